@@ -1,0 +1,172 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef WEFT_BASE_H
+#define WEFT_BASE_H
+
+// The floor under every room: errors, assertions, arenas, random numbers, units, text and threads.
+//
+// Nothing here knows about networks. Memory comes from arenas and never from malloc in a stage;
+// errors are values the caller owns; randomness is an explicit object with a printed seed.
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#define WEFT_MUST_USE __attribute__((warn_unused_result))
+#define WEFT_PRINTF(fmt, args) __attribute__((format(printf, fmt, args)))
+#define WEFT_NORETURN __attribute__((noreturn))
+
+#define WEFT_VERSION "0.1.0"
+
+// "No such index": the value of every absent uint32_t id.
+#define WEFT_NONE UINT32_MAX
+// "Never": the value of every absent time in picoseconds.
+#define WEFT_NEVER UINT64_MAX
+
+// ---- assertions: our own mistakes, checked in release builds too ----
+
+WEFT_NORETURN void weft_assert_failed(const char *condition, const char *file, int line);
+#define WEFT_ASSERT(condition)                                                                     \
+    ((condition) ? (void)0 : weft_assert_failed(#condition, __FILE__, __LINE__))
+
+// ---- errors: what input, the OS or a device can cause ----
+
+enum weft_error_code {
+    WEFT_OK = 0,
+    WEFT_INFEASIBLE = 1,  // the answer is no (exit code 1)
+    WEFT_INPUT = 3,       // the input is wrong (exit code 3)
+    WEFT_UNSUPPORTED = 4, // not possible on this machine, or not permitted (exit code 4)
+    WEFT_IO = 5,          // reading or writing failed (exit code 5)
+};
+
+struct weft_error {
+    enum weft_error_code code;
+    char message[512]; // one line, no newline; for people
+};
+
+// Fills `error` and returns false, so that `return weft_fail(error, WEFT_INPUT, "...")` reads well.
+// A message longer than the buffer is cut with "...". Control bytes become '?', so that hostile
+// names cannot break the one line.
+bool weft_fail(struct weft_error *error, enum weft_error_code code, const char *format, ...)
+    WEFT_PRINTF(3, 4);
+// Puts "<text>: " before the message and returns false.
+bool weft_wrap(struct weft_error *error, const char *format, ...) WEFT_PRINTF(2, 3);
+
+// ---- arenas ----
+
+// A region that only grows. `scratch` arenas are passed by value: what a callee allocates is gone
+// when it returns, because the caller's copy has not moved.
+struct weft_arena {
+    char *next;
+    char *end;
+};
+
+// Reserves address space (pages are committed when first touched). Fails with UNSUPPORTED when the
+// OS refuses. Pass reserve_bytes = 0 for the default.
+bool weft_arena_init(struct weft_arena *arena, size_t reserve_bytes, struct weft_error *error)
+    WEFT_MUST_USE;
+// Returns the address space of an arena as `weft_arena_init` left it: keep that copy.
+void weft_arena_release(struct weft_arena *arena);
+// Zeroed memory for count * size bytes, aligned to 64. Ends the program when the reservation is
+// exhausted or the product overflows: readers must bound counts by the input's length first.
+void *weft_arena_alloc(struct weft_arena *arena, size_t count, size_t size)
+    __attribute__((malloc, returns_nonnull));
+// The same without the zeroing, for large arrays that are written before they are read.
+void *weft_arena_alloc_raw(struct weft_arena *arena, size_t count, size_t size)
+    __attribute__((malloc, returns_nonnull));
+#define WEFT_NEW(arena, type, count) ((type *)weft_arena_alloc((arena), (count), sizeof(type)))
+#define WEFT_NEW_RAW(arena, type, count)                                                           \
+    ((type *)weft_arena_alloc_raw((arena), (count), sizeof(type)))
+// A copy of `length` bytes of `text` with a terminating zero.
+char *weft_arena_text(struct weft_arena *arena, const char *text, size_t length);
+char *weft_arena_format(struct weft_arena *arena, const char *format, ...) WEFT_PRINTF(2, 3);
+
+// ---- growing text, in an arena ----
+
+// Text that grows at the end of its own arena; nothing else may be allocated from that arena until
+// the text is finished.
+struct weft_text {
+    struct weft_arena *arena;
+    char *data;
+    size_t length;
+};
+void weft_text_init(struct weft_text *text, struct weft_arena *arena);
+void weft_text_add(struct weft_text *text, const char *format, ...) WEFT_PRINTF(2, 3);
+
+// ---- random numbers ----
+
+// xoshiro256** (Blackman and Vigna, "Scrambled linear pseudorandom number generators", TOMS 2021),
+// seeded by splitmix64.
+struct weft_rng {
+    uint64_t state[4];
+};
+void weft_rng_init(struct weft_rng *rng, uint64_t seed);
+// An independent generator for the index-th piece of parallel work.
+struct weft_rng weft_rng_split(const struct weft_rng *rng, uint64_t index);
+uint64_t weft_rng_next(struct weft_rng *rng);
+// Uniform in [0, bound), without bias. bound > 0.
+uint32_t weft_rng_below(struct weft_rng *rng, uint32_t bound);
+// Uniform in [0, 1), 53 bits.
+double weft_rng_unit(struct weft_rng *rng);
+// Exponential with the given mean.
+double weft_rng_exponential(struct weft_rng *rng, double mean);
+// Fisher-Yates.
+void weft_rng_shuffle(struct weft_rng *rng, uint32_t *values, uint32_t count);
+// A well-mixed hash of a 64-bit value (the splitmix64 finalizer), for ECMP choices.
+uint64_t weft_hash(uint64_t value);
+
+// ---- units ----
+
+// Each reads a whole string such as "100Gbps", "1us", "1.5GiB", "250W"; a bare number has no unit
+// and is refused, except 0. Decimal prefixes k M G T, binary Ki Mi Gi Ti for bytes. Errors name the
+// text and a spelling that would work. Rates: bps, kbps, Mbps, Gbps, Tbps (bits) or B/s, MB/s,
+// GB/s.
+bool weft_parse_rate(double *rate_Bps, const char *text, struct weft_error *error) WEFT_MUST_USE;
+bool weft_parse_time(uint64_t *time_ps, const char *text, struct weft_error *error) WEFT_MUST_USE;
+bool weft_parse_bytes(uint64_t *size_bytes, const char *text, struct weft_error *error)
+    WEFT_MUST_USE;
+bool weft_parse_power(double *power_watts, const char *text, struct weft_error *error)
+    WEFT_MUST_USE;
+bool weft_parse_price(double *price_usd, const char *text, struct weft_error *error)
+    WEFT_MUST_USE; // "$99", "99USD"
+// A whole non-negative decimal number within [low, high].
+bool weft_parse_count(uint64_t *value, const char *text, uint64_t low, uint64_t high,
+                      struct weft_error *error) WEFT_MUST_USE;
+// A finite decimal number within [low, high].
+bool weft_parse_number(double *value, const char *text, double low, double high,
+                       struct weft_error *error) WEFT_MUST_USE;
+
+// The shortest human spelling with 4 significant digits ("61.43 ms", "100 Gbps", "1.157 GB"),
+// written into a caller's buffer of WEFT_UNIT_TEXT bytes, which is also returned.
+#define WEFT_UNIT_TEXT 32
+const char *weft_show_time(char *buffer, uint64_t time_ps);
+const char *weft_show_rate(char *buffer, double rate_Bps);
+const char *weft_show_bytes(char *buffer, double size_bytes);
+const char *weft_show_usd(char *buffer, double price_usd); // "$1,234,567"
+
+#define WEFT_PS_PER_S 1000000000000ull
+double weft_seconds(uint64_t time_ps);
+// Rounds up to whole picoseconds, so that a simulated transfer never ends early. Saturates at
+// WEFT_NEVER - 1.
+uint64_t weft_picoseconds(double seconds);
+
+// ---- threads ----
+
+// A request to stop early, set from outside (a timer, Ctrl-C). Stages poll it between steps and
+// return the best answer so far; NULL means never.
+typedef const atomic_bool *weft_stop;
+static inline bool weft_stopped(weft_stop stop)
+{
+    return stop != NULL && atomic_load_explicit(stop, memory_order_relaxed);
+}
+
+// Calls work(context, i, arenas[worker]) once for every i in [0, count) on up to `threads` threads.
+// The calls share nothing but `context`; each must write its result to its own slot i, so that the
+// outcome does not depend on the number of threads. Each worker has its own scratch arena, reset
+// between calls. Returns when all calls have. threads = 1 runs on the caller's thread.
+void weft_parallel_for(uint32_t count, uint32_t threads,
+                       void (*work)(void *context, uint32_t index, struct weft_arena scratch),
+                       void *context);
+
+#endif

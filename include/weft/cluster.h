@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef WEFT_CLUSTER_H
+#define WEFT_CLUSTER_H
+
+// Clusters: the hardware a plan may use, and what it costs and draws.
+//
+// A cluster is `server_count` equal servers with `degree` NIC ports of `rate_Bps` each. The price
+// book gives dollars and watts per part at each line rate; rates between two rows cost what linear
+// interpolation gives, beyond the last row what its last segment extrapolates to.
+
+#include "weft/base.h"
+
+// One row of the price book: parts for a link of this rate. 0 in an optional column = not sold.
+struct weft_price_row {
+    double rate_Bps;
+    double transceiver_usd, transceiver_watts;
+    double nic_usd, nic_watts;
+    double switch_port_usd, switch_port_watts; // electrical packet switch
+    double patch_panel_port_usd;
+    double ocs_port_usd, ocs_port_watts;
+    double mechanical_switch_usd; // 1x2, for look-ahead shards
+};
+
+struct weft_price_book {
+    uint32_t row_count; // ascending rate, at least 1
+    const struct weft_price_row *rows;
+    const char *source; // where the figures come from, for the report
+};
+
+struct weft_cluster {
+    const char *name;
+    uint32_t server_count;
+    uint32_t degree;     // NIC ports a server, d
+    double rate_Bps;     // of each port, B
+    uint64_t latency_ps; // propagation of one link
+    uint32_t accelerators_per_server;
+    const char *accelerator;         // "A100", for people
+    double accelerator_memory_bytes; // 0 = not stated
+    struct weft_price_book prices;
+};
+
+// The built-in book: facts 2.3 (MixNet, SIGCOMM 2025, for 100G and up; older rows marked), with
+// typical module and port power. Static storage.
+const struct weft_price_book *weft_cluster_default_prices(void);
+
+// A cluster from the few figures the command line gives, default prices, 1 us links.
+// Fails with INPUT: server_count < 2, degree 0 or >= server_count, rate not positive and finite.
+bool weft_cluster_build(struct weft_cluster *cluster, uint32_t server_count, uint32_t degree,
+                        double rate_Bps, struct weft_error *error) WEFT_MUST_USE;
+// The same checks for a cluster that was read from a file, each error naming its key.
+bool weft_cluster_check(const struct weft_cluster *cluster, struct weft_error *error) WEFT_MUST_USE;
+// The book's row at a rate, interpolated. O(rows).
+struct weft_price_row weft_cluster_price_at(const struct weft_price_book *book, double rate_Bps);
+
+#endif

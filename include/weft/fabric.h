@@ -1,0 +1,214 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef WEFT_FABRIC_H
+#define WEFT_FABRIC_H
+
+// Fabrics: nodes and directed links, routes over them, and the rings that collectives use; built
+// once and read-only from then on.
+//
+//   topology ──► [fabric] ──► routing ──► sim
+//
+// Nodes and links are dense indices, so that every later stage keeps its own per-node and per-link
+// arrays beside this one. Servers are nodes 0 .. server_count-1; switches follow.
+
+#include "weft/base.h"
+#include "weft/cluster.h"
+
+struct weft_link {
+    uint32_t from;
+    uint32_t to;
+    double rate_Bps;     // of all parallel cables together
+    uint64_t latency_ps; // propagation only; serialization is the engine's
+    uint32_t width;      // parallel cables that act as one link, >= 1
+};
+
+// Parts of a fabric, counted by its builder; weft_fabric_cost prices them.
+struct weft_parts {
+    uint64_t nics; // server ports in use
+    uint64_t transceivers;
+    uint64_t switch_ports; // electrical
+    uint64_t patch_panel_ports;
+    uint64_t ocs_ports;
+    uint64_t mechanical_switches; // 1x2
+    double rate_Bps;              // line rate of all of them
+};
+
+struct weft_fabric {
+    const char *name; // "ideal", "fat-tree", ...
+    uint32_t server_count;
+    uint32_t node_count;
+    uint32_t link_count;
+    const struct weft_link *links; // sorted by from, then to
+    const uint32_t *first;         // CSR: links of node v are first[v] .. first[v+1]-1
+    struct weft_parts parts;
+    bool forwards; // servers relay (host-based forwarding); false where only switches do
+};
+
+// Builds a fabric from links in any order. Links with equal ends are joined (widths and rates
+// add). Fails with INPUT if a link names a missing node, joins a node to itself or has no
+// capacity. The result lives in `arena`. O(n + m log m).
+bool weft_fabric_build(struct weft_fabric *fabric, const char *name, uint32_t server_count,
+                       uint32_t node_count, const struct weft_link *links, uint32_t link_count,
+                       struct weft_arena *arena, struct weft_error *error) WEFT_MUST_USE;
+// The link from `from` to `to`, or WEFT_NONE. O(log degree).
+uint32_t weft_fabric_find_link(const struct weft_fabric *fabric, uint32_t from, uint32_t to);
+// Fails with INFEASIBLE and names a pair of servers with no path. O(n + m).
+bool weft_fabric_check_connected(const struct weft_fabric *fabric, struct weft_arena scratch,
+                                 struct weft_error *error) WEFT_MUST_USE;
+
+// ---- routes ----
+
+enum weft_routes_kind {
+    WEFT_ROUTES_TABLE,      // stored weighted paths for every pair
+    WEFT_ROUTES_STAR,       // through the one switch
+    WEFT_ROUTES_FAT_TREE,   // up and down, ECMP over all cores
+    WEFT_ROUTES_LEAF_SPINE, // ECMP over the spines (also rail-optimised)
+    WEFT_ROUTES_RING,       // shorter way round a ring of servers
+    WEFT_ROUTES_TORUS,      // dimension order, shorter way round each
+    WEFT_ROUTES_CIRCULANT,  // coin change: one table of n residues serves all pairs
+};
+
+// What a transfer does when its pair has several paths.
+enum weft_spread {
+    WEFT_SPREAD_PICK,  // one path, by hash of the flow (ECMP)
+    WEFT_SPREAD_SPLIT, // divided over the paths by their weights
+};
+
+// Routes of every ordered pair of servers. Computed kinds answer without a table, so that 4096
+// servers cost no n*n memory. A path is a sequence of link ids, loop-free, from server to server.
+struct weft_routes {
+    enum weft_routes_kind kind;
+    enum weft_spread spread;
+    const struct weft_fabric *fabric;
+    uint32_t hop_max; // links of the longest path
+    // TABLE: paths of pair (s, t) are pair_first[s*n+t] .. ; links of path p are
+    // path_links[path_first[p] .. path_first[p+1]-1]; weights of a pair add to 1.
+    const uint32_t *pair_first; // n*n + 1
+    const uint32_t *path_first; // path_count + 1
+    const uint32_t *path_links;
+    const double *path_weight; // path_count
+    // Computed kinds: see src/fabric/routes.c for what each keeps here.
+    uint32_t shape[4];
+    const uint32_t *table;
+};
+
+// How many paths the pair (from, to) has; 0 if from == to or there is none.
+uint32_t weft_routes_path_count(const struct weft_routes *routes, uint32_t from, uint32_t to);
+// Writes the links of path `index` (< path_count) into `links` (room for hop_max) and returns their
+// number. The weight of the path among its pair's goes to *weight unless NULL. O(hops).
+uint32_t weft_routes_path(const struct weft_routes *routes, uint32_t from, uint32_t to,
+                          uint32_t index, uint32_t *links, double *weight);
+// The path that a flow with this hash takes under PICK: weights decide. O(paths of the pair).
+uint32_t weft_routes_pick(const struct weft_routes *routes, uint32_t from, uint32_t to,
+                          uint64_t hash);
+// A table of paths: `nodes` of path p are path_nodes[node_first[p] .. node_first[p+1]-1], its pair
+// is (first node, last node); weights need not be normalised. Fails with INPUT on a hop without a
+// link, a loop, or a pair of distinct servers without path unless `partial`.
+bool weft_routes_build_table(struct weft_routes *routes, const struct weft_fabric *fabric,
+                             uint32_t path_count, const uint32_t *node_first,
+                             const uint32_t *path_nodes, const double *weights, bool partial,
+                             struct weft_arena *arena, struct weft_arena scratch,
+                             struct weft_error *error) WEFT_MUST_USE;
+// Verifies every pair: reachable, links chain from s to t, no node twice, weights add to 1.
+// Fails with INFEASIBLE naming the pair. O(n^2 * hops).
+bool weft_routes_check(const struct weft_routes *routes, struct weft_arena scratch,
+                       struct weft_error *error) WEFT_MUST_USE;
+// Mean and largest number of hops over ordered pairs, each pair weighted by demand[s*n+t] (NULL =
+// uniform) and over its paths by weight.
+void weft_routes_hops(const struct weft_routes *routes, const double *demand, double *mean_hops,
+                      uint32_t *hops_max, struct weft_arena scratch);
+
+// ---- rings ----
+
+// A directed Hamiltonian cycle over a collective group's members: member i sends to member i+1 (and
+// the last to the first). share_ratio of the group's bytes go over it; shares of a group add to 1.
+struct weft_ring {
+    uint32_t group; // index into the rings' groups
+    uint32_t member_count;
+    const uint32_t *members; // server ids, in ring order
+    double share_ratio;
+    // Links from member i to member i+1: hop_links[hop_first[i] .. hop_first[i+1]-1]. NULL = the
+    // pair's route decides.
+    const uint32_t *hop_first;
+    const uint32_t *hop_links;
+};
+
+// Rings of several groups; those of one group stand together. A group without a ring uses the
+// members' order as given by its task graph.
+struct weft_ring_set {
+    uint32_t ring_count;
+    const struct weft_ring *rings;
+};
+
+// ---- reference fabrics ----
+
+// A fabric with its routes, as the builders below make them.
+struct weft_network {
+    struct weft_fabric fabric;
+    struct weft_routes routes;
+    struct weft_ring_set rings; // empty where the fabric prefers none
+};
+
+// Every builder takes the cluster (n servers, d ports of B each) and counts its parts. `rate_Bps`
+// below is the cluster's unless an option says otherwise. Each fails with INPUT when the cluster
+// cannot carry it (a torus of a prime number of servers, ...), naming the remedy.
+struct weft_fabric_options {
+    double port_rate_Bps; // 0 = the cluster's d * B on one NIC (switched) or B (direct)
+    uint32_t radix;       // ports of a switch; 0 = smallest that fits (fat-tree k), 64 (leaf-spine)
+    double oversubscription; // 0 = the builder's own (1 for fat-tree, 2 for oversubscribed)
+    uint32_t dimensions;     // torus: 2 or 3
+    uint64_t seed;           // expander
+};
+// One non-blocking switch, one NIC of d*B a server.
+bool weft_fabric_build_ideal(struct weft_network *network, const struct weft_cluster *cluster,
+                             const struct weft_fabric_options *options, struct weft_arena *arena,
+                             struct weft_error *error) WEFT_MUST_USE;
+// Three-tier k-ary Fat-tree (Al-Fares et al., SIGCOMM 2008), k the smallest even number with
+// k^3/4 >= n, one NIC of d*B a server, ECMP.
+bool weft_fabric_build_fat_tree(struct weft_network *network, const struct weft_cluster *cluster,
+                                const struct weft_fabric_options *options, struct weft_arena *arena,
+                                struct weft_error *error) WEFT_MUST_USE;
+// The same with its ToR uplinks at 1/oversubscription of full (default 2:1).
+bool weft_fabric_build_oversubscribed(struct weft_network *network,
+                                      const struct weft_cluster *cluster,
+                                      const struct weft_fabric_options *options,
+                                      struct weft_arena *arena, struct weft_error *error)
+    WEFT_MUST_USE;
+// Solves for the NIC rate at which a Fat-tree costs what `budget_usd` says; port rate B' reported
+// in the fabric's parts. Fails with INFEASIBLE when even the slowest row is too dear.
+bool weft_fabric_build_cost_equivalent(struct weft_network *network,
+                                       const struct weft_cluster *cluster, double budget_usd,
+                                       struct weft_arena *arena, struct weft_error *error)
+    WEFT_MUST_USE;
+// Rail-optimised leaf-spine: port r of every server goes to the leaf switches of rail r.
+bool weft_fabric_build_leaf_spine(struct weft_network *network, const struct weft_cluster *cluster,
+                                  const struct weft_fabric_options *options,
+                                  struct weft_arena *arena, struct weft_error *error) WEFT_MUST_USE;
+// A random d-regular graph of servers (Jellyfish, NSDI 2012; expander), shortest-path ECMP.
+bool weft_fabric_build_expander(struct weft_network *network, const struct weft_cluster *cluster,
+                                const struct weft_fabric_options *options, struct weft_arena *arena,
+                                struct weft_arena scratch, struct weft_error *error) WEFT_MUST_USE;
+// 2D or 3D torus of servers with sides as equal as n allows; spare ports widen links evenly.
+bool weft_fabric_build_torus(struct weft_network *network, const struct weft_cluster *cluster,
+                             const struct weft_fabric_options *options, struct weft_arena *arena,
+                             struct weft_error *error) WEFT_MUST_USE;
+// A ring of servers, both directions; d/2 cables each way.
+bool weft_fabric_build_ring(struct weft_network *network, const struct weft_cluster *cluster,
+                            const struct weft_fabric_options *options, struct weft_arena *arena,
+                            struct weft_error *error) WEFT_MUST_USE;
+
+// ---- money, power, bounds ----
+
+struct weft_cost {
+    double total_usd;
+    double power_watts;
+};
+struct weft_cost weft_fabric_cost(const struct weft_parts *parts,
+                                  const struct weft_price_book *book);
+
+// Moore bound on the mean distance of any graph of n nodes and degree d: at most d (d-1)^(h-1) (or
+// d^h when links are directed) nodes at h hops. Also the smallest diameter. Hoffman and Singleton
+// 1960; Cerf et al. 1974 for the mean.
+void weft_fabric_moore(uint32_t server_count, uint32_t degree, bool directed, double *mean_hops,
+                       uint32_t *diameter);
+
+#endif

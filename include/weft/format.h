@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef WEFT_FORMAT_H
+#define WEFT_FORMAT_H
+
+// Formats: every file Weft reads or writes; one file of src/format each. Values in, values out:
+// nothing here decides or simulates. Readers take bytes (fuzzable); *_load and *_save add the file.
+// Every reader bounds each count by the bytes that are left before it allocates, and fails with one
+// line that names the place and the remedy.
+
+#include "weft/base.h"
+#include "weft/cluster.h"
+#include "weft/fabric.h"
+#include "weft/plan.h"
+#include "weft/sim.h"
+#include "weft/taskgraph.h"
+
+// ---- files ----
+
+// Reads a whole file (at most limit_bytes; 0 = 4 GiB). "-" is stdin. IO or INPUT.
+bool weft_file_load(const char **data, size_t *length, const char *path, size_t limit_bytes,
+                    struct weft_arena *arena, struct weft_error *error) WEFT_MUST_USE;
+// Writes to a temporary name beside `path`, syncs and renames, so that no half file is ever seen.
+bool weft_file_save(const char *path, const void *data, size_t length, struct weft_error *error)
+    WEFT_MUST_USE;
+
+// ---- TopoOpt task graphs (.fbuf, FlatBuffers) ----
+
+struct weft_fbuf {
+    struct weft_taskgraph graph;
+    // The topology in the file: links as counted between nodes 0 .. node_count-1 (servers first),
+    // every direction its own entry. link_count 0 = none.
+    uint32_t node_count;
+    uint32_t link_count;
+    const struct weft_link *links; // rate = width * rate_Bps
+    double rate_Bps;               // the file's network rate a link
+    // Paths as node sequences with weights, as weft_routes_build_table takes them.
+    uint32_t path_count;
+    const uint32_t *path_node_first;
+    const uint32_t *path_nodes;
+    const double *path_weights;
+    // Ring descriptors: jump sequences for each ring size (facts 3: Rings, RingDescriptor).
+    uint32_t ring_size_count;
+    const uint64_t *ring_sizes;
+    const uint32_t *ring_first; // CSR into descriptors
+    uint32_t descriptor_count;
+    const uint32_t *jump_first; // CSR into jumps
+    const int32_t *jumps;
+};
+bool weft_fbuf_read(struct weft_fbuf *fbuf, const void *data, size_t length,
+                    struct weft_arena *arena, struct weft_arena scratch, struct weft_error *error)
+    WEFT_MUST_USE;
+bool weft_fbuf_load(struct weft_fbuf *fbuf, const char *path, struct weft_arena *arena,
+                    struct weft_arena scratch, struct weft_error *error) WEFT_MUST_USE;
+// The bytes of a file that holds `fbuf`, readable by the authors' tools. Deterministic.
+void weft_fbuf_write(const char **data, size_t *length, const struct weft_fbuf *fbuf,
+                     struct weft_arena *arena, struct weft_arena scratch);
+// The file's own network: fabric at rate_Bps a link (0 = the file's), its routes, and its rings for
+// the groups of its graph (jumps are in units of server ids modulo server_count, from each member).
+bool weft_fbuf_network(struct weft_network *network, const struct weft_fbuf *fbuf, double rate_Bps,
+                       struct weft_arena *arena, struct weft_arena scratch,
+                       struct weft_error *error) WEFT_MUST_USE;
+
+// ---- clusters (YAML) ----
+
+bool weft_cluster_read(struct weft_cluster *cluster, const char *data, size_t length,
+                       struct weft_arena *arena, struct weft_error *error) WEFT_MUST_USE;
+bool weft_cluster_load(struct weft_cluster *cluster, const char *path, struct weft_arena *arena,
+                       struct weft_error *error) WEFT_MUST_USE;
+
+// ---- flows in words ----
+
+enum weft_flows_kind {
+    WEFT_FLOWS_ALLREDUCE,   // allreduce:100MB
+    WEFT_FLOWS_PERMUTATION, // permutation:10MB:seed
+    WEFT_FLOWS_ALLTOALL,    // alltoall:1MB (each pair)
+    WEFT_FLOWS_POISSON,     // poisson:1MB:load=0.3:count=100000:seed
+};
+struct weft_flows_spec {
+    enum weft_flows_kind kind;
+    uint64_t size_bytes;
+    double load_ratio;
+    uint32_t count;
+    uint64_t seed;
+};
+// True in *matches when the text names one of the kinds (so is not a file's name).
+bool weft_flows_parse(struct weft_flows_spec *spec, bool *matches, const char *text,
+                      struct weft_error *error) WEFT_MUST_USE;
+
+// ---- plans (JSON, schema weft.plan/1) ----
+
+// Deterministic text: the same plan gives the same bytes.
+const char *weft_plan_write(const struct weft_plan *plan, struct weft_arena *arena);
+bool weft_plan_read(struct weft_plan *plan, const char *data, size_t length,
+                    struct weft_arena *arena, struct weft_arena scratch, struct weft_error *error)
+    WEFT_MUST_USE;
+bool weft_plan_load(struct weft_plan *plan, const char *path, struct weft_arena *arena,
+                    struct weft_arena scratch, struct weft_error *error) WEFT_MUST_USE;
+
+// ---- exports of a plan ----
+
+const char *weft_export_dot(const struct weft_plan *plan, struct weft_arena *arena);
+// OCS cross-connects: plane,input_port,output_port,from,to a line; and the same as JSON
+// (schema weft.circuits/1).
+const char *weft_export_circuits_csv(const struct weft_plan *plan, struct weft_arena *arena);
+const char *weft_export_circuits_json(const struct weft_plan *plan, struct weft_arena *arena);
+// The `ip route` script of one server: addresses and interfaces as docs/exports.md says.
+const char *weft_export_ip_routes(const struct weft_plan *plan, uint32_t server,
+                                  struct weft_arena *arena);
+// The task graph with the plan's topology, routes and (where circulant) rings inside.
+bool weft_export_fbuf(struct weft_fbuf *fbuf, const struct weft_plan *plan,
+                      const struct weft_taskgraph *graph, struct weft_arena *arena,
+                      struct weft_arena scratch, struct weft_error *error) WEFT_MUST_USE;
+
+#endif

@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef WEFT_PLAN_H
+#define WEFT_PLAN_H
+
+// Plans: fabric, rings, routes and circuits for a task graph, with their certificate.
+//
+//   taskgraph + cluster ──► topology ──► routing ──► sim ──► [plan] ──► format, report
+
+#include "weft/base.h"
+#include "weft/cluster.h"
+#include "weft/fabric.h"
+#include "weft/routing.h"
+#include "weft/sim.h"
+#include "weft/taskgraph.h"
+#include "weft/topology.h"
+#include "weft/traffic.h"
+
+// A lower bound on the iteration time and why it holds.
+struct weft_bound {
+    const char *name; // "compute-critical-path", ...
+    double seconds;
+    const char *reason; // one sentence
+    bool any_fabric; // holds for every fabric of d ports of B a server; else for this plan's only
+};
+
+struct weft_certificate {
+    uint32_t bound_count;
+    const struct weft_bound *bounds;
+    uint32_t binding;     // the largest of those that hold for every fabric
+    double lower_bound_s; // its seconds
+    double gap_ratio;     // iteration / lower bound - 1
+};
+
+// Fills a certificate for a task graph on n servers with d ports of B. `network` (may be NULL) adds
+// the bounds of that fabric; iteration_s = 0 leaves the gap 0.
+bool weft_certificate_build(struct weft_certificate *certificate,
+                            const struct weft_taskgraph *graph, const struct weft_traffic *traffic,
+                            const struct weft_cluster *cluster, const struct weft_network *network,
+                            double iteration_s, struct weft_arena *arena, struct weft_arena scratch,
+                            struct weft_error *error) WEFT_MUST_USE;
+
+struct weft_plan {
+    struct weft_cluster cluster;
+    struct weft_topology topology;
+    struct weft_network network; // fabric, routes, rings (by task graph group)
+    enum weft_topology_method method;
+    uint64_t seed;
+    double iteration_s;
+    double demand_weighted_hops; // transfers over their routes, ring neighbours over their hops
+    double max_link_load_bytes;
+    double mean_link_load_bytes; // over all lit links
+    double bandwidth_tax_ratio;  // bytes on links / bytes asked
+    struct weft_cost cost;
+    struct weft_certificate certificate;
+};
+
+struct weft_plan_options {
+    struct weft_topology_options topology;
+    struct weft_sim_options sim;
+};
+
+// Plans a fabric for one iteration of `graph`.
+bool weft_plan_build(struct weft_plan *plan, const struct weft_taskgraph *graph,
+                     const struct weft_cluster *cluster, const struct weft_plan_options *options,
+                     struct weft_arena *arena, struct weft_arena scratch, struct weft_error *error)
+    WEFT_MUST_USE;
+
+// One property of a plan that does not hold.
+struct weft_violation {
+    const char *text;
+};
+// Verifies everything a plan claims (planes are permutations, fabric = lit planes, rings visit
+// their groups once over links that exist, routes reach, do not loop, weights add to 1, certificate
+// below iteration, loads as stated). graph may be NULL: then what needs it is skipped. Returns the
+// number of violations; their texts live in `arena`.
+uint32_t weft_plan_check(const struct weft_plan *plan, const struct weft_taskgraph *graph,
+                         const struct weft_violation **violations, struct weft_arena *arena,
+                         struct weft_arena scratch);
+
+// One row of `weft compare`.
+struct weft_comparison {
+    const char *name;
+    const char *why_not; // NULL, or why this fabric cannot be built here
+    double iteration_s;
+    double ratio_to_ideal;
+    double cost_usd;
+    double power_watts;
+    double bandwidth_tax_ratio;
+    double mean_hops;
+    uint32_t max_hops;
+    double max_link_load_bytes;
+    double mean_link_load_bytes;
+    double port_rate_Bps;
+};
+// Simulates the iteration on every reference fabric and on both methods' plans.
+bool weft_plan_compare(const struct weft_comparison **rows, uint32_t *row_count,
+                       const struct weft_taskgraph *graph, const struct weft_cluster *cluster,
+                       const struct weft_plan_options *options, struct weft_arena *arena,
+                       struct weft_arena scratch, struct weft_error *error) WEFT_MUST_USE;
+
+#endif

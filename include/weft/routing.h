@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef WEFT_ROUTING_H
+#define WEFT_ROUTING_H
+
+// Routing: paths over a fabric of servers that forward.
+//
+//   fabric + traffic ──► [routing] ──► routes ──► sim, plan, export
+
+#include "weft/base.h"
+#include "weft/fabric.h"
+#include "weft/traffic.h"
+
+// CoinChangeMod (TopoOpt, appendix): fewest generators that sum to r modulo n, for every r; one
+// table of n entries serves all pairs. BFS over residues, O(n * generators). `generators` are the
+// jumps of directed links (duplex: p and n-p both).
+bool weft_routing_coin_change(struct weft_routes *routes, const struct weft_fabric *fabric,
+                              const uint32_t *generators, uint32_t generator_count,
+                              struct weft_arena *arena, struct weft_arena scratch,
+                              struct weft_error *error) WEFT_MUST_USE;
+// One shortest path a pair (fewest hops; ties by a hash of the pair and seed). O(n m).
+bool weft_routing_shortest(struct weft_routes *routes, const struct weft_fabric *fabric,
+                           uint64_t seed, struct weft_arena *arena, struct weft_arena scratch,
+                           struct weft_error *error) WEFT_MUST_USE;
+// Up to k loop-free paths a pair by hops (Yen 1971), equal weights. Pairs without demand get one.
+// demand = NULL: all pairs.
+bool weft_routing_k_shortest(struct weft_routes *routes, const struct weft_fabric *fabric,
+                             uint32_t k, const double *demand, struct weft_arena *arena,
+                             struct weft_arena scratch, struct weft_error *error) WEFT_MUST_USE;
+
+struct weft_minmax_options {
+    uint32_t paths_max;            // kept a pair, e.g. 8
+    uint32_t extra_hops;           // beyond the pair's distance, e.g. 1
+    const double *link_base_bytes; // load already on each link (rings), or NULL
+    double epsilon;                // relative gap at which to stop, e.g. 0.01
+    uint32_t rounds_max;
+};
+struct weft_minmax_result {
+    double max_link_seconds; // largest (base + routed bytes) / rate over links
+    double bound_seconds;    // no routing on this fabric is below (LP duality)
+};
+// Min-max link load over weighted paths: fractional multi-commodity flow by multiplicative weights
+// (Garg and Koenemann, SIAM J. Comput. 2007; Fleischer 2000), then small weights dropped.
+bool weft_routing_minmax(struct weft_routes *routes, struct weft_minmax_result *result,
+                         const struct weft_fabric *fabric, const double *demand,
+                         const struct weft_minmax_options *options, struct weft_arena *arena,
+                         struct weft_arena scratch, struct weft_error *error) WEFT_MUST_USE;
+
+// Bytes on every link when `demand` (n*n) takes `routes` and the rings carry their groups' bytes:
+// load_bytes[link_count] is set. The bandwidth tax is sum(load) / sum(demand on wire).
+void weft_routing_load(double *load_bytes, const struct weft_routes *routes,
+                       const struct weft_ring_set *rings, const struct weft_traffic *traffic,
+                       struct weft_arena scratch);
+
+#endif

@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef WEFT_SIM_H
+#define WEFT_SIM_H
+
+// Simulation: what a fabric does with an iteration or a list of flows.
+//
+//   taskgraph + fabric + routes + rings ──► [sim] ──► times, link bytes, timeline
+//
+// The flow engine gives every flow its max-min fair rate (Bertsekas and Gallager, Data Networks,
+// 6.5.2) and recomputes only what an arrival or a departure can change. A flow's last byte arrives
+// size * (packet / (packet - header)) / rate after it starts, plus each link's propagation and,
+// store-and-forward, one packet's serialization on every link but the first.
+
+#include "weft/base.h"
+#include "weft/fabric.h"
+#include "weft/taskgraph.h"
+
+struct weft_sim_options {
+    uint32_t packet_bytes; // MTU; 0 = fluid: no header, cut-through, only propagation latency
+    uint32_t header_bytes; // of every packet
+    uint64_t seed;         // ECMP choices
+    bool timeline;         // record task start and end times
+};
+
+// One job: a task graph, which cluster server each of its servers is (NULL = the same), and rings
+// for its groups (index = task graph group; a group without rings uses its own order).
+struct weft_sim_job {
+    const struct weft_taskgraph *graph;
+    const uint32_t *servers;
+    struct weft_ring_set rings;
+};
+
+struct weft_sim_result {
+    const uint64_t *iteration_ps; // per job
+    uint64_t end_ps;
+    uint64_t flow_count; // flows played
+    uint64_t event_count;
+    uint64_t solve_count;                 // rate recomputations
+    const double *link_bytes;             // per link, on the wire
+    const uint64_t *const *task_start_ps; // per job, per task, if timeline
+    const uint64_t *const *task_end_ps;
+};
+
+// Plays one iteration of each job, all starting at 0. Fails with INPUT when a pair has no route.
+bool weft_sim_run_jobs(struct weft_sim_result *result, const struct weft_fabric *fabric,
+                       const struct weft_routes *routes, const struct weft_sim_job *jobs,
+                       uint32_t job_count, const struct weft_sim_options *options,
+                       struct weft_arena *arena, struct weft_arena scratch,
+                       struct weft_error *error) WEFT_MUST_USE;
+
+// A list of flows, in order of start.
+struct weft_flow_list {
+    uint32_t count;
+    const uint32_t *from;
+    const uint32_t *to;
+    const uint64_t *size_bytes;
+    const uint64_t *start_ps;
+};
+// Plays a list of flows; completion_ps[count], if not NULL, gets each flow's end.
+bool weft_sim_run_flows(struct weft_sim_result *result, uint64_t *completion_ps,
+                        const struct weft_fabric *fabric, const struct weft_routes *routes,
+                        const struct weft_flow_list *flows, const struct weft_sim_options *options,
+                        struct weft_arena *arena, struct weft_arena scratch,
+                        struct weft_error *error) WEFT_MUST_USE;
+
+#endif

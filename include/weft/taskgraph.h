@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef WEFT_TASKGRAPH_H
+#define WEFT_TASKGRAPH_H
+
+// Task graphs: one training iteration as a DAG of compute, transfer and collective tasks on
+// devices.
+//
+//   strategy ──► [taskgraph] ──► traffic, plan, sim
+//
+// Struct of arrays, indexed by task; a device runs one compute task at a time, transfers and
+// collectives run on the network and hold no device.
+
+#include "weft/base.h"
+
+enum weft_task_kind {
+    WEFT_TASK_FORWARD,
+    WEFT_TASK_BACKWARD,
+    WEFT_TASK_UPDATE,
+    WEFT_TASK_BARRIER,   // no device, no time: joins its predecessors
+    WEFT_TASK_LOCAL,     // a copy inside a server: a device and a runtime, no network
+    WEFT_TASK_TRANSFER,  // size_bytes from server `from` to server `to`
+    WEFT_TASK_ALLREDUCE, // size_bytes on every member of `group`
+    WEFT_TASK_KIND_COUNT,
+};
+
+struct weft_taskgraph {
+    uint32_t server_count;
+    uint32_t device_count;
+    const uint32_t *device_server; // server of each device
+
+    uint32_t task_count;
+    const uint8_t *kind;        // enum weft_task_kind
+    const uint32_t *device;     // compute and LOCAL; else WEFT_NONE
+    const uint64_t *runtime_ps; // compute and LOCAL; ALLREDUCE: extra time inside the servers first
+    const uint64_t *size_bytes; // TRANSFER, ALLREDUCE
+    const uint32_t *from;       // TRANSFER: server
+    const uint32_t *to;         // TRANSFER: server
+    const uint32_t *group;      // ALLREDUCE: group index
+    const uint32_t *prev_count; // predecessors
+    const uint32_t *next_first; // CSR: successors of t are next[next_first[t] .. next_first[t+1]-1]
+    const uint32_t *next;
+
+    // Distinct groups; members keep the order of the first task that names them, so two orders of
+    // one set are two groups.
+    uint32_t group_count;
+    const uint32_t *group_first; // CSR
+    const uint32_t *group_members;
+};
+
+// What a builder hands over, one per task; `next` points anywhere.
+struct weft_task {
+    enum weft_task_kind kind;
+    uint32_t device;
+    uint64_t runtime_ps;
+    uint64_t size_bytes;
+    uint32_t from;
+    uint32_t to;
+    const uint32_t *members; // ALLREDUCE
+    uint32_t member_count;
+    const uint32_t *next;
+    uint32_t next_count;
+};
+
+// Builds a task graph and checks it: every index in range, no cycle (named by one of its tasks), no
+// member twice in a group, sums of bytes below 2^63. Fails with INPUT naming the task. O(tasks +
+// edges).
+bool weft_taskgraph_build(struct weft_taskgraph *graph, uint32_t server_count,
+                          uint32_t device_count, const uint32_t *device_server,
+                          const struct weft_task *tasks, uint32_t task_count,
+                          struct weft_arena *arena, struct weft_arena scratch,
+                          struct weft_error *error) WEFT_MUST_USE;
+// Tasks in topological order into order[task_count]. Kahn's algorithm, ties by index.
+void weft_taskgraph_order(const struct weft_taskgraph *graph, uint32_t *order,
+                          struct weft_arena scratch);
+
+#endif

@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef WEFT_TOPOLOGY_H
+#define WEFT_TOPOLOGY_H
+
+// Topology: choosing a fabric's links for a given traffic.
+//
+//   traffic + cluster ──► [topology] ──► planes, rings, routes ──► fabric
+//
+// Two methods answer the same question. `topoopt` is the paper's TopologyFinder (TopoOpt, NSDI
+// 2023, section 4 and appendix): circulant rings, matchings, coin change. `weft` takes any
+// Hamiltonian cycles, tries every degree split, and routes by min-max link load.
+
+#include "weft/base.h"
+#include "weft/cluster.h"
+#include "weft/fabric.h"
+#include "weft/traffic.h"
+
+enum weft_topology_method {
+    WEFT_TOPOLOGY_TOPOOPT,
+    WEFT_TOPOLOGY_WEFT,
+};
+
+struct weft_topology_options {
+    enum weft_topology_method method;
+    bool simplex;   // a ring takes one interface (the paper); else two, both ways
+    double seconds; // search effort: turned into a fixed number of steps, so that the answer
+                    // does not depend on the machine; 0 = the method's default
+    uint64_t seed;
+    uint32_t threads;
+    weft_stop stop; // ends the search early with the best so far
+};
+
+// d optical planes over n servers. Plane p joins interface p of server i to server plane[p*n + i];
+// a permutation, with plane[p*n + i] == i where the interface stays dark.
+struct weft_topology {
+    uint32_t server_count;
+    uint32_t degree;
+    bool simplex;
+    const uint32_t *planes;     // degree * n
+    struct weft_ring_set rings; // of the traffic's groups (index = traffic group)
+    uint32_t allreduce_degree;  // interfaces given to rings
+    uint32_t generator_count;   // circulant topologies: the jumps, ascending; else 0
+    const uint32_t *generators;
+    double mean_hops; // over ordered pairs, hop-shortest, uniform
+    uint32_t diameter;
+    uint64_t steps; // search steps taken
+    bool stopped;   // by `stop`
+};
+
+// Uniform demand: all ports to AllReduce over all n servers, fewest mean hops. traffic may be NULL
+// (uniform) or real. Fails with INPUT: n < 2, d = 0, d >= n; duplex with n > 2 needs d >= 2;
+// INFEASIBLE when no connected fabric exists.
+bool weft_topology_find(struct weft_topology *topology, const struct weft_traffic *traffic,
+                        uint32_t server_count, uint32_t degree,
+                        const struct weft_topology_options *options, struct weft_arena *arena,
+                        struct weft_arena scratch, struct weft_error *error) WEFT_MUST_USE;
+
+// The fabric of a topology: a link of rate B and the cluster's latency for each lit interface.
+bool weft_topology_fabric(struct weft_fabric *fabric, const struct weft_topology *topology,
+                          const struct weft_cluster *cluster, struct weft_arena *arena,
+                          struct weft_arena scratch, struct weft_error *error) WEFT_MUST_USE;
+
+// Fails with INFEASIBLE when a plane is not a permutation, a ring does not visit its group once, or
+// a ring hop has no link. Names what and where.
+bool weft_topology_check(const struct weft_topology *topology, const struct weft_traffic *traffic,
+                         struct weft_arena scratch, struct weft_error *error) WEFT_MUST_USE;
+
+#endif

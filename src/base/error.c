@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+// Errors as values, and assertions that stay on in release.
+
+#include "weft/base.h"
+
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+void weft_assert_failed(const char *condition, const char *file, int line)
+{
+    fprintf(stderr, "weft: %s:%d: this should not happen: %s does not hold; please report it\n",
+            file, line, condition);
+    abort();
+}
+
+// Cuts with "..." and makes the text one printable line.
+static void tidy(char *message, size_t size, int wanted)
+{
+    if (wanted >= (int)size) {
+        memcpy(message + size - 4, "...", 4);
+    }
+    for (char *c = message; *c != '\0'; c++) {
+        if ((unsigned char)*c < 0x20 || *c == 0x7f) {
+            *c = '?';
+        }
+    }
+}
+
+bool weft_fail(struct weft_error *error, enum weft_error_code code, const char *format, ...)
+{
+    WEFT_ASSERT(code != WEFT_OK);
+    va_list arguments;
+    va_start(arguments, format);
+    int wanted = vsnprintf(error->message, sizeof error->message, format, arguments);
+    va_end(arguments);
+    error->code = code;
+    tidy(error->message, sizeof error->message, wanted);
+    return false;
+}
+
+bool weft_wrap(struct weft_error *error, const char *format, ...)
+{
+    char inner[sizeof error->message];
+    memcpy(inner, error->message, sizeof inner);
+    va_list arguments;
+    va_start(arguments, format);
+    int length = vsnprintf(error->message, sizeof error->message, format, arguments);
+    va_end(arguments);
+    int wanted = length;
+    if (length >= 0 && (size_t)length < sizeof error->message) {
+        size_t room = sizeof error->message - (size_t)length;
+        wanted += snprintf(error->message + length, room, ": %s", inner);
+    }
+    tidy(error->message, sizeof error->message, wanted);
+    return false;
+}

@@ -1,0 +1,151 @@
+// SPDX-License-Identifier: Apache-2.0
+// The floor: units, errors, arenas, random numbers and threads.
+
+#include "weft/base.h"
+
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+static void rates_in_words_are_bytes_per_second(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *text;
+        double rate_Bps;
+    } cases[] = {{"100Gbps", 12.5e9}, {"1.5 Tbps", 187.5e9}, {"8bps", 1}, {"50GB/s", 50e9}};
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        struct weft_error error;
+        double rate_Bps = 0;
+        assert_true(weft_parse_rate(&rate_Bps, cases[i].text, &error));
+        assert_true(fabs(rate_Bps - cases[i].rate_Bps) < 1e-6 * cases[i].rate_Bps);
+    }
+}
+
+static void quantities_without_unit_are_refused_with_a_remedy(void **state)
+{
+    (void)state;
+    static const char *const texts[] = {"100",      "100Gb", "-1Gbps", "0x10Gbps",
+                                        "inf Gbps", "",      "Gbps",   "1e999Gbps"};
+    for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
+        struct weft_error error = {.code = WEFT_OK};
+        double rate_Bps = 7;
+        assert_false(weft_parse_rate(&rate_Bps, texts[i], &error));
+        assert_int_equal(error.code, WEFT_INPUT);
+        assert_non_null(strstr(error.message, "100Gbps"));
+        assert_true(rate_Bps == 7);
+    }
+}
+
+static void times_and_sizes_round_to_whole_units(void **state)
+{
+    (void)state;
+    struct weft_error error;
+    uint64_t value = 0;
+    assert_true(weft_parse_time(&value, "1.5us", &error));
+    assert_int_equal(value, 1500000);
+    assert_true(weft_parse_bytes(&value, "1.5GiB", &error));
+    assert_int_equal(value, 1610612736);
+    assert_true(weft_parse_time(&value, "0", &error));
+    assert_int_equal(value, 0);
+    assert_false(weft_parse_time(&value, "1e9s", &error));
+}
+
+static void quantities_are_shown_shortly(void **state)
+{
+    (void)state;
+    char buffer[WEFT_UNIT_TEXT];
+    assert_string_equal(weft_show_time(buffer, 61434284154), "61.43 ms");
+    assert_string_equal(weft_show_rate(buffer, 12.5e9), "100 Gbps");
+    assert_string_equal(weft_show_usd(buffer, 1234567), "$1,234,567");
+    assert_string_equal(weft_show_usd(buffer, 999), "$999");
+}
+
+static void errors_are_one_line_and_wrap_outward(void **state)
+{
+    (void)state;
+    struct weft_error error;
+    assert_false(weft_fail(&error, WEFT_INPUT, "key '%s'", "a\nb"));
+    assert_false(weft_wrap(&error, "line %d", 7));
+    assert_string_equal(error.message, "line 7: key 'a?b'");
+    char longest[2000];
+    memset(longest, 'x', sizeof longest);
+    longest[sizeof longest - 1] = '\0';
+    assert_false(weft_fail(&error, WEFT_IO, "%s", longest));
+    assert_int_equal(strlen(error.message), sizeof error.message - 1);
+    assert_string_equal(error.message + sizeof error.message - 4, "...");
+    assert_int_equal(error.code, WEFT_IO);
+}
+
+static void scratch_is_gone_when_the_callee_returns(void **state)
+{
+    (void)state;
+    struct weft_arena arena;
+    struct weft_error error;
+    assert_true(weft_arena_init(&arena, 1 << 20, &error));
+    struct weft_arena all = arena;
+    struct weft_arena scratch = arena;
+    uint64_t *first = WEFT_NEW(&scratch, uint64_t, 10);
+    first[3] = 99;
+    uint64_t *second = WEFT_NEW(&arena, uint64_t, 10);
+    assert_ptr_equal(first, second);
+    assert_int_equal(second[3], 0);
+    weft_arena_release(&all);
+}
+
+static void random_numbers_depend_on_the_seed_alone(void **state)
+{
+    (void)state;
+    struct weft_rng one;
+    struct weft_rng two;
+    weft_rng_init(&one, 42);
+    weft_rng_init(&two, 42);
+    double sum = 0;
+    for (int i = 0; i < 100000; i++) {
+        assert_int_equal(weft_rng_next(&one), weft_rng_next(&two));
+        assert_true(weft_rng_below(&one, 7) < 7);
+        weft_rng_below(&two, 7);
+        sum += weft_rng_exponential(&one, 2.0);
+        weft_rng_exponential(&two, 2.0);
+    }
+    assert_true(fabs(sum / 100000 - 2.0) < 0.03);
+    struct weft_rng child = weft_rng_split(&one, 0);
+    struct weft_rng other = weft_rng_split(&one, 1);
+    assert_int_not_equal(weft_rng_next(&child), weft_rng_next(&other));
+}
+
+static void square(void *context, uint32_t index, struct weft_arena scratch)
+{
+    (void)scratch;
+    ((uint64_t *)context)[index] = (uint64_t)index * index;
+}
+
+static void parallel_work_is_done_once_each(void **state)
+{
+    (void)state;
+    for (uint32_t threads = 1; threads <= 4; threads++) {
+        uint64_t results[1000] = {0};
+        weft_parallel_for(1000, threads, square, results);
+        for (uint32_t i = 0; i < 1000; i++) {
+            assert_int_equal(results[i], (uint64_t)i * i);
+        }
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(rates_in_words_are_bytes_per_second),
+        cmocka_unit_test(quantities_without_unit_are_refused_with_a_remedy),
+        cmocka_unit_test(times_and_sizes_round_to_whole_units),
+        cmocka_unit_test(quantities_are_shown_shortly),
+        cmocka_unit_test(errors_are_one_line_and_wrap_outward),
+        cmocka_unit_test(scratch_is_gone_when_the_callee_returns),
+        cmocka_unit_test(random_numbers_depend_on_the_seed_alone),
+        cmocka_unit_test(parallel_work_is_done_once_each),
+    };
+    return cmocka_run_group_tests_name("base", tests, NULL, NULL);
+}
