@@ -6,9 +6,13 @@
 //
 // A cluster is `server_count` equal servers with `degree` NIC ports of `rate_Bps` each. The price
 // book gives dollars and watts per part at each line rate; rates between two rows cost what linear
-// interpolation gives, beyond the last row what its last segment extrapolates to.
+// interpolation gives, beyond the last row what its last segment extrapolates to (never below 0),
+// below the first row what the first row does: the slowest part that is sold.
 
 #include "weft/base.h"
+
+// Tables of all pairs are the limit: 2^20 servers.
+#define WEFT_CLUSTER_SERVERS_MAX 1048576u
 
 // One row of the price book: parts for a link of this rate. 0 in an optional column = not sold.
 struct weft_price_row {
@@ -39,17 +43,23 @@ struct weft_cluster {
     struct weft_price_book prices;
 };
 
-// The built-in book: facts 2.3 (MixNet, SIGCOMM 2025, for 100G and up; older rows marked), with
-// typical module and port power. Static storage.
+// The built-in book, 10 to 800 Gbps: prices of MixNet (SIGCOMM 2025) for 100G and up, approximate
+// older list prices below, and assumed typical power (docs/clusters.md). Static storage.
 const struct weft_price_book *weft_cluster_default_prices(void);
 
-// A cluster from the few figures the command line gives, default prices, 1 us links.
-// Fails with INPUT: server_count < 2, degree 0 or >= server_count, rate not positive and finite.
+// A cluster from the few figures the command line gives: default prices, 1 us links, accelerators
+// not stated. Fails with INPUT, the message starting with the key at fault: servers not in
+// 2..2^20, degree 0 or >= servers, rate not in 1kbps..1000Tbps. O(1).
 bool weft_cluster_build(struct weft_cluster *cluster, uint32_t server_count, uint32_t degree,
                         double rate_Bps, struct weft_error *error) WEFT_MUST_USE;
-// The same checks for a cluster that was read from a file, each error naming its key.
+// The same checks for a cluster that was read from a file, and: latency above 1s, memory without
+// accelerators, a price book that is empty, not ascending, negative or not finite. O(rows).
 bool weft_cluster_check(const struct weft_cluster *cluster, struct weft_error *error) WEFT_MUST_USE;
-// The book's row at a rate, interpolated. O(rows).
+// The price book's part of it.
+bool weft_cluster_check_prices(const struct weft_price_book *book, struct weft_error *error)
+    WEFT_MUST_USE;
+// The book's row at a rate, interpolated as said above. A column where 0 means "not sold" is sold
+// between two rows when both sell it. O(rows).
 struct weft_price_row weft_cluster_price_at(const struct weft_price_book *book, double rate_Bps);
 
 #endif

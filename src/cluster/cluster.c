@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: Apache-2.0
+// Building and checking clusters.
+
+#include "weft/cluster.h"
+
+#define DEFAULT_LATENCY_PS 1000000u
+#define LATENCY_MAX_PS WEFT_PS_PER_S
+#define RATE_MIN_BPS 125.0
+#define RATE_MAX_BPS 125e12
+#define MEMORY_MAX_BYTES 0x1p50
+
+static bool check_shape(const struct weft_cluster *cluster, struct weft_error *error)
+{
+    uint32_t n = cluster->server_count;
+    uint32_t d = cluster->degree;
+    if (n < 2 || n > WEFT_CLUSTER_SERVERS_MAX) {
+        return weft_fail(error, WEFT_INPUT, "servers: %u is not between 2 and %u", n,
+                         WEFT_CLUSTER_SERVERS_MAX);
+    }
+    if (d == 0) {
+        return weft_fail(error, WEFT_INPUT, "degree: 0 ports join nothing; give each server >= 1");
+    }
+    if (d >= n) {
+        return weft_fail(error, WEFT_INPUT,
+                         "degree: %u ports a server exceed the %u other servers; use at most %u", d,
+                         n - 1, n - 1);
+    }
+    return true;
+}
+
+static bool check_links(const struct weft_cluster *cluster, struct weft_error *error)
+{
+    double rate_Bps = cluster->rate_Bps;
+    if (!(rate_Bps > 0)) {
+        return weft_fail(error, WEFT_INPUT,
+                         "rate: %g Gbps carries nothing; write for example "
+                         "100Gbps",
+                         rate_Bps / 125e6);
+    }
+    if (rate_Bps < RATE_MIN_BPS || rate_Bps > RATE_MAX_BPS) {
+        return weft_fail(error, WEFT_INPUT, "rate: %g Gbps is not between 1kbps and 1000Tbps",
+                         rate_Bps / 125e6);
+    }
+    if (cluster->latency_ps > LATENCY_MAX_PS) {
+        return weft_fail(error, WEFT_INPUT,
+                         "latency: %g s a link is beyond 1s; write for example "
+                         "1us",
+                         weft_seconds(cluster->latency_ps));
+    }
+    return true;
+}
+
+static bool check_accelerators(const struct weft_cluster *cluster, struct weft_error *error)
+{
+    double memory_bytes = cluster->accelerator_memory_bytes;
+    if (!(memory_bytes >= 0) || memory_bytes > MEMORY_MAX_BYTES) {
+        return weft_fail(error, WEFT_INPUT,
+                         "accelerators.memory: %g bytes is not between 0 and "
+                         "1PiB",
+                         memory_bytes);
+    }
+    if (memory_bytes > 0 && cluster->accelerators_per_server == 0) {
+        return weft_fail(error, WEFT_INPUT,
+                         "accelerators.memory: given, but there are no "
+                         "accelerators; set accelerators.per_server or leave memory out");
+    }
+    return true;
+}
+
+struct amount {
+    const char *key;
+    double value;
+};
+
+static bool check_price_row(const struct weft_price_row *row, struct weft_error *error)
+{
+    if (!(row->rate_Bps > 0) || row->rate_Bps > RATE_MAX_BPS) {
+        return weft_fail(error, WEFT_INPUT, "rate: %g Gbps is not above 0 and at most 1000Tbps",
+                         row->rate_Bps / 125e6);
+    }
+    const struct amount amounts[] = {
+        {"transceiver", row->transceiver_usd},
+        {"transceiver_power", row->transceiver_watts},
+        {"nic", row->nic_usd},
+        {"nic_power", row->nic_watts},
+        {"switch_port", row->switch_port_usd},
+        {"switch_port_power", row->switch_port_watts},
+        {"patch_panel_port", row->patch_panel_port_usd},
+        {"ocs_port", row->ocs_port_usd},
+        {"ocs_port_power", row->ocs_port_watts},
+        {"mechanical_switch", row->mechanical_switch_usd},
+    };
+    for (uint32_t i = 0; i < sizeof amounts / sizeof amounts[0]; i++) {
+        if (!(amounts[i].value >= 0) || amounts[i].value > 1e9) {
+            return weft_fail(error, WEFT_INPUT, "%s: %g is not between 0 and 1e9", amounts[i].key,
+                             amounts[i].value);
+        }
+    }
+    return true;
+}
+
+bool weft_cluster_check_prices(const struct weft_price_book *book, struct weft_error *error)
+{
+    if (book->row_count == 0) {
+        return weft_fail(error, WEFT_INPUT,
+                         "prices: no rows; give at least one rate, or leave "
+                         "prices out for the built-in book");
+    }
+    for (uint32_t i = 0; i < book->row_count; i++) {
+        if (!check_price_row(&book->rows[i], error)) {
+            return weft_wrap(error, "prices[%u]", i);
+        }
+        if (i > 0 && !(book->rows[i].rate_Bps > book->rows[i - 1].rate_Bps)) {
+            return weft_fail(error, WEFT_INPUT,
+                             "prices[%u].rate: %g Gbps does not exceed the row "
+                             "before; give each rate once, ascending",
+                             i, book->rows[i].rate_Bps / 125e6);
+        }
+    }
+    return true;
+}
+
+bool weft_cluster_check(const struct weft_cluster *cluster, struct weft_error *error)
+{
+    return check_shape(cluster, error) && check_links(cluster, error) &&
+           check_accelerators(cluster, error) && weft_cluster_check_prices(&cluster->prices, error);
+}
+
+bool weft_cluster_build(struct weft_cluster *cluster, uint32_t server_count, uint32_t degree,
+                        double rate_Bps, struct weft_error *error)
+{
+    struct weft_cluster built = {
+        .name = "cluster",
+        .server_count = server_count,
+        .degree = degree,
+        .rate_Bps = rate_Bps,
+        .latency_ps = DEFAULT_LATENCY_PS,
+        .accelerator = "",
+        .prices = *weft_cluster_default_prices(),
+    };
+    if (!weft_cluster_check(&built, error)) {
+        return false;
+    }
+    *cluster = built;
+    return true;
+}
