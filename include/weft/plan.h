@@ -15,21 +15,34 @@
 #include "weft/topology.h"
 #include "weft/traffic.h"
 
-// A lower bound on the iteration time and why it holds.
+// Which plans a bound holds for. Each class contains the next.
+enum weft_bound_scope {
+    WEFT_BOUND_ANY_FABRIC,    // every fabric that gives a server d ports of B, switched or direct
+    WEFT_BOUND_DIRECT_FABRIC, // every fabric whose server ports are joined to one another
+    WEFT_BOUND_THIS_FABRIC,   // the given fabric and its rings, with transfers routed at will
+};
+
+// A lower bound on the iteration time and why it holds (docs/certificate.md has the proofs).
 struct weft_bound {
     const char *name; // "compute-critical-path", ...
     double seconds;
     const char *reason; // one sentence
-    bool any_fabric; // holds for every fabric of d ports of B a server; else for this plan's only
+    enum weft_bound_scope scope;
+    bool any_allreduce; // holds for every AllReduce that reduces inside servers; else for those in
+                        // which each of k members sends and receives 2(k-1)/k of the size, as in
+                        // rings and halving-doubling
 };
 
 struct weft_certificate {
     uint32_t bound_count;
     const struct weft_bound *bounds;
-    uint32_t binding;     // the largest of those that hold for every fabric
+    uint32_t binding;     // the largest of those that hold for every direct fabric
     double lower_bound_s; // its seconds
     double gap_ratio;     // iteration / lower bound - 1
 };
+
+// "any-fabric", "direct-fabric", "this-fabric".
+const char *weft_bound_scope_name(enum weft_bound_scope scope);
 
 // Fills a certificate for a task graph on n servers with d ports of B. `network` (may be NULL) adds
 // the bounds of that fabric; iteration_s = 0 leaves the gap 0.
