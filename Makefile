@@ -1,16 +1,88 @@
 # SPDX-License-Identifier: Apache-2.0
-# A thin door to meson: see `make help`.
+# A thin door to meson. `make help` explains the targets.
 
 BUILD ?= build
+PREFIX ?= /usr/local
+DESTDIR ?=
+FUZZ_SECONDS ?= 60
+export FUZZ_SECONDS
+
+ASAN_FLAGS = -Db_sanitize=address,undefined -Db_lundef=false --buildtype=debugoptimized
+TSAN_FLAGS = -Db_sanitize=thread -Db_lundef=false --buildtype=debugoptimized
+FUZZ_FLAGS = $(ASAN_FLAGS) -Dtests=false -Dfuzz=true
 
 .PHONY: all
 all: $(BUILD)/build.ninja
 	@meson compile -C $(BUILD)
 
-$(BUILD)/build.ninja:
-	@tools/setup
-	@meson setup $(BUILD)
+.PHONY: help
+help:
+	@cat tools/help.txt
 
-.PHONY: check
-check: all
-	@meson test -C $(BUILD) --print-errorlogs
+$(BUILD)/build.ninja:
+	@tools/setup build
+	@meson setup --prefix=$(PREFIX) $(BUILD)
+build-asan/build.ninja:
+	@tools/setup build
+	@meson setup $(ASAN_FLAGS) build-asan
+build-tsan/build.ninja:
+	@tools/setup build
+	@meson setup $(TSAN_FLAGS) build-tsan
+build-fuzz/build.ninja:
+	@tools/setup build fuzz
+	@CC=clang meson setup $(FUZZ_FLAGS) build-fuzz
+
+.PHONY: run
+run: all
+	@tools/demo $(BUILD)/weft
+
+.PHONY: check check-long check-asan check-tsan
+check:
+	@tools/check normal
+check-long:
+	@tools/check long
+check-asan:
+	@tools/check asan
+check-tsan:
+	@tools/check tsan
+
+.PHONY: asan tsan
+asan: build-asan/build.ninja
+	@meson compile -C build-asan
+tsan: build-tsan/build.ninja
+	@meson compile -C build-tsan
+
+.PHONY: fuzz
+fuzz: build-fuzz/build.ninja
+	@meson compile -C build-fuzz
+	@tools/fuzz build-fuzz
+
+.PHONY: golden-update
+golden-update: all
+	@WEFT_GOLDEN_UPDATE=1 meson test -C $(BUILD) --no-rebuild --suite golden
+
+.PHONY: bench
+bench: all
+	@tools/setup bench
+	@tools/bench $(BUILD)/weft
+
+.PHONY: lint format
+lint: all
+	@tools/setup lint
+	@tools/lint
+	@tools/layers
+	@tools/style check $(BUILD)
+format:
+	@tools/setup lint
+	@tools/style format
+
+.PHONY: install
+install: all
+	@tools/setup install
+	@meson setup --reconfigure --prefix=$(PREFIX) $(BUILD) >/dev/null
+	@meson compile -C $(BUILD)
+	@DESTDIR=$(DESTDIR) meson install -C $(BUILD) --no-rebuild
+
+.PHONY: clean
+clean:
+	@rm -rf $(BUILD) build-asan build-tsan build-fuzz

@@ -47,6 +47,10 @@ static bool parse_quantity(double *value, const char *text, const struct unit *u
     }
     for (const struct unit *unit = units; unit->name != NULL; unit++) {
         if (strcmp(rest, unit->name) == 0) {
+            if (!isfinite(number * unit->scale)) {
+                return weft_fail(error, WEFT_INPUT, "'%.64s' is too large; write for example %s",
+                                 text, example);
+            }
             *value = number * unit->scale;
             return true;
         }
