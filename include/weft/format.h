@@ -51,9 +51,12 @@ bool weft_fbuf_read(struct weft_fbuf *fbuf, const void *data, size_t length,
     WEFT_MUST_USE;
 bool weft_fbuf_load(struct weft_fbuf *fbuf, const char *path, struct weft_arena *arena,
                     struct weft_arena scratch, struct weft_error *error) WEFT_MUST_USE;
-// The bytes of a file that holds `fbuf`, readable by the authors' tools. Deterministic.
-void weft_fbuf_write(const char **data, size_t *length, const struct weft_fbuf *fbuf,
-                     struct weft_arena *arena, struct weft_arena scratch);
+// The bytes of a file that holds `fbuf`, readable by the authors' tools: the same value gives the
+// same bytes. Fails with INPUT where the format has no words for the value: an AllReduce with
+// successors, a runtime beyond a float, a size of 4 GiB or more (FlatBuffers' limit is 2 GiB).
+bool weft_fbuf_write(const char **data, size_t *length, const struct weft_fbuf *fbuf,
+                     struct weft_arena *arena, struct weft_arena scratch, struct weft_error *error)
+    WEFT_MUST_USE;
 // The file's own network: fabric at rate_Bps a link (0 = the file's), its routes, and its rings for
 // the groups of its graph (jumps are in units of server ids modulo server_count, from each member).
 bool weft_fbuf_network(struct weft_network *network, const struct weft_fbuf *fbuf, double rate_Bps,

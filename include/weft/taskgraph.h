@@ -47,7 +47,8 @@ struct weft_taskgraph {
     const uint32_t *group_members;
 };
 
-// What a builder hands over, one per task; `next` points anywhere.
+// What a builder hands over, one per task; `next` points anywhere. Fields that the kind does not
+// use are ignored.
 struct weft_task {
     enum weft_task_kind kind;
     uint32_t device;
@@ -62,14 +63,19 @@ struct weft_task {
 };
 
 // Builds a task graph and checks it: every index in range, no cycle (named by one of its tasks), no
-// member twice in a group, sums of bytes below 2^63. Fails with INPUT naming the task. O(tasks +
-// edges).
+// member twice in a group; the bytes on the wire of all tasks together, and their runtimes, stay
+// below 2^63, so that no later sum overflows. A transfer of 0 bytes or to its own server becomes a
+// BARRIER: it joins tasks and takes no network time. An AllReduce keeps its kind whatever its
+// bytes, because it may have a runtime; with one member or 0 bytes it takes no network time.
+// ALLREDUCE tasks may have successors. Fails with INPUT naming the task. O(tasks + edges + members
+// + server_count).
 bool weft_taskgraph_build(struct weft_taskgraph *graph, uint32_t server_count,
                           uint32_t device_count, const uint32_t *device_server,
                           const struct weft_task *tasks, uint32_t task_count,
                           struct weft_arena *arena, struct weft_arena scratch,
                           struct weft_error *error) WEFT_MUST_USE;
-// Tasks in topological order into order[task_count]. Kahn's algorithm, ties by index.
+// Tasks in topological order into order[task_count]: Kahn's algorithm (CACM 1962), first in first
+// out, beginning with the tasks that wait for none by index. O(tasks + edges).
 void weft_taskgraph_order(const struct weft_taskgraph *graph, uint32_t *order,
                           struct weft_arena scratch);
 

@@ -1,0 +1,244 @@
+// SPDX-License-Identifier: Apache-2.0
+// Task graphs: what the builder keeps, what it refuses, and the order it gives.
+
+#include "weft/taskgraph.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+static const uint32_t four_servers[] = {0, 1, 2, 3};
+static const uint32_t one_twice[] = {0, 1, 1};
+static const uint32_t beyond[] = {0, 4};
+static const uint32_t to_0[] = {0};
+static const uint32_t to_1[] = {1};
+static const uint32_t to_2[] = {2};
+static const uint32_t to_1_and_2[] = {1, 2};
+static const uint32_t to_9[] = {9};
+
+#define NEXT(list) .next = (list), .next_count = sizeof(list) / sizeof(list)[0]
+#define GROUP(list) .members = (list), .member_count = sizeof(list) / sizeof(list)[0]
+
+static struct weft_arena whole;
+static struct weft_arena arena;
+static struct weft_arena scratch;
+static struct weft_arena whole_scratch;
+
+static int open_arenas(void **state)
+{
+    (void)state;
+    struct weft_error error;
+    if (!weft_arena_init(&whole, 1 << 24, &error) ||
+        !weft_arena_init(&whole_scratch, 1 << 24, &error)) {
+        return 1;
+    }
+    arena = whole;
+    scratch = whole_scratch;
+    return 0;
+}
+
+static int close_arenas(void **state)
+{
+    (void)state;
+    weft_arena_release(&whole);
+    weft_arena_release(&whole_scratch);
+    return 0;
+}
+
+static bool build(struct weft_taskgraph *graph, const struct weft_task *tasks, uint32_t count,
+                  struct weft_error *error)
+{
+    return weft_taskgraph_build(graph, 4, 4, four_servers, tasks, count, &arena, scratch, error);
+}
+
+static void tasks_groups_and_edges_are_kept(void **state)
+{
+    (void)state;
+    static const uint32_t pair[] = {3, 1};
+    static const uint32_t swapped[] = {1, 3};
+    const struct weft_task tasks[] = {
+        {.kind = WEFT_TASK_FORWARD, .device = 2, .runtime_ps = 7, NEXT(to_1_and_2)},
+        {.kind = WEFT_TASK_TRANSFER, .from = 2, .to = 3, .size_bytes = 100, NEXT(to_2)},
+        {.kind = WEFT_TASK_ALLREDUCE, .size_bytes = 50, GROUP(pair)},
+        {.kind = WEFT_TASK_ALLREDUCE, .size_bytes = 60, .runtime_ps = 5, GROUP(swapped)},
+        {.kind = WEFT_TASK_ALLREDUCE, .size_bytes = 70, GROUP(pair), NEXT(to_0)},
+    };
+    struct weft_taskgraph graph;
+    struct weft_error error;
+    assert_true(build(&graph, tasks, 5, &error));
+    assert_int_equal(graph.server_count, 4);
+    assert_int_equal(graph.task_count, 5);
+    assert_int_equal(graph.device[0], 2);
+    assert_int_equal(graph.device[1], WEFT_NONE);
+    assert_int_equal(graph.runtime_ps[0], 7);
+    assert_int_equal(graph.runtime_ps[3], 5);
+    assert_int_equal(graph.from[1], 2);
+    assert_int_equal(graph.to[1], 3);
+    assert_int_equal(graph.from[0], WEFT_NONE);
+    assert_int_equal(graph.size_bytes[1], 100);
+    assert_int_equal(graph.prev_count[0], 1);
+    assert_int_equal(graph.prev_count[2], 2);
+    assert_int_equal(graph.next_first[5], 4);
+    assert_int_equal(graph.group_count, 2); // two orders of one set are two groups
+    assert_int_equal(graph.group[2], 0);
+    assert_int_equal(graph.group[3], 1);
+    assert_int_equal(graph.group[4], 0);
+    assert_int_equal(graph.group_members[graph.group_first[0]], 3);
+    assert_int_equal(graph.group_members[graph.group_first[1]], 1);
+}
+
+static void transfers_that_move_nothing_become_barriers(void **state)
+{
+    (void)state;
+    const struct weft_task tasks[] = {
+        {.kind = WEFT_TASK_TRANSFER, .from = 2, .to = 2, .size_bytes = 100, NEXT(to_2)},
+        {.kind = WEFT_TASK_TRANSFER, .from = 1, .to = 2, .size_bytes = 0, NEXT(to_2)},
+        {.kind = WEFT_TASK_TRANSFER, .from = 1, .to = 2, .size_bytes = 1},
+    };
+    struct weft_taskgraph graph;
+    struct weft_error error;
+    assert_true(build(&graph, tasks, 3, &error));
+    assert_int_equal(graph.kind[0], WEFT_TASK_BARRIER);
+    assert_int_equal(graph.size_bytes[0], 0);
+    assert_int_equal(graph.from[0], WEFT_NONE);
+    assert_int_equal(graph.kind[1], WEFT_TASK_BARRIER);
+    assert_int_equal(graph.kind[2], WEFT_TASK_TRANSFER);
+    assert_int_equal(graph.prev_count[2], 2);
+}
+
+static void an_empty_graph_is_a_graph(void **state)
+{
+    (void)state;
+    struct weft_taskgraph graph;
+    struct weft_error error;
+    assert_true(build(&graph, NULL, 0, &error));
+    assert_int_equal(graph.task_count, 0);
+    assert_int_equal(graph.group_count, 0);
+    weft_taskgraph_order(&graph, NULL, scratch);
+}
+
+static void bad_tasks_are_refused_by_name(void **state)
+{
+    (void)state;
+    static const struct {
+        struct weft_task task;
+        const char *message;
+    } cases[] = {
+        {{.kind = WEFT_TASK_KIND_COUNT}, "task 1: there is no task kind 7"},
+        {{.kind = WEFT_TASK_FORWARD, .device = 4}, "task 1: device 4 is not one of the 4 devices"},
+        {{.kind = WEFT_TASK_LOCAL, .device = WEFT_NONE}, "is not one of the 4 devices"},
+        {{.kind = WEFT_TASK_BARRIER, .runtime_ps = 3},
+         "task 1: a barrier or transfer has no runtime of its own, but 3 ps are given; make it a "
+         "local task"},
+        {{.kind = WEFT_TASK_TRANSFER, .from = 4, .to = 0, .size_bytes = 1},
+         "task 1: the transfer goes from server 4 to 0, but servers are 0 to 3"},
+        {{.kind = WEFT_TASK_TRANSFER, .from = 0, .to = 4, .size_bytes = 1}, "from server 0 to 4"},
+        {{.kind = WEFT_TASK_ALLREDUCE}, "task 1: the AllReduce has no members"},
+        {{.kind = WEFT_TASK_ALLREDUCE, GROUP(one_twice)},
+         "task 1: the AllReduce names server 1 twice; name it once"},
+        {{.kind = WEFT_TASK_ALLREDUCE, GROUP(beyond)},
+         "task 1: the AllReduce names server 4, but servers are 0 to 3"},
+        {{.kind = WEFT_TASK_BARRIER, NEXT(to_9)}, "task 1: its successor 9 is not one of the 2"},
+        {{.kind = WEFT_TASK_BARRIER, NEXT(to_1)}, "task 1: waits for itself"},
+        {{.kind = WEFT_TASK_BARRIER, NEXT(to_0)},
+         "task 0: is on a cycle of 2 tasks (it waits for task 1"},
+        {{.kind = WEFT_TASK_TRANSFER, .to = 1, .size_bytes = (uint64_t)1 << 63},
+         "task 1: up to here the tasks send more than 8 EiB"},
+        {{.kind = WEFT_TASK_ALLREDUCE, .size_bytes = (uint64_t)1 << 61, GROUP(four_servers)},
+         "task 1: up to here the tasks send more than 8 EiB"},
+        {{.kind = WEFT_TASK_FORWARD, .runtime_ps = UINT64_MAX}, "run for more than 106 days"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        struct weft_task tasks[] = {{.kind = WEFT_TASK_BARRIER, NEXT(to_1)}, cases[i].task};
+        struct weft_taskgraph graph = {.server_count = 77};
+        struct weft_error error = {.code = WEFT_OK};
+        assert_false(build(&graph, tasks, 2, &error));
+        assert_int_equal(error.code, WEFT_INPUT);
+        if (strstr(error.message, cases[i].message) == NULL) {
+            fail_msg("case %zu: '%s' lacks '%s'", i, error.message, cases[i].message);
+        }
+        assert_int_equal(graph.server_count, 77); // set only on success
+    }
+}
+
+static void sums_just_below_the_limit_are_taken(void **state)
+{
+    (void)state;
+    const uint64_t half = (uint64_t)1 << 62;
+    struct weft_task tasks[] = {
+        {.kind = WEFT_TASK_TRANSFER, .to = 1, .size_bytes = half},
+        {.kind = WEFT_TASK_TRANSFER, .to = 1, .size_bytes = half - 1},
+    };
+    struct weft_taskgraph graph;
+    struct weft_error error;
+    assert_true(build(&graph, tasks, 2, &error));
+    tasks[1].size_bytes = half;
+    assert_false(build(&graph, tasks, 2, &error));
+}
+
+static void bad_devices_are_refused_by_name(void **state)
+{
+    (void)state;
+    struct weft_taskgraph graph;
+    struct weft_error error;
+    assert_false(weft_taskgraph_build(&graph, 0, 0, NULL, NULL, 0, &arena, scratch, &error));
+    assert_non_null(strstr(error.message, "at least one server"));
+    assert_false(weft_taskgraph_build(&graph, 4, 2, beyond, NULL, 0, &arena, scratch, &error));
+    assert_string_equal(error.message, "device 1: is in server 4, but servers are 0 to 3");
+}
+
+static void a_cycle_is_named_by_a_task_that_is_on_it(void **state)
+{
+    (void)state;
+    // 0 -> 1 -> {2 <-> 3} -> 4: 4 waits too, but only 2 and 3 go round.
+    static const uint32_t to_3[] = {3};
+    static const uint32_t to_2_and_4[] = {4, 2};
+    const struct weft_task tasks[] = {
+        {.kind = WEFT_TASK_BARRIER, NEXT(to_1)},
+        {.kind = WEFT_TASK_BARRIER, NEXT(to_2)},
+        {.kind = WEFT_TASK_BARRIER, NEXT(to_3)},
+        {.kind = WEFT_TASK_BARRIER, NEXT(to_2_and_4)},
+        {.kind = WEFT_TASK_BARRIER},
+    };
+    struct weft_taskgraph graph;
+    struct weft_error error;
+    assert_false(build(&graph, tasks, 5, &error));
+    assert_non_null(strstr(error.message, "task 2: is on a cycle of 2 tasks (it waits for task 3"));
+}
+
+static void the_order_is_first_in_first_out(void **state)
+{
+    (void)state;
+    static const uint32_t to_4[] = {4};
+    const struct weft_task tasks[] = {
+        {.kind = WEFT_TASK_BARRIER, NEXT(to_4)},
+        {.kind = WEFT_TASK_BARRIER},
+        {.kind = WEFT_TASK_BARRIER, NEXT(to_1)},
+        {.kind = WEFT_TASK_BARRIER, NEXT(to_1_and_2)},
+        {.kind = WEFT_TASK_BARRIER},
+    };
+    struct weft_taskgraph graph;
+    struct weft_error error;
+    uint32_t order[5];
+    assert_true(build(&graph, tasks, 5, &error));
+    weft_taskgraph_order(&graph, order, scratch);
+    static const uint32_t expected[] = {0, 3, 4, 2, 1};
+    assert_memory_equal(order, expected, sizeof expected);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(tasks_groups_and_edges_are_kept),
+        cmocka_unit_test(transfers_that_move_nothing_become_barriers),
+        cmocka_unit_test(an_empty_graph_is_a_graph),
+        cmocka_unit_test(bad_tasks_are_refused_by_name),
+        cmocka_unit_test(sums_just_below_the_limit_are_taken),
+        cmocka_unit_test(bad_devices_are_refused_by_name),
+        cmocka_unit_test(a_cycle_is_named_by_a_task_that_is_on_it),
+        cmocka_unit_test(the_order_is_first_in_first_out),
+    };
+    return cmocka_run_group_tests_name("taskgraph", tests, open_arenas, close_arenas);
+}
