@@ -1,0 +1,215 @@
+// SPDX-License-Identifier: Apache-2.0
+// Whole files in, and out by a temporary name, so that no half file is ever seen.
+
+#include "weft/format.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define DEFAULT_LIMIT_BYTES ((size_t)4 << 30)
+#define CHUNK_BYTES ((size_t)1 << 20) // a multiple of the arena's alignment: chunks join up
+#define TEMPORARY_TRIES 100
+
+// strerror_r as a value: the message lives in a static table or in `buffer`.
+struct reason {
+    char buffer[128];
+};
+static const char *reason_text(struct reason *reason, int number)
+{
+    return strerror_r(number, reason->buffer, sizeof reason->buffer);
+}
+
+static bool fail_io(struct weft_error *error, const char *doing, int number)
+{
+    struct reason reason;
+    return weft_fail(error, WEFT_IO, "cannot %s: %s", doing, reason_text(&reason, number));
+}
+
+// ---- reading ----
+
+// Reads until the end or until size_max + 1 bytes are there; *size gets their number.
+static bool read_all(int file, char **data, size_t *size, size_t size_max, struct weft_arena *arena,
+                     struct weft_error *error)
+{
+    char *start = NULL;
+    size_t length = 0;
+    for (;;) {
+        size_t left = (size_t)(arena->end - arena->next);
+        if (left < 2 * CHUNK_BYTES) {
+            return weft_fail(error, WEFT_INPUT, "is larger than the memory reserved for it");
+        }
+        char *chunk = weft_arena_alloc_raw(arena, CHUNK_BYTES, 1);
+        start = start == NULL ? chunk : start;
+        WEFT_ASSERT(chunk == start + length);
+        size_t filled = 0;
+        while (filled < CHUNK_BYTES) {
+            ssize_t got = read(file, chunk + filled, CHUNK_BYTES - filled);
+            if (got < 0 && errno == EINTR) {
+                continue;
+            }
+            if (got < 0) {
+                return fail_io(error, "read", errno);
+            }
+            if (got == 0) {
+                chunk[filled] = '\0'; // for readers of text; not counted
+                *data = start;
+                *size = length + filled;
+                return true;
+            }
+            filled += (size_t)got;
+            if (length + filled > size_max) {
+                return weft_fail(error, WEFT_INPUT,
+                                 "is larger than %zu bytes, the limit for "
+                                 "such a file",
+                                 size_max);
+            }
+        }
+        length += CHUNK_BYTES;
+    }
+}
+
+bool weft_file_load(const char **data, size_t *length, const char *path, size_t limit_bytes,
+                    struct weft_arena *arena, struct weft_error *error)
+{
+    bool is_stdin = strcmp(path, "-") == 0;
+    int file = is_stdin ? STDIN_FILENO : open(path, O_RDONLY | O_CLOEXEC);
+    if (file < 0) {
+        fail_io(error, "open", errno);
+        return weft_wrap(error, "%s", path);
+    }
+    size_t limit = limit_bytes == 0 ? DEFAULT_LIMIT_BYTES : limit_bytes;
+    struct weft_arena grown = *arena;
+    char *start = NULL;
+    size_t size = 0;
+    bool good = read_all(file, &start, &size, limit, &grown, error);
+    if (!is_stdin) {
+        close(file);
+    }
+    if (!good) {
+        return weft_wrap(error, "%s", is_stdin ? "standard input" : path);
+    }
+    grown.next = start + size + 1; // the rest of the last chunk goes back
+    *arena = grown;
+    *data = start;
+    *length = size;
+    return true;
+}
+
+// ---- writing ----
+
+static bool write_all(int file, const char *data, size_t length, struct weft_error *error)
+{
+    while (length > 0) {
+        ssize_t put = write(file, data, length);
+        if (put < 0 && errno == EINTR) {
+            continue;
+        }
+        if (put < 0) {
+            return fail_io(error, "write", errno);
+        }
+        data += put;
+        length -= (size_t)put;
+    }
+    return true;
+}
+
+// Pipes, terminals and devices cannot be replaced by a rename.
+static bool save_in_place(const char *path, const void *data, size_t length,
+                          struct weft_error *error)
+{
+    int file = open(path, O_WRONLY | O_CLOEXEC);
+    if (file < 0) {
+        return fail_io(error, "open", errno);
+    }
+    bool good = write_all(file, data, length, error);
+    if (close(file) != 0 && good) {
+        good = fail_io(error, "write", errno);
+    }
+    return good;
+}
+
+// Creates a file beside `path` that nothing else has; its name goes to `temporary`.
+static int create_temporary(char temporary[PATH_MAX], const char *path, mode_t mode)
+{
+    for (unsigned i = 0; i < TEMPORARY_TRIES; i++) {
+        int wanted = snprintf(temporary, PATH_MAX, "%s.%ld-%u.tmp", path, (long)getpid(), i);
+        if (wanted >= PATH_MAX) {
+            errno = ENAMETOOLONG;
+            return -1;
+        }
+        int file = open(temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, mode);
+        if (file >= 0 || errno != EEXIST) {
+            return file;
+        }
+    }
+    return -1;
+}
+
+// The rename is safe only once the folder is on the disk too. Some file systems refuse to sync a
+// folder; the file itself is complete by then.
+static void sync_folder(const char *path)
+{
+    char folder[PATH_MAX];
+    const char *slash = strrchr(path, '/');
+    size_t length = slash == NULL ? 0 : (size_t)(slash - path);
+    if (slash == NULL) {
+        memcpy(folder, ".", 2);
+    } else if (length == 0) {
+        memcpy(folder, "/", 2);
+    } else {
+        memcpy(folder, path, length);
+        folder[length] = '\0';
+    }
+    int file = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (file >= 0) {
+        fsync(file);
+        close(file);
+    }
+}
+
+static bool save_by_rename(const char *path, const struct stat *old, const void *data,
+                           size_t length, struct weft_error *error)
+{
+    char temporary[PATH_MAX];
+    int file = create_temporary(temporary, path, old != NULL ? old->st_mode & 0777 : 0666);
+    if (file < 0) {
+        return fail_io(error, "create a file beside it", errno);
+    }
+    bool good = write_all(file, data, length, error);
+    if (good && fsync(file) != 0) {
+        good = fail_io(error, "sync", errno);
+    }
+    if (close(file) != 0 && good) {
+        good = fail_io(error, "write", errno);
+    }
+    if (good && rename(temporary, path) != 0) {
+        good = fail_io(error, "rename to it", errno);
+    }
+    if (!good) {
+        unlink(temporary);
+        return false;
+    }
+    sync_folder(path);
+    return true;
+}
+
+bool weft_file_save(const char *path, const void *data, size_t length, struct weft_error *error)
+{
+    char target[PATH_MAX];
+    struct stat old;
+    bool exists = stat(path, &old) == 0;
+    bool good;
+    if (exists && !S_ISREG(old.st_mode) && !S_ISDIR(old.st_mode)) {
+        good = save_in_place(path, data, length, error);
+    } else if (exists && realpath(path, target) != NULL) { // a link stays, its target changes
+        good = save_by_rename(target, &old, data, length, error);
+    } else {
+        good = save_by_rename(path, NULL, data, length, error);
+    }
+    return good || weft_wrap(error, "%s", path);
+}
