@@ -43,15 +43,17 @@ struct weft_fabric {
     bool forwards; // servers relay (host-based forwarding); false where only switches do
 };
 
-// Builds a fabric from links in any order. Links with equal ends are joined (widths and rates
-// add). Fails with INPUT if a link names a missing node, joins a node to itself or has no
-// capacity. The result lives in `arena`. O(n + m log m).
+// Builds a fabric from links in any order. Links with equal ends are joined: widths and rates add,
+// the largest latency stays. Servers forward where there are no switches. Fails with INPUT if a
+// link names a missing node, joins a node to itself or has no capacity. The result lives in
+// `arena`. O(n + m).
 bool weft_fabric_build(struct weft_fabric *fabric, const char *name, uint32_t server_count,
                        uint32_t node_count, const struct weft_link *links, uint32_t link_count,
                        struct weft_arena *arena, struct weft_error *error) WEFT_MUST_USE;
 // The link from `from` to `to`, or WEFT_NONE. O(log degree).
 uint32_t weft_fabric_find_link(const struct weft_fabric *fabric, uint32_t from, uint32_t to);
-// Fails with INFEASIBLE and names a pair of servers with no path. O(n + m).
+// Fails with INFEASIBLE and names a pair of servers with no path. O(n + m) where servers forward,
+// else O(servers * (n + m)).
 bool weft_fabric_check_connected(const struct weft_fabric *fabric, struct weft_arena scratch,
                                  struct weft_error *error) WEFT_MUST_USE;
 
@@ -65,6 +67,7 @@ enum weft_routes_kind {
     WEFT_ROUTES_RING,       // shorter way round a ring of servers
     WEFT_ROUTES_TORUS,      // dimension order, shorter way round each
     WEFT_ROUTES_CIRCULANT,  // coin change: one table of n residues serves all pairs
+    WEFT_ROUTES_SHORTEST,   // ECMP over all paths of fewest hops, walked from a distance table
 };
 
 // What a transfer does when its pair has several paths.
@@ -86,9 +89,15 @@ struct weft_routes {
     const uint32_t *path_first; // path_count + 1
     const uint32_t *path_links;
     const double *path_weight; // path_count
-    // Computed kinds: see src/fabric/routes.c for what each keeps here.
+    // Computed kinds. CIRCULANT: table[r], 0 < r < n, is one jump on the way from any server s to
+    // s + r mod n, so that table[r] is the jump of a link and r - table[r] mod n is nearer; table
+    // holds n entries, table[0] = 0. The others: see src/fabric/routes.c.
     uint32_t shape[4];
     const uint32_t *table;
+    // SHORTEST: hops from node v to server t, and how many shortest paths (255 = or more), both at
+    // [t * node_count + v]. UINT16_MAX hops = no path.
+    const uint16_t *distance;
+    const uint8_t *path_counts;
 };
 
 // How many paths the pair (from, to) has; 0 if from == to or there is none.
@@ -97,12 +106,29 @@ uint32_t weft_routes_path_count(const struct weft_routes *routes, uint32_t from,
 // number. The weight of the path among its pair's goes to *weight unless NULL. O(hops).
 uint32_t weft_routes_path(const struct weft_routes *routes, uint32_t from, uint32_t to,
                           uint32_t index, uint32_t *links, double *weight);
-// The path that a flow with this hash takes under PICK: weights decide. O(paths of the pair).
+// The path that a flow with this hash takes under PICK: weights decide. The hash is mixed here, so
+// a flow's number will do. O(1); TABLE: O(paths of the pair).
 uint32_t weft_routes_pick(const struct weft_routes *routes, uint32_t from, uint32_t to,
                           uint64_t hash);
+// Routes of a fabric with one switch, the node after the servers, that joins every server both
+// ways. Fails with INPUT if it is none. O(n).
+bool weft_routes_build_star(struct weft_routes *routes, const struct weft_fabric *fabric,
+                            struct weft_error *error) WEFT_MUST_USE;
+// Routes of a ring of servers 0, 1, ..., n-1, both ways; pairs opposite each other go forward from
+// even servers and backward from odd ones, which loads both ways alike. Fails with INPUT if it is
+// none. O(n).
+bool weft_routes_build_ring(struct weft_routes *routes, const struct weft_fabric *fabric,
+                            struct weft_error *error) WEFT_MUST_USE;
+// All paths of fewest hops of any fabric, equally likely, at most 255 a pair. Keeps 3 bytes for
+// every pair of a server and a node. Fails with INFEASIBLE, naming a pair without a path, and with
+// INPUT beyond 16384 servers. O(servers * (n + m)).
+bool weft_routes_build_shortest(struct weft_routes *routes, const struct weft_fabric *fabric,
+                                struct weft_arena *arena, struct weft_arena scratch,
+                                struct weft_error *error) WEFT_MUST_USE;
 // A table of paths: `nodes` of path p are path_nodes[node_first[p] .. node_first[p+1]-1], its pair
-// is (first node, last node); weights need not be normalised. Fails with INPUT on a hop without a
-// link, a loop, or a pair of distinct servers without path unless `partial`.
+// is (first node, last node); weights need not be normalised (NULL = equal). Fails with INPUT on a
+// hop without a link, a loop, a weight that is not positive, or a pair of distinct servers without
+// path unless `partial`. Flows pick one path; set `spread` to split them.
 bool weft_routes_build_table(struct weft_routes *routes, const struct weft_fabric *fabric,
                              uint32_t path_count, const uint32_t *node_first,
                              const uint32_t *path_nodes, const double *weights, bool partial,
@@ -141,7 +167,8 @@ struct weft_ring_set {
 
 // ---- reference fabrics ----
 
-// A fabric with its routes, as the builders below make them.
+// A fabric with its routes, as the builders below make them. It must stay where it was built:
+// routes.fabric points at the fabric beside it.
 struct weft_network {
     struct weft_fabric fabric;
     struct weft_routes routes;
@@ -150,13 +177,16 @@ struct weft_network {
 
 // Every builder takes the cluster (n servers, d ports of B each) and counts its parts. `rate_Bps`
 // below is the cluster's unless an option says otherwise. Each fails with INPUT when the cluster
-// cannot carry it (a torus of a prime number of servers, ...), naming the remedy.
+// cannot carry it (a torus of a prime number of servers, ...), naming the remedy. Options may be
+// NULL: all defaults.
 struct weft_fabric_options {
     double port_rate_Bps; // 0 = the cluster's d * B on one NIC (switched) or B (direct)
-    uint32_t radix;       // ports of a switch; 0 = smallest that fits (fat-tree k), 64 (leaf-spine)
-    double oversubscription; // 0 = the builder's own (1 for fat-tree, 2 for oversubscribed)
-    uint32_t dimensions;     // torus: 2 or 3
+    uint32_t radix; // ports of a switch; 0 = smallest that fits (fat-tree k), 64 doubled until it
+                    // fits (leaf-spine)
+    double oversubscription; // 0 = the builder's own (2 for oversubscribed, else 1)
+    uint32_t dimensions;     // torus: 2 or 3; 0 = 2
     uint64_t seed;           // expander
+    double budget_usd;       // cost-equivalent by name; 0 = n*d ports of B on a patch panel
 };
 // One non-blocking switch, one NIC of d*B a server.
 bool weft_fabric_build_ideal(struct weft_network *network, const struct weft_cluster *cluster,
@@ -198,6 +228,20 @@ bool weft_fabric_build_ring(struct weft_network *network, const struct weft_clus
 
 // ---- money, power, bounds ----
 
+// How the ports of a direct fabric are joined.
+enum weft_cabling {
+    WEFT_CABLING_FIXED,             // cables for good
+    WEFT_CABLING_PATCH_PANEL,       // one panel port a server port
+    WEFT_CABLING_PATCH_PANEL_AHEAD, // two, behind a 1x2 switch: the next job's plane (TopoOpt)
+    WEFT_CABLING_OCS,               // one circuit-switch port a server port
+    WEFT_CABLING_OCS_AHEAD,
+};
+// The parts of a fabric without packet switches: each server has a port of rate_Bps, with its
+// transceiver, for every cable that leaves or for every one that arrives, whichever are more (a
+// port does both). O(n + m).
+struct weft_parts weft_fabric_direct_parts(const struct weft_fabric *fabric, double rate_Bps,
+                                           enum weft_cabling cabling, struct weft_arena scratch);
+
 struct weft_cost {
     double total_usd;
     double power_watts;
@@ -207,7 +251,7 @@ struct weft_cost weft_fabric_cost(const struct weft_parts *parts,
 
 // Moore bound on the mean distance of any graph of n nodes and degree d: at most d (d-1)^(h-1) (or
 // d^h when links are directed) nodes at h hops. Also the smallest diameter. Hoffman and Singleton
-// 1960; Cerf et al. 1974 for the mean.
+// 1960; Cerf et al. 1974 for the mean. Degree 1 joins 2 nodes at most: INFINITY and WEFT_NONE.
 void weft_fabric_moore(uint32_t server_count, uint32_t degree, bool directed, double *mean_hops,
                        uint32_t *diameter);
 

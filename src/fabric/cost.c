@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: Apache-2.0
+// Parts of direct fabrics, what parts cost and draw, and the Moore bound.
+
+#include "weft/fabric.h"
+
+#include <math.h>
+
+struct weft_parts weft_fabric_direct_parts(const struct weft_fabric *fabric, double rate_Bps,
+                                           enum weft_cabling cabling, struct weft_arena scratch)
+{
+    uint32_t n = fabric->server_count;
+    uint64_t *out = WEFT_NEW(&scratch, uint64_t, fabric->node_count);
+    uint64_t *in = WEFT_NEW(&scratch, uint64_t, fabric->node_count);
+    for (uint32_t i = 0; i < fabric->link_count; i++) {
+        out[fabric->links[i].from] += fabric->links[i].width;
+        in[fabric->links[i].to] += fabric->links[i].width;
+    }
+    uint64_t ports = 0;
+    for (uint32_t s = 0; s < n; s++) {
+        ports += out[s] > in[s] ? out[s] : in[s];
+    }
+    bool ahead = cabling == WEFT_CABLING_PATCH_PANEL_AHEAD || cabling == WEFT_CABLING_OCS_AHEAD;
+    bool panel = cabling == WEFT_CABLING_PATCH_PANEL || cabling == WEFT_CABLING_PATCH_PANEL_AHEAD;
+    bool circuit = cabling == WEFT_CABLING_OCS || cabling == WEFT_CABLING_OCS_AHEAD;
+    uint64_t optical_ports = ahead ? 2 * ports : ports;
+    return (struct weft_parts){
+        .nics = ports,
+        .transceivers = ports,
+        .patch_panel_ports = panel ? optical_ports : 0,
+        .ocs_ports = circuit ? optical_ports : 0,
+        .mechanical_switches = ahead ? ports : 0,
+        .rate_Bps = rate_Bps,
+    };
+}
+
+struct weft_cost weft_fabric_cost(const struct weft_parts *parts,
+                                  const struct weft_price_book *book)
+{
+    struct weft_price_row row = weft_cluster_price_at(book, parts->rate_Bps);
+    double nics = (double)parts->nics;
+    double transceivers = (double)parts->transceivers;
+    double switch_ports = (double)parts->switch_ports;
+    double ocs_ports = (double)parts->ocs_ports;
+    return (struct weft_cost){
+        .total_usd = nics * row.nic_usd + transceivers * row.transceiver_usd +
+                     switch_ports * row.switch_port_usd + ocs_ports * row.ocs_port_usd +
+                     (double)parts->patch_panel_ports * row.patch_panel_port_usd +
+                     (double)parts->mechanical_switches * row.mechanical_switch_usd,
+        .power_watts = nics * row.nic_watts + transceivers * row.transceiver_watts +
+                       switch_ports * row.switch_port_watts + ocs_ports * row.ocs_port_watts,
+    };
+}
+
+void weft_fabric_moore(uint32_t server_count, uint32_t degree, bool directed, double *mean_hops,
+                       uint32_t *diameter)
+{
+    WEFT_ASSERT(server_count > 0 && degree > 0);
+    double left = server_count - 1.0;
+    double others = left;
+    double shell = degree;
+    double growth = directed ? degree : degree - 1.0;
+    double hop_sum = 0;
+    uint32_t hops = 0;
+    if (growth == 1) { // equal shells: n hops round, too many to walk
+        double full = floor(left / shell);
+        double rest = left - full * shell;
+        hop_sum = shell * full * (full + 1) / 2 + rest * (full + 1);
+        hops = (uint32_t)full + (rest > 0 ? 1 : 0);
+        left = 0;
+    }
+    while (left > 0 && shell > 0) {
+        hops++;
+        double reached = shell < left ? shell : left;
+        hop_sum += reached * hops;
+        left -= reached;
+        shell *= growth;
+    }
+    if (left > 0) {
+        *mean_hops = (double)INFINITY;
+        *diameter = WEFT_NONE;
+        return;
+    }
+    *mean_hops = others > 0 ? hop_sum / others : 0;
+    *diameter = hops;
+}

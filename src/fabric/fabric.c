@@ -1,0 +1,233 @@
+// SPDX-License-Identifier: Apache-2.0
+// Building a fabric from links, and asking whether its servers reach each other.
+
+#include "weft/fabric.h"
+
+#include <string.h>
+
+#define RATE_MAX_BPS 1e18 // so that sums over any cables stay finite
+
+static bool check_link(const struct weft_link *link, uint32_t node_count, struct weft_error *error)
+{
+    if (link->from >= node_count || link->to >= node_count) {
+        uint32_t missing = link->from >= node_count ? link->from : link->to;
+        return weft_fail(error, WEFT_INPUT, "node %u does not exist; the fabric has nodes 0 to %u",
+                         missing, node_count - 1);
+    }
+    if (link->from == link->to) {
+        return weft_fail(error, WEFT_INPUT,
+                         "node %u is joined to itself; a link needs two different ends",
+                         link->from);
+    }
+    if (!(link->rate_Bps > 0 && link->rate_Bps <= RATE_MAX_BPS) || link->width == 0) {
+        return weft_fail(error, WEFT_INPUT,
+                         "%u -> %u has no capacity; give it a positive rate and at least one cable",
+                         link->from, link->to);
+    }
+    return true;
+}
+
+// Stable counting sort by one end of each link.
+static void sort_by_end(struct weft_link *sorted, const struct weft_link *links, uint32_t count,
+                        uint32_t node_count, bool by_from, struct weft_arena scratch)
+{
+    uint32_t *next = WEFT_NEW(&scratch, uint32_t, (size_t)node_count + 1);
+    for (uint32_t i = 0; i < count; i++) {
+        next[(by_from ? links[i].from : links[i].to) + 1]++;
+    }
+    for (uint32_t v = 0; v < node_count; v++) {
+        next[v + 1] += next[v];
+    }
+    for (uint32_t i = 0; i < count; i++) {
+        sorted[next[by_from ? links[i].from : links[i].to]++] = links[i];
+    }
+}
+
+// Joins neighbours with equal ends; returns how many links remain. A joined link is as late as its
+// latest cable.
+static uint32_t join_parallel(struct weft_link *links, uint32_t count)
+{
+    uint32_t kept = 0;
+    for (uint32_t i = 0; i < count; i++) {
+        struct weft_link *last = kept > 0 ? &links[kept - 1] : NULL;
+        if (last == NULL || last->from != links[i].from || last->to != links[i].to) {
+            links[kept++] = links[i];
+            continue;
+        }
+        last->rate_Bps += links[i].rate_Bps;
+        last->width += links[i].width;
+        if (links[i].latency_ps > last->latency_ps) {
+            last->latency_ps = links[i].latency_ps;
+        }
+    }
+    return kept;
+}
+
+static bool check_shape(uint32_t server_count, uint32_t node_count, const struct weft_link *links,
+                        uint32_t link_count, struct weft_error *error)
+{
+    if (server_count == 0 || node_count < server_count || node_count == WEFT_NONE) {
+        return weft_fail(error, WEFT_INPUT,
+                         "%u servers among %u nodes; a fabric needs at least one server, and its "
+                         "nodes include the servers",
+                         server_count, node_count);
+    }
+    uint64_t cable_count = 0;
+    for (uint32_t i = 0; i < link_count; i++) {
+        if (!check_link(&links[i], node_count, error)) {
+            return weft_wrap(error, "link %u", i);
+        }
+        cable_count += links[i].width;
+    }
+    if (cable_count > UINT32_MAX) {
+        return weft_fail(error, WEFT_INPUT, "%llu cables are more than a fabric can hold",
+                         (unsigned long long)cable_count);
+    }
+    return true;
+}
+
+bool weft_fabric_build(struct weft_fabric *fabric, const char *name, uint32_t server_count,
+                       uint32_t node_count, const struct weft_link *links, uint32_t link_count,
+                       struct weft_arena *arena, struct weft_error *error)
+{
+    if (!check_shape(server_count, node_count, links, link_count, error)) {
+        return false;
+    }
+    struct weft_link *sorted = WEFT_NEW_RAW(arena, struct weft_link, link_count);
+    uint32_t *first = WEFT_NEW(arena, uint32_t, (size_t)node_count + 1);
+    char *own_name = weft_arena_text(arena, name, strlen(name));
+    struct weft_arena scratch = *arena;
+    struct weft_link *by_to = WEFT_NEW_RAW(&scratch, struct weft_link, link_count);
+    sort_by_end(by_to, links, link_count, node_count, false, scratch);
+    sort_by_end(sorted, by_to, link_count, node_count, true, scratch);
+    uint32_t kept = join_parallel(sorted, link_count);
+    for (uint32_t i = 0; i < kept; i++) {
+        first[sorted[i].from + 1]++;
+    }
+    for (uint32_t v = 0; v < node_count; v++) {
+        first[v + 1] += first[v];
+    }
+    WEFT_ASSERT(first[node_count] == kept);
+    *fabric = (struct weft_fabric){
+        .name = own_name,
+        .server_count = server_count,
+        .node_count = node_count,
+        .link_count = kept,
+        .links = sorted,
+        .first = first,
+        .forwards = node_count == server_count,
+    };
+    return true;
+}
+
+uint32_t weft_fabric_find_link(const struct weft_fabric *fabric, uint32_t from, uint32_t to)
+{
+    if (from >= fabric->node_count) {
+        return WEFT_NONE;
+    }
+    uint32_t low = fabric->first[from];
+    uint32_t high = fabric->first[from + 1];
+    while (low < high) {
+        uint32_t middle = low + (high - low) / 2;
+        if (fabric->links[middle].to < to) {
+            low = middle + 1;
+        } else {
+            high = middle;
+        }
+    }
+    bool found = low < fabric->first[from + 1] && fabric->links[low].to == to;
+    return found ? low : WEFT_NONE;
+}
+
+// ---- connectivity ----
+
+// Adjacency to walk: the links themselves, or the same turned round.
+struct walk {
+    uint32_t *first;
+    uint32_t *ends;
+};
+
+static struct walk walk_build(const struct weft_fabric *fabric, bool backward,
+                              struct weft_arena *arena)
+{
+    uint32_t n = fabric->node_count;
+    struct walk walk = {WEFT_NEW(arena, uint32_t, (size_t)n + 1),
+                        WEFT_NEW_RAW(arena, uint32_t, fabric->link_count)};
+    struct weft_arena scratch = *arena;
+    uint32_t *next = WEFT_NEW_RAW(&scratch, uint32_t, (size_t)n + 1);
+    for (uint32_t i = 0; i < fabric->link_count; i++) {
+        walk.first[(backward ? fabric->links[i].to : fabric->links[i].from) + 1]++;
+    }
+    for (uint32_t v = 0; v < n; v++) {
+        walk.first[v + 1] += walk.first[v];
+    }
+    memcpy(next, walk.first, ((size_t)n + 1) * sizeof *next);
+    for (uint32_t i = 0; i < fabric->link_count; i++) {
+        const struct weft_link *link = &fabric->links[i];
+        walk.ends[next[backward ? link->to : link->from]++] = backward ? link->from : link->to;
+    }
+    return walk;
+}
+
+// The lowest server that `root` cannot reach along the walk, or WEFT_NONE. Other servers are passed
+// through only where servers forward.
+static uint32_t first_unreached(const struct weft_fabric *fabric, const struct walk *walk,
+                                uint32_t root, struct weft_arena scratch)
+{
+    bool *reached = WEFT_NEW(&scratch, bool, fabric->node_count);
+    uint32_t *queue = WEFT_NEW_RAW(&scratch, uint32_t, fabric->node_count);
+    uint32_t head = 0;
+    uint32_t tail = 0;
+    queue[tail++] = root;
+    reached[root] = true;
+    while (head < tail) {
+        uint32_t v = queue[head++];
+        if (v < fabric->server_count && v != root && !fabric->forwards) {
+            continue;
+        }
+        for (uint32_t i = walk->first[v]; i < walk->first[v + 1]; i++) {
+            uint32_t w = walk->ends[i];
+            if (!reached[w]) {
+                reached[w] = true;
+                queue[tail++] = w;
+            }
+        }
+    }
+    for (uint32_t s = 0; s < fabric->server_count; s++) {
+        if (!reached[s]) {
+            return s;
+        }
+    }
+    return WEFT_NONE;
+}
+
+static bool fail_unreached(const struct weft_fabric *fabric, uint32_t from, uint32_t to,
+                           struct weft_error *error)
+{
+    return weft_fail(error, WEFT_INFEASIBLE,
+                     "fabric '%s' is disconnected: no path from server %u to server %u; add links "
+                     "between their parts",
+                     fabric->name, from, to);
+}
+
+bool weft_fabric_check_connected(const struct weft_fabric *fabric, struct weft_arena scratch,
+                                 struct weft_error *error)
+{
+    struct walk forward = walk_build(fabric, false, &scratch);
+    if (fabric->forwards) {
+        struct walk backward = walk_build(fabric, true, &scratch);
+        uint32_t to = first_unreached(fabric, &forward, 0, scratch);
+        if (to != WEFT_NONE) {
+            return fail_unreached(fabric, 0, to, error);
+        }
+        uint32_t from = first_unreached(fabric, &backward, 0, scratch);
+        return from == WEFT_NONE || fail_unreached(fabric, from, 0, error);
+    }
+    for (uint32_t s = 0; s < fabric->server_count; s++) {
+        uint32_t to = first_unreached(fabric, &forward, s, scratch);
+        if (to != WEFT_NONE) {
+            return fail_unreached(fabric, s, to, error);
+        }
+    }
+    return true;
+}

@@ -1,0 +1,328 @@
+// SPDX-License-Identifier: Apache-2.0
+// Paths of one pair of servers, by kind of routes. Links are sorted by from, then to, so computed
+// kinds find a link by its place among its node's links and never search.
+//
+// shape[] of each computed kind, n = servers:
+//   FAT_TREE    {servers an edge switch h, aggregation switches a pod u, cores of each c, edges E}
+//               nodes: servers, E edge switches, pods * u aggregation switches, u * c cores;
+//               edge e holds servers e*h .., pod p holds edges p*h .., core (j, i) joins the j-th
+//               aggregation switch of every pod; path index = j * c + i (j inside a pod)
+//   LEAF_SPINE  {rails d, servers a group g, spines a rail S, groups G}
+//               nodes: servers, leaves (group * d + rail), spines (rail * S + j);
+//               path index = rail * S + j (rail inside a group)
+//   TORUS       {sides X, Y, Z}; server x + X * (y + Y * z); table[server*6 + 2*dimension + back]
+//               is the link to the next server that way
+
+#include "weft/fabric.h"
+
+static uint32_t least(uint32_t a, uint32_t b)
+{
+    return a < b ? a : b;
+}
+
+static uint32_t star_path(const struct weft_routes *routes, uint32_t from, uint32_t to,
+                          uint32_t *links)
+{
+    const uint32_t *first = routes->fabric->first;
+    links[0] = first[from];
+    links[1] = first[routes->fabric->server_count] + to;
+    return 2;
+}
+
+// ---- fat-tree ----
+
+static uint32_t fat_tree_count(const struct weft_routes *routes, uint32_t from, uint32_t to)
+{
+    uint32_t h = routes->shape[0];
+    uint32_t from_edge = from / h;
+    uint32_t to_edge = to / h;
+    if (from_edge == to_edge) {
+        return 1;
+    }
+    uint32_t u = routes->shape[1];
+    return from_edge / h == to_edge / h ? u : u * routes->shape[2];
+}
+
+static uint32_t fat_tree_path(const struct weft_routes *routes, uint32_t from, uint32_t to,
+                              uint32_t index, uint32_t *links)
+{
+    const struct weft_fabric *fabric = routes->fabric;
+    const uint32_t *first = fabric->first;
+    uint32_t h = routes->shape[0];
+    uint32_t u = routes->shape[1];
+    uint32_t c = routes->shape[2];
+    uint32_t edge_count = routes->shape[3];
+    uint32_t edges = fabric->server_count;
+    uint32_t aggregations = edges + edge_count;
+    uint32_t from_edge = from / h;
+    uint32_t to_edge = to / h;
+    uint32_t down = first[edges + to_edge] + (to - to_edge * h);
+    links[0] = first[from];
+    if (from_edge == to_edge) {
+        links[1] = down;
+        return 2;
+    }
+    uint32_t from_pod = from_edge / h;
+    uint32_t to_pod = to_edge / h;
+    uint32_t edge_servers = least(h, fabric->server_count - from_edge * h);
+    uint32_t up = first[edges + from_edge] + edge_servers;
+    if (from_pod == to_pod) {
+        links[1] = up + index;
+        links[2] = first[aggregations + from_pod * u + index] + (to_edge - to_pod * h);
+        links[3] = down;
+        return 4;
+    }
+    uint32_t j = index / c;
+    uint32_t i = index % c;
+    uint32_t pod_edges = least(h, edge_count - from_pod * h);
+    uint32_t core = fabric->node_count - u * c + index;
+    links[1] = up + j;
+    links[2] = first[aggregations + from_pod * u + j] + pod_edges + i;
+    links[3] = first[core] + to_pod;
+    links[4] = first[aggregations + to_pod * u + j] + (to_edge - to_pod * h);
+    links[5] = down;
+    return 6;
+}
+
+// ---- leaf-spine ----
+
+static uint32_t leaf_spine_count(const struct weft_routes *routes, uint32_t from, uint32_t to)
+{
+    uint32_t size = routes->shape[1];
+    return routes->shape[0] * (from / size == to / size ? 1 : routes->shape[2]);
+}
+
+static uint32_t leaf_spine_path(const struct weft_routes *routes, uint32_t from, uint32_t to,
+                                uint32_t index, uint32_t *links)
+{
+    const struct weft_fabric *fabric = routes->fabric;
+    const uint32_t *first = fabric->first;
+    uint32_t rails = routes->shape[0];
+    uint32_t size = routes->shape[1];
+    uint32_t from_group = from / size;
+    uint32_t to_group = to / size;
+    uint32_t leaves = fabric->server_count;
+    if (from_group == to_group) {
+        links[0] = first[from] + index;
+        links[1] = first[leaves + from_group * rails + index] + (to - to_group * size);
+        return 2;
+    }
+    uint32_t spines = routes->shape[2];
+    uint32_t rail = index / spines;
+    uint32_t from_leaf = leaves + from_group * rails + rail;
+    uint32_t group_servers = least(size, fabric->server_count - from_group * size);
+    uint32_t spine = leaves + routes->shape[3] * rails + index;
+    links[0] = first[from] + rail;
+    links[1] = first[from_leaf] + group_servers + index % spines;
+    links[2] = first[spine] + to_group;
+    links[3] = first[leaves + to_group * rails + rail] + (to - to_group * size);
+    return 4;
+}
+
+// ---- rings and tori ----
+
+// Which way is shorter round a cycle of n, and how many hops it takes. Opposite ends go forward
+// from even places and backward from odd ones, so that both ways carry alike.
+static bool goes_forward(uint32_t n, uint32_t from, uint32_t to, uint32_t *hops)
+{
+    uint32_t ahead = to >= from ? to - from : to + n - from;
+    bool forward = 2 * ahead < n || (2 * ahead == n && from % 2 == 0);
+    *hops = forward ? ahead : n - ahead;
+    return forward;
+}
+
+static uint32_t ring_path(const struct weft_routes *routes, uint32_t from, uint32_t to,
+                          uint32_t *links)
+{
+    const uint32_t *first = routes->fabric->first;
+    uint32_t n = routes->fabric->server_count;
+    uint32_t hops;
+    bool forward = goes_forward(n, from, to, &hops);
+    uint32_t v = from;
+    for (uint32_t i = 0; i < hops; i++) {
+        // Of a server's two links the one to the lower server comes first; the first and the last
+        // server join each other. With two servers there is only one link.
+        bool inner = v != 0 && v != n - 1;
+        bool second = n > 2 && forward == inner;
+        links[i] = first[v] + (second ? 1 : 0);
+        if (forward) {
+            v = v == n - 1 ? 0 : v + 1;
+        } else {
+            v = v == 0 ? n - 1 : v - 1;
+        }
+    }
+    return hops;
+}
+
+static uint32_t torus_path(const struct weft_routes *routes, uint32_t from, uint32_t to,
+                           uint32_t *links)
+{
+    uint32_t count = 0;
+    uint32_t v = from;
+    uint32_t from_rest = from;
+    uint32_t to_rest = to;
+    for (uint32_t dimension = 0; dimension < 3; dimension++) {
+        uint32_t side = routes->shape[dimension];
+        uint32_t hops;
+        bool forward = goes_forward(side, from_rest % side, to_rest % side, &hops);
+        from_rest /= side;
+        to_rest /= side;
+        for (uint32_t i = 0; i < hops; i++) {
+            uint32_t link = routes->table[v * 6 + 2 * dimension + (forward ? 0 : 1)];
+            links[count++] = link;
+            v = routes->fabric->links[link].to;
+        }
+    }
+    return count;
+}
+
+static uint32_t circulant_path(const struct weft_routes *routes, uint32_t from, uint32_t to,
+                               uint32_t *links)
+{
+    uint32_t n = routes->fabric->server_count;
+    uint32_t left = to >= from ? to - from : to + n - from;
+    uint32_t v = from;
+    uint32_t count = 0;
+    while (left != 0) {
+        uint32_t jump = routes->table[left];
+        uint32_t next = v + jump < n ? v + jump : v + jump - n;
+        links[count] = weft_fabric_find_link(routes->fabric, v, next);
+        WEFT_ASSERT(links[count] != WEFT_NONE && count < routes->hop_max);
+        count++;
+        v = next;
+        left = left >= jump ? left - jump : left + n - jump;
+    }
+    return count;
+}
+
+// ---- shortest paths ----
+
+static uint32_t shortest_path(const struct weft_routes *routes, uint32_t from, uint32_t to,
+                              uint32_t index, uint32_t *links)
+{
+    const struct weft_fabric *fabric = routes->fabric;
+    const uint16_t *distance = routes->distance + (size_t)to * fabric->node_count;
+    const uint8_t *path_counts = routes->path_counts + (size_t)to * fabric->node_count;
+    uint32_t hops = distance[from];
+    uint32_t left = index;
+    uint32_t v = from;
+    for (uint32_t i = 0; i < hops; i++) {
+        uint32_t link = fabric->first[v];
+        for (;; link++) {
+            WEFT_ASSERT(link < fabric->first[v + 1]);
+            uint32_t w = fabric->links[link].to;
+            if (distance[w] != hops - i - 1) {
+                continue;
+            }
+            if (left < path_counts[w]) {
+                break;
+            }
+            left -= path_counts[w];
+        }
+        links[i] = link;
+        v = fabric->links[link].to;
+    }
+    WEFT_ASSERT(v == to);
+    return hops;
+}
+
+// ---- any kind ----
+
+uint32_t weft_routes_path_count(const struct weft_routes *routes, uint32_t from, uint32_t to)
+{
+    uint32_t n = routes->fabric->server_count;
+    WEFT_ASSERT(from < n && to < n);
+    if (from == to) {
+        return 0;
+    }
+    switch (routes->kind) {
+    case WEFT_ROUTES_TABLE: {
+        const uint32_t *pair = routes->pair_first + (size_t)from * n + to;
+        return pair[1] - pair[0];
+    }
+    case WEFT_ROUTES_FAT_TREE:
+        return fat_tree_count(routes, from, to);
+    case WEFT_ROUTES_LEAF_SPINE:
+        return leaf_spine_count(routes, from, to);
+    case WEFT_ROUTES_SHORTEST:
+        return routes->path_counts[(size_t)to * routes->fabric->node_count + from];
+    case WEFT_ROUTES_CIRCULANT:
+        return routes->table[to > from ? to - from : to + n - from] != 0 ? 1 : 0;
+    case WEFT_ROUTES_STAR:
+    case WEFT_ROUTES_RING:
+    case WEFT_ROUTES_TORUS:
+        break;
+    }
+    return 1;
+}
+
+static uint32_t table_path(const struct weft_routes *routes, uint32_t from, uint32_t to,
+                           uint32_t index, uint32_t *links, double *weight)
+{
+    size_t pair = (size_t)from * routes->fabric->server_count + to;
+    uint32_t path = routes->pair_first[pair] + index;
+    WEFT_ASSERT(path < routes->pair_first[pair + 1]);
+    uint32_t begin = routes->path_first[path];
+    uint32_t count = routes->path_first[path + 1] - begin;
+    for (uint32_t i = 0; i < count; i++) {
+        links[i] = routes->path_links[begin + i];
+    }
+    if (weight != NULL) {
+        *weight = routes->path_weight[path];
+    }
+    return count;
+}
+
+uint32_t weft_routes_path(const struct weft_routes *routes, uint32_t from, uint32_t to,
+                          uint32_t index, uint32_t *links, double *weight)
+{
+    if (routes->kind == WEFT_ROUTES_TABLE) {
+        return table_path(routes, from, to, index, links, weight);
+    }
+    if (weight != NULL) {
+        *weight = 1.0 / weft_routes_path_count(routes, from, to);
+    }
+    switch (routes->kind) {
+    case WEFT_ROUTES_STAR:
+        return star_path(routes, from, to, links);
+    case WEFT_ROUTES_FAT_TREE:
+        return fat_tree_path(routes, from, to, index, links);
+    case WEFT_ROUTES_LEAF_SPINE:
+        return leaf_spine_path(routes, from, to, index, links);
+    case WEFT_ROUTES_RING:
+        return ring_path(routes, from, to, links);
+    case WEFT_ROUTES_TORUS:
+        return torus_path(routes, from, to, links);
+    case WEFT_ROUTES_CIRCULANT:
+        return circulant_path(routes, from, to, links);
+    case WEFT_ROUTES_SHORTEST:
+        return shortest_path(routes, from, to, index, links);
+    case WEFT_ROUTES_TABLE:
+        break;
+    }
+    WEFT_ASSERT(false);
+    return 0;
+}
+
+uint32_t weft_routes_pick(const struct weft_routes *routes, uint32_t from, uint32_t to,
+                          uint64_t hash)
+{
+    uint32_t count = weft_routes_path_count(routes, from, to);
+    WEFT_ASSERT(count > 0);
+    if (count == 1) {
+        return 0;
+    }
+    uint64_t mixed = weft_hash(hash) >> 32;
+    if (routes->kind != WEFT_ROUTES_TABLE) {
+        return (uint32_t)((mixed * count) >> 32);
+    }
+    size_t pair = (size_t)from * routes->fabric->server_count + to;
+    const double *weights = routes->path_weight + routes->pair_first[pair];
+    double left = (double)mixed * 0x1p-32;
+    uint32_t index = 0;
+    while (index + 1 < count && left >= weights[index]) {
+        left -= weights[index];
+        index++;
+    }
+    return index;
+}
