@@ -45,11 +45,13 @@ struct weft_certificate {
 const char *weft_bound_scope_name(enum weft_bound_scope scope);
 
 // Fills a certificate for a task graph on n servers with d ports of B. `network` (may be NULL) adds
-// the bounds of that fabric; iteration_s = 0 leaves the gap 0.
+// the bounds of that fabric with its rings (by task graph group); iteration_s = 0 leaves the gap 0.
+// Fails with INPUT when the graph has more servers than the cluster or the network.
+// O(edges log edges + n^3), and for small n a few linear programs of n * links variables by CLP.
 bool weft_certificate_build(struct weft_certificate *certificate,
-                            const struct weft_taskgraph *graph, const struct weft_traffic *traffic,
-                            const struct weft_cluster *cluster, const struct weft_network *network,
-                            double iteration_s, struct weft_arena *arena, struct weft_arena scratch,
+                            const struct weft_taskgraph *graph, const struct weft_cluster *cluster,
+                            const struct weft_network *network, double iteration_s,
+                            struct weft_arena *arena, struct weft_arena scratch,
                             struct weft_error *error) WEFT_MUST_USE;
 
 struct weft_plan {

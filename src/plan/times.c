@@ -1,0 +1,205 @@
+// SPDX-License-Identifier: Apache-2.0
+// Earliest starts and least remaining times of every task on the best network there could be.
+
+#include "bounds.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+static uint32_t member_count(const struct weft_taskgraph *graph, uint32_t task)
+{
+    uint32_t group = graph->group[task];
+    return graph->group_first[group + 1] - graph->group_first[group];
+}
+
+double bound_port_bytes(const struct bound_model *model, uint32_t task)
+{
+    const struct weft_taskgraph *graph = model->graph;
+    double size_bytes = (double)graph->size_bytes[task];
+    if (graph->kind[task] == WEFT_TASK_TRANSFER) {
+        return graph->from[task] == graph->to[task] ? 0 : size_bytes;
+    }
+    if (graph->kind[task] != WEFT_TASK_ALLREDUCE) {
+        return 0;
+    }
+    double k = member_count(graph, task);
+    if (k < 2) {
+        return 0;
+    }
+    return model->balanced ? 2 * (k - 1) / k * size_bytes : size_bytes;
+}
+
+double bound_wire_bytes(const struct weft_taskgraph *graph, uint32_t task)
+{
+    double size_bytes = (double)graph->size_bytes[task];
+    if (graph->kind[task] == WEFT_TASK_TRANSFER) {
+        return graph->from[task] == graph->to[task] ? 0 : size_bytes;
+    }
+    if (graph->kind[task] != WEFT_TASK_ALLREDUCE) {
+        return 0;
+    }
+    return 2 * ((double)member_count(graph, task) - 1) * size_bytes;
+}
+
+// Least seconds on the network, alone on it.
+static double network_seconds(const struct bound_model *model, uint32_t task)
+{
+    double bytes = model->network ? bound_port_bytes(model, task) : 0;
+    return bytes > 0 ? bytes / model->port_Bps + model->latency_s : 0;
+}
+
+static double inside_seconds(const struct weft_taskgraph *graph, uint32_t task)
+{
+    return graph->kind[task] == WEFT_TASK_TRANSFER ? 0 : weft_seconds(graph->runtime_ps[task]);
+}
+
+double bound_network_head(const struct bound_model *model, const struct bound_times *times,
+                          uint32_t task)
+{
+    return times->head_s[task] + inside_seconds(model->graph, task);
+}
+
+// ---- what meets at one machine ----
+
+enum meeting { MEET_DEVICE, MEET_SENDER, MEET_RECEIVER, MEET_COUNT };
+
+// A neighbour of the task at hand: `ready_s` from which (or until which, seen backwards) it uses
+// the machine `key` for `body_s`.
+struct neighbour {
+    uint32_t key;
+    double ready_s;
+    double body_s;
+};
+
+static int compare_neighbours(const void *left, const void *right)
+{
+    const struct neighbour *a = left;
+    const struct neighbour *b = right;
+    if (a->key != b->key) {
+        return a->key < b->key ? -1 : 1;
+    }
+    return (a->ready_s > b->ready_s) - (a->ready_s < b->ready_s);
+}
+
+static bool meets(const struct weft_taskgraph *graph, uint32_t task, enum meeting meeting)
+{
+    if (meeting == MEET_DEVICE) {
+        return graph->device[task] != WEFT_NONE && graph->kind[task] != WEFT_TASK_TRANSFER &&
+               graph->kind[task] != WEFT_TASK_ALLREDUCE;
+    }
+    return graph->kind[task] == WEFT_TASK_TRANSFER && graph->from[task] != graph->to[task];
+}
+
+static uint32_t meeting_key(const struct weft_taskgraph *graph, uint32_t task, enum meeting meeting)
+{
+    if (meeting == MEET_DEVICE) {
+        return graph->device[task];
+    }
+    return meeting == MEET_SENDER ? graph->from[task] : graph->to[task];
+}
+
+// All the neighbours of one machine, one after the other in order of readiness, is the soonest that
+// the last of them can end: the makespan of one machine with release times.
+static double meet(struct neighbour *found, uint32_t count, double after_s)
+{
+    qsort(found, count, sizeof *found, compare_neighbours);
+    double latest_s = 0;
+    double end_s = 0;
+    for (uint32_t i = 0; i < count; i++) {
+        bool first = i == 0 || found[i].key != found[i - 1].key;
+        end_s = fmax(first ? 0 : end_s, found[i].ready_s) + found[i].body_s;
+        latest_s = fmax(latest_s, end_s + after_s);
+    }
+    return latest_s;
+}
+
+// The soonest that `tasks` (all predecessors, or all successors, of one task) can all be over;
+// ready_s[t] is the head, or seen backwards the tail, of task t.
+static double meet_all(const struct bound_model *model, const uint32_t *tasks, uint32_t count,
+                       const double *ready_s, const double *duration_s, struct neighbour *found)
+{
+    double latest_s = 0;
+    for (uint32_t i = 0; i < count; i++) {
+        latest_s = fmax(latest_s, ready_s[tasks[i]] + duration_s[tasks[i]]);
+    }
+    for (enum meeting meeting = MEET_DEVICE; meeting < MEET_COUNT && count > 1; meeting++) {
+        double after_s = meeting == MEET_DEVICE || !model->network ? 0 : model->latency_s;
+        uint32_t found_count = 0;
+        for (uint32_t i = 0; i < count; i++) {
+            uint32_t task = tasks[i];
+            if (meets(model->graph, task, meeting) && duration_s[task] > 0) {
+                found[found_count++] =
+                    (struct neighbour){meeting_key(model->graph, task, meeting), ready_s[task],
+                                       duration_s[task] - after_s};
+            }
+        }
+        latest_s = fmax(latest_s, meet(found, found_count, after_s));
+    }
+    return latest_s;
+}
+
+// Predecessors as CSR: prev[first[t]] .. prev[first[t+1]-1].
+static const uint32_t *list_predecessors(const uint32_t **first, const struct weft_taskgraph *graph,
+                                         struct weft_arena *arena)
+{
+    uint32_t count = graph->task_count;
+    uint32_t *prev_first = WEFT_NEW(arena, uint32_t, (size_t)count + 1);
+    for (uint32_t t = 0; t < count; t++) {
+        prev_first[t + 1] = prev_first[t] + graph->prev_count[t];
+    }
+    WEFT_ASSERT(prev_first[count] == graph->next_first[count]);
+    uint32_t *prev = WEFT_NEW(arena, uint32_t, (size_t)prev_first[count] + 1);
+    uint32_t *fill = WEFT_NEW(arena, uint32_t, (size_t)count + 1);
+    for (uint32_t t = 0; t < count; t++) {
+        for (uint32_t e = graph->next_first[t]; e < graph->next_first[t + 1]; e++) {
+            uint32_t to = graph->next[e];
+            prev[prev_first[to] + fill[to]++] = t;
+        }
+    }
+    *first = prev_first;
+    return prev;
+}
+
+static uint32_t most_neighbours(const struct weft_taskgraph *graph)
+{
+    uint32_t most = 1;
+    for (uint32_t t = 0; t < graph->task_count; t++) {
+        uint32_t next_count = graph->next_first[t + 1] - graph->next_first[t];
+        most = next_count > most ? next_count : most;
+        most = graph->prev_count[t] > most ? graph->prev_count[t] : most;
+    }
+    return most;
+}
+
+struct bound_times bound_times_build(const struct bound_model *model, struct weft_arena *arena)
+{
+    const struct weft_taskgraph *graph = model->graph;
+    uint32_t count = graph->task_count;
+    double *head_s = WEFT_NEW(arena, double, (size_t)count + 1);
+    double *tail_s = WEFT_NEW(arena, double, (size_t)count + 1);
+    double *duration_s = WEFT_NEW(arena, double, (size_t)count + 1);
+    uint32_t *order = WEFT_NEW(arena, uint32_t, (size_t)count + 1);
+    weft_taskgraph_order(graph, order, *arena);
+    const uint32_t *prev_first;
+    const uint32_t *prev = list_predecessors(&prev_first, graph, arena);
+    struct neighbour *found = WEFT_NEW(arena, struct neighbour, most_neighbours(graph));
+
+    for (uint32_t t = 0; t < count; t++) {
+        duration_s[t] = inside_seconds(graph, t) + network_seconds(model, t);
+    }
+    for (uint32_t i = 0; i < count; i++) {
+        uint32_t t = order[i];
+        head_s[t] = meet_all(model, prev + prev_first[t], prev_first[t + 1] - prev_first[t], head_s,
+                             duration_s, found);
+    }
+    double longest_s = 0;
+    for (uint32_t i = count; i-- > 0;) {
+        uint32_t t = order[i];
+        uint32_t first = graph->next_first[t];
+        tail_s[t] = meet_all(model, graph->next + first, graph->next_first[t + 1] - first, tail_s,
+                             duration_s, found);
+        longest_s = fmax(longest_s, head_s[t] + duration_s[t] + tail_s[t]);
+    }
+    WEFT_ASSERT(isfinite(longest_s));
+    return (struct bound_times){head_s, tail_s, longest_s};
+}
