@@ -55,8 +55,8 @@ bool weft_cluster_build(struct weft_cluster *cluster, uint32_t server_count, uin
 // The same checks for a cluster that was read from a file, and: latency above 1s, memory without
 // accelerators, a price book that is empty, not ascending, negative or not finite. O(rows).
 bool weft_cluster_check(const struct weft_cluster *cluster, struct weft_error *error) WEFT_MUST_USE;
-// The price book's part of it.
-bool weft_cluster_check_prices(const struct weft_price_book *book, struct weft_error *error)
+// One row's part of it: a rate or figure that is negative, not finite or beyond reason.
+bool weft_cluster_check_price_row(const struct weft_price_row *row, struct weft_error *error)
     WEFT_MUST_USE;
 // The book's row at a rate, interpolated as said above. A column where 0 means "not sold" is sold
 // between two rows when both sell it. O(rows).

@@ -72,7 +72,7 @@ struct amount {
     double value;
 };
 
-static bool check_price_row(const struct weft_price_row *row, struct weft_error *error)
+bool weft_cluster_check_price_row(const struct weft_price_row *row, struct weft_error *error)
 {
     if (!(row->rate_Bps > 0) || row->rate_Bps > RATE_MAX_BPS) {
         return weft_fail(error, WEFT_INPUT, "rate: %g Gbps is not above 0 and at most 1000Tbps",
@@ -99,20 +99,20 @@ static bool check_price_row(const struct weft_price_row *row, struct weft_error 
     return true;
 }
 
-bool weft_cluster_check_prices(const struct weft_price_book *book, struct weft_error *error)
+static bool check_prices(const struct weft_price_book *book, struct weft_error *error)
 {
     if (book->row_count == 0) {
         return weft_fail(error, WEFT_INPUT,
-                         "prices: no rows; give at least one rate, or leave "
+                         "prices.rows: none; give at least one rate, or leave "
                          "prices out for the built-in book");
     }
     for (uint32_t i = 0; i < book->row_count; i++) {
-        if (!check_price_row(&book->rows[i], error)) {
-            return weft_wrap(error, "prices[%u]", i);
+        if (!weft_cluster_check_price_row(&book->rows[i], error)) {
+            return weft_wrap(error, "prices.rows[%u]", i);
         }
         if (i > 0 && !(book->rows[i].rate_Bps > book->rows[i - 1].rate_Bps)) {
             return weft_fail(error, WEFT_INPUT,
-                             "prices[%u].rate: %g Gbps does not exceed the row "
+                             "prices.rows[%u].rate: %g Gbps does not exceed the row "
                              "before; give each rate once, ascending",
                              i, book->rows[i].rate_Bps / 125e6);
         }
@@ -123,7 +123,7 @@ bool weft_cluster_check_prices(const struct weft_price_book *book, struct weft_e
 bool weft_cluster_check(const struct weft_cluster *cluster, struct weft_error *error)
 {
     return check_shape(cluster, error) && check_links(cluster, error) &&
-           check_accelerators(cluster, error) && weft_cluster_check_prices(&cluster->prices, error);
+           check_accelerators(cluster, error) && check_prices(&cluster->prices, error);
 }
 
 bool weft_cluster_build(struct weft_cluster *cluster, uint32_t server_count, uint32_t degree,
