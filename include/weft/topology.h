@@ -36,10 +36,14 @@ struct weft_topology {
     uint32_t server_count;
     uint32_t degree;
     bool simplex;
-    const uint32_t *planes;     // degree * n
-    struct weft_ring_set rings; // of the traffic's groups (index = traffic group)
-    uint32_t allreduce_degree;  // interfaces given to rings
-    uint32_t generator_count;   // circulant topologies: the jumps, ascending; else 0
+    const uint32_t *planes; // degree * n
+    // Of the traffic's groups (index = traffic group; uniform: the one group 0 of all servers).
+    // Each hop has a link of its own plane; hop_links are left to weft_topology_rings. A group that
+    // got no interfaces has no ring.
+    struct weft_ring_set rings;
+    uint32_t allreduce_degree; // interfaces given to rings
+    uint32_t generator_count;  // circulant planes only: the distinct jumps, ascending (duplex: a
+                               // jump p stands for n - p too); else 0
     const uint32_t *generators;
     double mean_hops; // over ordered pairs, hop-shortest, uniform
     uint32_t diameter;
@@ -59,6 +63,20 @@ bool weft_topology_find(struct weft_topology *topology, const struct weft_traffi
 bool weft_topology_fabric(struct weft_fabric *fabric, const struct weft_topology *topology,
                           const struct weft_cluster *cluster, struct weft_arena *arena,
                           struct weft_arena scratch, struct weft_error *error) WEFT_MUST_USE;
+
+// The rings of a topology with their hops bound to the links of its fabric, so that a ring never
+// strays onto a route. O(members * log degree).
+void weft_topology_rings(struct weft_ring_set *rings, const struct weft_topology *topology,
+                         const struct weft_fabric *fabric, struct weft_arena *arena);
+
+// The paper's routes (TopoOpt, section 4.3): coin change where every plane is circulant; else up to
+// `path_count` shortest paths of equal weight for the pairs with transfers and one for the others
+// (coin change inside the largest group of both ends, if that has rings; else hop-shortest).
+// traffic = NULL: no transfers. The matching for a table: O(n^2) paths.
+bool weft_topology_routes(struct weft_routes *routes, const struct weft_topology *topology,
+                          const struct weft_fabric *fabric, const struct weft_traffic *traffic,
+                          uint32_t path_count, struct weft_arena *arena, struct weft_arena scratch,
+                          struct weft_error *error) WEFT_MUST_USE;
 
 // Fails with INFEASIBLE when a plane is not a permutation, a ring does not visit its group once, or
 // a ring hop has no link. Names what and where.

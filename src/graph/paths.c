@@ -1,0 +1,335 @@
+// SPDX-License-Identifier: Apache-2.0
+// Least-cost paths: Dijkstra, and Yen's k loop-free ones.
+
+#include "weft/graph.h"
+
+#include <math.h>
+#include <string.h>
+
+// ---- a binary heap of nodes by key, with places for decrease-key ----
+
+struct heap {
+    uint32_t count;
+    uint32_t *nodes;
+    uint32_t *place; // node -> index in nodes, WEFT_NONE when absent
+    const double *keys;
+};
+
+static void put(struct heap *heap, uint32_t index, uint32_t node)
+{
+    heap->nodes[index] = node;
+    heap->place[node] = index;
+}
+
+// Smaller key first; equal keys by node, so that runs are reproducible.
+static bool before(const struct heap *heap, uint32_t a, uint32_t b)
+{
+    return heap->keys[a] < heap->keys[b] || (heap->keys[a] == heap->keys[b] && a < b);
+}
+
+// Adds a node, or moves it up after its key has fallen.
+static void heap_raise(struct heap *heap, uint32_t node)
+{
+    uint32_t index = heap->place[node] == WEFT_NONE ? heap->count++ : heap->place[node];
+    while (index > 0 && before(heap, node, heap->nodes[(index - 1) / 2])) {
+        put(heap, index, heap->nodes[(index - 1) / 2]);
+        index = (index - 1) / 2;
+    }
+    put(heap, index, node);
+}
+
+static uint32_t heap_pop(struct heap *heap)
+{
+    uint32_t result = heap->nodes[0];
+    uint32_t node = heap->nodes[--heap->count];
+    heap->place[result] = WEFT_NONE;
+    if (heap->count == 0) {
+        return result;
+    }
+    uint32_t index = 0;
+    for (;;) {
+        uint32_t child = 2 * index + 1;
+        if (child >= heap->count) {
+            break;
+        }
+        if (child + 1 < heap->count && before(heap, heap->nodes[child + 1], heap->nodes[child])) {
+            child++;
+        }
+        if (!before(heap, heap->nodes[child], node)) {
+            break;
+        }
+        put(heap, index, heap->nodes[child]);
+        index = child;
+    }
+    put(heap, index, node);
+    return result;
+}
+
+void weft_graph_dijkstra(double *distance, uint32_t *last_arc, const struct weft_graph *graph,
+                         const double *costs, uint32_t source, struct weft_arena scratch)
+{
+    uint32_t n = graph->node_count;
+    WEFT_ASSERT(source < n);
+    struct heap heap = {0, WEFT_NEW_RAW(&scratch, uint32_t, n), WEFT_NEW_RAW(&scratch, uint32_t, n),
+                        distance};
+    for (uint32_t v = 0; v < n; v++) {
+        distance[v] = INFINITY;
+        heap.place[v] = WEFT_NONE;
+        if (last_arc != NULL) {
+            last_arc[v] = WEFT_NONE;
+        }
+    }
+    distance[source] = 0;
+    heap_raise(&heap, source);
+    while (heap.count > 0) {
+        uint32_t v = heap_pop(&heap);
+        for (uint32_t a = graph->first[v]; a < graph->first[v + 1]; a++) {
+            WEFT_ASSERT(costs[a] >= 0);
+            double through = distance[v] + costs[a];
+            if (through < distance[graph->heads[a]]) {
+                distance[graph->heads[a]] = through;
+                heap_raise(&heap, graph->heads[a]);
+                if (last_arc != NULL) {
+                    last_arc[graph->heads[a]] = a;
+                }
+            }
+        }
+    }
+}
+
+// ---- Yen ----
+
+// A candidate path: it leaves its parent path after `spur` arcs.
+struct candidate {
+    double cost;
+    uint32_t *arcs;
+    uint32_t count;
+    uint32_t spur;
+    bool kept;
+};
+
+struct yen {
+    const struct weft_graph *graph;
+    const double *costs; // NULL = hops
+    const double *remaining;
+    uint32_t target;
+    struct heap heap;
+    double *keys; // cost so far + remaining
+    double *cost_to;
+    uint32_t *last_arc;
+    uint32_t *tail_of; // per node: where last_arc comes from
+    uint32_t *touched; // nodes to reset after a search
+    uint32_t touched_count;
+    bool *blocked_node;
+    bool *blocked_arc; // of the spur node, by offset from first[]
+    struct candidate *candidates;
+    uint32_t candidate_count;
+};
+
+static double cost_of(const struct yen *yen, uint32_t arc)
+{
+    return yen->costs == NULL ? 1 : yen->costs[arc];
+}
+
+static void relax(struct yen *yen, uint32_t from, uint32_t arc)
+{
+    uint32_t to = yen->graph->heads[arc];
+    double cost = yen->cost_to[from] + cost_of(yen, arc);
+    if (yen->blocked_node[to] || isinf(yen->remaining[to]) || cost >= yen->cost_to[to]) {
+        return;
+    }
+    if (isinf(yen->cost_to[to])) {
+        yen->touched[yen->touched_count++] = to;
+    }
+    yen->cost_to[to] = cost;
+    yen->keys[to] = cost + yen->remaining[to];
+    yen->last_arc[to] = arc;
+    yen->tail_of[to] = from;
+    heap_raise(&yen->heap, to);
+}
+
+// Searches from `spur` to the target around what is blocked. Returns whether there is a path; it is
+// then read backwards by last_arc.
+static bool search(struct yen *yen, uint32_t spur)
+{
+    yen->touched_count = 0;
+    yen->heap.count = 0;
+    yen->cost_to[spur] = 0;
+    yen->touched[yen->touched_count++] = spur;
+    uint32_t first = yen->graph->first[spur];
+    for (uint32_t a = first; a < yen->graph->first[spur + 1]; a++) {
+        if (!yen->blocked_arc[a - first]) {
+            relax(yen, spur, a);
+        }
+    }
+    while (yen->heap.count > 0) {
+        uint32_t v = heap_pop(&yen->heap);
+        if (v == yen->target) {
+            return true;
+        }
+        for (uint32_t a = yen->graph->first[v]; a < yen->graph->first[v + 1]; a++) {
+            relax(yen, v, a);
+        }
+    }
+    return false;
+}
+
+static void reset_search(struct yen *yen)
+{
+    for (uint32_t i = 0; i < yen->touched_count; i++) {
+        yen->cost_to[yen->touched[i]] = INFINITY;
+        yen->heap.place[yen->touched[i]] = WEFT_NONE;
+    }
+}
+
+// Records root (the first `spur` arcs of `parent`) + the path just found.
+static void record(struct yen *yen, const struct candidate *parent, uint32_t spur,
+                   uint32_t spur_node, struct weft_arena *arena)
+{
+    uint32_t length = 0;
+    for (uint32_t v = yen->target; v != spur_node; v = yen->tail_of[v]) {
+        length++;
+    }
+    struct candidate fresh = {.count = spur + length, .spur = spur};
+    fresh.arcs = WEFT_NEW_RAW(arena, uint32_t, fresh.count);
+    if (spur > 0) {
+        memcpy(fresh.arcs, parent->arcs, spur * sizeof *fresh.arcs);
+    }
+    uint32_t at = fresh.count;
+    for (uint32_t v = yen->target; v != spur_node; v = yen->tail_of[v]) {
+        fresh.arcs[--at] = yen->last_arc[v];
+    }
+    for (uint32_t i = 0; i < fresh.count; i++) {
+        fresh.cost += cost_of(yen, fresh.arcs[i]);
+    }
+    yen->candidates[yen->candidate_count++] = fresh;
+}
+
+// Blocks at `node` the arc with which every kept path that shares the first `spur` arcs goes on.
+static void block_arcs(struct yen *yen, const struct candidate *path, uint32_t spur, uint32_t node)
+{
+    uint32_t first = yen->graph->first[node];
+    memset(yen->blocked_arc, 0, yen->graph->first[node + 1] - first);
+    for (uint32_t c = 0; c < yen->candidate_count; c++) {
+        const struct candidate *other = &yen->candidates[c];
+        if (other->kept && other->count > spur &&
+            memcmp(other->arcs, path->arcs, spur * sizeof *path->arcs) == 0) {
+            yen->blocked_arc[other->arcs[spur] - first] = true;
+        }
+    }
+}
+
+// Adds the deviations of a path that was just kept. Lawler (1972): those before its own spur were
+// already made from its parent.
+static void deviate(struct yen *yen, uint32_t index, uint32_t source, struct weft_arena *arena)
+{
+    struct candidate path = yen->candidates[index];
+    uint32_t node = source;
+    for (uint32_t i = 0; i < path.count; i++) {
+        if (i >= path.spur) {
+            block_arcs(yen, &path, i, node);
+            yen->blocked_node[node] = true;
+            if (search(yen, node)) {
+                record(yen, &path, i, node, arena);
+            }
+            reset_search(yen);
+        }
+        yen->blocked_node[node] = true;
+        node = yen->graph->heads[path.arcs[i]];
+    }
+    yen->blocked_node[source] = false;
+    for (uint32_t i = 0; i < path.count; i++) {
+        yen->blocked_node[yen->graph->heads[path.arcs[i]]] = false;
+    }
+}
+
+// The cheapest candidate that is not kept; of equals the one with fewer hops, then the older.
+static uint32_t cheapest(const struct yen *yen)
+{
+    uint32_t best = WEFT_NONE;
+    for (uint32_t c = 0; c < yen->candidate_count; c++) {
+        const struct candidate *one = &yen->candidates[c];
+        if (one->kept) {
+            continue;
+        }
+        const struct candidate *two = best == WEFT_NONE ? NULL : &yen->candidates[best];
+        if (two == NULL || one->cost < two->cost ||
+            (one->cost == two->cost && one->count < two->count)) {
+            best = c;
+        }
+    }
+    return best;
+}
+
+static void init_yen(struct yen *yen, uint32_t k, struct weft_arena *arena)
+{
+    uint32_t n = yen->graph->node_count;
+    uint32_t degree_max = 0;
+    yen->cost_to = WEFT_NEW_RAW(arena, double, n);
+    yen->keys = WEFT_NEW_RAW(arena, double, n);
+    yen->last_arc = WEFT_NEW_RAW(arena, uint32_t, n);
+    yen->tail_of = WEFT_NEW_RAW(arena, uint32_t, n);
+    yen->touched = WEFT_NEW_RAW(arena, uint32_t, n);
+    yen->blocked_node = WEFT_NEW(arena, bool, n);
+    yen->heap = (struct heap){0, WEFT_NEW_RAW(arena, uint32_t, n), WEFT_NEW_RAW(arena, uint32_t, n),
+                              yen->keys};
+    for (uint32_t v = 0; v < n; v++) {
+        yen->cost_to[v] = INFINITY;
+        yen->heap.place[v] = WEFT_NONE;
+        uint32_t degree = yen->graph->first[v + 1] - yen->graph->first[v];
+        degree_max = degree > degree_max ? degree : degree_max;
+    }
+    yen->blocked_arc = WEFT_NEW(arena, bool, degree_max);
+    // A loop-free path has at most n - 1 spurs; one search each for k paths, and the first.
+    yen->candidates = WEFT_NEW_RAW(arena, struct candidate, (size_t)k * n + 1);
+}
+
+static void publish(struct weft_graph_paths *paths, const struct yen *yen, const uint32_t *kept,
+                    uint32_t kept_count, struct weft_arena *arena)
+{
+    uint32_t *first = WEFT_NEW_RAW(arena, uint32_t, (size_t)kept_count + 1);
+    double *costs = WEFT_NEW_RAW(arena, double, kept_count);
+    uint32_t total = 0;
+    for (uint32_t i = 0; i < kept_count; i++) {
+        first[i] = total;
+        costs[i] = yen->candidates[kept[i]].cost;
+        total += yen->candidates[kept[i]].count;
+    }
+    first[kept_count] = total;
+    uint32_t *arcs = WEFT_NEW_RAW(arena, uint32_t, total);
+    for (uint32_t i = 0; i < kept_count; i++) {
+        const struct candidate *path = &yen->candidates[kept[i]];
+        memcpy(arcs + first[i], path->arcs, path->count * sizeof *arcs);
+    }
+    *paths = (struct weft_graph_paths){kept_count, first, arcs, costs};
+}
+
+void weft_graph_k_shortest(struct weft_graph_paths *paths, const struct weft_graph *graph,
+                           const double *costs, const double *remaining, uint32_t source,
+                           uint32_t target, uint32_t k, struct weft_arena *arena,
+                           struct weft_arena scratch)
+{
+    WEFT_ASSERT(source != target && source < graph->node_count && target < graph->node_count);
+    struct yen yen = {.graph = graph, .costs = costs, .remaining = remaining, .target = target};
+    init_yen(&yen, k, &scratch);
+    uint32_t *kept = WEFT_NEW_RAW(&scratch, uint32_t, k);
+    uint32_t kept_count = 0;
+    yen.blocked_node[source] = true;
+    if (k > 0 && search(&yen, source)) {
+        record(&yen, NULL, 0, source, &scratch);
+    }
+    reset_search(&yen);
+    yen.blocked_node[source] = false;
+    while (kept_count < k) {
+        uint32_t next = cheapest(&yen);
+        if (next == WEFT_NONE) {
+            break;
+        }
+        yen.candidates[next].kept = true;
+        kept[kept_count++] = next;
+        if (kept_count < k) {
+            deviate(&yen, next, source, &scratch);
+        }
+    }
+    publish(paths, &yen, kept, kept_count, arena);
+}

@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: Apache-2.0
+// Whether a topology is what it says: planes that optical switches can realise, rings that run.
+
+#include "internal.h"
+
+#include <math.h>
+#include <string.h>
+
+static bool check_plane(const struct weft_topology *topology, uint32_t p, bool *hit,
+                        struct weft_error *error)
+{
+    uint32_t n = topology->server_count;
+    memset(hit, 0, n * sizeof *hit);
+    for (uint32_t i = 0; i < n; i++) {
+        uint32_t to = topology->planes[(size_t)p * n + i];
+        if (to >= n) {
+            return weft_fail(error, WEFT_INFEASIBLE,
+                             "plane %u joins server %u to server %u and there are %u", p, i, to, n);
+        }
+        if (hit[to]) {
+            return weft_fail(error, WEFT_INFEASIBLE,
+                             "plane %u is no permutation: two servers send to server %u", p, to);
+        }
+        hit[to] = true;
+    }
+    return true;
+}
+
+static bool has_link(const struct weft_topology *topology, uint32_t from, uint32_t to)
+{
+    for (uint32_t p = 0; p < topology->degree; p++) {
+        if (topology->planes[(size_t)p * topology->server_count + from] == to) {
+            return true;
+        }
+    }
+    return false;
+}
+
+// Ring r against its group's members (NULL: all servers). `mark` is false everywhere, and again on
+// success.
+static bool check_ring(const struct weft_topology *topology, uint32_t r, const uint32_t *members,
+                       uint32_t member_count, bool *mark, struct weft_error *error)
+{
+    const struct weft_ring *ring = &topology->rings.rings[r];
+    if (ring->member_count != member_count) {
+        return weft_fail(error, WEFT_INFEASIBLE, "ring %u has %u members and its group %u has %u",
+                         r, ring->member_count, ring->group, member_count);
+    }
+    for (uint32_t i = 0; i < member_count; i++) {
+        uint32_t server = ring->members[i];
+        if (server >= topology->server_count || mark[server]) {
+            return weft_fail(error, WEFT_INFEASIBLE, "ring %u visits server %u %s", r, server,
+                             server < topology->server_count ? "twice" : "which is not there");
+        }
+        mark[server] = true;
+    }
+    for (uint32_t i = 0; i < member_count; i++) {
+        uint32_t server = members == NULL ? i : members[i];
+        if (!mark[server]) {
+            return weft_fail(error, WEFT_INFEASIBLE,
+                             "ring %u does not visit server %u of its group %u", r, server,
+                             ring->group);
+        }
+        mark[server] = false;
+        uint32_t from = ring->members[i];
+        uint32_t to = ring->members[(i + 1) % member_count];
+        if (!has_link(topology, from, to)) {
+            return weft_fail(error, WEFT_INFEASIBLE,
+                             "ring %u goes from server %u to server %u and no plane joins them", r,
+                             from, to);
+        }
+    }
+    return true;
+}
+
+static bool check_shares(const struct weft_topology *topology, uint32_t group_count, double *share,
+                         struct weft_error *error)
+{
+    for (uint32_t r = 0; r < topology->rings.ring_count; r++) {
+        share[topology->rings.rings[r].group] += topology->rings.rings[r].share_ratio;
+    }
+    for (uint32_t r = 0; r < topology->rings.ring_count; r++) {
+        uint32_t group = topology->rings.rings[r].group;
+        WEFT_ASSERT(group < group_count);
+        if (!(fabs(share[group] - 1) < 1e-9)) {
+            return weft_fail(error, WEFT_INFEASIBLE,
+                             "the rings of group %u carry %.9g of its bytes, not all", group,
+                             share[group]);
+        }
+    }
+    return true;
+}
+
+bool weft_topology_check(const struct weft_topology *topology, const struct weft_traffic *traffic,
+                         struct weft_arena scratch, struct weft_error *error)
+{
+    bool *mark = WEFT_NEW(&scratch, bool, topology->server_count);
+    for (uint32_t p = 0; p < topology->degree; p++) {
+        if (!check_plane(topology, p, mark, error)) {
+            return false;
+        }
+    }
+    memset(mark, 0, topology->server_count * sizeof *mark);
+    // Without groups the traffic counts as uniform: one group of all servers.
+    bool uniform = traffic == NULL || traffic->group_count == 0;
+    uint32_t group_count = uniform ? 1 : traffic->group_count;
+    for (uint32_t r = 0; r < topology->rings.ring_count; r++) {
+        uint32_t group = topology->rings.rings[r].group;
+        if (group >= group_count) {
+            return weft_fail(error, WEFT_INFEASIBLE, "ring %u is of group %u and there are %u", r,
+                             group, group_count);
+        }
+        const uint32_t *members = uniform ? NULL : traffic->groups[group].members;
+        uint32_t count = uniform ? topology->server_count : traffic->groups[group].member_count;
+        if (!check_ring(topology, r, members, count, mark, error)) {
+            return false;
+        }
+    }
+    double *share = WEFT_NEW(&scratch, double, group_count);
+    return check_shares(topology, group_count, share, error);
+}

@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef WEFT_TOPOLOGY_INTERNAL_H
+#define WEFT_TOPOLOGY_INTERNAL_H
+
+// What the two methods of the room share. Both take the arguments of weft_topology_find, already
+// checked; traffic == NULL means uniform.
+
+#include "weft/graph.h"
+#include "weft/topology.h"
+
+bool weft_topology_find_topoopt(struct weft_topology *topology, const struct weft_traffic *traffic,
+                                uint32_t server_count, uint32_t degree,
+                                const struct weft_topology_options *options,
+                                struct weft_arena *arena, struct weft_arena scratch,
+                                struct weft_error *error) WEFT_MUST_USE;
+bool weft_topology_find_weft(struct weft_topology *topology, const struct weft_traffic *traffic,
+                             uint32_t server_count, uint32_t degree,
+                             const struct weft_topology_options *options, struct weft_arena *arena,
+                             struct weft_arena scratch, struct weft_error *error) WEFT_MUST_USE;
+
+// The lit interfaces of `degree` planes as a digraph, parallel arcs kept. O(n d).
+void weft_topology_graph(struct weft_graph *graph, const uint32_t *planes, uint32_t server_count,
+                         uint32_t degree, struct weft_arena *arena);
+
+// Fills mean_hops, diameter, generator_count and generators from the planes. Circulant planes take
+// one search, O(n d); others one from every server. Returns whether every server reaches every
+// other; mean_hops is over the pairs that do.
+bool weft_topology_measure(struct weft_topology *topology, struct weft_arena *arena,
+                           struct weft_arena scratch);
+
+// TotientPerms and SelectPermutations for a ring of `member_count` (>= 2) members: writes `count`
+// jumps, ascending, each prime to member_count (so that i -> i + jump is one ring). They stand
+// nearest to a geometric sequence 1, x, x^2, ... Repeats them, in order, where there are fewer than
+// `count`.
+// duplex = false: x = m^(1/count), nearest candidate that is free, the larger on a tie; candidates
+// are 1 and the primes when m > 64 and they suffice, else all numbers prime to m. duplex = true: a
+// jump stands for itself and its opposite, so jumps are at most m/2; x = (m-1)^(1/count), first
+// free candidate that is not below, over all numbers prime to m. O(m log m + count * candidates).
+void weft_topology_select(uint32_t *jumps, uint32_t member_count, uint32_t count, bool duplex,
+                          struct weft_arena scratch);
+
+// Matching rounds (TopologyFinder's step 3) on the planes first_plane .. first_plane+round_count-1:
+// each takes the maximum-weight matching of the remaining demand (both ways of a pair together) and
+// halves what its pairs have left. Stops when no pair with demand is left; returns the rounds done.
+uint32_t weft_topology_match_rounds(uint32_t *planes, const double *transfer_bytes,
+                                    uint32_t server_count, uint32_t first_plane,
+                                    uint32_t round_count, struct weft_arena scratch);
+
+// Joins the servers that are dark on a plane in pairs, those that save most hops first. At most one
+// server a plane stays dark.
+void weft_topology_light_dark(uint32_t *planes, uint32_t server_count, uint32_t degree,
+                              struct weft_arena scratch);
+
+#endif
