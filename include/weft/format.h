@@ -25,20 +25,26 @@ bool weft_file_save(const char *path, const void *data, size_t length, struct we
 
 // ---- TopoOpt task graphs (.fbuf, FlatBuffers) ----
 
+// What such a file holds. Operators' names are not kept; tasks do not refer to them.
 struct weft_fbuf {
     struct weft_taskgraph graph;
+    // Kept as the file states them; nothing in Weft uses them. 0 = not stated.
+    uint32_t gpus_per_server;
+    double inter_gpu_Bps;
+    double dram_Bps;
     // The topology in the file: links as counted between nodes 0 .. node_count-1 (servers first),
     // every direction its own entry. link_count 0 = none.
     uint32_t node_count;
     uint32_t link_count;
-    const struct weft_link *links; // rate = width * rate_Bps
-    double rate_Bps;               // the file's network rate a link
-    // Paths as node sequences with weights, as weft_routes_build_table takes them.
+    const struct weft_link *links; // rate = width * rate_Bps, latency 1 us
+    double rate_Bps;               // the file's network rate a link; 0 = not stated
+    // Paths as node sequences with weights, as weft_routes_build_table takes them, by first node,
+    // then last.
     uint32_t path_count;
     const uint32_t *path_node_first;
     const uint32_t *path_nodes;
     const double *path_weights;
-    // Ring descriptors: jump sequences for each ring size (facts 3: Rings, RingDescriptor).
+    // Ring descriptors: jump sequences for each ring size (docs/taskgraphs.md).
     uint32_t ring_size_count;
     const uint64_t *ring_sizes;
     const uint32_t *ring_first; // CSR into descriptors
@@ -46,19 +52,27 @@ struct weft_fbuf {
     const uint32_t *jump_first; // CSR into jumps
     const int32_t *jumps;
 };
+// Reads a file's bytes. Tasks keep the file's order; its ids become indices. A file in which no
+// connection has its reverse means each for both directions. O(length). docs/taskgraphs.md tells
+// what is refused.
 bool weft_fbuf_read(struct weft_fbuf *fbuf, const void *data, size_t length,
                     struct weft_arena *arena, struct weft_arena scratch, struct weft_error *error)
     WEFT_MUST_USE;
 bool weft_fbuf_load(struct weft_fbuf *fbuf, const char *path, struct weft_arena *arena,
                     struct weft_arena scratch, struct weft_error *error) WEFT_MUST_USE;
 // The bytes of a file that holds `fbuf`, readable by the authors' tools: the same value gives the
-// same bytes. Fails with INPUT where the format has no words for the value: an AllReduce with
-// successors, a runtime beyond a float, a size of 4 GiB or more (FlatBuffers' limit is 2 GiB).
+// same bytes. Runtimes and rates are rounded to floats (6e-8 of themselves), latencies are not
+// kept. Fails with INPUT where the format has no words for the value: an AllReduce with successors,
+// links of which none has its reverse, a link whose rate is not width * rate_Bps, 2 GiB or more.
 bool weft_fbuf_write(const char **data, size_t *length, const struct weft_fbuf *fbuf,
                      struct weft_arena *arena, struct weft_arena scratch, struct weft_error *error)
     WEFT_MUST_USE;
 // The file's own network: fabric at rate_Bps a link (0 = the file's), its routes, and its rings for
-// the groups of its graph (jumps are in units of server ids modulo server_count, from each member).
+// the groups of its graph. A group of k members takes the descriptors of ring size k, each an equal
+// share of its bytes: from each member the jumps, summed modulo server_count, name the relays and
+// at last the next member. A group whose size the file has no rings for, or without bytes and
+// without a usable ring, gets none. Fails with INPUT: no links, no routes, no rate; a path or ring
+// over a link that is not there; a descriptor that does not close into one ring over its group.
 bool weft_fbuf_network(struct weft_network *network, const struct weft_fbuf *fbuf, double rate_Bps,
                        struct weft_arena *arena, struct weft_arena scratch,
                        struct weft_error *error) WEFT_MUST_USE;
