@@ -33,7 +33,8 @@ bool weft_topology_find(struct weft_topology *topology, const struct weft_traffi
         return weft_topology_find_topoopt(topology, traffic, server_count, degree, options, arena,
                                           scratch, error);
     case WEFT_TOPOLOGY_WEFT:
-        return weft_fail(error, WEFT_UNSUPPORTED, "method 'weft' is not built in; use topoopt");
+        return weft_topology_find_weft(topology, traffic, server_count, degree, options, arena,
+                                       scratch, error);
     default:
         WEFT_ASSERT(false);
         return false;

@@ -1,0 +1,148 @@
+// SPDX-License-Identifier: Apache-2.0
+// The weft method: any Hamiltonian cycles, chosen by search.
+
+#include "anneal.h"
+#include "internal.h"
+
+#define SECONDS_DEFAULT 2.0
+// More steps than these no longer help: small problems end early however long they may take.
+#define STEPS_BASE 50000u
+#define STEPS_PER_NODE 20000u
+
+// The least sum of distances over ordered pairs of any such wiring (Moore's bound).
+static uint64_t least_sum(uint32_t n, uint32_t degree, bool directed)
+{
+    uint64_t left = n - 1;
+    uint64_t layer = degree;
+    uint64_t sum = 0;
+    for (uint64_t hops = 1; left > 0; hops++) {
+        uint64_t here = layer < left ? layer : left;
+        here = here == 0 ? left : here; // degree 1: nothing grows
+        sum += here * hops;
+        left -= here;
+        layer = here * (directed ? degree : degree - 1);
+    }
+    return sum * n;
+}
+
+// Which parts fill the ports of uniform demand: cycles, and a matching where a duplex port is left.
+static void choose_parts(struct weft_anneal_options *search, uint32_t degree, bool simplex)
+{
+    uint32_t n = search->node_count;
+    bool pair = n == 2 && !simplex;
+    search->ring_count = simplex ? degree : 0;
+    search->cycle_count = simplex || pair ? 0 : degree / 2;
+    search->matching_count = simplex ? 0 : pair ? degree : degree % 2;
+}
+
+static const uint32_t *copy_planes(const struct weft_wiring *wiring, struct weft_arena *arena)
+{
+    uint32_t n = wiring->node_count;
+    uint32_t *planes = WEFT_NEW_RAW(arena, uint32_t, (size_t)n * wiring->slot_count);
+    for (uint32_t i = 0; i < n; i++) {
+        for (uint32_t p = 0; p < wiring->slot_count; p++) {
+            planes[(size_t)p * n + i] = wiring->next[(size_t)i * wiring->slot_count + p];
+        }
+    }
+    return planes;
+}
+
+// The rings that run along the parts through all servers, one for each direction, as those of
+// `group`. Each has the same share.
+static struct weft_ring_set list_rings(const struct weft_wiring *wiring, uint32_t group,
+                                       struct weft_arena *arena)
+{
+    uint32_t n = wiring->node_count;
+    struct weft_ring *rings = WEFT_NEW(arena, struct weft_ring, wiring->slot_count);
+    uint32_t count = 0;
+    for (uint32_t p = 0; p < wiring->part_count; p++) {
+        const struct weft_part *part = &wiring->parts[p];
+        if (part->kind == WEFT_PART_MATCHING && n > 2) {
+            continue;
+        }
+        uint32_t *nodes = WEFT_NEW_RAW(arena, uint32_t, n);
+        weft_wiring_walk(wiring, part, nodes); // a matching of two servers is a ring
+        rings[count++] = (struct weft_ring){group, n, nodes, 0, NULL, NULL};
+        if (part->kind == WEFT_PART_CYCLE) {
+            uint32_t *back = WEFT_NEW_RAW(arena, uint32_t, n);
+            for (uint32_t i = 0; i < n; i++) {
+                back[i] = nodes[n - 1 - i];
+            }
+            rings[count++] = (struct weft_ring){group, n, back, 0, NULL, NULL};
+        }
+    }
+    for (uint32_t r = 0; r < count; r++) {
+        rings[r].share_ratio = 1.0 / count;
+    }
+    return (struct weft_ring_set){count, rings};
+}
+
+// Transfers plus a trace of uniform demand, which keeps the other pairs near; NULL if none.
+static const double *weigh_pairs(const struct weft_traffic *traffic, struct weft_arena *arena)
+{
+    if (traffic == NULL || traffic->transfer_total_bytes <= 0) {
+        return NULL;
+    }
+    size_t count = (size_t)traffic->server_count * traffic->server_count;
+    double *weights = WEFT_NEW_RAW(arena, double, count);
+    double trace = 1e-3 * traffic->transfer_total_bytes / (double)count;
+    for (size_t i = 0; i < count; i++) {
+        weights[i] = traffic->transfer_bytes[i] + trace;
+    }
+    return weights;
+}
+
+// The traffic group of all servers: 0 for uniform demand, WEFT_NONE if there is none.
+static uint32_t find_whole_group(const struct weft_traffic *traffic, uint32_t n)
+{
+    if (traffic == NULL || traffic->group_count == 0) {
+        return 0;
+    }
+    for (uint32_t g = 0; g < traffic->group_count; g++) {
+        if (traffic->groups[g].member_count == n) {
+            return g;
+        }
+    }
+    return WEFT_NONE;
+}
+
+bool weft_topology_find_weft(struct weft_topology *topology, const struct weft_traffic *traffic,
+                             uint32_t server_count, uint32_t degree,
+                             const struct weft_topology_options *options, struct weft_arena *arena,
+                             struct weft_arena scratch, struct weft_error *error)
+{
+    double seconds = options->seconds > 0 ? options->seconds : SECONDS_DEFAULT;
+    struct weft_anneal_options search = {
+        .node_count = server_count,
+        .weights = weigh_pairs(traffic, &scratch),
+        .work_units = seconds * WEFT_WORK_UNITS_PER_S,
+        .steps_max = STEPS_BASE + STEPS_PER_NODE * server_count,
+        .sum_bound = least_sum(server_count, degree, options->simplex),
+        .seed = options->seed,
+        .threads = options->threads,
+        .stop = options->stop,
+    };
+    choose_parts(&search, degree, options->simplex);
+    struct weft_anneal_result found;
+    weft_anneal_run(&found, &search, arena, scratch);
+    uint32_t group = find_whole_group(traffic, server_count);
+    struct weft_topology result = {
+        .server_count = server_count,
+        .degree = degree,
+        .simplex = options->simplex,
+        .planes = copy_planes(&found.wiring, arena),
+        .steps = found.steps,
+        .stopped = found.stopped,
+    };
+    if (group != WEFT_NONE) {
+        result.rings = list_rings(&found.wiring, group, arena);
+    }
+    result.allreduce_degree = 2 * search.cycle_count + search.ring_count;
+    result.allreduce_degree = server_count == 2 ? degree : result.allreduce_degree;
+    if (!weft_topology_measure(&result, arena, scratch)) {
+        return weft_fail(error, WEFT_INFEASIBLE, "no fabric of degree %u connects %u servers",
+                         degree, server_count);
+    }
+    *topology = result;
+    return true;
+}
