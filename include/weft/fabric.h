@@ -203,25 +203,21 @@ bool weft_fabric_build_oversubscribed(struct weft_network *network,
                                       const struct weft_fabric_options *options,
                                       struct weft_arena *arena, struct weft_error *error)
     WEFT_MUST_USE;
-// The Fat-tree whose cost is `budget_usd`: its NIC rate, d*B' for a port rate B', is solved for and
-// stands in parts.rate_Bps. Of several such rates the fastest row's segment decides. Fails with
-// INFEASIBLE when even the slowest row is too dear, or the book has no end to what it gives.
+// Solves for the NIC rate at which a Fat-tree costs what `budget_usd` says; port rate B' reported
+// in the fabric's parts. Fails with INFEASIBLE when even the slowest row is too dear.
 bool weft_fabric_build_cost_equivalent(struct weft_network *network,
                                        const struct weft_cluster *cluster, double budget_usd,
                                        struct weft_arena *arena, struct weft_error *error)
     WEFT_MUST_USE;
-// Rail-optimised leaf-spine: port r of every server goes to a leaf of rail r; the leaves of a rail
-// meet in that rail's spines. Servers of one group are one switch apart on every rail.
+// Rail-optimised leaf-spine: port r of every server goes to the leaf switches of rail r.
 bool weft_fabric_build_leaf_spine(struct weft_network *network, const struct weft_cluster *cluster,
                                   const struct weft_fabric_options *options,
                                   struct weft_arena *arena, struct weft_error *error) WEFT_MUST_USE;
-// A random d-regular simple connected graph of servers (Jellyfish, NSDI 2012), ECMP over all
-// shortest paths. Where n*d is odd one server keeps one port dark. O(n d + n^2 d).
+// A random d-regular graph of servers (Jellyfish, NSDI 2012; expander), shortest-path ECMP.
 bool weft_fabric_build_expander(struct weft_network *network, const struct weft_cluster *cluster,
                                 const struct weft_fabric_options *options, struct weft_arena *arena,
                                 struct weft_arena scratch, struct weft_error *error) WEFT_MUST_USE;
-// 2D or 3D torus of servers with sides as equal as n allows. Spare ports widen the dimension whose
-// cables uniform traffic loads most, one cable a link at a time; what does not suffice stays dark.
+// 2D or 3D torus of servers with sides as equal as n allows; spare ports widen links evenly.
 bool weft_fabric_build_torus(struct weft_network *network, const struct weft_cluster *cluster,
                              const struct weft_fabric_options *options, struct weft_arena *arena,
                              struct weft_error *error) WEFT_MUST_USE;
@@ -229,19 +225,6 @@ bool weft_fabric_build_torus(struct weft_network *network, const struct weft_clu
 bool weft_fabric_build_ring(struct weft_network *network, const struct weft_cluster *cluster,
                             const struct weft_fabric_options *options, struct weft_arena *arena,
                             struct weft_error *error) WEFT_MUST_USE;
-
-// The builders above by name, in the order in which tables list them. Static storage.
-struct weft_fabric_reference {
-    const char *name;    // "ideal", "fat-tree", "torus-3d", ...
-    const char *summary; // one line
-};
-const struct weft_fabric_reference *weft_fabric_references(uint32_t *count);
-// Builds the fabric of that name; "single-switch" is another word for "ideal". Fails with INPUT and
-// lists the names where there is none of it, else as the builder does.
-bool weft_fabric_build_named(struct weft_network *network, const char *name,
-                             const struct weft_cluster *cluster,
-                             const struct weft_fabric_options *options, struct weft_arena *arena,
-                             struct weft_arena scratch, struct weft_error *error) WEFT_MUST_USE;
 
 // ---- money, power, bounds ----
 

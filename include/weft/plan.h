@@ -60,11 +60,12 @@ struct weft_plan {
     struct weft_network network; // fabric, routes, rings (by task graph group)
     enum weft_topology_method method;
     uint64_t seed;
+    struct weft_sim_options sim; // iteration_s was simulated with these
     double iteration_s;
     double demand_weighted_hops; // transfers over their routes, ring neighbours over their hops
     double max_link_load_bytes;
-    double mean_link_load_bytes; // over all lit links
-    double bandwidth_tax_ratio;  // bytes on links / bytes asked
+    double mean_link_load_bytes; // over all links
+    double bandwidth_tax_ratio;  // bytes that leave servers, relayed ones again / bytes asked
     struct weft_cost cost;
     struct weft_certificate certificate;
 };
@@ -80,14 +81,21 @@ bool weft_plan_build(struct weft_plan *plan, const struct weft_taskgraph *graph,
                      struct weft_arena *arena, struct weft_arena scratch, struct weft_error *error)
     WEFT_MUST_USE;
 
-// One property of a plan that does not hold.
+// One property of a plan that does not hold: one line that names what and where.
 struct weft_violation {
     const char *text;
 };
-// Verifies everything a plan claims (planes are permutations, fabric = lit planes, rings visit
-// their groups once over links that exist, routes reach, do not loop, weights add to 1, certificate
-// below iteration, loads as stated). graph may be NULL: then what needs it is skipped. Returns the
-// number of violations; their texts live in `arena`.
+// Verifies everything that a plan claims:
+//   cluster   valid; as many servers and ports as the topology
+//   planes    each a permutation; duplex: every link has its twin the other way
+//   fabric    exactly the lit interfaces, at the cluster's rate and latency; parts and cost
+//   rings     visit their group once, hop over links that chain, shares of a group add to 1
+//   routes    every pair has paths that chain, do not loop, and weights that add to 1
+//   figures   hops, link loads, bandwidth tax and iteration time as recomputed and resimulated
+//   certificate  no bound above the iteration time, and each as recomputed
+// `graph` may be NULL: then what needs it is skipped. Indices inside the routes' and rings' tables
+// must be in range, as the readers and builders leave them; server ids, groups and links need not.
+// Returns the number of violations (at most 100 are listed); their texts live in `arena`.
 uint32_t weft_plan_check(const struct weft_plan *plan, const struct weft_taskgraph *graph,
                          const struct weft_violation **violations, struct weft_arena *arena,
                          struct weft_arena scratch);

@@ -1,95 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // Bounds of one fabric: its links at prices, and the concurrent-flow LP that finds good prices.
 
+#include "asks.h"
 #include "bounds.h"
 
 #include <coin/Clp_C_Interface.h>
 #include <math.h>
 #include <string.h>
-
-// ---- what each task asks of each pair, given the rings ----
-
-// One hop of a ring, or a transfer: bytes from one server to another, over links that are given or
-// (link_count = 0) chosen freely.
-struct asked {
-    uint32_t from;
-    uint32_t to;
-    double bytes;
-    const uint32_t *links;
-    uint32_t link_count;
-};
-
-// The rings of a task graph group: a range of the network's, empty when it has none.
-struct ring_range {
-    uint32_t first;
-    uint32_t count;
-};
-
-static struct ring_range *list_rings(const struct weft_network *network, uint32_t group_count,
-                                     struct weft_arena *arena)
-{
-    struct ring_range *ranges = WEFT_NEW(arena, struct ring_range, (size_t)group_count + 1);
-    for (uint32_t r = 0; r < network->rings.ring_count; r++) {
-        uint32_t group = network->rings.rings[r].group;
-        WEFT_ASSERT(group < group_count);
-        if (ranges[group].count == 0) {
-            ranges[group].first = r;
-        }
-        ranges[group].count++;
-    }
-    return ranges;
-}
-
-// Walks what one task asks: item `index` of it, false past the last.
-struct walk {
-    const struct weft_taskgraph *graph;
-    const struct weft_network *network;
-    const struct ring_range *ranges;
-};
-
-static bool ring_hop(struct asked *asked, const struct walk *walk, uint32_t task, uint32_t index)
-{
-    const struct weft_taskgraph *graph = walk->graph;
-    uint32_t group = graph->group[task];
-    uint32_t first = graph->group_first[group];
-    uint32_t k = graph->group_first[group + 1] - first;
-    struct ring_range range = walk->ranges[group];
-    uint32_t ring_count = range.count == 0 ? 1 : range.count;
-    if (k < 2 || index >= k * ring_count) {
-        return false;
-    }
-    uint32_t hop = index % k;
-    double bytes = 2 * ((double)k - 1) / k * (double)graph->size_bytes[task];
-    if (range.count == 0) {
-        const uint32_t *members = graph->group_members + first;
-        *asked = (struct asked){members[hop], members[(hop + 1) % k], bytes, NULL, 0};
-        return true;
-    }
-    const struct weft_ring *ring = &walk->network->rings.rings[range.first + index / k];
-    WEFT_ASSERT(ring->member_count == k);
-    *asked = (struct asked){ring->members[hop], ring->members[(hop + 1) % k],
-                            bytes * ring->share_ratio, NULL, 0};
-    if (ring->hop_first != NULL) {
-        asked->links = ring->hop_links + ring->hop_first[hop];
-        asked->link_count = ring->hop_first[hop + 1] - ring->hop_first[hop];
-    }
-    return true;
-}
-
-static bool ask(struct asked *asked, const struct walk *walk, uint32_t task, uint32_t index)
-{
-    const struct weft_taskgraph *graph = walk->graph;
-    if (graph->kind[task] == WEFT_TASK_ALLREDUCE) {
-        return ring_hop(asked, walk, task, index);
-    }
-    if (graph->kind[task] != WEFT_TASK_TRANSFER || index > 0 ||
-        graph->from[task] == graph->to[task]) {
-        return false;
-    }
-    *asked = (struct asked){graph->from[task], graph->to[task], (double)graph->size_bytes[task],
-                            NULL, 0};
-    return true;
-}
 
 // ---- priced links as one machine ----
 
@@ -120,7 +37,7 @@ static void find_cheapest(double *cost, const struct weft_fabric *fabric, const 
     }
 }
 
-static double price_of(const struct asked *asked, const double *prices, const double *cheapest,
+static double price_of(const struct ask *asked, const double *prices, const double *cheapest,
                        uint32_t n)
 {
     double price = 0;
@@ -150,14 +67,14 @@ double bound_priced_links(const struct bound_model *model, const struct bound_ti
     if (capacity <= 0) {
         return 0;
     }
-    struct walk walk = {graph, network, list_rings(network, graph->group_count, &scratch)};
+    struct asks asks = asks_open(graph, network, &scratch);
     struct bound_item *items =
         WEFT_NEW_RAW(&scratch, struct bound_item, (size_t)graph->task_count + 1);
     uint32_t count = 0;
     for (uint32_t t = 0; t < graph->task_count; t++) {
         double price = 0;
-        struct asked asked;
-        for (uint32_t i = 0; ask(&asked, &walk, t, i); i++) {
+        struct ask asked;
+        for (uint32_t i = 0; asks_get(&asks, t, i, &asked); i++) {
             price += asked.bytes * price_of(&asked, prices, cheapest, n);
         }
         if (price > 0 && isfinite(price)) {
@@ -194,12 +111,12 @@ static bool gather(struct flow_problem *problem, const struct bound_model *model
     problem->demand = WEFT_NEW(arena, double, (size_t)n *n);
     problem->fixed = WEFT_NEW(arena, double, (size_t)fabric->link_count + 1);
     problem->sources = WEFT_NEW(arena, uint32_t, n);
-    struct walk walk = {graph, network, list_rings(network, graph->group_count, arena)};
+    struct asks asks = asks_open(graph, network, arena);
     double total_bytes = 0;
     for (uint32_t t = 0; t < graph->task_count; t++) {
-        struct asked asked;
+        struct ask asked;
         bool in = bound_network_head(model, times, t) >= head_min_s;
-        for (uint32_t i = 0; in && ask(&asked, &walk, t, i); i++) {
+        for (uint32_t i = 0; in && asks_get(&asks, t, i, &asked); i++) {
             total_bytes += asked.bytes;
             for (uint32_t l = 0; l < asked.link_count; l++) {
                 problem->fixed[asked.links[l]] += asked.bytes;

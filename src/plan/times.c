@@ -67,6 +67,7 @@ enum meeting { MEET_DEVICE, MEET_SENDER, MEET_RECEIVER, MEET_COUNT };
 // the machine `key` for `body_s`.
 struct neighbour {
     uint32_t key;
+    uint32_t task;
     double ready_s;
     double body_s;
 };
@@ -78,7 +79,10 @@ static int compare_neighbours(const void *left, const void *right)
     if (a->key != b->key) {
         return a->key < b->key ? -1 : 1;
     }
-    return (a->ready_s > b->ready_s) - (a->ready_s < b->ready_s);
+    if (a->ready_s != b->ready_s) {
+        return a->ready_s < b->ready_s ? -1 : 1;
+    }
+    return (a->task > b->task) - (a->task < b->task);
 }
 
 static bool meets(const struct weft_taskgraph *graph, uint32_t task, enum meeting meeting)
@@ -106,6 +110,9 @@ static double meet(struct neighbour *found, uint32_t count, double after_s)
     double latest_s = 0;
     double end_s = 0;
     for (uint32_t i = 0; i < count; i++) {
+        if (i > 0 && found[i].task == found[i - 1].task) {
+            continue; // two edges between the same tasks
+        }
         bool first = i == 0 || found[i].key != found[i - 1].key;
         end_s = fmax(first ? 0 : end_s, found[i].ready_s) + found[i].body_s;
         latest_s = fmax(latest_s, end_s + after_s);
@@ -129,8 +136,8 @@ static double meet_all(const struct bound_model *model, const uint32_t *tasks, u
             uint32_t task = tasks[i];
             if (meets(model->graph, task, meeting) && duration_s[task] > 0) {
                 found[found_count++] =
-                    (struct neighbour){meeting_key(model->graph, task, meeting), ready_s[task],
-                                       duration_s[task] - after_s};
+                    (struct neighbour){meeting_key(model->graph, task, meeting), task,
+                                       ready_s[task], duration_s[task] - after_s};
             }
         }
         latest_s = fmax(latest_s, meet(found, found_count, after_s));

@@ -112,6 +112,23 @@ static void what_a_task_waits_for_comes_through_one_port(void **state)
     near(bound_of(&certificate, "compute-critical-path"), 5e-3);
 }
 
+static void an_edge_that_stands_twice_counts_once(void **state)
+{
+    (void)state;
+    uint32_t first = case_compute(&list, 0, 3 * MS);
+    uint32_t second = case_compute(&list, 0, 1 * MS);
+    uint32_t last = case_compute(&list, 1, 1 * MS);
+    for (int i = 0; i < 3; i++) {
+        case_after(&list, first, last);
+        case_after(&list, second, last);
+    }
+    struct weft_taskgraph graph = case_graph(&list, 2);
+    struct weft_cluster cluster = case_cluster(2, 1);
+    struct weft_certificate certificate = certify(&graph, &cluster, NULL);
+    near(bound_of(&certificate, "compute-critical-path"), 5e-3);
+    near(bound_of(&certificate, "device-load"), 5e-3);
+}
+
 static void allreduce_counts_by_its_class(void **state)
 {
     (void)state;
@@ -263,6 +280,7 @@ int main(void)
         cmocka_unit_test_setup(a_chain_of_compute_is_its_sum_and_a_device_its_load, start),
         cmocka_unit_test_setup(what_meets_at_a_port_is_taken_in_turn, start),
         cmocka_unit_test_setup(what_a_task_waits_for_comes_through_one_port, start),
+        cmocka_unit_test_setup(an_edge_that_stands_twice_counts_once, start),
         cmocka_unit_test_setup(allreduce_counts_by_its_class, start),
         cmocka_unit_test_setup(moore_counts_the_hops_of_far_bytes, start),
         cmocka_unit_test_setup(the_flow_bound_splits_over_both_ways_round, start),

@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef WEFT_PLAN_FIGURES_H
+#define WEFT_PLAN_FIGURES_H
+
+// Figures of a network under a task graph that need no simulation. Private to the plan room.
+
+#include "weft/plan.h"
+
+struct figures {
+    double demand_weighted_hops; // links a byte crosses, over all bytes asked
+    uint32_t hops_max;           // of any path that carries bytes
+    double max_link_load_bytes;
+    double mean_link_load_bytes; // over all links of the fabric
+    double bandwidth_tax_ratio;  // bytes that leave servers, relayed ones again / bytes asked
+};
+
+// Bytes follow the routes by weight, and the rings. load_bytes[link_count] is filled unless NULL.
+// O(tasks + n^2 * paths * hops).
+void figures_build(struct figures *figures, double *load_bytes, const struct weft_taskgraph *graph,
+                   const struct weft_network *network, struct weft_arena scratch);
+
+#endif
