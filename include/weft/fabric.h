@@ -106,6 +106,9 @@ uint32_t weft_routes_path_count(const struct weft_routes *routes, uint32_t from,
 // number. The weight of the path among its pair's goes to *weight unless NULL. O(hops).
 uint32_t weft_routes_path(const struct weft_routes *routes, uint32_t from, uint32_t to,
                           uint32_t index, uint32_t *links, double *weight);
+// The number of links of that path, without walking it. O(1); CIRCULANT: O(hops).
+uint32_t weft_routes_hop_count(const struct weft_routes *routes, uint32_t from, uint32_t to,
+                               uint32_t index);
 // The path that a flow with this hash takes under PICK: weights decide. The hash is mixed here, so
 // a flow's number will do. O(1); TABLE: O(paths of the pair).
 uint32_t weft_routes_pick(const struct weft_routes *routes, uint32_t from, uint32_t to,
@@ -139,9 +142,9 @@ bool weft_routes_build_table(struct weft_routes *routes, const struct weft_fabri
 bool weft_routes_check(const struct weft_routes *routes, struct weft_arena scratch,
                        struct weft_error *error) WEFT_MUST_USE;
 // Mean and largest number of hops over ordered pairs, each pair weighted by demand[s*n+t] (NULL =
-// uniform) and over its paths by weight.
+// uniform) and over its paths by weight; pairs without a path count nothing. O(n^2 + paths).
 void weft_routes_hops(const struct weft_routes *routes, const double *demand, double *mean_hops,
-                      uint32_t *hops_max, struct weft_arena scratch);
+                      uint32_t *hops_max);
 
 // ---- rings ----
 
@@ -203,21 +206,25 @@ bool weft_fabric_build_oversubscribed(struct weft_network *network,
                                       const struct weft_fabric_options *options,
                                       struct weft_arena *arena, struct weft_error *error)
     WEFT_MUST_USE;
-// Solves for the NIC rate at which a Fat-tree costs what `budget_usd` says; port rate B' reported
-// in the fabric's parts. Fails with INFEASIBLE when even the slowest row is too dear.
+// The Fat-tree whose cost is `budget_usd`: its NIC rate, d*B' for a port rate B', is solved for and
+// stands in parts.rate_Bps. Of several such rates the fastest row's segment decides. Fails with
+// INFEASIBLE when even the slowest row is too dear, or the book has no end to what it gives.
 bool weft_fabric_build_cost_equivalent(struct weft_network *network,
                                        const struct weft_cluster *cluster, double budget_usd,
                                        struct weft_arena *arena, struct weft_error *error)
     WEFT_MUST_USE;
-// Rail-optimised leaf-spine: port r of every server goes to the leaf switches of rail r.
+// Rail-optimised leaf-spine: port r of every server goes to a leaf of rail r; the leaves of a rail
+// meet in that rail's spines. Servers of one group are one switch apart on every rail.
 bool weft_fabric_build_leaf_spine(struct weft_network *network, const struct weft_cluster *cluster,
                                   const struct weft_fabric_options *options,
                                   struct weft_arena *arena, struct weft_error *error) WEFT_MUST_USE;
-// A random d-regular graph of servers (Jellyfish, NSDI 2012; expander), shortest-path ECMP.
+// A random d-regular simple connected graph of servers (Jellyfish, NSDI 2012), ECMP over all
+// shortest paths. Where n*d is odd one server keeps one port dark. O(n d + n^2 d).
 bool weft_fabric_build_expander(struct weft_network *network, const struct weft_cluster *cluster,
                                 const struct weft_fabric_options *options, struct weft_arena *arena,
                                 struct weft_arena scratch, struct weft_error *error) WEFT_MUST_USE;
-// 2D or 3D torus of servers with sides as equal as n allows; spare ports widen links evenly.
+// 2D or 3D torus of servers with sides as equal as n allows. Spare ports widen the dimension whose
+// cables uniform traffic loads most, one cable a link at a time; what does not suffice stays dark.
 bool weft_fabric_build_torus(struct weft_network *network, const struct weft_cluster *cluster,
                              const struct weft_fabric_options *options, struct weft_arena *arena,
                              struct weft_error *error) WEFT_MUST_USE;
@@ -225,6 +232,19 @@ bool weft_fabric_build_torus(struct weft_network *network, const struct weft_clu
 bool weft_fabric_build_ring(struct weft_network *network, const struct weft_cluster *cluster,
                             const struct weft_fabric_options *options, struct weft_arena *arena,
                             struct weft_error *error) WEFT_MUST_USE;
+
+// The builders above by name, in the order in which tables list them. Static storage.
+struct weft_fabric_reference {
+    const char *name;    // "ideal", "fat-tree", "torus-3d", ...
+    const char *summary; // one line
+};
+const struct weft_fabric_reference *weft_fabric_references(uint32_t *count);
+// Builds the fabric of that name; "single-switch" is another word for "ideal". Fails with INPUT and
+// lists the names where there is none of it, else as the builder does.
+bool weft_fabric_build_named(struct weft_network *network, const char *name,
+                             const struct weft_cluster *cluster,
+                             const struct weft_fabric_options *options, struct weft_arena *arena,
+                             struct weft_arena scratch, struct weft_error *error) WEFT_MUST_USE;
 
 // ---- money, power, bounds ----
 

@@ -5,6 +5,8 @@
 
 #include <math.h>
 
+#define RATE_MAX_BPS 125e12 // 1000 Tbps
+
 struct weft_parts weft_fabric_direct_parts(const struct weft_fabric *fabric, double rate_Bps,
                                            enum weft_cabling cabling, struct weft_arena scratch)
 {
@@ -82,4 +84,87 @@ void weft_fabric_moore(uint32_t server_count, uint32_t degree, bool directed, do
     }
     *mean_hops = others > 0 ? hop_sum / others : 0;
     *diameter = hops;
+}
+
+// ---- cost-equivalent Fat-tree ----
+
+static double cost_at(struct weft_parts parts, const struct weft_price_book *book, double rate_Bps)
+{
+    parts.rate_Bps = rate_Bps;
+    return weft_fabric_cost(&parts, book).total_usd;
+}
+
+// The rate at which these parts cost the budget, by bisection: cost is continuous in the rate. From
+// the fastest row that is affordable upwards, so that a book with cheaper fast rows gives the
+// fastest answer. 0 when no row is affordable, INFINITY when no rate is dear enough.
+static double affordable_rate(const struct weft_parts *parts, const struct weft_price_book *book,
+                              double budget_usd)
+{
+    double low_Bps = 0;
+    for (uint32_t i = 0; i < book->row_count; i++) {
+        if (cost_at(*parts, book, book->rows[i].rate_Bps) <= budget_usd) {
+            low_Bps = book->rows[i].rate_Bps;
+        }
+    }
+    if (low_Bps == 0) {
+        return 0;
+    }
+    double high_Bps = low_Bps;
+    for (uint32_t i = 0; i < book->row_count && high_Bps == low_Bps; i++) {
+        high_Bps = book->rows[i].rate_Bps > low_Bps ? book->rows[i].rate_Bps : high_Bps;
+    }
+    while (cost_at(*parts, book, high_Bps) <= budget_usd) {
+        high_Bps *= 2;
+        if (high_Bps > RATE_MAX_BPS) {
+            return (double)INFINITY;
+        }
+    }
+    for (uint32_t i = 0; i < 200 && high_Bps - low_Bps > 1e-12 * high_Bps; i++) {
+        double middle_Bps = (low_Bps + high_Bps) / 2;
+        if (cost_at(*parts, book, middle_Bps) <= budget_usd) {
+            low_Bps = middle_Bps;
+        } else {
+            high_Bps = middle_Bps;
+        }
+    }
+    return low_Bps;
+}
+
+bool weft_fabric_build_cost_equivalent(struct weft_network *network,
+                                       const struct weft_cluster *cluster, double budget_usd,
+                                       struct weft_arena *arena, struct weft_error *error)
+{
+    if (!(budget_usd > 0) || !isfinite(budget_usd)) {
+        return weft_fail(error, WEFT_INPUT, "cost-equivalent: a budget of %g USD buys nothing",
+                         budget_usd);
+    }
+    struct weft_network trial;
+    struct weft_arena trial_arena = *arena;
+    if (!weft_fabric_build_fat_tree(&trial, cluster, NULL, &trial_arena, error)) {
+        return weft_wrap(error, "cost-equivalent");
+    }
+    const struct weft_price_book *book = &cluster->prices;
+    double rate_Bps = affordable_rate(&trial.fabric.parts, book, budget_usd);
+    if (rate_Bps == 0) {
+        char least[WEFT_UNIT_TEXT];
+        char budget[WEFT_UNIT_TEXT];
+        weft_show_usd(least, cost_at(trial.fabric.parts, book, book->rows[0].rate_Bps));
+        weft_show_usd(budget, budget_usd);
+        return weft_fail(error, WEFT_INFEASIBLE,
+                         "cost-equivalent: a Fat-tree of %u servers costs at least %s, above the "
+                         "budget of %s; raise it, or add slower rows to the price book",
+                         cluster->server_count, least, budget);
+    }
+    if (isinf(rate_Bps)) {
+        return weft_fail(error, WEFT_INFEASIBLE,
+                         "cost-equivalent: at the fastest prices even %g Gbps is cheaper than the "
+                         "budget; add faster rows to the price book",
+                         RATE_MAX_BPS / 125e6);
+    }
+    struct weft_fabric_options options = {.port_rate_Bps = rate_Bps};
+    if (!weft_fabric_build_fat_tree(network, cluster, &options, arena, error)) {
+        return weft_wrap(error, "cost-equivalent");
+    }
+    network->fabric.name = "cost-equivalent";
+    return true;
 }

@@ -304,6 +304,65 @@ uint32_t weft_routes_path(const struct weft_routes *routes, uint32_t from, uint3
     return 0;
 }
 
+static uint32_t torus_hops(const struct weft_routes *routes, uint32_t from, uint32_t to)
+{
+    uint32_t count = 0;
+    for (uint32_t dimension = 0; dimension < 3; dimension++) {
+        uint32_t side = routes->shape[dimension];
+        uint32_t hops;
+        goes_forward(side, from % side, to % side, &hops);
+        count += hops;
+        from /= side;
+        to /= side;
+    }
+    return count;
+}
+
+static uint32_t circulant_hops(const struct weft_routes *routes, uint32_t from, uint32_t to)
+{
+    uint32_t n = routes->fabric->server_count;
+    uint32_t left = to >= from ? to - from : to + n - from;
+    uint32_t count = 0;
+    while (left != 0) {
+        uint32_t jump = routes->table[left];
+        WEFT_ASSERT(jump != 0 && count < routes->hop_max);
+        left = left >= jump ? left - jump : left + n - jump;
+        count++;
+    }
+    return count;
+}
+
+uint32_t weft_routes_hop_count(const struct weft_routes *routes, uint32_t from, uint32_t to,
+                               uint32_t index)
+{
+    uint32_t n = routes->fabric->server_count;
+    uint32_t hops = 2; // STAR
+    switch (routes->kind) {
+    case WEFT_ROUTES_TABLE: {
+        uint32_t path = routes->pair_first[(size_t)from * n + to] + index;
+        return routes->path_first[path + 1] - routes->path_first[path];
+    }
+    case WEFT_ROUTES_FAT_TREE: {
+        uint32_t h = routes->shape[0];
+        return from / h == to / h ? 2 : from / h / h == to / h / h ? 4 : 6;
+    }
+    case WEFT_ROUTES_LEAF_SPINE:
+        return from / routes->shape[1] == to / routes->shape[1] ? 2 : 4;
+    case WEFT_ROUTES_RING:
+        goes_forward(n, from, to, &hops);
+        return hops;
+    case WEFT_ROUTES_TORUS:
+        return torus_hops(routes, from, to);
+    case WEFT_ROUTES_CIRCULANT:
+        return circulant_hops(routes, from, to);
+    case WEFT_ROUTES_SHORTEST:
+        return routes->distance[(size_t)to * routes->fabric->node_count + from];
+    case WEFT_ROUTES_STAR:
+        break;
+    }
+    return hops;
+}
+
 uint32_t weft_routes_pick(const struct weft_routes *routes, uint32_t from, uint32_t to,
                           uint64_t hash)
 {

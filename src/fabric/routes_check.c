@@ -89,17 +89,24 @@ bool weft_routes_check(const struct weft_routes *routes, struct weft_arena scrat
     return true;
 }
 
+static double table_weight(const struct weft_routes *routes, uint32_t from, uint32_t to,
+                           uint32_t index)
+{
+    size_t pair = (size_t)from * routes->fabric->server_count + to;
+    return routes->path_weight[routes->pair_first[pair] + index];
+}
+
 // Weighted mean of the hops of a pair's paths; the longest goes to *longest.
 static double pair_hops(const struct weft_routes *routes, uint32_t from, uint32_t to,
-                        uint32_t *links, uint32_t *longest)
+                        uint32_t *longest)
 {
     // All paths of a pair are equally long, except in a table.
     bool table = routes->kind == WEFT_ROUTES_TABLE;
     uint32_t count = table ? weft_routes_path_count(routes, from, to) : 1;
     double hops = 0;
     for (uint32_t index = 0; index < count; index++) {
-        double weight = 1;
-        uint32_t length = weft_routes_path(routes, from, to, index, links, table ? &weight : NULL);
+        uint32_t length = weft_routes_hop_count(routes, from, to, index);
+        double weight = table ? table_weight(routes, from, to, index) : 1;
         hops += weight * length;
         *longest = length > *longest ? length : *longest;
     }
@@ -107,20 +114,19 @@ static double pair_hops(const struct weft_routes *routes, uint32_t from, uint32_
 }
 
 void weft_routes_hops(const struct weft_routes *routes, const double *demand, double *mean_hops,
-                      uint32_t *hops_max, struct weft_arena scratch)
+                      uint32_t *hops_max)
 {
     uint32_t n = routes->fabric->server_count;
-    uint32_t *links = WEFT_NEW(&scratch, uint32_t, (size_t)routes->hop_max + 1);
     double sum = 0;
     double weight_sum = 0;
     uint32_t longest = 0;
     for (uint32_t s = 0; s < n; s++) {
         for (uint32_t t = 0; t < n; t++) {
             double weight = demand == NULL ? 1 : demand[(size_t)s * n + t];
-            if (s == t || !(weight > 0)) {
+            if (s == t || !(weight > 0) || weft_routes_path_count(routes, s, t) == 0) {
                 continue;
             }
-            sum += weight * pair_hops(routes, s, t, links, &longest);
+            sum += weight * pair_hops(routes, s, t, &longest);
             weight_sum += weight;
         }
     }

@@ -17,11 +17,6 @@ struct tree {
     double uplink_rate_Bps; // of one cable above the edge
 };
 
-static uint32_t divide_up(uint32_t a, uint32_t b)
-{
-    return a / b + (a % b != 0 ? 1 : 0);
-}
-
 static uint64_t tree_capacity(uint64_t k)
 {
     return k * k * k / 4;

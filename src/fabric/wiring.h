@@ -6,6 +6,8 @@
 
 #include "weft/fabric.h"
 
+#define CABLES_MAX (1u << 25) // 2 GiB of links
+
 struct wiring {
     struct weft_link *links;
     uint32_t count;
@@ -13,10 +15,23 @@ struct wiring {
     uint64_t latency_ps;
 };
 
+static inline uint32_t divide_up(uint32_t a, uint32_t b)
+{
+    return a / b + (a % b != 0 ? 1 : 0);
+}
+
+static inline bool wiring_fits(const char *name, uint64_t cable_count, struct weft_error *error)
+{
+    return cable_count <= CABLES_MAX ||
+           weft_fail(error, WEFT_INPUT,
+                     "%s: %llu cables exceed %u; use fewer servers or fewer ports a server", name,
+                     (unsigned long long)cable_count, CABLES_MAX);
+}
+
 static inline struct wiring wiring_start(uint64_t cable_count, uint64_t latency_ps,
                                          struct weft_arena *arena)
 {
-    WEFT_ASSERT(cable_count < UINT32_MAX / 2);
+    WEFT_ASSERT(cable_count <= CABLES_MAX);
     uint32_t capacity = (uint32_t)(2 * cable_count);
     return (struct wiring){WEFT_NEW_RAW(arena, struct weft_link, capacity), 0, capacity,
                            latency_ps};
