@@ -1,10 +1,49 @@
 // SPDX-License-Identifier: Apache-2.0
 // weft <verb>: finds the verb and runs it.
 
-#include "weft/base.h"
+#include "cli.h"
 
-int main(void)
+#include <signal.h>
+#include <string.h>
+
+const struct cli_entry cli_entries[] = {
+    {"traffic", "what a job asks of the network: groups, transfers, heat map", cli_traffic},
+    {"topology", "find a topology and its hops, without playing a job", cli_topology},
+    {"help", "explain a verb", cli_help},
+    {"version", "print the version", cli_version},
+    {NULL, NULL, NULL},
+};
+
+static const struct cli_entry *find_verb(const char *name)
 {
-    puts("weft " WEFT_VERSION);
-    return 0;
+    for (const struct cli_entry *entry = cli_entries; entry->name != NULL; entry++) {
+        if (strcmp(entry->name, name) == 0) {
+            return entry;
+        }
+    }
+    return NULL;
+}
+
+int main(int argc, char **argv)
+{
+    // A full quota shows as a failed write, which is reported and leaves no half file.
+    signal(SIGXFSZ, SIG_IGN);
+    if (argc < 2) {
+        fprintf(stderr, "weft: which verb? try weft help\n");
+        return CLI_EXIT_USAGE;
+    }
+    const char *name = argv[1];
+    if (strcmp(name, "--help") == 0 || strcmp(name, "-h") == 0) {
+        name = "help";
+    } else if (strcmp(name, "--version") == 0) {
+        name = "version";
+    }
+    const struct cli_entry *entry = find_verb(name);
+    if (entry == NULL) {
+        struct weft_error error;
+        weft_fail(&error, WEFT_INPUT, "'%.40s' is no verb; see weft help", name);
+        fprintf(stderr, "weft: %s\n", error.message);
+        return CLI_EXIT_USAGE;
+    }
+    return entry->main(argc - 1, argv + 1);
 }

@@ -122,7 +122,7 @@ static void links_and_permissions_survive(void **state)
     struct weft_error error;
     char target[512];
     struct stat status;
-    strcpy(target, in_folder("target"));
+    snprintf(target, sizeof target, "%s", in_folder("target"));
     assert_true(weft_file_save(target, "old", 3, &error));
     assert_int_equal(chmod(target, 0640), 0);
     assert_int_equal(symlink(target, in_folder("link")), 0);

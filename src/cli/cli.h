@@ -1,0 +1,158 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef WEFT_CLI_H
+#define WEFT_CLI_H
+
+// The command line: what every verb shares. A verb is one file with one `int cli_<verb>(argc,
+// argv)` that parses with cli_parse, calls stages, collects its result with cli_say or cli_json,
+// and ends with cli_finish, which writes the result in one piece and gives the exit code.
+
+#include "weft/base.h"
+#include "weft/cluster.h"
+#include "weft/fabric.h"
+#include "weft/sim.h"
+#include "weft/topology.h"
+
+#include <argp.h>
+#include <jansson.h>
+
+enum {
+    CLI_EXIT_YES = 0,
+    CLI_EXIT_NO = 1,
+    CLI_EXIT_USAGE = 2, // the others are enum weft_error_code
+};
+
+// What --degree, --rate and their like say, for the verbs that take hardware.
+struct cli_hardware {
+    const char *cluster_path; // NULL = none given
+    uint32_t server_count;    // 0 = not given
+    uint32_t degree;          // 0 = not given
+    double rate_Bps;          // only if rate_given
+    bool rate_given;
+    uint64_t latency_ps; // only if latency_given
+    bool latency_given;
+};
+
+// What the verbs that search take.
+struct cli_search {
+    enum weft_topology_method method;
+    bool simplex;
+    double seconds; // 0 = the method's default effort
+    bool timed;     // --seconds, not --effort: a clock ends the search, too
+};
+
+struct cli {
+    const char *program; // "weft plan", for messages
+    bool help_asked;
+    bool version_asked;
+    bool json;
+    bool quiet;
+    uint64_t seed;
+    uint32_t threads;
+    const char *output_path; // NULL = stdout
+    struct cli_hardware hardware;
+    struct cli_search search;
+
+    struct weft_arena arena;   // results
+    struct weft_arena scratch; // temporaries, by value into stages
+    struct weft_arena text_arena;
+    struct weft_arena all[3]; // the three as they began, for their release
+    struct weft_text text;    // the result so far
+    double started_s;
+
+    int exit_code;
+    struct weft_error error;
+};
+
+// Which groups of options a verb takes besides its own and --json, --seed and so on.
+enum {
+    CLI_HARDWARE = 1,
+    CLI_SEARCH = 2,
+};
+
+// A verb's own options: as argp's fields, parser called with `input`. Examples belong in `doc`
+// behind the vertical tab, which argp prints after the options.
+struct cli_verb {
+    const char *name;
+    const char *arguments; // "FILE.fbuf"
+    const char *doc;
+    const struct argp_option *options;
+    argp_parser_t parser;
+    unsigned groups;
+};
+
+// Parses the command line and readies `cli`. False: nothing to do (help was printed) or bad usage;
+// return cli_finish then, too.
+bool cli_parse(struct cli *cli, const struct cli_verb *verb, int argc, char **argv, void *input)
+    WEFT_MUST_USE;
+// Prints a failure of `fine` in one line, else writes the result to --output or stdout. Gives back
+// memory. Returns the exit code: cli->exit_code where the result was written.
+int cli_finish(struct cli *cli, bool fine);
+
+// For parsers: fills cli->error as bad usage (exit 2) or as bad input (exit 3) and returns EINVAL.
+error_t cli_usage(struct cli *cli, const char *format, ...) WEFT_PRINTF(2, 3);
+// For run functions: the same for usage that shows later; returns false.
+bool cli_misuse(struct cli *cli, const char *format, ...) WEFT_PRINTF(2, 3);
+// For parsers: a positional argument that may be given once.
+error_t cli_take(struct cli *cli, const char **slot, const char *argument, const char *what);
+// For parsers: a count or quantity as the value of an option; 0 or EINVAL.
+error_t cli_count(struct cli *cli, uint32_t *value, const char *option, const char *text,
+                  uint32_t low, uint32_t high);
+error_t cli_value(struct cli *cli, bool parsed, const char *option);
+
+// Adds to the result.
+void cli_say(struct cli *cli, const char *format, ...) WEFT_PRINTF(2, 3);
+// Makes `object` (taken over) the result.
+void cli_json(struct cli *cli, json_t *object);
+// A new object with its schema: "weft.<thing>/1".
+json_t *cli_object(const char *schema);
+// Sets a member. Numbers that JSON lacks (infinity, NaN) become null; text that is no UTF-8 loses
+// its odd bytes.
+void cli_set_real(json_t *object, const char *key, double value);
+void cli_set_count(json_t *object, const char *key, uint64_t value);
+void cli_set_text(json_t *object, const char *key, const char *text);
+void cli_set_truth(json_t *object, const char *key, bool value);
+void cli_set(json_t *object, const char *key, json_t *value);
+
+// Seconds since the program started its work.
+double cli_elapsed_s(const struct cli *cli);
+
+// ---- the clock thread: progress on a terminal, the end of a timed search, Ctrl-C ----
+
+// Starts the clock. `deadline_s` <= 0: none. `what` is shown on a terminal. Returns the flag that
+// stages poll.
+weft_stop cli_clock_start(struct cli *cli, const char *what, double deadline_s);
+void cli_clock_stop(struct cli *cli);
+
+// ---- hardware and search ----
+
+// The cluster for a job on at least `server_count` servers: from --cluster, else from --degree and
+// --rate. degree_default and rate_default_Bps apply where nothing is given (0: it must be).
+bool cli_cluster(struct weft_cluster *cluster, struct cli *cli, uint32_t server_count,
+                 uint32_t degree_default) WEFT_MUST_USE;
+struct weft_topology_options cli_topology_options(const struct cli *cli, weft_stop stop);
+// How long the clock lets a search run: 0 = for ever.
+double cli_deadline_s(const struct cli *cli);
+
+// The packets of task graphs: 9000 bytes of which 64 are header, as the recorded simulations have.
+struct weft_sim_options cli_task_packets(const struct cli *cli);
+
+// ---- verbs ----
+
+struct cli_entry {
+    const char *name;
+    const char *summary;
+    int (*main)(int argc, char **argv);
+};
+extern const struct cli_entry cli_entries[]; // ends with a NULL name
+
+int cli_check(int argc, char **argv);
+int cli_compare(int argc, char **argv);
+int cli_export(int argc, char **argv);
+int cli_help(int argc, char **argv);
+int cli_plan(int argc, char **argv);
+int cli_simulate(int argc, char **argv);
+int cli_topology(int argc, char **argv);
+int cli_traffic(int argc, char **argv);
+int cli_version(int argc, char **argv);
+
+#endif

@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: Apache-2.0
+// The clock: a thread that shows progress on a terminal and, with Ctrl-C, ends searches.
+
+#include "cli.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <signal.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+// One search at a time; signal handlers can reach only what is static.
+static atomic_bool stop_requested;
+
+static struct {
+    pthread_t thread;
+    pthread_mutex_t mutex;
+    pthread_cond_t wake;
+    bool running;
+    bool over; // guarded by mutex
+    const struct cli *cli;
+    const char *what;
+    double deadline_s; // on the scale of cli_elapsed_s; <= 0: none
+    bool shown;
+} ticker = {.mutex = PTHREAD_MUTEX_INITIALIZER};
+
+static const long tick_ns = 200 * 1000 * 1000;
+
+static void on_interrupt(int number)
+{
+    (void)number;
+    atomic_store_explicit(&stop_requested, true, memory_order_relaxed);
+}
+
+static void show(bool visible)
+{
+    double now_s = cli_elapsed_s(ticker.cli);
+    if (visible && now_s > 0.5) {
+        fprintf(stderr, "\r%s: %s, %.0f s", ticker.cli->program, ticker.what, now_s);
+        ticker.shown = true;
+    }
+}
+
+static void *tick(void *argument)
+{
+    (void)argument;
+    bool visible = !ticker.cli->quiet && isatty(STDERR_FILENO);
+    pthread_mutex_lock(&ticker.mutex);
+    while (!ticker.over) {
+        struct timespec until;
+        clock_gettime(CLOCK_MONOTONIC, &until);
+        until.tv_nsec += tick_ns;
+        if (until.tv_nsec >= 1000000000) {
+            until.tv_nsec -= 1000000000;
+            until.tv_sec++;
+        }
+        pthread_cond_timedwait(&ticker.wake, &ticker.mutex, &until);
+        if (ticker.deadline_s > 0 && cli_elapsed_s(ticker.cli) >= ticker.deadline_s) {
+            atomic_store_explicit(&stop_requested, true, memory_order_relaxed);
+        }
+        if (!ticker.over) {
+            show(visible);
+        }
+    }
+    pthread_mutex_unlock(&ticker.mutex);
+    return NULL;
+}
+
+weft_stop cli_clock_start(struct cli *cli, const char *what, double deadline_s)
+{
+    WEFT_ASSERT(!ticker.running);
+    atomic_store(&stop_requested, false);
+    // The first Ctrl-C asks for the best answer so far, the second one ends the program.
+    struct sigaction interrupt = {.sa_handler = on_interrupt, .sa_flags = (int)SA_RESETHAND};
+    sigaction(SIGINT, &interrupt, NULL);
+    ticker.cli = cli;
+    ticker.what = what;
+    ticker.deadline_s = deadline_s > 0 ? cli_elapsed_s(cli) + deadline_s : 0;
+    ticker.over = false;
+    ticker.shown = false;
+    pthread_condattr_t attributes;
+    pthread_condattr_init(&attributes);
+    pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
+    pthread_cond_init(&ticker.wake, &attributes);
+    pthread_condattr_destroy(&attributes);
+    // Without a thread there is no progress line and no deadline; the search ends by its steps.
+    ticker.running = pthread_create(&ticker.thread, NULL, tick, NULL) == 0;
+    return &stop_requested;
+}
+
+void cli_clock_stop(struct cli *cli)
+{
+    (void)cli;
+    if (ticker.running) {
+        pthread_mutex_lock(&ticker.mutex);
+        ticker.over = true;
+        pthread_cond_signal(&ticker.wake);
+        pthread_mutex_unlock(&ticker.mutex);
+        pthread_join(ticker.thread, NULL);
+        ticker.running = false;
+    }
+    if (ticker.shown) {
+        fprintf(stderr, "\r\033[K");
+    }
+    pthread_cond_destroy(&ticker.wake);
+    signal(SIGINT, SIG_DFL);
+}

@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: Apache-2.0
+// From options to clusters, searches and packets.
+
+#include "cli.h"
+#include "weft/format.h"
+
+// The options win over the file, key by key.
+static void apply_options(struct weft_cluster *cluster, const struct cli_hardware *hardware)
+{
+    cluster->degree = hardware->degree > 0 ? hardware->degree : cluster->degree;
+    cluster->rate_Bps = hardware->rate_given ? hardware->rate_Bps : cluster->rate_Bps;
+    cluster->latency_ps = hardware->latency_given ? hardware->latency_ps : cluster->latency_ps;
+}
+
+bool cli_cluster(struct weft_cluster *cluster, struct cli *cli, uint32_t server_count,
+                 uint32_t degree_default)
+{
+    const struct cli_hardware *hardware = &cli->hardware;
+    struct weft_cluster found;
+    if (hardware->cluster_path != NULL) {
+        if (!weft_cluster_load(&found, hardware->cluster_path, &cli->arena, &cli->error)) {
+            return false;
+        }
+    } else if (hardware->degree == 0 && degree_default == 0) {
+        return cli_misuse(cli, "how many ports has a server? write --degree 4 or --cluster FILE");
+    } else if (!hardware->rate_given) {
+        return cli_misuse(cli, "how fast is a port? write --rate 100Gbps or --cluster FILE");
+    } else {
+        found = (struct weft_cluster){
+            .name = "cluster",
+            .degree = degree_default,
+            .latency_ps = 1000000,
+            .accelerator = "",
+            .prices = *weft_cluster_default_prices(),
+        };
+    }
+    apply_options(&found, hardware);
+    // A job takes a shard of its own: as many servers as it has, unless --servers says more.
+    uint32_t wanted = hardware->server_count > 0 ? hardware->server_count : server_count;
+    if (wanted < server_count) {
+        return weft_fail(&cli->error, WEFT_INPUT,
+                         "--servers: the job has %u servers, more than %u; write --servers %u",
+                         server_count, wanted, server_count);
+    }
+    if (hardware->cluster_path != NULL && wanted > found.server_count) {
+        return weft_fail(&cli->error, WEFT_INPUT,
+                         "%s: servers: %u are needed, the cluster has %u; use a larger cluster",
+                         hardware->cluster_path, wanted, found.server_count);
+    }
+    found.server_count = wanted > 0 ? wanted : found.server_count;
+    if (!weft_cluster_check(&found, &cli->error)) {
+        return false;
+    }
+    *cluster = found;
+    return true;
+}
+
+struct weft_topology_options cli_topology_options(const struct cli *cli, weft_stop stop)
+{
+    return (struct weft_topology_options){
+        .method = cli->search.method,
+        .simplex = cli->search.simplex,
+        .seconds = cli->search.seconds,
+        .seed = cli->seed,
+        .threads = cli->threads,
+        .stop = stop,
+    };
+}
+
+double cli_deadline_s(const struct cli *cli)
+{
+    // Steps are calibrated to end before the clock does; it cuts only on a slower machine.
+    return cli->search.timed ? cli->search.seconds : 0;
+}
+
+struct weft_sim_options cli_task_packets(const struct cli *cli)
+{
+    return (struct weft_sim_options){.packet_bytes = 9000, .header_bytes = 64, .seed = cli->seed};
+}

@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+// weft help [VERB]
+
+#include "cli.h"
+
+#include <string.h>
+
+static const char overview[] =
+    "Weft plans, proves and simulates the network of a machine-learning cluster.\n"
+    "\n"
+    "Usage: weft VERB [OPTION...] ARGUMENT...\n"
+    "\n"
+    "Verbs:\n";
+
+static const char advice[] =
+    "\n"
+    "Examples:\n"
+    "  weft compare job.fbuf --degree 4 --rate 100Gbps\n"
+    "  weft plan job.fbuf --degree 4 --rate 100Gbps -o plan.json\n"
+    "  weft check plan.json && weft export plan.json --as circuits-csv\n"
+    "  weft simulate allreduce:100MB --fabric ring --servers 64 --rate 400Gbps\n"
+    "\n"
+    "Quantities carry their unit: 100Gbps or 12.5GB/s, 500ns or 1us, 100MB or 1.5GiB.\n"
+    "Results go to stdout (with --json as one object in SI units), progress to a terminal.\n"
+    "\n"
+    "Exit codes: 0 yes, 1 the answer is no or infeasible, 2 usage, 3 bad input,\n"
+    "4 unsupported here, 5 reading or writing failed.\n"
+    "\n"
+    "`weft help VERB` and `weft VERB --help` explain a verb, man weft-VERB too.\n";
+
+struct request {
+    struct cli *cli;
+    const char *verb;
+};
+
+static error_t parse(int key, char *argument, struct argp_state *state)
+{
+    struct request *request = state->input;
+    if (key == ARGP_KEY_ARG) {
+        return cli_take(request->cli, &request->verb, argument, "verb");
+    }
+    return ARGP_ERR_UNKNOWN;
+}
+
+int cli_help(int argc, char **argv)
+{
+    static const struct cli_verb verb = {
+        .name = "weft help",
+        .arguments = "[VERB]",
+        .doc = "Explains a verb, or lists them all.",
+        .parser = parse,
+    };
+    struct cli cli;
+    struct request request = {.cli = &cli};
+    if (!cli_parse(&cli, &verb, argc, argv, &request)) {
+        return cli_finish(&cli, false);
+    }
+    if (request.verb == NULL) {
+        cli_say(&cli, "%s", overview);
+        for (const struct cli_entry *entry = cli_entries; entry->name != NULL; entry++) {
+            cli_say(&cli, "  %-10s %s\n", entry->name, entry->summary);
+        }
+        cli_say(&cli, "%s", advice);
+        return cli_finish(&cli, true);
+    }
+    for (const struct cli_entry *entry = cli_entries; entry->name != NULL; entry++) {
+        if (strcmp(entry->name, request.verb) == 0) {
+            char help[] = "--help";
+            char *arguments[] = {argv[0], help, NULL};
+            int code = entry->main(2, arguments);
+            cli_finish(&cli, true);
+            return code;
+        }
+    }
+    cli_misuse(&cli, "'%.40s' is no verb; see weft help", request.verb);
+    return cli_finish(&cli, false);
+}

@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: Apache-2.0
+// The end of a verb: its result in one piece, or one line of complaint; and the exit code.
+
+#include "cli.h"
+#include "weft/format.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+double cli_elapsed_s(const struct cli *cli)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec - cli->started_s;
+}
+
+void cli_say(struct cli *cli, const char *format, ...)
+{
+    va_list arguments;
+    va_start(arguments, format);
+    char *text = NULL;
+    int length = vasprintf(&text, format, arguments);
+    va_end(arguments);
+    WEFT_ASSERT(length >= 0);
+    weft_text_add(&cli->text, "%s", text);
+    free(text);
+}
+
+json_t *cli_object(const char *schema)
+{
+    json_t *object = json_object();
+    cli_set_text(object, "schema", schema);
+    return object;
+}
+
+void cli_set(json_t *object, const char *key, json_t *value)
+{
+    int failed = json_object_set_new(object, key, value);
+    WEFT_ASSERT(failed == 0);
+}
+
+void cli_set_real(json_t *object, const char *key, double value)
+{
+    cli_set(object, key, isfinite(value) ? json_real(value) : json_null());
+}
+
+void cli_set_count(json_t *object, const char *key, uint64_t value)
+{
+    WEFT_ASSERT(value <= INT64_MAX);
+    cli_set(object, key, json_integer((json_int_t)value));
+}
+
+void cli_set_truth(json_t *object, const char *key, bool value)
+{
+    cli_set(object, key, json_boolean(value));
+}
+
+void cli_set_text(json_t *object, const char *key, const char *text)
+{
+    json_t *value = json_string(text);
+    if (value == NULL) {
+        char *copy = strdup(text);
+        WEFT_ASSERT(copy != NULL);
+        for (char *c = copy; *c != '\0'; c++) {
+            *c = (unsigned char)*c >= 0x80 ? '?' : *c;
+        }
+        value = json_string(copy);
+        free(copy);
+    }
+    cli_set(object, key, value);
+}
+
+void cli_json(struct cli *cli, json_t *object)
+{
+    char *text = json_dumps(object, JSON_INDENT(2) | JSON_REAL_PRECISION(15));
+    WEFT_ASSERT(text != NULL);
+    weft_text_add(&cli->text, "%s\n", text);
+    free(text);
+    json_decref(object);
+}
+
+// Writes the whole text to stdout and makes sure that it arrived.
+static bool write_stdout(const char *data, size_t length, struct weft_error *error)
+{
+    errno = 0;
+    bool fine = fwrite(data, 1, length, stdout) == length && fflush(stdout) == 0;
+    return fine || weft_fail(error, WEFT_IO, "stdout: %s", strerror(errno));
+}
+
+static void complain(const struct cli *cli)
+{
+    fprintf(stderr, "%s: %s\n", cli->program, cli->error.message);
+}
+
+int cli_finish(struct cli *cli, bool fine)
+{
+    bool failed = !fine && cli->error.code != WEFT_OK; // --help is neither fine nor a failure
+    if (fine && cli->text.length > 0) {
+        failed =
+            cli->output_path != NULL
+                ? !weft_file_save(cli->output_path, cli->text.data, cli->text.length, &cli->error)
+                : !write_stdout(cli->text.data, cli->text.length, &cli->error);
+        cli->exit_code = failed ? (int)cli->error.code : cli->exit_code;
+    } else if (!fine && !failed && fflush(stdout) != 0) {
+        failed = !weft_fail(&cli->error, WEFT_IO, "stdout: %s", strerror(errno));
+    }
+    if (failed) {
+        complain(cli);
+        cli->exit_code = cli->exit_code != 0 ? cli->exit_code : (int)cli->error.code;
+    }
+    for (size_t i = 0; i < sizeof cli->all / sizeof cli->all[0]; i++) {
+        if (cli->all[i].next != NULL) {
+            weft_arena_release(&cli->all[i]);
+        }
+    }
+    return cli->exit_code;
+}

@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+// weft version
+
+#include "cli.h"
+
+static error_t parse(int key, char *argument, struct argp_state *state)
+{
+    (void)key;
+    (void)argument;
+    (void)state;
+    return ARGP_ERR_UNKNOWN;
+}
+
+int cli_version(int argc, char **argv)
+{
+    static const struct cli_verb verb = {
+        .name = "weft version",
+        .doc = "Prints the version.",
+        .parser = parse,
+    };
+    struct cli cli;
+    if (!cli_parse(&cli, &verb, argc, argv, NULL)) {
+        return cli_finish(&cli, false);
+    }
+    if (cli.json) {
+        json_t *object = cli_object("weft.version/1");
+        cli_set_text(object, "version", WEFT_VERSION);
+        cli_json(&cli, object);
+    } else {
+        cli_say(&cli, "weft " WEFT_VERSION "\n");
+    }
+    return cli_finish(&cli, true);
+}
