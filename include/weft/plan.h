@@ -54,6 +54,11 @@ bool weft_certificate_build(struct weft_certificate *certificate,
                             struct weft_arena *arena, struct weft_arena scratch,
                             struct weft_error *error) WEFT_MUST_USE;
 
+// One property of a plan that does not hold: one line that names what and where.
+struct weft_violation {
+    const char *text;
+};
+
 struct weft_plan {
     struct weft_cluster cluster;
     struct weft_topology topology;
@@ -68,6 +73,11 @@ struct weft_plan {
     double bandwidth_tax_ratio;  // bytes that leave servers, relayed ones again / bytes asked
     struct weft_cost cost;
     struct weft_certificate certificate;
+    // What the reader of a file found wrong that a plan cannot even hold: a hop without a link,
+    // circuits that are not the planes. weft_plan_check repeats them. None in a plan that was
+    // built.
+    uint32_t flaw_count;
+    const struct weft_violation *flaws;
 };
 
 struct weft_plan_options {
@@ -81,10 +91,6 @@ bool weft_plan_build(struct weft_plan *plan, const struct weft_taskgraph *graph,
                      struct weft_arena *arena, struct weft_arena scratch, struct weft_error *error)
     WEFT_MUST_USE;
 
-// One property of a plan that does not hold: one line that names what and where.
-struct weft_violation {
-    const char *text;
-};
 // Verifies everything that a plan claims:
 //   cluster   valid; as many servers and ports as the topology
 //   planes    each a permutation; duplex: every link has its twin the other way
@@ -93,6 +99,7 @@ struct weft_violation {
 //   routes    every pair has paths that chain, do not loop, and weights that add to 1
 //   figures   hops, link loads, bandwidth tax and iteration time as recomputed and resimulated
 //   certificate  no bound above the iteration time, and each as recomputed
+//   flaws     what the reader noted
 // `graph` may be NULL: then what needs it is skipped. Indices inside the routes' and rings' tables
 // must be in range, as the readers and builders leave them; server ids, groups and links need not.
 // Returns the number of violations (at most 100 are listed); their texts live in `arena`.

@@ -192,6 +192,9 @@ uint32_t weft_plan_check(const struct weft_plan *plan, const struct weft_taskgra
 {
     struct findings findings = {WEFT_NEW(arena, struct weft_violation, VIOLATIONS_MAX), 0, arena};
     *violations = findings.list;
+    for (uint32_t i = 0; i < plan->flaw_count; i++) {
+        findings_add(&findings, "%s", plan->flaws[i].text);
+    }
     if (!check_sizes(&findings, plan)) {
         return findings.count;
     }
