@@ -1,0 +1,647 @@
+// SPDX-License-Identifier: Apache-2.0
+// TopoOpt task graphs: what a file means, what is refused and how, and the network inside.
+
+#include "fbuf_craft.h"
+#include "weft/format.h"
+
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdlib.h>
+
+#include <cmocka.h>
+
+static struct weft_arena whole;
+static struct weft_arena whole_scratch;
+static struct weft_arena arena;
+static struct craft craft;
+
+static int open_arenas(void **state)
+{
+    (void)state;
+    struct weft_error error;
+    return !weft_arena_init(&whole, (size_t)64 << 20, &error) ||
+           !weft_arena_init(&whole_scratch, (size_t)64 << 20, &error);
+}
+
+static int close_arenas(void **state)
+{
+    (void)state;
+    weft_arena_release(&whole);
+    weft_arena_release(&whole_scratch);
+    return 0;
+}
+
+static int empty_arena(void **state)
+{
+    (void)state;
+    arena = whole;
+    return 0;
+}
+
+static bool read_file(struct weft_fbuf *fbuf, const struct craft_file *file,
+                      struct weft_error *error)
+{
+    craft_bytes(&craft, file);
+    uint8_t *exact = malloc(craft.length); // so that a sanitizer sees a byte too far
+    assert_non_null(exact);
+    memcpy(exact, craft.data, craft.length);
+    bool good = weft_fbuf_read(fbuf, exact, craft.length, &arena, whole_scratch, error);
+    free(exact);
+    return good;
+}
+
+static struct weft_fbuf read_good(const struct craft_file *file)
+{
+    struct weft_fbuf fbuf;
+    struct weft_error error;
+    if (!read_file(&fbuf, file, &error)) {
+        fail_msg("%s", error.message);
+    }
+    return fbuf;
+}
+
+static void check_message(const struct weft_error *error, const char *expected)
+{
+    assert_int_equal(error->code, WEFT_INPUT);
+    if (strstr(error->message, expected) == NULL) {
+        fail_msg("'%s' lacks '%s'", error->message, expected);
+    }
+}
+
+static void expect_refusal(const struct craft_file *file, const char *expected)
+{
+    struct weft_fbuf fbuf = {.node_count = 77};
+    struct weft_error error = {.code = WEFT_OK};
+    if (read_file(&fbuf, file, &error)) {
+        fail_msg("taken, though it should fail with '%s'", expected);
+    }
+    check_message(&error, expected);
+    assert_int_equal(fbuf.node_count, 77); // set only on success
+}
+
+static void tasks_mean_what_the_format_says(void **state)
+{
+    (void)state;
+    struct craft_file file = craft_small();
+    struct weft_fbuf fbuf = read_good(&file);
+    const struct weft_taskgraph *graph = &fbuf.graph;
+    assert_int_equal(graph->server_count, 4);
+    assert_int_equal(graph->device_count, 4); // network devices are no devices of the graph
+    static const uint8_t kinds[] = {WEFT_TASK_FORWARD,   WEFT_TASK_TRANSFER,  WEFT_TASK_BACKWARD,
+                                    WEFT_TASK_ALLREDUCE, WEFT_TASK_ALLREDUCE, WEFT_TASK_LOCAL,
+                                    WEFT_TASK_BARRIER,   WEFT_TASK_BARRIER};
+    assert_int_equal(graph->task_count, sizeof kinds);
+    assert_memory_equal(graph->kind, kinds, sizeof kinds);
+    assert_int_equal(graph->runtime_ps[0], 1500000000);
+    assert_int_equal(graph->runtime_ps[1], 0); // the file's is an estimate
+    assert_int_equal(graph->runtime_ps[3], 125000000);
+    assert_int_equal(graph->runtime_ps[5], 500000000);
+    assert_int_equal(graph->device[0], 0);
+    assert_int_equal(graph->device[2], 2);
+    assert_int_equal(graph->from[1], 0);
+    assert_int_equal(graph->to[1], 2);
+    assert_int_equal(graph->size_bytes[1], 4096);
+    assert_int_equal(graph->next[graph->next_first[0]], 1);
+    assert_int_equal(graph->next[graph->next_first[0] + 1], 2);
+    assert_int_equal(graph->prev_count[5], 2); // named twice by one task
+    assert_int_equal(graph->group_count, 2);
+    assert_int_equal(graph->size_bytes[3], 1000);
+    assert_int_equal(graph->group_first[2] - graph->group_first[1], 1);
+    assert_int_equal(graph->group_members[4], 2);
+}
+
+static void topology_is_read_both_ways(void **state)
+{
+    (void)state;
+    struct craft_file file = craft_small();
+    struct weft_fbuf fbuf = read_good(&file);
+    assert_int_equal(fbuf.node_count, 4);
+    assert_int_equal(fbuf.gpus_per_server, 1);
+    assert_true(fbuf.rate_Bps == 12.5e9);
+    assert_int_equal(fbuf.link_count, 8); // no connection had its reverse
+    assert_int_equal(fbuf.links[1].from, 1);
+    assert_int_equal(fbuf.links[1].to, 0);
+    assert_int_equal(fbuf.links[1].width, 2);
+    assert_true(fbuf.links[1].rate_Bps == 25e9);
+    assert_int_equal(fbuf.links[1].latency_ps, 1000000);
+    assert_int_equal(fbuf.path_count, 12); // the diagonal has none
+    assert_int_equal(fbuf.path_node_first[1], 2);
+    assert_int_equal(fbuf.path_nodes[2], 0); // 0 -> 1 -> 2
+    assert_int_equal(fbuf.path_nodes[4], 2);
+    assert_int_equal(fbuf.ring_size_count, 2);
+    assert_int_equal(fbuf.descriptor_count, 4);
+    assert_int_equal(fbuf.jumps[1], -1);
+
+    file.connections[4] = (struct craft_connection){1, 0, 2};
+    file.connection_count = 5;
+    fbuf = read_good(&file);
+    assert_int_equal(fbuf.link_count, 5); // one has: each stands for itself
+}
+
+static void paths_are_sorted_by_pair(void **state)
+{
+    (void)state;
+    struct craft_file file = craft_small();
+    struct craft_route swap = file.routes[1];
+    file.routes[1] = file.routes[14];
+    file.routes[14] = swap;
+    file.routes[2].paths[1] = (struct craft_path){{0, 3, 2}, 3, 3};
+    file.routes[2].path_count = 2;
+    struct weft_fbuf fbuf = read_good(&file);
+    assert_int_equal(fbuf.path_count, 13);
+    uint32_t last = 0;
+    for (uint32_t p = 0; p < fbuf.path_count; p++) {
+        uint32_t from = fbuf.path_nodes[fbuf.path_node_first[p]];
+        uint32_t to = fbuf.path_nodes[fbuf.path_node_first[p + 1] - 1];
+        assert_true(from * 4 + to >= last);
+        last = from * 4 + to;
+    }
+    assert_true(fbuf.path_weights[1] == 1 && fbuf.path_weights[2] == 3);
+    assert_int_equal(fbuf.path_nodes[fbuf.path_node_first[2] + 1], 3);
+
+    file.routes[2].paths[0].chance = 0;
+    expect_refusal(&file, "route 2: 1 of its 2 paths have chance 0; leave them out");
+    file.routes[2].paths[1].chance = 0; // not stated at all
+    fbuf = read_good(&file);
+    assert_true(fbuf.path_weights[1] == 1 && fbuf.path_weights[2] == 1);
+}
+
+static void bad_tasks_and_devices_are_refused(void **state)
+{
+    (void)state;
+    const struct {
+        uint32_t index;
+        struct craft_task task;
+        const char *message;
+    } cases[] = {
+        {7, {7, 80, 0, 0, 0, {0}, 0}, "task 7 (id 80): type 7 is none of the types 0 to 6"},
+        {7, {-1, 80, 0, 0, 0, {0}, 0}, "task 7 (id 80): type -1"},
+        {7, {4, 70, 0, 0, 0, {0}, 0}, "task 7: has the id 70 of task 6; give each its own"},
+        {7, {0, 80, 5, 0, 0, {0}, 0}, "its device 5 is not the id of any device"},
+        {7, {5, 80, 5, 0, 0, {0}, 0}, "its device 5 is not the id of any device"},
+        {7, {0, 80, 900, 0, 0, {0}, 0}, "it computes on network device 900; put it on a GPU"},
+        {7, {4, 80, 0, 0, 0, {9}, 1}, "task 7 (id 80): its successor 9 is not the id of any"},
+        {7, {4, 80, 0, 1, 0, {0}, 0}, "task 7: a barrier or transfer has no runtime of its own"},
+        {7, {0, 80, 100, -1, 0, {0}, 0}, "its runtime of -1 ms is no time"},
+        {7, {0, 80, 100, NAN, 0, {0}, 0}, "task 7 (id 80): its runtime of nan ms is no time"},
+        {7, {0, 80, 100, -NAN, 0, {0}, 0}, "nan ms is no time"},
+        {7, {0, 80, 100, INFINITY, 0, {0}, 0}, "its runtime of inf ms is no time"},
+        {7, {0, 80, 100, 9.3e9f, 0, {0}, 0}, "write 0 or more, below 106 days"},
+        {7, {0, 80, 100, 9.1e9f, 0, {0}, 0}, NULL},
+        {7, {4, 80, 0, 0, 0, {0x7f0000000010}, 1}, "task 0: is on a cycle of 6 tasks"},
+        {7, {4, 80, 0, 0, 0, {80}, 1}, "task 7: waits for itself"},
+        {3, {6, 40, 0, 0, 1, {0, 4}, 2}, "task 3 (id 40): the AllReduce names server 4, but"},
+        {3, {6, 40, 0, 0, 1, {0, 1ull << 32}, 2}, "names server 4294967296"},
+        {3, {6, 40, 0, 0, 1, {1, 1}, 2}, "task 3: the AllReduce names server 1 twice"},
+        {3, {6, 40, 0, 0, 1, {0}, 0}, "task 3: the AllReduce has no members"},
+        {3, {6, 40, 0, 0, 1ull << 62, {0, 1, 2}, 3}, "the tasks send more than 8 EiB"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        struct craft_file file = craft_small();
+        file.tasks[cases[i].index] = cases[i].task;
+        if (cases[i].message == NULL) {
+            read_good(&file);
+        } else {
+            expect_refusal(&file, cases[i].message);
+        }
+    }
+    const struct {
+        struct craft_device device;
+        const char *message;
+    } devices[] = {
+        {{15, 900, 0, 2}, "device 0: type 15 is none of the types 0 to 14"},
+        {{-1, 900, 0, 2}, "device 0: type -1"},
+        {{0, 900, 4, 2}, "device 0: is in server 4, but servers are 0 to 3"},
+        {{14, 103, 0, 2}, "device 4: has the id 103 of device 0"},
+        {{14, 900, 0, 16}, "its network device goes from node 4 to 0, but servers are 0 to 3"},
+        {{14, 900, 0, UINT64_MAX}, "task 1 (id 139637976727584): its network device goes from"},
+    };
+    for (size_t i = 0; i < sizeof devices / sizeof devices[0]; i++) {
+        struct craft_file file = craft_small();
+        file.devices[0] = devices[i].device;
+        expect_refusal(&file, devices[i].message);
+    }
+}
+
+static void bad_heads_are_refused(void **state)
+{
+    (void)state;
+    const struct {
+        struct craft_file file;
+        const char *message;
+    } cases[] = {
+        {{.servers = 0}, "nnode: 0 servers; a file has 1 to 16384"},
+        {{.servers = 16385}, "nnode: 16385 servers"},
+        {{.servers = 4, .switches = 65533}, "nswitch: 65533 switches; a file has at most 65532"},
+        {{.servers = 4, .rate = NAN}, "netbw: nan bytes/ms is not a rate"},
+        {{.servers = 4, .rate = -1}, "netbw: -1 bytes/ms is not a rate"},
+        {{.servers = 4, .rate = INFINITY}, "netbw: inf bytes/ms is not a rate"},
+        {{.servers = 4, .inter_gpu_rate = -2}, "intergpubw: -2 bytes/ms is not a rate"},
+        {{.servers = 4}, "nnode: 4 servers, but devices and connections name at most 0 of them"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        expect_refusal(&cases[i].file, cases[i].message);
+    }
+    struct craft_file least = {.servers = 1, .device_count = 1};
+    struct weft_fbuf fbuf = read_good(&least);
+    assert_int_equal(fbuf.graph.task_count, 0);
+    assert_true(fbuf.rate_Bps == 0);
+}
+
+static void bad_topologies_are_refused(void **state)
+{
+    (void)state;
+    const struct {
+        struct craft_connection connection;
+        const char *message;
+    } connections[] = {
+        {{2, 2, 1}, "connection 2: joins node 2 to 2; join two different nodes of 0 to 3"},
+        {{2, 4, 1}, "connection 2: joins node 2 to 4"},
+        {{4, 2, 1}, "connection 2: joins node 4 to 2"},
+        {{2, 3, 0}, "connection 2: has 0 cables; give nconn 1 to 65535"},
+        {{2, 3, 65536}, "connection 2: has 65536 cables"},
+        {{0, 1, 1}, "connection 2: joins node 0 to 1 like connection 0; add its cables"},
+    };
+    for (size_t i = 0; i < sizeof connections / sizeof connections[0]; i++) {
+        struct craft_file file = craft_small();
+        file.connections[2] = connections[i].connection;
+        expect_refusal(&file, connections[i].message);
+    }
+    const struct {
+        struct craft_route route;
+        const char *message;
+    } routes[] = {
+        {{0, 4, {{{0}, 0, 0}}, 0}, "route 5: leads from node 0 to 4, but nodes are 0 to 3"},
+        {{0, 2, {{{0, 2}, 2, -1}}, 1}, "route 5: path 0: -1 is no chance; write a positive"},
+        {{0, 2, {{{0, 2}, 2, NAN}}, 1}, "route 5: path 0: nan is no chance"},
+        {{0, 2, {{{0, 9, 2}, 3, 1}}, 1}, "path 0: passes node 9, but nodes are 0 to 3"},
+        {{0, 2, {{{0, 1}, 2, 1}}, 1}, "route 5: path 0: does not lead from node 0 to 2"},
+        {{0, 2, {{{1, 2}, 2, 1}}, 1}, "does not lead from node 0 to 2; list every node"},
+        {{0, 2, {{{0}, 1, 1}}, 1}, "does not lead from node 0 to 2"},
+        {{0, 2, {{{0}, 0, 1}}, 1}, "does not lead from node 0 to 2"},
+    };
+    for (size_t i = 0; i < sizeof routes / sizeof routes[0]; i++) {
+        struct craft_file file = craft_small();
+        file.routes[5] = routes[i].route;
+        expect_refusal(&file, routes[i].message);
+    }
+    struct craft_file file = craft_small();
+    file.rings[1].size = 4;
+    expect_refusal(&file, "rings 1: ring size 4 stands there twice");
+}
+
+// ---- damage ----
+
+static void damaged_bytes_are_refused_with_their_place(void **state)
+{
+    (void)state;
+    struct weft_fbuf fbuf;
+    struct weft_error error;
+    assert_false(weft_fbuf_read(&fbuf, "", 0, &arena, whole_scratch, &error));
+    check_message(&error, "not a task graph in FlatBuffers: 0 bytes cannot be");
+    static const struct {
+        uint8_t bytes[16];
+        const char *message;
+    } cases[] = {
+        {{200}, "byte 0: the offset 200 leads out of the file's 16 bytes; the file is damaged"},
+        {{0}, "byte 0: the offset 0 leads out"},
+        {{13}, "byte 0: the offset 13 leads out"},
+        {{0xff, 0xff, 0xff, 0xff}, "byte 0: the offset 4294967295 leads out"},
+        {{8, 0, 0, 0, 4, 0, 4, 0, 9}, "byte 8: the table's vtable lies outside the file"},
+        {{8, 0, 0, 0, 4, 0, 4, 0, 0xf0, 0xff, 0xff, 0xff}, "vtable lies outside the file"},
+        {{8, 0, 0, 0, 3, 0, 4, 0, 4}, "byte 4: a vtable of 3 bytes for a table of 4 does not"},
+        {{8, 0, 0, 0, 5, 0, 4, 0, 4}, "byte 4: a vtable of 5 bytes"},
+        {{8, 0, 0, 0, 14, 0, 4, 0, 4}, "byte 4: a vtable of 14 bytes"},
+        {{8, 0, 0, 0, 4, 0, 3, 0, 4}, "byte 4: a vtable of 4 bytes for a table of 3"},
+        {{8, 0, 0, 0, 4, 0, 9, 0, 4}, "byte 4: a vtable of 4 bytes for a table of 9"},
+        {{10, 0, 0, 0, 6, 0, 4, 0, 1, 0, 6}, "byte 10: field 0 lies outside its table"},
+        {{10, 0, 0, 0, 6, 0, 6, 0, 4, 0, 6}, "byte 10: field 0 lies outside its table"},
+        {{8, 0, 0, 0, 4, 0, 4, 0, 4}, "nnode: 0 servers"}, // a table without fields
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        assert_false(weft_fbuf_read(&fbuf, cases[i].bytes, sizeof cases[i].bytes, &arena,
+                                    whole_scratch, &error));
+        check_message(&error, cases[i].message);
+    }
+}
+
+static void huge_and_shared_vectors_are_refused(void **state)
+{
+    (void)state;
+    struct craft_file file = craft_small();
+    craft_bytes(&craft, &file);
+    // The tasks' vector: the root's 9th field. Find it by its count.
+    uint32_t root;
+    memcpy(&root, craft.data, 4);
+    struct weft_fbuf fbuf;
+    struct weft_error error;
+    size_t field = root + 4 + 4 * 5; // GPUs, nodes, rate and connections stand before
+    field -= 4;
+    uint32_t offset;
+    memcpy(&offset, craft.data + field, 4);
+    size_t vector = field + offset;
+    assert_int_equal(craft.data[vector], file.task_count);
+    craft_put(&craft, vector, UINT32_MAX, 4);
+    assert_false(weft_fbuf_read(&fbuf, craft.data, craft.length, &arena, whole_scratch, &error));
+    check_message(&error, "tasks: byte");
+    check_message(&error, "a vector of 4294967295 elements does not fit the file's");
+
+    // A thousand routes that share one long path.
+    static struct craft shared;
+    shared.length = 0;
+    craft_add(&shared, 0, 4);
+    const struct craft_field fields[] = {{0, 0}, {4, 2}, {0, 0}, {0, 0}, {0, 0}, {0, 0},
+                                         {0, 0}, {0, 0}, {0, 0}, {4, 0}, {4, 0}};
+    size_t at[11];
+    craft_table(&shared, 0, fields, 11, at);
+    size_t devices = craft_vector(&shared, at[9], 2, 4);
+    for (uint32_t d = 0; d < 2; d++) {
+        const struct craft_field device[] = {{0, 0}, {8, d + 1}, {8, d}};
+        size_t device_at[3];
+        craft_table(&shared, devices + 4 * d, device, 3, device_at);
+    }
+    size_t routes = craft_vector(&shared, at[10], 1000, 4);
+    const struct craft_field route[] = {{0, 0}, {4, 1}, {4, 0}};
+    size_t route_at[3];
+    craft_table(&shared, routes, route, 3, route_at);
+    for (uint32_t r = 1; r < 1000; r++) {
+        craft_put(&shared, routes + 4 * r, route_at[0] - 4 - (routes + 4 * r), 4);
+    }
+    size_t paths = craft_vector(&shared, route_at[2], 1, 4);
+    const struct craft_field path[] = {{4, 0}, {4, craft_bits(1)}};
+    size_t path_at[2];
+    craft_table(&shared, paths, path, 2, path_at);
+    size_t hops = craft_vector(&shared, path_at[0], 1000, 4);
+    craft_put(&shared, hops + 4 * 999, 1, 4);
+    assert_false(weft_fbuf_read(&fbuf, shared.data, shared.length, &arena, whole_scratch, &error));
+    check_message(&error, "the vectors of the file overlap; write each its own bytes");
+}
+
+// Ids that all fall on one place of the map: 2 * 256 keys k with weft_hash(k) = 0 modulo 2^32,
+// found by undoing the hash's last steps.
+static uint64_t unhash(uint64_t hash)
+{
+    uint64_t value = hash ^ (hash >> 31) ^ (hash >> 62);
+    value *= 0x319642b2d24d8ec3u; // inverse of 0x94d049bb133111eb modulo 2^64
+    value = value ^ (value >> 27) ^ (value >> 54);
+    value *= 0x96de1b173f119089u; // inverse of 0xbf58476d1ce4e5b9
+    value = value ^ (value >> 30) ^ (value >> 60);
+    return value - 0x9e3779b97f4a7c15u;
+}
+
+static void ids_chosen_to_collide_are_refused(void **state)
+{
+    (void)state;
+    static struct craft crowd;
+    crowd.length = 0;
+    craft_add(&crowd, 0, 4);
+    const struct craft_field fields[] = {{0, 0}, {4, 1}, {0, 0}, {0, 0}, {0, 0},
+                                         {0, 0}, {0, 0}, {0, 0}, {0, 0}, {4, 0}};
+    size_t at[10];
+    craft_table(&crowd, 0, fields, 10, at);
+    size_t devices = craft_vector(&crowd, at[9], 600, 4);
+    for (uint32_t d = 0; d < 600; d++) {
+        uint64_t id = unhash((uint64_t)(d + 1) << 32);
+        assert_int_equal(weft_hash(id), (uint64_t)(d + 1) << 32);
+        const struct craft_field device[] = {{0, 0}, {8, id}};
+        size_t device_at[2];
+        craft_table(&crowd, devices + 4 * d, device, 2, device_at);
+    }
+    struct weft_fbuf fbuf;
+    struct weft_error error;
+    assert_false(weft_fbuf_read(&fbuf, crowd.data, crowd.length, &arena, whole_scratch, &error));
+    check_message(&error, "collides with too many others; number them from 1");
+}
+
+// ---- writing ----
+
+static void a_written_file_reads_the_same_and_is_aligned(void **state)
+{
+    (void)state;
+    struct craft_file file = craft_small();
+    struct weft_fbuf fbuf = read_good(&file);
+    const char *data = NULL;
+    const char *again = NULL;
+    size_t length = 0;
+    size_t again_length = 0;
+    struct weft_fbuf copy;
+    struct weft_error error;
+    assert_true(weft_fbuf_write(&data, &length, &fbuf, &arena, whole_scratch, &error));
+    assert_true(weft_fbuf_read(&copy, data, length, &arena, whole_scratch, &error));
+    assert_true(weft_fbuf_write(&again, &again_length, &copy, &arena, whole_scratch, &error));
+    assert_int_equal(length, again_length);
+    assert_memory_equal(data, again, length);
+    assert_int_equal(copy.graph.task_count, fbuf.graph.task_count);
+    assert_memory_equal(copy.graph.runtime_ps, fbuf.graph.runtime_ps, 8 * sizeof(uint64_t));
+    assert_int_equal(length % 8, 0);
+    uint32_t root;
+    memcpy(&root, data, 4);
+    assert_int_equal(root % 8, 0);
+}
+
+static void what_the_format_cannot_say_is_refused(void **state)
+{
+    (void)state;
+    struct craft_file file = craft_small();
+    const struct weft_fbuf good = read_good(&file);
+    struct weft_link one_way[] = {{0, 1, 12.5e9, 1000000, 1}, {1, 2, 12.5e9, 1000000, 1}};
+    struct weft_link fast[] = {{0, 1, 26e9, 1000000, 2}, {1, 0, 26e9, 1000000, 2}};
+    struct weft_link twice[] = {{0, 1, 12.5e9, 1000000, 1}, {0, 1, 12.5e9, 1000000, 1}};
+    struct weft_link wide[] = {{0, 1, 0, 1000000, 65536}};
+    uint32_t next_first[] = {0, 0, 0, 0, 1, 1, 1, 1, 1};
+    uint32_t next[] = {7};
+    double weights[12] = {1, 1e-60, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1};
+    uint32_t unsorted_nodes[] = {1, 0, 0, 1};
+    uint32_t unsorted_first[] = {0, 2, 4};
+    struct weft_fbuf cases[9];
+    for (size_t i = 0; i < 9; i++) {
+        cases[i] = good;
+    }
+    cases[0].graph.next_first = next_first;
+    cases[0].graph.next = next;
+    cases[1].links = one_way;
+    cases[1].link_count = 2;
+    cases[2].links = fast;
+    cases[2].link_count = 2;
+    cases[3].links = twice;
+    cases[3].link_count = 2;
+    cases[4].links = wide;
+    cases[4].link_count = 1;
+    cases[5].path_weights = weights;
+    cases[6].path_count = 2;
+    cases[6].path_nodes = unsorted_nodes;
+    cases[6].path_node_first = unsorted_first;
+    cases[7].node_count = 3;
+    cases[8].node_count = 70000;
+    static const char *const messages[] = {
+        "task 3: an AllReduce with successors has no words in this format",
+        "no link has its reverse, which in this format means that every one has",
+        "link 0: its rate of 2.6e+10 B/s is not 2 cables of the file's 1.25e+10 B/s",
+        "link 1: joins node 0 to 1 like link 0",
+        "link 0: 65536 cables from node 0 to 1",
+        "path 1: a weight of 1e-60 is no chance that a float can hold",
+        "path 1: stands after a later pair's",
+        "4 servers of 3 nodes",
+        "4 servers of 70000 nodes; a file has at most 16384 servers and 65536 nodes",
+    };
+    for (size_t i = 0; i < sizeof messages / sizeof messages[0]; i++) {
+        const char *data = NULL;
+        size_t length = 0;
+        struct weft_error error = {.code = WEFT_OK};
+        assert_false(weft_fbuf_write(&data, &length, &cases[i], &arena, whole_scratch, &error));
+        check_message(&error, messages[i]);
+        assert_null(data);
+    }
+}
+
+// ---- the network inside ----
+
+static void rings_follow_the_jumps(void **state)
+{
+    (void)state;
+    struct craft_file file = craft_small();
+    file.tasks[4] = (struct craft_task){6, 50, 0, 0, 77, {3, 1}, 2};
+    struct weft_fbuf fbuf = read_good(&file);
+    struct weft_network network;
+    struct weft_error error;
+    assert_true(weft_fbuf_network(&network, &fbuf, 0, &arena, whole_scratch, &error));
+    assert_true(network.fabric.forwards);
+    assert_int_equal(network.fabric.parts.nics, 16);
+    assert_true(network.fabric.links[0].rate_Bps == 25e9);
+    assert_int_equal(network.rings.ring_count, 4);
+    static const struct {
+        uint32_t group;
+        uint32_t members[4];
+    } expected[] = {{0, {0, 1, 2, 3}}, {0, {0, 3, 2, 1}}, {1, {3, 1}}, {1, {3, 1}}};
+    for (uint32_t r = 0; r < 4; r++) {
+        const struct weft_ring *ring = &network.rings.rings[r];
+        assert_int_equal(ring->group, expected[r].group);
+        assert_memory_equal(ring->members, expected[r].members,
+                            ring->member_count * sizeof(uint32_t));
+        assert_true(ring->share_ratio == 0.5);
+        for (uint32_t i = 0; i < ring->member_count; i++) { // the links chain to the next member
+            uint32_t node = ring->members[i];
+            for (uint32_t h = ring->hop_first[i]; h < ring->hop_first[i + 1]; h++) {
+                assert_int_equal(network.fabric.links[ring->hop_links[h]].from, node);
+                node = network.fabric.links[ring->hop_links[h]].to;
+            }
+            assert_int_equal(node, ring->members[(i + 1) % ring->member_count]);
+        }
+    }
+    // Over relay 0 in the third ring, over relay 2 in the fourth.
+    assert_int_equal(network.fabric.links[network.rings.rings[2].hop_links[0]].to, 0);
+    assert_int_equal(network.fabric.links[network.rings.rings[3].hop_links[0]].to, 2);
+    assert_true(weft_fbuf_network(&network, &fbuf, 1e9, &arena, whole_scratch, &error));
+    assert_true(network.fabric.links[0].rate_Bps == 2e9);
+    assert_true(network.fabric.parts.rate_Bps == 1e9);
+}
+
+static void expect_no_network(const struct craft_file *file, const char *expected)
+{
+    struct weft_fbuf fbuf = read_good(file);
+    struct weft_network network;
+    struct weft_error error = {.code = WEFT_OK};
+    if (weft_fbuf_network(&network, &fbuf, 0, &arena, whole_scratch, &error)) {
+        fail_msg("taken, though it should fail with '%s'", expected);
+    }
+    check_message(&error, expected);
+}
+
+static void unusable_networks_are_refused(void **state)
+{
+    (void)state;
+    static const struct {
+        struct craft_rings rings;
+        const char *message;
+    } cases[] = {
+        {{4, {{2}}, 1},
+         "rings 0: descriptor 0: for the group of 4 that begins with server 0: from server 0 it "
+         "takes a link that is not there, to server 2"},
+        {{4, {{1}, {1, 1}}, 2},
+         "descriptor 1: for the group of 4 that begins with server 0: from "
+         "server 2 it returns too early to server 0"},
+        {{4, {{1, -1}}, 1}, "from server 0 it returns too early to server 0"},
+        {{4, {{0}}, 1}, "from server 0 it returns too early to server 0"},
+        {{4, {{-2147483647 - 1}}, 1}, "takes a link that is not there, to server 0"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        struct craft_file file = craft_small();
+        file.rings[0] = cases[i].rings;
+        expect_no_network(&file, cases[i].message);
+        file.tasks[3].size_bytes = 0; // nothing to send: the ring does not matter
+        struct weft_fbuf fbuf = read_good(&file);
+        struct weft_network network;
+        struct weft_error error;
+        assert_true(weft_fbuf_network(&network, &fbuf, 0, &arena, whole_scratch, &error));
+        assert_int_equal(network.rings.ring_count, 0);
+    }
+    struct craft_file file = craft_small();
+    file.tasks[4] = (struct craft_task){6, 50, 0, 0, 77, {0, 1}, 2};
+    expect_no_network(&file, "from server 0 it lands on no member but server 2");
+    file = craft_small();
+    file.connection_count = 0;
+    expect_no_network(&file, "the file holds no topology; choose a reference fabric instead");
+    file = craft_small();
+    file.rate = 0;
+    expect_no_network(&file, "the file states no network rate; give one");
+    file = craft_small();
+    file.route_count = 0;
+    expect_no_network(&file, "the file holds connections but no routes");
+    file = craft_small();
+    file.routes[2].paths[0] = (struct craft_path){{0, 2}, 2, 1};
+    expect_no_network(&file, "there is no link from node 0 to node 2");
+    file = craft_small();
+    file.routes[2].paths[0] = (struct craft_path){{0, 1, 0, 1, 2}, 5, 1};
+    expect_no_network(&file, "node 0 stands twice; paths may not loop");
+}
+
+static void switch_graphs_work_too(void **state)
+{
+    (void)state;
+    struct craft_file file = craft_small();
+    file.switches = 1;
+    file.devices[0].property = 0 * 5 + 2;
+    file.devices[5].property = 3 * 5 + 3;
+    file.ring_count = 0;
+    for (uint32_t s = 0; s < 4; s++) {
+        file.connections[s] = (struct craft_connection){4, s, 1};
+    }
+    for (uint32_t pair = 0; pair < 16; pair++) {
+        if (pair / 4 != pair % 4) {
+            file.routes[pair].paths[0] = (struct craft_path){{pair / 4, 4, pair % 4}, 3, 1};
+        }
+    }
+    struct weft_fbuf fbuf = read_good(&file);
+    struct weft_network network;
+    struct weft_error error;
+    assert_true(weft_fbuf_network(&network, &fbuf, 0, &arena, whole_scratch, &error));
+    assert_false(network.fabric.forwards);
+    assert_int_equal(network.fabric.link_count, 8);
+    assert_int_equal(network.rings.ring_count, 0);
+    assert_int_equal(network.fabric.parts.nics, 4);
+    assert_int_equal(network.fabric.parts.switch_ports, 4);
+    assert_int_equal(network.routes.hop_max, 2);
+    assert_true(weft_routes_check(&network.routes, whole_scratch, &error));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup(tasks_mean_what_the_format_says, empty_arena),
+        cmocka_unit_test_setup(topology_is_read_both_ways, empty_arena),
+        cmocka_unit_test_setup(paths_are_sorted_by_pair, empty_arena),
+        cmocka_unit_test_setup(bad_tasks_and_devices_are_refused, empty_arena),
+        cmocka_unit_test_setup(bad_heads_are_refused, empty_arena),
+        cmocka_unit_test_setup(bad_topologies_are_refused, empty_arena),
+        cmocka_unit_test_setup(damaged_bytes_are_refused_with_their_place, empty_arena),
+        cmocka_unit_test_setup(huge_and_shared_vectors_are_refused, empty_arena),
+        cmocka_unit_test_setup(ids_chosen_to_collide_are_refused, empty_arena),
+        cmocka_unit_test_setup(a_written_file_reads_the_same_and_is_aligned, empty_arena),
+        cmocka_unit_test_setup(what_the_format_cannot_say_is_refused, empty_arena),
+        cmocka_unit_test_setup(rings_follow_the_jumps, empty_arena),
+        cmocka_unit_test_setup(unusable_networks_are_refused, empty_arena),
+        cmocka_unit_test_setup(switch_graphs_work_too, empty_arena),
+    };
+    return cmocka_run_group_tests_name("fbuf", tests, open_arenas, close_arenas);
+}
