@@ -195,6 +195,9 @@ uint32_t weft_plan_check(const struct weft_plan *plan, const struct weft_taskgra
     for (uint32_t i = 0; i < plan->flaw_count; i++) {
         findings_add(&findings, "%s", plan->flaws[i].text);
     }
+    for (uint32_t i = 0; i < plan->flaw_count; i++) {
+        findings_add(&findings, "%s", plan->flaws[i].text);
+    }
     if (!check_sizes(&findings, plan)) {
         return findings.count;
     }
@@ -203,7 +206,9 @@ uint32_t weft_plan_check(const struct weft_plan *plan, const struct weft_taskgra
                      plan->cluster.server_count);
         graph = NULL;
     }
-    bool sound = check_planes(&findings, plan, scratch) && check_links(&findings, plan, scratch);
+    bool sound = plan->flaw_count == 0;
+    sound =
+        check_planes(&findings, plan, scratch) && check_links(&findings, plan, scratch) && sound;
     sound = check_rings(&findings, plan, graph, scratch) && sound;
     sound = check_routes(&findings, plan, scratch) && sound;
     check_cost(&findings, plan);

@@ -2,6 +2,7 @@
 // Earliest starts and least remaining times of every task on the best network there could be.
 
 #include "bounds.h"
+#include "closure.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -61,8 +62,6 @@ double bound_network_head(const struct bound_model *model, const struct bound_ti
 
 // ---- what meets at one machine ----
 
-enum meeting { MEET_DEVICE, MEET_SENDER, MEET_RECEIVER, MEET_COUNT };
-
 // A neighbour of the task at hand: `ready_s` from which (or until which, seen backwards) it uses
 // the machine `key` for `body_s`.
 struct neighbour {
@@ -83,23 +82,6 @@ static int compare_neighbours(const void *left, const void *right)
         return a->ready_s < b->ready_s ? -1 : 1;
     }
     return (a->task > b->task) - (a->task < b->task);
-}
-
-static bool meets(const struct weft_taskgraph *graph, uint32_t task, enum meeting meeting)
-{
-    if (meeting == MEET_DEVICE) {
-        return graph->device[task] != WEFT_NONE && graph->kind[task] != WEFT_TASK_TRANSFER &&
-               graph->kind[task] != WEFT_TASK_ALLREDUCE;
-    }
-    return graph->kind[task] == WEFT_TASK_TRANSFER && graph->from[task] != graph->to[task];
-}
-
-static uint32_t meeting_key(const struct weft_taskgraph *graph, uint32_t task, enum meeting meeting)
-{
-    if (meeting == MEET_DEVICE) {
-        return graph->device[task];
-    }
-    return meeting == MEET_SENDER ? graph->from[task] : graph->to[task];
 }
 
 // All the neighbours of one machine, one after the other in order of readiness, is the soonest that
@@ -134,7 +116,7 @@ static double meet_all(const struct bound_model *model, const uint32_t *tasks, u
         uint32_t found_count = 0;
         for (uint32_t i = 0; i < count; i++) {
             uint32_t task = tasks[i];
-            if (meets(model->graph, task, meeting) && duration_s[task] > 0) {
+            if (meeting_uses(model->graph, task, meeting) && duration_s[task] > 0) {
                 found[found_count++] =
                     (struct neighbour){meeting_key(model->graph, task, meeting), task,
                                        ready_s[task], duration_s[task] - after_s};
@@ -194,17 +176,34 @@ struct bound_times bound_times_build(const struct bound_model *model, struct wef
     for (uint32_t t = 0; t < count; t++) {
         duration_s[t] = inside_seconds(graph, t) + network_seconds(model, t);
     }
+    bool closed = count <= CLOSURE_TASKS_MAX;
+    struct closure closure;
+    if (closed) {
+        closure_init(&closure, model, head_s, duration_s, arena);
+    }
     for (uint32_t i = 0; i < count; i++) {
         uint32_t t = order[i];
-        head_s[t] = meet_all(model, prev + prev_first[t], prev_first[t + 1] - prev_first[t], head_s,
-                             duration_s, found);
+        const uint32_t *before = prev + prev_first[t];
+        uint32_t before_count = prev_first[t + 1] - prev_first[t];
+        head_s[t] = meet_all(model, before, before_count, head_s, duration_s, found);
+        if (closed) {
+            head_s[t] = fmax(head_s[t], closure_ready(&closure, t, before, before_count));
+            closure_add(&closure, t);
+        }
+    }
+    if (closed) {
+        closure_init(&closure, model, tail_s, duration_s, arena);
     }
     double longest_s = 0;
     for (uint32_t i = count; i-- > 0;) {
         uint32_t t = order[i];
-        uint32_t first = graph->next_first[t];
-        tail_s[t] = meet_all(model, graph->next + first, graph->next_first[t + 1] - first, tail_s,
-                             duration_s, found);
+        const uint32_t *after = graph->next + graph->next_first[t];
+        uint32_t after_count = graph->next_first[t + 1] - graph->next_first[t];
+        tail_s[t] = meet_all(model, after, after_count, tail_s, duration_s, found);
+        if (closed) {
+            tail_s[t] = fmax(tail_s[t], closure_ready(&closure, t, after, after_count));
+            closure_add(&closure, t);
+        }
         longest_s = fmax(longest_s, head_s[t] + duration_s[t] + tail_s[t]);
     }
     WEFT_ASSERT(isfinite(longest_s));

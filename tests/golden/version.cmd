@@ -1,6 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-try() { "$@"; echo "= $?"; }
-try weft version
-try weft version --json
-try weft --version
-try weft traffic --version
+weft version

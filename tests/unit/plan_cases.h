@@ -38,21 +38,21 @@ static int case_close(void **state)
     return 0;
 }
 
-// A list of tasks in the making; next[t] holds up to two successors.
+// A list of tasks in the making.
 struct case_tasks {
     struct weft_task tasks[CASE_TASKS_MAX];
     uint32_t next[CASE_TASKS_MAX][64];
     uint32_t count;
 };
 
-static uint32_t case_add(struct case_tasks *list, struct weft_task task)
+static inline uint32_t case_add(struct case_tasks *list, struct weft_task task)
 {
     assert_true(list->count < CASE_TASKS_MAX);
     list->tasks[list->count] = task;
     return list->count++;
 }
 
-static uint32_t case_compute(struct case_tasks *list, uint32_t device, uint64_t runtime_ps)
+static inline uint32_t case_compute(struct case_tasks *list, uint32_t device, uint64_t runtime_ps)
 {
     return case_add(
         list,
@@ -88,7 +88,7 @@ static inline void case_after(struct case_tasks *list, uint32_t before, uint32_t
 }
 
 // A graph of one device a server.
-static struct weft_taskgraph case_graph(struct case_tasks *list, uint32_t server_count)
+static inline struct weft_taskgraph case_graph(struct case_tasks *list, uint32_t server_count)
 {
     uint32_t *device_server = WEFT_NEW(&case_arena, uint32_t, server_count);
     for (uint32_t s = 0; s < server_count; s++) {
@@ -103,7 +103,7 @@ static struct weft_taskgraph case_graph(struct case_tasks *list, uint32_t server
     return graph;
 }
 
-static struct weft_cluster case_cluster(uint32_t server_count, uint32_t degree)
+static inline struct weft_cluster case_cluster(uint32_t server_count, uint32_t degree)
 {
     struct weft_cluster cluster;
     struct weft_error error;

@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: Apache-2.0
+// Short tours by nearest neighbour and 2-opt (Croes, "A method for solving traveling-salesman
+// problems", Operations Research 1958).
+
+#include "tour.h"
+
+#include <string.h>
+
+#define PASSES_MAX 20
+
+// Hops of every ordered pair over its first path.
+static uint16_t *list_hops(const struct weft_routes *routes, uint32_t n, struct weft_arena *arena)
+{
+    uint16_t *hops = WEFT_NEW(arena, uint16_t, (size_t)n * n);
+    uint32_t *links = WEFT_NEW_RAW(arena, uint32_t, (size_t)routes->hop_max + 1);
+    for (uint32_t s = 0; s < n; s++) {
+        for (uint32_t t = 0; t < n; t++) {
+            if (weft_routes_path_count(routes, s, t) > 0) {
+                hops[(size_t)s * n + t] = (uint16_t)weft_routes_path(routes, s, t, 0, links, NULL);
+            }
+        }
+    }
+    return hops;
+}
+
+// What the tour costs there and back.
+static uint32_t both(const uint16_t *hops, uint32_t n, uint32_t a, uint32_t b)
+{
+    return (uint32_t)hops[(size_t)a * n + b] + hops[(size_t)b * n + a];
+}
+
+static void walk_nearest(uint32_t *order, uint32_t count, const uint16_t *hops, uint32_t n)
+{
+    for (uint32_t i = 1; i < count; i++) {
+        uint32_t best = i;
+        for (uint32_t j = i + 1; j < count; j++) {
+            if (both(hops, n, order[i - 1], order[j]) < both(hops, n, order[i - 1], order[best])) {
+                best = j;
+            }
+        }
+        uint32_t swap = order[i];
+        order[i] = order[best];
+        order[best] = swap;
+    }
+}
+
+// One sweep over all pairs of edges; whether any exchange made the tour shorter.
+static bool exchange_edges(uint32_t *order, uint32_t count, const uint16_t *hops, uint32_t n)
+{
+    bool shorter = false;
+    for (uint32_t i = 0; i + 2 < count; i++) {
+        for (uint32_t j = i + 2; j < count && !(i == 0 && j + 1 == count); j++) {
+            uint32_t a = order[i];
+            uint32_t b = order[i + 1];
+            uint32_t c = order[j];
+            uint32_t d = order[(j + 1) % count];
+            if (both(hops, n, a, c) + both(hops, n, b, d) <
+                both(hops, n, a, b) + both(hops, n, c, d)) {
+                for (uint32_t x = i + 1, y = j; x < y; x++, y--) {
+                    uint32_t swap = order[x];
+                    order[x] = order[y];
+                    order[y] = swap;
+                }
+                shorter = true;
+            }
+        }
+    }
+    return shorter;
+}
+
+struct weft_ring_set tour_rings(const struct weft_taskgraph *graph,
+                                const struct weft_network *network, struct weft_arena *arena,
+                                struct weft_arena scratch)
+{
+    uint32_t n = network->fabric.server_count;
+    const uint16_t *hops = list_hops(&network->routes, n, &scratch);
+    struct weft_ring *rings = WEFT_NEW(arena, struct weft_ring, 2 * (size_t)graph->group_count + 1);
+    uint32_t count = 0;
+    for (uint32_t g = 0; g < graph->group_count; g++) {
+        uint32_t k = graph->group_first[g + 1] - graph->group_first[g];
+        if (k < 2) {
+            continue;
+        }
+        uint32_t *order = WEFT_NEW_RAW(arena, uint32_t, k);
+        memcpy(order, graph->group_members + graph->group_first[g], k * sizeof *order);
+        walk_nearest(order, k, hops, n);
+        for (int pass = 0; pass < PASSES_MAX && exchange_edges(order, k, hops, n); pass++) {
+        }
+        double share_ratio = k > 2 ? 0.5 : 1;
+        rings[count++] = (struct weft_ring){g, k, order, share_ratio, NULL, NULL};
+        if (k > 2) {
+            uint32_t *back = WEFT_NEW_RAW(arena, uint32_t, k);
+            for (uint32_t i = 0; i < k; i++) {
+                back[i] = order[k - 1 - i];
+            }
+            rings[count++] = (struct weft_ring){g, k, back, share_ratio, NULL, NULL};
+        }
+    }
+    return (struct weft_ring_set){count, rings};
+}
