@@ -113,19 +113,27 @@ bool weft_plan_read(struct weft_plan *plan, const char *data, size_t length,
 bool weft_plan_load(struct weft_plan *plan, const char *path, struct weft_arena *arena,
                     struct weft_arena scratch, struct weft_error *error) WEFT_MUST_USE;
 
-// ---- exports of a plan ----
+// ---- exports of a plan (docs/exports.md) ----
 
+// The fabric for graphviz: servers on a circle, a colour for each ring, other links dashed.
 const char *weft_export_dot(const struct weft_plan *plan, struct weft_arena *arena);
 // OCS cross-connects: plane,input_port,output_port,from,to a line; and the same as JSON
 // (schema weft.circuits/1).
 const char *weft_export_circuits_csv(const struct weft_plan *plan, struct weft_arena *arena);
 const char *weft_export_circuits_json(const struct weft_plan *plan, struct weft_arena *arena);
-// The `ip route` script of one server: addresses and interfaces as docs/exports.md says.
-const char *weft_export_ip_routes(const struct weft_plan *plan, uint32_t server,
-                                  struct weft_arena *arena);
-// The task graph with the plan's topology, routes and (where circulant) rings inside.
-bool weft_export_fbuf(struct weft_fbuf *fbuf, const struct weft_plan *plan,
-                      const struct weft_taskgraph *graph, struct weft_arena *arena,
-                      struct weft_arena scratch, struct weft_error *error) WEFT_MUST_USE;
+// scripts[s] is the `ip` script of server s: addresses, fixed neighbours, and weighted next hops
+// for its own traffic and for what passes. Fails with UNSUPPORTED beyond 65536 servers or 128 ports
+// or when the fabric has switches, with INPUT when a link is in no plane. O(paths * hops * log).
+bool weft_export_ip_routes(const char *const **scripts, const struct weft_plan *plan,
+                           struct weft_arena *arena, struct weft_arena scratch,
+                           struct weft_error *error) WEFT_MUST_USE;
+// The task graph with the plan's topology, routes and rings inside. The format has one set of jumps
+// for each ring size: where a group's rings are not circulant with equal shares, or differ from
+// those of another group of its size, that size is left out and counted in *sizes_left_out. Fails
+// with INPUT when graph and plan differ in servers or links in rate.
+bool weft_export_fbuf(struct weft_fbuf *fbuf, uint32_t *sizes_left_out,
+                      const struct weft_plan *plan, const struct weft_taskgraph *graph,
+                      struct weft_arena *arena, struct weft_arena scratch, struct weft_error *error)
+    WEFT_MUST_USE;
 
 #endif
