@@ -25,7 +25,7 @@ static struct {
     bool shown;
 } ticker = {.mutex = PTHREAD_MUTEX_INITIALIZER};
 
-static const long tick_ns = 200 * 1000 * 1000;
+static const long tick_ns = 200000000;
 
 static void on_interrupt(int number)
 {

@@ -353,6 +353,8 @@ bool cli_parse(struct cli *cli, const struct cli_verb *verb, int argc, char **ar
     struct top top = {.cli = cli, .verb_input = input};
     const struct argp argp = {
         .parser = parse_top, .args_doc = verb->arguments, .doc = verb->doc, .children = children};
+    // No other thread runs yet.
+    // NOLINTBEGIN(concurrency-mt-unsafe)
     error_t failed =
         argp_parse(&argp, argc, argv, ARGP_NO_ERRS | ARGP_NO_EXIT | ARGP_NO_HELP, NULL, &top);
     if (cli->help_asked) {
@@ -361,6 +363,7 @@ bool cli_parse(struct cli *cli, const struct cli_verb *verb, int argc, char **ar
                   (char *)(uintptr_t)cli->program);
         return false;
     }
+    // NOLINTEND(concurrency-mt-unsafe)
     if (cli->version_asked) {
         puts("weft " WEFT_VERSION);
         return false;

@@ -88,7 +88,7 @@ static bool write_stdout(const char *data, size_t length, struct weft_error *err
 {
     errno = 0;
     bool fine = fwrite(data, 1, length, stdout) == length && fflush(stdout) == 0;
-    return fine || weft_fail(error, WEFT_IO, "stdout: %s", strerror(errno));
+    return fine || weft_fail(error, WEFT_IO, "stdout: %s", strerrordesc_np(errno));
 }
 
 static void complain(const struct cli *cli)
@@ -106,7 +106,7 @@ int cli_finish(struct cli *cli, bool fine)
                 : !write_stdout(cli->text.data, cli->text.length, &cli->error);
         cli->exit_code = failed ? (int)cli->error.code : cli->exit_code;
     } else if (!fine && !failed && fflush(stdout) != 0) {
-        failed = !weft_fail(&cli->error, WEFT_IO, "stdout: %s", strerror(errno));
+        failed = !weft_fail(&cli->error, WEFT_IO, "stdout: %s", strerrordesc_np(errno));
     }
     if (failed) {
         complain(cli);
