@@ -7,8 +7,8 @@
 #include "flatbuf.h"
 #include "weft/format.h"
 
-// More servers than any file of this kind has; later stages keep arrays of their square.
-#define WEFT_FBUF_SERVERS_MAX 16384u
+// Later stages keep arrays of the servers squared: at this many, 128 MiB a matrix.
+#define WEFT_FBUF_SERVERS_MAX 4096u
 #define WEFT_FBUF_NODES_MAX 65536u
 #define WEFT_FBUF_CABLES_MAX 65535u
 // The format states no latency; this is the one that the authors' simulator plays.

@@ -231,8 +231,8 @@ static void bad_heads_are_refused(void **state)
         struct craft_file file;
         const char *message;
     } cases[] = {
-        {{.servers = 0}, "nnode: 0 servers; a file has 1 to 16384"},
-        {{.servers = 16385}, "nnode: 16385 servers"},
+        {{.servers = 0}, "nnode: 0 servers; a file has 1 to 4096"},
+        {{.servers = 4097}, "nnode: 4097 servers"},
         {{.servers = 4, .switches = 65533}, "nswitch: 65533 switches; a file has at most 65532"},
         {{.servers = 4, .rate = NAN}, "netbw: nan bytes/ms is not a rate"},
         {{.servers = 4, .rate = -1}, "netbw: -1 bytes/ms is not a rate"},
@@ -483,7 +483,7 @@ static void what_the_format_cannot_say_is_refused(void **state)
         "path 1: a weight of 1e-60 is no chance that a float can hold",
         "path 1: stands after a later pair's",
         "4 servers of 3 nodes",
-        "4 servers of 70000 nodes; a file has at most 16384 servers and 65536 nodes",
+        "4 servers of 70000 nodes; a file has at most 4096 servers and 65536 nodes",
     };
     for (size_t i = 0; i < sizeof messages / sizeof messages[0]; i++) {
         const char *data = NULL;
