@@ -177,6 +177,26 @@ static bool read_certificate(struct weft_plan *plan, const struct weft_plan_sour
            weft_wrap(source->error, "certificate");
 }
 
+static bool read_simulation(struct weft_plan *plan, const struct weft_plan_source *source)
+{
+    const json_t *object = NULL;
+    if (!weft_json_object(&object, source->root, "simulation", source->error)) {
+        return false;
+    }
+    struct weft_sim_options *sim = &plan->sim;
+    if (!weft_json_u32(&sim->packet_bytes, object, "packet_bytes", 0, 1u << 30, source->error) ||
+        !weft_json_u32(&sim->header_bytes, object, "header_bytes", 0, 1u << 30, source->error) ||
+        !weft_json_u64(&sim->seed, object, "seed", source->error)) {
+        return weft_wrap(source->error, "simulation");
+    }
+    if (sim->header_bytes > 0 && sim->header_bytes >= sim->packet_bytes) {
+        return weft_fail(source->error, WEFT_INPUT,
+                         "simulation: header_bytes: %u leave no room in packets of %u bytes",
+                         sim->header_bytes, sim->packet_bytes);
+    }
+    return true;
+}
+
 static bool read_figures(struct weft_plan *plan, const struct weft_plan_source *source)
 {
     const json_t *root = source->root;
@@ -342,8 +362,8 @@ static bool read_root(struct weft_plan *plan, struct weft_arena scratch,
                          "schema: '%.40s' is not weft.plan/1, the plans this version reads",
                          json_is_string(schema) ? json_string_value(schema) : "");
     }
-    if (!read_figures(plan, source) || !read_cluster(plan, source) ||
-        !read_certificate(plan, source)) {
+    if (!read_figures(plan, source) || !read_simulation(plan, source) ||
+        !read_cluster(plan, source) || !read_certificate(plan, source)) {
         return false;
     }
     plan->topology.server_count = plan->cluster.server_count;

@@ -219,7 +219,11 @@ const char *weft_plan_write(const struct weft_plan *plan, struct weft_arena *are
     weft_text_add(&text, "{\n  \"schema\": \"weft.plan/1\",\n  \"method\": \"%s\",\n  \"seed\": ",
                   plan->method == WEFT_TOPOLOGY_TOPOOPT ? "topoopt" : "weft");
     weft_json_add_u64(&text, plan->seed);
-    weft_text_add(&text, ",\n  ");
+    weft_text_add(&text,
+                  ",\n  \"simulation\": {\"packet_bytes\": %u, \"header_bytes\": %u, \"seed\": ",
+                  plan->sim.packet_bytes, plan->sim.header_bytes);
+    weft_json_add_u64(&text, plan->sim.seed);
+    weft_text_add(&text, "},\n  ");
     add_field_real(&text, "iteration_s", plan->iteration_s, ",\n  ");
     add_field_real(&text, "demand_weighted_hops", plan->demand_weighted_hops, ",\n  ");
     add_field_real(&text, "max_link_load_bytes", plan->max_link_load_bytes, ",\n  ");

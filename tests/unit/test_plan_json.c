@@ -144,9 +144,11 @@ static const struct {
     {"\"seed\": 7", "\"seed\": 7, \"seed\": 7",
      "line 4: not JSON: duplicate object key near "
      "'\"seed\"'"},
+    {"\"header_bytes\": 0", "\"header_bytes\": 64",
+     "simulation: header_bytes: 64 leave no room in packets of 0 bytes"},
     {"\"iteration_s\": 0.0131", "\"iteration_s\": -1", "iteration_s: -1 is not from 0 to 1e+30"},
     {"\"iteration_s\": 0.0131", "\"iteration_s\": 1e999",
-     "line 5: not JSON: real number overflow near '1e999'"},
+     "line 6: not JSON: real number overflow near '1e999'"},
     {"\"total_usd\": 123456", "\"total_usd\": \"123456\"",
      "cost: total_usd: of another type; write a number"},
     {"\"cost\": {", "\"coin\": {", "cost: missing; write an object"},
