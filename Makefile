@@ -79,7 +79,8 @@ format:
 .PHONY: install
 install: all
 	@tools/setup install
-	@meson setup --reconfigure --prefix=$(PREFIX) $(BUILD) >/dev/null
+	@man=$$(command -v help2man >/dev/null && echo true || echo false); \
+	  meson setup --reconfigure --prefix=$(PREFIX) -Dman=$$man $(BUILD) >/dev/null
 	@meson compile -C $(BUILD)
 	@DESTDIR=$(DESTDIR) meson install -C $(BUILD) --no-rebuild
 

@@ -55,9 +55,9 @@ static const struct argp_option hardware_options[] = {
 static const struct argp_option search_options[] = {
     {"method", KEY_METHOD, "M", 0, "weft (default) or topoopt, the paper's TopologyFinder", 0},
     {"simplex", KEY_SIMPLEX, NULL, 0, "a ring takes one port a server, not one for each way", 0},
-    {"seconds", KEY_SECONDS, "S", 0, "search about S seconds; a clock ends the search for sure", 0},
+    {"seconds", KEY_SECONDS, "S", 0, "search up to S seconds; a clock ends it at twice that", 0},
     {"effort", KEY_EFFORT, "S", 0,
-     "the same number of steps without the clock: the same answer on every machine", 0},
+     "as --seconds, without the clock: the same answer on every machine", 0},
     {0},
 };
 
@@ -358,7 +358,7 @@ bool cli_parse(struct cli *cli, const struct cli_verb *verb, int argc, char **ar
     error_t failed =
         argp_parse(&argp, argc, argv, ARGP_NO_ERRS | ARGP_NO_EXIT | ARGP_NO_HELP, NULL, &top);
     if (cli->help_asked) {
-        setenv("ARGP_HELP_FMT", "no-dup-args-note", 0);
+        setenv("ARGP_HELP_FMT", "no-dup-args-note,header-col=0", 0);
         argp_help(&argp, stdout, ARGP_HELP_SHORT_USAGE | ARGP_HELP_LONG | ARGP_HELP_DOC,
                   (char *)(uintptr_t)cli->program);
         return false;

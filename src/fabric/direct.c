@@ -70,7 +70,8 @@ static bool choose_sides(struct torus *torus, uint32_t n, uint32_t dimensions)
 // common to all sides: the mean distance round the side over the cables of a server.
 static double side_load(uint32_t side, uint32_t width)
 {
-    double mean_hops = (double)(side / 2) * (double)(side - side / 2) / side;
+    uint32_t half = side / 2;
+    double mean_hops = (double)half * (side - half) / side;
     return mean_hops / (side_links(side) * width);
 }
 
@@ -140,6 +141,7 @@ static uint32_t step(const struct torus *torus, uint32_t server, uint32_t dimens
         stride *= torus->sides[i];
     }
     uint32_t side = torus->sides[dimension];
+    WEFT_ASSERT(stride > 0 && side > 1);
     uint32_t place = server / stride % side;
     uint32_t base = server - place * stride;
     uint32_t next = back ? (place + side - 1) % side : (place + 1) % side;
@@ -166,7 +168,7 @@ static const uint32_t *torus_table(const struct torus *torus, const struct weft_
     uint32_t *table = WEFT_NEW(arena, uint32_t, (size_t)n * 6);
     for (uint32_t s = 0; s < n; s++) {
         for (uint32_t i = 0; i < torus->dimensions; i++) {
-            uint32_t *entry = table + (size_t)s * 6 + 2 * i;
+            uint32_t *entry = table + ((size_t)s * 3 + i) * 2;
             entry[0] = weft_fabric_find_link(fabric, s, step(torus, s, i, false));
             entry[1] = weft_fabric_find_link(fabric, s, step(torus, s, i, true));
             WEFT_ASSERT(entry[0] != WEFT_NONE && entry[1] != WEFT_NONE);

@@ -10,10 +10,15 @@
 #define SWITCHES_PER_CABLE 20u
 #define ROUNDS_MAX 1000u
 
+struct cable {
+    uint32_t a;
+    uint32_t b;
+};
+
 struct graph {
     uint32_t n;
     uint32_t cable_count;
-    uint32_t *ends;   // 2 * cable_count
+    struct cable *cables;
     uint64_t *joined; // n * n bits
 };
 
@@ -34,9 +39,7 @@ static void flip_joined(struct graph *graph, uint32_t a, uint32_t b)
 static void add_cable(struct graph *graph, uint32_t a, uint32_t b)
 {
     WEFT_ASSERT(a != b && !is_joined(graph, a, b));
-    graph->ends[2 * graph->cable_count] = a;
-    graph->ends[2 * graph->cable_count + 1] = b;
-    graph->cable_count++;
+    graph->cables[graph->cable_count++] = (struct cable){a, b};
     flip_joined(graph, a, b);
 }
 
@@ -46,7 +49,7 @@ static struct graph start_graph(uint32_t n, uint32_t degree, struct weft_arena *
 {
     struct graph graph = {
         .n = n,
-        .ends = WEFT_NEW_RAW(arena, uint32_t, (size_t)n * degree),
+        .cables = WEFT_NEW_RAW(arena, struct cable, (size_t)n * degree / 2),
         .joined = WEFT_NEW(arena, uint64_t, ((size_t)n * n + 63) / 64),
     };
     for (uint32_t jump = 1; jump <= degree / 2; jump++) {
@@ -63,13 +66,13 @@ static struct graph start_graph(uint32_t n, uint32_t degree, struct weft_arena *
 // Cables a-b and c-d become a-c and b-d, unless that would join a pair twice or a server to itself.
 static void switch_ends(struct graph *graph, struct weft_rng *rng)
 {
-    uint32_t *one = graph->ends + 2 * (size_t)weft_rng_below(rng, graph->cable_count);
-    uint32_t *two = graph->ends + 2 * (size_t)weft_rng_below(rng, graph->cable_count);
-    uint32_t turn = (uint32_t)(weft_rng_next(rng) >> 63);
-    uint32_t a = one[0];
-    uint32_t b = one[1];
-    uint32_t c = two[turn];
-    uint32_t d = two[1 - turn];
+    struct cable *one = &graph->cables[weft_rng_below(rng, graph->cable_count)];
+    struct cable *two = &graph->cables[weft_rng_below(rng, graph->cable_count)];
+    bool turn = weft_rng_next(rng) >> 63 != 0;
+    uint32_t a = one->a;
+    uint32_t b = one->b;
+    uint32_t c = turn ? two->b : two->a;
+    uint32_t d = turn ? two->a : two->b;
     if (a == c || b == d || a == d || b == c || is_joined(graph, a, c) || is_joined(graph, b, d)) {
         return;
     }
@@ -77,9 +80,8 @@ static void switch_ends(struct graph *graph, struct weft_rng *rng)
     flip_joined(graph, c, d);
     flip_joined(graph, a, c);
     flip_joined(graph, b, d);
-    one[1] = c;
-    two[0] = b;
-    two[1] = d;
+    *one = (struct cable){a, c};
+    *two = (struct cable){b, d};
 }
 
 static uint32_t find_root(uint32_t *parents, uint32_t v)
@@ -99,8 +101,8 @@ static bool is_connected(const struct graph *graph, struct weft_arena scratch)
     }
     uint32_t part_count = graph->n;
     for (uint32_t i = 0; i < graph->cable_count; i++) {
-        uint32_t a = find_root(parents, graph->ends[2 * i]);
-        uint32_t b = find_root(parents, graph->ends[2 * i + 1]);
+        uint32_t a = find_root(parents, graph->cables[i].a);
+        uint32_t b = find_root(parents, graph->cables[i].b);
         part_count -= a != b ? 1 : 0;
         parents[a] = b;
     }
@@ -116,8 +118,7 @@ static void mix_cycle(struct graph *graph, struct weft_rng *rng, struct weft_are
     }
     weft_rng_shuffle(rng, order, graph->n);
     for (uint32_t i = 0; i < graph->n; i++) {
-        graph->ends[2 * i] = order[i];
-        graph->ends[2 * i + 1] = order[i + 1 == graph->n ? 0 : i + 1];
+        graph->cables[i] = (struct cable){order[i], order[i + 1 == graph->n ? 0 : i + 1]};
     }
 }
 
@@ -165,7 +166,7 @@ bool weft_fabric_build_expander(struct weft_network *network, const struct weft_
     }
     struct wiring wiring = wiring_start(graph.cable_count, cluster->latency_ps, arena);
     for (uint32_t i = 0; i < graph.cable_count; i++) {
-        wiring_join(&wiring, graph.ends[2 * i], graph.ends[2 * i + 1], 1, rate_Bps);
+        wiring_join(&wiring, graph.cables[i].a, graph.cables[i].b, 1, rate_Bps);
     }
     struct weft_fabric fabric;
     if (!wiring_finish(&fabric, &wiring, "expander", n, n, arena, error)) {

@@ -87,6 +87,7 @@ static struct weft_parts tree_parts(const struct tree *tree, uint32_t server_cou
 static void wire_tree(struct wiring *wiring, const struct tree *tree, uint32_t server_count,
                       double rate_Bps)
 {
+    WEFT_ASSERT(tree->h > 0 && tree->edges > 0);
     uint32_t edge_base = server_count;
     uint32_t aggregation_base = edge_base + tree->edges;
     uint32_t core_base = aggregation_base + tree->aggregations;
@@ -115,7 +116,7 @@ static bool build_tree(struct weft_network *network, const char *name,
     uint32_t n = cluster->server_count;
     double rate_Bps =
         options->port_rate_Bps > 0 ? options->port_rate_Bps : cluster->degree * cluster->rate_Bps;
-    struct tree tree;
+    struct tree tree = {0};
     if (!plan_tree(&tree, n, options->radix, options->oversubscription, rate_Bps, error)) {
         return weft_wrap(error, "%s", name);
     }
@@ -166,7 +167,7 @@ bool weft_fabric_build_ideal(struct weft_network *network, const struct weft_clu
     uint32_t n = cluster->server_count;
     double rate_Bps =
         own.port_rate_Bps > 0 ? own.port_rate_Bps : cluster->degree * cluster->rate_Bps;
-    struct tree tree; // no such switch is sold: what stands in for it is bought
+    struct tree tree = {0}; // no such switch is sold: what stands in for it is bought
     if (!plan_tree(&tree, n, 0, 1, rate_Bps, error)) {
         return weft_wrap(error, "ideal");
     }

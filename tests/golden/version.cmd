@@ -1,2 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-weft version
+try() { "$@"; echo "= $?"; }
+try weft version
+try weft version --json
+try weft --version
+try weft traffic --version

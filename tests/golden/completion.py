@@ -1,0 +1,45 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""The bash completion offers the verbs of `weft help` and the options of every `weft VERB --help`,
+no more and no fewer. Usage: completion.py WEFT COMPLETION
+"""
+
+import re
+import shutil
+import subprocess
+import sys
+
+
+def output(*command):
+    return subprocess.run(command, capture_output=True, text=True, check=True).stdout
+
+
+def main():
+    weft, completion = sys.argv[1:]
+    if shutil.which("bash") is None:
+        print("skipped: no bash here")
+        return 77
+    bash = ["bash", "-c", '. "$1" && echo $_weft_verbs && for v in $_weft_verbs; do '
+            'echo "$v" $(_weft_options "$v"); done', "bash", completion]
+    lines = output(*bash).splitlines()
+    offered = set(lines[0].split())
+    known = set(re.findall(r"^  ([a-z]+) +\S", output(weft, "help").split("Examples:")[0], re.M))
+    fine = True
+    if offered != known:
+        print(f"verbs: completion has {sorted(offered - known)} too many, "
+              f"lacks {sorted(known - offered)}")
+        fine = False
+    for line in lines[1:]:
+        verb, *options = line.split()
+        if verb not in known:
+            continue
+        text = output(weft, verb, "--help")
+        named = set(re.findall(r"^ +(?:-\w, )?(--[a-z-]+)", text, re.M))
+        if set(options) != named:
+            print(f"{verb}: completion has {sorted(set(options) - named)} too many, "
+                  f"lacks {sorted(named - set(options))}")
+            fine = False
+    return 0 if fine else 1
+
+
+sys.exit(main())
