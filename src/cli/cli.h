@@ -148,6 +148,7 @@ extern const struct cli_entry cli_entries[]; // ends with a NULL name
 int cli_check(int argc, char **argv);
 int cli_compare(int argc, char **argv);
 int cli_export(int argc, char **argv);
+int cli_fabrics(int argc, char **argv);
 int cli_help(int argc, char **argv);
 int cli_plan(int argc, char **argv);
 int cli_simulate(int argc, char **argv);

@@ -9,6 +9,7 @@
 const struct cli_entry cli_entries[] = {
     {"traffic", "what a job asks of the network: groups, transfers, heat map", cli_traffic},
     {"topology", "find a topology and its hops, without playing a job", cli_topology},
+    {"fabrics", "the reference fabrics of a cluster, counted and priced", cli_fabrics},
     {"help", "explain a verb", cli_help},
     {"version", "print the version", cli_version},
     {NULL, NULL, NULL},
