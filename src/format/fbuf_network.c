@@ -249,8 +249,8 @@ bool weft_fbuf_network(struct weft_network *network, const struct weft_fbuf *fbu
                        struct weft_arena *arena, struct weft_arena scratch,
                        struct weft_error *error)
 {
-    struct weft_fabric fabric;
-    struct weft_ring_set rings;
+    struct weft_fabric fabric = {0};
+    struct weft_ring_set rings = {0};
     if (!build_fabric(&fabric, fbuf, rate_Bps, arena, scratch, error)) {
         return false;
     }

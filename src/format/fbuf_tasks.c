@@ -267,11 +267,11 @@ static bool read_records(struct record **records, uint32_t *record_count, uint64
 
 bool weft_fbuf_read_tasks(struct weft_fbuf *fbuf, struct weft_fbuf_reader *reader)
 {
-    struct device_list devices;
+    struct device_list devices = {0};
     struct record *records = NULL;
     uint32_t task_count = 0;
     uint64_t next_count = 0;
-    struct weft_idmap by_id;
+    struct weft_idmap by_id = {0};
     if (!read_devices(&devices, reader) ||
         !read_records(&records, &task_count, &next_count, &by_id, reader)) {
         return false;

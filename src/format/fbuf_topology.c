@@ -87,19 +87,19 @@ static bool read_connections(struct weft_fbuf *fbuf, struct weft_fbuf_reader *re
     if (!read_listed(listed, &mutual, reader, &vector)) {
         return false;
     }
-    uint32_t copies = mutual ? 1 : 2;
-    struct weft_link *links =
-        WEFT_NEW_RAW(reader->arena, struct weft_link, (size_t)vector.count * copies);
+    size_t copies = mutual ? 1 : 2;
+    struct weft_link *links = WEFT_NEW_RAW(reader->arena, struct weft_link, vector.count * copies);
     for (uint32_t i = 0; i < vector.count; i++) {
         links[copies * i] = listed[i];
         if (!mutual) {
-            links[2 * i + 1] = listed[i];
-            links[2 * i + 1].from = listed[i].to;
-            links[2 * i + 1].to = listed[i].from;
+            struct weft_link *reverse = &links[copies * i + 1];
+            *reverse = listed[i];
+            reverse->from = listed[i].to;
+            reverse->to = listed[i].from;
         }
     }
     fbuf->links = links;
-    fbuf->link_count = vector.count * copies;
+    fbuf->link_count = (uint32_t)(vector.count * copies);
     return true;
 }
 

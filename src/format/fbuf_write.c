@@ -265,14 +265,18 @@ static void write_connections(struct writer *writer, size_t root)
     }
 }
 
+static double weight_of(const struct weft_fbuf *fbuf, uint32_t path)
+{
+    return fbuf->path_weights == NULL ? 1 : fbuf->path_weights[path]; // NULL = equal
+}
+
 static void write_path(struct writer *writer, size_t referrer, uint32_t path)
 {
     const struct weft_fbuf *fbuf = writer->fbuf;
     uint32_t first = fbuf->path_node_first[path];
     uint32_t count = fbuf->path_node_first[path + 1] - first;
     size_t table = add_table(writer, SHAPE_PATH, referrer);
-    put_float(writer, FIELD(table, SHAPE_PATH, PATH_CHANCE),
-              fbuf->path_weights == NULL ? 1 : fbuf->path_weights[path]);
+    put_float(writer, FIELD(table, SHAPE_PATH, PATH_CHANCE), weight_of(fbuf, path));
     size_t vector = add_vector(writer, table, SHAPE_PATH, PATH_HOPS, count, 4);
     for (uint32_t i = 0; i < count; i++) {
         put_u32(writer, vector + 4 * (size_t)i, fbuf->path_nodes[first + i]);
@@ -395,10 +399,10 @@ static bool check_path(uint64_t *pair, const struct weft_fbuf *fbuf, uint32_t pa
                              fbuf->node_count - 1);
         }
     }
-    float chance = fbuf->path_weights == NULL ? 1 : (float)fbuf->path_weights[path];
-    if (!(chance > 0 && chance <= FLT_MAX)) {
+    double weight = weight_of(fbuf, path);
+    if (!((float)weight > 0 && (float)weight <= FLT_MAX)) {
         return weft_fail(error, WEFT_INPUT, "a weight of %g is no chance that a float can hold",
-                         fbuf->path_weights[path]);
+                         weight);
     }
     *pair = (uint64_t)nodes[0] * n + nodes[count - 1];
     return true;
