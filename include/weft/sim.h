@@ -7,9 +7,10 @@
 //   taskgraph + fabric + routes + rings ──► [sim] ──► times, link bytes, timeline
 //
 // The flow engine gives every flow its max-min fair rate (Bertsekas and Gallager, Data Networks,
-// 6.5.2) and recomputes only what an arrival or a departure can change. A flow's last byte arrives
-// size * (packet / (packet - header)) / rate after it starts, plus each link's propagation and,
-// store-and-forward, one packet's serialization on every link but the first.
+// 6.5.2) and recomputes only what an arrival or a departure can change. A transfer of S bytes puts
+// W = S + header * ceil(S / (packet - header)) bytes on every link of its path; it is done when the
+// last of them has passed the slowest link, plus each link's propagation and, store-and-forward,
+// one packet's time on every link but the slowest. docs/flow-engine.md has the equations.
 
 #include "weft/base.h"
 #include "weft/fabric.h"
@@ -20,6 +21,12 @@ struct weft_sim_options {
     uint32_t header_bytes; // of every packet
     uint64_t seed;         // ECMP choices
     bool timeline;         // record task start and end times
+    // A transfer counts as done when its sender knows: one more trip of a header, back. Also the
+    // cost of opening a connection for each message. Off: done when the receiver has it.
+    bool acknowledged;
+    // An AllReduce of less than one packet for each member takes one round of 2(k-1)/k of its bytes
+    // instead of 2(k-1) rounds, as libraries do for latency's sake.
+    bool small_in_one_round;
 };
 
 // One job: a task graph, which cluster server each of its servers is (NULL = the same), and rings
@@ -41,7 +48,12 @@ struct weft_sim_result {
     const uint64_t *const *task_end_ps;
 };
 
-// Plays one iteration of each job, all starting at 0. Fails with INPUT when a pair has no route.
+// Plays one iteration of each job, all starting at 0. A device runs its ready tasks one at a time,
+// in the order in which they became ready; transfers and AllReduces start when ready. An AllReduce
+// of S bytes over k members runs on each ring of its group, with its share: 2(k-1) rounds, in each
+// of which every member sends S/k of the share to its next; a ring's round begins when its last has
+// ended. Fails with INPUT when a pair has no route, a ring is none, a header fills its packet or
+// simulated time overflows. O((flows + tasks) log) and what the solves take.
 bool weft_sim_run_jobs(struct weft_sim_result *result, const struct weft_fabric *fabric,
                        const struct weft_routes *routes, const struct weft_sim_job *jobs,
                        uint32_t job_count, const struct weft_sim_options *options,
@@ -56,7 +68,9 @@ struct weft_flow_list {
     const uint64_t *size_bytes;
     const uint64_t *start_ps;
 };
-// Plays a list of flows; completion_ps[count], if not NULL, gets each flow's end.
+// Plays a list of flows; completion_ps[count], if not NULL, gets each flow's end. A flow of 0 bytes
+// takes its path's latency, one to its own server no time. Fails with INPUT, naming the flow, when
+// it has no route, its server does not exist, the starts fall, or simulated time overflows.
 bool weft_sim_run_flows(struct weft_sim_result *result, uint64_t *completion_ps,
                         const struct weft_fabric *fabric, const struct weft_routes *routes,
                         const struct weft_flow_list *flows, const struct weft_sim_options *options,

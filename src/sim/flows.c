@@ -1,0 +1,145 @@
+// SPDX-License-Identifier: Apache-2.0
+// Playing a list of flows.
+
+#include "net.h"
+
+#include <math.h>
+
+struct player {
+    struct weft_simnet net;
+    const struct weft_flow_list *flows;
+    double *end_ps;       // per flow: the latest of its ways so far
+    uint32_t next;        // flow to start
+    uint64_t event_count; // instants played
+};
+
+static bool check_flows(const struct weft_flow_list *flows, const struct weft_fabric *fabric,
+                        const struct weft_routes *routes, uint32_t *way_total,
+                        struct weft_error *error)
+{
+    uint64_t total = 1;
+    uint64_t start_ps = 0;
+    for (uint32_t i = 0; i < flows->count; i++) {
+        uint32_t from = flows->from[i];
+        uint32_t to = flows->to[i];
+        if (from >= fabric->server_count || to >= fabric->server_count) {
+            return weft_fail(error, WEFT_INPUT,
+                             "flow %u: server %u does not exist; the fabric has %u", i,
+                             from >= fabric->server_count ? from : to, fabric->server_count);
+        }
+        if (flows->start_ps[i] < start_ps) {
+            return weft_fail(error, WEFT_INPUT,
+                             "flow %u: starts before the flow above it; sort by start", i);
+        }
+        start_ps = flows->start_ps[i];
+        uint32_t count = from == to ? 1 : weft_routes_path_count(routes, from, to);
+        if (count == 0) {
+            return weft_fail(error, WEFT_INPUT,
+                             "flow %u: no route from server %u to server %u; join them by links", i,
+                             from, to);
+        }
+        total += routes->spread == WEFT_SPREAD_PICK ? 1 : count;
+    }
+    if (total * routes->hop_max > UINT32_MAX / 2) {
+        return weft_fail(error, WEFT_INPUT, "%u flows are more than one run holds; split the list",
+                         flows->count);
+    }
+    *way_total = (uint32_t)total;
+    return true;
+}
+
+static void start_flow(struct player *player, uint32_t flow)
+{
+    const struct weft_flow_list *flows = player->flows;
+    struct weft_simnet *net = &player->net;
+    uint32_t from = flows->from[flow];
+    uint32_t to = flows->to[flow];
+    player->end_ps[flow] = (double)flows->start_ps[flow];
+    if (from == to) {
+        return;
+    }
+    double wire_bytes = weft_simnet_wire_bytes(net, (double)flows->size_bytes[flow]);
+    uint64_t hash = weft_hash(net->options->seed ^ weft_hash(flow));
+    uint32_t count = weft_simnet_way_count(net, from, to);
+    for (uint32_t i = 0; i < count; i++) {
+        struct weft_simnet_way way = weft_simnet_open_way(net, from, to, i, hash);
+        if (wire_bytes > 0) {
+            weft_wire_start(&net->wire, way.class_id, wire_bytes * way.share_ratio, flow);
+        } else {
+            double latency_ps = weft_simnet_latency_ps(net, way.class_id, 0);
+            player->end_ps[flow] =
+                fmax(player->end_ps[flow], (double)flows->start_ps[flow] + latency_ps);
+        }
+        weft_wire_close(&net->wire, way.class_id);
+    }
+}
+
+static void play(struct player *player)
+{
+    const struct weft_flow_list *flows = player->flows;
+    struct weft_wire *wire = &player->net.wire;
+    for (;;) {
+        double next_ps = weft_wire_next_ps(wire);
+        if (player->next < flows->count) {
+            next_ps = fmin(next_ps, (double)flows->start_ps[player->next]);
+        }
+        if (isinf(next_ps)) {
+            return;
+        }
+        player->event_count++;
+        wire->now_ps = next_ps;
+        double until_ps = weft_wire_window_ps(wire);
+        struct weft_wire_end end;
+        while (weft_wire_take(wire, until_ps, &end)) {
+            double wire_bytes =
+                weft_simnet_wire_bytes(&player->net, (double)flows->size_bytes[end.owner]);
+            double latency_ps = weft_simnet_latency_ps(&player->net, end.class_id, wire_bytes);
+            player->end_ps[end.owner] = fmax(player->end_ps[end.owner], end.end_ps + latency_ps);
+        }
+        while (player->next < flows->count && (double)flows->start_ps[player->next] <= until_ps) {
+            start_flow(player, player->next++);
+        }
+        weft_wire_settle(wire);
+    }
+}
+
+bool weft_sim_run_flows(struct weft_sim_result *result, uint64_t *completion_ps,
+                        const struct weft_fabric *fabric, const struct weft_routes *routes,
+                        const struct weft_flow_list *flows, const struct weft_sim_options *options,
+                        struct weft_arena *arena, struct weft_arena scratch,
+                        struct weft_error *error)
+{
+    uint32_t way_total = 0;
+    if (!weft_simnet_check_options(options, error) ||
+        !check_flows(flows, fabric, routes, &way_total, error)) {
+        return false;
+    }
+    struct player player = {.flows = flows};
+    weft_simnet_init(&player.net, fabric, routes, options, way_total, way_total,
+                     routes->hop_max > 0 ? routes->hop_max : 1, &scratch);
+    player.end_ps = WEFT_NEW_RAW(&scratch, double, flows->count);
+    play(&player);
+
+    uint64_t end_ps = 0;
+    for (uint32_t i = 0; i < flows->count; i++) {
+        uint64_t flow_end_ps;
+        if (!weft_simnet_round_ps(&flow_end_ps, player.end_ps[i], error)) {
+            return weft_wrap(error, "flow %u", i);
+        }
+        end_ps = flow_end_ps > end_ps ? flow_end_ps : end_ps;
+        if (completion_ps != NULL) {
+            completion_ps[i] = flow_end_ps;
+        }
+    }
+    const struct weft_wire *wire = &player.net.wire;
+    double *link_bytes = WEFT_NEW_RAW(arena, double, fabric->link_count);
+    for (uint32_t link = 0; link < fabric->link_count; link++) {
+        link_bytes[link] = wire->link_bytes[link];
+    }
+    *result = (struct weft_sim_result){.end_ps = end_ps,
+                                       .flow_count = wire->started_count,
+                                       .event_count = player.event_count,
+                                       .solve_count = wire->maxmin.solve_count,
+                                       .link_bytes = link_bytes};
+    return true;
+}

@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: Apache-2.0
+// Routes as classes of the wire, with their latencies.
+
+#include "net.h"
+
+#include <math.h>
+
+#define PS_PER_S ((double)WEFT_PS_PER_S)
+
+bool weft_simnet_check_options(const struct weft_sim_options *options, struct weft_error *error)
+{
+    if (options->packet_bytes > 0 && options->header_bytes >= options->packet_bytes) {
+        return weft_fail(error, WEFT_INPUT, "a header of %u bytes fills the packet of %u; use less",
+                         options->header_bytes, options->packet_bytes);
+    }
+    return true;
+}
+
+void weft_simnet_init(struct weft_simnet *net, const struct weft_fabric *fabric,
+                      const struct weft_routes *routes, const struct weft_sim_options *options,
+                      uint32_t class_capacity, uint32_t flow_capacity, uint32_t hop_max,
+                      struct weft_arena *arena)
+{
+    *net = (struct weft_simnet){.fabric = fabric, .routes = routes, .options = options};
+    double *capacity_Bps = WEFT_NEW_RAW(arena, double, fabric->link_count);
+    for (uint32_t link = 0; link < fabric->link_count; link++) {
+        capacity_Bps[link] = fabric->links[link].rate_Bps;
+    }
+    weft_wire_init(&net->wire, capacity_Bps, fabric->link_count, class_capacity, flow_capacity,
+                   hop_max, arena);
+    net->propagation_ps = WEFT_NEW_RAW(arena, double, class_capacity);
+    net->store_ps_per_byte = WEFT_NEW_RAW(arena, double, class_capacity);
+    net->links = WEFT_NEW_RAW(arena, uint32_t, hop_max);
+}
+
+uint32_t weft_simnet_open(struct weft_simnet *net, const uint32_t *links, uint32_t hop_count)
+{
+    uint32_t id = weft_wire_open(&net->wire, links, hop_count);
+    if (net->wire.users[id] > 1 || net->wire.first_flow[id] != WEFT_NONE) {
+        return id; // open already
+    }
+    double propagation_ps = 0;
+    double store_ps_per_byte = 0;
+    double slowest_ps_per_byte = 0;
+    for (uint32_t hop = 0; hop < hop_count; hop++) {
+        const struct weft_link *link = &net->fabric->links[links[hop]];
+        double ps_per_byte = PS_PER_S / link->rate_Bps;
+        propagation_ps += (double)link->latency_ps;
+        store_ps_per_byte += ps_per_byte;
+        slowest_ps_per_byte = fmax(slowest_ps_per_byte, ps_per_byte);
+    }
+    net->propagation_ps[id] = propagation_ps;
+    net->store_ps_per_byte[id] = hop_count == 1 ? 0 : store_ps_per_byte - slowest_ps_per_byte;
+    return id;
+}
+
+uint32_t weft_simnet_way_count(const struct weft_simnet *net, uint32_t from, uint32_t to)
+{
+    uint32_t count = weft_routes_path_count(net->routes, from, to);
+    return count > 0 && net->routes->spread == WEFT_SPREAD_PICK ? 1 : count;
+}
+
+struct weft_simnet_way weft_simnet_open_way(struct weft_simnet *net, uint32_t from, uint32_t to,
+                                            uint32_t index, uint64_t hash)
+{
+    bool pick = net->routes->spread == WEFT_SPREAD_PICK;
+    if (pick) {
+        index = weft_routes_pick(net->routes, from, to, hash);
+    }
+    double weight = 1;
+    uint32_t hop_count = weft_routes_path(net->routes, from, to, index, net->links, &weight);
+    return (struct weft_simnet_way){weft_simnet_open(net, net->links, hop_count),
+                                    pick ? 1 : weight};
+}
+
+double weft_simnet_wire_bytes(const struct weft_simnet *net, double size_bytes)
+{
+    const struct weft_sim_options *options = net->options;
+    if (options->packet_bytes == 0) {
+        return size_bytes;
+    }
+    double payload_bytes = (double)options->packet_bytes - (double)options->header_bytes;
+    return size_bytes + ceil(size_bytes / payload_bytes) * (double)options->header_bytes;
+}
+
+double weft_simnet_latency_ps(const struct weft_simnet *net, uint32_t class_id, double wire_bytes)
+{
+    const struct weft_sim_options *options = net->options;
+    double packet_bytes = fmin(options->packet_bytes, wire_bytes);
+    double store_ps = net->store_ps_per_byte[class_id];
+    double latency_ps = net->propagation_ps[class_id] + packet_bytes * store_ps;
+    if (options->acknowledged) {
+        latency_ps += net->propagation_ps[class_id] + options->header_bytes * store_ps;
+    }
+    return latency_ps;
+}
+
+bool weft_simnet_round_ps(uint64_t *time_ps, double end_ps, struct weft_error *error)
+{
+    if (!(end_ps < 0x1p63)) {
+        return weft_fail(error, WEFT_INPUT,
+                         "the simulated time passes 106 days; use smaller sizes or faster links");
+    }
+    *time_ps = (uint64_t)(end_ps + 0.5);
+    return true;
+}

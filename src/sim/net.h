@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef WEFT_SIM_NET_H
+#define WEFT_SIM_NET_H
+
+// The wire over a fabric: routes become classes of the wire, each with the time that a packet needs
+// besides its turn at the slowest link.
+
+#include "weft/sim.h"
+#include "wire.h"
+
+struct weft_simnet {
+    struct weft_wire wire;
+    const struct weft_fabric *fabric;
+    const struct weft_routes *routes;
+    const struct weft_sim_options *options;
+    // Per class.
+    double *propagation_ps;
+    double *store_ps_per_byte; // 1 / rate of every link but the slowest, summed; 0 if cut-through
+    uint32_t *links;           // room for one path
+};
+
+// One of the ways that a transfer takes.
+struct weft_simnet_way {
+    uint32_t class_id;
+    double share_ratio;
+};
+
+// Fails with INPUT when a header leaves no room in its packet.
+bool weft_simnet_check_options(const struct weft_sim_options *options, struct weft_error *error)
+    WEFT_MUST_USE;
+// Room for class_capacity paths of at most hop_max links and flow_capacity flows at once.
+void weft_simnet_init(struct weft_simnet *net, const struct weft_fabric *fabric,
+                      const struct weft_routes *routes, const struct weft_sim_options *options,
+                      uint32_t class_capacity, uint32_t flow_capacity, uint32_t hop_max,
+                      struct weft_arena *arena);
+// Holds the class of these links. O(hops).
+uint32_t weft_simnet_open(struct weft_simnet *net, const uint32_t *links, uint32_t hop_count);
+// How many ways a transfer of this pair takes: 1 under PICK, all its paths under SPLIT. 0: no
+// route.
+uint32_t weft_simnet_way_count(const struct weft_simnet *net, uint32_t from, uint32_t to);
+// Holds the index-th (< way_count) of them. `hash` chooses the path under PICK.
+struct weft_simnet_way weft_simnet_open_way(struct weft_simnet *net, uint32_t from, uint32_t to,
+                                            uint32_t index, uint64_t hash);
+// Bytes on the wire of a message, headers included.
+double weft_simnet_wire_bytes(const struct weft_simnet *net, double size_bytes);
+// From the instant when the last byte of a flow leaves the slowest link until the transfer counts
+// as done.
+double weft_simnet_latency_ps(const struct weft_simnet *net, uint32_t class_id, double wire_bytes);
+
+// Fails with INPUT when `end_ps` is beyond what simulated time can hold.
+bool weft_simnet_round_ps(uint64_t *time_ps, double end_ps, struct weft_error *error) WEFT_MUST_USE;
+
+#endif
