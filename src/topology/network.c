@@ -30,3 +30,27 @@ bool weft_topology_fabric(struct weft_fabric *fabric, const struct weft_topology
     *fabric = built;
     return true;
 }
+
+void weft_topology_rings(struct weft_ring_set *rings, const struct weft_topology *topology,
+                         const struct weft_fabric *fabric, struct weft_arena *arena)
+{
+    uint32_t count = topology->rings.ring_count;
+    struct weft_ring *bound = WEFT_NEW_RAW(arena, struct weft_ring, count);
+    for (uint32_t r = 0; r < count; r++) {
+        struct weft_ring ring = topology->rings.rings[r];
+        uint32_t m = ring.member_count;
+        uint32_t *hop_first = WEFT_NEW_RAW(arena, uint32_t, (size_t)m + 1);
+        uint32_t *hop_links = WEFT_NEW_RAW(arena, uint32_t, m);
+        for (uint32_t i = 0; i < m; i++) {
+            hop_first[i] = i;
+            hop_links[i] =
+                weft_fabric_find_link(fabric, ring.members[i], ring.members[(i + 1) % m]);
+            WEFT_ASSERT(hop_links[i] != WEFT_NONE);
+        }
+        hop_first[m] = m;
+        ring.hop_first = hop_first;
+        ring.hop_links = hop_links;
+        bound[r] = ring;
+    }
+    *rings = (struct weft_ring_set){count, bound};
+}
