@@ -64,7 +64,7 @@ golden-update: all
 .PHONY: bench
 bench: all
 	@tools/setup bench
-	@tools/bench $(BUILD)/weft
+	@tools/bench $(BUILD) $(BENCH_ARGS)
 
 .PHONY: lint format
 lint: all

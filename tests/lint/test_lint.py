@@ -36,7 +36,8 @@ CLEAN = {
     "tests/fuzz/sim_fuzz.c": SPDX_C + "int x(void);\n",
     "tests/fuzz/meson.build": SPDX + "fuzz_targets = ['sim']\n",
     "tests/fuzz/corpus/sim/one": "any \t bytes " + MARK + " ",
-    "tests/oracle/tool.c": SPDX_C + "int x(void);\nint x(void)\n{\n    return system(\"true\");\n}\n",
+    "tests/oracle/tool.c": SPDX_C + "int x(void);\nint x(void)\n{\n"
+                                    "    return system(\"true\");\n}\n",
     "tools/go": "#!/bin/sh\n" + SPDX + "exit 0\n",
     "docs/page.md": "See [the tool](../tools/go).\n",
 }
