@@ -99,6 +99,8 @@ error_t cli_count(struct cli *cli, uint32_t *value, const char *option, const ch
                   uint32_t low, uint32_t high);
 error_t cli_value(struct cli *cli, bool parsed, const char *option);
 
+// One line on stderr that is no failure.
+void cli_note(const struct cli *cli, const char *format, ...) WEFT_PRINTF(2, 3);
 // Adds to the result.
 void cli_say(struct cli *cli, const char *format, ...) WEFT_PRINTF(2, 3);
 // Makes `object` (taken over) the result.

@@ -7,7 +7,10 @@
 #include <string.h>
 
 const struct cli_entry cli_entries[] = {
+    {"simulate", "play jobs or flows on a fabric", cli_simulate},
     {"traffic", "what a job asks of the network: groups, transfers, heat map", cli_traffic},
+    {"check", "verify everything that a plan claims", cli_check},
+    {"export", "a plan as DOT, circuits, routing scripts or task graph", cli_export},
     {"topology", "find a topology and its hops, without playing a job", cli_topology},
     {"fabrics", "the reference fabrics of a cluster, counted and priced", cli_fabrics},
     {"help", "explain a verb", cli_help},

@@ -30,6 +30,16 @@ void cli_say(struct cli *cli, const char *format, ...)
     free(text);
 }
 
+void cli_note(const struct cli *cli, const char *format, ...)
+{
+    va_list arguments;
+    va_start(arguments, format);
+    fprintf(stderr, "%s: note: ", cli->program);
+    vfprintf(stderr, format, arguments);
+    fputc('\n', stderr);
+    va_end(arguments);
+}
+
 json_t *cli_object(const char *schema)
 {
     json_t *object = json_object();

@@ -1,0 +1,199 @@
+// SPDX-License-Identifier: Apache-2.0
+// weft export: a plan in the files that make it real.
+
+#include "cli.h"
+#include "weft/format.h"
+#include "weft/plan.h"
+
+#include <errno.h>
+#include <string.h>
+#include <sys/stat.h>
+
+enum kind { DOT, CIRCUITS_CSV, CIRCUITS_JSON, IP_ROUTES, FBUF, KIND_COUNT };
+static const char *const kind_names[KIND_COUNT] = {
+    [DOT] = "dot",
+    [CIRCUITS_CSV] = "circuits-csv",
+    [CIRCUITS_JSON] = "circuits-json",
+    [IP_ROUTES] = "ip-routes",
+    [FBUF] = "fbuf",
+};
+
+struct request {
+    struct cli *cli;
+    const char *plan_path;
+    const char *job_path;
+    enum kind kind; // KIND_COUNT = not said
+    uint32_t server;
+};
+
+enum { KEY_AS = 1, KEY_SERVER, KEY_JOB };
+
+static const struct argp_option options[] = {
+    {"as", KEY_AS, "KIND", 0, "dot, circuits-csv, circuits-json, ip-routes or fbuf", 0},
+    {"server", KEY_SERVER, "I", 0, "ip-routes: the script of server I alone", 0},
+    {"job", KEY_JOB, "FILE.fbuf", 0, "fbuf: the job to put the topology into", 0},
+    {0},
+};
+
+static const char doc[] =
+    "Writes a plan in the form that other tools take.\v"
+    "dot            the links as a Graphviz digraph\n"
+    "circuits-csv   optical cross-connects: plane,input_port,output_port,from,to\n"
+    "circuits-json  the same as JSON\n"
+    "ip-routes      a script of `ip route` commands for each server; -o names a folder\n"
+    "fbuf           the job's task graph with topology, routes and rings inside\n"
+    "\n"
+    "Examples:\n"
+    "  weft export plan.json --as dot | dot -Tsvg -o plan.svg\n"
+    "  weft export plan.json --as circuits-csv -o circuits.csv\n"
+    "  weft export plan.json --as ip-routes --server 3\n"
+    "  weft export plan.json --as ip-routes -o routes\n"
+    "  weft export plan.json --as fbuf --job job.fbuf -o planned.fbuf\n";
+
+static error_t parse_kind(struct request *request, const char *text)
+{
+    for (enum kind kind = DOT; kind < KIND_COUNT; kind++) {
+        if (strcmp(text, kind_names[kind]) == 0) {
+            request->kind = kind;
+            return 0;
+        }
+    }
+    return cli_usage(request->cli,
+                     "--as: '%.40s' is none of dot, circuits-csv, circuits-json, ip-routes, fbuf",
+                     text);
+}
+
+static error_t parse(int key, char *argument, struct argp_state *state)
+{
+    struct request *request = state->input;
+    switch (key) {
+    case KEY_AS:
+        return parse_kind(request, argument);
+    case KEY_SERVER:
+        return cli_count(request->cli, &request->server, "server", argument, 0, WEFT_NONE - 1);
+    case KEY_JOB:
+        return cli_take(request->cli, &request->job_path, argument, "--job");
+    case ARGP_KEY_ARG:
+        return cli_take(request->cli, &request->plan_path, argument, "plan");
+    case ARGP_KEY_NO_ARGS:
+        return cli_usage(request->cli, "which plan? write %s PLAN.json --as KIND",
+                         request->cli->program);
+    default:
+        return ARGP_ERR_UNKNOWN;
+    }
+}
+
+// One script a server in the folder of --output.
+static bool save_scripts(struct cli *cli, const char *const *scripts, uint32_t count)
+{
+    if (mkdir(cli->output_path, 0777) != 0 && errno != EEXIST) {
+        return weft_fail(&cli->error, WEFT_IO, "%s: %s", cli->output_path, strerrordesc_np(errno));
+    }
+    for (uint32_t server = 0; server < count; server++) {
+        struct weft_arena arena = cli->arena;
+        const char *path = weft_arena_format(&arena, "%s/server-%u.sh", cli->output_path, server);
+        if (!weft_file_save(path, scripts[server], strlen(scripts[server]), &cli->error)) {
+            return false;
+        }
+    }
+    return true;
+}
+
+static bool export_routes(const struct request *request, const struct weft_plan *plan)
+{
+    struct cli *cli = request->cli;
+    const char *const *scripts = NULL;
+    uint32_t count = plan->cluster.server_count;
+    if (request->server == WEFT_NONE && cli->output_path == NULL) {
+        return cli_misuse(cli, "which server? write --server 0, or -o FOLDER for all of them");
+    }
+    if (request->server != WEFT_NONE && request->server >= count) {
+        return weft_fail(&cli->error, WEFT_INPUT, "--server: the plan has servers 0 to %u, not %u",
+                         count - 1, request->server);
+    }
+    if (!weft_export_ip_routes(&scripts, plan, &cli->arena, cli->scratch, &cli->error)) {
+        return weft_wrap(&cli->error, "%s", request->plan_path);
+    }
+    if (request->server == WEFT_NONE) {
+        return save_scripts(cli, scripts, count);
+    }
+    cli_say(cli, "%s", scripts[request->server]);
+    return true;
+}
+
+static bool export_fbuf(const struct request *request, const struct weft_plan *plan)
+{
+    struct cli *cli = request->cli;
+    struct weft_fbuf job;
+    struct weft_fbuf planned;
+    uint32_t sizes_left_out = 0;
+    if (request->job_path == NULL) {
+        return cli_misuse(cli, "for which job? write --job FILE.fbuf");
+    }
+    if (cli->output_path == NULL) {
+        return cli_misuse(cli, "a task graph is not text; write -o FILE.fbuf");
+    }
+    if (!weft_fbuf_load(&job, request->job_path, &cli->arena, cli->scratch, &cli->error)) {
+        return false;
+    }
+    if (!weft_export_fbuf(&planned, &sizes_left_out, plan, &job.graph, &cli->arena, cli->scratch,
+                          &cli->error)) {
+        return weft_wrap(&cli->error, "%s", request->plan_path);
+    }
+    if (sizes_left_out > 0) {
+        cli_note(cli,
+                 "rings of %u group size%s left out: the format has words for circulant rings only",
+                 sizes_left_out, sizes_left_out == 1 ? "" : "s");
+    }
+    const char *data = NULL;
+    size_t length = 0;
+    return weft_fbuf_write(&data, &length, &planned, &cli->arena, cli->scratch, &cli->error) &&
+           weft_file_save(cli->output_path, data, length, &cli->error);
+}
+
+static bool run(const struct request *request)
+{
+    struct cli *cli = request->cli;
+    struct weft_plan plan;
+    if (request->kind == KIND_COUNT) {
+        return cli_misuse(cli, "as what? write --as dot, circuits-csv, circuits-json, ip-routes "
+                               "or fbuf");
+    }
+    if (!weft_plan_load(&plan, request->plan_path, &cli->arena, cli->scratch, &cli->error)) {
+        return false;
+    }
+    switch (request->kind) {
+    case DOT:
+        cli_say(cli, "%s", weft_export_dot(&plan, &cli->arena));
+        return true;
+    case CIRCUITS_CSV:
+        cli_say(cli, "%s", weft_export_circuits_csv(&plan, &cli->arena));
+        return true;
+    case CIRCUITS_JSON:
+        cli_say(cli, "%s", weft_export_circuits_json(&plan, &cli->arena));
+        return true;
+    case IP_ROUTES:
+        return export_routes(request, &plan);
+    case FBUF:
+        return export_fbuf(request, &plan);
+    case KIND_COUNT:
+        break;
+    }
+    WEFT_ASSERT(request->kind < KIND_COUNT);
+    return false;
+}
+
+int cli_export(int argc, char **argv)
+{
+    static const struct cli_verb verb = {
+        .name = "weft export",
+        .arguments = "PLAN.json --as KIND",
+        .doc = doc,
+        .options = options,
+        .parser = parse,
+    };
+    struct cli cli;
+    struct request request = {.cli = &cli, .kind = KIND_COUNT, .server = WEFT_NONE};
+    bool fine = cli_parse(&cli, &verb, argc, argv, &request) && run(&request);
+    return cli_finish(&cli, fine);
+}

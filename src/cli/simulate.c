@@ -1,0 +1,191 @@
+// SPDX-License-Identifier: Apache-2.0
+// weft simulate: plays jobs or flows on a fabric.
+
+#include "simulate.h"
+
+#include <string.h>
+
+enum { KEY_FABRIC = 1, KEY_RADIX, KEY_OVERSUBSCRIPTION, KEY_NAMES };
+
+static const struct argp_option options[] = {
+    {"fabric", KEY_FABRIC, "F", 0, "the fabric (ideal); --fabrics lists them; file: the job's own",
+     0},
+    {"fabrics", KEY_NAMES, NULL, 0, "list the fabrics", 0},
+    {"radix", KEY_RADIX, "K", 0, "ports of a switch (the smallest that fits)", 0},
+    {"oversubscription", KEY_OVERSUBSCRIPTION, "X", 0, "ports down for each port up at a leaf", 0},
+    {0},
+};
+
+static const char doc[] =
+    "Plays one training iteration of each job, or a list of flows, on a fabric. Every flow gets "
+    "its "
+    "max-min fair rate; an AllReduce runs its rounds along the rings; a device does one task at a "
+    "time.\v"
+    "FLOWS is one of\n"
+    "  allreduce:SIZE            one ring over all servers; SIZE on each of them\n"
+    "  permutation:SIZE:SEED     from every server to another one\n"
+    "  alltoall:SIZE             from every server to every other one\n"
+    "  poisson:MEAN:load=L:count=C:SEED   random pairs and sizes; L of the host rate\n"
+    "\n"
+    "--rate is the rate of a server's NIC on switched fabrics (one NIC, unless --degree says more) "
+    "and of each port on direct ones (--degree: 2 for a ring, 4 for others). Jobs use packets of "
+    "9000 bytes, 64 of them header; flows are fluid. Several jobs stand side by side on one "
+    "fabric, "
+    "in the order given.\n"
+    "\n"
+    "Examples:\n"
+    "  weft simulate job.fbuf --fabric ideal --rate 100Gbps\n"
+    "  weft simulate job.fbuf --fabric file --rate 25Gbps --json\n"
+    "  weft simulate a.fbuf b.fbuf --fabric fat-tree --servers 432 --rate 100Gbps\n"
+    "  weft simulate allreduce:100MB --fabric ring --servers 1024 --rate 400Gbps --latency 500ns\n";
+
+static error_t list_fabrics(struct simulate *simulate)
+{
+    uint32_t count = 0;
+    const struct weft_fabric_reference *references = weft_fabric_references(&count);
+    for (uint32_t i = 0; i < count; i++) {
+        cli_say(simulate->cli, "%-16s %s\n", references[i].name, references[i].summary);
+    }
+    cli_say(simulate->cli, "%-16s %s\n", "file",
+            "the topology, routes and rings in the job's file");
+    return 0;
+}
+
+static error_t take_path(struct simulate *simulate, const char *path)
+{
+    if (simulate->path_count == SIMULATE_JOBS_MAX) {
+        return cli_usage(simulate->cli, "'%.100s': at most %d jobs", path, SIMULATE_JOBS_MAX);
+    }
+    simulate->paths[simulate->path_count++] = path;
+    return 0;
+}
+
+static error_t parse(int key, char *argument, struct argp_state *state)
+{
+    struct simulate *simulate = state->input;
+    struct cli *cli = simulate->cli;
+    switch (key) {
+    case KEY_FABRIC:
+        simulate->fabric = strcmp(argument, "torus") == 0 ? "torus-2d" : argument;
+        return 0;
+    case KEY_NAMES:
+        return list_fabrics(simulate);
+    case KEY_RADIX:
+        return cli_count(cli, &simulate->shape.radix, "radix", argument, 2, 4096);
+    case KEY_OVERSUBSCRIPTION:
+        return cli_value(
+            cli,
+            weft_parse_number(&simulate->shape.oversubscription, argument, 1, 1000, &cli->error),
+            "oversubscription");
+    case ARGP_KEY_ARG:
+        return take_path(simulate, argument);
+    case ARGP_KEY_END:
+        if (simulate->path_count == 0 && cli->text.length == 0) {
+            return cli_usage(cli, "what? write %s FILE.fbuf --fabric ideal --rate 100Gbps",
+                             cli->program);
+        }
+        return 0;
+    default:
+        return ARGP_ERR_UNKNOWN;
+    }
+}
+
+// Ports a server has on a fabric where --degree does not say.
+static uint32_t degree_of(const char *fabric, uint32_t server_count)
+{
+    static const struct {
+        const char *name;
+        uint32_t degree;
+    } direct[] = {{"ring", 2}, {"torus-2d", 4}, {"torus-3d", 6}, {"expander", 4}};
+    for (size_t i = 0; i < sizeof direct / sizeof direct[0]; i++) {
+        if (strcmp(fabric, direct[i].name) == 0 && server_count > 1) {
+            return direct[i].degree < server_count ? direct[i].degree : server_count - 1;
+        }
+    }
+    return 1;
+}
+
+bool simulate_network(struct simulate *simulate, uint32_t server_count)
+{
+    struct cli *cli = simulate->cli;
+    if (!cli_cluster(&simulate->cluster, cli, server_count,
+                     degree_of(simulate->fabric, server_count))) {
+        return false;
+    }
+    simulate->shape.seed = cli->seed;
+    simulate->network = WEFT_NEW(&cli->arena, struct weft_network, 1);
+    if (!weft_fabric_build_named(simulate->network, simulate->fabric, &simulate->cluster,
+                                 &simulate->shape, &cli->arena, cli->scratch, &cli->error)) {
+        return weft_wrap(&cli->error, "--fabric");
+    }
+    return true;
+}
+
+json_t *simulate_object(const struct simulate *simulate, const struct weft_sim_result *result)
+{
+    const struct weft_fabric *fabric = &simulate->network->fabric;
+    double largest_bytes = 0;
+    double total_bytes = 0;
+    for (uint32_t i = 0; i < fabric->link_count; i++) {
+        double bytes = result->link_bytes[i];
+        largest_bytes = bytes > largest_bytes ? bytes : largest_bytes;
+        total_bytes += bytes;
+    }
+    json_t *object = cli_object("weft.simulation/1");
+    cli_set_text(object, "fabric", simulate->fabric);
+    cli_set_count(object, "servers", fabric->server_count);
+    cli_set_count(object, "links", fabric->link_count);
+    cli_set_count(object, "flows", result->flow_count);
+    cli_set_count(object, "events", result->event_count);
+    cli_set_count(object, "solves", result->solve_count);
+    cli_set_real(object, "max_link_load_bytes", largest_bytes);
+    cli_set_real(object, "mean_link_load_bytes",
+                 fabric->link_count > 0 ? total_bytes / fabric->link_count : 0);
+    return object;
+}
+
+void simulate_headline(const struct simulate *simulate)
+{
+    const struct weft_fabric *fabric = &simulate->network->fabric;
+    char unit[WEFT_UNIT_TEXT];
+    cli_say(simulate->cli, "%s: %u servers, %u links, %s a port\n", simulate->fabric,
+            fabric->server_count, fabric->link_count,
+            weft_show_rate(unit, simulate->cluster.rate_Bps));
+}
+
+static bool run(struct simulate *simulate)
+{
+    struct cli *cli = simulate->cli;
+    if (simulate->path_count == 0) {
+        return true; // the list of fabrics
+    }
+    struct weft_flows_spec spec;
+    bool matches = false;
+    if (!weft_flows_parse(&spec, &matches, simulate->paths[0], &cli->error)) {
+        return false;
+    }
+    if (!matches) {
+        return simulate_jobs(simulate);
+    }
+    if (simulate->path_count > 1) {
+        return cli_misuse(cli, "'%.60s' stands alone; flows and jobs do not mix",
+                          simulate->paths[0]);
+    }
+    return simulate_flows(simulate, &spec);
+}
+
+int cli_simulate(int argc, char **argv)
+{
+    static const struct cli_verb verb = {
+        .name = "weft simulate",
+        .arguments = "FILE.fbuf... --rate R\nFLOWS --servers N --rate R",
+        .doc = doc,
+        .options = options,
+        .parser = parse,
+        .groups = CLI_HARDWARE,
+    };
+    struct cli cli;
+    struct simulate simulate = {.cli = &cli, .fabric = "ideal"};
+    bool fine = cli_parse(&cli, &verb, argc, argv, &simulate) && run(&simulate);
+    return cli_finish(&cli, fine);
+}

@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef WEFT_CLI_SIMULATE_H
+#define WEFT_CLI_SIMULATE_H
+
+// weft simulate: what its files share. simulate.c parses and builds the network, simulate_jobs.c
+// plays task graphs, simulate_flows.c flows in words.
+
+#include "cli.h"
+#include "weft/format.h"
+
+enum { SIMULATE_JOBS_MAX = 256 };
+
+struct simulate {
+    struct cli *cli;
+    const char *paths[SIMULATE_JOBS_MAX];
+    uint32_t path_count;
+    const char *fabric; // as --fabric names it
+    struct weft_fabric_options shape;
+    struct weft_cluster cluster; // rate and latency of the links
+    struct weft_network *network;
+};
+
+// Builds simulate->cluster and simulate->network for that many servers.
+bool simulate_network(struct simulate *simulate, uint32_t server_count) WEFT_MUST_USE;
+// Starts the JSON result with what both kinds tell.
+json_t *simulate_object(const struct simulate *simulate, const struct weft_sim_result *result);
+// The first line for people.
+void simulate_headline(const struct simulate *simulate);
+
+bool simulate_jobs(struct simulate *simulate) WEFT_MUST_USE;
+bool simulate_flows(struct simulate *simulate, const struct weft_flows_spec *spec) WEFT_MUST_USE;
+
+#endif

@@ -1,0 +1,141 @@
+// SPDX-License-Identifier: Apache-2.0
+// weft simulate FILE.fbuf...: iterations side by side on one fabric.
+
+#include "simulate.h"
+#include "weft/report.h"
+
+#include <string.h>
+
+struct jobs {
+    struct weft_fbuf *files;
+    struct weft_sim_job *jobs;
+    uint32_t *first; // cluster server of each job's server 0
+    uint32_t server_count;
+};
+
+// Reads the files; job j's servers follow those of job j-1 (first-fit on an empty cluster).
+static bool load_jobs(struct jobs *jobs, struct simulate *simulate)
+{
+    struct cli *cli = simulate->cli;
+    uint32_t count = simulate->path_count;
+    jobs->files = WEFT_NEW(&cli->arena, struct weft_fbuf, count);
+    jobs->jobs = WEFT_NEW(&cli->arena, struct weft_sim_job, count);
+    jobs->first = WEFT_NEW(&cli->arena, uint32_t, count);
+    jobs->server_count = 0;
+    for (uint32_t j = 0; j < count; j++) {
+        if (!weft_fbuf_load(&jobs->files[j], simulate->paths[j], &cli->arena, cli->scratch,
+                            &cli->error)) {
+            return false;
+        }
+        const struct weft_taskgraph *graph = &jobs->files[j].graph;
+        uint32_t *servers = WEFT_NEW(&cli->arena, uint32_t, graph->server_count);
+        for (uint32_t i = 0; i < graph->server_count; i++) {
+            servers[i] = jobs->server_count + i;
+        }
+        jobs->first[j] = jobs->server_count;
+        jobs->jobs[j] = (struct weft_sim_job){.graph = graph, .servers = servers};
+        jobs->server_count += graph->server_count;
+    }
+    return true;
+}
+
+// The job's own topology, routes and rings. The rate of --rate, else the file's.
+static bool use_file_network(struct jobs *jobs, struct simulate *simulate)
+{
+    struct cli *cli = simulate->cli;
+    const struct weft_fbuf *file = &jobs->files[0];
+    if (simulate->path_count > 1) {
+        return cli_misuse(cli, "--fabric file takes one job; choose a fabric for several");
+    }
+    simulate->network = WEFT_NEW(&cli->arena, struct weft_network, 1);
+    double rate_Bps = cli->hardware.rate_given ? cli->hardware.rate_Bps : 0;
+    if (cli->hardware.rate_given && !(rate_Bps > 0)) {
+        return weft_fail(&cli->error, WEFT_INPUT,
+                         "--rate: 0 carries nothing; write for example 100Gbps");
+    }
+    if (!weft_fbuf_network(simulate->network, file, rate_Bps, &cli->arena, cli->scratch,
+                           &cli->error)) {
+        return weft_wrap(&cli->error, "%s", simulate->paths[0]);
+    }
+    simulate->cluster.rate_Bps = rate_Bps > 0 ? rate_Bps : file->rate_Bps;
+    jobs->jobs[0].rings = simulate->network->rings;
+    return true;
+}
+
+static void tell_json(const struct simulate *simulate, const struct jobs *jobs,
+                      const struct weft_sim_result *result)
+{
+    json_t *object = simulate_object(simulate, result);
+    // The iteration of all jobs together ends when the last one does.
+    cli_set_real(object, "iteration_s", weft_seconds(result->end_ps));
+    json_t *list = json_array();
+    for (uint32_t j = 0; j < simulate->path_count; j++) {
+        json_t *job = json_object();
+        cli_set_text(job, "file", simulate->paths[j]);
+        cli_set_count(job, "servers", jobs->jobs[j].graph->server_count);
+        cli_set_count(job, "first_server", jobs->first[j]);
+        cli_set_real(job, "iteration_s", weft_seconds(result->iteration_ps[j]));
+        json_array_append_new(list, job);
+    }
+    cli_set(object, "jobs", list);
+    cli_set_real(object, "wall_s", cli_elapsed_s(simulate->cli));
+    cli_json(simulate->cli, object);
+}
+
+static void tell(const struct simulate *simulate, const struct jobs *jobs,
+                 const struct weft_sim_result *result)
+{
+    static const struct weft_table_column columns[] = {
+        {"job", WEFT_ALIGN_LEFT},
+        {"servers", WEFT_ALIGN_RIGHT},
+        {"first", WEFT_ALIGN_RIGHT},
+        {"iteration", WEFT_ALIGN_RIGHT},
+    };
+    enum { COLUMNS = sizeof columns / sizeof columns[0] };
+    struct cli *cli = simulate->cli;
+    struct weft_arena *arena = &cli->arena;
+    const char **cells = WEFT_NEW(arena, const char *, (size_t)simulate->path_count *COLUMNS);
+    char unit[WEFT_UNIT_TEXT];
+    for (uint32_t j = 0; j < simulate->path_count; j++) {
+        const char **row = cells + (size_t)j * COLUMNS;
+        row[0] = simulate->paths[j];
+        row[1] = weft_arena_format(arena, "%u", jobs->jobs[j].graph->server_count);
+        row[2] = weft_arena_format(arena, "%u", jobs->first[j]);
+        row[3] = weft_arena_format(arena, "%s", weft_show_time(unit, result->iteration_ps[j]));
+    }
+    simulate_headline(simulate);
+    cli_say(cli, "%s", weft_report_table(columns, COLUMNS, cells, simulate->path_count, arena));
+    cli_say(cli, "%llu flows, %llu events, %.3f s\n", (unsigned long long)result->flow_count,
+            (unsigned long long)result->event_count, cli_elapsed_s(cli));
+}
+
+bool simulate_jobs(struct simulate *simulate)
+{
+    struct cli *cli = simulate->cli;
+    struct jobs jobs;
+    if (!load_jobs(&jobs, simulate)) {
+        return false;
+    }
+    bool built = strcmp(simulate->fabric, "file") == 0
+                     ? use_file_network(&jobs, simulate)
+                     : simulate_network(simulate, jobs.server_count);
+    if (!built) {
+        return false;
+    }
+    const struct weft_sim_options packets = cli_task_packets(cli);
+    struct weft_sim_result result;
+    cli_clock_start(cli, "simulating", 0);
+    bool played = weft_sim_run_jobs(&result, &simulate->network->fabric, &simulate->network->routes,
+                                    jobs.jobs, simulate->path_count, &packets, &cli->arena,
+                                    cli->scratch, &cli->error);
+    cli_clock_stop(cli);
+    if (!played) {
+        return false;
+    }
+    if (cli->json) {
+        tell_json(simulate, &jobs, &result);
+    } else {
+        tell(simulate, &jobs, &result);
+    }
+    return true;
+}

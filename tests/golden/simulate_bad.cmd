@@ -1,0 +1,26 @@
+# SPDX-License-Identifier: Apache-2.0
+try() { "$@"; echo "= $?"; }
+for fabric in nonsense torus leaf-spine; do
+    try weft simulate allreduce:1MB --servers 7 --rate 100Gbps --fabric $fabric --degree 1
+done
+try weft simulate
+try weft simulate allreduce:1MB --rate 100Gbps
+try weft simulate allreduce:1MB --servers 8
+try weft simulate allreduce:1MB --servers 1 --rate 100Gbps
+try weft simulate allreduce:1MB --servers 8 --rate 0
+try weft simulate allreduce:1MB --servers 8 --rate 100Gbps --degree 8
+try weft simulate allreduce:0B --servers 8 --rate 100Gbps
+try weft simulate allreduce --servers 8 --rate 100Gbps
+try weft simulate permutation:1MB:x --servers 8 --rate 100Gbps
+try weft simulate poisson:1MB:load=2:count=10:1 --servers 8 --rate 100Gbps
+try weft simulate alltoall:1MB permutation:1MB:1 --servers 8 --rate 100Gbps
+try weft simulate alltoall:1MB --servers 100000 --rate 100Gbps
+try weft simulate missing.fbuf --rate 100Gbps
+try weft simulate . --rate 100Gbps
+: > empty.fbuf
+try weft simulate empty.fbuf --rate 100Gbps
+printf 'this is no task graph, though it is long enough to be read as one' > text.fbuf
+try weft simulate text.fbuf --rate 100Gbps
+try weft simulate alltoall:1MB --servers 8 --cluster missing.yaml
+echo 'servers: 8' > part.yaml
+try weft simulate alltoall:1MB --servers 8 --cluster part.yaml
