@@ -107,6 +107,27 @@ uint32_t weft_plan_check(const struct weft_plan *plan, const struct weft_taskgra
                          const struct weft_violation **violations, struct weft_arena *arena,
                          struct weft_arena scratch);
 
+// ---- against other fabrics ----
+
+// The OCS-reconfig baseline: a fabric that follows the demand it sees.
+struct weft_reconfig {
+    double iteration_s;
+    uint32_t epoch_count; // topologies used
+    double bandwidth_tax_ratio;
+    uint32_t max_hops;
+    double max_link_load_bytes;  // of any pair of servers that was ever joined
+    double mean_link_load_bytes; // over n*d ports
+};
+// Plays one iteration on servers whose d ports are rewired every 4 * switch_ps: demand not yet
+// served is collected, traffic stops for switch_ps, then greedy links serve it (TopoOpt, NSDI 2023,
+// section 5). Own fluid engine: max-min rates over one shortest path a pair; an AllReduce is a ring
+// in its group's order with all hops at once, without rounds. Random links from sim->seed. Fails
+// with INPUT beyond 64 servers or switch_ps = 0.
+bool weft_plan_reconfigure(struct weft_reconfig *result, const struct weft_taskgraph *graph,
+                           const struct weft_cluster *cluster, uint64_t switch_ps,
+                           const struct weft_sim_options *sim, struct weft_arena scratch,
+                           struct weft_error *error) WEFT_MUST_USE;
+
 // One row of `weft compare`.
 struct weft_comparison {
     const char *name;

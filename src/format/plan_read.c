@@ -186,6 +186,8 @@ static bool read_simulation(struct weft_plan *plan, const struct weft_plan_sourc
     struct weft_sim_options *sim = &plan->sim;
     if (!weft_json_u32(&sim->packet_bytes, object, "packet_bytes", 0, 1u << 30, source->error) ||
         !weft_json_u32(&sim->header_bytes, object, "header_bytes", 0, 1u << 30, source->error) ||
+        !weft_json_bool(&sim->acknowledged, object, "acknowledged", source->error) ||
+        !weft_json_bool(&sim->small_in_one_round, object, "small_in_one_round", source->error) ||
         !weft_json_u64(&sim->seed, object, "seed", source->error)) {
         return weft_wrap(source->error, "simulation");
     }

@@ -220,8 +220,11 @@ const char *weft_plan_write(const struct weft_plan *plan, struct weft_arena *are
                   plan->method == WEFT_TOPOLOGY_TOPOOPT ? "topoopt" : "weft");
     weft_json_add_u64(&text, plan->seed);
     weft_text_add(&text,
-                  ",\n  \"simulation\": {\"packet_bytes\": %u, \"header_bytes\": %u, \"seed\": ",
-                  plan->sim.packet_bytes, plan->sim.header_bytes);
+                  ",\n  \"simulation\": {\"packet_bytes\": %u, \"header_bytes\": %u, "
+                  "\"acknowledged\": %s, \"small_in_one_round\": %s, \"seed\": ",
+                  plan->sim.packet_bytes, plan->sim.header_bytes,
+                  plan->sim.acknowledged ? "true" : "false",
+                  plan->sim.small_in_one_round ? "true" : "false");
     weft_json_add_u64(&text, plan->sim.seed);
     weft_text_add(&text, "},\n  ");
     add_field_real(&text, "iteration_s", plan->iteration_s, ",\n  ");

@@ -160,6 +160,7 @@ static bool plan_topoopt(struct weft_plan *plan, const struct search *search, do
     struct weft_ring_set rings;
     weft_topology_rings(&rings, &plan->topology, &plan->network.fabric, arena);
     plan->network.rings = search_graph_rings(&rings, search, arena);
+    struct weft_routes best = {.kind = WEFT_ROUTES_TABLE};
     double best_s = HUGE_VAL;
     double spent = 0;
     for (int i = 0; i < PATH_COUNTS; i++) {
@@ -167,18 +168,19 @@ static bool plan_topoopt(struct weft_plan *plan, const struct search *search, do
             (spent * (i + 1) / i > seconds * WORK_UNITS_PER_S || weft_stopped(search->stop))) {
             break;
         }
-        struct weft_network tried = plan->network;
-        if (!weft_topology_routes(&tried.routes, &plan->topology, &plan->network.fabric,
+        struct weft_network *network = &plan->network;
+        if (!weft_topology_routes(&network->routes, &plan->topology, &network->fabric,
                                   search->traffic, path_counts[i], arena, scratch, error)) {
             return false;
         }
-        struct verdict verdict = search_simulate(search, &tried, scratch);
+        struct verdict verdict = search_simulate(search, network, scratch);
         spent += verdict.work_units;
-        if (verdict.iteration_s < best_s) {
+        if (i == 0 || verdict.iteration_s < best_s) {
             best_s = verdict.iteration_s;
-            plan->network.routes = tried.routes;
+            best = network->routes;
         }
     }
+    plan->network.routes = best;
     return true;
 }
 

@@ -72,11 +72,14 @@ static bool check_sizes(struct findings *findings, const struct weft_plan *plan)
 static void check_cost(struct findings *findings, const struct weft_plan *plan)
 {
     const struct weft_parts *parts = &plan->network.fabric.parts;
+    const struct weft_topology *topology = &plan->topology;
     uint64_t ports = 0;
-    for (uint32_t e = 0; e < plan->network.fabric.link_count; e++) {
-        ports += plan->network.fabric.links[e].width;
+    for (uint32_t p = 0; p < topology->degree; p++) {
+        for (uint32_t s = 0; s < topology->server_count; s++) {
+            ports += topology->planes[(size_t)p * topology->server_count + s] != s ? 1 : 0;
+        }
     }
-    if (plan->topology.simplex ? parts->nics < ports : parts->nics != ports) {
+    if (parts->nics != ports) {
         findings_add(findings, "the parts count %llu server ports, but %llu are lit",
                      (unsigned long long)parts->nics, (unsigned long long)ports);
     }
@@ -192,9 +195,6 @@ uint32_t weft_plan_check(const struct weft_plan *plan, const struct weft_taskgra
 {
     struct findings findings = {WEFT_NEW(arena, struct weft_violation, VIOLATIONS_MAX), 0, arena};
     *violations = findings.list;
-    for (uint32_t i = 0; i < plan->flaw_count; i++) {
-        findings_add(&findings, "%s", plan->flaws[i].text);
-    }
     for (uint32_t i = 0; i < plan->flaw_count; i++) {
         findings_add(&findings, "%s", plan->flaws[i].text);
     }
