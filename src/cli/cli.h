@@ -127,10 +127,11 @@ void cli_clock_stop(struct cli *cli);
 
 // ---- hardware and search ----
 
-// The cluster for a job on at least `server_count` servers: from --cluster, else from --degree and
-// --rate. degree_default and rate_default_Bps apply where nothing is given (0: it must be).
+// The cluster for jobs of server_count servers together: from --cluster, else from --degree and
+// --rate; degree_default applies where no degree is given (0: it must be). As many servers as
+// --servers says, else as the jobs have or, unless `shard`, as the cluster file says.
 bool cli_cluster(struct weft_cluster *cluster, struct cli *cli, uint32_t server_count,
-                 uint32_t degree_default) WEFT_MUST_USE;
+                 uint32_t degree_default, bool shard) WEFT_MUST_USE;
 struct weft_topology_options cli_topology_options(const struct cli *cli, weft_stop stop);
 // How long the clock lets a search run: 0 = for ever.
 double cli_deadline_s(const struct cli *cli);

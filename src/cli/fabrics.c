@@ -171,7 +171,7 @@ int cli_fabrics(int argc, char **argv)
         return cli_finish(
             &cli, cli_misuse(&cli, "how many servers? write --servers 128 or --cluster FILE"));
     }
-    if (!cli_cluster(&cluster, &cli, 0, 0)) {
+    if (!cli_cluster(&cluster, &cli, 0, 0, false)) {
         return cli_finish(&cli, false);
     }
     uint32_t count = 0;

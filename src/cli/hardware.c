@@ -13,7 +13,7 @@ static void apply_options(struct weft_cluster *cluster, const struct cli_hardwar
 }
 
 bool cli_cluster(struct weft_cluster *cluster, struct cli *cli, uint32_t server_count,
-                 uint32_t degree_default)
+                 uint32_t degree_default, bool shard)
 {
     const struct cli_hardware *hardware = &cli->hardware;
     struct weft_cluster found;
@@ -35,8 +35,10 @@ bool cli_cluster(struct weft_cluster *cluster, struct cli *cli, uint32_t server_
         };
     }
     apply_options(&found, hardware);
-    // A job takes a shard of its own: as many servers as it has, unless --servers says more.
     uint32_t wanted = hardware->server_count > 0 ? hardware->server_count : server_count;
+    if (hardware->server_count == 0 && !shard && found.server_count > wanted) {
+        wanted = found.server_count;
+    }
     if (wanted < server_count) {
         return weft_fail(&cli->error, WEFT_INPUT,
                          "--servers: the job has %u servers, more than %u; write --servers %u",
@@ -47,7 +49,7 @@ bool cli_cluster(struct weft_cluster *cluster, struct cli *cli, uint32_t server_
                          "%s: servers: %u are needed, the cluster has %u; use a larger cluster",
                          hardware->cluster_path, wanted, found.server_count);
     }
-    found.server_count = wanted > 0 ? wanted : found.server_count;
+    found.server_count = wanted;
     if (!weft_cluster_check(&found, &cli->error)) {
         return false;
     }

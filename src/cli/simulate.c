@@ -109,7 +109,7 @@ bool simulate_network(struct simulate *simulate, uint32_t server_count)
 {
     struct cli *cli = simulate->cli;
     if (!cli_cluster(&simulate->cluster, cli, server_count,
-                     degree_of(simulate->fabric, server_count))) {
+                     degree_of(simulate->fabric, server_count), false)) {
         return false;
     }
     simulate->shape.seed = cli->seed;
