@@ -8,6 +8,10 @@
 //   plan, sim, traffic ──► [report] ──► cli
 
 #include "weft/base.h"
+#include "weft/plan.h"
+#include "weft/sim.h"
+#include "weft/taskgraph.h"
+#include "weft/traffic.h"
 
 // ---- tables ----
 
@@ -32,5 +36,33 @@ const char *weft_report_table(const struct weft_table_column *columns, uint32_t 
 // largest value of the square it stands for. The scale is linear up to the largest value. O(n^2).
 const char *weft_report_heat(const double *values, uint32_t count, uint32_t side,
                              struct weft_arena *arena);
+
+// ---- pictures and pages ----
+
+// `scratch` must not be of the same memory as `arena`. Same values in, same bytes out.
+
+// What a page is made of. Parts that are NULL or empty are left out.
+struct weft_report {
+    const char *title; // of the job: its file's name, for people
+    const struct weft_plan *plan;
+    const struct weft_taskgraph *graph;
+    const struct weft_traffic *traffic;
+    const struct weft_sim_result *result; // one job on the plan's fabric; with its timeline
+    const struct weft_comparison *comparisons;
+    uint32_t comparison_count;
+};
+
+// One HTML page that needs nothing else: figures, certificate, comparison, timeline, link loads,
+// traffic, rings and parts. O(links + n^2 + tasks * columns).
+const char *weft_report_html(const struct weft_report *report, struct weft_arena *arena,
+                             struct weft_arena scratch);
+// The fabric alone, as an SVG file.
+const char *weft_report_svg_fabric(const struct weft_plan *plan, struct weft_arena *arena,
+                                   struct weft_arena scratch);
+// The traffic alone, as an SVG file. `rings` (index = traffic group) may be NULL: then each group
+// goes round in the order of its members.
+const char *weft_report_svg_heat(const struct weft_traffic *traffic,
+                                 const struct weft_ring_set *rings, struct weft_arena *arena,
+                                 struct weft_arena scratch);
 
 #endif

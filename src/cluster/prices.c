@@ -22,8 +22,8 @@ static const struct weft_price_row default_rows[] = {
 static const struct weft_price_book default_book = {
     .row_count = sizeof default_rows / sizeof default_rows[0],
     .rows = default_rows,
-    .source = "prices: MixNet (SIGCOMM 2025) for 100G and up, approximate list prices below; "
-              "power: assumed typical draw of modules, NIC ports and switch ports",
+    .source = "MixNet (SIGCOMM 2025) for 100G and up, approximate list prices below; power is "
+              "assumed from what such modules, NIC ports and switch ports typically draw",
 };
 
 const struct weft_price_book *weft_cluster_default_prices(void)

@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef WEFT_SRC_REPORT_PICTURES_H
+#define WEFT_SRC_REPORT_PICTURES_H
+
+// The pictures of a report, each added to a text. `alone` makes it a file of its own.
+
+#include "weft/report.h"
+
+void picture_fabric(struct weft_text *text, const struct weft_plan *plan, bool alone,
+                    struct weft_arena scratch);
+// Two maps of n*n bytes side by side; rings decide which servers an AllReduce joins.
+void picture_heat(struct weft_text *text, const struct weft_traffic *traffic,
+                  const struct weft_ring_set *rings, bool alone, struct weft_arena scratch);
+void picture_loads(struct weft_text *text, const struct weft_fabric *fabric,
+                   const double *link_bytes, struct weft_arena scratch);
+void picture_timeline(struct weft_text *text, const struct weft_taskgraph *graph,
+                      const uint64_t *start_ps, const uint64_t *end_ps, uint64_t iteration_ps,
+                      struct weft_arena scratch);
+void picture_comparison(struct weft_text *text, const struct weft_comparison *rows,
+                        uint32_t row_count);
+void picture_certificate(struct weft_text *text, const struct weft_certificate *certificate,
+                         double iteration_s);
+
+#endif

@@ -1,0 +1,176 @@
+// SPDX-License-Identifier: Apache-2.0
+// Style, texts and axes that all pictures share.
+
+#include "svg.h"
+
+#include <math.h>
+#include <stdarg.h>
+
+// Class, property, value on light paper, value on a dark screen.
+static const char *const rules[][4] = {
+    {"t", "fill", "#1b1f24", "#e6edf3"},   {"m", "fill", "#57606a", "#9aa7b4"},
+    {"x", "stroke", "#57606a", "#9aa7b4"}, {"g", "stroke", "#dfe3e8", "#2b3138"},
+    {"bg", "fill", "#ffffff", "#0f1419"},  {"bs", "stroke", "#ffffff", "#0f1419"},
+    {"p", "fill", "#eef1f4", "#1b222b"},   {"h", "fill", "#08519c", "#6cb6ff"},
+    {"e", "stroke", "#b42318", "#ff8a80"}, {"ef", "fill", "#b42318", "#ff8a80"},
+    {"f0", "fill", "#0072b2", "#3d9fdb"},  {"s0", "stroke", "#0072b2", "#3d9fdb"},
+    {"f1", "fill", "#e69f00", "#f0b429"},  {"s1", "stroke", "#e69f00", "#f0b429"},
+    {"f2", "fill", "#009e73", "#2fc79b"},  {"s2", "stroke", "#009e73", "#2fc79b"},
+    {"f3", "fill", "#cc79a7", "#e39fc4"},  {"s3", "stroke", "#cc79a7", "#e39fc4"},
+    {"f4", "fill", "#56b4e9", "#8fd0f5"},  {"s4", "stroke", "#56b4e9", "#8fd0f5"},
+    {"f5", "fill", "#d55e00", "#ff8c42"},  {"s5", "stroke", "#d55e00", "#ff8c42"},
+    {"f6", "fill", "#7d6b00", "#d8c94a"},  {"s6", "stroke", "#7d6b00", "#d8c94a"},
+    {"fo", "fill", "#8a939c", "#77818c"},  {"so", "stroke", "#8a939c", "#77818c"},
+};
+#define RULE_COUNT (sizeof rules / sizeof rules[0])
+
+static void add_rules(struct weft_text *text, uint32_t column)
+{
+    for (size_t i = 0; i < RULE_COUNT; i++) {
+        weft_text_add(text, "svg .%s{%s:%s}", rules[i][0], rules[i][1], rules[i][column]);
+    }
+}
+
+void svg_add_style(struct weft_text *text)
+{
+    weft_text_add(text, "svg text{font:12px system-ui,-apple-system,'Segoe UI',Roboto,'Noto Sans',"
+                        "sans-serif;font-variant-numeric:tabular-nums}"
+                        "svg .b{font-weight:600}svg .l{font-size:14px}svg .n{font-size:10px}"
+                        "svg .nn{font-size:8px}"
+                        "svg path,svg line{fill:none}svg path.fill{stroke:none}");
+    add_rules(text, 2);
+    weft_text_add(text, "@media (prefers-color-scheme:dark){@media screen{");
+    add_rules(text, 3);
+    weft_text_add(text, "}}");
+}
+
+void svg_begin(struct weft_text *text, double width, double height, const char *name, bool alone)
+{
+    weft_text_add(text,
+                  "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 %g %g\" role=\"img\" "
+                  "aria-label=\"",
+                  width, height);
+    svg_add_escaped(text, name);
+    weft_text_add(text, "\"");
+    if (!alone) {
+        weft_text_add(text, ">\n");
+        return;
+    }
+    weft_text_add(text, " width=\"%g\" height=\"%g\">\n<style>", width, height);
+    svg_add_style(text);
+    weft_text_add(text, "</style>\n<rect class=\"bg\" width=\"%g\" height=\"%g\"/>\n", width,
+                  height);
+}
+
+void svg_end(struct weft_text *text)
+{
+    weft_text_add(text, "</svg>\n");
+}
+
+void svg_add_escaped(struct weft_text *text, const char *value)
+{
+    for (const char *c = value; *c != '\0'; c++) {
+        switch (*c) {
+        case '<':
+            weft_text_add(text, "&lt;");
+            break;
+        case '>':
+            weft_text_add(text, "&gt;");
+            break;
+        case '&':
+            weft_text_add(text, "&amp;");
+            break;
+        case '"':
+            weft_text_add(text, "&quot;");
+            break;
+        case '\'':
+            weft_text_add(text, "&#39;");
+            break;
+        default:
+            weft_text_add(text, "%c", (unsigned char)*c < 0x20 || *c == 0x7f ? '?' : *c);
+        }
+    }
+}
+
+void svg_label(struct weft_text *text, double x, double y, enum svg_anchor anchor,
+               const char *classes, const char *format, ...)
+{
+    static const char *const anchors[] = {"start", "middle", "end"};
+    char line[256];
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(line, sizeof line, format, arguments);
+    va_end(arguments);
+    weft_text_add(text, "<text x=\"%.1f\" y=\"%.1f\" class=\"%s\"", x, y, classes);
+    if (anchor != SVG_START) {
+        weft_text_add(text, " text-anchor=\"%s\"", anchors[anchor]);
+    }
+    weft_text_add(text, ">");
+    svg_add_escaped(text, line);
+    weft_text_add(text, "</text>\n");
+}
+
+void svg_line(struct weft_text *text, double x1, double y1, double x2, double y2,
+              const char *classes)
+{
+    weft_text_add(text, "<path class=\"%s\" d=\"M%.1f %.1fL%.1f %.1f\"/>\n", classes, x1, y1, x2,
+                  y2);
+}
+
+void svg_rect(struct weft_text *text, double x, double y, double width, double height,
+              const char *classes)
+{
+    weft_text_add(text,
+                  "<rect x=\"%.1f\" y=\"%.1f\" width=\"%.1f\" height=\"%.1f\" class=\"%s\"/>\n", x,
+                  y, width, height, classes);
+}
+
+struct svg_unit svg_time_unit(double seconds)
+{
+    static const struct svg_unit units[] = {{1, "s"}, {1e-3, "ms"}, {1e-6, "us"}, {1e-9, "ns"}};
+    uint32_t i = 0;
+    while (i < 3 && seconds < units[i].scale) {
+        i++;
+    }
+    return units[i];
+}
+
+struct svg_unit svg_byte_unit(double size_bytes)
+{
+    static const struct svg_unit units[] = {
+        {1e12, "TB"}, {1e9, "GB"}, {1e6, "MB"}, {1e3, "kB"}, {1, "B"}};
+    uint32_t i = 0;
+    while (i < 4 && size_bytes < units[i].scale) {
+        i++;
+    }
+    return units[i];
+}
+
+double svg_step(double range, uint32_t parts)
+{
+    WEFT_ASSERT(parts > 0);
+    if (!(range > 0)) {
+        return 1;
+    }
+    double decade = pow(10, floor(log10(range / parts)));
+    static const double factors[] = {1, 2, 5, 10};
+    for (uint32_t i = 0; i < 4; i++) {
+        if (range / (factors[i] * decade) <= parts) {
+            return factors[i] * decade;
+        }
+    }
+    return 20 * decade;
+}
+
+void svg_axis_x(struct weft_text *text, double x0, double x1, double y, double top, double high,
+                const char *title)
+{
+    double step = svg_step(high, 8);
+    for (uint32_t i = 0; i * step <= high * (1 + 1e-9); i++) {
+        double x = high > 0 ? x0 + (x1 - x0) * (i * step / high) : x0;
+        svg_line(text, x, top, x, y, "g");
+        svg_label(text, x, y + 15, SVG_MIDDLE, "m", "%g", i * step);
+    }
+    svg_line(text, x0, y, x1, y, "x");
+    svg_label(text, x1, y + 32, SVG_END, "m", "%s", title);
+}

@@ -1,0 +1,372 @@
+// SPDX-License-Identifier: Apache-2.0
+// The fabric as a circle of servers: each ring has a colour, other links are dashed.
+
+#include "pictures.h"
+#include "svg.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+#define WIDTH 960.0
+#define HEIGHT 700.0
+#define CENTER_X 350.0
+#define CENTER_Y 350.0
+#define RADIUS 300.0
+#define LEGEND_X 712.0
+
+// A cable between two servers, one way or both.
+struct cable {
+    uint32_t low;
+    uint32_t high;
+    uint32_t ring; // the first ring that takes it, WEFT_NONE = none
+    bool both;
+    bool upward; // one way: from low to high
+};
+
+struct drawing {
+    const struct weft_plan *plan;
+    uint32_t server_count;
+    uint32_t *place; // of each server on the circle
+    uint32_t *server_at;
+    struct cable *cables;
+    uint32_t cable_count;
+    uint32_t *color_of; // of each ring that has cables of its own: 0.., else WEFT_NONE
+};
+
+// Servers stand in the order of the first ring where it has all of them, so that the outline of the
+// picture is a ring; else by number.
+static void place_servers(struct drawing *drawing)
+{
+    const struct weft_ring_set *set = &drawing->plan->topology.rings;
+    uint32_t n = drawing->server_count;
+    bool by_ring = set->ring_count > 0 && set->rings[0].member_count == n;
+    for (uint32_t i = 0; i < n; i++) {
+        drawing->place[i] = WEFT_NONE;
+    }
+    for (uint32_t i = 0; i < n; i++) {
+        uint32_t server = by_ring ? set->rings[0].members[i] : i;
+        by_ring = by_ring && server < n && drawing->place[server] == WEFT_NONE;
+        if (by_ring) {
+            drawing->place[server] = i;
+        }
+    }
+    for (uint32_t i = 0; i < n; i++) {
+        drawing->place[i] = by_ring ? drawing->place[i] : i;
+        drawing->server_at[drawing->place[i]] = i;
+    }
+}
+
+static void list_cables(struct drawing *drawing, const uint32_t *ring_of)
+{
+    const struct weft_fabric *fabric = &drawing->plan->network.fabric;
+    for (uint32_t i = 0; i < fabric->link_count; i++) {
+        const struct weft_link *link = &fabric->links[i];
+        if (link->from >= drawing->server_count || link->to >= drawing->server_count) {
+            continue;
+        }
+        uint32_t twin = weft_fabric_find_link(fabric, link->to, link->from);
+        if (twin != WEFT_NONE && link->from > link->to) {
+            continue; // drawn with its twin
+        }
+        uint32_t ring = ring_of[i];
+        if (twin != WEFT_NONE && ring_of[twin] < ring) {
+            ring = ring_of[twin];
+        }
+        bool upward = link->from < link->to;
+        drawing->cables[drawing->cable_count++] =
+            (struct cable){upward ? link->from : link->to, upward ? link->to : link->from, ring,
+                           twin != WEFT_NONE, upward};
+    }
+}
+
+// The first ring over each link, by the walks of the rings' hops where they have them.
+static void mark_rings(uint32_t *ring_of, const struct weft_plan *plan)
+{
+    const struct weft_fabric *fabric = &plan->network.fabric;
+    const struct weft_ring_set *set = &plan->topology.rings;
+    for (uint32_t l = 0; l < fabric->link_count; l++) {
+        ring_of[l] = WEFT_NONE;
+    }
+    for (uint32_t r = set->ring_count; r-- > 0;) {
+        const struct weft_ring *ring = &set->rings[r];
+        for (uint32_t i = 0; i < ring->member_count; i++) {
+            if (ring->hop_first != NULL) {
+                for (uint32_t h = ring->hop_first[i]; h < ring->hop_first[i + 1]; h++) {
+                    ring_of[ring->hop_links[h]] = r;
+                }
+                continue;
+            }
+            uint32_t next = ring->members[(i + 1) % ring->member_count];
+            uint32_t link = weft_fabric_find_link(fabric, ring->members[i], next);
+            if (link != WEFT_NONE) {
+                ring_of[link] = r;
+            }
+        }
+    }
+}
+
+static void point(const struct drawing *drawing, uint32_t server, double radius, double *x,
+                  double *y)
+{
+    double turn = (double)drawing->place[server] / drawing->server_count;
+    double angle = 2 * 3.14159265358979323846 * turn;
+    *x = CENTER_X + radius * sin(angle);
+    *y = CENTER_Y - radius * cos(angle);
+}
+
+// Dots that tell directions fit in small pictures only.
+static bool has_dots(const struct drawing *drawing)
+{
+    bool one_way = false;
+    for (uint32_t i = 0; i < drawing->cable_count; i++) {
+        one_way = one_way || !drawing->cables[i].both;
+    }
+    return one_way && drawing->server_count <= 64;
+}
+
+// Chords of large fabrics bend towards the center, so that those with a common end part early.
+static void add_chord(struct weft_text *text, const struct drawing *drawing,
+                      const struct cable *cable)
+{
+    double x[2];
+    double y[2];
+    point(drawing, cable->upward ? cable->low : cable->high, RADIUS, &x[0], &y[0]);
+    point(drawing, cable->upward ? cable->high : cable->low, RADIUS, &x[1], &y[1]);
+    if (drawing->server_count <= 64) {
+        weft_text_add(text, "M%.1f %.1fL%.1f %.1f", x[0], y[0], x[1], y[1]);
+        return;
+    }
+    double bend = 1 - 0.3 * hypot(x[0] - x[1], y[0] - y[1]) / (2 * RADIUS);
+    double mid_x = CENTER_X + ((x[0] + x[1]) / 2 - CENTER_X) * bend;
+    double mid_y = CENTER_Y + ((y[0] + y[1]) / 2 - CENTER_Y) * bend;
+    weft_text_add(text, "M%.1f %.1fQ%.1f %.1f %.1f %.1f", x[0], y[0], mid_x, mid_y, x[1], y[1]);
+}
+
+// What a cable is drawn as: a color below SVG_COLOR_COUNT, or one of these.
+#define FURTHER_RINGS SVG_COLOR_COUNT
+#define NO_RING WEFT_NONE
+
+static uint32_t color_of(const struct drawing *drawing, const struct cable *cable)
+{
+    if (cable->ring == WEFT_NONE) {
+        return NO_RING;
+    }
+    uint32_t color = drawing->color_of[cable->ring];
+    return color < SVG_COLOR_COUNT ? color : FURTHER_RINGS;
+}
+
+// Colors go by rank to the rings that have cables of their own; a ring that runs back over the
+// cables of one before it needs none.
+static void give_colors(struct drawing *drawing)
+{
+    uint32_t ring_count = drawing->plan->topology.rings.ring_count;
+    for (uint32_t r = 0; r < ring_count; r++) {
+        drawing->color_of[r] = WEFT_NONE;
+    }
+    for (uint32_t i = 0; i < drawing->cable_count; i++) {
+        if (drawing->cables[i].ring != WEFT_NONE) {
+            drawing->color_of[drawing->cables[i].ring] = 0;
+        }
+    }
+    uint32_t color = 0;
+    for (uint32_t r = 0; r < ring_count; r++) {
+        if (drawing->color_of[r] != WEFT_NONE) {
+            drawing->color_of[r] = color++;
+        }
+    }
+}
+
+static uint32_t add_cables_of(struct weft_text *text, const struct drawing *drawing, uint32_t color,
+                              const char *classes, const char *style)
+{
+    uint32_t count = 0;
+    for (uint32_t i = 0; i < drawing->cable_count; i++) {
+        if (color_of(drawing, &drawing->cables[i]) != color) {
+            continue;
+        }
+        if (count++ == 0) {
+            weft_text_add(text, "<path class=\"%s\" style=\"%s\" d=\"", classes, style);
+        }
+        add_chord(text, drawing, &drawing->cables[i]);
+    }
+    if (count > 0) {
+        weft_text_add(text, "\"/>\n");
+    }
+    return count;
+}
+
+// One-way links end in a dot at three quarters of their length.
+static void add_directions(struct weft_text *text, const struct drawing *drawing)
+{
+    if (!has_dots(drawing)) {
+        return;
+    }
+    for (uint32_t i = 0; i < drawing->cable_count; i++) {
+        const struct cable *cable = &drawing->cables[i];
+        if (cable->both) {
+            continue;
+        }
+        double x[2];
+        double y[2];
+        point(drawing, cable->upward ? cable->low : cable->high, RADIUS, &x[0], &y[0]);
+        point(drawing, cable->upward ? cable->high : cable->low, RADIUS, &x[1], &y[1]);
+        char color[16] = "fo";
+        if (color_of(drawing, cable) < SVG_COLOR_COUNT) {
+            snprintf(color, sizeof color, "f%u", color_of(drawing, cable));
+        }
+        weft_text_add(text, "<circle cx=\"%.1f\" cy=\"%.1f\" r=\"3\" class=\"%s\"/>\n",
+                      x[0] + (x[1] - x[0]) * 0.75, y[0] + (y[1] - y[0]) * 0.75, color);
+    }
+}
+
+static void add_servers(struct weft_text *text, const struct drawing *drawing)
+{
+    uint32_t n = drawing->server_count;
+    double size = n <= 16 ? 16 : n <= 32 ? 12 : n <= 64 ? 9 : n <= 200 ? 3 : 2;
+    uint32_t label_every = n <= 64 ? 1 : (n + 31) / 32;
+    const char *label = n <= 16 ? "t b" : n <= 32 ? "t n" : n <= 64 ? "t nn" : "m n";
+    weft_text_add(text, "<g class=\"%s\">\n", n <= 64 ? "p x" : "fo");
+    for (uint32_t s = 0; s < n; s++) {
+        double x = 0;
+        double y = 0;
+        point(drawing, s, RADIUS, &x, &y);
+        weft_text_add(text, "<circle cx=\"%.1f\" cy=\"%.1f\" r=\"%g\"/>\n", x, y, size);
+    }
+    weft_text_add(text, "</g>\n");
+    for (uint32_t place = 0; place < n; place += label_every) {
+        double x = 0;
+        double y = 0;
+        uint32_t server = drawing->server_at[place];
+        point(drawing, server, n <= 64 ? RADIUS : RADIUS + 16, &x, &y);
+        svg_label(text, x, y + (n <= 16 ? 4 : 3), SVG_MIDDLE, label, "%u", server);
+    }
+}
+
+// Lines of a legend: a stroke, then words.
+static void legend_row(struct weft_text *text, double y, const char *classes, const char *style)
+{
+    weft_text_add(text,
+                  "<path class=\"%s\" style=\"%s;opacity:1;stroke-width:3\" d=\"M%g %gh28\"/>\n",
+                  classes, style, LEGEND_X, y - 4);
+}
+
+// The numbers of the ring that gave the color and of those that run over its cables only.
+static void add_ring_names(struct weft_text *text, const struct drawing *drawing, uint32_t owner,
+                           const uint32_t *ring_of, double y)
+{
+    const struct weft_ring_set *set = &drawing->plan->topology.rings;
+    const struct weft_fabric *fabric = &drawing->plan->network.fabric;
+    char names[64];
+    int length = snprintf(names, sizeof names, "ring %u", owner + 1);
+    for (uint32_t r = owner + 1; r < set->ring_count && length < 40; r++) {
+        const struct weft_ring *ring = &set->rings[r];
+        uint32_t link = weft_fabric_find_link(fabric, ring->members[1], ring->members[0]);
+        if (drawing->color_of[r] == WEFT_NONE && link != WEFT_NONE && ring_of[link] == owner) {
+            length +=
+                snprintf(names + length, sizeof names - (size_t)length, ", back: ring %u", r + 1);
+        }
+    }
+    svg_label(text, LEGEND_X + 38, y, SVG_START, "t b", "%s", names);
+}
+
+static double add_ring_legend(struct weft_text *text, const struct drawing *drawing, uint32_t ring,
+                              uint32_t cables, const uint32_t *ring_of, double y)
+{
+    const struct weft_ring *of = &drawing->plan->topology.rings.rings[ring];
+    char classes[16];
+    snprintf(classes, sizeof classes, "s%u", drawing->color_of[ring]);
+    legend_row(text, y, classes, "");
+    add_ring_names(text, drawing, ring, ring_of, y);
+    svg_label(text, LEGEND_X + 38, y + 15, SVG_START, "m n", "%u servers of group %u, %u cables",
+              of->member_count, of->group, cables);
+    svg_label(text, LEGEND_X + 38, y + 28, SVG_START, "m n", "%.3g %% of the group's bytes",
+              100 * of->share_ratio);
+    return y + 52;
+}
+
+static void add_legend(struct weft_text *text, const struct drawing *drawing,
+                       const uint32_t *counts, const uint32_t *ring_of, uint32_t further,
+                       uint32_t others)
+{
+    const struct weft_ring_set *set = &drawing->plan->topology.rings;
+    double y = 64;
+    for (uint32_t r = 0; r < set->ring_count; r++) {
+        uint32_t color = drawing->color_of[r];
+        if (color < SVG_COLOR_COUNT) {
+            y = add_ring_legend(text, drawing, r, counts[color], ring_of, y);
+        }
+    }
+    if (further > 0) {
+        legend_row(text, y, "so", "");
+        svg_label(text, LEGEND_X + 38, y, SVG_START, "t", "further rings: %u cables", further);
+        y += 24;
+    }
+    if (others > 0) {
+        legend_row(text, y, "so", "stroke-dasharray:5 4");
+        svg_label(text, LEGEND_X + 38, y, SVG_START, "t", "no ring: %u cables", others);
+        y += 24;
+    }
+    if (has_dots(drawing)) {
+        weft_text_add(text, "<circle cx=\"%g\" cy=\"%g\" r=\"3\" class=\"fo\"/>\n", LEGEND_X + 21,
+                      y - 4);
+        svg_label(text, LEGEND_X + 38, y, SVG_START, "t", "one way, to the end with the dot");
+    }
+}
+
+static const char *stroke_of(uint32_t server_count)
+{
+    if (server_count <= 16) {
+        return "stroke-width:2.2";
+    }
+    if (server_count <= 64) {
+        return "stroke-width:1.4";
+    }
+    return server_count <= 200 ? "stroke-width:.9;opacity:.75" : "stroke-width:.5;opacity:.5";
+}
+
+// What has no color lies below, the first ring on top.
+static void add_cables(struct weft_text *text, const struct drawing *drawing,
+                       const uint32_t *ring_of)
+{
+    const char *stroke = stroke_of(drawing->server_count);
+    char dashed[64];
+    snprintf(dashed, sizeof dashed, "%s;stroke-dasharray:5 4", stroke);
+    uint32_t counts[SVG_COLOR_COUNT] = {0};
+    uint32_t others = add_cables_of(text, drawing, NO_RING, "so", dashed);
+    uint32_t further = add_cables_of(text, drawing, FURTHER_RINGS, "so", stroke);
+    for (uint32_t color = SVG_COLOR_COUNT; color-- > 0;) {
+        char classes[16];
+        snprintf(classes, sizeof classes, "s%u", color);
+        bool outline = color == 0 && drawing->server_count > 64;
+        counts[color] =
+            add_cables_of(text, drawing, color, classes, outline ? "stroke-width:1.8" : stroke);
+    }
+    add_legend(text, drawing, counts, ring_of, further, others);
+}
+
+void picture_fabric(struct weft_text *text, const struct weft_plan *plan, bool alone,
+                    struct weft_arena scratch)
+{
+    const struct weft_fabric *fabric = &plan->network.fabric;
+    uint32_t n = fabric->server_count;
+    struct drawing drawing = {
+        .plan = plan,
+        .server_count = n,
+        .place = WEFT_NEW(&scratch, uint32_t, n),
+        .server_at = WEFT_NEW(&scratch, uint32_t, n),
+        .cables = WEFT_NEW(&scratch, struct cable, fabric->link_count),
+        .color_of = WEFT_NEW(&scratch, uint32_t, plan->topology.rings.ring_count),
+    };
+    uint32_t *ring_of = WEFT_NEW(&scratch, uint32_t, fabric->link_count);
+    mark_rings(ring_of, plan);
+    place_servers(&drawing);
+    list_cables(&drawing, ring_of);
+    give_colors(&drawing);
+    svg_begin(text, WIDTH, HEIGHT, "The fabric: servers on a circle, rings in colors", alone);
+    svg_label(text, LEGEND_X, 30, SVG_START, "t l b", "%u servers, %u cables", n,
+              drawing.cable_count);
+    add_cables(text, &drawing, ring_of);
+    add_directions(text, &drawing);
+    add_servers(text, &drawing);
+    svg_end(text);
+}

@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: Apache-2.0
+// How many links carry how much in one iteration.
+
+#include "pictures.h"
+#include "svg.h"
+
+#include <math.h>
+
+#define WIDTH 1000.0
+#define HEIGHT 346.0
+#define LEFT 60.0
+#define RIGHT 970.0
+#define TOP 60.0
+#define BOTTOM 296.0
+#define BINS 30u
+
+static void add_bars(struct weft_text *text, const uint32_t *counts, uint32_t largest)
+{
+    double width = (RIGHT - LEFT) / BINS;
+    for (uint32_t b = 0; b < BINS; b++) {
+        if (counts[b] > 0) {
+            double height = (BOTTOM - TOP) * counts[b] / largest;
+            svg_rect(text, LEFT + b * width + 1, BOTTOM - height, width - 2, height, "f0");
+        }
+    }
+}
+
+static void add_axis_y(struct weft_text *text, uint32_t largest)
+{
+    double step = svg_step(largest, 5);
+    step = step < 1 ? 1 : step;
+    for (double value = 0; value <= largest; value += step) {
+        double y = BOTTOM - (BOTTOM - TOP) * value / largest;
+        svg_line(text, LEFT, y, RIGHT, y, "g");
+        svg_label(text, LEFT - 8, y + 4, SVG_END, "m", "%g", value);
+    }
+    svg_label(text, LEFT - 8, TOP - 14, SVG_END, "m", "links");
+}
+
+static void add_mark(struct weft_text *text, double x, double y, const char *name, double bytes,
+                     enum svg_anchor anchor)
+{
+    char label[WEFT_UNIT_TEXT];
+    weft_text_add(text,
+                  "<path class=\"e\" stroke-width=\"1.5\" stroke-dasharray=\"4 3\" d=\"M%.1f "
+                  "%gV%g\"/>\n",
+                  x, y + 6, BOTTOM);
+    svg_label(text, x, y, anchor, "ef b", "%s %s", name, weft_show_bytes(label, bytes));
+}
+
+void picture_loads(struct weft_text *text, const struct weft_fabric *fabric,
+                   const double *link_bytes, struct weft_arena scratch)
+{
+    uint32_t *counts = WEFT_NEW(&scratch, uint32_t, BINS);
+    double high = 0;
+    double sum = 0;
+    for (uint32_t l = 0; l < fabric->link_count; l++) {
+        high = link_bytes[l] > high ? link_bytes[l] : high;
+        sum += link_bytes[l];
+    }
+    svg_begin(text, WIDTH, HEIGHT, "Bytes over each link", false);
+    if (!(high > 0)) {
+        svg_label(text, LEFT, TOP, SVG_START, "m", "No link carries anything.");
+        svg_end(text);
+        return;
+    }
+    uint32_t largest = 1;
+    for (uint32_t l = 0; l < fabric->link_count; l++) {
+        uint32_t bin = (uint32_t)(link_bytes[l] / high * BINS);
+        bin = bin < BINS ? bin : BINS - 1;
+        counts[bin]++;
+        largest = counts[bin] > largest ? counts[bin] : largest;
+    }
+    struct svg_unit unit = svg_byte_unit(high);
+    char title[64];
+    snprintf(title, sizeof title, "%s over a link in one iteration", unit.name);
+    add_axis_y(text, largest);
+    svg_axis_x(text, LEFT, RIGHT, BOTTOM, BOTTOM, high / unit.scale, title);
+    add_bars(text, counts, largest);
+    double mean = sum / fabric->link_count;
+    double mean_x = LEFT + (RIGHT - LEFT) * mean / high;
+    add_mark(text, mean_x, TOP - 12, "mean", mean, mean / high > 0.5 ? SVG_END : SVG_START);
+    add_mark(text, RIGHT, TOP - 32, "largest", high, SVG_END);
+    svg_end(text);
+}
