@@ -38,8 +38,9 @@ struct weft_topology {
     bool simplex;
     const uint32_t *planes; // degree * n
     // Of the traffic's groups (index = traffic group; uniform: the one group 0 of all servers).
-    // Each hop has a link of its own plane; hop_links are left to weft_topology_rings. A group that
-    // got no interfaces has no ring.
+    // Without hop_links each hop is a link of the planes, which weft_topology_rings binds; with them
+    // (links of weft_topology_fabric) it may be a path over relays. A group that got no interfaces
+    // may have no ring.
     struct weft_ring_set rings;
     uint32_t allreduce_degree; // interfaces given to rings
     uint32_t generator_count;  // circulant planes only: the distinct jumps, ascending (duplex: a
@@ -58,6 +59,23 @@ bool weft_topology_find(struct weft_topology *topology, const struct weft_traffi
                         uint32_t server_count, uint32_t degree,
                         const struct weft_topology_options *options, struct weft_arena *arena,
                         struct weft_arena scratch, struct weft_error *error) WEFT_MUST_USE;
+
+// One mixed answer of the weft method and what it promises: the bytes of the busiest interface when
+// transfers spread over all their shortest paths and rings carry their shares.
+struct weft_topology_candidate {
+    struct weft_topology topology;
+    double busiest_bytes;
+};
+// Where weft_topology_find gives all ports to cycles through all servers, this tries every split of
+// the degree between rings of the traffic's groups, matchings and cycles, and returns the best,
+// best first, at most candidate_max (1 for uniform traffic), for a caller who can simulate them.
+// Every group has rings, with hop_links: links of weft_topology_fabric, over relays where members
+// are not neighbours. Options and errors as for weft_topology_find.
+bool weft_topology_candidates(struct weft_topology_candidate *candidates, uint32_t candidate_max,
+                              uint32_t *candidate_count, const struct weft_traffic *traffic,
+                              uint32_t degree, const struct weft_topology_options *options,
+                              struct weft_arena *arena, struct weft_arena scratch,
+                              struct weft_error *error) WEFT_MUST_USE;
 
 // The fabric of a topology: a link of rate B and the cluster's latency for each lit interface.
 bool weft_topology_fabric(struct weft_fabric *fabric, const struct weft_topology *topology,

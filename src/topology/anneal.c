@@ -121,17 +121,44 @@ static uint64_t step_units(const struct weft_wiring *wiring)
     return STEP_UNITS + (uint64_t)NODE_UNITS * wiring->node_count;
 }
 
-// The unit of temperature: the mean weight of the pairs that have one.
-static double mean_weight(const struct weft_anneal_options *options, const struct weft_hops *hops)
+void weft_anneal_chain(struct weft_anneal_chain *chain, struct weft_rng *rng,
+                       struct weft_arena scratch)
 {
-    if (options->weights == NULL) {
-        return 1;
+    struct weft_wiring *wiring = chain->wiring;
+    struct weft_part_copy copy = weft_part_copy_init(wiring->orbit_count, &scratch);
+    uint64_t current = weft_hops_sum(chain->hops, wiring).sum;
+    chain->best_sum = current;
+    weft_wiring_copy(chain->best, wiring);
+    double hot = fmax(HOT * chain->heat, COLD) * chain->unit;
+    double temperature = hot;
+    for (; chain->best_sum > chain->bound && chain->steps < chain->steps_max; chain->steps++) {
+        double spent = (double)chain->hops->work / chain->work_units;
+        double ahead = (double)chain->steps / chain->steps_max;
+        double progress = spent > ahead ? spent : ahead;
+        chain->stopped = weft_stopped(chain->stop);
+        if (progress >= 1 || chain->stopped) {
+            break;
+        }
+        if (chain->steps % 64 == 0) {
+            temperature = hot * pow(COLD * chain->unit / hot, progress);
+        }
+        uint32_t moved = weft_wiring_move(wiring, &copy, rng);
+        if (moved == WEFT_NONE) {
+            break;
+        }
+        chain->hops->work += step_units(wiring);
+        uint64_t sum = weft_hops_sum(chain->hops, wiring).sum;
+        double chance = weft_rng_exponential(rng, temperature);
+        if (sum > current && (double)(sum - current) >= chance) {
+            weft_wiring_undo(wiring, moved, &copy);
+            continue;
+        }
+        current = sum;
+        if (sum < chain->best_sum) {
+            chain->best_sum = sum;
+            weft_wiring_copy(chain->best, wiring);
+        }
     }
-    uint64_t pairs = 0;
-    for (size_t i = 0; i < (size_t)options->node_count * options->node_count; i++) {
-        pairs += options->weights[i] > 0;
-    }
-    return pairs == 0 ? 1 : (double)hops->weight_total / (double)pairs;
 }
 
 static void run_chain(void *context, uint32_t index, struct weft_arena scratch)
@@ -150,43 +177,22 @@ static void run_chain(void *context, uint32_t index, struct weft_arena scratch)
     }
     struct weft_hops hops;
     weft_hops_init(&hops, options->node_count, wiring.orbit_count, options->weights, &scratch);
-    struct weft_part_copy copy = weft_part_copy_init(wiring.orbit_count, &scratch);
-    uint64_t current = weft_hops_sum(&hops, &wiring).sum;
-    uint64_t best = current;
-    weft_wiring_copy(&chain->best, &wiring);
     uint64_t bound = hops.weight_total; // every pair one hop apart
-    bound = options->weights == NULL ? options->sum_bound / chain->symmetry : bound;
-    double unit = mean_weight(options, &hops);
-    double temperature = HOT * unit;
-    for (; best > bound && chain->steps < options->steps_max; chain->steps++) {
-        double spent = (double)hops.work / chain->work_units;
-        double ahead = (double)chain->steps / options->steps_max;
-        double progress = spent > ahead ? spent : ahead;
-        chain->stopped = weft_stopped(options->stop);
-        if (progress >= 1 || chain->stopped) {
-            break;
-        }
-        if (chain->steps % 64 == 0) {
-            temperature = HOT * unit * pow(COLD / HOT, progress);
-        }
-        uint32_t moved = weft_wiring_move(&wiring, &copy, &rng);
-        if (moved == WEFT_NONE) {
-            break;
-        }
-        hops.work += step_units(&wiring);
-        uint64_t sum = weft_hops_sum(&hops, &wiring).sum;
-        double chance = weft_rng_exponential(&rng, temperature);
-        if (sum > current && (double)(sum - current) >= chance) {
-            weft_wiring_undo(&wiring, moved, &copy);
-            continue;
-        }
-        current = sum;
-        if (sum < best) {
-            best = sum;
-            weft_wiring_copy(&chain->best, &wiring);
-        }
-    }
-    chain->best_sum = best * chain->symmetry;
+    struct weft_anneal_chain run = {
+        .wiring = &wiring,
+        .best = &chain->best,
+        .hops = &hops,
+        .unit = weft_hops_mean_weight(&hops),
+        .heat = 1,
+        .work_units = chain->work_units,
+        .steps_max = options->steps_max,
+        .bound = options->weights == NULL ? options->sum_bound / chain->symmetry : bound,
+        .stop = options->stop,
+    };
+    weft_anneal_chain(&run, &rng, scratch);
+    chain->best_sum = run.best_sum * chain->symmetry;
+    chain->steps = run.steps;
+    chain->stopped = run.stopped;
 }
 
 // Divisors of n that leave enough orbits (an even number of them for matchings), at most

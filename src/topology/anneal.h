@@ -40,6 +40,24 @@ struct weft_anneal_result {
 void weft_anneal_run(struct weft_anneal_result *result, const struct weft_anneal_options *options,
                      struct weft_arena *arena, struct weft_arena scratch);
 
+// One chain: anneals `wiring` by its distances and keeps the best in `best` (of the same shape).
+struct weft_anneal_chain {
+    struct weft_wiring *wiring;
+    struct weft_wiring *best;
+    struct weft_hops *hops; // counts the work
+    double unit;            // temperatures are multiples of it
+    double heat;            // the first one is this share of the usual, 0..1
+    double work_units;
+    uint32_t steps_max;
+    uint64_t bound; // stops at this sum
+    weft_stop stop;
+    uint64_t best_sum; // answers
+    uint64_t steps;
+    bool stopped;
+};
+void weft_anneal_chain(struct weft_anneal_chain *chain, struct weft_rng *rng,
+                       struct weft_arena scratch);
+
 // Walecki's decomposition of the complete graph (Lucas, "Recreations mathematiques" II, 1892;
 // Alspach 2008): cycles that share no edge, as many as there are parts, and a matching disjoint
 // from them. The order of one cycle into nodes[n]; index < (n-1)/2.

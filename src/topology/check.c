@@ -26,19 +26,30 @@ static bool check_plane(const struct weft_topology *topology, uint32_t p, bool *
     return true;
 }
 
-static bool has_link(const struct weft_topology *topology, uint32_t from, uint32_t to)
+// Whether the ring gets from member i to the next: by a link of the planes, or by its own
+// hop_links.
+static bool reaches_next(const struct weft_topology_links *links, const struct weft_ring *ring,
+                         uint32_t i)
 {
-    for (uint32_t p = 0; p < topology->degree; p++) {
-        if (topology->planes[(size_t)p * topology->server_count + from] == to) {
-            return true;
-        }
+    uint32_t at = ring->members[i];
+    uint32_t to = ring->members[(i + 1) % ring->member_count];
+    if (ring->hop_first == NULL) {
+        return weft_topology_find_link(links, at, to) != WEFT_NONE;
     }
-    return false;
+    for (uint32_t h = ring->hop_first[i]; h < ring->hop_first[i + 1]; h++) {
+        uint32_t link = ring->hop_links[h];
+        if (link >= links->link_count || links->from[link] != at) {
+            return false;
+        }
+        at = links->to[link];
+    }
+    return at == to;
 }
 
 // Ring r against its group's members (NULL: all servers). `mark` is false everywhere, and again on
 // success.
-static bool check_ring(const struct weft_topology *topology, uint32_t r, const uint32_t *members,
+static bool check_ring(const struct weft_topology *topology,
+                       const struct weft_topology_links *links, uint32_t r, const uint32_t *members,
                        uint32_t member_count, bool *mark, struct weft_error *error)
 {
     const struct weft_ring *ring = &topology->rings.rings[r];
@@ -64,7 +75,7 @@ static bool check_ring(const struct weft_topology *topology, uint32_t r, const u
         mark[server] = false;
         uint32_t from = ring->members[i];
         uint32_t to = ring->members[(i + 1) % member_count];
-        if (!has_link(topology, from, to)) {
+        if (!reaches_next(links, ring, i)) {
             return weft_fail(error, WEFT_INFEASIBLE,
                              "ring %u goes from server %u to server %u and no plane joins them", r,
                              from, to);
@@ -101,6 +112,9 @@ bool weft_topology_check(const struct weft_topology *topology, const struct weft
         }
     }
     memset(mark, 0, topology->server_count * sizeof *mark);
+    struct weft_topology_links links;
+    weft_topology_list_links(&links, topology->planes, topology->server_count, topology->degree,
+                             &scratch);
     // Without groups the traffic counts as uniform: one group of all servers.
     bool uniform = traffic == NULL || traffic->group_count == 0;
     uint32_t group_count = uniform ? 1 : traffic->group_count;
@@ -112,7 +126,7 @@ bool weft_topology_check(const struct weft_topology *topology, const struct weft
         }
         const uint32_t *members = uniform ? NULL : traffic->groups[group].members;
         uint32_t count = uniform ? topology->server_count : traffic->groups[group].member_count;
-        if (!check_ring(topology, r, members, count, mark, error)) {
+        if (!check_ring(topology, &links, r, members, count, mark, error)) {
             return false;
         }
     }

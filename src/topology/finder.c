@@ -5,10 +5,9 @@
 
 #include <string.h>
 
-bool weft_topology_find(struct weft_topology *topology, const struct weft_traffic *traffic,
-                        uint32_t server_count, uint32_t degree,
-                        const struct weft_topology_options *options, struct weft_arena *arena,
-                        struct weft_arena scratch, struct weft_error *error)
+bool weft_topology_check_options(uint32_t server_count, uint32_t degree,
+                                 const struct weft_topology_options *options,
+                                 struct weft_error *error)
 {
     if (server_count < 2 || server_count >= WEFT_GRAPH_UNREACHED) {
         return weft_fail(error, WEFT_INPUT, "a topology of %u servers; give 2 to %d", server_count,
@@ -23,6 +22,17 @@ bool weft_topology_find(struct weft_topology *topology, const struct weft_traffi
         return weft_fail(error, WEFT_INPUT,
                          "a duplex ring takes 2 ports a server and the degree is 1; raise the "
                          "degree or choose simplex");
+    }
+    return true;
+}
+
+bool weft_topology_find(struct weft_topology *topology, const struct weft_traffic *traffic,
+                        uint32_t server_count, uint32_t degree,
+                        const struct weft_topology_options *options, struct weft_arena *arena,
+                        struct weft_arena scratch, struct weft_error *error)
+{
+    if (!weft_topology_check_options(server_count, degree, options, error)) {
+        return false;
     }
     if (traffic != NULL && traffic->server_count != server_count) {
         return weft_fail(error, WEFT_INPUT, "the traffic is of %u servers and the cluster has %u",

@@ -33,6 +33,7 @@ void weft_hops_init(struct weft_hops *hops, uint32_t node_count, uint32_t source
         .word_count = words,
         .rows = {WEFT_NEW(arena, uint64_t, size), WEFT_NEW(arena, uint64_t, size)},
         .weight_total = (uint64_t)source_count * (node_count - 1),
+        .pair_count = (uint64_t)source_count * (node_count - 1),
     };
     if (weights == NULL) {
         return;
@@ -44,6 +45,7 @@ void weft_hops_init(struct weft_hops *hops, uint32_t node_count, uint32_t source
     hops->plane_count = WEFT_HOPS_PLANE_MAX;
     hops->planes = WEFT_NEW(arena, uint64_t, size * WEFT_HOPS_PLANE_MAX);
     hops->weight_total = 0;
+    hops->pair_count = 0;
     double scale = largest > 0 ? ((1u << WEFT_HOPS_PLANE_MAX) - 1) / largest : 0;
     for (uint32_t v = 0; v < node_count; v++) {
         for (uint32_t j = 0; j < node_count; j++) {
@@ -52,6 +54,7 @@ void weft_hops_init(struct weft_hops *hops, uint32_t node_count, uint32_t source
             scaled = scaled == 0 && weight > 0 ? 1 : scaled;
             scaled = v == j ? 0 : scaled;
             hops->weight_total += scaled;
+            hops->pair_count += scaled > 0;
             for (uint32_t b = 0; b < WEFT_HOPS_PLANE_MAX; b++) {
                 uint64_t bit = (scaled >> b) & 1;
                 hops->planes[b * size + (size_t)v * words + j / 64] |= bit << (j % 64);

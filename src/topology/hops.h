@@ -22,7 +22,8 @@ struct weft_hops {
     uint32_t plane_count; // 0 = uniform
     uint64_t *planes;     // plane_count * node_count * word_count
     uint64_t weight_total;
-    uint64_t work; // cost of all calls so far, in the search's work units
+    uint64_t pair_count; // pairs with a weight
+    uint64_t work;       // cost of all calls so far, in the search's work units
 };
 
 struct weft_hops_result {
@@ -37,5 +38,10 @@ struct weft_hops_result {
 void weft_hops_init(struct weft_hops *hops, uint32_t node_count, uint32_t source_count,
                     const double *weights, struct weft_arena *arena);
 struct weft_hops_result weft_hops_sum(struct weft_hops *hops, const struct weft_wiring *wiring);
+// The mean weight of the pairs that have one: a natural unit of changes.
+static inline double weft_hops_mean_weight(const struct weft_hops *hops)
+{
+    return hops->pair_count == 0 ? 1 : (double)hops->weight_total / (double)hops->pair_count;
+}
 
 #endif

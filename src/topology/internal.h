@@ -8,6 +8,11 @@
 #include "weft/graph.h"
 #include "weft/topology.h"
 
+// Fails with INPUT as weft_topology_find does.
+bool weft_topology_check_options(uint32_t server_count, uint32_t degree,
+                                 const struct weft_topology_options *options,
+                                 struct weft_error *error) WEFT_MUST_USE;
+
 bool weft_topology_find_topoopt(struct weft_topology *topology, const struct weft_traffic *traffic,
                                 uint32_t server_count, uint32_t degree,
                                 const struct weft_topology_options *options,
@@ -21,6 +26,23 @@ bool weft_topology_find_weft(struct weft_topology *topology, const struct weft_t
 // The lit interfaces of `degree` planes as a digraph, parallel arcs kept. O(n d).
 void weft_topology_graph(struct weft_graph *graph, const uint32_t *planes, uint32_t server_count,
                          uint32_t degree, struct weft_arena *arena);
+
+// The links of the planes' fabric in the order and with the numbers that weft_fabric_build gives
+// them: by from, then to, parallel ones joined.
+struct weft_topology_links {
+    uint32_t server_count;
+    uint32_t link_count;
+    const uint32_t *first; // server_count + 1
+    const uint32_t *from;
+    const uint32_t *to;
+    const uint32_t *width; // how many planes hold it
+};
+// O(n d^2).
+void weft_topology_list_links(struct weft_topology_links *links, const uint32_t *planes,
+                              uint32_t server_count, uint32_t degree, struct weft_arena *arena);
+// WEFT_NONE if there is none. O(d).
+uint32_t weft_topology_find_link(const struct weft_topology_links *links, uint32_t from,
+                                 uint32_t to);
 
 // Fills mean_hops, diameter, generator_count and generators from the planes. Circulant planes take
 // one search, O(n d); others one from every server. Returns whether every server reaches every

@@ -3,6 +3,7 @@
 
 #include "anneal.h"
 #include "internal.h"
+#include "mix.h"
 
 #define SECONDS_DEFAULT 2.0
 // More steps than these no longer help: small problems end early however long they may take.
@@ -35,18 +36,6 @@ static void choose_parts(struct weft_anneal_options *search, uint32_t degree, bo
     search->matching_count = simplex ? 0 : pair ? degree : degree % 2;
 }
 
-static const uint32_t *copy_planes(const struct weft_wiring *wiring, struct weft_arena *arena)
-{
-    uint32_t n = wiring->node_count;
-    uint32_t *planes = WEFT_NEW_RAW(arena, uint32_t, (size_t)n * wiring->slot_count);
-    for (uint32_t i = 0; i < n; i++) {
-        for (uint32_t p = 0; p < wiring->slot_count; p++) {
-            planes[(size_t)p * n + i] = wiring->next[(size_t)i * wiring->slot_count + p];
-        }
-    }
-    return planes;
-}
-
 // The rings that run along the parts through all servers, one for each direction, as those of
 // `group`. Each has the same share.
 static struct weft_ring_set list_rings(const struct weft_wiring *wiring, uint32_t group,
@@ -75,6 +64,12 @@ static struct weft_ring_set list_rings(const struct weft_wiring *wiring, uint32_
         rings[r].share_ratio = 1.0 / count;
     }
     return (struct weft_ring_set){count, rings};
+}
+
+static double work_units(const struct weft_topology_options *options)
+{
+    double seconds = options->seconds > 0 ? options->seconds : SECONDS_DEFAULT;
+    return seconds * WEFT_WORK_UNITS_PER_S;
 }
 
 // Transfers plus a trace of uniform demand, which keeps the other pairs near; NULL if none.
@@ -106,16 +101,27 @@ static uint32_t find_whole_group(const struct weft_traffic *traffic, uint32_t n)
     return WEFT_NONE;
 }
 
+static bool fail_unconnected(uint32_t server_count, uint32_t degree, struct weft_error *error)
+{
+    return weft_fail(error, WEFT_INFEASIBLE, "no fabric of degree %u connects %u servers", degree,
+                     server_count);
+}
+
+static bool is_uniform(const struct weft_traffic *traffic)
+{
+    return traffic == NULL || (traffic->group_count == 0 && traffic->transfer_total_bytes <= 0);
+}
+
+// All ports to cycles through everybody, fewest mean hops: of the transfers if there are any.
 bool weft_topology_find_weft(struct weft_topology *topology, const struct weft_traffic *traffic,
                              uint32_t server_count, uint32_t degree,
                              const struct weft_topology_options *options, struct weft_arena *arena,
                              struct weft_arena scratch, struct weft_error *error)
 {
-    double seconds = options->seconds > 0 ? options->seconds : SECONDS_DEFAULT;
     struct weft_anneal_options search = {
         .node_count = server_count,
         .weights = weigh_pairs(traffic, &scratch),
-        .work_units = seconds * WEFT_WORK_UNITS_PER_S,
+        .work_units = work_units(options),
         .steps_max = STEPS_BASE + STEPS_PER_NODE * server_count,
         .sum_bound = least_sum(server_count, degree, options->simplex),
         .seed = options->seed,
@@ -126,23 +132,58 @@ bool weft_topology_find_weft(struct weft_topology *topology, const struct weft_t
     struct weft_anneal_result found;
     weft_anneal_run(&found, &search, arena, scratch);
     uint32_t group = find_whole_group(traffic, server_count);
+    uint32_t ring_slots = 2 * search.cycle_count + search.ring_count;
     struct weft_topology result = {
         .server_count = server_count,
         .degree = degree,
         .simplex = options->simplex,
-        .planes = copy_planes(&found.wiring, arena),
+        .planes = weft_wiring_planes(&found.wiring, arena),
+        .allreduce_degree = server_count == 2 ? degree : ring_slots,
         .steps = found.steps,
         .stopped = found.stopped,
     };
     if (group != WEFT_NONE) {
         result.rings = list_rings(&found.wiring, group, arena);
     }
-    result.allreduce_degree = 2 * search.cycle_count + search.ring_count;
-    result.allreduce_degree = server_count == 2 ? degree : result.allreduce_degree;
     if (!weft_topology_measure(&result, arena, scratch)) {
-        return weft_fail(error, WEFT_INFEASIBLE, "no fabric of degree %u connects %u servers",
-                         degree, server_count);
+        return fail_unconnected(server_count, degree, error);
     }
     *topology = result;
     return true;
+}
+
+bool weft_topology_candidates(struct weft_topology_candidate *candidates, uint32_t candidate_max,
+                              uint32_t *candidate_count, const struct weft_traffic *traffic,
+                              uint32_t degree, const struct weft_topology_options *options,
+                              struct weft_arena *arena, struct weft_arena scratch,
+                              struct weft_error *error)
+{
+    WEFT_ASSERT(candidate_max > 0);
+    uint32_t n = traffic->server_count;
+    if (!weft_topology_check_options(n, degree, options, error)) {
+        return false;
+    }
+    if (is_uniform(traffic)) {
+        candidates[0] = (struct weft_topology_candidate){.busiest_bytes = 0};
+        *candidate_count = 1;
+        return weft_topology_find_weft(&candidates[0].topology, traffic, n, degree, options, arena,
+                                       scratch, error);
+    }
+    struct weft_mix_problem problem;
+    weft_mix_problem_init(&problem, traffic, degree, options->simplex, &scratch);
+    struct weft_mix_state *states = WEFT_NEW(&scratch, struct weft_mix_state, candidate_max);
+    uint64_t steps = 0;
+    bool stopped = false;
+    uint32_t count = weft_mix_search(states, candidate_max, &steps, &stopped, &problem, options,
+                                     work_units(options), arena, scratch);
+    uint32_t published = 0;
+    for (uint32_t i = 0; i < count; i++) {
+        struct weft_topology_candidate *candidate = &candidates[published];
+        published += weft_mix_publish(&candidate->topology, &candidate->busiest_bytes, &problem,
+                                      &states[i], arena, scratch);
+        candidate->topology.steps = steps;
+        candidate->topology.stopped = stopped;
+    }
+    *candidate_count = published;
+    return published > 0 || fail_unconnected(n, degree, error);
 }

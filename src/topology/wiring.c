@@ -282,6 +282,37 @@ void weft_wiring_copy(struct weft_wiring *to, const struct weft_wiring *from)
     }
 }
 
+void weft_wiring_clone(struct weft_wiring *to, const struct weft_wiring *from,
+                       struct weft_arena *arena)
+{
+    size_t row_count = (size_t)from->node_count * from->slot_count;
+    *to = *from;
+    to->parts = WEFT_NEW_RAW(arena, struct weft_part, from->part_count);
+    to->next = WEFT_NEW_RAW(arena, uint32_t, row_count);
+    memcpy(to->next, from->next, row_count * sizeof *to->next);
+    for (uint32_t p = 0; p < from->part_count; p++) {
+        const struct weft_part *source = &from->parts[p];
+        struct weft_part *target = &to->parts[p];
+        *target = *source;
+        target->order = WEFT_NEW_RAW(arena, uint32_t, source->size);
+        target->shift = WEFT_NEW_RAW(arena, uint32_t, source->size);
+        memcpy(target->order, source->order, source->size * sizeof *target->order);
+        memcpy(target->shift, source->shift, source->size * sizeof *target->shift);
+    }
+}
+
+const uint32_t *weft_wiring_planes(const struct weft_wiring *wiring, struct weft_arena *arena)
+{
+    uint32_t n = wiring->node_count;
+    uint32_t *planes = WEFT_NEW_RAW(arena, uint32_t, (size_t)n * wiring->slot_count);
+    for (uint32_t i = 0; i < n; i++) {
+        for (uint32_t p = 0; p < wiring->slot_count; p++) {
+            planes[(size_t)p * n + i] = wiring->next[(size_t)i * wiring->slot_count + p];
+        }
+    }
+    return planes;
+}
+
 void weft_wiring_walk(const struct weft_wiring *wiring, const struct weft_part *part,
                       uint32_t *nodes)
 {

@@ -61,8 +61,13 @@ uint32_t weft_wiring_move(struct weft_wiring *wiring, struct weft_part_copy *cop
                           struct weft_rng *rng);
 void weft_wiring_undo(struct weft_wiring *wiring, uint32_t part, const struct weft_part_copy *copy);
 struct weft_part_copy weft_part_copy_init(uint32_t size_max, struct weft_arena *arena);
+// A wiring of the same shape and contents with memory of its own.
+void weft_wiring_clone(struct weft_wiring *to, const struct weft_wiring *from,
+                       struct weft_arena *arena);
 // Copies the parts' contents between wirings of one shape, and lights them.
 void weft_wiring_copy(struct weft_wiring *to, const struct weft_wiring *from);
+// The planes a wiring lights: slot p of node i is plane[p * n + i].
+const uint32_t *weft_wiring_planes(const struct weft_wiring *wiring, struct weft_arena *arena);
 // The nodes of a lifted cycle in order, into nodes[size * s].
 void weft_wiring_walk(const struct weft_wiring *wiring, const struct weft_part *part,
                       uint32_t *nodes);

@@ -113,8 +113,7 @@ static void check_rings(const struct weft_topology *topology, struct weft_arena 
     assert_true(fabs(share - 1) < 1e-12);
 }
 
-// Fails when a lifted cycle's shifts need not add to a unit (repair_shifts returning at once): then
-// rings miss servers.
+// Fails when repair_shifts takes every sum for a unit: then rings miss servers.
 static void every_size_and_degree_gets_hamiltonian_rings(void **state)
 {
     (void)state;
@@ -205,7 +204,7 @@ static void few_steps_come_near_the_bound(void **state)
     close_room(&room);
 }
 
-// Fails when chains share one generator (rng of the context instead of a split).
+// Fails when the effort of a chain is divided by the number of threads.
 static void threads_change_nothing_and_seeds_do(void **state)
 {
     (void)state;

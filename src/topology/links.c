@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+// The links of a topology's fabric, without a fabric.
+
+#include "internal.h"
+
+#include <string.h>
+
+void weft_topology_list_links(struct weft_topology_links *links, const uint32_t *planes,
+                              uint32_t server_count, uint32_t degree, struct weft_arena *arena)
+{
+    size_t room = (size_t)server_count * degree;
+    uint32_t *first = WEFT_NEW_RAW(arena, uint32_t, (size_t)server_count + 1);
+    uint32_t *from = WEFT_NEW_RAW(arena, uint32_t, room);
+    uint32_t *to = WEFT_NEW_RAW(arena, uint32_t, room);
+    uint32_t *width = WEFT_NEW_RAW(arena, uint32_t, room);
+    uint32_t count = 0;
+    for (uint32_t v = 0; v < server_count; v++) {
+        first[v] = count;
+        for (uint32_t p = 0; p < degree; p++) {
+            uint32_t head = planes[(size_t)p * server_count + v];
+            uint32_t at = count;
+            while (at > first[v] && to[at - 1] >= head) {
+                at--;
+            }
+            if (head == v) {
+                continue;
+            }
+            if (at < count && to[at] == head) {
+                width[at]++;
+                continue;
+            }
+            memmove(to + at + 1, to + at, (count - at) * sizeof *to);
+            memmove(width + at + 1, width + at, (count - at) * sizeof *width);
+            to[at] = head;
+            width[at] = 1;
+            from[count++] = v;
+        }
+    }
+    first[server_count] = count;
+    *links = (struct weft_topology_links){server_count, count, first, from, to, width};
+}
+
+uint32_t weft_topology_find_link(const struct weft_topology_links *links, uint32_t from,
+                                 uint32_t to)
+{
+    for (uint32_t l = links->first[from]; l < links->first[from + 1]; l++) {
+        if (links->to[l] == to) {
+            return l;
+        }
+    }
+    return WEFT_NONE;
+}

@@ -1,0 +1,154 @@
+// SPDX-License-Identifier: Apache-2.0
+// Loads of a wiring's links when demand takes its shortest paths.
+
+#include "load.h"
+
+#include <math.h>
+#include <string.h>
+
+#define LANES WEFT_LOAD_LANES
+#define NO_PATH_COST 100.0
+#define HOPS_COST 0.2
+
+void weft_load_init(struct weft_load *load, uint32_t node_count, uint32_t slot_count,
+                    struct weft_arena *arena)
+{
+    size_t pairs = (size_t)node_count * node_count;
+    size_t links = (size_t)node_count * slot_count;
+    *load = (struct weft_load){
+        .node_count = node_count,
+        .slot_count = slot_count,
+        .demand_bytes = WEFT_NEW(arena, double, pairs *LANES),
+        .link_bytes = WEFT_NEW(arena, double, links *LANES),
+        .node_bytes = WEFT_NEW(arena, double, (size_t)node_count *LANES),
+        .previous = WEFT_NEW(arena, uint32_t, links),
+        .distance = WEFT_NEW(arena, uint32_t, node_count),
+        .queue = WEFT_NEW(arena, uint32_t, (size_t)node_count + 1),
+        .ways = WEFT_NEW(arena, uint32_t, (size_t)slot_count + 1),
+        .scale_bytes = 1,
+    };
+}
+
+// Nodes in order of their distance from `source` into the queue. Returns how many are reached.
+static uint32_t search_from(struct weft_load *load, const struct weft_wiring *wiring,
+                            uint32_t source)
+{
+    uint32_t slots = load->slot_count;
+    uint32_t *distance = load->distance;
+    memset(distance, 0xff, load->node_count * sizeof *distance);
+    distance[source] = 0;
+    load->queue[0] = source;
+    uint32_t tail = 1;
+    for (uint32_t head = 0; head < tail; head++) {
+        uint32_t v = load->queue[head];
+        const uint32_t *next = wiring->next + (size_t)v * slots;
+        uint32_t farther = distance[v] + 1;
+        for (uint32_t p = 0; p < slots; p++) { // no branch: it would be a toss-up
+            uint32_t u = next[p];
+            bool fresh = distance[u] == UINT32_MAX;
+            distance[u] = fresh ? farther : distance[u];
+            load->queue[tail] = u;
+            tail += fresh;
+        }
+    }
+    return tail;
+}
+
+// Sends what `source` asks for along the shortest paths, farthest node first.
+static void send_from(struct weft_load *load, uint32_t source, uint32_t reached)
+{
+    uint32_t n = load->node_count;
+    uint32_t slots = load->slot_count;
+    double *node = load->node_bytes;
+    memcpy(node, load->demand_bytes + (size_t)source * n * LANES, n * LANES * sizeof *node);
+    for (uint32_t i = reached; i > 1; i--) {
+        uint32_t v = load->queue[i - 1];
+        const uint32_t *previous = load->previous + (size_t)v * slots;
+        uint32_t nearer = load->distance[v] - 1;
+        uint32_t ways = 0;
+        for (uint32_t p = 0; p < slots; p++) {
+            load->ways[ways] = p;
+            ways += load->distance[previous[p]] == nearer;
+        }
+        double share = 1.0 / ways;
+        double part[LANES];
+        for (uint32_t l = 0; l < LANES; l++) {
+            part[l] = node[v * LANES + l] * share;
+        }
+        for (uint32_t w = 0; w < ways; w++) {
+            uint32_t p = load->ways[w];
+            uint32_t u = previous[p];
+            double *link = load->link_bytes + ((size_t)u * slots + p) * LANES;
+            for (uint32_t l = 0; l < LANES; l++) {
+                link[l] += part[l];
+                node[u * LANES + l] += part[l];
+            }
+        }
+    }
+}
+
+static double eighth_power(double x)
+{
+    double square = x * x;
+    double fourth = square * square;
+    return fourth * fourth;
+}
+
+static double eighth_root(double x)
+{
+    return sqrt(sqrt(sqrt(x)));
+}
+
+double weft_load_measure(struct weft_load *load, const struct weft_wiring *wiring)
+{
+    uint32_t n = load->node_count;
+    uint32_t slots = load->slot_count;
+    WEFT_ASSERT(wiring->node_count == n && wiring->slot_count == slots);
+    size_t links = (size_t)n * slots;
+    memset(load->link_bytes, 0, links * LANES * sizeof load->link_bytes[0]);
+    for (uint32_t v = 0; v < n; v++) {
+        for (uint32_t p = 0; p < slots; p++) {
+            load->previous[(size_t)wiring->next[(size_t)v * slots + p] * slots + p] = v;
+        }
+    }
+    double score = 0;
+    for (uint32_t s = 0; s < n; s++) {
+        uint32_t reached = search_from(load, wiring, s);
+        score += NO_PATH_COST * (n - reached);
+        send_from(load, s, reached);
+    }
+    load->work += (uint64_t)n * n * (4 + 6 * (uint64_t)slots) + 32 * links;
+    double transfer_hop_bytes = 0;
+    double power[LANES + 1] = {0};
+    double factor = 1 / load->scale_bytes;
+    for (size_t i = 0; i < links; i++) {
+        double sum = 0;
+        for (uint32_t l = 0; l < LANES; l++) {
+            double bytes = load->link_bytes[i * LANES + l] * factor;
+            power[l] += eighth_power(bytes);
+            sum += bytes;
+        }
+        power[LANES] += eighth_power(sum);
+        transfer_hop_bytes += load->link_bytes[i * LANES];
+    }
+    double apart = 0;
+    for (uint32_t l = 0; l < LANES; l++) {
+        apart += eighth_root(power[l] / (double)links);
+    }
+    double together = eighth_root(power[LANES] / (double)links);
+    double hops = load->transfer_bytes > 0 ? transfer_hop_bytes / load->transfer_bytes : 0;
+    return score + 0.5 * (apart + together) + HOPS_COST * hops;
+}
+
+double weft_load_busiest(const struct weft_load *load)
+{
+    double busiest = 0;
+    for (size_t i = 0; i < (size_t)load->node_count * load->slot_count; i++) {
+        double sum = 0;
+        for (uint32_t l = 0; l < LANES; l++) {
+            sum += load->link_bytes[i * LANES + l];
+        }
+        busiest = sum > busiest ? sum : busiest;
+    }
+    return busiest;
+}

@@ -1,0 +1,320 @@
+// SPDX-License-Identifier: Apache-2.0
+// Annealing of mixed wirings by the score of their loads.
+
+#include "anneal.h"
+#include "mix.h"
+
+#include <math.h>
+#include <string.h>
+
+// Temperatures as shares of the score at the start.
+#define HOT 0.02
+#define COLD 0.0002
+#define REHEAT 0.2       // of HOT, for chains that go on from a good state
+#define REHEAT_MANY 0.03 // the same after distances were annealed
+#define STEP_UNITS 500u
+// Beyond this many servers a chain first anneals distances alone, which is far cheaper a step.
+#define MANY_NODES 24u
+#define HOPS_SHARE_FRESH 0.9
+#define HOPS_SHARE_LATER 0.6
+#define HOPS_REHEAT 0.3
+
+struct annealer {
+    const struct weft_mix_problem *problem;
+    struct weft_mix_state *state;
+    struct weft_load load;
+    struct weft_part_copy copy;
+    struct weft_rng *rng;
+};
+
+// What the last move changed, so that it can be undone.
+struct change {
+    enum { CHANGE_NONE, CHANGE_PART, CHANGE_ORDER, CHANGE_SHARE } kind;
+    uint32_t part;
+    uint32_t ring;  // ORDER; SHARE: gives a unit
+    uint32_t other; // SHARE: takes it
+};
+
+// Adds (sign 1) or takes away (-1) a ring's bytes along `order`.
+static void charge(struct annealer *a, const struct weft_mix_ring *ring, const uint32_t *order,
+                   double sign)
+{
+    double bytes = sign * ring->units * weft_mix_unit_bytes(a->problem, ring->group);
+    if (ring->units == 0) {
+        return;
+    }
+    for (uint32_t i = 0; i < ring->size; i++) {
+        uint32_t from = order[i];
+        uint32_t to = order[i + 1 == ring->size ? 0 : i + 1];
+        weft_load_add(&a->load, from, to, ring->lane, bytes);
+        if (!a->problem->simplex) {
+            weft_load_add(&a->load, to, from, ring->lane, bytes);
+        }
+    }
+}
+
+static void charge_part(struct annealer *a, uint32_t part, const uint32_t *order, double sign)
+{
+    for (uint32_t r = 0; r < a->problem->ring_count; r++) {
+        if (a->state->rings[r].part == part) {
+            charge(a, &a->state->rings[r], order, sign);
+        }
+    }
+}
+
+static void charge_everything(struct annealer *a)
+{
+    const struct weft_traffic *traffic = a->problem->traffic;
+    uint32_t n = a->problem->n;
+    double total = 0;
+    for (uint32_t i = 0; i < n; i++) {
+        for (uint32_t j = 0; j < n; j++) {
+            double bytes = i == j ? 0 : floor(traffic->transfer_bytes[(size_t)i * n + j]);
+            weft_load_add(&a->load, i, j, 0, bytes);
+            total += bytes;
+        }
+    }
+    for (uint32_t r = 0; r < a->problem->ring_count; r++) {
+        const struct weft_mix_ring *ring = &a->state->rings[r];
+        charge(a, ring, weft_mix_order(a->state, ring), 1);
+    }
+    a->load.transfer_bytes = total;
+    total += traffic->allreduce_wire_bytes;
+    a->load.scale_bytes = total > 0 ? total / ((double)n * a->problem->degree) : 1;
+}
+
+// First orders for the soft rings.
+static void tour_soft_rings(struct annealer *a, struct weft_arena scratch)
+{
+    uint32_t n = a->problem->n;
+    uint16_t *distance = WEFT_NEW(&scratch, uint16_t, (size_t)n * n);
+    for (uint32_t s = 0; s < n; s++) {
+        uint16_t *row = distance + (size_t)s * n;
+        memset(row, 0xff, n * sizeof *row);
+        uint32_t head = 0;
+        uint32_t tail = 1;
+        row[s] = 0;
+        for (a->load.queue[0] = s; head < tail; head++) {
+            const uint32_t *next =
+                a->state->wiring.next + (size_t)a->load.queue[head] * a->load.slot_count;
+            for (uint32_t p = 0; p < a->load.slot_count; p++) {
+                if (row[next[p]] == UINT16_MAX) {
+                    row[next[p]] = (uint16_t)(row[a->load.queue[head]] + 1);
+                    a->load.queue[tail++] = next[p];
+                }
+            }
+        }
+    }
+    for (uint32_t r = 0; r < a->problem->ring_count; r++) {
+        if (a->state->rings[r].part == WEFT_NONE) {
+            weft_mix_tour(a->state->rings[r].order, a->state->rings[r].size, distance, n, a->rng);
+        }
+    }
+}
+
+// ---- moves ----
+
+// Turns a random stretch of a soft ring round (2-opt; one way: moves one member elsewhere).
+static void change_order(struct annealer *a, struct weft_mix_ring *ring)
+{
+    uint32_t size = ring->size;
+    memcpy(a->copy.order, ring->order, size * sizeof *ring->order);
+    uint32_t at = weft_rng_below(a->rng, size);
+    uint32_t length = 2 + weft_rng_below(a->rng, size - 2);
+    bool shift = a->problem->simplex || weft_rng_below(a->rng, 3) == 0;
+    for (uint32_t i = 0; i < length; i++) {
+        uint32_t from = shift ? (i + 1) % length : length - 1 - i;
+        ring->order[(at + i) % size] = a->copy.order[(at + from) % size];
+    }
+}
+
+static struct change move_ring_order(struct annealer *a)
+{
+    uint32_t chosen = weft_rng_below(a->rng, a->problem->ring_count);
+    struct weft_mix_ring *ring = &a->state->rings[chosen];
+    if (ring->part != WEFT_NONE || ring->size < 4 || ring->units == 0) {
+        return (struct change){.kind = CHANGE_NONE};
+    }
+    charge(a, ring, ring->order, -1);
+    change_order(a, ring);
+    charge(a, ring, ring->order, 1);
+    return (struct change){.kind = CHANGE_ORDER, .ring = chosen};
+}
+
+static void give_unit(struct annealer *a, uint32_t from, uint32_t to)
+{
+    struct weft_mix_ring *rings = a->state->rings;
+    charge(a, &rings[from], weft_mix_order(a->state, &rings[from]), -1);
+    charge(a, &rings[to], weft_mix_order(a->state, &rings[to]), -1);
+    rings[from].units--;
+    rings[to].units++;
+    charge(a, &rings[from], weft_mix_order(a->state, &rings[from]), 1);
+    charge(a, &rings[to], weft_mix_order(a->state, &rings[to]), 1);
+}
+
+static struct change move_share(struct annealer *a)
+{
+    uint32_t width = a->problem->rings_a_group;
+    uint32_t from = weft_rng_below(a->rng, a->problem->ring_count);
+    uint32_t to = from - from % width + weft_rng_below(a->rng, width);
+    if (to == from || a->state->rings[from].units == 0) {
+        return (struct change){.kind = CHANGE_NONE};
+    }
+    give_unit(a, from, to);
+    return (struct change){.kind = CHANGE_SHARE, .ring = from, .other = to};
+}
+
+static struct change move_part(struct annealer *a)
+{
+    struct weft_wiring *wiring = &a->state->wiring;
+    uint32_t part = weft_wiring_move(wiring, &a->copy, a->rng);
+    if (part == WEFT_NONE) {
+        return (struct change){.kind = CHANGE_NONE};
+    }
+    charge_part(a, part, a->copy.order, -1);
+    charge_part(a, part, wiring->parts[part].order, 1);
+    return (struct change){.kind = CHANGE_PART, .part = part};
+}
+
+static struct change move(struct annealer *a)
+{
+    uint32_t dice = weft_rng_below(a->rng, 8);
+    if (a->problem->ring_count == 0 || dice < 4) {
+        return move_part(a);
+    }
+    return dice < 7 ? move_ring_order(a) : move_share(a);
+}
+
+static void undo(struct annealer *a, const struct change *change)
+{
+    struct weft_mix_ring *ring = &a->state->rings[change->ring];
+    if (change->kind == CHANGE_PART) {
+        charge_part(a, change->part, a->state->wiring.parts[change->part].order, -1);
+        weft_wiring_undo(&a->state->wiring, change->part, &a->copy);
+        charge_part(a, change->part, a->copy.order, 1);
+    } else if (change->kind == CHANGE_ORDER) {
+        charge(a, ring, ring->order, -1);
+        memcpy(ring->order, a->copy.order, ring->size * sizeof *ring->order);
+        charge(a, ring, ring->order, 1);
+    } else if (change->kind == CHANGE_SHARE) {
+        give_unit(a, change->other, change->ring);
+    }
+}
+
+// ---- chains ----
+
+// The share of a chain's work that goes to distances alone.
+static double hops_share(const struct weft_mix_chain *chain)
+{
+    if (chain->problem->n <= MANY_NODES) {
+        return 0;
+    }
+    return chain->fresh ? HOPS_SHARE_FRESH : HOPS_SHARE_LATER;
+}
+
+// Many servers: a good start for the loads is a wiring of few hops between pairs with transfers.
+static void anneal_hops(struct weft_mix_chain *chain, struct weft_rng *rng,
+                        struct weft_arena scratch)
+{
+    const struct weft_traffic *traffic = chain->problem->traffic;
+    uint32_t n = chain->problem->n;
+    size_t pairs = (size_t)n * n;
+    double *weights = NULL;
+    if (traffic->transfer_total_bytes > 0) {
+        weights = WEFT_NEW_RAW(&scratch, double, pairs);
+        double trace = 1e-3 * traffic->transfer_total_bytes / (double)pairs;
+        for (size_t i = 0; i < pairs; i++) {
+            weights[i] = traffic->transfer_bytes[i] + trace;
+        }
+    }
+    struct weft_hops hops;
+    weft_hops_init(&hops, n, n, weights, &scratch);
+    struct weft_wiring best;
+    weft_wiring_clone(&best, &chain->state->wiring, &scratch);
+    struct weft_anneal_chain run = {
+        .wiring = &chain->state->wiring,
+        .best = &best,
+        .hops = &hops,
+        .unit = weft_hops_mean_weight(&hops),
+        .heat = chain->fresh ? 1 : HOPS_REHEAT,
+        .work_units = chain->work_units * hops_share(chain),
+        .steps_max = chain->steps_max,
+        .stop = chain->stop,
+    };
+    weft_anneal_chain(&run, rng, scratch);
+    weft_wiring_copy(&chain->state->wiring, &best);
+    chain->steps += run.steps;
+}
+
+static void start_state(struct weft_mix_chain *chain, struct annealer *a, struct weft_arena scratch)
+{
+    if (chain->fresh) {
+        weft_wiring_shuffle(&chain->state->wiring, a->rng);
+    }
+    if (chain->problem->n > MANY_NODES) {
+        anneal_hops(chain, a->rng, scratch);
+    }
+    if (chain->fresh || chain->problem->n > MANY_NODES) {
+        tour_soft_rings(a, scratch);
+    }
+}
+
+static double work_done(const struct annealer *a, uint64_t steps)
+{
+    return (double)a->load.work + (double)steps * (STEP_UNITS + 4.0 * a->problem->n);
+}
+
+// The walk itself: from the state as charged to the best on the way, kept in `best`.
+static void walk(struct weft_mix_chain *chain, struct annealer *a, struct weft_mix_state *best,
+                 double work_units)
+{
+    struct weft_mix_state *state = chain->state;
+    double current = best->score;
+    bool many = a->problem->n > MANY_NODES;
+    double heat = many ? REHEAT_MANY : chain->fresh ? 1 : REHEAT;
+    double hot = HOT * heat * current;
+    double temperature = hot;
+    for (uint64_t step = 0; step < chain->steps_max; step++, chain->steps++) {
+        double spent = work_done(a, step) / work_units;
+        double ahead = (double)step / chain->steps_max;
+        double progress = spent > ahead ? spent : ahead;
+        chain->stopped = weft_stopped(chain->stop);
+        if (progress >= 1 || chain->stopped) {
+            break;
+        }
+        if (step % 32 == 0) {
+            temperature = hot * pow(COLD * best->score / hot, progress);
+        }
+        struct change change = move(a);
+        if (change.kind == CHANGE_NONE) {
+            continue;
+        }
+        double score = weft_load_measure(&a->load, &state->wiring);
+        double chance = weft_rng_exponential(a->rng, temperature);
+        if (score > current && score - current >= chance) {
+            undo(a, &change);
+            continue;
+        }
+        current = score;
+        if (score < best->score) {
+            state->score = score;
+            weft_mix_state_copy(best, state, a->problem);
+        }
+    }
+}
+
+void weft_mix_anneal(struct weft_mix_chain *chain, struct weft_rng *rng, struct weft_arena scratch)
+{
+    const struct weft_mix_problem *problem = chain->problem;
+    struct weft_mix_state *state = chain->state;
+    struct annealer a = {.problem = problem, .state = state, .rng = rng};
+    weft_load_init(&a.load, problem->n, problem->degree, &scratch);
+    a.copy = weft_part_copy_init(problem->n, &scratch);
+    start_state(chain, &a, scratch);
+    charge_everything(&a);
+    state->score = weft_load_measure(&a.load, &state->wiring);
+    struct weft_mix_state best;
+    weft_mix_state_clone(&best, state, problem, &scratch);
+    walk(chain, &a, &best, chain->work_units * (1 - hops_share(chain)));
+    weft_mix_state_copy(state, &best, problem);
+}
