@@ -144,7 +144,7 @@ static void add_sums(struct pipeline *pipe)
             double size_bytes = BUCKET_LAYERS * layer_parameters() * BYTES;
             uint32_t sum = job_allreduce(job, members, pipe->replicas, size_bytes, 0);
             for (uint32_t r = 0; r < pipe->replicas; r++) {
-                uint32_t server = r * pipe->stages + p;
+                size_t server = (size_t)r * pipe->stages + p;
                 job_link(job, pipe->buckets[server * pipe->bucket_count + bucket], sum);
             }
         }
@@ -160,7 +160,7 @@ static void add_sums(struct pipeline *pipe)
     uint32_t total = job_allreduce(job, job_members(job, 0, pipe->stages, pipe->replicas),
                                    pipe->replicas, embedding_bytes, 0);
     for (uint32_t r = 0; r < pipe->replicas; r++) {
-        job_link(job, pipe->last[r * pipe->stages], total);
+        job_link(job, pipe->last[(size_t)r * pipe->stages], total);
     }
 }
 
