@@ -13,10 +13,17 @@
 
 #define SPARE_SLOTS 3u    // paths a pair may have beyond those kept, while searching
 #define SWEEPS_A_ROUND 2u // shifts among the paths known, between two searches
-#define FINAL_SWEEPS 6u   // after paths were dropped
+#define FINAL_ATTEMPTS 4u
+#define FINAL_SWEEPS 6u // after paths were dropped
 #define ALPHA_FIRST 12.0
-#define ALPHA_GROWTH 1.35
-#define KEPT_RATIO 0.01 // of a pair's bytes: paths below are dropped at the end
+// Growth of alpha a round: slow enough that bytes settle at each steepness, fast enough to reach
+// the last one in ALPHA_SPAN of the rounds.
+#define ALPHA_GROWTH_MIN 1.06
+#define ALPHA_GROWTH_MAX 1.2
+#define ALPHA_SPAN 0.8
+#define ALPHA_GROWTH_FINAL 1.3
+#define EPSILON_MIN 1e-4
+#define KEPT_RATIO 0.003 // of a pair's bytes: paths below are dropped at the end
 #define BOUND_EVERY 4u
 
 // ---- moving bytes ----
@@ -38,12 +45,16 @@ static void add_load(struct minmax *m, const struct slot *slot, double bytes)
     }
 }
 
-// Shifts bytes from one path of a pair to another until both cost the same, to first order.
+// Shifts bytes from one path of a pair to another until both cost the same. The logarithm of a
+// path's price is nearly linear in what it carries, as its fullest link makes the price, so that
+// Newton's step on the logarithms' difference lands close where one on the prices would crawl.
 static void shift(struct minmax *m, struct slot *from, struct slot *to)
 {
     m->stamp_now += 2;
-    double gain = 0;
-    double curvature = 0;
+    struct {
+        double price;
+        double slope; // of the price, in units of alpha / scale
+    } dear = {0, 0}, cheap = {0, 0};
     for (uint32_t i = 0; i < to->count; i++) {
         m->stamp[to->links[i]] = m->stamp_now;
     }
@@ -53,20 +64,22 @@ static void shift(struct minmax *m, struct slot *from, struct slot *to)
             m->stamp[link] = m->stamp_now + 1; // on both
             continue;
         }
-        gain += m->length[link];
-        curvature += m->length[link] * m->inverse_rate[link];
+        dear.price += m->length[link];
+        dear.slope += m->length[link] * m->inverse_rate[link];
     }
     for (uint32_t i = 0; i < to->count; i++) {
         uint32_t link = to->links[i];
         if (m->stamp[link] == m->stamp_now) {
-            gain -= m->length[link];
-            curvature += m->length[link] * m->inverse_rate[link];
+            cheap.price += m->length[link];
+            cheap.slope += m->length[link] * m->inverse_rate[link];
         }
     }
-    if (gain <= 0 || curvature <= 0) {
+    if (dear.price <= cheap.price || cheap.price <= 0) {
         return;
     }
-    double bytes = fmin(from->bytes, gain * m->scale_s / (m->alpha * curvature));
+    double steepness = dear.slope / dear.price + cheap.slope / cheap.price;
+    double step = log(dear.price / cheap.price) * m->scale_s / (m->alpha * steepness);
+    double bytes = fmin(from->bytes, step);
     from->bytes -= bytes;
     to->bytes += bytes;
     add_load(m, from, -bytes);
@@ -156,14 +169,7 @@ static struct slot *take_path(struct minmax *m, struct pair *pair, const uint32_
 static void add_columns(struct minmax *m, struct layers *layers, uint32_t *links)
 {
     for (uint32_t s = 0; s < m->fabric->server_count; s++) {
-        uint32_t hops_max = 0;
-        for (uint32_t p = m->pair_first[s]; p < m->pair_first[s + 1]; p++) {
-            hops_max = m->pairs[p].hops_max > hops_max ? m->pairs[p].hops_max : hops_max;
-        }
-        if (hops_max == 0) {
-            continue;
-        }
-        layers_search(layers, m, s, hops_max);
+        layers_search(layers, m, s);
         for (uint32_t p = m->pair_first[s]; p < m->pair_first[s + 1]; p++) {
             struct pair *pair = &m->pairs[p];
             uint32_t count = layers_path(layers, m, pair->to, pair->hops_max, links);
@@ -189,6 +195,7 @@ static void drop_paths(struct minmax *m, uint32_t paths_max)
             }
             struct slot gone = slots[least];
             slots[least] = slots[--pair->path_count];
+            slots[pair->path_count] = gone; // its room for links stays one slot's own
             struct slot *heir = cheapest_slot(m, pair);
             add_load(m, &gone, -gone.bytes);
             add_load(m, heir, gone.bytes);
@@ -289,6 +296,30 @@ static double even_seconds(const struct minmax *m, uint32_t extra_hops)
     return bytes / rate_Bps;
 }
 
+// Drops what is not to be kept and settles again. Where a path is missed the searches bring it, or
+// its like, back.
+static void finish(struct minmax *m, const struct weft_minmax_options *options,
+                   struct layers *layers, uint32_t *links, double alpha, double alpha_max)
+{
+    double wanted = minmax_max_seconds(m) * (1 + options->epsilon / 4);
+    for (uint32_t attempt = 0; attempt < FINAL_ATTEMPTS; attempt++) {
+        if (attempt > 0) {
+            add_columns(m, layers, links);
+            sweep(m);
+        }
+        drop_paths(m, options->paths_max);
+        double steepness = alpha;
+        for (uint32_t i = 0; i < FINAL_SWEEPS; i++) {
+            minmax_reprice(m, fmin(steepness, alpha_max));
+            sweep(m);
+            steepness *= ALPHA_GROWTH_FINAL;
+        }
+        if (minmax_reprice(m, fmin(alpha, alpha_max)) <= wanted) {
+            break;
+        }
+    }
+}
+
 static double solve(struct minmax *m, const struct weft_minmax_options *options,
                     const struct weft_graph *graph, uint32_t hops_max, struct weft_arena *pool,
                     struct weft_arena work)
@@ -298,35 +329,36 @@ static double solve(struct minmax *m, const struct weft_minmax_options *options,
     uint32_t *links = WEFT_NEW_RAW(pool, uint32_t, hops_max);
     m->pool = pool;
     double bound = minmax_port_bound(m, work);
+    double within = bound; // what the allowed hops allow: tells when to stop
     minmax_reprice(m, ALPHA_FIRST / 2);
     m->scale_s = fmax(fmax(bound, even_seconds(m, options->extra_hops)), 1e-300);
     for (uint32_t l = 0; l < m->fabric->link_count; l++) {
         minmax_price(m, l);
     }
     add_columns(m, &layers, links);
-    double alpha_max = 2 * log(2.0 + m->fabric->link_count) / fmax(options->epsilon, 1e-4);
+    double alpha_max =
+        fmax(ALPHA_FIRST, log(2.0 + m->fabric->link_count) / fmax(options->epsilon, EPSILON_MIN));
+    double growth = pow(alpha_max / ALPHA_FIRST, 1 / (ALPHA_SPAN * fmax(options->rounds_max, 1)));
+    growth = fmin(fmax(growth, ALPHA_GROWTH_MIN), ALPHA_GROWTH_MAX);
     double alpha = ALPHA_FIRST;
     for (uint32_t round = 1; round <= options->rounds_max && m->pair_count > 0; round++) {
         double most = minmax_reprice(m, fmin(alpha, alpha_max));
         if (round % BOUND_EVERY == 0) {
             bound = fmax(bound, minmax_price_bound(m, graph, work));
+            within = fmax(within, minmax_hop_bound(m, &layers));
         }
-        if (most <= bound * (1 + options->epsilon)) {
+        if (most <= fmax(bound, within) * (1 + options->epsilon)) {
             break;
         }
         add_columns(m, &layers, links);
         for (uint32_t i = 0; i < SWEEPS_A_ROUND; i++) {
             sweep(m);
         }
-        alpha *= ALPHA_GROWTH;
+        alpha *= growth;
     }
     minmax_reprice(m, fmin(alpha, alpha_max));
     bound = fmax(bound, minmax_price_bound(m, graph, work));
-    drop_paths(m, options->paths_max);
-    for (uint32_t i = 0; i < FINAL_SWEEPS; i++) {
-        minmax_reprice(m, fmin(alpha, alpha_max));
-        sweep(m);
-    }
+    finish(m, options, &layers, links, alpha, alpha_max);
     return bound;
 }
 

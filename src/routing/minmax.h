@@ -59,8 +59,8 @@ struct layers {
 };
 void layers_init(struct layers *layers, const struct weft_fabric *fabric, uint32_t hops_max,
                  struct weft_arena *arena);
-void layers_search(struct layers *layers, const struct minmax *m, uint32_t source,
-                   uint32_t hops_max);
+// Searches as far as the pairs of `source` may go.
+void layers_search(struct layers *layers, const struct minmax *m, uint32_t source);
 // Writes the links of the cheapest path to `target` in at most hops_max hops. Returns their number.
 uint32_t layers_path(const struct layers *layers, const struct minmax *m, uint32_t target,
                      uint32_t hops_max, uint32_t *links);
@@ -69,7 +69,9 @@ uint32_t layers_path(const struct layers *layers, const struct minmax *m, uint32
 // (LP duality), here those of now. O(servers * m log n).
 double minmax_price_bound(const struct minmax *m, const struct weft_graph *graph,
                           struct weft_arena scratch);
-// The same from what must leave and enter each server.
+// The same for routings that keep every pair within its hops.
+double minmax_hop_bound(const struct minmax *m, struct layers *layers);
+// The same for all routings, from what must leave and enter each server.
 double minmax_port_bound(const struct minmax *m, struct weft_arena scratch);
 
 #endif

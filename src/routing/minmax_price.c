@@ -86,10 +86,13 @@ static uint32_t relax_layer(struct layers *layers, const struct minmax *m, uint3
     return count;
 }
 
-void layers_search(struct layers *layers, const struct minmax *m, uint32_t source,
-                   uint32_t hops_max)
+void layers_search(struct layers *layers, const struct minmax *m, uint32_t source)
 {
     uint32_t n = m->fabric->node_count;
+    uint32_t hops_max = 0;
+    for (uint32_t p = m->pair_first[source]; p < m->pair_first[source + 1]; p++) {
+        hops_max = m->pairs[p].hops_max > hops_max ? m->pairs[p].hops_max : hops_max;
+    }
     WEFT_ASSERT(hops_max < layers->layer_count);
     for (uint32_t v = 0; v < n; v++) {
         layers->price[v] = INFINITY;
@@ -128,6 +131,25 @@ uint32_t layers_path(const struct layers *layers, const struct minmax *m, uint32
         links[count - 1 - i] = swap;
     }
     return count;
+}
+
+double minmax_hop_bound(const struct minmax *m, struct layers *layers)
+{
+    double paid = 0;
+    double capacity = 0;
+    for (uint32_t l = 0; l < m->fabric->link_count; l++) {
+        paid += m->length[l] * m->base_bytes[l];
+        capacity += m->length[l] / m->inverse_rate[l];
+    }
+    for (uint32_t s = 0; s < m->fabric->server_count; s++) {
+        layers_search(layers, m, s);
+        for (uint32_t p = m->pair_first[s]; p < m->pair_first[s + 1]; p++) {
+            size_t layer = m->pairs[p].hops_max;
+            paid +=
+                m->pairs[p].bytes * layers->price[layer * m->fabric->node_count + m->pairs[p].to];
+        }
+    }
+    return paid / capacity;
 }
 
 double minmax_price_bound(const struct minmax *m, const struct weft_graph *graph,
