@@ -4,7 +4,7 @@
 
 #include "job.h"
 
-#define IMAGES_PER_SERVER 512.0 // 128 an accelerator
+#define IMAGES_PER_SERVER 128.0 // 32 an accelerator, as Goyal et al. 2017
 #define BUCKET_BYTES 25e6       // as PyTorch's DistributedDataParallel
 #define GRADIENT_BYTES 4.0      // fp32
 #define LAYERS_MAX 64u
