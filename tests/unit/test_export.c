@@ -17,14 +17,14 @@
 
 #include <cmocka.h>
 
-#define SERVERS 8u
+#define SERVERS 16u
 #define PORTS 4u
 
 static struct weft_arena all;
 static struct weft_arena arena;
 static struct weft_arena scratch;
 static struct weft_plan sample;
-static const uint32_t sample_jumps[] = {1, 3};
+static const uint32_t sample_jumps[] = {1, 5};
 
 static int set_up(void **state)
 {
@@ -273,7 +273,7 @@ static void scripts_that_cannot_be_are_refused(void **state)
     plan.topology.degree = 129;
     assert_false(weft_export_ip_routes(&scripts, &plan, &arena, scratch, &error));
     assert_string_equal(error.message, "addresses are made for 65536 servers of 128 ports; the "
-                                       "plan has 8 of 129");
+                                       "plan has 16 of 129");
     assert_int_equal(error.code, WEFT_UNSUPPORTED);
     plan = sample;
     plan.network.fabric.node_count = 9;
@@ -281,10 +281,10 @@ static void scripts_that_cannot_be_are_refused(void **state)
     assert_string_equal(error.message, "the fabric 'weft' has switches; scripts are for servers "
                                        "that forward");
     plan = sample;
-    plan.topology.degree = 2; // without the planes of jump 3
+    plan.topology.degree = 2; // without the planes of jump 5
     assert_false(weft_export_ip_routes(&scripts, &plan, &arena, scratch, &error));
     assert_string_equal(error.message,
-                        "link 1 (0 to 3) is in no plane; run weft check on the plan");
+                        "link 1 (0 to 5) is in no plane; run weft check on the plan");
 }
 
 // Runs a program with a script on its standard input; returns its exit status.
@@ -353,14 +353,14 @@ static void a_script_runs_twice_in_a_namespace(void **state)
     for (uint32_t i = 0; i < 2; i++) {
         weft_text_add(&text, "(\n%s)\n", scripts[0]);
     }
-    // Server 0 reaches 1 by port 0; what comes from 7 for 1 goes the same way, by 7's own table.
+    // Server 0 reaches 1 by port 0; what comes from 15 for 1 goes the same way, by 15's own table.
     weft_text_add(
         &text, "%s",
         "ip route get 10.128.0.1 | grep -q 'via 10.0.0.1 dev port0 src 10.128.0.0'\n"
-        "ip route show table 1007 | grep -q '10.128.0.1'\n"
-        "test $(ip rule | grep -c 'lookup 1007') = 1\n"
-        "test $(ip -4 route show | grep -c '^10.128') = 7\n"
-        "ip neigh show dev port3 | grep -q '10.3.0.5 lladdr 02:57:00:03:00:05 PERMANENT'\n");
+        "ip route show table 1015 | grep -q '10.128.0.1'\n"
+        "test $(ip rule | grep -c 'lookup 1015') = 1\n"
+        "test $(ip -4 route show | grep -c '^10.128') = 15\n"
+        "ip neigh show dev port3 | grep -q '10.3.0.11 lladdr 02:57:00:03:00:0b PERMANENT'\n");
     assert_int_equal(run_with_input(namespace, text.data), 0);
 }
 
@@ -428,7 +428,7 @@ static void rings_that_are_not_circulant_are_left_out(void **state)
     make_graph(&graph, SERVERS);
     struct weft_plan plan = sample;
     struct weft_ring rings[2] = {sample.network.rings.rings[0], sample.network.rings.rings[1]};
-    static const uint32_t crooked[] = {0, 1, 2, 3, 6, 5, 4, 7};
+    static const uint32_t crooked[] = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 14, 13, 12, 15};
     rings[1].members = crooked;
     rings[1].hop_first = NULL;
     plan.network.rings.rings = rings;
@@ -441,7 +441,7 @@ static void rings_that_are_not_circulant_are_left_out(void **state)
     assert_int_equal(left_out, 0);
     assert_int_equal(fbuf.descriptor_count, 2);
     assert_int_equal(fbuf.jumps[0], 1);
-    assert_int_equal(fbuf.jumps[1], 3);
+    assert_int_equal(fbuf.jumps[1], 5);
     rings[0].share_ratio = 0.75;
     assert_true(weft_export_fbuf(&fbuf, &left_out, &plan, &graph, &arena, scratch, &error));
     assert_int_equal(left_out, 1);
@@ -456,8 +456,9 @@ static void another_task_graph_or_rate_is_refused(void **state)
     uint32_t left_out = 0;
     make_graph(&graph, 5);
     assert_false(weft_export_fbuf(&fbuf, &left_out, &sample, &graph, &arena, scratch, &error));
-    assert_string_equal(error.message, "the task graph has 5 servers, the plan 8; plan for as many "
-                                       "as it has");
+    assert_string_equal(error.message,
+                        "the task graph has 5 servers, the plan 16; plan for as many "
+                        "as it has");
     make_graph(&graph, SERVERS);
     struct weft_plan plan = sample;
     plan.cluster.rate_Bps *= 2;

@@ -268,6 +268,9 @@ static void what_a_plan_cannot_hold_is_kept_as_a_flaw(void **state)
         read_back(&plan, replace(flawed_plans[i].find, flawed_plans[i].with));
         assert_int_equal(plan.flaw_count, 1);
         assert_string_equal(plan.flaws[0].text, flawed_plans[i].flaw);
+        const struct weft_violation *violations = NULL;
+        assert_true(weft_plan_check(&plan, NULL, &violations, &arena, scratch) >= 1);
+        assert_string_equal(violations[0].text, flawed_plans[i].flaw);
     }
 }
 
