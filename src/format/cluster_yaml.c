@@ -450,6 +450,7 @@ bool weft_cluster_read(struct weft_cluster *cluster, const char *data, size_t le
         !load_raw(&raw, data, length, &index, arena, error)) {
         return false;
     }
+    WEFT_ASSERT(raw != NULL);
     const struct source source = {&index, arena, error};
     return read_cluster(cluster, raw, &source);
 }

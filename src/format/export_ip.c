@@ -151,36 +151,55 @@ static void add_rule(struct weft_text *text, uint32_t source)
     weft_text_add(text, "/32 lookup %u\n", TABLE_BASE + source);
 }
 
-static const char *write_script(const struct weft_plan *plan, uint32_t server,
-                                const struct weft_ip_step *steps, size_t count,
+// The steps at one node, in runs of the same source and target.
+struct node_steps {
+    uint32_t node;
+    const struct weft_ip_step *steps;
+    size_t count;
+};
+
+static size_t run_end(const struct node_steps *all, size_t begin)
+{
+    const struct weft_ip_step *first = &all->steps[begin];
+    size_t end = begin;
+    while (end < all->count && all->steps[end].source == first->source &&
+           all->steps[end].target == first->target) {
+        end++;
+    }
+    return end;
+}
+
+// Routes of the node's own traffic, or of what passes, each source behind its rule.
+static void add_routes(struct weft_text *text, const struct weft_topology *topology,
+                       const struct node_steps *all, bool own, struct way *ways)
+{
+    uint32_t last_source = WEFT_NONE;
+    for (size_t begin = 0; begin < all->count;) {
+        const struct weft_ip_step *first = &all->steps[begin];
+        size_t end = run_end(all, begin);
+        if ((first->source == all->node) == own) {
+            if (!own && first->source != last_source) {
+                add_rule(text, first->source);
+            }
+            last_source = first->source;
+            uint32_t way_count = list_ways(ways, topology, first, end - begin);
+            add_route(text, first, ways, way_count);
+        }
+        begin = end;
+    }
+}
+
+static const char *write_script(const struct weft_plan *plan, const struct node_steps *all,
                                 struct weft_arena *arena)
 {
     struct way *ways = WEFT_NEW(arena, struct way, plan->topology.degree);
     struct weft_text text;
     weft_text_init(&text, arena);
-    add_head(&text, plan, server);
-    add_ports(&text, &plan->topology, server);
+    add_head(&text, plan, all->node);
+    add_ports(&text, &plan->topology, all->node);
     weft_text_add(&text, "\n# traffic of this server\n");
-    // Its own traffic first, in the main table.
-    for (uint32_t own = 2; own-- > 0;) {
-        uint32_t last_source = WEFT_NONE;
-        for (size_t i = 0; i < count;) {
-            size_t end = i;
-            while (end < count && steps[end].source == steps[i].source &&
-                   steps[end].target == steps[i].target) {
-                end++;
-            }
-            if ((steps[i].source == server) == (own == 1)) {
-                if (own == 0 && steps[i].source != last_source) {
-                    add_rule(&text, steps[i].source);
-                    last_source = steps[i].source;
-                }
-                uint32_t way_count = list_ways(ways, &plan->topology, steps + i, end - i);
-                add_route(&text, &steps[i], ways, way_count);
-            }
-            i = end;
-        }
-    }
+    add_routes(&text, &plan->topology, all, true, ways);
+    add_routes(&text, &plan->topology, all, false, ways);
     return text.data;
 }
 
@@ -221,7 +240,8 @@ bool weft_export_ip_routes(const char *const **scripts, const struct weft_plan *
         while (end < all.count && all.steps[end].node == s) {
             end++;
         }
-        built[s] = write_script(plan, s, all.steps + at, end - at, arena);
+        const struct node_steps here = {s, all.steps + at, end - at};
+        built[s] = write_script(plan, &here, arena);
         at = end;
     }
     WEFT_ASSERT(at == all.count);

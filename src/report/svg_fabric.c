@@ -79,6 +79,22 @@ static void list_cables(struct drawing *drawing, const uint32_t *ring_of)
     }
 }
 
+static void mark_ring(uint32_t *ring_of, const struct weft_fabric *fabric,
+                      const struct weft_ring *ring, uint32_t number)
+{
+    for (uint32_t i = 0; ring->hop_first == NULL && i < ring->member_count; i++) {
+        uint32_t next = ring->members[(i + 1) % ring->member_count];
+        uint32_t link = weft_fabric_find_link(fabric, ring->members[i], next);
+        if (link != WEFT_NONE) {
+            ring_of[link] = number;
+        }
+    }
+    uint32_t end = ring->hop_first != NULL ? ring->hop_first[ring->member_count] : 0;
+    for (uint32_t h = 0; h < end; h++) {
+        ring_of[ring->hop_links[h]] = number;
+    }
+}
+
 // The first ring over each link, by the walks of the rings' hops where they have them.
 static void mark_rings(uint32_t *ring_of, const struct weft_plan *plan)
 {
@@ -88,20 +104,7 @@ static void mark_rings(uint32_t *ring_of, const struct weft_plan *plan)
         ring_of[l] = WEFT_NONE;
     }
     for (uint32_t r = set->ring_count; r-- > 0;) {
-        const struct weft_ring *ring = &set->rings[r];
-        for (uint32_t i = 0; i < ring->member_count; i++) {
-            if (ring->hop_first != NULL) {
-                for (uint32_t h = ring->hop_first[i]; h < ring->hop_first[i + 1]; h++) {
-                    ring_of[ring->hop_links[h]] = r;
-                }
-                continue;
-            }
-            uint32_t next = ring->members[(i + 1) % ring->member_count];
-            uint32_t link = weft_fabric_find_link(fabric, ring->members[i], next);
-            if (link != WEFT_NONE) {
-                ring_of[link] = r;
-            }
-        }
+        mark_ring(ring_of, fabric, &set->rings[r], r);
     }
 }
 

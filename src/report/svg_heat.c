@@ -102,37 +102,43 @@ static double opacity_of(uint32_t level)
     return 0.08 + 0.92 * (level - 1) / (LEVELS - 1);
 }
 
-// One path a level; cells of a row that follow each other are one stroke of it.
+// Cells of one row and level that follow each other are one stroke.
+static void add_row(struct weft_text *text, const struct heat *heat, const double *line,
+                    uint32_t level, double left, double top)
+{
+    double size = SIDE / heat->side;
+    for (uint32_t column = 0; column < heat->side; column++) {
+        uint32_t end = column;
+        while (end < heat->side && level_of(heat, line[end]) == level) {
+            end++;
+        }
+        if (end > column) {
+            double width = (end - column) * size;
+            weft_text_add(text, "M%.2f %.2fh%.2fv%.2fh-%.2fz", left + column * size, top, width,
+                          size, width);
+            column = end;
+        }
+    }
+}
+
+// One path a level; levels that no cell has leave nothing.
 static void add_cells(struct weft_text *text, const struct heat *heat, const double *cells,
                       double left)
 {
-    double size = SIDE / heat->side;
     for (uint32_t level = 1; level <= LEVELS; level++) {
-        bool open = false;
+        bool any = false;
+        for (size_t i = 0; i < (size_t)heat->side * heat->side; i++) {
+            any = any || level_of(heat, cells[i]) == level;
+        }
+        if (!any) {
+            continue;
+        }
+        weft_text_add(text, "<path class=\"h\" fill-opacity=\"%.3f\" d=\"", opacity_of(level));
         for (uint32_t row = 0; row < heat->side; row++) {
-            const double *line = cells + (size_t)row * heat->side;
-            for (uint32_t column = 0; column < heat->side; column++) {
-                uint32_t end = column;
-                while (end < heat->side && level_of(heat, line[end]) == level) {
-                    end++;
-                }
-                if (end == column) {
-                    continue;
-                }
-                if (!open) {
-                    weft_text_add(text, "<path class=\"h\" fill-opacity=\"%.3f\" d=\"",
-                                  opacity_of(level));
-                    open = true;
-                }
-                double width = (end - column) * size;
-                weft_text_add(text, "M%.2f %.2fh%.2fv%.2fh-%.2fz", left + column * size,
-                              TOP + row * size, width, size, width);
-                column = end;
-            }
+            add_row(text, heat, cells + (size_t)row * heat->side, level, left,
+                    TOP + row * SIDE / heat->side);
         }
-        if (open) {
-            weft_text_add(text, "\"/>\n");
-        }
+        weft_text_add(text, "\"/>\n");
     }
 }
 
@@ -143,11 +149,12 @@ static void add_frame(struct weft_text *text, const struct heat *heat, double le
     svg_label(text, left, 18, SVG_START, "t l b", "%s: %s", title,
               weft_show_bytes(bytes, total_bytes));
     double step = svg_step(heat->server_count - 1, 8);
-    step = step < 1 ? 1 : step;
-    for (double server = 0; server < heat->server_count; server += step) {
-        double at = (floor(server / heat->block) + 0.5) * SIDE / heat->side;
-        svg_label(text, left + at, TOP - 6, SVG_MIDDLE, "m n", "%g", server);
-        svg_label(text, left - 6, TOP + at + 3, SVG_END, "m n", "%g", server);
+    uint32_t every = step < 1 ? 1 : (uint32_t)step;
+    for (uint32_t server = 0; server < heat->server_count; server += every) {
+        uint32_t cell = server / heat->block;
+        double at = (cell + 0.5) * SIDE / heat->side;
+        svg_label(text, left + at, TOP - 6, SVG_MIDDLE, "m n", "%u", server);
+        svg_label(text, left - 6, TOP + at + 3, SVG_END, "m n", "%u", server);
     }
     weft_text_add(text,
                   "<rect x=\"%g\" y=\"%g\" width=\"%g\" height=\"%g\" fill=\"none\" class=\"x\" "

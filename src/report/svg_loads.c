@@ -28,11 +28,11 @@ static void add_bars(struct weft_text *text, const uint32_t *counts, uint32_t la
 static void add_axis_y(struct weft_text *text, uint32_t largest)
 {
     double step = svg_step(largest, 5);
-    step = step < 1 ? 1 : step;
-    for (double value = 0; value <= largest; value += step) {
+    uint32_t every = step < 1 ? 1 : (uint32_t)step;
+    for (uint32_t value = 0; value <= largest; value += every) {
         double y = BOTTOM - (BOTTOM - TOP) * value / largest;
         svg_line(text, LEFT, y, RIGHT, y, "g");
-        svg_label(text, LEFT - 8, y + 4, SVG_END, "m", "%g", value);
+        svg_label(text, LEFT - 8, y + 4, SVG_END, "m", "%u", value);
     }
     svg_label(text, LEFT - 8, TOP - 14, SVG_END, "m", "links");
 }
