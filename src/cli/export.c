@@ -4,14 +4,16 @@
 #include "cli.h"
 #include "weft/format.h"
 #include "weft/plan.h"
+#include "weft/report.h"
 
 #include <errno.h>
 #include <string.h>
 #include <sys/stat.h>
 
-enum kind { DOT, CIRCUITS_CSV, CIRCUITS_JSON, IP_ROUTES, FBUF, KIND_COUNT };
+enum kind { DOT, SVG, CIRCUITS_CSV, CIRCUITS_JSON, IP_ROUTES, FBUF, KIND_COUNT };
 static const char *const kind_names[KIND_COUNT] = {
     [DOT] = "dot",
+    [SVG] = "svg",
     [CIRCUITS_CSV] = "circuits-csv",
     [CIRCUITS_JSON] = "circuits-json",
     [IP_ROUTES] = "ip-routes",
@@ -29,7 +31,7 @@ struct request {
 enum { KEY_AS = 1, KEY_SERVER, KEY_JOB };
 
 static const struct argp_option options[] = {
-    {"as", KEY_AS, "KIND", 0, "dot, circuits-csv, circuits-json, ip-routes or fbuf", 0},
+    {"as", KEY_AS, "KIND", 0, "dot, svg, circuits-csv, circuits-json, ip-routes or fbuf", 0},
     {"server", KEY_SERVER, "I", 0, "ip-routes: the script of server I alone", 0},
     {"job", KEY_JOB, "FILE.fbuf", 0, "fbuf: the job to put the topology into", 0},
     {0},
@@ -38,6 +40,7 @@ static const struct argp_option options[] = {
 static const char doc[] =
     "Writes a plan in the form that other tools take.\v"
     "dot            the links as a Graphviz digraph\n"
+    "svg            the fabric drawn, rings colored\n"
     "circuits-csv   optical cross-connects: plane,input_port,output_port,from,to\n"
     "circuits-json  the same as JSON\n"
     "ip-routes      a script of `ip route` commands for each server; -o names a folder\n"
@@ -58,9 +61,9 @@ static error_t parse_kind(struct request *request, const char *text)
             return 0;
         }
     }
-    return cli_usage(request->cli,
-                     "--as: '%.40s' is none of dot, circuits-csv, circuits-json, ip-routes, fbuf",
-                     text);
+    return cli_usage(
+        request->cli,
+        "--as: '%.40s' is none of dot, svg, circuits-csv, circuits-json, ip-routes, fbuf", text);
 }
 
 static error_t parse(int key, char *argument, struct argp_state *state)
@@ -156,8 +159,9 @@ static bool run(const struct request *request)
     struct cli *cli = request->cli;
     struct weft_plan plan;
     if (request->kind == KIND_COUNT) {
-        return cli_misuse(cli, "as what? write --as dot, circuits-csv, circuits-json, ip-routes "
-                               "or fbuf");
+        return cli_misuse(cli,
+                          "as what? write --as dot, svg, circuits-csv, circuits-json, ip-routes "
+                          "or fbuf");
     }
     if (!weft_plan_load(&plan, request->plan_path, &cli->arena, cli->scratch, &cli->error)) {
         return false;
@@ -165,6 +169,9 @@ static bool run(const struct request *request)
     switch (request->kind) {
     case DOT:
         cli_say(cli, "%s", weft_export_dot(&plan, &cli->arena));
+        return true;
+    case SVG:
+        cli_say(cli, "%s", weft_report_svg_fabric(&plan, &cli->arena, cli->scratch));
         return true;
     case CIRCUITS_CSV:
         cli_say(cli, "%s", weft_export_circuits_csv(&plan, &cli->arena));

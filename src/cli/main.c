@@ -7,7 +7,9 @@
 #include <string.h>
 
 const struct cli_entry cli_entries[] = {
+    {"plan", "plan a fabric for a job: links, rings, routes, circuits and a certificate", cli_plan},
     {"simulate", "play jobs or flows on a fabric", cli_simulate},
+    {"compare", "one job on every reference fabric: time, cost, power, load", cli_compare},
     {"traffic", "what a job asks of the network: groups, transfers, heat map", cli_traffic},
     {"check", "verify everything that a plan claims", cli_check},
     {"export", "a plan as DOT, circuits, routing scripts or task graph", cli_export},

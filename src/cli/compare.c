@@ -1,0 +1,168 @@
+// SPDX-License-Identifier: Apache-2.0
+// weft compare: one job on every reference fabric.
+
+#include "cli.h"
+#include "weft/format.h"
+#include "weft/plan.h"
+#include "weft/report.h"
+
+struct request {
+    struct cli *cli;
+    const char *path;
+};
+
+static const char doc[] =
+    "Plays one iteration of a job on the fabrics that you could buy for a cluster, and on the "
+    "fabrics that both planning methods find, all with the same ports.\v"
+    "Switched fabrics get one NIC of degree times rate a server. ratio is the iteration time over "
+    "the ideal switch's; tax is bytes on links over bytes asked, 1 where no server forwards; load "
+    "is bytes on a link in one iteration. Cost and power: NICs, transceivers, switch or panel "
+    "ports, by the cluster's price book.\n"
+    "\n"
+    "Examples:\n"
+    "  weft compare job.fbuf --degree 4 --rate 100Gbps\n"
+    "  weft compare job.fbuf --cluster cluster.yaml --json\n";
+
+static error_t parse(int key, char *argument, struct argp_state *state)
+{
+    struct request *request = state->input;
+    switch (key) {
+    case ARGP_KEY_ARG:
+        return cli_take(request->cli, &request->path, argument, "task graph");
+    case ARGP_KEY_NO_ARGS:
+        return cli_usage(request->cli, "which job? write %s FILE.fbuf --degree 4 --rate 100Gbps",
+                         request->cli->program);
+    default:
+        return ARGP_ERR_UNKNOWN;
+    }
+}
+
+static json_t *row_object(const struct weft_comparison *row)
+{
+    json_t *object = json_object();
+    cli_set_text(object, "name", row->name);
+    if (row->why_not != NULL) {
+        cli_set_text(object, "why_not", row->why_not);
+        return object;
+    }
+    cli_set_real(object, "iteration_s", row->iteration_s);
+    cli_set_real(object, "ratio_to_ideal", row->ratio_to_ideal);
+    cli_set_real(object, "cost_usd", row->cost_usd);
+    cli_set_real(object, "power_watts", row->power_watts);
+    cli_set_real(object, "bandwidth_tax", row->bandwidth_tax_ratio);
+    cli_set_real(object, "mean_hops", row->mean_hops);
+    cli_set_count(object, "max_hops", row->max_hops);
+    cli_set_real(object, "max_link_load_bytes", row->max_link_load_bytes);
+    cli_set_real(object, "mean_link_load_bytes", row->mean_link_load_bytes);
+    cli_set_real(object, "port_rate_Bps", row->port_rate_Bps);
+    return object;
+}
+
+static void tell_json(const struct request *request, const struct weft_cluster *cluster,
+                      const struct weft_comparison *rows, uint32_t row_count)
+{
+    json_t *object = cli_object("weft.comparison/1");
+    cli_set_text(object, "file", request->path);
+    cli_set_count(object, "servers", cluster->server_count);
+    cli_set_count(object, "degree", cluster->degree);
+    cli_set_real(object, "rate_Bps", cluster->rate_Bps);
+    cli_set_text(object, "prices", cluster->prices.source != NULL ? cluster->prices.source : "");
+    json_t *fabrics = json_array();
+    for (uint32_t i = 0; i < row_count; i++) {
+        json_array_append_new(fabrics, row_object(&rows[i]));
+    }
+    cli_set(object, "fabrics", fabrics);
+    cli_set_real(object, "wall_s", cli_elapsed_s(request->cli));
+    cli_json(request->cli, object);
+}
+
+static void tell(struct cli *cli, const struct weft_cluster *cluster,
+                 const struct weft_comparison *rows, uint32_t row_count)
+{
+    static const struct weft_table_column columns[] = {
+        {"fabric", WEFT_ALIGN_LEFT},     {"iteration", WEFT_ALIGN_RIGHT},
+        {"ratio", WEFT_ALIGN_RIGHT},     {"cost", WEFT_ALIGN_RIGHT},
+        {"power", WEFT_ALIGN_RIGHT},     {"tax", WEFT_ALIGN_RIGHT},
+        {"mean hops", WEFT_ALIGN_RIGHT}, {"max", WEFT_ALIGN_RIGHT},
+        {"mean load", WEFT_ALIGN_RIGHT}, {"max load", WEFT_ALIGN_RIGHT},
+        {"port", WEFT_ALIGN_RIGHT},
+    };
+    enum { COLUMNS = sizeof columns / sizeof columns[0] };
+    struct weft_arena *arena = &cli->arena;
+    const char **cells = WEFT_NEW(arena, const char *, (size_t)row_count *COLUMNS + 1);
+    char unit[WEFT_UNIT_TEXT];
+    uint32_t shown = 0;
+    for (uint32_t i = 0; i < row_count; i++) {
+        const struct weft_comparison *row = &rows[i];
+        if (row->why_not != NULL) {
+            continue;
+        }
+        const char **cell = cells + (size_t)shown++ * COLUMNS;
+        uint64_t iteration_ps = weft_picoseconds(row->iteration_s);
+        cell[0] = row->name;
+        cell[1] = weft_arena_format(arena, "%s", weft_show_time(unit, iteration_ps));
+        cell[2] = weft_arena_format(arena, "%.2f", row->ratio_to_ideal);
+        cell[3] = weft_arena_format(arena, "%s", weft_show_usd(unit, row->cost_usd));
+        cell[4] = weft_arena_format(arena, "%.1f kW", row->power_watts / 1e3);
+        cell[5] = weft_arena_format(arena, "%.2f", row->bandwidth_tax_ratio);
+        cell[6] = weft_arena_format(arena, "%.2f", row->mean_hops);
+        cell[7] = weft_arena_format(arena, "%u", row->max_hops);
+        cell[8] = weft_arena_format(arena, "%s", weft_show_bytes(unit, row->mean_link_load_bytes));
+        cell[9] = weft_arena_format(arena, "%s", weft_show_bytes(unit, row->max_link_load_bytes));
+        cell[10] = weft_arena_format(arena, "%s", weft_show_rate(unit, row->port_rate_Bps));
+    }
+    cli_say(cli, "%u servers, %u ports of %s each\n\n", cluster->server_count, cluster->degree,
+            weft_show_rate(unit, cluster->rate_Bps));
+    cli_say(cli, "%s", weft_report_table(columns, COLUMNS, cells, shown, arena));
+    for (uint32_t i = 0; i < row_count; i++) {
+        if (rows[i].why_not != NULL) {
+            cli_say(cli, "%s%s: %s\n", shown < row_count ? "" : "\n", rows[i].name,
+                    rows[i].why_not);
+        }
+    }
+}
+
+static bool run(const struct request *request)
+{
+    struct cli *cli = request->cli;
+    struct weft_fbuf fbuf;
+    struct weft_cluster cluster;
+    if (!weft_fbuf_load(&fbuf, request->path, &cli->arena, cli->scratch, &cli->error) ||
+        !cli_cluster(&cluster, cli, fbuf.graph.server_count, 0, true)) {
+        return false;
+    }
+    weft_stop stop = cli_clock_start(cli, "comparing", 0);
+    const struct weft_plan_options plan_options = {
+        .topology = cli_topology_options(cli, stop),
+        .sim = cli_task_packets(cli),
+    };
+    const struct weft_comparison *rows = NULL;
+    uint32_t row_count = 0;
+    bool compared = weft_plan_compare(&rows, &row_count, &fbuf.graph, &cluster, &plan_options,
+                                      &cli->arena, cli->scratch, &cli->error);
+    cli_clock_stop(cli);
+    if (!compared) {
+        return false;
+    }
+    if (cli->json) {
+        tell_json(request, &cluster, rows, row_count);
+    } else {
+        tell(cli, &cluster, rows, row_count);
+    }
+    return true;
+}
+
+int cli_compare(int argc, char **argv)
+{
+    static const struct cli_verb verb = {
+        .name = "weft compare",
+        .arguments = "FILE.fbuf --degree D --rate R\nFILE.fbuf --cluster FILE.yaml",
+        .doc = doc,
+        .parser = parse,
+        .groups = CLI_HARDWARE | CLI_SEARCH,
+    };
+    struct cli cli;
+    struct request request = {.cli = &cli};
+    bool fine = cli_parse(&cli, &verb, argc, argv, &request) && run(&request);
+    return cli_finish(&cli, fine);
+}

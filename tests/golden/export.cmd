@@ -1,0 +1,25 @@
+# SPDX-License-Identifier: Apache-2.0
+try() { "$@"; echo "= $?"; }
+# Every export of a plan of circulant rings; the task graph with the plan inside plays alike.
+# tolerance: 1e-6
+job=$EXAMPLES/jobs/vgg16_16.fbuf
+weft plan "$job" --degree 4 --rate 100Gbps --method topoopt --json -o plan.json |
+    grep -m 1 iteration_s
+weft export plan.json --as fbuf --job "$job" -o planned.fbuf
+weft simulate planned.fbuf --fabric file --json | grep -m 1 iteration_s
+weft export plan.json --as circuits-csv -o circuits.csv
+head -n 3 circuits.csv
+wc -l < circuits.csv
+weft export plan.json --as circuits-json |
+    python3 -c 'import json, sys; print(json.load(sys.stdin)["schema"])'
+weft export plan.json --as dot | head -n 2
+weft export plan.json --as svg | head -c 4; echo
+weft export plan.json --as ip-routes -o scripts
+ls scripts | wc -l
+weft export plan.json --as ip-routes --server 5 | cmp - scripts/server-5.sh && echo same
+sh -n scripts/server-0.sh && echo "a script"
+try weft export plan.json --as ip-routes
+try weft export plan.json --as ip-routes --server 16
+try weft export plan.json --as fbuf -o planned.fbuf
+try weft export plan.json --as fbuf --job "$job"
+try weft export plan.json --as fbuf --job "$EXAMPLES/jobs/gpt_128.fbuf" -o planned.fbuf
