@@ -121,7 +121,7 @@ static void add_route(struct weft_text *text, const struct weft_ip_step *first,
 {
     weft_text_add(text, "ip route replace ");
     add_address(text, 128, first->target);
-    weft_text_add(text, "/32 proto static");
+    weft_text_add(text, "/32 proto 87");
     if (first->source == first->node) {
         weft_text_add(text, " src ");
         add_address(text, 128, first->node);
