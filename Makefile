@@ -33,8 +33,10 @@ build-fuzz/build.ninja:
 	@CC=clang meson setup $(FUZZ_FLAGS) build-fuzz
 
 .PHONY: run
-run: all
-	@tools/demo $(BUILD)/weft
+run:
+	@tools/setup build
+	@$(MAKE) --no-print-directory all
+	@tools/demo $(BUILD)
 
 .PHONY: check check-long check-asan check-tsan
 check:

@@ -19,8 +19,8 @@ static const char doc[] =
     "Prints each property that does not hold and exits 1; exits 0 when all hold.\n"
     "\n"
     "Examples:\n"
-    "  weft check plan.json\n"
-    "  weft check plan.json job.fbuf --json\n";
+    "  $ weft check plan.json\n"
+    "  $ weft check plan.json job.fbuf --json\n";
 
 static error_t parse(int key, char *argument, struct argp_state *state)
 {

@@ -20,8 +20,8 @@ static const char doc[] =
     "ports, by the cluster's price book.\n"
     "\n"
     "Examples:\n"
-    "  weft compare job.fbuf --degree 4 --rate 100Gbps\n"
-    "  weft compare job.fbuf --cluster cluster.yaml --json\n";
+    "  $ weft compare job.fbuf --degree 4 --rate 100Gbps\n"
+    "  $ weft compare job.fbuf --cluster cluster.yaml --json\n";
 
 static error_t parse(int key, char *argument, struct argp_state *state)
 {

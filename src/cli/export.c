@@ -39,19 +39,20 @@ static const struct argp_option options[] = {
 
 static const char doc[] =
     "Writes a plan in the form that other tools take.\v"
-    "dot            the links as a Graphviz digraph\n"
-    "svg            the fabric drawn, rings colored\n"
-    "circuits-csv   optical cross-connects: plane,input_port,output_port,from,to\n"
-    "circuits-json  the same as JSON\n"
-    "ip-routes      a script of `ip route` commands for each server; -o names a folder\n"
-    "fbuf           the job's task graph with topology, routes and rings inside\n"
+    "Kinds:\n"
+    "  dot            the links as a Graphviz digraph\n"
+    "  svg            the fabric drawn, rings colored\n"
+    "  circuits-csv   optical cross-connects: plane,input_port,output_port,from,to\n"
+    "  circuits-json  the same as JSON\n"
+    "  ip-routes      a script of `ip route` commands for each server; -o names a folder\n"
+    "  fbuf           the job's task graph with topology, routes and rings inside\n"
     "\n"
     "Examples:\n"
-    "  weft export plan.json --as dot | dot -Tsvg -o plan.svg\n"
-    "  weft export plan.json --as circuits-csv -o circuits.csv\n"
-    "  weft export plan.json --as ip-routes --server 3\n"
-    "  weft export plan.json --as ip-routes -o routes\n"
-    "  weft export plan.json --as fbuf --job job.fbuf -o planned.fbuf\n";
+    "  $ weft export plan.json --as dot | dot -Tsvg -o plan.svg\n"
+    "  $ weft export plan.json --as circuits-csv -o circuits.csv\n"
+    "  $ weft export plan.json --as ip-routes --server 3\n"
+    "  $ weft export plan.json --as ip-routes -o routes\n"
+    "  $ weft export plan.json --as fbuf --job job.fbuf -o planned.fbuf\n";
 
 static error_t parse_kind(struct request *request, const char *text)
 {

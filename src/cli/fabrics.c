@@ -13,8 +13,8 @@ static const char doc[] =
     "the Fat-tree of its rate.\n"
     "\n"
     "Examples:\n"
-    "  weft fabrics --servers 128 --degree 4 --rate 100Gbps\n"
-    "  weft fabrics --cluster cluster.yaml --json\n";
+    "  $ weft fabrics --servers 128 --degree 4 --rate 100Gbps\n"
+    "  $ weft fabrics --cluster cluster.yaml --json\n";
 
 // One fabric, or why there is none.
 struct row {

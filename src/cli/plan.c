@@ -31,9 +31,9 @@ static const char doc[] =
     "longer the plan's iteration is: no plan of any method can save more than that.\n"
     "\n"
     "Examples:\n"
-    "  weft plan job.fbuf --degree 4 --rate 100Gbps\n"
-    "  weft plan job.fbuf --cluster cluster.yaml -o plan.json --report plan.html\n"
-    "  weft plan job.fbuf --degree 4 --rate 100Gbps --method topoopt --json\n";
+    "  $ weft plan job.fbuf --degree 4 --rate 100Gbps\n"
+    "  $ weft plan job.fbuf --cluster cluster.yaml -o plan.json --report plan.html\n"
+    "  $ weft plan job.fbuf --degree 4 --rate 100Gbps --method topoopt --json\n";
 
 static error_t parse(int key, char *argument, struct argp_state *state)
 {

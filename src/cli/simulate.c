@@ -21,12 +21,13 @@ static const char doc[] =
     "its "
     "max-min fair rate; an AllReduce runs its rounds along the rings; a device does one task at a "
     "time.\v"
-    "FLOWS is one of\n"
+    "Flows:\n"
     "  allreduce:SIZE            one ring over all servers; SIZE on each of them\n"
     "  permutation:SIZE:SEED     from every server to another one\n"
     "  alltoall:SIZE             from every server to every other one\n"
-    "  poisson:MEAN:load=L:count=C:SEED   random pairs and sizes; L of the host rate\n"
+    "  poisson:MEAN:load=L:count=C:SEED   random pairs, random sizes\n"
     "\n"
+    "A Poisson load L of 1 is what the ports of all servers carry. "
     "--rate is the rate of a server's NIC on switched fabrics (one NIC, unless --degree says more) "
     "and of each port on direct ones (--degree: 2 for a ring, 4 for others). Jobs use packets of "
     "9000 bytes, 64 of them header; flows are fluid. Several jobs stand side by side on one "
@@ -34,10 +35,10 @@ static const char doc[] =
     "in the order given.\n"
     "\n"
     "Examples:\n"
-    "  weft simulate job.fbuf --fabric ideal --rate 100Gbps\n"
-    "  weft simulate job.fbuf --fabric file --rate 25Gbps --json\n"
-    "  weft simulate a.fbuf b.fbuf --fabric fat-tree --servers 432 --rate 100Gbps\n"
-    "  weft simulate allreduce:100MB --fabric ring --servers 1024 --rate 400Gbps --latency 500ns\n";
+    "  $ weft simulate job.fbuf --fabric ideal --rate 100Gbps\n"
+    "  $ weft simulate job.fbuf --fabric file --rate 25Gbps --json\n"
+    "  $ weft simulate a.fbuf b.fbuf --fabric fat-tree --servers 432 --rate 100Gbps\n"
+    "  $ weft simulate allreduce:100MB --fabric ring --servers 64 --rate 400Gbps\n";
 
 static error_t list_fabrics(struct simulate *simulate)
 {

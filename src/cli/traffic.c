@@ -32,8 +32,8 @@ static const char doc[] =
     "ascending order: sender down, receiver across, darker is more.\n"
     "\n"
     "Examples:\n"
-    "  weft traffic job.fbuf\n"
-    "  weft traffic job.fbuf --json --matrix\n";
+    "  $ weft traffic job.fbuf\n"
+    "  $ weft traffic job.fbuf --json --matrix\n";
 
 static error_t parse(int key, char *argument, struct argp_state *state)
 {
