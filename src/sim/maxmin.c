@@ -12,10 +12,16 @@
 #define NEARLY_FULL 0.999999
 #define SMALLEST_BLOCK_LOG2 2
 
+// The load below which a link of this level calms down: none while it holds somebody back.
+static double calm_below(double capacity_Bps, double level_Bps)
+{
+    return level_Bps >= capacity_Bps ? NEARLY_FULL * capacity_Bps : -(double)INFINITY;
+}
+
 // Records of a power of two up to a cache line, then whole lines.
 static size_t record_bytes(uint32_t stride)
 {
-    size_t need = sizeof(struct weft_maxmin_class) + stride * sizeof(uint32_t);
+    size_t need = offsetof(struct weft_maxmin_class, path) + stride * sizeof(uint32_t);
     size_t size = 32;
     while (size < need && size < 64) {
         size *= 2;
@@ -34,15 +40,20 @@ void weft_maxmin_init(struct weft_maxmin *maxmin, const double *capacity_Bps, ui
     m.links = WEFT_NEW_RAW(arena, struct weft_maxmin_link, link_count);
     for (uint32_t link = 0; link < link_count; link++) {
         WEFT_ASSERT(capacity_Bps[link] > 0 && isfinite(capacity_Bps[link]));
-        m.links[link] = (struct weft_maxmin_link){.capacity_Bps = capacity_Bps[link],
-                                                  .level_Bps = capacity_Bps[link],
-                                                  .queue_place = WEFT_NONE};
+        m.links[link] = (struct weft_maxmin_link){
+            .capacity_Bps = capacity_Bps[link],
+            .level_Bps = capacity_Bps[link],
+            .calm_Bps = calm_below(capacity_Bps[link], capacity_Bps[link]),
+            .per_held = 1,
+            .queue_place = WEFT_NONE};
     }
     m.classes = weft_arena_alloc_raw(arena, class_capacity, m.class_bytes);
     m.position = WEFT_NEW_RAW(arena, uint32_t, (size_t)class_capacity * stride);
     m.free_classes = WEFT_NEW_RAW(arena, uint32_t, class_capacity);
     m.queue = WEFT_NEW_RAW(arena, struct weft_maxmin_entry, link_count);
     m.touched = WEFT_NEW_RAW(arena, uint32_t, class_capacity);
+    m.before_Bps = WEFT_NEW_RAW(arena, double, class_capacity);
+    m.is_touched = WEFT_NEW_RAW(arena, bool, class_capacity);
     m.limit_Bps = WEFT_NEW_RAW(arena, double, class_capacity);
     m.limit_weight = WEFT_NEW_RAW(arena, double, class_capacity);
     m.limit_link = WEFT_NEW_RAW(arena, uint32_t, class_capacity);
@@ -60,15 +71,19 @@ uint32_t weft_maxmin_open(struct weft_maxmin *maxmin, const uint32_t *links, uin
         id = maxmin->class_count++;
     }
     struct weft_maxmin_class *class = weft_maxmin_class_at(maxmin, id);
-    *class = (struct weft_maxmin_class){.hop_count = hop_count, .bottleneck = WEFT_NONE};
+    class->rate_Bps = 0;
+    class->bottleneck = WEFT_NONE;
+    class->weight = 0;
+    class->hop_count = hop_count;
+    maxmin->is_touched[id] = false;
     memcpy(class->path, links, hop_count * sizeof(uint32_t));
     return id;
 }
 
 void weft_maxmin_close(struct weft_maxmin *maxmin, uint32_t class_id)
 {
-    const struct weft_maxmin_class *class = weft_maxmin_class_at(maxmin, class_id);
-    WEFT_ASSERT(class->weight == 0 && !class->is_touched);
+    WEFT_ASSERT(weft_maxmin_class_at(maxmin, class_id)->weight == 0);
+    WEFT_ASSERT(!maxmin->is_touched[class_id]);
     maxmin->free_classes[maxmin->free_count++] = class_id;
 }
 
@@ -153,57 +168,63 @@ static void queue_rise(struct weft_maxmin *maxmin, uint32_t place, struct weft_m
     queue_put(maxmin, place, entry);
 }
 
-static uint32_t queue_pop(struct weft_maxmin *maxmin)
+static void queue_sink(struct weft_maxmin *maxmin, uint32_t place, struct weft_maxmin_entry entry)
 {
     const struct weft_maxmin_entry *queue = maxmin->queue;
-    uint32_t top = queue[0].link;
-    maxmin->links[top].queue_place = WEFT_NONE;
-    uint32_t count = --maxmin->queue_count;
-    if (count == 0) {
-        return top;
-    }
-    struct weft_maxmin_entry last = queue[count];
-    uint32_t place = 0;
-    for (uint32_t child = 1; child < count; child = 2 * place + 1) {
+    uint32_t count = maxmin->queue_count;
+    for (uint32_t child; (child = 2 * place + 1) < count;) {
         if (child + 1 < count && queue[child + 1].key_Bps < queue[child].key_Bps) {
             child++;
         }
-        if (queue[child].key_Bps >= last.key_Bps) {
+        if (queue[child].key_Bps >= entry.key_Bps) {
             break;
         }
         queue_put(maxmin, place, queue[child]);
         place = child;
     }
-    queue_put(maxmin, place, last);
+    queue_put(maxmin, place, entry);
+}
+
+static uint32_t queue_pop(struct weft_maxmin *maxmin)
+{
+    uint32_t top = maxmin->queue[0].link;
+    struct weft_maxmin_entry last = maxmin->queue[--maxmin->queue_count];
+    if (maxmin->queue_count > 0) {
+        queue_sink(maxmin, 0, last);
+    }
+    maxmin->links[top].queue_place = WEFT_NONE;
     return top;
 }
 
-// Queues a link for evaluation. `key_Bps` estimates the least level that the change can concern.
-static void queue_link(struct weft_maxmin *maxmin, uint32_t link, double key_Bps)
+// What the link's level will be: one step of Newton's method from the load that its members make
+// now, those held as when it was last evaluated.
+static double newton_guess(const struct weft_maxmin_link *link)
 {
-    uint32_t place = maxmin->links[link].queue_place;
-    if (place == WEFT_NONE) {
-        place = maxmin->queue_count++;
-    } else if (key_Bps >= maxmin->queue[place].key_Bps) {
-        return;
-    }
-    queue_rise(maxmin, place, (struct weft_maxmin_entry){key_Bps, link});
+    return link->level_Bps + (link->capacity_Bps - link->load_Bps) * link->per_held;
 }
 
-static bool holds_nobody(const struct weft_maxmin_link *link)
+// Queues a link for evaluation, by the lesser of its level and what that will be.
+static void queue_link(struct weft_maxmin *maxmin, uint32_t id)
 {
-    return link->level_Bps >= link->capacity_Bps &&
-           link->load_Bps < NEARLY_FULL * link->capacity_Bps;
+    const struct weft_maxmin_link *link = &maxmin->links[id];
+    struct weft_maxmin_entry entry = {fmin(link->level_Bps, newton_guess(link)), id};
+    uint32_t place = link->queue_place;
+    if (place == WEFT_NONE) {
+        queue_rise(maxmin, maxmin->queue_count++, entry);
+    } else if (entry.key_Bps < maxmin->queue[place].key_Bps) {
+        queue_rise(maxmin, place, entry);
+    } else {
+        queue_sink(maxmin, place, entry);
+    }
 }
 
 // ---- arrivals and departures ----
 
-static void touch(struct weft_maxmin *maxmin, uint32_t class_id, struct weft_maxmin_class *class,
-                  double before_Bps)
+static void touch(struct weft_maxmin *maxmin, uint32_t class_id, double before_Bps)
 {
-    if (!class->is_touched) {
-        class->is_touched = true;
-        class->before_Bps = before_Bps;
+    if (!maxmin->is_touched[class_id]) {
+        maxmin->is_touched[class_id] = true;
+        maxmin->before_Bps[class_id] = before_Bps;
         maxmin->touched[maxmin->touched_count++] = class_id;
     }
 }
@@ -221,15 +242,15 @@ void weft_maxmin_join(struct weft_maxmin *maxmin, uint32_t class_id)
             }
         }
         attach(maxmin, class_id);
-        touch(maxmin, class_id, class, 0);
+        touch(maxmin, class_id, 0);
         class->bottleneck = bottleneck;
         class->rate_Bps = least;
     }
     for (uint32_t hop = 0; hop < class->hop_count; hop++) {
         struct weft_maxmin_link *link = &maxmin->links[class->path[hop]];
         link->load_Bps += class->rate_Bps;
-        if (!holds_nobody(link)) {
-            queue_link(maxmin, class->path[hop], link->level_Bps);
+        if (link->load_Bps >= link->calm_Bps) {
+            queue_link(maxmin, class->path[hop]);
         }
     }
 }
@@ -241,8 +262,8 @@ void weft_maxmin_leave(struct weft_maxmin *maxmin, uint32_t class_id)
     for (uint32_t hop = 0; hop < class->hop_count; hop++) {
         struct weft_maxmin_link *link = &maxmin->links[class->path[hop]];
         link->load_Bps -= class->rate_Bps;
-        if (link->level_Bps < link->capacity_Bps) {
-            queue_link(maxmin, class->path[hop], link->level_Bps);
+        if (link->calm_Bps < 0) {
+            queue_link(maxmin, class->path[hop]);
         }
     }
     if (--class->weight == 0) {
@@ -253,54 +274,62 @@ void weft_maxmin_leave(struct weft_maxmin *maxmin, uint32_t class_id)
 
 // ---- one link ----
 
-// What the rest of the class's path allows it: the least level on it without `link`.
-static double limit_without(const struct weft_maxmin_link *links,
-                            const struct weft_maxmin_class *class, uint32_t link, uint32_t *where)
+// The members of a link divided at a trial level: those that other links hold below it, and those
+// that the link would hold.
+struct division {
+    double below_Bps;
+    double max_below_Bps;
+    double held_weight;
+    double min_held_Bps;
+};
+
+static struct division divide(const double *limit_Bps, const double *weight, uint32_t count,
+                              double level_Bps)
 {
-    double least = INFINITY;
-    for (uint32_t hop = 0; hop < class->hop_count; hop++) {
-        uint32_t other = class->path[hop];
-        if (other != link && links[other].level_Bps < least) {
-            least = links[other].level_Bps;
-            *where = other;
-        }
+    struct division d = {.min_held_Bps = (double)INFINITY};
+    for (uint32_t i = 0; i < count; i++) { // no branches: the order of the limits is random
+        double limit = limit_Bps[i];
+        bool below = limit < level_Bps;
+        double low = below ? limit : 0;
+        double high = below ? (double)INFINITY : limit;
+        d.below_Bps += weight[i] * low;
+        d.held_weight += below ? 0 : weight[i];
+        d.max_below_Bps = low > d.max_below_Bps ? low : d.max_below_Bps;
+        d.min_held_Bps = high < d.min_held_Bps ? high : d.min_held_Bps;
     }
-    return least;
+    return d;
 }
 
 // The level x at which sum of weight * min(x, limit) is the capacity, given that the sum exceeds it
 // for large x. Newton's method on that concave, piecewise linear sum: a step from anywhere lands at
 // or below the answer, later ones rise towards it and each frees members of those it held back. So
-// it ends after as many steps as members at most; from a good guess after one or two. The answer
-// depends on the final division of the members only, not on the guess.
+// it ends after as many steps as members at most; from a good guess after one. The answer depends
+// on the final division of the members only, not on the guess.
 static double fill(const double *limit_Bps, const double *weight, uint32_t count,
                    double capacity_Bps, double guess_Bps)
 {
     double level = guess_Bps;
-    double held_before = 0;
+    double held_before = (double)INFINITY;
     for (uint32_t step = 0;; step++) {
-        double below_Bps = 0;
-        double held = 0;
-        for (uint32_t i = 0; i < count; i++) {
-            bool below = limit_Bps[i] < level;
-            below_Bps += below ? weight[i] * limit_Bps[i] : 0;
-            held += below ? 0 : weight[i];
-        }
-        if (held <= 0 && step == 0) { // the guess was above every limit
+        struct division d = divide(limit_Bps, weight, count, level);
+        if (d.held_weight <= 0 && step == 0) { // the guess was above every limit
             level = 0;
             continue;
         }
-        // More held than before, after the first step, is rounding among equal limits.
-        if (held <= 0 || held == held_before || (step > 1 && held > held_before)) {
+        // No fewer held than before, from the second step on, is rounding among equal limits.
+        if (d.held_weight <= 0 || (step > 1 && d.held_weight >= held_before)) {
             return level;
         }
-        held_before = held;
-        level = (capacity_Bps - below_Bps) / held;
+        held_before = d.held_weight;
+        level = (capacity_Bps - d.below_Bps) / d.held_weight;
+        if (d.max_below_Bps < level && level <= d.min_held_Bps) {
+            return level;
+        }
     }
 }
 
 static void pass_on(struct weft_maxmin *maxmin, const struct weft_maxmin_class *class,
-                    uint32_t from, double change_Bps, double least_Bps)
+                    uint32_t from, double change_Bps)
 {
     change_Bps *= class->weight;
     for (uint32_t hop = 0; hop < class->hop_count; hop++) {
@@ -308,8 +337,8 @@ static void pass_on(struct weft_maxmin *maxmin, const struct weft_maxmin_class *
         struct weft_maxmin_link *link = &maxmin->links[id];
         if (id != from) {
             link->load_Bps += change_Bps;
-            if (!holds_nobody(link)) {
-                queue_link(maxmin, id, link->level_Bps < least_Bps ? link->level_Bps : least_Bps);
+            if (link->load_Bps >= link->calm_Bps) {
+                queue_link(maxmin, id);
             }
         }
     }
@@ -320,6 +349,7 @@ static void apply_level(struct weft_maxmin *maxmin, uint32_t id, double level)
 {
     struct weft_maxmin_link *link = &maxmin->links[id];
     double load_Bps = 0;
+    double held_weight = 0;
     for (uint32_t i = 0; i < link->member_count; i++) {
         uint32_t class_id = link->members[i].class_id;
         struct weft_maxmin_class *class = weft_maxmin_class_at(maxmin, class_id);
@@ -329,37 +359,63 @@ static void apply_level(struct weft_maxmin *maxmin, uint32_t id, double level)
         double before = class->rate_Bps;
         class->bottleneck = here ? id : maxmin->limit_link[i];
         if (fabs(rate - before) > WEFT_MAXMIN_SAME * before) {
-            touch(maxmin, class_id, class, before);
+            touch(maxmin, class_id, before);
             class->rate_Bps = rate;
-            pass_on(maxmin, class, id, rate - before, rate < before ? rate : before);
+            pass_on(maxmin, class, id, rate - before);
         }
         load_Bps += maxmin->limit_weight[i] * class->rate_Bps;
+        held_weight += here ? maxmin->limit_weight[i] : 0;
     }
     link->load_Bps = load_Bps;
-    link->level_Bps = level;
+    link->per_held = held_weight > 1 ? 1 / held_weight : 1;
+    link->calm_Bps = calm_below(link->capacity_Bps, level);
+}
+
+// Finds what the rest of its path allows each member of the link: its rate where another link holds
+// it, else the least level on the path without this one, which stands at infinity meanwhile.
+// Returns their sum.
+static double gather_limits(const struct weft_maxmin *maxmin, uint32_t id)
+{
+    const struct weft_maxmin_link *links = maxmin->links;
+    const struct weft_maxmin_link *link = &links[id];
+    double *limit_Bps = maxmin->limit_Bps;
+    double *limit_weight = maxmin->limit_weight;
+    uint32_t *limit_link = maxmin->limit_link;
+    double total_Bps = 0;
+    for (uint32_t i = 0; i < link->member_count; i++) {
+        const struct weft_maxmin_class *class =
+            weft_maxmin_class_at(maxmin, link->members[i].class_id);
+        double limit = class->rate_Bps;
+        uint32_t where = class->bottleneck;
+        if (where == id) {
+            limit = (double)INFINITY;
+            for (uint32_t hop = 0; hop < class->hop_count; hop++) {
+                double level = links[class->path[hop]].level_Bps;
+                where = level < limit ? class->path[hop] : where;
+                limit = level < limit ? level : limit;
+            }
+        }
+        double weight = class->weight;
+        limit_Bps[i] = limit;
+        limit_weight[i] = weight;
+        limit_link[i] = where;
+        total_Bps += weight * limit;
+    }
+    return total_Bps;
 }
 
 static void evaluate(struct weft_maxmin *maxmin, uint32_t id)
 {
     maxmin->evaluation_count++;
-    const struct weft_maxmin_link *links = maxmin->links;
-    const struct weft_maxmin_link *link = &links[id];
-    double *limit = maxmin->limit_Bps;
-    double *weight = maxmin->limit_weight;
-    double total_Bps = 0;
-    for (uint32_t i = 0; i < link->member_count; i++) {
-        const struct weft_maxmin_class *class =
-            weft_maxmin_class_at(maxmin, link->members[i].class_id);
-        uint32_t where = class->bottleneck;
-        limit[i] = where == id ? limit_without(links, class, id, &where) : class->rate_Bps;
-        weight[i] = class->weight;
-        maxmin->limit_link[i] = where;
-        total_Bps += weight[i] * limit[i];
-    }
+    struct weft_maxmin_link *link = &maxmin->links[id];
+    double guess_Bps = newton_guess(link);
+    link->level_Bps = (double)INFINITY;
+    double total_Bps = gather_limits(maxmin, id);
     double level = link->capacity_Bps;
     if (total_Bps > level * (1 + 4 * WEFT_MAXMIN_SAME)) {
-        level = fill(limit, weight, link->member_count, level, link->level_Bps);
+        level = fill(maxmin->limit_Bps, maxmin->limit_weight, link->member_count, level, guess_Bps);
     }
+    link->level_Bps = level;
     apply_level(maxmin, id, level);
 }
 
@@ -373,14 +429,15 @@ void weft_maxmin_solve(struct weft_maxmin *maxmin)
     for (uint32_t i = 0; i < maxmin->touched_count; i++) {
         uint32_t id = maxmin->touched[i];
         struct weft_maxmin_class *class = weft_maxmin_class_at(maxmin, id);
-        class->is_touched = false;
+        double before = maxmin->before_Bps[id];
+        maxmin->is_touched[id] = false;
         if (class->weight == 0) {
             continue;
         }
-        if (fabs(class->rate_Bps - class->before_Bps) > WEFT_MAXMIN_SAME * class->before_Bps) {
+        if (fabs(class->rate_Bps - before) > WEFT_MAXMIN_SAME * before) {
             maxmin->touched[kept++] = id;
         } else {
-            class->rate_Bps = class->before_Bps;
+            class->rate_Bps = before;
         }
     }
     maxmin->touched_count = kept;

@@ -27,11 +27,9 @@
 // One class: what an evaluation reads of it, together, because it meets classes in no order.
 struct weft_maxmin_class {
     double rate_Bps;
-    double before_Bps;   // its rate before the first change since the last solve
     uint32_t bottleneck; // a link of the path with the least level
     uint32_t weight;     // flows; 0 = on no link's member list
     uint32_t hop_count;
-    bool is_touched; // in `touched`
     uint32_t path[]; // links
 };
 
@@ -44,6 +42,8 @@ struct weft_maxmin_link {
     double capacity_Bps;
     double level_Bps; // == capacity where the link holds nobody back
     double load_Bps;  // exact after an evaluation, updated by differences between them
+    double calm_Bps;  // a load below this needs no evaluation: nobody is held, nor will be
+    double per_held;  // 1 / flows that it held back when last evaluated, at most 1
     struct weft_maxmin_member *members;
     uint32_t member_count;
     uint32_t queue_place; // in `queue`, WEFT_NONE when absent
@@ -70,6 +70,8 @@ struct weft_maxmin {
     uint32_t queue_count;
     uint32_t *touched; // classes whose rate changed, or may have
     uint32_t touched_count;
+    double *before_Bps; // per class: its rate before the first change since the last solve
+    bool *is_touched;   // per class
     // Water-filling of one link.
     double *limit_Bps;
     double *limit_weight;

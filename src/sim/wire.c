@@ -247,7 +247,7 @@ void weft_wire_settle(struct weft_wire *wire)
     weft_maxmin_solve(maxmin);
     for (uint32_t i = 0; i < maxmin->touched_count; i++) {
         uint32_t id = maxmin->touched[i];
-        serve(wire, id, weft_maxmin_class_at(maxmin, id)->before_Bps);
+        serve(wire, id, maxmin->before_Bps[id]);
         project(wire, id);
         wire->is_dirty[id] = false;
     }
