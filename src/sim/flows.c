@@ -110,6 +110,7 @@ bool weft_sim_run_flows(struct weft_sim_result *result, uint64_t *completion_ps,
                         struct weft_error *error)
 {
     uint32_t way_total = 0;
+    WEFT_ASSERT(routes->fabric == fabric);
     if (!weft_simnet_check_options(options, error) ||
         !check_flows(flows, fabric, routes, &way_total, error)) {
         return false;

@@ -11,9 +11,11 @@
 // evaluation, so the margin is never reached by drift.
 #define NEARLY_FULL 0.999999
 #define SMALLEST_BLOCK_LOG2 2
+// In order of level a link is evaluated about once a solve. A solve that takes this many times as
+// long as all links would is going round in roundings.
+#define EVALUATIONS_A_LINK 256u
 
-// The load below which a link of this level calms down: none while it holds somebody back.
-static double calm_below(double capacity_Bps, double level_Bps)
+double weft_maxmin_calm_Bps(double capacity_Bps, double level_Bps)
 {
     return level_Bps >= capacity_Bps ? NEARLY_FULL * capacity_Bps : -(double)INFINITY;
 }
@@ -43,7 +45,7 @@ void weft_maxmin_init(struct weft_maxmin *maxmin, const double *capacity_Bps, ui
         m.links[link] = (struct weft_maxmin_link){
             .capacity_Bps = capacity_Bps[link],
             .level_Bps = capacity_Bps[link],
-            .calm_Bps = calm_below(capacity_Bps[link], capacity_Bps[link]),
+            .calm_Bps = weft_maxmin_calm_Bps(capacity_Bps[link], capacity_Bps[link]),
             .per_held = 1,
             .queue_place = WEFT_NONE};
     }
@@ -54,6 +56,8 @@ void weft_maxmin_init(struct weft_maxmin *maxmin, const double *capacity_Bps, ui
     m.touched = WEFT_NEW_RAW(arena, uint32_t, class_capacity);
     m.before_Bps = WEFT_NEW_RAW(arena, double, class_capacity);
     m.is_touched = WEFT_NEW_RAW(arena, bool, class_capacity);
+    m.room_Bps = WEFT_NEW_RAW(arena, double, link_count);
+    m.rising = WEFT_NEW_RAW(arena, double, link_count);
     m.limit_Bps = WEFT_NEW_RAW(arena, double, class_capacity);
     m.limit_weight = WEFT_NEW_RAW(arena, double, class_capacity);
     m.limit_link = WEFT_NEW_RAW(arena, uint32_t, class_capacity);
@@ -220,7 +224,7 @@ static void queue_link(struct weft_maxmin *maxmin, uint32_t id)
 
 // ---- arrivals and departures ----
 
-static void touch(struct weft_maxmin *maxmin, uint32_t class_id, double before_Bps)
+void weft_maxmin_touch(struct weft_maxmin *maxmin, uint32_t class_id, double before_Bps)
 {
     if (!maxmin->is_touched[class_id]) {
         maxmin->is_touched[class_id] = true;
@@ -242,7 +246,7 @@ void weft_maxmin_join(struct weft_maxmin *maxmin, uint32_t class_id)
             }
         }
         attach(maxmin, class_id);
-        touch(maxmin, class_id, 0);
+        weft_maxmin_touch(maxmin, class_id, 0);
         class->bottleneck = bottleneck;
         class->rate_Bps = least;
     }
@@ -359,7 +363,7 @@ static void apply_level(struct weft_maxmin *maxmin, uint32_t id, double level)
         double before = class->rate_Bps;
         class->bottleneck = here ? id : maxmin->limit_link[i];
         if (fabs(rate - before) > WEFT_MAXMIN_SAME * before) {
-            touch(maxmin, class_id, before);
+            weft_maxmin_touch(maxmin, class_id, before);
             class->rate_Bps = rate;
             pass_on(maxmin, class, id, rate - before);
         }
@@ -368,7 +372,7 @@ static void apply_level(struct weft_maxmin *maxmin, uint32_t id, double level)
     }
     link->load_Bps = load_Bps;
     link->per_held = held_weight > 1 ? 1 / held_weight : 1;
-    link->calm_Bps = calm_below(link->capacity_Bps, level);
+    link->calm_Bps = weft_maxmin_calm_Bps(link->capacity_Bps, level);
 }
 
 // Finds what the rest of its path allows each member of the link: its rate where another link holds
@@ -422,8 +426,12 @@ static void evaluate(struct weft_maxmin *maxmin, uint32_t id)
 void weft_maxmin_solve(struct weft_maxmin *maxmin)
 {
     maxmin->solve_count++;
-    while (maxmin->queue_count > 0) {
+    uint64_t enough = maxmin->evaluation_count + EVALUATIONS_A_LINK * (uint64_t)maxmin->link_count;
+    while (maxmin->queue_count > 0 && maxmin->evaluation_count < enough) {
         evaluate(maxmin, queue_pop(maxmin));
+    }
+    if (maxmin->queue_count > 0) {
+        weft_maxmin_refill(maxmin);
     }
     uint32_t kept = 0;
     for (uint32_t i = 0; i < maxmin->touched_count; i++) {

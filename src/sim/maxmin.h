@@ -72,6 +72,9 @@ struct weft_maxmin {
     uint32_t touched_count;
     double *before_Bps; // per class: its rate before the first change since the last solve
     bool *is_touched;   // per class
+    // Progressive filling of all links.
+    double *room_Bps;
+    double *rising;
     // Water-filling of one link.
     double *limit_Bps;
     double *limit_weight;
@@ -81,6 +84,7 @@ struct weft_maxmin {
     struct weft_arena *arena;
     uint64_t solve_count;
     uint64_t evaluation_count;
+    uint64_t refill_count;
 };
 
 static inline struct weft_maxmin_class *weft_maxmin_class_at(const struct weft_maxmin *maxmin,
@@ -104,5 +108,12 @@ void weft_maxmin_leave(struct weft_maxmin *maxmin, uint32_t class_id);
 // weight whose rate differs from before_Bps (a class that was empty had rate 0); the caller sets
 // touched_count to 0 when it has seen to them. O(members of the links whose level changes).
 void weft_maxmin_solve(struct weft_maxmin *maxmin);
+// All rates and levels from scratch by progressive filling, which no rounding can keep from ending:
+// what a solve falls back to when its evaluations do not settle. O(links^2 + members).
+void weft_maxmin_refill(struct weft_maxmin *maxmin);
+// The load below which a link of this level needs no evaluation: none while it holds somebody back.
+double weft_maxmin_calm_Bps(double capacity_Bps, double level_Bps);
+// Remembers a class's rate for the list `touched`, before its first change.
+void weft_maxmin_touch(struct weft_maxmin *maxmin, uint32_t class_id, double before_Bps);
 
 #endif

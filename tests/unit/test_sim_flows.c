@@ -57,30 +57,29 @@ static void add(struct list *list, uint32_t from, uint32_t to, uint64_t size_byt
     list->flows.start_ps = list->start_ps;
 }
 
-static struct weft_network star(uint32_t server_count)
+static struct weft_network network; // stays where it is: its routes point to its fabric
+
+static void star(uint32_t server_count)
 {
     struct weft_cluster cluster;
-    struct weft_network network;
     struct weft_error error;
     assert_true(weft_cluster_build(&cluster, server_count, 1, RATE_BPS, &error));
     struct weft_fabric_options options = {0};
     assert_true(weft_fabric_build_ideal(&network, &cluster, &options, &arena, &error));
-    return network;
 }
 
 static bool run(struct weft_sim_result *result, struct list *list,
-                const struct weft_network *network, const struct weft_sim_options *options,
-                struct weft_error *error)
+                const struct weft_sim_options *options, struct weft_error *error)
 {
-    return weft_sim_run_flows(result, list->end_ps, &network->fabric, &network->routes,
-                              &list->flows, options, &arena, scratch_kept, error);
+    return weft_sim_run_flows(result, list->end_ps, &network.fabric, &network.routes, &list->flows,
+                              options, &arena, scratch_kept, error);
 }
 
 static void run_well(struct weft_sim_result *result, struct list *list,
-                     const struct weft_network *network, const struct weft_sim_options *options)
+                     const struct weft_sim_options *options)
 {
     struct weft_error error;
-    if (!run(result, list, network, options, &error)) {
+    if (!run(result, list, options, &error)) {
         fail_msg("%s", error.message);
     }
 }
@@ -88,11 +87,11 @@ static void run_well(struct weft_sim_result *result, struct list *list,
 static void a_lone_flow_takes_size_over_rate_and_latency(void **state)
 {
     (void)state;
-    struct weft_network network = star(4);
+    star(4);
     struct list list = {0};
     struct weft_sim_result result;
     add(&list, 0, 1, 50000, 7);
-    run_well(&result, &list, &network, &(struct weft_sim_options){0});
+    run_well(&result, &list, &(struct weft_sim_options){0});
     assert_int_equal(list.end_ps[0], 7 + 1000000 + 2 * 1000000); // 1 us, 2 links of 1 us
     assert_int_equal(result.end_ps, list.end_ps[0]);
     assert_int_equal(result.flow_count, 1);
@@ -101,11 +100,11 @@ static void a_lone_flow_takes_size_over_rate_and_latency(void **state)
 static void packets_add_headers_and_one_store(void **state)
 {
     (void)state;
-    struct weft_network network = star(4);
+    star(4);
     struct list list = {0};
     struct weft_sim_result result;
     add(&list, 0, 1, 9000, 0); // 10 packets of 900 + 100
-    run_well(&result, &list, &network,
+    run_well(&result, &list,
              &(struct weft_sim_options){.packet_bytes = 1000, .header_bytes = 100});
     assert_int_equal(list.end_ps[0], 10 * 20000 + 20000 + 2 * 1000000);
     double total = 0;
@@ -118,11 +117,11 @@ static void packets_add_headers_and_one_store(void **state)
 static void an_acknowledgment_adds_a_trip_of_a_header(void **state)
 {
     (void)state;
-    struct weft_network network = star(4);
+    star(4);
     struct list list = {0};
     struct weft_sim_result result;
     add(&list, 0, 1, 9000, 0);
-    run_well(&result, &list, &network,
+    run_well(&result, &list,
              &(struct weft_sim_options){
                  .packet_bytes = 1000, .header_bytes = 100, .acknowledged = true});
     assert_int_equal(list.end_ps[0], 10 * 20000 + 20000 + 2 * 1000000 + 2000 + 2 * 1000000);
@@ -131,13 +130,13 @@ static void an_acknowledgment_adds_a_trip_of_a_header(void **state)
 static void two_flows_share_and_the_rest_speeds_up(void **state)
 {
     (void)state;
-    struct weft_network network = star(4);
+    star(4);
     struct list list = {0};
     struct weft_sim_result result;
     add(&list, 0, 1, 50000, 0);
     add(&list, 0, 2, 100000, 0);
     add(&list, 3, 2, 25000, 5000000); // joins when the others are over
-    run_well(&result, &list, &network, &(struct weft_sim_options){0});
+    run_well(&result, &list, &(struct weft_sim_options){0});
     assert_int_equal(list.end_ps[0], 2000000 + 2000000);
     assert_int_equal(list.end_ps[1], 3000000 + 2000000);
     assert_int_equal(list.end_ps[2], 5500000 + 2000000);
@@ -146,25 +145,25 @@ static void two_flows_share_and_the_rest_speeds_up(void **state)
 static void empty_and_local_flows_end(void **state)
 {
     (void)state;
-    struct weft_network network = star(4);
+    star(4);
     struct list list = {0};
     struct weft_sim_result result;
     add(&list, 0, 1, 0, 10);
     add(&list, 2, 2, 1000, 20);
-    run_well(&result, &list, &network, &(struct weft_sim_options){0});
+    run_well(&result, &list, &(struct weft_sim_options){0});
     assert_int_equal(list.end_ps[0], 10 + 2000000);
     assert_int_equal(list.end_ps[1], 20);
     assert_int_equal(result.flow_count, 0);
 
     list.flows.count = 0;
-    run_well(&result, &list, &network, &(struct weft_sim_options){0});
+    run_well(&result, &list, &(struct weft_sim_options){0});
     assert_int_equal(result.end_ps, 0);
 }
 
 static void all_to_all_on_a_switch_is_exact(void **state)
 {
     (void)state;
-    struct weft_network network = star(16);
+    star(16);
     struct list list = {0};
     struct weft_sim_result result;
     for (uint32_t from = 0; from < 16; from++) {
@@ -174,7 +173,7 @@ static void all_to_all_on_a_switch_is_exact(void **state)
             }
         }
     }
-    run_well(&result, &list, &network, &(struct weft_sim_options){0});
+    run_well(&result, &list, &(struct weft_sim_options){0});
     for (uint32_t i = 0; i < list.flows.count; i++) {
         assert_int_equal(list.end_ps[i], 15 * 1000000 + 2000000);
     }
@@ -184,7 +183,7 @@ static void all_to_all_on_a_switch_is_exact(void **state)
 static void bad_lists_are_refused(void **state)
 {
     (void)state;
-    struct weft_network network = star(4);
+    star(4);
     struct weft_sim_result result;
     static const struct {
         uint32_t from, to;
@@ -202,7 +201,7 @@ static void bad_lists_are_refused(void **state)
         add(&list, cases[i].from, cases[i].to, cases[i].size_bytes, cases[i].start_ps);
         struct weft_sim_options options = {.packet_bytes = 1000,
                                            .header_bytes = cases[i].header_bytes};
-        assert_false(run(&result, &list, &network, &options, &error));
+        assert_false(run(&result, &list, &options, &error));
         assert_int_equal(error.code, WEFT_INPUT);
         assert_non_null(strstr(error.message, cases[i].says));
     }
@@ -210,7 +209,7 @@ static void bad_lists_are_refused(void **state)
     struct weft_error error = {0};
     add(&list, 0, 1, 1, 5);
     add(&list, 0, 1, 1, 4);
-    assert_false(run(&result, &list, &network, &(struct weft_sim_options){0}, &error));
+    assert_false(run(&result, &list, &(struct weft_sim_options){0}, &error));
     assert_non_null(strstr(error.message, "flow 1"));
 }
 
