@@ -8,6 +8,16 @@
 
 // Sums of bytes and of picoseconds stay below this, so that no later stage can overflow 64 bits.
 #define SUM_LIMIT ((uint64_t)1 << 63)
+// How far a group may lie from its place in a table that is a quarter full: groups chosen to
+// collide are refused instead of taking quadratic time.
+#define DISTANCE_MAX 256u
+
+// What the tasks may refer to.
+struct extent {
+    uint32_t server_count;
+    uint32_t device_count;
+    uint32_t task_count;
+};
 
 struct totals {
     uint64_t bytes; // on the wire: 2 (k-1) S for an AllReduce
@@ -59,15 +69,15 @@ static bool check_group(const struct weft_task *task, uint32_t server_count, uin
     return true;
 }
 
-static bool check_place(const struct weft_task *task, uint32_t server_count, uint32_t device_count,
+static bool check_place(const struct weft_task *task, const struct extent *extent,
                         struct weft_error *error)
 {
     if ((unsigned)task->kind >= WEFT_TASK_KIND_COUNT) {
         return weft_fail(error, WEFT_INPUT, "there is no task kind %u", (unsigned)task->kind);
     }
-    if (on_device(task->kind) && task->device >= device_count) {
+    if (on_device(task->kind) && task->device >= extent->device_count) {
         return weft_fail(error, WEFT_INPUT, "device %u is not one of the %u devices", task->device,
-                         device_count);
+                         extent->device_count);
     }
     bool timed = on_device(task->kind) || task->kind == WEFT_TASK_ALLREDUCE;
     if (!timed && task->runtime_ps != 0) {
@@ -77,10 +87,10 @@ static bool check_place(const struct weft_task *task, uint32_t server_count, uin
                          task->runtime_ps);
     }
     if (task->kind == WEFT_TASK_TRANSFER &&
-        (task->from >= server_count || task->to >= server_count)) {
+        (task->from >= extent->server_count || task->to >= extent->server_count)) {
         return weft_fail(error, WEFT_INPUT,
                          "the transfer goes from server %u to %u, but servers are 0 to %u",
-                         task->from, task->to, server_count - 1);
+                         task->from, task->to, extent->server_count - 1);
     }
     return true;
 }
@@ -126,17 +136,16 @@ static bool add_totals(struct totals *totals, const struct weft_task *task,
     return true;
 }
 
-static bool check_tasks(struct totals *totals, uint32_t server_count, uint32_t device_count,
-                        const struct weft_task *tasks, uint32_t task_count,
-                        struct weft_arena scratch, struct weft_error *error)
+static bool check_tasks(struct totals *totals, const struct extent *extent,
+                        const struct weft_task *tasks, struct weft_arena scratch,
+                        struct weft_error *error)
 {
-    uint32_t *seen = WEFT_NEW(&scratch, uint32_t, server_count);
-    for (uint32_t t = 0; t < task_count; t++) {
+    uint32_t *seen = WEFT_NEW(&scratch, uint32_t, extent->server_count);
+    for (uint32_t t = 0; t < extent->task_count; t++) {
         const struct weft_task *task = &tasks[t];
-        bool good = check_place(task, server_count, device_count, error) &&
-                    check_next(task, task_count, error);
+        bool good = check_place(task, extent, error) && check_next(task, extent->task_count, error);
         if (good && task->kind == WEFT_TASK_ALLREDUCE) {
-            good = check_group(task, server_count, seen, t + 1, error);
+            good = check_group(task, extent->server_count, seen, t + 1, error);
         }
         if (!good || !add_totals(totals, task, error)) {
             return weft_wrap(error, "task %u", t);
@@ -175,8 +184,8 @@ struct group_table {
 static struct group_table group_table_init(const struct totals *totals, struct weft_arena *arena,
                                            struct weft_arena *scratch)
 {
-    uint32_t size = 4;
-    while (size < UINT32_MAX / 4 && size < 2 * totals->allreduces) {
+    uint32_t size = DISTANCE_MAX;
+    while (size < (uint32_t)1 << 31 && size / 4 < totals->allreduces) {
         size *= 2;
     }
     struct group_table table = {
@@ -189,6 +198,7 @@ static struct group_table group_table_init(const struct totals *totals, struct w
     return table;
 }
 
+// The group with these members, added if it is new; WEFT_NONE where too many fall on one place.
 static uint32_t group_table_find(struct group_table *table, const uint32_t *members, uint32_t count)
 {
     uint64_t hash = count;
@@ -196,7 +206,10 @@ static uint32_t group_table_find(struct group_table *table, const uint32_t *memb
         hash = weft_hash(hash ^ members[i]);
     }
     uint32_t slot = (uint32_t)hash & table->mask;
-    while (table->slots[slot] != WEFT_NONE) {
+    for (uint32_t distance = 0; table->slots[slot] != WEFT_NONE; distance++) {
+        if (distance == DISTANCE_MAX) {
+            return WEFT_NONE;
+        }
         uint32_t group = table->slots[slot];
         uint32_t first = table->first[group];
         if (table->first[group + 1] - first == count &&
@@ -243,8 +256,8 @@ static struct arrays arrays_init(uint32_t task_count, uint32_t edge_count, struc
     };
 }
 
-static void store_task(struct arrays *arrays, uint32_t index, const struct weft_task *task,
-                       struct group_table *groups)
+static bool store_task(struct arrays *arrays, uint32_t index, const struct weft_task *task,
+                       struct group_table *groups, struct weft_error *error)
 {
     enum weft_task_kind kind = task->kind;
     if (kind == WEFT_TASK_TRANSFER && (task->from == task->to || task->size_bytes == 0)) {
@@ -260,6 +273,13 @@ static void store_task(struct arrays *arrays, uint32_t index, const struct weft_
     arrays->to[index] = transfer ? task->to : WEFT_NONE;
     arrays->group[index] =
         allreduce ? group_table_find(groups, task->members, task->member_count) : WEFT_NONE;
+    if (allreduce && arrays->group[index] == WEFT_NONE) {
+        return weft_fail(error, WEFT_INPUT,
+                         "task %u: its group collides with too many others; name members in "
+                         "ascending order",
+                         index);
+    }
+    return true;
 }
 
 static void store_edges(struct arrays *arrays, const struct weft_task *tasks, uint32_t task_count)
@@ -334,8 +354,9 @@ bool weft_taskgraph_build(struct weft_taskgraph *graph, uint32_t server_count,
         return weft_fail(error, WEFT_INPUT, "a task graph has at most 2^32 - 2 tasks");
     }
     struct totals totals = {0};
+    struct extent extent = {server_count, device_count, task_count};
     if (!check_devices(server_count, device_count, device_server, error) ||
-        !check_tasks(&totals, server_count, device_count, tasks, task_count, scratch, error)) {
+        !check_tasks(&totals, &extent, tasks, scratch, error)) {
         return false;
     }
     uint32_t *servers = WEFT_NEW_RAW(arena, uint32_t, device_count);
@@ -345,7 +366,9 @@ bool weft_taskgraph_build(struct weft_taskgraph *graph, uint32_t server_count,
     struct arrays arrays = arrays_init(task_count, (uint32_t)totals.edges, arena);
     struct group_table groups = group_table_init(&totals, arena, &scratch);
     for (uint32_t t = 0; t < task_count; t++) {
-        store_task(&arrays, t, &tasks[t], &groups);
+        if (!store_task(&arrays, t, &tasks[t], &groups, error)) {
+            return false;
+        }
     }
     store_edges(&arrays, tasks, task_count);
     WEFT_ASSERT(arrays.next_first[task_count] == totals.edges);

@@ -208,6 +208,43 @@ static void a_cycle_is_named_by_a_task_that_is_on_it(void **state)
     assert_non_null(strstr(error.message, "task 2: is on a cycle of 2 tasks (it waits for task 3"));
 }
 
+// Pairs of servers whose hashes (as build.c mixes them) agree in the 12 bits that choose a place
+// among 4096 = the table of 600 groups.
+static void groups_chosen_to_collide_are_refused(void **state)
+{
+    (void)state;
+    enum { SERVERS = 2000, GROUPS = 600 };
+    static uint32_t members[GROUPS][2];
+    static struct weft_task tasks[GROUPS];
+    uint32_t count = 0;
+    for (uint32_t a = 0; a < SERVERS; a++) {
+        uint64_t half = weft_hash(2 ^ a);
+        for (uint32_t b = 0; b < SERVERS && count < GROUPS; b++) {
+            if (a != b && (weft_hash(half ^ b) & 4095) == 0) {
+                members[count][0] = a;
+                members[count][1] = b;
+                tasks[count] = (struct weft_task){
+                    .kind = WEFT_TASK_ALLREDUCE, .size_bytes = 1, GROUP(members[count])};
+                count++;
+            }
+        }
+    }
+    assert_int_equal(count, GROUPS);
+    struct weft_taskgraph graph;
+    struct weft_error error = {.code = WEFT_OK};
+    assert_false(
+        weft_taskgraph_build(&graph, SERVERS, 0, NULL, tasks, GROUPS, &arena, scratch, &error));
+    assert_int_equal(error.code, WEFT_INPUT);
+    assert_non_null(strstr(error.message, "its group collides with too many others"));
+    for (uint32_t i = 0; i < GROUPS; i++) { // others, as many, are taken
+        members[i][0] = i;
+        members[i][1] = i + 1;
+    }
+    assert_true(
+        weft_taskgraph_build(&graph, SERVERS, 0, NULL, tasks, GROUPS, &arena, scratch, &error));
+    assert_int_equal(graph.group_count, GROUPS);
+}
+
 static void the_order_is_first_in_first_out(void **state)
 {
     (void)state;
@@ -238,6 +275,7 @@ int main(void)
         cmocka_unit_test(sums_just_below_the_limit_are_taken),
         cmocka_unit_test(bad_devices_are_refused_by_name),
         cmocka_unit_test(a_cycle_is_named_by_a_task_that_is_on_it),
+        cmocka_unit_test(groups_chosen_to_collide_are_refused),
         cmocka_unit_test(the_order_is_first_in_first_out),
     };
     return cmocka_run_group_tests_name("taskgraph", tests, open_arenas, close_arenas);
