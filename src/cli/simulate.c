@@ -5,13 +5,25 @@
 
 #include <string.h>
 
-enum { KEY_FABRIC = 1, KEY_RADIX, KEY_OVERSUBSCRIPTION, KEY_NAMES };
+enum {
+    KEY_FABRIC = 1,
+    KEY_PLAN,
+    KEY_RADIX,
+    KEY_OVERSUBSCRIPTION,
+    KEY_NAMES,
+    KEY_ACKNOWLEDGED,
+    KEY_SMALL,
+};
 
 static const struct argp_option options[] = {
     {"fabric", KEY_FABRIC, "F", 0, "the fabric (ideal); --fabrics lists them; file: the job's own",
      0},
+    {"plan", KEY_PLAN, "PLAN.json", 0, "the fabric, routes and rings of a plan, for its job", 0},
     {"fabrics", KEY_NAMES, NULL, 0, "list the fabrics", 0},
     {"radix", KEY_RADIX, "K", 0, "ports of a switch (the smallest that fits)", 0},
+    {"acknowledged", KEY_ACKNOWLEDGED, NULL, 0, "a transfer ends when its sender knows", 0},
+    {"small-in-one-round", KEY_SMALL, NULL, 0,
+     "an AllReduce of less than a packet for each member takes one round", 0},
     {"oversubscription", KEY_OVERSUBSCRIPTION, "X", 0, "ports down for each port up at a leaf", 0},
     {0},
 };
@@ -37,6 +49,7 @@ static const char doc[] =
     "Examples:\n"
     "  $ weft simulate job.fbuf --fabric ideal --rate 100Gbps\n"
     "  $ weft simulate job.fbuf --fabric file --rate 25Gbps --json\n"
+    "  $ weft simulate job.fbuf --plan plan.json\n"
     "  $ weft simulate a.fbuf b.fbuf --fabric fat-tree --servers 432 --rate 100Gbps\n"
     "  $ weft simulate allreduce:100MB --fabric ring --servers 64 --rate 400Gbps\n";
 
@@ -68,6 +81,14 @@ static error_t parse(int key, char *argument, struct argp_state *state)
     switch (key) {
     case KEY_FABRIC:
         simulate->fabric = strcmp(argument, "torus") == 0 ? "torus-2d" : argument;
+        return 0;
+    case KEY_PLAN:
+        return cli_take(cli, &simulate->plan_path, argument, "plan");
+    case KEY_ACKNOWLEDGED:
+        simulate->packets.acknowledged = true;
+        return 0;
+    case KEY_SMALL:
+        simulate->packets.small_in_one_round = true;
         return 0;
     case KEY_NAMES:
         return list_fabrics(simulate);
@@ -167,6 +188,9 @@ static bool run(struct simulate *simulate)
     }
     if (!matches) {
         return simulate_jobs(simulate);
+    }
+    if (simulate->plan_path != NULL) {
+        return cli_misuse(cli, "--plan takes a job's file, not '%.60s'", simulate->paths[0]);
     }
     if (simulate->path_count > 1) {
         return cli_misuse(cli, "'%.60s' stands alone; flows and jobs do not mix",

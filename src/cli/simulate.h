@@ -7,6 +7,7 @@
 
 #include "cli.h"
 #include "weft/format.h"
+#include "weft/plan.h"
 
 enum { SIMULATE_JOBS_MAX = 256 };
 
@@ -14,7 +15,9 @@ struct simulate {
     struct cli *cli;
     const char *paths[SIMULATE_JOBS_MAX];
     uint32_t path_count;
-    const char *fabric; // as --fabric names it
+    const char *fabric;    // as --fabric names it
+    const char *plan_path; // NULL = a reference fabric
+    struct weft_sim_options packets;
     struct weft_fabric_options shape;
     struct weft_cluster cluster; // rate and latency of the links
     struct weft_network *network;

@@ -62,6 +62,47 @@ static bool use_file_network(struct jobs *jobs, struct simulate *simulate)
     return true;
 }
 
+// What weft plan wrote, for the job that it was written for; with its own packets.
+static bool use_plan_network(struct jobs *jobs, struct simulate *simulate)
+{
+    struct cli *cli = simulate->cli;
+    if (simulate->path_count > 1) {
+        return cli_misuse(cli, "--plan takes one job; choose a fabric for several");
+    }
+    struct weft_plan *plan = WEFT_NEW(&cli->arena, struct weft_plan, 1);
+    if (!weft_plan_load(plan, simulate->plan_path, &cli->arena, cli->scratch, &cli->error)) {
+        return false;
+    }
+    if (plan->flaw_count > 0) {
+        return weft_fail(&cli->error, WEFT_INPUT, "%s: %s; see weft check", simulate->plan_path,
+                         plan->flaws[0].text);
+    }
+    if (jobs->server_count > plan->cluster.server_count) {
+        return weft_fail(&cli->error, WEFT_INPUT,
+                         "%s: the plan has %u servers, the job %u; plan for this job",
+                         simulate->plan_path, plan->cluster.server_count, jobs->server_count);
+    }
+    simulate->fabric = "plan";
+    simulate->network = &plan->network;
+    simulate->cluster = plan->cluster;
+    simulate->packets = plan->sim;
+    jobs->jobs[0].rings = plan->network.rings;
+    return true;
+}
+
+static bool build_network(struct jobs *jobs, struct simulate *simulate)
+{
+    struct cli *cli = simulate->cli;
+    simulate->packets.packet_bytes = cli_task_packets(cli).packet_bytes;
+    simulate->packets.header_bytes = cli_task_packets(cli).header_bytes;
+    simulate->packets.seed = cli->seed;
+    if (simulate->plan_path != NULL) {
+        return use_plan_network(jobs, simulate);
+    }
+    return strcmp(simulate->fabric, "file") == 0 ? use_file_network(jobs, simulate)
+                                                 : simulate_network(simulate, jobs->server_count);
+}
+
 static void tell_json(const struct simulate *simulate, const struct jobs *jobs,
                       const struct weft_sim_result *result)
 {
@@ -116,18 +157,14 @@ bool simulate_jobs(struct simulate *simulate)
     if (!load_jobs(&jobs, simulate)) {
         return false;
     }
-    bool built = strcmp(simulate->fabric, "file") == 0
-                     ? use_file_network(&jobs, simulate)
-                     : simulate_network(simulate, jobs.server_count);
-    if (!built) {
+    if (!build_network(&jobs, simulate)) {
         return false;
     }
-    const struct weft_sim_options packets = cli_task_packets(cli);
     struct weft_sim_result result;
     cli_clock_start(cli, "simulating", 0);
     bool played = weft_sim_run_jobs(&result, &simulate->network->fabric, &simulate->network->routes,
-                                    jobs.jobs, simulate->path_count, &packets, &cli->arena,
-                                    cli->scratch, &cli->error);
+                                    jobs.jobs, simulate->path_count, &simulate->packets,
+                                    &cli->arena, cli->scratch, &cli->error);
     cli_clock_stop(cli);
     if (!played) {
         return false;

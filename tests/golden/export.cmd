@@ -1,10 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 try() { "$@"; echo "= $?"; }
-# Every export of a plan of circulant rings; the task graph with the plan inside plays alike.
+# Every export of a plan of circulant rings. The plan, and the task graph with the plan inside, play
+# as planned.
 # tolerance: 1e-6
 job=$EXAMPLES/jobs/vgg16_16.fbuf
 weft plan "$job" --degree 4 --rate 100Gbps --method topoopt --json -o plan.json |
     grep -m 1 iteration_s
+weft simulate "$job" --plan plan.json --json | grep -m 1 iteration_s
 weft export plan.json --as fbuf --job "$job" -o planned.fbuf
 weft simulate planned.fbuf --fabric file --json | grep -m 1 iteration_s
 weft export plan.json --as circuits-csv -o circuits.csv

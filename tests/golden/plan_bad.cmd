@@ -18,6 +18,21 @@ try weft plan "$job" --cluster "$EXAMPLES/clusters/16x4-100g.yaml" --servers 17
 try weft compare
 try weft compare "$job"
 try weft compare "$job" --degree 16 --rate 100Gbps
+# A plan is for its job.
+weft plan "$job" --degree 4 --rate 100Gbps --effort 0.01 -o plan.json > /dev/null
+try weft simulate "$EXAMPLES/jobs/gpt_128.fbuf" --plan plan.json
+try weft simulate "$EXAMPLES/jobs/gpt_16.fbuf" --plan plan.json
+try weft simulate alltoall:1MB --plan plan.json
+try weft simulate "$job" "$job" --plan plan.json
+# A plan that was tampered with: two ports of a plane lead to one server.
+sed '/"planes": \[/{n;s/\[\([0-9]*\),[0-9]*,/[\1,\1,/}' plan.json > odd.json
+cmp -s plan.json odd.json && echo "nothing was changed"
+weft check odd.json > violations; echo "= $?"
+grep -q "odd.json: plane 0" violations && echo named
+weft check odd.json --json | python3 -c 'import json, sys; print(json.load(sys.stdin)["valid"])'
+sed 's/"iteration_s": 0.0/"iteration_s": 0.00/' plan.json > odd.json
+weft check odd.json "$job" > violations; echo "= $?"
+grep -q "iteration time" violations && echo named
 # Nothing stays when an output cannot be written.
 mkdir empty
 cd empty
