@@ -38,9 +38,9 @@ struct weft_topology {
     bool simplex;
     const uint32_t *planes; // degree * n
     // Of the traffic's groups (index = traffic group; uniform: the one group 0 of all servers).
-    // Without hop_links each hop is a link of the planes, which weft_topology_rings binds; with them
-    // (links of weft_topology_fabric) it may be a path over relays. A group that got no interfaces
-    // may have no ring.
+    // Without hop_links each hop is a link of the planes, which weft_topology_rings binds; with
+    // them (links of weft_topology_fabric) it may be a path over relays. A group that got no
+    // interfaces may have no ring.
     struct weft_ring_set rings;
     uint32_t allreduce_degree; // interfaces given to rings
     uint32_t generator_count;  // circulant planes only: the distinct jumps, ascending (duplex: a
@@ -87,10 +87,11 @@ bool weft_topology_fabric(struct weft_fabric *fabric, const struct weft_topology
 void weft_topology_rings(struct weft_ring_set *rings, const struct weft_topology *topology,
                          const struct weft_fabric *fabric, struct weft_arena *arena);
 
-// The paper's routes (TopoOpt, section 4.3): coin change where every plane is circulant; else up to
-// `path_count` shortest paths of equal weight for the pairs with transfers and one for the others
-// (coin change inside the largest group of both ends, if that has rings; else hop-shortest).
-// traffic = NULL: no transfers. The matching for a table: O(n^2) paths.
+// The paper's routes (TopoOpt, section 4.3). Pairs with transfers take up to `path_count` shortest
+// paths of equal weight (Yen); the others one: coin change inside the largest group of both ends,
+// if that has circulant rings, else a shortest path. Where every plane is circulant and path_count
+// is 1 or there are no transfers (traffic = NULL), coin change serves all pairs from one table of n
+// entries; else a table of all pairs is kept, O(n^2) paths.
 bool weft_topology_routes(struct weft_routes *routes, const struct weft_topology *topology,
                           const struct weft_fabric *fabric, const struct weft_traffic *traffic,
                           uint32_t path_count, struct weft_arena *arena, struct weft_arena scratch,

@@ -208,7 +208,8 @@ bool weft_topology_routes(struct weft_routes *routes, const struct weft_topology
                           struct weft_error *error)
 {
     uint32_t n = topology->server_count;
-    if (topology->generator_count > 0) {
+    bool transfers = traffic != NULL && traffic->transfer_total_bytes > 0;
+    if (topology->generator_count > 0 && (!transfers || path_count == 1)) {
         return route_circulant(routes, topology, fabric, arena, scratch, error);
     }
     double *none = traffic == NULL ? WEFT_NEW(&scratch, double, (size_t)n *n) : NULL;

@@ -196,7 +196,9 @@ static struct weft_ring_set lay_rings(struct builder *builder, struct weft_arena
 
 // ---- the split ----
 
-// d_A = max(1, ceil(d T_AR / (T_AR + T_MP))), whole rings when duplex and the degree allows.
+// d_A = max(1, ceil(d T_AR / (T_AR + T_MP))). Duplex rings come in pairs of interfaces, so that
+// there d_A is the number of whole pairs (or all d) nearest to d T_AR / (T_AR + T_MP), at least
+// one.
 static uint32_t split_degree(const struct weft_traffic *traffic, uint32_t n, uint32_t degree,
                              bool simplex, bool spanning)
 {
@@ -204,13 +206,16 @@ static uint32_t split_degree(const struct weft_traffic *traffic, uint32_t n, uin
         return degree;
     }
     double total = traffic->allreduce_wire_bytes + traffic->transfer_total_bytes;
-    double wanted = ceil(degree * (traffic->allreduce_wire_bytes / total) - 1e-9);
+    double fair = degree * (traffic->allreduce_wire_bytes / total);
     uint32_t width = simplex || n == 2 ? 1 : 2;
-    uint32_t given = wanted > 0 ? (uint32_t)wanted : 0;
-    given += spanning ? width : 0;
-    given = given < 1 ? 1 : given;
-    given += (width - given % width) % width;
-    return given < degree ? given : degree;
+    fair = fmin(fair + (spanning ? width : 0), degree);
+    if (width == 1) {
+        return (uint32_t)ceil(fmax(fair, 1) - 1e-9);
+    }
+    uint32_t low = 2 * (uint32_t)floor(fair / 2);
+    low = low < 2 ? 2 : low;
+    uint32_t high = low + 2 < degree ? low + 2 : degree;
+    return high - fair > fair - low ? low : high;
 }
 
 // One attempt; `spanning` sets a ring over all servers aside first. Returns whether all servers
