@@ -378,7 +378,7 @@ static bool check_links(const struct weft_fbuf *fbuf, struct weft_arena scratch,
     if (!mutual) {
         return weft_fail(error, WEFT_INPUT,
                          "no link has its reverse, which in this format means that every one has; "
-                         "a topology of one-way rings has no words here");
+                         "there are no words for one-way rings; plan duplex ones");
     }
     return true;
 }

@@ -7,7 +7,9 @@
 #include "../unit/fbuf_same.h"
 #include "fuzz.h"
 #include "weft/format.h"
+#include "weft/traffic.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -33,6 +35,21 @@ static void check_order(const struct weft_taskgraph *graph, struct weft_arena sc
             WEFT_ASSERT(place[t] < place[graph->next[e]]);
         }
     }
+}
+
+static void check_traffic(const struct weft_taskgraph *graph, struct weft_arena arena,
+                          struct weft_arena scratch)
+{
+    struct weft_traffic traffic;
+    weft_traffic_build(&traffic, graph, &arena, scratch);
+    double *matrix = weft_traffic_matrix(&traffic, &arena);
+    double sum = 0;
+    for (size_t i = 0; i < (size_t)graph->server_count * graph->server_count; i++) {
+        sum += matrix[i];
+    }
+    double total = traffic.transfer_total_bytes + traffic.allreduce_wire_bytes;
+    WEFT_ASSERT(total < 0x1p63 && fabs(sum - total) <= 1e-9 * total);
+    WEFT_ASSERT(traffic.allreduce_share_ratio >= 0 && traffic.allreduce_share_ratio <= 1);
 }
 
 static void check_network(const struct weft_fbuf *fbuf, struct weft_arena arena,
@@ -85,6 +102,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     if (weft_fbuf_read(&fbuf, exact, size, &arena, scratch, &error)) {
         check_order(&fbuf.graph, scratch);
         if (fbuf.graph.server_count <= NETWORK_SERVERS_MAX) {
+            check_traffic(&fbuf.graph, arena, scratch);
             check_network(&fbuf, arena, scratch);
             check_round_trip(&fbuf, arena, scratch);
         }
