@@ -36,7 +36,7 @@ void weft_simnet_init(struct weft_simnet *net, const struct weft_fabric *fabric,
 uint32_t weft_simnet_open(struct weft_simnet *net, const uint32_t *links, uint32_t hop_count)
 {
     uint32_t id = weft_wire_open(&net->wire, links, hop_count);
-    if (net->wire.users[id] > 1 || net->wire.first_flow[id] != WEFT_NONE) {
+    if (net->wire.classes[id].users > 1 || net->wire.classes[id].first_flow != WEFT_NONE) {
         return id; // open already
     }
     double propagation_ps = 0;

@@ -15,17 +15,11 @@ void weft_wire_init(struct weft_wire *wire, const double *capacity_Bps, uint32_t
 {
     struct weft_wire w = {.flow_capacity = flow_capacity};
     weft_maxmin_init(&w.maxmin, capacity_Bps, link_count, class_capacity, hop_max, arena);
-    w.served_bytes = WEFT_NEW_RAW(arena, double, class_capacity);
-    w.since_ps = WEFT_NEW_RAW(arena, double, class_capacity);
-    w.end_ps = WEFT_NEW_RAW(arena, double, class_capacity);
-    w.first_flow = WEFT_NEW_RAW(arena, uint32_t, class_capacity);
-    w.users = WEFT_NEW_RAW(arena, uint32_t, class_capacity);
-    w.is_dirty = WEFT_NEW_RAW(arena, bool, class_capacity);
+    w.classes = WEFT_NEW_RAW(arena, struct weft_wire_class, class_capacity);
     w.path_hash = WEFT_NEW_RAW(arena, uint64_t, class_capacity);
     w.next_in_bucket = WEFT_NEW_RAW(arena, uint32_t, class_capacity);
     w.dirty_classes = WEFT_NEW_RAW(arena, uint32_t, class_capacity);
-    w.heap = WEFT_NEW_RAW(arena, uint32_t, class_capacity);
-    w.heap_place = WEFT_NEW_RAW(arena, uint32_t, class_capacity);
+    w.heap = WEFT_NEW_RAW(arena, struct weft_wire_entry, class_capacity);
     w.target_bytes = WEFT_NEW_RAW(arena, double, flow_capacity);
     w.flow_owner = WEFT_NEW_RAW(arena, uint32_t, flow_capacity);
     w.flow_child = WEFT_NEW_RAW(arena, uint32_t, flow_capacity);
@@ -62,17 +56,13 @@ uint32_t weft_wire_open(struct weft_wire *wire, const uint32_t *links, uint32_t 
         const struct weft_maxmin_class *class = weft_maxmin_class_at(&wire->maxmin, id);
         if (wire->path_hash[id] == hash && class->hop_count == hop_count &&
             memcmp(class->path, links, hop_count * sizeof(*links)) == 0) {
-            wire->users[id]++;
+            wire->classes[id].users++;
             return id;
         }
     }
     uint32_t id = weft_maxmin_open(&wire->maxmin, links, hop_count);
-    wire->served_bytes[id] = 0;
-    wire->since_ps[id] = wire->now_ps;
-    wire->first_flow[id] = WEFT_NONE;
-    wire->heap_place[id] = WEFT_NONE;
-    wire->is_dirty[id] = false;
-    wire->users[id] = 1;
+    wire->classes[id] =
+        (struct weft_wire_class){.first_flow = WEFT_NONE, .heap_place = WEFT_NONE, .users = 1};
     wire->path_hash[id] = hash;
     wire->next_in_bucket[id] = *bucket;
     *bucket = id;
@@ -82,7 +72,8 @@ uint32_t weft_wire_open(struct weft_wire *wire, const uint32_t *links, uint32_t 
 // Forgets a class that neither flows nor holders use. One that still awaits settling is left to it.
 static void forget_unused(struct weft_wire *wire, uint32_t id)
 {
-    if (wire->users[id] > 0 || wire->first_flow[id] != WEFT_NONE || wire->is_dirty[id]) {
+    const struct weft_wire_class *class = &wire->classes[id];
+    if (class->users > 0 || class->first_flow != WEFT_NONE || class->is_dirty) {
         return;
     }
     uint32_t *link = &wire->buckets[wire->path_hash[id] & wire->bucket_mask];
@@ -95,8 +86,8 @@ static void forget_unused(struct weft_wire *wire, uint32_t id)
 
 void weft_wire_close(struct weft_wire *wire, uint32_t class_id)
 {
-    WEFT_ASSERT(wire->users[class_id] > 0);
-    wire->users[class_id]--;
+    WEFT_ASSERT(wire->classes[class_id].users > 0);
+    wire->classes[class_id].users--;
     forget_unused(wire, class_id);
 }
 
@@ -140,79 +131,102 @@ static uint32_t without_first(struct weft_wire *wire, uint32_t flow)
 
 // ---- the classes by end ----
 
-static void place_class(struct weft_wire *wire, uint32_t place, uint32_t id)
+static void place_entry(struct weft_wire *wire, uint32_t place, struct weft_wire_entry entry)
 {
-    wire->heap[place] = id;
-    wire->heap_place[id] = place;
+    wire->heap[place] = entry;
+    wire->classes[entry.class_id].heap_place = place;
 }
 
-static void sift(struct weft_wire *wire, uint32_t place, uint32_t id)
+static void rise(struct weft_wire *wire, uint32_t place, struct weft_wire_entry entry)
 {
-    const double *key = wire->end_ps;
-    uint32_t *heap = wire->heap;
-    while (place > 0 && key[heap[(place - 1) / HEAP_ARITY]] > key[id]) {
-        place_class(wire, place, heap[(place - 1) / HEAP_ARITY]);
+    const struct weft_wire_entry *heap = wire->heap;
+    while (place > 0 && heap[(place - 1) / HEAP_ARITY].key_ps > entry.key_ps) {
+        place_entry(wire, place, heap[(place - 1) / HEAP_ARITY]);
         place = (place - 1) / HEAP_ARITY;
     }
+    place_entry(wire, place, entry);
+}
+
+static void sink(struct weft_wire *wire, uint32_t place, struct weft_wire_entry entry)
+{
+    const struct weft_wire_entry *heap = wire->heap;
     for (uint32_t child; (child = HEAP_ARITY * place + 1) < wire->heap_count;) {
         uint32_t end =
             child + HEAP_ARITY < wire->heap_count ? child + HEAP_ARITY : wire->heap_count;
         uint32_t least = child;
         while (++child < end) {
-            if (key[heap[child]] < key[heap[least]]) {
-                least = child;
-            }
+            least = heap[child].key_ps < heap[least].key_ps ? child : least;
         }
-        if (key[heap[least]] >= key[id]) {
+        if (heap[least].key_ps >= entry.key_ps) {
             break;
         }
-        place_class(wire, place, heap[least]);
+        place_entry(wire, place, heap[least]);
         place = least;
     }
-    place_class(wire, place, id);
+    place_entry(wire, place, entry);
 }
 
-static void remove_class(struct weft_wire *wire, uint32_t id)
+// Takes the class at the top out of the heap.
+static void drop_top(struct weft_wire *wire)
 {
-    uint32_t place = wire->heap_place[id];
-    wire->heap_place[id] = WEFT_NONE;
-    uint32_t last = wire->heap[--wire->heap_count];
-    if (last != id) {
-        sift(wire, place, last);
+    wire->classes[wire->heap[0].class_id].heap_place = WEFT_NONE;
+    struct weft_wire_entry last = wire->heap[--wire->heap_count];
+    if (wire->heap_count > 0) {
+        sink(wire, 0, last);
+    }
+}
+
+// Files the classes at the top under their ends until the top one stands right.
+static void clean_top(struct weft_wire *wire)
+{
+    while (wire->heap_count > 0) {
+        struct weft_wire_entry top = wire->heap[0];
+        double end_ps = wire->classes[top.class_id].end_ps;
+        if (top.key_ps >= end_ps) {
+            return;
+        }
+        top.key_ps = end_ps;
+        sink(wire, 0, top);
     }
 }
 
 // Projects the end of the class's first flow and files the class under it.
 static void project(struct weft_wire *wire, uint32_t id)
 {
-    double left_bytes = wire->target_bytes[wire->first_flow[id]] - wire->served_bytes[id];
+    struct weft_wire_class *class = &wire->classes[id];
+    WEFT_ASSERT(class->first_flow != WEFT_NONE);
+    double left_bytes = class->target_bytes - class->served_bytes;
     double time_ps =
         left_bytes / weft_maxmin_class_at(&wire->maxmin, id)->rate_Bps * (double)WEFT_PS_PER_S;
-    wire->end_ps[id] = wire->since_ps[id] + (time_ps > 0 ? time_ps : 0);
-    uint32_t place = wire->heap_place[id];
-    sift(wire, place == WEFT_NONE ? wire->heap_count++ : place, id);
+    class->end_ps = class->since_ps + (time_ps > 0 ? time_ps : 0);
+    struct weft_wire_entry entry = {class->end_ps, id};
+    if (class->heap_place == WEFT_NONE) {
+        rise(wire, wire->heap_count++, entry);
+    } else if (wire->heap[class->heap_place].key_ps > entry.key_ps) {
+        rise(wire, class->heap_place, entry);
+    }
 }
 
 static void serve(struct weft_wire *wire, uint32_t id, double rate_Bps)
 {
-    double time_ps = wire->now_ps - wire->since_ps[id];
-    wire->served_bytes[id] += rate_Bps * (time_ps / (double)WEFT_PS_PER_S);
-    wire->since_ps[id] = wire->now_ps;
+    struct weft_wire_class *class = &wire->classes[id];
+    double time_ps = wire->now_ps - class->since_ps;
+    class->served_bytes += rate_Bps * (time_ps / (double)WEFT_PS_PER_S);
+    class->since_ps = wire->now_ps;
 }
 
 // ---- starts, ends, rates ----
 
 static void mark_dirty(struct weft_wire *wire, uint32_t id)
 {
-    if (!wire->is_dirty[id]) {
-        wire->is_dirty[id] = true;
+    if (!wire->classes[id].is_dirty) {
+        wire->classes[id].is_dirty = true;
         wire->dirty_classes[wire->dirty_count++] = id;
     }
 }
 
-void weft_wire_start(struct weft_wire *wire, uint32_t class_id, double size_bytes, uint32_t owner)
+static uint32_t new_flow(struct weft_wire *wire, double target_bytes, uint32_t owner)
 {
-    WEFT_ASSERT(size_bytes > 0 && isfinite(size_bytes));
     uint32_t flow;
     if (wire->free_flow_count > 0) {
         flow = wire->free_flows[--wire->free_flow_count];
@@ -220,23 +234,31 @@ void weft_wire_start(struct weft_wire *wire, uint32_t class_id, double size_byte
         WEFT_ASSERT(wire->flow_count < wire->flow_capacity);
         flow = wire->flow_count++;
     }
-    const struct weft_maxmin_class *class = weft_maxmin_class_at(&wire->maxmin, class_id);
-    uint32_t root = wire->first_flow[class_id];
-    if (root == WEFT_NONE) {
-        wire->served_bytes[class_id] = 0;
-        wire->since_ps[class_id] = wire->now_ps;
-    } else {
-        serve(wire, class_id, class->rate_Bps);
-    }
-    wire->target_bytes[flow] = wire->served_bytes[class_id] + size_bytes;
+    wire->target_bytes[flow] = target_bytes;
     wire->flow_owner[flow] = owner;
     wire->flow_child[flow] = WEFT_NONE;
     wire->flow_sibling[flow] = WEFT_NONE;
-    wire->first_flow[class_id] = root == WEFT_NONE ? flow : meld(wire, root, flow);
+    return flow;
+}
+
+void weft_wire_start(struct weft_wire *wire, uint32_t class_id, double size_bytes, uint32_t owner)
+{
+    WEFT_ASSERT(size_bytes > 0 && isfinite(size_bytes));
+    const struct weft_maxmin_class *path = weft_maxmin_class_at(&wire->maxmin, class_id);
+    struct weft_wire_class *class = &wire->classes[class_id];
+    if (class->first_flow == WEFT_NONE) {
+        class->served_bytes = 0;
+        class->since_ps = wire->now_ps;
+    } else {
+        serve(wire, class_id, path->rate_Bps);
+    }
+    uint32_t flow = new_flow(wire, class->served_bytes + size_bytes, owner);
+    class->first_flow = class->first_flow == WEFT_NONE ? flow : meld(wire, class->first_flow, flow);
+    class->target_bytes = wire->target_bytes[class->first_flow];
     mark_dirty(wire, class_id);
     weft_maxmin_join(&wire->maxmin, class_id);
-    for (uint32_t hop = 0; hop < class->hop_count; hop++) {
-        wire->link_bytes[class->path[hop]] += size_bytes;
+    for (uint32_t hop = 0; hop < path->hop_count; hop++) {
+        wire->link_bytes[path->path[hop]] += size_bytes;
     }
     wire->started_count++;
 }
@@ -249,27 +271,23 @@ void weft_wire_settle(struct weft_wire *wire)
         uint32_t id = maxmin->touched[i];
         serve(wire, id, maxmin->before_Bps[id]);
         project(wire, id);
-        wire->is_dirty[id] = false;
+        wire->classes[id].is_dirty = false;
     }
     maxmin->touched_count = 0;
     for (uint32_t i = 0; i < wire->dirty_count; i++) {
         uint32_t id = wire->dirty_classes[i];
-        if (!wire->is_dirty[id]) {
-            continue;
-        }
-        wire->is_dirty[id] = false;
-        if (wire->first_flow[id] != WEFT_NONE) {
+        if (wire->classes[id].is_dirty) {
+            wire->classes[id].is_dirty = false;
             project(wire, id);
-        } else {
-            forget_unused(wire, id);
         }
     }
     wire->dirty_count = 0;
+    clean_top(wire);
 }
 
 double weft_wire_next_ps(const struct weft_wire *wire)
 {
-    return wire->heap_count == 0 ? (double)INFINITY : wire->end_ps[wire->heap[0]];
+    return wire->heap_count == 0 ? (double)INFINITY : wire->heap[0].key_ps;
 }
 
 double weft_wire_window_ps(const struct weft_wire *wire)
@@ -279,21 +297,23 @@ double weft_wire_window_ps(const struct weft_wire *wire)
 
 bool weft_wire_take(struct weft_wire *wire, double until_ps, struct weft_wire_end *end)
 {
-    if (wire->heap_count == 0 || wire->end_ps[wire->heap[0]] > until_ps) {
+    if (weft_wire_next_ps(wire) > until_ps) {
         return false;
     }
-    uint32_t id = wire->heap[0];
-    uint32_t flow = wire->first_flow[id];
-    *end = (struct weft_wire_end){wire->flow_owner[flow], id, wire->end_ps[id]};
+    uint32_t id = wire->heap[0].class_id;
+    struct weft_wire_class *class = &wire->classes[id];
+    uint32_t flow = class->first_flow;
+    *end = (struct weft_wire_end){wire->flow_owner[flow], id, class->end_ps};
     wire->free_flows[wire->free_flow_count++] = flow;
-    uint32_t next = without_first(wire, flow);
-    wire->first_flow[id] = next;
+    class->first_flow = without_first(wire, flow);
     weft_maxmin_leave(&wire->maxmin, id);
-    if (next != WEFT_NONE) {
-        project(wire, id);
+    if (class->first_flow != WEFT_NONE) {
+        class->target_bytes = wire->target_bytes[class->first_flow];
+        project(wire, id); // later than before: stays at the top until cleaned
     } else {
-        remove_class(wire, id);
+        drop_top(wire);
         forget_unused(wire, id);
     }
+    clean_top(wire);
     return true;
 }

@@ -15,17 +15,30 @@
 
 #include "maxmin.h"
 
+// What an end or a change of rate reads and writes of a class, together.
+struct weft_wire_class {
+    double served_bytes; // to each of its flows, as of since_ps
+    double since_ps;
+    double target_bytes; // of first_flow
+    double end_ps;       // of first_flow at the present rate
+    uint32_t first_flow; // root of a pairing heap by target_bytes, WEFT_NONE = no flow
+    uint32_t heap_place; // WEFT_NONE when absent
+    uint32_t users;      // holders of the class beside its flows
+    bool is_dirty;       // in dirty_classes
+};
+
+// A class in the heap of ends. Its key is at most its end: an end that moves out stays filed where
+// it was until it comes to the top.
+struct weft_wire_entry {
+    double key_ps;
+    uint32_t class_id;
+};
+
 struct weft_wire {
     struct weft_maxmin maxmin;
     double now_ps;
-    // Per class.
-    double *served_bytes; // to each of its flows, as of since_ps
-    double *since_ps;
-    double *end_ps;       // key in the heap
-    uint32_t *first_flow; // root of a pairing heap by target_bytes
-    uint32_t *users;      // holders of the class beside its flows
-    bool *is_dirty;       // in dirty_classes
-    uint64_t *path_hash;
+    struct weft_wire_class *classes;
+    uint64_t *path_hash; // per class
     uint32_t *next_in_bucket;
     uint32_t *buckets;
     uint32_t bucket_mask;
@@ -40,9 +53,7 @@ struct weft_wire {
     uint32_t free_flow_count;
     uint32_t flow_count; // slots ever used
     uint32_t flow_capacity;
-    // Classes with flows, by end_ps.
-    uint32_t *heap;
-    uint32_t *heap_place; // per class, WEFT_NONE when absent
+    struct weft_wire_entry *heap;
     uint32_t heap_count;
     double *link_bytes;
     uint64_t started_count;
