@@ -136,7 +136,8 @@ struct weft_topology_options cli_topology_options(const struct cli *cli, weft_st
 // How long the clock lets a search run: 0 = for ever.
 double cli_deadline_s(const struct cli *cli);
 
-// The packets of task graphs: 9000 bytes of which 64 are header, as the recorded simulations have.
+// The packets of task graphs: 9000 bytes of which 64 are header, and AllReduces of less than a
+// packet for each member in one round, as the recorded simulations have.
 struct weft_sim_options cli_task_packets(const struct cli *cli);
 
 // ---- verbs ----

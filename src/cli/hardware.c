@@ -78,5 +78,6 @@ double cli_deadline_s(const struct cli *cli)
 
 struct weft_sim_options cli_task_packets(const struct cli *cli)
 {
-    return (struct weft_sim_options){.packet_bytes = 9000, .header_bytes = 64, .seed = cli->seed};
+    return (struct weft_sim_options){
+        .packet_bytes = 9000, .header_bytes = 64, .small_in_one_round = true, .seed = cli->seed};
 }

@@ -12,7 +12,7 @@ enum {
     KEY_OVERSUBSCRIPTION,
     KEY_NAMES,
     KEY_ACKNOWLEDGED,
-    KEY_SMALL,
+    KEY_ROUNDS,
 };
 
 static const struct argp_option options[] = {
@@ -22,8 +22,8 @@ static const struct argp_option options[] = {
     {"fabrics", KEY_NAMES, NULL, 0, "list the fabrics", 0},
     {"radix", KEY_RADIX, "K", 0, "ports of a switch (the smallest that fits)", 0},
     {"acknowledged", KEY_ACKNOWLEDGED, NULL, 0, "a transfer ends when its sender knows", 0},
-    {"small-in-one-round", KEY_SMALL, NULL, 0,
-     "an AllReduce of less than a packet for each member takes one round", 0},
+    {"all-rounds", KEY_ROUNDS, NULL, 0,
+     "an AllReduce takes 2(k-1) rounds even with less than a packet for each member", 0},
     {"oversubscription", KEY_OVERSUBSCRIPTION, "X", 0, "ports down for each port up at a leaf", 0},
     {0},
 };
@@ -42,7 +42,8 @@ static const char doc[] =
     "A Poisson load L of 1 is what the ports of all servers carry. "
     "--rate is the rate of a server's NIC on switched fabrics (one NIC, unless --degree says more) "
     "and of each port on direct ones (--degree: 2 for a ring, 4 for others). Jobs use packets of "
-    "9000 bytes, 64 of them header; flows are fluid. Several jobs stand side by side on one "
+    "9000 bytes, 64 of them header, and one round for an AllReduce of less than a packet for each "
+    "member; flows are fluid. Several jobs stand side by side on one "
     "fabric, "
     "in the order given.\n"
     "\n"
@@ -87,8 +88,8 @@ static error_t parse(int key, char *argument, struct argp_state *state)
     case KEY_ACKNOWLEDGED:
         simulate->packets.acknowledged = true;
         return 0;
-    case KEY_SMALL:
-        simulate->packets.small_in_one_round = true;
+    case KEY_ROUNDS:
+        simulate->all_rounds = true;
         return 0;
     case KEY_NAMES:
         return list_fabrics(simulate);

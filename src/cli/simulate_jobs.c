@@ -95,6 +95,8 @@ static bool build_network(struct jobs *jobs, struct simulate *simulate)
     struct cli *cli = simulate->cli;
     simulate->packets.packet_bytes = cli_task_packets(cli).packet_bytes;
     simulate->packets.header_bytes = cli_task_packets(cli).header_bytes;
+    simulate->packets.small_in_one_round =
+        cli_task_packets(cli).small_in_one_round && !simulate->all_rounds;
     simulate->packets.seed = cli->seed;
     if (simulate->plan_path != NULL) {
         return use_plan_network(jobs, simulate);
