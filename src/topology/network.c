@@ -38,6 +38,10 @@ void weft_topology_rings(struct weft_ring_set *rings, const struct weft_topology
     struct weft_ring *bound = WEFT_NEW_RAW(arena, struct weft_ring, count);
     for (uint32_t r = 0; r < count; r++) {
         struct weft_ring ring = topology->rings.rings[r];
+        if (ring.hop_first != NULL) {
+            bound[r] = ring;
+            continue;
+        }
         uint32_t m = ring.member_count;
         uint32_t *hop_first = WEFT_NEW_RAW(arena, uint32_t, (size_t)m + 1);
         uint32_t *hop_links = WEFT_NEW_RAW(arena, uint32_t, m);
