@@ -11,7 +11,7 @@
 #include "weft/base.h"
 #include "wiring.h"
 
-#define WEFT_WORK_UNITS_PER_S 1100000000.0
+#define WEFT_WORK_UNITS_PER_S 900000000.0
 
 struct weft_anneal_options {
     uint32_t node_count;
