@@ -30,7 +30,7 @@ static const char page_style[] =
     "font-variant-numeric:tabular-nums}"
     "th,td{padding:.35rem .8rem .35rem 0;border-bottom:1px solid var(--line);text-align:left;"
     "vertical-align:top}th{color:var(--muted);font-weight:500;white-space:nowrap}"
-    ".r{text-align:right;white-space:nowrap}tr.on td{font-weight:600}"
+    ".r{text-align:right;white-space:nowrap}tr.on td{font-weight:600}.w{width:100%}"
     "@media print{body{font-size:11pt}main{max-width:none;padding:0}"
     "h2{break-after:avoid}figure,tr,.tiles{break-inside:avoid}.wide{overflow:visible}}";
 
@@ -196,9 +196,10 @@ static void add_simulation(struct weft_text *text, const struct weft_report *rep
                          result->iteration_ps[0], scratch);
         weft_text_add(text, "</figure>\n</section>\n");
     }
-    add_heading(text, "Link loads",
-                "How many links carry how much in one iteration. The nearer all stand to the "
-                "largest, the better the links are used.");
+    add_heading(
+        text, "Link loads",
+        "How many links carry how much in one iteration, packet headers included. The nearer "
+        "all stand to the largest, the better the links are used.");
     weft_text_add(text, "<figure>\n");
     picture_loads(text, &report->plan->network.fabric, result->link_bytes, scratch);
     weft_text_add(text, "</figure>\n</section>\n");
@@ -217,9 +218,10 @@ static void add_traffic(struct weft_text *text, const struct weft_report *report
     weft_text_add(text, "<figure>\n");
     picture_heat(text, traffic, &report->plan->topology.rings, false, scratch);
     weft_text_add(text,
-                  "<figcaption>AllReduce is %.3g %% of the bytes on the wire, in %u groups."
+                  "<figcaption>AllReduce is %.3g %% of the bytes on the wire, in %u group%s."
                   "</figcaption>\n</figure>\n</section>\n",
-                  100 * traffic->allreduce_share_ratio, traffic->group_count);
+                  100 * traffic->allreduce_share_ratio, traffic->group_count,
+                  traffic->group_count == 1 ? "" : "s");
 }
 
 static void add_rings_table(struct weft_text *text, const struct weft_plan *plan)
@@ -230,7 +232,7 @@ static void add_rings_table(struct weft_text *text, const struct weft_plan *plan
     }
     add_heading(text, "Rings", "Each member sends to the next, and the last to the first.");
     weft_text_add(text, "<div class=\"wide\"><table><tr><th class=\"r\">ring<th class=\"r\">group"
-                        "<th class=\"r\">share<th>members</tr>\n");
+                        "<th class=\"r\">share<th class=\"w\">members</tr>\n");
     uint32_t shown = set->ring_count < 24 ? set->ring_count : 24;
     for (uint32_t r = 0; r < shown; r++) {
         const struct weft_ring *ring = &set->rings[r];

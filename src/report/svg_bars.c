@@ -83,7 +83,8 @@ static void add_bound(struct weft_text *text, const struct weft_bound *bound, bo
                   "fill-opacity=\"%s\"/>\n",
                   BOUND_X, y + 2, width, ROW - 12, binding ? "f0" : "f4",
                   bound->scope == WEFT_BOUND_THIS_FABRIC ? ".35" : "1");
-    svg_label(text, BOUND_X + width + 6, y + 15, SVG_START, binding ? "t b" : "t", "%s",
+    // In a column of their own, clear of the line that marks the iteration.
+    svg_label(text, WIDTH - 2, y + 15, SVG_END, binding ? "t b" : "t", "%s",
               weft_show_time(label, weft_picoseconds(bound->seconds)));
 }
 
