@@ -11,7 +11,7 @@ static bool follow(size_t *target, const struct weft_flatbuf *flatbuf, size_t at
     if (offset < 4 || offset > flatbuf->length - at || flatbuf->length - at - offset < 4) {
         return weft_fail(error, WEFT_INPUT,
                          "byte %zu: the offset %u leads out of the file's %zu bytes; the file is "
-                         "damaged",
+                         "damaged; fetch or make it again",
                          at, offset, flatbuf->length);
     }
     *target = at + offset;
@@ -31,7 +31,8 @@ static bool open_table(struct weft_flatbuf_table *table, const struct weft_flatb
     int64_t vtable = (int64_t)at - (int32_t)weft_flatbuf_u32_at(flatbuf, at);
     if (vtable < 0 || vtable > (int64_t)flatbuf->length - 4) {
         return weft_fail(error, WEFT_INPUT,
-                         "byte %zu: the table's vtable lies outside the file; the file is damaged",
+                         "byte %zu: the table's vtable lies outside the file; the file is damaged; "
+                         "fetch or make it again",
                          at);
     }
     size_t vtable_at = (size_t)vtable;
@@ -41,7 +42,7 @@ static bool open_table(struct weft_flatbuf_table *table, const struct weft_flatb
         table_bytes < 4 || table_bytes > flatbuf->length - at) {
         return weft_fail(error, WEFT_INPUT,
                          "byte %zu: a vtable of %u bytes for a table of %u does not fit the file; "
-                         "the file is damaged",
+                         "the file is damaged; fetch or make it again",
                          vtable_at, vtable_bytes, table_bytes);
     }
     for (uint32_t field = 0; field < layout->field_count; field++) {
@@ -50,8 +51,9 @@ static bool open_table(struct weft_flatbuf_table *table, const struct weft_flatb
         uint32_t bytes = layout->field_bytes[field];
         if (offset != 0 && (offset < 4 || offset > table_bytes || table_bytes - offset < bytes)) {
             return weft_fail(error, WEFT_INPUT,
-                             "byte %zu: field %u lies outside its table; the file is damaged", at,
-                             field);
+                             "byte %zu: field %u lies outside its table; the file is damaged; "
+                             "fetch or make it again",
+                             at, field);
         }
         table->field_at[field] = offset == 0 ? 0 : at + offset;
     }
@@ -89,7 +91,7 @@ bool weft_flatbuf_vector(struct weft_flatbuf_vector *vector, struct weft_flatbuf
     if (bytes > flatbuf->length - at - 4) {
         return weft_fail(error, WEFT_INPUT,
                          "byte %zu: a vector of %u elements does not fit the file's %zu bytes; the "
-                         "file is damaged",
+                         "file is damaged; fetch or make it again",
                          at, count, flatbuf->length);
     }
     if (bytes + 4 > flatbuf->budget_bytes) {
