@@ -38,8 +38,8 @@ static void add_dot_edge(struct weft_text *text, const struct weft_plan *plan,
         return; // drawn with its twin
     }
     uint32_t ring = ring_of[index];
-    if (ring == 0 && both) {
-        ring = ring_of[twin];
+    if (both && ring_of[twin] != 0 && (ring == 0 || ring_of[twin] < ring)) {
+        ring = ring_of[twin]; // a ring and the one that runs back have one color
     }
     weft_text_add(text, "  s%u -> s%u [", link->from, link->to);
     if (both) {
@@ -66,7 +66,8 @@ const char *weft_export_dot(const struct weft_plan *plan, struct weft_arena *are
     weft_text_add(&text, "// Rings have a colour each; other links are dashed. Draw with: circo "
                          "-Tsvg\ndigraph ");
     weft_json_add_text(&text, plan->cluster.name);
-    weft_text_add(&text, " {\n  layout=circo;\n  node [shape=circle, fontname=\"sans-serif\"];\n"
+    weft_text_add(&text, " {\n  layout=circo;\n  node [shape=circle, width=0.45, fixedsize=true, "
+                         "fontname=\"sans-serif\"];\n"
                          "  edge [arrowsize=0.5];\n");
     for (uint32_t s = 0; s < fabric->node_count; s++) {
         const char *shape = s < fabric->server_count ? "" : ", shape=box";
