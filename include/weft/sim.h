@@ -25,8 +25,11 @@ struct weft_sim_options {
     // cost of opening a connection for each message. Off: done when the receiver has it.
     bool acknowledged;
     // An AllReduce of less than one packet for each member takes one round of 2(k-1)/k of its bytes
-    // instead of 2(k-1) rounds, as libraries do for latency's sake.
+    // instead of 2(k-1) rounds of 1/k, as libraries do for latency's sake.
     bool small_in_one_round;
+    // Every AllReduce does so: all hops of a ring stream side by side. A stand-in for planners that
+    // costs 2(k-1) times fewer flows; it leaves out the rounds' latency and barriers.
+    bool one_round;
 };
 
 // One job: a task graph, which cluster server each of its servers is (NULL = the same), and rings

@@ -38,8 +38,9 @@ static void start_ring(struct machine *machine, uint32_t task, const struct weft
     double k = ring->member_count;
     double message_bytes = (double)size_bytes / k * ring->share_ratio;
     uint32_t rounds = 2 * (ring->member_count - 1);
-    if (options->small_in_one_round && (double)size_bytes < options->packet_bytes * k) {
-        message_bytes *= rounds / k;
+    bool is_small = options->small_in_one_round && (double)size_bytes < options->packet_bytes * k;
+    if (is_small || options->one_round) {
+        message_bytes *= rounds;
         rounds = 1;
     }
     uint32_t id = machine->run_count++;

@@ -208,10 +208,20 @@ static void a_small_allreduce_may_take_one_round(void **state)
     // 14 rounds of one packet of 800 + 100 bytes over one link.
     assert_int_equal(iteration_ps(&options), 14 * (900 * 20 + US));
     options.small_in_one_round = true;
-    // 1 round of 14/8 of 800 bytes: 2 packets.
-    assert_int_equal(iteration_ps(&options), (1400 + 200) * 20 + US);
+    // 1 round of 14 * 800 bytes: 13 packets.
+    assert_int_equal(iteration_ps(&options), (14 * 800 + 13 * 100) * 20 + US);
     options.packet_bytes = 700; // no longer small: 2 packets a round
     assert_int_equal(iteration_ps(&options), 14 * ((800 + 200) * 20 + US));
+}
+
+static void any_allreduce_may_take_one_round(void **state)
+{
+    (void)state;
+    build_network(true, 8);
+    add_allreduce(eight, 8, 8 * 50000, 0);
+    build_graph(8);
+    struct weft_sim_options options = {.one_round = true};
+    assert_int_equal(iteration_ps(&options), 14 * 50000 * 20 + US);
 }
 
 static void rings_share_an_allreduce_over_given_links(void **state)
@@ -362,6 +372,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(an_allreduce_takes_its_rounds, set_up, tear_down),
         cmocka_unit_test_setup_teardown(the_part_inside_the_servers_comes_first, set_up, tear_down),
         cmocka_unit_test_setup_teardown(a_small_allreduce_may_take_one_round, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(any_allreduce_may_take_one_round, set_up, tear_down),
         cmocka_unit_test_setup_teardown(rings_share_an_allreduce_over_given_links, set_up,
                                         tear_down),
         cmocka_unit_test_setup_teardown(relayed_hops_load_every_link, set_up, tear_down),
