@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 try() { "$@"; echo "= $?"; }
-# Graphs and topologies with recorded packet simulations; docs/accuracy.md compares the figures.
+# Graphs and topologies with recorded packet simulations; docs/flow-engine.md compares the figures.
 # needs: shared
 # tolerance: 1e-4
 # free: wall_s
