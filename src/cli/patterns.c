@@ -5,7 +5,7 @@
 
 #include <math.h>
 
-static const uint64_t flows_max = 100u * 1000 * 1000;
+static const uint64_t flows_max = 100000000;
 
 struct lists {
     uint32_t *from;
