@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The fabric as a circle of servers: each ring has a colour, other links are dashed.
 
+#include "cables.h"
 #include "pictures.h"
 #include "svg.h"
 
@@ -14,22 +15,12 @@
 #define RADIUS 300.0
 #define LEGEND_X 712.0
 
-// A cable between two servers, one way or both.
-struct cable {
-    uint32_t low;
-    uint32_t high;
-    uint32_t ring; // the first ring that takes it, WEFT_NONE = none
-    bool both;
-    bool upward; // one way: from low to high
-};
-
 struct drawing {
     const struct weft_plan *plan;
     uint32_t server_count;
     uint32_t *place; // of each server on the circle
     uint32_t *server_at;
-    struct cable *cables;
-    uint32_t cable_count;
+    struct cable_list list;
     uint32_t *color_of; // of each ring that has cables of its own: 0.., else WEFT_NONE
 };
 
@@ -56,58 +47,6 @@ static void place_servers(struct drawing *drawing)
     }
 }
 
-static void list_cables(struct drawing *drawing, const uint32_t *ring_of)
-{
-    const struct weft_fabric *fabric = &drawing->plan->network.fabric;
-    for (uint32_t i = 0; i < fabric->link_count; i++) {
-        const struct weft_link *link = &fabric->links[i];
-        if (link->from >= drawing->server_count || link->to >= drawing->server_count) {
-            continue;
-        }
-        uint32_t twin = weft_fabric_find_link(fabric, link->to, link->from);
-        if (twin != WEFT_NONE && link->from > link->to) {
-            continue; // drawn with its twin
-        }
-        uint32_t ring = ring_of[i];
-        if (twin != WEFT_NONE && ring_of[twin] < ring) {
-            ring = ring_of[twin];
-        }
-        bool upward = link->from < link->to;
-        drawing->cables[drawing->cable_count++] =
-            (struct cable){upward ? link->from : link->to, upward ? link->to : link->from, ring,
-                           twin != WEFT_NONE, upward};
-    }
-}
-
-static void mark_ring(uint32_t *ring_of, const struct weft_fabric *fabric,
-                      const struct weft_ring *ring, uint32_t number)
-{
-    for (uint32_t i = 0; ring->hop_first == NULL && i < ring->member_count; i++) {
-        uint32_t next = ring->members[(i + 1) % ring->member_count];
-        uint32_t link = weft_fabric_find_link(fabric, ring->members[i], next);
-        if (link != WEFT_NONE) {
-            ring_of[link] = number;
-        }
-    }
-    uint32_t end = ring->hop_first != NULL ? ring->hop_first[ring->member_count] : 0;
-    for (uint32_t h = 0; h < end; h++) {
-        ring_of[ring->hop_links[h]] = number;
-    }
-}
-
-// The first ring over each link, by the walks of the rings' hops where they have them.
-static void mark_rings(uint32_t *ring_of, const struct weft_plan *plan)
-{
-    const struct weft_fabric *fabric = &plan->network.fabric;
-    const struct weft_ring_set *set = &plan->topology.rings;
-    for (uint32_t l = 0; l < fabric->link_count; l++) {
-        ring_of[l] = WEFT_NONE;
-    }
-    for (uint32_t r = set->ring_count; r-- > 0;) {
-        mark_ring(ring_of, fabric, &set->rings[r], r);
-    }
-}
-
 static void point(const struct drawing *drawing, uint32_t server, double radius, double *x,
                   double *y)
 {
@@ -121,10 +60,26 @@ static void point(const struct drawing *drawing, uint32_t server, double radius,
 static bool has_dots(const struct drawing *drawing)
 {
     bool one_way = false;
-    for (uint32_t i = 0; i < drawing->cable_count; i++) {
-        one_way = one_way || !drawing->cables[i].both;
+    for (uint32_t i = 0; i < drawing->list.count; i++) {
+        one_way = one_way || !drawing->list.cables[i].both;
     }
     return one_way && drawing->server_count <= 64;
+}
+
+// The ends of a cable on the circle. Cables beside each other stand a little apart.
+static void find_ends(const struct drawing *drawing, const struct cable *cable, double *x,
+                      double *y)
+{
+    point(drawing, cable->from, RADIUS, &x[0], &y[0]);
+    point(drawing, cable->to, RADIUS, &x[1], &y[1]);
+    double length = hypot(x[1] - x[0], y[1] - y[0]);
+    double gap = drawing->server_count <= 64 ? 5 : 2;
+    double apart = (cable->lane - (cable->lanes - 1) / 2.0) * gap / (length > 0 ? length : 1);
+    double across[2] = {(y[0] - y[1]) * apart, (x[1] - x[0]) * apart};
+    for (uint32_t end = 0; end < 2; end++) {
+        x[end] += across[0];
+        y[end] += across[1];
+    }
 }
 
 // Chords of large fabrics bend towards the center, so that those with a common end part early.
@@ -133,8 +88,7 @@ static void add_chord(struct weft_text *text, const struct drawing *drawing,
 {
     double x[2];
     double y[2];
-    point(drawing, cable->upward ? cable->low : cable->high, RADIUS, &x[0], &y[0]);
-    point(drawing, cable->upward ? cable->high : cable->low, RADIUS, &x[1], &y[1]);
+    find_ends(drawing, cable, x, y);
     if (drawing->server_count <= 64) {
         weft_text_add(text, "M%.1f %.1fL%.1f %.1f", x[0], y[0], x[1], y[1]);
         return;
@@ -162,20 +116,10 @@ static uint32_t color_of(const struct drawing *drawing, const struct cable *cabl
 // cables of one before it needs none.
 static void give_colors(struct drawing *drawing)
 {
-    uint32_t ring_count = drawing->plan->topology.rings.ring_count;
-    for (uint32_t r = 0; r < ring_count; r++) {
-        drawing->color_of[r] = WEFT_NONE;
-    }
-    for (uint32_t i = 0; i < drawing->cable_count; i++) {
-        if (drawing->cables[i].ring != WEFT_NONE) {
-            drawing->color_of[drawing->cables[i].ring] = 0;
-        }
-    }
     uint32_t color = 0;
-    for (uint32_t r = 0; r < ring_count; r++) {
-        if (drawing->color_of[r] != WEFT_NONE) {
-            drawing->color_of[r] = color++;
-        }
+    for (uint32_t r = 0; r < drawing->plan->topology.rings.ring_count; r++) {
+        bool own = drawing->list.owner_of[r] == r;
+        drawing->color_of[r] = own ? color++ : WEFT_NONE;
     }
 }
 
@@ -183,14 +127,14 @@ static uint32_t add_cables_of(struct weft_text *text, const struct drawing *draw
                               const char *classes, const char *style)
 {
     uint32_t count = 0;
-    for (uint32_t i = 0; i < drawing->cable_count; i++) {
-        if (color_of(drawing, &drawing->cables[i]) != color) {
+    for (uint32_t i = 0; i < drawing->list.count; i++) {
+        if (color_of(drawing, &drawing->list.cables[i]) != color) {
             continue;
         }
         if (count++ == 0) {
             weft_text_add(text, "<path class=\"%s\" style=\"%s\" d=\"", classes, style);
         }
-        add_chord(text, drawing, &drawing->cables[i]);
+        add_chord(text, drawing, &drawing->list.cables[i]);
     }
     if (count > 0) {
         weft_text_add(text, "\"/>\n");
@@ -204,15 +148,14 @@ static void add_directions(struct weft_text *text, const struct drawing *drawing
     if (!has_dots(drawing)) {
         return;
     }
-    for (uint32_t i = 0; i < drawing->cable_count; i++) {
-        const struct cable *cable = &drawing->cables[i];
+    for (uint32_t i = 0; i < drawing->list.count; i++) {
+        const struct cable *cable = &drawing->list.cables[i];
         if (cable->both) {
             continue;
         }
         double x[2];
         double y[2];
-        point(drawing, cable->upward ? cable->low : cable->high, RADIUS, &x[0], &y[0]);
-        point(drawing, cable->upward ? cable->high : cable->low, RADIUS, &x[1], &y[1]);
+        find_ends(drawing, cable, x, y);
         char color[16] = "fo";
         if (color_of(drawing, cable) < SVG_COLOR_COUNT) {
             snprintf(color, sizeof color, "f%u", color_of(drawing, cable));
@@ -253,33 +196,31 @@ static void legend_row(struct weft_text *text, double y, const char *classes, co
                   classes, style, LEGEND_X, y - 4);
 }
 
-// The numbers of the ring that gave the color and of those that run over its cables only.
+// The ring that gave the color, and those that only share its cables.
 static void add_ring_names(struct weft_text *text, const struct drawing *drawing, uint32_t owner,
-                           const uint32_t *ring_of, double y)
+                           double y)
 {
-    const struct weft_ring_set *set = &drawing->plan->topology.rings;
-    const struct weft_fabric *fabric = &drawing->plan->network.fabric;
-    char names[64];
+    char names[48];
     int length = snprintf(names, sizeof names, "ring %u", owner + 1);
-    for (uint32_t r = owner + 1; r < set->ring_count && length < 40; r++) {
-        const struct weft_ring *ring = &set->rings[r];
-        uint32_t link = weft_fabric_find_link(fabric, ring->members[1], ring->members[0]);
-        if (drawing->color_of[r] == WEFT_NONE && link != WEFT_NONE && ring_of[link] == owner) {
-            length +=
-                snprintf(names + length, sizeof names - (size_t)length, ", back: ring %u", r + 1);
+    bool any = false;
+    for (uint32_t r = 0; r < drawing->plan->topology.rings.ring_count && length < 24; r++) {
+        if (r != owner && drawing->list.owner_of[r] == owner) {
+            length += snprintf(names + length, sizeof names - (size_t)length, "%s %u",
+                               any ? "" : ", with", r + 1);
+            any = true;
         }
     }
-    svg_label(text, LEGEND_X + 38, y, SVG_START, "t b", "%s", names);
+    svg_label(text, LEGEND_X + 38, y, SVG_START, "t b", "%s%s", names, length < 24 ? "" : " ...");
 }
 
 static double add_ring_legend(struct weft_text *text, const struct drawing *drawing, uint32_t ring,
-                              uint32_t cables, const uint32_t *ring_of, double y)
+                              uint32_t cables, double y)
 {
     const struct weft_ring *of = &drawing->plan->topology.rings.rings[ring];
     char classes[16];
     snprintf(classes, sizeof classes, "s%u", drawing->color_of[ring]);
     legend_row(text, y, classes, "");
-    add_ring_names(text, drawing, ring, ring_of, y);
+    add_ring_names(text, drawing, ring, y);
     svg_label(text, LEGEND_X + 38, y + 15, SVG_START, "m n", "%u servers of group %u, %u cables",
               of->member_count, of->group, cables);
     svg_label(text, LEGEND_X + 38, y + 28, SVG_START, "m n", "%.3g %% of the group's bytes",
@@ -288,15 +229,14 @@ static double add_ring_legend(struct weft_text *text, const struct drawing *draw
 }
 
 static void add_legend(struct weft_text *text, const struct drawing *drawing,
-                       const uint32_t *counts, const uint32_t *ring_of, uint32_t further,
-                       uint32_t others)
+                       const uint32_t *counts, uint32_t further, uint32_t others)
 {
     const struct weft_ring_set *set = &drawing->plan->topology.rings;
     double y = 64;
     for (uint32_t r = 0; r < set->ring_count; r++) {
         uint32_t color = drawing->color_of[r];
         if (color < SVG_COLOR_COUNT) {
-            y = add_ring_legend(text, drawing, r, counts[color], ring_of, y);
+            y = add_ring_legend(text, drawing, r, counts[color], y);
         }
     }
     if (further > 0) {
@@ -328,8 +268,7 @@ static const char *stroke_of(uint32_t server_count)
 }
 
 // What has no color lies below, the first ring on top.
-static void add_cables(struct weft_text *text, const struct drawing *drawing,
-                       const uint32_t *ring_of)
+static void add_cables(struct weft_text *text, const struct drawing *drawing)
 {
     const char *stroke = stroke_of(drawing->server_count);
     char dashed[64];
@@ -344,7 +283,7 @@ static void add_cables(struct weft_text *text, const struct drawing *drawing,
         counts[color] =
             add_cables_of(text, drawing, color, classes, outline ? "stroke-width:1.8" : stroke);
     }
-    add_legend(text, drawing, counts, ring_of, further, others);
+    add_legend(text, drawing, counts, further, others);
 }
 
 void picture_fabric(struct weft_text *text, const struct weft_plan *plan, bool alone,
@@ -357,18 +296,15 @@ void picture_fabric(struct weft_text *text, const struct weft_plan *plan, bool a
         .server_count = n,
         .place = WEFT_NEW(&scratch, uint32_t, n),
         .server_at = WEFT_NEW(&scratch, uint32_t, n),
-        .cables = WEFT_NEW(&scratch, struct cable, fabric->link_count),
+        .list = cables_list(plan, &scratch),
         .color_of = WEFT_NEW(&scratch, uint32_t, plan->topology.rings.ring_count),
     };
-    uint32_t *ring_of = WEFT_NEW(&scratch, uint32_t, fabric->link_count);
-    mark_rings(ring_of, plan);
     place_servers(&drawing);
-    list_cables(&drawing, ring_of);
     give_colors(&drawing);
     svg_begin(text, WIDTH, HEIGHT, "The fabric: servers on a circle, rings in colors", alone);
-    svg_label(text, LEGEND_X, 30, SVG_START, "t l b", "%u servers, %u cables", n,
-              drawing.cable_count);
-    add_cables(text, &drawing, ring_of);
+    svg_label(text, LEGEND_X, 30, SVG_START, "t l b", "%u servers, %llu cables", n,
+              (unsigned long long)drawing.list.total);
+    add_cables(text, &drawing);
     add_directions(text, &drawing);
     add_servers(text, &drawing);
     svg_end(text);

@@ -281,7 +281,34 @@ static void rings_that_run_back_share_a_color(void **state)
         {.group = 0, .member_count = 5, .members = back, .share_ratio = 0.5}};
     job->plan.topology.rings = (struct weft_ring_set){2, rings};
     const char *svg = weft_report_svg_fabric(&job->plan, &arena, scratch);
-    assert_non_null(strstr(svg, "ring 1, back: ring 2"));
+    assert_non_null(strstr(svg, "ring 1, with 2"));
+}
+
+// Two cables between 0 and 1: the first ring takes one, the third the other.
+static void parallel_cables_belong_to_their_own_rings(void **state)
+{
+    (void)state;
+    static const uint32_t there[] = {0, 1};
+    static const uint32_t back[] = {1, 0};
+    struct weft_link links[] = {{0, 1, 1e9, 0, 2}, {1, 0, 1e9, 0, 2}};
+    struct weft_ring rings[] = {{.group = 0, .member_count = 2, .members = there},
+                                {.group = 0, .member_count = 2, .members = back},
+                                {.group = 1, .member_count = 2, .members = there}};
+    struct weft_error error;
+    struct job *job = make_job(5, 2);
+    struct weft_plan plan = job->plan;
+    assert_true(weft_fabric_build(&plan.network.fabric, "weft", 2, 2, links, 2, &arena, &error));
+    plan.topology.rings = (struct weft_ring_set){3, rings};
+    const char *svg = weft_report_svg_fabric(&plan, &arena, scratch);
+    check_svg(svg, svg + strlen(svg));
+    assert_non_null(strstr(svg, "2 servers, 2 cables"));
+    assert_non_null(strstr(svg, ">ring 1<"));
+    assert_non_null(strstr(svg,
+                           "<path class=\"s0\" style=\"stroke-width:2.2\" d=\"M352.5 50.0L352.5 "
+                           "650.0\"/>"));
+    assert_non_null(strstr(svg,
+                           "<path class=\"s1\" style=\"stroke-width:2.2\" d=\"M347.5 50.0L347.5 "
+                           "650.0\"/>"));
 }
 
 static void the_heat_map_paints_each_pair_that_talks(void **state)
@@ -352,6 +379,7 @@ int main(void)
         cmocka_unit_test(parts_that_are_not_given_are_left_out),
         cmocka_unit_test(the_fabric_has_every_server_and_cable),
         cmocka_unit_test(rings_that_run_back_share_a_color),
+        cmocka_unit_test(parallel_cables_belong_to_their_own_rings),
         cmocka_unit_test(the_heat_map_paints_each_pair_that_talks),
         cmocka_unit_test(an_empty_iteration_is_said_to_be_so),
         cmocka_unit_test(the_timeline_shows_tasks_where_they_ran),
