@@ -65,35 +65,51 @@ static uint32_t heap_pop(struct heap *heap)
     return result;
 }
 
+// The state of one search: `distance` is what the heap sorts by.
+struct dijkstra {
+    const struct weft_graph *graph;
+    const double *costs;
+    double *distance;
+    uint32_t *last_arc; // or NULL
+    struct heap heap;
+};
+
+static void settle(struct dijkstra *search, uint32_t v)
+{
+    for (uint32_t a = search->graph->first[v]; a < search->graph->first[v + 1]; a++) {
+        uint32_t head = search->graph->heads[a];
+        WEFT_ASSERT(search->costs[a] >= 0);
+        double through = search->distance[v] + search->costs[a];
+        if (through >= search->distance[head]) {
+            continue;
+        }
+        search->distance[head] = through;
+        heap_raise(&search->heap, head);
+        if (search->last_arc != NULL) {
+            search->last_arc[head] = a;
+        }
+    }
+}
+
 void weft_graph_dijkstra(double *distance, uint32_t *last_arc, const struct weft_graph *graph,
                          const double *costs, uint32_t source, struct weft_arena scratch)
 {
     uint32_t n = graph->node_count;
     WEFT_ASSERT(source < n);
-    struct heap heap = {0, WEFT_NEW_RAW(&scratch, uint32_t, n), WEFT_NEW_RAW(&scratch, uint32_t, n),
-                        distance};
+    struct dijkstra search = {graph, costs, distance, last_arc, {0}};
+    search.heap = (struct heap){0, WEFT_NEW_RAW(&scratch, uint32_t, n),
+                                WEFT_NEW_RAW(&scratch, uint32_t, n), distance};
     for (uint32_t v = 0; v < n; v++) {
-        distance[v] = INFINITY;
-        heap.place[v] = WEFT_NONE;
+        distance[v] = HUGE_VAL;
+        search.heap.place[v] = WEFT_NONE;
         if (last_arc != NULL) {
             last_arc[v] = WEFT_NONE;
         }
     }
     distance[source] = 0;
-    heap_raise(&heap, source);
-    while (heap.count > 0) {
-        uint32_t v = heap_pop(&heap);
-        for (uint32_t a = graph->first[v]; a < graph->first[v + 1]; a++) {
-            WEFT_ASSERT(costs[a] >= 0);
-            double through = distance[v] + costs[a];
-            if (through < distance[graph->heads[a]]) {
-                distance[graph->heads[a]] = through;
-                heap_raise(&heap, graph->heads[a]);
-                if (last_arc != NULL) {
-                    last_arc[graph->heads[a]] = a;
-                }
-            }
-        }
+    heap_raise(&search.heap, source);
+    while (search.heap.count > 0) {
+        settle(&search, heap_pop(&search.heap));
     }
 }
 
@@ -177,7 +193,7 @@ static bool search(struct yen *yen, uint32_t spur)
 static void reset_search(struct yen *yen)
 {
     for (uint32_t i = 0; i < yen->touched_count; i++) {
-        yen->cost_to[yen->touched[i]] = INFINITY;
+        yen->cost_to[yen->touched[i]] = HUGE_VAL;
         yen->heap.place[yen->touched[i]] = WEFT_NONE;
     }
 }
@@ -274,7 +290,7 @@ static void init_yen(struct yen *yen, uint32_t k, struct weft_arena *arena)
     yen->heap = (struct heap){0, WEFT_NEW_RAW(arena, uint32_t, n), WEFT_NEW_RAW(arena, uint32_t, n),
                               yen->keys};
     for (uint32_t v = 0; v < n; v++) {
-        yen->cost_to[v] = INFINITY;
+        yen->cost_to[v] = HUGE_VAL;
         yen->heap.place[v] = WEFT_NONE;
         uint32_t degree = yen->graph->first[v + 1] - yen->graph->first[v];
         degree_max = degree > degree_max ? degree : degree_max;

@@ -95,7 +95,7 @@ void layers_search(struct layers *layers, const struct minmax *m, uint32_t sourc
     }
     WEFT_ASSERT(hops_max < layers->layer_count);
     for (uint32_t v = 0; v < n; v++) {
-        layers->price[v] = INFINITY;
+        layers->price[v] = HUGE_VAL;
         layers->mark[v] = 0;
     }
     layers->price[source] = 0;
@@ -164,7 +164,7 @@ double minmax_price_bound(const struct minmax *m, const struct weft_graph *graph
     double capacity = 0;
     for (uint32_t l = 0; l < links; l++) {
         bool open = fabric_relays(m->fabric, m->fabric->links[l].from);
-        costs[l] = open ? m->length[l] : (double)INFINITY;
+        costs[l] = open ? m->length[l] : HUGE_VAL;
         paid += m->length[l] * m->base_bytes[l];
         capacity += m->length[l] / m->inverse_rate[l];
     }
@@ -178,7 +178,7 @@ double minmax_price_bound(const struct minmax *m, const struct weft_graph *graph
         memcpy(costs + first, m->length + first, count * sizeof *costs);
         weft_graph_dijkstra(price, NULL, graph, costs, s, scratch);
         for (uint32_t l = first; l < first + count && !relays; l++) {
-            costs[l] = INFINITY;
+            costs[l] = HUGE_VAL;
         }
         for (uint32_t p = m->pair_first[s]; p < m->pair_first[s + 1]; p++) {
             paid += m->pairs[p].bytes * price[m->pairs[p].to];

@@ -11,6 +11,7 @@ bool weft_routing_coin_change(struct weft_routes *routes, const struct weft_fabr
                               struct weft_error *error)
 {
     uint32_t n = fabric->server_count;
+    WEFT_ASSERT(n > 0);
     for (uint32_t g = 0; g < generator_count; g++) {
         if (generators[g] == 0 || generators[g] >= n) {
             return weft_fail(error, WEFT_INPUT, "generator %u with %u servers; give 1 to %u",
@@ -153,7 +154,7 @@ bool weft_routing_k_shortest(struct weft_routes *routes, const struct weft_fabri
         hops_to_target(hops, fabric, &reverse, t, work);
         for (uint32_t v = 0; v < fabric->node_count; v++) {
             bool blocked = hops[v] == WEFT_NONE || (v != t && !fabric_relays(fabric, v));
-            remaining[v] = blocked ? (double)INFINITY : (double)hops[v];
+            remaining[v] = blocked ? HUGE_VAL : hops[v];
         }
         for (uint32_t s = 0; s < n; s++) {
             if (s == t) {

@@ -45,7 +45,7 @@ static uint32_t nearest(const uint32_t *candidates, const bool *taken, uint32_t 
                         double target)
 {
     uint32_t best = WEFT_NONE;
-    double best_distance = INFINITY;
+    double best_distance = HUGE_VAL;
     for (uint32_t i = 0; i < count; i++) {
         double distance = fabs((double)candidates[i] - target);
         if (!taken[i] && distance < best_distance + 1e-9) {

@@ -80,7 +80,7 @@ static double solve_exactly(const struct instance *instance)
         Clp_rowUpper(model)[s * n + s] = -sent;
     }
     for (int e = 0; e < m; e++) {
-        Clp_rowLower(model)[n * n + e] = -(double)INFINITY;
+        Clp_rowLower(model)[n * n + e] = -HUGE_VAL;
         Clp_rowUpper(model)[n * n + e] = -instance->base_bytes[e] * 1e-6;
     }
     for (int s = 0; s < n; s++) {
@@ -90,7 +90,7 @@ static double solve_exactly(const struct instance *instance)
             int rows[3] = {s * n + (int)link->from, s * n + (int)link->to, n * n + e};
             double values[3] = {-1, 1, 1};
             double low = 0;
-            double high = (double)INFINITY;
+            double high = HUGE_VAL;
             double cost = 0;
             Clp_addColumns(model, 1, &low, &high, &cost, starts, rows, values);
         }
@@ -104,7 +104,7 @@ static double solve_exactly(const struct instance *instance)
     }
     int starts[2] = {0, m};
     double low = 0;
-    double high = (double)INFINITY;
+    double high = HUGE_VAL;
     double cost = 1;
     Clp_addColumns(model, 1, &low, &high, &cost, starts, rows, values);
     assert_int_equal(Clp_primal(model, 0), 0);
