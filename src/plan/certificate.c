@@ -139,8 +139,8 @@ static void widest_port(struct bound_model *model, const struct weft_fabric *fab
     uint64_t latency_ps = WEFT_NEVER;
     for (uint32_t e = 0; e < fabric->link_count; e++) {
         const struct weft_link *link = &fabric->links[e];
-        rate_Bps[2 * link->from] += link->rate_Bps;
-        rate_Bps[2 * link->to + 1] += link->rate_Bps;
+        rate_Bps[2 * (size_t)link->from] += link->rate_Bps;
+        rate_Bps[2 * (size_t)link->to + 1] += link->rate_Bps;
         latency_ps = link->latency_ps < latency_ps ? link->latency_ps : latency_ps;
     }
     double widest_Bps = 0;

@@ -188,7 +188,7 @@ static Clp_Simplex *build_lp(const struct flow_problem *problem, struct weft_are
             sum += bytes / problem->scale_bytes;
         }
         row_low[i * (uint32_t)nodes + source] = -sum;
-        memcpy(row_high + i * (uint32_t)nodes, row_low + i * (uint32_t)nodes,
+        memcpy(row_high + (size_t)i * (size_t)nodes, row_low + (size_t)i * (size_t)nodes,
                (size_t)nodes * sizeof *row_low);
     }
     Clp_Simplex *lp = Clp_newModel();

@@ -44,6 +44,7 @@ static void serve_demand(struct wiring *wiring, const double *demand, struct wef
     for (;;) {
         size_t best = 0;
         for (size_t i = 0; i < (size_t)n * n; i++) {
+            // NOLINTNEXTLINE(clang-analyzer-core.DivideZero): i < n * n
             bool ports = wiring->free_ports[i / n] > 0 && wiring->free_ports[i % n] > 0;
             best = ports && left[i] > left[best] ? i : best;
             left[i] = ports ? left[i] : 0;

@@ -26,6 +26,7 @@ bool weft_routing_coin_change(struct weft_routes *routes, const struct weft_fabr
             }
         }
     }
+    WEFT_ASSERT(n > 0);
     uint32_t *coin = WEFT_NEW(arena, uint32_t, n); // 0 = not reached
     uint32_t *level = WEFT_NEW(&scratch, uint32_t, n);
     uint32_t *queue = WEFT_NEW_RAW(&scratch, uint32_t, n);

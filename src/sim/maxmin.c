@@ -99,14 +99,14 @@ static struct weft_maxmin_member *take_block(struct weft_maxmin *maxmin, uint8_t
     if (block == NULL) {
         return WEFT_NEW_RAW(maxmin->arena, struct weft_maxmin_member, (size_t)1 << size_log2);
     }
-    memcpy(&maxmin->free_blocks[size_log2], block, sizeof(block));
+    memcpy(&maxmin->free_blocks[size_log2], block, sizeof(void *));
     return block;
 }
 
 static void give_block(struct weft_maxmin *maxmin, struct weft_maxmin_member *block,
                        uint8_t size_log2)
 {
-    memcpy(block, &maxmin->free_blocks[size_log2], sizeof(block));
+    memcpy(block, &maxmin->free_blocks[size_log2], sizeof(void *));
     maxmin->free_blocks[size_log2] = block;
 }
 

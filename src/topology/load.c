@@ -60,7 +60,7 @@ static void send_from(struct weft_load *load, uint32_t source, uint32_t reached)
     uint32_t n = load->node_count;
     uint32_t slots = load->slot_count;
     double *node = load->node_bytes;
-    memcpy(node, load->demand_bytes + (size_t)source * n * LANES, n * LANES * sizeof *node);
+    memcpy(node, load->demand_bytes + (size_t)source * n * LANES, (size_t)n * LANES * sizeof *node);
     for (uint32_t i = reached; i > 1; i--) {
         uint32_t v = load->queue[i - 1];
         const uint32_t *previous = load->previous + (size_t)v * slots;

@@ -102,6 +102,7 @@ void weft_wiring_light(struct weft_wiring *wiring, const struct weft_part *part)
 // Makes the shifts of a cycle add to a unit of Z_s by changing the one at `position`.
 static void repair_shifts(struct weft_part *part, uint32_t symmetry, uint32_t position)
 {
+    WEFT_ASSERT(symmetry > 0);
     uint32_t sum = 0;
     for (uint32_t j = 0; j < part->size; j++) {
         sum += part->shift[j];
@@ -136,6 +137,7 @@ void weft_wiring_shuffle(struct weft_wiring *wiring, struct weft_rng *rng)
 static void turn_segment(struct weft_part *part, const struct weft_part_copy *old, uint32_t a,
                          uint32_t length, uint32_t symmetry)
 {
+    WEFT_ASSERT(symmetry > 0);
     uint32_t size = part->size;
     for (uint32_t i = 0; i < length; i++) {
         uint32_t to = (a + 1 + i) % size;
@@ -199,9 +201,9 @@ static void move_matching(struct weft_part *part, uint32_t symmetry, struct weft
     uint32_t b = 2 * two;
     if (b + 1 < part->size) {
         b += weft_rng_below(rng, 2);
-        part->shift[2 * two] = weft_rng_below(rng, symmetry);
+        part->shift[2 * (size_t)two] = weft_rng_below(rng, symmetry);
     }
-    part->shift[2 * one] = weft_rng_below(rng, symmetry);
+    part->shift[2 * (size_t)one] = weft_rng_below(rng, symmetry);
     uint32_t swap = part->order[a];
     part->order[a] = part->order[b];
     part->order[b] = swap;

@@ -104,8 +104,7 @@ static void packets_add_headers_and_one_store(void **state)
     struct list list = {0};
     struct weft_sim_result result;
     add(&list, 0, 1, 9000, 0); // 10 packets of 900 + 100
-    run_well(&result, &list,
-             &(struct weft_sim_options){.packet_bytes = 1000, .header_bytes = 100});
+    run_well(&result, &list, &(struct weft_sim_options){.packet_bytes = 1000, .header_bytes = 100});
     assert_int_equal(list.end_ps[0], 10 * 20000 + 20000 + 2 * 1000000);
     double total = 0;
     for (uint32_t i = 0; i < network.fabric.link_count; i++) {
