@@ -21,8 +21,8 @@ bool weft_routing_coin_change(struct weft_routes *routes, const struct weft_fabr
 bool weft_routing_shortest(struct weft_routes *routes, const struct weft_fabric *fabric,
                            uint64_t seed, struct weft_arena *arena, struct weft_arena scratch,
                            struct weft_error *error) WEFT_MUST_USE;
-// Up to k loop-free paths a pair by hops (Yen 1971), equal weights. Pairs without demand get one.
-// demand = NULL: all pairs.
+// Up to k loop-free paths a pair by hops (Yen 1971), equal weights; of equal hops a hash of target
+// and links decides. Pairs without demand get one. demand = NULL: all pairs.
 bool weft_routing_k_shortest(struct weft_routes *routes, const struct weft_fabric *fabric,
                              uint32_t k, const double *demand, struct weft_arena *arena,
                              struct weft_arena scratch, struct weft_error *error) WEFT_MUST_USE;

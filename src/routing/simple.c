@@ -112,17 +112,27 @@ bool weft_routing_shortest(struct weft_routes *routes, const struct weft_fabric 
     return path_list_build(routes, &list, fabric, arena, scratch, error);
 }
 
+// A hop costs 1 and a whit that a hash of the target and the link decides, so that of paths with
+// equal hops different targets take different ones and no link is everybody's first choice.
+#define WHIT 0x1p-40
+static void price_hops(double *costs, uint32_t link_count, uint32_t target)
+{
+    for (uint32_t l = 0; l < link_count; l++) {
+        costs[l] = 1 + WHIT * (double)(weft_hash((uint64_t)target << 32 | l) >> 44);
+    }
+}
+
 // Adds up to k paths of a pair. Returns whether there was one.
 static bool add_k_shortest(struct path_list *list, const struct weft_graph *graph,
-                           const double *remaining, uint32_t source, uint32_t target, uint32_t k,
-                           struct weft_arena scratch)
+                           const double *costs, const double *remaining, uint32_t source,
+                           uint32_t target, uint32_t k, struct weft_arena scratch)
 {
     struct weft_graph_paths paths;
     struct weft_arena work;
     size_t room = (size_t)(scratch.end - scratch.next) / 2;
     work = (struct weft_arena){scratch.next + room, scratch.end};
     scratch.end = work.next;
-    weft_graph_k_shortest(&paths, graph, NULL, remaining, source, target, k, &scratch, work);
+    weft_graph_k_shortest(&paths, graph, costs, remaining, source, target, k, &scratch, work);
     for (uint32_t p = 0; p < paths.count; p++) {
         path_list_start(list, source, 1);
         for (uint32_t i = paths.first[p]; i < paths.first[p + 1]; i++) {
@@ -146,6 +156,7 @@ bool weft_routing_k_shortest(struct weft_routes *routes, const struct weft_fabri
     uint32_t n = fabric->server_count;
     uint32_t *hops = WEFT_NEW_RAW(&scratch, uint32_t, fabric->node_count);
     double *remaining = WEFT_NEW_RAW(&scratch, double, fabric->node_count);
+    double *costs = WEFT_NEW_RAW(&scratch, double, fabric->link_count);
     // The list grows at the front of the scratch; each pair works in the back half.
     struct weft_arena work = {scratch.next + (size_t)(scratch.end - scratch.next) / 2, scratch.end};
     scratch.end = work.next;
@@ -153,6 +164,7 @@ bool weft_routing_k_shortest(struct weft_routes *routes, const struct weft_fabri
     path_list_init(&list, &scratch);
     for (uint32_t t = 0; t < n; t++) {
         hops_to_target(hops, fabric, &reverse, t, work);
+        price_hops(costs, fabric->link_count, t);
         for (uint32_t v = 0; v < fabric->node_count; v++) {
             bool blocked = hops[v] == WEFT_NONE || (v != t && !fabric_relays(fabric, v));
             remaining[v] = blocked ? HUGE_VAL : hops[v];
@@ -162,7 +174,7 @@ bool weft_routing_k_shortest(struct weft_routes *routes, const struct weft_fabri
                 continue;
             }
             bool wanted = demand == NULL || demand[(size_t)s * n + t] > 0;
-            if (!add_k_shortest(&list, &graph, remaining, s, t, wanted ? k : 1, work)) {
+            if (!add_k_shortest(&list, &graph, costs, remaining, s, t, wanted ? k : 1, work)) {
                 return fabric_no_path(fabric, s, t, error);
             }
         }
