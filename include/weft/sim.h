@@ -45,8 +45,9 @@ struct weft_sim_result {
     uint64_t end_ps;
     uint64_t flow_count; // flows played
     uint64_t event_count;
-    uint64_t solve_count;                 // rate recomputations
-    const double *link_bytes;             // per link, on the wire
+    uint64_t solve_count;     // rate recomputations
+    uint64_t work_count;      // flows looked at by them: what the engine's time grows with
+    const double *link_bytes; // per link, on the wire
     const uint64_t *const *task_start_ps; // per job, per task, if timeline
     const uint64_t *const *task_end_ps;
 };

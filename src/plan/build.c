@@ -15,6 +15,11 @@
 #define GOOD_RATIO 1e-4
 // Path counts tried for the paper's method.
 #define PATH_COUNTS 4
+// Paths a transfer may be split over; where servers are many, every path makes simulations dearer.
+#define PATHS_MAX 4u
+#define MANY_SERVERS 64u
+// A graph of more tasks gets its bounds once, at the end.
+#define BOUND_FIRST_TASKS 6000u
 // Share of the effort that goes into finding topologies by hops alone.
 #define FINDER_SHARE 0.15
 
@@ -127,13 +132,14 @@ static bool plan_weft(struct weft_plan *plan, const struct search *search, doubl
     uint32_t seed_count = find_seeds(seeds, search, seconds * FINDER_SHARE, &kept, scratch);
     struct design best;
     struct verdict verdict;
-    if (!search_run(&best, &verdict, search, seeds, seed_count,
-                    seconds * (1 - FINDER_SHARE) * WORK_UNITS_PER_S, &kept, scratch) ||
+    double work_units = seconds * (1 - FINDER_SHARE) * WORK_UNITS_PER_S;
+    if (!search_run(&best, &verdict, search, seeds, seed_count, work_units, &kept, scratch) ||
         !settle_design(plan, search, &best, arena, scratch)) {
         return weft_fail(error, WEFT_INFEASIBLE,
                          "no fabric of %u ports a server connects %u servers",
                          search->cluster->degree, search->cluster->server_count);
     }
+    plan->iteration_s = verdict.iteration_s;
     return true;
 }
 
@@ -165,7 +171,7 @@ static bool plan_topoopt(struct weft_plan *plan, const struct search *search, do
     double spent = 0;
     for (int i = 0; i < PATH_COUNTS; i++) {
         if (i > 0 &&
-            (spent * (i + 1) / i > seconds * WORK_UNITS_PER_S || weft_stopped(search->stop))) {
+            (spent * (i + 2) / i > seconds * WORK_UNITS_PER_S || weft_stopped(search->stop))) {
             break;
         }
         struct weft_network *network = &plan->network;
@@ -173,7 +179,7 @@ static bool plan_topoopt(struct weft_plan *plan, const struct search *search, do
                                   search->traffic, path_counts[i], arena, scratch, error)) {
             return false;
         }
-        struct verdict verdict = search_simulate(search, network, scratch);
+        struct verdict verdict = search_simulate(search, network, false, scratch);
         spent += verdict.work_units;
         if (i == 0 || verdict.iteration_s < best_s) {
             best_s = verdict.iteration_s;
@@ -181,6 +187,10 @@ static bool plan_topoopt(struct weft_plan *plan, const struct search *search, do
         }
     }
     plan->network.routes = best;
+    plan->iteration_s = best_s;
+    if (best_s == HUGE_VAL) {
+        return weft_fail(error, WEFT_INFEASIBLE, "the paper's topology does not connect all pairs");
+    }
     return true;
 }
 
@@ -199,21 +209,13 @@ static void measure_topology(struct weft_topology *topology, const struct weft_f
     topology->diameter = hops.diameter;
 }
 
-// Simulates the chosen network once more and fills in everything that follows from it.
+// Fills in everything that follows from the chosen network.
 static bool settle_figures(struct weft_plan *plan, const struct search *search,
                            struct weft_arena *arena, struct weft_arena scratch,
                            struct weft_error *error)
 {
     struct weft_network *network = &plan->network;
     WEFT_ASSERT(network->routes.fabric == &network->fabric);
-    struct weft_sim_job job = {search->graph, NULL, network->rings};
-    struct weft_sim_result result;
-    struct weft_arena results = arena_split(&scratch);
-    if (!weft_sim_run_jobs(&result, &network->fabric, &network->routes, &job, 1, &search->sim,
-                           &results, scratch, error)) {
-        return false;
-    }
-    plan->iteration_s = weft_seconds(result.iteration_ps[0]);
     struct figures figures;
     figures_build(&figures, NULL, search->graph, network, scratch);
     plan->demand_weighted_hops = figures.demand_weighted_hops;
@@ -244,6 +246,18 @@ static bool check_inputs(const struct weft_taskgraph *graph, const struct weft_c
     return true;
 }
 
+static bool find_good_enough(struct search *search, struct weft_arena kept,
+                             struct weft_arena scratch, struct weft_error *error)
+{
+    struct weft_certificate certificate;
+    if (!weft_certificate_build(&certificate, search->graph, search->cluster, NULL, 0, &kept,
+                                scratch, error)) {
+        return false;
+    }
+    search->good_enough_s = certificate.lower_bound_s * (1 + GOOD_RATIO);
+    return true;
+}
+
 bool weft_plan_build(struct weft_plan *plan, const struct weft_taskgraph *graph,
                      const struct weft_cluster *cluster, const struct weft_plan_options *options,
                      struct weft_arena *arena, struct weft_arena scratch, struct weft_error *error)
@@ -254,10 +268,6 @@ bool weft_plan_build(struct weft_plan *plan, const struct weft_taskgraph *graph,
     struct weft_arena kept = arena_split(&scratch);
     struct weft_traffic traffic;
     weft_traffic_build(&traffic, graph, &kept, scratch);
-    struct weft_certificate certificate;
-    if (!weft_certificate_build(&certificate, graph, cluster, NULL, 0, &kept, scratch, error)) {
-        return false;
-    }
     const struct weft_topology_options *wanted = &options->topology;
     struct search search = {.graph = graph,
                             .traffic = &traffic,
@@ -267,7 +277,11 @@ bool weft_plan_build(struct weft_plan *plan, const struct weft_taskgraph *graph,
                             .threads = wanted->threads,
                             .stop = wanted->stop,
                             .simplex = wanted->simplex,
-                            .good_enough_s = certificate.lower_bound_s * (1 + GOOD_RATIO)};
+                            .paths_max = cluster->server_count > MANY_SERVERS ? 1 : PATHS_MAX};
+    if (graph->task_count <= BOUND_FIRST_TASKS &&
+        !find_good_enough(&search, kept, scratch, error)) {
+        return false;
+    }
     search.sim.timeline = false;
     double seconds = wanted->seconds > 0 ? wanted->seconds : SECONDS_DEFAULT;
     *plan = (struct weft_plan){

@@ -6,6 +6,8 @@
 #include <math.h>
 
 #define BOUNDS_MAX 16
+// Sums of many doubles may come out this much too large.
+#define ROUNDING_RATIO 1e-11
 // The LP of more variables takes longer than the plan that it certifies.
 #define FLOW_VARIABLES_MAX 4096
 #define FLOW_THRESHOLDS 4
@@ -30,6 +32,7 @@ struct draft {
 static void add(struct draft *draft, struct weft_bound bound)
 {
     WEFT_ASSERT(draft->count < BOUNDS_MAX && isfinite(bound.seconds));
+    bound.seconds *= 1 - ROUNDING_RATIO;
     draft->bounds[draft->count++] = bound;
 }
 

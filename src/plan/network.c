@@ -7,29 +7,30 @@
 
 #include <math.h>
 
-// Paths a pair may be split over, and hops beyond its shortest.
-#define PATHS_MAX 4u
+// Hops beyond a pair's shortest path.
 #define EXTRA_HOPS 1u
 #define ROUTING_EPSILON 0.02
 #define ROUTING_ROUNDS 200u
 // Work units, fitted to measured times (docs/plan.md).
 #define UNITS_PER_EVENT 250.0
-#define UNITS_PER_FLOW 400.0
-#define UNITS_PER_PAIR 2000.0
+#define UNITS_PER_WORK 20.0
+#define UNITS_PER_PAIR 5000.0
 
 struct verdict search_simulate(const struct search *search, const struct weft_network *network,
-                               struct weft_arena scratch)
+                               bool quick, struct weft_arena scratch)
 {
+    struct weft_sim_options options = search->sim;
+    options.one_round = options.one_round || quick;
     struct weft_arena results = arena_split(&scratch);
     struct weft_sim_job job = {search->graph, NULL, network->rings};
     struct weft_sim_result result;
     struct weft_error error;
-    if (!weft_sim_run_jobs(&result, &network->fabric, &network->routes, &job, 1, &search->sim,
-                           &results, scratch, &error)) {
+    if (!weft_sim_run_jobs(&result, &network->fabric, &network->routes, &job, 1, &options, &results,
+                           scratch, &error)) {
         return (struct verdict){HUGE_VAL, UNITS_PER_EVENT * search->graph->task_count};
     }
     double units = UNITS_PER_EVENT * (double)(result.event_count + search->graph->task_count) +
-                   UNITS_PER_FLOW * (double)result.flow_count;
+                   UNITS_PER_WORK * (double)result.work_count;
     return (struct verdict){weft_seconds(result.iteration_ps[0]), units};
 }
 
@@ -77,6 +78,7 @@ bool search_network(struct weft_network *network, double *work_units, const stru
                     const struct design *design, struct weft_arena *arena,
                     struct weft_arena scratch)
 {
+    WEFT_ASSERT(design->server_count == search->cluster->server_count);
     uint32_t n = design->server_count;
     struct weft_error error;
     *work_units += UNITS_PER_PAIR * n;
@@ -87,7 +89,7 @@ bool search_network(struct weft_network *network, double *work_units, const stru
     struct weft_ring_set rings =
         design_rings(design, search->traffic, &network->fabric, arena, scratch);
     network->rings = search_graph_rings(&rings, search, arena);
-    struct weft_minmax_options options = {.paths_max = PATHS_MAX,
+    struct weft_minmax_options options = {.paths_max = search->paths_max,
                                           .extra_hops = EXTRA_HOPS,
                                           .epsilon = ROUTING_EPSILON,
                                           .rounds_max = ROUTING_ROUNDS};

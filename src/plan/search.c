@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The search over designs: templates first, then chains of small moves on the best of them.
+// The search over designs: templates first, then chains of small moves on the best of them, judged
+// quickly; the outcome is judged truly, and improved truly while effort is left.
 
 #include "search.h"
 
@@ -12,9 +13,11 @@
 // Temperature, as a share of the iteration time that a move may lose.
 #define WARM_RATIO 0.01
 #define COLD_RATIO 0.0001
-// Shares of the effort: judging templates (at most), first chains; the rest is for the last ones.
+// Shares of the effort: templates at most, first chains, second chains; the rest is for the truth.
 #define TEMPLATE_SHARE 0.25
-#define FIRST_SHARE 0.35
+#define FIRST_SHARE 0.25
+#define SECOND_SHARE 0.25
+#define UNITS_PER_FLOW 800.0
 
 struct weft_arena arena_split(struct weft_arena *scratch)
 {
@@ -24,7 +27,7 @@ struct weft_arena arena_split(struct weft_arena *scratch)
     return upper;
 }
 
-static struct verdict judge(const struct search *search, const struct design *design,
+static struct verdict judge(const struct search *search, const struct design *design, bool quick,
                             struct weft_arena scratch)
 {
     struct weft_arena results = arena_split(&scratch);
@@ -33,7 +36,7 @@ static struct verdict judge(const struct search *search, const struct design *de
     if (!search_network(&network, &work_units, search, design, &results, scratch)) {
         return (struct verdict){HUGE_VAL, work_units};
     }
-    struct verdict verdict = search_simulate(search, &network, scratch);
+    struct verdict verdict = search_simulate(search, &network, quick, scratch);
     verdict.work_units += work_units;
     return verdict;
 }
@@ -51,13 +54,16 @@ struct batch {
     const struct search *search;
     struct candidate *candidates;
     double work_units; // 0: only judged
+    bool quick;
     uint64_t round;
 };
 
 // Annealing by the simulated iteration itself; the candidate keeps the best design it met.
-static void improve(const struct search *search, struct candidate *candidate, double work_units,
-                    struct weft_rng *rng, struct weft_arena scratch)
+static void improve(const struct batch *batch, struct candidate *candidate, struct weft_rng *rng,
+                    struct weft_arena scratch)
 {
+    const struct search *search = batch->search;
+    double work_units = batch->work_units;
     struct design current = design_copy(&candidate->design, &scratch);
     struct design next = design_copy(&candidate->design, &scratch);
     double current_s = candidate->verdict.iteration_s;
@@ -71,7 +77,7 @@ static void improve(const struct search *search, struct candidate *candidate, do
                 return; // nothing can change
             }
         }
-        struct verdict verdict = judge(search, &next, scratch);
+        struct verdict verdict = judge(search, &next, batch->quick, scratch);
         done += verdict.work_units;
         double warmth = WARM_RATIO * pow(COLD_RATIO / WARM_RATIO, fmin(1, done / work_units));
         double limit_s = current_s * (1 - warmth * log(1 - weft_rng_unit(rng)));
@@ -92,27 +98,26 @@ static void work_on(void *context, uint32_t index, struct weft_arena scratch)
     struct batch *batch = context;
     struct candidate *candidate = &batch->candidates[index];
     if (batch->work_units <= 0) {
-        candidate->verdict = judge(batch->search, &candidate->design, scratch);
+        candidate->verdict = judge(batch->search, &candidate->design, batch->quick, scratch);
         return;
     }
     struct weft_rng rng;
     weft_rng_init(&rng, batch->search->seed);
     rng = weft_rng_split(&rng, batch->round * 1000003 + index);
-    improve(batch->search, candidate, batch->work_units, &rng, scratch);
+    improve(batch, candidate, &rng, scratch);
 }
 
-static double run_batch(const struct search *search, struct candidate *candidates, uint32_t count,
-                        double work_units, uint64_t round)
+// Returns the work that was done.
+static double run_batch(const struct batch *batch, uint32_t count)
 {
-    struct batch batch = {search, candidates, work_units, round};
     double before = 0;
     double after = 0;
     for (uint32_t i = 0; i < count; i++) {
-        before += candidates[i].verdict.work_units;
+        before += batch->work_units > 0 ? batch->candidates[i].verdict.work_units : 0;
     }
-    weft_parallel_for(count, search->threads, work_on, &batch);
+    weft_parallel_for(count, batch->search->threads, work_on, (void *)batch);
     for (uint32_t i = 0; i < count; i++) {
-        after += candidates[i].verdict.work_units;
+        after += batch->candidates[i].verdict.work_units;
     }
     return after - before;
 }
@@ -151,9 +156,10 @@ static uint32_t open_candidates(struct candidate *candidates, const struct searc
     weft_rng_init(&rng, search->seed);
     uint32_t count = 0;
     uint32_t total = seed_count + template_count;
+    uint32_t step = search->cluster->server_count > 64 ? 1 : CHAINS;
     while (count < total && (count == 0 || *work_units > limit) && !weft_stopped(search->stop)) {
         uint32_t first = count;
-        for (; count < total && count < first + CHAINS; count++) {
+        for (; count < total && count < first + step; count++) {
             struct design *design = &candidates[count].design;
             candidates[count].verdict = (struct verdict){HUGE_VAL, 0};
             struct weft_rng own = weft_rng_split(&rng, count);
@@ -164,9 +170,74 @@ static uint32_t open_candidates(struct candidate *candidates, const struct searc
                              degree, search->simplex, &own, arena, scratch);
             }
         }
-        *work_units -= run_batch(search, candidates + first, count - first, 0, 0);
+        struct batch batch = {search, candidates + first, 0, true, 0};
+        *work_units -= run_batch(&batch, count - first);
     }
     return count;
+}
+
+// Improves as many of the candidates, from the first, as the effort is worth it for; sorts all.
+static double run_chains(const struct search *search, struct candidate *candidates, uint32_t count,
+                         double work_units, double dear, uint64_t round)
+{
+    double worth = work_units / (4 * fmax(dear, 1));
+    uint32_t chains = worth < count ? (uint32_t)fmax(worth, 0) : count;
+    double spent = 0;
+    if (chains > 0) {
+        struct batch batch = {search, candidates, work_units / chains, true, round};
+        spent = run_batch(&batch, chains);
+    }
+    sort_shortest(candidates, count, count);
+    return spent;
+}
+
+// About what one true judgement will cost: the flows of all rounds.
+static double true_units_of(const struct search *search)
+{
+    const struct weft_taskgraph *graph = search->graph;
+    double flows = 0;
+    for (uint32_t t = 0; t < graph->task_count; t++) {
+        if (graph->kind[t] == WEFT_TASK_ALLREDUCE) {
+            uint32_t group = graph->group[t];
+            double k = graph->group_first[group + 1] - graph->group_first[group];
+            flows += 2 * k * (k - 1) * search->cluster->degree;
+        }
+    }
+    return UNITS_PER_FLOW * flows;
+}
+
+// Judges the candidates truly, the quickest first, as far as the effort goes; at least one. Those
+// that were not judged fall behind.
+static double judge_truly(const struct search *search, struct candidate *candidates, uint32_t count,
+                          double work_units)
+{
+    double left = work_units;
+    double dearest = 0;
+    for (uint32_t i = 0; i < count;) {
+        uint32_t step = i > 0 && count - i > 1 ? 2 : 1;
+        bool affordable = i == 0 || (left > step * dearest && !weft_stopped(search->stop));
+        if (!affordable) {
+            candidates[i++].verdict.iteration_s = HUGE_VAL;
+            continue;
+        }
+        struct batch batch = {search, candidates + i, 0, false, 0};
+        double spent = run_batch(&batch, step);
+        left -= spent;
+        dearest = fmax(dearest, spent / step);
+        i += step;
+    }
+    sort_shortest(candidates, count, count);
+    return left;
+}
+
+// Copies the best `finalists` of the candidates so that there are CHAINS in all.
+static void spread_finalists(struct candidate *last, const struct candidate *candidates,
+                             uint32_t finalists, struct weft_arena *arena)
+{
+    for (uint32_t i = 0; i < CHAINS; i++) {
+        last[i] = candidates[i * finalists / CHAINS];
+        last[i].design = design_copy(&last[i].design, arena);
+    }
 }
 
 bool search_run(struct design *best, struct verdict *verdict, const struct search *search,
@@ -174,6 +245,8 @@ bool search_run(struct design *best, struct verdict *verdict, const struct searc
                 struct weft_arena *arena, struct weft_arena scratch)
 {
     struct weft_arena kept = arena_split(&scratch);
+    double reserve = fmin(work_units, true_units_of(search));
+    work_units -= reserve;
     double left = work_units;
     uint32_t most = seed_count + TEMPLATES_MAX;
     struct candidate *candidates = WEFT_NEW(&kept, struct candidate, most);
@@ -183,20 +256,23 @@ bool search_run(struct design *best, struct verdict *verdict, const struct searc
     if (count == 0 || candidates[0].verdict.iteration_s == HUGE_VAL) {
         return false;
     }
-    left -= run_batch(search, candidates, count, work_units * FIRST_SHARE / count, 1);
-    sort_shortest(candidates, count, count);
-    // The best ones, each from several sides, share what is left.
-    uint32_t finalists = count < FINALISTS ? count : FINALISTS;
+    double dear = candidates[0].verdict.work_units; // of one quick judgement
+    left -= run_chains(search, candidates, count, fmin(left, work_units * FIRST_SHARE), dear, 1);
+    // The best ones, each from several sides.
     struct candidate last[CHAINS];
-    for (uint32_t i = 0; i < CHAINS; i++) {
-        last[i] = candidates[i * finalists / CHAINS];
-        last[i].design = design_copy(&last[i].design, &kept);
+    spread_finalists(last, candidates, count < FINALISTS ? count : FINALISTS, &kept);
+    left -= run_chains(search, last, CHAINS, fmin(left, work_units * SECOND_SHARE), dear, 2);
+    left = judge_truly(search, last, CHAINS, left + reserve);
+    if (left > CHAINS * 4 * last[0].verdict.work_units &&
+        last[0].verdict.iteration_s > search->good_enough_s) {
+        struct candidate truth[CHAINS];
+        spread_finalists(truth, last, 2, &kept);
+        struct batch third = {search, truth, left / CHAINS, false, 3};
+        run_batch(&third, CHAINS);
+        sort_shortest(truth, CHAINS, CHAINS);
+        last[0] = truth[0];
     }
-    if (left > 0) {
-        run_batch(search, last, CHAINS, left / CHAINS, 2);
-    }
-    sort_shortest(last, CHAINS, CHAINS);
     *best = design_copy(&last[0].design, arena);
     *verdict = last[0].verdict;
-    return true;
+    return last[0].verdict.iteration_s < HUGE_VAL;
 }

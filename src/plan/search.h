@@ -22,10 +22,11 @@ struct search {
     uint32_t threads;
     weft_stop stop;
     bool simplex;
+    uint32_t paths_max;   // that a transfer may be split over
     double good_enough_s; // an iteration this short need not be improved
 };
 
-// One judged network.
+// One judged network: quickly, every AllReduce in one round, or truly.
 struct verdict {
     double iteration_s; // HUGE_VAL: not feasible
     double work_units;
@@ -36,7 +37,7 @@ struct weft_arena arena_split(struct weft_arena *scratch);
 
 // Simulates one iteration on a network.
 struct verdict search_simulate(const struct search *search, const struct weft_network *network,
-                               struct weft_arena scratch);
+                               bool quick, struct weft_arena scratch);
 // Builds a design's network: fabric, rings by task graph group, min-max routes of the transfers
 // beside the rings. False when it does not connect all servers.
 bool search_network(struct weft_network *network, double *work_units, const struct search *search,
@@ -45,8 +46,8 @@ bool search_network(struct weft_network *network, double *work_units, const stru
 // The rings of traffic groups as rings of the task graph's groups.
 struct weft_ring_set search_graph_rings(const struct weft_ring_set *rings,
                                         const struct search *search, struct weft_arena *arena);
-// The best design found with work_units of effort, and its iteration. `seeds` are tried beside the
-// templates. False when no design connects the servers.
+// The best design found with work_units of effort, and its true verdict. `seeds` are tried beside
+// the templates. False when no design connects the servers.
 bool search_run(struct design *best, struct verdict *verdict, const struct search *search,
                 const struct design *seeds, uint32_t seed_count, double work_units,
                 struct weft_arena *arena, struct weft_arena scratch);

@@ -302,6 +302,7 @@ bool weft_sim_run_jobs(struct weft_sim_result *result, const struct weft_fabric 
     r.flow_count = wire->started_count;
     r.event_count = machine.event_count + wire->started_count;
     r.solve_count = wire->maxmin.solve_count;
+    r.work_count = wire->maxmin.work_count;
     *result = r;
     return true;
 }

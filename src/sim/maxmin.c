@@ -412,6 +412,7 @@ static void evaluate(struct weft_maxmin *maxmin, uint32_t id)
 {
     maxmin->evaluation_count++;
     struct weft_maxmin_link *link = &maxmin->links[id];
+    maxmin->work_count += link->member_count;
     double guess_Bps = newton_guess(link);
     link->level_Bps = (double)INFINITY;
     double total_Bps = gather_limits(maxmin, id);

@@ -85,6 +85,7 @@ struct weft_maxmin {
     uint64_t solve_count;
     uint64_t evaluation_count;
     uint64_t refill_count;
+    uint64_t work_count; // members and links looked at
 };
 
 static inline struct weft_maxmin_class *weft_maxmin_class_at(const struct weft_maxmin *maxmin,

@@ -75,6 +75,7 @@ void weft_maxmin_refill(struct weft_maxmin *maxmin)
     maxmin->refill_count++;
     begin(maxmin);
     for (uint32_t id; (id = first_to_fill(maxmin)) != WEFT_NONE;) {
+        maxmin->work_count += maxmin->link_count / 4 + 2 * maxmin->links[id].member_count;
         double level_Bps = maxmin->room_Bps[id] / maxmin->rising[id];
         // Room that rounding has eaten up leaves crumbs rather than nothing.
         double crumb_Bps = maxmin->links[id].capacity_Bps * WEFT_MAXMIN_SAME;
