@@ -29,7 +29,7 @@ static void add_row(struct weft_text *text, const struct weft_comparison *row, d
     bool ours = is_ours(row->name);
     svg_label(text, TIME_X - 12, y + 15, SVG_END, ours ? "t b" : "t", "%s", row->name);
     if (row->why_not != NULL) {
-        svg_label(text, TIME_X + 6, y + 15, SVG_START, "m", "not here: %.110s", row->why_not);
+        svg_label(text, TIME_X + 6, y + 15, SVG_START, "m", "not for this cluster: see the table");
         return;
     }
     const char *color = ours ? "f0" : "fo";

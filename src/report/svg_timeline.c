@@ -33,7 +33,8 @@ struct timeline {
     uint32_t lane_count;
     uint32_t lane_step; // every so manyth server has a lane
     double lane_height;
-    uint8_t *busy; // [lane][kind][column]
+    double network_top; // of the second panel, where compute and network have one each; else 0
+    uint8_t *busy;      // [lane][kind][column]
 };
 
 static uint32_t kind_of(enum weft_task_kind kind)
@@ -100,11 +101,18 @@ static void fill_lanes(struct timeline *timeline)
 static void add_kind(struct weft_text *text, const struct timeline *timeline, uint32_t kind)
 {
     double height = timeline->lane_height;
-    double part = height > 12 ? (height - 4) / 2 : height * 0.44;
+    bool panels = timeline->network_top > 0;
+    double part = panels ? height : (height - 4) / 2;
+    double top = TOP + 2;
+    if (panels) {
+        top = kinds[kind].network ? timeline->network_top : TOP;
+    } else if (kinds[kind].network) {
+        top += part;
+    }
     bool open = false;
     for (uint32_t lane = 0; lane < timeline->lane_count; lane++) {
         const uint8_t *columns = timeline->busy + ((size_t)lane * KINDS + kind) * COLUMNS;
-        double y = TOP + lane * height + (kinds[kind].network ? part : 0) + (height - 2 * part) / 2;
+        double y = top + lane * height;
         for (uint32_t column = 0; column < COLUMNS; column++) {
             uint32_t end = column;
             while (end < COLUMNS && columns[end] != 0) {
@@ -127,12 +135,17 @@ static void add_kind(struct weft_text *text, const struct timeline *timeline, ui
     }
 }
 
-static void add_lanes(struct weft_text *text, const struct timeline *timeline)
+// The lanes' numbers and lines of one panel, and its axis of time.
+static void add_panel(struct weft_text *text, const struct timeline *timeline, double top)
 {
     double height = timeline->lane_height;
+    double bottom = top + timeline->lane_count * height;
+    double iteration_s = weft_seconds(timeline->iteration_ps);
+    struct svg_unit unit = svg_time_unit(iteration_s);
+    svg_axis_x(text, LEFT, RIGHT, bottom, top, iteration_s / unit.scale, unit.name);
     uint32_t every = (uint32_t)ceil(12 / height);
     for (uint32_t lane = 0; lane < timeline->lane_count; lane++) {
-        double y = TOP + lane * height;
+        double y = top + lane * height;
         if (height > 8) {
             svg_line(text, LEFT, y + height, RIGHT, y + height, "g");
         }
@@ -144,10 +157,10 @@ static void add_lanes(struct weft_text *text, const struct timeline *timeline)
     weft_text_add(text,
                   "<text class=\"m n\" transform=\"translate(14 %g)rotate(-90)\" "
                   "text-anchor=\"end\">server</text>\n",
-                  TOP);
+                  top);
 }
 
-static void add_legend(struct weft_text *text)
+static void add_legend(struct weft_text *text, bool panels)
 {
     double x = LEFT;
     for (uint32_t kind = 0; kind < KINDS; kind++) {
@@ -157,7 +170,8 @@ static void add_legend(struct weft_text *text)
         svg_label(text, x + 20, 18, SVG_START, "t", "%s", kinds[kind].name);
         x += 130;
     }
-    svg_label(text, RIGHT, 18, SVG_END, "m", "above: compute, below: network");
+    svg_label(text, RIGHT, 18, SVG_END, "m", "%s",
+              panels ? "upper panel: compute, lower: network" : "above: compute, below: network");
 }
 
 void picture_timeline(struct weft_text *text, const struct weft_taskgraph *graph,
@@ -175,16 +189,23 @@ void picture_timeline(struct weft_text *text, const struct weft_taskgraph *graph
         .lane_count = (n + step - 1) / step,
     };
     uint32_t lanes = timeline.lane_count;
-    timeline.lane_height = lanes <= 16 ? 24 : lanes <= 32 ? 16 : lanes <= 64 ? 9 : 5;
+    bool panels = lanes > 32;
+    double one_panel = lanes <= 16 ? 24 : 16;
+    double two_panels = lanes <= 64 ? 5 : 3;
+    timeline.lane_height = panels ? two_panels : one_panel;
     timeline.busy = WEFT_NEW(&scratch, uint8_t, (size_t)lanes * KINDS * COLUMNS);
     fill_lanes(&timeline);
     double bottom = TOP + lanes * timeline.lane_height;
+    if (panels) {
+        timeline.network_top = bottom + 44;
+        bottom = timeline.network_top + lanes * timeline.lane_height;
+    }
     svg_begin(text, WIDTH, bottom + 40, "Timeline of compute and communication", false);
-    add_legend(text);
-    double iteration_s = weft_seconds(iteration_ps);
-    struct svg_unit unit = svg_time_unit(iteration_s);
-    svg_axis_x(text, LEFT, RIGHT, bottom, TOP, iteration_s / unit.scale, unit.name);
-    add_lanes(text, &timeline);
+    add_legend(text, panels);
+    add_panel(text, &timeline, TOP);
+    if (panels) {
+        add_panel(text, &timeline, timeline.network_top);
+    }
     for (uint32_t kind = 0; kind < KINDS; kind++) {
         add_kind(text, &timeline, kind);
     }

@@ -354,6 +354,19 @@ static void the_timeline_shows_tasks_where_they_ran(void **state)
     assert_int_equal(count_of(copy, "M749 "), 5);
 }
 
+static void large_timelines_have_a_panel_each_for_compute_and_network(void **state)
+{
+    (void)state;
+    struct job *job = make_job(65, 8);
+    const char *page = weft_report_html(&job->report, &arena, scratch);
+    assert_non_null(strstr(page, "upper panel: compute, lower: network"));
+    // Lanes of 3: server 0 forward in the upper panel, the transfer on 0 and 2 in the lower one.
+    assert_non_null(strstr(page, "<path class=\"f4\" d=\"M56 40.0h462v3.0h-462z\"/>"));
+    assert_non_null(strstr(
+        page, "<path class=\"f1\" d=\"M518 279.0h231v3.0h-231zM518 285.0h231v3.0h-231z\"/>"));
+    assert_int_equal(count_of(page, ">server</text>"), 2);
+}
+
 static void bars_mark_what_binds_and_what_is_not_there(void **state)
 {
     (void)state;
@@ -362,7 +375,8 @@ static void bars_mark_what_binds_and_what_is_not_there(void **state)
     assert_int_equal(count_of(page, "(binding)"), 1);
     assert_non_null(strstr(page, ">server-ports (binding)<"));
     assert_non_null(strstr(page, "this plan 13.1 ms"));
-    assert_int_equal(count_of(page, "not here: 7 is prime &amp; &lt;small&gt;"), 2);
+    assert_int_equal(count_of(page, "not here: 7 is prime &amp; &lt;small&gt;"), 1);
+    assert_int_equal(count_of(page, "not for this cluster: see the table"), 1);
     // Half the time of the slowest, a quarter of the cost of the dearest.
     assert_non_null(strstr(page, "width=\"145.0\" height=\"18.0\" class=\"f0\""));
     assert_non_null(strstr(page, "width=\"70.0\" height=\"18.0\" class=\"f0\""));
@@ -383,6 +397,7 @@ int main(void)
         cmocka_unit_test(the_heat_map_paints_each_pair_that_talks),
         cmocka_unit_test(an_empty_iteration_is_said_to_be_so),
         cmocka_unit_test(the_timeline_shows_tasks_where_they_ran),
+        cmocka_unit_test(large_timelines_have_a_panel_each_for_compute_and_network),
         cmocka_unit_test(bars_mark_what_binds_and_what_is_not_there),
     };
     return cmocka_run_group_tests_name("report", tests, set_up, tear_down);
