@@ -127,7 +127,7 @@ static void the_built_in_book_is_the_published_table(void **state)
 {
     (void)state;
     static const struct {
-        double rate_Gbps, transceiver, nic, port, mechanical;
+        double gbps, transceiver, nic, port, mechanical;
     } published[] = {
         {10, 20, 185, 94, 25},      {25, 39, 185, 144, 25},    {40, 39, 354, 144, 25},
         {100, 99, 659, 187, 25},    {200, 239, 1079, 374, 25}, {400, 659, 1499, 1090, 0},
@@ -137,7 +137,7 @@ static void the_built_in_book_is_the_published_table(void **state)
     struct weft_error error;
     assert_true(check_book(book, &error));
     for (size_t i = 0; i < sizeof published / sizeof published[0]; i++) {
-        struct weft_price_row row = weft_cluster_price_at(book, published[i].rate_Gbps * GBPS);
+        struct weft_price_row row = weft_cluster_price_at(book, published[i].gbps * GBPS);
         assert_true(row.transceiver_usd == published[i].transceiver);
         assert_true(row.nic_usd == published[i].nic);
         assert_true(row.switch_port_usd == published[i].port);

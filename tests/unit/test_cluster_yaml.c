@@ -243,12 +243,12 @@ static void bad_files_are_told_where_and_what_to_do(void **state)
 
 static char *repeat(struct weft_arena *arena, const char *piece, uint32_t count)
 {
-    size_t length = strlen(piece);
-    char *text = weft_arena_alloc(arena, (size_t)count * length + 1, 1);
+    struct weft_text text;
+    weft_text_init(&text, arena);
     for (uint32_t i = 0; i < count; i++) {
-        memcpy(text + i * length, piece, length);
+        weft_text_add(&text, "%s", piece);
     }
-    return text;
+    return text.data;
 }
 
 static void hostile_files_are_refused_soon(void **state)
@@ -313,10 +313,11 @@ static void every_truncation_is_read_or_refused(void **state)
 static void the_example_clusters_are_what_their_names_say(void **state)
 {
     struct fixture *fixture = *state;
-    DIR *folder = opendir(SOURCE_ROOT "/examples/clusters");
-    assert_non_null(folder);
+    struct dirent **entries = NULL;
+    int entry_count = scandir(SOURCE_ROOT "/examples/clusters", &entries, NULL, alphasort);
     uint32_t found = 0;
-    for (const struct dirent *entry = readdir(folder); entry != NULL; entry = readdir(folder)) {
+    for (int i = 0; i < entry_count; i++) {
+        const struct dirent *entry = entries[i];
         if (entry->d_name[0] == '.') {
             continue;
         }
@@ -334,7 +335,10 @@ static void the_example_clusters_are_what_their_names_say(void **state)
         assert_string_equal(entry->d_name, weft_arena_format(&fixture->arena, "%s.yaml", name));
         found++;
     }
-    closedir(folder);
+    for (int i = 0; i < entry_count; i++) {
+        free(entries[i]);
+    }
+    free(entries);
     assert_true(found >= 12);
 }
 

@@ -66,7 +66,7 @@ static void what_is_written_is_read(void **state)
     assert_int_equal(plan.certificate.bound_count, 4);
     assert_string_equal(plan.certificate.bounds[1].reason, sample_bounds[1].reason);
     assert_int_equal(plan.certificate.bounds[2].scope, WEFT_BOUND_DIRECT_FABRIC);
-    assert_memory_equal(plan.topology.planes, sample.topology.planes, 4 * 8 * sizeof(uint32_t));
+    assert_memory_equal(plan.topology.planes, sample.topology.planes, sizeof(uint32_t[4 * 8]));
     const struct weft_fabric *fabric = &plan.network.fabric;
     assert_int_equal(fabric->link_count, 32);
     assert_int_equal(fabric->parts.ocs_ports, 32);
