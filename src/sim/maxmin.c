@@ -15,7 +15,7 @@
 // long as all links would is going round in roundings.
 #define EVALUATIONS_A_LINK 256u
 
-double weft_maxmin_calm_Bps(double capacity_Bps, double level_Bps)
+double weft_maxmin_calm_load(double capacity_Bps, double level_Bps)
 {
     return level_Bps >= capacity_Bps ? NEARLY_FULL * capacity_Bps : -(double)INFINITY;
 }
@@ -45,7 +45,7 @@ void weft_maxmin_init(struct weft_maxmin *maxmin, const double *capacity_Bps, ui
         m.links[link] = (struct weft_maxmin_link){
             .capacity_Bps = capacity_Bps[link],
             .level_Bps = capacity_Bps[link],
-            .calm_Bps = weft_maxmin_calm_Bps(capacity_Bps[link], capacity_Bps[link]),
+            .calm_Bps = weft_maxmin_calm_load(capacity_Bps[link], capacity_Bps[link]),
             .per_held = 1,
             .queue_place = WEFT_NONE};
     }
@@ -95,7 +95,7 @@ void weft_maxmin_close(struct weft_maxmin *maxmin, uint32_t class_id)
 
 static struct weft_maxmin_member *take_block(struct weft_maxmin *maxmin, uint8_t size_log2)
 {
-    struct weft_maxmin_member *block = maxmin->free_blocks[size_log2];
+    void *block = maxmin->free_blocks[size_log2];
     if (block == NULL) {
         return WEFT_NEW_RAW(maxmin->arena, struct weft_maxmin_member, (size_t)1 << size_log2);
     }
@@ -103,8 +103,7 @@ static struct weft_maxmin_member *take_block(struct weft_maxmin *maxmin, uint8_t
     return block;
 }
 
-static void give_block(struct weft_maxmin *maxmin, struct weft_maxmin_member *block,
-                       uint8_t size_log2)
+static void give_block(struct weft_maxmin *maxmin, void *block, uint8_t size_log2)
 {
     memcpy(block, &maxmin->free_blocks[size_log2], sizeof(void *));
     maxmin->free_blocks[size_log2] = block;
@@ -372,7 +371,7 @@ static void apply_level(struct weft_maxmin *maxmin, uint32_t id, double level)
     }
     link->load_Bps = load_Bps;
     link->per_held = held_weight > 1 ? 1 / held_weight : 1;
-    link->calm_Bps = weft_maxmin_calm_Bps(link->capacity_Bps, level);
+    link->calm_Bps = weft_maxmin_calm_load(link->capacity_Bps, level);
 }
 
 // Finds what the rest of its path allows each member of the link: its rate where another link holds

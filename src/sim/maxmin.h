@@ -80,7 +80,7 @@ struct weft_maxmin {
     double *limit_weight;
     uint32_t *limit_link;
     // Member blocks, powers of two, kept for reuse by size.
-    struct weft_maxmin_member *free_blocks[32];
+    void *free_blocks[32]; // each begins with the address of the next
     struct weft_arena *arena;
     uint64_t solve_count;
     uint64_t evaluation_count;
@@ -113,7 +113,7 @@ void weft_maxmin_solve(struct weft_maxmin *maxmin);
 // what a solve falls back to when its evaluations do not settle. O(links^2 + members).
 void weft_maxmin_refill(struct weft_maxmin *maxmin);
 // The load below which a link of this level needs no evaluation: none while it holds somebody back.
-double weft_maxmin_calm_Bps(double capacity_Bps, double level_Bps);
+double weft_maxmin_calm_load(double capacity_Bps, double level_Bps);
 // Remembers a class's rate for the list `touched`, before its first change.
 void weft_maxmin_touch(struct weft_maxmin *maxmin, uint32_t class_id, double before_Bps);
 

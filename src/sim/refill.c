@@ -83,6 +83,6 @@ void weft_maxmin_refill(struct weft_maxmin *maxmin)
     }
     for (uint32_t id = 0; id < maxmin->link_count; id++) {
         struct weft_maxmin_link *link = &maxmin->links[id];
-        link->calm_Bps = weft_maxmin_calm_Bps(link->capacity_Bps, link->level_Bps);
+        link->calm_Bps = weft_maxmin_calm_load(link->capacity_Bps, link->level_Bps);
     }
 }

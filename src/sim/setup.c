@@ -97,11 +97,14 @@ static bool check_group(struct machine_group *out, uint32_t group, const struct 
     uint32_t first = graph->group_first[group];
     uint32_t member_count = graph->group_first[group + 1] - first;
     struct weft_ring own = {group, member_count, &graph->group_members[first], 1, NULL, NULL};
-    const struct weft_ring *rings = out->ring_count == 0 ? &own : out->rings;
+    const struct weft_ring *rings = &own;
+    uint32_t ring_count = 1;
+    if (out->ring_count > 0) {
+        rings = out->rings;
+        ring_count = out->ring_count;
+    }
     uint64_t total = 0;
-    for (uint32_t i = 0; i < out->ring_count || i == 0; i++) {
-        // Read beyond `own` only where there are rings, which clang 14 does not see.
-        // NOLINTNEXTLINE(clang-analyzer-core.UndefinedBinaryOperatorResult)
+    for (uint32_t i = 0; i < ring_count; i++) {
         if (rings[i].member_count != member_count) {
             return weft_fail(error, WEFT_INPUT, "group %u: a ring of %u members for a group of %u",
                              group, rings[i].member_count, member_count);
