@@ -81,7 +81,7 @@ static void dark_interfaces_are_in_no_circuit(void **state)
 {
     (void)state;
     struct weft_plan plan = sample;
-    uint32_t *planes = WEFT_NEW(&arena, uint32_t, SERVERS * PORTS);
+    uint32_t *planes = WEFT_NEW(&arena, uint32_t, (size_t)SERVERS * PORTS);
     memcpy(planes, sample.topology.planes, sizeof(uint32_t[SERVERS * PORTS]));
     for (uint32_t i = 0; i < SERVERS; i++) {
         planes[i] = i;
