@@ -10,6 +10,8 @@
 #include <string.h>
 
 #define ROWS_MAX 32u
+// The switch of the OCS-reconfig baseline: 3D MEMS take 10 to 25 ms.
+#define SWITCH_PS (10 * WEFT_PS_PER_S / 1000)
 
 struct table {
     const struct weft_taskgraph *graph;
@@ -81,6 +83,33 @@ static void add_reference(struct table *table, const char *name, double budget_u
     measure(table, row, network, scratch);
 }
 
+// A fabric rewired after its demand: optical switch ports for every server port.
+static void add_reconfig(struct table *table, struct weft_arena scratch)
+{
+    const struct weft_cluster *cluster = table->cluster;
+    struct weft_comparison *row = add_row(table, "ocs-reconfig");
+    struct weft_reconfig result;
+    struct weft_error error;
+    if (!weft_plan_reconfigure(&result, table->graph, cluster, SWITCH_PS, &table->options->sim,
+                               scratch, &error)) {
+        refuse(table, row, &error);
+        return;
+    }
+    uint64_t ports = (uint64_t)cluster->server_count * cluster->degree;
+    struct weft_parts parts = {
+        .nics = ports, .transceivers = ports, .ocs_ports = ports, .rate_Bps = cluster->rate_Bps};
+    struct weft_cost cost = weft_fabric_cost(&parts, &cluster->prices);
+    row->iteration_s = result.iteration_s;
+    row->cost_usd = cost.total_usd;
+    row->power_watts = cost.power_watts;
+    row->bandwidth_tax_ratio = result.bandwidth_tax_ratio;
+    row->mean_hops = result.bandwidth_tax_ratio; // every link leaves a server
+    row->max_hops = result.max_hops;
+    row->max_link_load_bytes = result.max_link_load_bytes;
+    row->mean_link_load_bytes = result.mean_link_load_bytes;
+    row->port_rate_Bps = cluster->rate_Bps;
+}
+
 static void add_plan(struct table *table, const char *name, const struct weft_plan *plan,
                      const struct weft_error *error, struct weft_arena scratch)
 {
@@ -124,6 +153,7 @@ bool weft_plan_compare(const struct weft_comparison **rows, uint32_t *row_count,
     for (uint32_t i = 0; i < reference_count; i++) {
         add_reference(&table, references[i].name, weft->cost.total_usd, scratch);
     }
+    add_reconfig(&table, scratch);
     add_plan(&table, "topoopt", topoopt, &why_topoopt, scratch);
     add_plan(&table, "weft", weft, NULL, scratch);
     double ideal_s = 0;
