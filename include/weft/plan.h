@@ -93,7 +93,7 @@ bool weft_plan_build(struct weft_plan *plan, const struct weft_taskgraph *graph,
 
 // Verifies everything that a plan claims:
 //   cluster   valid; as many servers and ports as the topology
-//   planes    each a permutation; duplex: every link has its twin the other way
+//   planes    each a permutation
 //   fabric    exactly the lit interfaces, at the cluster's rate and latency; parts and cost
 //   rings     visit their group once, hop over links that chain, shares of a group add to 1
 //   routes    every pair has paths that chain, do not loop, and weights that add to 1

@@ -41,7 +41,7 @@ static int compare_keys(const void *left, const void *right)
 }
 
 // The lit interfaces as sorted keys from * 2^32 + to.
-static uint64_t *list_lit(uint32_t *count, const struct weft_topology *topology, bool turned,
+static uint64_t *list_lit(uint32_t *count, const struct weft_topology *topology,
                           struct weft_arena *arena)
 {
     uint32_t n = topology->server_count;
@@ -51,7 +51,7 @@ static uint64_t *list_lit(uint32_t *count, const struct weft_topology *topology,
         for (uint32_t s = 0; s < n; s++) {
             uint32_t to = topology->planes[(size_t)p * n + s];
             if (to != s) {
-                keys[found++] = turned ? ((uint64_t)to << 32 | s) : ((uint64_t)s << 32 | to);
+                keys[found++] = (uint64_t)s << 32 | to;
             }
         }
     }
@@ -69,24 +69,7 @@ bool check_planes(struct findings *findings, const struct weft_plan *plan,
     for (uint32_t p = 0; p < topology->degree; p++) {
         check_permutation(findings, topology, p, sender);
     }
-    if (findings->count > before || topology->simplex) {
-        return findings->count == before;
-    }
-    uint32_t count;
-    const uint64_t *lit = list_lit(&count, topology, false, &scratch);
-    const uint64_t *twin = list_lit(&count, topology, true, &scratch);
-    for (uint32_t i = 0; i < count; i++) {
-        if (lit[i] != twin[i]) {
-            uint64_t lone = lit[i] < twin[i] ? lit[i] : twin[i];
-            uint32_t from = (uint32_t)(lone >> 32);
-            uint32_t to = (uint32_t)lone;
-            findings_add(findings,
-                         "duplex: the interfaces from server %u to %u and back are not as many",
-                         from, to);
-            return false;
-        }
-    }
-    return true;
+    return findings->count == before;
 }
 
 // ---- links ----
@@ -124,7 +107,7 @@ bool check_links(struct findings *findings, const struct weft_plan *plan, struct
     const struct weft_fabric *fabric = &plan->network.fabric;
     uint32_t before = findings->count;
     uint32_t count;
-    const uint64_t *lit = list_lit(&count, &plan->topology, false, &scratch);
+    const uint64_t *lit = list_lit(&count, &plan->topology, &scratch);
     uint32_t at = 0;
     for (uint32_t e = 0; e < fabric->link_count; e++) {
         const struct weft_link *link = &fabric->links[e];
