@@ -141,6 +141,7 @@ bool weft_sim_run_flows(struct weft_sim_result *result, uint64_t *completion_ps,
                                        .flow_count = wire->started_count,
                                        .event_count = player.event_count,
                                        .solve_count = wire->maxmin.solve_count,
+                                       .work_count = wire->maxmin.work_count,
                                        .link_bytes = link_bytes};
     return true;
 }

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Iteration times against the recorded results of the TopoOpt authors' packet simulator (DCTCP) on
 // their task graphs and topology files; docs/flow-engine.md explains each difference. Needs
-// WEFT_SHARED (or ../shared) and skips (77) without.
+// WEFT_SHARED (or ../shared) and skips (77) without. `no-headers` and `acknowledged` as arguments
+// show what those assumptions do, under the same tolerances.
 //
 // Mutations that made this test fail (each was run): one round too few; all bytes on each of
 // several rings; BACKWARD tasks taking no device; devices never busy; 50 times the header.
@@ -49,6 +50,8 @@ static const struct {
 
 static struct weft_arena arena_kept, scratch_kept;
 static char inputs[2048];
+static struct weft_sim_options options = {
+    .packet_bytes = 9000, .header_bytes = 64, .small_in_one_round = true, .seed = 1};
 
 static bool build(struct weft_network *network, const struct weft_fbuf *fbuf, const char *fabric,
                   double rate_Bps, struct weft_arena *arena, struct weft_error *error)
@@ -57,13 +60,13 @@ static bool build(struct weft_network *network, const struct weft_fbuf *fbuf, co
         return weft_fbuf_network(network, fbuf, rate_Bps, arena, scratch_kept, error);
     }
     struct weft_cluster cluster;
-    struct weft_fabric_options options = {0};
+    struct weft_fabric_options shape = {0};
     if (!weft_cluster_build(&cluster, fbuf->graph.server_count, 1, rate_Bps, error)) {
         return false;
     }
     return strcmp(fabric, "ideal") == 0
-               ? weft_fabric_build_ideal(network, &cluster, &options, arena, error)
-               : weft_fabric_build_fat_tree(network, &cluster, &options, arena, error);
+               ? weft_fabric_build_ideal(network, &cluster, &shape, arena, error)
+               : weft_fabric_build_fat_tree(network, &cluster, &shape, arena, error);
 }
 
 static double simulate_ms(size_t index)
@@ -75,8 +78,6 @@ static double simulate_ms(size_t index)
     struct weft_error error;
     char path[4096];
     snprintf(path, sizeof(path), "%s/%s.fbuf", inputs, cases[index].file);
-    struct weft_sim_options options = {
-        .packet_bytes = 9000, .header_bytes = 64, .small_in_one_round = true, .seed = 1};
     if (!weft_fbuf_load(&fbuf, path, &arena, scratch_kept, &error) ||
         !build(&network, &fbuf, cases[index].fabric, cases[index].rate_gbps * 1e9 / 8, &arena,
                &error)) {
@@ -106,8 +107,18 @@ static void iterations_take_what_the_packet_simulator_recorded(void **state)
     assert_int_equal(failures, 0);
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
+    for (int i = 1; i < argc; i++) {
+        if (strcmp(argv[i], "no-headers") == 0) {
+            options.packet_bytes = 8936;
+            options.header_bytes = 0;
+        } else if (strcmp(argv[i], "acknowledged") == 0) {
+            options.acknowledged = true;
+        } else {
+            return 2;
+        }
+    }
     const char *shared = getenv("WEFT_SHARED");
     snprintf(inputs, sizeof(inputs), "%s/inputs",
              shared != NULL ? shared : SOURCE_ROOT "/../shared");
