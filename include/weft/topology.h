@@ -60,10 +60,25 @@ bool weft_topology_find(struct weft_topology *topology, const struct weft_traffi
                         const struct weft_topology_options *options, struct weft_arena *arena,
                         struct weft_arena scratch, struct weft_error *error) WEFT_MUST_USE;
 
+// A part of a mixed answer: a cycle of servers, or pairs of them, and the planes it fills.
+enum weft_topology_part_kind {
+    WEFT_TOPOLOGY_CYCLE,    // a cycle, both ways: planes slot and slot + 1
+    WEFT_TOPOLOGY_RING,     // a cycle, one way: plane slot
+    WEFT_TOPOLOGY_MATCHING, // pairs, both ways: plane slot
+};
+struct weft_topology_part {
+    enum weft_topology_part_kind kind;
+    uint32_t slot;
+    uint32_t size;
+    const uint32_t *order; // along the cycle; MATCHING: 2i with 2i+1, an odd last one alone
+    uint32_t group;        // the traffic group whose ring it is, or WEFT_NONE
+};
 // One mixed answer of the weft method and what it promises: the bytes of the busiest interface when
 // transfers spread over all their shortest paths and rings carry their shares.
 struct weft_topology_candidate {
     struct weft_topology topology;
+    uint32_t part_count;
+    const struct weft_topology_part *parts;
     double busiest_bytes;
 };
 // Where weft_topology_find gives all ports to cycles through all servers, this tries every split of

@@ -21,7 +21,9 @@
 // A graph of more tasks gets its bounds once, at the end.
 #define BOUND_FIRST_TASKS 6000u
 // Share of the effort that goes into finding topologies by hops alone.
-#define FINDER_SHARE 0.15
+#define FINDER_SHARE 0.1
+#define MIXED_SHARE 0.1
+#define MIXED_SEEDS 1u
 
 // ---- the weft method ----
 
@@ -89,6 +91,45 @@ static uint32_t find_seeds(struct design *seeds, const struct search *search, do
     return design_from(&seeds[0], &topology, search->traffic, arena) ? 1 : 0;
 }
 
+// Mixed topologies by the loads of their links.
+static uint32_t find_mixed_seeds(struct design *seeds, uint32_t seed_max,
+                                 const struct search *search, double seconds,
+                                 struct weft_arena *arena, struct weft_arena scratch)
+{
+    struct weft_topology_options options = {.method = WEFT_TOPOLOGY_WEFT,
+                                            .simplex = search->simplex,
+                                            .seconds = seconds,
+                                            .seed = search->seed,
+                                            .threads = search->threads,
+                                            .stop = search->stop};
+    struct weft_topology_candidate *candidates =
+        WEFT_NEW(arena, struct weft_topology_candidate, seed_max);
+    struct weft_error error;
+    uint32_t count = 0;
+    if (!weft_topology_candidates(candidates, seed_max, &count, search->traffic,
+                                  search->cluster->degree, &options, arena, scratch, &error)) {
+        return 0;
+    }
+    for (uint32_t i = 0; i < count; i++) {
+        const struct weft_topology_candidate *candidate = &candidates[i];
+        seeds[i] = (struct design){.server_count = search->cluster->server_count,
+                                   .degree = search->cluster->degree,
+                                   .simplex = search->simplex,
+                                   .part_count = candidate->part_count};
+        seeds[i].parts = WEFT_NEW(arena, struct part, (size_t)candidate->part_count + 1);
+        for (uint32_t p = 0; p < candidate->part_count; p++) {
+            const struct weft_topology_part *part = &candidate->parts[p];
+            bool is_cycle = part->kind != WEFT_TOPOLOGY_MATCHING;
+            uint32_t *order = WEFT_NEW_RAW(arena, uint32_t, part->size);
+            memcpy(order, part->order, part->size * sizeof *order);
+            seeds[i].parts[p] = (struct part){
+                is_cycle, part->slot, part->size, order, is_cycle ? part->group : WEFT_NONE,
+                {1, 1}};
+        }
+    }
+    return count;
+}
+
 // Fills topology and network of a plan from a design.
 static bool settle_design(struct weft_plan *plan, const struct search *search,
                           const struct design *design, struct weft_arena *arena,
@@ -128,11 +169,13 @@ static bool plan_weft(struct weft_plan *plan, const struct search *search, doubl
                       struct weft_arena *arena, struct weft_arena scratch, struct weft_error *error)
 {
     struct weft_arena kept = arena_split(&scratch);
-    struct design seeds[1];
+    struct design seeds[1 + MIXED_SEEDS];
     uint32_t seed_count = find_seeds(seeds, search, seconds * FINDER_SHARE, &kept, scratch);
+    seed_count += find_mixed_seeds(seeds + seed_count, MIXED_SEEDS, search, seconds * MIXED_SHARE,
+                                   &kept, scratch);
     struct design best;
     struct verdict verdict;
-    double work_units = seconds * (1 - FINDER_SHARE) * WORK_UNITS_PER_S;
+    double work_units = seconds * (1 - FINDER_SHARE - MIXED_SHARE) * WORK_UNITS_PER_S;
     if (!search_run(&best, &verdict, search, seeds, seed_count, work_units, &kept, scratch) ||
         !settle_design(plan, search, &best, arena, scratch)) {
         return weft_fail(error, WEFT_INFEASIBLE,

@@ -157,7 +157,8 @@ static uint32_t open_candidates(struct candidate *candidates, const struct searc
     uint32_t count = 0;
     uint32_t total = seed_count + template_count;
     uint32_t step = search->cluster->server_count > 64 ? 1 : CHAINS;
-    while (count < total && (count == 0 || *work_units > limit) && !weft_stopped(search->stop)) {
+    step = weft_stopped(search->stop) ? 1 : step;
+    while (count < total && (count == 0 || (*work_units > limit && !weft_stopped(search->stop)))) {
         uint32_t first = count;
         for (; count < total && count < first + step; count++) {
             struct design *design = &candidates[count].design;

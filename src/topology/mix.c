@@ -107,20 +107,35 @@ static bool is_possible(const struct weft_mix_problem *problem, const struct wef
     return spans || left > 2;
 }
 
-// The next split in lexical order; false after the last.
+// The first split: every interface to the largest groups.
+static struct weft_mix_split first_split(const struct weft_mix_problem *problem)
+{
+    struct weft_mix_split split = {.cycles = false};
+    if (problem->family_count > 0) {
+        split.rings[0] = problem->degree / ring_width(problem, 0);
+    }
+    return split;
+}
+
+// The next split: fewer and fewer rings of the first family, more and more of the others; false
+// after the last.
 static bool advance(const struct weft_mix_problem *problem, struct weft_mix_split *split)
 {
     split->cycles = !split->cycles;
     if (split->cycles) {
         return true;
     }
-    for (uint32_t f = 0; f < problem->family_count; f++) {
-        if (++split->rings[f] * ring_width(problem, f) <= problem->degree) {
+    for (uint32_t f = problem->family_count; f > 1; f--) {
+        if (++split->rings[f - 1] * ring_width(problem, f - 1) <= problem->degree) {
             return true;
         }
-        split->rings[f] = 0;
+        split->rings[f - 1] = 0;
     }
-    return false;
+    if (split->rings[0] == 0) {
+        return false;
+    }
+    split->rings[0]--;
+    return true;
 }
 
 uint32_t weft_mix_list_splits(struct weft_mix_split *splits, uint32_t split_max,
@@ -128,7 +143,7 @@ uint32_t weft_mix_list_splits(struct weft_mix_split *splits, uint32_t split_max,
 {
     WEFT_ASSERT(split_max > 0);
     uint32_t total = 0;
-    struct weft_mix_split split = {.cycles = false};
+    struct weft_mix_split split = first_split(problem);
     do {
         total += is_possible(problem, &split);
     } while (advance(problem, &split));
@@ -136,7 +151,7 @@ uint32_t weft_mix_list_splits(struct weft_mix_split *splits, uint32_t split_max,
     uint32_t kept = total < split_max ? total : split_max;
     uint32_t seen = 0;
     uint32_t count = 0;
-    split = (struct weft_mix_split){.cycles = false};
+    split = first_split(problem);
     do {
         if (!is_possible(problem, &split)) {
             continue;
@@ -289,7 +304,7 @@ void weft_mix_state_init(struct weft_mix_state *state, const struct weft_mix_pro
     state->ring_slots = ring_slots;
     weft_wiring_init(&state->wiring, problem->n, 1, builder.parts, builder.part_count, arena);
     WEFT_ASSERT(state->wiring.slot_count == problem->degree);
-    state->score = INFINITY;
+    state->score = HUGE_VAL;
 }
 
 void weft_mix_tour(uint32_t *order, uint32_t size, const uint16_t *distance, uint32_t n,

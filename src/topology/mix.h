@@ -110,7 +110,7 @@ uint32_t weft_mix_search(struct weft_mix_state *best, uint32_t best_max, uint64_
 // Planes, rings with their hops as links of the topology's fabric, figures. busiest_bytes is the
 // load of the busiest interface when transfers spread over all shortest paths. False if the servers
 // are not connected.
-bool weft_mix_publish(struct weft_topology *topology, double *busiest_bytes,
+bool weft_mix_publish(struct weft_topology_candidate *candidate,
                       const struct weft_mix_problem *problem, const struct weft_mix_state *state,
                       struct weft_arena *arena, struct weft_arena scratch);
 

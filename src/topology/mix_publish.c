@@ -147,7 +147,34 @@ static void load_transfers(struct publisher *p, struct weft_arena scratch)
     }
 }
 
-bool weft_mix_publish(struct weft_topology *topology, double *busiest_bytes,
+static void publish_parts(struct weft_topology_candidate *candidate,
+                          const struct weft_mix_problem *problem,
+                          const struct weft_mix_state *state, struct weft_arena *arena)
+{
+    static const enum weft_topology_part_kind kinds[] = {
+        [WEFT_PART_CYCLE] = WEFT_TOPOLOGY_CYCLE,
+        [WEFT_PART_RING] = WEFT_TOPOLOGY_RING,
+        [WEFT_PART_MATCHING] = WEFT_TOPOLOGY_MATCHING,
+    };
+    uint32_t count = state->wiring.part_count;
+    struct weft_topology_part *parts = WEFT_NEW_RAW(arena, struct weft_topology_part, count);
+    for (uint32_t i = 0; i < count; i++) {
+        const struct weft_part *part = &state->wiring.parts[i];
+        uint32_t *order = WEFT_NEW_RAW(arena, uint32_t, part->size);
+        memcpy(order, part->order, part->size * sizeof *order);
+        parts[i] = (struct weft_topology_part){kinds[part->kind], part->slot, part->size, order,
+                                               WEFT_NONE};
+    }
+    for (uint32_t r = 0; r < problem->ring_count; r++) {
+        if (state->rings[r].part != WEFT_NONE) {
+            parts[state->rings[r].part].group = state->rings[r].group;
+        }
+    }
+    candidate->part_count = count;
+    candidate->parts = parts;
+}
+
+bool weft_mix_publish(struct weft_topology_candidate *candidate,
                       const struct weft_mix_problem *problem, const struct weft_mix_state *state,
                       struct weft_arena *arena, struct weft_arena scratch)
 {
@@ -174,10 +201,12 @@ bool weft_mix_publish(struct weft_topology *topology, double *busiest_bytes,
     load_transfers(&p, scratch);
     publish_rings(&p, scratch);
     result.rings = (struct weft_ring_set){p.ring_count, p.rings};
-    *busiest_bytes = 0;
+    double busiest_bytes = 0;
     for (uint32_t l = 0; l < count; l++) {
-        *busiest_bytes = fmax(*busiest_bytes, p.load_bytes[l] / p.links.width[l]);
+        busiest_bytes = fmax(busiest_bytes, p.load_bytes[l] / p.links.width[l]);
     }
-    *topology = result;
+    candidate->topology = result;
+    candidate->busiest_bytes = busiest_bytes;
+    publish_parts(candidate, problem, state, arena);
     return true;
 }

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #define SPLIT_MAX 48u
+#define FIRST_STEPS_MIN 8.0
 #define FINALIST_MAX 4u
 #define FINALIST_SCORE 1.3 // times the best: worse splits do not catch up
 #define FIRST_ROUND_SHARE 0.4
@@ -57,13 +58,21 @@ static void rank_states(uint32_t *order, const struct weft_mix_state *states, ui
     }
 }
 
+// As many splits as the first round can give a few steps each.
+static uint32_t affordable_splits(const struct weft_mix_problem *problem, double work_units)
+{
+    double step = (double)problem->n * problem->n * (4 + 6.0 * problem->degree);
+    double count = work_units * FIRST_ROUND_SHARE / (FIRST_STEPS_MIN * step);
+    return count < 1 ? 1 : count < SPLIT_MAX ? (uint32_t)count : SPLIT_MAX;
+}
+
 uint32_t weft_mix_search(struct weft_mix_state *best, uint32_t best_max, uint64_t *steps,
                          bool *stopped, const struct weft_mix_problem *problem,
                          const struct weft_topology_options *options, double work_units,
                          struct weft_arena *arena, struct weft_arena scratch)
 {
     struct weft_mix_split splits[SPLIT_MAX];
-    uint32_t count = weft_mix_list_splits(splits, SPLIT_MAX, problem);
+    uint32_t count = weft_mix_list_splits(splits, affordable_splits(problem, work_units), problem);
     struct search search = {
         .problem = problem,
         .options = options,

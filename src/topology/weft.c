@@ -179,8 +179,7 @@ bool weft_topology_candidates(struct weft_topology_candidate *candidates, uint32
     uint32_t published = 0;
     for (uint32_t i = 0; i < count; i++) {
         struct weft_topology_candidate *candidate = &candidates[published];
-        published += weft_mix_publish(&candidate->topology, &candidate->busiest_bytes, &problem,
-                                      &states[i], arena, scratch);
+        published += weft_mix_publish(candidate, &problem, &states[i], arena, scratch);
         candidate->topology.steps = steps;
         candidate->topology.stopped = stopped;
     }
