@@ -73,8 +73,9 @@ struct weft_flow_list {
     const uint64_t *start_ps;
 };
 // Plays a list of flows; completion_ps[count], if not NULL, gets each flow's end. A flow of 0 bytes
-// takes its path's latency, one to its own server no time. Fails with INPUT, naming the flow, when
-// it has no route, its server does not exist, the starts fall, or simulated time overflows.
+// takes its path's latency, one to its own server no time. Under PICK flow i takes the path that
+// weft_routes_pick gives for weft_hash(seed ^ weft_hash(i)). Fails with INPUT, naming the flow,
+// when it has no route, its server does not exist, the starts fall, or simulated time overflows.
 bool weft_sim_run_flows(struct weft_sim_result *result, uint64_t *completion_ps,
                         const struct weft_fabric *fabric, const struct weft_routes *routes,
                         const struct weft_flow_list *flows, const struct weft_sim_options *options,
