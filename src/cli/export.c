@@ -87,6 +87,16 @@ static error_t parse(int key, char *argument, struct argp_state *state)
     }
 }
 
+// The export goes to --output, whole, or to stdout.
+static bool emit(struct cli *cli, const char *text)
+{
+    if (cli->output_path != NULL) {
+        return weft_file_save(cli->output_path, text, strlen(text), &cli->error);
+    }
+    cli_say(cli, "%s", text);
+    return true;
+}
+
 // One script a server in the folder of --output.
 static bool save_scripts(struct cli *cli, const char *const *scripts, uint32_t count)
 {
@@ -121,8 +131,7 @@ static bool export_routes(const struct request *request, const struct weft_plan 
     if (request->server == WEFT_NONE) {
         return save_scripts(cli, scripts, count);
     }
-    cli_say(cli, "%s", scripts[request->server]);
-    return true;
+    return emit(cli, scripts[request->server]);
 }
 
 static bool export_fbuf(const struct request *request, const struct weft_plan *plan)
@@ -155,7 +164,7 @@ static bool export_fbuf(const struct request *request, const struct weft_plan *p
            weft_file_save(cli->output_path, data, length, &cli->error);
 }
 
-static bool run(const struct request *request)
+static bool export_plan(const struct request *request)
 {
     struct cli *cli = request->cli;
     struct weft_plan plan;
@@ -169,17 +178,13 @@ static bool run(const struct request *request)
     }
     switch (request->kind) {
     case DOT:
-        cli_say(cli, "%s", weft_export_dot(&plan, &cli->arena));
-        return true;
+        return emit(cli, weft_export_dot(&plan, &cli->arena));
     case SVG:
-        cli_say(cli, "%s", weft_report_svg_fabric(&plan, &cli->arena, cli->scratch));
-        return true;
+        return emit(cli, weft_report_svg_fabric(&plan, &cli->arena, cli->scratch));
     case CIRCUITS_CSV:
-        cli_say(cli, "%s", weft_export_circuits_csv(&plan, &cli->arena));
-        return true;
+        return emit(cli, weft_export_circuits_csv(&plan, &cli->arena));
     case CIRCUITS_JSON:
-        cli_say(cli, "%s", weft_export_circuits_json(&plan, &cli->arena));
-        return true;
+        return emit(cli, weft_export_circuits_json(&plan, &cli->arena));
     case IP_ROUTES:
         return export_routes(request, &plan);
     case FBUF:
@@ -189,6 +194,27 @@ static bool run(const struct request *request)
     }
     WEFT_ASSERT(request->kind < KIND_COUNT);
     return false;
+}
+
+// With --json, what was written where.
+static bool run(const struct request *request)
+{
+    struct cli *cli = request->cli;
+    if (cli->json && cli->output_path == NULL) {
+        return cli_misuse(cli, "--json tells what was written where; write -o FILE, too");
+    }
+    if (!export_plan(request)) {
+        return false;
+    }
+    if (cli->json) {
+        json_t *object = cli_object("weft.export/1");
+        cli_set_text(object, "file", request->plan_path);
+        cli_set_text(object, "kind", kind_names[request->kind]);
+        cli_set_text(object, "output", cli->output_path);
+        cli_json(cli, object);
+        cli->output_path = NULL; // is written; the object goes to stdout
+    }
+    return true;
 }
 
 int cli_export(int argc, char **argv)

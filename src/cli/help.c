@@ -42,6 +42,20 @@ static error_t parse(int key, char *argument, struct argp_state *state)
     return ARGP_ERR_UNKNOWN;
 }
 
+static json_t *list_verbs(void)
+{
+    json_t *object = cli_object("weft.help/1");
+    json_t *verbs = json_array();
+    for (const struct cli_entry *entry = cli_entries; entry->name != NULL; entry++) {
+        json_t *verb = json_object();
+        cli_set_text(verb, "name", entry->name);
+        cli_set_text(verb, "summary", entry->summary);
+        json_array_append_new(verbs, verb);
+    }
+    cli_set(object, "verbs", verbs);
+    return object;
+}
+
 int cli_help(int argc, char **argv)
 {
     static const struct cli_verb verb = {
@@ -54,6 +68,10 @@ int cli_help(int argc, char **argv)
     struct request request = {.cli = &cli};
     if (!cli_parse(&cli, &verb, argc, argv, &request)) {
         return cli_finish(&cli, false);
+    }
+    if (cli.json) {
+        cli_json(&cli, list_verbs());
+        return cli_finish(&cli, true);
     }
     if (request.verb == NULL) {
         cli_say(&cli, "%s", overview);

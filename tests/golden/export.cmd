@@ -20,6 +20,9 @@ weft export plan.json --as ip-routes -o scripts
 ls scripts | wc -l
 weft export plan.json --as ip-routes --server 5 | cmp - scripts/server-5.sh && echo same
 sh -n scripts/server-0.sh && echo "a script"
+try weft export plan.json --as dot --json
+try weft export plan.json --as dot --json -o plan.dot
+[ -s plan.dot ] && echo written
 try weft export plan.json --as ip-routes
 try weft export plan.json --as ip-routes --server 16
 try weft export plan.json --as fbuf -o planned.fbuf
