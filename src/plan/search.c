@@ -14,9 +14,9 @@
 #define WARM_RATIO 0.01
 #define COLD_RATIO 0.0001
 // Shares of the effort: templates at most, first chains, second chains; the rest is for the truth.
-#define TEMPLATE_SHARE 0.25
-#define FIRST_SHARE 0.25
-#define SECOND_SHARE 0.25
+#define TEMPLATE_SHARE 0.2
+#define FIRST_SHARE 0.15
+#define SECOND_SHARE 0.15
 #define UNITS_PER_FLOW 800.0
 
 struct weft_arena arena_split(struct weft_arena *scratch)
@@ -231,7 +231,7 @@ static double judge_truly(const struct search *search, struct candidate *candida
     return left;
 }
 
-// Copies the best `finalists` of the candidates so that there are CHAINS in all.
+// Copies the first `finalists` of the candidates so that there are CHAINS in all.
 static void spread_finalists(struct candidate *last, const struct candidate *candidates,
                              uint32_t finalists, struct weft_arena *arena)
 {
@@ -259,21 +259,22 @@ bool search_run(struct design *best, struct verdict *verdict, const struct searc
     }
     double dear = candidates[0].verdict.work_units; // of one quick judgement
     left -= run_chains(search, candidates, count, fmin(left, work_units * FIRST_SHARE), dear, 1);
-    // The best ones, each from several sides.
-    struct candidate last[CHAINS];
-    spread_finalists(last, candidates, count < FINALISTS ? count : FINALISTS, &kept);
-    left -= run_chains(search, last, CHAINS, fmin(left, work_units * SECOND_SHARE), dear, 2);
-    left = judge_truly(search, last, CHAINS, left + reserve);
-    if (left > CHAINS * 4 * last[0].verdict.work_units &&
-        last[0].verdict.iteration_s > search->good_enough_s) {
+    // The best ones, each from several sides; then the truth about both rounds.
+    struct candidate pool[2 * CHAINS];
+    spread_finalists(pool, candidates, count < FINALISTS ? count : FINALISTS, &kept);
+    left -= run_chains(search, pool, CHAINS, fmin(left, work_units * SECOND_SHARE), dear, 2);
+    memcpy(pool + CHAINS, candidates, count * sizeof *pool);
+    left = judge_truly(search, pool, CHAINS + count, left + reserve);
+    if (left > CHAINS * 4 * pool[0].verdict.work_units &&
+        pool[0].verdict.iteration_s > search->good_enough_s) {
         struct candidate truth[CHAINS];
-        spread_finalists(truth, last, 2, &kept);
+        spread_finalists(truth, pool, FINALISTS, &kept);
         struct batch third = {search, truth, left / CHAINS, false, 3};
         run_batch(&third, CHAINS);
         sort_shortest(truth, CHAINS, CHAINS);
-        last[0] = truth[0];
+        pool[0] = truth[0];
     }
-    *best = design_copy(&last[0].design, arena);
-    *verdict = last[0].verdict;
-    return last[0].verdict.iteration_s < HUGE_VAL;
+    *best = design_copy(&pool[0].design, arena);
+    *verdict = pool[0].verdict;
+    return pool[0].verdict.iteration_s < HUGE_VAL;
 }
