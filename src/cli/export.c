@@ -207,6 +207,7 @@ static bool run(const struct request *request)
         return false;
     }
     if (cli->json) {
+        WEFT_ASSERT(request->kind < KIND_COUNT);
         json_t *object = cli_object("weft.export/1");
         cli_set_text(object, "file", request->plan_path);
         cli_set_text(object, "kind", kind_names[request->kind]);
