@@ -16,6 +16,19 @@
 #include "weft/fabric.h"
 #include "weft/taskgraph.h"
 
+enum weft_sim_transport {
+    WEFT_TRANSPORT_IDEAL, // a fluid at max-min fair rates
+    WEFT_TRANSPORT_DCTCP, // packets, windows and marks on queues without loss; jobs only
+};
+
+// DCTCP (Alizadeh et al., SIGCOMM 2010) as the TopoOpt authors' packet simulator parametrises it.
+struct weft_dctcp_options {
+    uint32_t initial_window_packets; // of each message, a connection of its own; > 0
+    uint32_t mark_packets; // a switch's port marks what leaves more than this, itself incl.
+    double gain;           // of the moving average of marked packets; in (0, 1]
+};
+#define WEFT_DCTCP_DEFAULTS ((struct weft_dctcp_options){100, 50, 1.0 / 16})
+
 struct weft_sim_options {
     uint32_t packet_bytes; // MTU; 0 = fluid: no header, cut-through, only propagation latency
     uint32_t header_bytes; // of every packet
@@ -30,6 +43,8 @@ struct weft_sim_options {
     // Every AllReduce does so: all hops of a ring stream side by side. A stand-in for planners that
     // costs 2(k-1) times fewer flows; it leaves out the rounds' latency and barriers.
     bool one_round;
+    enum weft_sim_transport transport;
+    struct weft_dctcp_options dctcp; // read with WEFT_TRANSPORT_DCTCP
 };
 
 // One job: a task graph, which cluster server each of its servers is (NULL = the same), and rings

@@ -13,6 +13,7 @@ enum {
     KEY_NAMES,
     KEY_ACKNOWLEDGED,
     KEY_ROUNDS,
+    KEY_TRANSPORT,
 };
 
 static const struct argp_option options[] = {
@@ -24,6 +25,9 @@ static const struct argp_option options[] = {
     {"acknowledged", KEY_ACKNOWLEDGED, NULL, 0, "a transfer ends when its sender knows", 0},
     {"all-rounds", KEY_ROUNDS, NULL, 0,
      "an AllReduce takes 2(k-1) rounds even with less than a packet for each member", 0},
+    {"transport", KEY_TRANSPORT, "T", 0,
+     "ideal: a fluid at max-min fair rates (default); dctcp: packets, windows, marks; jobs only",
+     0},
     {"oversubscription", KEY_OVERSUBSCRIPTION, "X", 0, "ports down for each port up at a leaf", 0},
     {0},
 };
@@ -51,6 +55,7 @@ static const char doc[] =
     "  $ weft simulate job.fbuf --fabric ideal --rate 100Gbps\n"
     "  $ weft simulate job.fbuf --fabric file --rate 25Gbps --json\n"
     "  $ weft simulate job.fbuf --plan plan.json\n"
+    "  $ weft simulate job.fbuf --rate 400Gbps --transport dctcp\n"
     "  $ weft simulate a.fbuf b.fbuf --fabric fat-tree --servers 432 --rate 100Gbps\n"
     "  $ weft simulate allreduce:100MB --fabric ring --servers 64 --rate 400Gbps\n";
 
@@ -75,6 +80,20 @@ static error_t take_path(struct simulate *simulate, const char *path)
     return 0;
 }
 
+static error_t take_transport(struct simulate *simulate, const char *name)
+{
+    if (strcmp(name, "ideal") == 0) {
+        simulate->packets.transport = WEFT_TRANSPORT_IDEAL;
+        return 0;
+    }
+    if (strcmp(name, "dctcp") == 0) {
+        simulate->packets.transport = WEFT_TRANSPORT_DCTCP;
+        simulate->packets.dctcp = WEFT_DCTCP_DEFAULTS;
+        return 0;
+    }
+    return cli_usage(simulate->cli, "--transport '%.60s': write ideal or dctcp", name);
+}
+
 static error_t parse(int key, char *argument, struct argp_state *state)
 {
     struct simulate *simulate = state->input;
@@ -91,6 +110,8 @@ static error_t parse(int key, char *argument, struct argp_state *state)
     case KEY_ROUNDS:
         simulate->all_rounds = true;
         return 0;
+    case KEY_TRANSPORT:
+        return take_transport(simulate, argument);
     case KEY_NAMES:
         return list_fabrics(simulate);
     case KEY_RADIX:
@@ -189,6 +210,10 @@ static bool run(struct simulate *simulate)
     }
     if (!matches) {
         return simulate_jobs(simulate);
+    }
+    if (simulate->packets.transport != WEFT_TRANSPORT_IDEAL) {
+        return cli_misuse(cli, "--transport dctcp takes a job's file, not '%.60s'",
+                          simulate->paths[0]);
     }
     if (simulate->plan_path != NULL) {
         return cli_misuse(cli, "--plan takes a job's file, not '%.60s'", simulate->paths[0]);

@@ -85,7 +85,11 @@ static bool use_plan_network(struct jobs *jobs, struct simulate *simulate)
     simulate->fabric = "plan";
     simulate->network = &plan->network;
     simulate->cluster = plan->cluster;
+    enum weft_sim_transport transport = simulate->packets.transport;
+    struct weft_dctcp_options dctcp = simulate->packets.dctcp;
     simulate->packets = plan->sim;
+    simulate->packets.transport = transport;
+    simulate->packets.dctcp = dctcp;
     jobs->jobs[0].rings = plan->network.rings;
     return true;
 }

@@ -111,6 +111,10 @@ bool weft_sim_run_flows(struct weft_sim_result *result, uint64_t *completion_ps,
 {
     uint32_t way_total = 0;
     WEFT_ASSERT(routes->fabric == fabric);
+    if (options->transport != WEFT_TRANSPORT_IDEAL) {
+        return weft_fail(error, WEFT_INPUT,
+                         "lists of flows are played by the ideal transport only");
+    }
     if (!weft_simnet_check_options(options, error) ||
         !check_flows(flows, fabric, routes, &way_total, error)) {
         return false;

@@ -112,7 +112,7 @@ static void start_transfer(struct machine *machine, uint32_t task, double now_ps
     for (uint32_t i = 0; i < count; i++) {
         struct weft_simnet_way way = weft_simnet_open_way(net, from, to, i, hash);
         if (wire_bytes > 0) {
-            weft_wire_start(&net->wire, way.class_id, wire_bytes * way.share_ratio, task);
+            weft_simnet_start(net, way.class_id, wire_bytes * way.share_ratio, task);
         } else {
             machine_part_ended(machine, task,
                                now_ps + weft_simnet_latency_ps(net, way.class_id, 0));
@@ -189,15 +189,14 @@ static void flow_ended(struct machine *machine, const struct weft_wire_end *end)
     struct weft_simnet *net = &machine->net;
     if (end->owner & MACHINE_RUN_OWNER) {
         uint32_t run = end->owner & ~MACHINE_RUN_OWNER;
-        double latency_ps =
-            weft_simnet_latency_ps(net, end->class_id, machine->runs[run].wire_bytes);
+        double latency_ps = weft_simnet_tail_ps(net, end->class_id, machine->runs[run].wire_bytes);
         machine_round_flow_ended(machine, run, end->end_ps + latency_ps);
         return;
     }
     uint32_t local;
     const struct weft_taskgraph *graph = machine_graph(machine, end->owner, &local);
     double wire_bytes = weft_simnet_wire_bytes(net, (double)graph->size_bytes[local]);
-    double latency_ps = weft_simnet_latency_ps(net, end->class_id, wire_bytes);
+    double latency_ps = weft_simnet_tail_ps(net, end->class_id, wire_bytes);
     machine_part_ended(machine, end->owner, end->end_ps + latency_ps);
 }
 
@@ -238,6 +237,31 @@ static void play(struct machine *machine)
             handle(machine, &event);
         }
         weft_wire_settle(wire);
+    }
+}
+
+// The same with packets instead of a fluid.
+static void play_packets(struct machine *machine)
+{
+    struct weft_wire *wire = &machine->net.wire;
+    struct weft_dctcp *dctcp = &machine->net.dctcp;
+    start_ready(machine, 0);
+    for (;;) {
+        double packet_ps = weft_dctcp_next_ps(dctcp);
+        if (machine->pending_count > 0 && machine->events[0].time_ps <= packet_ps) {
+            struct machine_event event = pop(machine);
+            wire->now_ps = event.time_ps;
+            handle(machine, &event);
+            continue;
+        }
+        if (isinf(packet_ps)) {
+            machine->event_count += dctcp->event_count;
+            return;
+        }
+        struct weft_wire_end end;
+        if (weft_dctcp_step(dctcp, wire, &end)) {
+            flow_ended(machine, &end);
+        }
     }
 }
 
@@ -282,7 +306,11 @@ bool weft_sim_run_jobs(struct weft_sim_result *result, const struct weft_fabric 
     if (!machine_build(&machine, fabric, routes, jobs, job_count, options, &scratch, error)) {
         return false;
     }
-    play(&machine);
+    if (options->transport == WEFT_TRANSPORT_DCTCP) {
+        play_packets(&machine);
+    } else {
+        play(&machine);
+    }
     struct weft_sim_result r = {0};
     if (!round_all(&r.iteration_ps, machine.job_end_ps, job_count, arena, error)) {
         return false;

@@ -13,6 +13,19 @@ bool weft_simnet_check_options(const struct weft_sim_options *options, struct we
         return weft_fail(error, WEFT_INPUT, "a header of %u bytes fills the packet of %u; use less",
                          options->header_bytes, options->packet_bytes);
     }
+    if (options->transport == WEFT_TRANSPORT_DCTCP) {
+        const struct weft_dctcp_options *dctcp = &options->dctcp;
+        if (options->packet_bytes == 0) {
+            return weft_fail(error, WEFT_INPUT, "dctcp moves packets; give them a size");
+        }
+        if (dctcp->initial_window_packets == 0 || !(dctcp->gain > 0 && dctcp->gain <= 1)) {
+            return weft_fail(
+                error, WEFT_INPUT,
+                "dctcp: a window of %u packets and a gain of %g; write at least 1, and "
+                "a gain in (0, 1]",
+                dctcp->initial_window_packets, dctcp->gain);
+        }
+    }
     return true;
 }
 
@@ -31,6 +44,9 @@ void weft_simnet_init(struct weft_simnet *net, const struct weft_fabric *fabric,
     net->propagation_ps = WEFT_NEW_RAW(arena, double, class_capacity);
     net->store_ps_per_byte = WEFT_NEW_RAW(arena, double, class_capacity);
     net->links = WEFT_NEW_RAW(arena, uint32_t, hop_max);
+    if (options->transport == WEFT_TRANSPORT_DCTCP) {
+        weft_dctcp_init(&net->dctcp, fabric, options, flow_capacity, arena);
+    }
 }
 
 uint32_t weft_simnet_open(struct weft_simnet *net, const uint32_t *links, uint32_t hop_count)
@@ -83,6 +99,13 @@ double weft_simnet_wire_bytes(const struct weft_simnet *net, double size_bytes)
     return size_bytes + ceil(size_bytes / payload_bytes) * (double)options->header_bytes;
 }
 
+// A header's trip back.
+static double acknowledgement_ps(const struct weft_simnet *net, uint32_t class_id)
+{
+    return net->propagation_ps[class_id] +
+           net->options->header_bytes * net->store_ps_per_byte[class_id];
+}
+
 double weft_simnet_latency_ps(const struct weft_simnet *net, uint32_t class_id, double wire_bytes)
 {
     const struct weft_sim_options *options = net->options;
@@ -90,9 +113,28 @@ double weft_simnet_latency_ps(const struct weft_simnet *net, uint32_t class_id, 
     double store_ps = net->store_ps_per_byte[class_id];
     double latency_ps = net->propagation_ps[class_id] + packet_bytes * store_ps;
     if (options->acknowledged) {
-        latency_ps += net->propagation_ps[class_id] + options->header_bytes * store_ps;
+        latency_ps += acknowledgement_ps(net, class_id);
     }
     return latency_ps;
+}
+
+void weft_simnet_start(struct weft_simnet *net, uint32_t class_id, double wire_bytes,
+                       uint32_t owner)
+{
+    if (net->options->transport == WEFT_TRANSPORT_DCTCP) {
+        weft_dctcp_start(&net->dctcp, &net->wire, class_id, wire_bytes, owner);
+    } else {
+        weft_wire_start(&net->wire, class_id, wire_bytes, owner);
+    }
+}
+
+double weft_simnet_tail_ps(const struct weft_simnet *net, uint32_t class_id, double wire_bytes)
+{
+    const struct weft_sim_options *options = net->options;
+    if (options->transport == WEFT_TRANSPORT_IDEAL) {
+        return weft_simnet_latency_ps(net, class_id, wire_bytes);
+    }
+    return options->acknowledged ? acknowledgement_ps(net, class_id) : 0;
 }
 
 bool weft_simnet_round_ps(uint64_t *time_ps, double end_ps, struct weft_error *error)

@@ -5,8 +5,7 @@
 // The wire over a fabric: routes become classes of the wire, each with the time that a packet needs
 // besides its turn at the slowest link.
 
-#include "weft/sim.h"
-#include "wire.h"
+#include "dctcp.h"
 
 struct weft_simnet {
     struct weft_wire wire;
@@ -17,6 +16,7 @@ struct weft_simnet {
     double *propagation_ps;
     double *store_ps_per_byte; // 1 / rate of every link but the slowest, summed; 0 if cut-through
     uint32_t *links;           // room for one path
+    struct weft_dctcp dctcp;   // with WEFT_TRANSPORT_DCTCP
 };
 
 // One of the ways that a transfer takes.
@@ -25,7 +25,8 @@ struct weft_simnet_way {
     double share_ratio;
 };
 
-// Fails with INPUT when a header leaves no room in its packet.
+// Fails with INPUT when a header leaves no room in its packet, or DCTCP has no packets or
+// parameters out of range.
 bool weft_simnet_check_options(const struct weft_sim_options *options, struct weft_error *error)
     WEFT_MUST_USE;
 // Room for class_capacity paths of at most hop_max links and flow_capacity flows at once.
@@ -46,6 +47,12 @@ double weft_simnet_wire_bytes(const struct weft_simnet *net, double size_bytes);
 // From the instant when the last byte of a flow leaves the slowest link until the transfer counts
 // as done.
 double weft_simnet_latency_ps(const struct weft_simnet *net, uint32_t class_id, double wire_bytes);
+
+// A message begins now, on the transport of the options.
+void weft_simnet_start(struct weft_simnet *net, uint32_t class_id, double wire_bytes,
+                       uint32_t owner);
+// From the end that the transport reports until the transfer counts as done.
+double weft_simnet_tail_ps(const struct weft_simnet *net, uint32_t class_id, double wire_bytes);
 
 // Fails with INPUT when `end_ps` is beyond what simulated time can hold.
 bool weft_simnet_round_ps(uint64_t *time_ps, double end_ps, struct weft_error *error) WEFT_MUST_USE;

@@ -98,8 +98,8 @@ void machine_round_start(struct machine *machine, uint32_t run_id, double now_ps
     run->flows_left = run->way_count;
     run->round_end_ps = now_ps;
     for (uint32_t i = 0; i < run->way_count; i++) {
-        weft_wire_start(&machine->net.wire, ways[i].class_id, run->wire_bytes * ways[i].share_ratio,
-                        MACHINE_RUN_OWNER | run_id);
+        weft_simnet_start(&machine->net, ways[i].class_id, run->wire_bytes * ways[i].share_ratio,
+                          MACHINE_RUN_OWNER | run_id);
     }
 }
 

@@ -24,3 +24,5 @@ try weft simulate text.fbuf --rate 100Gbps
 try weft simulate alltoall:1MB --servers 8 --cluster missing.yaml
 echo 'servers: 8' > part.yaml
 try weft simulate alltoall:1MB --servers 8 --cluster part.yaml
+try weft simulate alltoall:1MB --servers 8 --rate 100Gbps --transport tcp
+try weft simulate alltoall:1MB --servers 8 --rate 100Gbps --transport dctcp

@@ -17,3 +17,6 @@ try weft simulate "$EXAMPLES/jobs/dlrm_16.fbuf" "$EXAMPLES/jobs/vgg16_16.fbuf" -
 # The whole cluster from a file; the job takes its shard.
 weft simulate "$EXAMPLES/jobs/dlrm_16.fbuf" --cluster "$EXAMPLES/clusters/128x4-100g.yaml" --json |
     grep -E '"servers"|iteration_s'
+# Packets instead of a fluid.
+weft simulate "$EXAMPLES/jobs/dlrm_16.fbuf" --rate 400Gbps --transport dctcp --json |
+    grep -m 1 iteration_s
