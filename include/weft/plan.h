@@ -85,7 +85,12 @@ struct weft_plan_options {
     struct weft_sim_options sim;
 };
 
-// Plans a fabric for one iteration of `graph`.
+// Plans a fabric for one iteration of `graph`: the paper's topology and routes, or a search over
+// cycles, matchings and shares judged by the simulated iteration (docs/plan.md). The effort is
+// options->topology.seconds (0 = 2), counted in work and not by a clock: a seed gives one plan for
+// any number of threads. `plan` must stay where it is, its routes point into it. Fails with INPUT
+// when graph and cluster do not fit or the graph has no tasks, with INFEASIBLE when no fabric of
+// that degree connects the servers.
 bool weft_plan_build(struct weft_plan *plan, const struct weft_taskgraph *graph,
                      const struct weft_cluster *cluster, const struct weft_plan_options *options,
                      struct weft_arena *arena, struct weft_arena scratch, struct weft_error *error)
@@ -143,7 +148,9 @@ struct weft_comparison {
     double mean_link_load_bytes;
     double port_rate_Bps;
 };
-// Simulates the iteration on every reference fabric and on both methods' plans.
+// Simulates the iteration on every reference fabric, the rewired one and both methods' plans, in
+// that order; the cost-equivalent Fat-tree may cost what the weft plan does. A fabric that cannot
+// be built here says why. Fails only as weft_plan_build does for the weft method.
 bool weft_plan_compare(const struct weft_comparison **rows, uint32_t *row_count,
                        const struct weft_taskgraph *graph, const struct weft_cluster *cluster,
                        const struct weft_plan_options *options, struct weft_arena *arena,
