@@ -20,8 +20,10 @@
 #define MANY_SERVERS 64u
 // A graph of more tasks gets its bounds once, at the end.
 #define BOUND_FIRST_TASKS 6000u
-// Share of the effort that goes into finding topologies by hops alone.
+// Share of the effort that goes into finding topologies by hops alone; of many servers few designs
+// can be simulated, so that the first one has to be good.
 #define FINDER_SHARE 0.1
+#define FINDER_SHARE_MANY 0.5
 #define MIXED_SHARE 0.1
 #define MIXED_SEEDS 1u
 
@@ -170,12 +172,14 @@ static bool plan_weft(struct weft_plan *plan, const struct search *search, doubl
 {
     struct weft_arena kept = arena_split(&scratch);
     struct design seeds[1 + MIXED_SEEDS];
-    uint32_t seed_count = find_seeds(seeds, search, seconds * FINDER_SHARE, &kept, scratch);
+    bool many = search->cluster->server_count > MANY_SERVERS;
+    double finder_share = many ? FINDER_SHARE_MANY : FINDER_SHARE;
+    uint32_t seed_count = find_seeds(seeds, search, seconds * finder_share, &kept, scratch);
     seed_count += find_mixed_seeds(seeds + seed_count, MIXED_SEEDS, search, seconds * MIXED_SHARE,
                                    &kept, scratch);
     struct design best;
     struct verdict verdict;
-    double work_units = seconds * (1 - FINDER_SHARE - MIXED_SHARE) * WORK_UNITS_PER_S;
+    double work_units = seconds * (1 - finder_share - MIXED_SHARE) * WORK_UNITS_PER_S;
     if (!search_run(&best, &verdict, search, seeds, seed_count, work_units, &kept, scratch) ||
         !settle_design(plan, search, &best, arena, scratch)) {
         return weft_fail(error, WEFT_INFEASIBLE,

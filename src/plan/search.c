@@ -231,6 +231,20 @@ static double judge_truly(const struct search *search, struct candidate *candida
     return left;
 }
 
+// Sorts and keeps one of those that come to the same time: chains that found nothing better hand
+// back the design they were given. Returns how many are left.
+static uint32_t drop_equal(struct candidate *candidates, uint32_t count)
+{
+    sort_shortest(candidates, count, count);
+    uint32_t kept = 1;
+    for (uint32_t i = 1; i < count; i++) {
+        if (candidates[i].verdict.iteration_s > candidates[kept - 1].verdict.iteration_s) {
+            candidates[kept++] = candidates[i];
+        }
+    }
+    return kept;
+}
+
 // Copies the first `finalists` of the candidates so that there are CHAINS in all.
 static void spread_finalists(struct candidate *last, const struct candidate *candidates,
                              uint32_t finalists, struct weft_arena *arena)
@@ -264,11 +278,12 @@ bool search_run(struct design *best, struct verdict *verdict, const struct searc
     spread_finalists(pool, candidates, count < FINALISTS ? count : FINALISTS, &kept);
     left -= run_chains(search, pool, CHAINS, fmin(left, work_units * SECOND_SHARE), dear, 2);
     memcpy(pool + CHAINS, candidates, count * sizeof *pool);
-    left = judge_truly(search, pool, CHAINS + count, left + reserve);
+    count = drop_equal(pool, CHAINS + count);
+    left = judge_truly(search, pool, count, left + reserve);
     if (left > CHAINS * 4 * pool[0].verdict.work_units &&
         pool[0].verdict.iteration_s > search->good_enough_s) {
         struct candidate truth[CHAINS];
-        spread_finalists(truth, pool, FINALISTS, &kept);
+        spread_finalists(truth, pool, count < FINALISTS ? count : FINALISTS, &kept);
         struct batch third = {search, truth, left / CHAINS, false, 3};
         run_batch(&third, CHAINS);
         sort_shortest(truth, CHAINS, CHAINS);
