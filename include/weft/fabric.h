@@ -57,6 +57,12 @@ uint32_t weft_fabric_find_link(const struct weft_fabric *fabric, uint32_t from, 
 bool weft_fabric_check_connected(const struct weft_fabric *fabric, struct weft_arena scratch,
                                  struct weft_error *error) WEFT_MUST_USE;
 
+// Mean number of links between servers by shortest paths, each ordered pair weighted by
+// demand[s*server_count+t]; 0 without demand. Pairs without a path do not count. This is the figure
+// that the TopoOpt artifact reports of a topology, with the transfers as demand. O(n (n + m)).
+double weft_fabric_demand_hops(const struct weft_fabric *fabric, const double *demand,
+                               struct weft_arena scratch);
+
 // ---- routes ----
 
 enum weft_routes_kind {

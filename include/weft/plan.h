@@ -67,7 +67,7 @@ struct weft_plan {
     uint64_t seed;
     struct weft_sim_options sim; // iteration_s was simulated with these
     double iteration_s;
-    double demand_weighted_hops; // transfers over their routes, ring neighbours over their hops
+    double demand_weighted_hops; // of transfers, by shortest paths; 0 without transfers
     double max_link_load_bytes;
     double mean_link_load_bytes; // over all links
     double bandwidth_tax_ratio;  // bytes that leave servers, relayed ones again / bytes asked

@@ -94,7 +94,7 @@ static void tell(const struct request *request, const struct weft_plan *plan)
             100 * certificate->gap_ratio, certificate->bounds[certificate->binding].name);
     cli_say(cli, "ports         %u for rings, %u for transfers\n", topology->allreduce_degree,
             topology->degree - topology->allreduce_degree);
-    cli_say(cli, "hops          %.3f weighted by demand, %.3f between any two, diameter %u\n",
+    cli_say(cli, "hops          %.3f for the transfers, %.3f between any two, diameter %u\n",
             plan->demand_weighted_hops, topology->mean_hops, topology->diameter);
     cli_say(cli, "link load     mean %s", weft_show_bytes(unit, plan->mean_link_load_bytes));
     cli_say(cli, ", max %s\n", weft_show_bytes(unit, plan->max_link_load_bytes));

@@ -10,6 +10,7 @@ struct request {
     const char *path;
     bool uniform;
     bool links;
+    double demand_hops; // of a job's transfers, by shortest paths
 };
 
 enum { KEY_UNIFORM = 1, KEY_LINKS };
@@ -27,7 +28,8 @@ static const char doc[] =
     "optical switches or patch panels can hold it.\v"
     "mean_hops is the mean number of links between two servers, over all ordered pairs; "
     "moore_mean_hops is the least that any network with as many ports can have; generators (method "
-    "topoopt) are the jumps p of the rings i -> i + p.\n"
+    "topoopt) are the jumps p of the rings i -> i + p; demand_weighted_hops, of a job, is the mean "
+    "over the bytes of its transfers.\n"
     "\n"
     "Examples:\n"
     "  $ weft topology --servers 128 --degree 4 --uniform\n"
@@ -87,6 +89,9 @@ static void tell_json(const struct request *request, const struct weft_topology 
     cli_set_count(object, "seed", cli->seed);
     cli_set_real(object, "mean_hops", topology->mean_hops);
     cli_set_count(object, "diameter", topology->diameter);
+    if (!request->uniform) {
+        cli_set_real(object, "demand_weighted_hops", request->demand_hops);
+    }
     cli_set_real(object, "moore_mean_hops", moore_mean_hops);
     cli_set_count(object, "moore_diameter", moore_diameter);
     cli_set_count(object, "allreduce_degree", topology->allreduce_degree);
@@ -111,6 +116,9 @@ static void tell(const struct request *request, const struct weft_topology *topo
             100 * (topology->mean_hops / moore_mean_hops - 1));
     cli_say(cli, "diameter    %u (no network has less than %u)\n", topology->diameter,
             moore_diameter);
+    if (!request->uniform) {
+        cli_say(cli, "transfers   %.4f hops, weighted by bytes\n", request->demand_hops);
+    }
     cli_say(cli, "ports       %u for rings, %u for transfers\n", topology->allreduce_degree,
             topology->degree - topology->allreduce_degree);
     if (topology->generator_count > 0) {
@@ -129,6 +137,23 @@ static void tell(const struct request *request, const struct weft_topology *topo
         }
         cli_say(cli, "\n");
     }
+}
+
+// Hops that the transfers of a job need at least on the links of a topology.
+static bool count_demand_hops(struct request *request, const struct weft_topology *topology,
+                              const struct weft_traffic *traffic)
+{
+    struct cli *cli = request->cli;
+    struct weft_cluster cluster;
+    struct weft_fabric fabric;
+    if (!weft_cluster_build(&cluster, topology->server_count, topology->degree, 125e6,
+                            &cli->error) ||
+        !weft_topology_fabric(&fabric, topology, &cluster, &cli->arena, cli->scratch,
+                              &cli->error)) {
+        return false;
+    }
+    request->demand_hops = weft_fabric_demand_hops(&fabric, traffic->transfer_bytes, cli->scratch);
+    return true;
 }
 
 static bool run(struct request *request)
@@ -161,7 +186,7 @@ static bool run(struct request *request)
         weft_topology_find(&topology, request->uniform ? NULL : &traffic, server_count,
                            hardware->degree, &search, &cli->arena, cli->scratch, &cli->error);
     cli_clock_stop(cli);
-    if (!found) {
+    if (!found || (!request->uniform && !count_demand_hops(request, &topology, &traffic))) {
         return false;
     }
     double moore_mean_hops = 0;

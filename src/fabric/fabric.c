@@ -2,6 +2,7 @@
 // Building a fabric from links, and asking whether its servers reach each other.
 
 #include "weft/fabric.h"
+#include "weft/graph.h"
 
 #include <string.h>
 
@@ -230,4 +231,28 @@ bool weft_fabric_check_connected(const struct weft_fabric *fabric, struct weft_a
         }
     }
     return true;
+}
+
+double weft_fabric_demand_hops(const struct weft_fabric *fabric, const double *demand,
+                               struct weft_arena scratch)
+{
+    uint32_t n = fabric->server_count;
+    uint32_t *heads = WEFT_NEW_RAW(&scratch, uint32_t, fabric->link_count);
+    for (uint32_t e = 0; e < fabric->link_count; e++) {
+        heads[e] = fabric->links[e].to;
+    }
+    struct weft_graph graph = {fabric->node_count, fabric->link_count, fabric->first, heads};
+    uint32_t *distance = WEFT_NEW_RAW(&scratch, uint32_t, fabric->node_count);
+    double sum = 0;
+    double weight = 0;
+    for (uint32_t s = 0; s < n; s++) {
+        weft_graph_bfs(distance, &graph, s, scratch);
+        for (uint32_t t = 0; t < n; t++) {
+            if (t != s && distance[t] != WEFT_NONE) {
+                sum += demand[(size_t)s * n + t] * distance[t];
+                weight += demand[(size_t)s * n + t];
+            }
+        }
+    }
+    return weight > 0 ? sum / weight : 0;
 }

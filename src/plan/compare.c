@@ -56,7 +56,7 @@ static void measure(struct table *table, struct weft_comparison *row,
     row->cost_usd = cost.total_usd;
     row->power_watts = cost.power_watts;
     row->bandwidth_tax_ratio = figures.bandwidth_tax_ratio;
-    row->mean_hops = figures.demand_weighted_hops;
+    row->mean_hops = figures.mean_hops;
     row->max_hops = figures.hops_max;
     row->max_link_load_bytes = figures.max_link_load_bytes;
     row->mean_link_load_bytes = figures.mean_link_load_bytes;

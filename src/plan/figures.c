@@ -55,11 +55,16 @@ void figures_build(struct figures *figures, double *load_bytes, const struct wef
     double *own = WEFT_NEW(&scratch, double, (size_t)fabric->link_count + 1);
     struct sums sums = {.network = network, .load_bytes = own};
     double *matrix = WEFT_NEW(&scratch, double, (size_t)n *n);
+    uint32_t all = fabric->server_count;
+    double *transfers = WEFT_NEW(&scratch, double, (size_t)all *all);
     struct asks asks = asks_open(graph, network, &scratch);
     for (uint32_t t = 0; t < graph->task_count; t++) {
         struct ask ask;
         for (uint32_t i = 0; asks_get(&asks, t, i, &ask); i++) {
             sums.asked_bytes += ask.bytes;
+            if (graph->kind[t] == WEFT_TASK_TRANSFER) {
+                transfers[(size_t)ask.from * all + ask.to] += ask.bytes;
+            }
             if (ask.link_count > 0) {
                 add_path(&sums, ask.links, ask.link_count, ask.bytes);
             } else {
@@ -69,7 +74,10 @@ void figures_build(struct figures *figures, double *load_bytes, const struct wef
     }
     add_routed(&sums, matrix, n, scratch);
     double leaving = 0;
-    *figures = (struct figures){.hops_max = sums.hops_max};
+    *figures = (struct figures){
+        .demand_weighted_hops = weft_fabric_demand_hops(fabric, transfers, scratch),
+        .hops_max = sums.hops_max,
+    };
     for (uint32_t e = 0; e < fabric->link_count; e++) {
         leaving += fabric->links[e].from < fabric->server_count ? own[e] : 0;
         figures->max_link_load_bytes = fmax(figures->max_link_load_bytes, own[e]);
@@ -79,7 +87,7 @@ void figures_build(struct figures *figures, double *load_bytes, const struct wef
         }
     }
     if (sums.asked_bytes > 0) {
-        figures->demand_weighted_hops = sums.hop_bytes / sums.asked_bytes;
+        figures->mean_hops = sums.hop_bytes / sums.asked_bytes;
         figures->bandwidth_tax_ratio = leaving / sums.asked_bytes;
     }
 }

@@ -7,7 +7,8 @@
 #include "weft/plan.h"
 
 struct figures {
-    double demand_weighted_hops; // links a byte crosses, over all bytes asked
+    double demand_weighted_hops; // of transfers, by shortest paths; 0 without transfers
+    double mean_hops;            // links a byte crosses as it is routed, over all bytes asked
     uint32_t hops_max;           // of any path that carries bytes
     double max_link_load_bytes;
     double mean_link_load_bytes; // over all links of the fabric

@@ -57,8 +57,9 @@ static void add_tiles(struct weft_text *text, const struct weft_plan *plan)
              weft_show_time(value, weft_picoseconds(certificate->lower_bound_s)), small);
     snprintf(small, sizeof small, "%.4g kW", plan->cost.power_watts / 1000);
     add_tile(text, "Network cost", weft_show_usd(value, plan->cost.total_usd), small);
-    snprintf(value, sizeof value, "%.4g", plan->demand_weighted_hops);
-    snprintf(small, sizeof small, "by demand; diameter %u", plan->topology.diameter);
+    snprintf(value, sizeof value, "%.4g", plan->topology.mean_hops);
+    snprintf(small, sizeof small, "%.4g for transfers; diameter %u", plan->demand_weighted_hops,
+             plan->topology.diameter);
     add_tile(text, "Mean hops", value, small);
     snprintf(small, sizeof small, "mean %s", weft_show_bytes(value, plan->mean_link_load_bytes));
     add_tile(text, "Largest link load", weft_show_bytes(value, plan->max_link_load_bytes), small);

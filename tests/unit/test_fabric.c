@@ -44,6 +44,24 @@ static struct weft_cluster cluster_of(uint32_t server_count, uint32_t degree, do
     return cluster;
 }
 
+// ---- hops ----
+
+// A one-way ring of 4: from s to t it is (t - s) mod 4 hops. Mutation seen to fail: weighing the
+// transposed demand.
+static void demand_hops_are_shortest_paths_weighted_by_demand(void **state)
+{
+    (void)state;
+    const struct weft_link links[] = {
+        {0, 1, 10, 5, 1}, {1, 2, 10, 5, 1}, {2, 3, 10, 5, 1}, {3, 0, 10, 5, 1}};
+    struct weft_fabric fabric;
+    assert_true(weft_fabric_build(&fabric, "test", 4, 4, links, 4, &arena, &error));
+    double demand[16] = {[0 * 4 + 1] = 3, [1 * 4 + 0] = 1, [2 * 4 + 2] = 100};
+    assert_true(weft_fabric_demand_hops(&fabric, demand, scratch) == (3 * 1 + 1 * 3) / 4.0);
+    demand[0 * 4 + 1] = 0;
+    demand[1 * 4 + 0] = 0;
+    assert_true(weft_fabric_demand_hops(&fabric, demand, scratch) == 0);
+}
+
 // ---- building ----
 
 static void links_are_sorted_and_parallel_ones_joined(void **state)
@@ -351,6 +369,7 @@ static void moore_bounds_equal_the_published_ones(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        CASE(demand_hops_are_shortest_paths_weighted_by_demand),
         CASE(links_are_sorted_and_parallel_ones_joined),
         CASE(bad_links_are_refused),
         CASE(disconnected_fabrics_name_a_pair),
