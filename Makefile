@@ -63,6 +63,10 @@ fuzz: build-fuzz/build.ninja
 golden-update: all
 	@WEFT_GOLDEN_UPDATE=1 meson test -C $(BUILD) --no-rebuild --suite golden
 
+.PHONY: readme
+readme: all
+	@tools/readme $(BUILD)
+
 .PHONY: bench
 bench: all
 	@tools/setup bench
