@@ -139,16 +139,3 @@ double weft_load_measure(struct weft_load *load, const struct weft_wiring *wirin
     double hops = load->transfer_bytes > 0 ? transfer_hop_bytes / load->transfer_bytes : 0;
     return score + 0.5 * (apart + together) + HOPS_COST * hops;
 }
-
-double weft_load_busiest(const struct weft_load *load)
-{
-    double busiest = 0;
-    for (size_t i = 0; i < (size_t)load->node_count * load->slot_count; i++) {
-        double sum = 0;
-        for (uint32_t l = 0; l < LANES; l++) {
-            sum += load->link_bytes[i * LANES + l];
-        }
-        busiest = sum > busiest ? sum : busiest;
-    }
-    return busiest;
-}

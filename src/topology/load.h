@@ -43,7 +43,5 @@ static inline void weft_load_add(struct weft_load *load, uint32_t from, uint32_t
 // second if one lane runs after the other; and 0.2 for every mean hop of the transfers, which wait
 // for it. Pairs without a path cost 100 each. O(n^2 slots).
 double weft_load_measure(struct weft_load *load, const struct weft_wiring *wiring);
-// The busiest link's bytes, all lanes together, after weft_load_measure.
-double weft_load_busiest(const struct weft_load *load);
 
 #endif
