@@ -18,7 +18,7 @@
 // Which plans a bound holds for. Each class contains the next.
 enum weft_bound_scope {
     WEFT_BOUND_ANY_FABRIC,    // every fabric that gives a server d ports of B, switched or direct
-    WEFT_BOUND_DIRECT_FABRIC, // every fabric whose server ports are joined to one another
+    WEFT_BOUND_DIRECT_FABRIC, // every fabric whose server ports are joined to one another for good
     WEFT_BOUND_THIS_FABRIC,   // the given fabric and its rings, with transfers routed at will
 };
 
@@ -47,7 +47,8 @@ const char *weft_bound_scope_name(enum weft_bound_scope scope);
 // Fills a certificate for a task graph on n servers with d ports of B. `network` (may be NULL) adds
 // the bounds of that fabric with its rings (by task graph group); iteration_s = 0 leaves the gap 0.
 // Fails with INPUT when the graph has more servers than the cluster or the network.
-// O(edges log edges + n^3), and for small n a few linear programs of n * links variables by CLP.
+// O(edges log edges + n (n + links) log n), and for small n a few linear programs of n * links
+// variables by CLP.
 bool weft_certificate_build(struct weft_certificate *certificate,
                             const struct weft_taskgraph *graph, const struct weft_cluster *cluster,
                             const struct weft_network *network, double iteration_s,

@@ -69,7 +69,7 @@ double bound_moore(const struct bound_model *model, const struct bound_times *ti
 
 // Every link at a price a byte, as one machine: a transfer costs at least its bytes times its
 // cheapest path, an AllReduce what its rings cost. Valid for the network's fabric and rings and any
-// prices that are not negative (LP duality). prices[link_count]. O(n^3).
+// prices that are not negative (LP duality). prices[link_count]. O(n (n + m) log n).
 double bound_priced_links(const struct bound_model *model, const struct bound_times *times,
                           const struct weft_network *network, const double *prices,
                           struct weft_arena scratch);

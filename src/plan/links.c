@@ -4,37 +4,29 @@
 #include "asks.h"
 #include "bounds.h"
 
+#include "weft/graph.h"
+
 #include <coin/Clp_C_Interface.h>
 #include <math.h>
 #include <string.h>
 
 // ---- priced links as one machine ----
 
-// Cheapest paths from `source` under link prices; Dijkstra on a dense graph.
-static void find_cheapest(double *cost, const struct weft_fabric *fabric, const double *prices,
-                          uint32_t source, bool *done)
+// Cheapest paths from every server to every node under link prices: a row of node_count a server.
+static const double *find_cheapest(const struct weft_fabric *fabric, const double *prices,
+                                   uint32_t server_count, struct weft_arena *arena)
 {
     uint32_t n = fabric->node_count;
-    for (uint32_t v = 0; v < n; v++) {
-        cost[v] = HUGE_VAL;
-        done[v] = false;
+    double *cheapest = WEFT_NEW_RAW(arena, double, (size_t)server_count *n);
+    uint32_t *heads = WEFT_NEW_RAW(arena, uint32_t, (size_t)fabric->link_count + 1);
+    for (uint32_t e = 0; e < fabric->link_count; e++) {
+        heads[e] = fabric->links[e].to;
     }
-    cost[source] = 0;
-    for (;;) {
-        uint32_t at = WEFT_NONE;
-        for (uint32_t v = 0; v < n; v++) {
-            if (!done[v] && cost[v] < HUGE_VAL && (at == WEFT_NONE || cost[v] < cost[at])) {
-                at = v;
-            }
-        }
-        if (at == WEFT_NONE) {
-            return;
-        }
-        done[at] = true;
-        for (uint32_t e = fabric->first[at]; e < fabric->first[at + 1]; e++) {
-            cost[fabric->links[e].to] = fmin(cost[fabric->links[e].to], cost[at] + prices[e]);
-        }
+    struct weft_graph graph = {n, fabric->link_count, fabric->first, heads};
+    for (uint32_t s = 0; s < server_count; s++) {
+        weft_graph_dijkstra(cheapest + (size_t)s * n, NULL, &graph, prices, s, *arena);
     }
+    return cheapest;
 }
 
 static double price_of(const struct ask *asked, const double *prices, const double *cheapest,
@@ -54,11 +46,7 @@ double bound_priced_links(const struct bound_model *model, const struct bound_ti
     const struct weft_taskgraph *graph = model->graph;
     const struct weft_fabric *fabric = &network->fabric;
     uint32_t n = fabric->node_count;
-    double *cheapest = WEFT_NEW_RAW(&scratch, double, (size_t)graph->server_count *n);
-    bool *done = WEFT_NEW_RAW(&scratch, bool, n);
-    for (uint32_t s = 0; s < graph->server_count; s++) {
-        find_cheapest(cheapest + (size_t)s * n, fabric, prices, s, done);
-    }
+    const double *cheapest = find_cheapest(fabric, prices, graph->server_count, &scratch);
     double capacity = 0;
     for (uint32_t e = 0; e < fabric->link_count; e++) {
         WEFT_ASSERT(prices[e] >= 0);

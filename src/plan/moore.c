@@ -18,21 +18,29 @@ static int compare_falling(const void *left, const void *right)
     return (a < b) - (a > b);
 }
 
-// Bytes times hops when the largest of `bytes` are nearest. Orders `bytes`.
-static double nearest_first(double *bytes, uint32_t count, uint32_t degree)
+// Bytes times hops when the largest of `bytes`, n of them `stride` apart, are nearest. `sorted` has
+// room for n.
+static double nearest_first(const double *bytes, size_t stride, uint32_t n, uint32_t degree,
+                            double *sorted)
 {
-    qsort(bytes, count, sizeof *bytes, compare_falling);
+    uint32_t count = 0;
+    for (uint32_t i = 0; i < n; i++) {
+        if (bytes[i * stride] > 0) {
+            sorted[count++] = bytes[i * stride];
+        }
+    }
+    qsort(sorted, count, sizeof *sorted, compare_falling);
     double sum = 0;
     double reached = degree; // servers within `hops`
     double ring = degree;    // of them, at exactly `hops`
     uint32_t hops = 1;
-    for (uint32_t i = 0; i < count && bytes[i] > 0; i++) {
+    for (uint32_t i = 0; i < count; i++) {
         while (i >= reached) {
             ring *= degree;
             reached += ring;
             hops++;
         }
-        sum += bytes[i] * hops;
+        sum += sorted[i] * hops;
     }
     return sum;
 }
@@ -43,12 +51,8 @@ static double least_hop_bytes(const double *matrix, uint32_t n, uint32_t degree,
     double sent = 0;
     double received = 0;
     for (uint32_t s = 0; s < n; s++) {
-        memcpy(row, matrix + (size_t)s * n, n * sizeof *row);
-        sent += nearest_first(row, n, degree);
-        for (uint32_t t = 0; t < n; t++) {
-            row[t] = matrix[(size_t)t * n + s];
-        }
-        received += nearest_first(row, n, degree);
+        sent += nearest_first(matrix + (size_t)s * n, 1, n, degree, row);
+        received += nearest_first(matrix + s, n, n, degree, row);
     }
     return fmax(sent, received);
 }
