@@ -6,7 +6,9 @@
 
 #include <string.h>
 
-#define RATE_MAX_BPS 1e18 // so that sums over any cables stay finite
+// So that sums over any cables stay finite, and the time that any bytes take.
+#define RATE_MIN_BPS 1e-3
+#define RATE_MAX_BPS 1e18
 
 static bool check_link(const struct weft_link *link, uint32_t node_count, struct weft_error *error)
 {
@@ -20,10 +22,12 @@ static bool check_link(const struct weft_link *link, uint32_t node_count, struct
                          "node %u is joined to itself; a link needs two different ends",
                          link->from);
     }
-    if (!(link->rate_Bps > 0 && link->rate_Bps <= RATE_MAX_BPS) || link->width == 0) {
+    if (!(link->rate_Bps >= RATE_MIN_BPS && link->rate_Bps <= RATE_MAX_BPS) || link->width == 0) {
         return weft_fail(error, WEFT_INPUT,
-                         "%u -> %u has no capacity; give it a positive rate and at least one cable",
-                         link->from, link->to);
+                         "%u -> %u has no capacity: %g bytes a second on %u cables; give it %g to "
+                         "%g and at least one cable",
+                         link->from, link->to, link->rate_Bps, link->width, RATE_MIN_BPS,
+                         RATE_MAX_BPS);
     }
     return true;
 }

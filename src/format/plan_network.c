@@ -261,8 +261,9 @@ static bool read_path(struct raw_paths *raw, const json_t *item, const struct we
                          ends[0]);
     }
     double share = json_number_value(weight);
-    if (!(share >= 0 && share <= LARGE)) {
-        return weft_fail(source->error, WEFT_INPUT, "[0]: a weight of %g", share);
+    if (!(share > 0 && share <= LARGE)) {
+        return weft_fail(source->error, WEFT_INPUT,
+                         "[0]: a weight of %g is not above 0; leave unused paths out", share);
     }
     if (linked) {
         raw->paths[raw->count++] =

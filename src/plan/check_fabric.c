@@ -298,6 +298,11 @@ static void check_pair(struct findings *findings, const struct weft_routes *rout
                          fault);
             return;
         }
+        if (!(weight > 0)) {
+            findings_add(findings, "path %u of the route from server %u to %u has weight %.9g", p,
+                         from, to, weight);
+            return;
+        }
         sum += weight;
     }
     if (differ(sum, 1)) {

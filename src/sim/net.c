@@ -3,6 +3,7 @@
 
 #include "net.h"
 
+#include <float.h>
 #include <math.h>
 
 #define PS_PER_S ((double)WEFT_PS_PER_S)
@@ -121,6 +122,7 @@ double weft_simnet_latency_ps(const struct weft_simnet *net, uint32_t class_id, 
 void weft_simnet_start(struct weft_simnet *net, uint32_t class_id, double wire_bytes,
                        uint32_t owner)
 {
+    wire_bytes = fmax(wire_bytes, DBL_MIN); // tiny shares of few bytes may come to 0
     if (net->options->transport == WEFT_TRANSPORT_DCTCP) {
         weft_dctcp_start(&net->dctcp, &net->wire, class_id, wire_bytes, owner);
     } else {

@@ -97,7 +97,7 @@ static void bad_links_are_refused(void **state)
         {{0, 3, 1, 0, 1}, "does not exist"},  {{7, 0, 1, 0, 1}, "does not exist"},
         {{1, 1, 1, 0, 1}, "itself"},          {{0, 1, 0, 0, 1}, "no capacity"},
         {{0, 1, -1, 0, 1}, "no capacity"},    {{0, 1, 1, 0, 0}, "no capacity"},
-        {{0, 1, 1e300, 0, 1}, "no capacity"},
+        {{0, 1, 1e300, 0, 1}, "no capacity"}, {{0, 1, 5e-324, 0, 1}, "no capacity"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         struct weft_fabric fabric;

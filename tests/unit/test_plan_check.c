@@ -243,6 +243,9 @@ static void routes_that_do_not_reach_are_named(void **state)
         routes->path_links[routes->path_first[path] + 1];
     expect(NULL, "of the route from server 0 to 4 does not chain");
     start(state);
+    ((double *)routes->path_weight)[routes->pair_first[0 * SERVERS + 4]] = 0;
+    expect(NULL, "path 0 of the route from server 0 to 4 has weight 0");
+    start(state);
     struct weft_fabric elsewhere = plan.network.fabric;
     routes->fabric = &elsewhere;
     expect(NULL, "the routes are not over the plan's fabric");

@@ -229,7 +229,10 @@ static const struct {
      "routes: paths[0]: not a path; write [weight, first node, ..., last node]"},
     {"[1,0,1]", "[1,0,8]", "routes: paths[0]: [2]: not a whole number below 8"},
     {"[1,0,1]", "[1,0,0]", "routes: paths[0]: a path from server 0 to itself; remove it"},
-    {"[1,0,1]", "[-1,0,1]", "routes: paths[0]: [0]: a weight of -1"},
+    {"[1,0,1]", "[-1,0,1]",
+     "routes: paths[0]: [0]: a weight of -1 is not above 0; leave unused paths out"},
+    {"[1,0,1]", "[0,0,1]",
+     "routes: paths[0]: [0]: a weight of 0 is not above 0; leave unused paths out"},
     {"\"paths\": [", "\"paths\": 3, \"x\": [", "routes: paths: of another type; write an array"},
 };
 
