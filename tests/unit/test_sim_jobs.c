@@ -252,13 +252,13 @@ static void shares_of_less_than_any_byte_still_take_their_way(void **state)
     (void)state;
     // Mutation seen to fail: no least size of a flow, which ended in an assertion.
     build_network(true, 4);
-    add_allreduce(eight, 4, 4, 0);
+    add_allreduce(eight, 4, 1, 0);
     build_graph(4);
     uint32_t backward[] = {0, 3, 2, 1};
     struct weft_ring rings[] = {{0, 4, eight, 1, NULL, NULL}, {0, 4, backward, 5e-324, NULL, NULL}};
     struct weft_sim_job job = {&graph, NULL, {2, rings}};
     struct weft_sim_result result = run(&job, 1, &(struct weft_sim_options){0});
-    assert_int_equal(result.iteration_ps[0], 6 * (20 + US));
+    assert_int_equal(result.iteration_ps[0], 6 * (5 + US));
     assert_int_equal(result.flow_count, 2 * 6 * 4);
 }
 
