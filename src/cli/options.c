@@ -4,6 +4,7 @@
 #include "cli.h"
 
 #include <errno.h>
+#include <math.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
@@ -29,6 +30,7 @@ enum {
 
 static const uint32_t servers_max = 1u << 20;
 static const uint32_t threads_max = 64;
+static const double seconds_least = 1e-9;
 static const double seconds_max = 1e6;
 
 static const struct argp_option common_options[] = {
@@ -206,9 +208,12 @@ static error_t parse_search(int key, char *argument, struct argp_state *state)
     case KEY_SECONDS:
     case KEY_EFFORT:
         search->timed = key == KEY_SECONDS;
-        return cli_value(cli,
-                         weft_parse_number(&search->seconds, argument, 0, seconds_max, &cli->error),
-                         search->timed ? "seconds" : "effort");
+        if (!weft_parse_number(&search->seconds, argument, 0, seconds_max, &cli->error)) {
+            return cli_value(cli, false, search->timed ? "seconds" : "effort");
+        }
+        // To the planner 0 means nothing was asked for; to a user it is the shortest search.
+        search->seconds = fmax(search->seconds, seconds_least);
+        return 0;
     default:
         return ARGP_ERR_UNKNOWN;
     }

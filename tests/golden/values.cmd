@@ -12,3 +12,6 @@ try weft topology --uniform --servers 1 --degree 1
 try weft topology --uniform --servers 8 --degree 8
 try weft topology --uniform --servers 8 --degree 9
 try weft topology --uniform --servers 8 --degree 1
+# 0 is the shortest search, not the default one: no step is taken.
+try weft topology --uniform --servers 64 --degree 4 --seconds 0 --json | grep '"steps"'
+try weft topology --uniform --servers 64 --degree 4 --effort 0 --json | grep '"steps"'
