@@ -100,6 +100,7 @@ static error_t parse(int key, char *argument, struct argp_state *state)
     struct cli *cli = simulate->cli;
     switch (key) {
     case KEY_FABRIC:
+        simulate->fabric_given = true;
         simulate->fabric = strcmp(argument, "torus") == 0 ? "torus-2d" : argument;
         return 0;
     case KEY_PLAN:

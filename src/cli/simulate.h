@@ -18,6 +18,7 @@ struct simulate {
     const char *fabric;    // as --fabric names it
     const char *plan_path; // NULL = a reference fabric
     struct weft_sim_options packets;
+    bool fabric_given;
     bool all_rounds; // of every AllReduce
     struct weft_fabric_options shape;
     struct weft_cluster cluster; // rate and latency of the links

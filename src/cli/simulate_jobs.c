@@ -62,12 +62,28 @@ static bool use_file_network(struct jobs *jobs, struct simulate *simulate)
     return true;
 }
 
+// A plan brings its fabric: options that say otherwise would be ignored.
+static bool check_plan_options(const struct simulate *simulate)
+{
+    const struct cli_hardware *hardware = &simulate->cli->hardware;
+    if (simulate->path_count > 1) {
+        return cli_misuse(simulate->cli, "--plan takes one job; choose a fabric for several");
+    }
+    if (simulate->fabric_given || hardware->cluster_path != NULL || hardware->server_count != 0 ||
+        hardware->degree != 0 || hardware->rate_given || hardware->latency_given) {
+        return cli_misuse(simulate->cli,
+                          "--plan brings the fabric; leave out --fabric, --cluster, --servers, "
+                          "--degree, --rate and --latency");
+    }
+    return true;
+}
+
 // What weft plan wrote, for the job that it was written for; with its own packets.
 static bool use_plan_network(struct jobs *jobs, struct simulate *simulate)
 {
     struct cli *cli = simulate->cli;
-    if (simulate->path_count > 1) {
-        return cli_misuse(cli, "--plan takes one job; choose a fabric for several");
+    if (!check_plan_options(simulate)) {
+        return false;
     }
     struct weft_plan *plan = WEFT_NEW(&cli->arena, struct weft_plan, 1);
     if (!weft_plan_load(plan, simulate->plan_path, &cli->arena, cli->scratch, &cli->error)) {
@@ -85,11 +101,12 @@ static bool use_plan_network(struct jobs *jobs, struct simulate *simulate)
     simulate->fabric = "plan";
     simulate->network = &plan->network;
     simulate->cluster = plan->cluster;
-    enum weft_sim_transport transport = simulate->packets.transport;
-    struct weft_dctcp_options dctcp = simulate->packets.dctcp;
+    const struct weft_sim_options asked = simulate->packets;
     simulate->packets = plan->sim;
-    simulate->packets.transport = transport;
-    simulate->packets.dctcp = dctcp;
+    simulate->packets.acknowledged |= asked.acknowledged;
+    simulate->packets.small_in_one_round &= !simulate->all_rounds;
+    simulate->packets.transport = asked.transport;
+    simulate->packets.dctcp = asked.dctcp;
     jobs->jobs[0].rings = plan->network.rings;
     return true;
 }

@@ -24,6 +24,7 @@ try weft simulate "$EXAMPLES/jobs/gpt_128.fbuf" --plan plan.json
 try weft simulate "$EXAMPLES/jobs/gpt_16.fbuf" --plan plan.json
 try weft simulate alltoall:1MB --plan plan.json
 try weft simulate "$job" "$job" --plan plan.json
+try weft simulate "$job" --plan plan.json --rate 10Gbps
 # A plan that was tampered with: two ports of a plane lead to one server.
 sed '/"planes": \[/{n;s/\[\([0-9]*\),[0-9]*,/[\1,\1,/}' plan.json > odd.json
 cmp -s plan.json odd.json && echo "nothing was changed"
