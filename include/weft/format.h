@@ -115,13 +115,13 @@ bool weft_plan_load(struct weft_plan *plan, const char *path, struct weft_arena 
 
 // ---- exports of a plan (docs/exports.md) ----
 
-// The fabric for graphviz: servers on a circle, a colour for each ring, other links dashed.
+// The fabric for graphviz: servers on a circle, a color for each ring, other links dashed.
 const char *weft_export_dot(const struct weft_plan *plan, struct weft_arena *arena);
 // OCS cross-connects: plane,input_port,output_port,from,to a line; and the same as JSON
 // (schema weft.circuits/1).
 const char *weft_export_circuits_csv(const struct weft_plan *plan, struct weft_arena *arena);
 const char *weft_export_circuits_json(const struct weft_plan *plan, struct weft_arena *arena);
-// scripts[s] is the `ip` script of server s: addresses, fixed neighbours, and weighted next hops
+// scripts[s] is the `ip` script of server s: addresses, fixed neighbors, and weighted next hops
 // for its own traffic and for what passes. Fails with UNSUPPORTED beyond 65536 servers or 128 ports
 // or when the fabric has switches, with INPUT when a link is in no plane. O(paths * hops * log).
 bool weft_export_ip_routes(const char *const **scripts, const struct weft_plan *plan,

@@ -84,9 +84,9 @@ void weft_graph_k_shortest(struct weft_graph_paths *paths, const struct weft_gra
 int64_t weft_graph_match(uint32_t *mate, uint32_t node_count, const int64_t *weights,
                          struct weft_arena scratch);
 
-// Colours arcs so that no two arcs out of a node, and no two arcs into a node, share a colour:
+// Colors arcs so that no two arcs out of a node, and no two arcs into a node, share a color:
 // color[a] < color_count. color_count must be at least every in-degree and out-degree (asserted);
-// it always suffices (Koenig 1916). Each colour is then a partial permutation of the nodes, so a
+// it always suffices (Koenig 1916). Each color is then a partial permutation of the nodes, so a
 // d-regular digraph becomes d planes. Alternating chains, O(m (n + color_count)).
 void weft_graph_color(uint32_t *color, const struct weft_graph *graph, uint32_t color_count,
                       struct weft_arena scratch);

@@ -85,7 +85,7 @@ struct weft_topology_candidate {
 // the degree between rings of the traffic's groups, matchings and cycles, and returns the best,
 // best first, at most candidate_max (1 for uniform traffic), for a caller who can simulate them.
 // Every group has rings, with hop_links: links of weft_topology_fabric, over relays where members
-// are not neighbours. Options and errors as for weft_topology_find.
+// are not neighbors. Options and errors as for weft_topology_find.
 bool weft_topology_candidates(struct weft_topology_candidate *candidates, uint32_t candidate_max,
                               uint32_t *candidate_count, const struct weft_traffic *traffic,
                               uint32_t degree, const struct weft_topology_options *options,

@@ -34,7 +34,7 @@ struct weft_traffic {
 // Extracts the traffic of a task graph. O(tasks + n^2 + total members).
 void weft_traffic_build(struct weft_traffic *traffic, const struct weft_taskgraph *graph,
                         struct weft_arena *arena, struct weft_arena scratch);
-// The whole wire matrix: transfers plus each group's ring neighbours in ascending order; n*n.
+// The whole wire matrix: transfers plus each group's ring neighbors in ascending order; n*n.
 double *weft_traffic_matrix(const struct weft_traffic *traffic, struct weft_arena *arena);
 
 #endif

@@ -37,7 +37,7 @@ static double blend(double low, double high, double position)
     return value > 0 ? value : 0;
 }
 
-// For columns where 0 means "not sold": a rate is sold when both its neighbours are.
+// For columns where 0 means "not sold": a rate is sold when both its neighbors are.
 static double blend_sold(double low, double high, double position)
 {
     return low > 0 && high > 0 ? blend(low, high, position) : 0;

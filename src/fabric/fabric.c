@@ -48,7 +48,7 @@ static void sort_by_end(struct weft_link *sorted, const struct weft_link *links,
     }
 }
 
-// Joins neighbours with equal ends; returns how many links remain. A joined link is as late as its
+// Joins neighbors with equal ends; returns how many links remain. A joined link is as late as its
 // latest cable.
 static uint32_t join_parallel(struct weft_link *links, uint32_t count)
 {

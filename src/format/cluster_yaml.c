@@ -184,7 +184,7 @@ static bool fail_schema(cyaml_err_t code, const struct report *report,
                         const struct weft_yaml_index *index, struct weft_arena scratch,
                         struct weft_error *error)
 {
-    // The innermost frame of a bad or missing key is a neighbour in the same mapping.
+    // The innermost frame of a bad or missing key is a neighbor in the same mapping.
     const char *mapping = join_frames(report, 1, &scratch);
     const char *path = join_frames(report, 0, &scratch);
     const char *key = after_colon(report->fault);

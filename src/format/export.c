@@ -5,7 +5,7 @@
 #include "json.h"
 #include "weft/format.h"
 
-// Okabe and Ito's palette, readable with every colour vision.
+// Okabe and Ito's palette, readable with every color vision.
 static const char *const ring_colors[] = {"#0072B2", "#E69F00", "#009E73", "#CC79A7",
                                           "#56B4E9", "#D55E00", "#F0E442", "#000000"};
 #define RING_COLOR_COUNT (sizeof ring_colors / sizeof ring_colors[0])
@@ -63,7 +63,7 @@ const char *weft_export_dot(const struct weft_plan *plan, struct weft_arena *are
     mark_ring_links(ring_of, plan);
     struct weft_text text;
     weft_text_init(&text, arena);
-    weft_text_add(&text, "// Rings have a colour each; other links are dashed. Draw with: circo "
+    weft_text_add(&text, "// Rings have a color each; other links are dashed. Draw with: circo "
                          "-Tsvg\ndigraph ");
     weft_json_add_text(&text, plan->cluster.name);
     weft_text_add(&text, " {\n  layout=circo;\n  node [shape=circle, width=0.45, fixedsize=true, "

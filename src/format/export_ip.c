@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Plans as `ip` scripts, one for each server (docs/exports.md): addresses, fixed neighbours, and
+// Plans as `ip` scripts, one for each server (docs/exports.md): addresses, fixed neighbors, and
 // for every source whose traffic passes a table of weighted next hops.
 
 #include "export_ip.h"
@@ -82,7 +82,7 @@ struct way {
     uint32_t weight;
 };
 
-// Steps of one server, source and target become ports: parallel ports share a neighbour's part.
+// Steps of one server, source and target become ports: parallel ports share a neighbor's part.
 // Weights are whole, at least 1, and sum to about 256, the most that `ip route` takes.
 static uint32_t list_ways(struct way *ways, const struct weft_topology *topology,
                           const struct weft_ip_step *steps, size_t count)

@@ -7,7 +7,7 @@
 #include "weft/format.h"
 
 // One step of one pair's traffic: at `node`, on the way from source to target, this share of the
-// pair's bytes goes to the neighbour `next`.
+// pair's bytes goes to the neighbor `next`.
 struct weft_ip_step {
     uint32_t node;
     uint32_t source;

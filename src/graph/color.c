@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// Edge colouring of bipartite multigraphs: a digraph of degree d as d partial permutations.
+// Edge coloring of bipartite multigraphs: a digraph of degree d as d partial permutations.
 
 #include "weft/graph.h"
 
-// The arcs coloured so far. A node has two sides: it sends (0) and it receives (1).
+// The arcs colored so far. A node has two sides: it sends (0) and it receives (1).
 struct palette {
     const struct weft_graph *graph;
     const uint32_t *tails;
     uint32_t color_count;
     uint32_t *color;
-    uint32_t *used[2]; // node * color_count + color -> arc, WEFT_NONE where the colour is free
+    uint32_t *used[2]; // node * color_count + color -> arc, WEFT_NONE where the color is free
     uint32_t *chain;   // arcs of the chain that is being flipped
 };
 
@@ -24,7 +24,7 @@ static uint32_t free_color(struct palette *palette, uint32_t side, uint32_t node
     while (color < palette->color_count && *slot(palette, side, node, color) != WEFT_NONE) {
         color++;
     }
-    WEFT_ASSERT(color < palette->color_count); // else the node has more arcs than colours
+    WEFT_ASSERT(color < palette->color_count); // else the node has more arcs than colors
     return color;
 }
 
@@ -33,7 +33,7 @@ static uint32_t end_of(const struct palette *palette, uint32_t side, uint32_t ar
     return side == 0 ? palette->tails[arc] : palette->graph->heads[arc];
 }
 
-// Swaps colours `from` and `to` along the alternating chain that leaves (side, node) by `from`.
+// Swaps colors `from` and `to` along the alternating chain that leaves (side, node) by `from`.
 // `to` is free there, so the chain is a path and never comes back.
 static void flip_chain(struct palette *palette, uint32_t side, uint32_t node, uint32_t from,
                        uint32_t to)

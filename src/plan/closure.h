@@ -7,7 +7,7 @@
 
 #include "bounds.h"
 
-// More tasks than these would need too much memory and time; then only neighbours are looked at.
+// More tasks than these would need too much memory and time; then only neighbors are looked at.
 #define CLOSURE_TASKS_MAX 30000u
 
 enum meeting { MEET_DEVICE, MEET_SENDER, MEET_RECEIVER, MEET_COUNT };

@@ -62,19 +62,19 @@ double bound_network_head(const struct bound_model *model, const struct bound_ti
 
 // ---- what meets at one machine ----
 
-// A neighbour of the task at hand: `ready_s` from which (or until which, seen backwards) it uses
+// A neighbor of the task at hand: `ready_s` from which (or until which, seen backwards) it uses
 // the machine `key` for `body_s`.
-struct neighbour {
+struct neighbor {
     uint32_t key;
     uint32_t task;
     double ready_s;
     double body_s;
 };
 
-static int compare_neighbours(const void *left, const void *right)
+static int compare_neighbors(const void *left, const void *right)
 {
-    const struct neighbour *a = left;
-    const struct neighbour *b = right;
+    const struct neighbor *a = left;
+    const struct neighbor *b = right;
     if (a->key != b->key) {
         return a->key < b->key ? -1 : 1;
     }
@@ -84,11 +84,11 @@ static int compare_neighbours(const void *left, const void *right)
     return (a->task > b->task) - (a->task < b->task);
 }
 
-// All the neighbours of one machine, one after the other in order of readiness, is the soonest that
+// All the neighbors of one machine, one after the other in order of readiness, is the soonest that
 // the last of them can end: the makespan of one machine with release times.
-static double meet(struct neighbour *found, uint32_t count, double after_s)
+static double meet(struct neighbor *found, uint32_t count, double after_s)
 {
-    qsort(found, count, sizeof *found, compare_neighbours);
+    qsort(found, count, sizeof *found, compare_neighbors);
     double latest_s = 0;
     double end_s = 0;
     for (uint32_t i = 0; i < count; i++) {
@@ -105,7 +105,7 @@ static double meet(struct neighbour *found, uint32_t count, double after_s)
 // The soonest that `tasks` (all predecessors, or all successors, of one task) can all be over;
 // ready_s[t] is the head, or seen backwards the tail, of task t.
 static double meet_all(const struct bound_model *model, const uint32_t *tasks, uint32_t count,
-                       const double *ready_s, const double *duration_s, struct neighbour *found)
+                       const double *ready_s, const double *duration_s, struct neighbor *found)
 {
     double latest_s = 0;
     for (uint32_t i = 0; i < count; i++) {
@@ -118,8 +118,8 @@ static double meet_all(const struct bound_model *model, const uint32_t *tasks, u
             uint32_t task = tasks[i];
             if (meeting_uses(model->graph, task, meeting) && duration_s[task] > 0) {
                 found[found_count++] =
-                    (struct neighbour){meeting_key(model->graph, task, meeting), task,
-                                       ready_s[task], duration_s[task] - after_s};
+                    (struct neighbor){meeting_key(model->graph, task, meeting), task, ready_s[task],
+                                      duration_s[task] - after_s};
             }
         }
         latest_s = fmax(latest_s, meet(found, found_count, after_s));
@@ -149,7 +149,7 @@ static const uint32_t *list_predecessors(const uint32_t **first, const struct we
     return prev;
 }
 
-static uint32_t most_neighbours(const struct weft_taskgraph *graph)
+static uint32_t most_neighbors(const struct weft_taskgraph *graph)
 {
     uint32_t most = 1;
     for (uint32_t t = 0; t < graph->task_count; t++) {
@@ -171,7 +171,7 @@ struct bound_times bound_times_build(const struct bound_model *model, struct wef
     weft_taskgraph_order(graph, order, *arena);
     const uint32_t *prev_first;
     const uint32_t *prev = list_predecessors(&prev_first, graph, arena);
-    struct neighbour *found = WEFT_NEW(arena, struct neighbour, most_neighbours(graph));
+    struct neighbor *found = WEFT_NEW(arena, struct neighbor, most_neighbors(graph));
 
     for (uint32_t t = 0; t < count; t++) {
         duration_s[t] = inside_seconds(graph, t) + network_seconds(model, t);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Short tours by nearest neighbour and 2-opt (Croes, "A method for solving traveling-salesman
+// Short tours by nearest neighbor and 2-opt (Croes, "A method for solving traveling-salesman
 // problems", Operations Research 1958).
 
 #include "tour.h"

@@ -8,7 +8,7 @@
 #include "weft/plan.h"
 
 // Two rings, there and back, for each task graph group of more than two members (one for pairs), in
-// an order that is short in hops of the network's routes: nearest neighbour, then 2-opt. Routes
+// an order that is short in hops of the network's routes: nearest neighbor, then 2-opt. Routes
 // decide each hop. O(groups * members^2 * passes + n^2 * hops).
 struct weft_ring_set tour_rings(const struct weft_taskgraph *graph,
                                 const struct weft_network *network, struct weft_arena *arena,

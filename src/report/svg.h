@@ -2,9 +2,9 @@
 #ifndef WEFT_SRC_REPORT_SVG_H
 #define WEFT_SRC_REPORT_SVG_H
 
-// Shared parts of the pictures: style, texts, axes. Colors are Okabe and Ito's, which every colour
+// Shared parts of the pictures: style, texts, axes. Colors are Okabe and Ito's, which every color
 // vision tells apart; each has a light and a dark value, chosen by the reader's system. Classes
-// stand for colours, so that the pictures are the same inside a page and alone.
+// stand for colors, so that the pictures are the same inside a page and alone.
 
 #include "weft/base.h"
 

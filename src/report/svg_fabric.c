@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The fabric as a circle of servers: each ring has a colour, other links are dashed.
+// The fabric as a circle of servers: each ring has a color, other links are dashed.
 
 #include "cables.h"
 #include "pictures.h"

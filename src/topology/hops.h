@@ -5,7 +5,7 @@
 // Sums of distances, 64 sources at a time. Private to the topology room.
 //
 // Bit j of row v says whether node v is within h hops of source j (or, in a directed wiring, the
-// source of v: the sums are the same). One round ORs the rows of v's neighbours, so all distances
+// source of v: the sums are the same). One round ORs the rows of v's neighbors, so all distances
 // from 64 sources cost one word operation a link and hop. Weighted sums keep the demand as bit
 // planes: plane b holds bit b of every pair's weight.
 

@@ -94,7 +94,7 @@ static uint32_t list_entries(struct entry *entries, const struct weft_taskgraph 
     return count;
 }
 
-// Joins neighbours with the same members in the sorted list; returns the number of groups.
+// Joins neighbors with the same members in the sorted list; returns the number of groups.
 static uint32_t join_entries(struct ranked *ranked, struct entry_list *list)
 {
     const struct entry *entries = list->entries;

@@ -143,7 +143,7 @@ static void an_all_to_all_on_a_switch_takes_its_closed_form(void **state)
     }
 }
 
-// Neighbours under one leaf never meet: S/B + 2 lat. Everybody to its twin in the next pod, split
+// Neighbors under one leaf never meet: S/B + 2 lat. Everybody to its twin in the next pod, split
 // over all cores: S/B + 6 lat.
 static void permutations_of_a_fat_tree_take_their_closed_forms(void **state)
 {

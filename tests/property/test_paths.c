@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Distances, k shortest paths and colourings of random multigraphs against plain definitions.
+// Distances, k shortest paths and colorings of random multigraphs against plain definitions.
 //
 // Seen to fail: with Yen's blocked arcs taken from the parent path alone; with Lawler's rule
 // starting one spur late; with LANES * 63 sources a block; with flip_chain stopping after one arc.
@@ -177,7 +177,7 @@ static void k_shortest_paths_are_the_cheapest_of_all(void **state)
     free(e);
 }
 
-static void colours_are_partial_permutations(void **state)
+static void colors_are_partial_permutations(void **state)
 {
     (void)state;
     for (uint32_t round = 0; round < 300; round++) {
@@ -211,7 +211,7 @@ static void colours_are_partial_permutations(void **state)
                 bool *sent = &sends[color[a] * n + v];
                 bool *received = &receives[color[a] * n + graph.heads[a]];
                 if (color[a] >= degree || *sent || *received) {
-                    fail_msg("seed %u: two arcs of node %u share colour %u", 900 + round, v,
+                    fail_msg("seed %u: two arcs of node %u share color %u", 900 + round, v,
                              color[a]);
                 }
                 *sent = true;
@@ -230,7 +230,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(all_pairs_agree_with_one_search_each),
         cmocka_unit_test(k_shortest_paths_are_the_cheapest_of_all),
-        cmocka_unit_test(colours_are_partial_permutations),
+        cmocka_unit_test(colors_are_partial_permutations),
     };
     return cmocka_run_group_tests_name("paths", tests, NULL, NULL);
 }

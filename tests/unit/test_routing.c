@@ -228,7 +228,7 @@ static void loads_add_up_over_rings_and_routes(void **state)
     for (uint32_t l = 0; l < fabric.link_count; l++) {
         sum += load_bytes[l];
     }
-    // The ring is all neighbours; the pair without a ring goes two hops each way; 7 go one hop.
+    // The ring is all neighbors; the pair without a ring goes two hops each way; 7 go one hop.
     assert_true(fabs(sum - (600 + 2 * 20 + 7)) < 1e-9);
     double first = load_bytes[weft_fabric_find_link(&fabric, 0, 1)];
     assert_true(fabs(first - (150 + 10 + 7)) < 1e-9 || fabs(first - (150 + 7)) < 1e-9);
