@@ -222,7 +222,8 @@ static void move_shifts(struct weft_part *part, uint32_t symmetry, struct weft_r
     uint32_t a = weft_rng_below(rng, part->size);
     part->shift[a] = weft_rng_below(rng, symmetry);
     if (weft_rng_below(rng, 2) == 0) {
-        part->shift[weft_rng_below(rng, part->size)] = weft_rng_below(rng, symmetry);
+        uint32_t b = weft_rng_below(rng, part->size); // by itself: C leaves the order open
+        part->shift[b] = weft_rng_below(rng, symmetry);
     }
     if (is_cyclic(part)) {
         repair_shifts(part, symmetry, a);
