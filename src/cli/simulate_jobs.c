@@ -190,7 +190,8 @@ bool simulate_jobs(struct simulate *simulate)
                                     &cli->arena, cli->scratch, &cli->error);
     cli_clock_stop(cli);
     if (!played) {
-        return false;
+        return simulate->plan_path == NULL ? false
+                                           : weft_wrap(&cli->error, "%s", simulate->plan_path);
     }
     if (cli->json) {
         tell_json(simulate, &jobs, &result);

@@ -262,8 +262,10 @@ static bool read_path(struct raw_paths *raw, const json_t *item, const struct we
     }
     double share = json_number_value(weight);
     if (!(share > 0 && share <= LARGE)) {
-        return weft_fail(source->error, WEFT_INPUT,
-                         "[0]: a weight of %g is not above 0; leave unused paths out", share);
+        return weft_fail(
+            source->error, WEFT_INPUT,
+            "[0]: a weight of %g is not above 0 and at most %g; leave unused paths out", share,
+            LARGE);
     }
     if (linked) {
         raw->paths[raw->count++] =

@@ -230,9 +230,14 @@ static const struct {
     {"[1,0,1]", "[1,0,8]", "routes: paths[0]: [2]: not a whole number below 8"},
     {"[1,0,1]", "[1,0,0]", "routes: paths[0]: a path from server 0 to itself; remove it"},
     {"[1,0,1]", "[-1,0,1]",
-     "routes: paths[0]: [0]: a weight of -1 is not above 0; leave unused paths out"},
+     "routes: paths[0]: [0]: a weight of -1 is not above 0 and at most 1e+30; leave unused paths "
+     "out"},
     {"[1,0,1]", "[0,0,1]",
-     "routes: paths[0]: [0]: a weight of 0 is not above 0; leave unused paths out"},
+     "routes: paths[0]: [0]: a weight of 0 is not above 0 and at most 1e+30; leave unused paths "
+     "out"},
+    {"[1,0,1]", "[1e300,0,1]",
+     "routes: paths[0]: [0]: a weight of 1e+300 is not above 0 and at most 1e+30; leave unused "
+     "paths out"},
     {"\"paths\": [", "\"paths\": 3, \"x\": [", "routes: paths: of another type; write an array"},
 };
 
