@@ -92,6 +92,7 @@ enum weft_flows_kind {
     WEFT_FLOWS_ALLTOALL,    // alltoall:1MB (each pair)
     WEFT_FLOWS_POISSON,     // poisson:1MB:load=0.3:count=100000:seed
 };
+// A seed that is left out, or is the word "seed", is 1.
 struct weft_flows_spec {
     enum weft_flows_kind kind;
     uint64_t size_bytes;

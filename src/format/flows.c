@@ -74,7 +74,9 @@ static bool set_field(struct weft_flows_spec *spec, enum field field, const char
         spec->count = (uint32_t)number;
         break;
     case SEED:
-        good = weft_parse_count(&spec->seed, text, 0, UINT64_MAX, error);
+        // The word itself, as the usage writes it, leaves the seed as it is.
+        good = strcmp(text, field_names[SEED]) == 0 ||
+               weft_parse_count(&spec->seed, text, 0, UINT64_MAX, error);
         break;
     case FIELD_COUNT:
         WEFT_ASSERT(field < FIELD_COUNT);

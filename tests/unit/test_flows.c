@@ -20,6 +20,7 @@ static void each_kind_is_read_by_place_and_by_name(void **state)
         {"allreduce:size=1KiB", {WEFT_FLOWS_ALLREDUCE, 1024, 0, 0, 1}},
         {"permutation:10MB", {WEFT_FLOWS_PERMUTATION, 10000000, 0, 0, 1}},
         {"permutation:10MB:42", {WEFT_FLOWS_PERMUTATION, 10000000, 0, 0, 42}},
+        {"permutation:10MB:seed", {WEFT_FLOWS_PERMUTATION, 10000000, 0, 0, 1}},
         {"permutation:seed=0:10MB", {WEFT_FLOWS_PERMUTATION, 10000000, 0, 0, 0}},
         {"alltoall:1MB", {WEFT_FLOWS_ALLTOALL, 1000000, 0, 0, 1}},
         {"poisson:1MB:load=0.3:count=100000:7", {WEFT_FLOWS_POISSON, 1000000, 0.3, 100000, 7}},
