@@ -1,0 +1,222 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef WEFT_MODEL_H
+#define WEFT_MODEL_H
+
+// Models: a network to train as a graph of operators, and what each operator costs.
+//
+//   zoo or YAML ──► [model] ──► strategy ──► taskgraph
+//                      ▲
+//   profile, accelerator (roofline)
+//
+// Every count is of one sample (an image, a sentence, a click) and of the forward pass unless its
+// name says otherwise. A multiply and an add are two FLOPs.
+
+#include "weft/base.h"
+
+// ---- operators ----
+
+enum weft_dtype {
+    WEFT_FP32,
+    WEFT_TF32, // 4 bytes in memory
+    WEFT_BF16,
+    WEFT_FP16,
+    WEFT_FP8,
+    WEFT_INT64,
+    WEFT_DTYPE_COUNT,
+};
+uint32_t weft_dtype_bytes(enum weft_dtype dtype);
+const char *weft_dtype_name(enum weft_dtype dtype); // "fp32", ...
+
+enum weft_operator_kind {
+    WEFT_OP_INPUT,     // samples as they come: no work, no parameters, no gradient
+    WEFT_OP_CONV2D,    // [channels, height, width]
+    WEFT_OP_POOL2D,    // largest or mean of a window
+    WEFT_OP_FLAT,      // any shape -> [features]
+    WEFT_OP_DENSE,     // last dimension -> units
+    WEFT_OP_EMBEDDING, // [bag] of indices -> [dim]: the sum of `bag` rows of a table
+    WEFT_OP_CONCAT,    // along the first dimension
+    WEFT_OP_ADD,       // two inputs of one shape
+    WEFT_OP_MULTIPLY,  // two inputs of one shape
+    WEFT_OP_UNARY,     // ReLU, GELU, tanh: one pass over the values
+    WEFT_OP_NORM,      // batch or layer norm
+    WEFT_OP_SOFTMAX,
+    WEFT_OP_ATTENTION, // [sequence, hidden]; one input (self) or two (queries, keys and values)
+    WEFT_OP_EXPERTS,   // a mixture of gated or plain feed-forward experts with its router
+    WEFT_OP_KIND_COUNT,
+};
+const char *weft_operator_kind_name(enum weft_operator_kind kind); // "conv2d", ...
+
+#define WEFT_SHAPE_MAX 3u
+
+// What a builder states of an operator; fields that its kind does not use are 0.
+struct weft_operator_spec {
+    const char *name;
+    enum weft_operator_kind kind;
+    enum weft_dtype dtype; // of parameters and output
+    uint32_t input_count;
+    const uint32_t *inputs; // indices of earlier operators
+    uint32_t rank;          // INPUT: its shape, without the batch
+    uint64_t shape[WEFT_SHAPE_MAX];
+    uint32_t kernel[2], stride[2], padding[2]; // CONV2D, POOL2D: height, width
+    bool ceil_mode;                            // POOL2D: round the output up
+    uint64_t units;                            // CONV2D channels, DENSE units, EMBEDDING dim
+    bool bias;                                 // CONV2D, DENSE, ATTENTION
+    uint64_t rows;                             // EMBEDDING: rows of the table
+    uint32_t heads, kv_heads, head_dim; // ATTENTION; kv_heads 0 = heads, head_dim 0 = hidden/heads
+    bool causal;                        // ATTENTION: half of the score FLOPs
+    uint32_t experts, experts_active;   // EXPERTS
+    uint64_t expert_units;              // EXPERTS: inner width
+    bool gated;                         // EXPERTS: three matrices (SwiGLU) instead of two
+};
+
+struct weft_operator {
+    struct weft_operator_spec spec; // with its names, inputs and defaults filled in
+    uint32_t rank;                  // output of one sample
+    uint64_t shape[WEFT_SHAPE_MAX];
+    uint64_t output_elements;
+    uint64_t input_elements; // all inputs together
+    uint64_t parameters;
+    // Parameter tensors as frameworks reduce them: kernel, bias, ...; sum = parameters.
+    uint32_t tensor_count;
+    uint64_t tensor_elements[4];
+    double forward_flops;
+    double backward_flops; // 2 x forward where there are parameters or inputs to differentiate
+    double forward_bytes;  // memory traffic: inputs, outputs, parameters (per batch, see below)
+    uint64_t parameter_bytes_read; // part of it that does not grow with the batch
+};
+
+// The shape of a decoder (or encoder) stack, for searches that think in layers. Counts are exact
+// for GPT, Llama, Mixtral, DeepSeek-V3-like and ViT stacks; docs/models.md has the formulas.
+struct weft_transformer {
+    uint32_t layers;
+    uint64_t hidden;
+    uint32_t heads, kv_heads, head_dim;
+    uint64_t sequence;      // tokens a sample
+    uint64_t vocabulary;    // 0 = none (ViT: its classifier and patches are operators)
+    bool tied_embeddings;   // output matrix = input matrix
+    bool learned_positions; // sequence x hidden parameters
+    uint64_t ffn_units;     // inner width of a dense layer's feed-forward
+    bool gated;             // SwiGLU: three matrices
+    bool bias;
+    bool causal;
+    uint32_t experts, experts_active, experts_shared; // 0 = dense
+    uint64_t expert_units;
+    uint32_t dense_layers; // the first so many layers have no experts
+    // Multi-head latent attention (DeepSeek-V2); 0 = plain.
+    uint32_t q_rank, kv_rank, rope_dim, nope_dim, value_dim;
+    enum weft_dtype dtype;
+};
+
+struct weft_model {
+    const char *name;
+    const char *source; // where its figures come from
+    uint64_t batch;     // samples of one iteration, all servers together
+    uint32_t operator_count;
+    const struct weft_operator *operators;      // each after its inputs
+    const struct weft_transformer *transformer; // NULL = no stack of equal layers
+    // Sums over operators.
+    uint64_t parameters;
+    double forward_flops;
+};
+
+// Builds a model from its operators: infers and checks shapes, counts FLOPs, parameters and
+// elements. Fails with INPUT naming the operator: inputs that do not chain, a kernel larger than
+// its input, heads that do not divide the hidden size, counts beyond 2^50, no operators, batch 0.
+// O(operators).
+bool weft_model_build(struct weft_model *model, const char *name, const char *source,
+                      uint64_t batch, const struct weft_operator_spec *specs, uint32_t count,
+                      struct weft_arena *arena, struct weft_error *error) WEFT_MUST_USE;
+// The operator graph of a transformer stack, and its model. Fails like weft_model_build.
+bool weft_model_build_transformer(struct weft_model *model, const char *name, const char *source,
+                                  uint64_t batch, const struct weft_transformer *transformer,
+                                  struct weft_arena *arena, struct weft_error *error) WEFT_MUST_USE;
+
+// ---- the zoo ----
+
+struct weft_zoo_entry {
+    const char *name;    // "dlrm-16", "llama3-405b", ...
+    const char *summary; // one line
+};
+const struct weft_zoo_entry *weft_model_zoo(uint32_t *count);
+// Builds the model of that name. Fails with INPUT and says what comes nearest.
+bool weft_model_named(struct weft_model *model, const char *name, struct weft_arena *arena,
+                      struct weft_error *error) WEFT_MUST_USE;
+// The same model with another batch. Fails with INPUT when it is 0 or beyond reason.
+bool weft_model_set_batch(struct weft_model *model, uint64_t batch, struct weft_error *error)
+    WEFT_MUST_USE;
+
+// ---- accelerators ----
+
+// Published peaks, dense (no sparsity), and the share of them that real kernels reach.
+struct weft_accelerator {
+    const char *name; // "A100", ...
+    const char *source;
+    double flops_per_s[WEFT_DTYPE_COUNT]; // tensor cores where the dtype has them; 0 = cannot
+    double memory_Bps;                    // HBM
+    double memory_bytes;
+    double link_Bps;          // NVLink of one accelerator, each way, all links together
+    double matmul_efficiency; // of the peak FLOP/s, large matrix products
+    double memory_efficiency; // of the HBM rate
+    double link_efficiency;   // of the NVLink rate
+    uint64_t launch_ps;       // of one kernel
+};
+const struct weft_accelerator *weft_accelerators(uint32_t *count);
+// Fails with INPUT and lists the names. Upper or lower case.
+bool weft_accelerator_named(const struct weft_accelerator **accelerator, const char *name,
+                            struct weft_error *error) WEFT_MUST_USE;
+
+// ---- measured profiles ----
+
+// One measured split of an operator: `parts` as in the file, dimensions from the innermost to the
+// samples (the last).
+struct weft_measurement {
+    const char *name; // "Dense_1024_1024"
+    uint32_t rank;
+    uint32_t parts[4];
+    uint64_t forward_ps;
+    uint64_t backward_ps;
+    uint64_t memory_bytes; // as the file states it
+};
+struct weft_profile {
+    uint64_t batch;
+    uint32_t server_count;
+    uint32_t count;
+    const struct weft_measurement *measurements; // by name, then parts
+};
+// The name that the TopoOpt artifact's profiles give an operator: "Conv2D_3_3_64" (kernel, output
+// channels), "Dense_1024_1024" (in, out), "MultiHeadAttention_76812" (hidden, heads),
+// "Embed_10000000x256", "ElementBinary_31" (add), "ElementBinary_32" (multiply),
+// "ElementUnary_13", "Pool2D_3_3", "Concat_1", "Flat", "Softmax".
+const char *weft_profile_name(const struct weft_model *model, uint32_t op,
+                              struct weft_arena *arena);
+// The measurement of that name whose samples are divided into `sample_parts` and whose innermost
+// dimension into `parameter_parts`; NULL if there is none. O(log count).
+const struct weft_measurement *weft_profile_find(const struct weft_profile *profile,
+                                                 const char *name, uint32_t sample_parts,
+                                                 uint32_t parameter_parts);
+
+// ---- cost ----
+
+struct weft_cost_options {
+    const struct weft_profile *profile; // NULL = roofline for all
+    const struct weft_accelerator *accelerator;
+    // A server's accelerators share each of its parts evenly by samples, as in the TopoOpt artifact
+    // (its profiles are measured so); embedding tables are shared by columns.
+    uint32_t accelerators_per_server;
+};
+enum weft_cost_source { WEFT_COST_MEASURED, WEFT_COST_ROOFLINE };
+struct weft_operator_cost {
+    uint64_t forward_ps;
+    uint64_t backward_ps;
+    enum weft_cost_source source;
+};
+// Time of one of sample_parts * parameter_parts equal parts of an operator on one server. With a
+// profile: its measurement, or INPUT naming the operator and the split that is missing. Else the
+// roofline max(FLOPs / (peak * efficiency), bytes / (HBM * efficiency)) + launch
+// (Williams et al., CACM 2009). An INPUT operator costs nothing.
+bool weft_operator_time(struct weft_operator_cost *cost, const struct weft_model *model,
+                        uint32_t op, uint32_t sample_parts, uint32_t parameter_parts,
+                        const struct weft_cost_options *options, struct weft_error *error)
+    WEFT_MUST_USE;
+
+#endif

@@ -1,0 +1,192 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef WEFT_STRATEGY_H
+#define WEFT_STRATEGY_H
+
+// Strategies: how every operator of a model is split and placed, and the task graph that follows.
+//
+//   model + cluster + network ──► [strategy] ──► taskgraph ──► traffic, plan, sim
+//
+// Two spaces. `operators` (FlexFlow, SysML 2019): each operator has its own parts and servers; for
+// convolutional, recommendation and other irregular networks. `hybrid` (Megatron-LM, SC 2021): data
+// x tensor x pipeline x expert x context parallelism of equal layers; for transformers.
+
+#include "weft/base.h"
+#include "weft/cluster.h"
+#include "weft/fabric.h"
+#include "weft/model.h"
+#include "weft/taskgraph.h"
+
+// ---- per operator ----
+
+// An operator's parts: samples are divided into sample_parts, the innermost output dimension
+// (dense units, table columns, channels, heads) into parameter_parts. Part (s, p) runs on server
+// servers[s * parameter_parts + p].
+struct weft_placement {
+    uint32_t sample_parts;
+    uint32_t parameter_parts;
+    const uint32_t *servers;
+};
+
+enum weft_optimizer {
+    WEFT_SGD,      // no state
+    WEFT_MOMENTUM, // one value a parameter
+    WEFT_ADAM,     // two
+};
+
+// Where a server keeps an embedding table that is placed on it.
+enum weft_tables {
+    WEFT_TABLES_SHARDED,    // by columns over its accelerators, gradients of touched rows only
+    WEFT_TABLES_REPLICATED, // whole, with a dense gradient, on each accelerator
+};
+
+// Bytes on one accelerator.
+struct weft_memory {
+    double parameters_bytes;
+    double gradients_bytes;
+    double optimizer_bytes;
+    double activations_bytes;
+    double total_bytes;
+};
+
+// What the jobs of both spaces assume, besides the model and the cluster.
+struct weft_strategy_setting {
+    struct weft_cost_options cost;
+    enum weft_optimizer optimizer;
+    enum weft_tables tables;
+    double memory_limit_bytes; // of one accelerator; 0 = no limit
+    // Between two accelerators of a server, each way: an AllReduce of S bytes first takes
+    // 2 S / (accelerators * this) inside the servers, as in the TopoOpt artifact (25e9). Tables are
+    // sharded and take none.
+    double inside_Bps;
+};
+
+// ---- hybrid ----
+
+enum weft_schedule {
+    WEFT_SCHEDULE_1F1B, // PipeDream-flush; interleaved when chunks > 1
+};
+enum weft_recompute {
+    WEFT_RECOMPUTE_NONE,
+    WEFT_RECOMPUTE_SELECTIVE, // attention scores only (Korthikanti et al., MLSys 2023)
+    WEFT_RECOMPUTE_FULL,      // layer inputs are kept, the rest is run again
+};
+
+// dp * tp * pp * cp accelerators. Experts: each layer's experts are spread over ep ranks of the
+// dp * cp ones.
+struct weft_hybrid {
+    uint32_t dp, tp, pp, ep, cp;
+    uint32_t chunks;        // virtual stages a device holds (interleaved 1F1B)
+    uint64_t micro_batch;   // samples of one micro-batch of one replica
+    uint32_t zero_stage;    // 0..3
+    bool sequence_parallel; // norms and dropouts split by tokens over tp
+    bool overlap_gradients; // buckets are reduced while the backward pass runs
+    enum weft_recompute recompute;
+    // Accelerator of rank (dp, pp, cp, tp) = order of nesting, innermost first, e.g. "tcdp":
+    // tp inside a server first, then context, data, pipeline.
+    char order[8];
+};
+
+enum weft_strategy_kind {
+    WEFT_STRATEGY_OPERATORS,
+    WEFT_STRATEGY_HYBRID,
+};
+
+struct weft_strategy {
+    enum weft_strategy_kind kind;
+    uint32_t server_count;
+    const struct weft_placement *placements; // OPERATORS: per operator of the model
+    struct weft_hybrid hybrid;               // HYBRID
+    // Filled by weft_strategy_memory.
+    const struct weft_memory *memory; // per server: its fullest accelerator
+    double memory_max_bytes;
+};
+
+// Fills the memory of a strategy. Fails with INFEASIBLE when an accelerator holds more than
+// setting->memory_limit_bytes, saying which server, by how much, what holds most and what would
+// make it fit. O(parts).
+bool weft_strategy_memory(struct weft_strategy *strategy, const struct weft_model *model,
+                          const struct weft_cluster *cluster,
+                          const struct weft_strategy_setting *setting, struct weft_arena *arena,
+                          struct weft_arena scratch, struct weft_error *error) WEFT_MUST_USE;
+
+// The task graph of one iteration. OPERATORS: a device a server; a FORWARD and a BACKWARD a part;
+// a TRANSFER for every pair of parts on different servers whose sub-tensors intersect, forth and
+// back; an ALLREDUCE for every parameter tensor and shard over the servers that hold it. HYBRID: a
+// device a tensor-parallel group. Fails with INPUT naming the operator: profile without the split,
+// batch not divisible, unknown server; and when a hybrid graph would exceed 2^24 tasks.
+bool weft_strategy_taskgraph(struct weft_taskgraph *graph, const struct weft_strategy *strategy,
+                             const struct weft_model *model, const struct weft_cluster *cluster,
+                             const struct weft_strategy_setting *setting, struct weft_arena *arena,
+                             struct weft_arena scratch, struct weft_error *error) WEFT_MUST_USE;
+
+// Pure data parallelism over all servers: every operator in server_count sample parts; tables,
+// which the profiles do not split, whole, dealt out round robin (as every user of tables does).
+bool weft_strategy_data_parallel(struct weft_strategy *strategy, const struct weft_model *model,
+                                 const struct weft_cluster *cluster,
+                                 const struct weft_strategy_setting *setting,
+                                 struct weft_arena *arena, struct weft_arena scratch,
+                                 struct weft_error *error) WEFT_MUST_USE;
+
+// ---- search ----
+
+enum weft_search_method {
+    WEFT_SEARCH_WEFT,
+    WEFT_SEARCH_MCMC, // the TopoOpt artifact's, with its moves and temperature (facts: FlexFlow)
+};
+
+struct weft_search_options {
+    enum weft_search_method method;
+    double seconds;       // effort, turned into a fixed number of evaluations; 0 = the default
+    uint64_t evaluations; // 0 = by seconds
+    uint64_t seed;
+    uint32_t threads;
+    uint32_t keep; // how many of the best to return (distinct); 0 = 1
+    weft_stop stop;
+    // Best so far, in ps, for a progress line; may be NULL.
+    _Atomic uint64_t *progress_ps;
+};
+
+struct weft_candidate {
+    struct weft_strategy strategy; // fits
+    uint64_t estimate_ps;          // by the search's own model of the network
+};
+struct weft_search_result {
+    uint32_t count;
+    const struct weft_candidate *candidates; // best first
+    uint64_t evaluations;
+};
+
+// Searches the strategies of a model on a given network (NULL: a full mesh, every pair joined at
+// degree * rate / (n - 1)). `start` (may be NULL) is among the first candidates. What does not fit
+// into memory is never returned. Fails with INFEASIBLE when nothing fits, saying by how much the
+// leanest strategy misses and what would help; with INPUT as weft_strategy_taskgraph.
+// Deterministic for a seed, whatever the threads.
+bool weft_strategy_search(struct weft_search_result *result, const struct weft_model *model,
+                          const struct weft_cluster *cluster, const struct weft_network *network,
+                          const struct weft_strategy_setting *setting,
+                          const struct weft_strategy *start,
+                          const struct weft_search_options *options, struct weft_arena *arena,
+                          struct weft_arena scratch, struct weft_error *error) WEFT_MUST_USE;
+
+// The hybrid space of a model with a transformer. Same contract.
+bool weft_hybrid_search(struct weft_search_result *result, const struct weft_model *model,
+                        const struct weft_cluster *cluster, const struct weft_network *network,
+                        const struct weft_strategy_setting *setting,
+                        const struct weft_search_options *options, struct weft_arena *arena,
+                        struct weft_arena scratch, struct weft_error *error) WEFT_MUST_USE;
+
+// Where the time of one hybrid iteration goes, by formula (docs/hybrid.md).
+struct weft_hybrid_estimate {
+    uint64_t iteration_ps;
+    uint64_t compute_ps, bubble_ps, tensor_ps, pipeline_ps, expert_ps, context_ps, data_ps,
+        optimizer_ps;
+    double model_flops_utilization;    // counts no recomputation
+    double hardware_flops_utilization; // counts it
+};
+bool weft_hybrid_estimate(struct weft_hybrid_estimate *estimate, const struct weft_hybrid *hybrid,
+                          const struct weft_model *model, const struct weft_cluster *cluster,
+                          const struct weft_network *network,
+                          const struct weft_strategy_setting *setting, struct weft_arena scratch,
+                          struct weft_error *error) WEFT_MUST_USE;
+
+#endif
