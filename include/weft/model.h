@@ -147,21 +147,24 @@ bool weft_model_set_batch(struct weft_model *model, uint64_t batch, struct weft_
 
 // ---- accelerators ----
 
-// Published peaks, dense (no sparsity), and the share of them that real kernels reach.
+// Published peaks, dense (no sparsity), and the share of them that real kernels reach: one set of
+// efficiencies for each accelerator, the same for every model (docs/costs.md).
 struct weft_accelerator {
-    const char *name; // "A100", ...
-    const char *source;
+    const char *name;                     // "A100-80GB", ...
+    const char *alias;                    // "A100"; NULL = none
+    const char *source;                   // of the peaks
     double flops_per_s[WEFT_DTYPE_COUNT]; // tensor cores where the dtype has them; 0 = cannot
     double memory_Bps;                    // HBM
     double memory_bytes;
     double link_Bps;          // NVLink of one accelerator, each way, all links together
-    double matmul_efficiency; // of the peak FLOP/s, large matrix products
+    double matmul_efficiency; // of the tensor cores' peak FLOP/s, large matrix products
+    double fp32_efficiency;   // of the peak without tensor cores (FP32)
     double memory_efficiency; // of the HBM rate
     double link_efficiency;   // of the NVLink rate
     uint64_t launch_ps;       // of one kernel
 };
 const struct weft_accelerator *weft_accelerators(uint32_t *count);
-// Fails with INPUT and lists the names. Upper or lower case.
+// By name or alias, in upper or lower case. Fails with INPUT and lists the names.
 bool weft_accelerator_named(const struct weft_accelerator **accelerator, const char *name,
                             struct weft_error *error) WEFT_MUST_USE;
 
@@ -181,16 +184,20 @@ struct weft_profile {
     uint64_t batch;
     uint32_t server_count;
     uint32_t count;
-    const struct weft_measurement *measurements; // by name, then parts
+    const struct weft_measurement *measurements; // by weft_measurement_order, no two equal
 };
+// Negative, 0 or positive: by name, then rank, then parts.
+int weft_measurement_order(const struct weft_measurement *a, const struct weft_measurement *b);
 // The name that the TopoOpt artifact's profiles give an operator: "Conv2D_3_3_64" (kernel, output
 // channels), "Dense_1024_1024" (in, out), "MultiHeadAttention_76812" (hidden, heads),
 // "Embed_10000000x256", "ElementBinary_31" (add), "ElementBinary_32" (multiply),
-// "ElementUnary_13", "Pool2D_3_3", "Concat_1", "Flat", "Softmax".
+// "ElementUnary_13", "Pool2D_3_3", "Concat_1", "Flat", "Softmax"; and what they lack: "Norm",
+// "Experts_8_4096_14336" (experts, hidden, units).
 const char *weft_profile_name(const struct weft_model *model, uint32_t op,
                               struct weft_arena *arena);
 // The measurement of that name whose samples are divided into `sample_parts` and whose innermost
-// dimension into `parameter_parts`; NULL if there is none. O(log count).
+// dimension (images: channels, the third) into `parameter_parts`; NULL if there is none. O(log
+// count + splits of that name).
 const struct weft_measurement *weft_profile_find(const struct weft_profile *profile,
                                                  const char *name, uint32_t sample_parts,
                                                  uint32_t parameter_parts);
@@ -205,18 +212,52 @@ struct weft_cost_options {
     uint32_t accelerators_per_server;
 };
 enum weft_cost_source { WEFT_COST_MEASURED, WEFT_COST_ROOFLINE };
+const char *weft_cost_source_name(enum weft_cost_source source); // "measured", ...
+// What a roofline time is made of most.
+enum weft_cost_limit {
+    WEFT_LIMIT_NONE, // nothing to do, or measured
+    WEFT_LIMIT_FLOPS,
+    WEFT_LIMIT_MEMORY,
+    WEFT_LIMIT_LAUNCH,
+};
+const char *weft_cost_limit_name(enum weft_cost_limit limit); // "flops", ...
 struct weft_operator_cost {
     uint64_t forward_ps;
     uint64_t backward_ps;
     enum weft_cost_source source;
+    enum weft_cost_limit forward_limit;
+    enum weft_cost_limit backward_limit;
 };
 // Time of one of sample_parts * parameter_parts equal parts of an operator on one server. With a
-// profile: its measurement, or INPUT naming the operator and the split that is missing. Else the
-// roofline max(FLOPs / (peak * efficiency), bytes / (HBM * efficiency)) + launch
-// (Williams et al., CACM 2009). An INPUT operator costs nothing.
+// profile: its measurement, or INPUT naming the operator, the split that is missing and those that
+// there are; INPUT, too, when the profile was measured with another batch. Else
+// weft_operator_roofline. An INPUT operator costs nothing.
 bool weft_operator_time(struct weft_operator_cost *cost, const struct weft_model *model,
                         uint32_t op, uint32_t sample_parts, uint32_t parameter_parts,
                         const struct weft_cost_options *options, struct weft_error *error)
     WEFT_MUST_USE;
+// The roofline max(FLOPs / (peak * efficiency), bytes / (HBM * efficiency)) + launches (Williams et
+// al., CACM 2009; docs/costs.md) of the same part, whether there is a profile or not. FP32
+// convolutions and attention run in TF32, as cuDNN does, FP32 matrix products in FP32, as cuBLAS
+// does. Fails with INPUT: batch not divisible by sample_parts, innermost dimension (attention:
+// heads) not divisible by parameter_parts, an accelerator that cannot compute in the dtype. O(1).
+bool weft_operator_roofline(struct weft_operator_cost *cost, const struct weft_model *model,
+                            uint32_t op, uint32_t sample_parts, uint32_t parameter_parts,
+                            const struct weft_cost_options *options, struct weft_error *error)
+    WEFT_MUST_USE;
+
+// One way to divide an operator; both divide what they divide evenly.
+struct weft_split {
+    uint32_t sample_parts;
+    uint32_t parameter_parts;
+};
+// The splits of an operator that a search may choose from, of at most server_count parts, by sample
+// parts, then parameter parts: those that the profile measured, or without a profile every pair
+// whose product divides server_count. An INPUT operator has the one split of one part. Fails with
+// INPUT, naming the operator, when there is none. O(splits of that name) or O(divisors^2).
+bool weft_operator_splits(const struct weft_split **splits, uint32_t *count,
+                          const struct weft_model *model, uint32_t op, uint32_t server_count,
+                          const struct weft_cost_options *options, struct weft_arena *arena,
+                          struct weft_error *error) WEFT_MUST_USE;
 
 #endif
