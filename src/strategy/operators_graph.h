@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef WEFT_STRATEGY_OPERATORS_GRAPH_H
+#define WEFT_STRATEGY_OPERATORS_GRAPH_H
+
+// The task graph of a strategy of the operators space. Private to the room.
+
+#include "weft/strategy.h"
+
+// Refuses what no task graph can be made of: another number of servers, parts that do not divide
+// the batch or the operator, servers that do not exist. Names the operator. O(parts).
+bool weft_operators_check(const struct weft_strategy *strategy, const struct weft_model *model,
+                          const struct weft_cluster *cluster, struct weft_error *error)
+    WEFT_MUST_USE;
+// weft_strategy_taskgraph of the operators space.
+bool weft_operators_taskgraph(struct weft_taskgraph *graph, const struct weft_strategy *strategy,
+                              const struct weft_model *model, const struct weft_cluster *cluster,
+                              const struct weft_strategy_setting *setting, struct weft_arena *arena,
+                              struct weft_arena scratch, struct weft_error *error) WEFT_MUST_USE;
+
+// Bytes of one shard of a parameter tensor that `parameter_parts` parts share.
+uint64_t weft_operators_shard_bytes(const struct weft_operator *op, uint32_t tensor,
+                                    uint32_t parameter_parts);
+// Time inside the servers before an AllReduce of so many bytes of this operator.
+uint64_t weft_operators_inside_ps(const struct weft_operator *op, uint64_t size_bytes,
+                                  const struct weft_strategy_setting *setting);
+
+#endif
