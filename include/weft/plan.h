@@ -11,12 +11,14 @@
 #include "weft/fabric.h"
 #include "weft/routing.h"
 #include "weft/sim.h"
+#include "weft/strategy.h"
 #include "weft/taskgraph.h"
 #include "weft/topology.h"
 #include "weft/traffic.h"
 
 // Which plans a bound holds for. Each class contains the next.
 enum weft_bound_scope {
+    WEFT_BOUND_ANY_STRATEGY,  // every strategy of the model's space; the others: one task graph
     WEFT_BOUND_ANY_FABRIC,    // every fabric that gives a server d ports of B, switched or direct
     WEFT_BOUND_DIRECT_FABRIC, // every fabric whose server ports are joined to one another for good
     WEFT_BOUND_THIS_FABRIC,   // the given fabric and its rings, with transfers routed at will
@@ -41,7 +43,7 @@ struct weft_certificate {
     double gap_ratio;     // iteration / lower bound - 1
 };
 
-// "any-fabric", "direct-fabric", "this-fabric".
+// "any-strategy", "any-fabric", "direct-fabric", "this-fabric".
 const char *weft_bound_scope_name(enum weft_bound_scope scope);
 
 // Fills a certificate for a task graph on n servers with d ports of B. `network` (may be NULL) adds
@@ -58,6 +60,40 @@ bool weft_certificate_build(struct weft_certificate *certificate,
 // One property of a plan that does not hold: one line that names what and where.
 struct weft_violation {
     const char *text;
+};
+
+// How much of strategy and topology is searched.
+enum weft_coplan_variant {
+    WEFT_COPLAN_BOTH,          // in turns, each on what the other found
+    WEFT_COPLAN_STRATEGY,      // strategy on a given fabric; its topology by the paper's method
+    WEFT_COPLAN_TOPOLOGY,      // data parallelism; its topology searched
+    WEFT_COPLAN_DATA_PARALLEL, // data parallelism; its topology by the paper's method
+    WEFT_COPLAN_VARIANT_COUNT,
+};
+// "both", "strategy", "topology", "data-parallel".
+const char *weft_coplan_variant_name(enum weft_coplan_variant variant);
+
+// What a plan was made for when it began with a model: the strategy, and the task graph that
+// follows from it, so that the plan can be played, checked and exported without the model.
+struct weft_plan_job {
+    const char *model;
+    uint64_t batch;    // samples of one iteration
+    const char *costs; // where operators' times come from: "profile", "roofline A100", ...
+    enum weft_optimizer optimizer;
+    enum weft_tables tables;
+    double memory_limit_bytes; // of one accelerator; 0 = none
+    uint32_t operator_count;
+    const char *const *operator_names;
+    struct weft_strategy strategy; // with its memory
+    double flops_utilization;      // of the accelerators' peak, by the model's FLOPs; 0 = no stack
+    enum weft_coplan_variant variant;
+    uint64_t evaluations; // strategies looked at, by estimate or by simulation
+    uint32_t round_count;
+    const double *round_s; // the best iteration of each round's own search
+    bool fixed_point;      // the last round found nothing better than its network's own strategy
+    // Seconds of each variant, where all were asked for; 0 = not.
+    double variant_s[WEFT_COPLAN_VARIANT_COUNT];
+    struct weft_taskgraph graph;
 };
 
 struct weft_plan {
@@ -79,6 +115,7 @@ struct weft_plan {
     // built.
     uint32_t flaw_count;
     const struct weft_violation *flaws;
+    const struct weft_plan_job *job; // NULL: planned for a task graph alone
 };
 
 struct weft_plan_options {
@@ -105,10 +142,14 @@ bool weft_plan_build(struct weft_plan *plan, const struct weft_taskgraph *graph,
 //   routes    every pair has paths that chain, do not loop, and weights that add to 1
 //   figures   hops, link loads, bandwidth tax and iteration time as recomputed and resimulated
 //   certificate  no bound above the iteration time, and each as recomputed
-//   flaws     what the reader noted
-// `graph` may be NULL: then what needs it is skipped. Indices inside the routes' and rings' tables
-// must be in range, as the readers and builders leave them; server ids, groups and links need not.
-// Returns the number of violations (at most 100 are listed); their texts live in `arena`.
+//   job       parts on servers that exist, the batch divides, memory adds up and is within its
+//   limit flaws     what the reader noted
+// Bounds for any strategy are held against the iteration time, but not recomputed: that takes the
+// model and its costs.
+// `graph` may be NULL: then the job's is taken, and without a job what needs it is skipped. Indices
+// inside the routes' and rings' tables must be in range, as the readers and builders leave them;
+// server ids, groups and links need not. Returns the number of violations (at most 100 are listed);
+// their texts live in `arena`.
 uint32_t weft_plan_check(const struct weft_plan *plan, const struct weft_taskgraph *graph,
                          const struct weft_violation **violations, struct weft_arena *arena,
                          struct weft_arena scratch);

@@ -15,7 +15,7 @@ static const char doc[] =
     "Verifies what a plan file claims: every plane is a permutation, the fabric is what the planes "
     "light, every ring visits its group once over links that exist, every route reaches without a "
     "loop, loads are as stated and the certificate is below the iteration time. With the job, also "
-    "what depends on its traffic.\v"
+    "what depends on its traffic; a plan that began with a model holds its job.\v"
     "Prints each property that does not hold and exits 1; exits 0 when all hold.\n"
     "\n"
     "Examples:\n"

@@ -19,7 +19,9 @@ enum {
 static const struct argp_option options[] = {
     {"fabric", KEY_FABRIC, "F", 0, "the fabric (ideal); --fabrics lists them; file: the job's own",
      0},
-    {"plan", KEY_PLAN, "PLAN.json", 0, "the fabric, routes and rings of a plan, for its job", 0},
+    {"plan", KEY_PLAN, "PLAN.json", 0,
+     "the fabric, routes and rings of a plan, for its job; a plan made for a model brings the job",
+     0},
     {"fabrics", KEY_NAMES, NULL, 0, "list the fabrics", 0},
     {"radix", KEY_RADIX, "K", 0, "ports of a switch (the smallest that fits)", 0},
     {"acknowledged", KEY_ACKNOWLEDGED, NULL, 0, "a transfer ends when its sender knows", 0},
@@ -55,6 +57,7 @@ static const char doc[] =
     "  $ weft simulate job.fbuf --fabric ideal --rate 100Gbps\n"
     "  $ weft simulate job.fbuf --fabric file --rate 25Gbps --json\n"
     "  $ weft simulate job.fbuf --plan plan.json\n"
+    "  $ weft simulate --plan plan-of-a-model.json\n"
     "  $ weft simulate job.fbuf --rate 400Gbps --transport dctcp\n"
     "  $ weft simulate a.fbuf b.fbuf --fabric fat-tree --servers 432 --rate 100Gbps\n"
     "  $ weft simulate allreduce:100MB --fabric ring --servers 64 --rate 400Gbps\n";
@@ -125,7 +128,7 @@ static error_t parse(int key, char *argument, struct argp_state *state)
     case ARGP_KEY_ARG:
         return take_path(simulate, argument);
     case ARGP_KEY_END:
-        if (simulate->path_count == 0 && cli->text.length == 0) {
+        if (simulate->path_count == 0 && simulate->plan_path == NULL && cli->text.length == 0) {
             return cli_usage(cli, "what? write %s FILE.fbuf --fabric ideal --rate 100Gbps",
                              cli->program);
         }
@@ -202,7 +205,8 @@ static bool run(struct simulate *simulate)
 {
     struct cli *cli = simulate->cli;
     if (simulate->path_count == 0) {
-        return true; // the list of fabrics
+        // The plan's own job, or the list of fabrics.
+        return simulate->plan_path == NULL || simulate_jobs(simulate);
     }
     struct weft_flows_spec spec;
     bool matches = false;

@@ -78,6 +78,26 @@ static bool check_plan_options(const struct simulate *simulate)
     return true;
 }
 
+// The job that the plan itself holds, when no file is given.
+static bool take_plan_job(struct jobs *jobs, struct simulate *simulate,
+                          const struct weft_plan *plan)
+{
+    struct cli *cli = simulate->cli;
+    if (plan->job == NULL) {
+        return weft_fail(&cli->error, WEFT_INPUT,
+                         "%s: the plan was made for a task graph and does not hold it; write "
+                         "%s FILE.fbuf --plan %s",
+                         simulate->plan_path, cli->program, simulate->plan_path);
+    }
+    simulate->paths[0] = plan->job->model;
+    simulate->path_count = 1;
+    jobs->jobs = WEFT_NEW(&cli->arena, struct weft_sim_job, 1);
+    jobs->first = WEFT_NEW(&cli->arena, uint32_t, 1);
+    jobs->jobs[0].graph = &plan->job->graph;
+    jobs->server_count = plan->job->graph.server_count;
+    return true;
+}
+
 // What weft plan wrote, for the job that it was written for; with its own packets.
 static bool use_plan_network(struct jobs *jobs, struct simulate *simulate)
 {
@@ -92,6 +112,9 @@ static bool use_plan_network(struct jobs *jobs, struct simulate *simulate)
     if (plan->flaw_count > 0) {
         return weft_fail(&cli->error, WEFT_INPUT, "%s: %s; see weft check", simulate->plan_path,
                          plan->flaws[0].text);
+    }
+    if (simulate->path_count == 0 && !take_plan_job(jobs, simulate, plan)) {
+        return false;
     }
     if (jobs->server_count > plan->cluster.server_count) {
         return weft_fail(&cli->error, WEFT_INPUT,

@@ -117,7 +117,8 @@ static bool read_cluster(struct weft_plan *plan, const struct weft_plan_source *
 
 static bool read_scope(enum weft_bound_scope *scope, const json_t *object, struct weft_error *error)
 {
-    static const enum weft_bound_scope scopes[] = {WEFT_BOUND_ANY_FABRIC, WEFT_BOUND_DIRECT_FABRIC,
+    static const enum weft_bound_scope scopes[] = {WEFT_BOUND_ANY_STRATEGY, WEFT_BOUND_ANY_FABRIC,
+                                                   WEFT_BOUND_DIRECT_FABRIC,
                                                    WEFT_BOUND_THIS_FABRIC};
     const json_t *found = json_object_get(object, "scope");
     const char *name = json_is_string(found) ? json_string_value(found) : "";
@@ -127,7 +128,8 @@ static bool read_scope(enum weft_bound_scope *scope, const json_t *object, struc
             return true;
         }
     }
-    return weft_fail(error, WEFT_INPUT, "scope: not any-fabric, direct-fabric or this-fabric");
+    return weft_fail(error, WEFT_INPUT,
+                     "scope: not any-strategy, any-fabric, direct-fabric or this-fabric");
 }
 
 static bool read_bound(struct weft_bound *bound, const json_t *object, struct weft_arena *arena,
@@ -372,7 +374,8 @@ static bool read_root(struct weft_plan *plan, struct weft_arena scratch,
     plan->topology.degree = plan->cluster.degree;
     return read_planes(&plan->topology, source) &&
            read_circuits(&plan->topology, scratch, source) &&
-           weft_plan_read_network(plan, scratch, source) && read_topology(plan, source);
+           weft_plan_read_network(plan, scratch, source) && read_topology(plan, source) &&
+           weft_plan_read_job(plan, scratch, source);
 }
 
 bool weft_plan_read(struct weft_plan *plan, const char *data, size_t length,

@@ -31,4 +31,8 @@ bool weft_plan_read_rings(struct weft_ring_set *set, const json_t *object,
                           const struct weft_fabric *fabric, struct weft_plan_source *source)
     WEFT_MUST_USE;
 
+// What the plan was made for, where the file says so: "strategy", "memory" and "job".
+bool weft_plan_read_job(struct weft_plan *plan, struct weft_arena scratch,
+                        struct weft_plan_source *source) WEFT_MUST_USE;
+
 #endif

@@ -3,6 +3,7 @@
 // path, so that two plans differ by lines.
 
 #include "json.h"
+#include "plan_job.h"
 #include "weft/format.h"
 
 static void add_field_real(struct weft_text *text, const char *key, double value, const char *end)
@@ -207,7 +208,7 @@ static void add_routes(struct weft_text *text, const struct weft_routes *routes,
             }
         }
     }
-    weft_text_add(text, "\n    ]\n  }\n");
+    weft_text_add(text, "\n    ]\n  }");
 }
 
 const char *weft_plan_write(const struct weft_plan *plan, struct weft_arena *arena)
@@ -234,6 +235,9 @@ const char *weft_plan_write(const struct weft_plan *plan, struct weft_arena *are
     add_field_real(&text, "bandwidth_tax_ratio", plan->bandwidth_tax_ratio, ",\n  \"cost\": {");
     add_field_real(&text, "total_usd", plan->cost.total_usd, ", ");
     add_field_real(&text, "power_watts", plan->cost.power_watts, "},\n");
+    if (plan->job != NULL) {
+        weft_plan_add_strategy(&text, plan->job);
+    }
     add_certificate(&text, &plan->certificate);
     add_cluster(&text, &plan->cluster);
     add_topology(&text, plan);
@@ -241,6 +245,9 @@ const char *weft_plan_write(const struct weft_plan *plan, struct weft_arena *are
     add_fabric(&text, &plan->network.fabric);
     add_rings(&text, "rings", &plan->network.rings, &plan->network.fabric, "  ");
     add_routes(&text, routes, plan->cluster.server_count, links);
-    weft_text_add(&text, "}\n");
+    if (plan->job != NULL) {
+        weft_plan_add_job(&text, plan->job);
+    }
+    weft_text_add(&text, "\n}\n");
     return text.data;
 }

@@ -14,7 +14,8 @@
 
 const char *weft_bound_scope_name(enum weft_bound_scope scope)
 {
-    static const char *const names[] = {"any-fabric", "direct-fabric", "this-fabric"};
+    static const char *const names[] = {"any-strategy", "any-fabric", "direct-fabric",
+                                        "this-fabric"};
     WEFT_ASSERT(scope <= WEFT_BOUND_THIS_FABRIC);
     return names[scope];
 }

@@ -145,7 +145,7 @@ static void compare_bounds(struct findings *findings, const struct weft_certific
                strcmp(found->bounds[at].name, stated->bounds[i].name) != 0) {
             at++;
         }
-        if (at == found->bound_count) {
+        if (at == found->bound_count && stated->bounds[i].scope != WEFT_BOUND_ANY_STRATEGY) {
             findings_add(findings, "the certificate has an unknown bound %s",
                          stated->bounds[i].name);
         }
@@ -203,6 +203,7 @@ uint32_t weft_plan_check(const struct weft_plan *plan, const struct weft_taskgra
     if (!check_sizes(&findings, plan)) {
         return findings.count;
     }
+    graph = graph == NULL && plan->job != NULL ? &plan->job->graph : graph;
     if (graph != NULL && graph->server_count > plan->cluster.server_count) {
         findings_add(&findings, "the task graph has %u servers, the plan %u", graph->server_count,
                      plan->cluster.server_count);
@@ -214,6 +215,9 @@ uint32_t weft_plan_check(const struct weft_plan *plan, const struct weft_taskgra
     sound = check_rings(&findings, plan, graph, scratch) && sound;
     sound = check_routes(&findings, plan, scratch) && sound;
     check_cost(&findings, plan);
+    if (plan->job != NULL) {
+        check_job(&findings, plan->job);
+    }
     check_certificate(&findings, plan);
     if (sound && graph != NULL) {
         check_figures(&findings, plan, graph, scratch);

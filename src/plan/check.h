@@ -28,4 +28,6 @@ bool check_rings(struct findings *findings, const struct weft_plan *plan,
 bool check_routes(struct findings *findings, const struct weft_plan *plan,
                   struct weft_arena scratch);
 
+void check_job(struct findings *findings, const struct weft_plan_job *job);
+
 #endif

@@ -161,7 +161,7 @@ static const struct {
      "certificate: bounds: none; a certificate has at least one"},
     {"\"binding\": 1", "\"binding\": 4", "certificate: binding: 4 is not from 0 to 3"},
     {"\"scope\": \"direct-fabric\"", "\"scope\": \"no-fabric\"",
-     "certificate: bounds[2]: scope: not any-fabric, direct-fabric or this-fabric"},
+     "certificate: bounds[2]: scope: not any-strategy, any-fabric, direct-fabric or this-fabric"},
     {"\"any_allreduce\": true", "\"any_allreduce\": 1",
      "certificate: bounds[0]: any_allreduce: of another type; write true or false"},
     {"\"certificate\"", "\"x\"", "certificate: missing; write an object"},
