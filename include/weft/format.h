@@ -23,6 +23,15 @@ bool weft_file_load(const char **data, size_t *length, const char *path, size_t 
 // Writes to a temporary name beside `path`, syncs and renames, so that no half file is ever seen.
 bool weft_file_save(const char *path, const void *data, size_t length, struct weft_error *error)
     WEFT_MUST_USE;
+struct weft_file {
+    const char *path;
+    const void *data;
+    size_t length;
+};
+// Several files of one folder, all or none: renamed only when every one is written and synced; on
+// failure nothing new is left. IO.
+bool weft_files_save(const struct weft_file *files, uint32_t count, struct weft_arena scratch,
+                     struct weft_error *error) WEFT_MUST_USE;
 
 // ---- TopoOpt task graphs (.fbuf, FlatBuffers) ----
 
@@ -77,6 +86,27 @@ bool weft_fbuf_write(const char **data, size_t *length, const struct weft_fbuf *
 bool weft_fbuf_network(struct weft_network *network, const struct weft_fbuf *fbuf, double rate_Bps,
                        struct weft_arena *arena, struct weft_arena scratch,
                        struct weft_error *error) WEFT_MUST_USE;
+
+// ---- Chakra execution traces (MLCommons; .et, protobuf): docs/chakra.md ----
+
+// One file a rank. A rank is a server.
+struct weft_chakra_trace {
+    uint32_t rank_count;
+    const void *const *data; // the bytes of each rank's file
+    const size_t *lengths;
+    const char *groups;    // process groups, as the JSON that ASTRA-sim takes
+    uint32_t signal_count; // one-byte messages that stand for dependencies between ranks
+};
+// A task graph as a trace that ASTRA-sim reads. Weft's own attributes keep what the format has no
+// words for, so that weft_chakra_read gives back the same graph. Fails with UNSUPPORTED when there
+// are more than 5e8 messages. O(tasks + edges * log members + members of all AllReduces).
+bool weft_chakra_write(struct weft_chakra_trace *trace, const struct weft_taskgraph *graph,
+                       struct weft_arena *arena, struct weft_arena scratch,
+                       struct weft_error *error) WEFT_MUST_USE;
+// PREFIX.<rank>.et and PREFIX.json, all or none. A folder means the prefix "trace" in it. IO where
+// a file of a larger trace stands beside.
+bool weft_chakra_save(const char *prefix, const struct weft_chakra_trace *trace,
+                      struct weft_arena scratch, struct weft_error *error) WEFT_MUST_USE;
 
 // ---- clusters (YAML) ----
 

@@ -10,7 +10,8 @@
 #include <string.h>
 #include <sys/stat.h>
 
-enum kind { DOT, SVG, CIRCUITS_CSV, CIRCUITS_JSON, IP_ROUTES, FBUF, KIND_COUNT };
+enum kind { DOT, SVG, CIRCUITS_CSV, CIRCUITS_JSON, IP_ROUTES, FBUF, CHAKRA, KIND_COUNT };
+#define KINDS "dot, svg, circuits-csv, circuits-json, ip-routes, fbuf or chakra"
 static const char *const kind_names[KIND_COUNT] = {
     [DOT] = "dot",
     [SVG] = "svg",
@@ -18,6 +19,7 @@ static const char *const kind_names[KIND_COUNT] = {
     [CIRCUITS_JSON] = "circuits-json",
     [IP_ROUTES] = "ip-routes",
     [FBUF] = "fbuf",
+    [CHAKRA] = "chakra",
 };
 
 struct request {
@@ -28,12 +30,13 @@ struct request {
     uint32_t server;
 };
 
-enum { KEY_AS = 1, KEY_SERVER, KEY_JOB };
+enum { KEY_FORMAT = 1, KEY_SERVER, KEY_JOB };
 
 static const struct argp_option options[] = {
-    {"as", KEY_AS, "KIND", 0, "dot, svg, circuits-csv, circuits-json, ip-routes or fbuf", 0},
+    {"format", KEY_FORMAT, "KIND", 0, KINDS, 0},
+    {"as", 0, NULL, OPTION_ALIAS | OPTION_HIDDEN, NULL, 0},
     {"server", KEY_SERVER, "I", 0, "ip-routes: the script of server I alone", 0},
-    {"job", KEY_JOB, "FILE.fbuf", 0, "fbuf: the job to put the topology into", 0},
+    {"job", KEY_JOB, "FILE.fbuf", 0, "fbuf, chakra: the job that was planned", 0},
     {0},
 };
 
@@ -46,13 +49,16 @@ static const char doc[] =
     "  circuits-json  the same as JSON\n"
     "  ip-routes      a script of `ip route` commands for each server; -o names a folder\n"
     "  fbuf           the job's task graph with topology, routes and rings inside\n"
+    "  chakra         the job as a Chakra trace: -o names a folder, or a prefix for\n"
+    "                 PREFIX.<rank>.et and PREFIX.json, its process groups\n"
     "\n"
     "Examples:\n"
-    "  $ weft export plan.json --as dot | dot -Tsvg -o plan.svg\n"
-    "  $ weft export plan.json --as circuits-csv -o circuits.csv\n"
-    "  $ weft export plan.json --as ip-routes --server 3\n"
-    "  $ weft export plan.json --as ip-routes -o routes\n"
-    "  $ weft export plan.json --as fbuf --job job.fbuf -o planned.fbuf\n";
+    "  $ weft export plan.json --format dot | dot -Tsvg -o plan.svg\n"
+    "  $ weft export plan.json --format circuits-csv -o circuits.csv\n"
+    "  $ weft export plan.json --format ip-routes --server 3\n"
+    "  $ weft export plan.json --format ip-routes -o routes\n"
+    "  $ weft export plan.json --format fbuf --job job.fbuf -o planned.fbuf\n"
+    "  $ weft export plan.json --format chakra --job job.fbuf -o traces/job\n";
 
 static error_t parse_kind(struct request *request, const char *text)
 {
@@ -62,16 +68,14 @@ static error_t parse_kind(struct request *request, const char *text)
             return 0;
         }
     }
-    return cli_usage(
-        request->cli,
-        "--as: '%.40s' is none of dot, svg, circuits-csv, circuits-json, ip-routes, fbuf", text);
+    return cli_usage(request->cli, "--format: '%.40s' is no format; write " KINDS, text);
 }
 
 static error_t parse(int key, char *argument, struct argp_state *state)
 {
     struct request *request = state->input;
     switch (key) {
-    case KEY_AS:
+    case KEY_FORMAT:
         return parse_kind(request, argument);
     case KEY_SERVER:
         return cli_count(request->cli, &request->server, "server", argument, 0, WEFT_NONE - 1);
@@ -80,7 +84,7 @@ static error_t parse(int key, char *argument, struct argp_state *state)
     case ARGP_KEY_ARG:
         return cli_take(request->cli, &request->plan_path, argument, "plan");
     case ARGP_KEY_NO_ARGS:
-        return cli_usage(request->cli, "which plan? write %s PLAN.json --as KIND",
+        return cli_usage(request->cli, "which plan? write %s PLAN.json --format KIND",
                          request->cli->program);
     default:
         return ARGP_ERR_UNKNOWN;
@@ -164,14 +168,41 @@ static bool export_fbuf(const struct request *request, const struct weft_plan *p
            weft_file_save(cli->output_path, data, length, &cli->error);
 }
 
+static bool export_chakra(const struct request *request, const struct weft_plan *plan)
+{
+    struct cli *cli = request->cli;
+    struct weft_fbuf job;
+    struct weft_chakra_trace trace;
+    if (request->job_path == NULL) {
+        return cli_misuse(cli, "for which job? write --job FILE.fbuf");
+    }
+    if (cli->output_path == NULL) {
+        return cli_misuse(cli, "a trace is several files; write -o FOLDER or -o PREFIX");
+    }
+    if (!weft_fbuf_load(&job, request->job_path, &cli->arena, cli->scratch, &cli->error)) {
+        return false;
+    }
+    if (job.graph.server_count != plan->cluster.server_count) {
+        return weft_fail(&cli->error, WEFT_INPUT,
+                         "%s: the plan has %u servers, the job %u; name the job it is for",
+                         request->plan_path, plan->cluster.server_count, job.graph.server_count);
+    }
+    if (!weft_chakra_write(&trace, &job.graph, &cli->arena, cli->scratch, &cli->error)) {
+        return weft_wrap(&cli->error, "%s", request->job_path);
+    }
+    if (trace.signal_count > 0) {
+        cli_note(cli, "%u dependencies between ranks became messages of one byte",
+                 trace.signal_count);
+    }
+    return weft_chakra_save(cli->output_path, &trace, cli->scratch, &cli->error);
+}
+
 static bool export_plan(const struct request *request)
 {
     struct cli *cli = request->cli;
     struct weft_plan plan;
     if (request->kind == KIND_COUNT) {
-        return cli_misuse(cli,
-                          "as what? write --as dot, svg, circuits-csv, circuits-json, ip-routes "
-                          "or fbuf");
+        return cli_misuse(cli, "as what? write --format " KINDS);
     }
     if (!weft_plan_load(&plan, request->plan_path, &cli->arena, cli->scratch, &cli->error)) {
         return false;
@@ -189,6 +220,8 @@ static bool export_plan(const struct request *request)
         return export_routes(request, &plan);
     case FBUF:
         return export_fbuf(request, &plan);
+    case CHAKRA:
+        return export_chakra(request, &plan);
     case KIND_COUNT:
         break;
     }
@@ -222,7 +255,7 @@ int cli_export(int argc, char **argv)
 {
     static const struct cli_verb verb = {
         .name = "weft export",
-        .arguments = "PLAN.json --as KIND",
+        .arguments = "PLAN.json --format KIND",
         .doc = doc,
         .options = options,
         .parser = parse,

@@ -17,7 +17,7 @@ static const char advice[] =
     "Examples:\n"
     "  $ weft compare job.fbuf --degree 4 --rate 100Gbps\n"
     "  $ weft plan job.fbuf --degree 4 --rate 100Gbps -o plan.json\n"
-    "  $ weft check plan.json && weft export plan.json --as circuits-csv\n"
+    "  $ weft check plan.json && weft export plan.json --format circuits-csv\n"
     "  $ weft simulate allreduce:100MB --fabric ring --servers 64 --rate 400Gbps\n"
     "\n"
     "Quantities carry their unit: 100Gbps or 12.5GB/s, 500ns or 1us, 100MB or 1.5GiB.\n"

@@ -172,11 +172,12 @@ static void sync_folder(const char *path)
     }
 }
 
-static bool save_by_rename(const char *path, const struct stat *old, const void *data,
-                           size_t length, struct weft_error *error)
+// Writes a temporary file beside `path` and syncs it; its name goes to `temporary`. Nothing is left
+// of it on failure.
+static bool save_beside(char temporary[PATH_MAX], const char *path, mode_t mode, const void *data,
+                        size_t length, struct weft_error *error)
 {
-    char temporary[PATH_MAX];
-    int file = create_temporary(temporary, path, old != NULL ? old->st_mode & 0777 : 0666);
+    int file = create_temporary(temporary, path, mode);
     if (file < 0) {
         return fail_io(error, "create a file beside it", errno);
     }
@@ -187,10 +188,22 @@ static bool save_by_rename(const char *path, const struct stat *old, const void 
     if (close(file) != 0 && good) {
         good = fail_io(error, "write", errno);
     }
-    if (good && rename(temporary, path) != 0) {
-        good = fail_io(error, "rename to it", errno);
-    }
     if (!good) {
+        unlink(temporary);
+    }
+    return good;
+}
+
+static bool save_by_rename(const char *path, const struct stat *old, const void *data,
+                           size_t length, struct weft_error *error)
+{
+    char temporary[PATH_MAX];
+    mode_t mode = old != NULL ? old->st_mode & 0777 : 0666;
+    if (!save_beside(temporary, path, mode, data, length, error)) {
+        return false;
+    }
+    if (rename(temporary, path) != 0) {
+        fail_io(error, "rename to it", errno);
         unlink(temporary);
         return false;
     }
@@ -212,4 +225,53 @@ bool weft_file_save(const char *path, const void *data, size_t length, struct we
         good = save_by_rename(path, NULL, data, length, error);
     }
     return good || weft_wrap(error, "%s", path);
+}
+
+// ---- several files ----
+
+static bool save_all_beside(const char **temporaries, const struct weft_file *files, uint32_t count,
+                            struct weft_arena *scratch, struct weft_error *error)
+{
+    for (uint32_t i = 0; i < count; i++) {
+        char temporary[PATH_MAX];
+        struct stat old;
+        bool exists = stat(files[i].path, &old) == 0;
+        bool good = !exists || S_ISREG(old.st_mode) ||
+                    weft_fail(error, WEFT_IO, "is there and no file; choose another name");
+        mode_t mode = exists ? old.st_mode & 0777 : 0666;
+        good = good &&
+               save_beside(temporary, files[i].path, mode, files[i].data, files[i].length, error);
+        if (!good) {
+            return weft_wrap(error, "%s", files[i].path);
+        }
+        temporaries[i] = weft_arena_text(scratch, temporary, strlen(temporary));
+    }
+    return true;
+}
+
+bool weft_files_save(const struct weft_file *files, uint32_t count, struct weft_arena scratch,
+                     struct weft_error *error)
+{
+    const char **temporaries = WEFT_NEW(&scratch, const char *, count);
+    bool good = save_all_beside(temporaries, files, count, &scratch, error);
+    uint32_t renamed = 0;
+    while (good && renamed < count) {
+        if (rename(temporaries[renamed], files[renamed].path) != 0) {
+            fail_io(error, "rename to it", errno);
+            good = weft_wrap(error, "%s", files[renamed].path);
+        } else {
+            renamed++;
+        }
+    }
+    for (uint32_t i = 0; i < count && !good; i++) {
+        if (i < renamed) {
+            unlink(files[i].path);
+        } else if (temporaries[i] != NULL) {
+            unlink(temporaries[i]);
+        }
+    }
+    if (good && count > 0) {
+        sync_folder(files[0].path);
+    }
+    return good;
 }

@@ -8,5 +8,5 @@ echo '{' > cut.json
 try weft check cut.json
 try weft export
 try weft export empty.json
-try weft export empty.json --as nonsense
-try weft export empty.json --as dot
+try weft export empty.json --format nonsense
+try weft export empty.json --format dot

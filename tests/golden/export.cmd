@@ -7,24 +7,24 @@ job=$EXAMPLES/jobs/vgg16_16.fbuf
 weft plan "$job" --degree 4 --rate 100Gbps --method topoopt --json -o plan.json |
     grep -m 1 iteration_s
 weft simulate "$job" --plan plan.json --json | grep -m 1 iteration_s
-weft export plan.json --as fbuf --job "$job" -o planned.fbuf
+weft export plan.json --format fbuf --job "$job" -o planned.fbuf
 weft simulate planned.fbuf --fabric file --json | grep -m 1 iteration_s
-weft export plan.json --as circuits-csv -o circuits.csv
+weft export plan.json --format circuits-csv -o circuits.csv
 head -n 3 circuits.csv
 wc -l < circuits.csv
-weft export plan.json --as circuits-json |
+weft export plan.json --format circuits-json |
     python3 -c 'import json, sys; print(json.load(sys.stdin)["schema"])'
-weft export plan.json --as dot | head -n 2
-weft export plan.json --as svg | head -c 4; echo
-weft export plan.json --as ip-routes -o scripts
+weft export plan.json --format dot | head -n 2
+weft export plan.json --format svg | head -c 4; echo
+weft export plan.json --format ip-routes -o scripts
 ls scripts | wc -l
-weft export plan.json --as ip-routes --server 5 | cmp - scripts/server-5.sh && echo same
+weft export plan.json --format ip-routes --server 5 | cmp - scripts/server-5.sh && echo same
 sh -n scripts/server-0.sh && echo "a script"
-try weft export plan.json --as dot --json
-try weft export plan.json --as dot --json -o plan.dot
+try weft export plan.json --format dot --json
+try weft export plan.json --format dot --json -o plan.dot
 [ -s plan.dot ] && echo written
-try weft export plan.json --as ip-routes
-try weft export plan.json --as ip-routes --server 16
-try weft export plan.json --as fbuf -o planned.fbuf
-try weft export plan.json --as fbuf --job "$job"
-try weft export plan.json --as fbuf --job "$EXAMPLES/jobs/gpt_128.fbuf" -o planned.fbuf
+try weft export plan.json --format ip-routes
+try weft export plan.json --format ip-routes --server 16
+try weft export plan.json --format fbuf -o planned.fbuf
+try weft export plan.json --format fbuf --job "$job"
+try weft export plan.json --format fbuf --job "$EXAMPLES/jobs/gpt_128.fbuf" -o planned.fbuf

@@ -1,0 +1,211 @@
+// SPDX-License-Identifier: Apache-2.0
+// Chakra execution traces: which rank holds what of a task graph, and how dependencies between
+// ranks travel.
+//
+// A trace knows dependencies inside a rank only. So an edge stays inside a rank where its two tasks
+// meet on one: a transfer ends on both of its servers, a collective on all of its members. Where
+// they do not meet, a send and a receive of one byte carry the edge.
+
+#include "chakra.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+const char *const chakra_kinds[CHAKRA_KIND_COUNT] = {
+    [CHAKRA_KIND_FORWARD] = "forward", [CHAKRA_KIND_BACKWARD] = "backward",
+    [CHAKRA_KIND_UPDATE] = "update",   [CHAKRA_KIND_LOCAL] = "local",
+    [CHAKRA_KIND_BARRIER] = "barrier", [CHAKRA_KIND_ALLREDUCE] = "allreduce",
+    [CHAKRA_KIND_INSIDE] = "inside",   [CHAKRA_KIND_SIGNAL] = "signal",
+};
+
+static int compare_ranks(const void *a, const void *b)
+{
+    uint32_t x = *(const uint32_t *)a;
+    uint32_t y = *(const uint32_t *)b;
+    return (x > y) - (x < y);
+}
+
+static void sort_members(struct chakra_layout *layout, struct weft_arena *arena)
+{
+    const struct weft_taskgraph *graph = layout->graph;
+    uint32_t count = graph->group_count > 0 ? graph->group_first[graph->group_count] : 0;
+    layout->sorted = WEFT_NEW_RAW(arena, uint32_t, count);
+    for (uint32_t g = 0; g < graph->group_count; g++) {
+        uint32_t first = graph->group_first[g];
+        uint32_t members = graph->group_first[g + 1] - first;
+        memcpy(layout->sorted + first, graph->group_members + first, sizeof(uint32_t) * members);
+        qsort(layout->sorted + first, members, sizeof(uint32_t), compare_ranks);
+    }
+}
+
+static bool in_group(const struct chakra_layout *layout, uint32_t group, uint32_t rank)
+{
+    uint32_t first = layout->graph->group_first[group];
+    uint32_t count = layout->graph->group_first[group + 1] - first;
+    return bsearch(&rank, layout->sorted + first, count, sizeof rank, compare_ranks) != NULL;
+}
+
+bool chakra_is_collective(const struct weft_taskgraph *graph, uint32_t task)
+{
+    if (graph->kind[task] != WEFT_TASK_ALLREDUCE) {
+        return false;
+    }
+    uint32_t group = graph->group[task];
+    return graph->group_first[group + 1] - graph->group_first[group] > 1;
+}
+
+bool chakra_ends_on(const struct chakra_layout *layout, uint32_t task, uint32_t rank,
+                    enum chakra_part *part)
+{
+    const struct weft_taskgraph *graph = layout->graph;
+    *part = CHAKRA_PART_MAIN;
+    if (chakra_is_collective(graph, task)) {
+        return in_group(layout, graph->group[task], rank);
+    }
+    if (graph->kind[task] == WEFT_TASK_TRANSFER && graph->to[task] == rank) {
+        *part = CHAKRA_PART_RECV;
+        return true;
+    }
+    return layout->home[task] == rank;
+}
+
+// The rank at which a task ends, where one has to be chosen.
+static uint32_t end_rank(const struct chakra_layout *layout, uint32_t task)
+{
+    const struct weft_taskgraph *graph = layout->graph;
+    if (graph->kind[task] == WEFT_TASK_TRANSFER) {
+        return graph->to[task];
+    }
+    return chakra_is_collective(graph, task)
+               ? graph->group_members[graph->group_first[graph->group[task]]]
+               : layout->home[task];
+}
+
+// The rank at which a task begins, likewise.
+static uint32_t start_rank(const struct chakra_layout *layout, uint32_t task)
+{
+    const struct weft_taskgraph *graph = layout->graph;
+    return chakra_is_collective(graph, task)
+               ? graph->group_members[graph->group_first[graph->group[task]]]
+               : layout->home[task];
+}
+
+// ---- homes ----
+
+static uint32_t own_rank(const struct weft_taskgraph *graph, uint32_t task)
+{
+    if (graph->device[task] != WEFT_NONE) {
+        return graph->device_server[graph->device[task]];
+    }
+    if (graph->kind[task] == WEFT_TASK_TRANSFER) {
+        return graph->from[task];
+    }
+    bool alone = graph->kind[task] == WEFT_TASK_ALLREDUCE && !chakra_is_collective(graph, task);
+    return alone ? graph->group_members[graph->group_first[graph->group[task]]] : WEFT_NONE;
+}
+
+// A barrier stands where its first predecessor ends, without any where its first successor begins
+// (rank 0 where that is a barrier, too).
+static void place_barriers(struct chakra_layout *layout, struct weft_arena *arena)
+{
+    const struct weft_taskgraph *graph = layout->graph;
+    uint32_t *order = WEFT_NEW_RAW(arena, uint32_t, graph->task_count);
+    weft_taskgraph_order(graph, order, *arena);
+    for (uint32_t i = 0; i < graph->task_count; i++) {
+        uint32_t t = order[i];
+        if (graph->kind[t] != WEFT_TASK_BARRIER) {
+            continue;
+        }
+        uint32_t rank = WEFT_NONE;
+        if (layout->prev_first[t] < layout->prev_first[t + 1]) {
+            uint32_t before = layout->edge_from[layout->prev_edge[layout->prev_first[t]]];
+            rank = end_rank(layout, before);
+        } else if (graph->next_first[t] < graph->next_first[t + 1]) {
+            rank = start_rank(layout, graph->next[graph->next_first[t]]);
+        }
+        layout->home[t] = rank == WEFT_NONE ? 0 : rank;
+    }
+}
+
+// ---- edges ----
+
+static void reverse_edges(struct chakra_layout *layout, struct weft_arena *arena)
+{
+    const struct weft_taskgraph *graph = layout->graph;
+    uint32_t edge_count = graph->next_first[graph->task_count];
+    uint32_t *filled = WEFT_NEW(arena, uint32_t, graph->task_count);
+    layout->edge_from = WEFT_NEW_RAW(arena, uint32_t, edge_count);
+    layout->prev_edge = WEFT_NEW_RAW(arena, uint32_t, edge_count);
+    layout->prev_first = WEFT_NEW(arena, uint32_t, (size_t)graph->task_count + 1);
+    for (uint32_t t = 0; t < graph->task_count; t++) {
+        layout->prev_first[t + 1] = layout->prev_first[t] + graph->prev_count[t];
+    }
+    for (uint32_t t = 0; t < graph->task_count; t++) {
+        for (uint32_t e = graph->next_first[t]; e < graph->next_first[t + 1]; e++) {
+            uint32_t to = graph->next[e];
+            layout->edge_from[e] = t;
+            layout->prev_edge[layout->prev_first[to] + filled[to]++] = e;
+        }
+    }
+}
+
+// Whether the tasks of an edge meet on a rank.
+static bool meet(const struct chakra_layout *layout, uint32_t before, uint32_t after)
+{
+    const struct weft_taskgraph *graph = layout->graph;
+    enum chakra_part part;
+    if (!chakra_is_collective(graph, after)) {
+        return chakra_ends_on(layout, before, layout->home[after], &part);
+    }
+    uint32_t group = graph->group[after];
+    if (!chakra_is_collective(graph, before)) {
+        bool transfer = graph->kind[before] == WEFT_TASK_TRANSFER;
+        return in_group(layout, group, layout->home[before]) ||
+               (transfer && in_group(layout, group, graph->to[before]));
+    }
+    for (uint32_t i = graph->group_first[group]; i < graph->group_first[group + 1]; i++) {
+        if (in_group(layout, graph->group[before], graph->group_members[i])) {
+            return true;
+        }
+    }
+    return false;
+}
+
+// Edges of one task to one rank share a signal.
+static void place_signals(struct chakra_layout *layout, struct weft_arena *arena)
+{
+    const struct weft_taskgraph *graph = layout->graph;
+    uint32_t edge_count = graph->next_first[graph->task_count];
+    uint32_t *latest = WEFT_NEW(arena, uint32_t, graph->server_count); // signal + 1 to a rank
+    layout->edge_signal = WEFT_NEW_RAW(arena, uint32_t, edge_count);
+    layout->signals = WEFT_NEW_RAW(arena, struct chakra_signal, edge_count);
+    for (uint32_t e = 0; e < edge_count; e++) {
+        uint32_t before = layout->edge_from[e];
+        layout->edge_signal[e] = WEFT_NONE;
+        if (meet(layout, before, graph->next[e])) {
+            continue;
+        }
+        uint32_t to = start_rank(layout, graph->next[e]);
+        uint32_t signal = latest[to] - 1;
+        if (latest[to] == 0 || layout->signals[signal].task != before) {
+            signal = layout->signal_count++;
+            layout->signals[signal] = (struct chakra_signal){before, end_rank(layout, before), to};
+            latest[to] = signal + 1;
+        }
+        layout->edge_signal[e] = signal;
+    }
+}
+
+void chakra_layout_build(struct chakra_layout *layout, const struct weft_taskgraph *graph,
+                         struct weft_arena *arena)
+{
+    *layout = (struct chakra_layout){.graph = graph};
+    layout->home = WEFT_NEW_RAW(arena, uint32_t, graph->task_count);
+    for (uint32_t t = 0; t < graph->task_count; t++) {
+        layout->home[t] = own_rank(graph, t);
+    }
+    sort_members(layout, arena);
+    reverse_edges(layout, arena);
+    place_barriers(layout, arena);
+    place_signals(layout, arena);
+}
