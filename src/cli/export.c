@@ -138,22 +138,37 @@ static bool export_routes(const struct request *request, const struct weft_plan 
     return emit(cli, scripts[request->server]);
 }
 
-static bool export_fbuf(const struct request *request, const struct weft_plan *plan)
+// The job that was planned: --job, else the one that the plan carries because it began with a
+// model.
+static bool find_job(const struct weft_taskgraph **graph, const struct request *request,
+                     const struct weft_plan *plan)
 {
     struct cli *cli = request->cli;
-    struct weft_fbuf job;
-    struct weft_fbuf planned;
-    uint32_t sizes_left_out = 0;
-    if (request->job_path == NULL) {
+    if (request->job_path == NULL && plan->job == NULL) {
         return cli_misuse(cli, "for which job? write --job FILE.fbuf");
     }
     if (cli->output_path == NULL) {
-        return cli_misuse(cli, "a task graph is not text; write -o FILE.fbuf");
+        return cli_misuse(cli, "a task graph is not text; write -o PATH");
     }
-    if (!weft_fbuf_load(&job, request->job_path, &cli->arena, cli->scratch, &cli->error)) {
+    if (request->job_path == NULL) {
+        *graph = &plan->job->graph;
+        return true;
+    }
+    struct weft_fbuf *job = WEFT_NEW(&cli->arena, struct weft_fbuf, 1);
+    *graph = &job->graph;
+    return weft_fbuf_load(job, request->job_path, &cli->arena, cli->scratch, &cli->error);
+}
+
+static bool export_fbuf(const struct request *request, const struct weft_plan *plan)
+{
+    struct cli *cli = request->cli;
+    const struct weft_taskgraph *graph = NULL;
+    struct weft_fbuf planned;
+    uint32_t sizes_left_out = 0;
+    if (!find_job(&graph, request, plan)) {
         return false;
     }
-    if (!weft_export_fbuf(&planned, &sizes_left_out, plan, &job.graph, &cli->arena, cli->scratch,
+    if (!weft_export_fbuf(&planned, &sizes_left_out, plan, graph, &cli->arena, cli->scratch,
                           &cli->error)) {
         return weft_wrap(&cli->error, "%s", request->plan_path);
     }
@@ -168,27 +183,22 @@ static bool export_fbuf(const struct request *request, const struct weft_plan *p
            weft_file_save(cli->output_path, data, length, &cli->error);
 }
 
+// The trace is the job's; the plan is asked that it is this job's.
 static bool export_chakra(const struct request *request, const struct weft_plan *plan)
 {
     struct cli *cli = request->cli;
-    struct weft_fbuf job;
+    const struct weft_taskgraph *graph = NULL;
     struct weft_chakra_trace trace;
-    if (request->job_path == NULL) {
-        return cli_misuse(cli, "for which job? write --job FILE.fbuf");
-    }
-    if (cli->output_path == NULL) {
-        return cli_misuse(cli, "a trace is several files; write -o FOLDER or -o PREFIX");
-    }
-    if (!weft_fbuf_load(&job, request->job_path, &cli->arena, cli->scratch, &cli->error)) {
+    if (!find_job(&graph, request, plan)) {
         return false;
     }
-    if (job.graph.server_count != plan->cluster.server_count) {
+    if (graph->server_count != plan->cluster.server_count) {
         return weft_fail(&cli->error, WEFT_INPUT,
-                         "%s: the plan has %u servers, the job %u; name the job it is for",
-                         request->plan_path, plan->cluster.server_count, job.graph.server_count);
+                         "%s: the plan has %u servers, the task graph %u; name the job it is for",
+                         request->plan_path, plan->cluster.server_count, graph->server_count);
     }
-    if (!weft_chakra_write(&trace, &job.graph, &cli->arena, cli->scratch, &cli->error)) {
-        return weft_wrap(&cli->error, "%s", request->job_path);
+    if (!weft_chakra_write(&trace, graph, &cli->arena, cli->scratch, &cli->error)) {
+        return false;
     }
     if (trace.signal_count > 0) {
         cli_note(cli, "%u dependencies between ranks became messages of one byte",

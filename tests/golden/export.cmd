@@ -28,3 +28,12 @@ try weft export plan.json --format ip-routes --server 16
 try weft export plan.json --format fbuf -o planned.fbuf
 try weft export plan.json --format fbuf --job "$job"
 try weft export plan.json --format fbuf --job "$EXAMPLES/jobs/gpt_128.fbuf" -o planned.fbuf
+# A trace holds one file a rank and its process groups; nothing is left of one that fails.
+weft export plan.json --format chakra --job "$job" -o trace/
+ls trace | wc -l
+head -c 20 trace/trace.json
+weft export plan.json --as chakra --job "$job" -o trace/again && cmp trace/trace.7.et trace/again.7.et && echo same
+try weft export plan.json --format chakra --job "$job"
+mkdir trace/folder.3.et
+try weft export plan.json --format chakra --job "$job" -o trace/folder
+ls trace | grep -c folder
