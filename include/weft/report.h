@@ -10,6 +10,7 @@
 #include "weft/base.h"
 #include "weft/plan.h"
 #include "weft/sim.h"
+#include "weft/strategy.h"
 #include "weft/taskgraph.h"
 #include "weft/traffic.h"
 
@@ -41,6 +42,12 @@ const char *weft_report_heat(const double *values, uint32_t count, uint32_t side
 
 // `scratch` must not be of the same memory as `arena`. Same values in, same bytes out.
 
+// One round of the loop between strategy and topology.
+struct weft_report_round {
+    uint32_t start;     // which start it belongs to; rounds of one start stand together, in order
+    double iteration_s; // of that round's strategy on that round's network
+};
+
 // What a page is made of. Parts that are NULL or empty are left out.
 struct weft_report {
     const char *title; // of the job: its file's name, for people
@@ -50,10 +57,16 @@ struct weft_report {
     const struct weft_sim_result *result; // one job on the plan's fabric; with its timeline
     const struct weft_comparison *comparisons;
     uint32_t comparison_count;
+    // Of a plan that began with a model. A strategy needs its model.
+    const struct weft_model *model;
+    const struct weft_strategy *strategy;
+    const struct weft_strategy_setting *setting;
+    const struct weft_report_round *rounds;
+    uint32_t round_count;
 };
 
-// One HTML page that needs nothing else: figures, certificate, comparison, timeline, link loads,
-// traffic, rings and parts. O(links + n^2 + tasks * columns).
+// One HTML page that needs nothing else: figures, strategy, certificate, comparison, timeline, link
+// loads, traffic, rings and parts. O(links + n^2 + tasks * columns + parts of operators).
 const char *weft_report_html(const struct weft_report *report, struct weft_arena *arena,
                              struct weft_arena scratch);
 // The fabric alone, as an SVG file.

@@ -79,6 +79,37 @@ bool weft_sim_run_jobs(struct weft_sim_result *result, const struct weft_fabric 
                        struct weft_arena *arena, struct weft_arena scratch,
                        struct weft_error *error) WEFT_MUST_USE;
 
+// ---- where the time goes ----
+
+// What a server does with the time of an iteration, the first that applies. Of a server with
+// several devices: the mean of theirs.
+enum weft_time_use {
+    WEFT_TIME_COMPUTE,   // forward, backward, update or local work
+    WEFT_TIME_TRANSFER,  // its device is free, bytes are on their way to it
+    WEFT_TIME_ALLREDUCE, // its device is free, an AllReduce that it takes part in runs
+    WEFT_TIME_IDLE,      // neither: others are at work
+    WEFT_TIME_USE_COUNT,
+};
+const char *weft_time_use_name(enum weft_time_use use); // "compute", "transfer", ...
+
+struct weft_breakdown {
+    // [server * WEFT_TIME_USE_COUNT + use]; those of a server add up to the iteration, up to
+    // rounding by its number of devices. A server without a device is idle.
+    const uint64_t *use_ps;
+    // One chain of tasks that the iteration had to wait for, from its end back: each task's
+    // predecessor, or the task before it on its device, that ended last. Time by kind of task;
+    // together with path_gap_ps, where nothing of the chain ran, the iteration.
+    uint64_t path_ps[WEFT_TASK_KIND_COUNT];
+    uint64_t path_gap_ps;
+    uint32_t path_length; // tasks
+};
+
+// Takes an iteration apart by its tasks' times (a job's of a result with a timeline). Tasks that
+// never ran do not count. O((tasks + edges + members of AllReduces) log).
+void weft_sim_breakdown(struct weft_breakdown *breakdown, const struct weft_taskgraph *graph,
+                        const uint64_t *start_ps, const uint64_t *end_ps, uint64_t iteration_ps,
+                        struct weft_arena *arena, struct weft_arena scratch);
+
 // A list of flows, in order of start.
 struct weft_flow_list {
     uint32_t count;

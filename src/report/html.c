@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The report page: one file that needs nothing else, for screens in light and dark and for paper.
 
+#include "html.h"
 #include "pictures.h"
 #include "svg.h"
 
@@ -34,12 +35,12 @@ static const char page_style[] =
     "@media print{body{font-size:11pt}main{max-width:none;padding:0}"
     "h2{break-after:avoid}figure,tr,.tiles{break-inside:avoid}.wide{overflow:visible}}";
 
-static void add_heading(struct weft_text *text, const char *title, const char *words)
+void html_heading(struct weft_text *text, const char *title, const char *words)
 {
     weft_text_add(text, "<section>\n<h2>%s</h2>\n<p class=\"muted\">%s</p>\n", title, words);
 }
 
-static void add_tile(struct weft_text *text, const char *name, const char *value, const char *small)
+void html_tile(struct weft_text *text, const char *name, const char *value, const char *small)
 {
     weft_text_add(text, "<div><dt>%s</dt><dd>%s<small>%s</small></dd></div>\n", name, value, small);
 }
@@ -50,21 +51,21 @@ static void add_tiles(struct weft_text *text, const struct weft_plan *plan)
     char small[96];
     const struct weft_certificate *certificate = &plan->certificate;
     weft_text_add(text, "<dl class=\"tiles\">\n");
-    add_tile(text, "Iteration", weft_show_time(value, weft_picoseconds(plan->iteration_s)),
-             "simulated");
+    html_tile(text, "Iteration", weft_show_time(value, weft_picoseconds(plan->iteration_s)),
+              "simulated");
     snprintf(small, sizeof small, "plan is %.3g %% above it", 100 * certificate->gap_ratio);
-    add_tile(text, "Lower bound",
-             weft_show_time(value, weft_picoseconds(certificate->lower_bound_s)), small);
+    html_tile(text, "Lower bound",
+              weft_show_time(value, weft_picoseconds(certificate->lower_bound_s)), small);
     snprintf(small, sizeof small, "%.4g kW", plan->cost.power_watts / 1000);
-    add_tile(text, "Network cost", weft_show_usd(value, plan->cost.total_usd), small);
+    html_tile(text, "Network cost", weft_show_usd(value, plan->cost.total_usd), small);
     snprintf(value, sizeof value, "%.4g", plan->topology.mean_hops);
     snprintf(small, sizeof small, "%.4g for transfers; diameter %u", plan->demand_weighted_hops,
              plan->topology.diameter);
-    add_tile(text, "Mean hops", value, small);
+    html_tile(text, "Mean hops", value, small);
     snprintf(small, sizeof small, "mean %s", weft_show_bytes(value, plan->mean_link_load_bytes));
-    add_tile(text, "Largest link load", weft_show_bytes(value, plan->max_link_load_bytes), small);
+    html_tile(text, "Largest link load", weft_show_bytes(value, plan->max_link_load_bytes), small);
     snprintf(value, sizeof value, "%.3g", plan->bandwidth_tax_ratio);
-    add_tile(text, "Bandwidth tax", value, "bytes sent for a byte asked");
+    html_tile(text, "Bandwidth tax", value, "bytes sent for a byte asked");
     weft_text_add(text, "</dl>\n");
 }
 
@@ -90,9 +91,10 @@ static void add_header(struct weft_text *text, const struct weft_report *report)
 static void add_fabric(struct weft_text *text, const struct weft_report *report,
                        struct weft_arena scratch)
 {
-    add_heading(text, "Fabric",
-                "Servers on a circle, in the order of the first ring where it visits all of them. "
-                "Each ring of an AllReduce group has a color; links that no ring uses are dashed.");
+    html_heading(
+        text, "Fabric",
+        "Servers on a circle, in the order of the first ring where it visits all of them. "
+        "Each ring of an AllReduce group has a color; links that no ring uses are dashed.");
     weft_text_add(text, "<figure>\n");
     picture_fabric(text, report->plan, false, scratch);
     const struct weft_topology *topology = &report->plan->topology;
@@ -125,7 +127,7 @@ static void add_bounds_table(struct weft_text *text, const struct weft_certifica
 static void add_certificate(struct weft_text *text, const struct weft_report *report)
 {
     const struct weft_plan *plan = report->plan;
-    add_heading(
+    html_heading(
         text, "Certificate",
         "No plan of servers joined by these ports can be faster than the binding bound. The "
         "pale bars hold for this fabric only.");
@@ -164,9 +166,9 @@ static void add_comparison(struct weft_text *text, const struct weft_report *rep
     if (report->comparison_count == 0) {
         return;
     }
-    add_heading(text, "Against other fabrics",
-                "The same iteration on the fabrics a buyer would otherwise choose, with what each "
-                "costs by the cluster's price book.");
+    html_heading(text, "Against other fabrics",
+                 "The same iteration on the fabrics a buyer would otherwise choose, with what each "
+                 "costs by the cluster's price book.");
     weft_text_add(text, "<figure>\n");
     picture_comparison(text, report->comparisons, report->comparison_count);
     weft_text_add(text, "</figure>\n<div class=\"wide\"><table><tr><th>fabric<th "
@@ -189,15 +191,16 @@ static void add_simulation(struct weft_text *text, const struct weft_report *rep
         return;
     }
     if (report->graph != NULL && result->task_start_ps != NULL) {
-        add_heading(text, "Timeline",
-                    "One iteration on every server: compute above, the network below. A mark is at "
-                    "least one column wide, so short tasks look longer than they are.");
+        html_heading(
+            text, "Timeline",
+            "One iteration on every server: compute above, the network below. A mark is at "
+            "least one column wide, so short tasks look longer than they are.");
         weft_text_add(text, "<figure>\n");
         picture_timeline(text, report->graph, result->task_start_ps[0], result->task_end_ps[0],
                          result->iteration_ps[0], scratch);
         weft_text_add(text, "</figure>\n</section>\n");
     }
-    add_heading(
+    html_heading(
         text, "Link loads",
         "How many links carry how much in one iteration, packet headers included. The nearer "
         "all stand to the largest, the better the links are used.");
@@ -213,9 +216,9 @@ static void add_traffic(struct weft_text *text, const struct weft_report *report
     if (traffic == NULL) {
         return;
     }
-    add_heading(text, "Traffic",
-                "What the iteration asks of the network. Transfers are fixed; an AllReduce may "
-                "take any ring over its group, and is shown on those of this plan.");
+    html_heading(text, "Traffic",
+                 "What the iteration asks of the network. Transfers are fixed; an AllReduce may "
+                 "take any ring over its group, and is shown on those of this plan.");
     weft_text_add(text, "<figure>\n");
     picture_heat(text, traffic, &report->plan->topology.rings, false, scratch);
     weft_text_add(text,
@@ -231,7 +234,7 @@ static void add_rings_table(struct weft_text *text, const struct weft_plan *plan
     if (set->ring_count == 0) {
         return;
     }
-    add_heading(text, "Rings", "Each member sends to the next, and the last to the first.");
+    html_heading(text, "Rings", "Each member sends to the next, and the last to the first.");
     weft_text_add(text, "<div class=\"wide\"><table><tr><th class=\"r\">ring<th class=\"r\">group"
                         "<th class=\"r\">share<th class=\"w\">members</tr>\n");
     uint32_t shown = set->ring_count < 24 ? set->ring_count : 24;
@@ -275,7 +278,7 @@ static void add_parts_table(struct weft_text *text, const struct weft_plan *plan
     char rate[WEFT_UNIT_TEXT];
     char each[WEFT_UNIT_TEXT];
     char total[WEFT_UNIT_TEXT];
-    add_heading(text, "Parts", "What to buy, by the cluster's price book.");
+    html_heading(text, "Parts", "What to buy, by the cluster's price book.");
     weft_text_add(text,
                   "<div class=\"wide\"><table><tr><th>part at %s<th class=\"r\">count<th "
                   "class=\"r\">each<th class=\"r\">together<th class=\"r\">power</tr>\n",
@@ -308,9 +311,13 @@ const char *weft_report_html(const struct weft_report *report, struct weft_arena
     svg_add_style(&text);
     weft_text_add(&text, "</style>\n</head>\n<body>\n<main>\n");
     add_header(&text, report);
+    html_strategy(&text, report, scratch);
+    html_memory(&text, report, scratch);
     add_fabric(&text, report, scratch);
     add_certificate(&text, report);
+    html_rounds(&text, report);
     add_comparison(&text, report);
+    html_uses(&text, report, scratch);
     add_simulation(&text, report, scratch);
     add_traffic(&text, report, scratch);
     add_rings_table(&text, report->plan);

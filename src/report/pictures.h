@@ -21,4 +21,18 @@ void picture_comparison(struct weft_text *text, const struct weft_comparison *ro
 void picture_certificate(struct weft_text *text, const struct weft_certificate *certificate,
                          double iteration_s);
 
+// Placements of operators: servers down, operators across.
+void picture_operators(struct weft_text *text, const struct weft_model *model,
+                       const struct weft_strategy *strategy, struct weft_arena scratch);
+// Ranks of a hybrid strategy on servers of so many accelerators.
+void picture_hybrid(struct weft_text *text, const struct weft_hybrid *hybrid, uint32_t per_server);
+// A column a server; limit 0 = none.
+void picture_memory(struct weft_text *text, const struct weft_memory *memory, uint32_t server_count,
+                    double limit_bytes, struct weft_arena scratch);
+void picture_uses(struct weft_text *text, const struct weft_breakdown *breakdown,
+                  uint32_t server_count, uint64_t iteration_ps, struct weft_arena scratch);
+void picture_path(struct weft_text *text, const struct weft_breakdown *breakdown);
+// The best iteration by round, a line for each start.
+void picture_rounds(struct weft_text *text, const struct weft_report_round *rounds, uint32_t count);
+
 #endif

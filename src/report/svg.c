@@ -174,3 +174,16 @@ void svg_axis_x(struct weft_text *text, double x0, double x1, double y, double t
     svg_line(text, x0, y, x1, y, "x");
     svg_label(text, x1, y + 32, SVG_END, "m", "%s", title);
 }
+
+void svg_axis_y(struct weft_text *text, double x0, double x1, double bottom, double top, double low,
+                double high, const char *title)
+{
+    double range = high > low ? high - low : 1;
+    double step = svg_step(range, 6);
+    for (double i = ceil(low / step - 1e-9); i * step <= low + range * (1 + 1e-9); i++) {
+        double y = bottom - (bottom - top) * (i * step - low) / range;
+        svg_line(text, x0, y, x1, y, "g");
+        svg_label(text, x0 - 8, y + 4, SVG_END, "m", "%g", i * step + 0.0); // no -0
+    }
+    svg_label(text, x0 - 8, top - 12, SVG_END, "m", "%s", title);
+}

@@ -49,5 +49,9 @@ double svg_step(double range, uint32_t parts);
 // A horizontal axis from 0 to `high` units between x0 and x1 at height y, grid lines up to `top`.
 void svg_axis_x(struct weft_text *text, double x0, double x1, double y, double top, double high,
                 const char *title);
+// A vertical axis from `low` to `high` units between heights bottom and top, grid lines from x0 to
+// x1, its title above.
+void svg_axis_y(struct weft_text *text, double x0, double x1, double bottom, double top, double low,
+                double high, const char *title);
 
 #endif

@@ -1,0 +1,182 @@
+// SPDX-License-Identifier: Apache-2.0
+// Who holds what under hybrid parallelism: a block for each replica and pipeline stage, with the
+// accelerators of its tensor-parallel group.
+
+#include "pictures.h"
+#include "svg.h"
+
+#include <math.h>
+#include <string.h>
+
+#define WIDTH 1000.0
+#define LEFT 86.0
+#define RIGHT 980.0
+#define TOP 58.0
+#define REPLICAS_MAX 12u
+#define STAGES_MAX 16u
+#define SQUARES_MAX 16u // accelerators of a block that get a square each
+#define GAP 6.0
+
+struct blocks {
+    const struct weft_hybrid *hybrid;
+    uint32_t per_server;
+    uint32_t replica_count; // dp * cp
+    uint32_t replicas_shown;
+    uint32_t stages_shown;
+    double width;
+    double height;
+    uint32_t squares; // a block's
+    double side;
+    uint32_t across; // squares in a line
+};
+
+// The accelerator of a rank: mixed radix in the order of nesting, innermost first. A letter that
+// the order leaves out counts as outermost.
+static uint64_t accelerator_of(const struct weft_hybrid *hybrid, uint32_t d, uint32_t t, uint32_t p,
+                               uint32_t c)
+{
+    char order[16];
+    snprintf(order, sizeof order, "%.*s", (int)sizeof hybrid->order, hybrid->order);
+    static const char letters[] = "tcdp";
+    for (const char *letter = letters; *letter != '\0'; letter++) {
+        size_t length = strlen(order);
+        if (strchr(order, *letter) == NULL && length + 1 < sizeof order) {
+            order[length] = *letter;
+            order[length + 1] = '\0';
+        }
+    }
+    uint64_t accelerator = 0;
+    uint64_t stride = 1;
+    for (const char *letter = order; *letter != '\0'; letter++) {
+        switch (*letter) {
+        case 't':
+            accelerator += stride * t;
+            stride *= hybrid->tp;
+            break;
+        case 'c':
+            accelerator += stride * c;
+            stride *= hybrid->cp;
+            break;
+        case 'd':
+            accelerator += stride * d;
+            stride *= hybrid->dp;
+            break;
+        case 'p':
+            accelerator += stride * p;
+            stride *= hybrid->pp;
+            break;
+        default:
+            break;
+        }
+    }
+    return accelerator;
+}
+
+// "12:0-3" within a server, "12-13" across several.
+static void name_block(char *label, size_t size, const struct blocks *blocks, uint64_t first,
+                       uint64_t last)
+{
+    uint64_t from = first / blocks->per_server;
+    uint64_t to = last / blocks->per_server;
+    uint64_t a = first % blocks->per_server;
+    uint64_t b = last % blocks->per_server;
+    if (from != to) {
+        snprintf(label, size, "%llu–%llu", (unsigned long long)from, (unsigned long long)to);
+    } else if (a == b) {
+        snprintf(label, size, "%llu:%llu", (unsigned long long)from, (unsigned long long)a);
+    } else {
+        snprintf(label, size, "%llu:%llu–%llu", (unsigned long long)from, (unsigned long long)a,
+                 (unsigned long long)b);
+    }
+}
+
+static void add_block(struct weft_text *text, const struct blocks *blocks, uint32_t replica,
+                      uint32_t stage)
+{
+    const struct weft_hybrid *hybrid = blocks->hybrid;
+    uint32_t c = replica % hybrid->cp;
+    uint32_t d = replica / hybrid->cp;
+    double x = LEFT + replica * blocks->width;
+    double y = TOP + stage * blocks->height;
+    uint64_t first = UINT64_MAX;
+    uint64_t last = 0;
+    svg_rect(text, x, y, blocks->width - GAP, blocks->height - GAP, "p");
+    for (uint32_t t = 0; t < hybrid->tp; t++) {
+        uint64_t accelerator = accelerator_of(hybrid, d, t, stage, c);
+        first = accelerator < first ? accelerator : first;
+        last = accelerator > last ? accelerator : last;
+        if (t < blocks->squares) {
+            char color[8];
+            // Neighbors on one server share a color.
+            uint64_t server = accelerator / blocks->per_server;
+            snprintf(color, sizeof color, "f%u", (uint32_t)(server % SVG_COLOR_COUNT));
+            svg_rect(text, x + 5 + t % blocks->across * (blocks->side + 2),
+                     y + 19 + t / blocks->across * (blocks->side + 2), blocks->side, blocks->side,
+                     color);
+        }
+    }
+    char label[64];
+    name_block(label, sizeof label, blocks, first, last);
+    svg_label(text, x + 5, y + 13, SVG_START, "t n", "%s", label);
+}
+
+static void add_titles(struct weft_text *text, const struct blocks *blocks)
+{
+    const struct weft_hybrid *hybrid = blocks->hybrid;
+    for (uint32_t replica = 0; replica < blocks->replicas_shown; replica++) {
+        double x = LEFT + replica * blocks->width + (blocks->width - GAP) / 2;
+        if (hybrid->cp > 1) {
+            svg_label(text, x, TOP - 8, SVG_MIDDLE, "m n", "%u.%u", replica / hybrid->cp,
+                      replica % hybrid->cp);
+        } else {
+            svg_label(text, x, TOP - 8, SVG_MIDDLE, "m n", "%u", replica);
+        }
+    }
+    char more[96] = "";
+    if (blocks->replicas_shown < blocks->replica_count) {
+        snprintf(more, sizeof more, "; %u further ones alike",
+                 blocks->replica_count - blocks->replicas_shown);
+    }
+    svg_label(text, LEFT, 24, SVG_START, "t b", "replica%s%s",
+              hybrid->cp > 1 ? ".part of the sequence" : "", more);
+    for (uint32_t stage = 0; stage < blocks->stages_shown; stage++) {
+        svg_label(text, LEFT - 10, TOP + (stage + 0.5) * blocks->height, SVG_END, "m n", "stage %u",
+                  stage);
+    }
+}
+
+void picture_hybrid(struct weft_text *text, const struct weft_hybrid *hybrid, uint32_t per_server)
+{
+    struct blocks blocks = {
+        .hybrid = hybrid,
+        .per_server = per_server > 0 ? per_server : 1,
+        .replica_count = hybrid->dp * hybrid->cp,
+        .squares = hybrid->tp < SQUARES_MAX ? hybrid->tp : SQUARES_MAX,
+    };
+    blocks.replicas_shown =
+        blocks.replica_count < REPLICAS_MAX ? blocks.replica_count : REPLICAS_MAX;
+    blocks.stages_shown = hybrid->pp < STAGES_MAX ? hybrid->pp : STAGES_MAX;
+    blocks.width = fmin(230, (RIGHT - LEFT) / blocks.replicas_shown);
+    blocks.side = 10;
+    // Full lines: groups are mostly powers of two.
+    blocks.across = SQUARES_MAX;
+    while (blocks.across * (blocks.side + 2) > blocks.width - GAP - 6) {
+        blocks.across /= 2;
+    }
+    uint32_t lines = (blocks.squares + blocks.across - 1) / blocks.across;
+    blocks.height = 24 + lines * (blocks.side + 2) + GAP;
+    double bottom = TOP + blocks.stages_shown * blocks.height;
+    bool cut = blocks.stages_shown < hybrid->pp;
+    svg_begin(text, WIDTH, bottom + (cut ? 24 : 4), "Which accelerators hold which stage", false);
+    add_titles(text, &blocks);
+    for (uint32_t stage = 0; stage < blocks.stages_shown; stage++) {
+        for (uint32_t replica = 0; replica < blocks.replicas_shown; replica++) {
+            add_block(text, &blocks, replica, stage);
+        }
+    }
+    if (cut) {
+        svg_label(text, LEFT, bottom + 14, SVG_START, "m", "%u further stages alike",
+                  hybrid->pp - blocks.stages_shown);
+    }
+    svg_end(text);
+}

@@ -1,0 +1,203 @@
+// SPDX-License-Identifier: Apache-2.0
+// A stacked column for each server: memory by use against the limit, time by use.
+
+#include "pictures.h"
+#include "svg.h"
+
+#include <math.h>
+#include <string.h>
+
+#define WIDTH 1000.0
+#define LEFT 66.0
+#define RIGHT 980.0
+#define TOP 44.0
+#define HEIGHT 230.0
+#define BARS_MAX 128u
+#define SERIES_MAX 4u
+
+struct stacks {
+    const char *name; // for screen readers
+    const char *unit; // of the axis
+    const char *names[SERIES_MAX];
+    const char *colors[SERIES_MAX];
+    uint32_t series_count;
+    uint32_t bar_count;
+    const double *values; // [bar][series], in units
+    double limit;         // a dashed line, in units; 0 = none
+    const char *limit_name;
+};
+
+static double total_of(const struct stacks *stacks, uint32_t bar)
+{
+    double sum = 0;
+    for (uint32_t s = 0; s < stacks->series_count; s++) {
+        sum += stacks->values[(size_t)bar * stacks->series_count + s];
+    }
+    return sum;
+}
+
+// The fullest of the servers that share a column.
+static uint32_t fullest(const struct stacks *stacks, uint32_t from, uint32_t to)
+{
+    uint32_t best = from;
+    for (uint32_t bar = from + 1; bar < to; bar++) {
+        best = total_of(stacks, bar) > total_of(stacks, best) ? bar : best;
+    }
+    return best;
+}
+
+static void add_legend(struct weft_text *text, const struct stacks *stacks)
+{
+    double x = LEFT;
+    for (uint32_t s = 0; s < stacks->series_count; s++) {
+        svg_rect(text, x, 8, 14, 12, stacks->colors[s]);
+        svg_label(text, x + 20, 18, SVG_START, "t", "%s", stacks->names[s]);
+        x += 44 + 6.6 * (double)strlen(stacks->names[s]);
+    }
+}
+
+static void add_columns(struct weft_text *text, const struct stacks *stacks, uint32_t step,
+                        double high)
+{
+    uint32_t count = (stacks->bar_count + step - 1) / step;
+    double slot = (RIGHT - LEFT) / count;
+    double width = slot > 60 ? 46 : slot * 0.78;
+    double bottom = TOP + HEIGHT;
+    for (uint32_t c = 0; c < count; c++) {
+        uint32_t to = (c + 1) * step;
+        uint32_t bar = fullest(stacks, c * step, to < stacks->bar_count ? to : stacks->bar_count);
+        double x = LEFT + (c + 0.5) * slot - width / 2;
+        double y = bottom;
+        for (uint32_t s = 0; s < stacks->series_count; s++) {
+            double value = stacks->values[(size_t)bar * stacks->series_count + s];
+            double height = high > 0 ? HEIGHT * value / high : 0;
+            y -= height;
+            if (height >= 0.05) {
+                svg_rect(text, x, y, width, height, stacks->colors[s]);
+            }
+        }
+        uint32_t every = (uint32_t)ceil(24 / slot);
+        if (c % every == 0) {
+            svg_label(text, LEFT + (c + 0.5) * slot, bottom + 15, SVG_MIDDLE, "m n", "%u",
+                      c * step);
+        }
+    }
+    svg_line(text, LEFT, bottom, RIGHT, bottom, "x");
+    svg_label(text, RIGHT, bottom + 32, SVG_END, "m", "%s",
+              step > 1 ? "server (the fullest of each block)" : "server");
+}
+
+static void add_stacks(struct weft_text *text, const struct stacks *stacks)
+{
+    double high = 0;
+    for (uint32_t bar = 0; bar < stacks->bar_count; bar++) {
+        high = fmax(high, total_of(stacks, bar));
+    }
+    // A limit far above the columns would flatten them: then it is told, not drawn.
+    bool drawn = stacks->limit > 0 && stacks->limit <= 2.5 * high;
+    high = drawn ? fmax(high, stacks->limit * 1.06) : high * 1.06;
+    svg_begin(text, WIDTH, TOP + HEIGHT + 40, stacks->name, false);
+    add_legend(text, stacks);
+    svg_axis_y(text, LEFT, RIGHT, TOP + HEIGHT, TOP, 0, high, stacks->unit);
+    add_columns(text, stacks, (stacks->bar_count + BARS_MAX - 1) / BARS_MAX, high);
+    if (drawn) {
+        double y = TOP + HEIGHT * (1 - stacks->limit / high);
+        weft_text_add(text,
+                      "<path class=\"e\" stroke-width=\"1.5\" stroke-dasharray=\"6 4\" "
+                      "d=\"M%g %.1fH%g\"/>\n",
+                      LEFT, y, RIGHT);
+    }
+    if (stacks->limit > 0) {
+        svg_label(text, RIGHT, 18, SVG_END, "ef b", "%s %.4g %s", stacks->limit_name, stacks->limit,
+                  stacks->unit);
+    }
+    svg_end(text);
+}
+
+void picture_memory(struct weft_text *text, const struct weft_memory *memory, uint32_t server_count,
+                    double limit_bytes, struct weft_arena scratch)
+{
+    double high = 0;
+    for (uint32_t s = 0; s < server_count; s++) {
+        high = fmax(high, memory[s].total_bytes);
+    }
+    struct svg_unit unit = svg_byte_unit(high);
+    double *values = WEFT_NEW(&scratch, double, (size_t)server_count * 4 + 1);
+    for (uint32_t s = 0; s < server_count; s++) {
+        values[4 * (size_t)s] = memory[s].parameters_bytes / unit.scale;
+        values[4 * (size_t)s + 1] = memory[s].gradients_bytes / unit.scale;
+        values[4 * (size_t)s + 2] = memory[s].optimizer_bytes / unit.scale;
+        values[4 * (size_t)s + 3] = memory[s].activations_bytes / unit.scale;
+    }
+    struct stacks stacks = {
+        .name = "Memory of the fullest accelerator of each server",
+        .unit = unit.name,
+        .names = {"parameters", "gradients", "optimizer state", "activations"},
+        .colors = {"f0", "f4", "f3", "f1"},
+        .series_count = 4,
+        .bar_count = server_count,
+        .values = values,
+        .limit = limit_bytes / unit.scale,
+        .limit_name = "limit",
+    };
+    add_stacks(text, &stacks);
+}
+
+void picture_uses(struct weft_text *text, const struct weft_breakdown *breakdown,
+                  uint32_t server_count, uint64_t iteration_ps, struct weft_arena scratch)
+{
+    struct svg_unit unit = svg_time_unit(weft_seconds(iteration_ps));
+    size_t count = (size_t)server_count * WEFT_TIME_USE_COUNT;
+    double *values = WEFT_NEW(&scratch, double, count + 1);
+    for (size_t i = 0; i < count; i++) {
+        values[i] = weft_seconds(breakdown->use_ps[i]) / unit.scale;
+    }
+    struct stacks stacks = {
+        .name = "What each server does with the iteration",
+        .unit = unit.name,
+        .names = {"computes", "waits for transfers", "waits for AllReduce", "idle"},
+        .colors = {"f0", "f1", "f5", "fo"},
+        .series_count = WEFT_TIME_USE_COUNT,
+        .bar_count = server_count,
+        .values = values,
+    };
+    add_stacks(text, &stacks);
+}
+
+// ---- the critical path ----
+
+void picture_path(struct weft_text *text, const struct weft_breakdown *breakdown)
+{
+    static const struct {
+        const char *name;
+        const char *color;
+    } kinds[WEFT_TASK_KIND_COUNT + 1] = {
+        {"forward", "f4"}, {"backward", "f0"}, {"update", "f2"},    {"", "fo"},
+        {"local", "f2"},   {"transfer", "f1"}, {"AllReduce", "f5"}, {"waiting", "fo"},
+    };
+    uint64_t total_ps = breakdown->path_gap_ps;
+    for (uint32_t k = 0; k < WEFT_TASK_KIND_COUNT; k++) {
+        total_ps += breakdown->path_ps[k];
+    }
+    svg_begin(text, WIDTH, 66, "What the iteration waited for", false);
+    double x = LEFT;
+    double label_x = LEFT;
+    for (uint32_t k = 0; k <= WEFT_TASK_KIND_COUNT && total_ps > 0; k++) {
+        uint64_t time_ps =
+            k < WEFT_TASK_KIND_COUNT ? breakdown->path_ps[k] : breakdown->path_gap_ps;
+        if (time_ps == 0) {
+            continue;
+        }
+        double share = (double)time_ps / (double)total_ps;
+        svg_rect(text, x, 8, (RIGHT - LEFT) * share, 22, kinds[k].color);
+        x += (RIGHT - LEFT) * share;
+        char time[WEFT_UNIT_TEXT];
+        char label[96];
+        snprintf(label, sizeof label, "%s %s (%.1f %%)", kinds[k].name,
+                 weft_show_time(time, time_ps), 100 * share);
+        svg_rect(text, label_x, 42, 14, 12, kinds[k].color);
+        svg_label(text, label_x + 20, 52, SVG_START, "t", "%s", label);
+        label_x += 36 + 6.6 * (double)strlen(label);
+    }
+    svg_end(text);
+}

@@ -1,0 +1,241 @@
+// SPDX-License-Identifier: Apache-2.0
+// The report's pictures of a strategy, its memory, the use of time and the loop, on strategies made
+// by hand.
+
+#include "sample_plan.h"
+#include "svg_check.h"
+#include "weft/report.h"
+
+static struct weft_arena all;
+static struct weft_arena arena;
+static struct weft_arena scratch;
+
+static int set_up(void **state)
+{
+    (void)state;
+    struct weft_error error;
+    assert_true(weft_arena_init(&all, 0, &error));
+    assert_true(weft_arena_init(&scratch, 0, &error));
+    return 0;
+}
+
+static int tear_down(void **state)
+{
+    (void)state;
+    weft_arena_release(&all);
+    weft_arena_release(&scratch);
+    return 0;
+}
+
+static int each_set_up(void **state)
+{
+    (void)state;
+    arena = all;
+    return 0;
+}
+
+struct page {
+    struct weft_plan plan;
+    struct weft_model model;
+    struct weft_strategy strategy;
+    struct weft_strategy_setting setting;
+    struct weft_report report;
+};
+
+// tower_count towers of `depth` dense operators on a share of the servers each, then tables on a
+// server each, then `tail` operators on all servers, the last divided by parameters, too.
+static void make_model(struct page *page, uint32_t n, uint32_t tower_count, uint32_t depth,
+                       uint32_t table_count, uint32_t tail)
+{
+    uint32_t count = 1 + tower_count * depth + table_count + tail;
+    struct weft_operator *operators = WEFT_NEW(&arena, struct weft_operator, count);
+    struct weft_placement *placements = WEFT_NEW(&arena, struct weft_placement, count);
+    operators[0].spec = (struct weft_operator_spec){.name = "samples", .kind = WEFT_OP_INPUT};
+    for (uint32_t op = 1; op < count; op++) {
+        uint32_t *servers = WEFT_NEW(&arena, uint32_t, n);
+        uint32_t tower = (op - 1) / (depth > 0 ? depth : 1);
+        bool in_tower = op - 1 < tower_count * depth;
+        bool table = !in_tower && op - 1 < tower_count * depth + table_count;
+        uint32_t parts = table ? 1 : n;
+        uint32_t first = table ? op % n : 0;
+        if (in_tower) {
+            parts = n / tower_count;
+            first = tower * parts;
+        }
+        for (uint32_t i = 0; i < parts; i++) {
+            servers[i] = (first + i) % n;
+        }
+        bool divided = op + 1 == count && n % 2 == 0;
+        placements[op] =
+            (struct weft_placement){divided ? parts / 2 : parts, divided ? 2 : 1, servers};
+        operators[op].spec.kind = table ? WEFT_OP_EMBEDDING : WEFT_OP_DENSE;
+        operators[op].spec.name =
+            weft_arena_format(&arena, "%s<%u>", table ? "table" : "dense", op);
+        operators[op].parameters = table ? 10000000 : 1000000;
+    }
+    page->model = (struct weft_model){.name = "made & up",
+                                      .batch = 1024,
+                                      .operator_count = count,
+                                      .operators = operators,
+                                      .parameters = 123000000,
+                                      .forward_flops = 4.5e9};
+    page->strategy.kind = WEFT_STRATEGY_OPERATORS;
+    page->strategy.server_count = n;
+    page->strategy.placements = placements;
+}
+
+static struct page *make_page(uint32_t n)
+{
+    struct page *page = WEFT_NEW(&arena, struct page, 1);
+    struct weft_error error;
+    static const uint32_t jumps[] = {1, 3};
+    assert_true(sample_plan(&page->plan, n, jumps, 2, &arena, &error));
+    struct weft_memory *memory = WEFT_NEW(&arena, struct weft_memory, n);
+    for (uint32_t s = 0; s < n; s++) {
+        memory[s] = (struct weft_memory){2e9, 2e9, 4e9, 1e9 + 1e7 * s, 9e9 + 1e7 * s};
+    }
+    page->strategy.memory = memory;
+    page->strategy.memory_max_bytes = memory[n - 1].total_bytes;
+    page->setting.memory_limit_bytes = 16e9;
+    page->report = (struct weft_report){.title = "model",
+                                        .plan = &page->plan,
+                                        .model = &page->model,
+                                        .strategy = &page->strategy,
+                                        .setting = &page->setting};
+    return page;
+}
+
+static void strategies_of_all_sizes_are_well_formed(void **state)
+{
+    (void)state;
+    static const uint32_t shapes[][5] = {
+        {5, 1, 1, 0, 0},     {16, 4, 8, 0, 20},  {16, 1, 1, 16, 30},  {128, 4, 8, 64, 30},
+        {128, 1, 1, 0, 400}, {432, 4, 30, 2, 3}, {17, 3, 60, 17, 200}};
+    for (size_t i = 0; i < sizeof shapes / sizeof shapes[0]; i++) {
+        struct page *page = make_page(shapes[i][0]);
+        make_model(page, shapes[i][0], shapes[i][1], shapes[i][2], shapes[i][3], shapes[i][4]);
+        const char *html = weft_report_html(&page->report, &arena, scratch);
+        assert_int_equal(check_all_svgs(html, &arena), 4);
+        assert_non_null(strstr(html, "made &amp; up: 123 M parameters, 4.5 GFLOP"));
+        assert_string_equal(html, weft_report_html(&page->report, &arena, scratch));
+    }
+}
+
+// Returns the picture whose name begins so, as text of its own.
+static const char *picture(const char *html, const char *name)
+{
+    const char *at = strstr(html, name);
+    assert_non_null(at);
+    return weft_arena_text(&arena, at, (size_t)(strstr(at, "</svg>") - at));
+}
+
+static void every_part_has_its_cell(void **state)
+{
+    (void)state;
+    struct page *page = make_page(16);
+    make_model(page, 16, 4, 2, 3, 2);
+    const char *svg = picture(weft_report_html(&page->report, &arena, scratch), "Which server");
+    // Eight operators on 4 servers, three tables, one operator on all and one of 8 * 2 parts.
+    assert_int_equal(count_of(svg, "v15.0h-27.0z"), 8 * 4 + 3 + 16 + 16);
+    assert_int_equal(count_of(svg, "l27.0 -15.0"), 16); // each part of the divided one is hatched
+    assert_int_equal(count_of(svg, "rotate(-90)\">dense&lt;"), 10);
+    assert_int_equal(count_of(svg, "rotate(-90)\">table&lt;"), 3);
+    // The third tower is on servers 8 to 11: 8 rows of 16 below the names.
+    assert_non_null(strstr(svg, "class=\"f3\" fill-opacity=\"1.00\" d=\"M168.0 227.1h27.0"));
+}
+
+static void long_models_are_folded(void **state)
+{
+    (void)state;
+    struct page *page = make_page(16);
+    make_model(page, 16, 2, 50, 0, 1);
+    const char *html = weft_report_html(&page->report, &arena, scratch);
+    const char *svg = picture(html, "Which server");
+    assert_int_equal(count_of(svg, " +49"), 2);
+    assert_int_equal(count_of(svg, "v15.0h-27.0z"), 8 + 8 + 16);
+    assert_non_null(strstr(html, "<td class=\"r\">100<td>operators<td class=\"r\">8"));
+}
+
+static void memory_stands_against_its_limit(void **state)
+{
+    (void)state;
+    struct page *page = make_page(16);
+    make_model(page, 16, 1, 1, 0, 1);
+    const char *html = weft_report_html(&page->report, &arena, scratch);
+    const char *svg = picture(html, "Memory of the fullest");
+    assert_int_equal(count_of(svg, "<rect"), 4 + 4 * 16);
+    assert_int_equal(count_of(svg, "stroke-dasharray=\"6 4\""), 1);
+    assert_non_null(strstr(svg, "limit 16 GB"));
+    assert_non_null(strstr(html, "57.2 % of the limit"));
+    page->setting.memory_limit_bytes = 80e9; // far above: told, not drawn
+    svg = picture(weft_report_html(&page->report, &arena, scratch), "Memory of the fullest");
+    assert_null(strstr(svg, "stroke-dasharray"));
+    assert_non_null(strstr(svg, "limit 80 GB"));
+    page->setting.memory_limit_bytes = 0;
+    html = weft_report_html(&page->report, &arena, scratch);
+    assert_non_null(strstr(html, "no limit was set"));
+}
+
+static void hybrid_blocks_name_their_accelerators(void **state)
+{
+    (void)state;
+    struct page *page = make_page(16);
+    make_model(page, 16, 1, 1, 0, 1);
+    page->strategy.kind = WEFT_STRATEGY_HYBRID;
+    page->strategy.placements = NULL;
+    page->setting.cost.accelerators_per_server = 8;
+    page->strategy.hybrid = (struct weft_hybrid){.dp = 4,
+                                                 .tp = 8,
+                                                 .pp = 4,
+                                                 .ep = 1,
+                                                 .cp = 1,
+                                                 .chunks = 2,
+                                                 .micro_batch = 2,
+                                                 .zero_stage = 1,
+                                                 .order = "tcdp"};
+    const char *html = weft_report_html(&page->report, &arena, scratch);
+    assert_int_equal(check_all_svgs(html, &arena), 4);
+    const char *svg = picture(html, "Which accelerators");
+    assert_int_equal(count_of(svg, "class=\"p\""), 16);
+    assert_int_equal(count_of(svg, "width=\"10.0\" height=\"10.0\""), 128);
+    assert_non_null(strstr(svg, ">7:0–7<")); // stage 1, replica 3: 8 * (3 + 4 * 1) accelerators on
+    page->strategy.hybrid = (struct weft_hybrid){
+        .dp = 8, .tp = 16, .pp = 1, .ep = 8, .cp = 2, .micro_batch = 1, .order = "dtcp"};
+    svg = picture(weft_report_html(&page->report, &arena, scratch), "Which accelerators");
+    assert_non_null(strstr(svg, "4 further ones alike"));
+    assert_non_null(strstr(svg, ">0–15<")); // data innermost: a group is spread over servers
+    assert_non_null(strstr(svg, ">16–31<"));
+}
+
+static void the_loop_marks_its_best_round(void **state)
+{
+    (void)state;
+    struct page *page = make_page(16);
+    make_model(page, 16, 1, 1, 0, 1);
+    static const struct weft_report_round rounds[] = {{0, 0.030}, {0, 0.025},  {0, 0.0231},
+                                                      {1, 0.028}, {1, 0.0226}, {2, 0.0240}};
+    page->report.rounds = rounds;
+    page->report.round_count = 6;
+    const char *svg =
+        picture(weft_report_html(&page->report, &arena, scratch), "Iteration time by round");
+    assert_int_equal(count_of(svg, "<circle"), 7);
+    assert_non_null(strstr(svg, "best 22.6 ms"));
+    assert_int_equal(count_of(svg, "stroke-width=\"2\" d=\"M"), 3);
+    page->report.round_count = 1;
+    const char *html = weft_report_html(&page->report, &arena, scratch);
+    assert_int_equal(check_all_svgs(html, &arena), 5);
+    assert_non_null(strstr(html, "best 30 ms"));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup(strategies_of_all_sizes_are_well_formed, each_set_up),
+        cmocka_unit_test_setup(every_part_has_its_cell, each_set_up),
+        cmocka_unit_test_setup(long_models_are_folded, each_set_up),
+        cmocka_unit_test_setup(memory_stands_against_its_limit, each_set_up),
+        cmocka_unit_test_setup(hybrid_blocks_name_their_accelerators, each_set_up),
+        cmocka_unit_test_setup(the_loop_marks_its_best_round, each_set_up),
+    };
+    return cmocka_run_group_tests_name("report of strategies", tests, set_up, tear_down);
+}
