@@ -94,6 +94,10 @@ struct weft_text {
 void weft_text_init(struct weft_text *text, struct weft_arena *arena);
 void weft_text_add(struct weft_text *text, const char *format, ...) WEFT_PRINTF(2, 3);
 
+// The word that is the fewest edits (letters put in, left out or changed, case aside) away from
+// `word`, the first of equals; NULL when all are further than half its length. O(count * lengths).
+const char *weft_nearest_word(const char *word, const char *const *words, uint32_t count);
+
 // ---- random numbers ----
 
 // xoshiro256** (Blackman and Vigna, "Scrambled linear pseudorandom number generators", TOMS 2021),

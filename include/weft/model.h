@@ -28,17 +28,18 @@ uint32_t weft_dtype_bytes(enum weft_dtype dtype);
 const char *weft_dtype_name(enum weft_dtype dtype); // "fp32", ...
 
 enum weft_operator_kind {
-    WEFT_OP_INPUT,     // samples as they come: no work, no parameters, no gradient
-    WEFT_OP_CONV2D,    // [channels, height, width]
-    WEFT_OP_POOL2D,    // largest or mean of a window
-    WEFT_OP_FLAT,      // any shape -> [features]
-    WEFT_OP_DENSE,     // last dimension -> units
-    WEFT_OP_EMBEDDING, // [bag] of indices -> [dim]: the sum of `bag` rows of a table
-    WEFT_OP_CONCAT,    // along the first dimension
-    WEFT_OP_ADD,       // two inputs of one shape
-    WEFT_OP_MULTIPLY,  // two inputs of one shape
-    WEFT_OP_UNARY,     // ReLU, GELU, tanh: one pass over the values
-    WEFT_OP_NORM,      // batch or layer norm
+    WEFT_OP_INPUT,  // samples as they come: no work, no parameters, no gradient
+    WEFT_OP_CONV2D, // [channels, height, width]
+    WEFT_OP_POOL2D, // largest or mean of a window; [height, width] = one channel
+    WEFT_OP_FLAT,   // any shape -> [features]
+    WEFT_OP_DENSE,  // last dimension -> units
+    // [bag] of indices -> [dim], [sequence, bag] -> [sequence, dim]: sums of `bag` rows of a table.
+    WEFT_OP_EMBEDDING,
+    WEFT_OP_CONCAT,   // along the first dimension
+    WEFT_OP_ADD,      // two inputs of one shape
+    WEFT_OP_MULTIPLY, // two inputs of one shape
+    WEFT_OP_UNARY,    // ReLU, GELU, tanh: one pass over the values
+    WEFT_OP_NORM,     // batch or layer norm
     WEFT_OP_SOFTMAX,
     WEFT_OP_ATTENTION, // [sequence, hidden]; one input (self) or two (queries, keys and values)
     WEFT_OP_EXPERTS,   // a mixture of gated or plain feed-forward experts with its router
@@ -50,24 +51,31 @@ const char *weft_operator_kind_name(enum weft_operator_kind kind); // "conv2d", 
 
 // What a builder states of an operator; fields that its kind does not use are 0.
 struct weft_operator_spec {
-    const char *name;
+    const char *name; // NULL = its kind and index
     enum weft_operator_kind kind;
     enum weft_dtype dtype; // of parameters and output
     uint32_t input_count;
     const uint32_t *inputs; // indices of earlier operators
     uint32_t rank;          // INPUT: its shape, without the batch
     uint64_t shape[WEFT_SHAPE_MAX];
-    uint32_t kernel[2], stride[2], padding[2]; // CONV2D, POOL2D: height, width
+    uint32_t kernel[2], stride[2], padding[2]; // CONV2D, POOL2D: height, width; stride 0 = 1
     bool ceil_mode;                            // POOL2D: round the output up
     uint64_t units;                            // CONV2D channels, DENSE units, EMBEDDING dim
-    bool bias;                                 // CONV2D, DENSE, ATTENTION
-    uint64_t rows;                             // EMBEDDING: rows of the table
+    bool bias;                                 // CONV2D, DENSE, ATTENTION, NORM
+    bool tied;     // DENSE: its matrix is a table's (tied embeddings), counted there
+    uint64_t rows; // EMBEDDING: rows of the table
     uint32_t heads, kv_heads, head_dim; // ATTENTION; kv_heads 0 = heads, head_dim 0 = hidden/heads
     bool causal;                        // ATTENTION: half of the score FLOPs
-    uint32_t experts, experts_active;   // EXPERTS
-    uint64_t expert_units;              // EXPERTS: inner width
-    bool gated;                         // EXPERTS: three matrices (SwiGLU) instead of two
+    // ATTENTION with latents (DeepSeek-V2, section 2.1): kv_rank 0 = plain, q_rank 0 = queries
+    // without a latent.
+    uint32_t q_rank, kv_rank, rope_dim, nope_dim, value_dim;
+    uint32_t experts, experts_active; // EXPERTS
+    uint32_t experts_shared;          // EXPERTS: those that every token passes
+    uint64_t expert_units;            // EXPERTS: inner width
+    bool gated;                       // EXPERTS: three matrices (SwiGLU) instead of two
 };
+
+#define WEFT_TENSORS_MAX 4u
 
 struct weft_operator {
     struct weft_operator_spec spec; // with its names, inputs and defaults filled in
@@ -75,30 +83,43 @@ struct weft_operator {
     uint64_t shape[WEFT_SHAPE_MAX];
     uint64_t output_elements;
     uint64_t input_elements; // all inputs together
+    // What a sample leaves for the backward pass: the output, and what lies between (queries, keys,
+    // values and context of attention, without the scores; the inner layer of experts).
+    uint64_t kept_elements;
+    bool has_gradient; // parameters lie here or before: a backward pass comes through
     uint64_t parameters;
-    // Parameter tensors as frameworks reduce them: kernel, bias, ...; sum = parameters.
+    // Parameter tensors as frameworks reduce them: kernel, bias, ...; sum = parameters. ATTENTION:
+    // all matrices as one, then all vectors; EXPERTS: router, experts, shared experts.
     uint32_t tensor_count;
-    uint64_t tensor_elements[4];
+    uint64_t tensor_elements[WEFT_TENSORS_MAX];
     double forward_flops;
-    double backward_flops; // 2 x forward where there are parameters or inputs to differentiate
-    double forward_bytes;  // memory traffic: inputs, outputs, parameters (per batch, see below)
+    double backward_flops; // forward for each of: parameters, inputs to differentiate
+    // Memory traffic of one sample: what is read and written, with the parameters (of a table: the
+    // rows looked up).
+    double forward_bytes;
     uint64_t parameter_bytes_read; // part of it that does not grow with the batch
 };
 
 // The shape of a decoder (or encoder) stack, for searches that think in layers. Counts are exact
-// for GPT, Llama, Mixtral, DeepSeek-V3-like and ViT stacks; docs/models.md has the formulas.
+// for GPT, BERT, Llama, Mixtral, DeepSeek-V3 (without its multi-token prediction) and ViT stacks;
+// docs/models.md has the formulas.
 struct weft_transformer {
     uint32_t layers;
     uint64_t hidden;
-    uint32_t heads, kv_heads, head_dim;
-    uint64_t sequence;      // tokens a sample
-    uint64_t vocabulary;    // 0 = none (ViT: its classifier and patches are operators)
-    bool tied_embeddings;   // output matrix = input matrix
-    bool learned_positions; // sequence x hidden parameters
-    uint64_t ffn_units;     // inner width of a dense layer's feed-forward
-    bool gated;             // SwiGLU: three matrices
-    bool bias;
+    uint32_t heads, kv_heads, head_dim; // kv_heads 0 = heads, head_dim 0 = hidden / heads
+    uint64_t sequence;                  // tokens a sample (ViT: patches and the class token)
+    uint64_t vocabulary;                // 0 = none (ViT: patch_elements and classes)
+    bool tied_embeddings;               // output matrix = input matrix
+    bool learned_positions;             // sequence x hidden parameters
+    uint64_t ffn_units;                 // inner width of a dense layer's feed-forward
+    bool gated;                         // SwiGLU: three matrices
+    bool bias;                          // of all matrices but the output's, and of norms
     bool causal;
+    bool post_norm; // BERT: norms after the sums, one after the embeddings instead of a last one
+    uint32_t token_types;                             // BERT: 2
+    bool pooler;                                      // BERT: hidden x hidden on the first token
+    uint64_t patch_elements;                          // ViT: values of a patch
+    uint64_t classes;                                 // ViT
     uint32_t experts, experts_active, experts_shared; // 0 = dense
     uint64_t expert_units;
     uint32_t dense_layers; // the first so many layers have no experts
@@ -119,6 +140,8 @@ struct weft_model {
     double forward_flops;
 };
 
+#define WEFT_OPERATORS_MAX (1u << 17)
+
 // Builds a model from its operators: infers and checks shapes, counts FLOPs, parameters and
 // elements. Fails with INPUT naming the operator: inputs that do not chain, a kernel larger than
 // its input, heads that do not divide the hidden size, counts beyond 2^50, no operators, batch 0.
@@ -130,20 +153,114 @@ bool weft_model_build(struct weft_model *model, const char *name, const char *so
 bool weft_model_build_transformer(struct weft_model *model, const char *name, const char *source,
                                   uint64_t batch, const struct weft_transformer *transformer,
                                   struct weft_arena *arena, struct weft_error *error) WEFT_MUST_USE;
+// The same model with another batch. Fails with INPUT when it is 0 or beyond 2^40.
+bool weft_model_set_batch(struct weft_model *model, uint64_t batch, struct weft_error *error)
+    WEFT_MUST_USE;
+
+// The kind or dtype of that name. Fails with INPUT and says what comes nearest.
+bool weft_operator_kind_named(enum weft_operator_kind *kind, const char *name,
+                              struct weft_error *error) WEFT_MUST_USE;
+bool weft_dtype_named(enum weft_dtype *dtype, const char *name, struct weft_error *error)
+    WEFT_MUST_USE;
+
+// ---- families: networks by their numbers ----
+
+// Naumov et al., "Deep Learning Recommendation Model" (2019): dense features through a bottom
+// MLP, sums of table rows, all side by side through a top MLP that ends in one unit.
+struct weft_dlrm {
+    uint64_t dense_features;
+    uint32_t bottom_layers;
+    uint64_t bottom_units;
+    uint32_t tables;
+    uint64_t rows, dim;
+    uint64_t bag;        // indices a table and sample
+    uint32_t top_layers; // before the last, of one unit
+    uint64_t top_units;
+};
+
+// CANDLE Uno: a tower of dense layers for each input, all and the doses side by side through
+// dense layers, then two of one unit.
+#define WEFT_TOWERS_MAX 16u
+struct weft_candle {
+    uint32_t tower_count;
+    uint64_t tower_features[WEFT_TOWERS_MAX];
+    uint32_t doses; // inputs of one value without a tower
+    uint32_t tower_layers;
+    uint64_t tower_units;
+    uint32_t top_layers;
+    uint64_t top_units;
+};
+
+// He et al., "Neural Collaborative Filtering" (WWW 2017), with several tables: users and items
+// multiplied (factorization), and side by side through an MLP.
+struct weft_ncf {
+    uint32_t tables; // of users, and as many of items
+    uint64_t users, items;
+    uint64_t factor; // columns of the factorization's tables
+    uint64_t dim;    // columns of the MLP's
+    uint64_t bag;
+    uint32_t layers;
+    uint64_t units;
+};
+
+// Simonyan and Zisserman (ICLR 2015), configurations D and E.
+struct weft_vgg {
+    uint32_t depth; // 16 or 19
+    uint64_t image; // height and width, 3 channels
+    uint32_t padding;
+    uint32_t pool; // window; stride 2
+    uint64_t units;
+    uint64_t classes;
+};
+
+// He et al., "Deep Residual Learning" (CVPR 2016), ResNet-50, with the stride on the 3 x 3.
+struct weft_resnet {
+    uint32_t depth; // 50, 101 or 152
+    uint64_t image;
+    bool norms; // batch norm after each convolution; without: biases
+    uint64_t classes;
+};
+
+// An encoder and a decoder of layers without norms: the "BERT" of the TopoOpt artifact. Decoder
+// layer i looks at encoder layer i.
+struct weft_seq2seq {
+    uint32_t layers;
+    uint64_t sequence, hidden;
+    uint32_t heads;
+};
+
+// Each fails with INPUT on numbers out of range, naming them, and as weft_model_build.
+bool weft_model_build_dlrm(struct weft_model *model, const char *name, const char *source,
+                           uint64_t batch, const struct weft_dlrm *numbers,
+                           struct weft_arena *arena, struct weft_error *error) WEFT_MUST_USE;
+bool weft_model_build_candle(struct weft_model *model, const char *name, const char *source,
+                             uint64_t batch, const struct weft_candle *numbers,
+                             struct weft_arena *arena, struct weft_error *error) WEFT_MUST_USE;
+bool weft_model_build_ncf(struct weft_model *model, const char *name, const char *source,
+                          uint64_t batch, const struct weft_ncf *numbers, struct weft_arena *arena,
+                          struct weft_error *error) WEFT_MUST_USE;
+bool weft_model_build_vgg(struct weft_model *model, const char *name, const char *source,
+                          uint64_t batch, const struct weft_vgg *numbers, struct weft_arena *arena,
+                          struct weft_error *error) WEFT_MUST_USE;
+bool weft_model_build_resnet(struct weft_model *model, const char *name, const char *source,
+                             uint64_t batch, const struct weft_resnet *numbers,
+                             struct weft_arena *arena, struct weft_error *error) WEFT_MUST_USE;
+bool weft_model_build_seq2seq(struct weft_model *model, const char *name, const char *source,
+                              uint64_t batch, const struct weft_seq2seq *numbers,
+                              struct weft_arena *arena, struct weft_error *error) WEFT_MUST_USE;
 
 // ---- the zoo ----
 
+struct weft_recipe; // the room's own
 struct weft_zoo_entry {
     const char *name;    // "dlrm-16", "llama3-405b", ...
     const char *summary; // one line
+    const struct weft_recipe *recipe;
 };
 const struct weft_zoo_entry *weft_model_zoo(uint32_t *count);
 // Builds the model of that name. Fails with INPUT and says what comes nearest.
 bool weft_model_named(struct weft_model *model, const char *name, struct weft_arena *arena,
                       struct weft_error *error) WEFT_MUST_USE;
-// The same model with another batch. Fails with INPUT when it is 0 or beyond reason.
-bool weft_model_set_batch(struct weft_model *model, uint64_t batch, struct weft_error *error)
-    WEFT_MUST_USE;
 
 // ---- accelerators ----
 

@@ -9,6 +9,7 @@
 #include "weft/base.h"
 #include "weft/cluster.h"
 #include "weft/fabric.h"
+#include "weft/model.h"
 #include "weft/sim.h"
 #include "weft/topology.h"
 
@@ -135,6 +136,9 @@ bool cli_cluster(struct weft_cluster *cluster, struct cli *cli, uint32_t server_
 struct weft_topology_options cli_topology_options(const struct cli *cli, weft_stop stop);
 // How long the clock lets a search run: 0 = for ever.
 double cli_deadline_s(const struct cli *cli);
+
+// The model of that name in the zoo, else of that file.
+bool cli_model(struct weft_model *model, struct cli *cli, const char *name_or_file) WEFT_MUST_USE;
 
 // The packets of task graphs: 9000 bytes of which 64 are header, and AllReduces of less than a
 // packet for each member in one round, as the recorded simulations have.

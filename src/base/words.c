@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+// The nearest of some words, for messages about misspelt names.
+
+#include "weft/base.h"
+
+#include <ctype.h>
+#include <string.h>
+
+#define LENGTH_MAX 63u
+
+static uint32_t least(uint32_t a, uint32_t b, uint32_t c)
+{
+    uint32_t low = a < b ? a : b;
+    return low < c ? low : c;
+}
+
+// Levenshtein's distance, row by row; letters beyond LENGTH_MAX are not looked at.
+static uint32_t count_edits(const char *a, const char *b)
+{
+    uint32_t row[LENGTH_MAX + 1];
+    uint32_t a_length = (uint32_t)strnlen(a, LENGTH_MAX);
+    uint32_t b_length = (uint32_t)strnlen(b, LENGTH_MAX);
+    for (uint32_t j = 0; j <= b_length; j++) {
+        row[j] = j;
+    }
+    for (uint32_t i = 1; i <= a_length; i++) {
+        uint32_t diagonal = row[0];
+        row[0] = i;
+        for (uint32_t j = 1; j <= b_length; j++) {
+            bool same = tolower((unsigned char)a[i - 1]) == tolower((unsigned char)b[j - 1]);
+            uint32_t cost = least(row[j] + 1, row[j - 1] + 1, diagonal + (same ? 0 : 1));
+            diagonal = row[j];
+            row[j] = cost;
+        }
+    }
+    return row[b_length];
+}
+
+const char *weft_nearest_word(const char *word, const char *const *words, uint32_t count)
+{
+    const char *nearest = NULL;
+    uint32_t fewest = (uint32_t)strnlen(word, LENGTH_MAX) / 2 + 1;
+    for (uint32_t i = 0; i < count; i++) {
+        uint32_t edits = count_edits(word, words[i]);
+        if (edits < fewest) {
+            fewest = edits;
+            nearest = words[i];
+        }
+    }
+    return nearest;
+}
