@@ -309,7 +309,9 @@ int weft_measurement_order(const struct weft_measurement *a, const struct weft_m
 // channels), "Dense_1024_1024" (in, out), "MultiHeadAttention_76812" (hidden, heads),
 // "Embed_10000000x256", "ElementBinary_31" (add), "ElementBinary_32" (multiply),
 // "ElementUnary_13", "Pool2D_3_3", "Concat_1", "Flat", "Softmax"; and what they lack: "Norm",
-// "Experts_8_4096_14336" (experts, hidden, units).
+// "Experts_8_4096_14336" (experts, hidden, units). A profile may also have an operator's own name
+// before that, "conv4_1@Conv2D_3_3_512": such a measurement is of that operator alone and wins,
+// since operators of one profile name may differ.
 const char *weft_profile_name(const struct weft_model *model, uint32_t op,
                               struct weft_arena *arena);
 // The measurement of that name whose samples are divided into `sample_parts` and whose innermost
@@ -362,6 +364,16 @@ bool weft_operator_roofline(struct weft_operator_cost *cost, const struct weft_m
                             uint32_t op, uint32_t sample_parts, uint32_t parameter_parts,
                             const struct weft_cost_options *options, struct weft_error *error)
     WEFT_MUST_USE;
+
+// A whole profile: of every operator in every split that a search on server_count servers may
+// choose without a profile, measured where options->profile (may be NULL) has it, else by the
+// roofline; and all else that options->profile has. Operators of one profile name that differ get
+// their own names. Fails with INPUT: another batch, an accelerator without the dtype.
+// O(operators * names + splits log splits).
+bool weft_profile_build(struct weft_profile *profile, const struct weft_model *model,
+                        uint32_t server_count, const struct weft_cost_options *options,
+                        struct weft_arena *arena, struct weft_arena scratch,
+                        struct weft_error *error) WEFT_MUST_USE;
 
 // One way to divide an operator; both divide what they divide evenly.
 struct weft_split {

@@ -101,6 +101,26 @@ struct weft_strategy {
     double memory_max_bytes;
 };
 
+// What one part of an operator puts on each accelerator of its server, in bytes. Parts on one
+// server that hold the same parameters (of equal p) hold the first three once. docs/costs.md.
+struct weft_part_memory {
+    double parameters_bytes;
+    double gradients_bytes; // as large, but for sharded tables
+    double optimizer_bytes; // state, and FP32 copies of narrower parameters
+    double rows_bytes;      // sharded tables: gradients of the rows that its samples touch
+    double outputs_bytes;   // kept for the backward pass
+    double inputs_bytes;    // kept copies of inputs, if all come from other servers
+};
+// For every part of an operator that is divided so. O(inputs).
+struct weft_part_memory weft_part_memory(const struct weft_model *model, uint32_t op,
+                                         struct weft_split split,
+                                         const struct weft_strategy_setting *setting);
+// How much of inputs_bytes one part keeps with these placements: what no part on its own server
+// makes. O(parts of its inputs that share samples with it).
+double weft_part_received_bytes(const struct weft_model *model,
+                                const struct weft_placement *placements, uint32_t op, uint32_t part,
+                                const struct weft_strategy_setting *setting);
+
 // Fills the memory of a strategy. Fails with INFEASIBLE when an accelerator holds more than
 // setting->memory_limit_bytes, saying which server, by how much, what holds most and what would
 // make it fit. O(parts).

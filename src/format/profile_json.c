@@ -11,7 +11,7 @@
 #define TIME_MAX_MS 3.6e6 // an hour
 #define PARTS_MAX 1048576u
 #define MEMORY_MAX_BYTES ((uint64_t)1 << 50)
-#define NAME_MAX_BYTES 128u
+#define NAME_MAX_BYTES 250u
 #define FILE_MAX_BYTES ((size_t)64 << 20)
 #define PS_PER_MS 1e9
 

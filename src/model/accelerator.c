@@ -18,6 +18,20 @@
 
 static const struct weft_accelerator accelerators[] = {
     {
+        .name = "V100",
+        .alias = "V100-32GB",
+        .source = "NVIDIA V100 Tensor Core GPU datasheet (2020), SXM2 32 GB",
+        .flops_per_s = {[WEFT_FP32] = 15.7e12, [WEFT_FP16] = 125e12},
+        .memory_Bps = 900e9,
+        .memory_bytes = 32 * GIB,
+        .link_Bps = 150e9,
+        .matmul_efficiency = 0.7,
+        .fp32_efficiency = 0.9,
+        .memory_efficiency = 0.85,
+        .link_efficiency = 0.8,
+        .launch_ps = 5000000,
+    },
+    {
         .name = "A100-40GB",
         .source = "NVIDIA A100 Tensor Core GPU datasheet (2021), SXM4 40 GB",
         .flops_per_s = {[WEFT_FP32] = 19.5e12,

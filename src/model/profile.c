@@ -115,6 +115,28 @@ const char *weft_profile_name(const struct weft_model *model, uint32_t op, struc
     return weft_arena_text(arena, buffer, strlen(buffer));
 }
 
+const char *weft_profile_own_name_into(char *buffer, const struct weft_model *model, uint32_t index)
+{
+    char name[WEFT_PROFILE_NAME];
+    weft_profile_name_into(name, model, index);
+    snprintf(buffer, WEFT_PROFILE_NAME, "%.120s@%.120s", model->operators[index].spec.name, name);
+    return buffer;
+}
+
+bool weft_profile_has(const struct weft_profile *profile, const char *name)
+{
+    uint32_t first = weft_profile_first(profile, name);
+    return first < profile->count && strcmp(profile->measurements[first].name, name) == 0;
+}
+
+const char *weft_profile_key_into(char *buffer, const struct weft_profile *profile,
+                                  const struct weft_model *model, uint32_t index)
+{
+    weft_profile_own_name_into(buffer, model, index);
+    return weft_profile_has(profile, buffer) ? buffer
+                                             : weft_profile_name_into(buffer, model, index);
+}
+
 uint32_t weft_profile_parameter_dimension(uint32_t rank)
 {
     WEFT_ASSERT(rank >= 2 && rank <= 4);
