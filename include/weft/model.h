@@ -157,6 +157,12 @@ bool weft_model_build_transformer(struct weft_model *model, const char *name, co
 bool weft_model_set_batch(struct weft_model *model, uint64_t batch, struct weft_error *error)
     WEFT_MUST_USE;
 
+// Parameters that one token or sample passes: of experts, the active and shared ones. O(operators).
+uint64_t weft_model_active_parameters(const struct weft_model *model);
+// Bytes that a sample leaves in memory for the backward pass, operator by operator, without
+// recomputation and without the scores of attention. O(operators).
+double weft_model_kept_bytes(const struct weft_model *model);
+
 // The kind or dtype of that name. Fails with INPUT and says what comes nearest.
 bool weft_operator_kind_named(enum weft_operator_kind *kind, const char *name,
                               struct weft_error *error) WEFT_MUST_USE;

@@ -101,3 +101,27 @@ bool weft_model_set_batch(struct weft_model *model, uint64_t batch, struct weft_
     model->batch = batch;
     return true;
 }
+
+uint64_t weft_model_active_parameters(const struct weft_model *model)
+{
+    uint64_t active = model->parameters;
+    for (uint32_t i = 0; i < model->operator_count; i++) {
+        const struct weft_operator *op = &model->operators[i];
+        if (op->spec.kind == WEFT_OP_EXPERTS) {
+            // The second tensor holds the experts, all of one size.
+            uint64_t one = op->tensor_elements[1] / op->spec.experts;
+            active -= one * (op->spec.experts - op->spec.experts_active);
+        }
+    }
+    return active;
+}
+
+double weft_model_kept_bytes(const struct weft_model *model)
+{
+    double kept_bytes = 0;
+    for (uint32_t i = 0; i < model->operator_count; i++) {
+        const struct weft_operator *op = &model->operators[i];
+        kept_bytes += (double)op->kept_elements * weft_dtype_bytes(op->spec.dtype);
+    }
+    return kept_bytes;
+}
