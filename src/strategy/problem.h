@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef WEFT_STRATEGY_PROBLEM_H
+#define WEFT_STRATEGY_PROBLEM_H
+
+// What a search of the operators space works on: the model boiled down to what its estimator needs.
+// Private to the room.
+
+#include "weft/strategy.h"
+
+// One way to divide an operator.
+struct choice {
+    uint32_t sample_parts;
+    uint32_t parameter_parts;
+    uint32_t parts; // their product
+    double forward_s;
+    double backward_s;
+    double shard_bytes; // of all parameter tensors, in one part
+    double inside_s;    // before an AllReduce of that
+};
+
+// An operator with tasks.
+struct node {
+    uint32_t op; // in the model
+    bool table;
+    uint32_t choice_first;
+    uint32_t choice_count;
+    uint32_t in_first; // edges [in_first, in_first + in_count) end here
+    uint32_t in_count;
+    uint32_t out_first; // into `outs`
+    uint32_t out_count;
+};
+
+// A tensor that one operator makes and another reads.
+struct edge {
+    uint32_t from; // node
+    uint32_t to;   // node
+    uint32_t slot; // which input it is
+    double total_bytes;
+};
+
+struct problem {
+    const struct weft_model *model;
+    const struct weft_cluster *cluster;
+    const struct weft_strategy_setting *setting;
+    uint32_t server_count;
+    uint32_t row; // floats of a load vector: bytes out of each server, bytes in; padded with 0
+    uint32_t node_count;
+    const struct node *nodes; // in the model's order
+    const struct choice *choices;
+    uint32_t edge_count;
+    const struct edge *edges;
+    const uint32_t *outs;  // edges by producer
+    const uint64_t *marks; // a random word a server, to hash sets of servers
+    // The network.
+    double port_Bps; // payload of all ports of a server, each way
+    uint32_t ports;
+    double latency_s;  // of one link
+    bool planned;      // it stands; else ports are joined as the strategy needs them
+    const float *hops; // links from server to server on the mean, n*n; NULL = 1, or not planned
+    const struct weft_ring_set *rings; // NULL = none, or not planned
+};
+
+// Boils a model down. Fails with INPUT as weft_operator_splits and weft_operator_time, and beyond
+// 16384 servers.
+bool weft_problem_build(struct problem *problem, const struct weft_model *model,
+                        const struct weft_cluster *cluster, const struct weft_network *network,
+                        const struct weft_strategy_setting *setting, struct weft_arena *arena,
+                        struct weft_arena scratch, struct weft_error *error) WEFT_MUST_USE;
+
+#endif
