@@ -134,6 +134,47 @@ bool weft_plan_build(struct weft_plan *plan, const struct weft_taskgraph *graph,
                      struct weft_arena *arena, struct weft_arena scratch, struct weft_error *error)
     WEFT_MUST_USE;
 
+// ---- strategy and topology together ----
+
+// Effort is seconds of one core, counted in work and not by a clock; fields of `search` and `plan`
+// that say otherwise are ignored.
+struct weft_coplan_options {
+    enum weft_coplan_variant variant;
+    bool all_variants; // measure the others as well, with the same effort each
+    // STRATEGY: the network to search on. BOTH: the first network beside a full mesh. NULL = full
+    // mesh alone.
+    const struct weft_network *reference;
+    uint32_t rounds; // of each start at most; 0 = the default
+    double seconds;  // 0 = 10
+    // Method, evaluations (of each strategy search), seed, threads, stop.
+    struct weft_search_options search;
+    // Simplex and packets.
+    struct weft_plan_options plan;
+    _Atomic uint64_t *best_ps;  // best simulated iteration so far, for a progress line; or NULL
+    _Atomic uint64_t *bound_ps; // no strategy is faster; or NULL
+};
+
+// Plans strategy and fabric of one iteration of a model (docs/co-optimisation.md). BOTH: strategies
+// are searched on a network, the best of them get topologies, the shortest simulated iteration
+// hands its network back, until a round finds nothing better; this from several networks; then
+// small changes of strategy and design together, judged by the flow engine; then the topology once
+// more. The other variants leave out one side. plan->job tells the strategy, and the certificate
+// has bounds for any strategy beside those for this one. A seed gives one plan for any number of
+// threads. `plan` must stay where it is. Fails as the searches and weft_plan_build do; with
+// UNSUPPORTED when the task graphs of this model are too large to simulate.
+bool weft_coplan_build(struct weft_plan *plan, const struct weft_model *model,
+                       const struct weft_cluster *cluster,
+                       const struct weft_strategy_setting *setting,
+                       const struct weft_coplan_options *options, struct weft_arena *arena,
+                       struct weft_arena scratch, struct weft_error *error) WEFT_MUST_USE;
+
+// Lower bounds for every strategy that gives operators parts and servers (none for others): at most
+// bounds_max, their number returned. Fails as weft_operator_splits does. O(operators * splits).
+bool weft_coplan_bounds(struct weft_bound *bounds, uint32_t bounds_max, uint32_t *bound_count,
+                        const struct weft_model *model, const struct weft_cluster *cluster,
+                        const struct weft_strategy_setting *setting, struct weft_arena *arena,
+                        struct weft_arena scratch, struct weft_error *error) WEFT_MUST_USE;
+
 // Verifies everything that a plan claims:
 //   cluster   valid; as many servers and ports as the topology
 //   planes    each a permutation

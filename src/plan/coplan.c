@@ -1,0 +1,276 @@
+// SPDX-License-Identifier: Apache-2.0
+// Strategy and topology together: the door, the variants, and the plan at the end.
+
+#include "coplan.h"
+
+#include <math.h>
+#include <string.h>
+
+#define SECONDS_DEFAULT 10.0
+// Shares of what is left after the rounds.
+#define REFINE_SHARE 0.75
+// Larger clusters are not simulated while a hybrid strategy is looked for.
+#define HYBRID_SERVERS_MAX 128u
+
+// ---- one side alone ----
+
+// The strategy that a one-sided variant takes.
+static bool choose_strategy(struct weft_strategy *strategy, struct coplan *coplan,
+                            struct weft_arena scratch, struct weft_error *error)
+{
+    const struct weft_coplan_options *options = coplan->options;
+    if (options->variant != WEFT_COPLAN_STRATEGY && !coplan->hybrid) {
+        coplan->evaluations++;
+        return weft_strategy_data_parallel(strategy, coplan->model, coplan->cluster,
+                                           coplan->setting, coplan->arena, scratch, error) &&
+               weft_strategy_memory(strategy, coplan->model, coplan->cluster, coplan->setting,
+                                    coplan->arena, scratch, error);
+    }
+    struct weft_search_options search = options->search;
+    search.seconds = options->seconds / 2;
+    search.keep = 1;
+    struct weft_search_result result;
+    bool found =
+        coplan->hybrid
+            ? weft_hybrid_search(&result, coplan->model, coplan->cluster, options->reference,
+                                 coplan->setting, &search, coplan->arena, scratch, error)
+            : weft_strategy_search(&result, coplan->model, coplan->cluster, options->reference,
+                                   coplan->setting, NULL, &search, coplan->arena, scratch, error);
+    if (found) {
+        *strategy = result.candidates[0].strategy;
+        coplan->evaluations += result.evaluations;
+    }
+    return found;
+}
+
+static bool plan_one_side(struct weft_plan *plan, struct weft_plan_job *job, struct coplan *coplan,
+                          struct weft_arena *arena, struct weft_arena scratch,
+                          struct weft_error *error)
+{
+    const struct weft_coplan_options *options = coplan->options;
+    struct weft_strategy strategy;
+    if (!choose_strategy(&strategy, coplan, scratch, error)) {
+        return false;
+    }
+    job->strategy = coplan_copy(&strategy, coplan->model->operator_count, arena);
+    if (!weft_strategy_taskgraph(&job->graph, &job->strategy, coplan->model, coplan->cluster,
+                                 coplan->setting, arena, scratch, error)) {
+        return false;
+    }
+    struct weft_plan_options plain = options->plan;
+    bool searched = options->variant == WEFT_COPLAN_TOPOLOGY;
+    plain.topology.method = searched ? WEFT_TOPOLOGY_WEFT : WEFT_TOPOLOGY_TOPOOPT;
+    plain.topology.seconds = searched ? options->seconds : options->seconds / 2;
+    plain.topology.seed = options->search.seed;
+    plain.topology.threads = options->search.threads;
+    plain.topology.stop = options->search.stop;
+    return weft_plan_build(plan, &job->graph, coplan->cluster, &plain, arena, scratch, error);
+}
+
+// ---- both ----
+
+static bool plan_both(struct weft_plan *plan, struct weft_plan_job *job, struct coplan *coplan,
+                      struct weft_arena *arena, struct weft_arena scratch, struct weft_error *error)
+{
+    if (!coplan_alternate(coplan, scratch, error)) {
+        return false;
+    }
+    double refine_s = coplan->seconds_left * REFINE_SHARE;
+    if (!coplan->hybrid && refine_s > 0) {
+        coplan_refine(coplan, refine_s, scratch);
+        coplan->seconds_left -= refine_s;
+    }
+    struct settled *best = coplan->known[0];
+    struct design design;
+    struct verdict verdict;
+    if (method_search(&design, &verdict, &best->search, fmax(coplan->seconds_left, 0),
+                      &best->design, 1, coplan->arena, scratch) &&
+        verdict.iteration_s < best->verdict.iteration_s) {
+        best->design = design;
+        best->verdict = verdict;
+    }
+    job->strategy = coplan_copy(&best->strategy, coplan->model->operator_count, arena);
+    if (!weft_strategy_taskgraph(&job->graph, &job->strategy, coplan->model, coplan->cluster,
+                                 coplan->setting, arena, scratch, error)) {
+        return false;
+    }
+    struct search search = best->search;
+    search.graph = &job->graph;
+    *plan = (struct weft_plan){.cluster = *coplan->cluster,
+                               .method = WEFT_TOPOLOGY_WEFT,
+                               .seed = coplan->options->search.seed,
+                               .sim = search.sim,
+                               .iteration_s = best->verdict.iteration_s};
+    bool settled = method_settle(plan, &search, &best->design, arena, scratch);
+    WEFT_ASSERT(settled); // it was simulated
+    return method_figures(plan, &search, arena, scratch, error);
+}
+
+// ---- what all come to ----
+
+static const char *costs_text(const struct weft_cost_options *costs, struct weft_arena *arena)
+{
+    const char *accelerator = costs->accelerator != NULL ? costs->accelerator->name : "none";
+    return costs->profile != NULL ? "profile"
+                                  : weft_arena_format(arena, "roofline %s", accelerator);
+}
+
+// Share of the accelerators' peak that the model's own FLOPs (backward: twice forward) come to.
+static double utilization(const struct coplan *coplan, double iteration_s)
+{
+    const struct weft_model *model = coplan->model;
+    const struct weft_cost_options *costs = &coplan->setting->cost;
+    if (model->transformer == NULL || costs->accelerator == NULL || !(iteration_s > 0)) {
+        return 0;
+    }
+    double peak = costs->accelerator->flops_per_s[model->transformer->dtype];
+    double devices = (double)coplan->cluster->server_count * costs->accelerators_per_server;
+    double flops = 3 * model->forward_flops * (double)model->batch;
+    return peak > 0 && devices > 0 ? flops / (peak * devices * iteration_s) : 0;
+}
+
+static bool fill_job(struct weft_plan *plan, struct weft_plan_job *job, const struct coplan *coplan,
+                     struct weft_arena *arena, struct weft_arena scratch, struct weft_error *error)
+{
+    const struct weft_model *model = coplan->model;
+    const struct weft_strategy_setting *setting = coplan->setting;
+    const char **names = WEFT_NEW(arena, const char *, (size_t)model->operator_count + 1);
+    for (uint32_t op = 0; op < model->operator_count; op++) {
+        names[op] = model->operators[op].spec.name;
+    }
+    job->model = model->name;
+    job->batch = model->batch;
+    job->costs = costs_text(&setting->cost, arena);
+    job->optimizer = setting->optimizer;
+    job->tables = setting->tables;
+    job->memory_limit_bytes = setting->memory_limit_bytes;
+    job->operator_count = coplan->hybrid ? 0 : model->operator_count;
+    job->operator_names = names;
+    job->flops_utilization = utilization(coplan, plan->iteration_s);
+    job->variant = coplan->options->variant;
+    job->evaluations = coplan->evaluations;
+    double *round_s = WEFT_NEW(arena, double, (size_t)coplan->round_count + 1);
+    memcpy(round_s, coplan->round_s, coplan->round_count * sizeof *round_s);
+    job->round_s = round_s;
+    job->round_count = coplan->round_count;
+    job->fixed_point = coplan->fixed_point;
+    plan->job = job;
+    return weft_strategy_memory(&job->strategy, model, coplan->cluster, setting, arena, scratch,
+                                error);
+}
+
+// Puts the bounds for any strategy before those of the certificate.
+static bool add_bounds(struct weft_plan *plan, const struct coplan *coplan,
+                       struct weft_arena *arena, struct weft_arena scratch,
+                       struct weft_error *error)
+{
+    struct weft_certificate *certificate = &plan->certificate;
+    struct weft_bound *bounds =
+        WEFT_NEW(arena, struct weft_bound, (size_t)certificate->bound_count + BOUNDS_OF_ANY_MAX);
+    uint32_t count = 0;
+    if (!coplan->hybrid &&
+        !weft_coplan_bounds(bounds, BOUNDS_OF_ANY_MAX, &count, coplan->model, coplan->cluster,
+                            coplan->setting, arena, scratch, error)) {
+        return false;
+    }
+    memcpy(bounds + count, certificate->bounds, certificate->bound_count * sizeof *bounds);
+    certificate->bounds = bounds;
+    certificate->bound_count += count;
+    certificate->binding += count;
+    return true;
+}
+
+static bool check_inputs(const struct coplan *coplan, struct weft_error *error)
+{
+    const struct weft_cluster *cluster = coplan->cluster;
+    if (!weft_cluster_check(cluster, error)) {
+        return false;
+    }
+    if (coplan->hybrid && cluster->server_count > HYBRID_SERVERS_MAX) {
+        return weft_fail(error, WEFT_UNSUPPORTED,
+                         "%s on %u servers is too large to simulate (%u at most); weft strategy "
+                         "answers by estimate",
+                         coplan->model->name, cluster->server_count, HYBRID_SERVERS_MAX);
+    }
+    return true;
+}
+
+static void tell_bound(const struct coplan *coplan, struct weft_arena scratch)
+{
+    struct weft_bound bounds[BOUNDS_OF_ANY_MAX];
+    struct weft_arena kept = arena_split(&scratch);
+    struct weft_error error;
+    uint32_t count = 0;
+    if (coplan->options->bound_ps == NULL || coplan->hybrid ||
+        !weft_coplan_bounds(bounds, BOUNDS_OF_ANY_MAX, &count, coplan->model, coplan->cluster,
+                            coplan->setting, &kept, scratch, &error)) {
+        return;
+    }
+    double most_s = 0;
+    for (uint32_t i = 0; i < count; i++) {
+        most_s = fmax(most_s, bounds[i].seconds);
+    }
+    atomic_store(coplan->options->bound_ps, weft_picoseconds(most_s));
+}
+
+static bool build_variant(struct weft_plan *plan, const struct weft_model *model,
+                          const struct weft_cluster *cluster,
+                          const struct weft_strategy_setting *setting,
+                          const struct weft_coplan_options *options, struct weft_arena *arena,
+                          struct weft_arena scratch, struct weft_error *error)
+{
+    struct weft_arena kept = arena_split(&scratch);
+    struct coplan coplan = {
+        .model = model,
+        .cluster = cluster,
+        .setting = setting,
+        .options = options,
+        .arena = &kept,
+        .hybrid = model->transformer != NULL && setting->cost.profile == NULL,
+        .seconds_left = options->seconds,
+    };
+    if (!check_inputs(&coplan, error)) {
+        return false;
+    }
+    tell_bound(&coplan, scratch);
+    struct weft_plan_job *job = WEFT_NEW(arena, struct weft_plan_job, 1);
+    bool planned = options->variant == WEFT_COPLAN_BOTH
+                       ? plan_both(plan, job, &coplan, arena, scratch, error)
+                       : plan_one_side(plan, job, &coplan, arena, scratch, error);
+    return planned && fill_job(plan, job, &coplan, arena, scratch, error) &&
+           add_bounds(plan, &coplan, arena, scratch, error);
+}
+
+bool weft_coplan_build(struct weft_plan *plan, const struct weft_model *model,
+                       const struct weft_cluster *cluster,
+                       const struct weft_strategy_setting *setting,
+                       const struct weft_coplan_options *options, struct weft_arena *arena,
+                       struct weft_arena scratch, struct weft_error *error)
+{
+    struct weft_coplan_options asked = *options;
+    asked.seconds = options->seconds > 0 ? options->seconds : SECONDS_DEFAULT;
+    if (!build_variant(plan, model, cluster, setting, &asked, arena, scratch, error)) {
+        return false;
+    }
+    if (!options->all_variants) {
+        return true;
+    }
+    double variant_s[WEFT_COPLAN_VARIANT_COUNT] = {0};
+    variant_s[asked.variant] = plan->iteration_s;
+    for (enum weft_coplan_variant v = 0; v < WEFT_COPLAN_VARIANT_COUNT; v++) {
+        struct weft_arena upper = arena_split(&scratch);
+        struct weft_plan *other = WEFT_NEW(&upper, struct weft_plan, 1);
+        struct weft_coplan_options one_sided = asked;
+        one_sided.variant = v;
+        struct weft_error why_not; // then the figure stays 0
+        if (v != options->variant &&
+            build_variant(other, model, cluster, setting, &one_sided, &upper, scratch, &why_not)) {
+            variant_s[v] = other->iteration_s;
+        }
+    }
+    struct weft_plan_job *job = WEFT_NEW(arena, struct weft_plan_job, 1);
+    *job = *plan->job;
+    memcpy(job->variant_s, variant_s, sizeof variant_s);
+    plan->job = job;
+    return true;
+}

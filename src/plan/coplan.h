@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef WEFT_PLAN_COPLAN_H
+#define WEFT_PLAN_COPLAN_H
+
+// Strategy and topology together: what the files of the loop share. Private to the plan room.
+
+#include "method.h"
+
+// A strategy with its task graph and the best network known for it. It must stay where it is:
+// `search` points into it.
+struct settled {
+    struct weft_strategy strategy;
+    struct weft_taskgraph graph;
+    struct weft_traffic traffic;
+    struct search search;
+    struct design design;
+    struct verdict verdict; // true
+    uint64_t key;           // of the strategy, to know it again
+    bool is_full;           // its topology was searched with the last effort
+};
+
+#define SETTLED_MAX 64u
+#define BOUNDS_OF_ANY_MAX 2u
+
+struct coplan {
+    const struct weft_model *model;
+    const struct weft_cluster *cluster;
+    const struct weft_strategy_setting *setting;
+    const struct weft_coplan_options *options;
+    struct weft_arena *arena; // what stays until the plan is built
+    bool hybrid;
+    double seconds_left;
+    uint64_t evaluations;
+    // Known strategies, best first.
+    struct settled *known[SETTLED_MAX];
+    uint32_t known_count;
+    double round_s[SETTLED_MAX];
+    uint32_t round_count;
+    bool fixed_point;
+    struct weft_error why_not; // of the last strategy that got no network
+};
+
+// Gives a strategy its task graph and, with `seconds` of effort, its network; the design `near`
+// (may be NULL) is tried, too. What is known already is not done again. NULL, and why_not is
+// filled, when its task graph cannot be built or no design connects it.
+struct settled *coplan_settle(struct coplan *coplan, const struct weft_strategy *strategy,
+                              double seconds, const struct design *near, struct weft_arena scratch);
+// Puts a strategy that was settled among those known.
+void coplan_know(struct coplan *coplan, struct settled *settled);
+// Tells the progress line.
+void coplan_tell(const struct coplan *coplan, double iteration_s);
+// A number that equal strategies share.
+uint64_t coplan_key(const struct weft_strategy *strategy, uint32_t operator_count);
+// A copy of a strategy in memory of its own, without its memory figures.
+struct weft_strategy coplan_copy(const struct weft_strategy *strategy, uint32_t operator_count,
+                                 struct weft_arena *arena);
+// Points each cycle of a design at the group of this traffic that has the same members.
+void coplan_regroup(struct design *design, const struct weft_traffic *traffic,
+                    struct weft_arena scratch);
+
+// The rounds: leaves what it found among those known.
+bool coplan_alternate(struct coplan *coplan, struct weft_arena scratch, struct weft_error *error)
+    WEFT_MUST_USE;
+// Small changes of strategy and design together, from the best known, with `seconds` of effort.
+void coplan_refine(struct coplan *coplan, double seconds, struct weft_arena scratch);
+
+#endif

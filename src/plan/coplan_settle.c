@@ -1,0 +1,195 @@
+// SPDX-License-Identifier: Apache-2.0
+// From a strategy to its network.
+
+#include "coplan.h"
+
+#include <math.h>
+#include <string.h>
+
+uint64_t coplan_key(const struct weft_strategy *strategy, uint32_t operator_count)
+{
+    uint64_t key = weft_hash((uint64_t)strategy->kind + 1);
+    if (strategy->kind == WEFT_STRATEGY_HYBRID) {
+        const struct weft_hybrid *hybrid = &strategy->hybrid;
+        const uint64_t figures[] = {hybrid->dp,
+                                    hybrid->tp,
+                                    hybrid->pp,
+                                    hybrid->ep,
+                                    hybrid->cp,
+                                    hybrid->chunks,
+                                    hybrid->micro_batch,
+                                    hybrid->zero_stage,
+                                    hybrid->sequence_parallel ? 1 : 0,
+                                    hybrid->overlap_gradients ? 1 : 0,
+                                    (uint64_t)hybrid->recompute};
+        for (size_t i = 0; i < sizeof figures / sizeof figures[0]; i++) {
+            key = weft_hash(key ^ figures[i]);
+        }
+        for (size_t i = 0; hybrid->order[i] != '\0'; i++) {
+            key = weft_hash(key ^ (unsigned char)hybrid->order[i]);
+        }
+        return key;
+    }
+    for (uint32_t op = 0; op < operator_count; op++) {
+        const struct weft_placement *placement = &strategy->placements[op];
+        key = weft_hash(key ^ placement->sample_parts);
+        key = weft_hash(key ^ placement->parameter_parts);
+        uint32_t parts = placement->sample_parts * placement->parameter_parts;
+        for (uint32_t p = 0; p < parts; p++) {
+            key = weft_hash(key ^ placement->servers[p]);
+        }
+    }
+    return key;
+}
+
+struct weft_strategy coplan_copy(const struct weft_strategy *strategy, uint32_t operator_count,
+                                 struct weft_arena *arena)
+{
+    struct weft_strategy copy = *strategy;
+    copy.memory = NULL;
+    if (strategy->kind != WEFT_STRATEGY_OPERATORS) {
+        return copy;
+    }
+    struct weft_placement *placements =
+        WEFT_NEW_RAW(arena, struct weft_placement, (size_t)operator_count + 1);
+    for (uint32_t op = 0; op < operator_count; op++) {
+        placements[op] = strategy->placements[op];
+        uint32_t parts = placements[op].sample_parts * placements[op].parameter_parts;
+        uint32_t *servers = WEFT_NEW_RAW(arena, uint32_t, (size_t)parts + 1);
+        memcpy(servers, placements[op].servers, parts * sizeof *servers);
+        placements[op].servers = servers;
+    }
+    copy.placements = placements;
+    return copy;
+}
+
+// The group of exactly these servers, or WEFT_NONE.
+static uint32_t find_group(const struct weft_traffic *traffic, const bool *member, uint32_t size)
+{
+    for (uint32_t g = 0; g < traffic->group_count; g++) {
+        const struct weft_traffic_group *group = &traffic->groups[g];
+        uint32_t held = 0;
+        for (uint32_t m = 0; m < group->member_count && group->member_count == size; m++) {
+            held += member[group->members[m]] ? 1 : 0;
+        }
+        if (held == size) {
+            return g;
+        }
+    }
+    return WEFT_NONE;
+}
+
+void coplan_regroup(struct design *design, const struct weft_traffic *traffic,
+                    struct weft_arena scratch)
+{
+    bool *member = WEFT_NEW(&scratch, bool, design->server_count);
+    for (uint32_t p = 0; p < design->part_count; p++) {
+        struct part *part = &design->parts[p];
+        if (!part->is_cycle) {
+            continue;
+        }
+        memset(member, 0, design->server_count * sizeof *member);
+        for (uint32_t i = 0; i < part->size; i++) {
+            member[part->order[i]] = true;
+        }
+        part->group = find_group(traffic, member, part->size);
+    }
+}
+
+void coplan_tell(const struct coplan *coplan, double iteration_s)
+{
+    _Atomic uint64_t *best_ps = coplan->options->best_ps;
+    if (best_ps == NULL || !isfinite(iteration_s)) {
+        return;
+    }
+    uint64_t time_ps = weft_picoseconds(iteration_s);
+    uint64_t best = atomic_load(best_ps);
+    while ((best == 0 || time_ps < best) &&
+           !atomic_compare_exchange_weak(best_ps, &best, time_ps)) {
+    }
+}
+
+void coplan_know(struct coplan *coplan, struct settled *settled)
+{
+    uint32_t at = coplan->known_count;
+    for (uint32_t i = 0; i < coplan->known_count; i++) {
+        if (coplan->known[i] == settled) {
+            at = i;
+        }
+    }
+    if (at == SETTLED_MAX) { // drop the worst
+        at--;
+    } else if (at == coplan->known_count) {
+        coplan->known_count++;
+    }
+    for (; at > 0 && coplan->known[at - 1]->verdict.iteration_s > settled->verdict.iteration_s;
+         at--) {
+        coplan->known[at] = coplan->known[at - 1];
+    }
+    coplan->known[at] = settled;
+    coplan_tell(coplan, settled->verdict.iteration_s);
+}
+
+static struct settled *find_known(const struct coplan *coplan, uint64_t key)
+{
+    for (uint32_t i = 0; i < coplan->known_count; i++) {
+        if (coplan->known[i]->key == key) {
+            return coplan->known[i];
+        }
+    }
+    return NULL;
+}
+
+// The task graph and what hangs on it.
+static bool open_settled(struct settled *settled, struct coplan *coplan,
+                         const struct weft_strategy *strategy, struct weft_arena scratch,
+                         struct weft_error *error)
+{
+    struct weft_arena *arena = coplan->arena;
+    settled->strategy = coplan_copy(strategy, coplan->model->operator_count, arena);
+    if (!weft_strategy_taskgraph(&settled->graph, &settled->strategy, coplan->model,
+                                 coplan->cluster, coplan->setting, arena, scratch, error)) {
+        return false;
+    }
+    weft_traffic_build(&settled->traffic, &settled->graph, arena, scratch);
+    settled->search =
+        method_open(&settled->graph, &settled->traffic, coplan->cluster, &coplan->options->plan);
+    settled->search.seed = coplan->options->search.seed;
+    settled->search.threads = coplan->options->search.threads;
+    settled->search.stop = coplan->options->search.stop;
+    return method_bound(&settled->search, scratch, error);
+}
+
+struct settled *coplan_settle(struct coplan *coplan, const struct weft_strategy *strategy,
+                              double seconds, const struct design *near, struct weft_arena scratch)
+{
+    uint64_t key = coplan_key(strategy, coplan->model->operator_count);
+    struct settled *settled = find_known(coplan, key);
+    if (settled != NULL) {
+        return settled;
+    }
+    struct weft_arena before = *coplan->arena;
+    settled = WEFT_NEW(coplan->arena, struct settled, 1);
+    settled->key = key;
+    if (!open_settled(settled, coplan, strategy, scratch, &coplan->why_not)) {
+        *coplan->arena = before;
+        return NULL;
+    }
+    struct design seed;
+    if (near != NULL) {
+        seed = design_copy(near, &scratch);
+        coplan_regroup(&seed, &settled->traffic, scratch);
+    }
+    coplan->seconds_left -= seconds;
+    coplan->evaluations++;
+    if (!method_search(&settled->design, &settled->verdict, &settled->search, seconds, &seed,
+                       near != NULL ? 1 : 0, coplan->arena, scratch)) {
+        weft_fail(&coplan->why_not, WEFT_INFEASIBLE,
+                  "no fabric of %u ports a server connects %u servers", coplan->cluster->degree,
+                  coplan->cluster->server_count);
+        *coplan->arena = before;
+        return NULL;
+    }
+    coplan_know(coplan, settled);
+    return settled;
+}
