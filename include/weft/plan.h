@@ -89,8 +89,9 @@ struct weft_plan_job {
     enum weft_coplan_variant variant;
     uint64_t evaluations; // strategies looked at, by estimate or by simulation
     uint32_t round_count;
-    const double *round_s; // the best iteration of each round's own search
-    bool fixed_point;      // the last round found nothing better than its network's own strategy
+    const uint32_t *round_start; // which start each round belongs to, ascending
+    const double *round_s;       // the best iteration that the round found
+    bool fixed_point; // the last round found nothing better than its network's own strategy
     // Seconds of each variant, where all were asked for; 0 = not.
     double variant_s[WEFT_COPLAN_VARIANT_COUNT];
     struct weft_taskgraph graph;

@@ -11,6 +11,7 @@
 #include "weft/fabric.h"
 #include "weft/model.h"
 #include "weft/sim.h"
+#include "weft/strategy.h"
 #include "weft/topology.h"
 
 #include <argp.h>
@@ -41,6 +42,22 @@ struct cli_search {
     bool timed;     // --seconds, not --effort: a clock ends the search, too
 };
 
+// What the verbs that begin with a model take.
+struct cli_job {
+    const char *model;        // a name of the zoo or FILE.yaml; NULL = none given
+    const char *profile_path; // NULL = roofline
+    uint64_t batch;           // 0 = the model's own
+    bool optimizer_given;
+    enum weft_optimizer optimizer;
+    enum weft_tables tables;
+    bool memory_given;
+    uint64_t memory_bytes; // of an accelerator; 0 = no limit
+    bool inside_given;
+    double inside_Bps;
+    enum weft_search_method method;
+    uint64_t budget; // evaluations of one search; 0 = by effort
+};
+
 struct cli {
     const char *program; // "weft plan", for messages
     bool help_asked;
@@ -52,6 +69,11 @@ struct cli {
     const char *output_path; // NULL = stdout
     struct cli_hardware hardware;
     struct cli_search search;
+    struct cli_job job;
+    // Of a search under way, for the progress line: the best iteration so far, and what none can be
+    // below; 0 = not known yet.
+    _Atomic uint64_t best_ps;
+    _Atomic uint64_t bound_ps;
 
     struct weft_arena arena;   // results
     struct weft_arena scratch; // temporaries, by value into stages
@@ -68,6 +90,7 @@ struct cli {
 enum {
     CLI_HARDWARE = 1,
     CLI_SEARCH = 2,
+    CLI_JOB = 4,
 };
 
 // A verb's own options: as argp's fields, parser called with `input`. Examples belong in `doc`
@@ -137,8 +160,17 @@ struct weft_topology_options cli_topology_options(const struct cli *cli, weft_st
 // How long the clock lets a search run: 0 = for ever.
 double cli_deadline_s(const struct cli *cli);
 
+// ---- models ----
+
 // The model of that name in the zoo, else of that file.
 bool cli_model(struct weft_model *model, struct cli *cli, const char *name_or_file) WEFT_MUST_USE;
+// The model of --model or a first argument, with --batch.
+bool cli_job_model(struct weft_model *model, struct cli *cli) WEFT_MUST_USE;
+// What strategies of it assume on this cluster: costs by --profile or the accelerator's roofline,
+// the memory limit, the optimizer.
+bool cli_setting(struct weft_strategy_setting *setting, struct cli *cli,
+                 const struct weft_model *model, const struct weft_cluster *cluster) WEFT_MUST_USE;
+extern const struct argp cli_job_argp; // the options of CLI_JOB
 
 // The packets of task graphs: 9000 bytes of which 64 are header, and AllReduces of less than a
 // packet for each member in one round, as the recorded simulations have.
@@ -162,6 +194,7 @@ int cli_models(int argc, char **argv);
 int cli_plan(int argc, char **argv);
 int cli_profile(int argc, char **argv);
 int cli_simulate(int argc, char **argv);
+int cli_strategy(int argc, char **argv);
 int cli_topology(int argc, char **argv);
 int cli_traffic(int argc, char **argv);
 int cli_version(int argc, char **argv);

@@ -33,11 +33,28 @@ static void on_interrupt(int number)
     atomic_store_explicit(&stop_requested, true, memory_order_relaxed);
 }
 
+// The best so far, and how much shorter any other answer could be at most.
+static void show_best(void)
+{
+    uint64_t best_ps = atomic_load(&ticker.cli->best_ps);
+    uint64_t bound_ps = atomic_load(&ticker.cli->bound_ps);
+    char unit[WEFT_UNIT_TEXT];
+    if (best_ps > 0) {
+        fprintf(stderr, "; best %s", weft_show_time(unit, best_ps));
+    }
+    if (best_ps > 0 && bound_ps > 0) {
+        fprintf(stderr, ", at most %.0f %% above any strategy's bound",
+                100 * ((double)best_ps / (double)bound_ps - 1));
+    }
+    fprintf(stderr, "\033[K");
+}
+
 static void show(bool visible)
 {
     double now_s = cli_elapsed_s(ticker.cli);
     if (visible && now_s > 0.5) {
         fprintf(stderr, "\r%s: %s, %.0f s", ticker.cli->program, ticker.what, now_s);
+        show_best();
         ticker.shown = true;
     }
 }

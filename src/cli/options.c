@@ -346,8 +346,11 @@ bool cli_parse(struct cli *cli, const struct cli_verb *verb, int argc, char **ar
     }
     cli->started_s = cli_elapsed_s(cli);
     const struct argp own = {.options = verb->options, .parser = verb->parser};
-    struct argp_child children[5] = {{&own, 0, NULL, 0}};
+    struct argp_child children[6] = {{&own, 0, NULL, 0}};
     size_t count = 1;
+    if (verb->groups & CLI_JOB) {
+        children[count++] = (struct argp_child){&cli_job_argp, 0, "Model:", 1};
+    }
     if (verb->groups & CLI_HARDWARE) {
         children[count++] = (struct argp_child){&hardware_argp, 0, "Hardware:", 1};
     }

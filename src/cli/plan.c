@@ -1,51 +1,96 @@
 // SPDX-License-Identifier: Apache-2.0
 // weft plan: a fabric for a job, with its certificate.
 
-#include "weft/plan.h"
-#include "cli.h"
+#include "plan.h"
+
 #include "weft/format.h"
 #include "weft/report.h"
 
 #include <string.h>
 
-struct request {
-    struct cli *cli;
-    const char *path;
-    const char *report_path;
-};
-
-enum { KEY_REPORT = 1 };
+enum { KEY_REPORT = 1, KEY_VARIANT, KEY_ALTERNATE, KEY_STRATEGY };
 
 static const struct argp_option options[] = {
     {"report", KEY_REPORT, "FILE.html", 0, "draw the plan on one page that needs no other file", 0},
+    {"variant", KEY_VARIANT, "V", 0,
+     "of a model, search both (default), strategy, topology or neither (data-parallel); all: plan "
+     "both and measure the four",
+     0},
+    {"alternate", KEY_ALTERNATE, "N", 0,
+     "rounds between strategy and topology (till nothing "
+     "better is found)",
+     0},
     {0},
 };
 
 static const char doc[] =
-    "Plans the fabric of a job: which server each port is joined to, the rings of its AllReduce "
+    "Plans a job: given a model, how its operators are split and placed; then which server each "
+    "port is joined to, the rings of its AllReduce "
     "groups, the routes of its transfers, the circuits of D optical switches or patch panels; and "
     "says how far from the best the plan can be. -o writes the plan file, which weft check "
     "verifies, weft export turns into other formats and weft plan --json prints.\v"
+    "The job is a model (a name that weft models lists, or FILE.yaml) on a cluster, or a task "
+    "graph "
+    "(FILE.fbuf), whose strategy is settled. The options under Model and --variant and --alternate "
+    "are for models.\n"
+    "\n"
     "The certificate is a list of lower bounds on the iteration time, each with its reason. The "
     "largest one that holds for every direct fabric of as many ports binds; the gap is how much "
-    "longer the plan's iteration is: no plan of any method can save more than that.\n"
+    "longer the plan's iteration is: no plan of any method can save more than that with this "
+    "strategy. Bounds for any-strategy hold for all strategies.\n"
     "\n"
     "Examples:\n"
+    "  $ weft plan dlrm-16 examples/clusters/16x4-100g.yaml\n"
+    "  $ weft plan --model my.yaml cluster.yaml --seconds 30 --seed 2 -o plan.json\n"
+    "  $ weft plan vgg16-16 cluster.yaml --profile vgg16.json --variant all --json\n"
     "  $ weft plan job.fbuf --degree 4 --rate 100Gbps\n"
     "  $ weft plan job.fbuf --cluster cluster.yaml -o plan.json --report plan.html\n"
     "  $ weft plan job.fbuf --degree 4 --rate 100Gbps --method topoopt --json\n";
 
+static error_t take_variant(struct plan_request *request, const char *argument)
+{
+    request->model_option_given = true;
+    request->all_variants = strcmp(argument, "all") == 0;
+    request->variant = WEFT_COPLAN_BOTH;
+    for (enum weft_coplan_variant v = 0; v < WEFT_COPLAN_VARIANT_COUNT; v++) {
+        if (strcmp(argument, weft_coplan_variant_name(v)) == 0) {
+            request->variant = v;
+            return 0;
+        }
+    }
+    return request->all_variants
+               ? 0
+               : cli_usage(request->cli,
+                           "--variant: '%.40s' is none; write both, strategy, topology, "
+                           "data-parallel or all",
+                           argument);
+}
+
 static error_t parse(int key, char *argument, struct argp_state *state)
 {
-    struct request *request = state->input;
+    struct plan_request *request = state->input;
     switch (key) {
     case KEY_REPORT:
         return cli_take(request->cli, &request->report_path, argument, "report");
+    case KEY_VARIANT:
+        return take_variant(request, argument);
+    case KEY_ALTERNATE:
+        request->model_option_given = true;
+        return cli_count(request->cli, &request->rounds, "alternate", argument, 1, 1000);
     case ARGP_KEY_ARG:
-        return cli_take(request->cli, &request->path, argument, "task graph");
-    case ARGP_KEY_NO_ARGS:
-        return cli_usage(request->cli, "which job? write %s FILE.fbuf --degree 4 --rate 100Gbps",
-                         request->cli->program);
+        return plan_take_path(request, argument);
+    case ARGP_KEY_END:
+        if (request->path_count > 0) {
+            return 0;
+        }
+        return cli_usage(request->cli,
+                         request->cli->job.model != NULL
+                             ? "on which cluster? write %s --model %s CLUSTER.yaml"
+                             : "which job? write %s MODEL CLUSTER.yaml, or %s FILE.fbuf --degree 4 "
+                               "--rate 100Gbps",
+                         request->cli->program,
+                         request->cli->job.model != NULL ? request->cli->job.model
+                                                         : request->cli->program);
     default:
         return ARGP_ERR_UNKNOWN;
     }
@@ -78,7 +123,7 @@ static void tell_certificate(struct cli *cli, const struct weft_certificate *cer
     cli_say(cli, "* %s\n", binding->reason);
 }
 
-static void tell(const struct request *request, const struct weft_plan *plan)
+static void tell(const struct plan_request *request, const struct weft_plan *plan)
 {
     struct cli *cli = request->cli;
     const struct weft_topology *topology = &plan->topology;
@@ -103,6 +148,9 @@ static void tell(const struct request *request, const struct weft_plan *plan)
             plan->cost.power_watts / 1e3);
     if (topology->stopped) {
         cli_say(cli, "the clock ended the search; another machine may answer otherwise\n");
+    }
+    if (plan->job != NULL) {
+        strategy_tell_job(cli, plan->job);
     }
     tell_certificate(cli, certificate);
 }
@@ -135,13 +183,37 @@ static bool fill_report(struct weft_report *report, struct weft_sim_result *resu
                              &plan->cluster, &plan_options, &cli->arena, cli->scratch, &cli->error);
 }
 
-static bool save_report(const struct request *request, const struct weft_plan *plan,
-                        const struct weft_taskgraph *graph)
+// What the page says of the loop.
+static void fill_rounds(struct weft_report *report, const struct weft_plan_job *job,
+                        struct weft_arena *arena)
+{
+    struct weft_report_round *rounds =
+        WEFT_NEW(arena, struct weft_report_round, (size_t)job->round_count + 1);
+    for (uint32_t r = 0; r < job->round_count; r++) {
+        rounds[r] = (struct weft_report_round){job->round_start[r], job->round_s[r]};
+    }
+    report->rounds = rounds;
+    report->round_count = job->round_count;
+}
+
+bool plan_save_report(const struct plan_request *request, const struct weft_plan *plan,
+                      const struct weft_taskgraph *graph, const struct weft_model *model,
+                      const struct weft_strategy_setting *setting)
 {
     struct cli *cli = request->cli;
     struct weft_sim_result result;
     struct weft_traffic traffic;
-    struct weft_report report = {.title = base_name(request->path), .plan = plan, .graph = graph};
+    struct weft_report report = {
+        .title = model != NULL ? model->name : base_name(request->paths[0]),
+        .plan = plan,
+        .graph = graph,
+        .model = model,
+        .setting = setting,
+    };
+    if (model != NULL) {
+        report.strategy = &plan->job->strategy;
+        fill_rounds(&report, plan->job, &cli->arena);
+    }
     weft_stop stop = cli_clock_start(cli, "comparing for the report", 0);
     bool filled = fill_report(&report, &result, &traffic, cli, stop);
     cli_clock_stop(cli);
@@ -152,8 +224,20 @@ static bool save_report(const struct request *request, const struct weft_plan *p
     return weft_file_save(request->report_path, page, strlen(page), &cli->error);
 }
 
-// Writes the plan file, then says the plan.
-static bool publish(const struct request *request, const struct weft_plan *plan)
+// The plan file, and how long it took, which the file cannot hold: the same plan gives the same
+// file.
+static void tell_json(struct cli *cli, const struct weft_plan *plan, const char *text)
+{
+    if (plan->job == NULL) {
+        cli_say(cli, "%s", text);
+        return;
+    }
+    size_t length = strlen(text);
+    WEFT_ASSERT(length > 3 && strcmp(text + length - 3, "\n}\n") == 0);
+    cli_say(cli, "%.*s,\n  \"wall_s\": %.3f\n}\n", (int)(length - 3), text, cli_elapsed_s(cli));
+}
+
+bool plan_publish(const struct plan_request *request, const struct weft_plan *plan)
 {
     struct cli *cli = request->cli;
     const char *text = weft_plan_write(plan, &cli->arena);
@@ -163,20 +247,26 @@ static bool publish(const struct request *request, const struct weft_plan *plan)
     }
     cli->output_path = NULL; // is written; what follows goes to stdout
     if (cli->json) {
-        cli_say(cli, "%s", text);
+        tell_json(cli, plan, text);
     } else {
         tell(request, plan);
     }
     return true;
 }
 
-static bool run(const struct request *request)
+static bool plan_taskgraph(const struct plan_request *request)
 {
     struct cli *cli = request->cli;
     struct weft_fbuf fbuf;
     struct weft_cluster cluster;
     struct weft_plan plan;
-    if (!weft_fbuf_load(&fbuf, request->path, &cli->arena, cli->scratch, &cli->error) ||
+    if (request->model_option_given || cli->job.profile_path != NULL || cli->job.batch > 0) {
+        return cli_misuse(cli,
+                          "'%.100s' is a task graph; --variant, --alternate, --profile and "
+                          "--batch are for models",
+                          request->paths[0]);
+    }
+    if (!weft_fbuf_load(&fbuf, request->paths[0], &cli->arena, cli->scratch, &cli->error) ||
         !cli_cluster(&cluster, cli, fbuf.graph.server_count, 0, true)) {
         return false;
     }
@@ -191,24 +281,31 @@ static bool run(const struct request *request)
     if (!planned) {
         return false;
     }
-    if (request->report_path != NULL && !save_report(request, &plan, &fbuf.graph)) {
+    if (request->report_path != NULL &&
+        !plan_save_report(request, &plan, &fbuf.graph, NULL, NULL)) {
         return false;
     }
-    return publish(request, &plan);
+    return plan_publish(request, &plan);
+}
+
+static bool run(const struct plan_request *request)
+{
+    return plan_begins_with_model(request) ? plan_model(request) : plan_taskgraph(request);
 }
 
 int cli_plan(int argc, char **argv)
 {
     static const struct cli_verb verb = {
         .name = "weft plan",
-        .arguments = "FILE.fbuf --degree D --rate R\nFILE.fbuf --cluster FILE.yaml",
+        .arguments = "MODEL CLUSTER.yaml\nFILE.fbuf --degree D --rate R\nFILE.fbuf --cluster "
+                     "FILE.yaml",
         .doc = doc,
         .options = options,
         .parser = parse,
-        .groups = CLI_HARDWARE | CLI_SEARCH,
+        .groups = CLI_JOB | CLI_HARDWARE | CLI_SEARCH,
     };
     struct cli cli;
-    struct request request = {.cli = &cli};
+    struct plan_request request = {.cli = &cli};
     bool fine = cli_parse(&cli, &verb, argc, argv, &request) && run(&request);
     return cli_finish(&cli, fine);
 }

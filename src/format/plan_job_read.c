@@ -330,6 +330,25 @@ static bool read_graph_keys(struct weft_taskgraph *graph, const json_t *object,
                                 tasks, (uint32_t)count, source->arena, scratch, error);
 }
 
+static bool read_rounds(struct weft_plan_job *job, const json_t *items,
+                        const struct weft_plan_source *source)
+{
+    size_t count = json_array_size(items);
+    uint32_t *starts = WEFT_NEW(source->arena, uint32_t, count + 1);
+    double *round_s = WEFT_NEW(source->arena, double, count + 1);
+    for (size_t r = 0; r < count; r++) {
+        const json_t *item = json_array_get(items, r);
+        if (!weft_json_u32(&starts[r], item, "start", 0, UINT32_MAX - 1, source->error) ||
+            !weft_json_real(&round_s[r], item, "iteration_s", 0, LARGE, source->error)) {
+            return weft_wrap(source->error, "rounds[%zu]", r);
+        }
+    }
+    job->round_count = (uint32_t)count;
+    job->round_start = starts;
+    job->round_s = round_s;
+    return true;
+}
+
 static bool read_job_keys(struct weft_plan_job *job, const json_t *object,
                           const struct weft_plan_source *source, struct weft_arena scratch)
 {
@@ -363,14 +382,9 @@ static bool read_job_keys(struct weft_plan_job *job, const json_t *object,
     job->optimizer = (enum weft_optimizer)optimizer;
     job->tables = (enum weft_tables)tables;
     job->variant = (enum weft_coplan_variant)variant;
-    job->round_count = (uint32_t)json_array_size(rounds);
-    double *round_s = WEFT_NEW(source->arena, double, (size_t)job->round_count + 1);
-    for (uint32_t r = 0; r < job->round_count; r++) {
-        round_s[r] = json_number_value(json_array_get(rounds, r));
-    }
-    job->round_s = round_s;
-    return read_graph_keys(&job->graph, graph, job->strategy.server_count, source, scratch) ||
-           weft_wrap(error, "graph");
+    return read_rounds(job, rounds, source) &&
+           (read_graph_keys(&job->graph, graph, job->strategy.server_count, source, scratch) ||
+            weft_wrap(error, "graph"));
 }
 
 bool weft_plan_read_job(struct weft_plan *plan, struct weft_arena scratch,

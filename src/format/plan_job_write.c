@@ -177,8 +177,10 @@ void weft_plan_add_job(struct weft_text *text, const struct weft_plan_job *job)
     }
     weft_text_add(text, "},\n    \"rounds\": [");
     for (uint32_t r = 0; r < job->round_count; r++) {
-        weft_text_add(text, "%s", r == 0 ? "" : ", ");
+        weft_text_add(text, "%s{\"start\": %u, \"iteration_s\": ", r == 0 ? "" : ", ",
+                      job->round_start[r]);
         weft_json_add_real(text, job->round_s[r]);
+        weft_text_add(text, "}");
     }
     weft_text_add(text, "],\n    \"fixed_point\": %s,\n", truth(job->fixed_point));
     add_graph(text, &job->graph);

@@ -30,17 +30,12 @@ static bool choose_strategy(struct weft_strategy *strategy, struct coplan *copla
     search.seconds = options->seconds / 2;
     search.keep = 1;
     struct weft_search_result result;
-    bool found =
-        coplan->hybrid
-            ? weft_hybrid_search(&result, coplan->model, coplan->cluster, options->reference,
-                                 coplan->setting, &search, coplan->arena, scratch, error)
-            : weft_strategy_search(&result, coplan->model, coplan->cluster, options->reference,
-                                   coplan->setting, NULL, &search, coplan->arena, scratch, error);
-    if (found) {
-        *strategy = result.candidates[0].strategy;
-        coplan->evaluations += result.evaluations;
+    if (!coplan_search(&result, coplan, options->reference, NULL, &search, coplan->arena, scratch,
+                       error)) {
+        return false;
     }
-    return found;
+    *strategy = result.candidates[0].strategy;
+    return true;
 }
 
 static bool plan_one_side(struct weft_plan *plan, struct weft_plan_job *job, struct coplan *coplan,
@@ -151,6 +146,9 @@ static bool fill_job(struct weft_plan *plan, struct weft_plan_job *job, const st
     job->evaluations = coplan->evaluations;
     double *round_s = WEFT_NEW(arena, double, (size_t)coplan->round_count + 1);
     memcpy(round_s, coplan->round_s, coplan->round_count * sizeof *round_s);
+    uint32_t *round_start = WEFT_NEW(arena, uint32_t, (size_t)coplan->round_count + 1);
+    memcpy(round_start, coplan->round_start, coplan->round_count * sizeof *round_start);
+    job->round_start = round_start;
     job->round_s = round_s;
     job->round_count = coplan->round_count;
     job->fixed_point = coplan->fixed_point;

@@ -34,6 +34,8 @@ struct coplan {
     // Known strategies, best first.
     struct settled *known[SETTLED_MAX];
     uint32_t known_count;
+    uint32_t start_count;
+    uint32_t round_start[SETTLED_MAX];
     double round_s[SETTLED_MAX];
     uint32_t round_count;
     bool fixed_point;
@@ -58,6 +60,11 @@ struct weft_strategy coplan_copy(const struct weft_strategy *strategy, uint32_t 
 void coplan_regroup(struct design *design, const struct weft_traffic *traffic,
                     struct weft_arena scratch);
 
+// Strategies of the model on a network (NULL = full mesh), best first; counts the evaluations.
+bool coplan_search(struct weft_search_result *result, struct coplan *coplan,
+                   const struct weft_network *network, const struct weft_strategy *start,
+                   const struct weft_search_options *search, struct weft_arena *arena,
+                   struct weft_arena scratch, struct weft_error *error) WEFT_MUST_USE;
 // The rounds: leaves what it found among those known.
 bool coplan_alternate(struct coplan *coplan, struct weft_arena scratch, struct weft_error *error)
     WEFT_MUST_USE;

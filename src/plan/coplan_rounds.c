@@ -35,15 +35,9 @@ static bool search_strategies(struct weft_search_result *result, struct coplan *
     search.keep = keep;
     search.seed = weft_hash(search.seed ^ weft_hash(round + 1)) >> 1;
     coplan->seconds_left -= seconds;
-    bool found = coplan->hybrid
-                     ? weft_hybrid_search(result, coplan->model, coplan->cluster, start->network,
-                                          coplan->setting, &search, arena, scratch, error)
-                     : weft_strategy_search(result, coplan->model, coplan->cluster, start->network,
-                                            coplan->setting,
-                                            start->from != NULL ? &start->from->strategy : NULL,
-                                            &search, arena, scratch, error);
-    coplan->evaluations += found ? result->evaluations : 0;
-    return found;
+    return coplan_search(result, coplan, start->network,
+                         start->from != NULL ? &start->from->strategy : NULL, &search, arena,
+                         scratch, error);
 }
 
 // How many strategies of a round can be given topologies, when one true judgement costs `dear`.
@@ -98,6 +92,7 @@ static bool run_start(struct coplan *coplan, struct start start, struct weft_are
         if (!run_round(&found, coplan, &start, scratch, error)) {
             return false;
         }
+        coplan->round_start[coplan->round_count] = coplan->start_count;
         coplan->round_s[coplan->round_count++] =
             found != NULL ? found->verdict.iteration_s : best_s;
         if (found == NULL || !(found->verdict.iteration_s < best_s * (1 - GAIN_RATIO))) {
@@ -139,6 +134,7 @@ bool coplan_alternate(struct coplan *coplan, struct weft_arena scratch, struct w
     if (!run_start(coplan, start, scratch, error)) {
         return false;
     }
+    coplan->start_count++;
     if (coplan->options->reference != NULL) {
         start.network = coplan->options->reference;
         if (!run_start(coplan, start, scratch, error)) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// From a strategy to its network.
+// From a network to strategies, and from a strategy to its network.
 
 #include "coplan.h"
 
@@ -192,4 +192,15 @@ struct settled *coplan_settle(struct coplan *coplan, const struct weft_strategy 
     }
     coplan_know(coplan, settled);
     return settled;
+}
+
+bool coplan_search(struct weft_search_result *result, struct coplan *coplan,
+                   const struct weft_network *network, const struct weft_strategy *start,
+                   const struct weft_search_options *search, struct weft_arena *arena,
+                   struct weft_arena scratch, struct weft_error *error)
+{
+    (void)result, (void)coplan, (void)network, (void)start, (void)search, (void)arena,
+        (void)scratch;
+    return weft_fail(error, WEFT_UNSUPPORTED,
+                     "this build searches no strategies; write --variant topology");
 }

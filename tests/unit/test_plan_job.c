@@ -27,6 +27,7 @@ static const uint32_t servers[N] = {0, 1, 2, 3, 4, 5, 6, 7};
 static const char *const names[] = {"dense", "a \"table\" \xc3\xa9"};
 static const struct weft_placement placements[] = {{4, 2, servers}, {1, 1, servers + 5}};
 static const double rounds[] = {0.02, 0.0131};
+static const uint32_t starts[] = {0, 1};
 
 // One task of each kind: F0 -> T0>1 -> B1 -> A, and an update, a barrier and a copy beside them.
 static bool build_graph(struct weft_error *error)
@@ -85,6 +86,7 @@ static int set_up(void **state)
         .variant = WEFT_COPLAN_STRATEGY,
         .evaluations = 12345,
         .round_count = 2,
+        .round_start = starts,
         .round_s = rounds,
         .fixed_point = true,
         .variant_s = {0.0131, 0, 0.02, 0},
@@ -128,6 +130,7 @@ static void a_job_comes_back(void **state)
     assert_true(plan.job->strategy.memory[3].total_bytes == memory[3].total_bytes);
     assert_true(plan.job->variant_s[WEFT_COPLAN_TOPOLOGY] == 0.02);
     assert_true(plan.job->round_s[1] == rounds[1]);
+    assert_int_equal(plan.job->round_start[1], 1);
     const struct weft_taskgraph *graph = &plan.job->graph;
     assert_int_equal(graph->task_count, job.graph.task_count);
     assert_memory_equal(graph->kind, job.graph.kind, graph->task_count);
