@@ -80,6 +80,9 @@ struct weft_hybrid {
     uint32_t zero_stage;    // 0..3
     bool sequence_parallel; // norms and dropouts split by tokens over tp
     bool overlap_gradients; // buckets are reduced while the backward pass runs
+    // Attention in one kernel (FlashAttention): scores never reach memory, and the backward pass
+    // computes them again by itself.
+    bool fused_attention;
     enum weft_recompute recompute;
     // Accelerator of rank (dp, pp, cp, tp) = order of nesting, innermost first, e.g. "tcdp":
     // tp inside a server first, then context, data, pipeline.
@@ -188,7 +191,28 @@ bool weft_strategy_search(struct weft_search_result *result, const struct weft_m
                           const struct weft_search_options *options, struct weft_arena *arena,
                           struct weft_arena scratch, struct weft_error *error) WEFT_MUST_USE;
 
-// The hybrid space of a model with a transformer. Same contract.
+// A hybrid strategy from words such as "tp=8,pp=16,micro=1,chunks=8,zero=1": keys tp, pp, cp, ep,
+// dp, chunks, micro, zero, recompute (none, selective, full), order, and yes or no for
+// sequence-parallel, overlap, fused-attention. What is left out: 1; zero=1; recompute=none; tcdp;
+// yes (sequence-parallel: where tp > 1); dp: what `accelerators` leave. Fails with INPUT naming the
+// key.
+bool weft_hybrid_parse(struct weft_hybrid *hybrid, const char *text, uint32_t accelerators,
+                       struct weft_error *error) WEFT_MUST_USE;
+// The same in words, all keys; weft_hybrid_parse reads it back.
+const char *weft_hybrid_format(const struct weft_hybrid *hybrid, struct weft_arena *arena);
+
+// Bytes on the fullest accelerator of a hybrid strategy (docs/hybrid.md), and which pipeline rank
+// it is. Fails with INPUT when strategy, model and cluster do not fit each other, with INFEASIBLE
+// when setting->memory_limit_bytes is exceeded; `memory` is set in that case too. O(stages).
+bool weft_hybrid_memory(struct weft_memory *memory, uint32_t *rank,
+                        const struct weft_hybrid *hybrid, const struct weft_model *model,
+                        const struct weft_cluster *cluster,
+                        const struct weft_strategy_setting *setting, struct weft_error *error)
+    WEFT_MUST_USE;
+
+// The hybrid space of a model with a transformer. Same contract; `seconds`, `evaluations` and
+// `seed` are not read, as the space is enumerated whole. Strategies use all accelerators of the
+// cluster.
 bool weft_hybrid_search(struct weft_search_result *result, const struct weft_model *model,
                         const struct weft_cluster *cluster, const struct weft_network *network,
                         const struct weft_strategy_setting *setting,
@@ -208,5 +232,27 @@ bool weft_hybrid_estimate(struct weft_hybrid_estimate *estimate, const struct we
                           const struct weft_network *network,
                           const struct weft_strategy_setting *setting, struct weft_arena scratch,
                           struct weft_error *error) WEFT_MUST_USE;
+
+// ---- published training runs ----
+
+struct weft_published_run {
+    const char *source; // "SC'21", ...: docs/hybrid.md has the papers
+    const char *model;  // of the zoo
+    const char *accelerator;
+    uint32_t accelerators; // 8 a server
+    uint64_t batch;
+    uint64_t sequence;     // 0 = the model's
+    const char *words;     // the strategy, as weft_hybrid_parse reads it
+    bool micro_batch_open; // not published
+    bool chunks_open;      // not published
+    double utilization;    // as published, of the peak FLOP/s
+    bool hardware;         // it counts recomputation
+};
+const struct weft_published_run *weft_published_runs(uint32_t *count);
+// The estimate of a run on one switch. What is not published is what the estimate likes best among
+// micro-batches of 1, 2, 4, 8 and 1..16 chunks that fit. Fails as weft_hybrid_estimate.
+bool weft_published_predict(struct weft_hybrid *hybrid, struct weft_hybrid_estimate *estimate,
+                            const struct weft_published_run *run, struct weft_arena *arena,
+                            struct weft_arena scratch, struct weft_error *error) WEFT_MUST_USE;
 
 #endif

@@ -1,0 +1,362 @@
+// SPDX-License-Identifier: Apache-2.0
+// The time of one hybrid iteration by formula: passes of the pipeline, the gradients' collectives
+// behind and under them, and the optimizer's step.
+
+#include "hybrid.h"
+
+#define BUCKETS_MAX 4u
+
+static double larger(double a, double b)
+{
+    return a > b ? a : b;
+}
+
+bool weft_hybrid_job_init(struct weft_hybrid_job *job, const struct weft_hybrid *hybrid,
+                          const struct weft_model *model, const struct weft_cluster *cluster,
+                          const struct weft_network *network,
+                          const struct weft_strategy_setting *setting, struct weft_arena scratch,
+                          struct weft_error *error)
+{
+    struct weft_hybrid_job result = {.hybrid = *hybrid,
+                                     .model = model,
+                                     .accelerator = setting->cost.accelerator,
+                                     .optimizer = setting->optimizer};
+    if (!weft_hybrid_lay_out(&result.layout, hybrid, model, cluster, setting, error)) {
+        return false;
+    }
+    if (result.accelerator == NULL) {
+        return weft_fail(error, WEFT_INPUT,
+                         "accelerator: not stated; name one in the cluster, such as A100");
+    }
+    enum weft_dtype dtype = model->transformer->dtype;
+    if (!(result.accelerator->flops_per_s[dtype] > 0)) {
+        return weft_fail(error, WEFT_INPUT, "accelerator: %s does not compute in %s, as %s does",
+                         result.accelerator->name, weft_dtype_name(dtype), model->name);
+    }
+    result.rates = weft_hybrid_rates_of(&result.layout, hybrid->ep, cluster, network, scratch);
+    weft_hybrid_cost(&result.costs, hybrid, &result.layout, model, result.accelerator,
+                     &result.rates);
+    *job = result;
+    return true;
+}
+
+uint32_t weft_hybrid_buckets(const struct weft_hybrid *hybrid,
+                             const struct weft_hybrid_stage *stage)
+{
+    uint32_t layers = stage->dense_layers + stage->expert_layers;
+    uint32_t most = layers < BUCKETS_MAX ? layers : BUCKETS_MAX;
+    return hybrid->overlap_gradients && most > 1 ? most : 1;
+}
+
+// Seconds of `rounds` (2: AllReduce, 1: one half of it) over `size` ranks of context and data:
+// inside the servers first, then once between them.
+static double collective(const struct weft_hybrid_job *job, uint32_t size, double rounds,
+                         double bytes)
+{
+    static const enum weft_hybrid_axis axes[] = {WEFT_AXIS_CONTEXT, WEFT_AXIS_DATA};
+    if (size <= 1 || bytes <= 0) {
+        return 0;
+    }
+    double link_Bps = job->accelerator->link_Bps * job->accelerator->link_efficiency;
+    double local = weft_hybrid_local_members(&job->layout, axes, 2, size);
+    double outside = (size + local - 1) / local; // servers
+    double seconds = 0;
+    if (local > 1) {
+        seconds += rounds * (local - 1) / local * bytes / link_Bps +
+                   weft_seconds(job->accelerator->launch_ps);
+    }
+    if (outside > 1) {
+        double server_bytes = bytes * job->layout.per_server / local;
+        seconds += rounds * (outside - 1) / outside * server_bytes / job->rates.ring_Bps +
+                   rounds * (outside - 1) * job->rates.latency_s;
+    }
+    return seconds;
+}
+
+struct weft_hybrid_reduction weft_hybrid_reduce_stage(const struct weft_hybrid_job *job,
+                                                      const struct weft_hybrid_stage *stage)
+{
+    const struct weft_hybrid *hybrid = &job->hybrid;
+    struct weft_hybrid_parameters parameters =
+        weft_hybrid_stage_parameters(hybrid, job->model->transformer, stage, job->layout.stages);
+    struct weft_hybrid_widths widths =
+        weft_hybrid_widths_of(job->model->transformer, job->optimizer);
+    uint32_t replicas = hybrid->dp * hybrid->cp;
+    uint32_t expert_replicas = replicas / hybrid->ep;
+    struct weft_hybrid_reduction reduction = {
+        .gradient_bytes = widths.gradient * parameters.shared,
+        .parameter_bytes = widths.parameter * parameters.shared,
+        .expert_gradient_bytes = widths.gradient * parameters.experts,
+        .expert_parameter_bytes = widths.parameter * parameters.experts,
+    };
+    double rounds = hybrid->zero_stage == 0 ? 2 : 1;
+    reduction.reduce_s = collective(job, replicas, rounds, reduction.gradient_bytes) +
+                         collective(job, expert_replicas, rounds, reduction.expert_gradient_bytes);
+    if (hybrid->zero_stage > 0) {
+        reduction.gather_s = collective(job, replicas, 1, reduction.parameter_bytes) +
+                             collective(job, expert_replicas, 1, reduction.expert_parameter_bytes);
+    }
+    return reduction;
+}
+
+double weft_hybrid_update_seconds(const struct weft_hybrid_job *job, uint32_t rank)
+{
+    const struct weft_hybrid *hybrid = &job->hybrid;
+    const struct weft_transformer *stack = job->model->transformer;
+    struct weft_hybrid_widths widths = weft_hybrid_widths_of(stack, job->optimizer);
+    double replicas = hybrid->zero_stage > 0 ? (double)hybrid->dp * hybrid->cp : 1;
+    double expert_replicas = hybrid->zero_stage > 0 ? replicas / hybrid->ep : 1;
+    double elements = 0;
+    for (uint32_t chunk = 0; chunk < hybrid->chunks; chunk++) {
+        struct weft_hybrid_stage stage =
+            weft_hybrid_stage_at(stack, job->layout.stages, chunk * hybrid->pp + rank);
+        struct weft_hybrid_parameters parameters =
+            weft_hybrid_stage_parameters(hybrid, stack, &stage, job->layout.stages);
+        elements += parameters.shared / replicas + parameters.experts / expert_replicas;
+    }
+    // Gradients are read, states read and written, parameters written.
+    double bytes = elements * (widths.gradient + 2 * widths.optimizer + widths.parameter);
+    return bytes / (job->accelerator->memory_Bps * job->accelerator->memory_efficiency) +
+           weft_seconds(job->accelerator->launch_ps);
+}
+
+// ---- one iteration ----
+
+struct timing {
+    const struct weft_hybrid_job *job;
+    bool sends;                                          // count the pipeline's sends
+    bool data;                                           // count the gradients' collectives
+    double *forward_s, *backward_s, *release_s, *last_s; // [stages]
+};
+
+static void set_stages(struct timing *timing)
+{
+    const struct weft_hybrid_job *job = timing->job;
+    const struct weft_hybrid *hybrid = &job->hybrid;
+    for (uint32_t s = 0; s < job->layout.stages; s++) {
+        struct weft_hybrid_stage stage =
+            weft_hybrid_stage_at(job->model->transformer, job->layout.stages, s);
+        struct weft_hybrid_pass pass = weft_hybrid_stage_pass(&job->costs, &stage);
+        timing->forward_s[s] = weft_hybrid_piece_seconds(&pass.forward);
+        timing->backward_s[s] = weft_hybrid_piece_seconds(&pass.backward);
+        timing->release_s[s] = 0;
+        if (!timing->data || hybrid->zero_stage < 2) {
+            continue;
+        }
+        // Every micro-batch exchanges: shards of the gradients go home after each backward pass
+        // (stage 2), and parameters are gathered before each pass (stage 3).
+        struct weft_hybrid_reduction reduction = weft_hybrid_reduce_stage(job, &stage);
+        double forward_s = hybrid->zero_stage == 3 ? reduction.gather_s : 0;
+        double backward_s = forward_s + reduction.reduce_s;
+        if (hybrid->overlap_gradients) {
+            timing->forward_s[s] = larger(timing->forward_s[s], forward_s);
+            timing->backward_s[s] = larger(timing->backward_s[s], backward_s);
+        } else {
+            timing->forward_s[s] += forward_s;
+            timing->backward_s[s] += backward_s;
+        }
+    }
+}
+
+// Parameters that a zero stage left in shards are gathered under the first forward passes, bucket
+// by bucket: a stage's pass ends no sooner than its last bucket has come and been used.
+static void set_releases(struct timing *timing)
+{
+    const struct weft_hybrid_job *job = timing->job;
+    const struct weft_hybrid *hybrid = &job->hybrid;
+    if (!timing->data || !hybrid->overlap_gradients || hybrid->zero_stage == 0) {
+        return;
+    }
+    for (uint32_t rank = 0; rank < hybrid->pp; rank++) {
+        double at_s = 0;
+        for (uint32_t chunk = 0; chunk < hybrid->chunks; chunk++) {
+            uint32_t s = chunk * hybrid->pp + rank;
+            struct weft_hybrid_stage stage =
+                weft_hybrid_stage_at(job->model->transformer, job->layout.stages, s);
+            double gather_s = weft_hybrid_reduce_stage(job, &stage).gather_s;
+            double buckets = weft_hybrid_buckets(hybrid, &stage);
+            double piece_s = timing->forward_s[s] / buckets;
+            double step_s = larger(gather_s / buckets, piece_s);
+            timing->release_s[s] = larger(0, at_s + gather_s / buckets + (buckets - 1) * step_s +
+                                                 piece_s - timing->forward_s[s]);
+            at_s += gather_s;
+        }
+    }
+}
+
+// When the gradients of a rank are reduced: chunk by chunk in the order of their last backward
+// passes, bucket by bucket under them.
+static double reduced_at(const struct timing *timing, uint32_t rank)
+{
+    const struct weft_hybrid_job *job = timing->job;
+    const struct weft_hybrid *hybrid = &job->hybrid;
+    double at_s = 0;
+    double ends_s = 0;
+    double sum_s = 0;
+    for (uint32_t i = 0; i < hybrid->chunks; i++) {
+        uint32_t s = (hybrid->chunks - 1 - i) * hybrid->pp + rank;
+        ends_s = larger(ends_s, timing->last_s[s]);
+        if (!timing->data) {
+            continue;
+        }
+        struct weft_hybrid_stage stage =
+            weft_hybrid_stage_at(job->model->transformer, job->layout.stages, s);
+        uint32_t buckets = weft_hybrid_buckets(hybrid, &stage);
+        double reduce_s = weft_hybrid_reduce_stage(job, &stage).reduce_s;
+        sum_s += hybrid->zero_stage < 2 ? reduce_s : 0;
+        for (uint32_t b = 0; b < buckets; b++) {
+            double behind = (double)(buckets - 1 - b) / buckets;
+            at_s = larger(at_s, timing->last_s[s] - behind * timing->backward_s[s]);
+            at_s += hybrid->zero_stage < 2 || b == buckets - 1 ? reduce_s / buckets : 0;
+        }
+    }
+    return hybrid->overlap_gradients ? larger(at_s, ends_s) : ends_s + sum_s;
+}
+
+// The two copies of tied tables are kept equal: first and last stage add their gradients.
+static double tied_seconds(const struct weft_hybrid_job *job)
+{
+    const struct weft_transformer *stack = job->model->transformer;
+    if (job->hybrid.pp == 1 || !stack->tied_embeddings) {
+        return 0;
+    }
+    double bytes = 4 * (double)stack->vocabulary * (double)stack->hidden / job->hybrid.tp;
+    return bytes * job->layout.per_server / job->rates.shift_Bps + 2 * job->rates.latency_s;
+}
+
+static double play(struct timing *timing, struct weft_arena scratch)
+{
+    const struct weft_hybrid_job *job = timing->job;
+    const struct weft_hybrid *hybrid = &job->hybrid;
+    set_stages(timing);
+    set_releases(timing);
+    struct weft_hybrid_play play = {.pp = hybrid->pp,
+                                    .chunks = hybrid->chunks,
+                                    .micro_batches = job->layout.micro_batches,
+                                    .forward_s = timing->forward_s,
+                                    .backward_s = timing->backward_s,
+                                    .release_s = timing->release_s,
+                                    .send_s = timing->sends ? job->costs.send_s : 0};
+    weft_hybrid_play(&play, timing->last_s, scratch);
+    double end_s = 0;
+    double gather_s = 0;
+    for (uint32_t rank = 0; rank < hybrid->pp; rank++) {
+        end_s = larger(end_s, reduced_at(timing, rank));
+        double rank_gather_s = 0;
+        for (uint32_t chunk = 0; chunk < hybrid->chunks; chunk++) {
+            struct weft_hybrid_stage stage = weft_hybrid_stage_at(
+                job->model->transformer, job->layout.stages, chunk * hybrid->pp + rank);
+            rank_gather_s += weft_hybrid_reduce_stage(job, &stage).gather_s;
+        }
+        gather_s = larger(gather_s, rank_gather_s);
+    }
+    if (!timing->data) {
+        return end_s;
+    }
+    bool after = !hybrid->overlap_gradients && hybrid->zero_stage > 0 && hybrid->zero_stage < 3;
+    return end_s + tied_seconds(job) + (after ? gather_s : 0);
+}
+
+static struct timing timing_of(const struct weft_hybrid_job *job, struct weft_arena *scratch)
+{
+    uint32_t stages = job->layout.stages;
+    return (struct timing){.job = job,
+                           .sends = true,
+                           .data = true,
+                           .forward_s = WEFT_NEW(scratch, double, stages),
+                           .backward_s = WEFT_NEW(scratch, double, stages),
+                           .release_s = WEFT_NEW(scratch, double, stages),
+                           .last_s = WEFT_NEW(scratch, double, stages)};
+}
+
+static double update_seconds(const struct weft_hybrid_job *job)
+{
+    double seconds = 0;
+    for (uint32_t rank = 0; rank < job->hybrid.pp; rank++) {
+        seconds = larger(seconds, weft_hybrid_update_seconds(job, rank));
+    }
+    return seconds;
+}
+
+double weft_hybrid_seconds(const struct weft_hybrid_job *job, struct weft_arena scratch)
+{
+    struct timing timing = timing_of(job, &scratch);
+    return play(&timing, scratch) + update_seconds(job);
+}
+
+// The passes of a rank, all micro-batches.
+static struct weft_hybrid_piece rank_work(const struct weft_hybrid_job *job, uint32_t rank)
+{
+    struct weft_hybrid_piece sum = {0};
+    double times = (double)job->layout.micro_batches;
+    for (uint32_t chunk = 0; chunk < job->hybrid.chunks; chunk++) {
+        struct weft_hybrid_stage stage = weft_hybrid_stage_at(
+            job->model->transformer, job->layout.stages, chunk * job->hybrid.pp + rank);
+        struct weft_hybrid_pass pass = weft_hybrid_stage_pass(&job->costs, &stage);
+        const struct weft_hybrid_piece *both[] = {&pass.forward, &pass.backward};
+        for (uint32_t i = 0; i < 2; i++) {
+            sum.compute_s += times * both[i]->compute_s;
+            sum.tensor_s += times * both[i]->tensor_s;
+            sum.context_s += times * both[i]->context_s;
+            sum.expert_s += times * both[i]->expert_s;
+            sum.flops += times * both[i]->flops;
+        }
+    }
+    return sum;
+}
+
+double weft_hybrid_busy_seconds(const struct weft_hybrid_job *job)
+{
+    double busy_s = 0;
+    for (uint32_t rank = 0; rank < job->hybrid.pp; rank++) {
+        struct weft_hybrid_piece work = rank_work(job, rank);
+        busy_s = larger(busy_s, weft_hybrid_piece_seconds(&work));
+    }
+    return busy_s;
+}
+
+bool weft_hybrid_estimate(struct weft_hybrid_estimate *estimate, const struct weft_hybrid *hybrid,
+                          const struct weft_model *model, const struct weft_cluster *cluster,
+                          const struct weft_network *network,
+                          const struct weft_strategy_setting *setting, struct weft_arena scratch,
+                          struct weft_error *error)
+{
+    struct weft_hybrid_job job;
+    if (!weft_hybrid_job_init(&job, hybrid, model, cluster, network, setting, scratch, error)) {
+        return false;
+    }
+    struct timing timing = timing_of(&job, &scratch);
+    double whole_s = play(&timing, scratch);
+    timing.data = false;
+    double passes_s = play(&timing, scratch);
+    timing.sends = false;
+    double unsent_s = play(&timing, scratch);
+    double update_s = update_seconds(&job);
+    struct weft_hybrid_piece busiest = {0};
+    double flops = 0;
+    for (uint32_t rank = 0; rank < hybrid->pp; rank++) {
+        struct weft_hybrid_piece work = rank_work(&job, rank);
+        if (weft_hybrid_piece_seconds(&work) > weft_hybrid_piece_seconds(&busiest)) {
+            busiest = work;
+        }
+        flops += work.flops;
+    }
+    double ranks = job.layout.used;
+    double peak = job.accelerator->flops_per_s[model->transformer->dtype];
+    double end_s = whole_s + update_s;
+    *estimate = (struct weft_hybrid_estimate){
+        .iteration_ps = weft_picoseconds(end_s),
+        .compute_ps = weft_picoseconds(busiest.compute_s),
+        .tensor_ps = weft_picoseconds(busiest.tensor_s),
+        .expert_ps = weft_picoseconds(busiest.expert_s),
+        .context_ps = weft_picoseconds(busiest.context_s),
+        .bubble_ps = weft_picoseconds(larger(0, unsent_s - weft_hybrid_piece_seconds(&busiest))),
+        .pipeline_ps = weft_picoseconds(larger(0, passes_s - unsent_s)),
+        .data_ps = weft_picoseconds(larger(0, whole_s - passes_s)),
+        .optimizer_ps = weft_picoseconds(update_s),
+        .model_flops_utilization = job.costs.model_flops / (end_s * ranks * peak),
+        // `flops` is of one rank of each pipeline rank.
+        .hardware_flops_utilization = flops * ranks / hybrid->pp / (end_s * ranks * peak),
+    };
+    return true;
+}

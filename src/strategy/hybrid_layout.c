@@ -1,0 +1,175 @@
+// SPDX-License-Identifier: Apache-2.0
+// Checks a hybrid strategy against model and cluster; ranks onto accelerators; layers onto stages.
+
+#include "hybrid.h"
+
+#include <string.h>
+
+static bool check_degrees(const struct weft_hybrid *hybrid, const struct weft_transformer *stack,
+                          const char *name, struct weft_error *error)
+{
+    if (hybrid->tp == 0 || hybrid->pp == 0 || hybrid->cp == 0 || hybrid->ep == 0 ||
+        hybrid->dp == 0 || hybrid->chunks == 0 || hybrid->micro_batch == 0) {
+        return weft_fail(error, WEFT_INPUT, "strategy: a degree or the micro-batch is 0; use 1");
+    }
+    if (hybrid->zero_stage > 3) {
+        return weft_fail(error, WEFT_INPUT, "zero: stage %u is not 0..3", hybrid->zero_stage);
+    }
+    if (stack->heads % hybrid->tp != 0) {
+        return weft_fail(error, WEFT_INPUT, "tp: %u does not divide %s's %u attention heads",
+                         hybrid->tp, name, stack->heads);
+    }
+    if (stack->ffn_units % hybrid->tp != 0 || stack->expert_units % hybrid->tp != 0) {
+        return weft_fail(error, WEFT_INPUT, "tp: %u does not divide %s's feed-forward width",
+                         hybrid->tp, name);
+    }
+    if (stack->sequence % ((hybrid->cp > 1 && stack->causal ? 2ull : 1ull) * hybrid->cp) != 0) {
+        return weft_fail(error, WEFT_INPUT, "cp: %llu tokens do not divide into %u ranks' shares",
+                         (unsigned long long)stack->sequence, hybrid->cp);
+    }
+    if ((uint64_t)hybrid->pp * hybrid->chunks > (uint64_t)stack->layers + 2) {
+        return weft_fail(error, WEFT_INPUT,
+                         "pp: %u ranks of %u chunks are more stages than %s's %u layers can fill",
+                         hybrid->pp, hybrid->chunks, name, stack->layers);
+    }
+    if (hybrid->ep > 1 && (stack->experts == 0 || stack->experts % hybrid->ep != 0 ||
+                           (uint64_t)hybrid->dp * hybrid->cp % hybrid->ep != 0)) {
+        return weft_fail(error, WEFT_INPUT, "ep: %u must divide %s's %u experts and dp * cp = %llu",
+                         hybrid->ep, name, stack->experts,
+                         (unsigned long long)hybrid->dp * hybrid->cp);
+    }
+    return true;
+}
+
+static bool check_batch(uint64_t *micro_batches, const struct weft_hybrid *hybrid,
+                        const struct weft_model *model, struct weft_error *error)
+{
+    if (model->batch % hybrid->dp != 0 || model->batch / hybrid->dp % hybrid->micro_batch != 0) {
+        return weft_fail(
+            error, WEFT_INPUT,
+            "batch: %llu samples do not divide into dp=%u replicas of micro-batches of "
+            "%llu; use a multiple of %llu",
+            (unsigned long long)model->batch, hybrid->dp, (unsigned long long)hybrid->micro_batch,
+            (unsigned long long)(hybrid->dp * hybrid->micro_batch));
+    }
+    *micro_batches = model->batch / hybrid->dp / hybrid->micro_batch;
+    if (hybrid->chunks > 1 && (hybrid->pp == 1 || *micro_batches % hybrid->pp != 0)) {
+        return weft_fail(
+            error, WEFT_INPUT,
+            "chunks: interleaving needs pp > 1 and micro-batches (%llu a replica) that "
+            "are a multiple of pp=%u; use chunks=1",
+            (unsigned long long)*micro_batches, hybrid->pp);
+    }
+    return true;
+}
+
+static bool set_strides(struct weft_hybrid_layout *layout, const char *order,
+                        struct weft_error *error)
+{
+    static const char axes[] = "tcdp"; // as enum weft_hybrid_axis
+    uint32_t stride = 1;
+    uint32_t seen = 0;
+    for (uint32_t i = 0; i < WEFT_AXIS_COUNT && order[i] != 0; i++) {
+        const char *letter = strchr(axes, order[i]);
+        if (letter == NULL) {
+            break;
+        }
+        uint32_t axis = (uint32_t)(letter - axes);
+        seen |= 1u << axis;
+        layout->stride[axis] = stride;
+        stride *= layout->size[axis];
+    }
+    if (seen != (1u << WEFT_AXIS_COUNT) - 1 || order[WEFT_AXIS_COUNT] != 0) {
+        return weft_fail(error, WEFT_INPUT, "order: must name t, c, d and p once each");
+    }
+    return true;
+}
+
+bool weft_hybrid_lay_out(struct weft_hybrid_layout *layout, const struct weft_hybrid *hybrid,
+                         const struct weft_model *model, const struct weft_cluster *cluster,
+                         const struct weft_strategy_setting *setting, struct weft_error *error)
+{
+    const struct weft_transformer *stack = model->transformer;
+    if (stack == NULL) {
+        return weft_fail(error, WEFT_INPUT,
+                         "model: %s is no stack of equal layers; the hybrid space needs one",
+                         model->name);
+    }
+    struct weft_hybrid_layout result = {
+        .per_server = cluster->accelerators_per_server != 0 ? cluster->accelerators_per_server
+                                                            : setting->cost.accelerators_per_server,
+        .size = {hybrid->tp, hybrid->cp, hybrid->dp, hybrid->pp},
+    };
+    result.per_server = result.per_server != 0 ? result.per_server : 1;
+    if (!check_degrees(hybrid, stack, model->name, error) ||
+        !check_batch(&result.micro_batches, hybrid, model, error)) {
+        return false;
+    }
+    double used = (double)hybrid->tp * hybrid->pp * hybrid->cp * hybrid->dp;
+    double there = (double)cluster->server_count * result.per_server;
+    if (used > there) {
+        return weft_fail(error, WEFT_INPUT,
+                         "strategy: tp * pp * cp * dp = %.0f accelerators, but the cluster has %u "
+                         "servers of %u = %.0f; lower one of them",
+                         used, cluster->server_count, result.per_server, there);
+    }
+    if (hybrid->tp % result.per_server != 0 && result.per_server % hybrid->tp != 0) {
+        return weft_fail(error, WEFT_INPUT,
+                         "tp: groups of %u do not tile servers of %u accelerators", hybrid->tp,
+                         result.per_server);
+    }
+    if (!set_strides(&result, hybrid->order, error)) {
+        return false;
+    }
+    if (result.stride[WEFT_AXIS_TENSOR] != 1 && hybrid->tp > 1) {
+        return weft_fail(error, WEFT_INPUT,
+                         "order: t must come first, so that tensor groups lie inside servers");
+    }
+    result.used = (uint32_t)used;
+    result.server_count = (result.used + result.per_server - 1) / result.per_server;
+    result.stages = hybrid->pp * hybrid->chunks;
+    result.tokens = (double)hybrid->micro_batch * (double)stack->sequence / hybrid->cp;
+    *layout = result;
+    return true;
+}
+
+struct weft_hybrid_stage weft_hybrid_stage_at(const struct weft_transformer *transformer,
+                                              uint32_t stages, uint32_t index)
+{
+    uint32_t base = transformer->layers / stages;
+    uint32_t rest = transformer->layers % stages;
+    uint32_t middle = stages > 2 ? stages - 2 : 0;
+    middle = rest < middle ? rest : middle; // stages 1 .. middle have one more
+    uint32_t first = rest - middle;         // and then stage 0
+    uint32_t begin = base * index;
+    uint32_t count = base;
+    if (index == 0) {
+        count += first;
+    } else {
+        begin += first + (index - 1 < middle ? index - 1 : middle);
+        count += index - 1 < middle ? 1 : 0;
+    }
+    uint32_t dense_end =
+        transformer->experts != 0 ? transformer->dense_layers : transformer->layers;
+    uint32_t dense = 0;
+    if (begin < dense_end) {
+        dense = dense_end - begin < count ? dense_end - begin : count;
+    }
+    return (struct weft_hybrid_stage){.dense_layers = dense,
+                                      .expert_layers = count - dense,
+                                      .embedding = index == 0,
+                                      .head = index == stages - 1};
+}
+
+uint32_t weft_hybrid_local_members(const struct weft_hybrid_layout *layout,
+                                   const enum weft_hybrid_axis *axes, uint32_t axis_count,
+                                   uint32_t size)
+{
+    uint32_t local = 1;
+    for (uint32_t i = 0; i < axis_count && local < size; i++) {
+        uint32_t inside = layout->per_server / layout->stride[axes[i]];
+        inside = inside < layout->size[axes[i]] ? inside : layout->size[axes[i]];
+        local *= inside > 1 ? inside : 1;
+    }
+    return local < size ? local : size;
+}

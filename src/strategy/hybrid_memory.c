@@ -1,0 +1,363 @@
+// SPDX-License-Identifier: Apache-2.0
+// Memory of a hybrid strategy: Korthikanti et al., "Reducing Activation Recomputation in Large
+// Transformer Models", MLSys 2023, sections 4 and 5, with the terms kept apart so that grouped
+// heads, gated and expert feed-forwards, fused attention and context parallelism follow.
+
+#include "hybrid.h"
+
+static double kv_heads(const struct weft_transformer *stack)
+{
+    return stack->kv_heads != 0 ? stack->kv_heads : stack->heads;
+}
+
+static double head_dim(const struct weft_transformer *stack)
+{
+    return stack->head_dim != 0 ? stack->head_dim : (double)stack->hidden / stack->heads;
+}
+
+// ---- parameters ----
+
+static double attention_parameters(const struct weft_transformer *stack)
+{
+    double hidden = (double)stack->hidden;
+    double heads = stack->heads;
+    if (stack->kv_rank != 0) {
+        double query = stack->nope_dim + stack->rope_dim;
+        double down = hidden * ((double)stack->q_rank + stack->kv_rank + stack->rope_dim);
+        double up = (stack->q_rank != 0 ? stack->q_rank : hidden) * heads * query +
+                    stack->kv_rank * heads * (stack->nope_dim + (double)stack->value_dim);
+        return down + up + heads * stack->value_dim * hidden + stack->q_rank + stack->kv_rank;
+    }
+    double queries = heads * head_dim(stack);
+    double keys = kv_heads(stack) * head_dim(stack);
+    double bias = stack->bias ? queries + 2 * keys + hidden : 0;
+    return hidden * (queries + 2 * keys) + queries * hidden + bias;
+}
+
+static double feed_forward_parameters(const struct weft_transformer *stack, double units)
+{
+    double hidden = (double)stack->hidden;
+    double matrices = stack->gated ? 3 : 2;
+    double bias = stack->bias ? units * (matrices - 1) + hidden : 0;
+    return matrices * hidden * units + bias;
+}
+
+struct weft_hybrid_parameters
+weft_hybrid_stage_parameters(const struct weft_hybrid *hybrid,
+                             const struct weft_transformer *transformer,
+                             const struct weft_hybrid_stage *stage, uint32_t stages)
+{
+    const struct weft_transformer *stack = transformer;
+    double hidden = (double)stack->hidden;
+    double norm = hidden * (stack->bias ? 2 : 1);
+    double expert_units = (double)stack->expert_units;
+    double layers = (double)stage->dense_layers + stage->expert_layers;
+    double split = layers * attention_parameters(stack);
+    double whole = layers * 2 * norm;
+    split += stage->dense_layers * feed_forward_parameters(stack, (double)stack->ffn_units);
+    split += stage->expert_layers * (double)stack->experts_shared *
+             feed_forward_parameters(stack, expert_units);
+    whole += stage->expert_layers * hidden * stack->experts; // the router
+    double inputs = stack->vocabulary != 0 ? (double)stack->vocabulary * hidden
+                                           : (double)stack->patch_elements * hidden;
+    double outputs = hidden * (double)(stack->vocabulary != 0 ? stack->vocabulary : stack->classes);
+    if (stage->embedding) {
+        split += inputs;
+        whole += stack->learned_positions ? (double)stack->sequence * hidden : 0;
+        whole += stack->token_types * hidden;
+    }
+    if (stage->head) {
+        split += stages > 1 || !stack->tied_embeddings ? outputs : 0;
+        split += stack->pooler ? hidden * hidden : 0;
+        whole += norm;
+    }
+    double experts = (double)stage->expert_layers * stack->experts / hybrid->ep *
+                     feed_forward_parameters(stack, expert_units);
+    return (struct weft_hybrid_parameters){.shared = split / hybrid->tp + whole,
+                                           .experts = experts / hybrid->tp};
+}
+
+struct weft_hybrid_widths weft_hybrid_widths_of(const struct weft_transformer *transformer,
+                                                enum weft_optimizer optimizer)
+{
+    double parameter = weft_dtype_bytes(transformer->dtype);
+    double state = 0;
+    switch (optimizer) {
+    case WEFT_SGD:
+        break;
+    case WEFT_MOMENTUM:
+        state = 4;
+        break;
+    case WEFT_ADAM:
+        state = 8;
+        break;
+    }
+    // Gradients are summed in FP32; narrower parameters have an FP32 master copy.
+    return (struct weft_hybrid_widths){
+        .parameter = parameter, .gradient = 4, .optimizer = state + (parameter < 4 ? 4 : 0)};
+}
+
+// ---- activations ----
+
+// Bytes a token of one layer keeps for its backward pass: `whole` on every tensor rank (or split
+// over them too, with sequence parallelism), `split` over the tensor ranks.
+struct kept {
+    double whole, split;
+};
+
+static struct kept attention_kept(const struct weft_hybrid *hybrid,
+                                  const struct weft_transformer *stack)
+{
+    double width = weft_dtype_bytes(stack->dtype);
+    double hidden = (double)stack->hidden;
+    double heads = stack->heads;
+    double queries = heads * head_dim(stack);
+    double values = queries;
+    double keys = kv_heads(stack) * head_dim(stack);
+    struct kept kept = {.whole = 2 * width * hidden}; // into the norm, out of it
+    kept.whole += stack->bias ? hidden : 0;           // dropout's mask: GPT-like stacks have one
+    if (stack->kv_rank != 0) {
+        kept.whole += width * ((double)stack->q_rank + stack->kv_rank + stack->rope_dim);
+        queries = heads * (stack->nope_dim + (double)stack->rope_dim);
+        values = heads * stack->value_dim;
+        kept.split = width * (2 * queries + 2 * values);
+    } else {
+        kept.split = width * (queries + 2 * keys + values);
+    }
+    if (hybrid->fused_attention) {
+        kept.split += 4 * heads; // the softmax's sums
+    } else if (hybrid->recompute != WEFT_RECOMPUTE_SELECTIVE) {
+        kept.split += (2 * width + 1) * heads * (double)stack->sequence;
+    }
+    return kept;
+}
+
+static struct kept feed_forward_kept(const struct weft_transformer *stack, double units,
+                                     double copies)
+{
+    double width = weft_dtype_bytes(stack->dtype);
+    double hidden = (double)stack->hidden;
+    return (struct kept){.whole = width * hidden,
+                         .split = copies * units * width * (stack->gated ? 3 : 2)};
+}
+
+static double layer_kept(const struct weft_hybrid *hybrid, const struct weft_transformer *stack,
+                         bool experts)
+{
+    double width = weft_dtype_bytes(stack->dtype);
+    double hidden = (double)stack->hidden;
+    struct kept attention = attention_kept(hybrid, stack);
+    struct kept forward = feed_forward_kept(stack, (double)stack->ffn_units, 1);
+    if (experts) {
+        double copies = stack->experts_active;
+        forward =
+            feed_forward_kept(stack, (double)stack->expert_units, copies + stack->experts_shared);
+        forward.whole += copies * width * hidden + 4.0 * stack->experts; // dispatched, routed
+    }
+    double whole = attention.whole + forward.whole + width * hidden; // and the second norm's input
+    whole += stack->bias ? hidden : 0;
+    return whole / (hybrid->sequence_parallel ? hybrid->tp : 1) +
+           (attention.split + forward.split) / hybrid->tp;
+}
+
+// What a layer keeps from its forward to its backward pass, bytes a token.
+static double layer_held(const struct weft_hybrid *hybrid, const struct weft_transformer *stack,
+                         bool experts)
+{
+    if (hybrid->recompute == WEFT_RECOMPUTE_FULL) {
+        return weft_dtype_bytes(stack->dtype) * (double)stack->hidden /
+               (hybrid->sequence_parallel ? hybrid->tp : 1);
+    }
+    return layer_kept(hybrid, stack, experts);
+}
+
+// Passes whose activations a rank holds at its fullest, as 1F1B orders them, and of which stage:
+// the forward passes before its first backward one. The first ones are of the first chunks.
+static double activations(const struct weft_hybrid *hybrid, const struct weft_hybrid_layout *layout,
+                          const struct weft_transformer *stack, uint32_t rank)
+{
+    double width = weft_dtype_bytes(stack->dtype);
+    double hidden = (double)stack->hidden;
+    double spread = hybrid->sequence_parallel ? hybrid->tp : 1;
+    uint64_t warm =
+        weft_hybrid_warm_passes(hybrid->pp, hybrid->chunks, layout->micro_batches, rank);
+    uint64_t passes = layout->micro_batches * hybrid->chunks;
+    uint64_t held = warm < passes ? warm + 1 : passes;
+    uint64_t round = (uint64_t)hybrid->pp * hybrid->chunks;
+    double bytes = 0;
+    double layer_bytes_max = 0;
+    for (uint32_t chunk = 0; chunk < hybrid->chunks; chunk++) {
+        struct weft_hybrid_stage stage =
+            weft_hybrid_stage_at(stack, layout->stages, chunk * hybrid->pp + rank);
+        uint64_t count = held;
+        if (hybrid->chunks > 1) { // pp passes of each chunk in turn
+            uint64_t begin = (uint64_t)chunk * hybrid->pp;
+            uint64_t rest = held % round;
+            rest = rest > begin ? rest - begin : 0;
+            count = held / round * hybrid->pp + (rest < hybrid->pp ? rest : hybrid->pp);
+        }
+        bytes += (double)count * (stage.dense_layers * layer_held(hybrid, stack, false) +
+                                  stage.expert_layers * layer_held(hybrid, stack, true));
+        bytes += stage.embedding && stack->bias ? (double)count * hidden / spread : 0;
+        if (stage.head) { // one micro-batch at a time: norm, input, logits in FP32
+            bytes += 2 * width * hidden / spread + 4.0 * (double)stack->vocabulary / hybrid->tp;
+        }
+        double dense = stage.dense_layers != 0 ? layer_kept(hybrid, stack, false) : 0;
+        double expert = stage.expert_layers != 0 ? layer_kept(hybrid, stack, true) : 0;
+        double larger = dense > expert ? dense : expert;
+        layer_bytes_max = larger > layer_bytes_max ? larger : layer_bytes_max;
+    }
+    if (hybrid->recompute == WEFT_RECOMPUTE_FULL) {
+        bytes += layer_bytes_max; // the layer that is being run again
+    }
+    return bytes * layout->tokens;
+}
+
+// ---- doors ----
+
+struct weft_memory weft_hybrid_rank_memory(const struct weft_hybrid *hybrid,
+                                           const struct weft_hybrid_layout *layout,
+                                           const struct weft_transformer *transformer,
+                                           enum weft_optimizer optimizer, uint32_t rank)
+{
+    struct weft_hybrid_widths widths = weft_hybrid_widths_of(transformer, optimizer);
+    double replicas = (double)hybrid->dp * hybrid->cp;
+    double expert_replicas = replicas / hybrid->ep;
+    double all = 0;   // elements here
+    double share = 0; // of those this rank's, when sharded over the replicas
+    double largest = 0;
+    for (uint32_t chunk = 0; chunk < hybrid->chunks; chunk++) {
+        struct weft_hybrid_stage stage =
+            weft_hybrid_stage_at(transformer, layout->stages, chunk * hybrid->pp + rank);
+        struct weft_hybrid_parameters parameters =
+            weft_hybrid_stage_parameters(hybrid, transformer, &stage, layout->stages);
+        double here = parameters.shared + parameters.experts;
+        double layers = (double)stage.dense_layers + stage.expert_layers;
+        all += here;
+        share += parameters.shared / replicas + parameters.experts / expert_replicas;
+        double layer = here / (layers > 1 ? layers : 1);
+        largest = layer > largest ? layer : largest;
+    }
+    struct weft_memory memory = {
+        .parameters_bytes = widths.parameter * (hybrid->zero_stage >= 3 ? share : all),
+        .gradients_bytes = widths.gradient * (hybrid->zero_stage >= 2 ? share : all),
+        .optimizer_bytes = widths.optimizer * (hybrid->zero_stage >= 1 ? share : all),
+        .activations_bytes = activations(hybrid, layout, transformer, rank),
+    };
+    if (hybrid->zero_stage >= 3) { // the layer at work and the next one, gathered
+        double gathered = 2 * largest < all ? 2 * largest : all;
+        memory.parameters_bytes += widths.parameter * gathered;
+    }
+    if (hybrid->zero_stage >= 2) { // the layer whose gradient is being made
+        memory.gradients_bytes += widths.gradient * (largest < all ? largest : all);
+    }
+    memory.total_bytes = memory.parameters_bytes + memory.gradients_bytes + memory.optimizer_bytes +
+                         memory.activations_bytes;
+    return memory;
+}
+
+struct weft_memory weft_hybrid_peak_memory(const struct weft_hybrid *hybrid,
+                                           const struct weft_hybrid_layout *layout,
+                                           const struct weft_transformer *transformer,
+                                           enum weft_optimizer optimizer, uint32_t *rank)
+{
+    struct weft_memory peak = {.total_bytes = -1};
+    for (uint32_t r = 0; r < hybrid->pp; r++) {
+        struct weft_memory memory =
+            weft_hybrid_rank_memory(hybrid, layout, transformer, optimizer, r);
+        if (memory.total_bytes > peak.total_bytes) {
+            peak = memory;
+            *rank = r;
+        }
+    }
+    return peak;
+}
+
+const char *weft_hybrid_memory_most(const struct weft_memory *memory)
+{
+    double most = memory->optimizer_bytes;
+    const char *name = "optimizer state";
+    if (memory->activations_bytes > most) {
+        most = memory->activations_bytes;
+        name = "activations";
+    }
+    if (memory->parameters_bytes + memory->gradients_bytes > most) {
+        name = "parameters and gradients";
+    }
+    return name;
+}
+
+// What would shrink most of what is full.
+static const char *remedy(const struct weft_hybrid *hybrid, const struct weft_memory *memory)
+{
+    double states = memory->optimizer_bytes + memory->gradients_bytes + memory->parameters_bytes;
+    if (memory->activations_bytes > states) {
+        if (hybrid->recompute != WEFT_RECOMPUTE_FULL) {
+            return "recompute=full, a smaller micro-batch or more cp";
+        }
+        return hybrid->micro_batch > 1 ? "a smaller micro-batch or more tp" : "more tp or cp";
+    }
+    if (hybrid->zero_stage < 3 && hybrid->dp * hybrid->cp > 1) {
+        return "a higher zero stage, or more tp or pp";
+    }
+    return "more tp, pp or accelerators";
+}
+
+bool weft_hybrid_memory(struct weft_memory *memory, uint32_t *rank,
+                        const struct weft_hybrid *hybrid, const struct weft_model *model,
+                        const struct weft_cluster *cluster,
+                        const struct weft_strategy_setting *setting, struct weft_error *error)
+{
+    struct weft_hybrid_layout layout;
+    if (!weft_hybrid_lay_out(&layout, hybrid, model, cluster, setting, error)) {
+        return false;
+    }
+    uint32_t fullest = 0;
+    struct weft_memory peak =
+        weft_hybrid_peak_memory(hybrid, &layout, model->transformer, setting->optimizer, &fullest);
+    *memory = peak;
+    *rank = fullest;
+    if (setting->memory_limit_bytes > 0 && peak.total_bytes > setting->memory_limit_bytes) {
+        char needs[WEFT_UNIT_TEXT];
+        char limit[WEFT_UNIT_TEXT];
+        char over[WEFT_UNIT_TEXT];
+        return weft_fail(error, WEFT_INFEASIBLE,
+                         "memory: pipeline rank %u needs %s an accelerator, %s more than the %s "
+                         "there are, most of it %s; %s would lower it",
+                         fullest, weft_show_bytes(needs, peak.total_bytes),
+                         weft_show_bytes(over, peak.total_bytes - setting->memory_limit_bytes),
+                         weft_show_bytes(limit, setting->memory_limit_bytes),
+                         weft_hybrid_memory_most(&peak), remedy(hybrid, &peak));
+    }
+    return true;
+}
+
+bool weft_hybrid_fill_memory(struct weft_strategy *strategy, const struct weft_model *model,
+                             const struct weft_cluster *cluster,
+                             const struct weft_strategy_setting *setting, struct weft_arena *arena,
+                             struct weft_error *error)
+{
+    const struct weft_hybrid *hybrid = &strategy->hybrid;
+    struct weft_memory peak;
+    uint32_t fullest;
+    struct weft_hybrid_layout layout;
+    if (!weft_hybrid_memory(&peak, &fullest, hybrid, model, cluster, setting, error) ||
+        !weft_hybrid_lay_out(&layout, hybrid, model, cluster, setting, error)) {
+        return false;
+    }
+    struct weft_memory *memory = WEFT_NEW(arena, struct weft_memory, cluster->server_count);
+    uint32_t stride = layout.stride[WEFT_AXIS_PIPELINE];
+    for (uint32_t rank = 0; rank < hybrid->pp; rank++) {
+        struct weft_memory here =
+            weft_hybrid_rank_memory(hybrid, &layout, model->transformer, setting->optimizer, rank);
+        for (uint32_t a = 0; a < layout.used; a++) {
+            struct weft_memory *server = &memory[a / layout.per_server];
+            if (a / stride % hybrid->pp == rank && here.total_bytes > server->total_bytes) {
+                *server = here;
+            }
+        }
+    }
+    strategy->memory = memory;
+    strategy->memory_max_bytes = peak.total_bytes;
+    return true;
+}
