@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What a strategy of the operators space keeps on each accelerator (docs/costs.md).
 
+#include "hybrid.h"
 #include "weft/strategy.h"
 
 #include "operators_graph.h"
@@ -304,7 +305,7 @@ bool weft_strategy_memory(struct weft_strategy *strategy, const struct weft_mode
     case WEFT_STRATEGY_OPERATORS:
         return operators_memory(strategy, model, cluster, setting, arena, scratch, error);
     case WEFT_STRATEGY_HYBRID:
-        break;
+        return weft_hybrid_fill_memory(strategy, model, cluster, setting, arena, error);
     }
-    return weft_fail(error, WEFT_UNSUPPORTED, "this build has no memory of hybrid strategies");
+    return weft_fail(error, WEFT_INPUT, "strategy: of no known kind");
 }
