@@ -108,6 +108,15 @@ bool weft_chakra_write(struct weft_chakra_trace *trace, const struct weft_taskgr
 bool weft_chakra_save(const char *prefix, const struct weft_chakra_trace *trace,
                       struct weft_arena scratch, struct weft_error *error) WEFT_MUST_USE;
 
+// ---- comparisons of models (JSON, weft.comparisons/1): docs/compare.md ----
+
+const char *weft_comparisons_write(const struct weft_model_comparison *comparisons, uint32_t count,
+                                   struct weft_arena *arena);
+// *comparisons and their texts live in `arena`. Fails with INPUT naming the key at fault. O(bytes).
+bool weft_comparisons_read(struct weft_model_comparison **comparisons, uint32_t *count,
+                           const char *data, size_t length, struct weft_arena *arena,
+                           struct weft_error *error) WEFT_MUST_USE;
+
 // ---- clusters (YAML) ----
 
 bool weft_cluster_read(struct weft_cluster *cluster, const char *data, size_t length,

@@ -231,6 +231,8 @@ struct weft_comparison {
     double max_link_load_bytes;
     double mean_link_load_bytes;
     double port_rate_Bps;
+    const char *found_for; // of a model: the fabric whose search found the row's strategy, or
+                           // "data-parallel"; NULL where the task graph was given
 };
 // Simulates the iteration on every reference fabric, the rewired one and both methods' plans, in
 // that order; the cost-equivalent Fat-tree may cost what the weft plan does. A fabric that cannot
@@ -239,5 +241,22 @@ bool weft_plan_compare(const struct weft_comparison **rows, uint32_t *row_count,
                        const struct weft_taskgraph *graph, const struct weft_cluster *cluster,
                        const struct weft_plan_options *options, struct weft_arena *arena,
                        struct weft_arena scratch, struct weft_error *error) WEFT_MUST_USE;
+
+// One model on one cluster: every fabric with the best strategy that was found for it.
+struct weft_model_comparison {
+    const char *model;
+    uint64_t batch; // samples of one iteration
+    uint32_t server_count;
+    uint32_t degree;
+    double rate_Bps;
+    const char *costs; // as in weft_plan_job
+    uint32_t row_count;
+    const struct weft_comparison *rows; // ratio_to_ideal as above; the last row is Weft's
+    uint64_t seed;
+    double effort_s;      // of Weft's plan
+    uint64_t evaluations; // of its search
+    // Of weft_plan_job: seconds of each variant, where all were asked for; 0 = not.
+    double variant_s[WEFT_COPLAN_VARIANT_COUNT];
+};
 
 #endif

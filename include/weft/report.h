@@ -78,4 +78,21 @@ const char *weft_report_svg_heat(const struct weft_traffic *traffic,
                                  const struct weft_ring_set *rings, struct weft_arena *arena,
                                  struct weft_arena scratch);
 
+// ---- models over fabrics ----
+
+enum weft_sweep_axis {
+    WEFT_SWEEP_RATE,  // a panel for each model, batch and degree
+    WEFT_SWEEP_BATCH, // a panel for each model, degree and rate
+};
+enum weft_sweep_figure {
+    WEFT_SWEEP_TIME, // of an iteration, on a logarithmic scale
+    WEFT_SWEEP_TAX,
+};
+// Lines over rates or batches, one a fabric, as an SVG file: the fabrics that buyers weigh (the
+// ideal switch, Fat-trees, the expander, the rewired one, both methods'); tables have the others.
+// Panels and points stand in the order in which `comparisons` has them. O(rows).
+const char *weft_report_svg_sweep(const struct weft_model_comparison *comparisons, uint32_t count,
+                                  enum weft_sweep_axis axis, enum weft_sweep_figure figure,
+                                  struct weft_arena *arena, struct weft_arena scratch);
+
 #endif

@@ -1,42 +1,33 @@
 // SPDX-License-Identifier: Apache-2.0
 // One iteration on every fabric that one could buy instead.
 
-#include "search.h"
-
+#include "compare.h"
 #include "figures.h"
+#include "search.h"
 #include "tour.h"
 
 #include <math.h>
 #include <string.h>
 
-#define ROWS_MAX 32u
 // The switch of the OCS-reconfig baseline: 3D MEMS take 10 to 25 ms.
 #define SWITCH_PS (10 * WEFT_PS_PER_S / 1000)
 
-struct table {
-    const struct weft_taskgraph *graph;
-    const struct weft_cluster *cluster;
-    const struct weft_plan_options *options;
-    struct weft_comparison *rows;
-    uint32_t count;
-    struct weft_arena *arena;
-};
-
-static struct weft_comparison *add_row(struct table *table, const char *name)
+struct weft_comparison *compare_add_row(struct table *table, const char *name)
 {
-    WEFT_ASSERT(table->count < ROWS_MAX);
+    WEFT_ASSERT(table->count < COMPARE_ROWS_MAX);
     struct weft_comparison *row = &table->rows[table->count++];
     *row = (struct weft_comparison){.name = name};
     return row;
 }
 
-static void refuse(struct table *table, struct weft_comparison *row, const struct weft_error *error)
+void compare_refuse(struct table *table, struct weft_comparison *row,
+                    const struct weft_error *error)
 {
     row->why_not = weft_arena_text(table->arena, error->message, strlen(error->message));
 }
 
-static void measure(struct table *table, struct weft_comparison *row,
-                    const struct weft_network *network, struct weft_arena scratch)
+void compare_measure(struct table *table, struct weft_comparison *row,
+                     const struct weft_network *network, struct weft_arena scratch)
 {
     struct weft_sim_job job = {table->graph, NULL, network->rings};
     struct weft_sim_options sim = table->options->sim;
@@ -46,7 +37,7 @@ static void measure(struct table *table, struct weft_comparison *row,
     struct weft_arena results = arena_split(&scratch);
     if (!weft_sim_run_jobs(&result, &network->fabric, &network->routes, &job, 1, &sim, &results,
                            scratch, &error)) {
-        refuse(table, row, &error);
+        compare_refuse(table, row, &error);
         return;
     }
     struct figures figures;
@@ -66,7 +57,7 @@ static void measure(struct table *table, struct weft_comparison *row,
 static void add_reference(struct table *table, const char *name, double budget_usd,
                           struct weft_arena scratch)
 {
-    struct weft_comparison *row = add_row(table, name);
+    struct weft_comparison *row = compare_add_row(table, name);
     struct weft_arena built = arena_split(&scratch);
     struct weft_network *network = WEFT_NEW(&built, struct weft_network, 1);
     struct weft_fabric_options options = {.seed = table->options->topology.seed,
@@ -74,25 +65,24 @@ static void add_reference(struct table *table, const char *name, double budget_u
     struct weft_error error;
     if (!weft_fabric_build_named(network, name, table->cluster, &options, &built, scratch,
                                  &error)) {
-        refuse(table, row, &error);
+        compare_refuse(table, row, &error);
         return;
     }
     if (network->fabric.forwards && network->rings.ring_count == 0) {
         network->rings = tour_rings(table->graph, network, &built, scratch);
     }
-    measure(table, row, network, scratch);
+    compare_measure(table, row, network, scratch);
 }
 
 // A fabric rewired after its demand: optical switch ports for every server port.
-static void add_reconfig(struct table *table, struct weft_arena scratch)
+void compare_reconfig(struct table *table, struct weft_comparison *row, struct weft_arena scratch)
 {
     const struct weft_cluster *cluster = table->cluster;
-    struct weft_comparison *row = add_row(table, "ocs-reconfig");
     struct weft_reconfig result;
     struct weft_error error;
     if (!weft_plan_reconfigure(&result, table->graph, cluster, SWITCH_PS, &table->options->sim,
                                scratch, &error)) {
-        refuse(table, row, &error);
+        compare_refuse(table, row, &error);
         return;
     }
     uint64_t ports = (uint64_t)cluster->server_count * cluster->degree;
@@ -113,11 +103,11 @@ static void add_reconfig(struct table *table, struct weft_arena scratch)
 static void add_plan(struct table *table, const char *name, const struct weft_plan *plan,
                      const struct weft_error *error, struct weft_arena scratch)
 {
-    struct weft_comparison *row = add_row(table, name);
+    struct weft_comparison *row = compare_add_row(table, name);
     if (plan == NULL) {
-        refuse(table, row, error);
+        compare_refuse(table, row, error);
     } else {
-        measure(table, row, &plan->network, scratch);
+        compare_measure(table, row, &plan->network, scratch);
     }
 }
 
@@ -133,13 +123,26 @@ static const struct weft_plan *plan_with(enum weft_topology_method method, struc
     return built ? plan : NULL;
 }
 
+void compare_ratios(struct table *table)
+{
+    double ideal_s = 0;
+    for (uint32_t i = 0; i < table->count; i++) {
+        ideal_s = strcmp(table->rows[i].name, "ideal") == 0 ? table->rows[i].iteration_s : ideal_s;
+    }
+    for (uint32_t i = 0; i < table->count; i++) {
+        struct weft_comparison *row = &table->rows[i];
+        row->ratio_to_ideal = ideal_s > 0 ? row->iteration_s / ideal_s : 0;
+    }
+}
+
 bool weft_plan_compare(const struct weft_comparison **rows, uint32_t *row_count,
                        const struct weft_taskgraph *graph, const struct weft_cluster *cluster,
                        const struct weft_plan_options *options, struct weft_arena *arena,
                        struct weft_arena scratch, struct weft_error *error)
 {
-    struct table table = {
-        graph, cluster, options, WEFT_NEW(arena, struct weft_comparison, ROWS_MAX), 0, arena};
+    struct table table = {graph,   cluster,
+                          options, WEFT_NEW(arena, struct weft_comparison, COMPARE_ROWS_MAX),
+                          0,       arena};
     struct weft_arena kept = arena_split(&scratch);
     struct weft_error why_topoopt = {.code = WEFT_OK};
     const struct weft_plan *weft = plan_with(WEFT_TOPOLOGY_WEFT, &table, error, &kept, scratch);
@@ -153,17 +156,10 @@ bool weft_plan_compare(const struct weft_comparison **rows, uint32_t *row_count,
     for (uint32_t i = 0; i < reference_count; i++) {
         add_reference(&table, references[i].name, weft->cost.total_usd, scratch);
     }
-    add_reconfig(&table, scratch);
+    compare_reconfig(&table, compare_add_row(&table, "ocs-reconfig"), scratch);
     add_plan(&table, "topoopt", topoopt, &why_topoopt, scratch);
     add_plan(&table, "weft", weft, NULL, scratch);
-    double ideal_s = 0;
-    for (uint32_t i = 0; i < table.count; i++) {
-        ideal_s = strcmp(table.rows[i].name, "ideal") == 0 ? table.rows[i].iteration_s : ideal_s;
-    }
-    for (uint32_t i = 0; i < table.count; i++) {
-        struct weft_comparison *row = &table.rows[i];
-        row->ratio_to_ideal = ideal_s > 0 ? row->iteration_s / ideal_s : 0;
-    }
+    compare_ratios(&table);
     *rows = table.rows;
     *row_count = table.count;
     return true;

@@ -207,17 +207,47 @@ void html_memory(struct weft_text *text, const struct weft_report *report,
     weft_text_add(text, ".</figcaption>\n</figure>\n</section>\n");
 }
 
+static void add_variants(struct weft_text *text, const struct weft_plan_job *job)
+{
+    static const char *const words[WEFT_COPLAN_VARIANT_COUNT] = {
+        "strategy and topology in turns", "strategy searched, topology by the paper's method",
+        "data parallelism, topology searched", "data parallelism, topology by the paper's method"};
+    double both_s = job->variant_s[WEFT_COPLAN_BOTH];
+    weft_text_add(text, "<div class=\"wide\"><table><tr><th>what is searched<th "
+                        "class=\"r\">iteration<th class=\"r\">to both</tr>\n");
+    for (uint32_t v = 0; v < WEFT_COPLAN_VARIANT_COUNT; v++) {
+        char time[WEFT_UNIT_TEXT];
+        if (!(job->variant_s[v] > 0)) {
+            continue;
+        }
+        weft_text_add(text, "<tr%s><td>%s<td class=\"r\">%s<td class=\"r\">%.3f</tr>\n",
+                      v == (uint32_t)job->variant ? " class=\"on\"" : "", words[v],
+                      weft_show_time(time, weft_picoseconds(job->variant_s[v])),
+                      both_s > 0 ? job->variant_s[v] / both_s : 0);
+    }
+    weft_text_add(text, "</table></div>\n");
+}
+
 void html_rounds(struct weft_text *text, const struct weft_report *report)
 {
     if (report->rounds == NULL || report->round_count == 0) {
         return;
     }
     html_heading(text, "The loop",
-                 "Each round searches a strategy for the last network, then a network for that "
-                 "strategy. A line is a start; the ring marks the plan of this page.");
+                 "Each round searches strategies for the last network, then a network for the "
+                 "best of them. A line is a start; the ring marks the best round.");
     weft_text_add(text, "<figure>\n");
     picture_rounds(text, report->rounds, report->round_count);
-    weft_text_add(text, "</figure>\n</section>\n");
+    weft_text_add(text, "</figure>\n");
+    const struct weft_plan_job *job = report->plan->job;
+    uint32_t variant_count = 0;
+    for (uint32_t v = 0; job != NULL && v < WEFT_COPLAN_VARIANT_COUNT; v++) {
+        variant_count += job->variant_s[v] > 0;
+    }
+    if (variant_count > 1) {
+        add_variants(text, job);
+    }
+    weft_text_add(text, "</section>\n");
 }
 
 void html_uses(struct weft_text *text, const struct weft_report *report, struct weft_arena scratch)

@@ -225,6 +225,91 @@ static void the_loop_marks_its_best_round(void **state)
     const char *html = weft_report_html(&page->report, &arena, scratch);
     assert_int_equal(check_all_svgs(html, &arena), 5);
     assert_non_null(strstr(html, "best 30 ms"));
+    assert_null(strstr(html, "what is searched"));
+    struct weft_plan_job job = {.variant = WEFT_COPLAN_BOTH};
+    job.variant_s[WEFT_COPLAN_BOTH] = 0.030;
+    job.variant_s[WEFT_COPLAN_DATA_PARALLEL] = 0.060;
+    page->plan.job = &job;
+    html = weft_report_html(&page->report, &arena, scratch);
+    assert_non_null(strstr(html, "<td class=\"r\">60 ms<td class=\"r\">2.000</tr>"));
+    assert_null(strstr(html, "data parallelism, topology searched"));
+}
+
+// ---- models over fabrics ----
+
+static struct weft_model_comparison *make_cells(uint32_t *count)
+{
+    static const char *const names[] = {
+        "ideal", "fat-tree", "cost-equivalent", "ring", "expander", "topoopt", "weft"};
+    enum { ROWS = sizeof names / sizeof names[0] };
+    struct weft_model_comparison *cells = WEFT_NEW(&arena, struct weft_model_comparison, 36);
+    *count = 0;
+    for (uint32_t m = 0; m < 6; m++) {
+        for (uint32_t d = 4; d <= 8; d += 4) {
+            for (uint32_t rate = 0; rate < 3; rate++) {
+                struct weft_comparison *rows = WEFT_NEW(&arena, struct weft_comparison, ROWS);
+                double rate_Bps = 25e9 / 8 * (1 << (rate == 2 ? 3 : 2 * rate));
+                for (uint32_t r = 0; r < ROWS; r++) {
+                    rows[r] = (struct weft_comparison){
+                        .name = names[r],
+                        .why_not = r == 4 && m == 2 ? "none" : NULL,
+                        .iteration_s =
+                            (0.02 + 0.01 * r + 1.5e8 / rate_Bps * (1 + 0.3 * r)) * (m + 1),
+                        .bandwidth_tax_ratio = 1 + 0.1 * r};
+                }
+                cells[(*count)++] = (struct weft_model_comparison){
+                    .model = weft_arena_format(&arena, "m%u<&-128", m),
+                    .batch = (uint64_t)64 << rate,
+                    .server_count = 128,
+                    .degree = d,
+                    .rate_Bps = rate_Bps,
+                    .row_count = ROWS,
+                    .rows = rows};
+            }
+        }
+    }
+    return cells;
+}
+
+static void a_sweep_has_a_panel_for_each_model_and_degree(void **state)
+{
+    (void)state;
+    uint32_t count;
+    struct weft_model_comparison *cells = make_cells(&count);
+    for (uint32_t c = 0; c < count; c++) {
+        cells[c].batch = 1024;
+    }
+    const char *svg =
+        weft_report_svg_sweep(cells, count, WEFT_SWEEP_RATE, WEFT_SWEEP_TIME, &arena, scratch);
+    check_svg(svg, svg + strlen(svg));
+    assert_int_equal(count_of(svg, "class=\"t b\">m"), 12);
+    assert_int_equal(count_of(svg, "m0&lt;&amp;-128, d = 4<"), 1);
+    assert_int_equal(count_of(svg, "Gbps a port"), 12);
+    // Six fabrics have lines, the ring has none; model 2 has no expander.
+    assert_int_equal(count_of(svg, "<circle"), 12 * 3 * 6 - 2 * 3);
+    assert_int_equal(count_of(svg, "stroke-width=\"3\""), 13); // Weft's, and in the legend
+    assert_null(strstr(svg, ">ring<"));
+    assert_null(strstr(svg, ">ocs-reconfig<"));
+    assert_string_equal(svg, weft_report_svg_sweep(cells, count, WEFT_SWEEP_RATE, WEFT_SWEEP_TIME,
+                                                   &arena, scratch));
+}
+
+static void a_sweep_over_batches_shows_the_tax(void **state)
+{
+    (void)state;
+    uint32_t count;
+    struct weft_model_comparison *cells = make_cells(&count);
+    for (uint32_t c = 0; c < count; c++) {
+        cells[c].rate_Bps = 12.5e9;
+    }
+    const char *svg =
+        weft_report_svg_sweep(cells, 3, WEFT_SWEEP_BATCH, WEFT_SWEEP_TAX, &arena, scratch);
+    check_svg(svg, svg + strlen(svg));
+    assert_non_null(strstr(svg, "m0&lt;&amp;-128, d = 4, 100 Gbps"));
+    assert_int_equal(count_of(svg, ">256<"), 1);
+    assert_int_equal(count_of(svg, "<circle"), 3 * 6);
+    svg = weft_report_svg_sweep(cells, 0, WEFT_SWEEP_BATCH, WEFT_SWEEP_TIME, &arena, scratch);
+    check_svg(svg, svg + strlen(svg));
 }
 
 int main(void)
@@ -236,6 +321,8 @@ int main(void)
         cmocka_unit_test_setup(memory_stands_against_its_limit, each_set_up),
         cmocka_unit_test_setup(hybrid_blocks_name_their_accelerators, each_set_up),
         cmocka_unit_test_setup(the_loop_marks_its_best_round, each_set_up),
+        cmocka_unit_test_setup(a_sweep_has_a_panel_for_each_model_and_degree, each_set_up),
+        cmocka_unit_test_setup(a_sweep_over_batches_shows_the_tax, each_set_up),
     };
     return cmocka_run_group_tests_name("report of strategies", tests, set_up, tear_down);
 }
