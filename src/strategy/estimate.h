@@ -6,7 +6,6 @@
 
 #include "layout.h"
 
-
 struct estimator *weft_estimator_init(const struct problem *problem, struct weft_arena *arena);
 // Seconds of one iteration. Operators are scheduled whole, in the order in which they become ready;
 // a server runs one part at a time. The network is its servers' ports, out and in: transfers of an

@@ -240,3 +240,74 @@ void weft_layout_apply(struct layout *layout)
         }
     }
 }
+
+double weft_layout_memory(const struct layout *layout, double *server_bytes)
+{
+    const struct problem *problem = layout->problem;
+    memset(server_bytes, 0, sizeof *server_bytes * problem->server_count);
+    for (uint32_t i = 0; i < problem->node_count; i++) {
+        const struct node *node = &problem->nodes[i];
+        const struct choice *choice = weft_layout_choice(layout, i);
+        const uint32_t *servers = weft_layout_servers(layout, i);
+        bool copied = node->in_count == 0;
+        for (uint32_t e = node->in_first; e < node->in_first + node->in_count; e++) {
+            copied = copied || !layout->wires[e].same;
+        }
+        double bytes = choice->held_bytes + (copied ? choice->copied_bytes : 0);
+        for (uint32_t p = 0; p < choice->parts; p++) {
+            server_bytes[servers[p]] += bytes;
+        }
+    }
+    double most = 0;
+    for (uint32_t server = 0; server < problem->server_count; server++) {
+        most = server_bytes[server] > most ? server_bytes[server] : most;
+    }
+    return most;
+}
+
+bool weft_layout_load(struct layout *layout, const struct weft_strategy *strategy)
+{
+    const struct problem *problem = layout->problem;
+    if (strategy->kind != WEFT_STRATEGY_OPERATORS ||
+        strategy->server_count != problem->server_count) {
+        return false;
+    }
+    for (uint32_t i = 0; i < problem->node_count; i++) {
+        const struct weft_placement *place = &strategy->placements[problem->nodes[i].op];
+        uint32_t choice =
+            weft_problem_choice(problem, i, place->sample_parts, place->parameter_parts);
+        if (choice == WEFT_NONE) {
+            weft_layout_undo(layout);
+            return false;
+        }
+        weft_layout_set(layout, i, choice, place->servers);
+    }
+    weft_layout_apply(layout);
+    weft_layout_keep(layout);
+    return true;
+}
+
+bool weft_layout_store(struct weft_strategy *strategy, const struct layout *layout,
+                       struct weft_arena *arena, struct weft_arena scratch,
+                       struct weft_error *error)
+{
+    const struct problem *problem = layout->problem;
+    uint32_t count = problem->model->operator_count;
+    struct weft_placement *placements = WEFT_NEW(arena, struct weft_placement, count);
+    static const uint32_t nowhere[1] = {0};
+    for (uint32_t op = 0; op < count; op++) {
+        placements[op] = (struct weft_placement){1, 1, nowhere}; // INPUT
+    }
+    for (uint32_t i = 0; i < problem->node_count; i++) {
+        const struct choice *choice = weft_layout_choice(layout, i);
+        uint32_t *servers = WEFT_NEW_RAW(arena, uint32_t, choice->parts);
+        memcpy(servers, weft_layout_servers(layout, i), sizeof *servers * choice->parts);
+        placements[problem->nodes[i].op] =
+            (struct weft_placement){choice->sample_parts, choice->parameter_parts, servers};
+    }
+    *strategy = (struct weft_strategy){.kind = WEFT_STRATEGY_OPERATORS,
+                                       .server_count = problem->server_count,
+                                       .placements = placements};
+    return weft_strategy_memory(strategy, problem->model, problem->cluster, problem->setting, arena,
+                                scratch, error);
+}

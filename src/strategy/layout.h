@@ -45,6 +45,15 @@ void weft_layout_apply(struct layout *layout);
 void weft_layout_keep(struct layout *layout);
 void weft_layout_undo(struct layout *layout);
 
+// Bytes on the fullest accelerator, from above: inputs count as copied unless all of them are made
+// where they are read. `server_bytes` is room for one figure a server.
+double weft_layout_memory(const struct layout *layout, double *server_bytes);
+// The layout of a strategy whose splits the problem knows; false otherwise. No move is under way.
+bool weft_layout_load(struct layout *layout, const struct weft_strategy *strategy);
+// The strategy of a layout, and its memory. Fails with INFEASIBLE when it does not fit.
+bool weft_layout_store(struct weft_strategy *strategy, const struct layout *layout,
+                       struct weft_arena *arena, struct weft_arena scratch,
+                       struct weft_error *error) WEFT_MUST_USE;
 static inline uint32_t *weft_layout_servers(const struct layout *layout, uint32_t node)
 {
     return layout->servers + (size_t)node * layout->problem->server_count;

@@ -58,19 +58,6 @@ struct mover *weft_mover_init(const struct problem *problem, struct weft_arena *
     return mover;
 }
 
-uint32_t weft_choice_of(const struct problem *problem, uint32_t node, uint32_t sample_parts,
-                        uint32_t parameter_parts)
-{
-    const struct node *self = &problem->nodes[node];
-    for (uint32_t c = self->choice_first; c < self->choice_first + self->choice_count; c++) {
-        if (problem->choices[c].sample_parts == sample_parts &&
-            problem->choices[c].parameter_parts == parameter_parts) {
-            return c;
-        }
-    }
-    return WEFT_NONE;
-}
-
 // ---- blocks of servers ----
 
 static void strided(struct mover *mover, uint32_t parts, struct weft_rng *rng)
@@ -321,8 +308,8 @@ static void place_set(struct mover *mover, struct layout *layout, struct weft_rn
         &problem->choices[lead->choice_first + weft_rng_below(rng, lead->choice_count)];
     draw_block(mover, layout, choice->parts, rng);
     for (uint32_t i = 0; i < mover->set_count; i++) {
-        uint32_t same =
-            weft_choice_of(problem, mover->set[i], choice->sample_parts, choice->parameter_parts);
+        uint32_t same = weft_problem_choice(problem, mover->set[i], choice->sample_parts,
+                                            choice->parameter_parts);
         if (same != WEFT_NONE) {
             weft_layout_set(layout, mover->set[i], same, mover->block);
         }
@@ -341,7 +328,7 @@ static void resize_set(struct mover *mover, struct layout *layout, struct weft_r
         uint32_t samples = grow ? choice->sample_parts * 2 : choice->sample_parts / 2;
         uint32_t other = samples == 0
                              ? WEFT_NONE
-                             : weft_choice_of(problem, node, samples, choice->parameter_parts);
+                             : weft_problem_choice(problem, node, samples, choice->parameter_parts);
         if (other != WEFT_NONE) {
             struct weft_rng same; // equal blocks stay equal
             weft_rng_init(&same, seed);
@@ -398,7 +385,7 @@ static void copy_neighbor(struct mover *mover, struct layout *layout, uint32_t n
 {
     const struct choice *choice = weft_layout_choice(layout, from);
     uint32_t same =
-        weft_choice_of(mover->problem, node, choice->sample_parts, choice->parameter_parts);
+        weft_problem_choice(mover->problem, node, choice->sample_parts, choice->parameter_parts);
     if (same != WEFT_NONE) {
         weft_layout_set(layout, node, same, weft_layout_servers(layout, from));
     }

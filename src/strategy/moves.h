@@ -6,7 +6,6 @@
 
 #include "layout.h"
 
-
 struct mover *weft_mover_init(const struct problem *problem, struct weft_arena *arena);
 // Proposes a random change by weft_layout_set; nothing is changed when the dice say so. The caller
 // applies it.
@@ -15,9 +14,5 @@ void weft_move(struct mover *mover, struct layout *layout, struct weft_rng *rng)
 // placement is copied along edges, going on with 0.75, edges drawn by tensor size; else a random
 // operator gets a random split on servers n / parts apart.
 void weft_move_flexflow(struct mover *mover, struct layout *layout, struct weft_rng *rng);
-
-// The choice of a node that divides it into so many parts; WEFT_NONE if there is none.
-uint32_t weft_choice_of(const struct problem *problem, uint32_t node, uint32_t sample_parts,
-                        uint32_t parameter_parts);
 
 #endif

@@ -8,7 +8,6 @@
 
 #include <math.h>
 
-
 // Something has left the network.
 struct share_end {
     double time_s; // with latency

@@ -34,6 +34,10 @@ static bool fill_choice(struct choice *choice, const struct weft_model *model, u
         choice->shard_bytes += (double)size_bytes;
         choice->inside_s = inside_s > choice->inside_s ? inside_s : choice->inside_s;
     }
+    struct weft_part_memory memory = weft_part_memory(model, op, *split, setting);
+    choice->held_bytes = memory.parameters_bytes + memory.gradients_bytes + memory.optimizer_bytes +
+                         memory.rows_bytes + memory.outputs_bytes;
+    choice->copied_bytes = memory.inputs_bytes;
     return true;
 }
 
@@ -206,4 +210,17 @@ bool weft_problem_build(struct problem *problem, const struct weft_model *model,
     }
     *problem = built;
     return true;
+}
+
+uint32_t weft_problem_choice(const struct problem *problem, uint32_t node, uint32_t sample_parts,
+                             uint32_t parameter_parts)
+{
+    const struct node *self = &problem->nodes[node];
+    for (uint32_t c = self->choice_first; c < self->choice_first + self->choice_count; c++) {
+        if (problem->choices[c].sample_parts == sample_parts &&
+            problem->choices[c].parameter_parts == parameter_parts) {
+            return c;
+        }
+    }
+    return WEFT_NONE;
 }

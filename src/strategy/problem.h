@@ -14,8 +14,10 @@ struct choice {
     uint32_t parts; // their product
     double forward_s;
     double backward_s;
-    double shard_bytes; // of all parameter tensors, in one part
-    double inside_s;    // before an AllReduce of that
+    double shard_bytes;  // of all parameter tensors, in one part
+    double inside_s;     // before an AllReduce of that
+    double held_bytes;   // in each accelerator, wherever its inputs are made
+    double copied_bytes; // beside that, if all its inputs are made on other servers
 };
 
 // An operator with tasks.
@@ -66,5 +68,9 @@ bool weft_problem_build(struct problem *problem, const struct weft_model *model,
                         const struct weft_cluster *cluster, const struct weft_network *network,
                         const struct weft_strategy_setting *setting, struct weft_arena *arena,
                         struct weft_arena scratch, struct weft_error *error) WEFT_MUST_USE;
+
+// The choice of a node that divides it into so many parts; WEFT_NONE if there is none.
+uint32_t weft_problem_choice(const struct problem *problem, uint32_t node, uint32_t sample_parts,
+                             uint32_t parameter_parts);
 
 #endif

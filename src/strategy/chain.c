@@ -1,0 +1,180 @@
+// SPDX-License-Identifier: Apache-2.0
+// Simulated annealing of a layout, and the best that was seen on the way.
+
+#include "search.h"
+
+#include <math.h>
+#include <string.h>
+
+// What too little memory adds to the time: a fixed share and one that grows with what is missing.
+#define MISSING_FIXED 0.2
+#define MISSING_SLOPE 4.0
+
+// ---- the shelf ----
+
+void weft_shelf_init(struct shelf *shelf, const struct problem *problem, uint32_t room,
+                     struct weft_arena *arena)
+{
+    // One place more than asked for: a newcomer is written there before the worst leaves.
+    *shelf = (struct shelf){.room = room, .kept = WEFT_NEW(arena, struct kept, room + 1)};
+    for (uint32_t i = 0; i <= room; i++) {
+        shelf->kept[i].choice = WEFT_NEW_RAW(arena, uint32_t, problem->node_count);
+        shelf->kept[i].servers =
+            WEFT_NEW_RAW(arena, uint32_t, (size_t)problem->node_count * problem->server_count);
+    }
+}
+
+// Puts the entry at shelf->kept[at] where its time belongs.
+static void sink(struct shelf *shelf, uint32_t at)
+{
+    for (; at > 0 && shelf->kept[at].seconds < shelf->kept[at - 1].seconds; at--) {
+        struct kept kept = shelf->kept[at];
+        shelf->kept[at] = shelf->kept[at - 1];
+        shelf->kept[at - 1] = kept;
+    }
+}
+
+static void add_kept(struct shelf *shelf, const struct problem *problem, const struct kept *kept)
+{
+    uint32_t at = 0;
+    while (at < shelf->count && shelf->kept[at].splits != kept->splits) {
+        at++;
+    }
+    if (at < shelf->count && shelf->kept[at].seconds <= kept->seconds) {
+        return;
+    }
+    if (at == shelf->count && shelf->count == shelf->room &&
+        shelf->kept[at - 1].seconds <= kept->seconds) {
+        return;
+    }
+    struct kept *place = &shelf->kept[at];
+    place->seconds = kept->seconds;
+    place->splits = kept->splits;
+    memcpy(place->choice, kept->choice, sizeof *kept->choice * problem->node_count);
+    memcpy(place->servers, kept->servers,
+           sizeof *kept->servers * problem->node_count * problem->server_count);
+    bool grown = at == shelf->count;
+    sink(shelf, at);
+    shelf->count += grown && shelf->count < shelf->room;
+}
+
+void weft_shelf_add(struct shelf *shelf, const struct layout *layout, double seconds)
+{
+    uint64_t hash = 0;
+    for (uint32_t i = 0; i < layout->problem->node_count; i++) {
+        hash = weft_hash(hash ^ layout->choice[i]);
+    }
+    struct kept kept = {seconds, hash, layout->choice, layout->servers};
+    add_kept(shelf, layout->problem, &kept);
+}
+
+void weft_shelf_merge(struct shelf *shelf, const struct shelf *other, const struct problem *problem)
+{
+    for (uint32_t i = 0; i < other->count; i++) {
+        add_kept(shelf, problem, &other->kept[i]);
+    }
+}
+
+void weft_shelf_load(struct layout *layout, const struct kept *kept)
+{
+    const struct problem *problem = layout->problem;
+    for (uint32_t i = 0; i < problem->node_count; i++) {
+        weft_layout_set(layout, i, kept->choice[i],
+                        kept->servers + (size_t)i * problem->server_count);
+    }
+    weft_layout_apply(layout);
+    weft_layout_keep(layout);
+}
+
+// ---- the chain ----
+
+// A layout's worth: its time, made longer by memory that it lacks.
+struct worth {
+    double seconds;
+    bool fits;
+};
+
+static struct worth judge(struct chain *chain, struct estimator *estimator, double *server_bytes)
+{
+    struct worth worth = {weft_estimate(estimator, chain->layout), true};
+    double limit_bytes = chain->problem->setting->memory_limit_bytes;
+    chain->made++;
+    if (limit_bytes > 0) {
+        double bytes = weft_layout_memory(chain->layout, server_bytes);
+        chain->least_bytes = fmin(chain->least_bytes, bytes);
+        worth.fits = bytes <= limit_bytes;
+        if (!worth.fits) {
+            worth.seconds *= 1 + MISSING_FIXED + MISSING_SLOPE * (bytes / limit_bytes - 1);
+        }
+    }
+    return worth;
+}
+
+static void report(const struct chain *chain, double seconds)
+{
+    if (chain->progress_ps == NULL) {
+        return;
+    }
+    uint64_t time_ps = weft_picoseconds(seconds);
+    uint64_t best_ps = atomic_load(chain->progress_ps);
+    while (time_ps < best_ps &&
+           !atomic_compare_exchange_weak(chain->progress_ps, &best_ps, time_ps)) {
+    }
+}
+
+static double temperature_s(const struct chain *chain, double best_s)
+{
+    if (chain->flexflow) {
+        return chain->hot_ratio;
+    }
+    double done = (double)chain->made / (double)chain->evaluations;
+    return best_s * chain->hot_ratio * pow(chain->cold_ratio / chain->hot_ratio, done);
+}
+
+void weft_chain_run(struct chain *chain, struct weft_arena scratch)
+{
+    const struct problem *problem = chain->problem;
+    struct layout *layout = chain->layout;
+    struct estimator *estimator = weft_estimator_init(problem, &scratch);
+    struct mover *mover = weft_mover_init(problem, &scratch);
+    double *server_bytes = WEFT_NEW(&scratch, double, problem->server_count);
+    struct shelf best; // its own: where to come back to
+    weft_shelf_init(&best, problem, 1, &scratch);
+    chain->least_bytes = HUGE_VAL;
+    struct worth now = judge(chain, estimator, server_bytes);
+    double best_s = now.seconds;
+    weft_shelf_add(&best, layout, now.seconds);
+    if (now.fits) {
+        weft_shelf_add(chain->shelf, layout, now.seconds);
+    }
+    while (chain->made < chain->evaluations && !weft_stopped(chain->stop)) {
+        if (chain->reset > 0 && chain->made % chain->reset == 0) {
+            weft_shelf_load(layout, &best.kept[0]);
+            now.seconds = best.kept[0].seconds;
+        }
+        if (chain->flexflow) {
+            weft_move_flexflow(mover, layout, &chain->rng);
+        } else {
+            weft_move(mover, layout, &chain->rng);
+        }
+        weft_layout_apply(layout);
+        struct worth next = judge(chain, estimator, server_bytes);
+        double worse_s = next.seconds - now.seconds;
+        double heat_s = temperature_s(chain, best_s);
+        if (worse_s > 0 && weft_rng_unit(&chain->rng) >= exp(-worse_s / heat_s)) {
+            weft_layout_undo(layout);
+            continue;
+        }
+        weft_layout_keep(layout);
+        now = next;
+        if (now.fits) {
+            weft_shelf_add(chain->shelf, layout, now.seconds);
+        }
+        if (now.seconds < best_s) {
+            best_s = now.seconds;
+            weft_shelf_add(&best, layout, now.seconds);
+            best.count = 1;
+            report(chain, now.fits ? best_s : HUGE_VAL);
+        }
+    }
+}

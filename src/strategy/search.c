@@ -1,0 +1,259 @@
+// SPDX-License-Identifier: Apache-2.0
+// Searching the operators space: rounds of annealing chains, and the artifact's one chain.
+
+#include "search.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <string.h>
+
+#define CHAINS 8u
+#define ROUNDS 3u
+#define SHELF 32u
+#define SECONDS_DEFAULT 10.0
+#define MCMC_EVALUATIONS 5000u
+#define MCMC_HEAT_S 1e-3 // exp(-alpha dt), alpha 1 per ms
+
+// Rounds: share of the effort, temperatures, and how many of the best chains go on from.
+static const struct {
+    double share;
+    double hot_ratio;
+    double cold_ratio;
+    uint32_t from;
+} rounds[ROUNDS] = {{0.5, 0.05, 0.001, 1}, {0.3, 0.01, 0.0003, 4}, {0.2, 0.002, 0.0001, 2}};
+
+struct search {
+    const struct problem *problem;
+    const struct weft_search_options *options;
+    uint32_t round;
+    uint64_t evaluations; // of a chain of this round
+    struct weft_rng rng;
+    struct layout layouts[CHAINS];
+    struct shelf shelves[CHAINS];
+    struct chain chains[CHAINS];
+};
+
+// ---- starts ----
+
+// As many sample parts as there are, of what is not a table; tables whole, dealt out.
+static void start_data_parallel(struct layout *layout, struct weft_arena scratch)
+{
+    const struct problem *problem = layout->problem;
+    uint32_t n = problem->server_count;
+    uint32_t *servers = WEFT_NEW(&scratch, uint32_t, n);
+    uint32_t dealt = 0;
+    for (uint32_t i = 0; i < problem->node_count; i++) {
+        const struct node *node = &problem->nodes[i];
+        uint32_t best = node->choice_first;
+        for (uint32_t c = best; c < node->choice_first + node->choice_count; c++) {
+            const struct choice *choice = &problem->choices[c];
+            bool better = node->table ? choice->parts < problem->choices[best].parts
+                                      : choice->sample_parts > problem->choices[best].sample_parts;
+            best = better ? c : best;
+        }
+        uint32_t parts = problem->choices[best].parts;
+        uint32_t step = n / parts;
+        for (uint32_t p = 0; p < parts; p++) {
+            servers[p] = (p * step + (node->table ? dealt : 0)) % n;
+        }
+        dealt += node->table;
+        weft_layout_set(layout, i, best, servers);
+    }
+    weft_layout_apply(layout);
+    weft_layout_keep(layout);
+}
+
+// ---- effort ----
+
+// About what an evaluation takes on one core of 2020: fitted, see docs/strategies.md.
+static double evaluation_s(const struct problem *problem)
+{
+    double parts = 0;
+    for (uint32_t i = 0; i < problem->node_count; i++) {
+        parts += problem->nodes[i].table ? 1 : problem->server_count;
+    }
+    return 5e-6 + 0.6e-6 * problem->node_count + 4e-9 * parts +
+           3e-9 * problem->node_count * problem->row;
+}
+
+static uint64_t effort(const struct problem *problem, const struct weft_search_options *options)
+{
+    if (options->evaluations > 0) {
+        return options->evaluations;
+    }
+    if (options->method == WEFT_SEARCH_MCMC && options->seconds <= 0) {
+        return MCMC_EVALUATIONS;
+    }
+    double seconds = options->seconds > 0 ? options->seconds : SECONDS_DEFAULT;
+    return 1 + (uint64_t)fmin(seconds / evaluation_s(problem), 1e12);
+}
+
+// ---- rounds ----
+
+static void run_chain(void *context, uint32_t index, struct weft_arena scratch)
+{
+    struct search *search = context;
+    weft_chain_run(&search->chains[index], scratch);
+}
+
+static void run_round(struct search *search, struct shelf *best)
+{
+    uint32_t from = rounds[search->round].from;
+    for (uint32_t c = 0; c < CHAINS; c++) {
+        if (search->round > 0 && best->count > 0) {
+            weft_shelf_load(&search->layouts[c], &best->kept[c % from % best->count]);
+        }
+        search->shelves[c].count = 0;
+        search->chains[c] = (struct chain){
+            .problem = search->problem,
+            .layout = &search->layouts[c],
+            .rng = weft_rng_split(&search->rng, search->round * CHAINS + c),
+            .evaluations = search->evaluations,
+            .hot_ratio = rounds[search->round].hot_ratio,
+            .cold_ratio = rounds[search->round].cold_ratio,
+            .stop = search->options->stop,
+            .progress_ps = search->options->progress_ps,
+            .shelf = &search->shelves[c],
+        };
+    }
+    weft_parallel_for(CHAINS, search->options->threads, run_chain, search);
+    for (uint32_t c = 0; c < CHAINS; c++) {
+        weft_shelf_merge(best, &search->shelves[c], search->problem);
+    }
+}
+
+// The best of every chain first, so that rounds go on from different places.
+static uint64_t run_weft(struct search *search, struct shelf *best, uint64_t evaluations,
+                         double *least_bytes)
+{
+    uint64_t made = 0;
+    *least_bytes = HUGE_VAL;
+    for (search->round = 0; search->round < ROUNDS; search->round++) {
+        double share = rounds[search->round].share * (double)evaluations / CHAINS;
+        search->evaluations = 1 + (uint64_t)share;
+        run_round(search, best);
+        for (uint32_t c = 0; c < CHAINS; c++) {
+            made += search->chains[c].made;
+            *least_bytes = fmin(*least_bytes, search->chains[c].least_bytes);
+        }
+    }
+    return made;
+}
+
+static uint64_t run_mcmc(struct search *search, struct shelf *best, uint64_t evaluations,
+                         double *least_bytes, struct weft_arena scratch)
+{
+    struct chain chain = {
+        .problem = search->problem,
+        .layout = &search->layouts[0],
+        .rng = search->rng,
+        .evaluations = evaluations,
+        .hot_ratio = MCMC_HEAT_S,
+        .flexflow = true,
+        .reset = evaluations / 100,
+        .stop = search->options->stop,
+        .progress_ps = search->options->progress_ps,
+        .shelf = best,
+    };
+    weft_chain_run(&chain, scratch);
+    *least_bytes = chain.least_bytes;
+    return chain.made;
+}
+
+// ---- results ----
+
+static bool fail_unfit(const struct search *search, double least_bytes, struct weft_error *error)
+{
+    char least[WEFT_UNIT_TEXT];
+    char limit[WEFT_UNIT_TEXT];
+    double limit_bytes = search->problem->setting->memory_limit_bytes;
+    return weft_fail(error, WEFT_INFEASIBLE,
+                     "no strategy fits into %s an accelerator: the leanest of those tried takes %s "
+                     "(%.0f %% more); use more servers, a smaller batch, or an optimizer with less "
+                     "state",
+                     weft_show_bytes(limit, limit_bytes), weft_show_bytes(least, least_bytes),
+                     (least_bytes / limit_bytes - 1) * 100);
+}
+
+static bool publish(struct weft_search_result *result, struct search *search,
+                    const struct shelf *best, struct weft_arena *arena, struct weft_arena scratch,
+                    struct weft_error *error)
+{
+    uint32_t keep = search->options->keep > 0 ? search->options->keep : 1;
+    struct weft_candidate *candidates = WEFT_NEW(arena, struct weft_candidate, keep);
+    uint32_t count = 0;
+    for (uint32_t i = 0; i < best->count && count < keep; i++) {
+        weft_shelf_load(&search->layouts[0], &best->kept[i]);
+        if (weft_layout_store(&candidates[count].strategy, &search->layouts[0], arena, scratch,
+                              error)) {
+            candidates[count++].estimate_ps = weft_picoseconds(best->kept[i].seconds);
+        }
+    }
+    result->count = count;
+    result->candidates = candidates;
+    return count > 0;
+}
+
+// The second half of an arena's free space, taken from it.
+static struct weft_arena take_half(struct weft_arena *arena)
+{
+    char *middle = arena->next + (arena->end - arena->next) / 2;
+    struct weft_arena half = {middle, arena->end};
+    arena->end = middle;
+    return half;
+}
+
+// Chain 0 begins at data parallelism, the others too unless there is a start.
+static bool set_starts(struct search *search, const struct weft_strategy *start,
+                       struct weft_arena *work, struct weft_arena scratch, struct weft_error *error)
+{
+    for (uint32_t c = 0; c < CHAINS; c++) {
+        weft_layout_init(&search->layouts[c], search->problem, work);
+        weft_shelf_init(&search->shelves[c], search->problem, SHELF, work);
+        start_data_parallel(&search->layouts[c], scratch);
+        if (start != NULL && c % 2 == 1 && !weft_layout_load(&search->layouts[c], start)) {
+            return weft_fail(error, WEFT_INPUT,
+                             "the strategy to start from divides operators as the %s does not; "
+                             "leave it out",
+                             search->problem->setting->cost.profile != NULL ? "profile" : "search");
+        }
+    }
+    return true;
+}
+
+bool weft_strategy_search(struct weft_search_result *result, const struct weft_model *model,
+                          const struct weft_cluster *cluster, const struct weft_network *network,
+                          const struct weft_strategy_setting *setting,
+                          const struct weft_strategy *start,
+                          const struct weft_search_options *options, struct weft_arena *arena,
+                          struct weft_arena scratch, struct weft_error *error)
+{
+    struct weft_arena work = take_half(&scratch);
+    struct problem problem;
+    if (!weft_problem_build(&problem, model, cluster, network, setting, &work, scratch, error)) {
+        return false;
+    }
+    struct search *search = WEFT_NEW(&work, struct search, 1);
+    struct shelf best;
+    search->problem = &problem;
+    search->options = options;
+    weft_rng_init(&search->rng, options->seed);
+    weft_shelf_init(&best, &problem, SHELF, &work);
+    if (!set_starts(search, start, &work, scratch, error)) {
+        return false;
+    }
+    double least_bytes;
+    uint64_t evaluations = effort(&problem, options);
+    struct weft_search_result found = {0};
+    found.evaluations = options->method == WEFT_SEARCH_MCMC
+                            ? run_mcmc(search, &best, evaluations, &least_bytes, scratch)
+                            : run_weft(search, &best, evaluations, &least_bytes);
+    if (best.count == 0) {
+        return fail_unfit(search, least_bytes, error);
+    }
+    if (!publish(&found, search, &best, arena, scratch, error)) {
+        return false;
+    }
+    *result = found;
+    return true;
+}
