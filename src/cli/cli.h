@@ -58,6 +58,12 @@ struct cli_job {
     uint64_t budget; // evaluations of one search; 0 = by effort
 };
 
+// What the verbs that take a Chakra trace as a job may need beside it.
+struct cli_trace {
+    const char *groups_path; // NULL = beside the trace, if there
+    const struct weft_accelerator *accelerator;
+};
+
 struct cli {
     const char *program; // "weft plan", for messages
     bool help_asked;
@@ -70,6 +76,7 @@ struct cli {
     struct cli_hardware hardware;
     struct cli_search search;
     struct cli_job job;
+    struct cli_trace trace;
     // Of a search under way, for the progress line: the best iteration so far, and what none can be
     // below; 0 = not known yet.
     _Atomic uint64_t best_ps;
@@ -91,6 +98,7 @@ enum {
     CLI_HARDWARE = 1,
     CLI_SEARCH = 2,
     CLI_JOB = 4,
+    CLI_TRACE = 8,
 };
 
 // A verb's own options: as argp's fields, parser called with `input`. Examples belong in `doc`
@@ -171,6 +179,12 @@ bool cli_job_model(struct weft_model *model, struct cli *cli) WEFT_MUST_USE;
 bool cli_setting(struct weft_strategy_setting *setting, struct cli *cli,
                  const struct weft_model *model, const struct weft_cluster *cluster) WEFT_MUST_USE;
 extern const struct argp cli_job_argp; // the options of CLI_JOB
+
+// A job from a file of either kind: a TopoOpt task graph, or a Chakra trace (weft_chakra_is_trace).
+// Notes on stderr what of a trace is approximate.
+struct weft_fbuf;
+bool cli_load_job(struct weft_fbuf *job, struct cli *cli, const char *path) WEFT_MUST_USE;
+extern const struct argp cli_trace_argp;
 
 // The packets of task graphs: 9000 bytes of which 64 are header, and AllReduces of less than a
 // packet for each member in one round, as the recorded simulations have.

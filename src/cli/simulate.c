@@ -39,6 +39,9 @@ static const char doc[] =
     "its "
     "max-min fair rate; an AllReduce runs its rounds along the rings; a device does one task at a "
     "time.\v"
+    "A job is a TopoOpt task graph (FILE.fbuf) or a Chakra trace: PREFIX of PREFIX.<rank>.et,\n"
+    "or a folder that holds one; a rank is a server.\n"
+    "\n"
     "Flows:\n"
     "  allreduce:SIZE            one ring over all servers; SIZE on each of them\n"
     "  permutation:SIZE:SEED     from every server to another one\n"
@@ -60,6 +63,7 @@ static const char doc[] =
     "  $ weft simulate --plan plan-of-a-model.json\n"
     "  $ weft simulate job.fbuf --rate 400Gbps --transport dctcp\n"
     "  $ weft simulate a.fbuf b.fbuf --fabric fat-tree --servers 432 --rate 100Gbps\n"
+    "  $ weft simulate traces/step --rate 400Gbps --accelerator H100\n"
     "  $ weft simulate allreduce:100MB --fabric ring --servers 64 --rate 400Gbps\n";
 
 static error_t list_fabrics(struct simulate *simulate)
@@ -234,11 +238,11 @@ int cli_simulate(int argc, char **argv)
 {
     static const struct cli_verb verb = {
         .name = "weft simulate",
-        .arguments = "FILE.fbuf... --rate R\nFLOWS --servers N --rate R",
+        .arguments = "JOB... --rate R\nFLOWS --servers N --rate R",
         .doc = doc,
         .options = options,
         .parser = parse,
-        .groups = CLI_HARDWARE,
+        .groups = CLI_HARDWARE | CLI_TRACE,
     };
     struct cli cli;
     struct simulate simulate = {.cli = &cli, .fabric = "ideal"};

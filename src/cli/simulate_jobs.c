@@ -23,8 +23,7 @@ static bool load_jobs(struct jobs *jobs, struct simulate *simulate)
     jobs->first = WEFT_NEW(&cli->arena, uint32_t, count);
     jobs->server_count = 0;
     for (uint32_t j = 0; j < count; j++) {
-        if (!weft_fbuf_load(&jobs->files[j], simulate->paths[j], &cli->arena, cli->scratch,
-                            &cli->error)) {
+        if (!cli_load_job(&jobs->files[j], cli, simulate->paths[j])) {
             return false;
         }
         const struct weft_taskgraph *graph = &jobs->files[j].graph;

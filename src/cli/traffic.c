@@ -30,6 +30,8 @@ static const char doc[] =
     "size is what each member of a group holds; wire is what all members send together in a ring, "
     "2 (k-1) times the size. The heat map counts both, each group along the ring of its members in "
     "ascending order: sender down, receiver across, darker is more.\n"
+    "A job is a TopoOpt task graph (FILE.fbuf) or a Chakra trace: PREFIX of PREFIX.<rank>.et, or a "
+    "folder that holds one.\n"
     "\n"
     "Examples:\n"
     "  $ weft traffic job.fbuf\n"
@@ -169,10 +171,11 @@ int cli_traffic(int argc, char **argv)
 {
     static const struct cli_verb verb = {
         .name = "weft traffic",
-        .arguments = "FILE.fbuf",
+        .arguments = "JOB",
         .doc = doc,
         .options = options,
         .parser = parse,
+        .groups = CLI_TRACE,
     };
     struct cli cli;
     struct request request = {.cli = &cli};
@@ -180,7 +183,7 @@ int cli_traffic(int argc, char **argv)
         return cli_finish(&cli, false);
     }
     struct weft_fbuf fbuf;
-    if (!weft_fbuf_load(&fbuf, request.path, &cli.arena, cli.scratch, &cli.error)) {
+    if (!cli_load_job(&fbuf, &cli, request.path)) {
         return cli_finish(&cli, false);
     }
     struct weft_traffic traffic;

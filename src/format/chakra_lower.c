@@ -19,11 +19,6 @@ struct place {
     uint32_t node;
 };
 
-struct edge {
-    uint32_t from;
-    uint32_t to;
-};
-
 struct lowering {
     const struct chakra_set *set;
     const struct weft_chakra_input *input;
@@ -40,7 +35,7 @@ struct lowering {
     uint32_t *task_node; // a node of the task, for messages
     uint32_t task_count;
 
-    struct edge *edges;
+    struct chakra_edge *edges;
     uint64_t edge_count;
 
     uint32_t device_count;
@@ -121,7 +116,7 @@ static uint32_t add_task(struct lowering *lowering, enum weft_task_kind kind, ui
 static void add_edge(struct lowering *lowering, uint32_t from, uint32_t to)
 {
     if (from != to) {
-        lowering->edges[lowering->edge_count++] = (struct edge){from, to};
+        lowering->edges[lowering->edge_count++] = (struct chakra_edge){from, to};
     }
 }
 
@@ -422,90 +417,6 @@ static void add_deps(struct lowering *lowering)
     }
 }
 
-// ---- edges in order, each once ----
-
-static int compare_edges(const void *a, const void *b)
-{
-    const struct edge *x = a;
-    const struct edge *y = b;
-    if (x->from != y->from) {
-        return x->from < y->from ? -1 : 1;
-    }
-    return (x->to > y->to) - (x->to < y->to);
-}
-
-static void connect(struct lowering *lowering)
-{
-    struct edge *edges = lowering->edges;
-    uint32_t *next = WEFT_NEW_RAW(lowering->scratch, uint32_t, lowering->edge_count);
-    qsort(edges, lowering->edge_count, sizeof *edges, compare_edges);
-    uint64_t kept = 0;
-    for (uint64_t e = 0; e < lowering->edge_count; e++) {
-        if (e > 0 && compare_edges(&edges[e - 1], &edges[e]) == 0) {
-            continue;
-        }
-        struct weft_task *task = &lowering->tasks[edges[e].from];
-        if (task->next_count++ == 0) {
-            task->next = next + kept;
-        }
-        next[kept++] = edges[e].to;
-    }
-}
-
-// ---- cycles ----
-
-// Follows predecessors that were left waiting until one comes round, and names two of its nodes.
-static bool fail_with_cycle(const struct lowering *lowering, const uint32_t *waiting,
-                            struct weft_arena scratch)
-{
-    uint32_t *before = WEFT_NEW_RAW(&scratch, uint32_t, lowering->task_count);
-    uint32_t task = WEFT_NONE;
-    for (uint32_t t = 0; t < lowering->task_count; t++) {
-        task = waiting[t] > 0 ? t : task;
-        for (uint32_t i = 0; i < lowering->tasks[t].next_count && waiting[t] > 0; i++) {
-            before[lowering->tasks[t].next[i]] = t;
-        }
-    }
-    for (uint32_t step = 0; step < lowering->task_count; step++) {
-        task = before[task];
-    }
-    const struct chakra_node *nodes = lowering->set->nodes;
-    const struct chakra_node *node = &nodes[lowering->task_node[task]];
-    const struct chakra_node *other = &nodes[lowering->task_node[before[task]]];
-    weft_fail(lowering->error, WEFT_INPUT,
-              "is on a cycle: it waits for node %" PRIu64 " '%.60s' of rank %u, which waits for it "
-              "in turn",
-              other->id, other->name, other->rank);
-    return chakra_blame(lowering->error, node);
-}
-
-static bool check_acyclic(const struct lowering *lowering, struct weft_arena scratch)
-{
-    uint32_t count = lowering->task_count;
-    uint32_t *waiting = WEFT_NEW(&scratch, uint32_t, count);
-    uint32_t *queue = WEFT_NEW_RAW(&scratch, uint32_t, count);
-    uint32_t tail = 0;
-    for (uint32_t t = 0; t < count; t++) {
-        for (uint32_t i = 0; i < lowering->tasks[t].next_count; i++) {
-            waiting[lowering->tasks[t].next[i]]++;
-        }
-    }
-    for (uint32_t t = 0; t < count; t++) {
-        if (waiting[t] == 0) {
-            queue[tail++] = t;
-        }
-    }
-    for (uint32_t head = 0; head < tail; head++) {
-        const struct weft_task *task = &lowering->tasks[queue[head]];
-        for (uint32_t i = 0; i < task->next_count; i++) {
-            if (--waiting[task->next[i]] == 0) {
-                queue[tail++] = task->next[i];
-            }
-        }
-    }
-    return tail == count || fail_with_cycle(lowering, waiting, scratch);
-}
-
 // ---- the whole ----
 
 // How many tasks and edges there can be, at most.
@@ -557,7 +468,7 @@ static bool prepare(struct lowering *lowering, struct weft_error *error)
     }
     lowering->tasks = WEFT_NEW_RAW(scratch, struct weft_task, task_max);
     lowering->task_node = WEFT_NEW_RAW(scratch, uint32_t, task_max);
-    lowering->edges = WEFT_NEW_RAW(scratch, struct edge, edge_max);
+    lowering->edges = WEFT_NEW_RAW(scratch, struct chakra_edge, edge_max);
     lowering->start = WEFT_NEW_RAW(scratch, uint32_t, set->node_count);
     lowering->end = WEFT_NEW_RAW(scratch, uint32_t, set->node_count);
     lowering->has_next = WEFT_NEW(scratch, bool, set->node_count);
@@ -591,8 +502,9 @@ bool chakra_lower(struct weft_chakra *chakra, const struct chakra_set *set,
     settle_insides(&lowering, inside_of);
     settle_messages(&lowering);
     add_deps(&lowering);
-    connect(&lowering);
-    if (!check_acyclic(&lowering, scratch)) {
+    chakra_connect(lowering.tasks, lowering.edges, lowering.edge_count, &scratch);
+    if (!chakra_check_acyclic(lowering.tasks, lowering.task_count, lowering.task_node, set, scratch,
+                              error)) {
         return false;
     }
     if (!weft_taskgraph_build(&read.graph, set->rank_count, lowering.device_count,

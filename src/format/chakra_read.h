@@ -85,6 +85,17 @@ bool chakra_find_group(uint32_t *group, const struct chakra_set *set,
 // Sends with their receives, and the nodes of each collective.
 bool chakra_match(struct chakra_set *set, struct weft_arena *arena, struct weft_error *error)
     WEFT_MUST_USE;
+struct chakra_edge {
+    uint32_t from; // task
+    uint32_t to;
+};
+// Gives the tasks their successors, ascending and each once; sorts `edges`.
+void chakra_connect(struct weft_task *tasks, struct chakra_edge *edges, uint64_t edge_count,
+                    struct weft_arena *arena);
+// Fails with INPUT naming two nodes of a cycle. task_node: a node of each task.
+bool chakra_check_acyclic(const struct weft_task *tasks, uint32_t task_count,
+                          const uint32_t *task_node, const struct chakra_set *set,
+                          struct weft_arena scratch, struct weft_error *error) WEFT_MUST_USE;
 // The task graph; counts what was skipped.
 bool chakra_lower(struct weft_chakra *chakra, const struct chakra_set *set,
                   const struct weft_chakra_input *input, struct weft_arena *arena,

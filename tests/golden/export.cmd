@@ -32,7 +32,13 @@ try weft export plan.json --format fbuf --job "$EXAMPLES/jobs/gpt_128.fbuf" -o p
 weft export plan.json --format chakra --job "$job" -o trace/
 ls trace | wc -l
 head -c 20 trace/trace.json
-weft export plan.json --as chakra --job "$job" -o trace/again && cmp trace/trace.7.et trace/again.7.et && echo same
+weft export plan.json --as chakra --job "$job" -o trace/again
+cmp trace/trace.7.et trace/again.7.et && echo same
+# What was written is read back and plays the same.
+weft simulate "$job" --rate 100Gbps --json | grep -m 1 iteration_s
+weft simulate trace/again --rate 100Gbps --json | grep -m 1 iteration_s
+weft simulate "trace/again.%r.et" --rate 100Gbps --json | grep -m 1 iteration_s
+try weft simulate trace --rate 100Gbps
 try weft export plan.json --format chakra --job "$job"
 mkdir trace/folder.3.et
 try weft export plan.json --format chakra --job "$job" -o trace/folder

@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: Apache-2.0
+// Jobs as files of either kind: a task graph, or a Chakra trace of many files.
+
+#include "cli.h"
+#include "weft/format.h"
+#include "weft/model.h"
+
+enum { KEY_GROUPS = 3000, KEY_ACCELERATOR };
+
+static const struct argp_option options[] = {
+    {"groups", KEY_GROUPS, "FILE.json", 0, "process groups of a trace (PREFIX.json)", 0},
+    {"accelerator", KEY_ACCELERATOR, "NAME", 0,
+     "what computes a trace's nodes that state operations but no duration", 0},
+    {0},
+};
+
+static error_t parse(int key, char *argument, struct argp_state *state)
+{
+    struct cli *cli = state->input;
+    switch (key) {
+    case KEY_GROUPS:
+        return cli_take(cli, &cli->trace.groups_path, argument, "--groups");
+    case KEY_ACCELERATOR:
+        return cli_value(cli,
+                         weft_accelerator_named(&cli->trace.accelerator, argument, &cli->error),
+                         "accelerator");
+    default:
+        return ARGP_ERR_UNKNOWN;
+    }
+}
+
+const struct argp cli_trace_argp = {.options = options, .parser = parse};
+
+// What is not as the trace has it.
+static void tell_trace(const struct cli *cli, const struct weft_chakra *chakra, const char *path)
+{
+    if (chakra->untimed_count > 0) {
+        cli_note(cli,
+                 "%s: %llu compute nodes state operations but no duration and take no time; "
+                 "--accelerator A100 prices them",
+                 path, (unsigned long long)chakra->untimed_count);
+    }
+    if (chakra->approximated_count > 0) {
+        cli_note(cli,
+                 "%s: %llu collectives other than AllReduce and all-to-all are AllReduces of as "
+                 "many bytes on the wire",
+                 path, (unsigned long long)chakra->approximated_count);
+    }
+    if (chakra->skipped_count > 0) {
+        cli_note(cli, "%s: %llu nodes that neither compute nor communicate take no time", path,
+                 (unsigned long long)chakra->skipped_count);
+    }
+}
+
+static bool load_trace(struct weft_fbuf *job, struct cli *cli, const char *path)
+{
+    struct weft_chakra chakra;
+    struct weft_chakra_input input = {0};
+    const struct weft_accelerator *accelerator = cli->trace.accelerator;
+    if (accelerator != NULL) {
+        input.flops_per_s = accelerator->flops_per_s[WEFT_BF16] * accelerator->matmul_efficiency;
+        input.memory_Bps = accelerator->memory_Bps * accelerator->memory_efficiency;
+    }
+    if (!weft_chakra_load(&chakra, path, cli->trace.groups_path, &input, &cli->arena, cli->scratch,
+                          &cli->error)) {
+        return false;
+    }
+    tell_trace(cli, &chakra, path);
+    *job = (struct weft_fbuf){.graph = chakra.graph};
+    return true;
+}
+
+bool cli_load_job(struct weft_fbuf *job, struct cli *cli, const char *path)
+{
+    if (weft_chakra_is_trace(path)) {
+        return load_trace(job, cli, path);
+    }
+    if (cli->trace.groups_path != NULL || cli->trace.accelerator != NULL) {
+        return cli_misuse(cli, "'%.60s' is no Chakra trace; leave out --groups and --accelerator",
+                          path);
+    }
+    return weft_fbuf_load(job, path, &cli->arena, cli->scratch, &cli->error);
+}
