@@ -280,7 +280,9 @@ struct weft_accelerator {
     double memory_Bps;                    // HBM
     double memory_bytes;
     double link_Bps;          // NVLink of one accelerator, each way, all links together
-    double matmul_efficiency; // of the tensor cores' peak FLOP/s, large matrix products
+    uint32_t processors;      // streaming multiprocessors
+    double matmul_efficiency; // of the tensor cores' peak FLOP/s, 16 bits and narrower
+    double tf32_efficiency;   // the same in TF32, where cuDNN also turns layouts
     double fp32_efficiency;   // of the peak without tensor cores (FP32)
     double memory_efficiency; // of the HBM rate
     double link_efficiency;   // of the NVLink rate

@@ -47,19 +47,23 @@ static bool fill_split(struct split_cost *cost, const struct profile_request *re
     const struct weft_model *model = &request->model;
     const struct weft_cost_options *costs = &request->costs;
     struct weft_error *error = &request->cli->error;
+    const struct weft_operator *one = &model->operators[op];
+    // A table is measured whole on one accelerator; compare it with that.
+    struct weft_cost_options alone = *costs;
+    alone.accelerators_per_server = 1;
+    struct weft_error missing;
     *cost = (struct split_cost){.split = split};
+    bool measured =
+        costs->profile != NULL && weft_operator_time(&cost->cost, model, op, split.sample_parts,
+                                                     split.parameter_parts, costs, &missing);
+    bool table = one->spec.kind == WEFT_OP_EMBEDDING;
     if (!weft_operator_roofline(&cost->roofline, model, op, split.sample_parts,
-                                split.parameter_parts, costs, error)) {
+                                split.parameter_parts, measured && table ? &alone : costs, error)) {
         return false;
     }
-    struct weft_error missing; // the roofline answers for what the profile lacks
-    if (costs->profile == NULL || !weft_operator_time(&cost->cost, model, op, split.sample_parts,
-                                                      split.parameter_parts, costs, &missing)) {
-        cost->cost = cost->roofline;
-    }
+    cost->cost = measured ? cost->cost : cost->roofline;
     double share = (double)model->batch / split.sample_parts / split.parameter_parts /
                    costs->accelerators_per_server;
-    const struct weft_operator *one = &model->operators[op];
     cost->forward_flops_per_s = rate(one->forward_flops * share, cost->cost.forward_ps);
     cost->backward_flops_per_s = rate(one->backward_flops * share, cost->cost.backward_ps);
     return true;
