@@ -2,10 +2,9 @@
 // Costs and memory over the zoo: more parts or a faster accelerator never slow a part, a whole
 // profile that is written and read says what the roofline says, and memory is the sum of its parts.
 //
-// Mutations that made this test fail: busy_ratio without the floor of one tile (a part of fewer
-// rows gets slower); a pass of memory_s / parts for inputs that every part reads whole times parts;
-// received copies of an operator's own part counted twice; own names left out of weft_profile_build
-// (a convolution costs what another of its name does).
+// Mutations that made this test fail: products whose FLOPs are not divided by parts (1x8 parts
+// slower than 1x1); H100's HBM below A100's; operators of one profile name that differ under one
+// name; parameters counted for every part on a server; inputs_bytes of the first input only.
 
 #include "weft/format.h"
 #include "weft/strategy.h"
