@@ -62,7 +62,7 @@ static error_t parse(int key, char *argument, struct argp_state *state)
     case ARGP_KEY_ARG:
         return cli_take(cli, &request->model_name, argument, "model");
     case ARGP_KEY_NO_ARGS:
-        return cli_usage(cli, "which model? write %s dlrm-16; weft models lists them",
+        return cli_usage(cli, "which model? write %s dlrm-16 --servers 16; weft models lists them",
                          cli->program);
     default:
         return ARGP_ERR_UNKNOWN;
@@ -101,7 +101,7 @@ static bool load_cluster(struct profile_request *request)
 static bool load(struct profile_request *request)
 {
     struct cli *cli = request->cli;
-    if (!weft_model_named(&request->model, request->model_name, &cli->arena, &cli->error) ||
+    if (!cli_model(&request->model, cli, request->model_name) ||
         (request->batch > 0 &&
          !weft_model_set_batch(&request->model, request->batch, &cli->error)) ||
         !load_cluster(request)) {

@@ -203,9 +203,10 @@ bool weft_profile_load(struct weft_profile *profile, const char *path, struct we
 {
     const char *data = NULL;
     size_t length = 0;
-    return (weft_file_load(&data, &length, path, FILE_MAX_BYTES, arena, error) &&
-            weft_profile_read(profile, data, length, arena, error)) ||
-           weft_wrap(error, "%s", path);
+    if (!weft_file_load(&data, &length, path, FILE_MAX_BYTES, arena, error)) {
+        return false;
+    }
+    return weft_profile_read(profile, data, length, arena, error) || weft_wrap(error, "%s", path);
 }
 
 const char *weft_profile_write(const struct weft_profile *profile, struct weft_arena *arena)
