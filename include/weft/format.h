@@ -205,6 +205,10 @@ bool weft_plan_read(struct weft_plan *plan, const char *data, size_t length,
 bool weft_plan_load(struct weft_plan *plan, const char *path, struct weft_arena *arena,
                     struct weft_arena scratch, struct weft_error *error) WEFT_MUST_USE;
 
+// The value of "strategy" in a plan file, alone; names of operators for the operators space.
+const char *weft_strategy_write(const struct weft_strategy *strategy, const char *const *names,
+                                uint32_t operator_count, struct weft_arena *arena);
+
 // ---- exports of a plan (docs/exports.md) ----
 
 // The fabric for graphviz: servers on a circle, a color for each ring, other links dashed.

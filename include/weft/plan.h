@@ -145,8 +145,9 @@ struct weft_coplan_options {
     // STRATEGY: the network to search on. BOTH: the first network beside a full mesh. NULL = full
     // mesh alone.
     const struct weft_network *reference;
-    uint32_t rounds; // of each start at most; 0 = the default
-    double seconds;  // 0 = 10
+    const struct weft_strategy *given; // BOTH: this strategy, not searched; NULL = search
+    uint32_t rounds;                   // of each start at most; 0 = the default
+    double seconds;                    // 0 = 10
     // Method, evaluations (of each strategy search), seed, threads, stop.
     struct weft_search_options search;
     // Simplex and packets.

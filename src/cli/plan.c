@@ -20,6 +20,8 @@ static const struct argp_option options[] = {
      "rounds between strategy and topology (till nothing "
      "better is found)",
      0},
+    {"strategy", KEY_STRATEGY, "WORDS", 0,
+     "of a transformer: this strategy, as tp=8,pp=4,micro=2; only its fabric is searched", 0},
     {0},
 };
 
@@ -77,6 +79,9 @@ static error_t parse(int key, char *argument, struct argp_state *state)
     case KEY_ALTERNATE:
         request->model_option_given = true;
         return cli_count(request->cli, &request->rounds, "alternate", argument, 1, 1000);
+    case KEY_STRATEGY:
+        request->model_option_given = true;
+        return cli_take(request->cli, &request->words, argument, "strategy");
     case ARGP_KEY_ARG:
         return plan_take_path(request, argument);
     case ARGP_KEY_END:

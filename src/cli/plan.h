@@ -18,6 +18,7 @@ struct plan_request {
     bool all_variants;
     bool model_option_given;
     uint32_t rounds;
+    const char *words; // one hybrid strategy instead of a search
 };
 
 // One more argument.
@@ -35,6 +36,32 @@ bool plan_save_report(const struct plan_request *request, const struct weft_plan
                       const struct weft_strategy_setting *setting) WEFT_MUST_USE;
 // Writes the plan file, then says the plan.
 bool plan_publish(const struct plan_request *request, const struct weft_plan *plan) WEFT_MUST_USE;
+
+// A search of strategies alone.
+struct strategy_request {
+    struct cli *cli;
+    const char *paths[2];
+    uint32_t path_count;
+    const char *fabric; // NULL = full mesh
+    const char *words;  // one hybrid strategy instead of a search
+    uint32_t keep;      // 0 = the default
+    struct weft_model model;
+    struct weft_cluster cluster;
+    struct weft_strategy_setting setting;
+    // What follows.
+    bool hybrid;
+    struct weft_network *network; // NULL = full mesh
+    struct weft_search_result found;
+    uint64_t *simulated_ps; // per candidate; 0 = not simulated
+};
+// Searches and says what was found; model, cluster and setting are filled.
+bool strategy_run(struct strategy_request *request) WEFT_MUST_USE;
+void strategy_tell(const struct strategy_request *request);
+void strategy_tell_json(const struct strategy_request *request);
+// A hybrid strategy as --strategy spells it.
+bool strategy_from_words(struct weft_strategy *strategy, struct cli *cli,
+                         const struct weft_model *model, const struct weft_cluster *cluster,
+                         const char *words) WEFT_MUST_USE;
 
 // The strategy of a plan, its memory, and what the loop did.
 void strategy_tell_job(struct cli *cli, const struct weft_plan_job *job);

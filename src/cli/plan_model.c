@@ -64,6 +64,22 @@ bool plan_place_arguments(struct cli *cli, const char *const *paths, uint32_t pa
     return true;
 }
 
+// What cannot be simulated is answered as weft strategy does, on a full mesh: without a fabric.
+static bool answer_by_estimate(const struct plan_request *request, const struct weft_model *model,
+                               const struct weft_cluster *cluster,
+                               const struct weft_strategy_setting *setting)
+{
+    struct cli *cli = request->cli;
+    cli_note(cli, "%s; this is an estimate of the strategy, without a fabric", cli->error.message);
+    cli->error = (struct weft_error){.code = WEFT_OK};
+    struct strategy_request strategy = {.cli = cli,
+                                        .words = request->words,
+                                        .model = *model,
+                                        .cluster = *cluster,
+                                        .setting = *setting};
+    return strategy_run(&strategy);
+}
+
 bool plan_model(const struct plan_request *request)
 {
     struct cli *cli = request->cli;
@@ -75,11 +91,17 @@ bool plan_model(const struct plan_request *request)
         !cli_setting(&setting, cli, &model, &cluster)) {
         return false;
     }
+    struct weft_strategy given;
+    if (request->words != NULL &&
+        !strategy_from_words(&given, cli, &model, &cluster, request->words)) {
+        return false;
+    }
     weft_stop stop = cli_clock_start(cli, "planning", cli_deadline_s(cli));
     const struct weft_coplan_options options = {
         .variant = request->variant,
         .all_variants = request->all_variants,
         .rounds = request->rounds,
+        .given = request->words != NULL ? &given : NULL,
         .seconds = cli->search.seconds,
         .search = {.method = cli->job.method,
                    .evaluations = cli->job.budget,
@@ -95,6 +117,9 @@ bool plan_model(const struct plan_request *request)
                                      cli->scratch, &cli->error);
     cli_clock_stop(cli);
     cli->best_ps = 0;
+    if (!planned && cli->error.code == WEFT_UNSUPPORTED && model.transformer != NULL) {
+        return answer_by_estimate(request, &model, &cluster, &setting);
+    }
     if (!planned) {
         return false;
     }

@@ -125,6 +125,7 @@ static bool read_hybrid(struct weft_hybrid *hybrid, const json_t *object,
         !weft_json_u32(&hybrid->zero_stage, object, "zero_stage", 0, 3, error) ||
         !weft_json_bool(&hybrid->sequence_parallel, object, "sequence_parallel", error) ||
         !weft_json_bool(&hybrid->overlap_gradients, object, "overlap_gradients", error) ||
+        !weft_json_bool(&hybrid->fused_attention, object, "fused_attention", error) ||
         !read_word(&recompute, object, "recompute", weft_plan_recomputes, error) ||
         !weft_json_text(&order, object, "order", source->arena, error)) {
         return false;

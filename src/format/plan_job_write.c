@@ -4,6 +4,8 @@
 
 #include "plan_job.h"
 
+#include "weft/format.h"
+
 const char *const weft_plan_optimizers[] = {
     [WEFT_SGD] = "sgd",
     [WEFT_MOMENTUM] = "momentum",
@@ -27,13 +29,14 @@ static const char *truth(bool value)
     return value ? "true" : "false";
 }
 
-static void add_operators(struct weft_text *text, const struct weft_plan_job *job)
+static void add_operators(struct weft_text *text, const struct weft_strategy *strategy,
+                          const char *const *names, uint32_t operator_count)
 {
     weft_text_add(text, "{\n    \"kind\": \"operators\",\n    \"operators\": [");
-    for (uint32_t i = 0; i < job->operator_count; i++) {
-        const struct weft_placement *placement = &job->strategy.placements[i];
+    for (uint32_t i = 0; i < operator_count; i++) {
+        const struct weft_placement *placement = &strategy->placements[i];
         weft_text_add(text, "%s\n      {\"name\": ", i == 0 ? "" : ",");
-        weft_json_add_text(text, job->operator_names[i]);
+        weft_json_add_text(text, names[i]);
         weft_text_add(text, ", \"sample_parts\": %u, \"parameter_parts\": %u, \"servers\": ",
                       placement->sample_parts, placement->parameter_parts);
         weft_json_add_indices(text, placement->servers,
@@ -52,11 +55,32 @@ static void add_hybrid(struct weft_text *text, const struct weft_hybrid *hybrid)
     weft_json_add_u64(text, hybrid->micro_batch);
     weft_text_add(text,
                   ",\n    \"zero_stage\": %u,\n    \"sequence_parallel\": %s,\n"
-                  "    \"overlap_gradients\": %s,\n    \"recompute\": \"%s\",\n    \"order\": ",
+                  "    \"overlap_gradients\": %s,\n    \"fused_attention\": %s,\n"
+                  "    \"recompute\": \"%s\",\n    \"order\": ",
                   hybrid->zero_stage, truth(hybrid->sequence_parallel),
-                  truth(hybrid->overlap_gradients), weft_plan_recomputes[hybrid->recompute]);
+                  truth(hybrid->overlap_gradients), truth(hybrid->fused_attention),
+                  weft_plan_recomputes[hybrid->recompute]);
     weft_json_add_text(text, hybrid->order);
     weft_text_add(text, "\n  }");
+}
+
+static void add_strategy(struct weft_text *text, const struct weft_strategy *strategy,
+                         const char *const *names, uint32_t operator_count)
+{
+    if (strategy->kind == WEFT_STRATEGY_OPERATORS) {
+        add_operators(text, strategy, names, operator_count);
+    } else {
+        add_hybrid(text, &strategy->hybrid);
+    }
+}
+
+const char *weft_strategy_write(const struct weft_strategy *strategy, const char *const *names,
+                                uint32_t operator_count, struct weft_arena *arena)
+{
+    struct weft_text text;
+    weft_text_init(&text, arena);
+    add_strategy(&text, strategy, names, operator_count);
+    return text.data;
 }
 
 // Amounts in one accelerator, as an object without its braces.
@@ -96,11 +120,7 @@ static void add_memory(struct weft_text *text, const struct weft_plan_job *job)
 void weft_plan_add_strategy(struct weft_text *text, const struct weft_plan_job *job)
 {
     weft_text_add(text, "  \"strategy\": ");
-    if (job->strategy.kind == WEFT_STRATEGY_OPERATORS) {
-        add_operators(text, job);
-    } else {
-        add_hybrid(text, &job->strategy.hybrid);
-    }
+    add_strategy(text, &job->strategy, job->operator_names, job->operator_count);
     weft_text_add(text, ",\n");
     add_memory(text, job);
     weft_text_add(text, "  \"flops_utilization\": ");

@@ -71,7 +71,7 @@ static bool plan_both(struct weft_plan *plan, struct weft_plan_job *job, struct 
         return false;
     }
     double refine_s = coplan->seconds_left * REFINE_SHARE;
-    if (!coplan->hybrid && refine_s > 0) {
+    if (!coplan->hybrid && coplan->options->given == NULL && refine_s > 0) {
         coplan_refine(coplan, refine_s, scratch);
         coplan->seconds_left -= refine_s;
     }
@@ -186,8 +186,7 @@ static bool check_inputs(const struct coplan *coplan, struct weft_error *error)
     }
     if (coplan->hybrid && cluster->server_count > HYBRID_SERVERS_MAX) {
         return weft_fail(error, WEFT_UNSUPPORTED,
-                         "%s on %u servers is too large to simulate (%u at most); weft strategy "
-                         "answers by estimate",
+                         "%s on %u servers is too large to simulate (%u at most)",
                          coplan->model->name, cluster->server_count, HYBRID_SERVERS_MAX);
     }
     return true;

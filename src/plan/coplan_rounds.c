@@ -129,6 +129,14 @@ static void know_data_parallel(struct coplan *coplan, struct weft_arena scratch)
 
 bool coplan_alternate(struct coplan *coplan, struct weft_arena scratch, struct weft_error *error)
 {
+    if (coplan->options->given != NULL) {
+        double seconds = coplan->seconds_left / 2;
+        if (coplan_settle(coplan, coplan->options->given, seconds, NULL, scratch) == NULL) {
+            *error = coplan->why_not;
+            return false;
+        }
+        return true;
+    }
     know_data_parallel(coplan, scratch);
     struct start start = {NULL, NULL};
     if (!run_start(coplan, start, scratch, error)) {

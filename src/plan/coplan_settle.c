@@ -21,6 +21,7 @@ uint64_t coplan_key(const struct weft_strategy *strategy, uint32_t operator_coun
                                     hybrid->zero_stage,
                                     hybrid->sequence_parallel ? 1 : 0,
                                     hybrid->overlap_gradients ? 1 : 0,
+                                    hybrid->fused_attention ? 1 : 0,
                                     (uint64_t)hybrid->recompute};
         for (size_t i = 0; i < sizeof figures / sizeof figures[0]; i++) {
             key = weft_hash(key ^ figures[i]);
@@ -199,8 +200,11 @@ bool coplan_search(struct weft_search_result *result, struct coplan *coplan,
                    const struct weft_search_options *search, struct weft_arena *arena,
                    struct weft_arena scratch, struct weft_error *error)
 {
-    (void)result, (void)coplan, (void)network, (void)start, (void)search, (void)arena,
-        (void)scratch;
-    return weft_fail(error, WEFT_UNSUPPORTED,
-                     "this build searches no strategies; write --variant topology");
+    bool found = coplan->hybrid
+                     ? weft_hybrid_search(result, coplan->model, coplan->cluster, network,
+                                          coplan->setting, search, arena, scratch, error)
+                     : weft_strategy_search(result, coplan->model, coplan->cluster, network,
+                                            coplan->setting, start, search, arena, scratch, error);
+    coplan->evaluations += found ? result->evaluations : 0;
+    return found;
 }

@@ -1,0 +1,36 @@
+# SPDX-License-Identifier: Apache-2.0
+# tolerance: 1e-6
+try() { "$@"; echo "= $?"; }
+# Strategies alone: the same for any number of threads; the JSON has what tools rely on.
+cluster=$EXAMPLES/clusters/16x4-100g.yaml
+for threads in 1 3; do
+    weft strategy vgg16-16 "$cluster" --fabric ideal --budget 400 --threads $threads \
+        --json > $threads.json
+done
+python3 - <<'END'
+import json
+one, three = (json.load(open(name)) for name in ("1.json", "3.json"))
+for told in (one, three):
+    assert told.pop("wall_s") >= 0
+print(one == three, one["schema"], one["strategy"]["kind"], one["simulated"])
+parts = {o["name"]: (o["sample_parts"], o["parameter_parts"], len(o["servers"]))
+         for o in one["strategy"]["operators"]}
+print(all(a * b == c for a, b, c in parts.values()))
+print(one["memory"]["max_bytes"] <= one["memory"]["limit_bytes"], one["flops_utilization"])
+print(abs(one["estimate_s"] / one["iteration_s"] - 1) < 0.05)
+END
+weft strategy gpt-1.7b "$cluster" --keep 3 --json > hybrid.json
+python3 - <<'END'
+import json
+told = json.load(open("hybrid.json"))
+print(len(told["strategies"]), 0.2 < told["flops_utilization"] < 0.8)
+s = told["strategy"]
+print(s["kind"], s["dp"] * s["tp"] * s["pp"] * s["cp"] == 64)
+END
+weft strategy gpt-1.7b "$cluster" --strategy tp=4,pp=2,micro=2 | cut -c1-80
+try weft strategy gpt-1.7b "$cluster" --strategy tp=5
+try weft strategy vgg16-16 "$cluster" --strategy tp=4
+try weft strategy gpt-175b "$cluster"
+try weft strategy vgg16-16 "$cluster" --fabric none
+try weft strategy vgg16-16
+try weft strategy
