@@ -154,6 +154,15 @@ bool weft_comparisons_read(struct weft_model_comparison **comparisons, uint32_t 
                            const char *data, size_t length, struct weft_arena *arena,
                            struct weft_error *error) WEFT_MUST_USE;
 
+// ---- models (YAML) ----
+
+// Reads a model: operators, a preset, or a network of the zoo with other numbers (docs/models.md).
+// Fails with INPUT and the line. O(bytes + keys^2 + operators^2), at most 2048 operators.
+bool weft_model_read(struct weft_model *model, const char *data, size_t length,
+                     struct weft_arena *arena, struct weft_error *error) WEFT_MUST_USE;
+bool weft_model_load(struct weft_model *model, const char *path, struct weft_arena *arena,
+                     struct weft_error *error) WEFT_MUST_USE;
+
 // ---- clusters (YAML) ----
 
 bool weft_cluster_read(struct weft_cluster *cluster, const char *data, size_t length,

@@ -255,16 +255,43 @@ bool weft_model_build_seq2seq(struct weft_model *model, const char *name, const 
                               uint64_t batch, const struct weft_seq2seq *numbers,
                               struct weft_arena *arena, struct weft_error *error) WEFT_MUST_USE;
 
+enum weft_family {
+    WEFT_FAMILY_DLRM,
+    WEFT_FAMILY_CANDLE,
+    WEFT_FAMILY_NCF,
+    WEFT_FAMILY_VGG,
+    WEFT_FAMILY_RESNET,
+    WEFT_FAMILY_SEQ2SEQ,
+    WEFT_FAMILY_TRANSFORMER,
+    WEFT_FAMILY_COUNT,
+};
+const char *weft_family_name(enum weft_family family); // "dlrm", ...
+// Fails with INPUT and says what comes nearest.
+bool weft_family_named(enum weft_family *family, const char *name, struct weft_error *error)
+    WEFT_MUST_USE;
+
+// How a network is made.
+struct weft_recipe {
+    enum weft_family family;
+    const void *numbers; // the family's struct: struct weft_dlrm, ...
+    const char *source;
+    uint64_t batch;
+};
+bool weft_model_cook(struct weft_model *model, const char *name, const struct weft_recipe *recipe,
+                     struct weft_arena *arena, struct weft_error *error) WEFT_MUST_USE;
+
 // ---- the zoo ----
 
-struct weft_recipe; // the room's own
 struct weft_zoo_entry {
     const char *name;    // "dlrm-16", "llama3-405b", ...
     const char *summary; // one line
     const struct weft_recipe *recipe;
 };
 const struct weft_zoo_entry *weft_model_zoo(uint32_t *count);
-// Builds the model of that name. Fails with INPUT and says what comes nearest.
+// Fails with INPUT and says what comes nearest.
+bool weft_zoo_named(const struct weft_zoo_entry **entry, const char *name, struct weft_error *error)
+    WEFT_MUST_USE;
+// Builds the model of that name. Fails like weft_zoo_named.
 bool weft_model_named(struct weft_model *model, const char *name, struct weft_arena *arena,
                       struct weft_error *error) WEFT_MUST_USE;
 

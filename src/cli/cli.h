@@ -170,7 +170,8 @@ double cli_deadline_s(const struct cli *cli);
 
 // ---- models ----
 
-// The model of that name in the zoo, else of that file.
+// The model of that name in the zoo; of the file where the name has a / or ends in .yaml, .yml or
+// .json, or is - (stdin).
 bool cli_model(struct weft_model *model, struct cli *cli, const char *name_or_file) WEFT_MUST_USE;
 // The model of --model or a first argument, with --batch.
 bool cli_job_model(struct weft_model *model, struct cli *cli) WEFT_MUST_USE;

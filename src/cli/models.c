@@ -2,6 +2,7 @@
 // weft models: the zoo, or one model operator by operator.
 
 #include "cli.h"
+#include "weft/format.h"
 #include "weft/report.h"
 
 #include <ctype.h>
@@ -19,11 +20,15 @@ static const char doc[] =
     "A sample is an image, a sentence or a click; batch is the samples of one iteration, all "
     "servers together. Kept is what a sample leaves in memory for the backward pass, without "
     "recomputation. Where a mixture of experts passes a token through some of its parameters only, "
-    "active counts those. Equal operators of a stack's layers are one row: layer_*.\n"
+    "active counts those. Equal operators whose names differ in numbers are one row: table_*. A "
+    "model of "
+    "your "
+    "own is a file, whose name has a / or ends in .yaml (docs/models.md).\n"
     "\n"
     "Examples:\n"
     "  $ weft models\n"
     "  $ weft models dlrm-16\n"
+    "  $ weft models examples/models/small-cnn.yaml\n"
     "  $ weft models llama3-70b --json\n";
 
 // ---- JSON ----
@@ -135,22 +140,29 @@ static bool tell_zoo(struct cli *cli)
     return true;
 }
 
-// Operators that differ in their layer alone are one row.
+// Operators that differ in the numbers of their names alone are one row.
 struct row {
     const char *name; // "layer_*_attention"
     const struct weft_operator *op;
     uint32_t times;
 };
 
-static const char *fold_layer(const char *name, struct weft_arena *arena)
+// "table_12" -> "table_*"
+static const char *fold_numbers(const char *name, struct weft_arena *arena)
 {
-    size_t digits = 0;
-    if (strncmp(name, "layer_", 6) == 0) {
-        while (isdigit((unsigned char)name[6 + digits])) {
-            digits++;
+    char *folded = weft_arena_text(arena, name, strlen(name));
+    size_t length = 0;
+    for (size_t i = 0; name[i] != '\0'; i++) {
+        bool number = isdigit((unsigned char)name[i]) && i > 0 &&
+                      (name[i - 1] == '_' || (length > 0 && folded[length - 1] == '*'));
+        if (!number) {
+            folded[length++] = name[i];
+        } else if (folded[length - 1] != '*') {
+            folded[length++] = '*';
         }
     }
-    return digits > 0 ? weft_arena_format(arena, "layer_*%s", name + 6 + digits) : name;
+    folded[length] = '\0';
+    return folded;
 }
 
 static bool same_work(const struct weft_operator *a, const struct weft_operator *b)
@@ -165,18 +177,15 @@ static uint32_t fold_rows(struct row *rows, const struct weft_model *model,
     uint32_t count = 0;
     for (uint32_t i = 0; i < model->operator_count; i++) {
         const struct weft_operator *op = &model->operators[i];
-        const char *name =
-            model->transformer != NULL ? fold_layer(op->spec.name, arena) : op->spec.name;
+        const char *name = fold_numbers(op->spec.name, arena);
         uint32_t at = 0;
-        while (name != op->spec.name && at < count &&
-               (strcmp(rows[at].name, name) != 0 || !same_work(rows[at].op, op))) {
+        while (at < count && (strcmp(rows[at].name, name) != 0 || !same_work(rows[at].op, op))) {
             at++;
         }
-        if (name == op->spec.name || at == count) {
-            rows[count++] = (struct row){name, op, 1};
-        } else {
-            rows[at].times++;
+        if (at == count) {
+            rows[count++] = (struct row){name, op, 0};
         }
+        rows[at].times++;
     }
     return count;
 }
@@ -209,7 +218,7 @@ static void tell_operators(struct cli *cli, const struct weft_model *model)
         const struct weft_operator *op = rows[i].op;
         double kept_bytes = (double)op->kept_elements * weft_dtype_bytes(op->spec.dtype);
         const char **row = cells + (size_t)i * MODEL_COLUMNS;
-        row[0] = rows[i].name;
+        row[0] = rows[i].times > 1 ? rows[i].name : op->spec.name;
         row[1] = weft_operator_kind_name(op->spec.kind);
         row[2] = weft_arena_format(arena, "%u", rows[i].times);
         row[3] = show_shape(op, arena);
@@ -241,7 +250,12 @@ static void tell_model(struct cli *cli, const struct weft_model *model)
 
 bool cli_model(struct weft_model *model, struct cli *cli, const char *name_or_file)
 {
-    return weft_model_named(model, name_or_file, &cli->arena, &cli->error);
+    const char *dot = strrchr(name_or_file, '.');
+    bool file = strchr(name_or_file, '/') != NULL || strcmp(name_or_file, "-") == 0 ||
+                (dot != NULL && (strcmp(dot, ".yaml") == 0 || strcmp(dot, ".yml") == 0 ||
+                                 strcmp(dot, ".json") == 0));
+    return file ? weft_model_load(model, name_or_file, &cli->arena, &cli->error)
+                : weft_model_named(model, name_or_file, &cli->arena, &cli->error);
 }
 
 static bool zoo_json(struct cli *cli)

@@ -3,16 +3,11 @@
 // the units in words are read from these texts.
 
 #include "weft/format.h"
-#include "yaml_index.h"
+#include "yaml_schema.h"
 
-#include <cyaml/cyaml.h>
-#include <stdlib.h>
 #include <string.h>
 
 #define ROWS_MAX 64u
-#define WORD_MAX 64u
-#define TEXT_MAX 256u
-#define FRAMES_MAX 8u
 
 // ---- the schema ----
 
@@ -37,121 +32,48 @@ struct raw_cluster {
     struct raw_prices *prices;
 };
 
-#define NEEDED CYAML_FLAG_POINTER
-#define OPTIONAL (CYAML_FLAG_POINTER | CYAML_FLAG_OPTIONAL)
-#define WORD(key, flags, type) CYAML_FIELD_STRING_PTR(#key, flags, struct type, key, 0, WORD_MAX)
-#define TEXT(key, flags, type) CYAML_FIELD_STRING_PTR(#key, flags, struct type, key, 0, TEXT_MAX)
-
 static const cyaml_schema_field_t row_fields[] = {
-    WORD(rate, NEEDED, raw_row),
-    WORD(transceiver, NEEDED, raw_row),
-    WORD(transceiver_power, OPTIONAL, raw_row),
-    WORD(nic, NEEDED, raw_row),
-    WORD(nic_power, OPTIONAL, raw_row),
-    WORD(switch_port, NEEDED, raw_row),
-    WORD(switch_port_power, OPTIONAL, raw_row),
-    WORD(patch_panel_port, OPTIONAL, raw_row),
-    WORD(ocs_port, OPTIONAL, raw_row),
-    WORD(ocs_port_power, OPTIONAL, raw_row),
-    WORD(mechanical_switch, OPTIONAL, raw_row),
+    WEFT_YAML_WORD(rate, WEFT_YAML_NEEDED, raw_row),
+    WEFT_YAML_WORD(transceiver, WEFT_YAML_NEEDED, raw_row),
+    WEFT_YAML_WORD(transceiver_power, WEFT_YAML_OPTIONAL, raw_row),
+    WEFT_YAML_WORD(nic, WEFT_YAML_NEEDED, raw_row),
+    WEFT_YAML_WORD(nic_power, WEFT_YAML_OPTIONAL, raw_row),
+    WEFT_YAML_WORD(switch_port, WEFT_YAML_NEEDED, raw_row),
+    WEFT_YAML_WORD(switch_port_power, WEFT_YAML_OPTIONAL, raw_row),
+    WEFT_YAML_WORD(patch_panel_port, WEFT_YAML_OPTIONAL, raw_row),
+    WEFT_YAML_WORD(ocs_port, WEFT_YAML_OPTIONAL, raw_row),
+    WEFT_YAML_WORD(ocs_port_power, WEFT_YAML_OPTIONAL, raw_row),
+    WEFT_YAML_WORD(mechanical_switch, WEFT_YAML_OPTIONAL, raw_row),
     CYAML_FIELD_END,
 };
 static const cyaml_schema_value_t row_value = {
     CYAML_VALUE_MAPPING(CYAML_FLAG_DEFAULT, struct raw_row, row_fields)};
 static const cyaml_schema_field_t prices_fields[] = {
-    TEXT(source, OPTIONAL, raw_prices),
+    WEFT_YAML_TEXT(source, WEFT_YAML_OPTIONAL, raw_prices),
     CYAML_FIELD_SEQUENCE("rows", CYAML_FLAG_POINTER, struct raw_prices, rows, &row_value, 1,
                          ROWS_MAX),
     CYAML_FIELD_END,
 };
 static const cyaml_schema_field_t accelerators_fields[] = {
-    WORD(per_server, NEEDED, raw_accelerators),
-    TEXT(kind, OPTIONAL, raw_accelerators),
-    WORD(memory, OPTIONAL, raw_accelerators),
+    WEFT_YAML_WORD(per_server, WEFT_YAML_NEEDED, raw_accelerators),
+    WEFT_YAML_TEXT(kind, WEFT_YAML_OPTIONAL, raw_accelerators),
+    WEFT_YAML_WORD(memory, WEFT_YAML_OPTIONAL, raw_accelerators),
     CYAML_FIELD_END,
 };
 static const cyaml_schema_field_t cluster_fields[] = {
-    TEXT(name, OPTIONAL, raw_cluster),
-    WORD(servers, NEEDED, raw_cluster),
-    WORD(degree, NEEDED, raw_cluster),
-    WORD(rate, NEEDED, raw_cluster),
-    WORD(latency, OPTIONAL, raw_cluster),
-    CYAML_FIELD_MAPPING_PTR("accelerators", OPTIONAL, struct raw_cluster, accelerators,
+    WEFT_YAML_TEXT(name, WEFT_YAML_OPTIONAL, raw_cluster),
+    WEFT_YAML_WORD(servers, WEFT_YAML_NEEDED, raw_cluster),
+    WEFT_YAML_WORD(degree, WEFT_YAML_NEEDED, raw_cluster),
+    WEFT_YAML_WORD(rate, WEFT_YAML_NEEDED, raw_cluster),
+    WEFT_YAML_WORD(latency, WEFT_YAML_OPTIONAL, raw_cluster),
+    CYAML_FIELD_MAPPING_PTR("accelerators", WEFT_YAML_OPTIONAL, struct raw_cluster, accelerators,
                             accelerators_fields),
-    CYAML_FIELD_MAPPING_PTR("prices", OPTIONAL, struct raw_cluster, prices, prices_fields),
+    CYAML_FIELD_MAPPING_PTR("prices", WEFT_YAML_OPTIONAL, struct raw_cluster, prices,
+                            prices_fields),
     CYAML_FIELD_END,
 };
 static const cyaml_schema_value_t cluster_value = {
     CYAML_VALUE_MAPPING(CYAML_FLAG_POINTER, struct raw_cluster, cluster_fields)};
-
-// ---- what libcyaml says, in our words ----
-
-// libcyaml reports by a log: the fault first, then the place from the inside out.
-struct report {
-    char fault[256];
-    bool in_backtrace;
-    char frames[FRAMES_MAX][160]; // "key" or "[3]", innermost first
-    uint32_t frame_count;
-};
-
-static void read_frame(struct report *report, const char *text)
-{
-    char *frame = report->frames[report->frame_count];
-    const char *quote = strchr(text, '\'');
-    const char *end = quote != NULL ? strrchr(text, '\'') : NULL;
-    if (report->frame_count == FRAMES_MAX) {
-        return;
-    }
-    if (end == NULL || end == quote) {
-        frame[0] = '\0';
-    } else if (strstr(text, "sequence entry") != NULL) {
-        // libcyaml counts entries from 1.
-        unsigned long entry = strtoul(quote + 1, NULL, 10);
-        snprintf(frame, sizeof report->frames[0], "[%lu]", entry > 0 ? entry - 1 : 0);
-    } else {
-        snprintf(frame, sizeof report->frames[0], "%.*s", (int)(end - quote - 1), quote + 1);
-    }
-    report->frame_count++;
-}
-
-static void WEFT_PRINTF(3, 0)
-    take_log(cyaml_log_t level, void *context, const char *format, va_list arguments)
-{
-    struct report *report = context;
-    char text[256];
-    vsnprintf(text, sizeof text, format, arguments);
-    text[strcspn(text, "\n")] = '\0';
-    if (level < CYAML_LOG_ERROR) {
-        return;
-    }
-    if (strstr(text, "Backtrace:") != NULL) {
-        report->in_backtrace = true;
-    } else if (report->in_backtrace) {
-        read_frame(report, text);
-    } else if (report->fault[0] == '\0') {
-        const char *prefix = "Load: ";
-        bool prefixed = strncmp(text, prefix, strlen(prefix)) == 0;
-        snprintf(report->fault, sizeof report->fault, "%s", text + (prefixed ? strlen(prefix) : 0));
-    }
-}
-
-// The path of the frames from `innermost` outward, "prices.rows[2].nic".
-static const char *join_frames(const struct report *report, uint32_t innermost,
-                               struct weft_arena *arena)
-{
-    const char *path = "";
-    for (uint32_t i = report->frame_count; i > innermost; i--) {
-        const char *frame = report->frames[i - 1];
-        bool dot = path[0] != '\0' && frame[0] != '[' && frame[0] != '\0';
-        path = weft_arena_format(arena, "%s%s%s", path, dot ? "." : "", frame);
-    }
-    return path;
-}
-
-static const char *join_path(const char *path, const char *key, struct weft_arena *arena)
-{
-    return weft_arena_format(arena, "%s%s%s", path, path[0] == '\0' ? "" : ".", key);
-}
 
 static const cyaml_schema_field_t *fields_at(const char *path)
 {
@@ -164,137 +86,28 @@ static const cyaml_schema_field_t *fields_at(const char *path)
     return strcmp(path, "accelerators") == 0 ? accelerators_fields : cluster_fields;
 }
 
-static const char *list_keys(const char *path, struct weft_arena *arena)
-{
-    struct weft_text text;
-    weft_text_init(&text, arena);
-    for (const cyaml_schema_field_t *field = fields_at(path); field->key != NULL; field++) {
-        weft_text_add(&text, "%s%s", text.length == 0 ? "" : ", ", field->key);
-    }
-    return text.data;
-}
-
-static const char *after_colon(const char *fault)
-{
-    const char *colon = strstr(fault, ": ");
-    return colon != NULL ? colon + 2 : "?";
-}
-
-static bool fail_schema(cyaml_err_t code, const struct report *report,
-                        const struct weft_yaml_index *index, struct weft_arena scratch,
-                        struct weft_error *error)
-{
-    // The innermost frame of a bad or missing key is a neighbor in the same mapping.
-    const char *mapping = join_frames(report, 1, &scratch);
-    const char *path = join_frames(report, 0, &scratch);
-    const char *key = after_colon(report->fault);
-    if (code == CYAML_ERR_INVALID_KEY) {
-        const char *bad = join_path(mapping, key, &scratch);
-        return weft_fail(error, WEFT_INPUT, "line %u: %.96s: unknown key; the keys here are %s",
-                         weft_yaml_index_line(index, bad), bad, list_keys(mapping, &scratch));
-    }
-    if (code == CYAML_ERR_MAPPING_FIELD_MISSING) {
-        const char *missing = join_path(mapping, key, &scratch);
-        return weft_fail(error, WEFT_INPUT, "line %u: %s: missing; add it",
-                         weft_yaml_index_line(index, missing), missing);
-    }
-    uint32_t line = weft_yaml_index_line(index, path);
-    const char *subject = path[0] == '\0' ? "the document" : path;
-    if (strncmp(report->fault, "Expecting MAPPING", strlen("Expecting MAPPING")) == 0) {
-        return weft_fail(error, WEFT_INPUT, "line %u: %s: not a mapping; write key: value lines",
-                         line, subject);
-    }
-    if (strncmp(report->fault, "Expecting SEQUENCE", strlen("Expecting SEQUENCE")) == 0) {
-        return weft_fail(error, WEFT_INPUT, "line %u: %s: not a list; write one '- ' a row", line,
-                         subject);
-    }
-    if (strncmp(report->fault, "Expecting STRING", strlen("Expecting STRING")) == 0) {
-        return weft_fail(error, WEFT_INPUT, "line %u: %s: not a single value; write %s: VALUE",
-                         line, subject, report->frames[0]);
-    }
-    if (code == CYAML_ERR_STRING_LENGTH_MAX) {
-        return weft_fail(error, WEFT_INPUT, "line %u: %s: too long a text; shorten it", line,
-                         subject);
-    }
-    if (code == CYAML_ERR_SEQUENCE_ENTRIES_MIN || code == CYAML_ERR_SEQUENCE_ENTRIES_MAX) {
-        return weft_fail(error, WEFT_INPUT, "line %u: %s: not 1 to %u rows; add or remove some",
-                         weft_yaml_index_line(index, mapping), mapping, ROWS_MAX);
-    }
-    return weft_fail(error, WEFT_INPUT, "line %u: %s: %s; see docs/clusters.md", line, subject,
-                     report->fault[0] != '\0' ? report->fault : cyaml_strerror(code));
-}
-
-// libcyaml's memory comes from the arena, so that nothing is left to free.
-static void *arena_memory(void *context, void *old, size_t size)
-{
-    struct weft_arena *arena = context;
-    if (size == 0) {
-        return NULL;
-    }
-    size_t *block = weft_arena_alloc_raw(arena, size + sizeof(max_align_t), 1);
-    block[0] = size;
-    char *memory = (char *)block + sizeof(max_align_t);
-    if (old != NULL) {
-        size_t old_size = *(size_t *)(void *)((char *)old - sizeof(max_align_t));
-        memcpy(memory, old, old_size < size ? old_size : size);
-    }
-    return memory;
-}
-
-static bool load_raw(struct raw_cluster **raw, const char *data, size_t length,
-                     const struct weft_yaml_index *index, struct weft_arena *arena,
-                     struct weft_error *error)
-{
-    struct report report = {.in_backtrace = false};
-    const cyaml_config_t config = {
-        .log_fn = take_log,
-        .log_ctx = &report,
-        .mem_fn = arena_memory,
-        .mem_ctx = arena,
-        .log_level = CYAML_LOG_ERROR,
-        .flags = CYAML_CFG_NO_ALIAS,
-    };
-    cyaml_data_t *loaded = NULL;
-    cyaml_err_t code =
-        cyaml_load_data((const uint8_t *)data, length, &config, &cluster_value, &loaded, NULL);
-    if (code != CYAML_OK) {
-        return fail_schema(code, &report, index, *arena, error);
-    }
-    if (loaded == NULL) {
-        return weft_fail(error, WEFT_INPUT,
-                         "line 1: the document is empty; give servers, degree and rate");
-    }
-    *raw = loaded;
-    return true;
-}
+static const struct weft_yaml_schema schema = {
+    .value = &cluster_value,
+    .fields_at = fields_at,
+    .needed = "servers, degree and rate",
+    .manual = "docs/clusters.md",
+};
 
 // ---- texts to values ----
 
-struct source {
-    const struct weft_yaml_index *index;
-    struct weft_arena *arena;
-    struct weft_error *error;
-};
-
-// Puts "line N: path: " before the message.
-static bool fail_at(const struct source *source, const char *path)
-{
-    return weft_wrap(source->error, "line %u: %s", weft_yaml_index_line(source->index, path), path);
-}
-
 static bool read_u32(uint32_t *value, const char *text, uint32_t low, uint32_t high,
-                     const char *path, const struct source *source)
+                     const char *path, const struct weft_yaml_source *source)
 {
     uint64_t wide = 0;
     if (!weft_parse_count(&wide, text, low, high, source->error)) {
-        return fail_at(source, path);
+        return weft_yaml_fail_at(source, path);
     }
     *value = (uint32_t)wide;
     return true;
 }
 
 static bool read_accelerators(struct weft_cluster *cluster, const struct raw_accelerators *raw,
-                              const struct source *source)
+                              const struct weft_yaml_source *source)
 {
     uint64_t memory_bytes = 0;
     if (!read_u32(&cluster->accelerators_per_server, raw->per_server, 0, 1024,
@@ -302,7 +115,7 @@ static bool read_accelerators(struct weft_cluster *cluster, const struct raw_acc
         return false;
     }
     if (raw->memory != NULL && !weft_parse_bytes(&memory_bytes, raw->memory, source->error)) {
-        return fail_at(source, "accelerators.memory");
+        return weft_yaml_fail_at(source, "accelerators.memory");
     }
     if (raw->kind != NULL) {
         cluster->accelerator = weft_arena_text(source->arena, raw->kind, strlen(raw->kind));
@@ -321,12 +134,12 @@ struct column {
 };
 
 static bool read_row(struct weft_price_row *row, const struct raw_row *raw, uint32_t index,
-                     const struct source *source)
+                     const struct weft_yaml_source *source)
 {
     const char *place = weft_arena_format(source->arena, "prices.rows[%u]", index);
     double rate_Bps = 0;
     if (!weft_parse_rate(&rate_Bps, raw->rate, source->error)) {
-        return fail_at(source, join_path(place, "rate", source->arena));
+        return weft_yaml_fail_at(source, weft_yaml_join(place, "rate", source->arena));
     }
     struct weft_price_row typical = weft_cluster_price_at(weft_cluster_default_prices(), rate_Bps);
     *row = (struct weft_price_row){
@@ -357,15 +170,15 @@ static bool read_row(struct weft_price_row *row, const struct raw_row *raw, uint
                         ? weft_parse_price(column->value, column->text, source->error)
                         : weft_parse_power(column->value, column->text, source->error);
         if (!good) {
-            return fail_at(source, join_path(place, column->key, source->arena));
+            return weft_yaml_fail_at(source, weft_yaml_join(place, column->key, source->arena));
         }
     }
-    return weft_cluster_check_price_row(row, source->error) || fail_at(source, place);
+    return weft_cluster_check_price_row(row, source->error) || weft_yaml_fail_at(source, place);
 }
 
 // Rows stand in the file as people like; the book wants them ascending.
 static bool insert_row(struct weft_price_row *rows, uint32_t count, struct weft_price_row row,
-                       const struct source *source)
+                       const struct weft_yaml_source *source)
 {
     uint32_t at = count;
     while (at > 0 && rows[at - 1].rate_Bps >= row.rate_Bps) {
@@ -373,7 +186,8 @@ static bool insert_row(struct weft_price_row *rows, uint32_t count, struct weft_
             char rate[WEFT_UNIT_TEXT];
             weft_fail(source->error, WEFT_INPUT, "two rows for %s; keep one",
                       weft_show_rate(rate, row.rate_Bps));
-            return fail_at(source, weft_arena_format(source->arena, "prices.rows[%u].rate", count));
+            return weft_yaml_fail_at(
+                source, weft_arena_format(source->arena, "prices.rows[%u].rate", count));
         }
         at--;
     }
@@ -383,7 +197,7 @@ static bool insert_row(struct weft_price_row *rows, uint32_t count, struct weft_
 }
 
 static bool read_prices(struct weft_price_book *book, const struct raw_prices *raw,
-                        const struct source *source)
+                        const struct weft_yaml_source *source)
 {
     struct weft_price_row *rows = WEFT_NEW(source->arena, struct weft_price_row, raw->rows_count);
     for (uint32_t i = 0; i < raw->rows_count; i++) {
@@ -399,7 +213,7 @@ static bool read_prices(struct weft_price_book *book, const struct raw_prices *r
 }
 
 // A check's message starts with the key it is about.
-static bool fail_check(const struct source *source)
+static bool fail_check(const struct weft_yaml_source *source)
 {
     char key[64];
     size_t length = strcspn(source->error->message, ":");
@@ -408,7 +222,7 @@ static bool fail_check(const struct source *source)
 }
 
 static bool read_cluster(struct weft_cluster *cluster, const struct raw_cluster *raw,
-                         const struct source *source)
+                         const struct weft_yaml_source *source)
 {
     const char *name = raw->name != NULL ? raw->name : "cluster";
     struct weft_cluster read = {
@@ -423,10 +237,10 @@ static bool read_cluster(struct weft_cluster *cluster, const struct raw_cluster 
         return false;
     }
     if (!weft_parse_rate(&read.rate_Bps, raw->rate, source->error)) {
-        return fail_at(source, "rate");
+        return weft_yaml_fail_at(source, "rate");
     }
     if (raw->latency != NULL && !weft_parse_time(&read.latency_ps, raw->latency, source->error)) {
-        return fail_at(source, "latency");
+        return weft_yaml_fail_at(source, "latency");
     }
     if (raw->accelerators != NULL && !read_accelerators(&read, raw->accelerators, source)) {
         return false;
@@ -445,14 +259,13 @@ bool weft_cluster_read(struct weft_cluster *cluster, const char *data, size_t le
                        struct weft_arena *arena, struct weft_error *error)
 {
     struct weft_yaml_index index;
-    struct raw_cluster *raw = NULL;
-    if (!weft_yaml_index_build(&index, data, length, arena, error) ||
-        !load_raw(&raw, data, length, &index, arena, error)) {
+    void *raw = NULL;
+    if (!weft_yaml_index_build(&index, data, length, arena, error)) {
         return false;
     }
-    WEFT_ASSERT(raw != NULL);
-    const struct source source = {&index, arena, error};
-    return read_cluster(cluster, raw, &source);
+    const struct weft_yaml_source source = {&index, arena, error};
+    return weft_yaml_load(&raw, data, length, &schema, &source) &&
+           read_cluster(cluster, raw, &source);
 }
 
 bool weft_cluster_load(struct weft_cluster *cluster, const char *path, struct weft_arena *arena,

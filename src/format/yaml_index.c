@@ -158,7 +158,7 @@ static bool fail_syntax(const yaml_parser_t *parser, struct weft_error *error)
                          parser->problem != NULL ? parser->problem : "not text");
     }
     return weft_fail(
-        error, WEFT_INPUT, "line %zu: not YAML: %s%s%s; see docs/clusters.md",
+        error, WEFT_INPUT, "line %zu: not YAML: %s%s%s; mend the line or quote its text",
         parser->problem_mark.line + 1, parser->problem != NULL ? parser->problem : "unreadable",
         parser->context != NULL ? " " : "", parser->context != NULL ? parser->context : "");
 }

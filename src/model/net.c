@@ -53,10 +53,11 @@ uint32_t weft_net_mlp(struct weft_net *net, uint32_t input, const char *prefix, 
 {
     for (uint32_t i = 0; i < layers; i++) {
         input = weft_net_after(net, input,
-                               (struct weft_operator_spec){.name = weft_net_name(net, prefix, i),
-                                                           .kind = WEFT_OP_DENSE,
-                                                           .units = units,
-                                                           .bias = true});
+                               (struct weft_operator_spec){
+                                   .name = layers == 1 ? prefix : weft_net_name(net, prefix, i),
+                                   .kind = WEFT_OP_DENSE,
+                                   .units = units,
+                                   .bias = true});
     }
     return input;
 }

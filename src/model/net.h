@@ -27,7 +27,7 @@ uint32_t weft_net_join(struct weft_net *net, const uint32_t *inputs, uint32_t co
 // "prefix_index", in the net's arena.
 const char *weft_net_name(struct weft_net *net, const char *prefix, uint32_t index);
 
-// `layers` dense layers with biases, named prefix_0, ...
+// `layers` dense layers with biases, named prefix_0, ..., a single one prefix.
 uint32_t weft_net_mlp(struct weft_net *net, uint32_t input, const char *prefix, uint32_t layers,
                       uint64_t units);
 // A table looked up by an input of `bag` indices of its own: two operators.

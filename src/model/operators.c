@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The names of operator kinds and number types.
 
-#include "weft/model.h"
+#include "names.h"
 
 #include <string.h>
 
@@ -42,8 +42,8 @@ const char *weft_operator_kind_name(enum weft_operator_kind kind)
     return kind_names[kind];
 }
 
-static bool find_name(uint32_t *index, const char *name, const char *what, const char *const *names,
-                      uint32_t count, struct weft_error *error)
+bool weft_model_find_name(uint32_t *index, const char *name, const char *what,
+                          const char *const *names, uint32_t count, struct weft_error *error)
 {
     for (uint32_t i = 0; i < count; i++) {
         if (strcmp(names[i], name) == 0) {
@@ -68,7 +68,8 @@ bool weft_operator_kind_named(enum weft_operator_kind *kind, const char *name,
                               struct weft_error *error)
 {
     uint32_t index = 0;
-    if (!find_name(&index, name, "kind of operator", kind_names, WEFT_OP_KIND_COUNT, error)) {
+    if (!weft_model_find_name(&index, name, "kind of operator", kind_names, WEFT_OP_KIND_COUNT,
+                              error)) {
         return false;
     }
     *kind = (enum weft_operator_kind)index;
@@ -78,7 +79,7 @@ bool weft_operator_kind_named(enum weft_operator_kind *kind, const char *name,
 bool weft_dtype_named(enum weft_dtype *dtype, const char *name, struct weft_error *error)
 {
     uint32_t index = 0;
-    if (!find_name(&index, name, "dtype", dtype_names, WEFT_DTYPE_COUNT, error)) {
+    if (!weft_model_find_name(&index, name, "dtype", dtype_names, WEFT_DTYPE_COUNT, error)) {
         return false;
     }
     *dtype = (enum weft_dtype)index;

@@ -2,7 +2,7 @@
 // The zoo: networks by name. Sequences, batches and sources are stated with each; tests hold the
 // parameters and FLOPs against published counts.
 
-#include "zoo.h"
+#include "weft/model.h"
 
 #include <string.h>
 
@@ -155,39 +155,13 @@ const struct weft_zoo_entry *weft_model_zoo(uint32_t *count)
     return entries;
 }
 
-static bool cook(struct weft_model *model, const char *name, const struct weft_recipe *recipe,
-                 struct weft_arena *arena, struct weft_error *error)
-{
-    const void *numbers = recipe->numbers;
-    const char *source = recipe->source;
-    uint64_t batch = recipe->batch;
-    switch (recipe->family) {
-    case WEFT_FAMILY_DLRM:
-        return weft_model_build_dlrm(model, name, source, batch, numbers, arena, error);
-    case WEFT_FAMILY_CANDLE:
-        return weft_model_build_candle(model, name, source, batch, numbers, arena, error);
-    case WEFT_FAMILY_NCF:
-        return weft_model_build_ncf(model, name, source, batch, numbers, arena, error);
-    case WEFT_FAMILY_VGG:
-        return weft_model_build_vgg(model, name, source, batch, numbers, arena, error);
-    case WEFT_FAMILY_RESNET:
-        return weft_model_build_resnet(model, name, source, batch, numbers, arena, error);
-    case WEFT_FAMILY_SEQ2SEQ:
-        return weft_model_build_seq2seq(model, name, source, batch, numbers, arena, error);
-    case WEFT_FAMILY_TRANSFORMER:
-        return weft_model_build_transformer(model, name, source, batch, numbers, arena, error);
-    }
-    WEFT_ASSERT(!"a recipe without a family");
-    return false;
-}
-
-bool weft_model_named(struct weft_model *model, const char *name, struct weft_arena *arena,
-                      struct weft_error *error)
+bool weft_zoo_named(const struct weft_zoo_entry **entry, const char *name, struct weft_error *error)
 {
     const char *names[ENTRY_COUNT];
     for (uint32_t i = 0; i < ENTRY_COUNT; i++) {
         if (strcmp(entries[i].name, name) == 0) {
-            return cook(model, name, entries[i].recipe, arena, error);
+            *entry = &entries[i];
+            return true;
         }
         names[i] = entries[i].name;
     }
@@ -196,4 +170,12 @@ bool weft_model_named(struct weft_model *model, const char *name, struct weft_ar
                      "'%.60s' is no model of the zoo; %s%s%sweft models lists it", name,
                      nearest != NULL ? "did you mean " : "", nearest != NULL ? nearest : "",
                      nearest != NULL ? "? " : "");
+}
+
+bool weft_model_named(struct weft_model *model, const char *name, struct weft_arena *arena,
+                      struct weft_error *error)
+{
+    const struct weft_zoo_entry *entry = NULL;
+    return weft_zoo_named(&entry, name, error) &&
+           weft_model_cook(model, name, entry->recipe, arena, error);
 }

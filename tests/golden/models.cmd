@@ -10,3 +10,13 @@ weft models bert-16 --json | head -60
 echo "--- bad names"
 weft models lama3-8b
 weft models vgg16 vgg19
+echo "--- files"
+for file in small-cnn shop llama3-8b-long; do
+    weft models $EXAMPLES/models/$file.yaml
+done
+echo "--- bad files"
+sed 's/kernel: 2/kernel: 33/' $EXAMPLES/models/small-cnn.yaml > cnn.yaml
+weft models cnn.yaml
+echo "= $?"
+sed 's/tables/layers/' $EXAMPLES/models/shop.yaml | weft models -
+echo "= $?"

@@ -216,9 +216,9 @@ static const struct {
     {HEAD "---\n" HEAD, "line 4: a second document begins; keep one in the file"},
     {HEAD "name: \"a\\0b\"\n", "line 4: a NUL byte in a text; remove it"},
     {HEAD "name: 'a\n", "line 5: not YAML: found unexpected end of stream while scanning a "
-                        "quoted scalar; see docs/clusters.md"},
+                        "quoted scalar; mend the line or quote its text"},
     {HEAD "\tname: x\n", "line 4: not YAML: found a tab character that violates indentation "
-                         "while scanning a plain scalar; see docs/clusters.md"},
+                         "while scanning a plain scalar; mend the line or quote its text"},
     {"? [a]\n: 3\n", "line 1: a list or mapping stands where a key should; write key: value"},
     {"[[[[[[[[[1]]]]]]]]]", "line 1: nested deeper than 8 levels; flatten it"},
     {"name: \xff\xfe\n", "byte 6: invalid leading UTF-8 octet; save the file as UTF-8 text"},
