@@ -259,7 +259,8 @@ bool weft_operator_roofline(struct weft_operator_cost *cost, const struct weft_m
     // Tables are shared by columns, all else by samples.
     uint32_t sharers = options->accelerators_per_server;
     bool columns = one->spec.kind == WEFT_OP_EMBEDDING;
-    double samples = (double)(model->batch / sample_parts);
+    uint64_t part_samples = model->batch / sample_parts;
+    double samples = (double)part_samples;
     struct share share = {
         .model = model,
         .op = one,

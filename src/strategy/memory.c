@@ -30,7 +30,7 @@ static uint32_t state_values(enum weft_optimizer optimizer)
     case WEFT_ADAM:
         return 2;
     }
-    WEFT_ASSERT(!"an optimizer");
+    WEFT_ASSERT(false); // an optimizer
     return 0;
 }
 
