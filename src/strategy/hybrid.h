@@ -50,7 +50,7 @@ bool weft_hybrid_lay_out(struct weft_hybrid_layout *layout, const struct weft_hy
 // in the middle first, so that the first (embedding) and the last (head) have the least.
 struct weft_hybrid_stage weft_hybrid_stage_at(const struct weft_transformer *transformer,
                                               uint32_t stages, uint32_t index);
-// Ranks of a group along context and data together (`size` of them, 1 = none) on one server.
+// Ranks on one server of a group of `size` ranks along these axes.
 uint32_t weft_hybrid_local_members(const struct weft_hybrid_layout *layout,
                                    const enum weft_hybrid_axis *axes, uint32_t axis_count,
                                    uint32_t size);
@@ -125,12 +125,15 @@ struct weft_hybrid_pass {
 };
 struct weft_hybrid_costs {
     struct weft_hybrid_pass dense, experts, embedding, head;
-    double send_s;     // activations from a stage to the next
-    double send_bytes; // of a whole tensor-parallel group
-    double
-        exchange_bytes;   // all to all of one expert layer's pass: what leaves one tp group's ranks
-    double context_bytes; // context ring of one layer's forward pass: what one tp group sends
-    double model_flops;   // of one iteration of the whole job, no recomputation
+    double send_s;      // activations from a stage to the next
+    double model_flops; // of one iteration of the whole job, no recomputation
+    // What one tensor-parallel group puts on the network, and what runs beside it; by pass: [0]
+    // forward, [1] backward with its recomputation.
+    double send_bytes;
+    double exchange_bytes[2]; // all to all of one expert layer, to all ranks of its block
+    double ring_bytes[2];     // of one layer, to the next context rank
+    double ring_fixed_s[2];   // of it, what does not grow with bytes: kernels and hops
+    double attention_s[2];    // of one layer: hides the ring
 };
 void weft_hybrid_cost(struct weft_hybrid_costs *costs, const struct weft_hybrid *hybrid,
                       const struct weft_hybrid_layout *layout, const struct weft_model *model,

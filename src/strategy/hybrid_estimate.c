@@ -11,6 +11,11 @@ static double larger(double a, double b)
     return a > b ? a : b;
 }
 
+static double smaller(double a, double b)
+{
+    return a < b ? a : b;
+}
+
 bool weft_hybrid_job_init(struct weft_hybrid_job *job, const struct weft_hybrid *hybrid,
                           const struct weft_model *model, const struct weft_cluster *cluster,
                           const struct weft_network *network,
@@ -45,20 +50,24 @@ uint32_t weft_hybrid_buckets(const struct weft_hybrid *hybrid,
 {
     uint32_t layers = stage->dense_layers + stage->expert_layers;
     uint32_t most = layers < BUCKETS_MAX ? layers : BUCKETS_MAX;
-    return hybrid->overlap_gradients && most > 1 ? most : 1;
+    bool reduces = hybrid->overlap_gradients && hybrid->dp * hybrid->cp > 1;
+    return reduces && most > 1 ? most : 1;
 }
 
-// Seconds of `rounds` (2: AllReduce, 1: one half of it) over `size` ranks of context and data:
-// inside the servers first, then once between them.
-static double collective(const struct weft_hybrid_job *job, uint32_t size, double rounds,
+// Seconds of `rounds` (2: AllReduce, 1: one half of it) over every `step`-th of the ranks of
+// context and data: inside the servers first, then once between them.
+static double collective(const struct weft_hybrid_job *job, uint32_t step, double rounds,
                          double bytes)
 {
     static const enum weft_hybrid_axis axes[] = {WEFT_AXIS_CONTEXT, WEFT_AXIS_DATA};
+    uint32_t replicas = job->hybrid.dp * job->hybrid.cp;
+    uint32_t size = replicas / step;
     if (size <= 1 || bytes <= 0) {
         return 0;
     }
     double link_Bps = job->accelerator->link_Bps * job->accelerator->link_efficiency;
-    double local = weft_hybrid_local_members(&job->layout, axes, 2, size);
+    uint32_t beside = weft_hybrid_local_members(&job->layout, axes, 2, replicas) / step;
+    uint32_t local = beside > 1 ? beside : 1;
     double outside = (size + local - 1) / local; // servers
     double seconds = 0;
     if (local > 1) {
@@ -81,8 +90,6 @@ struct weft_hybrid_reduction weft_hybrid_reduce_stage(const struct weft_hybrid_j
         weft_hybrid_stage_parameters(hybrid, job->model->transformer, stage, job->layout.stages);
     struct weft_hybrid_widths widths =
         weft_hybrid_widths_of(job->model->transformer, job->optimizer);
-    uint32_t replicas = hybrid->dp * hybrid->cp;
-    uint32_t expert_replicas = replicas / hybrid->ep;
     struct weft_hybrid_reduction reduction = {
         .gradient_bytes = widths.gradient * parameters.shared,
         .parameter_bytes = widths.parameter * parameters.shared,
@@ -90,11 +97,11 @@ struct weft_hybrid_reduction weft_hybrid_reduce_stage(const struct weft_hybrid_j
         .expert_parameter_bytes = widths.parameter * parameters.experts,
     };
     double rounds = hybrid->zero_stage == 0 ? 2 : 1;
-    reduction.reduce_s = collective(job, replicas, rounds, reduction.gradient_bytes) +
-                         collective(job, expert_replicas, rounds, reduction.expert_gradient_bytes);
+    reduction.reduce_s = collective(job, 1, rounds, reduction.gradient_bytes) +
+                         collective(job, hybrid->ep, rounds, reduction.expert_gradient_bytes);
     if (hybrid->zero_stage > 0) {
-        reduction.gather_s = collective(job, replicas, 1, reduction.parameter_bytes) +
-                             collective(job, expert_replicas, 1, reduction.expert_parameter_bytes);
+        reduction.gather_s = collective(job, 1, 1, reduction.parameter_bytes) +
+                             collective(job, hybrid->ep, 1, reduction.expert_parameter_bytes);
     }
     return reduction;
 }
@@ -127,6 +134,7 @@ struct timing {
     bool sends;                                          // count the pipeline's sends
     bool data;                                           // count the gradients' collectives
     double *forward_s, *backward_s, *release_s, *last_s; // [stages]
+    double *forward_net_s, *backward_net_s;              // of it the experts' exchanges
 };
 
 static void set_stages(struct timing *timing)
@@ -139,6 +147,8 @@ static void set_stages(struct timing *timing)
         struct weft_hybrid_pass pass = weft_hybrid_stage_pass(&job->costs, &stage);
         timing->forward_s[s] = weft_hybrid_piece_seconds(&pass.forward);
         timing->backward_s[s] = weft_hybrid_piece_seconds(&pass.backward);
+        timing->forward_net_s[s] = pass.forward.expert_s;
+        timing->backward_net_s[s] = pass.backward.expert_s;
         timing->release_s[s] = 0;
         if (!timing->data || hybrid->zero_stage < 2) {
             continue;
@@ -148,14 +158,32 @@ static void set_stages(struct timing *timing)
         struct weft_hybrid_reduction reduction = weft_hybrid_reduce_stage(job, &stage);
         double forward_s = hybrid->zero_stage == 3 ? reduction.gather_s : 0;
         double backward_s = forward_s + reduction.reduce_s;
-        if (hybrid->overlap_gradients) {
-            timing->forward_s[s] = larger(timing->forward_s[s], forward_s);
-            timing->backward_s[s] = larger(timing->backward_s[s], backward_s);
-        } else {
+        if (!hybrid->overlap_gradients) {
             timing->forward_s[s] += forward_s;
             timing->backward_s[s] += backward_s;
         }
     }
+}
+
+// With overlap the exchanges of every micro-batch run beside the passes: no rank ends before all of
+// its own are through.
+static double exchanged_at(const struct timing *timing, uint32_t rank)
+{
+    const struct weft_hybrid_job *job = timing->job;
+    const struct weft_hybrid *hybrid = &job->hybrid;
+    if (!timing->data || hybrid->zero_stage < 2 || !hybrid->overlap_gradients) {
+        return 0;
+    }
+    double sum_s = 0;
+    double times = (double)job->layout.micro_batches;
+    for (uint32_t chunk = 0; chunk < hybrid->chunks; chunk++) {
+        struct weft_hybrid_stage stage = weft_hybrid_stage_at(
+            job->model->transformer, job->layout.stages, chunk * hybrid->pp + rank);
+        struct weft_hybrid_reduction reduction = weft_hybrid_reduce_stage(job, &stage);
+        double gathers = hybrid->zero_stage == 3 ? 2 * times : 1;
+        sum_s += times * reduction.reduce_s + gathers * reduction.gather_s;
+    }
+    return sum_s;
 }
 
 // Parameters that a zero stage left in shards are gathered under the first forward passes, bucket
@@ -179,6 +207,8 @@ static void set_releases(struct timing *timing)
             double step_s = larger(gather_s / buckets, piece_s);
             timing->release_s[s] = larger(0, at_s + gather_s / buckets + (buckets - 1) * step_s +
                                                  piece_s - timing->forward_s[s]);
+            // What comes in under the pass shares the network with the pass's own exchange.
+            timing->release_s[s] += smaller(gather_s, timing->forward_net_s[s]);
             at_s += gather_s;
         }
     }
@@ -193,6 +223,7 @@ static double reduced_at(const struct timing *timing, uint32_t rank)
     double at_s = 0;
     double ends_s = 0;
     double sum_s = 0;
+    double late_s = 0; // buckets and the last passes' exchanges hold each other up
     for (uint32_t i = 0; i < hybrid->chunks; i++) {
         uint32_t s = (hybrid->chunks - 1 - i) * hybrid->pp + rank;
         ends_s = larger(ends_s, timing->last_s[s]);
@@ -204,13 +235,21 @@ static double reduced_at(const struct timing *timing, uint32_t rank)
         uint32_t buckets = weft_hybrid_buckets(hybrid, &stage);
         double reduce_s = weft_hybrid_reduce_stage(job, &stage).reduce_s;
         sum_s += hybrid->zero_stage < 2 ? reduce_s : 0;
+        if (hybrid->zero_stage >= 2 && job->layout.micro_batches > 1) {
+            // Behind what the micro-batch before sent.
+            double before_s = timing->last_s[s] - timing->forward_s[s] - timing->backward_s[s];
+            at_s = larger(at_s, before_s + reduce_s);
+        }
+        double hidden_s = reduce_s * (buckets - 1) / buckets;
+        late_s += smaller(hidden_s, timing->backward_net_s[s]);
         for (uint32_t b = 0; b < buckets; b++) {
             double behind = (double)(buckets - 1 - b) / buckets;
             at_s = larger(at_s, timing->last_s[s] - behind * timing->backward_s[s]);
-            at_s += hybrid->zero_stage < 2 || b == buckets - 1 ? reduce_s / buckets : 0;
+            at_s += reduce_s / buckets;
         }
     }
-    return hybrid->overlap_gradients ? larger(at_s, ends_s) : ends_s + sum_s;
+    ends_s = larger(ends_s, exchanged_at(timing, rank));
+    return hybrid->overlap_gradients ? larger(at_s, ends_s) + late_s : ends_s + sum_s;
 }
 
 // The two copies of tied tables are kept equal: first and last stage add their gradients.
@@ -266,7 +305,9 @@ static struct timing timing_of(const struct weft_hybrid_job *job, struct weft_ar
                            .forward_s = WEFT_NEW(scratch, double, stages),
                            .backward_s = WEFT_NEW(scratch, double, stages),
                            .release_s = WEFT_NEW(scratch, double, stages),
-                           .last_s = WEFT_NEW(scratch, double, stages)};
+                           .last_s = WEFT_NEW(scratch, double, stages),
+                           .forward_net_s = WEFT_NEW(scratch, double, stages),
+                           .backward_net_s = WEFT_NEW(scratch, double, stages)};
 }
 
 static double update_seconds(const struct weft_hybrid_job *job)

@@ -262,6 +262,23 @@ static struct weft_hybrid_pass layer_pass(const struct machine *machine, const s
     return pass;
 }
 
+// What a layer's attention puts on the network, and how long it takes beside that.
+static void set_network(const struct machine *machine, struct weft_hybrid_costs *costs,
+                        const struct layer *layer, double ring_bytes)
+{
+    const struct weft_hybrid *hybrid = machine->hybrid;
+    bool again = hybrid->recompute == WEFT_RECOMPUTE_FULL;
+    double hops_bytes = (hybrid->cp - 1.0) * ring_bytes * hybrid->tp;
+    costs->ring_bytes[0] = hops_bytes;
+    costs->ring_bytes[1] = (again ? 3 : 2) * hops_bytes;
+    double fixed_s = context_ring(machine, 0);
+    costs->ring_fixed_s[0] = fixed_s;
+    costs->ring_fixed_s[1] = (again ? 2 : 1) * fixed_s;
+    costs->attention_s[0] = layer->attention.seconds;
+    costs->attention_s[1] =
+        layer->attention_backward.seconds + (again ? layer->attention.seconds : 0);
+}
+
 static struct weft_hybrid_pass transformer_layer(const struct machine *machine,
                                                  struct weft_hybrid_costs *costs, bool experts)
 {
@@ -275,7 +292,7 @@ static struct weft_hybrid_pass transformer_layer(const struct machine *machine,
     double ring_bytes = tokens * kv_elements(machine) * machine->width;
     layer.ring_s = context_ring(machine, ring_bytes);
     layer.ring_backward_s = context_ring(machine, 2 * ring_bytes);
-    costs->context_bytes = machine->hybrid->cp > 1 ? ring_bytes * machine->hybrid->tp : 0;
+    set_network(machine, costs, &layer, ring_bytes);
     if (!experts) {
         layer.plain = add(layer.plain, feed_forward(machine, 1, tokens, (double)stack->ffn_units));
         layer.tensor_s += tensor_sum(machine, hidden_bytes);
@@ -298,7 +315,11 @@ static struct weft_hybrid_pass transformer_layer(const struct machine *machine,
     layer.plain = add(layer.plain, sweep(machine, 4 * copies_bytes / machine->hybrid->tp));
     layer.tensor_s += tensor_sum(machine, copies_bytes);
     layer.expert_s = 2 * expert_exchange(machine, copies_bytes);
-    costs->exchange_bytes = machine->hybrid->ep > 1 ? copies_bytes : 0;
+    if (machine->hybrid->ep > 1) {
+        double again = machine->hybrid->recompute == WEFT_RECOMPUTE_FULL ? 2 : 1;
+        costs->exchange_bytes[0] = 2 * copies_bytes; // there and back
+        costs->exchange_bytes[1] = 2 * copies_bytes * again;
+    }
     return layer_pass(machine, &layer);
 }
 

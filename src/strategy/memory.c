@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // What a strategy of the operators space keeps on each accelerator (docs/costs.md).
 
-#include "hybrid.h"
 #include "weft/strategy.h"
 
+#include "hybrid.h"
 #include "operators_graph.h"
 #include "regions.h"
 

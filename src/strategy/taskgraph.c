@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The task graph of a strategy of either space.
 
+#include "hybrid_tasks.h"
 #include "operators_graph.h"
 
 bool weft_strategy_taskgraph(struct weft_taskgraph *graph, const struct weft_strategy *strategy,
@@ -13,7 +14,8 @@ bool weft_strategy_taskgraph(struct weft_taskgraph *graph, const struct weft_str
         return weft_operators_taskgraph(graph, strategy, model, cluster, setting, arena, scratch,
                                         error);
     case WEFT_STRATEGY_HYBRID:
-        break;
+        return weft_hybrid_taskgraph(graph, strategy, model, cluster, setting, arena, scratch,
+                                     error);
     }
-    return weft_fail(error, WEFT_UNSUPPORTED, "this build has no task graphs of hybrid strategies");
+    return weft_fail(error, WEFT_INPUT, "strategy: of no known kind");
 }
