@@ -496,6 +496,10 @@ static bool resolve_rank(struct chakra_set *set, uint32_t rank, struct weft_aren
         const struct chakra_node *node = &set->nodes[n];
         for (uint64_t d = node->dep_first; d < node->dep_first + node->dep_count; d++) {
             set->deps[d] = weft_idmap_find(&by_id, set->dep_ids[d]);
+            if (set->deps[d] == n) {
+                weft_fail(error, WEFT_INPUT, "waits for itself");
+                return chakra_blame(error, node);
+            }
             if (set->deps[d] == WEFT_NONE) {
                 weft_fail(error, WEFT_INPUT,
                           "waits for node %" PRIu64 ", which the trace of its rank lacks",

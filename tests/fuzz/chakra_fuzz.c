@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: Apache-2.0
+// Chakra traces: any bytes are either a task graph, which has a topological order and comes back
+// the same when it is written and read again, or one line of complaint.
+//
+// An input is the number of ranks less one (its first byte modulo 4), the length of each rank's
+// file in two bytes, the files, and the groups' JSON.
+//
+// Seen to fail on corpus/chakra/signal_awaited when the ends of the sends of signals were left
+// open: nodes may wait for a signal's send.
+
+#include "../unit/fbuf_same.h"
+#include "fuzz.h"
+#include "weft/format.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { RANKS_MAX = 4 };
+
+static void check_complaint(const struct weft_error *error)
+{
+    WEFT_ASSERT(error->code == WEFT_INPUT || error->code == WEFT_UNSUPPORTED);
+    WEFT_ASSERT(error->message[0] != '\0' && strpbrk(error->message, "\n\r\x1b") == NULL);
+}
+
+static void check_order(const struct weft_taskgraph *graph, struct weft_arena scratch)
+{
+    uint32_t *order = WEFT_NEW_RAW(&scratch, uint32_t, graph->task_count);
+    uint32_t *place = WEFT_NEW_RAW(&scratch, uint32_t, graph->task_count);
+    weft_taskgraph_order(graph, order, scratch);
+    for (uint32_t i = 0; i < graph->task_count; i++) {
+        place[order[i]] = i;
+    }
+    for (uint32_t t = 0; t < graph->task_count; t++) {
+        for (uint32_t e = graph->next_first[t]; e < graph->next_first[t + 1]; e++) {
+            WEFT_ASSERT(place[t] < place[graph->next[e]]);
+        }
+    }
+}
+
+static void check_round_trip(const struct weft_taskgraph *graph, struct weft_arena arena,
+                             struct weft_arena scratch)
+{
+    struct weft_chakra_trace trace;
+    struct weft_chakra again;
+    struct weft_error error = {.code = WEFT_OK};
+    WEFT_ASSERT(weft_chakra_write(&trace, graph, &arena, scratch, &error));
+    const struct weft_chakra_input input = {
+        .rank_count = trace.rank_count,
+        .data = trace.data,
+        .lengths = trace.lengths,
+        .groups = trace.groups,
+        .groups_length = strlen(trace.groups),
+    };
+    WEFT_ASSERT(weft_chakra_read(&again, &input, &arena, scratch, &error));
+    WEFT_ASSERT(graph_difference(graph, &again.graph) == NULL);
+}
+
+// Divides the input into exact blocks, so that the sanitizer sees a byte too far.
+static uint32_t divide(void *blocks[RANKS_MAX + 1], size_t lengths[RANKS_MAX + 1],
+                       const uint8_t *data, size_t size)
+{
+    uint32_t ranks = size > 0 ? 1 + data[0] % RANKS_MAX : 1;
+    size_t at = 1 + 2 * (size_t)ranks;
+    for (uint32_t r = 0; r <= ranks; r++) {
+        size_t left = size > at ? size - at : 0;
+        size_t wanted = left;
+        if (r < ranks) {
+            wanted = left > 0 ? data[1 + 2 * r] | (size_t)data[2 + 2 * r] << 8 : 0;
+        }
+        lengths[r] = wanted < left ? wanted : left;
+        blocks[r] = malloc(lengths[r] > 0 ? lengths[r] : 1);
+        WEFT_ASSERT(blocks[r] != NULL);
+        if (lengths[r] > 0) {
+            memcpy(blocks[r], data + at, lengths[r]);
+        }
+        at += lengths[r];
+    }
+    return ranks;
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    struct weft_arena arena;
+    struct weft_arena scratch;
+    struct weft_error error = {.code = WEFT_OK};
+    WEFT_ASSERT(weft_arena_init(&arena, (size_t)2 << 30, &error));
+    WEFT_ASSERT(weft_arena_init(&scratch, (size_t)8 << 30, &error));
+    struct weft_arena all = arena;
+    struct weft_arena all_scratch = scratch;
+    void *blocks[RANKS_MAX + 1];
+    size_t lengths[RANKS_MAX + 1];
+    uint32_t ranks = divide(blocks, lengths, data, size);
+    const struct weft_chakra_input input = {
+        .rank_count = ranks,
+        .data = (const void *const *)blocks,
+        .lengths = lengths,
+        .groups = lengths[ranks] > 0 ? blocks[ranks] : NULL,
+        .groups_length = lengths[ranks],
+        .flops_per_s = 1e12,
+        .memory_Bps = 1e12,
+    };
+    struct weft_chakra chakra = {.node_count = 77};
+    if (weft_chakra_read(&chakra, &input, &arena, scratch, &error)) {
+        check_order(&chakra.graph, scratch);
+        check_round_trip(&chakra.graph, arena, scratch);
+    } else {
+        check_complaint(&error);
+        WEFT_ASSERT(chakra.node_count == 77);
+    }
+    for (uint32_t r = 0; r <= ranks; r++) {
+        free(blocks[r]);
+    }
+    weft_arena_release(&all);
+    weft_arena_release(&all_scratch);
+    return 0;
+}
