@@ -33,7 +33,7 @@ static const char doc[] =
     "\n"
     "Examples:\n"
     "  $ weft profile dlrm-16 --servers 16\n"
-    "  $ weft profile vgg16-16 --cluster cluster.yaml --accelerator H100 -o profile.json\n"
+    "  $ weft profile vgg16-16 --cluster cluster.yaml -o profile.json\n"
     "  $ weft profile vgg16-16 --cluster cluster.yaml --profile profile.json --json\n";
 
 static error_t parse(int key, char *argument, struct argp_state *state)
