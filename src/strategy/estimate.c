@@ -238,7 +238,7 @@ static void handle(struct estimator *est, const struct layout *layout, const str
         weft_share_reduce(est->share, layout, event->index, event->time_s);
         return;
     }
-    WEFT_ASSERT(!"an event kind");
+    WEFT_ASSERT(false); // an event kind
 }
 
 double weft_estimate(struct estimator *est, const struct layout *layout)

@@ -43,7 +43,7 @@ uint64_t weft_region_extent(const struct weft_operator *op)
     case WEFT_OP_KIND_COUNT:
         break;
     }
-    WEFT_ASSERT(!"an operator kind");
+    WEFT_ASSERT(false); // an operator kind
     return 1;
 }
 
@@ -119,7 +119,7 @@ struct region weft_region_input(const struct weft_model *model, uint32_t index, 
     case WEFT_OP_KIND_COUNT:
         break;
     }
-    WEFT_ASSERT(!"an operator kind");
+    WEFT_ASSERT(false); // an operator kind
     return output;
 }
 
