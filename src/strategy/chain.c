@@ -136,7 +136,7 @@ void weft_chain_run(struct chain *chain, struct weft_arena scratch)
     const struct problem *problem = chain->problem;
     struct layout *layout = chain->layout;
     struct estimator *estimator = weft_estimator_init(problem, &scratch);
-    struct mover *mover = weft_mover_init(problem, &scratch);
+    struct mover *mover = weft_mover_init(problem, chain->nested, &scratch);
     double *server_bytes = WEFT_NEW(&scratch, double, problem->server_count);
     struct shelf best; // its own: where to come back to
     weft_shelf_init(&best, problem, 1, &scratch);

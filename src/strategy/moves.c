@@ -7,6 +7,7 @@
 
 struct mover {
     const struct problem *problem;
+    bool nested;
     uint32_t words;      // of a set of nodes
     uint64_t *ancestors; // node * words; with the node itself
     uint32_t table_count;
@@ -23,13 +24,14 @@ static bool leads_to(const struct mover *mover, uint32_t from, uint32_t to)
     return mover->ancestors[(size_t)to * mover->words + from / 64] >> from % 64 & 1;
 }
 
-struct mover *weft_mover_init(const struct problem *problem, struct weft_arena *arena)
+struct mover *weft_mover_init(const struct problem *problem, bool nested, struct weft_arena *arena)
 {
     struct mover *mover = WEFT_NEW(arena, struct mover, 1);
     uint32_t count = problem->node_count;
     uint32_t words = (count + 63) / 64;
     *mover = (struct mover){
         .problem = problem,
+        .nested = nested,
         .words = words,
         .ancestors = WEFT_NEW(arena, uint64_t, (size_t)count * words),
         .tables = WEFT_NEW(arena, uint32_t, count),
@@ -60,13 +62,12 @@ struct mover *weft_mover_init(const struct problem *problem, struct weft_arena *
 
 // ---- blocks of servers ----
 
-static void strided(struct mover *mover, uint32_t parts, struct weft_rng *rng)
+static void strided(struct mover *mover, uint32_t parts, uint32_t start)
 {
     uint32_t n = mover->problem->server_count;
     uint32_t step = n / parts;
-    uint32_t start = weft_rng_below(rng, n);
     for (uint32_t i = 0; i < parts; i++) {
-        mover->block[i] = (start % step + i * step) % n;
+        mover->block[i] = start % step + i * step;
     }
 }
 
@@ -195,13 +196,17 @@ static void draw_block(struct mover *mover, const struct layout *layout, uint32_
                        struct weft_rng *rng)
 {
     uint32_t other = weft_rng_below(rng, mover->problem->node_count);
+    if (mover->nested) {
+        strided(mover, parts, weft_rng_below(rng, mover->problem->server_count));
+        return;
+    }
     if (mover->problem->server_count % parts != 0) {
         anywhere(mover, parts, rng);
         return;
     }
     switch (weft_rng_below(rng, 8)) {
     case 0:
-        strided(mover, parts, rng);
+        strided(mover, parts, weft_rng_below(rng, mover->problem->server_count));
         return;
     case 1:
         contiguous(mover, parts, rng);
@@ -332,7 +337,13 @@ static void resize_set(struct mover *mover, struct layout *layout, struct weft_r
         if (other != WEFT_NONE) {
             struct weft_rng same; // equal blocks stay equal
             weft_rng_init(&same, seed);
-            borrowed(mover, layout, problem->choices[other].parts, node, &same);
+            if (mover->nested) {
+                strided(mover, problem->choices[other].parts,
+                        weft_layout_servers(layout, node)[0] +
+                            weft_rng_below(&same, 2) * problem->server_count / choice->parts);
+            } else {
+                borrowed(mover, layout, problem->choices[other].parts, node, &same);
+            }
             weft_layout_set(layout, node, other, mover->block);
         }
     }
@@ -356,6 +367,45 @@ static void swap_servers(struct mover *mover, struct layout *layout, struct weft
         }
         if (touched && a != b) {
             weft_layout_set(layout, node, layout->choice[node], mover->block);
+        }
+    }
+}
+
+// One node after the other takes the next of the blocks of one size.
+static void deal_set(struct mover *mover, struct layout *layout, struct weft_rng *rng)
+{
+    const struct problem *problem = mover->problem;
+    if (mover->set_count == 0) {
+        return;
+    }
+    const struct node *lead = &problem->nodes[mover->set[weft_rng_below(rng, mover->set_count)]];
+    const struct choice *choice =
+        &problem->choices[lead->choice_first + weft_rng_below(rng, lead->choice_count)];
+    uint32_t step = problem->server_count / choice->parts;
+    uint32_t start = weft_rng_below(rng, step);
+    uint32_t run = 1 + weft_rng_below(rng, 1 + mover->set_count / 2);
+    for (uint32_t i = 0; i < mover->set_count; i++) {
+        uint32_t same = weft_problem_choice(problem, mover->set[i], choice->sample_parts,
+                                            choice->parameter_parts);
+        if (same != WEFT_NONE) {
+            strided(mover, choice->parts, start + i / run);
+            weft_layout_set(layout, mover->set[i], same, mover->block);
+        }
+    }
+}
+
+// Half of the servers for the set, the other half for all else but tables.
+static void part_ways(struct mover *mover, struct layout *layout)
+{
+    const struct problem *problem = mover->problem;
+    uint32_t half = problem->server_count / 2;
+    for (uint32_t i = 0, at = 0; i < problem->node_count && half > 0; i++) {
+        bool in = at < mover->set_count && mover->set[at] == i;
+        at += in;
+        uint32_t choice = weft_problem_choice(problem, i, half, 1);
+        if (choice != WEFT_NONE && !problem->nodes[i].table) {
+            strided(mover, half, in ? 0 : 1);
+            weft_layout_set(layout, i, choice, mover->block);
         }
     }
 }
@@ -434,9 +484,18 @@ void weft_move(struct mover *mover, struct layout *layout, struct weft_rng *rng)
     if (dice >= 8) {
         take_set(mover, node, rng);
     }
+    if (dice == 8 && weft_rng_below(rng, 4) == 0) {
+        take_cone(mover, node, rng);
+        part_ways(mover, layout);
+        return;
+    }
     switch (dice % 4) {
     case 0:
-        swap_servers(mover, layout, rng);
+        if (mover->nested) {
+            deal_set(mover, layout, rng);
+        } else {
+            swap_servers(mover, layout, rng);
+        }
         return;
     case 1:
         resize_set(mover, layout, rng);
@@ -476,7 +535,7 @@ void weft_move_flexflow(struct mover *mover, struct layout *layout, struct weft_
     if (weft_rng_unit(rng) >= 0.25) {
         const struct node *self = &problem->nodes[node];
         uint32_t choice = self->choice_first + weft_rng_below(rng, self->choice_count);
-        strided(mover, problem->choices[choice].parts, rng);
+        strided(mover, problem->choices[choice].parts, weft_rng_below(rng, problem->server_count));
         weft_layout_set(layout, node, choice, mover->block);
         return;
     }

@@ -6,7 +6,8 @@
 
 #include "layout.h"
 
-struct mover *weft_mover_init(const struct problem *problem, struct weft_arena *arena);
+// `nested`: blocks of servers n / parts apart only, so that any two of them nest or are apart.
+struct mover *weft_mover_init(const struct problem *problem, bool nested, struct weft_arena *arena);
 // Proposes a random change by weft_layout_set; nothing is changed when the dice say so. The caller
 // applies it.
 void weft_move(struct mover *mover, struct layout *layout, struct weft_rng *rng);

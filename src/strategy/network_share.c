@@ -11,6 +11,11 @@
 #include <string.h>
 
 #define SWEEPS 2u
+// How a network that is planned for the strategy serves it; fitted (docs/strategies.md).
+#define MOVED_WEIGHT 2.0   // a byte of transfers asks for so many bytes' worth of ports
+#define SLOT_HALF 0.4      // rounds shares of ports to slots
+#define RELAYED_RATIO 0.22 // of the ports, through other groups' links, for a group without a slot
+#define NEAR_RATIO 0.9     // links of a transfer, of the mean, where transfers have a slot
 
 struct item {
     double end; // progress at which it is done
@@ -29,6 +34,8 @@ struct stream {
     double weight;   // of one item: flows on a link
     double flows;    // transfers: links crossed by all its flows
     double latency_s;
+    double total_bytes; // reduce: of all its AllReduces
+    uint32_t members;
     uint32_t count;
     uint32_t first; // item that ends next
 };
@@ -45,8 +52,12 @@ struct share {
     struct item *items;
     uint32_t active_count;
     uint32_t *active;
-    uint32_t newest; // last transfer stream
-    float *use;      // row
+    uint32_t newest;     // last transfer stream
+    float *use;          // row
+    uint32_t *stream_of; // per node: the stream of its AllReduces
+    float *total;        // per server: bytes of the iteration
+    float *moved;        // per server: those of transfers
+    uint32_t *own;
 };
 
 struct share *weft_share_init(const struct problem *problem, struct weft_arena *arena)
@@ -60,20 +71,12 @@ struct share *weft_share_init(const struct problem *problem, struct weft_arena *
         .items = WEFT_NEW(arena, struct item, most),
         .active = WEFT_NEW(arena, uint32_t, most),
         .use = WEFT_NEW(arena, float, problem->row),
+        .stream_of = WEFT_NEW(arena, uint32_t, problem->node_count),
+        .total = WEFT_NEW(arena, float, problem->row),
+        .moved = WEFT_NEW(arena, float, problem->row),
+        .own = WEFT_NEW(arena, uint32_t, problem->row),
     };
     return share;
-}
-
-void weft_share_begin(struct share *share, const struct layout *layout)
-{
-    share->now_s = 0;
-    share->stale = false;
-    share->stream_count = 0;
-    share->item_count = 0;
-    share->active_count = 0;
-    share->newest = WEFT_NONE;
-    share->tax = 1;
-    (void)layout;
 }
 
 static float *load_of(const struct share *share, uint32_t stream)
@@ -273,16 +276,16 @@ void weft_share_transfer(struct share *share, const struct layout *layout, uint3
     }
     struct stream *stream = &share->streams[index];
     double hops = problem->hops != NULL ? 1 + wire->relay_bytes / wire->bytes : share->tax;
-    float scale = problem->hops != NULL ? 1.0F : (float)share->tax;
+    bool planned = problem->planned;
     float *restrict load = load_of(share, index);
     uint32_t n = problem->server_count;
     const float *out = wire->load + (backward ? n : 0);
     const float *in = wire->load + (backward ? 0 : n);
     for (uint32_t r = 0; r < n; r++) {
-        load[r] += out[r] * scale;
+        load[r] += planned ? out[r] : out[r] * share->moved[r];
     }
     for (uint32_t r = 0; r < n; r++) {
-        load[n + r] += in[r] * scale;
+        load[n + r] += planned ? in[r] : in[r] * share->moved[r];
     }
     stream->flows += wire->flows * hops;
     stream->latency_s = fmax(stream->latency_s, hops * problem->latency_s);
@@ -304,8 +307,7 @@ static double ring_hops(const struct problem *problem, const uint32_t *servers, 
     return sum / count;
 }
 
-static uint32_t reduce_stream(struct share *share, const struct layout *layout, uint32_t node,
-                              double time_s)
+static uint32_t reduce_stream(struct share *share, const struct layout *layout, uint32_t node)
 {
     const struct problem *problem = share->problem;
     const struct choice *choice = weft_layout_choice(layout, node);
@@ -323,8 +325,8 @@ static uint32_t reduce_stream(struct share *share, const struct layout *layout, 
     double hops = ring_hops(problem, servers, choice->parts);
     struct stream stream = {.reduce = true,
                             .key = key,
-                            .start_s = time_s,
                             .rate_max = HUGE_VAL,
+                            .members = choice->sample_parts,
                             .weight = 1,
                             .latency_s = 2 * (k - 1) * problem->latency_s * hops};
     uint32_t index = add_stream(share, &stream);
@@ -341,11 +343,122 @@ static uint32_t reduce_stream(struct share *share, const struct layout *layout, 
     return index;
 }
 
+// ---- what the ports are for ----
+
+// A network that is planned for a strategy gives each group and the transfers ports of their own,
+// more for more bytes. What is left idle serves others only in part, over relays: of a port's rate
+// they get their share of the bytes to the power SHARE_POWER.
+// Cycle slots of one server: to whom the most bytes a slot are left.
+static uint32_t deal_slots(const struct share *share, uint32_t server, uint8_t *slots,
+                           uint32_t count)
+{
+    uint32_t streams = share->stream_count;
+    double moved = (double)share->moved[server] * MOVED_WEIGHT;
+    uint32_t own = 0;
+    for (uint32_t slot = 0; slot < count; slot++) {
+        double most = moved / (own + SLOT_HALF);
+        uint32_t who = streams;
+        for (uint32_t i = 0; i < streams; i++) {
+            double part = (double)load_of(share, i)[server] * share->streams[i].total_bytes;
+            double left = part / (slots[i] + SLOT_HALF);
+            who = left > most ? i : who;
+            most = left > most ? left : most;
+        }
+        if (who < streams) {
+            slots[who]++;
+        } else {
+            own++;
+        }
+    }
+    return own;
+}
+
+static void plan_ports(struct share *share, const struct layout *layout)
+{
+    const struct problem *problem = share->problem;
+    uint32_t n = problem->server_count;
+    uint32_t streams = share->stream_count;
+    uint32_t count = problem->ports / 2 > 0 ? problem->ports / 2 : 1;
+    memset(share->moved, 0, sizeof *share->moved * n);
+    for (uint32_t e = 0; e < problem->edge_count; e++) {
+        const float *load = layout->wires[e].load;
+        if (!layout->wires[e].same) {
+            for (uint32_t s = 0; s < n; s++) {
+                share->moved[s] += load[s] + load[n + s];
+            }
+        }
+    }
+    uint8_t slots[512] = {0};
+    uint8_t least[512];
+    WEFT_ASSERT(streams < 512);
+    memset(least, 255, sizeof least);
+    uint32_t own_least = 255;
+    for (uint32_t s = 0; s < n; s++) {
+        memset(slots, 0, streams);
+        share->own[s] = deal_slots(share, s, slots, count);
+        own_least = share->own[s] < own_least ? share->own[s] : own_least;
+        for (uint32_t i = 0; i < streams; i++) {
+            if (load_of(share, i)[s] > 0) {
+                least[i] = slots[i] < least[i] ? slots[i] : least[i];
+            }
+        }
+    }
+    bool joined = own_least > 0;
+    for (uint32_t i = 0; i < streams; i++) {
+        joined = joined || (share->streams[i].members == n && least[i] > 0);
+    }
+    for (uint32_t s = 0; !joined && s < n; s++) {
+        uint32_t who = 0;
+        for (uint32_t i = 1; i < streams; i++) {
+            who = load_of(share, i)[s] > 0 && least[i] > least[who] ? i : who;
+        }
+        if (share->own[s] == 0) {
+            share->own[s] = 1;
+            if (least[who] == count) {
+                least[who]--;
+            }
+        }
+    }
+    for (uint32_t i = 0; i < streams; i++) {
+        struct stream *stream = &share->streams[i];
+        double k = stream->members;
+        double share_ratio =
+            least[i] > 0 ? (double)least[i] / count : RELAYED_RATIO / problem->reach;
+        stream->rate_max = problem->port_Bps * share_ratio / (2 * (k - 1) / k);
+    }
+    for (uint32_t s = 0; s < n; s++) {
+        share->moved[s] = (float)(share->own[s] > 0 ? fmax(1, NEAR_RATIO * (problem->reach))
+                                                    : fmax(1, problem->reach));
+    }
+}
+
+void weft_share_begin(struct share *share, const struct layout *layout)
+{
+    const struct problem *problem = share->problem;
+    share->now_s = 0;
+    share->stale = false;
+    share->stream_count = 0;
+    share->item_count = 0;
+    share->active_count = 0;
+    share->newest = WEFT_NONE;
+    share->tax = 1;
+    for (uint32_t i = 0; i < problem->node_count; i++) {
+        const struct choice *choice = weft_layout_choice(layout, i);
+        if (choice->shard_bytes > 0 && choice->sample_parts > 1) {
+            share->stream_of[i] = reduce_stream(share, layout, i);
+            share->streams[share->stream_of[i]].total_bytes += choice->shard_bytes;
+        }
+    }
+    if (!problem->planned) {
+        plan_ports(share, layout);
+    }
+}
+
 void weft_share_reduce(struct share *share, const struct layout *layout, uint32_t node,
                        double time_s)
 {
     advance(share, time_s);
-    uint32_t index = reduce_stream(share, layout, node, time_s);
+    uint32_t index = share->stream_of[node];
     double bytes = weft_layout_choice(layout, node)->shard_bytes;
     add_item(share, index, share->streams[index].progress + bytes, node, false);
 }

@@ -205,6 +205,9 @@ bool weft_problem_build(struct problem *problem, const struct weft_model *model,
         marks[server] = weft_hash(server + 1);
     }
     built.marks = marks;
+    uint32_t diameter;
+    weft_fabric_moore(n, cluster->degree, false, &built.reach, &diameter);
+    built.reach = fmin(built.reach, n);
     if (network != NULL) {
         describe_network(&built, network, arena, scratch);
     }

@@ -56,6 +56,7 @@ struct problem {
     // The network.
     double port_Bps; // payload of all ports of a server, each way
     uint32_t ports;
+    double reach;      // fewest links from server to server on the mean, with so many ports
     double latency_s;  // of one link
     bool planned;      // it stands; else ports are joined as the strategy needs them
     const float *hops; // links from server to server on the mean, n*n; NULL = 1, or not planned

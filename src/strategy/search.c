@@ -111,6 +111,7 @@ static void run_round(struct search *search, struct shelf *best)
             .evaluations = search->evaluations,
             .hot_ratio = rounds[search->round].hot_ratio,
             .cold_ratio = rounds[search->round].cold_ratio,
+            .nested = search->round == 0 || (search->round == 1 && c % 2 == 0),
             .stop = search->options->stop,
             .progress_ps = search->options->progress_ps,
             .shelf = &search->shelves[c],

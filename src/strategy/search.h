@@ -35,6 +35,7 @@ struct chain {
     uint64_t evaluations; // to make
     double hot_ratio;     // temperature in units of the best time, first and last
     double cold_ratio;
+    bool nested;    // see moves.h
     bool flexflow;  // the artifact's moves, and temperature hot_ratio in seconds
     uint64_t reset; // back to the best every so many evaluations; 0 = never
     weft_stop stop;
