@@ -3,8 +3,8 @@
 
 #include "weft/base.h"
 
-#include <ctype.h>
 #include <string.h>
+#include <strings.h>
 
 #define LENGTH_MAX 63u
 
@@ -27,7 +27,7 @@ static uint32_t count_edits(const char *a, const char *b)
         uint32_t diagonal = row[0];
         row[0] = i;
         for (uint32_t j = 1; j <= b_length; j++) {
-            bool same = tolower((unsigned char)a[i - 1]) == tolower((unsigned char)b[j - 1]);
+            bool same = strncasecmp(a + i - 1, b + j - 1, 1) == 0;
             uint32_t cost = least(row[j] + 1, row[j - 1] + 1, diagonal + (same ? 0 : 1));
             diagonal = row[j];
             row[j] = cost;

@@ -184,7 +184,7 @@ static bool read_inputs(struct weft_operator_spec *specs, const struct raw_opera
         inputs[0] = index - 1;
         spec->input_count = 1;
     }
-    for (uint32_t i = 0; i < raw->inputs_count; i++) {
+    for (uint32_t i = 0; raw->inputs != NULL && i < raw->inputs_count; i++) {
         inputs[i] = find_operator(specs, index, raw->inputs[i]);
         if (inputs[i] == WEFT_NONE) {
             fail_input(specs, index, raw->inputs[i], source);
@@ -205,7 +205,7 @@ static bool read_shape(struct weft_operator_spec *spec, const struct raw_operato
                   "only inputs state their shape, others follow from it; remove it");
         return weft_yaml_fail_at(source, path_of(source, index, "shape"));
     }
-    for (uint32_t i = 0; i < raw->shape_count; i++) {
+    for (uint32_t i = 0; raw->shape != NULL && i < raw->shape_count; i++) {
         if (!weft_parse_count(&spec->shape[i], raw->shape[i], 1, 1ull << 50, source->error)) {
             const char *key = weft_arena_format(source->arena, "shape[%u]", i);
             return weft_yaml_fail_at(source, path_of(source, index, key));

@@ -237,8 +237,8 @@ static bool check_input_count(const struct weft_operator *op, struct weft_error 
 static bool infer_kind(struct weft_operator *op, const struct weft_operator *operators,
                        struct weft_error *error)
 {
-    const struct weft_operator *input =
-        op->spec.input_count > 0 ? input_of(op, operators, 0) : NULL;
+    // Inputs have none of their own and are not asked for it.
+    const struct weft_operator *input = op->spec.input_count > 0 ? input_of(op, operators, 0) : op;
     switch (op->spec.kind) {
     case WEFT_OP_INPUT:
         return infer_input(op, error);

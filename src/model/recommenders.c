@@ -100,11 +100,11 @@ bool weft_model_build_ncf(struct weft_model *model, const char *name, const char
     };
     uint32_t product = weft_net_join(
         &net, pair, 2, (struct weft_operator_spec){.name = "product", .kind = WEFT_OP_MULTIPLY});
-    for (uint32_t i = 0; i < 2 * tables; i++) {
-        bool user = i < tables;
-        parts[i] =
-            weft_net_table(&net, weft_net_name(&net, user ? "user" : "item", i % tables),
-                           user ? numbers->users : numbers->items, numbers->dim, numbers->bag);
+    for (uint32_t i = 0; i < tables; i++) {
+        parts[i] = weft_net_table(&net, weft_net_name(&net, "user", i), numbers->users,
+                                  numbers->dim, numbers->bag);
+        parts[tables + i] = weft_net_table(&net, weft_net_name(&net, "item", i), numbers->items,
+                                           numbers->dim, numbers->bag);
     }
     uint32_t all =
         weft_net_join(&net, parts, 2 * tables,

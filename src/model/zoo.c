@@ -39,19 +39,20 @@
 #define GPT(batch, source, layers_, hidden_, heads_, vocabulary_)                                  \
     STACK(batch, source, .layers = (layers_), .hidden = (hidden_), .heads = (heads_),              \
           .sequence = 2048, .vocabulary = (vocabulary_), .tied_embeddings = true,                  \
-          .learned_positions = true, .ffn_units = 4 * (hidden_), .bias = true, .dtype = WEFT_FP16)
+          .learned_positions = true, .ffn_units = 4ull * (hidden_), .bias = true,                  \
+          .dtype = WEFT_FP16)
 #define GPT3(batch, layers_, hidden_, heads_) GPT(batch, FROM_GPT3, layers_, hidden_, heads_, 50257)
 #define MEGATRON(batch, layers_, hidden_, heads_)                                                  \
     GPT(batch, FROM_MEGATRON, layers_, hidden_, heads_, 51200)
 #define BERT(batch, layers_, hidden_, heads_)                                                      \
     STACK(batch, FROM_BERT, .layers = (layers_), .hidden = (hidden_), .heads = (heads_),           \
           .sequence = 512, .vocabulary = 30522, .tied_embeddings = true,                           \
-          .learned_positions = true, .ffn_units = 4 * (hidden_), .bias = true, .post_norm = true,  \
-          .token_types = 2, .pooler = true, .dtype = WEFT_FP16)
+          .learned_positions = true, .ffn_units = 4ull * (hidden_), .bias = true,                  \
+          .post_norm = true, .token_types = 2, .pooler = true, .dtype = WEFT_FP16)
 #define VIT(batch, layers_, hidden_, heads_, patch)                                                \
     STACK(batch, FROM_VIT, .layers = (layers_), .hidden = (hidden_), .heads = (heads_),            \
-          .sequence = (224 / (patch)) * (224 / (patch)) + 1, .learned_positions = true,            \
-          .ffn_units = 4 * (hidden_), .bias = true, .patch_elements = 3 * (patch) * (patch),       \
+          .sequence = (224ull / (patch)) * (224ull / (patch)) + 1, .learned_positions = true,      \
+          .ffn_units = 4ull * (hidden_), .bias = true, .patch_elements = 3ull * (patch) * (patch), \
           .classes = 1000, .dtype = WEFT_BF16)
 #define LLAMA3(batch, layers_, hidden_, heads_, units)                                             \
     STACK(batch, FROM_LLAMA3, .layers = (layers_), .hidden = (hidden_), .heads = (heads_),         \
