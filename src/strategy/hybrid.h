@@ -50,7 +50,9 @@ bool weft_hybrid_lay_out(struct weft_hybrid_layout *layout, const struct weft_hy
 // in the middle first, so that the first (embedding) and the last (head) have the least.
 struct weft_hybrid_stage weft_hybrid_stage_at(const struct weft_transformer *transformer,
                                               uint32_t stages, uint32_t index);
-// Ranks on one server of a group of `size` ranks along these axes.
+// Pipeline ranks on one server: they take turns on its network.
+uint32_t weft_hybrid_pipeline_beside(const struct weft_hybrid_layout *layout);
+// Ranks on one server of a group of `size` ranks along these axes (context, data).
 uint32_t weft_hybrid_local_members(const struct weft_hybrid_layout *layout,
                                    const enum weft_hybrid_axis *axes, uint32_t axis_count,
                                    uint32_t size);
@@ -118,7 +120,8 @@ struct weft_hybrid_rates weft_hybrid_rates_of(const struct weft_hybrid_layout *l
 // Seconds of one micro-batch in one piece of the model on one rank, by what they go to.
 struct weft_hybrid_piece {
     double compute_s, tensor_s, context_s, expert_s;
-    double flops; // executed
+    double network_s; // of it or beside it: how long the network carries what a rank sends
+    double flops;     // executed
 };
 struct weft_hybrid_pass {
     struct weft_hybrid_piece forward, backward; // backward with its recomputation
@@ -174,12 +177,14 @@ void weft_hybrid_play(const struct weft_hybrid_play *play, double *last_backward
 
 // ---- the whole iteration ----
 
-// Collectives of one stage's parameters, bytes and seconds on one rank.
+// Collectives of one stage's parameters, bytes and seconds on one rank while no other pipeline rank
+// of its server uses the network.
 struct weft_hybrid_reduction {
     double gradient_bytes, parameter_bytes;               // shared ones
     double expert_gradient_bytes, expert_parameter_bytes; // over dp * cp / ep ranks
     double reduce_s; // AllReduce, or ReduceScatter with a zero stage, of all gradients
     double gather_s; // AllGather of all parameters; 0 without a zero stage
+    double reduce_network_s, gather_network_s; // of it between servers
 };
 // Gradient buckets of a stage: overlapped ones follow the layers, up to 4; else one.
 uint32_t weft_hybrid_buckets(const struct weft_hybrid *hybrid,

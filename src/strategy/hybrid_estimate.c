@@ -55,9 +55,9 @@ uint32_t weft_hybrid_buckets(const struct weft_hybrid *hybrid,
 }
 
 // Seconds of `rounds` (2: AllReduce, 1: one half of it) over every `step`-th of the ranks of
-// context and data: inside the servers first, then once between them.
+// context and data: inside the servers first, then once between them, which is added to *network_s.
 static double collective(const struct weft_hybrid_job *job, uint32_t step, double rounds,
-                         double bytes)
+                         double bytes, double *network_s)
 {
     static const enum weft_hybrid_axis axes[] = {WEFT_AXIS_CONTEXT, WEFT_AXIS_DATA};
     uint32_t replicas = job->hybrid.dp * job->hybrid.cp;
@@ -75,9 +75,12 @@ static double collective(const struct weft_hybrid_job *job, uint32_t step, doubl
                    weft_seconds(job->accelerator->launch_ps);
     }
     if (outside > 1) {
-        double server_bytes = bytes * job->layout.per_server / local;
-        seconds += rounds * (outside - 1) / outside * server_bytes / job->rates.ring_Bps +
-                   rounds * (outside - 1) * job->rates.latency_s;
+        double pipeline = weft_hybrid_pipeline_beside(&job->layout);
+        double server_bytes = bytes * job->layout.per_server / local / pipeline;
+        double outside_s = rounds * (outside - 1) / outside * server_bytes / job->rates.ring_Bps +
+                           rounds * (outside - 1) * job->rates.latency_s;
+        *network_s += outside_s;
+        seconds += outside_s;
     }
     return seconds;
 }
@@ -97,11 +100,15 @@ struct weft_hybrid_reduction weft_hybrid_reduce_stage(const struct weft_hybrid_j
         .expert_parameter_bytes = widths.parameter * parameters.experts,
     };
     double rounds = hybrid->zero_stage == 0 ? 2 : 1;
-    reduction.reduce_s = collective(job, 1, rounds, reduction.gradient_bytes) +
-                         collective(job, hybrid->ep, rounds, reduction.expert_gradient_bytes);
+    reduction.reduce_s =
+        collective(job, 1, rounds, reduction.gradient_bytes, &reduction.reduce_network_s) +
+        collective(job, hybrid->ep, rounds, reduction.expert_gradient_bytes,
+                   &reduction.reduce_network_s);
     if (hybrid->zero_stage > 0) {
-        reduction.gather_s = collective(job, 1, 1, reduction.parameter_bytes) +
-                             collective(job, hybrid->ep, 1, reduction.expert_parameter_bytes);
+        reduction.gather_s =
+            collective(job, 1, 1, reduction.parameter_bytes, &reduction.gather_network_s) +
+            collective(job, hybrid->ep, 1, reduction.expert_parameter_bytes,
+                       &reduction.gather_network_s);
     }
     return reduction;
 }
@@ -134,7 +141,8 @@ struct timing {
     bool sends;                                          // count the pipeline's sends
     bool data;                                           // count the gradients' collectives
     double *forward_s, *backward_s, *release_s, *last_s; // [stages]
-    double *forward_net_s, *backward_net_s;              // of it the experts' exchanges
+    double *forward_net_s, *backward_net_s;              // their own use of the network
+    struct weft_hybrid_reduction *reductions;
 };
 
 static void set_stages(struct timing *timing)
@@ -147,43 +155,58 @@ static void set_stages(struct timing *timing)
         struct weft_hybrid_pass pass = weft_hybrid_stage_pass(&job->costs, &stage);
         timing->forward_s[s] = weft_hybrid_piece_seconds(&pass.forward);
         timing->backward_s[s] = weft_hybrid_piece_seconds(&pass.backward);
-        timing->forward_net_s[s] = pass.forward.expert_s;
-        timing->backward_net_s[s] = pass.backward.expert_s;
+        timing->forward_net_s[s] = pass.forward.network_s;
+        timing->backward_net_s[s] = pass.backward.network_s;
         timing->release_s[s] = 0;
+        timing->reductions[s] = weft_hybrid_reduce_stage(job, &stage);
         if (!timing->data || hybrid->zero_stage < 2) {
             continue;
         }
         // Every micro-batch exchanges: shards of the gradients go home after each backward pass
         // (stage 2), and parameters are gathered before each pass (stage 3).
-        struct weft_hybrid_reduction reduction = weft_hybrid_reduce_stage(job, &stage);
-        double forward_s = hybrid->zero_stage == 3 ? reduction.gather_s : 0;
-        double backward_s = forward_s + reduction.reduce_s;
+        const struct weft_hybrid_reduction *reduction = &timing->reductions[s];
+        double forward_s = hybrid->zero_stage == 3 ? reduction->gather_s : 0;
+        double backward_s = forward_s + reduction->reduce_s;
         if (!hybrid->overlap_gradients) {
-            timing->forward_s[s] += forward_s;
-            timing->backward_s[s] += backward_s;
+            // One after the other, and half the time beside the server's other pipeline ranks.
+            double turns = (1.0 + weft_hybrid_pipeline_beside(&job->layout)) / 2;
+            timing->forward_s[s] = larger(timing->forward_s[s] + forward_s,
+                                          turns * (timing->forward_net_s[s] + forward_s));
+            timing->backward_s[s] = larger(timing->backward_s[s] + backward_s,
+                                           turns * (timing->backward_net_s[s] + backward_s));
         }
     }
 }
 
-// With overlap the exchanges of every micro-batch run beside the passes: no rank ends before all of
-// its own are through.
-static double exchanged_at(const struct timing *timing, uint32_t rank)
+// With overlap the exchanges of every micro-batch run beside the passes: a server does not end
+// before its network has carried those of all its pipeline ranks and the passes' own, nor before a
+// rank has done its own one after the other.
+static double exchanged_at(const struct timing *timing, uint32_t first_rank, uint32_t ranks)
 {
     const struct weft_hybrid_job *job = timing->job;
     const struct weft_hybrid *hybrid = &job->hybrid;
     if (!timing->data || hybrid->zero_stage < 2 || !hybrid->overlap_gradients) {
         return 0;
     }
-    double sum_s = 0;
+    double network_s = 0;
+    double chain_s = 0;
     double times = (double)job->layout.micro_batches;
-    for (uint32_t chunk = 0; chunk < hybrid->chunks; chunk++) {
-        struct weft_hybrid_stage stage = weft_hybrid_stage_at(
-            job->model->transformer, job->layout.stages, chunk * hybrid->pp + rank);
-        struct weft_hybrid_reduction reduction = weft_hybrid_reduce_stage(job, &stage);
-        double gathers = hybrid->zero_stage == 3 ? 2 * times : 1;
-        sum_s += times * reduction.reduce_s + gathers * reduction.gather_s;
+    double gathers = hybrid->zero_stage == 3 ? 2 * times : 1;
+    for (uint32_t rank = first_rank; rank < first_rank + ranks; rank++) {
+        double reduce_s = 0;
+        double gather_s = 0;
+        for (uint32_t chunk = 0; chunk < hybrid->chunks; chunk++) {
+            uint32_t s = chunk * hybrid->pp + rank;
+            const struct weft_hybrid_reduction *reduction = &timing->reductions[s];
+            reduce_s += times * reduction->reduce_s;
+            gather_s += gathers * reduction->gather_s;
+            network_s += times * (reduction->reduce_network_s + timing->forward_net_s[s] +
+                                  timing->backward_net_s[s]) +
+                         gathers * reduction->gather_network_s;
+        }
+        chain_s = larger(chain_s, larger(reduce_s, gather_s));
     }
-    return sum_s;
+    return larger(network_s, chain_s);
 }
 
 // Parameters that a zero stage left in shards are gathered under the first forward passes, bucket
@@ -195,13 +218,14 @@ static void set_releases(struct timing *timing)
     if (!timing->data || !hybrid->overlap_gradients || hybrid->zero_stage == 0) {
         return;
     }
+    double beside = weft_hybrid_pipeline_beside(&job->layout); // they all begin with it
     for (uint32_t rank = 0; rank < hybrid->pp; rank++) {
         double at_s = 0;
         for (uint32_t chunk = 0; chunk < hybrid->chunks; chunk++) {
             uint32_t s = chunk * hybrid->pp + rank;
             struct weft_hybrid_stage stage =
                 weft_hybrid_stage_at(job->model->transformer, job->layout.stages, s);
-            double gather_s = weft_hybrid_reduce_stage(job, &stage).gather_s;
+            double gather_s = beside * timing->reductions[s].gather_s;
             double buckets = weft_hybrid_buckets(hybrid, &stage);
             double piece_s = timing->forward_s[s] / buckets;
             double step_s = larger(gather_s / buckets, piece_s);
@@ -214,42 +238,106 @@ static void set_releases(struct timing *timing)
     }
 }
 
-// When the gradients of a rank are reduced: chunk by chunk in the order of their last backward
+// Gradients of one rank on their way out: chunk by chunk in the order of their last backward
 // passes, bucket by bucket under them.
-static double reduced_at(const struct timing *timing, uint32_t rank)
+struct outgoing {
+    uint32_t rank;
+    uint32_t turn;   // how many chunks are out
+    uint32_t bucket; // of the next one
+    double ends_s;   // the rank's last backward pass
+};
+
+static uint32_t outgoing_stage(const struct timing *timing, const struct outgoing *outgoing)
+{
+    const struct weft_hybrid *hybrid = &timing->job->hybrid;
+    return (hybrid->chunks - 1 - outgoing->turn) * hybrid->pp + outgoing->rank;
+}
+
+static uint32_t stage_buckets(const struct timing *timing, uint32_t s)
 {
     const struct weft_hybrid_job *job = timing->job;
-    const struct weft_hybrid *hybrid = &job->hybrid;
+    struct weft_hybrid_stage stage =
+        weft_hybrid_stage_at(job->model->transformer, job->layout.stages, s);
+    return weft_hybrid_buckets(&job->hybrid, &stage);
+}
+
+// When the next bucket may leave.
+static double outgoing_ready(const struct timing *timing, const struct outgoing *outgoing)
+{
+    const struct weft_hybrid *hybrid = &timing->job->hybrid;
+    uint32_t s = outgoing_stage(timing, outgoing);
+    if (!hybrid->overlap_gradients) {
+        return outgoing->ends_s;
+    }
+    double buckets = stage_buckets(timing, s);
+    double ready_s =
+        timing->last_s[s] - (buckets - 1 - outgoing->bucket) / buckets * timing->backward_s[s];
+    if (hybrid->zero_stage >= 2 && timing->job->layout.micro_batches > 1) {
+        // Behind what the micro-batch before sent.
+        double before_s = timing->last_s[s] - timing->forward_s[s] - timing->backward_s[s];
+        ready_s = larger(ready_s, before_s + timing->reductions[s].reduce_s);
+    }
+    return ready_s;
+}
+
+// When the gradients of the pipeline ranks of one server are reduced: they take turns.
+static double reduced_at(const struct timing *timing, struct outgoing *outgoing, uint32_t ranks)
+{
+    const struct weft_hybrid *hybrid = &timing->job->hybrid;
     double at_s = 0;
-    double ends_s = 0;
-    double sum_s = 0;
-    double late_s = 0; // buckets and the last passes' exchanges hold each other up
-    for (uint32_t i = 0; i < hybrid->chunks; i++) {
-        uint32_t s = (hybrid->chunks - 1 - i) * hybrid->pp + rank;
-        ends_s = larger(ends_s, timing->last_s[s]);
-        if (!timing->data) {
-            continue;
+    for (;;) {
+        struct outgoing *next = NULL;
+        double ready_s = 0;
+        for (uint32_t i = 0; i < ranks; i++) {
+            bool more = outgoing[i].turn < hybrid->chunks;
+            double bucket_ready_s = more ? outgoing_ready(timing, &outgoing[i]) : 0;
+            if (more && (next == NULL || bucket_ready_s < ready_s)) {
+                next = &outgoing[i];
+                ready_s = bucket_ready_s;
+            }
         }
-        struct weft_hybrid_stage stage =
-            weft_hybrid_stage_at(job->model->transformer, job->layout.stages, s);
-        uint32_t buckets = weft_hybrid_buckets(hybrid, &stage);
-        double reduce_s = weft_hybrid_reduce_stage(job, &stage).reduce_s;
-        sum_s += hybrid->zero_stage < 2 ? reduce_s : 0;
-        if (hybrid->zero_stage >= 2 && job->layout.micro_batches > 1) {
-            // Behind what the micro-batch before sent.
-            double before_s = timing->last_s[s] - timing->forward_s[s] - timing->backward_s[s];
-            at_s = larger(at_s, before_s + reduce_s);
+        if (next == NULL) {
+            return at_s;
         }
-        double hidden_s = reduce_s * (buckets - 1) / buckets;
-        late_s += smaller(hidden_s, timing->backward_net_s[s]);
-        for (uint32_t b = 0; b < buckets; b++) {
-            double behind = (double)(buckets - 1 - b) / buckets;
-            at_s = larger(at_s, timing->last_s[s] - behind * timing->backward_s[s]);
-            at_s += reduce_s / buckets;
+        uint32_t s = outgoing_stage(timing, next);
+        uint32_t buckets = stage_buckets(timing, s);
+        bool sent = !hybrid->overlap_gradients && hybrid->zero_stage >= 2; // within the passes
+        at_s = larger(at_s, ready_s) + (sent ? 0 : timing->reductions[s].reduce_s / buckets);
+        next->bucket++;
+        if (next->bucket == buckets) {
+            next->bucket = 0;
+            next->turn++;
         }
     }
-    ends_s = larger(ends_s, exchanged_at(timing, rank));
-    return hybrid->overlap_gradients ? larger(at_s, ends_s) + late_s : ends_s + sum_s;
+}
+
+// When the pipeline ranks first_rank, ... of one server have run their passes and, with
+// timing->data, reduced their gradients. `outgoing` has room for them.
+static double server_end(const struct timing *timing, uint32_t first_rank, uint32_t ranks,
+                         struct outgoing *outgoing)
+{
+    const struct weft_hybrid *hybrid = &timing->job->hybrid;
+    double end_s = 0;
+    double late_s = 0; // buckets and the last passes' own exchanges hold each other up
+    for (uint32_t i = 0; i < ranks; i++) {
+        outgoing[i] = (struct outgoing){.rank = first_rank + i};
+        double rank_late_s = 0;
+        for (uint32_t chunk = 0; chunk < hybrid->chunks; chunk++) {
+            uint32_t s = chunk * hybrid->pp + first_rank + i;
+            outgoing[i].ends_s = larger(outgoing[i].ends_s, timing->last_s[s]);
+            uint32_t buckets = stage_buckets(timing, s);
+            double hidden_s = timing->reductions[s].reduce_s * (buckets - 1) / buckets;
+            rank_late_s += smaller(hidden_s, timing->backward_net_s[s]);
+        }
+        end_s = larger(end_s, outgoing[i].ends_s);
+        late_s = larger(late_s, rank_late_s);
+    }
+    if (!timing->data) {
+        return end_s;
+    }
+    end_s = larger(end_s, exchanged_at(timing, first_rank, ranks));
+    return larger(end_s, reduced_at(timing, outgoing, ranks)) +
+           (hybrid->overlap_gradients ? late_s : 0);
 }
 
 // The two copies of tied tables are kept equal: first and last stage add their gradients.
@@ -260,7 +348,8 @@ static double tied_seconds(const struct weft_hybrid_job *job)
         return 0;
     }
     double bytes = 4 * (double)stack->vocabulary * (double)stack->hidden / job->hybrid.tp;
-    return bytes * job->layout.per_server / job->rates.shift_Bps + 2 * job->rates.latency_s;
+    double groups = job->layout.per_server / weft_hybrid_pipeline_beside(&job->layout);
+    return bytes * groups / job->rates.shift_Bps + 2 * job->rates.latency_s;
 }
 
 static double play(struct timing *timing, struct weft_arena scratch)
@@ -277,17 +366,19 @@ static double play(struct timing *timing, struct weft_arena scratch)
                                     .release_s = timing->release_s,
                                     .send_s = timing->sends ? job->costs.send_s : 0};
     weft_hybrid_play(&play, timing->last_s, scratch);
+    uint32_t beside = weft_hybrid_pipeline_beside(&job->layout);
+    struct outgoing *outgoing = WEFT_NEW(&scratch, struct outgoing, beside);
     double end_s = 0;
     double gather_s = 0;
-    for (uint32_t rank = 0; rank < hybrid->pp; rank++) {
-        end_s = larger(end_s, reduced_at(timing, rank));
-        double rank_gather_s = 0;
-        for (uint32_t chunk = 0; chunk < hybrid->chunks; chunk++) {
-            struct weft_hybrid_stage stage = weft_hybrid_stage_at(
-                job->model->transformer, job->layout.stages, chunk * hybrid->pp + rank);
-            rank_gather_s += weft_hybrid_reduce_stage(job, &stage).gather_s;
+    for (uint32_t rank = 0; rank < hybrid->pp; rank += beside) {
+        uint32_t ranks = hybrid->pp - rank < beside ? hybrid->pp - rank : beside;
+        end_s = larger(end_s, server_end(timing, rank, ranks, outgoing));
+        double server_gather_s = 0;
+        for (uint32_t s = 0; s < job->layout.stages; s++) {
+            bool here = s % hybrid->pp >= rank && s % hybrid->pp < rank + ranks;
+            server_gather_s += here ? timing->reductions[s].gather_s : 0;
         }
-        gather_s = larger(gather_s, rank_gather_s);
+        gather_s = larger(gather_s, server_gather_s);
     }
     if (!timing->data) {
         return end_s;
@@ -306,6 +397,7 @@ static struct timing timing_of(const struct weft_hybrid_job *job, struct weft_ar
                            .backward_s = WEFT_NEW(scratch, double, stages),
                            .release_s = WEFT_NEW(scratch, double, stages),
                            .last_s = WEFT_NEW(scratch, double, stages),
+                           .reductions = WEFT_NEW(scratch, struct weft_hybrid_reduction, stages),
                            .forward_net_s = WEFT_NEW(scratch, double, stages),
                            .backward_net_s = WEFT_NEW(scratch, double, stages)};
 }

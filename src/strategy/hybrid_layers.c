@@ -22,7 +22,9 @@ struct machine {
     double memory_Bps;
     double link_Bps;
     double launch_s;
-    double width; // bytes an element
+    double width;    // bytes an element
+    double sharers;  // ranks of a server that use the network at a time
+    double pipeline; // pipeline ranks of a server: they take turns
 };
 
 // Forward work: seconds and FLOPs.
@@ -82,46 +84,50 @@ static double tensor_sum(const struct machine *machine, double bytes)
     return 2 * (tp - 1) / tp * bytes / rate_Bps + latency_s;
 }
 
-// The rate at which each rank hands on bytes along an axis, when the ranks on a server share
+// The rate at which each rank hands on bytes along an axis, when `sharers` ranks on a server share
 // server_Bps and `local` of a group lie beside one another, so that only the last of them leaves.
-static double neighbor_rate(const struct machine *machine, double server_Bps, uint32_t local,
-                            uint32_t size)
+static double neighbor_rate(const struct machine *machine, double server_Bps, double sharers,
+                            uint32_t local, uint32_t size)
 {
     if (local >= size) {
         return machine->link_Bps;
     }
-    double rate_Bps = server_Bps * local / machine->layout->per_server;
+    double rate_Bps = server_Bps * local / sharers;
     return rate_Bps < machine->link_Bps ? rate_Bps : machine->link_Bps;
 }
 
-// One direction of an expert layer's all to all.
-static double expert_exchange(const struct machine *machine, double copies_bytes)
+// One direction of an expert layer's all to all; *network_s of it between servers.
+static double expert_exchange(const struct machine *machine, double copies_bytes, double *network_s)
 {
     static const enum weft_hybrid_axis axes[] = {WEFT_AXIS_CONTEXT, WEFT_AXIS_DATA};
     double ep = machine->hybrid->ep;
+    *network_s = 0;
     if (ep <= 1) {
         return 0;
     }
     double local = weft_hybrid_local_members(machine->layout, axes, 2, machine->hybrid->ep);
     double rank_bytes = copies_bytes / machine->hybrid->tp;
     double inside_s = rank_bytes * (local - 1) / ep / machine->link_Bps;
-    double outside_s =
-        rank_bytes * (ep - local) / ep * machine->layout->per_server / machine->rates->exchange_Bps;
-    return larger(inside_s, outside_s) + machine->launch_s +
+    *network_s = rank_bytes * (ep - local) / ep * machine->sharers / machine->rates->exchange_Bps;
+    return larger(inside_s, *network_s) + machine->launch_s +
            (ep > local ? machine->rates->latency_s : 0);
 }
 
-// The ring in which context ranks pass on their keys and values, one pass of a layer.
-static double context_ring(const struct machine *machine, double bytes)
+// The ring in which context ranks pass on their keys and values, one pass of a layer; *network_s of
+// it between servers.
+static double context_ring(const struct machine *machine, double bytes, double *network_s)
 {
     static const enum weft_hybrid_axis axes[] = {WEFT_AXIS_CONTEXT};
     uint32_t cp = machine->hybrid->cp;
+    *network_s = 0;
     if (cp <= 1) {
         return 0;
     }
     uint32_t local = weft_hybrid_local_members(machine->layout, axes, 1, cp);
-    double rate_Bps = neighbor_rate(machine, machine->rates->context_Bps, local, cp);
+    double rate_Bps =
+        neighbor_rate(machine, machine->rates->context_Bps, machine->sharers, local, cp);
     double hop_s = local < cp ? machine->rates->latency_s : 0;
+    *network_s = local < cp ? (cp - 1.0) * bytes / rate_Bps : 0;
     return (cp - 1.0) * (bytes / rate_Bps + machine->launch_s + hop_s);
 }
 
@@ -225,35 +231,61 @@ static struct work norms(const struct machine *machine, double tokens)
 
 // ---- pieces ----
 
+double weft_hybrid_piece_seconds(const struct weft_hybrid_piece *piece)
+{
+    return piece->compute_s + piece->tensor_s + piece->context_s + piece->expert_s;
+}
+
+static void add_piece(struct weft_hybrid_piece *sum, const struct weft_hybrid_piece *piece,
+                      double times)
+{
+    sum->compute_s += piece->compute_s * times;
+    sum->tensor_s += piece->tensor_s * times;
+    sum->context_s += piece->context_s * times;
+    sum->expert_s += piece->expert_s * times;
+    sum->network_s += piece->network_s * times;
+    sum->flops += piece->flops * times;
+}
+
 struct layer {
     struct work plain;     // products and sweeps: backward takes twice as long
     struct work attention; // forward
     struct work attention_backward;
     double tensor_s, expert_s, ring_s, ring_backward_s;
+    double exchange_network_s, ring_network_s; // between servers, forward
 };
+
+// The pipeline ranks of a server use its network in turns; where that takes longer than the pass,
+// the pass waits.
+static void wait_for_turns(const struct machine *machine, struct weft_hybrid_piece *piece,
+                           bool exchanges)
+{
+    double longer_s = machine->pipeline * piece->network_s - weft_hybrid_piece_seconds(piece);
+    double *waits = exchanges ? &piece->expert_s : &piece->context_s;
+    *waits += larger(0, longer_s);
+}
 
 static struct weft_hybrid_pass layer_pass(const struct machine *machine, const struct layer *layer)
 {
-    double exposed_s = larger(0, layer->ring_s - layer->attention.seconds);
     struct weft_hybrid_pass pass = {
         .forward = {.compute_s = layer->plain.seconds + layer->attention.seconds,
                     .tensor_s = layer->tensor_s,
                     .expert_s = layer->expert_s,
-                    .context_s = exposed_s,
+                    .context_s = larger(0, layer->ring_s - layer->attention.seconds),
+                    .network_s = layer->exchange_network_s + layer->ring_network_s,
                     .flops = layer->plain.flops + layer->attention.flops},
         .backward = {.compute_s = 2 * layer->plain.seconds + layer->attention_backward.seconds,
                      .tensor_s = layer->tensor_s,
                      .expert_s = layer->expert_s,
                      .context_s =
                          larger(0, layer->ring_backward_s - layer->attention_backward.seconds),
+                     .network_s = layer->exchange_network_s + 2 * layer->ring_network_s,
                      .flops = 2 * layer->plain.flops + layer->attention_backward.flops},
     };
+    wait_for_turns(machine, &pass.forward, layer->exchange_network_s > 0);
+    wait_for_turns(machine, &pass.backward, layer->exchange_network_s > 0);
     if (machine->hybrid->recompute == WEFT_RECOMPUTE_FULL) {
-        pass.backward.compute_s += pass.forward.compute_s;
-        pass.backward.tensor_s += pass.forward.tensor_s;
-        pass.backward.expert_s += pass.forward.expert_s;
-        pass.backward.context_s += pass.forward.context_s;
-        pass.backward.flops += pass.forward.flops;
+        add_piece(&pass.backward, &pass.forward, 1);
     } else if (machine->hybrid->recompute == WEFT_RECOMPUTE_SELECTIVE &&
                !machine->hybrid->fused_attention) {
         pass.backward.compute_s += layer->attention.seconds;
@@ -271,7 +303,8 @@ static void set_network(const struct machine *machine, struct weft_hybrid_costs 
     double hops_bytes = (hybrid->cp - 1.0) * ring_bytes * hybrid->tp;
     costs->ring_bytes[0] = hops_bytes;
     costs->ring_bytes[1] = (again ? 3 : 2) * hops_bytes;
-    double fixed_s = context_ring(machine, 0);
+    double network_s;
+    double fixed_s = context_ring(machine, 0, &network_s);
     costs->ring_fixed_s[0] = fixed_s;
     costs->ring_fixed_s[1] = (again ? 2 : 1) * fixed_s;
     costs->attention_s[0] = layer->attention.seconds;
@@ -290,8 +323,9 @@ static struct weft_hybrid_pass transformer_layer(const struct machine *machine,
     layer.attention = attention(machine, &layer.attention_backward);
     layer.tensor_s = tensor_sum(machine, hidden_bytes);
     double ring_bytes = tokens * kv_elements(machine) * machine->width;
-    layer.ring_s = context_ring(machine, ring_bytes);
-    layer.ring_backward_s = context_ring(machine, 2 * ring_bytes);
+    double twice_s;
+    layer.ring_s = context_ring(machine, ring_bytes, &layer.ring_network_s);
+    layer.ring_backward_s = context_ring(machine, 2 * ring_bytes, &twice_s);
     set_network(machine, costs, &layer, ring_bytes);
     if (!experts) {
         layer.plain = add(layer.plain, feed_forward(machine, 1, tokens, (double)stack->ffn_units));
@@ -314,7 +348,8 @@ static struct weft_hybrid_pass transformer_layer(const struct machine *machine,
     // Copies are sorted by expert and put back; each tensor rank moves its share of each.
     layer.plain = add(layer.plain, sweep(machine, 4 * copies_bytes / machine->hybrid->tp));
     layer.tensor_s += tensor_sum(machine, copies_bytes);
-    layer.expert_s = 2 * expert_exchange(machine, copies_bytes);
+    layer.expert_s = 2 * expert_exchange(machine, copies_bytes, &layer.exchange_network_s);
+    layer.exchange_network_s *= 2; // there and back
     if (machine->hybrid->ep > 1) {
         double again = machine->hybrid->recompute == WEFT_RECOMPUTE_FULL ? 2 : 1;
         costs->exchange_bytes[0] = 2 * copies_bytes; // there and back
@@ -369,7 +404,8 @@ static double send_seconds(const struct machine *machine, double bytes)
     }
     uint32_t local = weft_hybrid_local_members(machine->layout, axes, 1, pp);
     double tp = machine->hybrid->tp;
-    double rate_Bps = neighbor_rate(machine, machine->rates->shift_Bps, local, pp);
+    double rate_Bps =
+        neighbor_rate(machine, machine->rates->shift_Bps, machine->layout->per_server, local, pp);
     // Each tensor rank sends its share; without sequence parallelism they gather it on arrival.
     double gather_s = 0;
     if (tp > 1 && !machine->hybrid->sequence_parallel) {
@@ -396,6 +432,8 @@ void weft_hybrid_cost(struct weft_hybrid_costs *costs, const struct weft_hybrid 
         .launch_s = weft_seconds(accelerator->launch_ps),
         .width = weft_dtype_bytes(stack->dtype),
     };
+    machine.pipeline = weft_hybrid_pipeline_beside(layout);
+    machine.sharers = layout->per_server / machine.pipeline;
     struct weft_hybrid_costs result = {0};
     result.dense = transformer_layer(&machine, &result, false);
     if (stack->experts != 0) {
@@ -411,16 +449,6 @@ void weft_hybrid_cost(struct weft_hybrid_costs *costs, const struct weft_hybrid 
 
 // ---- stages ----
 
-static void add_piece(struct weft_hybrid_piece *sum, const struct weft_hybrid_piece *piece,
-                      double times)
-{
-    sum->compute_s += piece->compute_s * times;
-    sum->tensor_s += piece->tensor_s * times;
-    sum->context_s += piece->context_s * times;
-    sum->expert_s += piece->expert_s * times;
-    sum->flops += piece->flops * times;
-}
-
 struct weft_hybrid_pass weft_hybrid_stage_pass(const struct weft_hybrid_costs *costs,
                                                const struct weft_hybrid_stage *stage)
 {
@@ -434,9 +462,4 @@ struct weft_hybrid_pass weft_hybrid_stage_pass(const struct weft_hybrid_costs *c
         add_piece(&sum.backward, &parts[i]->backward, times[i]);
     }
     return sum;
-}
-
-double weft_hybrid_piece_seconds(const struct weft_hybrid_piece *piece)
-{
-    return piece->compute_s + piece->tensor_s + piece->context_s + piece->expert_s;
 }

@@ -173,3 +173,9 @@ uint32_t weft_hybrid_local_members(const struct weft_hybrid_layout *layout,
     }
     return local < size ? local : size;
 }
+
+uint32_t weft_hybrid_pipeline_beside(const struct weft_hybrid_layout *layout)
+{
+    static const enum weft_hybrid_axis axes[] = {WEFT_AXIS_PIPELINE};
+    return weft_hybrid_local_members(layout, axes, 1, layout->size[WEFT_AXIS_PIPELINE]);
+}

@@ -2,8 +2,8 @@
 // The estimate against published training runs: each within 15 % of the published share of peak,
 // all with the same efficiencies. With the argument "table" it prints them (docs/hybrid.md).
 //
-// Mutations it fails with: matmul_efficiency of A100 0.6 or 0.85; bubbles left out (bubble of 1F1B
-// for interleaved ones put in); tensor AllReduces at the network's rate.
+// Mutations it failed with: tensor AllReduces at a tenth of the rate; matmul_efficiency of A100
+// 0.6.
 
 #include "weft/strategy.h"
 

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Hybrid strategies: words, layout, memory against published formulas, the schedule, the estimate.
+//
+// Mutations it failed with: one more warm-up pass, a forward send left out, data_ps 0.
 
 #include "hybrid_case.h"
 
@@ -320,9 +322,11 @@ static void pipelines_of_equal_stages_take_what_is_published(void **state)
             }
         }
     }
-    // A send on the way down and up for each of the other stages, and the round trip that p
-    // micro-batches under way cannot hide: 2 (p - 1) / p sends each.
-    assert_true(played(4, 1, 64, 1, 2, 0.1) > played(4, 1, 64, 1, 2, 0) + 6 * 0.1);
+    // p micro-batches under way cannot hide the 2 (p - 1) sends of a round trip; interleaved ones,
+    // of which more are under way, can.
+    near(played(4, 1, 64, 1, 2, 0.1) - played(4, 1, 32, 1, 2, 0.1), 3 * 32 + 8 * 6 * 0.1, 1e-12);
+    near(played(4, 2, 64, 1, 2, 0.1) - played(4, 2, 32, 1, 2, 0.1), 3 * 32, 1e-12);
+    near(played(2, 1, 2, 1, 2, 0.1), 9 + 0.2, 1e-12);
 }
 
 // ---- the estimate ----
