@@ -135,9 +135,37 @@ static void parallel_work_is_done_once_each(void **state)
     }
 }
 
+static void the_nearest_word_takes_the_fewest_edits(void **state)
+{
+    (void)state;
+    static const char *const words[] = {"conv2d", "pool2d", "dense", "add"};
+    static const struct {
+        const char *word;
+        const char *nearest; // NULL = none is near
+    } cases[] = {
+        {"conv", "conv2d"}, {"pol2d", "pool2d"}, {"DENSE", "dense"}, {"dnese", "dense"},
+        {"ad", "add"},      {"xyz", NULL},       {"", NULL},         {"addition", NULL},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        const char *nearest = weft_nearest_word(cases[i].word, words, 4);
+        if (cases[i].nearest == NULL) {
+            assert_null(nearest);
+        } else {
+            assert_string_equal(nearest, cases[i].nearest);
+        }
+    }
+    // Letters beyond the 63rd are not looked at, and nothing is read past the end.
+    char longest[200];
+    memset(longest, 'a', sizeof longest - 1);
+    longest[sizeof longest - 1] = '\0';
+    const char *const same = longest;
+    assert_ptr_equal(weft_nearest_word(longest, &same, 1), same);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(the_nearest_word_takes_the_fewest_edits),
         cmocka_unit_test(rates_in_words_are_bytes_per_second),
         cmocka_unit_test(quantities_without_unit_are_refused_with_a_remedy),
         cmocka_unit_test(times_and_sizes_round_to_whole_units),
