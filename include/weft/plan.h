@@ -137,6 +137,7 @@ bool weft_plan_build(struct weft_plan *plan, const struct weft_taskgraph *graph,
 
 // ---- strategy and topology together ----
 
+#define WEFT_COPLAN_SECONDS 10.0 // the default effort
 // Effort is seconds of one core, counted in work and not by a clock; fields of `search` and `plan`
 // that say otherwise are ignored.
 struct weft_coplan_options {
@@ -259,5 +260,21 @@ struct weft_model_comparison {
     // Of weft_plan_job: seconds of each variant, where all were asked for; 0 = not.
     double variant_s[WEFT_COPLAN_VARIANT_COUNT];
 };
+
+struct weft_compare_options {
+    struct weft_coplan_options coplan; // of Weft's plan, strategy and topology in turns; the search
+                                       // of each other fabric gets a quarter of its effort
+    const char *const *fabrics;        // reference fabrics, "ocs-reconfig", "topoopt"; Weft's plan
+    uint32_t fabric_count;             // always has a row. 0 = all
+};
+// Searches strategies on every fabric's own network and plays each fabric's best; a strategy that
+// was found for one fabric is tried on all of them. The paper's method plans for the strategies of
+// Weft's plan, of a full mesh and of data parallelism; the rewired fabric plays the first and the
+// last. A fabric that cannot be built here says why. Fails only as weft_coplan_build does.
+bool weft_plan_compare_model(struct weft_model_comparison *comparison,
+                             const struct weft_model *model, const struct weft_cluster *cluster,
+                             const struct weft_strategy_setting *setting,
+                             const struct weft_compare_options *options, struct weft_arena *arena,
+                             struct weft_arena scratch, struct weft_error *error) WEFT_MUST_USE;
 
 #endif

@@ -170,6 +170,9 @@ double cli_deadline_s(const struct cli *cli);
 
 // ---- models ----
 
+// Between two accelerators of a server where times are measured, as the TopoOpt artifact has it.
+#define CLI_PROFILE_INSIDE_BPS 25e9
+
 // The model of that name in the zoo; of the file where the name has a / or ends in .yaml, .yml or
 // .json, or is - (stdin).
 bool cli_model(struct weft_model *model, struct cli *cli, const char *name_or_file) WEFT_MUST_USE;

@@ -1,39 +1,36 @@
 // SPDX-License-Identifier: Apache-2.0
 // weft compare: one job on every reference fabric.
 
-#include "cli.h"
+#include "compare.h"
 #include "weft/format.h"
-#include "weft/plan.h"
 #include "weft/report.h"
-
-struct request {
-    struct cli *cli;
-    const char *path;
-};
 
 static const char doc[] =
     "Plays one iteration of a job on the fabrics that you could buy for a cluster, and on the "
-    "fabrics that both planning methods find, all with the same ports.\v"
+    "fabrics that both planning methods find, all with the same ports. Of a model, each fabric "
+    "gets the best strategy found for it.\v"
     "Switched fabrics get one NIC of degree times rate a server. ratio is the iteration time over "
     "the ideal switch's; tax is bytes on links over bytes asked, 1 where no server forwards; load "
     "is bytes on a link in one iteration. Cost and power: NICs, transceivers, switch or panel "
     "ports, by the cluster's price book.\n"
     "\n"
+    "With --model, strategies are searched on every fabric, and one that was found for any fabric "
+    "is tried on all: the column 'strategy of' says whose is the best. Models are names that weft "
+    "models lists, or files.\n"
+    "\n"
     "Examples:\n"
+    "  $ weft compare --model dlrm-16,vgg16-16 cluster.yaml --rates 25Gbps,100Gbps --plot out.svg\n"
     "  $ weft compare job.fbuf --degree 4 --rate 100Gbps\n"
     "  $ weft compare job.fbuf --cluster cluster.yaml --json\n";
 
 static error_t parse(int key, char *argument, struct argp_state *state)
 {
-    struct request *request = state->input;
+    struct compare_request *request = state->input;
     switch (key) {
     case ARGP_KEY_ARG:
-        return cli_take(request->cli, &request->path, argument, "task graph");
-    case ARGP_KEY_NO_ARGS:
-        return cli_usage(request->cli, "which job? write %s FILE.fbuf --degree 4 --rate 100Gbps",
-                         request->cli->program);
+        return cli_take(request->cli, &request->path, argument, "task graph or cluster");
     default:
-        return ARGP_ERR_UNKNOWN;
+        return compare_parse_model(key, argument, request);
     }
 }
 
@@ -58,7 +55,7 @@ static json_t *row_object(const struct weft_comparison *row)
     return object;
 }
 
-static void tell_json(const struct request *request, const struct weft_cluster *cluster,
+static void tell_json(const struct compare_request *request, const struct weft_cluster *cluster,
                       const struct weft_comparison *rows, uint32_t row_count)
 {
     json_t *object = cli_object("weft.comparison/1");
@@ -122,9 +119,21 @@ static void tell(struct cli *cli, const struct weft_cluster *cluster,
     }
 }
 
-static bool run(const struct request *request)
+static bool compare_graph(const struct compare_request *request)
 {
     struct cli *cli = request->cli;
+    if (request->path == NULL) {
+        return cli_misuse(cli,
+                          "which job? write %s FILE.fbuf --degree 4 --rate 100Gbps, or %s --model "
+                          "NAME CLUSTER.yaml",
+                          cli->program, cli->program);
+    }
+    if (request->model_option_given || cli->job.profile_path != NULL || cli->job.batch > 0) {
+        return cli_misuse(cli,
+                          "'%.100s' is a task graph; lists, --resume, --plot, --profile and "
+                          "--batch are for --model",
+                          request->path);
+    }
     struct weft_fbuf fbuf;
     struct weft_cluster cluster;
     if (!weft_fbuf_load(&fbuf, request->path, &cli->arena, cli->scratch, &cli->error) ||
@@ -152,17 +161,24 @@ static bool run(const struct request *request)
     return true;
 }
 
+static bool run(struct compare_request *request)
+{
+    return request->cli->job.model != NULL ? compare_models(request) : compare_graph(request);
+}
+
 int cli_compare(int argc, char **argv)
 {
     static const struct cli_verb verb = {
         .name = "weft compare",
-        .arguments = "FILE.fbuf --degree D --rate R\nFILE.fbuf --cluster FILE.yaml",
+        .arguments = "FILE.fbuf --degree D --rate R\nFILE.fbuf --cluster FILE.yaml\n--model M[,M] "
+                     "CLUSTER.yaml",
         .doc = doc,
+        .options = compare_model_options,
         .parser = parse,
-        .groups = CLI_HARDWARE | CLI_SEARCH,
+        .groups = CLI_JOB | CLI_HARDWARE | CLI_SEARCH,
     };
     struct cli cli;
-    struct request request = {.cli = &cli};
+    struct compare_request request = {.cli = &cli};
     bool fine = cli_parse(&cli, &verb, argc, argv, &request) && run(&request);
     return cli_finish(&cli, fine);
 }

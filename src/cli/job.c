@@ -6,9 +6,6 @@
 
 #include <string.h>
 
-// Between two accelerators of a server, as the TopoOpt artifact has it.
-#define PROFILE_INSIDE_BPS 25e9
-
 enum {
     KEY_MODEL = 2000,
     KEY_PROFILE,
@@ -181,7 +178,7 @@ bool cli_setting(struct weft_strategy_setting *setting, struct cli *cli,
         return weft_wrap(&cli->error, "%s: accelerators: kind", cluster_place(cli));
     }
     double links_Bps = accelerator->link_Bps * accelerator->link_efficiency;
-    double inside_Bps = profile != NULL ? PROFILE_INSIDE_BPS : links_Bps;
+    double inside_Bps = profile != NULL ? CLI_PROFILE_INSIDE_BPS : links_Bps;
     enum weft_optimizer usual = model->transformer != NULL ? WEFT_ADAM : WEFT_SGD;
     *setting = (struct weft_strategy_setting){
         .cost = {.profile = profile,

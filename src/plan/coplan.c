@@ -6,7 +6,6 @@
 #include <math.h>
 #include <string.h>
 
-#define SECONDS_DEFAULT 10.0
 // Shares of what is left after the rounds.
 #define REFINE_SHARE 0.75
 // Larger clusters are not simulated while a hybrid strategy is looked for.
@@ -245,7 +244,7 @@ bool weft_coplan_build(struct weft_plan *plan, const struct weft_model *model,
                        struct weft_arena scratch, struct weft_error *error)
 {
     struct weft_coplan_options asked = *options;
-    asked.seconds = options->seconds > 0 ? options->seconds : SECONDS_DEFAULT;
+    asked.seconds = options->seconds > 0 ? options->seconds : WEFT_COPLAN_SECONDS;
     if (!build_variant(plan, model, cluster, setting, &asked, arena, scratch, error)) {
         return false;
     }
