@@ -4,6 +4,7 @@
 
 #include "hybrid.h"
 
+#include <math.h>
 #include <string.h>
 
 #define KEEP_MAX 1024u
@@ -11,6 +12,8 @@
 #define MICRO_BATCH_MAX 64u
 // Context parallelism leaves a rank at least so many tokens: with fewer the ring's hops rule.
 #define CONTEXT_TOKENS_MIN 1024u
+// Estimates this near to each other are the same.
+#define SAME_RATIO 1e-4
 
 struct found {
     struct weft_hybrid hybrid;
@@ -36,8 +39,23 @@ struct search {
     uint64_t states_out; // left out for memory
 };
 
+// One of them is enough: orders, and context ranks in place of data ranks with smaller
+// micro-batches, where they make no difference.
+static bool alike(const struct found *found, const struct weft_hybrid *hybrid, double seconds)
+{
+    const struct weft_hybrid *other = &found->hybrid;
+    return fabs(found->seconds - seconds) <= SAME_RATIO * seconds && other->tp == hybrid->tp &&
+           other->pp == hybrid->pp && other->chunks == hybrid->chunks &&
+           other->zero_stage == hybrid->zero_stage && other->recompute == hybrid->recompute;
+}
+
 static void insert(struct search *search, const struct weft_hybrid *hybrid, double seconds)
 {
+    for (uint32_t i = 0; i < search->count; i++) {
+        if (alike(&search->best[i], hybrid, seconds)) {
+            return; // the earlier one stays
+        }
+    }
     uint32_t at = search->count;
     while (at > 0 && search->best[at - 1].seconds > seconds) {
         at--;

@@ -29,8 +29,10 @@ static void the_best_is_the_best_of_all(void **state)
     assert_true(search(&many, 1024));
     assert_int_equal(one.evaluations, many.evaluations);
     assert_int_equal(one.count, 1);
-    assert_int_equal(many.count, 1024);
-    assert_int_equal(one.candidates[0].estimate_ps, many.candidates[0].estimate_ps);
+    assert_in_range(many.count, 100, 1024);
+    assert_true(
+        fabs((double)one.candidates[0].estimate_ps / (double)many.candidates[0].estimate_ps - 1) <
+        1e-4);
     for (uint32_t i = 0; i < many.count; i++) {
         const struct weft_candidate *candidate = &many.candidates[i];
         struct weft_hybrid_estimate estimate;
@@ -56,7 +58,8 @@ static void the_best_is_the_best_of_all(void **state)
         bool fits = weft_hybrid_memory(&memory, &rank, &hybrid, &model, &cluster, &setting, &error);
         assert_true(weft_hybrid_estimate(&estimate, &hybrid, &model, &cluster, NULL, &setting,
                                          scratch, &error));
-        assert_true(!fits || estimate.iteration_ps >= one.candidates[0].estimate_ps);
+        double best_ps = (double)one.candidates[0].estimate_ps;
+        assert_true(!fits || (double)estimate.iteration_ps >= best_ps * (1 - 1e-4));
     }
 }
 
