@@ -179,17 +179,41 @@ struct weft_search_result {
     uint64_t evaluations;
 };
 
-// Searches the strategies of a model on a given network (NULL: a full mesh, every pair joined at
-// degree * rate / (n - 1)). `start` (may be NULL) is among the first candidates. What does not fit
-// into memory is never returned. Fails with INFEASIBLE when nothing fits, saying by how much the
-// leanest strategy misses and what would help; with INPUT as weft_strategy_taskgraph.
-// Deterministic for a seed, whatever the threads.
+// Searches the strategies of a model on a given network. NULL: one that is still to be planned, so
+// that any servers' ports can be joined, but each port once (docs/strategies.md); what is judged
+// well there is worth a topology of its own. `start` (may be NULL) is among the first candidates.
+// What does not fit into memory is never returned. Candidates differ in how operators are split.
+// Fails with INFEASIBLE when nothing fits, saying by how much the leanest strategy misses and what
+// would help; with INPUT as weft_strategy_taskgraph, and beyond 16384 servers. Deterministic for a
+// seed, whatever the threads.
 bool weft_strategy_search(struct weft_search_result *result, const struct weft_model *model,
                           const struct weft_cluster *cluster, const struct weft_network *network,
                           const struct weft_strategy_setting *setting,
                           const struct weft_strategy *start,
                           const struct weft_search_options *options, struct weft_arena *arena,
                           struct weft_arena scratch, struct weft_error *error) WEFT_MUST_USE;
+
+// For those who judge strategies by other means (the plan room, by simulation): the operators space
+// as the search sees it, built once.
+struct weft_strategy_space;
+// Fails as weft_strategy_search does before it searches.
+bool weft_strategy_space_build(struct weft_strategy_space **space, const struct weft_model *model,
+                               const struct weft_cluster *cluster,
+                               const struct weft_network *network,
+                               const struct weft_strategy_setting *setting,
+                               struct weft_arena *arena, struct weft_arena scratch,
+                               struct weft_error *error) WEFT_MUST_USE;
+// The search's estimate of a strategy's iteration, in ps; WEFT_NEVER when it is not of this space
+// (a split that the profile lacks). O(parts + transfers).
+uint64_t weft_strategy_estimate(const struct weft_strategy_space *space,
+                                const struct weft_strategy *strategy, struct weft_arena scratch);
+// A strategy that differs by one move of the search: of `draws` random moves that fit into memory
+// the one with the shortest estimate, even if that is longer than before. False when the strategy
+// is not of this space or no move fits. The result, with its memory, lives in `arena`.
+bool weft_strategy_neighbor(struct weft_strategy *neighbor, const struct weft_strategy_space *space,
+                            const struct weft_strategy *strategy, uint32_t draws,
+                            struct weft_rng *rng, struct weft_arena *arena,
+                            struct weft_arena scratch) WEFT_MUST_USE;
 
 // A hybrid strategy from words such as "tp=8,pp=16,micro=1,chunks=8,zero=1": keys tp, pp, cp, ep,
 // dp, chunks, micro, zero, recompute (none, selective, full), order, and yes or no for

@@ -10,7 +10,7 @@
 
 #include <string.h>
 
-#define SWEEPS 2u
+#define SWEEPS 1u
 // How a network that is planned for the strategy serves it; fitted (docs/strategies.md).
 #define MOVED_WEIGHT 2.0   // a byte of transfers asks for so many bytes' worth of ports
 #define SLOT_HALF 0.4      // rounds shares of ports to slots
@@ -29,7 +29,8 @@ struct stream {
     uint64_t key; // reduce: its group
     double start_s;
     double progress;
-    double rate;     // of progress, a second
+    double rate;     // of progress of all items together, a second
+    double crowd;    // flows on a link that its rate was found for
     double rate_max; // what its rings allow
     double weight;   // of one item: flows on a link
     double flows;    // transfers: links crossed by all its flows
@@ -84,6 +85,11 @@ static float *load_of(const struct share *share, uint32_t stream)
     return share->loads + (size_t)stream * share->problem->row;
 }
 
+static double least(double a, double b)
+{
+    return a < b ? a : b;
+}
+
 // ---- rates ----
 
 // use += weight wherever the stream has load.
@@ -135,6 +141,19 @@ static float largest_use(const float *restrict use, const float *restrict load, 
     return largest;
 }
 
+// Flows of a stream on a link, in powers of two, so that rates hold while few come and go.
+static double crowd(const struct stream *stream)
+{
+    if (!stream->reduce) {
+        return stream->weight;
+    }
+    uint32_t flows = 1;
+    while (2 * flows <= stream->count) {
+        flows *= 2;
+    }
+    return flows;
+}
+
 static void find_rates(struct share *share)
 {
     uint32_t row = share->problem->row;
@@ -143,33 +162,36 @@ static void find_rates(struct share *share)
     share->stale = false;
     memset(use, 0, sizeof *use * row);
     for (uint32_t i = 0; i < share->active_count; i++) {
-        const struct stream *stream = &share->streams[share->active[i]];
-        float weight = (float)(stream->weight * (stream->reduce ? stream->count : 1));
-        add_weight(use, load_of(share, share->active[i]), weight, row);
+        struct stream *stream = &share->streams[share->active[i]];
+        stream->crowd = crowd(stream);
+        add_weight(use, load_of(share, share->active[i]), (float)stream->crowd, row);
     }
     for (uint32_t i = 0; i < share->active_count; i++) {
         struct stream *stream = &share->streams[share->active[i]];
         double most = (double)largest_product(use, load_of(share, share->active[i]), row);
-        stream->rate = fmin(stream->weight * port_Bps / most,
-                            stream->rate_max / (stream->reduce ? stream->count : 1));
+        stream->rate = least(stream->crowd * port_Bps / most, stream->rate_max);
     }
     for (uint32_t sweep = 0; share->active_count > 1 && sweep < SWEEPS; sweep++) {
         memset(use, 0, sizeof *use * row);
         for (uint32_t i = 0; i < share->active_count; i++) {
             const struct stream *stream = &share->streams[share->active[i]];
-            double rate = stream->rate * (stream->reduce ? stream->count : 1);
-            add_load(use, load_of(share, share->active[i]), (float)rate, row);
+            add_load(use, load_of(share, share->active[i]), (float)stream->rate, row);
         }
         for (uint32_t i = 0; i < share->active_count; i++) {
             struct stream *stream = &share->streams[share->active[i]];
             double most = (double)largest_use(use, load_of(share, share->active[i]), row);
-            stream->rate = fmin(stream->rate * port_Bps / most,
-                                stream->rate_max / (stream->reduce ? stream->count : 1));
+            stream->rate = least(stream->rate * port_Bps / most, stream->rate_max);
         }
     }
 }
 
 // ---- time ----
+
+// Of each item: AllReduces of one group share its rate, transfers of a stream run as one.
+static double speed(const struct stream *stream)
+{
+    return stream->reduce ? stream->rate / stream->count : stream->rate;
+}
 
 static void advance(struct share *share, double to_s)
 {
@@ -177,7 +199,7 @@ static void advance(struct share *share, double to_s)
     if (step_s > 0) {
         for (uint32_t i = 0; i < share->active_count; i++) {
             struct stream *stream = &share->streams[share->active[i]];
-            stream->progress += stream->rate * step_s;
+            stream->progress += speed(stream) * step_s;
         }
         share->now_s = to_s;
     }
@@ -200,7 +222,7 @@ bool weft_share_next(struct share *share, double until_s, struct share_end *end)
     for (uint32_t i = 0; i < share->active_count; i++) {
         const struct stream *stream = &share->streams[share->active[i]];
         double left = share->items[stream->first].end - stream->progress;
-        double time_s = share->now_s + (left > 0 ? left / stream->rate : 0);
+        double time_s = share->now_s + (left > 0 ? left / speed(stream) : 0);
         which = time_s < next_s ? i : which;
         next_s = time_s < next_s ? time_s : next_s;
     }
@@ -215,9 +237,11 @@ bool weft_share_next(struct share *share, double until_s, struct share_end *end)
         (struct share_end){next_s + stream->latency_s, stream->reduce, item->backward, item->index};
     stream->progress = item->end;
     stream->first = item->next;
-    share->stale = share->stale || stream->reduce || stream->count == 1;
     if (--stream->count == 0) {
         share->active[which] = share->active[--share->active_count];
+        share->stale = true;
+    } else if (stream->reduce) {
+        share->stale = share->stale || crowd(stream) != stream->crowd;
     }
     return true;
 }
@@ -246,7 +270,8 @@ static void add_item(struct share *share, uint32_t index, double end, uint32_t w
     }
     share->items[share->item_count] = (struct item){end, *at, what, backward};
     *at = share->item_count++;
-    share->stale = true;
+    share->stale =
+        share->stale || stream->count == 1 || !stream->reduce || crowd(stream) != stream->crowd;
 }
 
 // Flows on a link of those that the stream loads.
@@ -389,9 +414,9 @@ static void plan_ports(struct share *share, const struct layout *layout)
         }
     }
     uint8_t slots[512] = {0};
-    uint8_t least[512];
+    uint8_t fewest[512];
     WEFT_ASSERT(streams < 512);
-    memset(least, 255, sizeof least);
+    memset(fewest, 255, sizeof fewest);
     uint32_t own_least = 255;
     for (uint32_t s = 0; s < n; s++) {
         memset(slots, 0, streams);
@@ -399,23 +424,23 @@ static void plan_ports(struct share *share, const struct layout *layout)
         own_least = share->own[s] < own_least ? share->own[s] : own_least;
         for (uint32_t i = 0; i < streams; i++) {
             if (load_of(share, i)[s] > 0) {
-                least[i] = slots[i] < least[i] ? slots[i] : least[i];
+                fewest[i] = slots[i] < fewest[i] ? slots[i] : fewest[i];
             }
         }
     }
     bool joined = own_least > 0;
     for (uint32_t i = 0; i < streams; i++) {
-        joined = joined || (share->streams[i].members == n && least[i] > 0);
+        joined = joined || (share->streams[i].members == n && fewest[i] > 0);
     }
     for (uint32_t s = 0; !joined && s < n; s++) {
         uint32_t who = 0;
         for (uint32_t i = 1; i < streams; i++) {
-            who = load_of(share, i)[s] > 0 && least[i] > least[who] ? i : who;
+            who = load_of(share, i)[s] > 0 && fewest[i] > fewest[who] ? i : who;
         }
         if (share->own[s] == 0) {
             share->own[s] = 1;
-            if (least[who] == count) {
-                least[who]--;
+            if (fewest[who] == count) {
+                fewest[who]--;
             }
         }
     }
@@ -423,7 +448,7 @@ static void plan_ports(struct share *share, const struct layout *layout)
         struct stream *stream = &share->streams[i];
         double k = stream->members;
         double share_ratio =
-            least[i] > 0 ? (double)least[i] / count : RELAYED_RATIO / problem->reach;
+            fewest[i] > 0 ? (double)fewest[i] / count : RELAYED_RATIO / problem->reach;
         stream->rate_max = problem->port_Bps * share_ratio / (2 * (k - 1) / k);
     }
     for (uint32_t s = 0; s < n; s++) {
