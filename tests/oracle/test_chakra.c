@@ -1,0 +1,274 @@
+// SPDX-License-Identifier: Apache-2.0
+// Chakra traces as an independent reader (tests/oracle/read_et.py) understands them: those that
+// Weft writes of the example jobs, with the types that ASTRA-sim asks for, and, when present, the
+// real traces of WEFT_SHARED. Two of them have a closed form of their time. Skips (77) where
+// python3 is absent.
+//
+// Mutations that made this fail: comm_size as uint64; an all-gather's bytes not times its members;
+// a receive that holds up its message; the sizes of an all-to-all not divided by its members.
+
+#include "weft/format.h"
+#include "weft/sim.h"
+
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+static struct weft_arena whole;
+static struct weft_arena whole_scratch;
+static char inputs[2048];
+
+// What read_et.py tells of a trace.
+struct summary {
+    unsigned long long ranks, nodes, compute, micros, messages, message_bytes;
+    unsigned long long count[10]; // collectives by type
+    double wire_bytes[10];
+};
+
+static void take_line(struct summary *summary, const char *line)
+{
+    unsigned long long numbers[8] = {0};
+    size_t count = 0;
+    for (const char *c = line; *c != '\0' && count < 8; c++) {
+        if (*c >= '0' && *c <= '9') {
+            char *end;
+            numbers[count++] = strtoull(c, &end, 10);
+            c = end - 1;
+        }
+    }
+    if (strncmp(line, "ranks", 5) == 0) {
+        summary->ranks = numbers[0];
+        summary->nodes = numbers[1];
+        summary->compute = numbers[3];
+        summary->micros = numbers[4];
+    } else if (strncmp(line, "messages", 8) == 0) {
+        summary->messages = numbers[0];
+        summary->message_bytes = numbers[1];
+    } else {
+        assert_true(strncmp(line, "collective", 10) == 0 && numbers[0] < 10);
+        summary->count[numbers[0]] = numbers[1];
+        summary->wire_bytes[numbers[0]] = (double)numbers[2];
+    }
+}
+
+static struct summary summarize(const char *prefix, const char *how)
+{
+    char command[4096];
+    snprintf(command, sizeof command, "%s/tests/oracle/read_et.py '%s' %s", SOURCE_ROOT, prefix,
+             how);
+    struct summary summary = {0};
+    FILE *theirs = popen(command, "r");
+    assert_non_null(theirs);
+    char *line = NULL;
+    size_t capacity = 0;
+    while (getline(&line, &capacity, theirs) > 0) {
+        take_line(&summary, line);
+    }
+    free(line);
+    if (pclose(theirs) != 0) {
+        fail_msg("%s: read_et.py refuses it", prefix);
+    }
+    assert_true(summary.ranks > 0);
+    return summary;
+}
+
+// What a task graph puts on the wire.
+struct totals {
+    uint64_t transfers, transfer_bytes, reductions;
+    double reduction_wire_bytes;
+    uint64_t timed; // on devices
+};
+
+static struct totals total(const struct weft_taskgraph *graph)
+{
+    struct totals totals = {0};
+    for (uint32_t t = 0; t < graph->task_count; t++) {
+        if (graph->kind[t] == WEFT_TASK_TRANSFER) {
+            totals.transfers++;
+            totals.transfer_bytes += graph->size_bytes[t];
+        } else if (graph->kind[t] == WEFT_TASK_ALLREDUCE) {
+            uint32_t group = graph->group[t];
+            uint32_t k = graph->group_first[group + 1] - graph->group_first[group];
+            totals.reductions += k > 1;
+            totals.reduction_wire_bytes += 2.0 * (k - 1) * (double)graph->size_bytes[t];
+        }
+        totals.timed += graph->device[t] != WEFT_NONE;
+    }
+    return totals;
+}
+
+static void check_near(const char *name, double ours, double theirs)
+{
+    if (fabs(ours - theirs) > 1e-9 * theirs + 0.5) {
+        fail_msg("%s: ours %.0f, theirs %.0f", name, ours, theirs);
+    }
+}
+
+// ---- what Weft writes ----
+
+static void check_example(const char *name, const char *folder)
+{
+    struct weft_arena arena = whole;
+    struct weft_fbuf job;
+    struct weft_chakra_trace trace;
+    struct weft_error error;
+    const char *path = weft_arena_format(&arena, SOURCE_ROOT "/examples/jobs/%s.fbuf", name);
+    const char *prefix = weft_arena_format(&arena, "%s/%s", folder, name);
+    if (!weft_fbuf_load(&job, path, &arena, whole_scratch, &error) ||
+        !weft_chakra_write(&trace, &job.graph, &arena, whole_scratch, &error) ||
+        !weft_chakra_save(prefix, &trace, whole_scratch, &error)) {
+        fail_msg("%s", error.message);
+    }
+    struct summary theirs = summarize(prefix, "--strict");
+    for (uint32_t r = 0; r < trace.rank_count; r++) {
+        unlink(weft_arena_format(&arena, "%s.%u.et", prefix, r));
+    }
+    unlink(weft_arena_format(&arena, "%s.json", prefix));
+    struct totals ours = total(&job.graph);
+    assert_int_equal(theirs.ranks, job.graph.server_count);
+    assert_int_equal(theirs.messages, ours.transfers + trace.signal_count);
+    assert_int_equal(theirs.message_bytes, ours.transfer_bytes + trace.signal_count);
+    assert_int_equal(theirs.count[0], ours.reductions);
+    check_near(name, ours.reduction_wire_bytes, theirs.wire_bytes[0]);
+    double runtime_micros = 0;
+    for (uint32_t t = 0; t < job.graph.task_count; t++) {
+        double members = 1; // the time inside servers stands on every member's rank
+        if (job.graph.kind[t] == WEFT_TASK_ALLREDUCE) {
+            uint32_t group = job.graph.group[t];
+            members = job.graph.group_first[group + 1] - job.graph.group_first[group];
+        }
+        runtime_micros += members * (double)job.graph.runtime_ps[t] / 1e6;
+    }
+    // Each node's duration is rounded to a whole microsecond.
+    assert_true(fabs(runtime_micros - (double)theirs.micros) <= 0.5 * (double)theirs.compute);
+}
+
+static void traces_of_the_examples_hold(void **state)
+{
+    (void)state;
+    static const char *const jobs[] = {"dlrm_16", "gpt_16", "moe_16", "vgg16_16", "resnet50_128"};
+    char folder[] = "/tmp/weft-et-XXXXXX";
+    assert_non_null(mkdtemp(folder));
+    for (size_t j = 0; j < sizeof jobs / sizeof jobs[0]; j++) {
+        check_example(jobs[j], folder);
+    }
+    assert_int_equal(rmdir(folder), 0);
+}
+
+// ---- real traces ----
+
+static struct weft_chakra load_real(const char *name, struct weft_arena *arena)
+{
+    struct weft_chakra chakra = {0};
+    struct weft_error error;
+    const struct weft_chakra_input input = {.flops_per_s = 400e12, .memory_Bps = 3e12};
+    if (access(inputs, F_OK) != 0) {
+        print_message("skipped: no %s; set WEFT_SHARED\n", inputs);
+        skip();
+    }
+    const char *path = weft_arena_format(arena, "%s/%s", inputs, name);
+    if (!weft_chakra_load(&chakra, path, NULL, &input, arena, whole_scratch, &error)) {
+        fail_msg("%s", error.message);
+    }
+    return chakra;
+}
+
+static void check_real(const char *name)
+{
+    struct weft_arena arena = whole;
+    struct weft_chakra chakra = load_real(name, &arena);
+    struct summary theirs = summarize(weft_arena_format(&arena, "%s/%s", inputs, name), "");
+    struct totals ours = total(&chakra.graph);
+    assert_int_equal(theirs.ranks, chakra.graph.server_count);
+    assert_int_equal(theirs.nodes, chakra.node_count);
+    assert_int_equal(theirs.compute, ours.timed);
+    assert_int_equal(chakra.untimed_count + chakra.skipped_count, 0);
+    assert_int_equal(chakra.approximated_count, theirs.count[2] + theirs.count[7]);
+    assert_int_equal(ours.reductions, theirs.count[0] + theirs.count[2] + theirs.count[7]);
+    check_near(name, ours.reduction_wire_bytes,
+               theirs.wire_bytes[0] + theirs.wire_bytes[2] + theirs.wire_bytes[7]);
+    check_near(name, (double)ours.transfer_bytes,
+               (double)theirs.message_bytes + theirs.wire_bytes[6]);
+}
+
+static void real_traces_mean_the_same_to_both_readers(void **state)
+{
+    (void)state;
+    static const char *const names[] = {
+        "astra_micro_all_gather_16/all_gather",
+        "astra_micro_all_reduce_16/all_reduce",
+        "astra_micro_all_to_all_16/all_to_all",
+        "astra_micro_reduce_scatter_16/reduce_scatter",
+        "astra_custom_ring_ar_8/custom_allreduce",
+        "stage_llama8/w",
+        "stage_moe32/w",
+    };
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+        check_real(names[i]);
+    }
+}
+
+static double ideal_s(const struct weft_taskgraph *graph, struct weft_arena *arena)
+{
+    struct weft_cluster cluster;
+    struct weft_network network;
+    struct weft_sim_result result = {0};
+    struct weft_error error;
+    const struct weft_fabric_options shape = {.seed = 1};
+    const struct weft_sim_job job = {.graph = graph};
+    const struct weft_sim_options fluid = {.seed = 1};
+    if (!weft_cluster_build(&cluster, graph->server_count, 1, 50e9, &error) ||
+        !weft_fabric_build_named(&network, "ideal", &cluster, &shape, arena, whole_scratch,
+                                 &error) ||
+        !weft_sim_run_jobs(&result, &network.fabric, &network.routes, &job, 1, &fluid, arena,
+                           whole_scratch, &error)) {
+        fail_msg("%s", error.message);
+    }
+    return weft_seconds(result.end_ps);
+}
+
+static void closed_forms_hold(void **state)
+{
+    (void)state;
+    const double latency_s = 2e-6; // two links of 1 us
+    struct weft_arena arena = whole;
+    // 14 rounds of 131072 bytes, and 7 us of computing behind each of the first 7.
+    struct weft_chakra ring = load_real("astra_custom_ring_ar_8", &arena);
+    double expected_s = 14 * (131072 / 50e9 + latency_s) + 7 * 7e-6;
+    assert_true(fabs(ideal_s(&ring.graph, &arena) - expected_s) < 1e-9);
+    // 2 * 15 rounds of 1 MiB / 16.
+    struct weft_chakra reduce = load_real("astra_micro_all_reduce_16", &arena);
+    expected_s = 30 * (65536 / 50e9 + latency_s);
+    assert_true(fabs(ideal_s(&reduce.graph, &arena) - expected_s) < 1e-9);
+    // 15 sixteenths of 1 MiB leave each port, all at once.
+    struct weft_chakra all = load_real("astra_micro_all_to_all_16", &arena);
+    expected_s = 15 * 65536 / 50e9 + latency_s;
+    assert_true(fabs(ideal_s(&all.graph, &arena) - expected_s) < 1e-9);
+}
+
+int main(void)
+{
+    struct weft_error error;
+    if (access("/usr/bin/python3", X_OK) != 0) {
+        fprintf(stderr, "skipped: python3 is not installed\n");
+        return 77;
+    }
+    if (!weft_arena_init(&whole, 0, &error) || !weft_arena_init(&whole_scratch, 0, &error)) {
+        fprintf(stderr, "skipped: %s\n", error.message);
+        return 77;
+    }
+    const char *shared = getenv("WEFT_SHARED");
+    snprintf(inputs, sizeof inputs, "%s/inputs/chakra",
+             shared != NULL ? shared : SOURCE_ROOT "/../shared");
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(traces_of_the_examples_hold),
+        cmocka_unit_test(real_traces_mean_the_same_to_both_readers),
+        cmocka_unit_test(closed_forms_hold),
+    };
+    return cmocka_run_group_tests_name("chakra-oracle", tests, NULL, NULL);
+}
