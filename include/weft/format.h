@@ -61,6 +61,10 @@ struct weft_fbuf {
     uint32_t descriptor_count;
     const uint32_t *jump_first; // CSR into jumps
     const int32_t *jumps;
+    // Weft's own: rings that jumps cannot say (src/format/fbuf_extra.c). Where there are any, they
+    // stand for the descriptors.
+    uint32_t ring_word_count;
+    const uint32_t *ring_words;
 };
 // Reads a file's bytes. Tasks keep the file's order; its ids become indices. A file in which no
 // connection has its reverse means each for both directions. O(length). docs/taskgraphs.md tells
@@ -72,8 +76,9 @@ bool weft_fbuf_load(struct weft_fbuf *fbuf, const char *path, struct weft_arena 
                     struct weft_arena scratch, struct weft_error *error) WEFT_MUST_USE;
 // The bytes of a file that holds `fbuf`, readable by the authors' tools: the same value gives the
 // same bytes. Runtimes and rates are rounded to floats (6e-8 of themselves), latencies are not
-// kept. Fails with INPUT where the format has no words for the value: an AllReduce with successors,
-// links of which none has its reverse, a link whose rate is not width * rate_Bps, 2 GiB or more.
+// kept. Successors of AllReduces and ring_words stand in fields of Weft's own, which other readers
+// skip. Fails with INPUT where the format has no words for the value: links of which none has its
+// reverse, a link whose rate is not width * rate_Bps, 2 GiB or more.
 bool weft_fbuf_write(const char **data, size_t *length, const struct weft_fbuf *fbuf,
                      struct weft_arena *arena, struct weft_arena scratch, struct weft_error *error)
     WEFT_MUST_USE;
@@ -81,7 +86,8 @@ bool weft_fbuf_write(const char **data, size_t *length, const struct weft_fbuf *
 // the groups of its graph. A group of k members takes the descriptors of ring size k, each an equal
 // share of its bytes: from each member the jumps, summed modulo server_count, name the relays and
 // at last the next member. A group whose size the file has no rings for, or without bytes and
-// without a usable ring, gets none. Fails with INPUT: no links, no routes, no rate; a path or ring
+// without a usable ring, gets none. Where there are ring_words, those rings instead. Fails with
+// INPUT: no links, no routes, no rate; a path or ring
 // over a link that is not there; a descriptor that does not close into one ring over its group.
 bool weft_fbuf_network(struct weft_network *network, const struct weft_fbuf *fbuf, double rate_Bps,
                        struct weft_arena *arena, struct weft_arena scratch,
@@ -234,8 +240,9 @@ bool weft_export_ip_routes(const char *const **scripts, const struct weft_plan *
                            struct weft_error *error) WEFT_MUST_USE;
 // The task graph with the plan's topology, routes and rings inside. The format has one set of jumps
 // for each ring size: where a group's rings are not circulant with equal shares, or differ from
-// those of another group of its size, that size is left out and counted in *sizes_left_out. Fails
-// with INPUT when graph and plan differ in servers or links in rate.
+// those of another group of its size, that size is left out and counted in *sizes_left_out; then,
+// and where flows divide over paths, all rings stand in ring_words, so that weft_fbuf_network gives
+// the plan's network. Fails with INPUT when graph and plan differ in servers or links in rate.
 bool weft_export_fbuf(struct weft_fbuf *fbuf, uint32_t *sizes_left_out,
                       const struct weft_plan *plan, const struct weft_taskgraph *graph,
                       struct weft_arena *arena, struct weft_arena scratch, struct weft_error *error)

@@ -172,10 +172,19 @@ static bool export_fbuf(const struct request *request, const struct weft_plan *p
                           &cli->error)) {
         return weft_wrap(&cli->error, "%s", request->plan_path);
     }
-    if (sizes_left_out > 0) {
+    if (planned.ring_word_count > 0) {
         cli_note(cli,
-                 "rings of %u group size%s left out: the format has words for circulant rings only",
+                 "rings that are not circulant (%u group size%s) and flows that divide over "
+                 "paths stand in a field that Weft alone reads",
                  sizes_left_out, sizes_left_out == 1 ? "" : "s");
+    }
+    for (uint32_t t = 0; t < graph->task_count; t++) {
+        if (graph->kind[t] == WEFT_TASK_ALLREDUCE &&
+            graph->next_first[t] < graph->next_first[t + 1]) {
+            cli_note(cli, "what waits for AllReduces stands in a field that Weft alone reads; "
+                          "others start it too early");
+            break;
+        }
     }
     const char *data = NULL;
     size_t length = 0;

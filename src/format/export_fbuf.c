@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Plans as TopoOpt task graphs: links, paths, and circulant rings as jumps (docs/exports.md).
 
-#include "weft/format.h"
+#include "fbuf.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -224,6 +224,19 @@ static void export_rings(struct weft_fbuf *fbuf, uint32_t *sizes_left_out,
     publish_rings(fbuf, sizes_left_out, sizes, n, arena);
 }
 
+// Whether flows divide over several paths of a pair: in the format each picks one.
+static bool divides(const struct weft_fbuf *fbuf, const struct weft_routes *routes)
+{
+    const uint32_t *first = fbuf->path_node_first;
+    for (uint32_t p = 1; p < fbuf->path_count && routes->spread == WEFT_SPREAD_SPLIT; p++) {
+        if (fbuf->path_nodes[first[p - 1]] == fbuf->path_nodes[first[p]] &&
+            fbuf->path_nodes[first[p] - 1] == fbuf->path_nodes[first[p + 1] - 1]) {
+            return true;
+        }
+    }
+    return false;
+}
+
 bool weft_export_fbuf(struct weft_fbuf *fbuf, uint32_t *sizes_left_out,
                       const struct weft_plan *plan, const struct weft_taskgraph *graph,
                       struct weft_arena *arena, struct weft_arena scratch, struct weft_error *error)
@@ -256,6 +269,9 @@ bool weft_export_fbuf(struct weft_fbuf *fbuf, uint32_t *sizes_left_out,
         return false;
     }
     export_rings(&built, sizes_left_out, network, arena, scratch);
+    if (*sizes_left_out > 0 || divides(&built, &network->routes)) {
+        weft_fbuf_pack_rings(&built, network, arena);
+    }
     *fbuf = built;
     return true;
 }

@@ -35,6 +35,8 @@ enum {
     ROOT_DEVICES,
     ROOT_ROUTES,
     ROOT_RINGS,
+    ROOT_WEFT_RINGS, // Weft's own, from here on: src/format/fbuf_extra.c
+    ROOT_WEFT_NEXT,
     ROOT_FIELDS
 };
 
@@ -75,5 +77,18 @@ struct weft_fbuf_reader {
 // Each reads one part of the file into `fbuf` (src/format/fbuf_tasks.c, fbuf_topology.c).
 bool weft_fbuf_read_tasks(struct weft_fbuf *fbuf, struct weft_fbuf_reader *reader) WEFT_MUST_USE;
 bool weft_fbuf_read_topology(struct weft_fbuf *fbuf, struct weft_fbuf_reader *reader) WEFT_MUST_USE;
+bool weft_fbuf_read_ring_words(struct weft_fbuf *fbuf, struct weft_fbuf_reader *reader)
+    WEFT_MUST_USE;
+// Gives AllReduces their successors, which lie in the reader's scratch.
+bool weft_fbuf_read_reduce_next(struct weft_task *tasks, uint32_t task_count,
+                                struct weft_fbuf_reader *reader) WEFT_MUST_USE;
+
+// Rings, and how flows spread over paths, to fbuf->ring_words and back. Unpacking fails with INPUT
+// where a ring is not over its group or takes a link that is not there.
+void weft_fbuf_pack_rings(struct weft_fbuf *fbuf, const struct weft_network *network,
+                          struct weft_arena *arena);
+bool weft_fbuf_unpack_rings(struct weft_ring_set *set, const struct weft_fbuf *fbuf,
+                            const struct weft_fabric *fabric, struct weft_arena *arena,
+                            struct weft_arena scratch, struct weft_error *error) WEFT_MUST_USE;
 
 #endif

@@ -258,11 +258,19 @@ bool weft_fbuf_network(struct weft_network *network, const struct weft_fbuf *fbu
         return weft_fail(error, WEFT_INPUT,
                          "the file holds connections but no routes; list a route for each pair");
     }
-    if (!build_rings(&rings, fbuf, &fabric, arena, scratch, error)) {
+    bool own_rings = fbuf->ring_word_count > 0;
+    if (own_rings ? !weft_fbuf_unpack_rings(&rings, fbuf, &fabric, arena, scratch, error)
+                  : !build_rings(&rings, fbuf, &fabric, arena, scratch, error)) {
         return false;
     }
     *network = (struct weft_network){.fabric = fabric, .rings = rings};
-    return weft_routes_build_table(&network->routes, &network->fabric, fbuf->path_count,
-                                   fbuf->path_node_first, fbuf->path_nodes, fbuf->path_weights,
-                                   true, arena, scratch, error);
+    if (!weft_routes_build_table(&network->routes, &network->fabric, fbuf->path_count,
+                                 fbuf->path_node_first, fbuf->path_nodes, fbuf->path_weights, true,
+                                 arena, scratch, error)) {
+        return false;
+    }
+    if (own_rings && fbuf->ring_words[0] != 0) {
+        network->routes.spread = WEFT_SPREAD_SPLIT;
+    }
+    return true;
 }

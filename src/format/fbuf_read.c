@@ -12,8 +12,8 @@ const struct weft_flatbuf_layout weft_fbuf_path_layout = {PATH_FIELDS, {4, 4}};
 const struct weft_flatbuf_layout weft_fbuf_route_layout = {ROUTE_FIELDS, {4, 4, 4}};
 const struct weft_flatbuf_layout weft_fbuf_descriptor_layout = {DESCRIPTOR_FIELDS, {4}};
 const struct weft_flatbuf_layout weft_fbuf_rings_layout = {RINGS_FIELDS, {8, 4}};
-const struct weft_flatbuf_layout weft_fbuf_root_layout = {ROOT_FIELDS,
-                                                          {4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4}};
+const struct weft_flatbuf_layout weft_fbuf_root_layout = {
+    ROOT_FIELDS, {4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4}};
 
 // A rate of the root table, in the file's bytes a millisecond.
 static bool read_rate(double *rate_Bps, const struct weft_fbuf_reader *reader, uint32_t field,
@@ -64,7 +64,8 @@ bool weft_fbuf_read(struct weft_fbuf *fbuf, const void *data, size_t length,
     }
     reader.rate_Bps = read.rate_Bps;
     read.node_count = reader.node_count;
-    if (!weft_fbuf_read_tasks(&read, &reader) || !weft_fbuf_read_topology(&read, &reader)) {
+    if (!weft_fbuf_read_tasks(&read, &reader) || !weft_fbuf_read_topology(&read, &reader) ||
+        !weft_fbuf_read_ring_words(&read, &reader)) {
         return false;
     }
     // Later stages take memory by servers squared; let no small file ask for it.

@@ -289,6 +289,9 @@ bool weft_fbuf_read_tasks(struct weft_fbuf *fbuf, struct weft_fbuf_reader *reade
         }
         next += record->next.count;
     }
+    if (!weft_fbuf_read_reduce_next(tasks, task_count, reader)) {
+        return false;
+    }
     return weft_taskgraph_build(&fbuf->graph, reader->server_count, devices.local_count,
                                 devices.servers, tasks, task_count, reader->arena, *reader->scratch,
                                 reader->error);

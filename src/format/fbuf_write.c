@@ -26,13 +26,16 @@ static const struct shape route_shape = {ROUTE_FIELDS, 16, {4, 8, 12}};
 static const struct shape descriptor_shape = {DESCRIPTOR_FIELDS, 8, {4}};
 static const struct shape rings_shape = {RINGS_FIELDS, 24, {8, 16}};
 static const struct shape root_shape = {
-    ROOT_FIELDS, 56, {4, 8, 12, 16, 20, 24, 28, 32, 36, 40, 44, 48}};
+    ROOT_RINGS + 1, 56, {4, 8, 12, 16, 20, 24, 28, 32, 36, 40, 44, 48}};
+// The same with Weft's own fields, for a value that needs them.
+static const struct shape extended_shape = {
+    ROOT_FIELDS, 64, {4, 8, 12, 16, 20, 24, 28, 32, 36, 40, 44, 48, 52, 56}};
 
 struct writer {
     unsigned char *data;
     size_t length;
     size_t capacity;
-    size_t vtable_at[8]; // of the shapes above, in that order
+    size_t vtable_at[9]; // of the shapes above, in that order
     const struct weft_fbuf *fbuf;
 };
 
@@ -45,11 +48,12 @@ enum {
     SHAPE_DESCRIPTOR,
     SHAPE_RINGS,
     SHAPE_ROOT,
+    SHAPE_EXTENDED,
     SHAPE_COUNT
 };
 static const struct shape *const shapes[SHAPE_COUNT] = {
-    &task_shape,  &device_shape,     &connection_shape, &path_shape,
-    &route_shape, &descriptor_shape, &rings_shape,      &root_shape,
+    &task_shape,       &device_shape, &connection_shape, &path_shape,     &route_shape,
+    &descriptor_shape, &rings_shape,  &root_shape,       &extended_shape,
 };
 
 // ---- bytes ----
@@ -103,9 +107,10 @@ static void refer(struct writer *writer, size_t at)
 
 // ---- objects ----
 
-static void add_vtables(struct writer *writer)
+static void add_vtables(struct writer *writer, bool extended)
 {
-    for (uint32_t s = 0; s < SHAPE_COUNT; s++) {
+    uint32_t count = extended ? SHAPE_COUNT : SHAPE_EXTENDED;
+    for (uint32_t s = 0; s < count; s++) {
         size_t at = add_bytes(writer, 4 + 2 * (size_t)shapes[s]->field_count);
         put_u16(writer, at, 4 + 2 * shapes[s]->field_count);
         put_u16(writer, at + 2, shapes[s]->table_bytes);
@@ -427,8 +432,8 @@ static bool check_paths(const struct weft_fbuf *fbuf, struct weft_error *error)
     return true;
 }
 
-static bool check_tasks(uint32_t *transfer_count, const struct weft_fbuf *fbuf,
-                        struct weft_error *error)
+static bool check_tasks(uint32_t *transfer_count, uint32_t *reduce_next_count,
+                        const struct weft_fbuf *fbuf, struct weft_error *error)
 {
     const struct weft_taskgraph *graph = &fbuf->graph;
     if (graph->server_count > WEFT_FBUF_SERVERS_MAX || fbuf->node_count > WEFT_FBUF_NODES_MAX ||
@@ -438,14 +443,12 @@ static bool check_tasks(uint32_t *transfer_count, const struct weft_fbuf *fbuf,
             graph->server_count, fbuf->node_count, WEFT_FBUF_SERVERS_MAX, WEFT_FBUF_NODES_MAX);
     }
     *transfer_count = 0;
+    *reduce_next_count = 0;
     for (uint32_t t = 0; t < graph->task_count; t++) {
         *transfer_count += graph->kind[t] == WEFT_TASK_TRANSFER ? 1 : 0;
-        if (graph->kind[t] == WEFT_TASK_ALLREDUCE &&
-            graph->next_first[t] != graph->next_first[t + 1]) {
-            return weft_fail(error, WEFT_INPUT,
-                             "task %u: an AllReduce with successors has no words in this format, "
-                             "where its list of successors is its group",
-                             t);
+        // In this format an AllReduce's list of successors is its group.
+        if (graph->kind[t] == WEFT_TASK_ALLREDUCE) {
+            *reduce_next_count += graph->next_first[t + 1] - graph->next_first[t];
         }
     }
     return true;
@@ -453,7 +456,8 @@ static bool check_tasks(uint32_t *transfer_count, const struct weft_fbuf *fbuf,
 
 // An upper bound on the file's size: each table with its padding and its place in a vector, each
 // vector with its padding, each element.
-static uint64_t bound_size(const struct weft_fbuf *fbuf, uint32_t transfer_count)
+static uint64_t bound_size(const struct weft_fbuf *fbuf, uint32_t transfer_count,
+                           uint32_t reduce_next_count)
 {
     const struct weft_taskgraph *graph = &fbuf->graph;
     uint64_t n = fbuf->graph.server_count;
@@ -464,7 +468,8 @@ static uint64_t bound_size(const struct weft_fbuf *fbuf, uint32_t transfer_count
             elements += graph->group_first[group + 1] - graph->group_first[group];
         }
     }
-    uint64_t size = 512; // the root, the vtables and the root's vectors
+    uint64_t size = 640; // the root, the vtables and the root's vectors
+    size += fbuf->ring_word_count * UINT64_C(4) + reduce_next_count * UINT64_C(8);
     size += graph->task_count * UINT64_C(64) + 8 * elements;
     size += ((uint64_t)graph->device_count + transfer_count) * 48;
     size += fbuf->link_count * UINT64_C(24);
@@ -480,12 +485,34 @@ static uint64_t bound_size(const struct weft_fbuf *fbuf, uint32_t transfer_count
     return size;
 }
 
-static void write_file(struct writer *writer, const struct pair_list *pairs)
+// Weft's own fields.
+static void write_extra(struct writer *writer, size_t root, uint32_t reduce_next_count)
 {
     const struct weft_fbuf *fbuf = writer->fbuf;
+    const struct weft_taskgraph *graph = &fbuf->graph;
+    size_t at = add_vector(writer, root, SHAPE_EXTENDED, ROOT_WEFT_RINGS, fbuf->ring_word_count, 4);
+    for (uint32_t i = 0; i < fbuf->ring_word_count; i++) {
+        put_u32(writer, at + 4 * (size_t)i, fbuf->ring_words[i]);
+    }
+    at = add_vector(writer, root, SHAPE_EXTENDED, ROOT_WEFT_NEXT, 2 * reduce_next_count, 4);
+    for (uint32_t t = 0; t < graph->task_count; t++) {
+        uint32_t first = graph->next_first[t];
+        uint32_t end = graph->kind[t] == WEFT_TASK_ALLREDUCE ? graph->next_first[t + 1] : first;
+        for (uint32_t e = first; e < end; e++, at += 8) {
+            put_u32(writer, at, t);
+            put_u32(writer, at + 4, graph->next[e]);
+        }
+    }
+}
+
+static void write_file(struct writer *writer, const struct pair_list *pairs,
+                       uint32_t reduce_next_count)
+{
+    const struct weft_fbuf *fbuf = writer->fbuf;
+    bool extended = fbuf->ring_word_count > 0 || reduce_next_count > 0;
     size_t start = add_bytes(writer, 4);
-    add_vtables(writer);
-    size_t root = add_table(writer, SHAPE_ROOT, start);
+    add_vtables(writer, extended);
+    size_t root = add_table(writer, extended ? SHAPE_EXTENDED : SHAPE_ROOT, start);
     put_u32(writer, FIELD(root, SHAPE_ROOT, ROOT_GPUS_PER_NODE), fbuf->gpus_per_server);
     put_u32(writer, FIELD(root, SHAPE_ROOT, ROOT_NODES), fbuf->graph.server_count);
     put_u32(writer, FIELD(root, SHAPE_ROOT, ROOT_SWITCHES),
@@ -499,6 +526,9 @@ static void write_file(struct writer *writer, const struct pair_list *pairs)
     write_devices(writer, root, pairs);
     write_routes(writer, root);
     write_rings(writer, root);
+    if (extended) {
+        write_extra(writer, root, reduce_next_count);
+    }
     align(writer, 0);
 }
 
@@ -506,11 +536,12 @@ bool weft_fbuf_write(const char **data, size_t *length, const struct weft_fbuf *
                      struct weft_arena *arena, struct weft_arena scratch, struct weft_error *error)
 {
     uint32_t transfer_count = 0;
-    if (!check_tasks(&transfer_count, fbuf, error) || !check_links(fbuf, scratch, error) ||
-        !check_paths(fbuf, error)) {
+    uint32_t reduce_next_count = 0;
+    if (!check_tasks(&transfer_count, &reduce_next_count, fbuf, error) ||
+        !check_links(fbuf, scratch, error) || !check_paths(fbuf, error)) {
         return false;
     }
-    uint64_t size = bound_size(fbuf, transfer_count);
+    uint64_t size = bound_size(fbuf, transfer_count, reduce_next_count);
     if (size > WEFT_FLATBUF_BYTES_MAX) {
         return weft_fail(error, WEFT_INPUT,
                          "the file could take %" PRIu64 " bytes, but FlatBuffers end at 2 GiB",
@@ -522,7 +553,7 @@ bool weft_fbuf_write(const char **data, size_t *length, const struct weft_fbuf *
         .capacity = (size_t)size,
         .fbuf = fbuf,
     };
-    write_file(&writer, &pairs);
+    write_file(&writer, &pairs, reduce_next_count);
     char *copy = WEFT_NEW_RAW(arena, char, writer.length);
     memcpy(copy, writer.data, writer.length);
     *data = copy;

@@ -43,3 +43,9 @@ try weft export plan.json --format chakra --job "$job"
 mkdir trace/folder.3.et
 try weft export plan.json --format chakra --job "$job" -o trace/folder
 ls trace | grep -c folder
+# What the format has no words for comes back all the same: rings that are no circulants, and flows
+# that divide over paths.
+dlrm=$EXAMPLES/jobs/dlrm_16.fbuf
+weft plan "$dlrm" --degree 4 --rate 100Gbps --effort 0.2 --json -o weft.json | grep -m 1 iteration_s
+weft export weft.json --format fbuf --job "$dlrm" -o weft.fbuf
+weft simulate weft.fbuf --fabric file --json | grep -m 1 iteration_s

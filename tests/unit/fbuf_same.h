@@ -87,6 +87,10 @@ static inline const char *fbuf_difference(const struct weft_fbuf *a, const struc
          !SAME_ARRAY(a->jumps, b->jumps, a->jump_first[a->descriptor_count]))) {
         return "rings";
     }
+    if (a->ring_word_count != b->ring_word_count ||
+        !SAME_ARRAY(a->ring_words, b->ring_words, a->ring_word_count)) {
+        return "Weft's rings";
+    }
     return NULL;
 }
 

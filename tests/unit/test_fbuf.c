@@ -251,33 +251,28 @@ static void what_the_format_cannot_say_is_refused(void **state)
     struct weft_link fast[] = {{0, 1, 26e9, 1000000, 2}, {1, 0, 26e9, 1000000, 2}};
     struct weft_link twice[] = {{0, 1, 12.5e9, 1000000, 1}, {0, 1, 12.5e9, 1000000, 1}};
     struct weft_link wide[] = {{0, 1, 0, 1000000, 65536}};
-    uint32_t next_first[] = {0, 0, 0, 0, 1, 1, 1, 1, 1};
-    uint32_t next[] = {7};
     double weights[12] = {1, 1e-60, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1};
     uint32_t unsorted_nodes[] = {1, 0, 0, 1};
     uint32_t unsorted_first[] = {0, 2, 4};
-    struct weft_fbuf cases[9];
-    for (size_t i = 0; i < 9; i++) {
+    struct weft_fbuf cases[8];
+    for (size_t i = 0; i < 8; i++) {
         cases[i] = good;
     }
-    cases[0].graph.next_first = next_first;
-    cases[0].graph.next = next;
-    cases[1].links = one_way;
+    cases[0].links = one_way;
+    cases[0].link_count = 2;
+    cases[1].links = fast;
     cases[1].link_count = 2;
-    cases[2].links = fast;
+    cases[2].links = twice;
     cases[2].link_count = 2;
-    cases[3].links = twice;
-    cases[3].link_count = 2;
-    cases[4].links = wide;
-    cases[4].link_count = 1;
-    cases[5].path_weights = weights;
-    cases[6].path_count = 2;
-    cases[6].path_nodes = unsorted_nodes;
-    cases[6].path_node_first = unsorted_first;
-    cases[7].node_count = 3;
-    cases[8].node_count = 70000;
+    cases[3].links = wide;
+    cases[3].link_count = 1;
+    cases[4].path_weights = weights;
+    cases[5].path_count = 2;
+    cases[5].path_nodes = unsorted_nodes;
+    cases[5].path_node_first = unsorted_first;
+    cases[6].node_count = 3;
+    cases[7].node_count = 70000;
     static const char *const messages[] = {
-        "task 3: an AllReduce with successors has no words in this format",
         "no link has its reverse, which in this format means that every one has",
         "link 0: its rate of 2.6e+10 B/s is not 2 cables of the file's 1.25e+10 B/s",
         "link 1: joins node 0 to 1 like link 0",
