@@ -207,6 +207,12 @@ bool weft_hybrid_job_init(struct weft_hybrid_job *job, const struct weft_hybrid 
                           const struct weft_network *network,
                           const struct weft_strategy_setting *setting, struct weft_arena scratch,
                           struct weft_error *error) WEFT_MUST_USE;
+// Its two halves, for callers that know the rates: all checks, then the costs.
+bool weft_hybrid_job_open(struct weft_hybrid_job *job, const struct weft_hybrid *hybrid,
+                          const struct weft_model *model, const struct weft_cluster *cluster,
+                          const struct weft_strategy_setting *setting, struct weft_error *error)
+    WEFT_MUST_USE;
+void weft_hybrid_job_price(struct weft_hybrid_job *job, const struct weft_hybrid_rates *rates);
 struct weft_hybrid_reduction weft_hybrid_reduce_stage(const struct weft_hybrid_job *job,
                                                       const struct weft_hybrid_stage *stage);
 // Bytes a rank's optimizer step moves through memory, in seconds.

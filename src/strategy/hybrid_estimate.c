@@ -16,11 +16,9 @@ static double smaller(double a, double b)
     return a < b ? a : b;
 }
 
-bool weft_hybrid_job_init(struct weft_hybrid_job *job, const struct weft_hybrid *hybrid,
+bool weft_hybrid_job_open(struct weft_hybrid_job *job, const struct weft_hybrid *hybrid,
                           const struct weft_model *model, const struct weft_cluster *cluster,
-                          const struct weft_network *network,
-                          const struct weft_strategy_setting *setting, struct weft_arena scratch,
-                          struct weft_error *error)
+                          const struct weft_strategy_setting *setting, struct weft_error *error)
 {
     struct weft_hybrid_job result = {.hybrid = *hybrid,
                                      .model = model,
@@ -38,10 +36,28 @@ bool weft_hybrid_job_init(struct weft_hybrid_job *job, const struct weft_hybrid 
         return weft_fail(error, WEFT_INPUT, "accelerator: %s does not compute in %s, as %s does",
                          result.accelerator->name, weft_dtype_name(dtype), model->name);
     }
-    result.rates = weft_hybrid_rates_of(&result.layout, hybrid->ep, cluster, network, scratch);
-    weft_hybrid_cost(&result.costs, hybrid, &result.layout, model, result.accelerator,
-                     &result.rates);
     *job = result;
+    return true;
+}
+
+void weft_hybrid_job_price(struct weft_hybrid_job *job, const struct weft_hybrid_rates *rates)
+{
+    job->rates = *rates;
+    weft_hybrid_cost(&job->costs, &job->hybrid, &job->layout, job->model, job->accelerator, rates);
+}
+
+bool weft_hybrid_job_init(struct weft_hybrid_job *job, const struct weft_hybrid *hybrid,
+                          const struct weft_model *model, const struct weft_cluster *cluster,
+                          const struct weft_network *network,
+                          const struct weft_strategy_setting *setting, struct weft_arena scratch,
+                          struct weft_error *error)
+{
+    if (!weft_hybrid_job_open(job, hybrid, model, cluster, setting, error)) {
+        return false;
+    }
+    struct weft_hybrid_rates rates =
+        weft_hybrid_rates_of(&job->layout, hybrid->ep, cluster, network, scratch);
+    weft_hybrid_job_price(job, &rates);
     return true;
 }
 
@@ -195,6 +211,8 @@ static double exchanged_at(const struct timing *timing, uint32_t first_rank, uin
     for (uint32_t rank = first_rank; rank < first_rank + ranks; rank++) {
         double reduce_s = 0;
         double gather_s = 0;
+        double forward_s = 0;
+        double backward_s = 0;
         for (uint32_t chunk = 0; chunk < hybrid->chunks; chunk++) {
             uint32_t s = chunk * hybrid->pp + rank;
             const struct weft_hybrid_reduction *reduction = &timing->reductions[s];
@@ -203,8 +221,14 @@ static double exchanged_at(const struct timing *timing, uint32_t first_rank, uin
             network_s += times * (reduction->reduce_network_s + timing->forward_net_s[s] +
                                   timing->backward_net_s[s]) +
                          gathers * reduction->gather_network_s;
+            forward_s += timing->forward_s[s] / hybrid->chunks;
+            backward_s += timing->backward_s[s] / hybrid->chunks;
         }
-        chain_s = larger(chain_s, larger(reduce_s, gather_s));
+        // Gradients begin to leave behind the first backward pass.
+        double warm = (double)weft_hybrid_warm_passes(hybrid->pp, hybrid->chunks,
+                                                      job->layout.micro_batches, rank);
+        double begin_s = (rank + warm + 1) * forward_s + backward_s;
+        chain_s = larger(chain_s, larger(begin_s + reduce_s, gather_s));
     }
     return larger(network_s, chain_s);
 }

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #define KEEP_MAX 1024u
+#define ORDERS 6u
 #define CHUNKS_MAX 16u
 #define MICRO_BATCH_MAX 64u
 // Context parallelism leaves a rank at least so many tokens: with fewer the ring's hops rule.
@@ -36,7 +37,9 @@ struct search {
     bool any; // some strategy divides model and batch
     struct weft_hybrid leanest;
     struct weft_memory leanest_memory;
-    uint64_t states_out; // left out for memory
+    // Of the degrees at hand, in each order.
+    bool rates_known[ORDERS];
+    struct weft_hybrid_rates rates[ORDERS];
 };
 
 // One of them is enough: orders, and context ranks in place of data ranks with smaller
@@ -87,24 +90,25 @@ static bool fits(struct search *search, const struct weft_hybrid *hybrid,
     return limit_bytes <= 0 || memory.total_bytes <= limit_bytes;
 }
 
-static void evaluate(struct search *search, const struct weft_hybrid *hybrid)
+// `order`: which of the six.
+static void evaluate(struct search *search, const struct weft_hybrid *hybrid, uint32_t order)
 {
     struct weft_error error;
-    struct weft_hybrid_layout layout;
-    if (!weft_hybrid_lay_out(&layout, hybrid, search->model, search->cluster, search->setting,
-                             &error)) {
+    struct weft_hybrid_job job;
+    if (!weft_hybrid_job_open(&job, hybrid, search->model, search->cluster, search->setting,
+                              &error)) {
         return;
     }
     search->evaluations++;
-    if (!fits(search, hybrid, &layout)) {
-        search->states_out++;
+    if (!fits(search, hybrid, &job.layout)) {
         return;
     }
-    struct weft_hybrid_job job;
-    if (!weft_hybrid_job_init(&job, hybrid, search->model, search->cluster, search->network,
-                              search->setting, search->scratch, &error)) {
-        return;
+    if (!search->rates_known[order]) {
+        search->rates_known[order] = true;
+        search->rates[order] = weft_hybrid_rates_of(&job.layout, hybrid->ep, search->cluster,
+                                                    search->network, search->scratch);
     }
+    weft_hybrid_job_price(&job, &search->rates[order]);
     bool full = search->count == search->keep;
     double worst_s = full ? search->best[search->count - 1].seconds : 0;
     if (full && weft_hybrid_busy_seconds(&job) >= worst_s) {
@@ -120,9 +124,9 @@ static void evaluate(struct search *search, const struct weft_hybrid *hybrid)
 
 static void each_choice(struct search *search, struct weft_hybrid hybrid)
 {
-    static const char *const orders[] = {"tcdp", "tcpd", "tdcp", "tdpc", "tpcd", "tpdc"};
+    static const char *const orders[ORDERS] = {"tcdp", "tcpd", "tdcp", "tdpc", "tpcd", "tpdc"};
     uint64_t replicas = (uint64_t)hybrid.dp * hybrid.cp;
-    for (uint32_t o = 0; o < 6; o++) {
+    for (uint32_t o = 0; o < ORDERS; o++) {
         // Two orders are one when an axis of one rank moves.
         bool pipeline_moves = hybrid.pp == 1 && strchr(orders[o], 'p') != orders[o] + 3;
         bool context_moves = hybrid.cp == 1 && strchr(orders[o], 'c') != orders[o] + 1;
@@ -139,7 +143,7 @@ static void each_choice(struct search *search, struct weft_hybrid hybrid)
             hybrid.recompute = (enum weft_recompute)r;
             for (hybrid.zero_stage = 0; hybrid.zero_stage <= (replicas > 1 ? 3u : 0u);
                  hybrid.zero_stage++) {
-                evaluate(search, &hybrid);
+                evaluate(search, &hybrid, o);
             }
         }
     }
@@ -175,6 +179,7 @@ static void each_expert_degree(struct search *search, struct weft_hybrid hybrid)
     uint32_t most = stack->experts > 0 ? stack->experts : 1;
     for (hybrid.ep = 1; hybrid.ep <= most; hybrid.ep++) {
         if (most % hybrid.ep == 0 && replicas % hybrid.ep == 0) {
+            memset(search->rates_known, 0, sizeof search->rates_known);
             each_micro_batch(search, hybrid);
         }
     }
