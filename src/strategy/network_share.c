@@ -6,60 +6,12 @@
 // sent per byte reduced). Rates are weighted max-min over servers' ports, found in three sweeps:
 // every stream first gets its share of each port that it uses, then what others leave.
 
-#include "network_share.h"
+#include "streams.h"
 
 #include <string.h>
 
 #define SWEEPS 1u
 // How a network that is planned for the strategy serves it; fitted (docs/strategies.md).
-#define MOVED_WEIGHT 2.0   // a byte of transfers asks for so many bytes' worth of ports
-#define SLOT_HALF 0.4      // rounds shares of ports to slots
-#define RELAYED_RATIO 0.22 // of the ports, through other groups' links, for a group without a slot
-#define NEAR_RATIO 0.9     // links of a transfer, of the mean, where transfers have a slot
-
-struct item {
-    double end; // progress at which it is done
-    uint32_t next;
-    uint32_t index;
-    bool backward;
-};
-
-struct stream {
-    bool reduce;
-    uint64_t key; // reduce: its group
-    double start_s;
-    double progress;
-    double rate;     // of progress of all items together, a second
-    double crowd;    // flows on a link that its rate was found for
-    double rate_max; // what its rings allow
-    double weight;   // of one item: flows on a link
-    double flows;    // transfers: links crossed by all its flows
-    double latency_s;
-    double total_bytes; // reduce: of all its AllReduces
-    uint32_t members;
-    uint32_t count;
-    uint32_t first; // item that ends next
-};
-
-struct share {
-    const struct problem *problem;
-    double now_s;
-    bool stale; // rates have to be found again
-    double tax; // links that a transfer crosses, while the network is still to be planned
-    uint32_t stream_count;
-    struct stream *streams;
-    float *loads; // stream * row
-    uint32_t item_count;
-    struct item *items;
-    uint32_t active_count;
-    uint32_t *active;
-    uint32_t newest;     // last transfer stream
-    float *use;          // row
-    uint32_t *stream_of; // per node: the stream of its AllReduces
-    float *total;        // per server: bytes of the iteration
-    float *moved;        // per server: those of transfers
-    uint32_t *own;
-};
 
 struct share *weft_share_init(const struct problem *problem, struct weft_arena *arena)
 {
@@ -73,16 +25,12 @@ struct share *weft_share_init(const struct problem *problem, struct weft_arena *
         .active = WEFT_NEW(arena, uint32_t, most),
         .use = WEFT_NEW(arena, float, problem->row),
         .stream_of = WEFT_NEW(arena, uint32_t, problem->node_count),
-        .total = WEFT_NEW(arena, float, problem->row),
         .moved = WEFT_NEW(arena, float, problem->row),
-        .own = WEFT_NEW(arena, uint32_t, problem->row),
+        .own = WEFT_NEW(arena, uint8_t, problem->server_count),
+        .slots = WEFT_NEW(arena, uint8_t, most),
+        .cycles = WEFT_NEW(arena, uint8_t, most),
     };
     return share;
-}
-
-static float *load_of(const struct share *share, uint32_t stream)
-{
-    return share->loads + (size_t)stream * share->problem->row;
 }
 
 static double least(double a, double b)
@@ -164,22 +112,22 @@ static void find_rates(struct share *share)
     for (uint32_t i = 0; i < share->active_count; i++) {
         struct stream *stream = &share->streams[share->active[i]];
         stream->crowd = crowd(stream);
-        add_weight(use, load_of(share, share->active[i]), (float)stream->crowd, row);
+        add_weight(use, weft_stream_load(share, share->active[i]), (float)stream->crowd, row);
     }
     for (uint32_t i = 0; i < share->active_count; i++) {
         struct stream *stream = &share->streams[share->active[i]];
-        double most = (double)largest_product(use, load_of(share, share->active[i]), row);
+        double most = (double)largest_product(use, weft_stream_load(share, share->active[i]), row);
         stream->rate = least(stream->crowd * port_Bps / most, stream->rate_max);
     }
     for (uint32_t sweep = 0; share->active_count > 1 && sweep < SWEEPS; sweep++) {
         memset(use, 0, sizeof *use * row);
         for (uint32_t i = 0; i < share->active_count; i++) {
             const struct stream *stream = &share->streams[share->active[i]];
-            add_load(use, load_of(share, share->active[i]), (float)stream->rate, row);
+            add_load(use, weft_stream_load(share, share->active[i]), (float)stream->rate, row);
         }
         for (uint32_t i = 0; i < share->active_count; i++) {
             struct stream *stream = &share->streams[share->active[i]];
-            double most = (double)largest_use(use, load_of(share, share->active[i]), row);
+            double most = (double)largest_use(use, weft_stream_load(share, share->active[i]), row);
             stream->rate = least(stream->rate * port_Bps / most, stream->rate_max);
         }
     }
@@ -252,7 +200,7 @@ static uint32_t add_stream(struct share *share, const struct stream *stream)
 {
     uint32_t index = share->stream_count++;
     share->streams[index] = *stream;
-    memset(load_of(share, index), 0, sizeof(float) * share->problem->row);
+    memset(weft_stream_load(share, index), 0, sizeof(float) * share->problem->row);
     return index;
 }
 
@@ -278,7 +226,7 @@ static void add_item(struct share *share, uint32_t index, double end, uint32_t w
 static double flows_on_link(const struct share *share, uint32_t index)
 {
     const struct problem *problem = share->problem;
-    const float *load = load_of(share, index);
+    const float *load = weft_stream_load(share, index);
     uint32_t used = 0;
     for (uint32_t r = 0; r < 2 * problem->server_count; r++) {
         used += load[r] > 0;
@@ -302,7 +250,7 @@ void weft_share_transfer(struct share *share, const struct layout *layout, uint3
     struct stream *stream = &share->streams[index];
     double hops = problem->hops != NULL ? 1 + wire->relay_bytes / wire->bytes : share->tax;
     bool planned = problem->planned;
-    float *restrict load = load_of(share, index);
+    float *restrict load = weft_stream_load(share, index);
     uint32_t n = problem->server_count;
     const float *out = wire->load + (backward ? n : 0);
     const float *in = wire->load + (backward ? 0 : n);
@@ -355,7 +303,7 @@ static uint32_t reduce_stream(struct share *share, const struct layout *layout, 
                             .weight = 1,
                             .latency_s = 2 * (k - 1) * problem->latency_s * hops};
     uint32_t index = add_stream(share, &stream);
-    float *load = load_of(share, index);
+    float *load = weft_stream_load(share, index);
     float each = (float)(2 * (k - 1) / k);
     float relay = (float)(2 * (k - 1) / k * (hops - 1) * choice->parts / problem->server_count);
     for (uint32_t i = 0; i < choice->parts; i++) {
@@ -366,95 +314,6 @@ static uint32_t reduce_stream(struct share *share, const struct layout *layout, 
         load[r] += relay;
     }
     return index;
-}
-
-// ---- what the ports are for ----
-
-// A network that is planned for a strategy gives each group and the transfers ports of their own,
-// more for more bytes. What is left idle serves others only in part, over relays: of a port's rate
-// they get their share of the bytes to the power SHARE_POWER.
-// Cycle slots of one server: to whom the most bytes a slot are left.
-static uint32_t deal_slots(const struct share *share, uint32_t server, uint8_t *slots,
-                           uint32_t count)
-{
-    uint32_t streams = share->stream_count;
-    double moved = (double)share->moved[server] * MOVED_WEIGHT;
-    uint32_t own = 0;
-    for (uint32_t slot = 0; slot < count; slot++) {
-        double most = moved / (own + SLOT_HALF);
-        uint32_t who = streams;
-        for (uint32_t i = 0; i < streams; i++) {
-            double part = (double)load_of(share, i)[server] * share->streams[i].total_bytes;
-            double left = part / (slots[i] + SLOT_HALF);
-            who = left > most ? i : who;
-            most = left > most ? left : most;
-        }
-        if (who < streams) {
-            slots[who]++;
-        } else {
-            own++;
-        }
-    }
-    return own;
-}
-
-static void plan_ports(struct share *share, const struct layout *layout)
-{
-    const struct problem *problem = share->problem;
-    uint32_t n = problem->server_count;
-    uint32_t streams = share->stream_count;
-    uint32_t count = problem->ports / 2 > 0 ? problem->ports / 2 : 1;
-    memset(share->moved, 0, sizeof *share->moved * n);
-    for (uint32_t e = 0; e < problem->edge_count; e++) {
-        const float *load = layout->wires[e].load;
-        if (!layout->wires[e].same) {
-            for (uint32_t s = 0; s < n; s++) {
-                share->moved[s] += load[s] + load[n + s];
-            }
-        }
-    }
-    uint8_t slots[512] = {0};
-    uint8_t fewest[512];
-    WEFT_ASSERT(streams < 512);
-    memset(fewest, 255, sizeof fewest);
-    uint32_t own_least = 255;
-    for (uint32_t s = 0; s < n; s++) {
-        memset(slots, 0, streams);
-        share->own[s] = deal_slots(share, s, slots, count);
-        own_least = share->own[s] < own_least ? share->own[s] : own_least;
-        for (uint32_t i = 0; i < streams; i++) {
-            if (load_of(share, i)[s] > 0) {
-                fewest[i] = slots[i] < fewest[i] ? slots[i] : fewest[i];
-            }
-        }
-    }
-    bool joined = own_least > 0;
-    for (uint32_t i = 0; i < streams; i++) {
-        joined = joined || (share->streams[i].members == n && fewest[i] > 0);
-    }
-    for (uint32_t s = 0; !joined && s < n; s++) {
-        uint32_t who = 0;
-        for (uint32_t i = 1; i < streams; i++) {
-            who = load_of(share, i)[s] > 0 && fewest[i] > fewest[who] ? i : who;
-        }
-        if (share->own[s] == 0) {
-            share->own[s] = 1;
-            if (fewest[who] == count) {
-                fewest[who]--;
-            }
-        }
-    }
-    for (uint32_t i = 0; i < streams; i++) {
-        struct stream *stream = &share->streams[i];
-        double k = stream->members;
-        double share_ratio =
-            fewest[i] > 0 ? (double)fewest[i] / count : RELAYED_RATIO / problem->reach;
-        stream->rate_max = problem->port_Bps * share_ratio / (2 * (k - 1) / k);
-    }
-    for (uint32_t s = 0; s < n; s++) {
-        share->moved[s] = (float)(share->own[s] > 0 ? fmax(1, NEAR_RATIO * (problem->reach))
-                                                    : fmax(1, problem->reach));
-    }
 }
 
 void weft_share_begin(struct share *share, const struct layout *layout)
@@ -475,7 +334,7 @@ void weft_share_begin(struct share *share, const struct layout *layout)
         }
     }
     if (!problem->planned) {
-        plan_ports(share, layout);
+        weft_share_plan_ports(share, layout);
     }
 }
 

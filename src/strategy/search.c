@@ -10,6 +10,7 @@
 #define CHAINS 8u
 #define ROUNDS 3u
 #define SHELF 32u
+#define SHELF_OF_CHAIN 1u // so that candidates come from different chains
 #define SECONDS_DEFAULT 10.0
 #define MCMC_EVALUATIONS 5000u
 #define MCMC_HEAT_S 1e-3 // exp(-alpha dt), alpha 1 per ms
@@ -123,7 +124,6 @@ static void run_round(struct search *search, struct shelf *best)
     }
 }
 
-// The best of every chain first, so that rounds go on from different places.
 static uint64_t run_weft(struct search *search, struct shelf *best, uint64_t evaluations,
                          double *least_bytes)
 {
@@ -210,7 +210,7 @@ static bool set_starts(struct search *search, const struct weft_strategy *start,
 {
     for (uint32_t c = 0; c < CHAINS; c++) {
         weft_layout_init(&search->layouts[c], search->problem, work);
-        weft_shelf_init(&search->shelves[c], search->problem, SHELF, work);
+        weft_shelf_init(&search->shelves[c], search->problem, SHELF_OF_CHAIN, work);
         start_data_parallel(&search->layouts[c], scratch);
         if (start != NULL && c % 2 == 1 && !weft_layout_load(&search->layouts[c], start)) {
             return weft_fail(error, WEFT_INPUT,
