@@ -177,6 +177,44 @@ static void a_failed_write_leaves_the_old_file_alone(void **state)
     assert_int_equal(empty_folder(), 1);
 }
 
+// The p-th of several files is the first that does not fit. Seen to fail without the unlinks in
+// weft_files_save (temporary files stay), and with a rename of each file as soon as it is written.
+static void several_files_are_written_all_or_none(void **state)
+{
+    (void)state;
+    enum { FILES = 5 };
+    static const char bytes[FILES * 4096] = {1};
+    struct weft_error error;
+    struct weft_file files[FILES];
+    struct weft_arena arena = whole;
+    signal(SIGXFSZ, SIG_IGN);
+    struct rlimit old;
+    assert_int_equal(getrlimit(RLIMIT_FSIZE, &old), 0);
+    empty_folder();
+    for (int i = 0; i < FILES; i++) {
+        const char *path = weft_arena_format(&arena, "%s/%d", folder, i);
+        files[i] = (struct weft_file){path, bytes, (size_t)(i + 1) * 4096};
+    }
+    assert_true(weft_file_save(files[0].path, "old", 3, &error));
+    for (rlim_t pages = 0; pages < FILES; pages++) {
+        struct rlimit limit = {.rlim_cur = pages * 4096, .rlim_max = old.rlim_max};
+        assert_int_equal(setrlimit(RLIMIT_FSIZE, &limit), 0);
+        bool saved = weft_files_save(files, FILES, arena, &error);
+        assert_int_equal(setrlimit(RLIMIT_FSIZE, &old), 0);
+        assert_false(saved);
+        assert_int_equal(error.code, WEFT_IO);
+        struct weft_arena scratch = arena;
+        const char *data = NULL;
+        size_t length = 0;
+        assert_true(weft_file_load(&data, &length, files[0].path, 0, &scratch, &error));
+        assert_string_equal(data, "old");
+        assert_int_equal(empty_folder(), 1);
+        assert_true(weft_file_save(files[0].path, "old", 3, &error));
+    }
+    assert_true(weft_files_save(files, FILES, arena, &error));
+    assert_int_equal(empty_folder(), FILES);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -186,6 +224,7 @@ int main(void)
         cmocka_unit_test(links_and_permissions_survive),
         cmocka_unit_test(devices_are_written_in_place),
         cmocka_unit_test(a_failed_write_leaves_the_old_file_alone),
+        cmocka_unit_test(several_files_are_written_all_or_none),
     };
     return cmocka_run_group_tests_name("file", tests, open_folder, close_folder);
 }
