@@ -346,15 +346,17 @@ bool weft_hybrid_fill_memory(struct weft_strategy *strategy, const struct weft_m
         return false;
     }
     struct weft_memory *memory = WEFT_NEW(arena, struct weft_memory, cluster->server_count);
-    uint32_t stride = layout.stride[WEFT_AXIS_PIPELINE];
+    struct weft_memory *of_rank = WEFT_NEW(arena, struct weft_memory, hybrid->pp);
     for (uint32_t rank = 0; rank < hybrid->pp; rank++) {
-        struct weft_memory here =
+        of_rank[rank] =
             weft_hybrid_rank_memory(hybrid, &layout, model->transformer, setting->optimizer, rank);
-        for (uint32_t a = 0; a < layout.used; a++) {
-            struct weft_memory *server = &memory[a / layout.per_server];
-            if (a / stride % hybrid->pp == rank && here.total_bytes > server->total_bytes) {
-                *server = here;
-            }
+    }
+    for (uint32_t a = 0; a < layout.used; a++) {
+        const struct weft_memory *here =
+            &of_rank[a / layout.stride[WEFT_AXIS_PIPELINE] % hybrid->pp];
+        struct weft_memory *server = &memory[a / layout.per_server];
+        if (here->total_bytes > server->total_bytes) {
+            *server = *here;
         }
     }
     strategy->memory = memory;

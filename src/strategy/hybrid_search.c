@@ -200,10 +200,11 @@ static void each_degree(struct search *search)
                 continue;
             }
             uint32_t replicas = groups / hybrid.pp;
-            for (hybrid.cp = 1; hybrid.cp <= replicas; hybrid.cp++) {
-                bool roomy = hybrid.cp == 1 || stack->sequence / hybrid.cp >= CONTEXT_TOKENS_MIN;
+            uint64_t roomy = stack->sequence / CONTEXT_TOKENS_MIN;
+            for (hybrid.cp = 1; hybrid.cp <= replicas && (hybrid.cp == 1 || hybrid.cp <= roomy);
+                 hybrid.cp++) {
                 hybrid.dp = replicas / hybrid.cp;
-                if (roomy && replicas % hybrid.cp == 0 && search->model->batch % hybrid.dp == 0) {
+                if (replicas % hybrid.cp == 0 && search->model->batch % hybrid.dp == 0) {
                     each_expert_degree(search, hybrid);
                 }
             }
