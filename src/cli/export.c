@@ -168,6 +168,7 @@ static bool export_fbuf(const struct request *request, const struct weft_plan *p
     if (!find_job(&graph, request, plan)) {
         return false;
     }
+    WEFT_ASSERT(graph != NULL);
     if (!weft_export_fbuf(&planned, &sizes_left_out, plan, graph, &cli->arena, cli->scratch,
                           &cli->error)) {
         return weft_wrap(&cli->error, "%s", request->plan_path);
@@ -201,6 +202,7 @@ static bool export_chakra(const struct request *request, const struct weft_plan 
     if (!find_job(&graph, request, plan)) {
         return false;
     }
+    WEFT_ASSERT(graph != NULL);
     if (graph->server_count != plan->cluster.server_count) {
         return weft_fail(&cli->error, WEFT_INPUT,
                          "%s: the plan has %u servers, the task graph %u; name the job it is for",

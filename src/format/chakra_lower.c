@@ -263,6 +263,7 @@ static void lower_all_to_all(struct lowering *lowering, uint32_t collective)
     const uint32_t *nodes = set->collective_nodes + set->collective_first[collective];
     uint32_t k = set->collective_first[collective + 1] - set->collective_first[collective];
     uint32_t first = lowering->task_count;
+    WEFT_ASSERT(k > 0);
     for (uint32_t i = 0; i < 2 * k; i++) {
         uint32_t task = add_task(lowering, WEFT_TASK_BARRIER, nodes[i % k]);
         (i < k ? lowering->start : lowering->end)[nodes[i % k]] = task;
