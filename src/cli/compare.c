@@ -136,7 +136,7 @@ static bool compare_graph(const struct compare_request *request)
     }
     struct weft_fbuf fbuf;
     struct weft_cluster cluster;
-    if (!weft_fbuf_load(&fbuf, request->path, &cli->arena, cli->scratch, &cli->error) ||
+    if (!cli_load_job(&fbuf, cli, request->path) ||
         !cli_cluster(&cluster, cli, fbuf.graph.server_count, 0, true)) {
         return false;
     }
@@ -175,7 +175,7 @@ int cli_compare(int argc, char **argv)
         .doc = doc,
         .options = compare_model_options,
         .parser = parse,
-        .groups = CLI_JOB | CLI_HARDWARE | CLI_SEARCH,
+        .groups = CLI_JOB | CLI_HARDWARE | CLI_SEARCH | CLI_TRACE,
     };
     struct cli cli;
     struct compare_request request = {.cli = &cli};

@@ -156,7 +156,7 @@ static bool find_job(const struct weft_taskgraph **graph, const struct request *
     }
     struct weft_fbuf *job = WEFT_NEW(&cli->arena, struct weft_fbuf, 1);
     *graph = &job->graph;
-    return weft_fbuf_load(job, request->job_path, &cli->arena, cli->scratch, &cli->error);
+    return cli_load_job(job, cli, request->job_path);
 }
 
 static bool export_fbuf(const struct request *request, const struct weft_plan *plan)

@@ -130,6 +130,10 @@ const struct argp cli_job_argp = {.options = options, .parser = parse};
 
 bool cli_job_model(struct weft_model *model, struct cli *cli)
 {
+    if (cli->trace.groups_path != NULL || cli->trace.accelerator != NULL) {
+        return cli_misuse(cli, "--groups and --accelerator are for Chakra traces; a model's "
+                               "accelerators stand in the cluster file");
+    }
     if (!cli_model(model, cli, cli->job.model)) {
         return false;
     }

@@ -271,7 +271,7 @@ static bool plan_taskgraph(const struct plan_request *request)
                           "--batch are for models",
                           request->paths[0]);
     }
-    if (!weft_fbuf_load(&fbuf, request->paths[0], &cli->arena, cli->scratch, &cli->error) ||
+    if (!cli_load_job(&fbuf, cli, request->paths[0]) ||
         !cli_cluster(&cluster, cli, fbuf.graph.server_count, 0, true)) {
         return false;
     }
@@ -307,7 +307,7 @@ int cli_plan(int argc, char **argv)
         .doc = doc,
         .options = options,
         .parser = parse,
-        .groups = CLI_JOB | CLI_HARDWARE | CLI_SEARCH,
+        .groups = CLI_JOB | CLI_HARDWARE | CLI_SEARCH | CLI_TRACE,
     };
     struct cli cli;
     struct plan_request request = {.cli = &cli};
