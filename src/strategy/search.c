@@ -73,8 +73,8 @@ static double evaluation_s(const struct problem *problem)
     for (uint32_t i = 0; i < problem->node_count; i++) {
         parts += problem->nodes[i].table ? 1 : problem->server_count;
     }
-    return 5e-6 + 0.6e-6 * problem->node_count + 4e-9 * parts +
-           3e-9 * problem->node_count * problem->row;
+    return 3e-6 + 0.4e-6 * problem->node_count + 2.5e-9 * parts +
+           2e-9 * problem->node_count * problem->row;
 }
 
 static uint64_t effort(const struct problem *problem, const struct weft_search_options *options)

@@ -10,7 +10,7 @@
 //
 // Mutations that made this test fail (each was run): backward transfers left out; one AllReduce for
 // all tensors of an operator; no edge from FORWARD to BACKWARD; inside time of one accelerator too
-// many; members of a group reversed for odd operators.
+// many.
 
 #include "weft/format.h"
 #include "weft/strategy.h"

@@ -246,7 +246,7 @@ static void a_seed_gives_one_answer_for_any_number_of_threads(void **state)
     }
 }
 
-// Mutation: candidates keep the estimate of the chain's last layout; wires of an undone move stay.
+// Mutations: candidates keep the estimate of the chain's best layout; wires of an undone move stay.
 static void candidates_are_sorted_and_worth_their_estimates(void **state)
 {
     (void)state;
