@@ -50,6 +50,10 @@ bool weft_hybrid_lay_out(struct weft_hybrid_layout *layout, const struct weft_hy
 // in the middle first, so that the first (embedding) and the last (head) have the least.
 struct weft_hybrid_stage weft_hybrid_stage_at(const struct weft_transformer *transformer,
                                               uint32_t stages, uint32_t index);
+// Where the tensor group of a replica (a rank of context and data together, the axis of the smaller
+// stride first) and a pipeline rank begins.
+uint32_t weft_hybrid_accelerator(const struct weft_hybrid_layout *layout, uint32_t replica,
+                                 uint32_t rank);
 // Pipeline ranks on one server: they take turns on its network.
 uint32_t weft_hybrid_pipeline_beside(const struct weft_hybrid_layout *layout);
 // Ranks on one server of a group of `size` ranks along these axes (context, data).
@@ -101,8 +105,10 @@ bool weft_hybrid_fill_memory(struct weft_strategy *strategy, const struct weft_m
 
 // Bytes per second of one server out of and into the network for each kind of exchange.
 struct weft_hybrid_rates {
-    double ring_Bps;     // neighbors of gradient rings
-    double shift_Bps;    // the next pipeline stage
+    double ring_Bps;     // gradient rings over dp * cp ranks
+    double experts_Bps;  // and over every ep-th of them
+    double shift_Bps;    // the next pipeline rank
+    double wrap_Bps;     // the same, and the first one behind the last: interleaved stages
     double exchange_Bps; // all to all of an expert group
     double context_Bps;  // neighbors of context rings
     double latency_s;    // of one hop over the network

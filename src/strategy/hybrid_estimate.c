@@ -93,7 +93,8 @@ static double collective(const struct weft_hybrid_job *job, uint32_t step, doubl
     if (outside > 1) {
         double pipeline = weft_hybrid_pipeline_beside(&job->layout);
         double server_bytes = bytes * job->layout.per_server / local / pipeline;
-        double outside_s = rounds * (outside - 1) / outside * server_bytes / job->rates.ring_Bps +
+        double rate_Bps = step == 1 ? job->rates.ring_Bps : job->rates.experts_Bps;
+        double outside_s = rounds * (outside - 1) / outside * server_bytes / rate_Bps +
                            rounds * (outside - 1) * job->rates.latency_s;
         *network_s += outside_s;
         seconds += outside_s;
@@ -373,7 +374,7 @@ static double tied_seconds(const struct weft_hybrid_job *job)
     }
     double bytes = 4 * (double)stack->vocabulary * (double)stack->hidden / job->hybrid.tp;
     double groups = job->layout.per_server / weft_hybrid_pipeline_beside(&job->layout);
-    return bytes * groups / job->rates.shift_Bps + 2 * job->rates.latency_s;
+    return bytes * groups / job->rates.wrap_Bps + 2 * job->rates.latency_s;
 }
 
 static double play(struct timing *timing, struct weft_arena scratch)

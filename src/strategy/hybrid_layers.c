@@ -404,8 +404,9 @@ static double send_seconds(const struct machine *machine, double bytes)
     }
     uint32_t local = weft_hybrid_local_members(machine->layout, axes, 1, pp);
     double tp = machine->hybrid->tp;
-    double rate_Bps =
-        neighbor_rate(machine, machine->rates->shift_Bps, machine->layout->per_server, local, pp);
+    double server_Bps =
+        machine->hybrid->chunks > 1 ? machine->rates->wrap_Bps : machine->rates->shift_Bps;
+    double rate_Bps = neighbor_rate(machine, server_Bps, machine->layout->per_server, local, pp);
     // Each tensor rank sends its share; without sequence parallelism they gather it on arrival.
     double gather_s = 0;
     if (tp > 1 && !machine->hybrid->sequence_parallel) {

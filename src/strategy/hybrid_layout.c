@@ -179,3 +179,14 @@ uint32_t weft_hybrid_pipeline_beside(const struct weft_hybrid_layout *layout)
     static const enum weft_hybrid_axis axes[] = {WEFT_AXIS_PIPELINE};
     return weft_hybrid_local_members(layout, axes, 1, layout->size[WEFT_AXIS_PIPELINE]);
 }
+
+uint32_t weft_hybrid_accelerator(const struct weft_hybrid_layout *layout, uint32_t replica,
+                                 uint32_t rank)
+{
+    const uint32_t *stride = layout->stride;
+    bool context_first = stride[WEFT_AXIS_CONTEXT] < stride[WEFT_AXIS_DATA];
+    enum weft_hybrid_axis inner = context_first ? WEFT_AXIS_CONTEXT : WEFT_AXIS_DATA;
+    enum weft_hybrid_axis outer = context_first ? WEFT_AXIS_DATA : WEFT_AXIS_CONTEXT;
+    return replica % layout->size[inner] * stride[inner] +
+           replica / layout->size[inner] * stride[outer] + rank * stride[WEFT_AXIS_PIPELINE];
+}

@@ -27,28 +27,17 @@ void weft_hybrid_add_edge(struct weft_hybrid_builder *builder, uint32_t from, ui
 
 // ---- coordinates ----
 
-static uint32_t accelerator(const struct weft_hybrid_builder *builder, uint32_t replica,
-                            uint32_t rank)
-{
-    const struct weft_hybrid_layout *layout = &builder->job->layout;
-    const uint32_t *stride = layout->stride;
-    bool context_first = stride[WEFT_AXIS_CONTEXT] < stride[WEFT_AXIS_DATA];
-    enum weft_hybrid_axis inner = context_first ? WEFT_AXIS_CONTEXT : WEFT_AXIS_DATA;
-    enum weft_hybrid_axis outer = context_first ? WEFT_AXIS_DATA : WEFT_AXIS_CONTEXT;
-    return replica % layout->size[inner] * stride[inner] +
-           replica / layout->size[inner] * stride[outer] + rank * stride[WEFT_AXIS_PIPELINE];
-}
-
 uint32_t weft_hybrid_device(const struct weft_hybrid_builder *builder, uint32_t replica,
                             uint32_t rank)
 {
-    return accelerator(builder, replica, rank) / builder->job->hybrid.tp;
+    return weft_hybrid_accelerator(&builder->job->layout, replica, rank) / builder->job->hybrid.tp;
 }
 
 uint32_t weft_hybrid_server(const struct weft_hybrid_builder *builder, uint32_t replica,
                             uint32_t rank)
 {
-    return accelerator(builder, replica, rank) / builder->job->layout.per_server;
+    return weft_hybrid_accelerator(&builder->job->layout, replica, rank) /
+           builder->job->layout.per_server;
 }
 
 uint32_t weft_hybrid_next_context(const struct weft_hybrid_builder *builder, uint32_t replica)

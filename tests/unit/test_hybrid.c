@@ -5,6 +5,8 @@
 
 #include "hybrid_case.h"
 
+#include "weft/routing.h"
+
 #include <math.h>
 
 #define GIB 0x1p30
@@ -393,6 +395,34 @@ static void a_network_of_full_rate_changes_nothing_and_half_of_it_halves(void **
     assert_true(rates.exchange_Bps <= line.exchange_Bps * (1 + 1e-9));
 }
 
+// Servers joined in a circle of another order: gradients go round it where the network has a ring
+// for their group, else in ascending order over several links a hop.
+static void gradients_take_the_rings_of_the_network(void **state)
+{
+    (void)state;
+    static const uint32_t circle[] = {0, 5, 2, 7, 4, 1, 6, 3};
+    struct weft_link links[8];
+    for (uint32_t i = 0; i < 8; i++) {
+        links[i] = (struct weft_link){circle[i], circle[(i + 1) % 8], 10e9, 0, 1};
+    }
+    set_case("gpt3-1.3b", 512, 0, 8, "A100");
+    struct weft_network network = {.rings = {0}};
+    assert_true(weft_fabric_build(&network.fabric, "circle", 8, 8, links, 8, &arena, &error));
+    network.fabric.forwards = true;
+    assert_true(
+        weft_routing_shortest(&network.routes, &network.fabric, 1, &arena, scratch, &error));
+    struct weft_hybrid hybrid = words("tp=8");
+    struct weft_hybrid_layout layout;
+    assert_true(weft_hybrid_lay_out(&layout, &hybrid, &model, &cluster, &setting, &error));
+    struct weft_hybrid_rates rates = weft_hybrid_rates_of(&layout, 1, &cluster, &network, scratch);
+    near(rates.ring_Bps, 10e9 / 5, 1e-9); // five links a hop, as 1 follows 0 after five
+    const struct weft_ring ring = {
+        .group = 0, .member_count = 8, .members = circle, .share_ratio = 1};
+    network.rings = (struct weft_ring_set){.ring_count = 1, .rings = &ring};
+    rates = weft_hybrid_rates_of(&layout, 1, &cluster, &network, scratch);
+    near(rates.ring_Bps, 10e9, 1e-9);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -409,6 +439,7 @@ int main(void)
         cmocka_unit_test(pipelines_of_equal_stages_take_what_is_published),
         cmocka_unit_test(estimates_add_up_and_count_utilization),
         cmocka_unit_test(a_network_of_full_rate_changes_nothing_and_half_of_it_halves),
+        cmocka_unit_test(gradients_take_the_rings_of_the_network),
     };
     return cmocka_run_group_tests(tests, open_arenas, close_arenas);
 }
