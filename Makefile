@@ -72,6 +72,10 @@ bench: all
 	@tools/setup bench
 	@tools/bench $(BUILD) $(BENCH_ARGS)
 
+.PHONY: evaluate
+evaluate: all
+	@tools/evaluate $(BUILD) $(PARTS)
+
 .PHONY: lint format
 lint: all
 	@tools/setup lint

@@ -37,7 +37,9 @@ const struct argp_option compare_model_options[] = {
     {"plot", KEY_PLOT, "FILE.svg", 0, "draw iteration times over rates, or over batches", 0},
     {"plot-tax", KEY_TAX_PLOT, "FILE.svg", 0, "draw bandwidth taxes so", 0},
     {"resume", KEY_RESUME, "FILE.json", 0,
-     "comparisons that this file has are not made again; each new one is added to it", 0},
+     "comparisons that this file has of the same options are not made again; each new one is "
+     "added to it",
+     0},
     {0},
 };
 
@@ -102,7 +104,7 @@ static error_t take_list(int key, const char *list, struct compare_request *requ
 error_t compare_parse_model(int key, char *argument, struct compare_request *request)
 {
     struct cli *cli = request->cli;
-    request->model_option_given = true;
+    request->model_option_given |= key >= KEY_DEGREES && key <= KEY_RESUME;
     switch (key) {
     case KEY_DEGREES:
         request->degree_count = 0;
@@ -128,7 +130,6 @@ error_t compare_parse_model(int key, char *argument, struct compare_request *req
     case KEY_RESUME:
         return cli_take(cli, &request->resume_path, argument, "file to resume");
     default:
-        request->model_option_given = false;
         return ARGP_ERR_UNKNOWN;
     }
 }
@@ -146,14 +147,33 @@ struct run {
     double effort_s;
 };
 
+static bool has_rows(const struct compare_request *request,
+                     const struct weft_model_comparison *kept)
+{
+    uint32_t count = 0;
+    weft_fabric_references(&count);
+    bool has = request->fabric_count > 0 || kept->row_count == count + 3;
+    for (uint32_t f = 0; f < request->fabric_count; f++) {
+        bool found = false;
+        for (uint32_t r = 0; r < kept->row_count; r++) {
+            found = found || strcmp(kept->rows[r].name, request->fabrics[f]) == 0;
+        }
+        has = has && found;
+    }
+    return has;
+}
+
+// Whether a kept comparison answers what is asked. Memory limits and the like are not looked at.
 static bool is_kept(const struct run *run, const struct weft_model_comparison *kept,
-                    const struct weft_model *model, const struct weft_cluster *cluster)
+                    const struct weft_model *model, const struct weft_cluster *cluster,
+                    bool measured)
 {
     bool variants = kept->variant_s[WEFT_COPLAN_DATA_PARALLEL] > 0;
     return strcmp(kept->model, model->name) == 0 && kept->batch == model->batch &&
            kept->server_count == cluster->server_count && kept->degree == cluster->degree &&
            fabs(kept->rate_Bps - cluster->rate_Bps) < 1 && kept->seed == run->request->cli->seed &&
-           fabs(kept->effort_s - run->effort_s) < 1e-9 && (variants || !run->request->variants);
+           fabs(kept->effort_s - run->effort_s) < 1e-9 && (variants || !run->request->variants) &&
+           (strcmp(kept->costs, "profile") == 0) == measured && has_rows(run->request, kept);
 }
 
 // Adds what is new to the kept file, so that nothing is lost when a later comparison is stopped.
@@ -222,15 +242,15 @@ static bool compare_one(struct run *run, const struct weft_model *model,
     struct compare_request *request = run->request;
     struct cli *cli = request->cli;
     WEFT_ASSERT(run->asked_count < COMPARISONS_MAX);
-    for (uint32_t i = 0; i < run->known_count; i++) {
-        if (is_kept(run, &run->known[i], model, cluster)) {
-            run->asked[run->asked_count++] = run->known[i];
-            return true;
-        }
-    }
     struct weft_strategy_setting setting;
     if (!find_costs(&setting, run, model, cluster)) {
         return false;
+    }
+    for (uint32_t i = 0; i < run->known_count; i++) {
+        if (is_kept(run, &run->known[i], model, cluster, setting.cost.profile != NULL)) {
+            run->asked[run->asked_count++] = run->known[i];
+            return true;
+        }
     }
     char rate[WEFT_UNIT_TEXT];
     const char *what = weft_arena_format(&cli->arena, "%s, batch %llu, d %u, %s", model->name,

@@ -16,8 +16,11 @@
 #define KEEP 3u
 // A fabric's own search gets this share of the effort of Weft's plan.
 #define SEARCH_SHARE 0.25
-// Strategies that are played in full on a fabric, the quickest by judgement first.
-#define FINALISTS 2u
+// Strategies that are played in full on a fabric, the quickest by judgement first; fewer where that
+// is dear.
+#define FINALISTS 4u
+#define FINALISTS_MANY 2u
+#define MANY_SERVERS 64u
 // Strategies that the paper's method plans for.
 #define DEAR_TRIALS 3u
 
@@ -175,7 +178,9 @@ static void settle_field(struct contest *contest, struct field *field, struct we
     judge_new(contest, field, scratch);
     struct weft_comparison blank = *field->row;
     bool taken[ENTRIES_MAX] = {false};
-    for (uint32_t f = 0; f < FINALISTS && f < contest->entry_count; f++) {
+    uint32_t finalists =
+        contest->table.cluster->server_count > MANY_SERVERS ? FINALISTS_MANY : FINALISTS;
+    for (uint32_t f = 0; f < finalists && f < contest->entry_count; f++) {
         uint32_t best = WEFT_NONE;
         for (uint32_t i = 0; i < contest->entry_count; i++) {
             bool better = best == WEFT_NONE || field->quick_s[i] < field->quick_s[best];

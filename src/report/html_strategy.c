@@ -9,6 +9,19 @@
 
 #define SPLITS_MAX 16u
 
+// A count with at most 4 digits: "41.04 G", "7.35 M", "512".
+static const char *show_count(char *buffer, double count)
+{
+    static const char *const names[] = {"", " k", " M", " G", " T", " P"};
+    uint32_t i = 0;
+    while (count >= 999.95 && i + 1 < sizeof names / sizeof names[0]) {
+        count /= 1000;
+        i++;
+    }
+    snprintf(buffer, WEFT_UNIT_TEXT, "%.4g%s", count, names[i]);
+    return buffer;
+}
+
 // ---- per operator ----
 
 // Operators that are divided alike.
@@ -78,12 +91,13 @@ static void add_splits(struct weft_text *text, const struct weft_report *report,
                         "class=\"r\">sample parts<th class=\"r\">parameter parts<th "
                         "class=\"r\">servers each<th class=\"r\">parameters</tr>\n");
     for (uint32_t i = 0; i < shown; i++) {
+        char parameters[WEFT_UNIT_TEXT];
         weft_text_add(text,
                       "<tr><td class=\"r\">%u<td>%s<td class=\"r\">%u<td class=\"r\">%u<td "
-                      "class=\"r\">%u<td class=\"r\">%.4g M</tr>\n",
+                      "class=\"r\">%u<td class=\"r\">%s</tr>\n",
                       splits[i].count, splits[i].tables ? "embedding tables" : "operators",
                       splits[i].sample_parts, splits[i].parameter_parts, splits[i].servers,
-                      (double)splits[i].parameters / 1e6);
+                      show_count(parameters, (double)splits[i].parameters));
     }
     weft_text_add(text, "</table></div>\n");
     if (shown < count) {
@@ -165,14 +179,15 @@ void html_strategy(struct weft_text *text, const struct weft_report *report,
     if (model == NULL || strategy == NULL) {
         return;
     }
+    char parameters[WEFT_UNIT_TEXT];
+    char flops[WEFT_UNIT_TEXT];
     html_heading(text, "Strategy", "How the model is divided, and which server holds what.");
     weft_text_add(text, "<p>");
     svg_add_escaped(text, model->name);
     weft_text_add(text,
-                  ": %.4g M parameters, %.4g GFLOP forward a sample, %llu samples an "
-                  "iteration.</p>\n",
-                  (double)model->parameters / 1e6, model->forward_flops / 1e9,
-                  (unsigned long long)model->batch);
+                  ": %s parameters, %sFLOP forward a sample, %llu samples an iteration.</p>\n",
+                  show_count(parameters, (double)model->parameters),
+                  show_count(flops, model->forward_flops), (unsigned long long)model->batch);
     if (strategy->kind == WEFT_STRATEGY_HYBRID) {
         add_hybrid(text, report);
     } else {

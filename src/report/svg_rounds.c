@@ -76,15 +76,13 @@ static void add_best(struct weft_text *text, const struct weft_report_round *rou
             best_round = round;
         }
     }
-    double x = x_of(range, best_round);
-    double y = y_of(range, rounds[best].iteration_s);
     weft_text_add(text,
                   "<circle class=\"e\" stroke-width=\"2\" fill=\"none\" cx=\"%.1f\" cy=\"%.1f\" "
                   "r=\"7\"/>\n",
-                  x, y);
-    bool left = x > (LEFT + RIGHT) / 2;
-    svg_label(text, left ? x - 12 : x + 12, y - 9, left ? SVG_END : SVG_START, "ef b",
-              "best %.4g %s", rounds[best].iteration_s / unit->scale, unit->name);
+                  x_of(range, best_round), y_of(range, rounds[best].iteration_s));
+    // Above the plot, clear of all lines.
+    svg_label(text, RIGHT, TOP - 16, SVG_END, "ef b", "best %.4g %s, round %u",
+              rounds[best].iteration_s / unit->scale, unit->name, best_round + 1);
 }
 
 void picture_rounds(struct weft_text *text, const struct weft_report_round *rounds, uint32_t count)

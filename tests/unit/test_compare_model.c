@@ -30,8 +30,8 @@ static int set_up(void **state)
     struct weft_operator_spec specs[] = {
         {.name = "left", .kind = WEFT_OP_INPUT, .rank = 1, .shape = {1024}},
         {.name = "right", .kind = WEFT_OP_INPUT, .rank = 1, .shape = {1024}},
-        {.name = "left1", .kind = WEFT_OP_DENSE, .units = 2048},
-        {.name = "right1", .kind = WEFT_OP_DENSE, .units = 2048},
+        {.name = "left1", .kind = WEFT_OP_DENSE, .units = 8192},
+        {.name = "right1", .kind = WEFT_OP_DENSE, .units = 8192},
         {.name = "join", .kind = WEFT_OP_CONCAT},
         {.name = "out", .kind = WEFT_OP_DENSE, .units = 64},
     };
@@ -43,7 +43,7 @@ static int set_up(void **state)
     }
     static struct weft_arena kept;
     kept = all;
-    assert_true(weft_model_build(&model, "towers", "made up", 1024, specs, 6, &kept, &error));
+    assert_true(weft_model_build(&model, "towers", "made up", 64, specs, 6, &kept, &error));
     assert_true(weft_cluster_build(&cluster, SERVERS, 2, 12.5e9, &error));
     cluster.accelerators_per_server = 1;
     const struct weft_accelerator *accelerator = NULL;
@@ -97,7 +97,7 @@ static double play(const struct weft_strategy *strategy, const struct weft_netwo
 }
 
 // Seen to fail when settle_field took the slowest by judgement as finalists.
-static void no_fabric_does_worse_than_data_parallelism(void **state)
+static void fabrics_play_better_strategies_than_data_parallelism(void **state)
 {
     (void)state;
     struct weft_error error;
@@ -108,7 +108,7 @@ static void no_fabric_does_worse_than_data_parallelism(void **state)
         fail_msg("%s", error.message);
     }
     assert_string_equal(comparison.model, "towers");
-    assert_int_equal(comparison.batch, 1024);
+    assert_int_equal(comparison.batch, 64);
     assert_string_equal(comparison.rows[comparison.row_count - 1].name, "weft");
     struct weft_strategy strategy;
     assert_true(weft_strategy_data_parallel(&strategy, &model, &cluster, &setting, &arena, scratch,
@@ -123,10 +123,12 @@ static void no_fabric_does_worse_than_data_parallelism(void **state)
         struct weft_network *network = WEFT_NEW(&arena, struct weft_network, 1);
         assert_true(
             weft_fabric_build_named(network, names[i], &cluster, &built, &arena, scratch, &error));
-        // Judging is quick and may err by a few percent between two strategies.
-        assert_true(row->iteration_s <= 1.03 * play(&strategy, network));
+        // Large parameters and few samples: there are far better strategies than this one.
+        assert_true(row->iteration_s < 0.9 * play(&strategy, network));
     }
     const struct weft_comparison *ideal = row_of(&comparison, "ideal");
+    // The strategy of Weft's plan is tried on the ideal switch, too, which has room for it.
+    assert_true(ideal->iteration_s <= 1.03 * row_of(&comparison, "weft")->iteration_s);
     for (uint32_t r = 0; r < comparison.row_count; r++) {
         const struct weft_comparison *row = &comparison.rows[r];
         if (row->why_not == NULL) {
@@ -194,7 +196,7 @@ static void what_cannot_fit_is_said(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(no_fabric_does_worse_than_data_parallelism),
+        cmocka_unit_test(fabrics_play_better_strategies_than_data_parallelism),
         cmocka_unit_test(only_the_fabrics_asked_for_have_rows),
         cmocka_unit_test(threads_change_nothing),
         cmocka_unit_test(what_cannot_fit_is_said),

@@ -219,7 +219,7 @@ static void the_loop_marks_its_best_round(void **state)
     const char *svg =
         picture(weft_report_html(&page->report, &arena, scratch), "Iteration time by round");
     assert_int_equal(count_of(svg, "<circle"), 7);
-    assert_non_null(strstr(svg, "best 22.6 ms"));
+    assert_non_null(strstr(svg, "best 22.6 ms, round 2"));
     assert_int_equal(count_of(svg, "stroke-width=\"2\" d=\"M"), 3);
     page->report.round_count = 1;
     const char *html = weft_report_html(&page->report, &arena, scratch);

@@ -1,0 +1,49 @@
+# SPDX-License-Identifier: Apache-2.0
+try() { "$@"; echo "= $?"; }
+# Models over fabrics. Their times are for unit tests and docs/evaluation.md; here: which rows there
+# are, that what is resumed is not made again, and what is drawn.
+model=$EXAMPLES/models/two-towers.yaml
+cluster=cluster.yaml
+cat >$cluster <<'END'
+servers: 8
+degree: 2
+rate: 25Gbps
+accelerators: {per_server: 2, kind: A100, memory: 40GB}
+END
+ask() {
+    weft compare --model "$model" "$cluster" --fabrics fat-tree,oversubscribed,topoopt \
+        --effort 0.05 --resume kept.json "$@"
+}
+ask --rates 25Gbps --json > one.json
+cmp one.json kept.json && echo "the result is what is kept"
+ask --rates 25Gbps,100Gbps --json --plot time.svg --threads 2 > two.json
+ask --rates 100Gbps,25Gbps --json --plot-tax tax.svg > resumed.json
+ask --batches 4096,8192 --variants --plot batch.svg > text.txt
+grep -c '^Weft ' text.txt
+grep -c '^searched: both' text.txt
+python3 - <<'END'
+import json
+one, two, resumed, kept = (json.load(open(f"{name}.json"))["comparisons"]
+                           for name in ("one", "two", "resumed", "kept"))
+print(one == two[:1], resumed == two[::-1], kept[:2] == two, len(kept))
+for fabric in two[0]["fabrics"]:
+    print(fabric["name"], fabric["iteration_s"] > 0, fabric["found_for"] != "")
+print(sorted(kept[-1]["variants"]), kept[-1]["batch"], kept[-1]["model"])
+END
+for name in time tax batch; do
+    grep -c '<svg ' $name.svg
+    grep -o '>[^<]*d = [^<]*<' $name.svg
+done
+# What is wrong is said in one line.
+printf '{"schema": "weft.comparisons/1", "comparisons": [{}]}' > broken.json
+mkdir empty
+try weft compare --model "$model"
+try weft compare --model nobody "$cluster"
+try weft compare --model "$model" "$cluster" --fabrics clos
+try weft compare --model "$model" "$cluster" --rates 25
+try weft compare --model "$model" "$cluster" --degrees 2,8
+try weft compare --model "$model" "$cluster" --batches 8192,0
+try weft compare --model "$model" "$cluster" --profiles nowhere
+try weft compare --model "$model" "$cluster" --resume broken.json
+ask --rates 25Gbps --profiles empty >text.txt
+try weft compare "$EXAMPLES/jobs/dlrm_16.fbuf" --cluster "$cluster" --rates 25Gbps
