@@ -162,6 +162,25 @@ struct timing {
     struct weft_hybrid_reduction *reductions;
 };
 
+// What runs beside the passes of a stage with overlap slows down what they send themselves for as
+// long as it lasts; and stage 3 wants the next pass's parameters during this one.
+static void hold_up(struct timing *timing, uint32_t s)
+{
+    const struct weft_hybrid_reduction *reduction = &timing->reductions[s];
+    bool gathers = timing->job->hybrid.zero_stage == 3;
+    double beside_s = reduction->reduce_network_s + (gathers ? 2 * reduction->gather_network_s : 0);
+    double both_s = timing->forward_s[s] + timing->backward_s[s];
+    double share = smaller(1, beside_s / both_s);
+    timing->forward_s[s] += share * timing->forward_net_s[s];
+    timing->backward_s[s] += share * timing->backward_net_s[s];
+    if (gathers) {
+        double gather_s =
+            reduction->gather_s + smaller(reduction->gather_network_s, reduction->reduce_network_s);
+        timing->forward_s[s] = larger(timing->forward_s[s], gather_s + timing->forward_net_s[s]);
+        timing->backward_s[s] = larger(timing->backward_s[s], gather_s + timing->backward_net_s[s]);
+    }
+}
+
 static void set_stages(struct timing *timing)
 {
     const struct weft_hybrid_job *job = timing->job;
@@ -191,6 +210,8 @@ static void set_stages(struct timing *timing)
                                           turns * (timing->forward_net_s[s] + forward_s));
             timing->backward_s[s] = larger(timing->backward_s[s] + backward_s,
                                            turns * (timing->backward_net_s[s] + backward_s));
+        } else {
+            hold_up(timing, s);
         }
     }
 }
