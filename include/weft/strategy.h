@@ -165,7 +165,7 @@ struct weft_search_options {
     uint32_t threads;
     uint32_t keep; // how many of the best to return (distinct); 0 = 1
     weft_stop stop;
-    // Best so far, in ps, for a progress line; may be NULL.
+    // Best so far that fits, in ps, for a progress line; 0 = none yet. May be NULL.
     _Atomic uint64_t *progress_ps;
 };
 

@@ -117,7 +117,7 @@ static void report(const struct chain *chain, double seconds)
     }
     uint64_t time_ps = weft_picoseconds(seconds);
     uint64_t best_ps = atomic_load(chain->progress_ps);
-    while (time_ps < best_ps &&
+    while ((best_ps == 0 || time_ps < best_ps) && // 0 = none yet
            !atomic_compare_exchange_weak(chain->progress_ps, &best_ps, time_ps)) {
     }
 }
@@ -174,7 +174,9 @@ void weft_chain_run(struct chain *chain, struct weft_arena scratch)
             best_s = now.seconds;
             weft_shelf_add(&best, layout, now.seconds);
             best.count = 1;
-            report(chain, now.fits ? best_s : HUGE_VAL);
+            if (now.fits) {
+                report(chain, best_s);
+            }
         }
     }
 }
