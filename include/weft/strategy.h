@@ -263,13 +263,13 @@ struct weft_published_run {
     const char *source; // "SC'21", ...: docs/hybrid.md has the papers
     const char *model;  // of the zoo
     const char *accelerator;
-    uint32_t accelerators; // 8 a server
+    const char *words; // the strategy, as weft_hybrid_parse reads it
     uint64_t batch;
     uint64_t sequence;     // 0 = the model's
-    const char *words;     // the strategy, as weft_hybrid_parse reads it
+    double utilization;    // as published, of the peak FLOP/s
+    uint32_t accelerators; // 8 a server
     bool micro_batch_open; // not published
     bool chunks_open;      // not published
-    double utilization;    // as published, of the peak FLOP/s
     bool hardware;         // it counts recomputation
 };
 const struct weft_published_run *weft_published_runs(uint32_t *count);

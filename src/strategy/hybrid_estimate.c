@@ -84,7 +84,8 @@ static double collective(const struct weft_hybrid_job *job, uint32_t step, doubl
     double link_Bps = job->accelerator->link_Bps * job->accelerator->link_efficiency;
     uint32_t beside = weft_hybrid_local_members(&job->layout, axes, 2, replicas) / step;
     uint32_t local = beside > 1 ? beside : 1;
-    double outside = (size + local - 1) / local; // servers
+    uint32_t servers = (size + local - 1) / local;
+    double outside = servers;
     double seconds = 0;
     if (local > 1) {
         seconds += rounds * (local - 1) / local * bytes / link_Bps +
@@ -394,7 +395,7 @@ static double tied_seconds(const struct weft_hybrid_job *job)
         return 0;
     }
     double bytes = 4 * (double)stack->vocabulary * (double)stack->hidden / job->hybrid.tp;
-    double groups = job->layout.per_server / weft_hybrid_pipeline_beside(&job->layout);
+    double groups = (double)job->layout.per_server / weft_hybrid_pipeline_beside(&job->layout);
     return bytes * groups / job->rates.wrap_Bps + 2 * job->rates.latency_s;
 }
 
@@ -500,7 +501,7 @@ bool weft_hybrid_estimate(struct weft_hybrid_estimate *estimate, const struct we
                           const struct weft_strategy_setting *setting, struct weft_arena scratch,
                           struct weft_error *error)
 {
-    struct weft_hybrid_job job;
+    struct weft_hybrid_job job = {.model = model};
     if (!weft_hybrid_job_init(&job, hybrid, model, cluster, network, setting, scratch, error)) {
         return false;
     }

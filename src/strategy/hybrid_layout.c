@@ -50,7 +50,7 @@ static bool check_batch(uint64_t *micro_batches, const struct weft_hybrid *hybri
             "batch: %llu samples do not divide into dp=%u replicas of micro-batches of "
             "%llu; use a multiple of %llu",
             (unsigned long long)model->batch, hybrid->dp, (unsigned long long)hybrid->micro_batch,
-            (unsigned long long)(hybrid->dp * hybrid->micro_batch));
+            (unsigned long long)hybrid->dp * hybrid->micro_batch);
     }
     *micro_batches = model->batch / hybrid->dp / hybrid->micro_batch;
     if (hybrid->chunks > 1 && (hybrid->pp == 1 || *micro_batches % hybrid->pp != 0)) {

@@ -164,7 +164,8 @@ void weft_hybrid_play(const struct weft_hybrid_play *play, double *last_backward
     double *before_s = WEFT_NEW(&scratch, double, stages);
     play_all(play, enough, before_s, scratch);
     play_all(play, enough + pp, last_backward_s, scratch);
-    double rounds = (double)((play->micro_batches - enough) / pp);
+    uint64_t more = (play->micro_batches - enough) / pp;
+    double rounds = (double)more;
     for (uint32_t stage = 0; stage < stages; stage++) {
         last_backward_s[stage] =
             before_s[stage] + (last_backward_s[stage] - before_s[stage]) * rounds;

@@ -94,7 +94,7 @@ static bool fits(struct search *search, const struct weft_hybrid *hybrid,
 static void evaluate(struct search *search, const struct weft_hybrid *hybrid, uint32_t order)
 {
     struct weft_error error;
-    struct weft_hybrid_job job;
+    struct weft_hybrid_job job = {.model = search->model};
     if (!weft_hybrid_job_open(&job, hybrid, search->model, search->cluster, search->setting,
                               &error)) {
         return;
@@ -254,7 +254,7 @@ static bool prepare(struct search *search, struct weft_error *error)
                               .chunks = 1,
                               .micro_batch = 1,
                               .order = "tcdp"};
-    struct weft_hybrid_job job;
+    struct weft_hybrid_job job = {.model = search->model};
     if (!weft_hybrid_job_init(&job, &one, search->model, search->cluster, NULL, search->setting,
                               search->scratch, error)) {
         return false;

@@ -251,7 +251,7 @@ bool weft_hybrid_taskgraph(struct weft_taskgraph *graph, const struct weft_strat
                            struct weft_arena scratch, struct weft_error *error)
 {
     const struct weft_hybrid *hybrid = &strategy->hybrid;
-    struct weft_hybrid_job job;
+    struct weft_hybrid_job job = {.model = model};
     if (!weft_hybrid_job_init(&job, hybrid, model, cluster, NULL, setting, scratch, error)) {
         return false;
     }

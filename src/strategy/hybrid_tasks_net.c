@@ -437,7 +437,7 @@ void weft_hybrid_emit_reductions(struct weft_hybrid_builder *builder)
     struct team *teams = WEFT_NEW(builder->arena, struct team, (size_t)team_count * hybrid->pp);
     for (uint32_t rank = 0; rank < hybrid->pp; rank++) {
         for (uint32_t t = 0; t < team_count; t++) {
-            struct team *team = &teams[rank * team_count + t];
+            struct team *team = &teams[(size_t)rank * team_count + t];
             *team = t == 0 ? team_of(builder, rank, 0, 1, false)
                            : team_of(builder, rank, t - 1, hybrid->ep, true);
             if (team->step < builder->replicas) {
@@ -451,10 +451,10 @@ void weft_hybrid_emit_reductions(struct weft_hybrid_builder *builder)
         tied = WEFT_NEW_RAW(builder->arena, uint32_t, builder->replicas);
         bool shared = team_count > 0;
         emit_tied(builder, shared ? &teams[0] : &alone,
-                  shared ? &teams[(hybrid->pp - 1) * team_count] : &alone, tied);
+                  shared ? &teams[(size_t)(hybrid->pp - 1) * team_count] : &alone, tied);
     }
     for (uint32_t rank = 0; rank < hybrid->pp; rank++) {
-        emit_update(builder, &teams[rank * team_count], team_count, rank, tied);
+        emit_update(builder, &teams[(size_t)rank * team_count], team_count, rank, tied);
     }
     if (!storing) {
         *builder->arena = start; // members are needed only when tasks are
