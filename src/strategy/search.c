@@ -2,6 +2,7 @@
 // Searching the operators space: rounds of annealing chains, and the artifact's one chain.
 
 #include "search.h"
+#include "starts.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -33,36 +34,6 @@ struct search {
     struct shelf shelves[CHAINS];
     struct chain chains[CHAINS];
 };
-
-// ---- starts ----
-
-// As many sample parts as there are, of what is not a table; tables whole, dealt out.
-static void start_data_parallel(struct layout *layout, struct weft_arena scratch)
-{
-    const struct problem *problem = layout->problem;
-    uint32_t n = problem->server_count;
-    uint32_t *servers = WEFT_NEW(&scratch, uint32_t, n);
-    uint32_t dealt = 0;
-    for (uint32_t i = 0; i < problem->node_count; i++) {
-        const struct node *node = &problem->nodes[i];
-        uint32_t best = node->choice_first;
-        for (uint32_t c = best; c < node->choice_first + node->choice_count; c++) {
-            const struct choice *choice = &problem->choices[c];
-            bool better = node->table ? choice->parts < problem->choices[best].parts
-                                      : choice->sample_parts > problem->choices[best].sample_parts;
-            best = better ? c : best;
-        }
-        uint32_t parts = problem->choices[best].parts;
-        uint32_t step = n / parts;
-        for (uint32_t p = 0; p < parts; p++) {
-            servers[p] = (p * step + (node->table ? dealt : 0)) % n;
-        }
-        dealt += node->table;
-        weft_layout_set(layout, i, best, servers);
-    }
-    weft_layout_apply(layout);
-    weft_layout_keep(layout);
-}
 
 // ---- effort ----
 
@@ -204,15 +175,19 @@ static struct weft_arena take_half(struct weft_arena *arena)
     return half;
 }
 
-// Chain 0 begins at data parallelism, the others too unless there is a start.
+// Half of the chains begin at data parallelism or where the caller says, the others with branches
+// on blocks of a half, a quarter, an eighth of the servers.
 static bool set_starts(struct search *search, const struct weft_strategy *start,
                        struct weft_arena *work, struct weft_arena scratch, struct weft_error *error)
 {
     for (uint32_t c = 0; c < CHAINS; c++) {
-        weft_layout_init(&search->layouts[c], search->problem, work);
+        struct layout *layout = &search->layouts[c];
+        weft_layout_init(layout, search->problem, work);
         weft_shelf_init(&search->shelves[c], search->problem, SHELF_OF_CHAIN, work);
-        start_data_parallel(&search->layouts[c], scratch);
-        if (start != NULL && c % 2 == 1 && !weft_layout_load(&search->layouts[c], start)) {
+        weft_start_parallel(layout, scratch);
+        if (c % 2 == 1) {
+            weft_start_branches(layout, search->problem->server_count >> (c % 8 / 2 + 1), scratch);
+        } else if (start != NULL && c % 4 == 2 && !weft_layout_load(layout, start)) {
             return weft_fail(error, WEFT_INPUT,
                              "the strategy to start from divides operators as the %s does not; "
                              "leave it out",

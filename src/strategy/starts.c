@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: Apache-2.0
+// Layouts that a search begins with.
+
+#include "starts.h"
+
+void weft_start_parallel(struct layout *layout, struct weft_arena scratch)
+{
+    const struct problem *problem = layout->problem;
+    uint32_t n = problem->server_count;
+    uint32_t *servers = WEFT_NEW(&scratch, uint32_t, n);
+    uint32_t dealt = 0;
+    for (uint32_t i = 0; i < problem->node_count; i++) {
+        const struct node *node = &problem->nodes[i];
+        uint32_t best = node->choice_first;
+        for (uint32_t c = best; c < node->choice_first + node->choice_count; c++) {
+            const struct choice *choice = &problem->choices[c];
+            bool better = node->table ? choice->parts < problem->choices[best].parts
+                                      : choice->sample_parts > problem->choices[best].sample_parts;
+            best = better ? c : best;
+        }
+        uint32_t parts = problem->choices[best].parts;
+        uint32_t step = n / parts;
+        for (uint32_t p = 0; p < parts; p++) {
+            servers[p] = (p * step + (node->table ? dealt : 0)) % n;
+        }
+        dealt += node->table;
+        weft_layout_set(layout, i, best, servers);
+    }
+    weft_layout_apply(layout);
+    weft_layout_keep(layout);
+}
+
+// ---- branches ----
+
+struct branch {
+    uint32_t first; // node; on from it along sole readers
+    uint32_t length;
+    double work_s; // in the parts asked for
+    bool placed;
+};
+
+// The sole reader of a node that reads nothing else; WEFT_NONE if there is none.
+static uint32_t next_in_chain(const struct problem *problem, uint32_t node)
+{
+    const struct node *self = &problem->nodes[node];
+    if (self->out_count != 1) {
+        return WEFT_NONE;
+    }
+    uint32_t next = problem->edges[problem->outs[self->out_first]].to;
+    return problem->nodes[next].in_count == 1 ? next : WEFT_NONE;
+}
+
+static bool begins_chain(const struct problem *problem, uint32_t node)
+{
+    const struct node *self = &problem->nodes[node];
+    return !self->table &&
+           (self->in_count != 1 ||
+            next_in_chain(problem, problem->edges[self->in_first].from) == WEFT_NONE);
+}
+
+// Chains whose last operator is read by one that reads others, too.
+static uint32_t find_branches(struct branch *branches, const struct problem *problem,
+                              uint32_t parts)
+{
+    uint32_t count = 0;
+    for (uint32_t i = 0; i < problem->node_count; i++) {
+        if (!begins_chain(problem, i)) {
+            continue;
+        }
+        struct branch branch = {.first = i};
+        uint32_t last = i;
+        for (uint32_t node = i; node != WEFT_NONE; node = next_in_chain(problem, node)) {
+            uint32_t choice = weft_problem_choice(problem, node, parts, 1);
+            branch.length++;
+            branch.work_s += choice == WEFT_NONE ? 0
+                                                 : problem->choices[choice].forward_s +
+                                                       problem->choices[choice].backward_s;
+            last = node;
+        }
+        if (branch.work_s > 0 && problem->nodes[last].out_count > 0) {
+            branches[count++] = branch;
+        }
+    }
+    return count;
+}
+
+static void place_branch(struct layout *layout, const struct branch *branch, uint32_t parts,
+                         uint32_t block, uint32_t *servers)
+{
+    const struct problem *problem = layout->problem;
+    for (uint32_t p = 0; p < parts; p++) {
+        servers[p] = block + p * (problem->server_count / parts);
+    }
+    uint32_t node = branch->first;
+    for (uint32_t i = 0; i < branch->length; i++, node = next_in_chain(problem, node)) {
+        uint32_t choice = weft_problem_choice(problem, node, parts, 1);
+        if (choice != WEFT_NONE) {
+            weft_layout_set(layout, node, choice, servers);
+        }
+    }
+}
+
+void weft_start_branches(struct layout *layout, uint32_t parts, struct weft_arena scratch)
+{
+    const struct problem *problem = layout->problem;
+    uint32_t n = problem->server_count;
+    if (parts == 0 || n % parts != 0) {
+        return;
+    }
+    uint32_t blocks = n / parts;
+    struct branch *branches = WEFT_NEW(&scratch, struct branch, problem->node_count);
+    double *work_s = WEFT_NEW(&scratch, double, blocks);
+    uint32_t *servers = WEFT_NEW(&scratch, uint32_t, parts);
+    uint32_t count = find_branches(branches, problem, parts);
+    for (uint32_t left = count - count % blocks; left > 0; left--) {
+        uint32_t longest = WEFT_NONE;
+        for (uint32_t i = 0; i < count; i++) {
+            bool longer = longest == WEFT_NONE || branches[i].work_s > branches[longest].work_s;
+            longest = !branches[i].placed && longer ? i : longest;
+        }
+        uint32_t block = 0;
+        for (uint32_t i = 1; i < blocks; i++) {
+            block = work_s[i] < work_s[block] ? i : block;
+        }
+        branches[longest].placed = true;
+        work_s[block] += branches[longest].work_s;
+        place_branch(layout, &branches[longest], parts, block, servers);
+    }
+    weft_layout_apply(layout);
+    weft_layout_keep(layout);
+}
