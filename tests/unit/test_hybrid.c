@@ -91,7 +91,7 @@ static void strategies_that_do_not_divide_are_refused(void **state)
         if (good != (cases[i].says == NULL)) {
             fail_msg("%s: %s", cases[i].text, good ? "accepted" : error.message);
         }
-        if (!good && strstr(error.message, cases[i].says) == NULL) {
+        if (cases[i].says != NULL && strstr(error.message, cases[i].says) == NULL) {
             fail_msg("%s: '%s' lacks '%s'", cases[i].text, error.message, cases[i].says);
         }
     }
