@@ -153,7 +153,8 @@ struct weft_coplan_options {
     struct weft_search_options search;
     // Simplex and packets.
     struct weft_plan_options plan;
-    _Atomic uint64_t *best_ps;  // best simulated iteration so far, for a progress line; or NULL
+    // For a progress line, or NULL: the best simulated iteration so far, WEFT_NEVER at first.
+    _Atomic uint64_t *best_ps;
     _Atomic uint64_t *bound_ps; // no strategy is faster; or NULL
 };
 

@@ -77,8 +77,8 @@ struct cli {
     struct cli_search search;
     struct cli_job job;
     struct cli_trace trace;
-    // Of a search under way, for the progress line: the best iteration so far, and what none can be
-    // below; 0 = not known yet.
+    // Of a search under way, for the progress line: the best iteration so far (WEFT_NEVER: none),
+    // and what none can be below (0: not known).
     _Atomic uint64_t best_ps;
     _Atomic uint64_t bound_ps;
 

@@ -39,10 +39,10 @@ static void show_best(void)
     uint64_t best_ps = atomic_load(&ticker.cli->best_ps);
     uint64_t bound_ps = atomic_load(&ticker.cli->bound_ps);
     char unit[WEFT_UNIT_TEXT];
-    if (best_ps > 0) {
+    if (best_ps < WEFT_NEVER) {
         fprintf(stderr, "; best %s", weft_show_time(unit, best_ps));
     }
-    if (best_ps > 0 && bound_ps > 0) {
+    if (best_ps < WEFT_NEVER && bound_ps > 0) {
         fprintf(stderr, ", at most %.0f %% above any strategy's bound",
                 100 * ((double)best_ps / (double)bound_ps - 1));
     }

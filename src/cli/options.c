@@ -340,6 +340,7 @@ bool cli_parse(struct cli *cli, const struct cli_verb *verb, int argc, char **ar
         .seed = 1,
         .threads = threads < threads_max ? threads : threads_max,
         .search = {.method = WEFT_TOPOLOGY_WEFT},
+        .best_ps = WEFT_NEVER,
     };
     if (!open_memory(cli)) {
         return false;

@@ -116,7 +116,7 @@ bool plan_model(const struct plan_request *request)
     bool planned = weft_coplan_build(plan, &model, &cluster, &setting, &options, &cli->arena,
                                      cli->scratch, &cli->error);
     cli_clock_stop(cli);
-    cli->best_ps = 0;
+    cli->best_ps = WEFT_NEVER;
     if (!planned && cli->error.code == WEFT_UNSUPPORTED && model.transformer != NULL) {
         return answer_by_estimate(request, &model, &cluster, &setting);
     }

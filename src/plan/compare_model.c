@@ -70,7 +70,7 @@ static bool asked_for(const struct weft_compare_options *options, const char *na
 static void add_entry(struct contest *contest, const struct weft_strategy *strategy,
                       const char *found_for, struct weft_arena scratch)
 {
-    uint64_t key = coplan_key(strategy, contest->model->operator_count);
+    uint64_t key = coplan_key(strategy, contest->model);
     for (uint32_t i = 0; i < contest->entry_count; i++) {
         if (contest->entries[i]->key == key) {
             return;

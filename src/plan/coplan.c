@@ -7,7 +7,7 @@
 #include <string.h>
 
 // Shares of what is left after the rounds.
-#define REFINE_SHARE 0.75
+#define REFINE_SHARE 0.6
 // Larger clusters are not simulated while a hybrid strategy is looked for.
 #define HYBRID_SERVERS_MAX 128u
 
@@ -69,19 +69,13 @@ static bool plan_both(struct weft_plan *plan, struct weft_plan_job *job, struct 
     if (!coplan_alternate(coplan, scratch, error)) {
         return false;
     }
-    double refine_s = coplan->seconds_left * REFINE_SHARE;
-    if (!coplan->hybrid && coplan->options->given == NULL && refine_s > 0) {
-        coplan_refine(coplan, refine_s, scratch);
-        coplan->seconds_left -= refine_s;
+    if (!coplan->hybrid && coplan->options->given == NULL && coplan->seconds_left > 0) {
+        coplan_refine(coplan, coplan->seconds_left * REFINE_SHARE, scratch);
     }
     struct settled *best = coplan->known[0];
-    struct design design;
-    struct verdict verdict;
-    if (method_search(&design, &verdict, &best->search, fmax(coplan->seconds_left, 0),
-                      &best->design, 1, coplan->arena, scratch) &&
-        verdict.iteration_s < best->verdict.iteration_s) {
-        best->design = design;
-        best->verdict = verdict;
+    if (coplan->seconds_left > 0) {
+        coplan_wire(coplan, best, coplan->seconds_left, scratch);
+        best = coplan->known[0];
     }
     job->strategy = coplan_copy(&best->strategy, coplan->model->operator_count, arena);
     if (!weft_strategy_taskgraph(&job->graph, &job->strategy, coplan->model, coplan->cluster,

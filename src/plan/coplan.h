@@ -16,7 +16,6 @@ struct settled {
     struct design design;
     struct verdict verdict; // true
     uint64_t key;           // of the strategy, to know it again
-    bool is_full;           // its topology was searched with the last effort
 };
 
 #define SETTLED_MAX 64u
@@ -51,8 +50,14 @@ struct settled *coplan_settle(struct coplan *coplan, const struct weft_strategy 
 void coplan_know(struct coplan *coplan, struct settled *settled);
 // Tells the progress line.
 void coplan_tell(const struct coplan *coplan, double iteration_s);
-// A number that equal strategies share.
-uint64_t coplan_key(const struct weft_strategy *strategy, uint32_t operator_count);
+// Searches a topology anew for a known strategy, its design among the seeds.
+void coplan_wire(struct coplan *coplan, struct settled *settled, double seconds,
+                 struct weft_arena scratch);
+// Judges a strategy truly on a design, and knows it, or knows it better.
+void coplan_adopt(struct coplan *coplan, const struct weft_strategy *strategy,
+                  const struct design *design, struct weft_arena scratch);
+// A number that equal strategies of a model share.
+uint64_t coplan_key(const struct weft_strategy *strategy, const struct weft_model *model);
 // A copy of a strategy in memory of its own, without its memory figures.
 struct weft_strategy coplan_copy(const struct weft_strategy *strategy, uint32_t operator_count,
                                  struct weft_arena *arena);

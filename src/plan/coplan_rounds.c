@@ -6,18 +6,25 @@
 #include <math.h>
 
 // Of each start, unless asked otherwise.
-#define ROUNDS_MAX 6u
-// Strategies of each search that get a topology.
+#define ROUNDS_MAX 5u
+// Rounds that may find nothing better before a start is at its end.
+#define PATIENCE 1u
+// Strategies of each search that get a topology, and how far down its list they are drawn from: the
+// nearest ones differ little.
 #define CANDIDATES 4u
+#define CANDIDATE_STEP 3u
 // A round that gains less has found nothing.
 #define GAIN_RATIO 1e-4
-// Rounds that the effort is laid out for; a fixed point that comes sooner leaves the rest to what
-// follows.
-#define ROUNDS_PLANNED 8.0
-#define STRATEGY_SHARE 0.25
-#define TOPOLOGY_SHARE 0.25
+// Shares of the effort: the first search, from nothing, and those of later rounds; the topologies
+// of their candidates. A fixed point that comes sooner leaves the rest to what follows.
+#define FIRST_STRATEGY_SHARE 0.2
+#define FIRST_TOPOLOGY_SHARE 0.25
+#define LATER_STRATEGY_SHARE 0.02
+#define LATER_TOPOLOGY_SHARE 0.04
 // A candidate's topology may cost this many true judgements at least.
 #define JUDGEMENTS_LEAST 4.0
+// Larger clusters are searched from one network only.
+#define MANY_SERVERS 64u
 
 struct start {
     const struct weft_network *network; // NULL = full mesh
@@ -52,22 +59,24 @@ static uint32_t affordable(double seconds, double dear_units)
 static bool run_round(struct settled **best, struct coplan *coplan, const struct start *start,
                       struct weft_arena scratch, struct weft_error *error)
 {
+    bool first = start->network == NULL;
     double seconds = coplan->options->seconds;
     double dear_units = coplan->known_count > 0 ? coplan->known[0]->verdict.work_units : 0;
-    double topology_s = seconds * TOPOLOGY_SHARE / ROUNDS_PLANNED;
-    uint32_t keep = affordable(topology_s, dear_units);
+    double strategy_s = seconds * (first ? FIRST_STRATEGY_SHARE : LATER_STRATEGY_SHARE);
+    double topology_s = seconds * (first ? FIRST_TOPOLOGY_SHARE : LATER_TOPOLOGY_SHARE);
+    uint32_t count = affordable(topology_s, dear_units);
     struct weft_search_result result;
     struct weft_arena kept = arena_split(&scratch);
-    if (!search_strategies(&result, coplan, start, coplan->round_count,
-                           seconds * STRATEGY_SHARE / ROUNDS_PLANNED, keep, &kept, scratch,
-                           error)) {
+    if (!search_strategies(&result, coplan, start, coplan->round_count, strategy_s,
+                           1 + (count - 1) * CANDIDATE_STEP, &kept, scratch, error)) {
         return false;
     }
     *best = NULL;
+    uint32_t step = result.count > count ? CANDIDATE_STEP : 1;
     for (uint32_t i = 0;
-         i < result.count && (i == 0 || !weft_stopped(coplan->options->search.stop)); i++) {
+         i < result.count && (i == 0 || !weft_stopped(coplan->options->search.stop)); i += step) {
         struct settled *settled =
-            coplan_settle(coplan, &result.candidates[i].strategy, topology_s / keep,
+            coplan_settle(coplan, &result.candidates[i].strategy, topology_s / count,
                           start->from != NULL ? &start->from->design : NULL, scratch);
         if (settled != NULL &&
             (*best == NULL || settled->verdict.iteration_s < (*best)->verdict.iteration_s)) {
@@ -77,75 +86,86 @@ static bool run_round(struct settled **best, struct coplan *coplan, const struct
     return true;
 }
 
-// Rounds from one network until one finds nothing better.
+// The network of a strategy as the next round's start.
+static bool hand_back(struct start *start, struct coplan *coplan, const struct settled *settled,
+                      struct weft_arena scratch)
+{
+    struct weft_network *network = WEFT_NEW(coplan->arena, struct weft_network, 1);
+    double work_units = 0;
+    *start = (struct start){network, settled};
+    return search_network(network, &work_units, &settled->search, &settled->design, coplan->arena,
+                          scratch);
+}
+
+// Rounds from one network until PATIENCE of them find nothing better.
 static bool run_start(struct coplan *coplan, struct start start, struct weft_arena scratch,
                       struct weft_error *error)
 {
     uint32_t rounds = coplan->options->rounds > 0 ? coplan->options->rounds : ROUNDS_MAX;
     double best_s = start.from != NULL ? start.from->verdict.iteration_s : HUGE_VAL;
-    coplan->fixed_point = false;
+    uint32_t idle = 0;
     for (uint32_t round = 0; round < rounds && coplan->round_count < SETTLED_MAX; round++) {
         if (round > 0 && weft_stopped(coplan->options->search.stop)) {
-            return true;
+            break;
         }
         struct settled *found = NULL;
         if (!run_round(&found, coplan, &start, scratch, error)) {
             return false;
         }
+        if (found == NULL) {
+            break;
+        }
         coplan->round_start[coplan->round_count] = coplan->start_count;
-        coplan->round_s[coplan->round_count++] =
-            found != NULL ? found->verdict.iteration_s : best_s;
-        if (found == NULL || !(found->verdict.iteration_s < best_s * (1 - GAIN_RATIO))) {
-            coplan->fixed_point = true;
-            return true;
+        coplan->round_s[coplan->round_count++] = found->verdict.iteration_s;
+        if (found->verdict.iteration_s < best_s * (1 - GAIN_RATIO)) {
+            best_s = found->verdict.iteration_s;
+            idle = 0;
+            if (!hand_back(&start, coplan, found, scratch)) {
+                break;
+            }
+        } else if (++idle == PATIENCE) {
+            break;
         }
-        best_s = found->verdict.iteration_s;
-        // Its network stands beside the loop's memory, as its routes point into it.
-        struct weft_network *network = WEFT_NEW(coplan->arena, struct weft_network, 1);
-        double work_units = 0;
-        if (!search_network(network, &work_units, &found->search, &found->design, coplan->arena,
-                            scratch)) {
-            return true;
-        }
-        start = (struct start){network, found};
     }
+    coplan->fixed_point = coplan->fixed_point || idle == PATIENCE;
+    coplan->start_count++;
     return true;
 }
 
-// Data parallelism is always among those known, if it fits.
-static void know_data_parallel(struct coplan *coplan, struct weft_arena scratch)
+// Data parallelism is always among those known, if it fits. Returns it, or NULL.
+static struct settled *know_data_parallel(struct coplan *coplan, struct weft_arena scratch)
 {
     struct weft_strategy strategy;
     struct weft_error error;
-    if (!coplan->hybrid &&
-        weft_strategy_data_parallel(&strategy, coplan->model, coplan->cluster, coplan->setting,
-                                    coplan->arena, scratch, &error) &&
-        weft_strategy_memory(&strategy, coplan->model, coplan->cluster, coplan->setting,
-                             coplan->arena, scratch, &error)) {
-        double seconds = coplan->options->seconds * TOPOLOGY_SHARE / ROUNDS_PLANNED;
-        coplan_settle(coplan, &strategy, seconds, NULL, scratch);
+    if (coplan->hybrid ||
+        !weft_strategy_data_parallel(&strategy, coplan->model, coplan->cluster, coplan->setting,
+                                     coplan->arena, scratch, &error) ||
+        !weft_strategy_memory(&strategy, coplan->model, coplan->cluster, coplan->setting,
+                              coplan->arena, scratch, &error)) {
+        return NULL;
     }
+    double seconds = coplan->options->seconds * LATER_TOPOLOGY_SHARE;
+    return coplan_settle(coplan, &strategy, seconds, NULL, scratch);
 }
 
 bool coplan_alternate(struct coplan *coplan, struct weft_arena scratch, struct weft_error *error)
 {
-    if (coplan->options->given != NULL) {
-        double seconds = coplan->seconds_left / 2;
-        if (coplan_settle(coplan, coplan->options->given, seconds, NULL, scratch) == NULL) {
-            *error = coplan->why_not;
+    const struct weft_coplan_options *options = coplan->options;
+    if (options->given != NULL) {
+        coplan_settle(coplan, options->given, coplan->seconds_left / 2, NULL, scratch);
+    } else {
+        struct settled *plain = know_data_parallel(coplan, scratch);
+        struct start start = {NULL, NULL};
+        if (!run_start(coplan, start, scratch, error)) {
             return false;
         }
-        return true;
-    }
-    know_data_parallel(coplan, scratch);
-    struct start start = {NULL, NULL};
-    if (!run_start(coplan, start, scratch, error)) {
-        return false;
-    }
-    coplan->start_count++;
-    if (coplan->options->reference != NULL) {
-        start.network = coplan->options->reference;
-        if (!run_start(coplan, start, scratch, error)) {
+        bool affords = plain != NULL && coplan->cluster->server_count <= MANY_SERVERS;
+        if (affords && hand_back(&start, coplan, plain, scratch) &&
+            !run_start(coplan, start, scratch, error)) {
+            return false;
+        }
+        start = (struct start){options->reference, NULL};
+        if (options->reference != NULL && !run_start(coplan, start, scratch, error)) {
             return false;
         }
     }

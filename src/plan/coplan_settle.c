@@ -6,7 +6,7 @@
 #include <math.h>
 #include <string.h>
 
-uint64_t coplan_key(const struct weft_strategy *strategy, uint32_t operator_count)
+uint64_t coplan_key(const struct weft_strategy *strategy, const struct weft_model *model)
 {
     uint64_t key = weft_hash((uint64_t)strategy->kind + 1);
     if (strategy->kind == WEFT_STRATEGY_HYBRID) {
@@ -31,8 +31,11 @@ uint64_t coplan_key(const struct weft_strategy *strategy, uint32_t operator_coun
         }
         return key;
     }
-    for (uint32_t op = 0; op < operator_count; op++) {
+    for (uint32_t op = 0; op < model->operator_count; op++) {
         const struct weft_placement *placement = &strategy->placements[op];
+        if (model->operators[op].spec.kind == WEFT_OP_INPUT) {
+            continue; // has no tasks, wherever it is
+        }
         key = weft_hash(key ^ placement->sample_parts);
         key = weft_hash(key ^ placement->parameter_parts);
         uint32_t parts = placement->sample_parts * placement->parameter_parts;
@@ -105,8 +108,7 @@ void coplan_tell(const struct coplan *coplan, double iteration_s)
     }
     uint64_t time_ps = weft_picoseconds(iteration_s);
     uint64_t best = atomic_load(best_ps);
-    while ((best == 0 || time_ps < best) &&
-           !atomic_compare_exchange_weak(best_ps, &best, time_ps)) {
+    while (time_ps < best && !atomic_compare_exchange_weak(best_ps, &best, time_ps)) {
     }
 }
 
@@ -161,10 +163,51 @@ static bool open_settled(struct settled *settled, struct coplan *coplan,
     return method_bound(&settled->search, scratch, error);
 }
 
+void coplan_adopt(struct coplan *coplan, const struct weft_strategy *strategy,
+                  const struct design *design, struct weft_arena scratch)
+{
+    uint64_t key = coplan_key(strategy, coplan->model);
+    struct settled *settled = find_known(coplan, key);
+    struct weft_arena before = *coplan->arena;
+    bool is_new = settled == NULL;
+    coplan->evaluations++;
+    if (is_new) {
+        settled = WEFT_NEW(coplan->arena, struct settled, 1);
+        settled->key = key;
+        settled->verdict.iteration_s = HUGE_VAL;
+        if (!open_settled(settled, coplan, strategy, scratch, &coplan->why_not)) {
+            *coplan->arena = before;
+            return;
+        }
+    }
+    struct design own = design_copy(design, coplan->arena);
+    coplan_regroup(&own, &settled->traffic, scratch);
+    struct verdict verdict = search_judge(&settled->search, &own, false, scratch);
+    if (verdict.iteration_s < settled->verdict.iteration_s) {
+        settled->design = own;
+        settled->verdict = verdict;
+        coplan_know(coplan, settled);
+    }
+}
+
+void coplan_wire(struct coplan *coplan, struct settled *settled, double seconds,
+                 struct weft_arena scratch)
+{
+    struct design design;
+    struct verdict verdict;
+    if (method_search(&design, &verdict, &settled->search, seconds, &settled->design, 1,
+                      coplan->arena, scratch) &&
+        verdict.iteration_s < settled->verdict.iteration_s) {
+        settled->design = design;
+        settled->verdict = verdict;
+        coplan_know(coplan, settled);
+    }
+}
+
 struct settled *coplan_settle(struct coplan *coplan, const struct weft_strategy *strategy,
                               double seconds, const struct design *near, struct weft_arena scratch)
 {
-    uint64_t key = coplan_key(strategy, coplan->model->operator_count);
+    uint64_t key = coplan_key(strategy, coplan->model);
     struct settled *settled = find_known(coplan, key);
     if (settled != NULL) {
         return settled;

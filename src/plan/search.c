@@ -27,7 +27,7 @@ struct weft_arena arena_split(struct weft_arena *scratch)
     return upper;
 }
 
-static struct verdict judge(const struct search *search, const struct design *design, bool quick,
+struct verdict search_judge(const struct search *search, const struct design *design, bool quick,
                             struct weft_arena scratch)
 {
     struct weft_arena results = arena_split(&scratch);
@@ -77,7 +77,7 @@ static void improve(const struct batch *batch, struct candidate *candidate, stru
                 return; // nothing can change
             }
         }
-        struct verdict verdict = judge(search, &next, batch->quick, scratch);
+        struct verdict verdict = search_judge(search, &next, batch->quick, scratch);
         done += verdict.work_units;
         double warmth = WARM_RATIO * pow(COLD_RATIO / WARM_RATIO, fmin(1, done / work_units));
         double limit_s = current_s * (1 - warmth * log(1 - weft_rng_unit(rng)));
@@ -98,7 +98,7 @@ static void work_on(void *context, uint32_t index, struct weft_arena scratch)
     struct batch *batch = context;
     struct candidate *candidate = &batch->candidates[index];
     if (batch->work_units <= 0) {
-        candidate->verdict = judge(batch->search, &candidate->design, batch->quick, scratch);
+        candidate->verdict = search_judge(batch->search, &candidate->design, batch->quick, scratch);
         return;
     }
     struct weft_rng rng;

@@ -43,6 +43,9 @@ struct verdict search_simulate(const struct search *search, const struct weft_ne
 bool search_network(struct weft_network *network, double *work_units, const struct search *search,
                     const struct design *design, struct weft_arena *arena,
                     struct weft_arena scratch);
+// Both: a design's network, simulated.
+struct verdict search_judge(const struct search *search, const struct design *design, bool quick,
+                            struct weft_arena scratch);
 // The rings of traffic groups as rings of the task graph's groups.
 struct weft_ring_set search_graph_rings(const struct weft_ring_set *rings,
                                         const struct search *search, struct weft_arena *arena);
