@@ -95,7 +95,8 @@ bool weft_fbuf_network(struct weft_network *network, const struct weft_fbuf *fbu
 
 // ---- Chakra execution traces (MLCommons; .et, protobuf): docs/chakra.md ----
 
-// One file a rank. A rank is a server.
+// One file a rank. Rank s is server s with its first device; further devices have ranks of their
+// own behind them.
 struct weft_chakra_trace {
     uint32_t rank_count;
     const void *const *data; // the bytes of each rank's file
@@ -127,7 +128,7 @@ struct weft_chakra_input {
     double memory_Bps;
 };
 struct weft_chakra {
-    struct weft_taskgraph graph; // a server for each rank
+    struct weft_taskgraph graph; // a server for each rank, unless Weft's own files say otherwise
     uint64_t node_count;
     uint64_t untimed_count;      // compute nodes that state operations and took no time
     uint64_t skipped_count;      // nodes of other kinds: they join what they wait for

@@ -39,6 +39,7 @@ enum chakra_collective {
 #define CHAKRA_ATTR_DEVICE "weft_device"         // the task graph's device
 #define CHAKRA_ATTR_BYTES "weft_bytes"           // where comm_size had to differ
 #define CHAKRA_ATTR_DEVICES "weft_devices"       // of the file: the devices of this rank
+#define CHAKRA_ATTR_SERVER "weft_server"         // of the file: the server of this rank
 
 enum chakra_kind {
     CHAKRA_KIND_FORWARD,
@@ -75,6 +76,11 @@ struct chakra_signal {
 
 struct chakra_layout {
     const struct weft_taskgraph *graph;
+    // Rank s is server s with its first device and its network; each further device has a rank of
+    // its own behind them.
+    uint32_t rank_count;
+    uint32_t *rank_server; // server of each rank
+    uint32_t *device_rank;
     uint32_t *home;        // rank of compute and joins, sender of transfers; else WEFT_NONE
     uint32_t *sorted;      // members of each group in ascending order, as group_members
     uint32_t *prev_first;  // CSR by task into prev_edge

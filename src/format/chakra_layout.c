@@ -92,10 +92,31 @@ static uint32_t start_rank(const struct chakra_layout *layout, uint32_t task)
 
 // ---- homes ----
 
-static uint32_t own_rank(const struct weft_taskgraph *graph, uint32_t task)
+// Every device its rank: an accelerator does one thing at a time, and so does a rank elsewhere.
+static void place_devices(struct chakra_layout *layout, struct weft_arena *arena)
 {
+    const struct weft_taskgraph *graph = layout->graph;
+    size_t most = (size_t)graph->server_count + graph->device_count;
+    bool *taken = WEFT_NEW(arena, bool, graph->server_count);
+    layout->device_rank = WEFT_NEW_RAW(arena, uint32_t, graph->device_count);
+    layout->rank_server = WEFT_NEW_RAW(arena, uint32_t, most);
+    layout->rank_count = graph->server_count;
+    for (uint32_t s = 0; s < graph->server_count; s++) {
+        layout->rank_server[s] = s;
+    }
+    for (uint32_t d = 0; d < graph->device_count; d++) {
+        uint32_t server = graph->device_server[d];
+        layout->device_rank[d] = taken[server] ? layout->rank_count++ : server;
+        layout->rank_server[layout->device_rank[d]] = server;
+        taken[server] = true;
+    }
+}
+
+static uint32_t own_rank(const struct chakra_layout *layout, uint32_t task)
+{
+    const struct weft_taskgraph *graph = layout->graph;
     if (graph->device[task] != WEFT_NONE) {
-        return graph->device_server[graph->device[task]];
+        return layout->device_rank[graph->device[task]];
     }
     if (graph->kind[task] == WEFT_TASK_TRANSFER) {
         return graph->from[task];
@@ -176,7 +197,7 @@ static void place_signals(struct chakra_layout *layout, struct weft_arena *arena
 {
     const struct weft_taskgraph *graph = layout->graph;
     uint32_t edge_count = graph->next_first[graph->task_count];
-    uint32_t *latest = WEFT_NEW(arena, uint32_t, graph->server_count); // signal + 1 to a rank
+    uint32_t *latest = WEFT_NEW(arena, uint32_t, layout->rank_count); // signal + 1 to a rank
     layout->edge_signal = WEFT_NEW_RAW(arena, uint32_t, edge_count);
     layout->signals = WEFT_NEW_RAW(arena, struct chakra_signal, edge_count);
     for (uint32_t e = 0; e < edge_count; e++) {
@@ -200,9 +221,10 @@ void chakra_layout_build(struct chakra_layout *layout, const struct weft_taskgra
                          struct weft_arena *arena)
 {
     *layout = (struct chakra_layout){.graph = graph};
+    place_devices(layout, arena);
     layout->home = WEFT_NEW_RAW(arena, uint32_t, graph->task_count);
     for (uint32_t t = 0; t < graph->task_count; t++) {
-        layout->home[t] = own_rank(graph, t);
+        layout->home[t] = own_rank(layout, t);
     }
     sort_members(layout, arena);
     reverse_edges(layout, arena);

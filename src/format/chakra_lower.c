@@ -131,7 +131,7 @@ static uint32_t host_device(struct lowering *lowering, uint32_t rank)
 {
     if (lowering->host_device[rank] == WEFT_NONE) {
         lowering->host_device[rank] = lowering->device_count;
-        lowering->device_server[lowering->device_count++] = rank;
+        lowering->device_server[lowering->device_count++] = lowering->set->rank_server[rank];
     }
     return lowering->host_device[rank];
 }
@@ -154,7 +154,8 @@ static bool lower_device_task(struct lowering *lowering, uint32_t n, enum weft_t
                               uint32_t device, uint64_t runtime_ps)
 {
     const struct chakra_node *node = &lowering->set->nodes[n];
-    if (device >= lowering->device_count || lowering->device_server[device] != node->rank) {
+    if (device >= lowering->device_count ||
+        lowering->device_server[device] != lowering->set->rank_server[node->rank]) {
         weft_fail(lowering->error, WEFT_INPUT, "device %u is none of its rank", device);
         return chakra_blame(lowering->error, node);
     }
@@ -170,7 +171,7 @@ static void lower_alone(struct lowering *lowering, uint32_t n)
 {
     const struct chakra_node *node = &lowering->set->nodes[n];
     uint32_t *member = WEFT_NEW_RAW(lowering->scratch, uint32_t, 1);
-    *member = node->rank;
+    *member = lowering->set->rank_server[node->rank];
     uint32_t task = add_task(lowering, WEFT_TASK_ALLREDUCE, n);
     lowering->tasks[task].runtime_ps = node->runtime_ps;
     lowering->tasks[task].size_bytes = node->size_bytes == WEFT_NEVER ? 0 : node->size_bytes;
@@ -219,8 +220,8 @@ static void lower_send(struct lowering *lowering, uint32_t n)
         return;
     }
     uint32_t task = add_task(lowering, WEFT_TASK_TRANSFER, n);
-    lowering->tasks[task].from = node->rank;
-    lowering->tasks[task].to = node->to;
+    lowering->tasks[task].from = set->rank_server[node->rank];
+    lowering->tasks[task].to = set->rank_server[node->to];
     lowering->tasks[task].size_bytes =
         node->exact_bytes == WEFT_NEVER ? node->size_bytes : node->exact_bytes;
     lowering->start[n] = lowering->end[n] = task;
@@ -275,8 +276,8 @@ static void lower_all_to_all(struct lowering *lowering, uint32_t collective)
                 continue;
             }
             uint32_t task = add_task(lowering, WEFT_TASK_TRANSFER, nodes[i]);
-            lowering->tasks[task].from = set->nodes[nodes[i]].rank;
-            lowering->tasks[task].to = set->nodes[nodes[j]].rank;
+            lowering->tasks[task].from = set->rank_server[set->nodes[nodes[i]].rank];
+            lowering->tasks[task].to = set->rank_server[set->nodes[nodes[j]].rank];
             lowering->tasks[task].size_bytes = set->nodes[nodes[i]].size_bytes / k;
             add_edge(lowering, first + i, task);
             add_edge(lowering, task, first + k + j);
@@ -311,6 +312,15 @@ static bool lower_collective(struct lowering *lowering, uint32_t n)
     uint32_t collective = lowering->set->collective[n];
     if (lowering->start[n] != WEFT_NONE) {
         return true; // with another member's node
+    }
+    uint32_t last = lowering->set->collective_first[collective + 1] - 1; // by rank
+    const struct chakra_node *far = &lowering->set->nodes[lowering->set->collective_nodes[last]];
+    if (far->rank >= lowering->set->server_count) {
+        weft_fail(
+            lowering->error, WEFT_UNSUPPORTED,
+            "has rank %u in its group, a further device of server %u; name servers' own ranks",
+            far->rank, lowering->set->rank_server[far->rank]);
+        return chakra_blame(lowering->error, node);
     }
     if (rooted[node->collective] != NULL) {
         weft_fail(lowering->error, WEFT_UNSUPPORTED,
@@ -453,7 +463,7 @@ static void prepare_devices(struct lowering *lowering)
         WEFT_NEW_RAW(lowering->scratch, uint32_t, (size_t)lowering->device_count + ranks);
     lowering->host_device = WEFT_NEW_RAW(lowering->scratch, uint32_t, ranks);
     for (uint32_t d = 0; d < lowering->device_count; d++) {
-        lowering->device_server[d] = stated ? set->device_rank[d] : d;
+        lowering->device_server[d] = set->rank_server[stated ? set->device_rank[d] : d];
     }
     memset(lowering->host_device, 0xff, sizeof *lowering->host_device * ranks);
 }
@@ -508,7 +518,7 @@ bool chakra_lower(struct weft_chakra *chakra, const struct chakra_set *set,
                               error)) {
         return false;
     }
-    if (!weft_taskgraph_build(&read.graph, set->rank_count, lowering.device_count,
+    if (!weft_taskgraph_build(&read.graph, set->server_count, lowering.device_count,
                               lowering.device_server, lowering.tasks, lowering.task_count, arena,
                               scratch, error)) {
         return false;

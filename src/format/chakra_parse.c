@@ -431,6 +431,33 @@ static bool keep_devices(struct chakra_set *set, const Chakra__Wholes *devices, 
     return true;
 }
 
+// The server that the head of one of Weft's own files states.
+static bool keep_server(struct chakra_set *set, const Chakra__Metadata *head, uint32_t rank,
+                        struct weft_error *error)
+{
+    set->rank_server[rank] = rank;
+    for (size_t i = 0; i < head->n_attr; i++) {
+        uint64_t server = 0;
+        if (strcmp(head->attr[i]->name, CHAKRA_ATTR_SERVER) != 0) {
+            continue;
+        }
+        // A server's own rank comes before its further ones.
+        if (!attribute_whole(&server, head->attr[i]) || server > rank ||
+            (server < rank && set->rank_server[server] != server)) {
+            weft_fail(error, WEFT_INPUT, CHAKRA_ATTR_SERVER ": no server of a rank before this");
+            return weft_wrap(error, "rank %u", rank);
+        }
+        set->rank_server[rank] = (uint32_t)server;
+    }
+    if (set->rank_server[rank] == rank && set->server_count != rank) {
+        weft_fail(error, WEFT_INPUT,
+                  CHAKRA_ATTR_SERVER ": a server stands behind further ranks of others");
+        return weft_wrap(error, "rank %u", rank);
+    }
+    set->server_count += set->rank_server[rank] == rank;
+    return true;
+}
+
 static bool keep_file(struct keeper *keeper, const void *data, size_t length, uint32_t rank)
 {
     struct cursor cursor = {data, length, 0};
@@ -441,6 +468,9 @@ static bool keep_file(struct keeper *keeper, const void *data, size_t length, ui
     bool good = take_message(&message, &size, &cursor, keeper->error) &&
                 unpack(&unpacked, &chakra__metadata__descriptor, message, size, &room);
     WEFT_ASSERT(good); // as surveyed
+    if (!keep_server(keeper->set, unpacked, rank, keeper->error)) {
+        return false;
+    }
     if (keeper->set->device_rank != NULL &&
         !keep_devices(keeper->set, stated_devices(unpacked), rank, keeper->error)) {
         return false;
@@ -525,6 +555,7 @@ bool chakra_parse(struct chakra_set *set, const struct weft_chakra_input *input,
     *set = (struct chakra_set){.rank_count = input->rank_count};
     set->nodes = WEFT_NEW_RAW(arena, struct chakra_node, extent.nodes);
     set->rank_first = WEFT_NEW(arena, uint32_t, (size_t)input->rank_count + 1);
+    set->rank_server = WEFT_NEW_RAW(arena, uint32_t, input->rank_count);
     set->dep_ids = WEFT_NEW_RAW(arena, uint64_t, extent.bytes); // a byte or more each
     set->deps = WEFT_NEW_RAW(arena, uint32_t, extent.bytes);
     if (extent.devices_stated) {

@@ -54,6 +54,10 @@ struct chakra_set {
     // Devices that Weft's own files state: server of each; NULL where a file states none.
     uint32_t device_count;
     uint32_t *device_rank;
+    // Servers, and that of each rank: what Weft's own files state, else every rank is one. Rank s
+    // is on server s.
+    uint32_t server_count;
+    uint32_t *rank_server;
 
     // Groups by their members as they are listed; group 0 is all ranks.
     uint32_t group_count;

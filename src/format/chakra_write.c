@@ -323,7 +323,7 @@ static void enter_all(struct entries *entries, const struct chakra_layout *layou
 static void entries_build(struct entries *entries, const struct chakra_layout *layout,
                           struct weft_arena *scratch)
 {
-    uint32_t ranks = layout->graph->server_count;
+    uint32_t ranks = layout->rank_count;
     *entries = (struct entries){.first = WEFT_NEW(scratch, size_t, (size_t)ranks + 1),
                                 .filled = WEFT_NEW(scratch, size_t, ranks)};
     enter_all(entries, layout);
@@ -352,21 +352,23 @@ static void draft_node(struct draft *draft, const struct chakra_layout *layout,
 }
 
 // The head of a rank's file: the schema, and the devices of the rank.
-static void add_head(struct bytes *bytes, const struct weft_taskgraph *graph, uint32_t rank,
+static void add_head(struct bytes *bytes, const struct chakra_layout *layout, uint32_t rank,
                      struct weft_arena scratch)
 {
+    const struct weft_taskgraph *graph = layout->graph;
     struct draft draft = {.scratch = &scratch};
     add_text(&draft, "schema", "1.0.2-chakra.0.0.4");
     Chakra__Wholes devices;
     chakra__wholes__init(&devices);
     devices.values = WEFT_NEW_RAW(&scratch, uint64_t, graph->device_count);
     for (uint32_t d = 0; d < graph->device_count; d++) {
-        if (graph->device_server[d] == rank) {
+        if (layout->device_rank[d] == rank) {
             devices.values[devices.n_values++] = d;
         }
     }
     draft_add(&draft, CHAKRA_ATTR_DEVICES, CHAKRA__ATTRIBUTE__VALUE_UINT64_LIST)->uint64_list =
         &devices;
+    add_uint64(&draft, CHAKRA_ATTR_SERVER, layout->rank_server[rank]);
     Chakra__Metadata head;
     chakra__metadata__init(&head);
     head.version = weft_arena_text(&scratch, "0.0.4", 5);
@@ -378,7 +380,7 @@ static void add_head(struct bytes *bytes, const struct weft_taskgraph *graph, ui
 static void write_rank(struct bytes *bytes, const struct chakra_layout *layout,
                        const struct entries *entries, uint32_t rank, struct weft_arena scratch)
 {
-    add_head(bytes, layout->graph, rank, scratch);
+    add_head(bytes, layout, rank, scratch);
     for (size_t i = entries->first[rank]; i < entries->first[rank + 1]; i++) {
         struct weft_arena room = scratch;
         struct draft draft = {.scratch = &room};
@@ -421,10 +423,10 @@ bool weft_chakra_write(struct weft_chakra_trace *trace, const struct weft_taskgr
     }
     struct entries entries;
     entries_build(&entries, &layout, &scratch);
-    const void **data = WEFT_NEW(arena, const void *, graph->server_count);
-    size_t *lengths = WEFT_NEW(arena, size_t, graph->server_count);
+    const void **data = WEFT_NEW(arena, const void *, layout.rank_count);
+    size_t *lengths = WEFT_NEW(arena, size_t, layout.rank_count);
     const char *groups = write_groups(graph, arena);
-    for (uint32_t rank = 0; rank < graph->server_count; rank++) {
+    for (uint32_t rank = 0; rank < layout.rank_count; rank++) {
         struct bytes bytes;
         bytes_begin(&bytes, arena);
         write_rank(&bytes, &layout, &entries, rank, scratch);
@@ -433,7 +435,7 @@ bool weft_chakra_write(struct weft_chakra_trace *trace, const struct weft_taskgr
         lengths[rank] = bytes.length;
     }
     *trace = (struct weft_chakra_trace){
-        .rank_count = graph->server_count,
+        .rank_count = layout.rank_count,
         .data = data,
         .lengths = lengths,
         .groups = groups,

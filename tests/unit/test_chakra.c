@@ -348,6 +348,46 @@ static void the_host_is_a_device_of_its_own(void **state)
     assert_int_equal(chakra.graph.kind[0], WEFT_TASK_LOCAL);
 }
 
+// A head of Weft's own that states the rank's server: a message of one attribute.
+static void state_server(uint32_t rank, uint8_t server)
+{
+    struct craft_rank *file = &trace.ranks[rank];
+    uint8_t attribute[32];
+    size_t length = craft_bytes(attribute, 1, "weft_server", 11);
+    length += craft_number(attribute + length, 13, server);
+    uint8_t head[64];
+    size_t size = craft_bytes(head, 2, attribute, length);
+    file->data[0] = (uint8_t)size;
+    memcpy(file->data + 1, head, size);
+    file->length = 1 + size;
+}
+
+static void further_ranks_are_devices_of_their_server(void **state)
+{
+    (void)state;
+    craft_begin(&trace, 3);
+    for (uint8_t rank = 0; rank < 3; rank++) {
+        state_server(rank, rank == 2 ? 1 : rank);
+        craft_node(&trace, rank, rank, "work", 4);
+        craft_duration(&trace, rank, 1);
+    }
+    struct weft_chakra chakra = read_good();
+    assert_int_equal(chakra.graph.server_count, 2);
+    assert_int_equal(chakra.graph.device_count, 3);
+    assert_int_equal(chakra.graph.device_server[2], 1);
+    craft_send(&trace, 2, 7, 0, 10, 0); // leaves from its server
+    craft_recv(&trace, 0, 7, 2, 10, 0);
+    chakra = read_good();
+    assert_int_equal(chakra.graph.from[3], 1);
+    state_server(1, 0); // no server 1, then
+    trace.ranks[1].open = false;
+    expect_refusal("rank 2: weft_server: no server of a rank before this", WEFT_INPUT);
+    state_server(2, 2);
+    trace.ranks[2].open = false;
+    expect_refusal("rank 2: weft_server: a server stands behind further ranks of others",
+                   WEFT_INPUT);
+}
+
 // ---- what is refused ----
 
 static void bytes_that_are_no_trace_are_refused(void **state)
@@ -542,6 +582,7 @@ int main(void)
         TEST(an_all_to_all_becomes_transfers),
         TEST(work_without_a_duration_takes_the_roofline),
         TEST(the_host_is_a_device_of_its_own),
+        TEST(further_ranks_are_devices_of_their_server),
         TEST(bytes_that_are_no_trace_are_refused),
         TEST(nodes_that_are_not_there_are_named),
         TEST(cycles_are_named),
