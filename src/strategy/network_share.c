@@ -3,7 +3,7 @@
 //
 // A stream is what progresses at one rate: the transfers of an edge (its progress runs from 0 to 1,
 // a load is bytes), or the AllReduces of one group (progress is bytes of each of them, a load bytes
-// sent per byte reduced). Rates are weighted max-min over servers' ports, found in three sweeps:
+// sent per byte reduced). Rates are weighted max-min over servers' ports, found in two steps:
 // every stream first gets its share of each port that it uses, then what others leave.
 
 #include "streams.h"
@@ -11,7 +11,6 @@
 #include <string.h>
 
 #define SWEEPS 1u
-// How a network that is planned for the strategy serves it; fitted (docs/strategies.md).
 
 struct share *weft_share_init(const struct problem *problem, struct weft_arena *arena)
 {
@@ -248,7 +247,7 @@ void weft_share_transfer(struct share *share, const struct layout *layout, uint3
         share->newest = index;
     }
     struct stream *stream = &share->streams[index];
-    double hops = problem->hops != NULL ? 1 + wire->relay_bytes / wire->bytes : share->tax;
+    double hops = problem->hops != NULL ? 1 + wire->relay_bytes / wire->bytes : 1;
     bool planned = problem->planned;
     float *restrict load = weft_stream_load(share, index);
     uint32_t n = problem->server_count;
@@ -266,12 +265,22 @@ void weft_share_transfer(struct share *share, const struct layout *layout, uint3
     add_item(share, index, 1, edge, backward);
 }
 
-// The links that a group's rings cross, and how many of a server's ports they use.
-static double ring_hops(const struct problem *problem, const uint32_t *servers, uint32_t count)
+// The links that a hop of a group's rings crosses, and how many ports the rings fill. Without
+// rings it goes round once in its own order, over routes.
+static double ring_hops(const struct problem *problem, uint64_t key, const uint32_t *servers,
+                        uint32_t count, double *lanes)
 {
+    *lanes = problem->ports;
     if (problem->hops == NULL) {
         return 1;
     }
+    for (uint32_t g = 0; g < problem->group_count; g++) {
+        if (problem->groups[g].key == key) {
+            *lanes = least(*lanes, problem->groups[g].lanes);
+            return problem->groups[g].hops;
+        }
+    }
+    *lanes = 1;
     double sum = 0;
     for (uint32_t i = 0; i < count; i++) {
         uint32_t to = servers[i + 1 == count ? 0 : i + 1];
@@ -285,20 +294,22 @@ static uint32_t reduce_stream(struct share *share, const struct layout *layout, 
     const struct problem *problem = share->problem;
     const struct choice *choice = weft_layout_choice(layout, node);
     const uint32_t *servers = weft_layout_servers(layout, node);
-    uint64_t key = choice->parameter_parts;
+    uint64_t key = 0;
     for (uint32_t i = 0; i < choice->parts; i++) {
         key += problem->marks[servers[i]];
     }
     for (uint32_t i = 0; i < share->stream_count; i++) {
-        if (share->streams[i].reduce && share->streams[i].key == key) {
+        if (share->streams[i].key == key && share->streams[i].members == choice->sample_parts) {
             return i;
         }
     }
     double k = choice->sample_parts;
-    double hops = ring_hops(problem, servers, choice->parts);
+    double lanes;
+    double hops = ring_hops(problem, key, servers, choice->parts, &lanes);
     struct stream stream = {.reduce = true,
                             .key = key,
-                            .rate_max = HUGE_VAL,
+                            .rate_max =
+                                problem->port_Bps * lanes / problem->ports / (2 * (k - 1) / k),
                             .members = choice->sample_parts,
                             .weight = 1,
                             .latency_s = 2 * (k - 1) * problem->latency_s * hops};
@@ -325,7 +336,6 @@ void weft_share_begin(struct share *share, const struct layout *layout)
     share->item_count = 0;
     share->active_count = 0;
     share->newest = WEFT_NONE;
-    share->tax = 1;
     for (uint32_t i = 0; i < problem->node_count; i++) {
         const struct choice *choice = weft_layout_choice(layout, i);
         if (choice->shard_bytes > 0 && choice->sample_parts > 1) {

@@ -147,6 +147,33 @@ static float *pair_hops(const struct weft_network *network, uint32_t n, struct w
     return hops;
 }
 
+// Groups with rings. The ring with the largest share of a group's bytes is done last, so lanes
+// count what runs at its pace.
+static void list_groups(struct problem *problem, const struct weft_ring_set *rings,
+                        struct weft_arena *arena)
+{
+    struct ringed *groups = WEFT_NEW(arena, struct ringed, rings->ring_count);
+    uint32_t count = 0;
+    for (uint32_t r = 0; r < rings->ring_count; r++) {
+        const struct weft_ring *ring = &rings->rings[r];
+        if (r > 0 && rings->rings[r - 1].group == ring->group) {
+            struct ringed *same = &groups[count - 1];
+            same->lanes = fmin(same->lanes, 1 / ring->share_ratio);
+            continue;
+        }
+        struct ringed group = {.lanes = 1 / ring->share_ratio, .hops = 1};
+        for (uint32_t i = 0; i < ring->member_count; i++) {
+            group.key += problem->marks[ring->members[i]];
+        }
+        if (ring->hop_first != NULL) {
+            group.hops = (double)ring->hop_first[ring->member_count] / ring->member_count;
+        }
+        groups[count++] = group;
+    }
+    problem->groups = groups;
+    problem->group_count = count;
+}
+
 // The ports of the server that has least, and, where servers relay, distances and rings.
 static void describe_network(struct problem *problem, const struct weft_network *network,
                              struct weft_arena *arena, struct weft_arena scratch)
@@ -168,7 +195,7 @@ static void describe_network(struct problem *problem, const struct weft_network 
     problem->ports = ports;
     if (fabric->forwards) {
         problem->hops = pair_hops(network, problem->server_count, arena, scratch);
-        problem->rings = &network->rings;
+        list_groups(problem, &network->rings, arena);
     }
 }
 

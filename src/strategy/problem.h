@@ -40,6 +40,13 @@ struct edge {
     double total_bytes;
 };
 
+// A group that has rings in the network.
+struct ringed {
+    uint64_t key; // sum of its servers' marks
+    double lanes; // ports that its rings fill
+    double hops;  // links of a hop, on the mean
+};
+
 struct problem {
     const struct weft_model *model;
     const struct weft_cluster *cluster;
@@ -56,11 +63,12 @@ struct problem {
     // The network.
     double port_Bps; // payload of all ports of a server, each way
     uint32_t ports;
-    double reach;      // fewest links from server to server on the mean, with so many ports
-    double latency_s;  // of one link
-    bool planned;      // it stands; else ports are joined as the strategy needs them
-    const float *hops; // links from server to server on the mean, n*n; NULL = 1, or not planned
-    const struct weft_ring_set *rings; // NULL = none, or not planned
+    double reach;         // fewest links from server to server on the mean, with so many ports
+    double latency_s;     // of one link
+    bool planned;         // it stands; else ports are joined as the strategy needs them
+    const float *hops;    // links from server to server on the mean, n*n; NULL = 1, or not planned
+    uint32_t group_count; // whose rings stand
+    const struct ringed *groups;
 };
 
 // Boils a model down. Fails with INPUT as weft_operator_splits and weft_operator_time, and beyond

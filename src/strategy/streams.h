@@ -34,7 +34,6 @@ struct share {
     const struct problem *problem;
     double now_s;
     bool stale; // rates have to be found again
-    double tax; // links that a transfer crosses, while the network is still to be planned
     uint32_t stream_count;
     struct stream *streams;
     float *loads; // stream * row
