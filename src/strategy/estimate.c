@@ -47,8 +47,8 @@ struct estimator *weft_estimator_init(const struct problem *problem, struct weft
     *estimator = (struct estimator){
         .problem = problem,
         .share = weft_share_init(problem, arena),
-        .heap =
-            WEFT_NEW(arena, struct event, tasks + 2 * problem->edge_count + problem->node_count),
+        .heap = WEFT_NEW(arena, struct event,
+                         tasks + 2 * (size_t)problem->edge_count + problem->node_count),
         .free_s = WEFT_NEW(arena, double, problem->server_count),
         .ready_s = WEFT_NEW(arena, double, tasks),
         .part_s = WEFT_NEW(arena, double, parts),
@@ -216,11 +216,11 @@ static void begin(struct estimator *est, const struct layout *layout)
     weft_share_begin(est->share, layout);
     for (uint32_t i = 0; i < problem->node_count; i++) {
         const struct node *node = &problem->nodes[i];
-        est->waiting[2 * i] = node->in_count;
-        est->waiting[2 * i + 1] = 1 + node->out_count;
+        uint32_t task = 2 * i;
+        est->waiting[task] = node->in_count > 0 ? node->in_count : 1;
+        est->waiting[task + 1] = 1 + node->out_count;
         if (node->in_count == 0) {
-            est->waiting[2 * i] = 1;
-            arrive(est, layout, 2 * i, 0);
+            arrive(est, layout, task, 0);
         }
     }
 }

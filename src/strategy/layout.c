@@ -134,8 +134,8 @@ static void add_block(struct wire *wire, const struct ends *ends, uint32_t s, ui
     const struct problem *problem = ends->problem;
     uint32_t from_parts = ends->from->parameter_parts;
     uint32_t to_parts = ends->to->parameter_parts;
-    const uint32_t *from = ends->from_servers + s * from_parts;
-    const uint32_t *to = ends->to_servers + t * to_parts;
+    const uint32_t *from = ends->from_servers + (size_t)s * from_parts;
+    const uint32_t *to = ends->to_servers + (size_t)t * to_parts;
     double bytes = ends->edge->total_bytes * share;
     if (from_parts == 1 && to_parts == 1) {
         add_flow(wire, ends, from[0], to[0], bytes);

@@ -14,6 +14,7 @@ bool weft_strategy_data_parallel(struct weft_strategy *strategy, const struct we
     (void)setting;
     (void)scratch;
     uint32_t n = cluster->server_count;
+    WEFT_ASSERT(n > 0);
     uint32_t *all = WEFT_NEW_RAW(arena, uint32_t, n);
     for (uint32_t server = 0; server < n; server++) {
         all[server] = server;
