@@ -61,6 +61,9 @@ static void check_memory(struct findings *findings, const struct weft_plan_job *
 
 void check_job(struct findings *findings, const struct weft_plan_job *job)
 {
+    if (job->batch == 0) { // which everything divides
+        findings_add(findings, "batch: an iteration without samples");
+    }
     if (job->strategy.kind == WEFT_STRATEGY_OPERATORS) {
         check_placements(findings, job);
     }

@@ -238,6 +238,7 @@ static const struct {
      "memory of server 0: 4e+09 bytes in all, but its kinds make 5e+09"},
     {"\"batch\": 4096", "\"batch\": 4097",
      "operator dense: 4097 samples do not divide into 4 parts"},
+    {"\"batch\": 4096", "\"batch\": 0", "batch: an iteration without samples"},
 };
 
 static bool is_listed(const struct weft_violation *violations, uint32_t count, const char *text)
