@@ -219,7 +219,7 @@ bool weft_strategy_neighbor(struct weft_strategy *neighbor, const struct weft_st
 // dp, chunks, micro, zero, recompute (none, selective, full), order, and yes or no for
 // sequence-parallel, overlap, fused-attention. What is left out: 1; zero=1; recompute=none; tcdp;
 // yes (sequence-parallel: where tp > 1); dp: what `accelerators` leave. Fails with INPUT naming the
-// key.
+// key, also when it is stated twice.
 bool weft_hybrid_parse(struct weft_hybrid *hybrid, const char *text, uint32_t accelerators,
                        struct weft_error *error) WEFT_MUST_USE;
 // The same in words, all keys; weft_hybrid_parse reads it back.

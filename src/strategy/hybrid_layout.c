@@ -32,8 +32,11 @@ static bool check_degrees(const struct weft_hybrid *hybrid, const struct weft_tr
                          "pp: %u ranks of %u chunks are more stages than %s's %u layers can fill",
                          hybrid->pp, hybrid->chunks, name, stack->layers);
     }
-    if (hybrid->ep > 1 && (stack->experts == 0 || stack->experts % hybrid->ep != 0 ||
-                           (uint64_t)hybrid->dp * hybrid->cp % hybrid->ep != 0)) {
+    if (hybrid->ep > 1 && stack->experts == 0) {
+        return weft_fail(error, WEFT_INPUT, "ep: %s has no experts; use ep=1", name);
+    }
+    if (hybrid->ep > 1 &&
+        (stack->experts % hybrid->ep != 0 || (uint64_t)hybrid->dp * hybrid->cp % hybrid->ep != 0)) {
         return weft_fail(error, WEFT_INPUT, "ep: %u must divide %s's %u experts and dp * cp = %llu",
                          hybrid->ep, name, stack->experts,
                          (unsigned long long)hybrid->dp * hybrid->cp);

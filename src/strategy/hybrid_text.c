@@ -133,6 +133,18 @@ static bool next_pair(char *key, char *value, const char **text, struct weft_err
     return true;
 }
 
+// Whether a key stands between `text` and `end`, where pairs have been read.
+static bool is_stated(const char *text, const char *end, const char *key)
+{
+    size_t length = strlen(key);
+    for (const char *pair = text; pair < end; pair += strcspn(pair, ",") + 1) {
+        if (strncmp(pair, key, length) == 0 && pair[length] == '=') {
+            return true;
+        }
+    }
+    return false;
+}
+
 bool weft_hybrid_parse(struct weft_hybrid *hybrid, const char *text, uint32_t accelerators,
                        struct weft_error *error)
 {
@@ -150,8 +162,12 @@ bool weft_hybrid_parse(struct weft_hybrid *hybrid, const char *text, uint32_t ac
     for (const char *rest = text; *rest != 0;) {
         char key[KEY_LENGTH];
         char value[KEY_LENGTH];
+        const char *before = rest;
         if (!next_pair(key, value, &rest, error)) {
             return false;
+        }
+        if (is_stated(text, before, key)) {
+            return weft_fail(error, WEFT_INPUT, "%s: stated twice; write it once", key);
         }
         if (!parse_value(&result, key, value, error)) {
             return weft_wrap(error, "%s", key);

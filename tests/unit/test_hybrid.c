@@ -52,6 +52,8 @@ static void bad_words_are_refused(void **state)
         {"tp=3", "dp: 16 accelerators"},
         {"zero=4", "zero: "},
         {"tp=8,,pp=2", "key=value"},
+        {"tp=8,pp=2,tp=4", "tp: stated twice"},
+        {"overlap=yes,overlap=yes", "overlap: stated twice"},
         {"a-key-of-more-than-thirty-two-characters=1", "too long"},
     };
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
@@ -78,7 +80,7 @@ static void strategies_that_do_not_divide_are_refused(void **state)
         {"tp=8,pp=8,chunks=3,micro=64", "chunks: "},
         {"tp=8,pp=1,cp=3,dp=1", "cp: 2048 tokens"},
         {"tp=8,pp=16,dp=16", "2048 accelerators, but the cluster has 16 servers of 8 = 128"},
-        {"tp=8,ep=2", "ep: 2 must divide"},
+        {"tp=8,ep=2", "ep: gpt3-175b has no experts; use ep=1"},
         {"tp=3,dp=1", "groups of 3"},
         {"tp=2,cp=2,order=ctdp", "t must come first"},
         {"tp=64,dp=1", "64 does not divide"},
