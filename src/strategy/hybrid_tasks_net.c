@@ -414,6 +414,9 @@ static void emit_update(struct weft_hybrid_builder *builder, struct team *teams,
     }
     // Without overlap the new parameters are gathered at the end.
     for (uint32_t t = 0; t < team_count; t++) {
+        if (teams[t].step == builder->replicas) {
+            continue; // alone: holds all of them
+        }
         for (uint32_t chunk = 0; chunk < hybrid->chunks; chunk++) {
             double bytes = team_bytes(builder, &teams[t], chunk * hybrid->pp + rank, false);
             uint32_t id = emit_collective(builder, &teams[t], bytes, 1);

@@ -157,6 +157,21 @@ static void all_gradients_are_reduced_once(void **state)
     }
 }
 
+// Experts with no copy are gathered from nobody, with overlap or without.
+// Mutation: teams of one gather at the end.
+static void a_team_of_one_gathers_nothing(void **state)
+{
+    (void)state;
+    set_case("mixtral-8x7b", 256, 0, 8, "H100");
+    struct weft_taskgraph early = graph_of("tp=8,ep=8,zero=1");
+    double early_bytes = reduced_bytes(&early);
+    struct weft_taskgraph late = graph_of("tp=8,ep=8,zero=1,overlap=no");
+    double late_bytes = reduced_bytes(&late);
+    if (!(fabs(late_bytes - early_bytes) <= 0.01 * early_bytes)) {
+        fail_msg("%.4g bytes without overlap, %.4g with it", late_bytes, early_bytes);
+    }
+}
+
 static void every_pass_is_there_and_devices_lie_on_their_servers(void **state)
 {
     (void)state;
@@ -226,6 +241,7 @@ int main(void)
         cmocka_unit_test(what_cannot_fit_is_infeasible_and_says_by_how_much),
         cmocka_unit_test(what_does_not_divide_is_refused),
         cmocka_unit_test(all_gradients_are_reduced_once),
+        cmocka_unit_test(a_team_of_one_gathers_nothing),
         cmocka_unit_test(every_pass_is_there_and_devices_lie_on_their_servers),
         cmocka_unit_test(buckets_leave_one_by_one),
         cmocka_unit_test(graphs_too_large_are_refused),
