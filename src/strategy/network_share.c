@@ -122,7 +122,9 @@ static void find_rates(struct share *share)
         memset(use, 0, sizeof *use * row);
         for (uint32_t i = 0; i < share->active_count; i++) {
             const struct stream *stream = &share->streams[share->active[i]];
-            add_load(use, weft_stream_load(share, share->active[i]), (float)stream->rate, row);
+            if (stream->rate < HUGE_VAL) { // else it loads no port, and 0 x inf is no number
+                add_load(use, weft_stream_load(share, share->active[i]), (float)stream->rate, row);
+            }
         }
         for (uint32_t i = 0; i < share->active_count; i++) {
             struct stream *stream = &share->streams[share->active[i]];
