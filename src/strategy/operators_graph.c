@@ -14,6 +14,8 @@
 
 #define PARTS_MAX 65536u
 #define TASKS_MAX ((uint64_t)1 << 24)
+#define EDGES_MAX ((uint64_t)1 << 27)
+#define PAIRS_MAX ((uint64_t)1 << 28)
 
 // ---- checks ----
 
@@ -53,6 +55,32 @@ static bool check_servers(const struct weft_placement *place, uint32_t server_co
     return true;
 }
 
+// Counts the pairs of parts that share samples with what an operator reads: each is looked at, by
+// the task graph and by the memory.
+static bool check_pairs(uint64_t *pairs, const struct weft_strategy *strategy,
+                        const struct weft_model *model, uint32_t op, struct weft_error *error)
+{
+    const struct weft_operator *self = &model->operators[op];
+    const struct weft_placement *to = &strategy->placements[op];
+    for (uint32_t slot = 0; slot < self->spec.input_count; slot++) {
+        uint32_t producer = self->spec.inputs[slot];
+        const struct weft_placement *from = &strategy->placements[producer];
+        if (model->operators[producer].spec.kind == WEFT_OP_INPUT) {
+            continue;
+        }
+        uint64_t blocks = (uint64_t)from->sample_parts + to->sample_parts - 1; // at most
+        *pairs += blocks * from->parameter_parts * to->parameter_parts;
+        if (*pairs > PAIRS_MAX) {
+            return weft_fail(error, WEFT_INPUT,
+                             "its %u x %u parts and the %u x %u of %s are too many to pair; divide "
+                             "operators into fewer parts",
+                             to->sample_parts, to->parameter_parts, from->sample_parts,
+                             from->parameter_parts, model->operators[producer].spec.name);
+        }
+    }
+    return true;
+}
+
 bool weft_operators_check(const struct weft_strategy *strategy, const struct weft_model *model,
                           const struct weft_cluster *cluster, struct weft_error *error)
 {
@@ -63,11 +91,13 @@ bool weft_operators_check(const struct weft_strategy *strategy, const struct wef
                          "cluster",
                          strategy->server_count, cluster->server_count);
     }
+    uint64_t pairs = 0;
     for (uint32_t i = 0; i < model->operator_count; i++) {
         const struct weft_operator *op = &model->operators[i];
         if (op->spec.kind != WEFT_OP_INPUT &&
             (!check_parts(op, &strategy->placements[i], model->batch, error) ||
-             !check_servers(&strategy->placements[i], cluster->server_count, error))) {
+             !check_servers(&strategy->placements[i], cluster->server_count, error) ||
+             !check_pairs(&pairs, strategy, model, i, error))) {
             return weft_wrap(error, "operator %s", op->spec.name);
         }
     }
@@ -347,10 +377,10 @@ bool weft_operators_taskgraph(struct weft_taskgraph *graph, const struct weft_st
     if (compute_count <= TASKS_MAX) {
         draft_all(&draft, (uint32_t)compute_count);
     }
-    if (compute_count > TASKS_MAX || draft.task_count > TASKS_MAX) {
-        return weft_fail(
-            error, WEFT_INPUT,
-            "the strategy has more than 2^24 tasks; divide operators into fewer parts");
+    if (compute_count > TASKS_MAX || draft.task_count > TASKS_MAX || draft.edge_count > EDGES_MAX) {
+        return weft_fail(error, WEFT_INPUT,
+                         "the strategy has more than 2^24 tasks or 2^27 dependencies; divide "
+                         "operators into fewer parts");
     }
     draft.tasks = WEFT_NEW(&scratch, struct weft_task, draft.task_count);
     draft.edge_from = WEFT_NEW_RAW(&scratch, uint32_t, draft.edge_count);

@@ -7,7 +7,8 @@
 #include "weft/strategy.h"
 
 // Refuses what no task graph can be made of: another number of servers, parts that do not divide
-// the batch or the operator, servers that do not exist. Names the operator. O(parts).
+// the batch or the operator, servers that do not exist, more pairs of parts than can be looked at
+// (2^28). Names the operator. O(parts).
 bool weft_operators_check(const struct weft_strategy *strategy, const struct weft_model *model,
                           const struct weft_cluster *cluster, struct weft_error *error)
     WEFT_MUST_USE;
