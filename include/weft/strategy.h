@@ -184,8 +184,8 @@ struct weft_search_result {
 // well there is worth a topology of its own. `start` (may be NULL) is among the first candidates.
 // What does not fit into memory is never returned. Candidates differ in how operators are split.
 // Fails with INFEASIBLE when nothing fits, saying by how much the leanest strategy misses and what
-// would help; with INPUT as weft_strategy_taskgraph, and beyond 16384 servers. Deterministic for a
-// seed, whatever the threads.
+// would help; with INPUT as weft_strategy_taskgraph (of `start`, too), and beyond 16384 servers.
+// Deterministic for a seed, whatever the threads.
 bool weft_strategy_search(struct weft_search_result *result, const struct weft_model *model,
                           const struct weft_cluster *cluster, const struct weft_network *network,
                           const struct weft_strategy_setting *setting,
@@ -194,7 +194,8 @@ bool weft_strategy_search(struct weft_search_result *result, const struct weft_m
                           struct weft_arena scratch, struct weft_error *error) WEFT_MUST_USE;
 
 // For those who judge strategies by other means (the plan room, by simulation): the operators space
-// as the search sees it, built once.
+// as the search sees it, built once. It keeps pointers to the model, the cluster and the setting,
+// which must outlive it and stay as they are.
 struct weft_strategy_space;
 // Fails as weft_strategy_search does before it searches.
 bool weft_strategy_space_build(struct weft_strategy_space **space, const struct weft_model *model,
@@ -204,7 +205,8 @@ bool weft_strategy_space_build(struct weft_strategy_space **space, const struct 
                                struct weft_arena *arena, struct weft_arena scratch,
                                struct weft_error *error) WEFT_MUST_USE;
 // The search's estimate of a strategy's iteration, in ps; WEFT_NEVER when it is not of this space
-// (a split that the profile lacks). O(parts + transfers).
+// (a split that the profile lacks, a server that the cluster lacks, two parts of an operator on one
+// server). O(parts + transfers).
 uint64_t weft_strategy_estimate(const struct weft_strategy_space *space,
                                 const struct weft_strategy *strategy, struct weft_arena scratch);
 // A strategy that differs by one move of the search: of `draws` random moves that fit into memory
@@ -234,7 +236,8 @@ bool weft_hybrid_memory(struct weft_memory *memory, uint32_t *rank,
                         const struct weft_strategy_setting *setting, struct weft_error *error)
     WEFT_MUST_USE;
 
-// The hybrid space of a model with a transformer. Same contract; `seconds`, `evaluations` and
+// The hybrid space of a model with a transformer. Same contract, but that `network` NULL stands for
+// one switch on which every server has its full rate to any other; `seconds`, `evaluations` and
 // `seed` are not read, as the space is enumerated whole. Strategies use all accelerators of the
 // cluster.
 bool weft_hybrid_search(struct weft_search_result *result, const struct weft_model *model,

@@ -113,7 +113,7 @@ struct ends {
 static void add_flow(struct wire *wire, const struct ends *ends, uint32_t from, uint32_t to,
                      double bytes)
 {
-    if (from == to) {
+    if (from == to || bytes <= 0) {
         return;
     }
     const struct problem *problem = ends->problem;
@@ -265,9 +265,25 @@ double weft_layout_memory(const struct layout *layout, double *server_bytes)
     return most;
 }
 
-bool weft_layout_load(struct layout *layout, const struct weft_strategy *strategy)
+// Whether all parts are on servers of the problem, no two of them on one: moves rely on it.
+static bool servers_differ(const struct weft_placement *place, uint32_t server_count, uint8_t *seen)
+{
+    uint32_t parts = place->sample_parts * place->parameter_parts;
+    memset(seen, 0, server_count);
+    for (uint32_t i = 0; i < parts; i++) {
+        if (place->servers[i] >= server_count || seen[place->servers[i]] != 0) {
+            return false;
+        }
+        seen[place->servers[i]] = 1;
+    }
+    return true;
+}
+
+bool weft_layout_load(struct layout *layout, const struct weft_strategy *strategy,
+                      struct weft_arena scratch)
 {
     const struct problem *problem = layout->problem;
+    uint8_t *seen = WEFT_NEW_RAW(&scratch, uint8_t, problem->server_count);
     if (strategy->kind != WEFT_STRATEGY_OPERATORS ||
         strategy->server_count != problem->server_count) {
         return false;
@@ -276,7 +292,7 @@ bool weft_layout_load(struct layout *layout, const struct weft_strategy *strateg
         const struct weft_placement *place = &strategy->placements[problem->nodes[i].op];
         uint32_t choice =
             weft_problem_choice(problem, i, place->sample_parts, place->parameter_parts);
-        if (choice == WEFT_NONE) {
+        if (choice == WEFT_NONE || !servers_differ(place, problem->server_count, seen)) {
             weft_layout_undo(layout);
             return false;
         }

@@ -48,8 +48,10 @@ void weft_layout_undo(struct layout *layout);
 // Bytes on the fullest accelerator, from above: inputs count as copied unless all of them are made
 // where they are read. `server_bytes` is room for one figure a server.
 double weft_layout_memory(const struct layout *layout, double *server_bytes);
-// The layout of a strategy whose splits the problem knows; false otherwise. No move is under way.
-bool weft_layout_load(struct layout *layout, const struct weft_strategy *strategy);
+// The layout of a strategy whose splits the problem knows, the parts of an operator on servers of
+// the problem that differ; false otherwise. No move is under way.
+bool weft_layout_load(struct layout *layout, const struct weft_strategy *strategy,
+                      struct weft_arena scratch);
 // The strategy of a layout, and its memory. Fails with INFEASIBLE when it does not fit.
 bool weft_layout_store(struct weft_strategy *strategy, const struct layout *layout,
                        struct weft_arena *arena, struct weft_arena scratch,

@@ -2,6 +2,7 @@
 // Searching the operators space: rounds of annealing chains, and the artifact's one chain.
 
 #include "search.h"
+#include "operators_graph.h"
 #include "starts.h"
 
 #include <inttypes.h>
@@ -187,10 +188,10 @@ static bool set_starts(struct search *search, const struct weft_strategy *start,
         weft_start_parallel(layout, scratch);
         if (c % 2 == 1) {
             weft_start_branches(layout, search->problem->server_count >> (c % 8 / 2 + 1), scratch);
-        } else if (start != NULL && c % 4 == 2 && !weft_layout_load(layout, start)) {
+        } else if (start != NULL && c % 4 == 2 && !weft_layout_load(layout, start, scratch)) {
             return weft_fail(error, WEFT_INPUT,
-                             "the strategy to start from divides operators as the %s does not; "
-                             "leave it out",
+                             "the strategy to start from divides operators as the %s does not, or "
+                             "puts two parts of one on a server; leave it out",
                              search->problem->setting->cost.profile != NULL ? "profile" : "search");
         }
     }
@@ -206,6 +207,12 @@ bool weft_strategy_search(struct weft_search_result *result, const struct weft_m
 {
     struct weft_arena work = take_half(&scratch);
     struct problem problem;
+    if (start != NULL && (start->kind != WEFT_STRATEGY_OPERATORS ||
+                          !weft_operators_check(start, model, cluster, error))) {
+        return start->kind == WEFT_STRATEGY_OPERATORS
+                   ? weft_wrap(error, "the strategy to start from")
+                   : weft_fail(error, WEFT_INPUT, "the strategy to start from is hybrid");
+    }
     if (!weft_problem_build(&problem, model, cluster, network, setting, &work, scratch, error)) {
         return false;
     }

@@ -30,7 +30,7 @@ uint64_t weft_strategy_estimate(const struct weft_strategy_space *space,
 {
     struct layout layout;
     weft_layout_init(&layout, &space->problem, &scratch);
-    if (!weft_layout_load(&layout, strategy)) {
+    if (!weft_layout_load(&layout, strategy, scratch)) {
         return WEFT_NEVER;
     }
     return weft_picoseconds(weft_estimate(weft_estimator_init(&space->problem, &scratch), &layout));
@@ -47,7 +47,7 @@ bool weft_strategy_neighbor(struct weft_strategy *neighbor, const struct weft_st
     struct weft_error error;
     weft_layout_init(&layout, problem, &scratch);
     weft_shelf_init(&best, problem, 1, &scratch);
-    if (!weft_layout_load(&layout, strategy)) {
+    if (!weft_layout_load(&layout, strategy, scratch)) {
         return false;
     }
     struct estimator *estimator = weft_estimator_init(problem, &scratch);

@@ -177,6 +177,34 @@ static void bad_strategies_are_refused(void **state)
     }
 }
 
+// Two operators whose parts make 2^32 pairs: refused before they are looked at.
+// Mutation: check_pairs left out (it runs for minutes, into memory's end).
+static void too_many_pairs_of_parts_are_refused_early(void **state)
+{
+    (void)state;
+    struct weft_arena arena = arena_kept;
+    struct net net = {0};
+    uint32_t input = net_add(&net, WEFT_OP_INPUT, 8, 0, NULL);
+    uint32_t a = net_after(&net, WEFT_OP_DENSE, 65536, input);
+    net_after(&net, WEFT_OP_DENSE, 65536, a);
+    struct weft_model model = net_build(&net, 8, &arena);
+    struct weft_cluster cluster = net_cluster(4, 2);
+    struct weft_strategy_setting setting = net_setting();
+    uint32_t *servers = WEFT_NEW(&arena, uint32_t, 65536);
+    struct weft_placement placements[] = {
+        {1, 1, servers}, {1, 65536, servers}, {1, 65536, servers}};
+    struct weft_strategy strategy = {
+        .kind = WEFT_STRATEGY_OPERATORS, .server_count = 4, .placements = placements};
+    struct weft_taskgraph graph;
+    struct weft_error error = {0};
+    assert_false(weft_strategy_taskgraph(&graph, &strategy, &model, &cluster, &setting, &arena,
+                                         scratch_kept, &error));
+    assert_int_equal(error.code, WEFT_INPUT);
+    assert_non_null(strstr(error.message, "operator op2: its 1 x 65536 parts and the 1 x 65536"));
+    assert_false(
+        weft_strategy_memory(&strategy, &model, &cluster, &setting, &arena, scratch_kept, &error));
+}
+
 // ---- searches ----
 
 // Two towers of wide layers under one top: a network that data parallelism serves badly.
@@ -294,6 +322,45 @@ static void a_start_is_never_lost(void **state)
     assert_true(again.candidates[0].estimate_ps <= good.candidates[0].estimate_ps);
 }
 
+// What writes outside of the servers' loads where it is not seen.
+// Mutation: weft_layout_load looks at splits only.
+static void strategies_of_other_servers_are_refused(void **state)
+{
+    (void)state;
+    struct weft_arena arena = arena_kept;
+    struct weft_model model = towers(&arena);
+    struct weft_cluster cluster = net_cluster(8, 4);
+    struct weft_strategy_setting setting = net_setting();
+    struct weft_strategy_space *space;
+    struct weft_strategy parallel;
+    struct weft_error error;
+    assert_true(weft_strategy_space_build(&space, &model, &cluster, NULL, &setting, &arena,
+                                          scratch_kept, &error));
+    static const uint32_t wrong[] = {8, 1u << 30, 2}; // the last: twice
+    static const char *const says[] = {"part 3 is on server 8, but servers are 0 to 7",
+                                       "part 3 is on server 1073741824", "two parts of one"};
+    for (uint32_t i = 0; i < 3; i++) {
+        assert_true(weft_strategy_data_parallel(&parallel, &model, &cluster, &setting, &arena,
+                                                scratch_kept, &error));
+        uint32_t *servers = (uint32_t *)(uintptr_t)parallel.placements[3].servers;
+        servers[3] = wrong[i];
+        assert_int_equal(weft_strategy_estimate(space, &parallel, scratch_kept), WEFT_NEVER);
+        struct weft_strategy next;
+        struct weft_rng rng;
+        weft_rng_init(&rng, 1);
+        assert_false(
+            weft_strategy_neighbor(&next, space, &parallel, 5, &rng, &arena, scratch_kept));
+        struct weft_search_options options = {.evaluations = 20, .seed = 1, .threads = 1};
+        struct weft_search_result found;
+        assert_false(weft_strategy_search(&found, &model, &cluster, NULL, &setting, &parallel,
+                                          &options, &arena, scratch_kept, &error));
+        assert_int_equal(error.code, WEFT_INPUT);
+        if (strstr(error.message, says[i]) == NULL) {
+            fail_msg("'%s' does not say '%s'", error.message, says[i]);
+        }
+    }
+}
+
 // Mutation: chains keep layouts that do not fit.
 static void what_does_not_fit_is_not_returned(void **state)
 {
@@ -359,9 +426,11 @@ int main(void)
         cmocka_unit_test(concatenations_take_only_what_they_read),
         cmocka_unit_test(data_parallelism_deals_tables_out),
         cmocka_unit_test(bad_strategies_are_refused),
+        cmocka_unit_test(too_many_pairs_of_parts_are_refused_early),
         cmocka_unit_test(a_seed_gives_one_answer_for_any_number_of_threads),
         cmocka_unit_test(candidates_are_sorted_and_worth_their_estimates),
         cmocka_unit_test(a_start_is_never_lost),
+        cmocka_unit_test(strategies_of_other_servers_are_refused),
         cmocka_unit_test(what_does_not_fit_is_not_returned),
         cmocka_unit_test(neighbors_fit_and_differ),
     };
