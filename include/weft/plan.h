@@ -138,8 +138,8 @@ bool weft_plan_build(struct weft_plan *plan, const struct weft_taskgraph *graph,
 // ---- strategy and topology together ----
 
 #define WEFT_COPLAN_SECONDS 10.0 // the default effort
-// Effort is seconds of one core, counted in work and not by a clock; fields of `search` and `plan`
-// that say otherwise are ignored.
+// Effort is about the seconds that two cores take, counted in work and not by a clock; fields of
+// `search` and `plan` that say otherwise are ignored.
 struct weft_coplan_options {
     enum weft_coplan_variant variant;
     bool all_variants; // measure the others as well, with the same effort each

@@ -6,6 +6,8 @@
 #include <math.h>
 #include <string.h>
 
+// Effort for each second asked for: two cores are done in about that second.
+#define EFFORT_RATIO 2.0
 // Shares of what is left after the rounds.
 #define REFINE_SHARE 0.6
 // Larger clusters are not simulated while a hybrid strategy is looked for.
@@ -238,7 +240,7 @@ bool weft_coplan_build(struct weft_plan *plan, const struct weft_model *model,
                        struct weft_arena scratch, struct weft_error *error)
 {
     struct weft_coplan_options asked = *options;
-    asked.seconds = options->seconds > 0 ? options->seconds : WEFT_COPLAN_SECONDS;
+    asked.seconds = EFFORT_RATIO * (options->seconds > 0 ? options->seconds : WEFT_COPLAN_SECONDS);
     if (!build_variant(plan, model, cluster, setting, &asked, arena, scratch, error)) {
         return false;
     }
