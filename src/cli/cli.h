@@ -172,12 +172,16 @@ double cli_deadline_s(const struct cli *cli);
 
 // Between two accelerators of a server where times are measured, as the TopoOpt artifact has it.
 #define CLI_PROFILE_INSIDE_BPS 25e9
+// Accelerators of the servers that its profiles were measured for.
+#define CLI_PROFILE_ACCELERATORS 4u
 
 // The model of that name in the zoo; of the file where the name has a / or ends in .yaml, .yml or
 // .json, or is - (stdin).
 bool cli_model(struct weft_model *model, struct cli *cli, const char *name_or_file) WEFT_MUST_USE;
 // The model of --model or a first argument, with --batch.
 bool cli_job_model(struct weft_model *model, struct cli *cli) WEFT_MUST_USE;
+// Notes where a profile, which does not state it, is used for other servers than the artifact's.
+void cli_note_profile(const struct cli *cli, const char *path, uint32_t accelerators);
 // What strategies of it assume on this cluster: costs by --profile or the accelerator's roofline,
 // the memory limit, the optimizer.
 bool cli_setting(struct weft_strategy_setting *setting, struct cli *cli,

@@ -163,6 +163,16 @@ static bool check_accelerators(struct cli *cli, const struct weft_cluster *clust
     return true;
 }
 
+void cli_note_profile(const struct cli *cli, const char *path, uint32_t accelerators)
+{
+    if (accelerators != CLI_PROFILE_ACCELERATORS) {
+        cli_note(cli,
+                 "%s does not say how many accelerators a server had where it was measured (the "
+                 "TopoOpt artifact's: %u); its times are taken for servers of %u",
+                 path, CLI_PROFILE_ACCELERATORS, accelerators);
+    }
+}
+
 bool cli_setting(struct weft_strategy_setting *setting, struct cli *cli,
                  const struct weft_model *model, const struct weft_cluster *cluster)
 {
@@ -176,6 +186,7 @@ bool cli_setting(struct weft_strategy_setting *setting, struct cli *cli,
         if (!weft_profile_load(profile, job->profile_path, &cli->arena, &cli->error)) {
             return false;
         }
+        cli_note_profile(cli, job->profile_path, cluster->accelerators_per_server);
     }
     const struct weft_accelerator *accelerator = NULL;
     if (!weft_accelerator_named(&accelerator, cluster->accelerator, &cli->error)) {

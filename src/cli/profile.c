@@ -111,6 +111,7 @@ static bool load(struct profile_request *request)
         if (!weft_profile_load(&request->given, request->profile_path, &cli->arena, &cli->error)) {
             return false;
         }
+        cli_note_profile(cli, request->profile_path, request->costs.accelerators_per_server);
         request->costs.profile = &request->given;
         if (request->server_count == 0) {
             request->server_count = request->given.server_count;

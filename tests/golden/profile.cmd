@@ -24,3 +24,7 @@ print([(one["kind"], one["splits"]) for one in value["accuracy"]], text[end:].st
 full = json.load(open("full.json"))
 print(len(full["measurements"]), [m["fw_time"] for m in full["measurements"]
                                   if m["name"] == "Concat_1" and m["pc_str"] == "2-1-16"])'
+
+# No profile states the servers it was measured on: said where they are not the artifact's.
+weft profile dlrm-16 --profile own.json --accelerators 8 2>&1 >/dev/null
+weft profile dlrm-16 --profile own.json --accelerators 4 2>&1 >/dev/null
