@@ -12,15 +12,29 @@
 
 // ---- the shelf ----
 
+struct kept weft_kept_new(const struct problem *problem, struct weft_arena *arena)
+{
+    return (struct kept){
+        .choice = WEFT_NEW_RAW(arena, uint32_t, problem->node_count),
+        .servers =
+            WEFT_NEW_RAW(arena, uint32_t, (size_t)problem->node_count * problem->server_count),
+    };
+}
+
+void weft_kept_copy(struct kept *to, const struct kept *from, const struct problem *problem)
+{
+    memcpy(to->choice, from->choice, sizeof *to->choice * problem->node_count);
+    memcpy(to->servers, from->servers,
+           sizeof *to->servers * problem->node_count * problem->server_count);
+}
+
 void weft_shelf_init(struct shelf *shelf, const struct problem *problem, uint32_t room,
                      struct weft_arena *arena)
 {
     // One place more than asked for: a newcomer is written there before the worst leaves.
     *shelf = (struct shelf){.room = room, .kept = WEFT_NEW(arena, struct kept, room + 1)};
     for (uint32_t i = 0; i <= room; i++) {
-        shelf->kept[i].choice = WEFT_NEW_RAW(arena, uint32_t, problem->node_count);
-        shelf->kept[i].servers =
-            WEFT_NEW_RAW(arena, uint32_t, (size_t)problem->node_count * problem->server_count);
+        shelf->kept[i] = weft_kept_new(problem, arena);
     }
 }
 
@@ -50,9 +64,7 @@ static void add_kept(struct shelf *shelf, const struct problem *problem, const s
     struct kept *place = &shelf->kept[at];
     place->seconds = kept->seconds;
     place->splits = kept->splits;
-    memcpy(place->choice, kept->choice, sizeof *kept->choice * problem->node_count);
-    memcpy(place->servers, kept->servers,
-           sizeof *kept->servers * problem->node_count * problem->server_count);
+    weft_kept_copy(place, kept, problem);
     bool grown = at == shelf->count;
     sink(shelf, at);
     shelf->count += grown && shelf->count < shelf->room;
@@ -101,8 +113,14 @@ static struct worth judge(struct chain *chain, struct estimator *estimator, doub
     chain->made++;
     if (limit_bytes > 0) {
         double bytes = weft_layout_memory(chain->layout, server_bytes);
-        chain->least_bytes = fmin(chain->least_bytes, bytes);
         worth.fits = bytes <= limit_bytes;
+        if (bytes < chain->least_bytes) {
+            chain->least_bytes = bytes;
+            if (!worth.fits) { // told about if none does
+                const struct kept here = {0, 0, chain->layout->choice, chain->layout->servers};
+                weft_kept_copy(&chain->leanest, &here, chain->problem);
+            }
+        }
         if (!worth.fits) {
             worth.seconds *= 1 + MISSING_FIXED + MISSING_SLOPE * (bytes / limit_bytes - 1);
         }

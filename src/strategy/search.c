@@ -34,6 +34,9 @@ struct search {
     struct layout layouts[CHAINS];
     struct shelf shelves[CHAINS];
     struct chain chains[CHAINS];
+    struct kept leanest[CHAINS]; // of this round
+    double least_bytes;          // of all rounds
+    struct kept least;
 };
 
 // ---- effort ----
@@ -88,6 +91,7 @@ static void run_round(struct search *search, struct shelf *best)
             .stop = search->options->stop,
             .progress_ps = search->options->progress_ps,
             .shelf = &search->shelves[c],
+            .leanest = search->leanest[c],
         };
     }
     weft_parallel_for(CHAINS, search->options->threads, run_chain, search);
@@ -96,25 +100,32 @@ static void run_round(struct search *search, struct shelf *best)
     }
 }
 
-static uint64_t run_weft(struct search *search, struct shelf *best, uint64_t evaluations,
-                         double *least_bytes)
+// Keeps the leanest layout of all chains for fail_unfit.
+static void merge_leanest(struct search *search, const struct chain *chain)
+{
+    if (chain->least_bytes < search->least_bytes) {
+        search->least_bytes = chain->least_bytes;
+        weft_kept_copy(&search->least, &chain->leanest, search->problem);
+    }
+}
+
+static uint64_t run_weft(struct search *search, struct shelf *best, uint64_t evaluations)
 {
     uint64_t made = 0;
-    *least_bytes = HUGE_VAL;
     for (search->round = 0; search->round < ROUNDS; search->round++) {
         double share = rounds[search->round].share * (double)evaluations / CHAINS;
         search->evaluations = 1 + (uint64_t)share;
         run_round(search, best);
         for (uint32_t c = 0; c < CHAINS; c++) {
             made += search->chains[c].made;
-            *least_bytes = fmin(*least_bytes, search->chains[c].least_bytes);
+            merge_leanest(search, &search->chains[c]);
         }
     }
     return made;
 }
 
 static uint64_t run_mcmc(struct search *search, struct shelf *best, uint64_t evaluations,
-                         double *least_bytes, struct weft_arena scratch)
+                         struct weft_arena scratch)
 {
     struct chain chain = {
         .problem = search->problem,
@@ -127,25 +138,38 @@ static uint64_t run_mcmc(struct search *search, struct shelf *best, uint64_t eva
         .stop = search->options->stop,
         .progress_ps = search->options->progress_ps,
         .shelf = best,
+        .leanest = search->leanest[0],
     };
     weft_chain_run(&chain, scratch);
-    *least_bytes = chain.least_bytes;
+    merge_leanest(search, &chain);
     return chain.made;
 }
 
 // ---- results ----
 
-static bool fail_unfit(const struct search *search, double least_bytes, struct weft_error *error)
+// The second half of an arena's free space, taken from it.
+static struct weft_arena take_half(struct weft_arena *arena)
 {
-    char least[WEFT_UNIT_TEXT];
+    char *middle = arena->next + (arena->end - arena->next) / 2;
+    struct weft_arena half = {middle, arena->end};
+    arena->end = middle;
+    return half;
+}
+
+// What is in the way of the leanest layout, by the figures of weft_strategy_memory.
+static bool fail_unfit(struct search *search, struct weft_arena scratch, struct weft_error *error)
+{
     char limit[WEFT_UNIT_TEXT];
-    double limit_bytes = search->problem->setting->memory_limit_bytes;
-    return weft_fail(error, WEFT_INFEASIBLE,
-                     "no strategy fits into %s an accelerator: the leanest of those tried takes %s "
-                     "(%.0f %% more); use more servers, a smaller batch, or an optimizer with less "
-                     "state",
-                     weft_show_bytes(limit, limit_bytes), weft_show_bytes(least, least_bytes),
-                     (least_bytes / limit_bytes - 1) * 100);
+    struct weft_strategy leanest;
+    struct weft_arena kept = take_half(&scratch);
+    weft_shelf_load(&search->layouts[0], &search->least);
+    if (weft_layout_store(&leanest, &search->layouts[0], &kept, scratch, error)) {
+        // Copies of inputs were counted from above, and make the difference.
+        return weft_fail(error, WEFT_INFEASIBLE,
+                         "no strategy was found that fits; take more --seconds or more memory");
+    }
+    return weft_wrap(error, "no strategy fits into %s an accelerator; of the leanest one tried",
+                     weft_show_bytes(limit, search->problem->setting->memory_limit_bytes));
 }
 
 static bool publish(struct weft_search_result *result, struct search *search,
@@ -167,15 +191,6 @@ static bool publish(struct weft_search_result *result, struct search *search,
     return count > 0;
 }
 
-// The second half of an arena's free space, taken from it.
-static struct weft_arena take_half(struct weft_arena *arena)
-{
-    char *middle = arena->next + (arena->end - arena->next) / 2;
-    struct weft_arena half = {middle, arena->end};
-    arena->end = middle;
-    return half;
-}
-
 // Half of the chains begin at data parallelism or where the caller says, the others with branches
 // on blocks of a half, a quarter, an eighth of the servers.
 static bool set_starts(struct search *search, const struct weft_strategy *start,
@@ -185,6 +200,7 @@ static bool set_starts(struct search *search, const struct weft_strategy *start,
         struct layout *layout = &search->layouts[c];
         weft_layout_init(layout, search->problem, work);
         weft_shelf_init(&search->shelves[c], search->problem, SHELF_OF_CHAIN, work);
+        search->leanest[c] = weft_kept_new(search->problem, work);
         weft_start_parallel(layout, scratch);
         if (c % 2 == 1) {
             weft_start_branches(layout, search->problem->server_count >> (c % 8 / 2 + 1), scratch);
@@ -222,17 +238,18 @@ bool weft_strategy_search(struct weft_search_result *result, const struct weft_m
     search->options = options;
     weft_rng_init(&search->rng, options->seed);
     weft_shelf_init(&best, &problem, SHELF, &work);
+    search->least_bytes = HUGE_VAL;
+    search->least = weft_kept_new(&problem, &work);
     if (!set_starts(search, start, &work, scratch, error)) {
         return false;
     }
-    double least_bytes;
     uint64_t evaluations = effort(&problem, options);
     struct weft_search_result found = {0};
     found.evaluations = options->method == WEFT_SEARCH_MCMC
-                            ? run_mcmc(search, &best, evaluations, &least_bytes, scratch)
-                            : run_weft(search, &best, evaluations, &least_bytes);
+                            ? run_mcmc(search, &best, evaluations, scratch)
+                            : run_weft(search, &best, evaluations);
     if (best.count == 0) {
-        return fail_unfit(search, least_bytes, error);
+        return fail_unfit(search, scratch, error);
     }
     if (!publish(&found, search, &best, arena, scratch, error)) {
         return false;

@@ -19,6 +19,9 @@ struct shelf {
     } * kept;
 };
 
+// Room for one layout.
+struct kept weft_kept_new(const struct problem *problem, struct weft_arena *arena);
+void weft_kept_copy(struct kept *to, const struct kept *from, const struct problem *problem);
 void weft_shelf_init(struct shelf *shelf, const struct problem *problem, uint32_t room,
                      struct weft_arena *arena);
 // Keeps a layout that fits, if it is among the best.
@@ -43,7 +46,8 @@ struct chain {
     struct shelf *shelf;
     // Out.
     uint64_t made;
-    double least_bytes; // memory of the leanest layout seen
+    double least_bytes;  // memory of the leanest layout seen
+    struct kept leanest; // that layout, while none fits; its arrays are the caller's
 };
 
 void weft_chain_run(struct chain *chain, struct weft_arena scratch);

@@ -383,6 +383,38 @@ static void what_does_not_fit_is_not_returned(void **state)
                                       &arena, scratch_kept, &error));
     assert_int_equal(error.code, WEFT_INFEASIBLE);
     assert_non_null(strstr(error.message, "no strategy fits into 1 MB an accelerator"));
+    assert_non_null(strstr(error.message, "holds most"));
+}
+
+// Mutations: the leanest layout of the last chain is told about; replicated tables are not.
+static void tables_that_do_not_fit_are_named(void **state)
+{
+    (void)state;
+    struct weft_arena arena = arena_kept;
+    struct net net = {0};
+    uint32_t ends[2];
+    ends[0] = net_add(&net, WEFT_OP_INPUT, 1, 0, NULL);
+    ends[0] = net_after(&net, WEFT_OP_EMBEDDING, 512, ends[0]);
+    ends[1] = net_add(&net, WEFT_OP_INPUT, 64, 0, NULL);
+    uint32_t all = net_add(&net, WEFT_OP_CONCAT, 0, 2, ends);
+    net_after(&net, WEFT_OP_DENSE, 16, all);
+    struct weft_model model = net_build(&net, 64, &arena);
+    struct weft_cluster cluster = net_cluster(2, 1);
+    struct weft_strategy_setting setting = net_setting();
+    setting.tables = WEFT_TABLES_REPLICATED;
+    setting.memory_limit_bytes = 150e6; // half of the table: 102 MB, and its gradient
+    struct weft_search_options options = {.evaluations = 100, .seed = 1, .threads = 1};
+    struct weft_search_result found;
+    struct weft_error error = {0};
+    for (options.method = WEFT_SEARCH_WEFT; options.method <= WEFT_SEARCH_MCMC; options.method++) {
+        assert_false(weft_strategy_search(&found, &model, &cluster, NULL, &setting, NULL, &options,
+                                          &arena, scratch_kept, &error));
+        assert_int_equal(error.code, WEFT_INFEASIBLE);
+        if (strstr(error.message, "'op1' holds most") == NULL ||
+            strstr(error.message, "use --tables sharded") == NULL) {
+            fail_msg("%s", error.message);
+        }
+    }
 }
 
 static void neighbors_fit_and_differ(void **state)
@@ -432,6 +464,7 @@ int main(void)
         cmocka_unit_test(a_start_is_never_lost),
         cmocka_unit_test(strategies_of_other_servers_are_refused),
         cmocka_unit_test(what_does_not_fit_is_not_returned),
+        cmocka_unit_test(tables_that_do_not_fit_are_named),
         cmocka_unit_test(neighbors_fit_and_differ),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
