@@ -29,13 +29,15 @@ static bool choose_strategy(struct weft_strategy *strategy, struct coplan *copla
     }
     struct weft_search_options search = options->search;
     search.seconds = options->seconds / 2;
-    search.keep = 1;
+    search.keep = coplan_keep(1, coplan);
     struct weft_search_result result;
     if (!coplan_search(&result, coplan, options->reference, NULL, &search, coplan->arena, scratch,
                        error)) {
         return false;
     }
-    *strategy = result.candidates[0].strategy;
+    const struct weft_strategy *chosen[1];
+    coplan_choose(chosen, 1, &result, coplan);
+    *strategy = *chosen[0];
     return true;
 }
 

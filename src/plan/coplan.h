@@ -20,6 +20,7 @@ struct settled {
 
 #define SETTLED_MAX 64u
 #define BOUNDS_OF_ANY_MAX 2u
+#define CHOSEN_MAX 4u // strategies of each search that get a topology
 
 struct coplan {
     const struct weft_model *model;
@@ -70,6 +71,14 @@ bool coplan_search(struct weft_search_result *result, struct coplan *coplan,
                    const struct weft_network *network, const struct weft_strategy *start,
                    const struct weft_search_options *search, struct weft_arena *arena,
                    struct weft_arena scratch, struct weft_error *error) WEFT_MUST_USE;
+// Up to `count` of the strategies that a search found, best first: of operators every so manieth,
+// as the nearest ones differ little; of hybrid ones that differ in chunks alone the one with
+// fewest, within half a percent of their best, as each chunk adds tasks that every judgement pays
+// for.
+uint32_t coplan_choose(const struct weft_strategy **chosen, uint32_t count,
+                       const struct weft_search_result *result, const struct coplan *coplan);
+// How many a search is to keep, so that there is enough to choose from.
+uint32_t coplan_keep(uint32_t count, const struct coplan *coplan);
 // The rounds: leaves what it found among those known.
 bool coplan_alternate(struct coplan *coplan, struct weft_arena scratch, struct weft_error *error)
     WEFT_MUST_USE;

@@ -9,10 +9,6 @@
 #define ROUNDS_MAX 5u
 // Rounds that may find nothing better before a start is at its end.
 #define PATIENCE 1u
-// Strategies of each search that get a topology, and how far down its list they are drawn from: the
-// nearest ones differ little.
-#define CANDIDATES 4u
-#define CANDIDATE_STEP 3u
 // A round that gains less has found nothing.
 #define GAIN_RATIO 1e-4
 // Shares of the effort: the first search, from nothing, and those of later rounds; the topologies
@@ -51,8 +47,8 @@ static bool search_strategies(struct weft_search_result *result, struct coplan *
 static uint32_t affordable(double seconds, double dear_units)
 {
     double each = JUDGEMENTS_LEAST * dear_units / WORK_UNITS_PER_S;
-    double count = each > 0 ? seconds / each : CANDIDATES;
-    return (uint32_t)fmin(CANDIDATES, fmax(1, count));
+    double count = each > 0 ? seconds / each : CHOSEN_MAX;
+    return (uint32_t)fmin(CHOSEN_MAX, fmax(1, count));
 }
 
 // One round on `start`. The best that it found, or NULL; false only on failure.
@@ -68,16 +64,22 @@ static bool run_round(struct settled **best, struct coplan *coplan, const struct
     struct weft_search_result result;
     struct weft_arena kept = arena_split(&scratch);
     if (!search_strategies(&result, coplan, start, coplan->round_count, strategy_s,
-                           1 + (count - 1) * CANDIDATE_STEP, &kept, scratch, error)) {
+                           coplan_keep(count, coplan), &kept, scratch, error)) {
         return false;
     }
     *best = NULL;
-    uint32_t step = result.count > count ? CANDIDATE_STEP : 1;
-    for (uint32_t i = 0;
-         i < result.count && (i == 0 || !weft_stopped(coplan->options->search.stop)); i += step) {
+    const struct weft_strategy *chosen[CHOSEN_MAX];
+    double settle_s = topology_s / count;
+    count = coplan_choose(chosen, count, &result, coplan);
+    for (uint32_t i = 0; i < count && (i == 0 || !weft_stopped(coplan->options->search.stop));
+         i++) {
         struct settled *settled =
-            coplan_settle(coplan, &result.candidates[i].strategy, topology_s / count,
+            coplan_settle(coplan, chosen[i], settle_s,
                           start->from != NULL ? &start->from->design : NULL, scratch);
+        if (settled != NULL && coplan->hybrid) { // now it is known what one costs
+            uint32_t most = affordable(topology_s, settled->verdict.work_units);
+            count = most < count ? most : count;
+        }
         if (settled != NULL &&
             (*best == NULL || settled->verdict.iteration_s < (*best)->verdict.iteration_s)) {
             *best = settled;

@@ -18,6 +18,7 @@
 #define FIRST_SHARE 0.15
 #define SECOND_SHARE 0.15
 #define UNITS_PER_FLOW 800.0
+#define UNITS_PER_TASK 1000.0
 
 struct weft_arena arena_split(struct weft_arena *scratch)
 {
@@ -140,6 +141,14 @@ static void sort_shortest(struct candidate *candidates, uint32_t count, uint32_t
     }
 }
 
+// How many designs are judged before it is known what one costs: by the tasks, less than it will.
+static uint32_t first_step(const struct search *search, double work_units)
+{
+    double least = UNITS_PER_TASK * search->graph->task_count;
+    bool dear = search->cluster->server_count > 64 || CHAINS * least > work_units;
+    return dear || weft_stopped(search->stop) ? 1 : CHAINS;
+}
+
 // Judges the seeds and one design of each template, in small batches until the effort is spent.
 static uint32_t open_candidates(struct candidate *candidates, const struct search *search,
                                 const struct design *seeds, uint32_t seed_count, double *work_units,
@@ -156,8 +165,7 @@ static uint32_t open_candidates(struct candidate *candidates, const struct searc
     weft_rng_init(&rng, search->seed);
     uint32_t count = 0;
     uint32_t total = seed_count + template_count;
-    uint32_t step = search->cluster->server_count > 64 ? 1 : CHAINS;
-    step = weft_stopped(search->stop) ? 1 : step;
+    uint32_t step = first_step(search, *work_units - limit);
     while (count < total && (count == 0 || (*work_units > limit && !weft_stopped(search->stop)))) {
         uint32_t first = count;
         for (; count < total && count < first + step; count++) {

@@ -3,6 +3,7 @@
 // what the rounds met, threads change nothing, variants differ as they should, and bounds for any
 // strategy hold for strategies drawn at random.
 
+#include "../../src/plan/coplan.h"
 #include "plan_cases.h"
 #include "weft/format.h"
 
@@ -255,6 +256,37 @@ static void bounds_hold_for_any_strategy(void **state)
     }
 }
 
+// ---- what gets a topology ----
+
+static struct weft_candidate hybrid_candidate(uint32_t dp, uint32_t chunks, uint64_t estimate_ps)
+{
+    return (struct weft_candidate){
+        .strategy = {.kind = WEFT_STRATEGY_HYBRID,
+                     .hybrid = {.dp = dp, .chunks = chunks, .order = "tcdp"}},
+        .estimate_ps = estimate_ps};
+}
+
+// Mutations: near estimates are those within a tenth; dp is not looked at.
+static void few_chunks_are_chosen_where_estimates_are_near(void **state)
+{
+    (void)state;
+    const struct weft_candidate candidates[] = {
+        hybrid_candidate(4, 14, 10000), hybrid_candidate(4, 7, 10020),
+        hybrid_candidate(4, 5, 10040),  hybrid_candidate(8, 2, 10051),
+        hybrid_candidate(4, 3, 10060),  hybrid_candidate(8, 1, 10200),
+        hybrid_candidate(16, 1, 10300),
+    };
+    const struct weft_search_result result = {7, candidates, 7};
+    const struct weft_model model = {0};
+    const struct coplan both = {.model = &model, .hybrid = true};
+    const struct weft_strategy *chosen[CHOSEN_MAX];
+    assert_int_equal(coplan_choose(chosen, 2, &result, &both), 2);
+    assert_ptr_equal(chosen[0], &candidates[2].strategy);
+    assert_ptr_equal(chosen[1], &candidates[3].strategy);
+    assert_int_equal(coplan_choose(chosen, 4, &result, &both), 3);
+    assert_int_equal(chosen[2]->hybrid.dp, 16);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -265,6 +297,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(the_plan_file_keeps_what_it_takes_to_play_it, case_open,
                                         case_close),
         cmocka_unit_test_setup_teardown(a_given_strategy_is_kept, case_open, case_close),
+        cmocka_unit_test(few_chunks_are_chosen_where_estimates_are_near),
         cmocka_unit_test_setup_teardown(too_little_memory_is_infeasible, case_open, case_close),
         cmocka_unit_test_setup_teardown(bounds_hold_for_any_strategy, case_open, case_close),
     };
