@@ -96,7 +96,8 @@ bool plan_model(const struct plan_request *request)
         !strategy_from_words(&given, cli, &model, &cluster, request->words)) {
         return false;
     }
-    weft_stop stop = cli_clock_start(cli, "planning", cli_deadline_s(cli));
+    uint32_t plans = request->all_variants ? WEFT_COPLAN_VARIANT_COUNT : 1;
+    weft_stop stop = cli_clock_start(cli, "planning", plans * cli_deadline_s(cli));
     const struct weft_coplan_options options = {
         .variant = request->variant,
         .all_variants = request->all_variants,

@@ -298,7 +298,9 @@ static void wire_anew(struct coplan *coplan, double seconds, struct weft_arena s
 {
     struct settled *best[REWIRED];
     uint32_t count = coplan->known_count < REWIRED ? coplan->known_count : REWIRED;
-    memcpy(best, coplan->known, count * sizeof *best);
+    for (uint32_t i = 0; i < count; i++) {
+        best[i] = coplan->known[i];
+    }
     for (uint32_t i = 0; i < count; i++) {
         coplan_wire(coplan, best[i], seconds / count, scratch);
     }

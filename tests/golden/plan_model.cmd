@@ -25,6 +25,23 @@ a, b = (json.load(open(name))["iteration_s"] for name in ("a.json", "b.json"))
 print(a == plan["iteration_s"], abs(b / a - 1) < 1e-6)
 print(plan["iteration_s"])
 END
+# Strategy and topology together, and each side alone.
+for threads in 1 3; do
+    weft plan dlrm-16 "$cluster" --variant all --budget 300 --effort 0.2 --threads $threads \
+        -o all-$threads.json > all-$threads.txt
+done
+cmp all-1.json all-3.json && echo "the same for any number of threads"
+try weft check all-1.json
+python3 - <<'END'
+import json
+plan = json.load(open("all-1.json"))
+job = plan["job"]
+print(sorted(job["variants"]), job["variants"]["both"] == plan["iteration_s"])
+print(job["variants"]["both"] <= min(r["iteration_s"] for r in job["rounds"]))
+print(job["variants"]["both"] <= job["variants"]["data-parallel"])
+bounds = plan["certificate"]["bounds"]
+print([b["name"] for b in bounds if b["scope"] == "any-strategy"])
+END
 # What is wrong with a model, a cluster or their options is said in one line.
 printf 'name: c\nservers: 4\ndegree: 2\nrate: 100Gbps\n' > bare.yaml
 { cat bare.yaml; printf "accelerators:\n  per_server: 4\n  kind: A100\n"; } > nomemory.yaml
