@@ -366,7 +366,7 @@ void picture_operators(struct weft_text *text, const struct weft_model *model,
     uint32_t shown = panel_count < PANELS_MAX ? panel_count : PANELS_MAX;
     // Panels of one width, so that cells line up.
     uint32_t across = panel_count > 0 ? (grid.column_count + panel_count - 1) / panel_count : 1;
-    double cell = fmin(28, (RIGHT - LEFT) / across);
+    double cell = fmin(across <= 6 ? 120 : 28, (RIGHT - LEFT) / across);
     grid.names_height = find_names_height(&grid);
     double panel_height = grid.names_height + grid.row_count * grid.row_height + 14;
     bool cut = shown < panel_count;
