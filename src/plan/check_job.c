@@ -34,6 +34,31 @@ static void check_placements(struct findings *findings, const struct weft_plan_j
     }
 }
 
+static void check_hybrid(struct findings *findings, const struct weft_plan_job *job)
+{
+    const struct weft_hybrid *hybrid = &job->strategy.hybrid;
+    uint64_t data = (uint64_t)hybrid->dp * hybrid->cp;
+    // A device of the task graph is a tensor group.
+    if (data * hybrid->pp != job->graph.device_count) {
+        findings_add(findings, "strategy: dp %u x pp %u x cp %u are not the job's %u devices",
+                     hybrid->dp, hybrid->pp, hybrid->cp, job->graph.device_count);
+    }
+    if (hybrid->ep == 0 || data % hybrid->ep != 0) {
+        findings_add(findings, "strategy: ep %u does not divide dp x cp, %llu", hybrid->ep,
+                     (unsigned long long)data);
+    }
+    if (hybrid->dp == 0 || hybrid->micro_batch == 0 || job->batch % hybrid->dp != 0 ||
+        job->batch / hybrid->dp % hybrid->micro_batch != 0) {
+        findings_add(
+            findings, "strategy: %llu samples do not divide into dp %u micro-batches of %llu",
+            (unsigned long long)job->batch, hybrid->dp, (unsigned long long)hybrid->micro_batch);
+    }
+    if (job->flops_utilization > 1) {
+        findings_add(findings, "flops_utilization: %.9g is more than the peak",
+                     job->flops_utilization);
+    }
+}
+
 static void check_memory(struct findings *findings, const struct weft_plan_job *job)
 {
     const struct weft_strategy *strategy = &job->strategy;
@@ -66,6 +91,8 @@ void check_job(struct findings *findings, const struct weft_plan_job *job)
     }
     if (job->strategy.kind == WEFT_STRATEGY_OPERATORS) {
         check_placements(findings, job);
+    } else {
+        check_hybrid(findings, job);
     }
     check_memory(findings, job);
 }

@@ -269,6 +269,49 @@ static void the_check_sees_what_does_not_hold(void **state)
     }
 }
 
+// Fails with any one condition of check_hybrid dropped.
+static void the_check_sees_degrees_that_are_not_the_jobs(void **state)
+{
+    (void)state;
+    const struct weft_hybrid right = {
+        .dp = 2, .tp = 2, .pp = 2, .ep = 4, .cp = 2, .chunks = 1, .micro_batch = 4};
+    const struct {
+        uint32_t dp, pp, ep;
+        uint64_t micro_batch;
+        double utilization;
+        const char *violation;
+    } cases[] = {
+        {4, 2, 4, 4, 0.5, "strategy: dp 4 x pp 2 x cp 2 are not the job's 8 devices"},
+        {2, 1, 4, 4, 0.5, "strategy: dp 2 x pp 1 x cp 2 are not the job's 8 devices"},
+        {2, 2, 3, 4, 0.5, "strategy: ep 3 does not divide dp x cp, 4"},
+        {2, 2, 4, 3, 0.5, "strategy: 4096 samples do not divide into dp 2 micro-batches of 3"},
+        {2, 2, 4, 0, 0.5, "strategy: 4096 samples do not divide into dp 2 micro-batches of 0"},
+        {2, 2, 4, 4, 1.5, "flops_utilization: 1.5 is more than the peak"},
+    };
+    struct weft_plan_job hybrid_job = job;
+    struct weft_plan plan = sample;
+    const struct weft_violation *violations = NULL;
+    hybrid_job.strategy.kind = WEFT_STRATEGY_HYBRID;
+    hybrid_job.strategy.hybrid = right;
+    hybrid_job.flops_utilization = 0.5;
+    plan.job = &hybrid_job;
+    uint32_t count = weft_plan_check(&plan, NULL, &violations, &arena, scratch);
+    assert_false(is_listed(violations, count, "strategy"));
+    assert_false(is_listed(violations, count, "flops_utilization"));
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        hybrid_job.strategy.hybrid = right;
+        hybrid_job.strategy.hybrid.dp = cases[i].dp;
+        hybrid_job.strategy.hybrid.pp = cases[i].pp;
+        hybrid_job.strategy.hybrid.ep = cases[i].ep;
+        hybrid_job.strategy.hybrid.micro_batch = cases[i].micro_batch;
+        hybrid_job.flops_utilization = cases[i].utilization;
+        count = weft_plan_check(&plan, NULL, &violations, &arena, scratch);
+        if (!is_listed(violations, count, cases[i].violation)) {
+            fail_msg("no violation '%s'", cases[i].violation);
+        }
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -276,6 +319,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(a_hybrid_strategy_comes_back, set_up, tear_down),
         cmocka_unit_test_setup_teardown(each_bad_job_is_told_what_is_wrong, set_up, tear_down),
         cmocka_unit_test_setup_teardown(the_check_sees_what_does_not_hold, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(the_check_sees_degrees_that_are_not_the_jobs, set_up,
+                                        tear_down),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
