@@ -186,6 +186,9 @@ void cli_note_profile(const struct cli *cli, const char *path, uint32_t accelera
 // the memory limit, the optimizer.
 bool cli_setting(struct weft_strategy_setting *setting, struct cli *cli,
                  const struct weft_model *model, const struct weft_cluster *cluster) WEFT_MUST_USE;
+// Notes where --search was asked for a model that it does not apply to.
+void cli_note_search(const struct cli *cli, const struct weft_model *model,
+                     const struct weft_strategy_setting *setting);
 extern const struct argp cli_job_argp; // the options of CLI_JOB
 
 // A job from a file of either kind: a TopoOpt task graph, or a Chakra trace (weft_chakra_is_trace).

@@ -126,6 +126,18 @@ static error_t parse(int key, char *argument, struct argp_state *state)
     }
 }
 
+void cli_note_search(const struct cli *cli, const struct weft_model *model,
+                     const struct weft_strategy_setting *setting)
+{
+    if (cli->job.method == WEFT_SEARCH_MCMC && model->transformer != NULL &&
+        setting->cost.profile == NULL) {
+        cli_note(cli,
+                 "--search mcmc places operators; the degrees of %s, a transformer, are "
+                 "searched by Weft's own method",
+                 model->name);
+    }
+}
+
 const struct argp cli_job_argp = {.options = options, .parser = parse};
 
 bool cli_job_model(struct weft_model *model, struct cli *cli)
@@ -207,8 +219,9 @@ bool cli_setting(struct weft_strategy_setting *setting, struct cli *cli,
     };
     if (!(setting->inside_Bps > 0) && cluster->accelerators_per_server > 1) {
         return weft_fail(&cli->error, WEFT_INPUT,
-                         "--inside: %s states no links between accelerators; write --inside 25GB/s",
-                         cluster->accelerator);
+                         "--inside: %s between a server's %u accelerators; write --inside 25GB/s",
+                         job->inside_given ? "0 carries nothing" : "no links are known",
+                         cluster->accelerators_per_server);
     }
     return true;
 }

@@ -91,6 +91,7 @@ bool plan_model(const struct plan_request *request)
         !cli_setting(&setting, cli, &model, &cluster)) {
         return false;
     }
+    cli_note_search(cli, &model, &setting);
     struct weft_strategy given;
     if (request->words != NULL &&
         !strategy_from_words(&given, cli, &model, &cluster, request->words)) {

@@ -12,6 +12,7 @@
 #define KEEP_HYBRID 8u
 #define KEEP_MAX 1000u
 #define SECONDS_DEFAULT 5.0
+#define SECONDS_LEAST 1e-9
 // Larger clusters are not simulated.
 #define SIMULATED_SERVERS_MAX 128u
 
@@ -45,6 +46,7 @@ static error_t parse(int key, char *argument, struct argp_state *state)
 {
     struct strategy_request *request = state->input;
     struct cli *cli = request->cli;
+    error_t failed;
     switch (key) {
     case KEY_FABRIC:
         request->fabric = argument;
@@ -54,8 +56,11 @@ static error_t parse(int key, char *argument, struct argp_state *state)
     case KEY_STRATEGY:
         return cli_take(cli, &request->words, argument, "strategy");
     case KEY_STRATEGY + 1:
-        return cli_value(
+        failed = cli_value(
             cli, weft_parse_number(&cli->search.seconds, argument, 0, 1e6, &cli->error), "seconds");
+        // 0 is the shortest search, not the default.
+        cli->search.seconds = fmax(cli->search.seconds, SECONDS_LEAST);
+        return failed;
     case ARGP_KEY_ARG:
         if (request->path_count == 2) {
             return cli_usage(cli, "'%.100s' is one argument too many; see %s --help", argument,
@@ -191,11 +196,13 @@ bool strategy_run(struct strategy_request *request)
 static bool run(struct strategy_request *request)
 {
     struct cli *cli = request->cli;
-    return plan_place_arguments(cli, request->paths, request->path_count) &&
-           cli_job_model(&request->model, cli) &&
-           cli_cluster(&request->cluster, cli, 1, 0, false) &&
-           cli_setting(&request->setting, cli, &request->model, &request->cluster) &&
-           strategy_run(request);
+    if (!plan_place_arguments(cli, request->paths, request->path_count) ||
+        !cli_job_model(&request->model, cli) || !cli_cluster(&request->cluster, cli, 1, 0, false) ||
+        !cli_setting(&request->setting, cli, &request->model, &request->cluster)) {
+        return false;
+    }
+    cli_note_search(cli, &request->model, &request->setting);
+    return strategy_run(request);
 }
 
 int cli_strategy(int argc, char **argv)

@@ -273,7 +273,7 @@ bool weft_cluster_load(struct weft_cluster *cluster, const char *path, struct we
 {
     const char *data = NULL;
     size_t length = 0;
-    if (!weft_file_load(&data, &length, path, WEFT_YAML_BYTES_MAX + 1, arena, error)) {
+    if (!weft_file_load(&data, &length, path, WEFT_YAML_BYTES_MAX, arena, error)) {
         return false;
     }
     return weft_cluster_read(cluster, data, length, arena, error) || weft_wrap(error, "%s", path);

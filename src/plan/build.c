@@ -28,9 +28,9 @@ static bool plan_weft(struct weft_plan *plan, const struct search *search, doubl
     struct verdict verdict;
     if (!method_search(&best, &verdict, search, seconds, NULL, 0, &kept, scratch) ||
         !method_settle(plan, search, &best, arena, scratch)) {
-        return weft_fail(error, WEFT_INFEASIBLE,
-                         "no fabric of %u ports a server connects %u servers",
-                         search->cluster->degree, search->cluster->server_count);
+        return weft_fail(error, WEFT_INFEASIBLE, "no fabric of %u %s a server connects %u servers",
+                         search->cluster->degree, search->cluster->degree == 1 ? "port" : "ports",
+                         search->cluster->server_count);
     }
     plan->iteration_s = verdict.iteration_s;
     return true;

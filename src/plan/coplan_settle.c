@@ -229,8 +229,8 @@ struct settled *coplan_settle(struct coplan *coplan, const struct weft_strategy 
     if (!method_search(&settled->design, &settled->verdict, &settled->search, seconds, &seed,
                        near != NULL ? 1 : 0, coplan->arena, scratch)) {
         weft_fail(&coplan->why_not, WEFT_INFEASIBLE,
-                  "no fabric of %u ports a server connects %u servers", coplan->cluster->degree,
-                  coplan->cluster->server_count);
+                  "no fabric of %u %s a server connects %u servers", coplan->cluster->degree,
+                  coplan->cluster->degree == 1 ? "port" : "ports", coplan->cluster->server_count);
         *coplan->arena = before;
         return NULL;
     }

@@ -34,3 +34,10 @@ try weft strategy gpt-175b "$cluster"
 try weft strategy vgg16-16 "$cluster" --fabric none
 try weft strategy vgg16-16
 try weft strategy
+# 0 seconds are the shortest search; a number that means nothing is told.
+weft strategy dlrm-16 "$cluster" --seconds 0 --json |
+    python3 -c 'import json, sys; print(json.load(sys.stdin)["evaluations"] < 20000)'
+try weft strategy dlrm-16 "$cluster" --inside 0
+weft strategy gpt-1.7b "$cluster" --search mcmc --keep 1 2>&1 > /dev/null
+{ printf 'zoo: vgg16\n'; yes '#' | head -c 262200; } > large.yaml
+try weft models large.yaml
