@@ -386,7 +386,7 @@ static void what_does_not_fit_is_not_returned(void **state)
     assert_non_null(strstr(error.message, "holds most"));
 }
 
-// Mutations: the leanest layout of the last chain is told about; replicated tables are not.
+// Mutation: the remedy for replicated tables left out.
 static void tables_that_do_not_fit_are_named(void **state)
 {
     (void)state;
