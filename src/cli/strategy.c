@@ -101,8 +101,17 @@ bool strategy_from_words(struct weft_strategy *strategy, struct cli *cli,
     *strategy =
         (struct weft_strategy){.kind = WEFT_STRATEGY_HYBRID, .server_count = cluster->server_count};
     uint32_t accelerators = cluster->server_count * cluster->accelerators_per_server;
-    return weft_hybrid_parse(&strategy->hybrid, words, accelerators, &cli->error) ||
-           weft_wrap(&cli->error, "--strategy");
+    const struct weft_hybrid *hybrid = &strategy->hybrid;
+    if (!weft_hybrid_parse(&strategy->hybrid, words, accelerators, &cli->error)) {
+        return weft_wrap(&cli->error, "--strategy");
+    }
+    // Degrees are at most 2^10, dp at most 2^24: no overflow. More than there are is found later.
+    uint64_t used = (uint64_t)hybrid->dp * hybrid->tp * hybrid->pp * hybrid->cp;
+    return used >= accelerators ||
+           weft_fail(&cli->error, WEFT_INPUT,
+                     "--strategy: dp: dp * tp * pp * cp = %llu leave some of the %u accelerators "
+                     "idle; leave dp out, or use fewer --servers",
+                     (unsigned long long)used, accelerators);
 }
 
 static bool take_words(struct strategy_request *request)

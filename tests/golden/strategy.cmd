@@ -41,3 +41,5 @@ try weft strategy dlrm-16 "$cluster" --inside 0
 weft strategy gpt-1.7b "$cluster" --search mcmc --keep 1 2>&1 > /dev/null
 { printf 'zoo: vgg16\n'; yes '#' | head -c 262200; } > large.yaml
 try weft models large.yaml
+try weft strategy gpt-1.7b "$cluster" --strategy tp=4,dp=8
+try weft strategy gpt-1.7b "$cluster" --strategy tp=4,dp=32
