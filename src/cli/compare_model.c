@@ -291,8 +291,8 @@ static bool compare_one(struct run *run, const struct weft_model *model,
     return keep(run);
 }
 
-// All degrees, rates and batches of one model.
-static bool compare_model(struct run *run, const char *name)
+// All degrees, rates and batches of one model; or only whether there are such a model and clusters.
+static bool compare_model(struct run *run, const char *name, bool only_look)
 {
     struct compare_request *request = run->request;
     struct cli *cli = request->cli;
@@ -319,8 +319,23 @@ static bool compare_model(struct run *run, const char *name)
             return weft_wrap(&cli->error, "%s with %u ports of %g Gbps", request->path,
                              cluster.degree, cluster.rate_Bps * 8 / 1e9);
         }
-        if (!compare_one(run, &model, &cluster)) {
+        if (!only_look && !compare_one(run, &model, &cluster)) {
             return false;
+        }
+    }
+    return true;
+}
+
+// A mistake in the last model is told before the first one is searched.
+static bool compare_listed(struct run *run, const char *models)
+{
+    for (uint32_t pass = 0; pass < 2; pass++) {
+        const char *list = models;
+        const char *name;
+        while (next_word(&name, &list, &run->request->cli->arena)) {
+            if (!compare_model(run, name, pass == 0)) {
+                return false;
+            }
         }
     }
     return true;
@@ -490,12 +505,8 @@ bool compare_models(struct compare_request *request)
     if (!load_kept(&run)) {
         return false;
     }
-    const char *list = cli->job.model;
-    const char *name;
-    while (next_word(&name, &list, &cli->arena)) {
-        if (!compare_model(&run, name)) {
-            return false;
-        }
+    if (!compare_listed(&run, cli->job.model)) {
+        return false;
     }
     if (!save_plot(&run, request->plot_path, WEFT_SWEEP_TIME) ||
         !save_plot(&run, request->tax_plot_path, WEFT_SWEEP_TAX)) {
