@@ -158,15 +158,16 @@ struct weft_coplan_options {
     _Atomic uint64_t *bound_ps; // no strategy is faster; or NULL
 };
 
-// Plans strategy and fabric of one iteration of a model (docs/co-optimisation.md). BOTH: strategies
-// are searched on a network, the best of them get topologies, the shortest simulated iteration
-// hands its network back, until a round finds nothing better; this from several networks; then
-// small changes of strategy and design together, judged by the flow engine; then the topology once
-// more; beyond 64 servers also the paper's topology for the strategy of an ideal switch, with half
-// of the effort on top. The other variants leave out one side. plan->job tells the strategy, and the
-// certificate has bounds for any strategy beside those for this one. A seed gives one plan for any
-// number of threads. `plan` must stay where it is. Fails as the searches and weft_plan_build do;
-// with UNSUPPORTED when the task graphs of this model are too large to simulate.
+// Plans strategy and fabric of one iteration of a model (docs/co-optimisation.md). BOTH:
+// strategies are searched on a network, the best of them get topologies, the shortest simulated
+// iteration hands its network back, until a round finds nothing better; this from several
+// networks; then small changes of strategy and design together, judged by the flow engine; then
+// the topology once more; beyond 64 servers also the paper's topology for the strategy of an ideal
+// switch, with half of the effort on top. The other variants leave out one side. plan->job tells
+// the strategy, and the certificate has bounds for any strategy beside those for this one. A seed
+// gives one plan for any number of threads. `plan` must stay where it is. Fails as the searches
+// and weft_plan_build do; with UNSUPPORTED when the task graphs of this model are too large to
+// simulate.
 bool weft_coplan_build(struct weft_plan *plan, const struct weft_model *model,
                        const struct weft_cluster *cluster,
                        const struct weft_strategy_setting *setting,
