@@ -10,8 +10,10 @@
 #define EPOCHS_MAX 1000000u
 // The topology lives this many times as long as the switch takes.
 #define LIFE_RATIO 4
-// A flow with less than this share of its bytes left is done: what rounding leaves.
+// A flow with less than this share of its bytes left is done, and so is one whose rest takes less
+// than this share of the time so far: what rounding leaves, of its bytes or of the clock.
 #define DONE_RATIO 1e-9
+#define DONE_CLOCK_RATIO 1e-14
 
 struct flow {
     uint32_t task;
@@ -270,7 +272,9 @@ static void advance(struct machine *machine, double until_s)
             machine->moved_bytes += moved;
             at = hop;
         }
-        if (flow.rate_Bps > 0 && flow.left_bytes <= DONE_RATIO * flow.size_bytes) {
+        double rest_bytes =
+            fmax(DONE_RATIO * flow.size_bytes, flow.rate_Bps * DONE_CLOCK_RATIO * until_s);
+        if (flow.rate_Bps > 0 && flow.left_bytes <= rest_bytes) {
             uint32_t hops = count_hops(fabric, flow.from, flow.to);
             machine->hops_max = hops > machine->hops_max ? hops : machine->hops_max;
             set_timer(machine, until_s + hops * weft_seconds(machine->cluster->latency_ps),
