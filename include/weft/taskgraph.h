@@ -79,4 +79,14 @@ bool weft_taskgraph_build(struct weft_taskgraph *graph, uint32_t server_count,
 void weft_taskgraph_order(const struct weft_taskgraph *graph, uint32_t *order,
                           struct weft_arena scratch);
 
+#define WEFT_TASK_ALL_KINDS ((1u << WEFT_TASK_KIND_COUNT) - 1)
+// Whether two task graphs have the same servers, devices and tasks, by index: kinds, places, bytes,
+// groups with their order, and who waits for whom (in any order of the edges). Runtimes are held
+// against each other only for tasks of the kinds whose bits (1 << kind) stand in timed_kinds, and
+// may differ by 1 ps and a millionth. False: `difference` tells the first one, what `a` has before
+// what `b` has. O(tasks + edges + members).
+bool weft_taskgraph_same(const struct weft_taskgraph *a, const struct weft_taskgraph *b,
+                         uint32_t timed_kinds, struct weft_arena scratch,
+                         struct weft_error *difference) WEFT_MUST_USE;
+
 #endif

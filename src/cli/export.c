@@ -156,7 +156,18 @@ static bool find_job(const struct weft_taskgraph **graph, const struct request *
     }
     struct weft_fbuf *job = WEFT_NEW(&cli->arena, struct weft_fbuf, 1);
     *graph = &job->graph;
-    return cli_load_job(job, cli, request->job_path);
+    if (!cli_load_job(job, cli, request->job_path)) {
+        return false;
+    }
+    struct weft_error difference;
+    if (plan->job != NULL && !weft_taskgraph_same(*graph, &plan->job->graph, WEFT_TASK_ALL_KINDS,
+                                                  cli->scratch, &difference)) {
+        return weft_fail(&cli->error, WEFT_INPUT,
+                         "--job %s: not the job that %s was planned for and holds (%s); leave "
+                         "--job out",
+                         request->job_path, request->plan_path, difference.message);
+    }
+    return true;
 }
 
 static bool export_fbuf(const struct request *request, const struct weft_plan *plan)

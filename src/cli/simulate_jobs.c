@@ -97,6 +97,21 @@ static bool take_plan_job(struct jobs *jobs, struct simulate *simulate,
     return true;
 }
 
+// Playing another job on a plan is a question that may be asked, but not a check of the plan.
+static void note_other_job(const struct jobs *jobs, const struct simulate *simulate,
+                           const struct weft_plan *plan)
+{
+    struct cli *cli = simulate->cli;
+    struct weft_error difference;
+    if (plan->job != NULL && !weft_taskgraph_same(jobs->jobs[0].graph, &plan->job->graph,
+                                                  WEFT_TASK_ALL_KINDS, cli->scratch, &difference)) {
+        cli_note(cli,
+                 "%s is not the job that %s was planned for and holds (%s); leave it out to play "
+                 "that one",
+                 simulate->paths[0], simulate->plan_path, difference.message);
+    }
+}
+
 // What weft plan wrote, for the job that it was written for; with its own packets.
 static bool use_plan_network(struct jobs *jobs, struct simulate *simulate)
 {
@@ -120,6 +135,7 @@ static bool use_plan_network(struct jobs *jobs, struct simulate *simulate)
                          "%s: the plan has %u servers, the job %u; plan for this job",
                          simulate->plan_path, plan->cluster.server_count, jobs->server_count);
     }
+    note_other_job(jobs, simulate, plan);
     simulate->fabric = "plan";
     simulate->network = &plan->network;
     simulate->cluster = plan->cluster;

@@ -12,6 +12,11 @@ try weft check plan.json
 weft export plan.json --format fbuf -o job.fbuf
 weft simulate --plan plan.json --json > a.json
 weft simulate job.fbuf --plan plan.json --json > b.json
+# Another job is refused, or noted where playing it is the question; its own is taken.
+try weft export plan.json --format fbuf --job "$EXAMPLES/jobs/gpt_16.fbuf" -o no.fbuf
+weft export plan.json --format fbuf --job job.fbuf -o same.fbuf && cmp job.fbuf same.fbuf
+try weft simulate "$EXAMPLES/jobs/dlrm_16.fbuf" --plan plan.json > foreign.txt
+tail -n 1 foreign.txt
 python3 - <<'END'
 import json
 plan = json.load(open("plan.json"))
