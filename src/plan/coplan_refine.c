@@ -8,15 +8,18 @@
 
 #define CHAINS 8u
 #define ROUNDS 3u
+// Every other chain begins so many times warmer: what lies between two good strategies is often
+// worse than both.
+#define HOTTER 4.0
 // Strategies that get new topologies after each round, and the share of the effort for that.
 #define REWIRED 2u
 #define WIRE_SHARE 0.3
 // Where judging truly costs less than so many quick judgements, all are true ones.
 #define QUICK_WORTH 3.0
-// A chain of fewer judgements is not worth it.
-#define JUDGEMENTS_LEAST 20.0
+// A chain of fewer true judgements is not worth it.
+#define JUDGEMENTS_LEAST 4.0
 // What is this much longer than the best is no place to begin.
-#define BEHIND_RATIO 1.25
+#define BEHIND_RATIO 2.0
 // The shortest estimate of up to so many moves of the strategy is judged.
 #define DRAWS_MAX 8u
 // Work units of an estimate, for each operator, and of a task graph, for each task.
@@ -67,6 +70,7 @@ struct worker {
     struct design next;
     double current_s;
     double done;
+    double heat;        // times as warm as the round says
     double quick_units; // of the last simulation of each sort
     double true_units;
     struct weft_rng rng;
@@ -124,7 +128,7 @@ static bool fill_place(struct place *place, struct worker *worker, struct weft_a
 static double draw_limit(struct worker *worker)
 {
     const struct refinement *refinement = worker->refinement;
-    double warm_ratio = rounds[refinement->round].warm_ratio;
+    double warm_ratio = rounds[refinement->round].warm_ratio * worker->heat;
     double cold_ratio = rounds[refinement->round].cold_ratio;
     double part = fmin(1, worker->done / refinement->work_units);
     double warmth = warm_ratio * pow(cold_ratio / warm_ratio, part);
@@ -236,7 +240,7 @@ static void run_chain(void *context, uint32_t index, struct weft_arena scratch)
     struct refinement *refinement = context;
     const struct coplan *coplan = refinement->coplan;
     struct chain *chain = &refinement->chains[index];
-    struct worker worker = {.refinement = refinement};
+    struct worker worker = {.refinement = refinement, .heat = index % 2 == 1 ? HOTTER : 1};
     struct weft_arena kept = arena_split(&scratch);
     weft_rng_init(&worker.rng, weft_hash(coplan->options->search.seed));
     worker.rng = weft_rng_split(&worker.rng, refinement->round * 1000003 + index);

@@ -19,6 +19,8 @@
 #define LATER_TOPOLOGY_SHARE 0.04
 // A candidate's topology may cost this many true judgements at least.
 #define JUDGEMENTS_LEAST 4.0
+// Branches are tried on blocks of a half and a quarter of the servers.
+#define BLOCKS_MAX 4u
 // Larger clusters are searched from one network only.
 #define MANY_SERVERS 64u
 
@@ -150,6 +152,28 @@ static struct settled *know_data_parallel(struct coplan *coplan, struct weft_are
     return coplan_settle(coplan, &strategy, seconds, NULL, scratch);
 }
 
+// Branches of the model on blocks of servers: far from data parallelism, whatever the estimate
+// thinks of them.
+static void know_branches(struct coplan *coplan, struct weft_arena scratch)
+{
+    struct weft_arena kept = arena_split(&scratch);
+    struct weft_strategy_space *space = NULL;
+    struct weft_error error;
+    uint32_t n = coplan->cluster->server_count;
+    if (coplan->hybrid || n > MANY_SERVERS ||
+        !weft_strategy_space_build(&space, coplan->model, coplan->cluster, NULL, coplan->setting,
+                                   &kept, scratch, &error)) {
+        return;
+    }
+    double seconds = coplan->options->seconds * LATER_TOPOLOGY_SHARE;
+    for (uint32_t blocks = 2; blocks <= BLOCKS_MAX && n % blocks == 0; blocks *= 2) {
+        struct weft_strategy strategy;
+        if (weft_strategy_branches(&strategy, space, n / blocks, &kept, scratch)) {
+            coplan_settle(coplan, &strategy, seconds, NULL, scratch);
+        }
+    }
+}
+
 bool coplan_alternate(struct coplan *coplan, struct weft_arena scratch, struct weft_error *error)
 {
     const struct weft_coplan_options *options = coplan->options;
@@ -157,6 +181,7 @@ bool coplan_alternate(struct coplan *coplan, struct weft_arena scratch, struct w
         coplan_settle(coplan, options->given, coplan->seconds_left / 2, NULL, scratch);
     } else {
         struct settled *plain = know_data_parallel(coplan, scratch);
+        know_branches(coplan, scratch);
         struct start start = {NULL, NULL};
         if (!run_start(coplan, start, scratch, error)) {
             return false;

@@ -2,6 +2,7 @@
 // The operators space for callers with judgements of their own.
 
 #include "search.h"
+#include "starts.h"
 
 #include <math.h>
 
@@ -34,6 +35,17 @@ uint64_t weft_strategy_estimate(const struct weft_strategy_space *space,
         return WEFT_NEVER;
     }
     return weft_picoseconds(weft_estimate(weft_estimator_init(&space->problem, &scratch), &layout));
+}
+
+bool weft_strategy_branches(struct weft_strategy *strategy, const struct weft_strategy_space *space,
+                            uint32_t parts, struct weft_arena *arena, struct weft_arena scratch)
+{
+    struct layout layout;
+    struct weft_error error;
+    weft_layout_init(&layout, &space->problem, &scratch);
+    weft_start_parallel(&layout, scratch);
+    weft_start_branches(&layout, parts, scratch);
+    return weft_layout_store(strategy, &layout, arena, scratch, &error);
 }
 
 bool weft_strategy_neighbor(struct weft_strategy *neighbor, const struct weft_strategy_space *space,
