@@ -200,6 +200,14 @@ bool weft_coplan_bounds(struct weft_bound *bounds, uint32_t bounds_max, uint32_t
 uint32_t weft_plan_check(const struct weft_plan *plan, const struct weft_taskgraph *graph,
                          const struct weft_violation **violations, struct weft_arena *arena,
                          struct weft_arena scratch);
+// Verifies that what plan->job holds follows from the model, whose batch must be the job's: names
+// of the operators, the task graph of the strategy (structure; times where costs are a roofline)
+// and the memory. For plans in which weft_plan_check found nothing. Returns the number of
+// violations; *left_out names what could not be compared, NULL = nothing. As
+// weft_strategy_taskgraph in time and memory.
+uint32_t weft_plan_check_model(const struct weft_plan *plan, const struct weft_model *model,
+                               const struct weft_violation **violations, const char **left_out,
+                               struct weft_arena *arena, struct weft_arena scratch);
 
 // ---- against other fabrics ----
 

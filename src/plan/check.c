@@ -216,7 +216,7 @@ uint32_t weft_plan_check(const struct weft_plan *plan, const struct weft_taskgra
     sound = check_routes(&findings, plan, scratch) && sound;
     check_cost(&findings, plan);
     if (plan->job != NULL) {
-        check_job(&findings, plan->job);
+        check_job(&findings, plan->job, scratch);
     }
     check_certificate(&findings, plan);
     if (sound && graph != NULL) {

@@ -28,6 +28,7 @@ bool check_rings(struct findings *findings, const struct weft_plan *plan,
 bool check_routes(struct findings *findings, const struct weft_plan *plan,
                   struct weft_arena scratch);
 
-void check_job(struct findings *findings, const struct weft_plan_job *job);
+void check_job(struct findings *findings, const struct weft_plan_job *job,
+               struct weft_arena scratch);
 
 #endif

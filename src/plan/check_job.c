@@ -13,9 +13,11 @@ static bool equal(double a, double b)
     return fabs(a - b) <= SAME_RATIO * fmax(fabs(a), fabs(b));
 }
 
-static void check_placements(struct findings *findings, const struct weft_plan_job *job)
+static void check_placements(struct findings *findings, const struct weft_plan_job *job,
+                             struct weft_arena scratch)
 {
     const struct weft_strategy *strategy = &job->strategy;
+    uint32_t *seen = WEFT_NEW(&scratch, uint32_t, (size_t)strategy->server_count + 1);
     for (uint32_t i = 0; i < job->operator_count; i++) {
         const struct weft_placement *placement = &strategy->placements[i];
         uint32_t parts = placement->sample_parts * placement->parameter_parts;
@@ -24,6 +26,11 @@ static void check_placements(struct findings *findings, const struct weft_plan_j
                 findings_add(findings, "operator %s: part %u is on server %u of %u",
                              job->operator_names[i], p, placement->servers[p],
                              strategy->server_count);
+            } else if (seen[placement->servers[p]] == i + 1) {
+                findings_add(findings, "operator %s: two parts are on server %u",
+                             job->operator_names[i], placement->servers[p]);
+            } else {
+                seen[placement->servers[p]] = i + 1;
             }
         }
         if (placement->sample_parts == 0 || job->batch % placement->sample_parts != 0) {
@@ -84,13 +91,14 @@ static void check_memory(struct findings *findings, const struct weft_plan_job *
     }
 }
 
-void check_job(struct findings *findings, const struct weft_plan_job *job)
+void check_job(struct findings *findings, const struct weft_plan_job *job,
+               struct weft_arena scratch)
 {
     if (job->batch == 0) { // which everything divides
         findings_add(findings, "batch: an iteration without samples");
     }
     if (job->strategy.kind == WEFT_STRATEGY_OPERATORS) {
-        check_placements(findings, job);
+        check_placements(findings, job, scratch);
     } else {
         check_hybrid(findings, job);
     }
