@@ -189,6 +189,10 @@ bool cli_setting(struct weft_strategy_setting *setting, struct cli *cli,
 // Notes where --search was asked for a model that it does not apply to.
 void cli_note_search(const struct cli *cli, const struct weft_model *model,
                      const struct weft_strategy_setting *setting);
+// Notes where no split of the batch uses all servers.
+void cli_note_batch(const struct cli *cli, const struct weft_model *model,
+                    const struct weft_cluster *cluster,
+                    const struct weft_strategy_setting *setting);
 extern const struct argp cli_job_argp; // the options of CLI_JOB
 
 // A job from a file of either kind: a TopoOpt task graph, or a Chakra trace (weft_chakra_is_trace).

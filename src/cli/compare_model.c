@@ -246,6 +246,7 @@ static bool compare_one(struct run *run, const struct weft_model *model,
     if (!find_costs(&setting, run, model, cluster)) {
         return false;
     }
+    cli_note_batch(cli, model, cluster, &setting);
     for (uint32_t i = 0; i < run->known_count; i++) {
         if (is_kept(run, &run->known[i], model, cluster, setting.cost.profile != NULL)) {
             run->asked[run->asked_count++] = run->known[i];

@@ -138,6 +138,28 @@ void cli_note_search(const struct cli *cli, const struct weft_model *model,
     }
 }
 
+void cli_note_batch(const struct cli *cli, const struct weft_model *model,
+                    const struct weft_cluster *cluster, const struct weft_strategy_setting *setting)
+{
+    uint64_t servers = cluster->server_count;
+    bool hybrid = model->transformer != NULL && setting->cost.profile == NULL;
+    if (hybrid || servers == 0 || model->batch % servers == 0) {
+        return;
+    }
+    uint64_t parts = servers; // the greatest common divisor, by Euclid
+    for (uint64_t rest = model->batch % servers; rest != 0;) {
+        uint64_t next = parts % rest;
+        parts = rest;
+        rest = next;
+    }
+    cli_note(cli,
+             "a batch of %llu does not divide evenly over %llu servers, only into %llu part%s; use "
+             "--batch %llu",
+             (unsigned long long)model->batch, (unsigned long long)servers,
+             (unsigned long long)parts, parts == 1 ? "" : "s",
+             (unsigned long long)((model->batch / servers + 1) * servers));
+}
+
 const struct argp cli_job_argp = {.options = options, .parser = parse};
 
 bool cli_job_model(struct weft_model *model, struct cli *cli)

@@ -92,6 +92,7 @@ bool plan_model(const struct plan_request *request)
         return false;
     }
     cli_note_search(cli, &model, &setting);
+    cli_note_batch(cli, &model, &cluster, &setting);
     struct weft_strategy given;
     if (request->words != NULL &&
         !strategy_from_words(&given, cli, &model, &cluster, request->words)) {

@@ -211,6 +211,7 @@ static bool run(struct strategy_request *request)
         return false;
     }
     cli_note_search(cli, &request->model, &request->setting);
+    cli_note_batch(cli, &request->model, &request->cluster, &request->setting);
     return strategy_run(request);
 }
 
