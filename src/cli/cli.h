@@ -147,6 +147,10 @@ void cli_set_text(json_t *object, const char *key, const char *text);
 void cli_set_truth(json_t *object, const char *key, bool value);
 void cli_set(json_t *object, const char *key, json_t *value);
 
+// Whether a file of that name could be written, asked before a search so that it is not lost; NULL:
+// yes. Fails with IO.
+bool cli_can_write(struct cli *cli, const char *path) WEFT_MUST_USE;
+
 // Seconds since the program started its work.
 double cli_elapsed_s(const struct cli *cli);
 

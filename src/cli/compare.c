@@ -163,7 +163,12 @@ static bool compare_graph(const struct compare_request *request)
 
 static bool run(struct compare_request *request)
 {
-    return request->cli->job.model != NULL ? compare_models(request) : compare_graph(request);
+    struct cli *cli = request->cli;
+    if (!cli_can_write(cli, cli->output_path) || !cli_can_write(cli, request->plot_path) ||
+        !cli_can_write(cli, request->tax_plot_path) || !cli_can_write(cli, request->resume_path)) {
+        return false;
+    }
+    return cli->job.model != NULL ? compare_models(request) : compare_graph(request);
 }
 
 int cli_compare(int argc, char **argv)

@@ -295,6 +295,10 @@ static bool plan_taskgraph(const struct plan_request *request)
 
 static bool run(const struct plan_request *request)
 {
+    struct cli *cli = request->cli;
+    if (!cli_can_write(cli, cli->output_path) || !cli_can_write(cli, request->report_path)) {
+        return false;
+    }
     return plan_begins_with_model(request) ? plan_model(request) : plan_taskgraph(request);
 }
 

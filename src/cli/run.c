@@ -9,7 +9,9 @@
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <time.h>
+#include <unistd.h>
 
 double cli_elapsed_s(const struct cli *cli)
 {
@@ -99,6 +101,24 @@ static bool write_stdout(const char *data, size_t length, struct weft_error *err
     errno = 0;
     bool fine = fwrite(data, 1, length, stdout) == length && fflush(stdout) == 0;
     return fine || weft_fail(error, WEFT_IO, "stdout: %s", strerrordesc_np(errno));
+}
+
+bool cli_can_write(struct cli *cli, const char *path)
+{
+    struct stat old;
+    if (path == NULL || (stat(path, &old) == 0 && !S_ISREG(old.st_mode) && !S_ISDIR(old.st_mode))) {
+        return true; // a device or a pipe is written in place
+    }
+    struct weft_arena scratch = cli->scratch;
+    const char *slash = strrchr(path, '/');
+    const char *folder = slash == NULL   ? "."
+                         : slash == path ? "/"
+                                         : weft_arena_text(&scratch, path, (size_t)(slash - path));
+    if (access(folder, W_OK | X_OK) == 0) {
+        return true;
+    }
+    return weft_fail(&cli->error, WEFT_IO, "%s: cannot be written into %s: %s", path, folder,
+                     strerrordesc_np(errno));
 }
 
 static void complain(const struct cli *cli)

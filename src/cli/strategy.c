@@ -205,7 +205,8 @@ bool strategy_run(struct strategy_request *request)
 static bool run(struct strategy_request *request)
 {
     struct cli *cli = request->cli;
-    if (!plan_place_arguments(cli, request->paths, request->path_count) ||
+    if (!cli_can_write(cli, cli->output_path) ||
+        !plan_place_arguments(cli, request->paths, request->path_count) ||
         !cli_job_model(&request->model, cli) || !cli_cluster(&request->cluster, cli, 1, 0, false) ||
         !cli_setting(&request->setting, cli, &request->model, &request->cluster)) {
         return false;
