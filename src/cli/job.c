@@ -207,6 +207,52 @@ void cli_note_profile(const struct cli *cli, const char *path, uint32_t accelera
     }
 }
 
+// Whether some split of an operator, which the profile has, uses all servers.
+static bool uses_all(const struct weft_split *splits, uint32_t count, uint32_t server_count)
+{
+    for (uint32_t i = 0; i < count; i++) {
+        if ((uint64_t)splits[i].sample_parts * splits[i].parameter_parts == server_count) {
+            return true;
+        }
+    }
+    return false;
+}
+
+// Fails where the profile has no split of an operator, and notes where it has none over all
+// servers; tables are not split there.
+static bool check_profile(struct cli *cli, const struct weft_model *model,
+                          const struct weft_cluster *cluster, const struct weft_profile *profile)
+{
+    const struct weft_cost_options costs = {
+        .profile = profile, .accelerators_per_server = cluster->accelerators_per_server};
+    const char *path = cli->job.profile_path;
+    uint32_t servers = cluster->server_count;
+    uint32_t lacking = 0;
+    uint32_t first = 0;
+    for (uint32_t op = model->operator_count; op-- > 0;) {
+        struct weft_arena scratch = cli->scratch;
+        const struct weft_split *splits = NULL;
+        uint32_t count = 0;
+        enum weft_operator_kind kind = model->operators[op].spec.kind;
+        if (!weft_operator_splits(&splits, &count, model, op, servers, &costs, &scratch,
+                                  &cli->error)) {
+            return weft_wrap(&cli->error, "%s", path);
+        }
+        bool whole = kind == WEFT_OP_INPUT || kind == WEFT_OP_EMBEDDING;
+        if (!whole && model->batch % servers == 0 && !uses_all(splits, count, servers)) {
+            lacking++;
+            first = op;
+        }
+    }
+    if (lacking > 0) {
+        cli_note(cli,
+                 "%s has no split over all %u servers for %u of %u operators, the first of them "
+                 "%s; the search leaves such splits out",
+                 path, servers, lacking, model->operator_count, model->operators[first].spec.name);
+    }
+    return true;
+}
+
 bool cli_setting(struct weft_strategy_setting *setting, struct cli *cli,
                  const struct weft_model *model, const struct weft_cluster *cluster)
 {
@@ -221,6 +267,9 @@ bool cli_setting(struct weft_strategy_setting *setting, struct cli *cli,
             return false;
         }
         cli_note_profile(cli, job->profile_path, cluster->accelerators_per_server);
+        if (!check_profile(cli, model, cluster, profile)) {
+            return false;
+        }
     }
     const struct weft_accelerator *accelerator = NULL;
     if (!weft_accelerator_named(&accelerator, cluster->accelerator, &cli->error)) {
