@@ -5,8 +5,6 @@
 #include "weft/format.h"
 #include "weft/plan.h"
 
-#include <string.h>
-
 struct request {
     struct cli *cli;
     const char *plan_path;
@@ -66,18 +64,6 @@ static error_t parse(int key, char *argument, struct argp_state *state)
 
 // ---- looking ----
 
-static bool is_of_zoo(const char *name)
-{
-    uint32_t count = 0;
-    const struct weft_zoo_entry *zoo = weft_model_zoo(&count);
-    for (uint32_t i = 0; i < count; i++) {
-        if (strcmp(zoo[i].name, name) == 0) {
-            return true;
-        }
-    }
-    return false;
-}
-
 // The part for plans that began with a model, where the rest holds.
 static bool check_model(struct verdict *verdict, const struct request *request,
                         const struct weft_plan *plan)
@@ -85,7 +71,7 @@ static bool check_model(struct verdict *verdict, const struct request *request,
     struct cli *cli = request->cli;
     const char *name = request->model;
     struct weft_model model;
-    if (name == NULL && !is_of_zoo(plan->job->model)) {
+    if (name == NULL && !cli_in_zoo(plan->job->model)) {
         verdict->left_out = weft_arena_format(
             &cli->arena,
             "whether strategy, task graph and memory follow from the model (%s is not of the zoo; "

@@ -182,6 +182,8 @@ double cli_deadline_s(const struct cli *cli);
 // The model of that name in the zoo; of the file where the name has a / or ends in .yaml, .yml or
 // .json, or is - (stdin).
 bool cli_model(struct weft_model *model, struct cli *cli, const char *name_or_file) WEFT_MUST_USE;
+// Whether the zoo has a model of exactly that name.
+bool cli_in_zoo(const char *name);
 // The model of --model or a first argument, with --batch.
 bool cli_job_model(struct weft_model *model, struct cli *cli) WEFT_MUST_USE;
 // Notes where a profile, which does not state it, is used for other servers than the artifact's.

@@ -28,6 +28,12 @@ static error_t parse(int key, char *argument, struct argp_state *state)
     struct compare_request *request = state->input;
     switch (key) {
     case ARGP_KEY_ARG:
+        if (request->path != NULL && request->cli->job.model == NULL) {
+            return cli_usage(request->cli,
+                             "one task graph or cluster only, not '%.100s' and '%.100s'; for a "
+                             "model write %s --model NAME CLUSTER.yaml",
+                             request->path, argument, request->cli->program);
+        }
         return cli_take(request->cli, &request->path, argument, "task graph or cluster");
     default:
         return compare_parse_model(key, argument, request);
@@ -133,6 +139,10 @@ static bool compare_graph(const struct compare_request *request)
                           "'%.100s' is a task graph; lists, --resume, --plot, --profile and "
                           "--batch are for --model",
                           request->path);
+    }
+    if (cli_in_zoo(request->path)) {
+        return cli_misuse(cli, "'%s' is a model; write %s --model %s CLUSTER.yaml", request->path,
+                          cli->program, request->path);
     }
     struct weft_fbuf fbuf;
     struct weft_cluster cluster;

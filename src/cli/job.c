@@ -168,6 +168,13 @@ bool cli_job_model(struct weft_model *model, struct cli *cli)
         return cli_misuse(cli, "--groups and --accelerator are for Chakra traces; a model's "
                                "accelerators stand in the cluster file");
     }
+    const char *dot = strrchr(cli->job.model, '.');
+    if (dot != NULL && strcmp(dot, ".fbuf") == 0) {
+        return cli_misuse(cli,
+                          "'%.100s' is a task graph, no model; weft plan and weft compare take it "
+                          "without --model, and the cluster as --cluster FILE.yaml",
+                          cli->job.model);
+    }
     if (!cli_model(model, cli, cli->job.model)) {
         return false;
     }

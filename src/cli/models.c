@@ -248,6 +248,18 @@ static void tell_model(struct cli *cli, const struct weft_model *model)
 
 // ---- the verb ----
 
+bool cli_in_zoo(const char *name)
+{
+    uint32_t count = 0;
+    const struct weft_zoo_entry *zoo = weft_model_zoo(&count);
+    for (uint32_t i = 0; i < count; i++) {
+        if (strcmp(zoo[i].name, name) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
 bool cli_model(struct weft_model *model, struct cli *cli, const char *name_or_file)
 {
     const char *dot = strrchr(name_or_file, '.');

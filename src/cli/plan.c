@@ -45,6 +45,7 @@ static const char doc[] =
     "  $ weft plan dlrm-16 examples/clusters/16x4-100g.yaml\n"
     "  $ weft plan --model my.yaml cluster.yaml --seconds 30 --seed 2 -o plan.json\n"
     "  $ weft plan vgg16-16 cluster.yaml --profile vgg16.json --variant all --json\n"
+    "  $ weft plan dlrm-16 cluster.yaml --effort 60 -o plan.json\n"
     "  $ weft plan job.fbuf --degree 4 --rate 100Gbps\n"
     "  $ weft plan job.fbuf --cluster cluster.yaml -o plan.json --report plan.html\n"
     "  $ weft plan job.fbuf --degree 4 --rate 100Gbps --method topoopt --json\n";

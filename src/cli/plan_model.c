@@ -27,13 +27,8 @@ static bool ends_with(const char *text, const char *end)
 bool plan_begins_with_model(const struct plan_request *request)
 {
     const char *first = request->paths[0];
-    bool named =
-        strpbrk(first, "./-") == NULL || ends_with(first, ".yaml") || ends_with(first, ".yml");
-    uint32_t count = 0;
-    const struct weft_zoo_entry *zoo = weft_model_zoo(&count);
-    for (uint32_t i = 0; i < count; i++) {
-        named = named || strcmp(first, zoo[i].name) == 0;
-    }
+    bool named = strpbrk(first, "./-") == NULL || ends_with(first, ".yaml") ||
+                 ends_with(first, ".yml") || cli_in_zoo(first);
     return request->cli->job.model != NULL || request->path_count == 2 || named;
 }
 

@@ -216,7 +216,8 @@ void strategy_tell(const struct strategy_request *request)
             request->cluster.accelerator, request->fabric);
     cli_say(cli, "%u ports of %s\n", request->cluster.degree,
             weft_show_rate(unit, request->cluster.rate_Bps));
-    cli_say(cli, "%llu strategies looked at\n", (unsigned long long)request->found.evaluations);
+    cli_say(cli, "%llu strateg%s looked at\n", (unsigned long long)request->found.evaluations,
+            request->found.evaluations == 1 ? "y" : "ies");
     if (request->hybrid) {
         tell_hybrids(request);
     } else {
@@ -290,9 +291,10 @@ void strategy_tell_job(struct cli *cli, const struct weft_plan_job *job)
     if (job->flops_utilization > 0) {
         cli_say(cli, "utilization   %.1f %% of the peak FLOP/s\n", 100 * job->flops_utilization);
     }
-    cli_say(cli, "search        %llu strategies, %u round%s%s\n",
-            (unsigned long long)job->evaluations, job->round_count,
-            job->round_count == 1 ? "" : "s", job->fixed_point ? ", to a fixed point" : "");
+    cli_say(cli, "search        %llu strateg%s, %u round%s%s\n",
+            (unsigned long long)job->evaluations, job->evaluations == 1 ? "y" : "ies",
+            job->round_count, job->round_count == 1 ? "" : "s",
+            job->fixed_point ? ", to a fixed point" : "");
     for (enum weft_coplan_variant v = 0; v < WEFT_COPLAN_VARIANT_COUNT; v++) {
         if (job->variant_s[v] > 0) {
             cli_say(cli, "  %-14s%s\n", weft_coplan_variant_name(v),

@@ -120,6 +120,10 @@ static bool next_pair(char *key, char *value, const char **text, struct weft_err
     }
     size_t key_length = (size_t)(equals - *text);
     size_t value_length = length - key_length - 1;
+    if (key_length == 0) {
+        return weft_fail(error, WEFT_INPUT, "'%.*s' has no key; write for example tp=8",
+                         (int)(length < KEY_LENGTH ? length : KEY_LENGTH), *text);
+    }
     if (key_length >= KEY_LENGTH || value_length >= KEY_LENGTH) {
         return weft_fail(error, WEFT_INPUT, "'%.*s...' is too long for a key or value", KEY_LENGTH,
                          *text);
@@ -129,8 +133,12 @@ static bool next_pair(char *key, char *value, const char **text, struct weft_err
     memcpy(value, equals + 1, value_length);
     value[value_length] = 0;
     *text += length;
-    *text += **text == ',' ? 1 : 0;
-    return true;
+    if (**text != ',') {
+        return true;
+    }
+    *text += 1;
+    return **text != 0 ||
+           weft_fail(error, WEFT_INPUT, "a comma at the end; leave it out, or write key=value");
 }
 
 // Whether a key stands between `text` and `end`, where pairs have been read.

@@ -52,6 +52,8 @@ static void bad_words_are_refused(void **state)
         {"tp=3", "dp: 16 accelerators"},
         {"zero=4", "zero: "},
         {"tp=8,,pp=2", "key=value"},
+        {"tp=8,", "a comma at the end"},
+        {"=8", "has no key"},
         {"tp=8,pp=2,tp=4", "tp: stated twice"},
         {"overlap=yes,overlap=yes", "overlap: stated twice"},
         {"a-key-of-more-than-thirty-two-characters=1", "too long"},
