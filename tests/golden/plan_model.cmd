@@ -62,3 +62,8 @@ try weft plan --model dlrm-16 "$cluster" "$cluster"
 try weft plan dlrm-16 "$cluster" --variant none
 try weft plan dlrm-16 "$cluster" --optimizer lion
 try weft plan "$EXAMPLES/jobs/dlrm_16.fbuf" --cluster "$cluster" --variant both
+# What would narrow or lose a search is told before it.
+try weft plan dlrm-16 "$cluster" -o nowhere/x.json
+try weft plan dlrm-16 "$cluster" --report nowhere/x.html
+try weft plan --model "$EXAMPLES/jobs/gpt_16.fbuf" "$cluster"
+try weft plan dlrm-16 "$cluster" --variant strategy --effort 0 --batch 7919 > text.txt
