@@ -262,7 +262,8 @@ struct weft_model_comparison {
     uint32_t server_count;
     uint32_t degree;
     double rate_Bps;
-    const char *costs; // as in weft_plan_job
+    const char *costs;   // as in weft_plan_job
+    const char *why_not; // the model has no plan there: without rows; NULL = it was compared
     uint32_t row_count;
     const struct weft_comparison *rows; // ratio_to_ideal as above; the last row is Weft's
     uint64_t seed;

@@ -236,6 +236,29 @@ static bool find_costs(struct weft_strategy_setting *setting, const struct run *
     return true;
 }
 
+// A model that does not fit is an answer, too: those before and after it keep theirs. It is not
+// kept for --resume, where other memory may be asked for.
+static void refuse(struct run *run, const struct weft_model *model,
+                   const struct weft_cluster *cluster, const struct weft_strategy_setting *setting)
+{
+    struct cli *cli = run->request->cli;
+    const struct weft_cost_options *costs = &setting->cost;
+    run->asked[run->asked_count++] = (struct weft_model_comparison){
+        .model = model->name,
+        .batch = model->batch,
+        .server_count = cluster->server_count,
+        .degree = cluster->degree,
+        .rate_Bps = cluster->rate_Bps,
+        .costs = costs->profile != NULL
+                     ? "profile"
+                     : weft_arena_format(&cli->arena, "roofline %s", costs->accelerator->name),
+        .why_not = weft_arena_text(&cli->arena, cli->error.message, strlen(cli->error.message)),
+        .seed = cli->seed,
+        .effort_s = run->effort_s,
+    };
+    cli->error = (struct weft_error){.code = WEFT_OK};
+}
+
 static bool compare_one(struct run *run, const struct weft_model *model,
                         const struct weft_cluster *cluster)
 {
@@ -279,6 +302,11 @@ static bool compare_one(struct run *run, const struct weft_model *model,
     cli_clock_stop(cli);
     cli->best_ps = 0;
     cli->bound_ps = 0;
+    bool answer = cli->error.code == WEFT_INFEASIBLE || cli->error.code == WEFT_UNSUPPORTED;
+    if (!compared && answer && !weft_stopped(stop)) {
+        refuse(run, model, cluster, &setting);
+        return true;
+    }
     if (!compared) {
         return weft_wrap(&cli->error, "%s", what);
     }
@@ -444,6 +472,10 @@ static void tell(struct cli *cli, const struct run *run)
                 i == 0 ? "" : "\n", comparison->model, (unsigned long long)comparison->batch,
                 comparison->server_count, comparison->degree,
                 weft_show_rate(rate, comparison->rate_Bps), comparison->costs);
+        if (comparison->why_not != NULL) {
+            cli_say(cli, "not compared: %s\n", comparison->why_not);
+            continue;
+        }
         tell_rows(cli, comparison);
     }
 }
@@ -451,13 +483,30 @@ static void tell(struct cli *cli, const struct run *run)
 static bool save_plot(const struct run *run, const char *path, enum weft_sweep_figure figure)
 {
     struct cli *cli = run->request->cli;
-    if (path == NULL) {
+    struct weft_model_comparison *shown =
+        WEFT_NEW(&cli->arena, struct weft_model_comparison, (size_t)run->asked_count + 1);
+    uint32_t count = 0;
+    for (uint32_t i = 0; i < run->asked_count; i++) {
+        if (run->asked[i].why_not == NULL) {
+            shown[count++] = run->asked[i];
+        }
+    }
+    if (path == NULL || count == 0) {
         return true;
     }
     enum weft_sweep_axis axis = run->request->batch_count > 1 ? WEFT_SWEEP_BATCH : WEFT_SWEEP_RATE;
-    const char *svg = weft_report_svg_sweep(run->asked, run->asked_count, axis, figure, &cli->arena,
-                                            cli->scratch);
+    const char *svg = weft_report_svg_sweep(shown, count, axis, figure, &cli->arena, cli->scratch);
     return weft_file_save(path, svg, strlen(svg), &cli->error);
+}
+
+static bool any_compared(const struct run *run)
+{
+    for (uint32_t i = 0; i < run->asked_count; i++) {
+        if (run->asked[i].why_not == NULL) {
+            return true;
+        }
+    }
+    return false;
 }
 
 static bool check_fabrics(const struct compare_request *request)
@@ -513,6 +562,7 @@ bool compare_models(struct compare_request *request)
         !save_plot(&run, request->tax_plot_path, WEFT_SWEEP_TAX)) {
         return false;
     }
+    cli->exit_code = any_compared(&run) ? CLI_EXIT_YES : CLI_EXIT_NO;
     if (cli->json) {
         cli_say(cli, "%s", weft_comparisons_write(run.asked, run.asked_count, &cli->arena));
     } else {

@@ -82,7 +82,13 @@ static void add_comparison(struct weft_text *text, const struct weft_model_compa
             first = false;
         }
     }
-    weft_text_add(text, "},\n     \"fabrics\": [");
+    weft_text_add(text, "},\n     ");
+    if (comparison->why_not != NULL) {
+        weft_text_add(text, "\"why_not\": ");
+        weft_json_add_text(text, comparison->why_not);
+        weft_text_add(text, ",\n     ");
+    }
+    weft_text_add(text, "\"fabrics\": [");
     for (uint32_t r = 0; r < comparison->row_count; r++) {
         weft_text_add(text, "%s\n       ", r == 0 ? "" : ",");
         add_row(text, &comparison->rows[r]);

@@ -51,3 +51,10 @@ try weft compare "$EXAMPLES/jobs/dlrm_16.fbuf" --cluster "$cluster" --rates 25Gb
 try weft compare --model "$model",nobody "$cluster" --fabrics ideal --effort 0 --resume early.json
 try weft compare --model "$model" "$cluster" --degrees 4,99 --effort 0 --resume early.json
 test ! -e early.json
+# A model that does not fit keeps the others' rows; exit 1 where none is left.
+weft compare --model gpt-1t,dlrm-16 "$cluster" --fabrics ideal --effort 0 > fits.txt; echo "= $?"
+grep -c '^weft ' fits.txt
+grep -o '^not compared: memory: gpt-1t does not fit' fits.txt
+weft compare --model gpt-1t "$cluster" --fabrics ideal --effort 0 > fits.txt; echo "= $?"
+try weft compare dlrm-16 cluster.yaml
+try weft compare dlrm-16
