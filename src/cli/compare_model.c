@@ -168,7 +168,8 @@ static bool is_kept(const struct run *run, const struct weft_model_comparison *k
                     const struct weft_model *model, const struct weft_cluster *cluster,
                     bool measured)
 {
-    bool variants = kept->variant_s[WEFT_COPLAN_DATA_PARALLEL] > 0;
+    // One side alone may be left out, as data parallelism that does not fit.
+    bool variants = kept->variant_s[WEFT_COPLAN_BOTH] > 0;
     return strcmp(kept->model, model->name) == 0 && kept->batch == model->batch &&
            kept->server_count == cluster->server_count && kept->degree == cluster->degree &&
            fabs(kept->rate_Bps - cluster->rate_Bps) < 1 && kept->seed == run->request->cli->seed &&

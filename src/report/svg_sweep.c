@@ -191,7 +191,7 @@ static void add_axes(struct weft_text *text, const struct panel *panel, const st
         if (sweep->axis == WEFT_SWEEP_RATE) {
             snprintf(label, sizeof label, "%g", sweep->xs[at] * 8 / 1e9);
         } else {
-            snprintf(label, sizeof label, "%g", sweep->xs[at]);
+            snprintf(label, sizeof label, "%.0f", sweep->xs[at]);
         }
         svg_label(text, x_of(panel, sweep, at), panel->bottom + 14, SVG_MIDDLE, "m n", "%s", label);
     }
