@@ -113,7 +113,7 @@ static const struct weft_yaml_schema schema = {
 
 static const struct weft_yaml_member members[] = {
     MEMBER(kernel, kernel, WEFT_YAML_PAIR, BIT(CONV2D) | BIT(POOL2D)),
-    MEMBER(stride, stride, WEFT_YAML_PAIR, BIT(CONV2D) | BIT(POOL2D)),
+    MEMBER(stride, stride, WEFT_YAML_STEPS, BIT(CONV2D) | BIT(POOL2D)),
     MEMBER(padding, padding, WEFT_YAML_PAIR, BIT(CONV2D) | BIT(POOL2D)),
     MEMBER(ceil_mode, ceil_mode, WEFT_YAML_TRUTH, BIT(POOL2D)),
     MEMBER(units, units, WEFT_YAML_U64, BIT(CONV2D) | BIT(DENSE)),

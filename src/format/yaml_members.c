@@ -23,7 +23,7 @@ static bool read_truth(bool *value, const char *text, struct weft_error *error)
     return weft_fail(error, WEFT_INPUT, "'%.40s' is neither yes nor no; write one of them", text);
 }
 
-static bool read_pair(uint32_t value[2], const char *text, struct weft_error *error)
+static bool read_pair(uint32_t value[2], const char *text, uint64_t low, struct weft_error *error)
 {
     const char *cross = strchr(text, 'x');
     char first[WEFT_YAML_WORD_MAX + 1];
@@ -31,8 +31,8 @@ static bool read_pair(uint32_t value[2], const char *text, struct weft_error *er
     uint64_t width = 0;
     snprintf(first, sizeof first, "%.*s", cross != NULL ? (int)(cross - text) : (int)strlen(text),
              text);
-    if (!weft_parse_count(&height, first, 0, PAIR_MAX, error) ||
-        !weft_parse_count(&width, cross != NULL ? cross + 1 : first, 0, PAIR_MAX, error)) {
+    if (!weft_parse_count(&height, first, low, PAIR_MAX, error) ||
+        !weft_parse_count(&width, cross != NULL ? cross + 1 : first, low, PAIR_MAX, error)) {
         return weft_wrap(error, "height and width, as 3 or 3x5");
     }
     value[0] = (uint32_t)height;
@@ -62,7 +62,9 @@ static bool read_member(void *value, enum weft_yaml_want want, const char *text,
     case WEFT_YAML_U64:
         return read_count(value, want == WEFT_YAML_U64, text, error);
     case WEFT_YAML_PAIR:
-        return read_pair(value, text, error);
+        return read_pair(value, text, 0, error);
+    case WEFT_YAML_STEPS:
+        return read_pair(value, text, 1, error);
     case WEFT_YAML_TRUTH:
         return read_truth(value, text, error);
     case WEFT_YAML_DTYPE:

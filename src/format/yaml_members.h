@@ -11,6 +11,7 @@ enum weft_yaml_want {
     WEFT_YAML_U32,   // uint32_t, up to 10^9
     WEFT_YAML_U64,   // uint64_t, up to 2^50
     WEFT_YAML_PAIR,  // uint32_t[2]: "3" or "3x5"
+    WEFT_YAML_STEPS, // the same, from 1
     WEFT_YAML_TRUTH, // bool: yes, no, true, false
     WEFT_YAML_DTYPE, // enum weft_dtype
 };

@@ -246,6 +246,9 @@ static const struct {
      "line 4: operators[1].kernel: flat has no such number; remove it"},
     {HEAD "  - {kind: dense, kernel: 3}\n",
      "line 4: operators[1].kernel: dense has no such number; it has units, bias, tied"},
+    {HEAD "  - {kind: pool2d, kernel: 3, stride: 0}\n",
+     "line 4: operators[1].stride: height and width, as 3 or 3x5: '0' is not a whole number from 1 "
+     "to 65536"},
     {HEAD "  - {kind: pool2d, kernel: 3x}\n",
      "line 4: operators[1].kernel: height and width, as 3 or 3x5: '' is not a whole number from 0 "
      "to 65536"},
