@@ -14,11 +14,11 @@ static uint32_t least(uint32_t a, uint32_t b, uint32_t c)
     return low < c ? low : c;
 }
 
-// Levenshtein's distance, row by row; letters beyond LENGTH_MAX are not looked at.
-static uint32_t count_edits(const char *a, const char *b)
+// Levenshtein's distance, row by row.
+uint32_t weft_word_edits(const char *a, size_t a_length, const char *b)
 {
     uint32_t row[LENGTH_MAX + 1];
-    uint32_t a_length = (uint32_t)strnlen(a, LENGTH_MAX);
+    a_length = strnlen(a, a_length < LENGTH_MAX ? a_length : LENGTH_MAX);
     uint32_t b_length = (uint32_t)strnlen(b, LENGTH_MAX);
     for (uint32_t j = 0; j <= b_length; j++) {
         row[j] = j;
@@ -41,7 +41,7 @@ const char *weft_nearest_word(const char *word, const char *const *words, uint32
     const char *nearest = NULL;
     uint32_t fewest = (uint32_t)strnlen(word, LENGTH_MAX) / 2 + 1;
     for (uint32_t i = 0; i < count; i++) {
-        uint32_t edits = count_edits(word, words[i]);
+        uint32_t edits = weft_word_edits(word, LENGTH_MAX, words[i]);
         if (edits < fewest) {
             fewest = edits;
             nearest = words[i];

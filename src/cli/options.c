@@ -242,31 +242,6 @@ static error_t parse_top(int key, char *argument, struct argp_state *state)
     }
 }
 
-// Levenshtein distance of two short words.
-static uint32_t distance(const char *a, size_t a_length, const char *b)
-{
-    enum { WORD = 40 };
-    uint32_t row[WORD + 1];
-    size_t b_length = strlen(b);
-    if (a_length > WORD || b_length > WORD) {
-        return WORD;
-    }
-    for (uint32_t j = 0; j <= b_length; j++) {
-        row[j] = j;
-    }
-    for (uint32_t i = 1; i <= a_length; i++) {
-        uint32_t diagonal = row[0];
-        row[0] = i;
-        for (uint32_t j = 1; j <= b_length; j++) {
-            uint32_t change = diagonal + (a[i - 1] != b[j - 1]);
-            diagonal = row[j];
-            uint32_t shift = (row[j] < row[j - 1] ? row[j] : row[j - 1]) + 1;
-            row[j] = change < shift ? change : shift;
-        }
-    }
-    return row[b_length];
-}
-
 // The option of the verb that is meant by a refused word: the one whose name it is or begins, else
 // the nearest within two letters.
 static const struct argp_option *meant(const struct argp_child *children, const char *word,
@@ -278,14 +253,14 @@ static const struct argp_option *meant(const struct argp_child *children, const 
     for (; children->argp != NULL; children++) {
         const struct argp_option *option = children->argp->options;
         for (; option != NULL && option->name != NULL; option++) {
-            uint32_t away = distance(word, length, option->name);
+            uint32_t away = weft_word_edits(word, length, option->name);
             if (away < best_distance) {
                 best = option;
                 best_distance = away;
             }
         }
     }
-    *exact = best != NULL && best_distance == 0;
+    *exact = best != NULL && strlen(best->name) == length && strncmp(best->name, word, length) == 0;
     return best;
 }
 
