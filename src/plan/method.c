@@ -77,16 +77,21 @@ static bool design_from(struct design *design, const struct weft_topology *topol
     return true;
 }
 
+static struct weft_topology_options seed_options(const struct search *search, double seconds)
+{
+    return (struct weft_topology_options){.method = WEFT_TOPOLOGY_WEFT,
+                                          .simplex = search->simplex,
+                                          .seconds = seconds,
+                                          .seed = search->seed,
+                                          .threads = search->threads,
+                                          .stop = search->stop};
+}
+
 // Cycles alone, by hops weighted with the transfers: where simulations are dear, the best start.
 static uint32_t find_seeds(struct design *seeds, const struct search *search, double seconds,
                            struct weft_arena *arena, struct weft_arena scratch)
 {
-    struct weft_topology_options options = {.method = WEFT_TOPOLOGY_WEFT,
-                                            .simplex = search->simplex,
-                                            .seconds = seconds,
-                                            .seed = search->seed,
-                                            .threads = search->threads,
-                                            .stop = search->stop};
+    struct weft_topology_options options = seed_options(search, seconds);
     struct weft_topology topology;
     struct weft_error error;
     const struct weft_cluster *cluster = search->cluster;
@@ -102,12 +107,7 @@ static uint32_t find_mixed_seeds(struct design *seeds, uint32_t seed_max,
                                  const struct search *search, double seconds,
                                  struct weft_arena *arena, struct weft_arena scratch)
 {
-    struct weft_topology_options options = {.method = WEFT_TOPOLOGY_WEFT,
-                                            .simplex = search->simplex,
-                                            .seconds = seconds,
-                                            .seed = search->seed,
-                                            .threads = search->threads,
-                                            .stop = search->stop};
+    struct weft_topology_options options = seed_options(search, seconds);
     struct weft_topology_candidate *candidates =
         WEFT_NEW(arena, struct weft_topology_candidate, seed_max);
     struct weft_error error;

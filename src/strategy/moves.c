@@ -133,25 +133,13 @@ static void least_loaded(struct mover *mover, const struct layout *layout, uint3
     sort_servers(mover->block, parts);
 }
 
-// Servers of another node: its own block, every so many-th of a larger one, or a smaller one with
-// others beside it.
-static void borrowed(struct mover *mover, const struct layout *layout, uint32_t parts,
-                     uint32_t from, struct weft_rng *rng)
+// Fills the block up to `parts` with servers that another node does not use, from a random one on.
+static void fill_beside(struct mover *mover, const struct layout *layout, uint32_t count,
+                        uint32_t parts, uint32_t from, struct weft_rng *rng)
 {
     const struct choice *choice = weft_layout_choice(layout, from);
     const uint32_t *servers = weft_layout_servers(layout, from);
     uint32_t n = mover->problem->server_count;
-    if (choice->parts >= parts) {
-        uint32_t step = choice->parts / parts;
-        bool run = weft_rng_below(rng, 2) == 0;
-        uint32_t start = weft_rng_below(rng, step);
-        for (uint32_t i = 0; i < parts; i++) {
-            mover->block[i] = servers[run ? start * parts + i : start + i * step];
-        }
-        return;
-    }
-    uint32_t count = choice->parts;
-    memcpy(mover->block, servers, sizeof *servers * count);
     uint32_t first = weft_rng_below(rng, n);
     for (uint32_t i = 0; i < n && count < parts; i++) {
         uint32_t server = (first + i) % n;
@@ -166,30 +154,35 @@ static void borrowed(struct mover *mover, const struct layout *layout, uint32_t 
     sort_servers(mover->block, parts);
 }
 
+// Servers of another node: its own block, every so many-th of a larger one, or a smaller one with
+// others beside it.
+static void borrowed(struct mover *mover, const struct layout *layout, uint32_t parts,
+                     uint32_t from, struct weft_rng *rng)
+{
+    const struct choice *choice = weft_layout_choice(layout, from);
+    const uint32_t *servers = weft_layout_servers(layout, from);
+    if (choice->parts >= parts) {
+        uint32_t step = choice->parts / parts;
+        bool run = weft_rng_below(rng, 2) == 0;
+        uint32_t start = weft_rng_below(rng, step);
+        for (uint32_t i = 0; i < parts; i++) {
+            mover->block[i] = servers[run ? start * parts + i : start + i * step];
+        }
+        return;
+    }
+    memcpy(mover->block, servers, sizeof *servers * choice->parts);
+    fill_beside(mover, layout, choice->parts, parts, from, rng);
+}
+
 // Those that another node does not use, as far as they reach.
 static void beside(struct mover *mover, const struct layout *layout, uint32_t parts, uint32_t from,
                    struct weft_rng *rng)
 {
-    const struct choice *choice = weft_layout_choice(layout, from);
-    const uint32_t *servers = weft_layout_servers(layout, from);
-    uint32_t n = mover->problem->server_count;
-    if (choice->parts + parts > n) {
+    if (weft_layout_choice(layout, from)->parts + parts > mover->problem->server_count) {
         anywhere(mover, parts, rng);
         return;
     }
-    uint32_t first = weft_rng_below(rng, n);
-    uint32_t count = 0;
-    for (uint32_t i = 0; i < n && count < parts; i++) {
-        uint32_t server = (first + i) % n;
-        bool taken = false;
-        for (uint32_t j = 0; j < choice->parts && !taken; j++) {
-            taken = servers[j] == server;
-        }
-        if (!taken) {
-            mover->block[count++] = server;
-        }
-    }
-    sort_servers(mover->block, parts);
+    fill_beside(mover, layout, 0, parts, from, rng);
 }
 
 static void draw_block(struct mover *mover, const struct layout *layout, uint32_t parts,
