@@ -1,0 +1,292 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef WEFT_COLLECTIVE_H
+#define WEFT_COLLECTIVE_H
+
+// Collectives: schedules of chunk transfers between ranks, the algorithms that write them, and the
+// checker that executes them.
+//
+//   algorithm | synthesis | file ──► [collective] ──► taskgraph, plan, format
+//
+// One form for all: every rank has numbered slots of equal size; a schedule is a list of steps, and
+// a step is a family of transfers (slot to slot, copied or added) over items and rounds with affine
+// indices, so that a ring over 4096 ranks is two steps and not 33 million records. Rounds order
+// what happens: the transfers of a round read what the slots held when the round began.
+
+#include "weft/base.h"
+#include "weft/fabric.h"
+#include "weft/taskgraph.h"
+
+// S is the size of a collective, C the number of chunks that it is cut into, n the ranks.
+enum weft_collective_kind {
+    WEFT_COLLECTIVE_ALLREDUCE,      // every rank gives S, every rank gets the sum of S
+    WEFT_COLLECTIVE_REDUCE_SCATTER, // every rank gives S, rank r gets the r-th n-th of the sum
+    WEFT_COLLECTIVE_ALLGATHER,      // rank r gives the r-th n-th of S, every rank gets S
+    WEFT_COLLECTIVE_BROADCAST,      // the root gives S, every rank gets it
+    WEFT_COLLECTIVE_REDUCE,         // every rank gives S, the root gets the sum
+    WEFT_COLLECTIVE_ALLTOALL,       // every rank gives S, its d-th n-th to rank d
+    WEFT_COLLECTIVE_KIND_COUNT,
+};
+const char *weft_collective_name(enum weft_collective_kind kind); // "allreduce", "allgather", ...
+// The kind with this name ("allreduce", "all-reduce", "AllReduce"); KIND_COUNT if there is none.
+enum weft_collective_kind weft_collective_find(const char *name);
+
+// ---- the form ----
+
+enum weft_step_op {
+    WEFT_STEP_COPY,   // the slots at `to` become those at `from`
+    WEFT_STEP_REDUCE, // the slots at `from` are added to those at `to`
+};
+
+// An affine index of item i in the t-th round of its step: base + (start + i * per_item + t *
+// per_round) mod modulus; modulus > 0. A step backward is modulus - 1.
+struct weft_index {
+    uint32_t base;
+    uint32_t start;
+    uint32_t per_item;
+    uint32_t per_round;
+    uint32_t modulus;
+};
+
+// item_count transfers in each of round_count consecutive rounds, from first_round on. `from` and
+// `to` are ranks, or positions in labels[label] unless that is WEFT_NONE; equal ranks: a move
+// inside a rank, which takes no network time. A transfer takes slot_count slots from from_slot on.
+struct weft_step {
+    enum weft_step_op op;
+    uint32_t first_round;
+    uint32_t round_count; // > 0
+    uint32_t item_count;  // > 0
+    uint32_t slot_count;  // > 0
+    uint32_t label;
+    uint32_t channel; // which ring, tree or thread block this belongs to; for exports
+    struct weft_index from;
+    struct weft_index to;
+    struct weft_index from_slot;
+    struct weft_index to_slot;
+};
+
+// A schedule. Slot sizes are S / C. Where its data lies, with K = C / n:
+//   input   chunk c of a rank in slot c; ALLGATHER: chunk r*K+k of rank r in slot r*K+k, or k if
+//           packed; BROADCAST: only at the root
+//   output  chunk c in slot output_first + c; REDUCE_SCATTER: chunk r*K+k of rank r in output_first
+//           + r*K+k, or + k if packed; ALLTOALL: what rank s sent in output_first + s*K + k
+// In place is output_first = 0. Slots from the last input or output on are scratch space.
+struct weft_schedule {
+    const char *name; // of the algorithm
+    enum weft_collective_kind kind;
+    uint32_t rank_count;
+    uint32_t chunk_count; // C; a multiple of n for REDUCE_SCATTER, ALLGATHER and ALLTOALL
+    uint32_t slot_count;  // of each rank
+    uint32_t output_first;
+    bool packed;
+    uint32_t root;       // BROADCAST, REDUCE; else 0
+    uint32_t port_count; // claimed: no rank sends or receives more transfers a round; 0 = no claim
+    uint32_t round_count;
+    uint32_t step_count;
+    const struct weft_step *steps; // in order of first_round
+    uint32_t label_count;
+    const uint32_t *const *labels; // [label_count][rank_count]: permutations of ranks
+    const uint64_t
+        *start_ps; // of each step (each with one round), where synthesis timed them; else NULL
+};
+
+// One transfer of a step.
+struct weft_transfer {
+    uint32_t step;
+    uint32_t item;
+    enum weft_step_op op;
+    uint32_t from; // rank
+    uint32_t to;
+    uint32_t from_slot;
+    uint32_t to_slot;
+    uint32_t slot_count;
+};
+
+// The value of an index. O(1).
+uint32_t weft_index_at(const struct weft_index *index, uint32_t item, uint32_t round);
+// An index that is always `value`, and one that walks with its items: start + i mod modulus.
+struct weft_index weft_index_fixed(uint32_t value);
+struct weft_index weft_index_walk(uint32_t start, uint32_t per_item, uint32_t per_round,
+                                  uint32_t modulus);
+
+// Whether every index of every step stays in range, labels are permutations, steps are in order and
+// counts fit their kind. Fails with INPUT naming the step. O(steps + labels).
+bool weft_schedule_well_formed(const struct weft_schedule *schedule, struct weft_arena scratch,
+                               struct weft_error *error) WEFT_MUST_USE;
+// Transfers of all rounds together (moves inside a rank too).
+uint64_t weft_schedule_transfer_count(const struct weft_schedule *schedule);
+
+// A walk over the rounds of a well-formed schedule: transfers[transfer_count] are those of `round`,
+// in order of step and item. O(transfers) in all; memory: those of the fullest round.
+struct weft_round_walk {
+    const struct weft_schedule *schedule;
+    uint32_t round;
+    uint32_t transfer_count;
+    struct weft_transfer *transfers;
+    uint32_t next_step;
+    uint32_t active_count;
+    uint32_t *active; // steps that run in this round
+};
+void weft_round_walk_begin(struct weft_round_walk *walk, const struct weft_schedule *schedule,
+                           struct weft_arena *arena);
+bool weft_round_walk_next(struct weft_round_walk *walk);
+
+// The schedule as text, a line a step ("rounds 0-6: i in 0-7: i -> i+1 mod 8, slot i-t mod 8,
+// reduce"), and, if `expanded`, a line a transfer below its round.
+void weft_schedule_write(struct weft_text *text, const struct weft_schedule *schedule,
+                         bool expanded, struct weft_arena scratch);
+
+// ---- the checker ----
+
+struct weft_schedule_report {
+    bool valid;
+    uint32_t round_count;
+    uint64_t transfer_count; // between ranks
+    uint64_t slots_sent;     // by all ranks together
+    uint32_t send_slots_max; // by one rank in all rounds
+    uint32_t send_port_max;  // transfers out of one rank in one round
+    uint32_t receive_port_max;
+    // The first violation: where, and what in words. WEFT_NONE where it has no step (a rank that
+    // ends without a chunk).
+    uint32_t bad_step;
+    uint32_t bad_item;
+    uint32_t bad_round;
+    char why[256];
+};
+
+// Executes the schedule on sets of contributions: every slot holds nothing, or one chunk with the
+// set of ranks whose addends it has. A violation is: a slot read that holds nothing, chunks added
+// to other chunks, an addend added twice, a slot written by a copy and anything else in one round,
+// a claim of ports broken, an output slot that in the end lacks its chunk or an addend. Exact, no
+// hashing. False: the schedule is not well formed (INPUT). Chunk by chunk where steps keep chunks
+// apart, so that memory stays near transfers + n * n bits.
+bool weft_schedule_check(struct weft_schedule_report *report, const struct weft_schedule *schedule,
+                         struct weft_arena scratch, struct weft_error *error) WEFT_MUST_USE;
+// Runs a well-formed schedule on real buffers: buffers[rank] has slot_count * slot_elements words,
+// sums are modulo 2^64.
+void weft_schedule_execute(const struct weft_schedule *schedule, uint64_t *const *buffers,
+                           size_t slot_elements, struct weft_arena scratch);
+// Fills the buffers with random inputs, executes, and compares every output word with a sum
+// computed directly. Fails with INFEASIBLE, naming rank, chunk and word.
+bool weft_schedule_try(const struct weft_schedule *schedule, size_t slot_elements, uint64_t seed,
+                       struct weft_arena scratch, struct weft_error *error) WEFT_MUST_USE;
+
+// ---- algorithms ----
+
+enum weft_algorithm {
+    WEFT_ALGORITHM_RING,             // all kinds but ALLTOALL
+    WEFT_ALGORITHM_BIDIRECTIONAL,    // two rings, one each way, half of the chunks each
+    WEFT_ALGORITHM_MULTI_RING,       // a ring for each of options.rings or of jumps 1, 2, ...
+    WEFT_ALGORITHM_BINOMIAL_TREE,    // BROADCAST, REDUCE, ALLREDUCE
+    WEFT_ALGORITHM_BINARY_TREE,      // the same, pipelined over chunks
+    WEFT_ALGORITHM_DOUBLE_TREE,      // two complementary binary trees (Sanders et al. 2009)
+    WEFT_ALGORITHM_HALVING_DOUBLING, // Rabenseifner 2004; any n
+    WEFT_ALGORITHM_RECURSIVE_DOUBLING,
+    WEFT_ALGORITHM_BRUCK,        // ALLGATHER, ALLTOALL (Bruck et al. 1997)
+    WEFT_ALGORITHM_HIERARCHICAL, // server x rail: reduce-scatter, all-reduce, all-gather
+    WEFT_ALGORITHM_TORUS,        // 2D or 3D, a phase a dimension, all dimensions busy
+    WEFT_ALGORITHM_DIRECT,       // everybody to everybody
+    WEFT_ALGORITHM_STAGED,       // ALLTOALL by server, then by rail
+    WEFT_ALGORITHM_STRAGGLAR,
+    WEFT_ALGORITHM_SYNTHESIZE, // for a fabric: weft_synthesize
+    WEFT_ALGORITHM_COUNT,
+};
+
+struct weft_algorithm_options {
+    enum weft_collective_kind kind;
+    uint32_t rank_count;
+    uint32_t chunk_factor; // sub-chunks: multiplies the fewest chunks it needs; 0 = 1
+    uint32_t root;         // BROADCAST, REDUCE
+    uint32_t straggler;    // STRAGGLAR: the late rank
+    uint32_t shape[3];     // TORUS: x, y, z (0 = by itself); HIERARCHICAL, STAGED: ranks a server
+    const struct weft_ring *rings; // MULTI_RING: member ids are ranks
+    uint32_t ring_count;
+};
+
+const char *weft_algorithm_name(enum weft_algorithm algorithm); // "ring", "halving-doubling", ...
+// By name; COUNT if there is none.
+enum weft_algorithm weft_algorithm_find(const char *name);
+// Whether an algorithm can do a kind at all.
+bool weft_algorithm_supports(enum weft_algorithm algorithm, enum weft_collective_kind kind);
+// Writes an algorithm's schedule. Fails with INPUT and the remedy when it cannot do the kind or the
+// number of ranks (n < 2; STRAGGLAR: n < 3), the shape does not multiply to n, or counts overflow.
+// SYNTHESIZE needs a fabric: weft_synthesize.
+bool weft_algorithm_build(struct weft_schedule *schedule, enum weft_algorithm algorithm,
+                          const struct weft_algorithm_options *options, struct weft_arena *arena,
+                          struct weft_arena scratch, struct weft_error *error) WEFT_MUST_USE;
+
+// ---- costs ----
+
+// Alpha-beta-gamma (Hockney 1994; Thakur et al. 2005): a message of s bytes takes alpha + s * beta,
+// adding s bytes takes s * gamma; a rank sends and receives one message at a time, each way.
+struct weft_cost_model {
+    double alpha_s;
+    double beta_s_per_byte;
+    double gamma_s_per_byte;
+};
+
+// The published closed form of an algorithm for S bytes; its derivation and source stand in
+// docs/collectives.md. Negative where there is none (SYNTHESIZE, MULTI_RING with given rings).
+double weft_algorithm_seconds(enum weft_algorithm algorithm,
+                              const struct weft_algorithm_options *options, double size_bytes,
+                              const struct weft_cost_model *model);
+// Any schedule, round by round: a round takes alpha and, for the busiest rank, its bytes in or out
+// times beta, and the bytes that it adds times gamma. O(transfers).
+double weft_schedule_seconds(const struct weft_schedule *schedule, double size_bytes,
+                             const struct weft_cost_model *model, struct weft_arena scratch);
+// No schedule of this kind is quicker under the model: latency and bandwidth bounds.
+double weft_collective_bound_seconds(enum weft_collective_kind kind, uint32_t rank_count,
+                                     double size_bytes, const struct weft_cost_model *model);
+
+// StragglAR (arXiv 2505.23523) with one rank late by delay_s, the others beginning at 0: the time
+// from 0 until all have the sum, for the best of its sub-chunk factors up to chunk_factor_max, and
+// a ring's after the late rank has come.
+struct weft_straggler_cost {
+    double stragglar_s;
+    double ring_s;
+    uint32_t chunk_factor;
+    double break_even_delay_s; // below it a ring is quicker; 0 if never
+    double partial_s; // what is left of the others' reduce-scatter when the late rank comes
+};
+void weft_straggler_cost(struct weft_straggler_cost *cost, uint32_t rank_count, double size_bytes,
+                         double delay_s, uint32_t chunk_factor_max,
+                         const struct weft_cost_model *model);
+
+// ---- synthesis ----
+
+struct weft_synthesis_options {
+    enum weft_collective_kind kind; // ALLGATHER, REDUCE_SCATTER, ALLREDUCE, ALLTOALL, BROADCAST
+    uint64_t size_bytes;            // S
+    uint32_t chunk_factor;          // chunks a rank; 0 = 1
+    uint32_t root;
+    uint64_t seed;
+    uint32_t tries; // best of so many seeds; 0 = 1
+};
+
+struct weft_synthesis {
+    struct weft_schedule schedule; // ranks are the fabric's servers, steps timed
+    uint64_t completion_ps;
+    uint64_t latency_bound_ps; // no schedule on this fabric is quicker, by hops,
+    uint64_t cut_bound_ps;     // by the bytes that must cross a cut,
+    uint64_t bound_ps;         // and by both
+};
+
+// A schedule for any fabric: greedy over a time-expanded network, links taking chunks that the far
+// end lacks, rarest first, in the spirit of TACOS (Won et al., MICRO 2024). Switches forward.
+// REDUCE_SCATTER is an ALLGATHER run backward on the reversed fabric; ALLREDUCE is both. Fails with
+// INFEASIBLE when a rank cannot be reached.
+bool weft_synthesize(struct weft_synthesis *synthesis, const struct weft_fabric *fabric,
+                     const struct weft_synthesis_options *options, struct weft_arena *arena,
+                     struct weft_arena scratch, struct weft_error *error) WEFT_MUST_USE;
+
+// ---- lowering ----
+
+// The schedule as tasks: a TRANSFER for each transfer between ranks, after the last writers of what
+// it reads and the last readers and writers of what it overwrites, and its rank's former send where
+// the schedule claims one port. Rank r is server `servers[r]` (NULL = r). Slots take size_bytes /
+// C, rounded up. Fails with INPUT beyond 2^31 tasks.
+bool weft_schedule_lower(struct weft_taskgraph *graph, const struct weft_schedule *schedule,
+                         uint64_t size_bytes, uint32_t server_count, const uint32_t *servers,
+                         struct weft_arena *arena, struct weft_arena scratch,
+                         struct weft_error *error) WEFT_MUST_USE;
+
+#endif

@@ -1,0 +1,220 @@
+// SPDX-License-Identifier: Apache-2.0
+// The form: affine indices, what makes a schedule well formed, and the walk over its rounds.
+
+#include "weft/collective.h"
+
+#include <string.h>
+
+uint32_t weft_index_at(const struct weft_index *index, uint32_t item, uint32_t round)
+{
+    WEFT_ASSERT(index->modulus > 0);
+    uint64_t modulus = index->modulus;
+    uint64_t by_items = (uint64_t)item % modulus * (index->per_item % modulus) % modulus;
+    uint64_t by_rounds = (uint64_t)round % modulus * (index->per_round % modulus) % modulus;
+    return index->base + (uint32_t)((index->start % modulus + by_items + by_rounds) % modulus);
+}
+
+struct weft_index weft_index_fixed(uint32_t value)
+{
+    return (struct weft_index){.base = value, .modulus = 1};
+}
+
+struct weft_index weft_index_walk(uint32_t start, uint32_t per_item, uint32_t per_round,
+                                  uint32_t modulus)
+{
+    return (struct weft_index){
+        .start = start, .per_item = per_item, .per_round = per_round, .modulus = modulus};
+}
+
+// ---- well formed ----
+
+// The largest value of an index, by its modulus: what stays below it whatever the item and round.
+static bool index_fits(const struct weft_index *index, uint64_t width, uint64_t limit)
+{
+    if (index->modulus == 0) {
+        return false;
+    }
+    bool fixed = index->modulus == 1 || (index->per_item == 0 && index->per_round == 0);
+    uint64_t top = fixed ? index->start % index->modulus : (uint64_t)index->modulus - 1;
+    return index->base + top + width <= limit;
+}
+
+static bool check_step(const struct weft_schedule *schedule, const struct weft_step *step,
+                       struct weft_error *error)
+{
+    if (step->round_count == 0 || step->item_count == 0 || step->slot_count == 0) {
+        return weft_fail(error, WEFT_INPUT, "a step without rounds, items or slots");
+    }
+    if ((uint64_t)step->first_round + step->round_count > schedule->round_count) {
+        return weft_fail(error, WEFT_INPUT, "its rounds go beyond the %u of the schedule",
+                         schedule->round_count);
+    }
+    if (step->label != WEFT_NONE && step->label >= schedule->label_count) {
+        return weft_fail(error, WEFT_INPUT, "label %u does not exist", step->label);
+    }
+    if (!index_fits(&step->from, 1, schedule->rank_count) ||
+        !index_fits(&step->to, 1, schedule->rank_count)) {
+        return weft_fail(error, WEFT_INPUT, "a rank beyond the last, %u", schedule->rank_count - 1);
+    }
+    if (!index_fits(&step->from_slot, step->slot_count, schedule->slot_count) ||
+        !index_fits(&step->to_slot, step->slot_count, schedule->slot_count)) {
+        return weft_fail(error, WEFT_INPUT, "a slot beyond the last, %u", schedule->slot_count - 1);
+    }
+    return true;
+}
+
+static bool check_counts(const struct weft_schedule *schedule, struct weft_error *error)
+{
+    uint32_t n = schedule->rank_count;
+    if (n < 2 || schedule->chunk_count == 0) {
+        return weft_fail(error, WEFT_INPUT,
+                         "%u ranks and %u chunks; a collective needs two ranks "
+                         "and a chunk",
+                         n, schedule->chunk_count);
+    }
+    enum weft_collective_kind kind = schedule->kind;
+    bool scattered = kind == WEFT_COLLECTIVE_REDUCE_SCATTER || kind == WEFT_COLLECTIVE_ALLGATHER ||
+                     kind == WEFT_COLLECTIVE_ALLTOALL;
+    if (scattered && schedule->chunk_count % n != 0) {
+        return weft_fail(error, WEFT_INPUT, "%u chunks are no multiple of the %u ranks",
+                         schedule->chunk_count, n);
+    }
+    uint64_t width = kind == WEFT_COLLECTIVE_REDUCE_SCATTER && schedule->packed
+                         ? schedule->chunk_count / n
+                         : schedule->chunk_count;
+    if (schedule->output_first + width > schedule->slot_count ||
+        schedule->chunk_count > schedule->slot_count) {
+        return weft_fail(error, WEFT_INPUT, "%u slots do not hold input and output",
+                         schedule->slot_count);
+    }
+    if (schedule->root >= n) {
+        return weft_fail(error, WEFT_INPUT, "root %u is no rank", schedule->root);
+    }
+    return true;
+}
+
+static bool check_labels(const struct weft_schedule *schedule, struct weft_arena scratch,
+                         struct weft_error *error)
+{
+    uint32_t n = schedule->rank_count;
+    for (uint32_t table = 0; table < schedule->label_count; table++) {
+        struct weft_arena local = scratch;
+        bool *seen = WEFT_NEW(&local, bool, n);
+        for (uint32_t i = 0; i < n; i++) {
+            uint32_t rank = schedule->labels[table][i];
+            if (rank >= n || seen[rank]) {
+                return weft_fail(error, WEFT_INPUT, "label %u is no permutation of the ranks",
+                                 table);
+            }
+            seen[rank] = true;
+        }
+    }
+    return true;
+}
+
+bool weft_schedule_well_formed(const struct weft_schedule *schedule, struct weft_arena scratch,
+                               struct weft_error *error)
+{
+    if (!check_counts(schedule, error) || !check_labels(schedule, scratch, error)) {
+        return weft_wrap(error, "schedule '%s'", schedule->name);
+    }
+    for (uint32_t s = 0; s < schedule->step_count; s++) {
+        const struct weft_step *step = &schedule->steps[s];
+        if (s > 0 && step->first_round < schedule->steps[s - 1].first_round) {
+            weft_fail(error, WEFT_INPUT, "it begins before the step in front of it");
+            return weft_wrap(error, "schedule '%s': step %u", schedule->name, s);
+        }
+        if (!check_step(schedule, step, error)) {
+            return weft_wrap(error, "schedule '%s': step %u", schedule->name, s);
+        }
+    }
+    return true;
+}
+
+// ---- the walk ----
+
+uint64_t weft_schedule_transfer_count(const struct weft_schedule *schedule)
+{
+    uint64_t count = 0;
+    for (uint32_t s = 0; s < schedule->step_count; s++) {
+        count += (uint64_t)schedule->steps[s].round_count * schedule->steps[s].item_count;
+    }
+    return count;
+}
+
+void weft_round_walk_begin(struct weft_round_walk *walk, const struct weft_schedule *schedule,
+                           struct weft_arena *arena)
+{
+    // By how much the transfers of a round differ from those of the round before.
+    int64_t *change = WEFT_NEW(arena, int64_t, (size_t)schedule->round_count + 1);
+    for (uint32_t s = 0; s < schedule->step_count; s++) {
+        const struct weft_step *step = &schedule->steps[s];
+        change[step->first_round] += step->item_count;
+        change[step->first_round + step->round_count] -= step->item_count;
+    }
+    int64_t most = 0;
+    int64_t running = 0;
+    for (uint32_t round = 0; round < schedule->round_count; round++) {
+        running += change[round];
+        most = running > most ? running : most;
+    }
+    *walk = (struct weft_round_walk){
+        .schedule = schedule,
+        .round = WEFT_NONE,
+        .transfers = WEFT_NEW_RAW(arena, struct weft_transfer, (size_t)most),
+        .active = WEFT_NEW_RAW(arena, uint32_t, schedule->step_count),
+    };
+}
+
+static uint32_t rank_of(const struct weft_schedule *schedule, const struct weft_step *step,
+                        uint32_t position)
+{
+    return step->label == WEFT_NONE ? position : schedule->labels[step->label][position];
+}
+
+static void put_transfers(struct weft_round_walk *walk, uint32_t s)
+{
+    const struct weft_schedule *schedule = walk->schedule;
+    const struct weft_step *step = &schedule->steps[s];
+    uint32_t t = walk->round - step->first_round;
+    for (uint32_t i = 0; i < step->item_count; i++) {
+        walk->transfers[walk->transfer_count++] = (struct weft_transfer){
+            .step = s,
+            .item = i,
+            .op = step->op,
+            .from = rank_of(schedule, step, weft_index_at(&step->from, i, t)),
+            .to = rank_of(schedule, step, weft_index_at(&step->to, i, t)),
+            .from_slot = weft_index_at(&step->from_slot, i, t),
+            .to_slot = weft_index_at(&step->to_slot, i, t),
+            .slot_count = step->slot_count,
+        };
+    }
+}
+
+bool weft_round_walk_next(struct weft_round_walk *walk)
+{
+    const struct weft_schedule *schedule = walk->schedule;
+    uint32_t round = walk->round == WEFT_NONE ? 0 : walk->round + 1;
+    if (round >= schedule->round_count) {
+        return false;
+    }
+    walk->round = round;
+    uint32_t kept = 0;
+    for (uint32_t a = 0; a < walk->active_count; a++) {
+        const struct weft_step *step = &schedule->steps[walk->active[a]];
+        if (step->first_round + step->round_count > round) {
+            walk->active[kept++] = walk->active[a];
+        }
+    }
+    // Steps stand in order of their first round: those that begin now have the largest indices.
+    while (walk->next_step < schedule->step_count &&
+           schedule->steps[walk->next_step].first_round == round) {
+        walk->active[kept++] = walk->next_step++;
+    }
+    walk->active_count = kept;
+    walk->transfer_count = 0;
+    for (uint32_t a = 0; a < kept; a++) {
+        put_transfers(walk, walk->active[a]);
+    }
+    return true;
+}
