@@ -84,10 +84,10 @@ bool weft_sim_run_jobs(struct weft_sim_result *result, const struct weft_fabric 
 // What a server does with the time of an iteration, the first that applies. Of a server with
 // several devices: the mean of theirs.
 enum weft_time_use {
-    WEFT_TIME_COMPUTE,   // forward, backward, update or local work
-    WEFT_TIME_TRANSFER,  // its device is free, bytes are on their way to it
-    WEFT_TIME_ALLREDUCE, // its device is free, an AllReduce that it takes part in runs
-    WEFT_TIME_IDLE,      // neither: others are at work
+    WEFT_TIME_COMPUTE,    // forward, backward, update or local work
+    WEFT_TIME_TRANSFER,   // its device is free, bytes are on their way to it
+    WEFT_TIME_COLLECTIVE, // its device is free, a collective that it takes part in runs
+    WEFT_TIME_IDLE,       // neither: others are at work
     WEFT_TIME_USE_COUNT,
 };
 const char *weft_time_use_name(enum weft_time_use use); // "compute", "transfer", ...
@@ -105,7 +105,7 @@ struct weft_breakdown {
 };
 
 // Takes an iteration apart by its tasks' times (a job's of a result with a timeline). Tasks that
-// never ran do not count. O((tasks + edges + members of AllReduces) log).
+// never ran do not count. O((tasks + edges + members of collectives) log).
 void weft_sim_breakdown(struct weft_breakdown *breakdown, const struct weft_taskgraph *graph,
                         const uint64_t *start_ps, const uint64_t *end_ps, uint64_t iteration_ps,
                         struct weft_arena *arena, struct weft_arena scratch);

@@ -23,6 +23,27 @@ enum weft_task_kind {
     WEFT_TASK_KIND_COUNT,
 };
 
+// Of a collective's k shards of S/k bytes, which a member must send (or receive) at least S/k of
+// each of, whatever the algorithm, unless the network itself reduces: its own one, and the k-1
+// that are the others'.
+struct weft_task_shards {
+    bool own;
+    bool others;
+};
+
+// What tasks of a kind are.
+struct weft_task_facts {
+    const char *name;   // for people: "forward", "AllReduce"
+    bool on_device;     // holds a device for its runtime
+    bool is_collective; // over the members of a group; its runtime is inside the servers, first
+    // Collectives: how often the shards go round a ring of k members. A turn is k-1 rounds, in each
+    // of which every member sends S/k to its next (Patarasuk and Yuan, JPDC 2009).
+    uint32_t ring_turns;
+    struct weft_task_shards sends;
+    struct weft_task_shards receives;
+};
+extern const struct weft_task_facts weft_task_facts[WEFT_TASK_KIND_COUNT];
+
 struct weft_taskgraph {
     uint32_t server_count;
     uint32_t device_count;
@@ -46,6 +67,23 @@ struct weft_taskgraph {
     const uint32_t *group_first; // CSR
     const uint32_t *group_members;
 };
+
+static inline bool weft_task_is_collective(const struct weft_taskgraph *graph, uint32_t task)
+{
+    return weft_task_facts[graph->kind[task]].is_collective;
+}
+// Of a collective.
+static inline uint32_t weft_task_member_count(const struct weft_taskgraph *graph, uint32_t task)
+{
+    const uint32_t *first = graph->group_first + graph->group[task];
+    return first[1] - first[0];
+}
+// Bytes of a collective on a ring: what each member sends to its next, and what all of them send.
+// The latter is also the least that any algorithm sends.
+double weft_task_ring_bytes(const struct weft_taskgraph *graph, uint32_t task);
+double weft_task_wire_bytes(const struct weft_taskgraph *graph, uint32_t task);
+// Least bytes that a member of a collective sends, or receives, whatever the algorithm.
+double weft_task_least_bytes(const struct weft_taskgraph *graph, uint32_t task, bool receive);
 
 // What a builder hands over, one per task; `next` points anywhere. Fields that the kind does not
 // use are ignored.

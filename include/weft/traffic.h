@@ -13,7 +13,7 @@
 struct weft_traffic_group {
     uint32_t member_count;
     const uint32_t *members; // ascending
-    double size_bytes;       // sum over the group's AllReduce tasks
+    double size_bytes; // of the AllReduce that would put as much on a ring as the group's tasks
     uint32_t task_count;
     double wire_bytes; // 2 (k-1) size_bytes: what all members send together
 };

@@ -47,11 +47,7 @@ static bool in_group(const struct chakra_layout *layout, uint32_t group, uint32_
 
 bool chakra_is_collective(const struct weft_taskgraph *graph, uint32_t task)
 {
-    if (graph->kind[task] != WEFT_TASK_ALLREDUCE) {
-        return false;
-    }
-    uint32_t group = graph->group[task];
-    return graph->group_first[group + 1] - graph->group_first[group] > 1;
+    return weft_task_is_collective(graph, task) && weft_task_member_count(graph, task) > 1;
 }
 
 bool chakra_ends_on(const struct chakra_layout *layout, uint32_t task, uint32_t rank,
@@ -121,7 +117,7 @@ static uint32_t own_rank(const struct chakra_layout *layout, uint32_t task)
     if (graph->kind[task] == WEFT_TASK_TRANSFER) {
         return graph->from[task];
     }
-    bool alone = graph->kind[task] == WEFT_TASK_ALLREDUCE && !chakra_is_collective(graph, task);
+    bool alone = weft_task_is_collective(graph, task) && !chakra_is_collective(graph, task);
     return alone ? graph->group_members[graph->group_first[graph->group[task]]] : WEFT_NONE;
 }
 

@@ -190,7 +190,7 @@ static void draft_compute(struct draft *draft, const struct chakra_layout *layou
     add_runtime(draft, graph->runtime_ps[task]);
     if (on_device) {
         add_uint64(draft, CHAKRA_ATTR_DEVICE, graph->device[task]);
-    } else if (graph->kind[task] == WEFT_TASK_ALLREDUCE) {
+    } else if (weft_task_is_collective(graph, task)) {
         add_int64(draft, "comm_size", graph->size_bytes[task]);
     }
     add_deps(draft, layout, task, layout->home[task]);

@@ -243,7 +243,7 @@ bool weft_fbuf_read_reduce_next(struct weft_task *tasks, uint32_t task_count,
         size_t at = vector.at + 4 * (size_t)i;
         uint32_t task = weft_flatbuf_u32_at(&reader->flatbuf, at);
         next[i / 2] = weft_flatbuf_u32_at(&reader->flatbuf, at + 4);
-        if (task < last || task >= task_count || tasks[task].kind != WEFT_TASK_ALLREDUCE) {
+        if (task < last || task >= task_count || !weft_task_facts[tasks[task].kind].is_collective) {
             return weft_fail(reader->error, WEFT_INPUT,
                              "Weft's successors: pair %u: task %u is no AllReduce, or stands "
                              "behind a later one",

@@ -173,7 +173,7 @@ static double *sum_group_bytes(const struct weft_taskgraph *graph, struct weft_a
 {
     double *bytes = WEFT_NEW(arena, double, graph->group_count);
     for (uint32_t t = 0; t < graph->task_count; t++) {
-        if (graph->kind[t] == WEFT_TASK_ALLREDUCE) {
+        if (weft_task_is_collective(graph, t)) {
             bytes[graph->group[t]] += (double)graph->size_bytes[t];
         }
     }

@@ -282,7 +282,7 @@ bool weft_fbuf_read_tasks(struct weft_fbuf *fbuf, struct weft_fbuf_reader *reade
         const struct record *record = &records[t];
         struct weft_task *task = &tasks[t];
         if (!convert_task(task, record, &devices, reader) ||
-            !(task->kind == WEFT_TASK_ALLREDUCE
+            !(weft_task_facts[task->kind].is_collective
                   ? convert_members(task, next, record, reader)
                   : convert_next(task, next, record, &by_id, reader))) {
             return weft_wrap(reader->error, "task %u (id %" PRIu64 ")", t, record->id);

@@ -208,14 +208,14 @@ static void write_devices(struct writer *writer, size_t root, const struct pair_
 static void write_next(struct writer *writer, size_t table, uint32_t task)
 {
     const struct weft_taskgraph *graph = &writer->fbuf->graph;
-    bool allreduce = graph->kind[task] == WEFT_TASK_ALLREDUCE; // a group's servers, not successors
+    bool collective = weft_task_is_collective(graph, task); // a group's servers, not successors
     uint32_t group = graph->group[task];
-    uint32_t first = allreduce ? graph->group_first[group] : graph->next_first[task];
-    uint32_t end = allreduce ? graph->group_first[group + 1] : graph->next_first[task + 1];
+    uint32_t first = collective ? graph->group_first[group] : graph->next_first[task];
+    uint32_t end = collective ? graph->group_first[group + 1] : graph->next_first[task + 1];
     size_t vector = add_vector(writer, table, SHAPE_TASK, TASK_NEXT, end - first, 8);
     for (uint32_t i = first; i < end; i++) {
         uint64_t value =
-            allreduce ? graph->group_members[i] : (uint64_t)graph->next[i] + 1; // task ids from 1
+            collective ? graph->group_members[i] : (uint64_t)graph->next[i] + 1; // task ids from 1
         put_u64(writer, vector + 8 * (size_t)(i - first), value);
     }
 }
@@ -446,8 +446,8 @@ static bool check_tasks(uint32_t *transfer_count, uint32_t *reduce_next_count,
     *reduce_next_count = 0;
     for (uint32_t t = 0; t < graph->task_count; t++) {
         *transfer_count += graph->kind[t] == WEFT_TASK_TRANSFER ? 1 : 0;
-        // In this format an AllReduce's list of successors is its group.
-        if (graph->kind[t] == WEFT_TASK_ALLREDUCE) {
+        // In this format a collective's list of successors is its group.
+        if (weft_task_is_collective(graph, t)) {
             *reduce_next_count += graph->next_first[t + 1] - graph->next_first[t];
         }
     }
@@ -463,10 +463,7 @@ static uint64_t bound_size(const struct weft_fbuf *fbuf, uint32_t transfer_count
     uint64_t n = fbuf->graph.server_count;
     uint64_t elements = graph->next_first[graph->task_count];
     for (uint32_t t = 0; t < graph->task_count; t++) {
-        if (graph->kind[t] == WEFT_TASK_ALLREDUCE) {
-            uint32_t group = graph->group[t];
-            elements += graph->group_first[group + 1] - graph->group_first[group];
-        }
+        elements += weft_task_is_collective(graph, t) ? weft_task_member_count(graph, t) : 0;
     }
     uint64_t size = 640; // the root, the vtables and the root's vectors
     size += fbuf->ring_word_count * UINT64_C(4) + reduce_next_count * UINT64_C(8);
@@ -497,7 +494,7 @@ static void write_extra(struct writer *writer, size_t root, uint32_t reduce_next
     at = add_vector(writer, root, SHAPE_EXTENDED, ROOT_WEFT_NEXT, 2 * reduce_next_count, 4);
     for (uint32_t t = 0; t < graph->task_count; t++) {
         uint32_t first = graph->next_first[t];
-        uint32_t end = graph->kind[t] == WEFT_TASK_ALLREDUCE ? graph->next_first[t + 1] : first;
+        uint32_t end = weft_task_is_collective(graph, t) ? graph->next_first[t + 1] : first;
         for (uint32_t e = first; e < end; e++, at += 8) {
             put_u32(writer, at, t);
             put_u32(writer, at + 4, graph->next[e]);

@@ -237,14 +237,15 @@ static bool read_fields(struct weft_task *task, size_t *at, const json_t *row,
                         const struct groups *groups, struct weft_error *error)
 {
     uint32_t group = 0;
-    switch (task->kind) {
-    case WEFT_TASK_BARRIER:
+    if (task->kind == WEFT_TASK_BARRIER) {
         return true;
-    case WEFT_TASK_TRANSFER:
+    }
+    if (task->kind == WEFT_TASK_TRANSFER) {
         *at = 4;
         return read_index(&task->from, row, 1, error) && read_index(&task->to, row, 2, error) &&
                read_number(&task->size_bytes, row, 3, INT64_MAX, error);
-    case WEFT_TASK_ALLREDUCE:
+    }
+    if (weft_task_facts[task->kind].is_collective) {
         *at = 4;
         if (!read_index(&group, row, 1, error) ||
             !read_number(&task->size_bytes, row, 2, INT64_MAX, error) ||
@@ -258,12 +259,6 @@ static bool read_fields(struct weft_task *task, size_t *at, const json_t *row,
         task->members = groups->members[group];
         task->member_count = groups->member_counts[group];
         return true;
-    case WEFT_TASK_FORWARD:
-    case WEFT_TASK_BACKWARD:
-    case WEFT_TASK_UPDATE:
-    case WEFT_TASK_LOCAL:
-    case WEFT_TASK_KIND_COUNT:
-        break;
     }
     *at = 3;
     return read_index(&task->device, row, 1, error) &&

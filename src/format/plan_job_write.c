@@ -141,7 +141,7 @@ static void add_task(struct weft_text *text, const struct weft_taskgraph *graph,
     if (kind == WEFT_TASK_TRANSFER) {
         weft_text_add(text, ",%u,%u,", graph->from[t], graph->to[t]);
         weft_json_add_u64(text, graph->size_bytes[t]);
-    } else if (kind == WEFT_TASK_ALLREDUCE) {
+    } else if (weft_task_is_collective(graph, t)) {
         weft_text_add(text, ",%u,", graph->group[t]);
         weft_json_add_u64(text, graph->size_bytes[t]);
         weft_text_add(text, ",");

@@ -31,7 +31,7 @@ static bool get_hop(const struct asks *asks, uint32_t task, uint32_t index, stru
         return false;
     }
     uint32_t hop = index % k;
-    double bytes = 2 * ((double)k - 1) / k * (double)graph->size_bytes[task];
+    double bytes = weft_task_ring_bytes(graph, task);
     if (asks->ring_count[group] == 0) {
         const uint32_t *members = graph->group_members + first;
         *ask = (struct ask){members[hop], members[(hop + 1) % k], bytes, NULL, 0};
@@ -51,7 +51,7 @@ static bool get_hop(const struct asks *asks, uint32_t task, uint32_t index, stru
 bool asks_get(const struct asks *asks, uint32_t task, uint32_t index, struct ask *ask)
 {
     const struct weft_taskgraph *graph = asks->graph;
-    if (graph->kind[task] == WEFT_TASK_ALLREDUCE) {
+    if (weft_task_is_collective(graph, task)) {
         return get_hop(asks, task, index, ask);
     }
     if (graph->kind[task] != WEFT_TASK_TRANSFER || index > 0 ||

@@ -13,12 +13,12 @@ struct bound_model {
     double port_Bps;  // d * B: what one server can send, and receive
     double latency_s; // of the one link that every byte crosses at least
     bool network;     // false: transfers and collectives take no time at all
-    bool balanced;    // each AllReduce member moves 2(k-1)/k S; else any algorithm: at least S
+    bool balanced;    // members of collectives move what a ring would; else any algorithm
 };
 
-// Least bytes that server `from` of a transfer, or each member of an AllReduce, must send (and
-// `to`, or each member, receive). 0 for other tasks and for what stays inside one server.
-double bound_port_bytes(const struct bound_model *model, uint32_t task);
+// Least bytes that server `from` of a transfer, or each member of a collective, must send, or
+// `to`, or each member, receive. 0 for other tasks and for what stays inside one server.
+double bound_port_bytes(const struct bound_model *model, uint32_t task, bool receive);
 // Least bytes that all servers together must send for this task.
 double bound_wire_bytes(const struct weft_taskgraph *graph, uint32_t task);
 
@@ -68,7 +68,7 @@ double bound_moore(const struct bound_model *model, const struct bound_times *ti
                    uint32_t server_count, uint32_t degree, struct weft_arena scratch);
 
 // Every link at a price a byte, as one machine: a transfer costs at least its bytes times its
-// cheapest path, an AllReduce what its rings cost. Valid for the network's fabric and rings and any
+// cheapest path, a collective what its rings cost. Valid for the network's fabric and rings and any
 // prices that are not negative (LP duality). prices[link_count]. O(n (n + m) log n).
 double bound_priced_links(const struct bound_model *model, const struct bound_times *times,
                           const struct weft_network *network, const double *prices,

@@ -9,8 +9,7 @@
 bool meeting_uses(const struct weft_taskgraph *graph, uint32_t task, enum meeting meeting)
 {
     if (meeting == MEET_DEVICE) {
-        return graph->device[task] != WEFT_NONE && graph->kind[task] != WEFT_TASK_TRANSFER &&
-               graph->kind[task] != WEFT_TASK_ALLREDUCE;
+        return graph->device[task] != WEFT_NONE;
     }
     return graph->kind[task] == WEFT_TASK_TRANSFER && graph->from[task] != graph->to[task];
 }

@@ -95,7 +95,8 @@ static struct bound_item port_item(const struct item_source *source, uint32_t ta
     const struct bound_model *model = source->model;
     double head_s = bound_network_head(model, source->times, task);
     double tail_s = source->times->tail_s[task] + model->latency_s;
-    return (struct bound_item){head_s, bound_port_bytes(model, task) / model->port_Bps, tail_s};
+    return (struct bound_item){
+        head_s, bound_port_bytes(model, task, source->receive) / model->port_Bps, tail_s};
 }
 
 // The servers whose ports a task uses in the direction at hand.
@@ -103,7 +104,7 @@ static const uint32_t *port_servers(const struct item_source *source, uint32_t t
                                     uint32_t *count)
 {
     const struct weft_taskgraph *graph = source->model->graph;
-    if (bound_port_bytes(source->model, task) <= 0) {
+    if (bound_port_bytes(source->model, task, source->receive) <= 0) {
         *count = 0;
         return NULL;
     }
@@ -138,7 +139,7 @@ static struct item_lists list_ports(const struct item_source *source, struct wef
         const uint32_t *servers = port_servers(source, t, &count);
         for (uint32_t i = 0; i < count; i++) {
             lists.items[lists.first[servers[i] + 1]++] = port_item(source, t);
-            lists.bytes[servers[i]] += bound_port_bytes(source->model, t);
+            lists.bytes[servers[i]] += bound_port_bytes(source->model, t, source->receive);
         }
     }
     return lists;

@@ -142,8 +142,8 @@ static void open_ring(struct machine *machine, uint32_t task)
 {
     const struct weft_taskgraph *graph = machine->graph;
     uint32_t first = graph->group_first[graph->group[task]];
-    uint32_t k = graph->group_first[graph->group[task] + 1] - first;
-    double bytes = 2 * ((double)k - 1) / k * (double)graph->size_bytes[task];
+    uint32_t k = weft_task_member_count(graph, task);
+    double bytes = weft_task_ring_bytes(graph, task);
     for (uint32_t i = 0; i < k && k > 1 && bytes > 0; i++) {
         open_flow(machine, task, graph->group_members[first + i],
                   graph->group_members[first + (i + 1) % k], bytes);
@@ -166,7 +166,7 @@ static void end_task(struct machine *machine, uint32_t task)
 static void start_task(struct machine *machine, uint32_t task)
 {
     const struct weft_taskgraph *graph = machine->graph;
-    if (graph->kind[task] == WEFT_TASK_ALLREDUCE) {
+    if (weft_task_is_collective(graph, task)) {
         set_timer(machine, machine->now_s + weft_seconds(graph->runtime_ps[task]), TIMER_INSIDE,
                   task);
     } else if (graph->kind[task] == WEFT_TASK_TRANSFER && graph->size_bytes[task] > 0 &&
@@ -296,10 +296,7 @@ static struct machine open_machine(const struct weft_taskgraph *graph,
     size_t tasks = (size_t)graph->task_count + 1;
     size_t flows = tasks;
     for (uint32_t t = 0; t < graph->task_count; t++) {
-        if (graph->kind[t] == WEFT_TASK_ALLREDUCE) {
-            uint32_t g = graph->group[t];
-            flows += graph->group_first[g + 1] - graph->group_first[g];
-        }
+        flows += weft_task_is_collective(graph, t) ? weft_task_member_count(graph, t) : 0;
     }
     struct machine machine = {.graph = graph, .cluster = cluster, .wire_ratio = 1};
     if (sim->packet_bytes > sim->header_bytes) {

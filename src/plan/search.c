@@ -206,10 +206,10 @@ static double true_units_of(const struct search *search)
     const struct weft_taskgraph *graph = search->graph;
     double flows = 0;
     for (uint32_t t = 0; t < graph->task_count; t++) {
-        if (graph->kind[t] == WEFT_TASK_ALLREDUCE) {
-            uint32_t group = graph->group[t];
-            double k = graph->group_first[group + 1] - graph->group_first[group];
-            flows += 2 * k * (k - 1) * search->cluster->degree;
+        if (weft_task_is_collective(graph, t)) {
+            double turns = weft_task_facts[graph->kind[t]].ring_turns;
+            double k = weft_task_member_count(graph, t);
+            flows += turns * k * (k - 1) * search->cluster->degree;
         }
     }
     return UNITS_PER_FLOW * flows;

@@ -7,45 +7,35 @@
 #include <math.h>
 #include <stdlib.h>
 
-static uint32_t member_count(const struct weft_taskgraph *graph, uint32_t task)
+// Of a transfer, or 0 where a task is none.
+static double transfer_bytes(const struct weft_taskgraph *graph, uint32_t task)
 {
-    uint32_t group = graph->group[task];
-    return graph->group_first[group + 1] - graph->group_first[group];
+    bool crosses = graph->kind[task] == WEFT_TASK_TRANSFER && graph->from[task] != graph->to[task];
+    return crosses ? (double)graph->size_bytes[task] : 0;
 }
 
-double bound_port_bytes(const struct bound_model *model, uint32_t task)
+double bound_port_bytes(const struct bound_model *model, uint32_t task, bool receive)
 {
     const struct weft_taskgraph *graph = model->graph;
-    double size_bytes = (double)graph->size_bytes[task];
-    if (graph->kind[task] == WEFT_TASK_TRANSFER) {
-        return graph->from[task] == graph->to[task] ? 0 : size_bytes;
+    if (!weft_task_is_collective(graph, task)) {
+        return transfer_bytes(graph, task);
     }
-    if (graph->kind[task] != WEFT_TASK_ALLREDUCE) {
-        return 0;
-    }
-    double k = member_count(graph, task);
-    if (k < 2) {
-        return 0;
-    }
-    return model->balanced ? 2 * (k - 1) / k * size_bytes : size_bytes;
+    return model->balanced ? weft_task_ring_bytes(graph, task)
+                           : weft_task_least_bytes(graph, task, receive);
 }
 
 double bound_wire_bytes(const struct weft_taskgraph *graph, uint32_t task)
 {
-    double size_bytes = (double)graph->size_bytes[task];
-    if (graph->kind[task] == WEFT_TASK_TRANSFER) {
-        return graph->from[task] == graph->to[task] ? 0 : size_bytes;
-    }
-    if (graph->kind[task] != WEFT_TASK_ALLREDUCE) {
-        return 0;
-    }
-    return 2 * ((double)member_count(graph, task) - 1) * size_bytes;
+    return weft_task_is_collective(graph, task) ? weft_task_wire_bytes(graph, task)
+                                                : transfer_bytes(graph, task);
 }
 
 // Least seconds on the network, alone on it.
 static double network_seconds(const struct bound_model *model, uint32_t task)
 {
-    double bytes = model->network ? bound_port_bytes(model, task) : 0;
+    double bytes = model->network ? fmax(bound_port_bytes(model, task, false),
+                                         bound_port_bytes(model, task, true))
+                                  : 0;
     return bytes > 0 ? bytes / model->port_Bps + model->latency_s : 0;
 }
 

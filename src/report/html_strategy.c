@@ -281,7 +281,7 @@ void html_uses(struct weft_text *text, const struct weft_report *report, struct 
     html_heading(text, "Where the time goes",
                  "Above, the chain of tasks that the iteration had to wait for, by kind. Below, "
                  "what each server does: a server waits when its device is free while bytes are "
-                 "on their way to it, or an AllReduce that it takes part in runs.");
+                 "on their way to it, or a collective that it takes part in runs.");
     weft_text_add(text, "<figure>\n");
     picture_path(text, &breakdown);
     weft_text_add(text, "</figure>\n<figure>\n");

@@ -155,7 +155,7 @@ void picture_uses(struct weft_text *text, const struct weft_breakdown *breakdown
     struct stacks stacks = {
         .name = "What each server does with the iteration",
         .unit = unit.name,
-        .names = {"computes", "waits for transfers", "waits for AllReduce", "idle"},
+        .names = {"computes", "waits for transfers", "waits for collectives", "idle"},
         .colors = {"f0", "f1", "f5", "fo"},
         .series_count = WEFT_TIME_USE_COUNT,
         .bar_count = server_count,

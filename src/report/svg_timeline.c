@@ -86,7 +86,7 @@ static void fill_lanes(struct timeline *timeline)
         if (graph->kind[t] == WEFT_TASK_TRANSFER) {
             fill_span(timeline, graph->from[t], kind, t);
             fill_span(timeline, graph->to[t], kind, t);
-        } else if (graph->kind[t] == WEFT_TASK_ALLREDUCE) {
+        } else if (weft_task_is_collective(graph, t)) {
             uint32_t group = graph->group[t];
             for (uint32_t i = graph->group_first[group]; i < graph->group_first[group + 1]; i++) {
                 fill_span(timeline, graph->group_members[i], kind, t);

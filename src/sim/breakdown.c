@@ -29,7 +29,7 @@ struct times {
 
 const char *weft_time_use_name(enum weft_time_use use)
 {
-    static const char *const names[] = {"compute", "transfer", "allreduce", "idle"};
+    static const char *const names[] = {"compute", "transfer", "collective", "idle"};
     WEFT_ASSERT(use < WEFT_TIME_USE_COUNT);
     return names[use];
 }
@@ -88,27 +88,30 @@ static struct spans compute_spans(const struct times *times, struct weft_arena *
     return spans;
 }
 
-// What each server's network does for it: transfers that come in, or AllReduces that it is in.
-static struct spans network_spans(const struct times *times, enum weft_task_kind kind,
+static bool of_use(const struct weft_taskgraph *graph, uint32_t task, enum weft_time_use use)
+{
+    return use == WEFT_TIME_TRANSFER ? graph->kind[task] == WEFT_TASK_TRANSFER
+                                     : weft_task_is_collective(graph, task);
+}
+
+// What each server's network does for it: transfers that come in, or collectives that it is in.
+static struct spans network_spans(const struct times *times, enum weft_time_use use,
                                   struct weft_arena *arena)
 {
     const struct weft_taskgraph *graph = times->graph;
     size_t room = 1;
     for (uint32_t t = 0; t < graph->task_count; t++) {
-        if (graph->kind[t] == (uint8_t)kind) {
-            uint32_t group = graph->group[t];
-            room += kind == WEFT_TASK_ALLREDUCE
-                        ? graph->group_first[group + 1] - graph->group_first[group]
-                        : 1;
+        if (of_use(graph, t, use)) {
+            room += use == WEFT_TIME_TRANSFER ? 1 : weft_task_member_count(graph, t);
         }
     }
     struct spans spans = {.items = WEFT_NEW_RAW(arena, struct span, room)};
     for (uint32_t t = 0; t < graph->task_count; t++) {
-        if (graph->kind[t] != (uint8_t)kind || !ran(times, t)) {
+        if (!of_use(graph, t, use) || !ran(times, t)) {
             continue;
         }
         struct span span = {graph->to[t], t, t, times->start_ps[t], times->end_ps[t]};
-        if (kind == WEFT_TASK_TRANSFER) {
+        if (use == WEFT_TIME_TRANSFER) {
             spans.items[spans.count++] = span;
             continue;
         }
@@ -159,10 +162,10 @@ static uint64_t cover(struct span *rest, uint32_t *rest_count, const struct span
 // Adds what one device's time went to.
 static void add_device(uint64_t *use_ps, const struct times *times, uint32_t device,
                        const struct spans *compute, const struct spans *transfers,
-                       const struct spans *allreduces, struct weft_arena scratch)
+                       const struct spans *collectives, struct weft_arena scratch)
 {
     uint32_t server = times->graph->device_server[device];
-    const struct spans *covers[] = {compute, transfers, allreduces};
+    const struct spans *covers[] = {compute, transfers, collectives};
     struct span whole = {.start_ps = 0, .end_ps = times->iteration_ps};
     const struct span *rest = &whole;
     uint32_t rest_count = 1;
@@ -185,15 +188,15 @@ static const uint64_t *find_uses(const struct times *times, const struct spans *
                                  struct weft_arena *arena, struct weft_arena scratch)
 {
     const struct weft_taskgraph *graph = times->graph;
-    struct spans transfers = network_spans(times, WEFT_TASK_TRANSFER, &scratch);
-    struct spans allreduces = network_spans(times, WEFT_TASK_ALLREDUCE, &scratch);
+    struct spans transfers = network_spans(times, WEFT_TIME_TRANSFER, &scratch);
+    struct spans collectives = network_spans(times, WEFT_TIME_COLLECTIVE, &scratch);
     uint64_t *use_ps = WEFT_NEW(arena, uint64_t, (size_t)graph->server_count * WEFT_TIME_USE_COUNT);
     uint32_t *device_counts = WEFT_NEW(&scratch, uint32_t, graph->server_count);
     for (uint32_t d = 0; d < graph->device_count; d++) {
         uint32_t server = graph->device_server[d];
         device_counts[server]++;
         add_device(use_ps + (size_t)server * WEFT_TIME_USE_COUNT, times, d, compute, &transfers,
-                   &allreduces, scratch);
+                   &collectives, scratch);
     }
     for (uint32_t s = 0; s < graph->server_count; s++) {
         uint64_t *uses = use_ps + (size_t)s * WEFT_TIME_USE_COUNT;

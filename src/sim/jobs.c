@@ -125,7 +125,6 @@ static void start_task(struct machine *machine, uint32_t task, double now_ps)
 {
     uint32_t local;
     const struct weft_taskgraph *graph = machine_graph(machine, task, &local);
-    uint8_t kind = graph->kind[local];
     if (graph->device[local] != WEFT_NONE) {
         uint32_t device = machine->first_device[machine->task_job[task]] + graph->device[local];
         if (machine->is_busy[device]) {
@@ -138,12 +137,13 @@ static void start_task(struct machine *machine, uint32_t task, double now_ps)
     if (machine->start_ps != NULL) {
         machine->start_ps[task] = now_ps;
     }
-    if (kind == WEFT_TASK_TRANSFER) {
+    bool collective = weft_task_is_collective(graph, local);
+    if (graph->kind[local] == WEFT_TASK_TRANSFER) {
         start_transfer(machine, task, now_ps);
-    } else if (kind == WEFT_TASK_ALLREDUCE && graph->runtime_ps[local] == 0) {
-        machine_reduce_start(machine, task, now_ps);
-    } else if (kind == WEFT_TASK_ALLREDUCE) {
-        machine_push(machine, now_ps + (double)graph->runtime_ps[local], MACHINE_REDUCE_START,
+    } else if (collective && graph->runtime_ps[local] == 0) {
+        machine_collective_start(machine, task, now_ps);
+    } else if (collective) {
+        machine_push(machine, now_ps + (double)graph->runtime_ps[local], MACHINE_COLLECTIVE_START,
                      task);
     } else {
         machine_push(machine, now_ps, MACHINE_TASK_END, task);
@@ -205,8 +205,8 @@ static void handle(struct machine *machine, const struct machine_event *event)
     machine->event_count++;
     if (event->kind == MACHINE_TASK_END) {
         end_task(machine, event->id, event->time_ps);
-    } else if (event->kind == MACHINE_REDUCE_START) {
-        machine_reduce_start(machine, event->id, event->time_ps);
+    } else if (event->kind == MACHINE_COLLECTIVE_START) {
+        machine_collective_start(machine, event->id, event->time_ps);
     } else {
         machine_round_start(machine, event->id, event->time_ps);
     }

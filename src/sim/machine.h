@@ -2,7 +2,7 @@
 #ifndef WEFT_SIM_MACHINE_H
 #define WEFT_SIM_MACHINE_H
 
-// The machine that plays jobs: devices with their queues, tasks that wait for others, AllReduces
+// The machine that plays jobs: devices with their queues, tasks that wait for others, collectives
 // and a heap of the events that are not ends of flows.
 
 #include "net.h"
@@ -12,7 +12,7 @@
 
 enum machine_event_kind {
     MACHINE_TASK_END,
-    MACHINE_REDUCE_START, // the part inside the servers is over
+    MACHINE_COLLECTIVE_START, // the part inside the servers is over
     MACHINE_ROUND_START,
 };
 
@@ -23,7 +23,7 @@ struct machine_event {
     uint32_t id; // task or ring run
 };
 
-// One ring of one AllReduce.
+// One ring of one collective.
 struct machine_run {
     uint32_t task;
     uint32_t first_way;
@@ -54,7 +54,7 @@ struct machine {
     // Per task.
     uint32_t *task_job;
     uint32_t *waits_for;    // predecessors still to end
-    uint32_t *parts_left;   // ways of a transfer, rings of an AllReduce
+    uint32_t *parts_left;   // ways of a transfer, rings of a collective
     double *part_end_ps;    // latest so far
     uint32_t *next_in_line; // in `ready` or a device's queue; a task is in one at most
     double *start_ps;       // timeline, or NULL
@@ -103,8 +103,8 @@ void machine_push(struct machine *machine, double time_ps, enum machine_event_ki
 // One of a task's parts is over; after the last the task ends.
 void machine_part_ended(struct machine *machine, uint32_t task, double time_ps);
 
-// AllReduce (reduce.c).
-void machine_reduce_start(struct machine *machine, uint32_t task, double now_ps);
+// Collectives (collective.c).
+void machine_collective_start(struct machine *machine, uint32_t task, double now_ps);
 void machine_round_start(struct machine *machine, uint32_t run, double now_ps);
 void machine_round_flow_ended(struct machine *machine, uint32_t run, double time_ps);
 

@@ -167,7 +167,7 @@ static bool check_tasks(const struct weft_sim_job *job, const struct machine_gro
                 return weft_wrap(error, "task %u", task);
             }
             needs->transfer_ways += count;
-        } else if (graph->kind[task] == WEFT_TASK_ALLREDUCE) {
+        } else if (weft_task_is_collective(graph, task)) {
             const struct machine_group *group = &groups[graph->group[task]];
             needs->runs += group->ring_count > 0 ? group->ring_count : 1;
             needs->run_ways += group->way_count;

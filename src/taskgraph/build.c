@@ -20,18 +20,12 @@ struct extent {
 };
 
 struct totals {
-    uint64_t bytes; // on the wire: 2 (k-1) S for an AllReduce
+    uint64_t bytes; // on the wire
     uint64_t runtime_ps;
     uint64_t edges;
     uint64_t members;
-    uint32_t allreduces;
+    uint32_t collectives;
 };
-
-static bool on_device(enum weft_task_kind kind)
-{
-    return kind == WEFT_TASK_FORWARD || kind == WEFT_TASK_BACKWARD || kind == WEFT_TASK_UPDATE ||
-           kind == WEFT_TASK_LOCAL;
-}
 
 // Adds count * each to *sum; false when that reaches the limit.
 static bool add_bounded(uint64_t *sum, uint64_t each, uint64_t count)
@@ -50,18 +44,18 @@ static bool add_bounded(uint64_t *sum, uint64_t each, uint64_t count)
 static bool check_group(const struct weft_task *task, uint32_t server_count, uint32_t *seen,
                         uint32_t stamp, struct weft_error *error)
 {
+    const char *name = weft_task_facts[task->kind].name;
     if (task->member_count == 0) {
-        return weft_fail(error, WEFT_INPUT, "the AllReduce has no members; name at least one");
+        return weft_fail(error, WEFT_INPUT, "the %s has no members; name at least one", name);
     }
     for (uint32_t i = 0; i < task->member_count; i++) {
         uint32_t member = task->members[i];
         if (member >= server_count) {
-            return weft_fail(error, WEFT_INPUT,
-                             "the AllReduce names server %u, but servers are 0 to %u", member,
-                             server_count - 1);
+            return weft_fail(error, WEFT_INPUT, "the %s names server %u, but servers are 0 to %u",
+                             name, member, server_count - 1);
         }
         if (seen[member] == stamp) {
-            return weft_fail(error, WEFT_INPUT, "the AllReduce names server %u twice; name it once",
+            return weft_fail(error, WEFT_INPUT, "the %s names server %u twice; name it once", name,
                              member);
         }
         seen[member] = stamp;
@@ -75,12 +69,12 @@ static bool check_place(const struct weft_task *task, const struct extent *exten
     if ((unsigned)task->kind >= WEFT_TASK_KIND_COUNT) {
         return weft_fail(error, WEFT_INPUT, "there is no task kind %u", (unsigned)task->kind);
     }
-    if (on_device(task->kind) && task->device >= extent->device_count) {
+    const struct weft_task_facts *facts = &weft_task_facts[task->kind];
+    if (facts->on_device && task->device >= extent->device_count) {
         return weft_fail(error, WEFT_INPUT, "device %u is not one of the %u devices", task->device,
                          extent->device_count);
     }
-    bool timed = on_device(task->kind) || task->kind == WEFT_TASK_ALLREDUCE;
-    if (!timed && task->runtime_ps != 0) {
+    if (!facts->on_device && !facts->is_collective && task->runtime_ps != 0) {
         return weft_fail(error, WEFT_INPUT,
                          "a barrier or transfer has no runtime of its own, but %" PRIu64 " ps are "
                          "given; make it a local task",
@@ -109,13 +103,15 @@ static bool check_next(const struct weft_task *task, uint32_t task_count, struct
 static bool add_totals(struct totals *totals, const struct weft_task *task,
                        struct weft_error *error)
 {
+    const struct weft_task_facts *facts = &weft_task_facts[task->kind];
     uint64_t copies = 0;
     if (task->kind == WEFT_TASK_TRANSFER) {
         copies = 1;
-    } else if (task->kind == WEFT_TASK_ALLREDUCE) {
-        copies = task->member_count == 1 ? 1 : 2 * ((uint64_t)task->member_count - 1);
+    } else if (facts->is_collective) {
+        uint64_t others = task->member_count - 1;
+        copies = others == 0 ? 1 : facts->ring_turns * others;
         totals->members += task->member_count;
-        totals->allreduces++;
+        totals->collectives++;
     }
     totals->edges += task->next_count;
     if (!add_bounded(&totals->bytes, task->size_bytes, copies)) {
@@ -144,7 +140,7 @@ static bool check_tasks(struct totals *totals, const struct extent *extent,
     for (uint32_t t = 0; t < extent->task_count; t++) {
         const struct weft_task *task = &tasks[t];
         bool good = check_place(task, extent, error) && check_next(task, extent->task_count, error);
-        if (good && task->kind == WEFT_TASK_ALLREDUCE) {
+        if (good && weft_task_facts[task->kind].is_collective) {
             good = check_group(task, extent->server_count, seen, t + 1, error);
         }
         if (!good || !add_totals(totals, task, error)) {
@@ -185,13 +181,13 @@ static struct group_table group_table_init(const struct totals *totals, struct w
                                            struct weft_arena *scratch)
 {
     uint32_t size = DISTANCE_MAX;
-    while (size < (uint32_t)1 << 31 && size / 4 < totals->allreduces) {
+    while (size < (uint32_t)1 << 31 && size / 4 < totals->collectives) {
         size *= 2;
     }
     struct group_table table = {
         .mask = size - 1,
         .slots = WEFT_NEW_RAW(scratch, uint32_t, size),
-        .first = WEFT_NEW(arena, uint32_t, (size_t)totals->allreduces + 1),
+        .first = WEFT_NEW(arena, uint32_t, (size_t)totals->collectives + 1),
         .members = WEFT_NEW_RAW(arena, uint32_t, totals->members),
     };
     memset(table.slots, 0xff, sizeof *table.slots * size);
@@ -264,16 +260,17 @@ static bool store_task(struct arrays *arrays, uint32_t index, const struct weft_
         kind = WEFT_TASK_BARRIER; // nothing crosses the network
     }
     bool transfer = kind == WEFT_TASK_TRANSFER;
-    bool allreduce = kind == WEFT_TASK_ALLREDUCE;
+    bool on_device = weft_task_facts[kind].on_device;
+    bool collective = weft_task_facts[kind].is_collective;
     arrays->kind[index] = (uint8_t)kind;
-    arrays->device[index] = on_device(kind) ? task->device : WEFT_NONE;
-    arrays->runtime_ps[index] = on_device(kind) || allreduce ? task->runtime_ps : 0;
-    arrays->size_bytes[index] = transfer || allreduce ? task->size_bytes : 0;
+    arrays->device[index] = on_device ? task->device : WEFT_NONE;
+    arrays->runtime_ps[index] = on_device || collective ? task->runtime_ps : 0;
+    arrays->size_bytes[index] = transfer || collective ? task->size_bytes : 0;
     arrays->from[index] = transfer ? task->from : WEFT_NONE;
     arrays->to[index] = transfer ? task->to : WEFT_NONE;
     arrays->group[index] =
-        allreduce ? group_table_find(groups, task->members, task->member_count) : WEFT_NONE;
-    if (allreduce && arrays->group[index] == WEFT_NONE) {
+        collective ? group_table_find(groups, task->members, task->member_count) : WEFT_NONE;
+    if (collective && arrays->group[index] == WEFT_NONE) {
         return weft_fail(error, WEFT_INPUT,
                          "task %u: its group collides with too many others; name members in "
                          "ascending order",

@@ -10,13 +10,6 @@
 #define RUNTIME_RATIO 1e-6
 #define RUNTIME_PS 1.0
 
-static const char *const kind_names[WEFT_TASK_KIND_COUNT] = {
-    [WEFT_TASK_FORWARD] = "forward",     [WEFT_TASK_BACKWARD] = "backward",
-    [WEFT_TASK_UPDATE] = "update",       [WEFT_TASK_BARRIER] = "barrier",
-    [WEFT_TASK_LOCAL] = "local copy",    [WEFT_TASK_TRANSFER] = "transfer",
-    [WEFT_TASK_ALLREDUCE] = "AllReduce",
-};
-
 static bool same_sizes(const struct weft_taskgraph *a, const struct weft_taskgraph *b,
                        struct weft_error *difference)
 {
@@ -57,27 +50,15 @@ static bool same_group(const struct weft_taskgraph *a, const struct weft_taskgra
 static bool same_work(const struct weft_taskgraph *a, const struct weft_taskgraph *b, uint32_t t,
                       struct weft_error *difference)
 {
-    switch ((enum weft_task_kind)a->kind[t]) {
-    case WEFT_TASK_FORWARD:
-    case WEFT_TASK_BACKWARD:
-    case WEFT_TASK_UPDATE:
-    case WEFT_TASK_LOCAL:
-        return a->device[t] == b->device[t] ||
-               weft_fail(difference, WEFT_INPUT, "device %u, not %u", a->device[t], b->device[t]);
-    case WEFT_TASK_TRANSFER:
-        if (a->from[t] != b->from[t] || a->to[t] != b->to[t]) {
-            return weft_fail(difference, WEFT_INPUT, "from server %u to %u, not %u to %u",
-                             a->from[t], a->to[t], b->from[t], b->to[t]);
-        }
-        break;
-    case WEFT_TASK_ALLREDUCE:
-        if (!same_group(a, b, t)) {
-            return weft_fail(difference, WEFT_INPUT, "over other servers");
-        }
-        break;
-    case WEFT_TASK_BARRIER:
-    case WEFT_TASK_KIND_COUNT:
-        return true;
+    if (a->device[t] != b->device[t]) {
+        return weft_fail(difference, WEFT_INPUT, "device %u, not %u", a->device[t], b->device[t]);
+    }
+    if (a->from[t] != b->from[t] || a->to[t] != b->to[t]) {
+        return weft_fail(difference, WEFT_INPUT, "from server %u to %u, not %u to %u", a->from[t],
+                         a->to[t], b->from[t], b->to[t]);
+    }
+    if (weft_task_is_collective(a, t) && !same_group(a, b, t)) {
+        return weft_fail(difference, WEFT_INPUT, "over other servers");
     }
     return a->size_bytes[t] == b->size_bytes[t] ||
            weft_fail(difference, WEFT_INPUT, "%" PRIu64 " bytes, not %" PRIu64, a->size_bytes[t],
@@ -118,8 +99,8 @@ static bool same_task(const struct weft_taskgraph *a, const struct weft_taskgrap
                       uint32_t timed_kinds, uint64_t *mark, struct weft_error *difference)
 {
     if (a->kind[t] != b->kind[t]) {
-        return weft_fail(difference, WEFT_INPUT, "of kind %s, not %s", kind_names[a->kind[t]],
-                         kind_names[b->kind[t]]);
+        return weft_fail(difference, WEFT_INPUT, "of kind %s, not %s",
+                         weft_task_facts[a->kind[t]].name, weft_task_facts[b->kind[t]].name);
     }
     bool timed = (timed_kinds >> a->kind[t] & 1) != 0;
     return same_work(a, b, t, difference) && (!timed || same_runtime(a, b, t, difference)) &&
@@ -136,7 +117,7 @@ bool weft_taskgraph_same(const struct weft_taskgraph *a, const struct weft_taskg
     uint64_t *mark = WEFT_NEW(&scratch, uint64_t, (size_t)a->task_count + 1);
     for (uint32_t t = 0; t < a->task_count; t++) {
         if (!same_task(a, b, t, timed_kinds, mark, difference)) {
-            return weft_wrap(difference, "task %u, %s", t, kind_names[a->kind[t]]);
+            return weft_wrap(difference, "task %u, %s", t, weft_task_facts[a->kind[t]].name);
         }
     }
     return true;

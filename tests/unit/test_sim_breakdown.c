@@ -164,7 +164,7 @@ static enum weft_time_use use_at(const struct random_job *job, uint32_t device, 
         } else if (graph->kind[t] == WEFT_TASK_ALLREDUCE) {
             uint32_t group = graph->group[t];
             for (uint32_t i = graph->group_first[group]; i < graph->group_first[group + 1]; i++) {
-                found = graph->group_members[i] == server ? WEFT_TIME_ALLREDUCE : found;
+                found = graph->group_members[i] == server ? WEFT_TIME_COLLECTIVE : found;
             }
         }
         use = found < use ? found : use;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// AllReduce on rings: rounds of equal messages with a barrier after each.
+// Collectives on rings: rounds of equal messages with a barrier after each.
 
 #include "machine.h"
 
@@ -37,7 +37,8 @@ static void start_ring(struct machine *machine, uint32_t task, const struct weft
     uint64_t size_bytes = graph->size_bytes[local];
     double k = ring->member_count;
     double message_bytes = (double)size_bytes / k * ring->share_ratio;
-    uint32_t rounds = 2 * (ring->member_count - 1);
+    uint32_t turns = weft_task_facts[graph->kind[local]].ring_turns;
+    uint32_t rounds = turns * (ring->member_count - 1);
     bool is_small = options->small_in_one_round && (double)size_bytes < options->packet_bytes * k;
     if (is_small || options->one_round) {
         message_bytes *= rounds;
@@ -64,7 +65,7 @@ static void start_ring(struct machine *machine, uint32_t task, const struct weft
     machine_round_start(machine, id, now_ps);
 }
 
-void machine_reduce_start(struct machine *machine, uint32_t task, double now_ps)
+void machine_collective_start(struct machine *machine, uint32_t task, double now_ps)
 {
     uint32_t local;
     const struct weft_taskgraph *graph = machine_graph(machine, task, &local);
