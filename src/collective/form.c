@@ -28,14 +28,27 @@ struct weft_index weft_index_walk(uint32_t start, uint32_t per_item, uint32_t pe
 
 // ---- well formed ----
 
-// The largest value of an index, by its modulus: what stays below it whatever the item and round.
+static uint32_t common_divisor(uint32_t a, uint32_t b)
+{
+    while (b > 0) {
+        uint32_t rest = a % b;
+        a = b;
+        b = rest;
+    }
+    return a;
+}
+
+// Whether an index and `width` slots from it stay below the limit whatever the item and round. The
+// index takes values that differ by multiples of what divides both strides and the modulus, so that
+// blocks of slots that walk around a whole number of blocks are seen to fit.
 static bool index_fits(const struct weft_index *index, uint64_t width, uint64_t limit)
 {
     if (index->modulus == 0) {
         return false;
     }
-    bool fixed = index->modulus == 1 || (index->per_item == 0 && index->per_round == 0);
-    uint64_t top = fixed ? index->start % index->modulus : (uint64_t)index->modulus - 1;
+    uint32_t apart = common_divisor(index->modulus, index->per_item % index->modulus);
+    apart = common_divisor(apart, index->per_round % index->modulus);
+    uint64_t top = (uint64_t)index->modulus - apart + index->start % index->modulus % apart;
     return index->base + top + width <= limit;
 }
 
