@@ -165,9 +165,12 @@ bool weft_schedule_check(struct weft_schedule_report *report, const struct weft_
 // sums are modulo 2^64.
 void weft_schedule_execute(const struct weft_schedule *schedule, uint64_t *const *buffers,
                            size_t slot_elements, struct weft_arena scratch);
-// Fills the buffers with random inputs, executes, and compares every output word with a sum
-// computed directly. Fails with INFEASIBLE, naming rank, chunk and word.
-bool weft_schedule_try(const struct weft_schedule *schedule, size_t slot_elements, uint64_t seed,
+// Fills buffers for a collective of `element_count` words with random inputs and everything else
+// with noise, executes, and compares every output word with a sum computed directly. element_count
+// need not divide into chunks: slots take element_count / C words rounded up, so that the last
+// chunks are short or empty; what fills them up is sent and added like the rest, but never looked
+// at. Fails with INFEASIBLE, naming rank, chunk and word; with INPUT when not well formed.
+bool weft_schedule_try(const struct weft_schedule *schedule, uint64_t element_count, uint64_t seed,
                        struct weft_arena scratch, struct weft_error *error) WEFT_MUST_USE;
 
 // ---- algorithms ----

@@ -1,9 +1,54 @@
 // SPDX-License-Identifier: Apache-2.0
-// The form: affine indices, what makes a schedule well formed, and the walk over its rounds.
+// The form: names, affine indices, what makes a schedule well formed, and the walk over its rounds.
 
 #include "weft/collective.h"
 
+#include <ctype.h>
 #include <string.h>
+
+static const char *const kind_names[WEFT_COLLECTIVE_KIND_COUNT] = {
+    [WEFT_COLLECTIVE_ALLREDUCE] = "allreduce", [WEFT_COLLECTIVE_REDUCE_SCATTER] = "reduce-scatter",
+    [WEFT_COLLECTIVE_ALLGATHER] = "allgather", [WEFT_COLLECTIVE_BROADCAST] = "broadcast",
+    [WEFT_COLLECTIVE_REDUCE] = "reduce",       [WEFT_COLLECTIVE_ALLTOALL] = "alltoall",
+};
+
+const char *weft_collective_name(enum weft_collective_kind kind)
+{
+    WEFT_ASSERT(kind < WEFT_COLLECTIVE_KIND_COUNT);
+    return kind_names[kind];
+}
+
+static char next_letter(const char **text)
+{
+    while (**text == '-' || **text == '_') {
+        ++*text;
+    }
+    char letter = (char)tolower((unsigned char)**text);
+    *text += letter != '\0';
+    return letter;
+}
+
+static bool same_name(const char *a, const char *b)
+{
+    for (;;) {
+        char letter = next_letter(&a);
+        if (letter != next_letter(&b)) {
+            return false;
+        }
+        if (letter == '\0') {
+            return true;
+        }
+    }
+}
+
+enum weft_collective_kind weft_collective_find(const char *name)
+{
+    uint32_t kind = 0;
+    while (kind < WEFT_COLLECTIVE_KIND_COUNT && !same_name(kind_names[kind], name)) {
+        kind++;
+    }
+    return (enum weft_collective_kind)kind;
+}
 
 uint32_t weft_index_at(const struct weft_index *index, uint32_t item, uint32_t round)
 {
@@ -179,10 +224,30 @@ void weft_round_walk_begin(struct weft_round_walk *walk, const struct weft_sched
     };
 }
 
-static uint32_t rank_of(const struct weft_schedule *schedule, const struct weft_step *step,
-                        uint32_t position)
+// Walks an index from item to item without dividing.
+struct cursor {
+    uint32_t base;
+    uint32_t value; // below modulus
+    uint32_t stride;
+    uint32_t modulus;
+};
+
+static struct cursor cursor_at(const struct weft_index *index, uint32_t round)
 {
-    return step->label == WEFT_NONE ? position : schedule->labels[step->label][position];
+    return (struct cursor){
+        .base = index->base,
+        .value = weft_index_at(index, 0, round) - index->base,
+        .stride = index->per_item % index->modulus,
+        .modulus = index->modulus,
+    };
+}
+
+static uint32_t cursor_next(struct cursor *cursor)
+{
+    uint32_t result = cursor->base + cursor->value;
+    uint64_t next = (uint64_t)cursor->value + cursor->stride;
+    cursor->value = (uint32_t)(next >= cursor->modulus ? next - cursor->modulus : next);
+    return result;
 }
 
 static void put_transfers(struct weft_round_walk *walk, uint32_t s)
@@ -190,15 +255,22 @@ static void put_transfers(struct weft_round_walk *walk, uint32_t s)
     const struct weft_schedule *schedule = walk->schedule;
     const struct weft_step *step = &schedule->steps[s];
     uint32_t t = walk->round - step->first_round;
+    const uint32_t *label = step->label == WEFT_NONE ? NULL : schedule->labels[step->label];
+    struct cursor from = cursor_at(&step->from, t);
+    struct cursor to = cursor_at(&step->to, t);
+    struct cursor from_slot = cursor_at(&step->from_slot, t);
+    struct cursor to_slot = cursor_at(&step->to_slot, t);
     for (uint32_t i = 0; i < step->item_count; i++) {
+        uint32_t sender = cursor_next(&from);
+        uint32_t receiver = cursor_next(&to);
         walk->transfers[walk->transfer_count++] = (struct weft_transfer){
             .step = s,
             .item = i,
             .op = step->op,
-            .from = rank_of(schedule, step, weft_index_at(&step->from, i, t)),
-            .to = rank_of(schedule, step, weft_index_at(&step->to, i, t)),
-            .from_slot = weft_index_at(&step->from_slot, i, t),
-            .to_slot = weft_index_at(&step->to_slot, i, t),
+            .from = label == NULL ? sender : label[sender],
+            .to = label == NULL ? receiver : label[receiver],
+            .from_slot = cursor_next(&from_slot),
+            .to_slot = cursor_next(&to_slot),
             .slot_count = step->slot_count,
         };
     }
