@@ -76,9 +76,11 @@ bool weft_fbuf_load(struct weft_fbuf *fbuf, const char *path, struct weft_arena 
                     struct weft_arena scratch, struct weft_error *error) WEFT_MUST_USE;
 // The bytes of a file that holds `fbuf`, readable by the authors' tools: the same value gives the
 // same bytes. Runtimes and rates are rounded to floats (6e-8 of themselves), latencies are not
-// kept. Successors of AllReduces and ring_words stand in fields of Weft's own, which other readers
-// skip. Fails with INPUT where the format has no words for the value: links of which none has its
-// reverse, a link whose rate is not width * rate_Bps, 2 GiB or more.
+// kept. ReduceScatters and AllGathers are written as
+// AllReduces of half their bytes; that they are none, successors of collectives and ring_words
+// stand in fields of Weft's own, which other readers skip. Fails with INPUT where the format has no
+// words for the value: links of which none has its reverse, a link whose rate is not width *
+// rate_Bps, 2 GiB or more.
 bool weft_fbuf_write(const char **data, size_t *length, const struct weft_fbuf *fbuf,
                      struct weft_arena *arena, struct weft_arena scratch, struct weft_error *error)
     WEFT_MUST_USE;
@@ -106,7 +108,7 @@ struct weft_chakra_trace {
 };
 // A task graph as a trace that ASTRA-sim reads. Weft's own attributes keep what the format has no
 // words for, so that weft_chakra_read gives back the same graph. Fails with UNSUPPORTED when there
-// are more than 5e8 messages. O(tasks + edges * log members + members of all AllReduces).
+// are more than 5e8 messages. O(tasks + edges * log members + members of all collectives).
 bool weft_chakra_write(struct weft_chakra_trace *trace, const struct weft_taskgraph *graph,
                        struct weft_arena *arena, struct weft_arena scratch,
                        struct weft_error *error) WEFT_MUST_USE;
@@ -132,7 +134,7 @@ struct weft_chakra {
     uint64_t node_count;
     uint64_t untimed_count;      // compute nodes that state operations and took no time
     uint64_t skipped_count;      // nodes of other kinds: they join what they wait for
-    uint64_t approximated_count; // collectives that became AllReduces of the same wire bytes
+    uint64_t approximated_count; // broadcasts, reductions: became AllReduces of as many bytes
 };
 // A task graph from a trace of any producer. Tasks stand in ascending order of node ids, then
 // ranks. Fails with INPUT naming rank and node: bytes that are no trace, a dependency on a node

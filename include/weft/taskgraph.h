@@ -16,10 +16,14 @@ enum weft_task_kind {
     WEFT_TASK_FORWARD,
     WEFT_TASK_BACKWARD,
     WEFT_TASK_UPDATE,
-    WEFT_TASK_BARRIER,   // no device, no time: joins its predecessors
-    WEFT_TASK_LOCAL,     // a copy inside a server: a device and a runtime, no network
-    WEFT_TASK_TRANSFER,  // size_bytes from server `from` to server `to`
-    WEFT_TASK_ALLREDUCE, // size_bytes on every member of `group`
+    WEFT_TASK_BARRIER,  // no device, no time: joins its predecessors
+    WEFT_TASK_LOCAL,    // a copy inside a server: a device and a runtime, no network
+    WEFT_TASK_TRANSFER, // size_bytes from server `from` to server `to`
+    // Collectives over the k members of `group`. size_bytes is the whole buffer S, of k shards of
+    // S/k. Before and behind, a member has:
+    WEFT_TASK_ALLREDUCE,      // S of its own; the sum of all
+    WEFT_TASK_REDUCE_SCATTER, // S of its own; its shard of the sum of all
+    WEFT_TASK_ALL_GATHER,     // its shard; all shards
     WEFT_TASK_KIND_COUNT,
 };
 
@@ -52,11 +56,11 @@ struct weft_taskgraph {
     uint32_t task_count;
     const uint8_t *kind;        // enum weft_task_kind
     const uint32_t *device;     // compute and LOCAL; else WEFT_NONE
-    const uint64_t *runtime_ps; // compute and LOCAL; ALLREDUCE: extra time inside the servers first
-    const uint64_t *size_bytes; // TRANSFER, ALLREDUCE
+    const uint64_t *runtime_ps; // compute and LOCAL; collectives: time inside the servers first
+    const uint64_t *size_bytes; // TRANSFER, collectives
     const uint32_t *from;       // TRANSFER: server
     const uint32_t *to;         // TRANSFER: server
-    const uint32_t *group;      // ALLREDUCE: group index
+    const uint32_t *group;      // collectives: group index
     const uint32_t *prev_count; // predecessors
     const uint32_t *next_first; // CSR: successors of t are next[next_first[t] .. next_first[t+1]-1]
     const uint32_t *next;
@@ -94,7 +98,7 @@ struct weft_task {
     uint64_t size_bytes;
     uint32_t from;
     uint32_t to;
-    const uint32_t *members; // ALLREDUCE
+    const uint32_t *members; // collectives
     uint32_t member_count;
     const uint32_t *next;
     uint32_t next_count;
@@ -103,9 +107,9 @@ struct weft_task {
 // Builds a task graph and checks it: every index in range, no cycle (named by one of its tasks), no
 // member twice in a group; the bytes on the wire of all tasks together, and their runtimes, stay
 // below 2^63, so that no later sum overflows. A transfer of 0 bytes or to its own server becomes a
-// BARRIER: it joins tasks and takes no network time. An AllReduce keeps its kind whatever its
-// bytes, because it may have a runtime; with one member or 0 bytes it takes no network time.
-// ALLREDUCE tasks may have successors. Fails with INPUT naming the task. O(tasks + edges + members
+// BARRIER: it joins tasks and takes no network time. A collective keeps its kind whatever its
+// bytes, because it may have a runtime; with one member or 0 bytes it takes no network time. Fails
+// with INPUT naming the task. O(tasks + edges + members
 // + server_count).
 bool weft_taskgraph_build(struct weft_taskgraph *graph, uint32_t server_count,
                           uint32_t device_count, const uint32_t *device_server,

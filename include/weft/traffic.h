@@ -2,8 +2,8 @@
 #ifndef WEFT_TRAFFIC_H
 #define WEFT_TRAFFIC_H
 
-// Traffic: what a task graph asks of the network. AllReduce groups are mutable (any ring over the
-// members will do); the transfer matrix is not.
+// Traffic: what a task graph asks of the network. Groups of collectives are mutable (any ring over
+// the members will do); the transfer matrix is not.
 //
 //   taskgraph ──► [traffic] ──► topology, plan (bounds), report (heat map)
 
@@ -27,7 +27,7 @@ struct weft_traffic {
     const uint32_t *group_of; // task graph's group index -> group here, WEFT_NONE for one member
     const double *transfer_bytes; // n*n, row = sender; the diagonal is 0
     double transfer_total_bytes;
-    double allreduce_wire_bytes;
+    double allreduce_wire_bytes;  // of all groups
     double allreduce_share_ratio; // of wire bytes; 0 when there is no traffic
 };
 

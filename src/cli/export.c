@@ -192,7 +192,7 @@ static bool export_fbuf(const struct request *request, const struct weft_plan *p
     }
     for (uint32_t t = 0; t < graph->task_count; t++) {
         if (weft_task_is_collective(graph, t) && graph->next_first[t] < graph->next_first[t + 1]) {
-            cli_note(cli, "what waits for AllReduces stands in a field that Weft alone reads; "
+            cli_note(cli, "what waits for collectives stands in a field that Weft alone reads; "
                           "others start it too early");
             break;
         }

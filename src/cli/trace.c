@@ -42,8 +42,7 @@ static void tell_trace(const struct cli *cli, const struct weft_chakra *chakra, 
     }
     if (chakra->approximated_count > 0) {
         cli_note(cli,
-                 "%s: %llu collectives other than AllReduce and all-to-all are AllReduces of as "
-                 "many bytes on the wire",
+                 "%s: %llu broadcasts and reductions are AllReduces of as many bytes on the wire",
                  path, (unsigned long long)chakra->approximated_count);
     }
     if (chakra->skipped_count > 0) {

@@ -24,11 +24,13 @@ static const struct argp_option options[] = {
 };
 
 static const char doc[] =
-    "Says what one training iteration asks of the network: AllReduce groups, whose traffic may "
+    "Says what one training iteration asks of the network: groups of collectives, whose traffic "
+    "may "
     "take "
     "any ring over their members (mutable), and transfers between given servers (not mutable).\v"
-    "size is what each member of a group holds; wire is what all members send together in a ring, "
-    "2 (k-1) times the size. The heat map counts both, each group along the ring of its members in "
+    "size is what each member of a group holds, half of it where it is only scattered or gathered; "
+    "wire is what all members send together in a ring, 2 (k-1) times the size. The heat map counts "
+    "both, each group along the ring of its members in "
     "ascending order: sender down, receiver across, darker is more.\n"
     "A job is a TopoOpt task graph (FILE.fbuf) or a Chakra trace: PREFIX of PREFIX.<rank>.et, or a "
     "folder that holds one.\n"
@@ -152,10 +154,10 @@ static void tell(const struct request *request, const struct weft_taskgraph *gra
     struct cli *cli = request->cli;
     char unit[WEFT_UNIT_TEXT];
     cli_say(cli, "%u servers, %u tasks\n", traffic->server_count, graph->task_count);
-    cli_say(cli, "AllReduce  %s on the wire in %u group%s (%.1f %% of all)\n",
+    cli_say(cli, "collectives  %s on the wire in %u group%s (%.1f %% of all)\n",
             weft_show_bytes(unit, traffic->allreduce_wire_bytes), traffic->group_count,
             traffic->group_count == 1 ? "" : "s", 100 * traffic->allreduce_share_ratio);
-    cli_say(cli, "transfers  %s between given servers\n",
+    cli_say(cli, "transfers    %s between given servers\n",
             weft_show_bytes(unit, traffic->transfer_total_bytes));
     if (traffic->group_count > 0) {
         tell_groups(cli, traffic);

@@ -47,9 +47,11 @@ enum chakra_kind {
     CHAKRA_KIND_UPDATE,
     CHAKRA_KIND_LOCAL,
     CHAKRA_KIND_BARRIER,
-    CHAKRA_KIND_ALLREDUCE, // that crosses no network: of one member
-    CHAKRA_KIND_INSIDE,    // the time that a collective takes inside the servers first
-    CHAKRA_KIND_SIGNAL,    // a send and its receive that stand for a dependency across ranks
+    CHAKRA_KIND_ALLREDUCE, // this and the next two: of one member, so that no network is crossed
+    CHAKRA_KIND_REDUCE_SCATTER,
+    CHAKRA_KIND_ALL_GATHER,
+    CHAKRA_KIND_INSIDE, // the time that a collective takes inside the servers first
+    CHAKRA_KIND_SIGNAL, // a send and its receive that stand for a dependency across ranks
     CHAKRA_KIND_COUNT,
 };
 extern const char *const chakra_kinds[CHAKRA_KIND_COUNT];
@@ -95,7 +97,7 @@ struct chakra_layout {
 // members).
 void chakra_layout_build(struct chakra_layout *layout, const struct weft_taskgraph *graph,
                          struct weft_arena *arena);
-// Whether an AllReduce becomes a collective: with one member it is compute without a device.
+// Whether a task becomes a collective there: with one member it is compute without a device.
 bool chakra_is_collective(const struct weft_taskgraph *graph, uint32_t task);
 // True where `task` ends on `rank`; *part is then the node that others wait for.
 bool chakra_ends_on(const struct chakra_layout *layout, uint32_t task, uint32_t rank,

@@ -12,10 +12,16 @@
 #include <string.h>
 
 const char *const chakra_kinds[CHAKRA_KIND_COUNT] = {
-    [CHAKRA_KIND_FORWARD] = "forward", [CHAKRA_KIND_BACKWARD] = "backward",
-    [CHAKRA_KIND_UPDATE] = "update",   [CHAKRA_KIND_LOCAL] = "local",
-    [CHAKRA_KIND_BARRIER] = "barrier", [CHAKRA_KIND_ALLREDUCE] = "allreduce",
-    [CHAKRA_KIND_INSIDE] = "inside",   [CHAKRA_KIND_SIGNAL] = "signal",
+    [CHAKRA_KIND_FORWARD] = "forward",
+    [CHAKRA_KIND_BACKWARD] = "backward",
+    [CHAKRA_KIND_UPDATE] = "update",
+    [CHAKRA_KIND_LOCAL] = "local",
+    [CHAKRA_KIND_BARRIER] = "barrier",
+    [CHAKRA_KIND_ALLREDUCE] = "allreduce",
+    [CHAKRA_KIND_REDUCE_SCATTER] = "reduce_scatter",
+    [CHAKRA_KIND_ALL_GATHER] = "all_gather",
+    [CHAKRA_KIND_INSIDE] = "inside",
+    [CHAKRA_KIND_SIGNAL] = "signal",
 };
 
 static int compare_ranks(const void *a, const void *b)

@@ -166,13 +166,13 @@ static bool lower_device_task(struct lowering *lowering, uint32_t n, enum weft_t
     return true;
 }
 
-// An AllReduce of one member.
-static void lower_alone(struct lowering *lowering, uint32_t n)
+// A collective of one member.
+static void lower_alone(struct lowering *lowering, enum weft_task_kind kind, uint32_t n)
 {
     const struct chakra_node *node = &lowering->set->nodes[n];
     uint32_t *member = WEFT_NEW_RAW(lowering->scratch, uint32_t, 1);
     *member = lowering->set->rank_server[node->rank];
-    uint32_t task = add_task(lowering, WEFT_TASK_ALLREDUCE, n);
+    uint32_t task = add_task(lowering, kind, n);
     lowering->tasks[task].runtime_ps = node->runtime_ps;
     lowering->tasks[task].size_bytes = node->size_bytes == WEFT_NEVER ? 0 : node->size_bytes;
     lowering->tasks[task].members = member;
@@ -188,14 +188,22 @@ static void lower_join(struct lowering *lowering, uint32_t n)
 static bool lower_compute(struct lowering *lowering, uint32_t n)
 {
     static const enum weft_task_kind kinds[CHAKRA_KIND_COUNT] = {
-        [CHAKRA_KIND_FORWARD] = WEFT_TASK_FORWARD, [CHAKRA_KIND_BACKWARD] = WEFT_TASK_BACKWARD,
-        [CHAKRA_KIND_UPDATE] = WEFT_TASK_UPDATE,   [CHAKRA_KIND_LOCAL] = WEFT_TASK_LOCAL,
-        [CHAKRA_KIND_BARRIER] = WEFT_TASK_BARRIER, [CHAKRA_KIND_ALLREDUCE] = WEFT_TASK_ALLREDUCE,
-        [CHAKRA_KIND_INSIDE] = WEFT_TASK_LOCAL,    [CHAKRA_KIND_SIGNAL] = WEFT_TASK_LOCAL,
+        [CHAKRA_KIND_FORWARD] = WEFT_TASK_FORWARD,
+        [CHAKRA_KIND_BACKWARD] = WEFT_TASK_BACKWARD,
+        [CHAKRA_KIND_UPDATE] = WEFT_TASK_UPDATE,
+        [CHAKRA_KIND_LOCAL] = WEFT_TASK_LOCAL,
+        [CHAKRA_KIND_BARRIER] = WEFT_TASK_BARRIER,
+        [CHAKRA_KIND_ALLREDUCE] = WEFT_TASK_ALLREDUCE,
+        [CHAKRA_KIND_REDUCE_SCATTER] = WEFT_TASK_REDUCE_SCATTER,
+        [CHAKRA_KIND_ALL_GATHER] = WEFT_TASK_ALL_GATHER,
+        [CHAKRA_KIND_INSIDE] = WEFT_TASK_LOCAL,
+        [CHAKRA_KIND_SIGNAL] = WEFT_TASK_LOCAL,
     };
     const struct chakra_node *node = &lowering->set->nodes[n];
-    if (node->kind == CHAKRA_KIND_ALLREDUCE) {
-        lower_alone(lowering, n);
+    enum weft_task_kind kind =
+        node->kind < CHAKRA_KIND_COUNT ? kinds[node->kind] : WEFT_TASK_FORWARD;
+    if (weft_task_facts[kind].is_collective) {
+        lower_alone(lowering, kind, n);
         return true;
     }
     uint64_t runtime_ps = node->has_runtime ? node->runtime_ps : roofline_ps(lowering, node);
@@ -207,8 +215,6 @@ static bool lower_compute(struct lowering *lowering, uint32_t n)
         return lower_device_task(lowering, n, WEFT_TASK_LOCAL, host_device(lowering, node->rank),
                                  runtime_ps);
     }
-    enum weft_task_kind kind =
-        node->kind < CHAKRA_KIND_COUNT ? kinds[node->kind] : WEFT_TASK_FORWARD;
     return lower_device_task(lowering, n, kind, own_device(lowering, node), runtime_ps);
 }
 
@@ -238,22 +244,43 @@ static void lower_receive(struct lowering *lowering, uint32_t n)
 
 // ---- collectives ----
 
-// Bytes a member holds of an AllReduce that puts as much on the wire, 2 (k-1) S in all: a
-// reduce-scatter of S sends (k-1) S, an all-gather of shards of s sends (k-1) k s, and a broadcast
-// or reduction of S along a chain (k-1) S.
-static uint64_t equal_bytes(const struct chakra_node *node, uint32_t member_count)
+// What the task graph has for a collective.
+static enum weft_task_kind kind_of(uint32_t collective)
+{
+    switch (collective) {
+    case CHAKRA_REDUCE_SCATTER:
+    case CHAKRA_REDUCE_SCATTER_BLOCK:
+        return WEFT_TASK_REDUCE_SCATTER;
+    case CHAKRA_ALL_GATHER:
+        return WEFT_TASK_ALL_GATHER;
+    default:
+        return WEFT_TASK_ALLREDUCE;
+    }
+}
+
+static bool is_chain(uint32_t collective)
+{
+    return collective == CHAKRA_BROADCAST || collective == CHAKRA_REDUCE;
+}
+
+// Bytes of the whole buffer. An all-gather states a shard. A broadcast or reduction of S along a
+// chain sends (k-1) S in all, as much as an AllReduce of S/2.
+static uint64_t buffer_bytes(const struct chakra_node *node, uint32_t member_count)
 {
     uint64_t size_bytes = node->size_bytes;
     if (node->collective == CHAKRA_BARRIER) {
         return 0;
     }
-    if (node->collective == CHAKRA_ALL_REDUCE) {
-        return node->exact_bytes == WEFT_NEVER ? size_bytes : node->exact_bytes;
+    if (is_chain(node->collective)) {
+        return size_bytes / 2 + size_bytes % 2;
+    }
+    if (node->exact_bytes != WEFT_NEVER) {
+        return node->exact_bytes;
     }
     if (node->collective == CHAKRA_ALL_GATHER) {
-        size_bytes = size_bytes > INT64_MAX / member_count ? INT64_MAX : size_bytes * member_count;
+        return size_bytes > INT64_MAX / member_count ? INT64_MAX : size_bytes * member_count;
     }
-    return size_bytes / 2 + size_bytes % 2;
+    return size_bytes;
 }
 
 // A barrier before, a transfer from every member to every other one, and a barrier behind, for each
@@ -291,11 +318,10 @@ static void lower_reduction(struct lowering *lowering, uint32_t n, uint32_t coll
     const struct chakra_node *node = &set->nodes[n];
     uint32_t group = set->collective_group[collective];
     uint32_t first = set->group_first[group];
-    uint32_t task = add_task(lowering, WEFT_TASK_ALLREDUCE, n);
+    uint32_t task = add_task(lowering, kind_of(node->collective), n);
     uint32_t member_count = set->group_first[group + 1] - first;
-    bool same = node->collective == CHAKRA_ALL_REDUCE || node->collective == CHAKRA_BARRIER;
-    lowering->chakra->approximated_count += !same && member_count > 1;
-    lowering->tasks[task].size_bytes = equal_bytes(node, member_count);
+    lowering->chakra->approximated_count += is_chain(node->collective) && member_count > 1;
+    lowering->tasks[task].size_bytes = buffer_bytes(node, member_count);
     lowering->tasks[task].members = set->group_members + first;
     lowering->tasks[task].member_count = member_count;
     for (uint32_t i = 0; i < member_count; i++) {

@@ -173,14 +173,20 @@ static void add_one_dep(struct draft *draft, uint64_t id)
 
 // ---- nodes by kind ----
 
+static const enum chakra_kind kinds[WEFT_TASK_KIND_COUNT] = {
+    [WEFT_TASK_FORWARD] = CHAKRA_KIND_FORWARD,
+    [WEFT_TASK_BACKWARD] = CHAKRA_KIND_BACKWARD,
+    [WEFT_TASK_UPDATE] = CHAKRA_KIND_UPDATE,
+    [WEFT_TASK_LOCAL] = CHAKRA_KIND_LOCAL,
+    [WEFT_TASK_BARRIER] = CHAKRA_KIND_BARRIER,
+    [WEFT_TASK_TRANSFER] = CHAKRA_KIND_COUNT,
+    [WEFT_TASK_ALLREDUCE] = CHAKRA_KIND_ALLREDUCE,
+    [WEFT_TASK_REDUCE_SCATTER] = CHAKRA_KIND_REDUCE_SCATTER,
+    [WEFT_TASK_ALL_GATHER] = CHAKRA_KIND_ALL_GATHER,
+};
+
 static void draft_compute(struct draft *draft, const struct chakra_layout *layout, uint32_t task)
 {
-    static const enum chakra_kind kinds[WEFT_TASK_KIND_COUNT] = {
-        [WEFT_TASK_FORWARD] = CHAKRA_KIND_FORWARD,     [WEFT_TASK_BACKWARD] = CHAKRA_KIND_BACKWARD,
-        [WEFT_TASK_UPDATE] = CHAKRA_KIND_UPDATE,       [WEFT_TASK_LOCAL] = CHAKRA_KIND_LOCAL,
-        [WEFT_TASK_BARRIER] = CHAKRA_KIND_BARRIER,     [WEFT_TASK_TRANSFER] = CHAKRA_KIND_COUNT,
-        [WEFT_TASK_ALLREDUCE] = CHAKRA_KIND_ALLREDUCE,
-    };
     const struct weft_taskgraph *graph = layout->graph;
     enum chakra_kind kind = kinds[graph->kind[task]];
     bool on_device = graph->device[task] != WEFT_NONE;
@@ -222,14 +228,25 @@ static void draft_transfer(struct draft *draft, const struct chakra_layout *layo
 static void draft_collective(struct draft *draft, const struct chakra_layout *layout, uint32_t task,
                              uint32_t rank)
 {
+    static const enum chakra_collective types[WEFT_TASK_KIND_COUNT] = {
+        [WEFT_TASK_ALLREDUCE] = CHAKRA_ALL_REDUCE,
+        [WEFT_TASK_REDUCE_SCATTER] = CHAKRA_REDUCE_SCATTER,
+        [WEFT_TASK_ALL_GATHER] = CHAKRA_ALL_GATHER,
+    };
     const struct weft_taskgraph *graph = layout->graph;
     uint64_t size_bytes = graph->size_bytes[task];
-    const char *name = weft_arena_format(draft->scratch, "t%u.allreduce", task);
+    // An all-gather's comm_size is one shard, as ASTRA-sim and STAGE have it.
+    bool gather = graph->kind[task] == WEFT_TASK_ALL_GATHER;
+    uint64_t parts = gather ? weft_task_member_count(graph, task) : 1;
+    uint64_t part_bytes = size_bytes / parts + (size_bytes % parts > 0);
+    const char *word = chakra_kinds[kinds[graph->kind[task]]];
+    const char *name = weft_arena_format(draft->scratch, "t%u.%s", task, word);
     draft_begin(draft, task_node_id(task, CHAKRA_PART_MAIN), CHAKRA_COLLECTIVE, false, name);
-    add_int64(draft, "comm_type", CHAKRA_ALL_REDUCE);
-    add_int64(draft, "comm_size", size_bytes > 0 ? size_bytes : 1);
-    if (size_bytes == 0) { // ASTRA-sim waits for ever for a collective without bytes
-        add_uint64(draft, CHAKRA_ATTR_BYTES, 0);
+    add_int64(draft, "comm_type", types[graph->kind[task]]);
+    // ASTRA-sim waits for ever for a collective without bytes.
+    add_int64(draft, "comm_size", part_bytes > 0 ? part_bytes : 1);
+    if (size_bytes == 0 || part_bytes * parts != size_bytes) {
+        add_uint64(draft, CHAKRA_ATTR_BYTES, size_bytes);
     }
     add_text(draft, "pg_name", weft_arena_format(draft->scratch, "%u", graph->group[task] + 1));
     if (graph->runtime_ps[task] > 0) {

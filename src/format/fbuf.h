@@ -37,6 +37,7 @@ enum {
     ROOT_RINGS,
     ROOT_WEFT_RINGS, // Weft's own, from here on: src/format/fbuf_extra.c
     ROOT_WEFT_NEXT,
+    ROOT_WEFT_KINDS,
     ROOT_FIELDS
 };
 
@@ -79,9 +80,17 @@ bool weft_fbuf_read_tasks(struct weft_fbuf *fbuf, struct weft_fbuf_reader *reade
 bool weft_fbuf_read_topology(struct weft_fbuf *fbuf, struct weft_fbuf_reader *reader) WEFT_MUST_USE;
 bool weft_fbuf_read_ring_words(struct weft_fbuf *fbuf, struct weft_fbuf_reader *reader)
     WEFT_MUST_USE;
-// Gives AllReduces their successors, which lie in the reader's scratch.
+// Makes AllReduces the ReduceScatters and AllGathers that they stand for.
+bool weft_fbuf_read_kinds(struct weft_task *tasks, uint32_t task_count,
+                          struct weft_fbuf_reader *reader) WEFT_MUST_USE;
+// Gives collectives their successors, which lie in the reader's scratch.
 bool weft_fbuf_read_reduce_next(struct weft_task *tasks, uint32_t task_count,
                                 struct weft_fbuf_reader *reader) WEFT_MUST_USE;
+
+// What stands in the file for a task's bytes, and in Weft's own field for its kind: WEFT_NONE where
+// the format has words for it.
+uint64_t weft_fbuf_file_bytes(const struct weft_taskgraph *graph, uint32_t task);
+uint32_t weft_fbuf_kind_word(const struct weft_taskgraph *graph, uint32_t task);
 
 // Rings, and how flows spread over paths, to fbuf->ring_words and back. Unpacking fails with INPUT
 // where a ring is not over its group or takes a link that is not there.

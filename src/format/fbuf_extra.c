@@ -1,12 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// What TopoOpt's task graphs have no words for, in two fields that Weft adds at the end of the
+// What TopoOpt's task graphs have no words for, in three fields that Weft adds at the end of the
 // root table: numbers of 4 bytes, which other readers of the format skip.
 //
 // rings: 1 if flows divide over the paths of a pair, 0 if each picks one. Then for each ring its
 //     group, its members' number k, 1 if its walks are listed else 0, its share (the two halves of
 //     a double, low first), the k members; and for each member the number of nodes on the walk to
 //     the next one, and these.
-// next: pairs of an AllReduce and a task that waits for it, by place, in ascending order.
+// next: pairs of a collective and a task that waits for it, by place, in ascending order.
+// kinds: pairs of an AllReduce of the file, by place, in ascending order, and what it stands for:
+//     2 * (0 ReduceScatter, 1 AllGather), plus 1 where the file's bytes, half of its own, are
+//     rounded up.
 
 #include "fbuf.h"
 
@@ -227,7 +230,60 @@ bool weft_fbuf_read_ring_words(struct weft_fbuf *fbuf, struct weft_fbuf_reader *
     return true;
 }
 
-// ---- what waits for AllReduces ----
+// ---- collectives other than AllReduce ----
+
+static const enum weft_task_kind kinds[] = {WEFT_TASK_REDUCE_SCATTER, WEFT_TASK_ALL_GATHER};
+enum { KINDS = sizeof kinds / sizeof kinds[0] };
+
+uint32_t weft_fbuf_kind_word(const struct weft_taskgraph *graph, uint32_t task)
+{
+    for (uint32_t i = 0; i < KINDS; i++) {
+        if (graph->kind[task] == kinds[i]) {
+            return 2 * i + (uint32_t)(graph->size_bytes[task] % 2);
+        }
+    }
+    return WEFT_NONE;
+}
+
+uint64_t weft_fbuf_file_bytes(const struct weft_taskgraph *graph, uint32_t task)
+{
+    uint64_t bytes = graph->size_bytes[task];
+    return weft_fbuf_kind_word(graph, task) == WEFT_NONE ? bytes : bytes / 2 + bytes % 2;
+}
+
+bool weft_fbuf_read_kinds(struct weft_task *tasks, uint32_t task_count,
+                          struct weft_fbuf_reader *reader)
+{
+    struct weft_flatbuf_vector vector;
+    if (!weft_flatbuf_vector(&vector, &reader->flatbuf, &reader->root, ROOT_WEFT_KINDS, 4,
+                             reader->error)) {
+        return weft_wrap(reader->error, "Weft's kinds");
+    }
+    for (uint32_t i = 0; i + 1 < vector.count; i += 2) {
+        size_t at = vector.at + 4 * (size_t)i;
+        uint32_t task = weft_flatbuf_u32_at(&reader->flatbuf, at);
+        uint32_t word = weft_flatbuf_u32_at(&reader->flatbuf, at + 4);
+        bool there = task < task_count && tasks[task].kind == WEFT_TASK_ALLREDUCE;
+        if (!there || word >= 2 * KINDS) {
+            return weft_fail(reader->error, WEFT_INPUT,
+                             "Weft's kinds: pair %u: task %u is no AllReduce, stands there twice, "
+                             "or %u is no kind",
+                             i / 2, task, word);
+        }
+        uint64_t *bytes = &tasks[task].size_bytes;
+        if (*bytes > INT64_MAX || *bytes < word % 2) {
+            return weft_fail(reader->error, WEFT_INPUT,
+                             "Weft's kinds: pair %u: task %u has %" PRIu64
+                             " bytes, which are half of no buffer",
+                             i / 2, task, *bytes);
+        }
+        *bytes = 2 * *bytes - word % 2;
+        tasks[task].kind = kinds[word / 2];
+    }
+    return true;
+}
+
+// ---- what waits for collectives ----
 
 bool weft_fbuf_read_reduce_next(struct weft_task *tasks, uint32_t task_count,
                                 struct weft_fbuf_reader *reader)
@@ -245,7 +301,7 @@ bool weft_fbuf_read_reduce_next(struct weft_task *tasks, uint32_t task_count,
         next[i / 2] = weft_flatbuf_u32_at(&reader->flatbuf, at + 4);
         if (task < last || task >= task_count || !weft_task_facts[tasks[task].kind].is_collective) {
             return weft_fail(reader->error, WEFT_INPUT,
-                             "Weft's successors: pair %u: task %u is no AllReduce, or stands "
+                             "Weft's successors: pair %u: task %u is no collective, or stands "
                              "behind a later one",
                              i / 2, task);
         }

@@ -13,7 +13,7 @@ const struct weft_flatbuf_layout weft_fbuf_route_layout = {ROUTE_FIELDS, {4, 4, 
 const struct weft_flatbuf_layout weft_fbuf_descriptor_layout = {DESCRIPTOR_FIELDS, {4}};
 const struct weft_flatbuf_layout weft_fbuf_rings_layout = {RINGS_FIELDS, {8, 4}};
 const struct weft_flatbuf_layout weft_fbuf_root_layout = {
-    ROOT_FIELDS, {4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4}};
+    ROOT_FIELDS, {4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4}};
 
 // A rate of the root table, in the file's bytes a millisecond.
 static bool read_rate(double *rate_Bps, const struct weft_fbuf_reader *reader, uint32_t field,

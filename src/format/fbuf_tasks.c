@@ -289,7 +289,8 @@ bool weft_fbuf_read_tasks(struct weft_fbuf *fbuf, struct weft_fbuf_reader *reade
         }
         next += record->next.count;
     }
-    if (!weft_fbuf_read_reduce_next(tasks, task_count, reader)) {
+    if (!weft_fbuf_read_kinds(tasks, task_count, reader) ||
+        !weft_fbuf_read_reduce_next(tasks, task_count, reader)) {
         return false;
     }
     return weft_taskgraph_build(&fbuf->graph, reader->server_count, devices.local_count,

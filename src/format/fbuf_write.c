@@ -29,7 +29,7 @@ static const struct shape root_shape = {
     ROOT_RINGS + 1, 56, {4, 8, 12, 16, 20, 24, 28, 32, 36, 40, 44, 48}};
 // The same with Weft's own fields, for a value that needs them.
 static const struct shape extended_shape = {
-    ROOT_FIELDS, 64, {4, 8, 12, 16, 20, 24, 28, 32, 36, 40, 44, 48, 52, 56}};
+    ROOT_FIELDS, 64, {4, 8, 12, 16, 20, 24, 28, 32, 36, 40, 44, 48, 52, 56, 60}};
 
 struct writer {
     unsigned char *data;
@@ -224,10 +224,15 @@ static void write_task(struct writer *writer, size_t referrer, uint32_t task,
                        const struct pair_list *pairs)
 {
     static const uint8_t types[WEFT_TASK_KIND_COUNT] = {
-        [WEFT_TASK_FORWARD] = FBUF_TASK_FORWARD,     [WEFT_TASK_BACKWARD] = FBUF_TASK_BACKWARD,
-        [WEFT_TASK_UPDATE] = FBUF_TASK_UPDATE,       [WEFT_TASK_BARRIER] = FBUF_TASK_BARRIER,
-        [WEFT_TASK_LOCAL] = FBUF_TASK_COMM,          [WEFT_TASK_TRANSFER] = FBUF_TASK_NOMINAL_COMM,
+        [WEFT_TASK_FORWARD] = FBUF_TASK_FORWARD,
+        [WEFT_TASK_BACKWARD] = FBUF_TASK_BACKWARD,
+        [WEFT_TASK_UPDATE] = FBUF_TASK_UPDATE,
+        [WEFT_TASK_BARRIER] = FBUF_TASK_BARRIER,
+        [WEFT_TASK_LOCAL] = FBUF_TASK_COMM,
+        [WEFT_TASK_TRANSFER] = FBUF_TASK_NOMINAL_COMM,
         [WEFT_TASK_ALLREDUCE] = FBUF_TASK_ALLREDUCE,
+        [WEFT_TASK_REDUCE_SCATTER] = FBUF_TASK_ALLREDUCE,
+        [WEFT_TASK_ALL_GATHER] = FBUF_TASK_ALLREDUCE,
     };
     const struct weft_taskgraph *graph = &writer->fbuf->graph;
     uint64_t device_id = 0; // none
@@ -243,7 +248,7 @@ static void write_task(struct writer *writer, size_t referrer, uint32_t task,
     put_u64(writer, FIELD(table, SHAPE_TASK, TASK_DEVICE), device_id);
     put_float(writer, FIELD(table, SHAPE_TASK, TASK_RUNTIME_MS),
               (double)graph->runtime_ps[task] / 1e9);
-    put_u64(writer, FIELD(table, SHAPE_TASK, TASK_SIZE), graph->size_bytes[task]);
+    put_u64(writer, FIELD(table, SHAPE_TASK, TASK_SIZE), weft_fbuf_file_bytes(graph, task));
     write_next(writer, table, task);
 }
 
@@ -432,8 +437,15 @@ static bool check_paths(const struct weft_fbuf *fbuf, struct weft_error *error)
     return true;
 }
 
-static bool check_tasks(uint32_t *transfer_count, uint32_t *reduce_next_count,
-                        const struct weft_fbuf *fbuf, struct weft_error *error)
+// What a file will hold.
+struct counts {
+    uint32_t transfers;
+    uint32_t reduce_next; // pairs of Weft's successors
+    uint32_t kinds;       // pairs of Weft's kinds
+};
+
+static bool check_tasks(struct counts *counts, const struct weft_fbuf *fbuf,
+                        struct weft_error *error)
 {
     const struct weft_taskgraph *graph = &fbuf->graph;
     if (graph->server_count > WEFT_FBUF_SERVERS_MAX || fbuf->node_count > WEFT_FBUF_NODES_MAX ||
@@ -442,13 +454,13 @@ static bool check_tasks(uint32_t *transfer_count, uint32_t *reduce_next_count,
             error, WEFT_INPUT, "%u servers of %u nodes; a file has at most %u servers and %u nodes",
             graph->server_count, fbuf->node_count, WEFT_FBUF_SERVERS_MAX, WEFT_FBUF_NODES_MAX);
     }
-    *transfer_count = 0;
-    *reduce_next_count = 0;
+    *counts = (struct counts){0};
     for (uint32_t t = 0; t < graph->task_count; t++) {
-        *transfer_count += graph->kind[t] == WEFT_TASK_TRANSFER ? 1 : 0;
+        counts->transfers += graph->kind[t] == WEFT_TASK_TRANSFER ? 1 : 0;
+        counts->kinds += weft_fbuf_kind_word(graph, t) != WEFT_NONE ? 1 : 0;
         // In this format a collective's list of successors is its group.
         if (weft_task_is_collective(graph, t)) {
-            *reduce_next_count += graph->next_first[t + 1] - graph->next_first[t];
+            counts->reduce_next += graph->next_first[t + 1] - graph->next_first[t];
         }
     }
     return true;
@@ -456,8 +468,7 @@ static bool check_tasks(uint32_t *transfer_count, uint32_t *reduce_next_count,
 
 // An upper bound on the file's size: each table with its padding and its place in a vector, each
 // vector with its padding, each element.
-static uint64_t bound_size(const struct weft_fbuf *fbuf, uint32_t transfer_count,
-                           uint32_t reduce_next_count)
+static uint64_t bound_size(const struct weft_fbuf *fbuf, const struct counts *counts)
 {
     const struct weft_taskgraph *graph = &fbuf->graph;
     uint64_t n = fbuf->graph.server_count;
@@ -466,9 +477,10 @@ static uint64_t bound_size(const struct weft_fbuf *fbuf, uint32_t transfer_count
         elements += weft_task_is_collective(graph, t) ? weft_task_member_count(graph, t) : 0;
     }
     uint64_t size = 640; // the root, the vtables and the root's vectors
-    size += fbuf->ring_word_count * UINT64_C(4) + reduce_next_count * UINT64_C(8);
+    size +=
+        fbuf->ring_word_count * UINT64_C(4) + ((uint64_t)counts->reduce_next + counts->kinds) * 8;
     size += graph->task_count * UINT64_C(64) + 8 * elements;
-    size += ((uint64_t)graph->device_count + transfer_count) * 48;
+    size += ((uint64_t)graph->device_count + counts->transfers) * 48;
     size += fbuf->link_count * UINT64_C(24);
     if (fbuf->path_count > 0) {
         size += n * n * 40 + fbuf->path_count * UINT64_C(40);
@@ -483,7 +495,7 @@ static uint64_t bound_size(const struct weft_fbuf *fbuf, uint32_t transfer_count
 }
 
 // Weft's own fields.
-static void write_extra(struct writer *writer, size_t root, uint32_t reduce_next_count)
+static void write_extra(struct writer *writer, size_t root, const struct counts *counts)
 {
     const struct weft_fbuf *fbuf = writer->fbuf;
     const struct weft_taskgraph *graph = &fbuf->graph;
@@ -491,7 +503,7 @@ static void write_extra(struct writer *writer, size_t root, uint32_t reduce_next
     for (uint32_t i = 0; i < fbuf->ring_word_count; i++) {
         put_u32(writer, at + 4 * (size_t)i, fbuf->ring_words[i]);
     }
-    at = add_vector(writer, root, SHAPE_EXTENDED, ROOT_WEFT_NEXT, 2 * reduce_next_count, 4);
+    at = add_vector(writer, root, SHAPE_EXTENDED, ROOT_WEFT_NEXT, 2 * counts->reduce_next, 4);
     for (uint32_t t = 0; t < graph->task_count; t++) {
         uint32_t first = graph->next_first[t];
         uint32_t end = weft_task_is_collective(graph, t) ? graph->next_first[t + 1] : first;
@@ -500,13 +512,22 @@ static void write_extra(struct writer *writer, size_t root, uint32_t reduce_next
             put_u32(writer, at + 4, graph->next[e]);
         }
     }
+    at = add_vector(writer, root, SHAPE_EXTENDED, ROOT_WEFT_KINDS, 2 * counts->kinds, 4);
+    for (uint32_t t = 0; t < graph->task_count; t++) {
+        uint32_t word = weft_fbuf_kind_word(graph, t);
+        if (word != WEFT_NONE) {
+            put_u32(writer, at, t);
+            put_u32(writer, at + 4, word);
+            at += 8;
+        }
+    }
 }
 
 static void write_file(struct writer *writer, const struct pair_list *pairs,
-                       uint32_t reduce_next_count)
+                       const struct counts *counts)
 {
     const struct weft_fbuf *fbuf = writer->fbuf;
-    bool extended = fbuf->ring_word_count > 0 || reduce_next_count > 0;
+    bool extended = fbuf->ring_word_count > 0 || counts->reduce_next > 0 || counts->kinds > 0;
     size_t start = add_bytes(writer, 4);
     add_vtables(writer, extended);
     size_t root = add_table(writer, extended ? SHAPE_EXTENDED : SHAPE_ROOT, start);
@@ -524,7 +545,7 @@ static void write_file(struct writer *writer, const struct pair_list *pairs,
     write_routes(writer, root);
     write_rings(writer, root);
     if (extended) {
-        write_extra(writer, root, reduce_next_count);
+        write_extra(writer, root, counts);
     }
     align(writer, 0);
 }
@@ -532,25 +553,24 @@ static void write_file(struct writer *writer, const struct pair_list *pairs,
 bool weft_fbuf_write(const char **data, size_t *length, const struct weft_fbuf *fbuf,
                      struct weft_arena *arena, struct weft_arena scratch, struct weft_error *error)
 {
-    uint32_t transfer_count = 0;
-    uint32_t reduce_next_count = 0;
-    if (!check_tasks(&transfer_count, &reduce_next_count, fbuf, error) ||
-        !check_links(fbuf, scratch, error) || !check_paths(fbuf, error)) {
+    struct counts counts = {0};
+    if (!check_tasks(&counts, fbuf, error) || !check_links(fbuf, scratch, error) ||
+        !check_paths(fbuf, error)) {
         return false;
     }
-    uint64_t size = bound_size(fbuf, transfer_count, reduce_next_count);
+    uint64_t size = bound_size(fbuf, &counts);
     if (size > WEFT_FLATBUF_BYTES_MAX) {
         return weft_fail(error, WEFT_INPUT,
                          "the file could take %" PRIu64 " bytes, but FlatBuffers end at 2 GiB",
                          size);
     }
-    struct pair_list pairs = list_pairs(fbuf, transfer_count, &scratch);
+    struct pair_list pairs = list_pairs(fbuf, counts.transfers, &scratch);
     struct writer writer = {
         .data = WEFT_NEW_RAW(&scratch, unsigned char, size),
         .capacity = (size_t)size,
         .fbuf = fbuf,
     };
-    write_file(&writer, &pairs, reduce_next_count);
+    write_file(&writer, &pairs, &counts);
     char *copy = WEFT_NEW_RAW(arena, char, writer.length);
     memcpy(copy, writer.data, writer.length);
     *data = copy;

@@ -16,7 +16,7 @@
 #include <endian.h>
 #include <string.h>
 
-#define WEFT_FLATBUF_FIELDS_MAX 14
+#define WEFT_FLATBUF_FIELDS_MAX 15
 // Offsets from a table to its vtable are signed.
 #define WEFT_FLATBUF_BYTES_MAX ((size_t)INT32_MAX)
 

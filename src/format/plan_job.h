@@ -8,7 +8,7 @@
 #include "weft/plan.h"
 
 // One letter for each task kind: forward, backward, update, joint, local, transfer, AllReduce.
-#define WEFT_PLAN_TASK_LETTERS "FBUJLTA"
+#define WEFT_PLAN_TASK_LETTERS "FBUJLTARG"
 
 // The words of plan files, by value of their enums; NULL ends each.
 extern const char *const weft_plan_optimizers[];

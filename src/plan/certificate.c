@@ -74,7 +74,8 @@ static void add_ports(struct draft *draft, const struct bound_model *model,
                       const struct bound_times *times, struct weft_arena scratch)
 {
     const char *allreduce =
-        model->balanced ? "each member of an AllReduce moves 2(k-1)/k of its size"
+        model->balanced ? "each member of an AllReduce moves 2(k-1)/k of its size, of a "
+                          "ReduceScatter or AllGather half of that"
                         : "each member of an AllReduce moves at least its size, whatever the "
                           "algorithm";
     for (int receive = 0; receive < 2; receive++) {
@@ -105,7 +106,7 @@ static void add_any_allreduce(struct draft *draft, struct weft_arena scratch)
     reason = weft_arena_format(
         draft->arena,
         "all servers together have %u x %s, an AllReduce of S over k members moves at least "
-        "2(k-1) S, and nothing moves before what makes it can end",
+        "2(k-1) S, its halves (k-1) S each, and nothing moves before what makes it can end",
         cluster->server_count, draft->ports);
     double total_s = bound_total_bytes(&model, &times, cluster->server_count, scratch);
     add(draft, (struct weft_bound){"total-bytes", total_s, reason, WEFT_BOUND_ANY_FABRIC, true});
@@ -113,7 +114,7 @@ static void add_any_allreduce(struct draft *draft, struct weft_arena scratch)
     reason = weft_arena_format(
         draft->arena,
         "a server reaches at most %u others in one hop, %.0f in two and so on (Moore), so that "
-        "the transfers take links more than once; AllReduce counts one hop",
+        "the transfers take links more than once; collectives count one hop",
         cluster->degree, (double)cluster->degree * cluster->degree);
     double moore_s = bound_moore(&model, &times, cluster->server_count, cluster->degree, scratch);
     add(draft, (struct weft_bound){"moore-hops", moore_s, reason, WEFT_BOUND_DIRECT_FABRIC, true});
@@ -125,7 +126,7 @@ static void add_balanced(struct draft *draft, struct weft_arena scratch)
     struct bound_times times = bound_times_build(&model, &scratch);
     const char *reason = weft_arena_format(
         draft->arena,
-        "the longest chain when every transfer and AllReduce has its servers' %s to itself; "
+        "the longest chain when every transfer and collective has its servers' %s to itself; "
         "transfers that meet at one port share it",
         draft->ports);
     add(draft, (struct weft_bound){"ideal-network-critical-path", times.longest_s, reason,

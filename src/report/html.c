@@ -94,7 +94,7 @@ static void add_fabric(struct weft_text *text, const struct weft_report *report,
     html_heading(
         text, "Fabric",
         "Servers on a circle, in the order of the first ring where it visits all of them. "
-        "Each ring of an AllReduce group has a color; links that no ring uses are dashed.");
+        "Each ring of a group of collectives has a color; links that no ring uses are dashed.");
     weft_text_add(text, "<figure>\n");
     picture_fabric(text, report->plan, false, scratch);
     const struct weft_topology *topology = &report->plan->topology;
@@ -117,7 +117,7 @@ static void add_bounds_table(struct weft_text *text, const struct weft_certifica
         weft_text_add(text, "<td class=\"r\">%s<td>%s%s<td>",
                       weft_show_time(seconds, weft_picoseconds(bound->seconds)),
                       weft_bound_scope_name(bound->scope),
-                      bound->any_allreduce ? "" : ", AllReduce as rings or halving");
+                      bound->any_allreduce ? "" : ", collectives as rings or halving");
         svg_add_escaped(text, bound->reason);
         weft_text_add(text, "</tr>\n");
     }
@@ -217,12 +217,12 @@ static void add_traffic(struct weft_text *text, const struct weft_report *report
         return;
     }
     html_heading(text, "Traffic",
-                 "What the iteration asks of the network. Transfers are fixed; an AllReduce may "
+                 "What the iteration asks of the network. Transfers are fixed; a collective may "
                  "take any ring over its group, and is shown on those of this plan.");
     weft_text_add(text, "<figure>\n");
     picture_heat(text, traffic, &report->plan->topology.rings, false, scratch);
     weft_text_add(text,
-                  "<figcaption>AllReduce is %.3g %% of the bytes on the wire, in %u group%s."
+                  "<figcaption>Collectives are %.3g %% of the bytes on the wire, in %u group%s."
                   "</figcaption>\n</figure>\n</section>\n",
                   100 * traffic->allreduce_share_ratio, traffic->group_count,
                   traffic->group_count == 1 ? "" : "s");

@@ -14,7 +14,7 @@
 #define SVG_BACKWARD 0u
 #define SVG_UPDATE 2u
 #define SVG_TRANSFER 1u
-#define SVG_ALLREDUCE 5u
+#define SVG_COLLECTIVE 5u
 
 // The rules of all classes, for a <style> element.
 void svg_add_style(struct weft_text *text);

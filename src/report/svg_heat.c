@@ -208,7 +208,8 @@ void picture_heat(struct weft_text *text, const struct weft_traffic *traffic,
     svg_begin(text, WIDTH, HEIGHT, "Traffic between servers", alone);
     add_frame(text, &heat, LEFT, "Transfers", traffic->transfer_total_bytes);
     add_cells(text, &heat, transfers, LEFT);
-    add_frame(text, &heat, LEFT + GAP, "AllReduce over its rings", traffic->allreduce_wire_bytes);
+    add_frame(text, &heat, LEFT + GAP, "Collectives over their rings",
+              traffic->allreduce_wire_bytes);
     add_cells(text, &heat, allreduce, LEFT + GAP);
     add_scale(text, &heat);
     svg_end(text);

@@ -168,12 +168,12 @@ void picture_uses(struct weft_text *text, const struct weft_breakdown *breakdown
 
 void picture_path(struct weft_text *text, const struct weft_breakdown *breakdown)
 {
-    static const struct {
-        const char *name;
-        const char *color;
-    } kinds[WEFT_TASK_KIND_COUNT + 1] = {
-        {"forward", "f4"}, {"backward", "f0"}, {"update", "f2"},    {"", "fo"},
-        {"local", "f2"},   {"transfer", "f1"}, {"AllReduce", "f5"}, {"waiting", "fo"},
+    static const char *const colors[WEFT_TASK_KIND_COUNT + 1] = {
+        [WEFT_TASK_FORWARD] = "f4",    [WEFT_TASK_BACKWARD] = "f0",
+        [WEFT_TASK_UPDATE] = "f2",     [WEFT_TASK_BARRIER] = "fo",
+        [WEFT_TASK_LOCAL] = "f2",      [WEFT_TASK_TRANSFER] = "f1",
+        [WEFT_TASK_ALLREDUCE] = "f5",  [WEFT_TASK_REDUCE_SCATTER] = "f6",
+        [WEFT_TASK_ALL_GATHER] = "f3", [WEFT_TASK_KIND_COUNT] = "fo",
     };
     uint64_t total_ps = breakdown->path_gap_ps;
     for (uint32_t k = 0; k < WEFT_TASK_KIND_COUNT; k++) {
@@ -189,13 +189,14 @@ void picture_path(struct weft_text *text, const struct weft_breakdown *breakdown
             continue;
         }
         double share = (double)time_ps / (double)total_ps;
-        svg_rect(text, x, 8, (RIGHT - LEFT) * share, 22, kinds[k].color);
+        svg_rect(text, x, 8, (RIGHT - LEFT) * share, 22, colors[k]);
         x += (RIGHT - LEFT) * share;
         char time[WEFT_UNIT_TEXT];
         char label[96];
-        snprintf(label, sizeof label, "%s %s (%.1f %%)", kinds[k].name,
+        snprintf(label, sizeof label, "%s %s (%.1f %%)",
+                 k < WEFT_TASK_KIND_COUNT ? weft_task_facts[k].name : "waiting",
                  weft_show_time(time, time_ps), 100 * share);
-        svg_rect(text, label_x, 42, 14, 12, kinds[k].color);
+        svg_rect(text, label_x, 42, 14, 12, colors[k]);
         svg_label(text, label_x + 20, 52, SVG_START, "t", "%s", label);
         label_x += 36 + 6.6 * (double)strlen(label);
     }

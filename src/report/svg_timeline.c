@@ -21,7 +21,7 @@ static const struct {
     bool network;
 } kinds[KINDS] = {
     {"forward", SVG_FORWARD, false},      {"backward", SVG_BACKWARD, false},
-    {"other compute", SVG_UPDATE, false}, {"AllReduce", SVG_ALLREDUCE, true},
+    {"other compute", SVG_UPDATE, false}, {"collective", SVG_COLLECTIVE, true},
     {"transfer", SVG_TRANSFER, true},
 };
 
@@ -48,6 +48,8 @@ static uint32_t kind_of(enum weft_task_kind kind)
     case WEFT_TASK_LOCAL:
         return 2;
     case WEFT_TASK_ALLREDUCE:
+    case WEFT_TASK_REDUCE_SCATTER:
+    case WEFT_TASK_ALL_GATHER:
         return 3;
     case WEFT_TASK_TRANSFER:
         return 4;

@@ -1,9 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The task graph of a hybrid strategy: context rings, experts' exchanges, and the collectives of
 // gradients and parameters.
-//
-// Task graphs have no ReduceScatter and no AllGather: one of S bytes stands as an AllReduce of S /
-// 2, which puts as much on every wire in twice the rounds of half the size.
 
 #include "hybrid_tasks.h"
 
@@ -199,24 +196,24 @@ static struct team team_of(const struct weft_hybrid_builder *builder, uint32_t r
     return team;
 }
 
-// `bytes` of each rank, reduced (rounds 2: AllReduce, 1: half of one): inside the servers first.
+// Of `bytes` of each rank, inside the servers first.
 static uint32_t emit_collective(struct weft_hybrid_builder *builder, const struct team *team,
-                                double bytes, double rounds)
+                                enum weft_task_kind kind, double bytes)
 {
     const struct weft_accelerator *accelerator = builder->job->accelerator;
     double inside_s = 0;
     if (team->local > 1) {
-        inside_s = rounds * (team->local - 1.0) / team->local * bytes /
+        double turns = weft_task_facts[kind].ring_turns;
+        inside_s = turns * (team->local - 1.0) / team->local * bytes /
                        (accelerator->link_Bps * accelerator->link_efficiency) +
                    weft_seconds(accelerator->launch_ps);
     }
     return weft_hybrid_add_task(
-        builder,
-        &(struct weft_task){.kind = WEFT_TASK_ALLREDUCE,
-                            .runtime_ps = weft_picoseconds(inside_s),
-                            .size_bytes = (uint64_t)(bytes * builder->job->hybrid.tp * rounds / 2),
-                            .members = team->servers,
-                            .member_count = team->server_count});
+        builder, &(struct weft_task){.kind = kind,
+                                     .runtime_ps = weft_picoseconds(inside_s),
+                                     .size_bytes = (uint64_t)(bytes * builder->job->hybrid.tp),
+                                     .members = team->servers,
+                                     .member_count = team->server_count});
 }
 
 static double team_bytes(const struct weft_hybrid_builder *builder, const struct team *team,
@@ -265,8 +262,9 @@ static void reduce_pass(struct weft_hybrid_builder *builder, struct team *team, 
     bool blocks = !hybrid->overlap_gradients && !at_end &&
                   index + 1 < 2 * builder->micro_batches * hybrid->chunks;
     for (uint32_t b = 0; b < buckets; b++) {
-        uint32_t id =
-            emit_collective(builder, team, bytes / buckets, hybrid->zero_stage > 0 ? 1 : 2);
+        uint32_t id = emit_collective(
+            builder, team, hybrid->zero_stage > 0 ? WEFT_TASK_REDUCE_SCATTER : WEFT_TASK_ALLREDUCE,
+            bytes / buckets);
         for (uint32_t r = team->first; r < builder->replicas; r += team->step) {
             struct weft_hybrid_pass_tasks pass =
                 weft_hybrid_pass_at(builder, r, stage, slot->micro_batch, true);
@@ -297,7 +295,7 @@ static void gather_pass(struct weft_hybrid_builder *builder, struct team *team, 
     uint32_t buckets =
         first ? weft_hybrid_pass_at(builder, team->first, stage, 0, false).buckets : 1;
     for (uint32_t b = 0; b < buckets; b++) {
-        uint32_t id = emit_collective(builder, team, bytes / buckets, 1);
+        uint32_t id = emit_collective(builder, team, WEFT_TASK_ALL_GATHER, bytes / buckets);
         for (uint32_t r = team->first; r < builder->replicas; r += team->step) {
             struct weft_hybrid_pass_tasks pass =
                 weft_hybrid_pass_at(builder, r, stage, slot->micro_batch, slot->backward);
@@ -419,7 +417,7 @@ static void emit_update(struct weft_hybrid_builder *builder, struct team *teams,
         }
         for (uint32_t chunk = 0; chunk < hybrid->chunks; chunk++) {
             double bytes = team_bytes(builder, &teams[t], chunk * hybrid->pp + rank, false);
-            uint32_t id = emit_collective(builder, &teams[t], bytes, 1);
+            uint32_t id = emit_collective(builder, &teams[t], WEFT_TASK_ALL_GATHER, bytes);
             for (uint32_t r = teams[t].first; r < builder->replicas; r += teams[t].step) {
                 weft_hybrid_add_edge(builder, begin + r, id);
             }

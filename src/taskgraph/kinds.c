@@ -15,6 +15,16 @@ const struct weft_task_facts weft_task_facts[WEFT_TASK_KIND_COUNT] = {
                              .ring_turns = 2,
                              .sends = {true, true},
                              .receives = {true, true}},
+    [WEFT_TASK_REDUCE_SCATTER] = {.name = "ReduceScatter",
+                                  .is_collective = true,
+                                  .ring_turns = 1,
+                                  .sends = {.others = true},
+                                  .receives = {.own = true}},
+    [WEFT_TASK_ALL_GATHER] = {.name = "AllGather",
+                              .is_collective = true,
+                              .ring_turns = 1,
+                              .sends = {.own = true},
+                              .receives = {.others = true}},
 };
 
 double weft_task_ring_bytes(const struct weft_taskgraph *graph, uint32_t task)

@@ -91,15 +91,22 @@ static struct totals total(const struct weft_taskgraph *graph)
         if (graph->kind[t] == WEFT_TASK_TRANSFER) {
             totals.transfers++;
             totals.transfer_bytes += graph->size_bytes[t];
-        } else if (graph->kind[t] == WEFT_TASK_ALLREDUCE) {
-            uint32_t group = graph->group[t];
-            uint32_t k = graph->group_first[group + 1] - graph->group_first[group];
-            totals.reductions += k > 1;
-            totals.reduction_wire_bytes += 2.0 * (k - 1) * (double)graph->size_bytes[t];
+        } else if (weft_task_is_collective(graph, t)) {
+            totals.reductions += weft_task_member_count(graph, t) > 1;
+            totals.reduction_wire_bytes += weft_task_wire_bytes(graph, t);
         }
         totals.timed += graph->device[t] != WEFT_NONE;
     }
     return totals;
+}
+
+static uint32_t kind_count(const struct weft_taskgraph *graph, enum weft_task_kind kind)
+{
+    uint32_t count = 0;
+    for (uint32_t t = 0; t < graph->task_count; t++) {
+        count += graph->kind[t] == kind;
+    }
+    return count;
 }
 
 static void check_near(const char *name, double ours, double theirs)
@@ -111,16 +118,13 @@ static void check_near(const char *name, double ours, double theirs)
 
 // ---- what Weft writes ----
 
-static void check_example(const char *name, const char *folder)
+static void check_written(const char *name, const struct weft_taskgraph *graph, const char *folder,
+                          struct weft_arena arena)
 {
-    struct weft_arena arena = whole;
-    struct weft_fbuf job;
     struct weft_chakra_trace trace;
     struct weft_error error;
-    const char *path = weft_arena_format(&arena, SOURCE_ROOT "/examples/jobs/%s.fbuf", name);
     const char *prefix = weft_arena_format(&arena, "%s/%s", folder, name);
-    if (!weft_fbuf_load(&job, path, &arena, whole_scratch, &error) ||
-        !weft_chakra_write(&trace, &job.graph, &arena, whole_scratch, &error) ||
+    if (!weft_chakra_write(&trace, graph, &arena, whole_scratch, &error) ||
         !weft_chakra_save(prefix, &trace, whole_scratch, &error)) {
         fail_msg("%s", error.message);
     }
@@ -129,23 +133,46 @@ static void check_example(const char *name, const char *folder)
         unlink(weft_arena_format(&arena, "%s.%u.et", prefix, r));
     }
     unlink(weft_arena_format(&arena, "%s.json", prefix));
-    struct totals ours = total(&job.graph);
-    assert_int_equal(theirs.ranks, job.graph.server_count);
+    struct totals ours = total(graph);
+    assert_int_equal(theirs.ranks, graph->server_count);
     assert_int_equal(theirs.messages, ours.transfers + trace.signal_count);
     assert_int_equal(theirs.message_bytes, ours.transfer_bytes + trace.signal_count);
-    assert_int_equal(theirs.count[0], ours.reductions);
-    check_near(name, ours.reduction_wire_bytes, theirs.wire_bytes[0]);
+    assert_int_equal(theirs.count[0] + theirs.count[2] + theirs.count[7], ours.reductions);
+    assert_int_equal(theirs.count[2], kind_count(graph, WEFT_TASK_ALL_GATHER));
+    assert_int_equal(theirs.count[7], kind_count(graph, WEFT_TASK_REDUCE_SCATTER));
+    check_near(name, ours.reduction_wire_bytes,
+               theirs.wire_bytes[0] + theirs.wire_bytes[2] + theirs.wire_bytes[7]);
     double runtime_micros = 0;
-    for (uint32_t t = 0; t < job.graph.task_count; t++) {
+    for (uint32_t t = 0; t < graph->task_count; t++) {
         double members = 1; // the time inside servers stands on every member's rank
-        if (job.graph.kind[t] == WEFT_TASK_ALLREDUCE) {
-            uint32_t group = job.graph.group[t];
-            members = job.graph.group_first[group + 1] - job.graph.group_first[group];
+        if (weft_task_is_collective(graph, t)) {
+            members = weft_task_member_count(graph, t);
         }
-        runtime_micros += members * (double)job.graph.runtime_ps[t] / 1e6;
+        runtime_micros += members * (double)graph->runtime_ps[t] / 1e6;
     }
     // Each node's duration is rounded to a whole microsecond.
     assert_true(fabs(runtime_micros - (double)theirs.micros) <= 0.5 * (double)theirs.compute);
+}
+
+// A ReduceScatter and an AllGather of bytes that five divides, with time inside the servers.
+static void check_halves(const char *folder)
+{
+    static const uint32_t members[] = {4, 0, 3, 1, 2};
+    static const uint32_t next[] = {1};
+    const struct weft_task tasks[] = {
+        {.kind = WEFT_TASK_REDUCE_SCATTER,
+         .size_bytes = 5000,
+         .runtime_ps = 3000000,
+         .members = members,
+         .member_count = 5,
+         .next = next,
+         .next_count = 1},
+        {.kind = WEFT_TASK_ALL_GATHER, .size_bytes = 35000, .members = members, .member_count = 5}};
+    struct weft_arena arena = whole;
+    struct weft_taskgraph graph;
+    struct weft_error error;
+    assert_true(weft_taskgraph_build(&graph, 5, 0, NULL, tasks, 2, &arena, whole_scratch, &error));
+    check_written("halves", &graph, folder, arena);
 }
 
 static void traces_of_the_examples_hold(void **state)
@@ -155,8 +182,16 @@ static void traces_of_the_examples_hold(void **state)
     char folder[] = "/tmp/weft-et-XXXXXX";
     assert_non_null(mkdtemp(folder));
     for (size_t j = 0; j < sizeof jobs / sizeof jobs[0]; j++) {
-        check_example(jobs[j], folder);
+        struct weft_arena arena = whole;
+        struct weft_fbuf job;
+        struct weft_error error;
+        const char *path = weft_arena_format(&arena, SOURCE_ROOT "/examples/jobs/%s.fbuf", jobs[j]);
+        if (!weft_fbuf_load(&job, path, &arena, whole_scratch, &error)) {
+            fail_msg("%s", error.message);
+        }
+        check_written(jobs[j], &job.graph, folder, arena);
     }
+    check_halves(folder);
     assert_int_equal(rmdir(folder), 0);
 }
 
@@ -188,7 +223,10 @@ static void check_real(const char *name)
     assert_int_equal(theirs.nodes, chakra.node_count);
     assert_int_equal(theirs.compute, ours.timed);
     assert_int_equal(chakra.untimed_count + chakra.skipped_count, 0);
-    assert_int_equal(chakra.approximated_count, theirs.count[2] + theirs.count[7]);
+    assert_int_equal(chakra.approximated_count, 0);
+    assert_int_equal(kind_count(&chakra.graph, WEFT_TASK_ALLREDUCE), theirs.count[0]);
+    assert_int_equal(kind_count(&chakra.graph, WEFT_TASK_ALL_GATHER), theirs.count[2]);
+    assert_int_equal(kind_count(&chakra.graph, WEFT_TASK_REDUCE_SCATTER), theirs.count[7]);
     assert_int_equal(ours.reductions, theirs.count[0] + theirs.count[2] + theirs.count[7]);
     check_near(name, ours.reduction_wire_bytes,
                theirs.wire_bytes[0] + theirs.wire_bytes[2] + theirs.wire_bytes[7]);
@@ -245,6 +283,13 @@ static void closed_forms_hold(void **state)
     struct weft_chakra reduce = load_real("astra_micro_all_reduce_16", &arena);
     expected_s = 30 * (65536 / 50e9 + latency_s);
     assert_true(fabs(ideal_s(&reduce.graph, &arena) - expected_s) < 1e-9);
+    // Half of that: 15 rounds of the same, and of a whole shard of 1 MiB.
+    struct weft_chakra scatter = load_real("astra_micro_reduce_scatter_16", &arena);
+    expected_s = 15 * (65536 / 50e9 + latency_s);
+    assert_true(fabs(ideal_s(&scatter.graph, &arena) - expected_s) < 1e-9);
+    struct weft_chakra gather = load_real("astra_micro_all_gather_16", &arena);
+    expected_s = 15 * (1048576 / 50e9 + latency_s);
+    assert_true(fabs(ideal_s(&gather.graph, &arena) - expected_s) < 1e-9);
     // 15 sixteenths of 1 MiB leave each port, all at once.
     struct weft_chakra all = load_real("astra_micro_all_to_all_16", &arena);
     expected_s = 15 * 65536 / 50e9 + latency_s;

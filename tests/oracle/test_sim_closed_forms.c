@@ -51,16 +51,15 @@ static void build(builder *make, uint32_t server_count, uint32_t degree, struct 
     }
 }
 
-static double allreduce_us(uint32_t server_count, uint64_t size_bytes, struct weft_arena arena)
+static double collective_us(enum weft_task_kind kind, uint32_t server_count, uint64_t size_bytes,
+                            struct weft_arena arena)
 {
     uint32_t *members = WEFT_NEW_RAW(&arena, uint32_t, server_count);
     for (uint32_t i = 0; i < server_count; i++) {
         members[i] = i;
     }
-    struct weft_task task = {.kind = WEFT_TASK_ALLREDUCE,
-                             .members = members,
-                             .member_count = server_count,
-                             .size_bytes = size_bytes};
+    struct weft_task task = {
+        .kind = kind, .members = members, .member_count = server_count, .size_bytes = size_bytes};
     struct weft_taskgraph graph;
     struct weft_sim_result result;
     struct weft_error error;
@@ -71,11 +70,13 @@ static double allreduce_us(uint32_t server_count, uint64_t size_bytes, struct we
                            &(struct weft_sim_options){0}, &arena, scratch_kept, &error)) {
         fail_msg("%s", error.message);
     }
-    assert_int_equal(result.flow_count, 2ull * (server_count - 1) * server_count);
+    uint64_t turns = kind == WEFT_TASK_ALLREDUCE ? 2 : 1;
+    assert_int_equal(result.flow_count, turns * (server_count - 1) * server_count);
     return (double)result.iteration_ps[0] / 1e6;
 }
 
-// 2 (n-1)/n S/B + 2 (n-1) lat, on a ring of links and, with two links a hop, on a switch.
+// 2 (n-1)/n S/B + 2 (n-1) lat, half of it for its halves, on a ring of links and, with two links a
+// hop, on a switch.
 static void a_ring_allreduce_takes_its_closed_form(void **state)
 {
     (void)state;
@@ -90,13 +91,17 @@ static void a_ring_allreduce_takes_its_closed_form(void **state)
         double latency_us = 2.0 * (n - 1) * LATENCY_PS / 1e6;
         if (n > 2) {
             build(weft_fabric_build_ring, n, 2, &arena);
-            double ring_us = allreduce_us(n, 100000000, arena);
+            double ring_us = collective_us(WEFT_TASK_ALLREDUCE, n, 100000000, arena);
             assert_true(fabs(ring_us - (serial_us + latency_us)) < 0.003);
             assert_true(fabs(ring_us - cases[i].published_us) < 0.1);
+            double scatter_us = collective_us(WEFT_TASK_REDUCE_SCATTER, n, 100000000, arena);
+            double gather_us = collective_us(WEFT_TASK_ALL_GATHER, n, 100000000, arena);
+            assert_true(fabs(scatter_us - (serial_us + latency_us) / 2) < 0.003);
+            assert_true(fabs(gather_us - (serial_us + latency_us) / 2) < 0.003);
         }
         if (n <= 128) {
             build(weft_fabric_build_ideal, n, 1, &arena);
-            double switch_us = allreduce_us(n, 100000000, arena);
+            double switch_us = collective_us(WEFT_TASK_ALLREDUCE, n, 100000000, arena);
             assert_true(fabs(switch_us - (serial_us + 2 * latency_us)) < 0.003);
         }
     }

@@ -32,6 +32,7 @@ static void add_task(uint32_t n, uint32_t *members, struct weft_rng *rng)
         weft_rng_shuffle(rng, members, n);
         uint32_t count = weft_rng_below(rng, 2) == 0 ? n : 1 + weft_rng_below(rng, n);
         uint32_t task = case_allreduce(&list, members, count, size_bytes);
+        list.tasks[task].kind += weft_rng_below(rng, 3);
         list.tasks[task].runtime_ps = (uint64_t)weft_rng_below(rng, 200) * 1000000;
     }
     }

@@ -53,7 +53,7 @@ static void random_task(struct weft_task *task, uint32_t servers, uint32_t devic
         task->from = weft_rng_below(rng, servers);
         task->to = weft_rng_below(rng, servers);
         task->size_bytes = weft_rng_next(rng) >> (30 + weft_rng_below(rng, 34));
-    } else if (task->kind == WEFT_TASK_ALLREDUCE) {
+    } else if (weft_task_facts[task->kind].is_collective) {
         uint32_t *members = WEFT_NEW(arena, uint32_t, servers);
         for (uint32_t s = 0; s < servers; s++) {
             members[s] = s;
@@ -237,7 +237,7 @@ static void in_order(struct weft_taskgraph *ordered, const struct weft_taskgraph
             .next = next,
         };
         tasks[t].next_count = sort_unique(next, count);
-        if (graph->kind[t] == WEFT_TASK_ALLREDUCE) {
+        if (weft_task_is_collective(graph, t)) {
             uint32_t group = graph->group[t];
             tasks[t].members = graph->group_members + graph->group_first[group];
             tasks[t].member_count = graph->group_first[group + 1] - graph->group_first[group];

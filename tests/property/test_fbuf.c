@@ -63,7 +63,7 @@ static void random_task(struct weft_task *task, uint32_t servers, uint32_t devic
         task->from = weft_rng_below(rng, servers);
         task->to = weft_rng_below(rng, servers);
         task->size_bytes = weft_rng_next(rng) >> (20 + weft_rng_below(rng, 44));
-    } else if (task->kind == WEFT_TASK_ALLREDUCE) {
+    } else if (weft_task_facts[task->kind].is_collective) {
         uint32_t *members = WEFT_NEW(arena, uint32_t, servers);
         for (uint32_t s = 0; s < servers; s++) {
             members[s] = s;
@@ -286,11 +286,11 @@ static void traffic_does_not_depend_on_the_order_of_tasks(void **state)
         // The whole wire matrix holds what its parts say, and what a direct count over tasks does.
         double counted = 0;
         for (uint32_t t = 0; t < one_graph.task_count; t++) {
-            uint32_t group = one_graph.group[t];
-            double copies =
-                one_graph.kind[t] == WEFT_TASK_ALLREDUCE
-                    ? 2.0 * (one_graph.group_first[group + 1] - one_graph.group_first[group] - 1)
-                    : 1.0;
+            static const double turns[WEFT_TASK_KIND_COUNT] = {[WEFT_TASK_ALLREDUCE] = 2,
+                                                               [WEFT_TASK_REDUCE_SCATTER] = 1,
+                                                               [WEFT_TASK_ALL_GATHER] = 1};
+            double copies = turns[one_graph.kind[t]];
+            copies = copies > 0 ? copies * (weft_task_member_count(&one_graph, t) - 1) : 1;
             counted += copies * (double)one_graph.size_bytes[t];
         }
         double *matrix = weft_traffic_matrix(&one, &arena);

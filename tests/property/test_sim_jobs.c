@@ -65,7 +65,7 @@ static void random_task(struct draft *draft, uint32_t i, struct weft_rng *rng)
         task->to = weft_rng_below(rng, SERVERS);
         task->size_bytes = weft_rng_below(rng, 5) * 40000ull;
     } else {
-        task->kind = WEFT_TASK_ALLREDUCE;
+        task->kind = WEFT_TASK_ALLREDUCE + weft_rng_below(rng, 3);
         for (uint32_t k = 0; k < SERVERS; k++) {
             draft->members[i][k] = k;
         }
@@ -186,10 +186,10 @@ static void check_bytes(const struct weft_taskgraph *graph, const struct weft_si
         double size = (double)graph->size_bytes[t];
         if (graph->kind[t] == WEFT_TASK_TRANSFER && graph->from[t] != graph->to[t]) {
             want += 2 * with_headers(size);
-        } else if (graph->kind[t] == WEFT_TASK_ALLREDUCE) {
-            uint32_t g = graph->group[t];
-            double k = graph->group_first[g + 1] - graph->group_first[g];
-            want += k > 1 ? 2 * k * 2 * (k - 1) * with_headers(size / k) : 0;
+        } else if (weft_task_is_collective(graph, t)) {
+            double turns = graph->kind[t] == WEFT_TASK_ALLREDUCE ? 2 : 1;
+            double k = weft_task_member_count(graph, t);
+            want += k > 1 ? 2 * k * turns * (k - 1) * with_headers(size / k) : 0;
         }
     }
     for (uint32_t link = 0; link < network.fabric.link_count; link++) {

@@ -179,6 +179,31 @@ static struct weft_network ring_of(uint32_t n)
     return network;
 }
 
+static void halves_of_an_allreduce_move_what_they_must(void **state)
+{
+    (void)state;
+    // Over four servers of 25 GB/s, a ReduceScatter of 50 MB: shards of 12.5 MB, 0.5 ms each. Any
+    // algorithm sends three of them and receives one; the reverse for an AllGather.
+    static const uint32_t members[] = {0, 1, 2, 3};
+    static const enum weft_task_kind kinds[] = {WEFT_TASK_REDUCE_SCATTER, WEFT_TASK_ALL_GATHER};
+    for (uint32_t i = 0; i < 2; i++) {
+        start(state);
+        uint32_t task = case_allreduce(&list, members, 4, 50000000);
+        list.tasks[task].kind = kinds[i];
+        struct weft_taskgraph graph = case_graph(&list, 4);
+        struct weft_cluster cluster = case_cluster(4, 2);
+        struct weft_certificate certificate = certify(&graph, &cluster, NULL);
+        near(bound_of(&certificate, "server-sends-any-allreduce"),
+             (i == 0 ? 1.5e-3 : 0.5e-3) + LINK_S);
+        near(bound_of(&certificate, "server-receives-any-allreduce"),
+             (i == 0 ? 0.5e-3 : 1.5e-3) + LINK_S);
+        near(bound_of(&certificate, "server-sends"), 1.5e-3 + LINK_S);
+        near(bound_of(&certificate, "server-receives"), 1.5e-3 + LINK_S);
+        near(bound_of(&certificate, "total-bytes"), 1.5e-3 + LINK_S);
+        near(bound_of(&certificate, "ideal-network-critical-path"), 1.5e-3 + LINK_S);
+    }
+}
+
 static void the_flow_bound_splits_over_both_ways_round(void **state)
 {
     (void)state;
@@ -283,6 +308,7 @@ int main(void)
         cmocka_unit_test_setup(an_edge_that_stands_twice_counts_once, start),
         cmocka_unit_test_setup(allreduce_counts_by_its_class, start),
         cmocka_unit_test_setup(moore_counts_the_hops_of_far_bytes, start),
+        cmocka_unit_test_setup(halves_of_an_allreduce_move_what_they_must, start),
         cmocka_unit_test_setup(the_flow_bound_splits_over_both_ways_round, start),
         cmocka_unit_test_setup(the_flow_bound_lays_transfers_beside_the_rings, start),
         cmocka_unit_test_setup(one_machine_is_the_largest_over_subsets, start),

@@ -118,14 +118,15 @@ static double reduced_bytes(const struct weft_taskgraph *graph)
 {
     double bytes = 0;
     for (uint32_t t = 0; t < graph->task_count; t++) {
-        bytes += graph->kind[t] == WEFT_TASK_ALLREDUCE ? (double)graph->size_bytes[t] : 0;
+        double turns = weft_task_facts[graph->kind[t]].ring_turns;
+        bytes += turns / 2 * (double)graph->size_bytes[t];
     }
     return bytes;
 }
 
 // All gradients are reduced once: 4 bytes a parameter (norms, positions and router on every
-// tensor rank: up to 3 % more). Halves of AllReduces stand for ReduceScatter (4 bytes) and
-// AllGather (2).
+// tensor rank: up to 3 % more). ReduceScatter (4 bytes) and AllGather (2) are half an
+// AllReduce each.
 static void all_gradients_are_reduced_once(void **state)
 {
     (void)state;

@@ -89,6 +89,36 @@ static void tasks_groups_and_edges_are_kept(void **state)
     assert_int_equal(graph.group_members[graph.group_first[1]], 1);
 }
 
+// Over four members: what a ring sends, and what any algorithm must. A buffer of 1000 has shards of
+// 250.
+static void collectives_move_their_shards(void **state)
+{
+    (void)state;
+    static const struct {
+        enum weft_task_kind kind;
+        double ring, wire, sends, receives;
+    } cases[] = {{WEFT_TASK_ALLREDUCE, 1500, 6000, 1000, 1000},
+                 {WEFT_TASK_REDUCE_SCATTER, 750, 3000, 750, 250},
+                 {WEFT_TASK_ALL_GATHER, 750, 3000, 250, 750}};
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        static const uint32_t alone[] = {2};
+        const struct weft_task tasks[] = {
+            {.kind = cases[i].kind, .size_bytes = 1000, .runtime_ps = 8, GROUP(four_servers)},
+            {.kind = cases[i].kind, .size_bytes = 1000, GROUP(alone)}};
+        struct weft_taskgraph graph;
+        struct weft_error error;
+        assert_true(build(&graph, tasks, 2, &error));
+        assert_int_equal(graph.runtime_ps[0], 8);
+        assert_true(weft_task_is_collective(&graph, 0));
+        assert_true(weft_task_ring_bytes(&graph, 0) == cases[i].ring);
+        assert_true(weft_task_wire_bytes(&graph, 0) == cases[i].wire);
+        assert_true(weft_task_least_bytes(&graph, 0, false) == cases[i].sends);
+        assert_true(weft_task_least_bytes(&graph, 0, true) == cases[i].receives);
+        assert_true(weft_task_ring_bytes(&graph, 1) == 0 && weft_task_wire_bytes(&graph, 1) == 0);
+        assert_true(weft_task_least_bytes(&graph, 1, true) == 0);
+    }
+}
+
 static void transfers_that_move_nothing_become_barriers(void **state)
 {
     (void)state;
@@ -126,7 +156,7 @@ static void bad_tasks_are_refused_by_name(void **state)
         struct weft_task task;
         const char *message;
     } cases[] = {
-        {{.kind = WEFT_TASK_KIND_COUNT}, "task 1: there is no task kind 7"},
+        {{.kind = WEFT_TASK_KIND_COUNT}, "task 1: there is no task kind 9"},
         {{.kind = WEFT_TASK_FORWARD, .device = 4}, "task 1: device 4 is not one of the 4 devices"},
         {{.kind = WEFT_TASK_LOCAL, .device = WEFT_NONE}, "is not one of the 4 devices"},
         {{.kind = WEFT_TASK_BARRIER, .runtime_ps = 3},
@@ -140,6 +170,9 @@ static void bad_tasks_are_refused_by_name(void **state)
          "task 1: the AllReduce names server 1 twice; name it once"},
         {{.kind = WEFT_TASK_ALLREDUCE, GROUP(beyond)},
          "task 1: the AllReduce names server 4, but servers are 0 to 3"},
+        {{.kind = WEFT_TASK_REDUCE_SCATTER}, "task 1: the ReduceScatter has no members"},
+        {{.kind = WEFT_TASK_ALL_GATHER, GROUP(beyond)},
+         "task 1: the AllGather names server 4, but servers are 0 to 3"},
         {{.kind = WEFT_TASK_BARRIER, NEXT(to_9)}, "task 1: its successor 9 is not one of the 2"},
         {{.kind = WEFT_TASK_BARRIER, NEXT(to_1)}, "task 1: waits for itself"},
         {{.kind = WEFT_TASK_BARRIER, NEXT(to_0)},
@@ -176,6 +209,12 @@ static void sums_just_below_the_limit_are_taken(void **state)
     assert_true(build(&graph, tasks, 2, &error));
     tasks[1].size_bytes = half;
     assert_false(build(&graph, tasks, 2, &error));
+    // Over four members 3 S on the wire, an AllReduce 6 S.
+    struct weft_task gather = {.kind = WEFT_TASK_ALL_GATHER, GROUP(four_servers)};
+    gather.size_bytes = UINT64_MAX / 2 / 3;
+    assert_true(build(&graph, &gather, 1, &error));
+    gather.size_bytes++;
+    assert_false(build(&graph, &gather, 1, &error));
 }
 
 static void bad_devices_are_refused_by_name(void **state)
@@ -296,6 +335,7 @@ static void graphs_that_differ_in_one_thing_are_told_apart(void **state)
         {1, {.kind = WEFT_TASK_TRANSFER, .from = 1, .to = 3, .size_bytes = 7}, "from server"},
         {2, {.kind = WEFT_TASK_ALLREDUCE, .size_bytes = 9, .runtime_ps = 90, GROUP(pair)}, NULL},
         {2, {.kind = WEFT_TASK_ALLREDUCE, .size_bytes = 9, GROUP(swapped)}, "other servers"},
+        {2, {.kind = WEFT_TASK_ALL_GATHER, .size_bytes = 9, GROUP(pair)}, "of kind AllReduce, not"},
     };
     struct weft_taskgraph one;
     struct weft_error error;
@@ -319,6 +359,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(tasks_groups_and_edges_are_kept),
+        cmocka_unit_test(collectives_move_their_shards),
         cmocka_unit_test(transfers_that_move_nothing_become_barriers),
         cmocka_unit_test(an_empty_graph_is_a_graph),
         cmocka_unit_test(bad_tasks_are_refused_by_name),

@@ -103,6 +103,23 @@ static void transfers_are_summed_by_pair(void **state)
     assert_true(traffic.transfer_bytes[1 * 4 + 3] == 0.0); // the matrix is a copy
 }
 
+// A ReduceScatter and an AllGather of S each put half an AllReduce of S on the ring.
+static void halves_count_as_half_an_allreduce(void **state)
+{
+    (void)state;
+    static const uint32_t three[] = {3, 0, 1};
+    const struct weft_task tasks[] = {
+        {.kind = WEFT_TASK_REDUCE_SCATTER, .size_bytes = 11, GROUP(three)},
+        {.kind = WEFT_TASK_ALLREDUCE, .size_bytes = 100, GROUP(three)},
+        {.kind = WEFT_TASK_ALL_GATHER, .size_bytes = 30, GROUP(three)},
+    };
+    struct weft_traffic traffic = traffic_of(tasks, 3);
+    assert_int_equal(traffic.group_count, 1);
+    assert_int_equal(traffic.groups[0].task_count, 3);
+    assert_true(traffic.groups[0].size_bytes == 120.5);
+    assert_true(traffic.groups[0].wire_bytes == 2 * 11 + 4 * 100 + 2 * 30);
+}
+
 static void no_traffic_has_share_zero(void **state)
 {
     (void)state;
@@ -117,6 +134,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(groups_with_the_same_members_are_one),
         cmocka_unit_test(transfers_are_summed_by_pair),
+        cmocka_unit_test(halves_count_as_half_an_allreduce),
         cmocka_unit_test(no_traffic_has_share_zero),
     };
     return cmocka_run_group_tests_name("traffic", tests, open_arenas, close_arenas);
