@@ -128,7 +128,7 @@ uint64_t weft_hash(uint64_t value);
 // Each reads a whole string such as "100Gbps", "1us", "1.5GiB", "250W"; a bare number has no unit
 // and is refused, except 0. Decimal prefixes k M G T, binary Ki Mi Gi Ti for bytes. Errors name the
 // text and a spelling that would work. Rates: bps, kbps, Mbps, Gbps, Tbps (bits) or B/s, MB/s,
-// GB/s.
+// GB/s, GiB/s.
 bool weft_parse_rate(double *rate_Bps, const char *text, struct weft_error *error) WEFT_MUST_USE;
 bool weft_parse_time(uint64_t *time_ps, const char *text, struct weft_error *error) WEFT_MUST_USE;
 bool weft_parse_bytes(uint64_t *size_bytes, const char *text, struct weft_error *error)

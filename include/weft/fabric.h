@@ -194,6 +194,7 @@ struct weft_fabric_options {
                     // fits (leaf-spine)
     double oversubscription; // 0 = the builder's own (2 for oversubscribed, else 1)
     uint32_t dimensions;     // torus: 2 or 3; 0 = 2
+    uint32_t sides[3];       // torus: as many as dimensions; 0 = as equal as n allows
     uint64_t seed;           // expander
     double budget_usd;       // cost-equivalent by name; 0 = n*d ports of B on a patch panel
 };

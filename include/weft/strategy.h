@@ -62,7 +62,7 @@ struct weft_strategy_setting {
 
 // ---- hybrid ----
 
-enum weft_schedule {
+enum weft_pipeline_schedule {
     WEFT_SCHEDULE_1F1B, // PipeDream-flush; interleaved when chunks > 1
 };
 enum weft_recompute {

@@ -62,9 +62,11 @@ static bool parse_quantity(double *value, const char *text, const struct unit *u
 bool weft_parse_rate(double *rate_Bps, const char *text, struct weft_error *error)
 {
     static const struct unit units[] = {
-        {"bps", 0.125},   {"kbps", 125},     {"Mbps", 125e3}, {"Gbps", 125e6}, {"Tbps", 125e9},
-        {"bit/s", 0.125}, {"Gbit/s", 125e6}, {"B/s", 1},      {"kB/s", 1e3},   {"MB/s", 1e6},
-        {"GB/s", 1e9},    {"TB/s", 1e12},    {NULL, 0},
+        {"bps", 0.125},    {"kbps", 125},     {"Mbps", 125e3},   {"Gbps", 125e6},
+        {"Tbps", 125e9},   {"bit/s", 0.125},  {"Gbit/s", 125e6}, {"B/s", 1},
+        {"kB/s", 1e3},     {"MB/s", 1e6},     {"GB/s", 1e9},     {"TB/s", 1e12},
+        {"KiB/s", 0x1p10}, {"MiB/s", 0x1p20}, {"GiB/s", 0x1p30}, {"TiB/s", 0x1p40},
+        {NULL, 0},
     };
     return parse_quantity(rate_Bps, text, units, "100Gbps", error);
 }

@@ -168,6 +168,16 @@ void cli_clock_stop(struct cli *cli);
 // --servers says, else as the jobs have or, unless `shard`, as the cluster file says.
 bool cli_cluster(struct weft_cluster *cluster, struct cli *cli, uint32_t server_count,
                  uint32_t degree_default, bool shard) WEFT_MUST_USE;
+// A reference fabric in words, and the cluster that it joins: a name of weft_fabric_references, or
+// that with its servers ("ring:64", "ideal:16") or a torus with its sides ("torus:16x8",
+// "torus:4x4x4"). The hardware options say the rest; where nothing says the ports of a server, a
+// direct fabric takes what it needs. `server_count` 0: as the words, --servers or --cluster say.
+// With `exact` the fabric has no more servers than that.
+bool cli_network(struct weft_network *network, struct weft_cluster *cluster, struct cli *cli,
+                 const char *words, uint32_t server_count, bool exact,
+                 const struct weft_fabric_options *shape) WEFT_MUST_USE;
+// "16x8", "4x4x4", "12": up to three counts of at least 1; the rest is 0. False: something else.
+bool cli_sides(uint32_t sides[3], const char *text) WEFT_MUST_USE;
 struct weft_topology_options cli_topology_options(const struct cli *cli, weft_stop stop);
 // How long the clock lets a search run: 0 = for ever.
 double cli_deadline_s(const struct cli *cli);
@@ -221,6 +231,7 @@ struct cli_entry {
 extern const struct cli_entry cli_entries[]; // ends with a NULL name
 
 int cli_check(int argc, char **argv);
+int cli_collective(int argc, char **argv);
 int cli_compare(int argc, char **argv);
 int cli_export(int argc, char **argv);
 int cli_fabrics(int argc, char **argv);

@@ -12,6 +12,7 @@ const struct cli_entry cli_entries[] = {
     {"simulate", "play jobs or flows on a fabric", cli_simulate},
     {"compare", "one job on every reference fabric: time, cost, power, load", cli_compare},
     {"traffic", "what a job asks of the network: groups, transfers, heat map", cli_traffic},
+    {"collective", "schedules of AllReduce and its kin, chunk by chunk", cli_collective},
     {"check", "verify everything that a plan claims", cli_check},
     {"export", "a plan as DOT, circuits, routing scripts or task graph", cli_export},
     {"topology", "find a topology and its hops, without playing a job", cli_topology},

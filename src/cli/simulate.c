@@ -108,7 +108,7 @@ static error_t parse(int key, char *argument, struct argp_state *state)
     switch (key) {
     case KEY_FABRIC:
         simulate->fabric_given = true;
-        simulate->fabric = strcmp(argument, "torus") == 0 ? "torus-2d" : argument;
+        simulate->fabric = argument;
         return 0;
     case KEY_PLAN:
         return cli_take(cli, &simulate->plan_path, argument, "plan");
@@ -142,35 +142,13 @@ static error_t parse(int key, char *argument, struct argp_state *state)
     }
 }
 
-// Ports a server has on a fabric where --degree does not say.
-static uint32_t degree_of(const char *fabric, uint32_t server_count)
-{
-    static const struct {
-        const char *name;
-        uint32_t degree;
-    } direct[] = {{"ring", 2}, {"torus-2d", 4}, {"torus-3d", 6}, {"expander", 4}};
-    for (size_t i = 0; i < sizeof direct / sizeof direct[0]; i++) {
-        if (strcmp(fabric, direct[i].name) == 0 && server_count > 1) {
-            return direct[i].degree < server_count ? direct[i].degree : server_count - 1;
-        }
-    }
-    return 1;
-}
-
 bool simulate_network(struct simulate *simulate, uint32_t server_count)
 {
     struct cli *cli = simulate->cli;
-    if (!cli_cluster(&simulate->cluster, cli, server_count,
-                     degree_of(simulate->fabric, server_count), false)) {
-        return false;
-    }
     simulate->shape.seed = cli->seed;
     simulate->network = WEFT_NEW(&cli->arena, struct weft_network, 1);
-    if (!weft_fabric_build_named(simulate->network, simulate->fabric, &simulate->cluster,
-                                 &simulate->shape, &cli->arena, cli->scratch, &cli->error)) {
-        return weft_wrap(&cli->error, "--fabric");
-    }
-    return true;
+    return cli_network(simulate->network, &simulate->cluster, cli, simulate->fabric, server_count,
+                       false, &simulate->shape);
 }
 
 json_t *simulate_object(const struct simulate *simulate, const struct weft_sim_result *result)

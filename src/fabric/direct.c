@@ -105,8 +105,27 @@ static uint32_t choose_widths(struct torus *torus, uint32_t degree)
     }
 }
 
-static bool plan_torus(struct torus *torus, const struct weft_cluster *cluster, uint32_t dimensions,
+// The sides asked for, if they make n servers.
+static bool take_sides(struct torus *torus, uint32_t n, const uint32_t *sides,
                        struct weft_error *error)
+{
+    uint64_t product = 1;
+    for (uint32_t i = 0; i < torus->dimensions; i++) {
+        if (sides[i] < 2 || product > n) {
+            product = 0;
+            break;
+        }
+        torus->sides[i] = sides[i];
+        product *= sides[i];
+    }
+    return product == n || weft_fail(error, WEFT_INPUT,
+                                     "torus: its sides, each at least 2, do not multiply to the %u "
+                                     "servers",
+                                     n);
+}
+
+static bool plan_torus(struct torus *torus, const struct weft_cluster *cluster, uint32_t dimensions,
+                       const uint32_t *sides, struct weft_error *error)
 {
     uint32_t n = cluster->server_count;
     if (dimensions != 2 && dimensions != 3) {
@@ -114,7 +133,11 @@ static bool plan_torus(struct torus *torus, const struct weft_cluster *cluster, 
                          dimensions);
     }
     *torus = (struct torus){.sides = {1, 1, 1}, .dimensions = dimensions};
-    if (!choose_sides(torus, n, dimensions)) {
+    if (sides[0] != 0) {
+        if (!take_sides(torus, n, sides, error)) {
+            return false;
+        }
+    } else if (!choose_sides(torus, n, dimensions)) {
         return weft_fail(error, WEFT_INPUT,
                          "torus: %u servers are no product of %u sides of at least 2; use another "
                          "number of servers, or a ring",
@@ -186,7 +209,7 @@ bool weft_fabric_build_torus(struct weft_network *network, const struct weft_clu
     uint32_t dimensions = own.dimensions == 0 ? 2 : own.dimensions;
     double rate_Bps = own.port_rate_Bps > 0 ? own.port_rate_Bps : cluster->rate_Bps;
     struct torus torus = {.dimensions = dimensions};
-    if (!plan_torus(&torus, cluster, dimensions, error)) {
+    if (!plan_torus(&torus, cluster, dimensions, own.sides, error)) {
         return false;
     }
     struct wiring wiring = wiring_start((uint64_t)n * dimensions, cluster->latency_ps, arena);
