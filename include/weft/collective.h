@@ -292,4 +292,129 @@ bool weft_schedule_lower(struct weft_taskgraph *graph, const struct weft_schedul
                          struct weft_arena *arena, struct weft_arena scratch,
                          struct weft_error *error) WEFT_MUST_USE;
 
+// ---- thread-block programs, as GPUs run them ----
+//
+// What MSCCL's interpreter runs (Cowan et al., ASPLOS 2023): each rank has thread blocks, each of
+// which does its steps in order, sends to one peer at most and receives from one at most. The k-th
+// send of rank a to rank b on a channel meets the k-th receive there; a connection holds a few
+// messages on their way. A step may wait for a step of another block of its rank.
+
+enum weft_block_buffer {
+    WEFT_BUFFER_INPUT,   // what the rank gives
+    WEFT_BUFFER_OUTPUT,  // what it gets; in place: the same memory as INPUT, see docs/msccl.md
+    WEFT_BUFFER_SCRATCH, // its own
+    WEFT_BUFFER_COUNT,
+};
+
+// Where src and dst are the step's two addresses and "in" is what was received:
+enum weft_block_op {
+    WEFT_BLOCK_SEND,                     // s     send src
+    WEFT_BLOCK_RECEIVE,                  // r     dst = in
+    WEFT_BLOCK_RECEIVE_COPY_SEND,        // rcs   dst = in, send it
+    WEFT_BLOCK_RECEIVE_REDUCE_SEND,      // rrs   send src + in
+    WEFT_BLOCK_RECEIVE_REDUCE_COPY,      // rrc   dst = src + in
+    WEFT_BLOCK_RECEIVE_REDUCE_COPY_SEND, // rrcs  dst = src + in, send it
+    WEFT_BLOCK_COPY,                     // cpy   dst = src
+    WEFT_BLOCK_REDUCE,                   // re    dst = dst + src
+    WEFT_BLOCK_WAIT,                     // nop   only waits
+    WEFT_BLOCK_OP_COUNT,
+};
+const char *weft_block_op_name(enum weft_block_op op); // "s", "rrc", ...
+bool weft_block_op_sends(enum weft_block_op op);
+bool weft_block_op_receives(enum weft_block_op op);
+
+struct weft_block_step {
+    enum weft_block_op op;
+    enum weft_block_buffer from_buffer;
+    enum weft_block_buffer to_buffer;
+    uint32_t from; // chunk of its buffer
+    uint32_t to;
+    uint32_t count;      // chunks
+    uint32_t wait_block; // of the same rank, counted from its first; WEFT_NONE = waits for nobody
+    uint32_t wait_step;
+    bool signals;    // others may wait for it
+    uint32_t number; // as the file has it
+    uint32_t line;   // 0 = no file
+};
+
+struct weft_block {
+    uint32_t number;    // as the file has it
+    uint32_t send_peer; // WEFT_NONE = none
+    uint32_t receive_peer;
+    uint32_t channel;
+    uint32_t first_step; // into steps
+    uint32_t step_count;
+};
+
+struct weft_program {
+    const char *name;
+    const char *protocol; // "Simple", "LL", "LL128"
+    enum weft_collective_kind kind;
+    uint32_t rank_count;
+    uint32_t chunk_count; // C, as in schedules
+    uint32_t root;
+    uint32_t channel_count;
+    bool in_place;     // made for calls whose output lies on their input, and
+    bool out_of_place; // for those where it does not
+    uint64_t size_min_bytes;
+    uint64_t size_max_bytes;
+    const uint32_t *scratch_counts; // [rank_count]: chunks of scratch
+    const uint32_t *block_first;    // [rank_count + 1], into blocks
+    const struct weft_block *blocks;
+    uint32_t step_count;
+    const struct weft_block_step *steps;
+};
+
+// What it found; `why` names gpu, thread block and step in the program's own numbers.
+struct weft_program_report {
+    bool valid;
+    uint32_t bad_rank;  // WEFT_NONE where there is none
+    uint32_t bad_block; // numbers
+    uint32_t bad_step;
+    uint32_t round_count; // of the schedule that it is, for the first of its two modes
+    uint64_t transfer_count;
+    char why[400];
+};
+
+// Messages that a connection holds: MSCCL's Simple and LL128 have 2, LL has 8.
+uint32_t weft_program_window(const struct weft_program *program);
+
+// Proves that a program does its collective, in each mode that it claims: every send has its
+// receive and the same size, no cycle of waiting even where connections hold no more than their
+// window, two steps that touch one chunk of memory and one of which writes it are ordered, and the
+// schedule that it amounts to passes weft_schedule_check. False: peers, blocks or chunks out of
+// range (INPUT), or steps x blocks beyond memory (UNSUPPORTED).
+// O(steps * blocks of a rank + the check's).
+bool weft_program_check(struct weft_program_report *report, const struct weft_program *program,
+                        struct weft_arena scratch, struct weft_error *error) WEFT_MUST_USE;
+
+// A checked program as a schedule, for the mode `in_place` or not. rrs and the like take slots
+// behind those of the buffers. Fails with INFEASIBLE where the program deadlocks or races, with
+// the place.
+bool weft_program_lower(struct weft_schedule *schedule, const struct weft_program *program,
+                        bool in_place, struct weft_arena *arena, struct weft_arena scratch,
+                        struct weft_error *error) WEFT_MUST_USE;
+
+struct weft_program_options {
+    const char *protocol;    // NULL = "Simple"
+    bool in_place_only;      // no copies between input, output and scratch
+    uint64_t size_min_bytes; // for which the runtime takes it
+    uint64_t size_max_bytes; // 0 = 2^40
+};
+// How far a program goes; MSCCL's interpreter has limits (docs/msccl.md).
+struct weft_program_size {
+    uint32_t block_max;   // thread blocks of a rank
+    uint32_t step_max;    // steps of a thread block
+    uint32_t peer_max;    // peers of a rank on one channel, each way
+    uint32_t channel_max; // channels
+};
+// A program for a well-formed schedule: for each connection a thread block at either end, one for
+// moves inside a rank, and waits where data or space come from another block. A receive whose data
+// goes on at once becomes one step with the send where that keeps the order (rcs, rrcs). Fails with
+// UNSUPPORTED: moves inside a rank that swap slots within one round.
+bool weft_program_build(struct weft_program *program, struct weft_program_size *size,
+                        const struct weft_schedule *schedule,
+                        const struct weft_program_options *options, struct weft_arena *arena,
+                        struct weft_arena scratch, struct weft_error *error) WEFT_MUST_USE;
+
 #endif

@@ -9,6 +9,7 @@
 
 #include "weft/base.h"
 #include "weft/cluster.h"
+#include "weft/collective.h"
 #include "weft/fabric.h"
 #include "weft/model.h"
 #include "weft/plan.h"
@@ -250,5 +251,19 @@ bool weft_export_fbuf(struct weft_fbuf *fbuf, uint32_t *sizes_left_out,
                       const struct weft_plan *plan, const struct weft_taskgraph *graph,
                       struct weft_arena *arena, struct weft_arena scratch, struct weft_error *error)
     WEFT_MUST_USE;
+
+// ---- MSCCL programs (XML): docs/msccl.md ----
+
+// Reads a program; weft_program_check proves it. Elements and attributes that the runtime does not
+// read are skipped. Fails with INPUT naming the line: no XML, a missing attribute that makes the
+// runtime refuse or ignore the file (minBytes, maxBytes, inplace, outofplace among them), a number
+// out of range, a step twice; with UNSUPPORTED for collectives that Weft does not know. O(length).
+bool weft_msccl_read(struct weft_program *program, const char *data, size_t length,
+                     struct weft_arena *arena, struct weft_arena scratch, struct weft_error *error)
+    WEFT_MUST_USE;
+bool weft_msccl_load(struct weft_program *program, const char *path, struct weft_arena *arena,
+                     struct weft_arena scratch, struct weft_error *error) WEFT_MUST_USE;
+// Text that reads back as the same program.
+const char *weft_msccl_write(const struct weft_program *program, struct weft_arena *arena);
 
 #endif

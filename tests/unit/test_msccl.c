@@ -1,0 +1,242 @@
+// SPDX-License-Identifier: Apache-2.0
+// MSCCL programs: what is read, what is proved, and what each bad one is told.
+
+#include "weft/format.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+struct fixture {
+    struct weft_arena all[2];
+    struct weft_arena arena;
+    struct weft_arena scratch;
+};
+
+static int set_up(void **state)
+{
+    static struct fixture fixture;
+    struct weft_error error;
+    assert_true(weft_arena_init(&fixture.all[0], 0, &error));
+    assert_true(weft_arena_init(&fixture.all[1], 0, &error));
+    fixture.arena = fixture.all[0];
+    fixture.scratch = fixture.all[1];
+    *state = &fixture;
+    return 0;
+}
+
+static int tear_down(void **state)
+{
+    struct fixture *fixture = *state;
+    weft_arena_release(&fixture->all[0]);
+    weft_arena_release(&fixture->all[1]);
+    return 0;
+}
+
+#define HEAD(coll, chunks)                                                                         \
+    "<algo name=\"made up\" proto=\"Simple\" nchannels=\"2\" nchunksperloop=\"" chunks             \
+    "\" ngpus=\"2\" coll=\"" coll                                                                  \
+    "\" inplace=\"1\" outofplace=\"0\" minBytes=\"0\" maxBytes=\"100\">\n"
+#define GPU(id) "<gpu id=\"" id "\" i_chunks=\"2\" o_chunks=\"2\" s_chunks=\"1\">"
+#define TB(id, send, recv, chan)                                                                   \
+    "<tb id=\"" id "\" send=\"" send "\" recv=\"" recv "\" chan=\"" chan "\">"
+#define STEP(s, type, srcbuf, srcoff, dstbuf, dstoff, depid, deps, hasdep)                         \
+    "<step s=\"" s "\" type=\"" type "\" srcbuf=\"" srcbuf "\" srcoff=\"" srcoff                   \
+    "\" dstbuf=\"" dstbuf "\" dstoff=\"" dstoff "\" cnt=\"1\" depid=\"" depid "\" deps=\"" deps    \
+    "\" hasdep=\"" hasdep "\"/>"
+
+// Two ranks, two chunks: each sums one and sends it back.
+#define HALF(peer, mine, theirs)                                                                   \
+    TB("0", peer, peer, "0")                                                                       \
+    STEP("0", "s", "i", theirs, "i", theirs, "-1", "-1", "0")                                      \
+    STEP("1", "rrcs", "i", mine, "i", mine, "-1", "-1", "0")                                       \
+    STEP("2", "r", "i", theirs, "i", theirs, "-1", "-1", "0") "</tb>"
+#define GOOD                                                                                       \
+    HEAD("allreduce", "2")                                                                         \
+    GPU("0") HALF("1", "0", "1") "</gpu>" GPU("1") HALF("0", "1", "0") "</gpu></algo>"
+
+static void a_good_program_is_proved_and_reads_back(void **state)
+{
+    struct fixture *fixture = *state;
+    struct weft_program program;
+    struct weft_program_report report;
+    struct weft_error error;
+    assert_true(
+        weft_msccl_read(&program, GOOD, strlen(GOOD), &fixture->arena, fixture->scratch, &error));
+    assert_true(weft_program_check(&report, &program, fixture->scratch, &error));
+    assert_string_equal(report.why, "");
+    assert_true(report.valid);
+    assert_int_equal(report.round_count, 2);
+    assert_int_equal(report.transfer_count, 4);
+    assert_int_equal(program.size_max_bytes, 100);
+    const char *text = weft_msccl_write(&program, &fixture->arena);
+    struct weft_program again;
+    assert_true(
+        weft_msccl_read(&again, text, strlen(text), &fixture->arena, fixture->scratch, &error));
+    assert_string_equal(weft_msccl_write(&again, &fixture->arena), text);
+    assert_string_equal(again.name, "made up");
+}
+
+static void the_first_wrong_step_is_named(void **state)
+{
+    struct fixture *fixture = *state;
+    static const struct {
+        const char *text;
+        uint32_t rank;
+        uint32_t block;
+        uint32_t step;
+        const char *why;
+    } cases[] = {
+        // One rank adds its other chunk instead.
+        {HEAD("allreduce", "2") GPU("0") HALF("1", "0", "1") "</gpu>" GPU("1")
+             HALF("0", "0", "0") "</gpu></algo>",
+         1, 0, 1, ", from gpu 0, thread block 0, step 0"},
+        // More sends than receives.
+        {HEAD("allreduce", "2") GPU("0") HALF("1", "0", "1") "</gpu>" GPU("1")
+             TB("0", "0", "0", "0") STEP("0", "r", "i", "0", "i", "0", "-1", "-1", "0") "</tb>"
+                                                                                        "</gpu></"
+                                                                                        "algo>",
+         0, 0, 1, "sends what gpu 1 never receives: on channel 0 it does 1 times"},
+        // Each receives before it sends.
+        {HEAD("allreduce", "2") GPU("0") TB("0", "1", "1", "0")
+             STEP("0", "rrc", "i", "0", "i", "0", "-1", "-1", "0")
+                 STEP("1", "s", "i", "1", "i", "1", "-1", "-1", "0") "</tb></gpu>" GPU("1")
+                     TB("0", "0", "0", "0") STEP("0", "rrc", "i", "1", "i", "1", "-1", "-1", "0")
+                         STEP("1", "s", "i", "0", "i", "0", "-1", "-1", "0") "</tb></gpu></algo>",
+         0, 0, 0,
+         "deadlock: it receives from gpu 1, thread block 0, step 1, in a circle of 4 steps"},
+        // A wait for a step that never signals.
+        {HEAD("allreduce", "2") GPU("0") TB("0", "-1", "-1", "0")
+             STEP("0", "cpy", "i", "0", "s", "0", "1", "0", "0") "</tb>" TB("1", "-1", "-1", "0")
+                 STEP("0", "cpy", "i", "1", "s", "0", "-1", "-1",
+                      "0") "</tb></gpu>" GPU("1") "</gpu></algo>",
+         0, 0, 0,
+         "waits for ever: step 0 of thread block 1 and those behind it never signal "
+         "(hasdep=\"1\")"},
+        // Two copies into one chunk, in no order.
+        {HEAD("allreduce", "2") GPU("0") TB("0", "-1", "-1", "0")
+             STEP("0", "cpy", "i", "0", "s", "0", "-1", "-1", "0") "</tb>" TB("1", "-1", "-1", "0")
+                 STEP("0", "cpy", "i", "1", "s", "0", "-1", "-1",
+                      "0") "</tb></gpu>" GPU("1") "</gpu></algo>",
+         0, 1, 0,
+         "race: it writes chunk 0 of scratch in place, and gpu 0, thread block 0, step 0 writes "
+         "it, in no order; add a wait (depid, deps)"},
+        // A chunk that the buffer does not have.
+        {HEAD("allreduce", "2") GPU("0") TB("0", "-1", "-1", "0")
+             STEP("0", "cpy", "i", "2", "s", "0", "-1", "-1",
+                  "0") "</tb></gpu>" GPU("1") "</gpu></algo>",
+         0, 0, 0, "touches chunk 2 of input, which has 2"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        struct weft_program program;
+        struct weft_program_report report;
+        struct weft_error error = {.message = ""};
+        if (!weft_msccl_read(&program, cases[i].text, strlen(cases[i].text), &fixture->arena,
+                             fixture->scratch, &error) ||
+            !weft_program_check(&report, &program, fixture->scratch, &error)) {
+            fail_msg("case %zu: %s", i, error.message);
+        }
+        assert_false(report.valid);
+        assert_string_not_equal(report.why, "");
+        assert_int_equal(report.bad_rank, cases[i].rank);
+        assert_int_equal(report.bad_block, cases[i].block);
+        assert_int_equal(report.bad_step, cases[i].step);
+        if (strstr(report.why, cases[i].why) == NULL) {
+            fail_msg("case %zu: %s", i, report.why);
+        }
+    }
+}
+
+// A chain of sends that needs room: both ranks send three before they receive.
+static void full_connections_are_a_deadlock(void **state)
+{
+    struct fixture *fixture = *state;
+#define THREE(peer)                                                                                \
+    TB("0", peer, peer, "0")                                                                       \
+    STEP("0", "s", "i", "0", "i", "0", "-1", "-1", "0")                                            \
+    STEP("1", "s", "i", "0", "i", "0", "-1", "-1", "0")                                            \
+    STEP("2", "s", "i", "0", "i", "0", "-1", "-1", "0")                                            \
+    STEP("3", "r", "i", "0", "s", "0", "-1", "-1", "0")                                            \
+    STEP("4", "r", "i", "0", "s", "0", "-1", "-1", "0")                                            \
+    STEP("5", "r", "i", "0", "s", "0", "-1", "-1", "0") "</tb></gpu>"
+    static const char text[] =
+        HEAD("allreduce", "2") GPU("0") THREE("1") GPU("1") THREE("0") "</algo>";
+    struct weft_program program;
+    struct weft_program_report report;
+    struct weft_error error;
+    assert_true(
+        weft_msccl_read(&program, text, strlen(text), &fixture->arena, fixture->scratch, &error));
+    assert_true(weft_program_check(&report, &program, fixture->scratch, &error));
+    assert_false(report.valid);
+    assert_non_null(strstr(report.why, "once connections are full"));
+    // With the eight messages of LL it goes on, and only the result is wrong.
+    program.protocol = "LL";
+    assert_true(weft_program_check(&report, &program, fixture->scratch, &error));
+    assert_false(report.valid);
+    assert_null(strstr(report.why, "deadlock"));
+}
+
+static void bad_files_are_refused_by_line(void **state)
+{
+    struct fixture *fixture = *state;
+    static const struct {
+        const char *text;
+        const char *message;
+    } cases[] = {
+        {"", "line 1: no XML: no element found"},
+        {"<algo", "line 1: no XML: unclosed token"},
+        {"<system version=\"1\"/>", "line 1: begins with <system>; such a file has <algo>"},
+        {"<!DOCTYPE algo [<!ENTITY a \"b\">]>\n<algo/>",
+         "line 1: a document type declaration; take <!DOCTYPE ...> out"},
+        {"<algo/>", "line 1: <algo> has no 'coll'; add it"},
+        {"<algo coll=\"custom\"/>",
+         "line 1: coll=\"custom\" is no collective that can be checked; allreduce, reducescatter, "
+         "allgather, broadcast, reduce and alltoall are"},
+        {"<algo coll=\"allreduce\" proto=\"ll\"/>",
+         "line 1: proto=\"ll\" is no protocol; write Simple, LL or LL128"},
+        {"<algo coll=\"allreduce\" proto=\"LL\" ngpus=\"99999999999999999999\"/>",
+         "line 1: <algo> ngpus=\"99999999999999999999\" is no whole number from 2 to 4096"},
+        {"<algo coll=\"allreduce\" proto=\"LL\" ngpus=\"2\" nchannels=\"1\" "
+         "nchunksperloop=\"2\" inplace=\"1\" outofplace=\"0\"/>",
+         "line 1: <algo> has no 'minBytes'; add it"},
+        {HEAD("allreduce", "2") "</algo>", "line 1: ngpus is 2, but there are 0 <gpu>"},
+        {HEAD("allreduce", "2") GPU("0") "</gpu>\n" GPU("0") "</gpu></algo>",
+         "line 3: gpu 0 stands in line 2, too"},
+        {HEAD("allreduce", "2") GPU("0")
+             TB("1", "-1", "-1", "0") "</tb></gpu>" GPU("1") "</gpu></algo>",
+         "line 2: thread block 1 stands where 0 is due; number them from 0 in order"},
+        {HEAD("allreduce", "2") GPU("0")
+             TB("0", "-1", "-1", "2") "</tb></gpu>" GPU("1") "</gpu></algo>",
+         "line 2: <tb> chan=\"2\" is no whole number from 0 to 1"},
+        {HEAD("allreduce", "2") GPU("0") TB("0", "-1", "-1", "0")
+             STEP("0", "jump", "i", "0", "i", "0", "-1", "-1",
+                  "0") "</tb></gpu>" GPU("1") "</gpu></algo>",
+         "line 2: type=\"jump\" is no step; there are s, r, rcs, rrs, rrc, rrcs, cpy, re and nop"},
+        {HEAD("allreduce", "2") GPU("0") TB("0", "-1", "-1", "0") STEP(
+             "0", "s", "x", "0", "i", "0", "-1", "-1", "0") "</tb></gpu>" GPU("1") "</gpu></algo>",
+         "line 2: srcbuf=\"x\" is no buffer; write i, o or s"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        struct weft_program program = {.rank_count = 77};
+        struct weft_error error;
+        assert_false(weft_msccl_read(&program, cases[i].text, strlen(cases[i].text),
+                                     &fixture->arena, fixture->scratch, &error));
+        assert_string_equal(error.message, cases[i].message);
+        assert_int_equal(program.rank_count, 77);
+    }
+}
+
+int main(void)
+{
+    static const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(a_good_program_is_proved_and_reads_back, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(the_first_wrong_step_is_named, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(full_connections_are_a_deadlock, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(bad_files_are_refused_by_line, set_up, tear_down),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
