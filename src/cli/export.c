@@ -190,12 +190,22 @@ static bool export_fbuf(const struct request *request, const struct weft_plan *p
                  "paths stand in a field that Weft alone reads",
                  sizes_left_out, sizes_left_out == 1 ? "" : "s");
     }
+    uint32_t halves = 0;
+    uint32_t awaited = 0;
     for (uint32_t t = 0; t < graph->task_count; t++) {
-        if (weft_task_is_collective(graph, t) && graph->next_first[t] < graph->next_first[t + 1]) {
-            cli_note(cli, "what waits for collectives stands in a field that Weft alone reads; "
-                          "others start it too early");
-            break;
-        }
+        bool collective = weft_task_is_collective(graph, t);
+        halves += collective && graph->kind[t] != WEFT_TASK_ALLREDUCE;
+        awaited += collective && graph->next_first[t] < graph->next_first[t + 1];
+    }
+    if (halves > 0) {
+        cli_note(cli,
+                 "%u ReduceScatters and AllGathers are AllReduces of half their bytes to all but "
+                 "Weft",
+                 halves);
+    }
+    if (awaited > 0) {
+        cli_note(cli, "what waits for collectives stands in a field that Weft alone reads; "
+                      "others start it too early");
     }
     const char *data = NULL;
     size_t length = 0;

@@ -7,7 +7,8 @@
 //
 // Mutations that made these fail: edges between ranks that do not meet not written as signals; a
 // transfer that ends at its receiver alone; the time inside servers written as the duration only;
-// group members written in falling order; all edges to a rank on one signal.
+// group members written in falling order; all edges to a rank on one signal; an all-gather of
+// bytes that its members do not divide without its exact bytes.
 
 #include "../unit/fbuf_same.h"
 #include "weft/sim.h"

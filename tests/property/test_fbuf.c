@@ -5,7 +5,8 @@
 // Mutations that made these fail: successors written in falling order; ids of network devices off
 // by one; runtimes cut instead of rounded; cables not written; paths sorted by their last node
 // only; members of traffic groups not sorted; (k-1) S bytes on the wire; an order by index; naming
-// the last task that waits instead of walking to the cycle; successors of AllReduces left out.
+// the last task that waits instead of walking to the cycle; successors of AllReduces left out;
+// half of an odd number of bytes rounded down.
 
 #include "../unit/fbuf_same.h"
 #include "weft/traffic.h"

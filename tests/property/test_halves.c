@@ -3,9 +3,9 @@
 // an AllGather of S: random jobs on a switch, a ring and a torus, as a fluid and in DCTCP packets.
 // And no bound of the certificate is above the time.
 //
-// Mutations that made this test fail (each was run): the AllGather with two turns; a round too many
-// for one-turn collectives; the AllGather's inside time counted again; least bytes that an
-// AllGather's member sends taken for all shards (that is: certified 2 S).
+// Mutations that made this test fail (each was run): an AllGather of two turns; a round too many
+// for collectives of one; an AllGather's messages S/(k-1); the time inside the servers left out for
+// a ReduceScatter; S certified for what an AllGather's member sends, or a ReduceScatter's receives.
 
 #include "../unit/plan_cases.h"
 

@@ -292,6 +292,92 @@ static void what_the_format_cannot_say_is_refused(void **state)
     }
 }
 
+// ---- kinds of collectives that the format has no words for ----
+
+// A ReduceScatter of 7 bytes, an AllReduce and an AllGather of 10, as a file's bytes. `kinds` is
+// where Weft's field for them has its words: pairs of a task and a kind.
+static char *write_kinds(size_t *length, size_t *kinds)
+{
+    static const uint32_t pair[] = {3, 1};
+    static const uint32_t next[] = {2};
+    const struct weft_task tasks[] = {
+        {.kind = WEFT_TASK_REDUCE_SCATTER,
+         .size_bytes = 7,
+         .members = pair,
+         .member_count = 2,
+         .next = next,
+         .next_count = 1},
+        {.kind = WEFT_TASK_ALLREDUCE, .size_bytes = 5, .members = pair, .member_count = 2},
+        {.kind = WEFT_TASK_ALL_GATHER, .size_bytes = 10, .members = pair, .member_count = 2}};
+    struct craft_file file = craft_small();
+    struct weft_fbuf fbuf = read_good(&file);
+    struct weft_error error;
+    const char *data = NULL;
+    assert_true(
+        weft_taskgraph_build(&fbuf.graph, 4, 0, NULL, tasks, 3, &arena, whole_scratch, &error));
+    assert_true(weft_fbuf_write(&data, length, &fbuf, &arena, whole_scratch, &error));
+    static const uint32_t words[] = {4, 0, 1, 2, 2}; // count; task 0: 1, task 2: 2
+    char *copy = WEFT_NEW_RAW(&arena, char, *length);
+    memcpy(copy, data, *length);
+    for (*kinds = *length - sizeof words; memcmp(copy + *kinds, words, sizeof words) != 0;) {
+        assert_true(*kinds >= 4);
+        *kinds -= 4;
+    }
+    *kinds += 4;
+    return copy;
+}
+
+static void halves_come_back_and_others_read_allreduces(void **state)
+{
+    (void)state;
+    size_t length;
+    size_t kinds;
+    char *data = write_kinds(&length, &kinds);
+    struct weft_fbuf fbuf;
+    struct weft_error error;
+    assert_true(weft_fbuf_read(&fbuf, data, length, &arena, whole_scratch, &error));
+    static const uint8_t ours[] = {WEFT_TASK_REDUCE_SCATTER, WEFT_TASK_ALLREDUCE,
+                                   WEFT_TASK_ALL_GATHER};
+    static const uint64_t bytes[] = {7, 5, 10};
+    assert_memory_equal(fbuf.graph.kind, ours, sizeof ours);
+    assert_memory_equal(fbuf.graph.size_bytes, bytes, sizeof bytes);
+    assert_int_equal(fbuf.graph.prev_count[2], 1);
+    // What a reader without the field sees: half the bytes, rounded up.
+    memset(data + kinds - 4, 0, 4);
+    static const uint64_t halves[] = {4, 5, 5};
+    assert_true(weft_fbuf_read(&fbuf, data, length, &arena, whole_scratch, &error));
+    for (uint32_t t = 0; t < 3; t++) {
+        assert_int_equal(fbuf.graph.kind[t], WEFT_TASK_ALLREDUCE);
+        assert_int_equal(fbuf.graph.size_bytes[t], halves[t]);
+    }
+}
+
+static void kinds_of_other_tasks_are_refused(void **state)
+{
+    (void)state;
+    static const struct {
+        uint32_t at; // among the words
+        uint32_t word;
+        const char *message;
+    } cases[] = {
+        {0, 3, "Weft's kinds: pair 0: task 3 is no AllReduce, stands there twice, or 1 is no kind"},
+        {2, 0, "pair 1: task 0 is no AllReduce, stands there twice, or 2 is no kind"},
+        {3, 4, "pair 1: task 2 is no AllReduce, stands there twice, or 4 is no kind"},
+        {3, UINT32_MAX, "or 4294967295 is no kind"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        arena = whole;
+        size_t length;
+        size_t kinds;
+        char *data = write_kinds(&length, &kinds);
+        memcpy(data + kinds + 4 * (size_t)cases[i].at, &cases[i].word, 4);
+        struct weft_fbuf fbuf;
+        struct weft_error error = {.code = WEFT_OK};
+        assert_false(weft_fbuf_read(&fbuf, data, length, &arena, whole_scratch, &error));
+        check_message(&error, cases[i].message);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -303,6 +389,8 @@ int main(void)
         cmocka_unit_test_setup(bad_topologies_are_refused, empty_arena),
         cmocka_unit_test_setup(a_written_file_reads_the_same_and_is_aligned, empty_arena),
         cmocka_unit_test_setup(what_the_format_cannot_say_is_refused, empty_arena),
+        cmocka_unit_test_setup(halves_come_back_and_others_read_allreduces, empty_arena),
+        cmocka_unit_test_setup(kinds_of_other_tasks_are_refused, empty_arena),
     };
     return cmocka_run_group_tests_name("fbuf", tests, open_arenas, close_arenas);
 }
