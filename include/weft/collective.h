@@ -242,17 +242,26 @@ double weft_collective_bound_seconds(enum weft_collective_kind kind, uint32_t ra
 
 // StragglAR (arXiv 2505.23523) with one rank late by delay_s, the others beginning at 0: the time
 // from 0 until all have the sum, for the best of its sub-chunk factors up to chunk_factor_max, and
-// a ring's after the late rank has come.
+// a ring's after the late rank has come. With m = n - 1 and K = m * chunk_factor the others
+// reduce-scatter in m - 1 rounds of S / m; K - 1 + ceil(log2 n) rounds of S / K follow.
 struct weft_straggler_cost {
-    double stragglar_s;
+    double stragglar_s; // INFINITY for n < 3
     double ring_s;
     uint32_t chunk_factor;
-    double break_even_delay_s; // below it a ring is quicker; 0 if never
-    double partial_s; // what is left of the others' reduce-scatter when the late rank comes
+    uint32_t round_count;      // from the late rank's arrival on
+    double break_even_delay_s; // below it a ring is quicker; 0 if never, INFINITY if always
+    double partial_s;          // left of the others' reduce-scatter when the late rank comes
+    double reduce_s;           // their reduce-scatter
+    double finish_s;           // the rounds after it
 };
+// O(1).
 void weft_straggler_cost(struct weft_straggler_cost *cost, uint32_t rank_count, double size_bytes,
                          double delay_s, uint32_t chunk_factor_max,
                          const struct weft_cost_model *model);
+// A STRAGGLAR schedule with another late rank, in O(n): steps are shared. For jobs that learn only
+// at run time who is late.
+void weft_stragglar_relabel(struct weft_schedule *schedule, const struct weft_schedule *stragglar,
+                            uint32_t straggler, struct weft_arena *arena);
 
 // ---- synthesis ----
 

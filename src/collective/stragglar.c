@@ -7,12 +7,8 @@
 
 #include "stragglar.h"
 
-#include <math.h>
-#include <string.h>
-
 #define SPREAD_SEEDS 64u
 #define RANKS_MAX 16384u
-#define CHUNKS_MAX (1u << 30)
 
 uint32_t stragglar_bound(uint32_t rank_count, uint32_t chunk_count)
 {
@@ -97,7 +93,7 @@ static struct weft_step *add_step(struct writer *writer, enum weft_step_op op, u
         .round_count = round_count,
         .item_count = 1,
         .slot_count = 1,
-        .label = WEFT_NONE,
+        .label = 0,
     };
     return step;
 }
@@ -237,21 +233,19 @@ static bool check_options(const struct weft_algorithm_options *options, struct w
         return weft_fail(error, WEFT_INPUT, "straggler %u is no rank; the last is %u",
                          options->straggler, n - 1);
     }
-    if ((uint64_t)options->chunk_factor * (n - 1) > CHUNKS_MAX) {
+    if ((uint64_t)options->chunk_factor * (n - 1) > STRAGGLAR_CHUNKS_MAX) {
         return weft_fail(error, WEFT_INPUT, "%u sub-chunks of %u chunks are too many; use %u",
-                         options->chunk_factor, n - 1, CHUNKS_MAX / (n - 1));
+                         options->chunk_factor, n - 1, STRAGGLAR_CHUNKS_MAX / (n - 1));
     }
     return true;
 }
 
-// Positions to ranks: the straggler last, the others in their order.
-static void set_labels(struct weft_schedule *schedule, uint32_t straggler, struct weft_step *steps,
-                       struct weft_arena *arena)
+void weft_stragglar_relabel(struct weft_schedule *schedule, const struct weft_schedule *stragglar,
+                            uint32_t straggler, struct weft_arena *arena)
 {
-    uint32_t n = schedule->rank_count;
-    if (straggler == n - 1) {
-        return;
-    }
+    uint32_t n = stragglar->rank_count;
+    WEFT_ASSERT(straggler < n);
+    // Positions to ranks: the straggler last, the others in their order.
     uint32_t *label = WEFT_NEW_RAW(arena, uint32_t, n);
     for (uint32_t i = 0; i + 1 < n; i++) {
         label[i] = i < straggler ? i : i + 1;
@@ -259,11 +253,9 @@ static void set_labels(struct weft_schedule *schedule, uint32_t straggler, struc
     label[n - 1] = straggler;
     const uint32_t **labels = WEFT_NEW_RAW(arena, const uint32_t *, 1);
     labels[0] = label;
+    *schedule = *stragglar;
     schedule->labels = labels;
     schedule->label_count = 1;
-    for (uint32_t s = 0; s < schedule->step_count; s++) {
-        steps[s].label = 0;
-    }
 }
 
 bool weft_stragglar_build(struct weft_schedule *schedule,
@@ -298,7 +290,6 @@ bool weft_stragglar_build(struct weft_schedule *schedule,
         .step_count = writer.count,
         .steps = writer.steps,
     };
-    set_labels(&built, options->straggler, writer.steps, arena);
-    *schedule = built;
+    weft_stragglar_relabel(schedule, &built, options->straggler, arena);
     return true;
 }

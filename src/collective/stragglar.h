@@ -9,6 +9,8 @@
 
 #include "weft/collective.h"
 
+#define STRAGGLAR_CHUNKS_MAX (1u << 30)
+
 // How one chunk spreads, the same for all but for a rotation: healthy rank (c + y) mod m gets chunk
 // c in round c + age[y], from healthy rank (c + sender[y]) mod m. age[0] = 0: from the straggler.
 struct stragglar_pattern {
@@ -19,8 +21,8 @@ struct stragglar_pattern {
 };
 
 // Finds a pattern for m >= 3 by M. Hall's theorem (1952) and a matching; deterministic. age_last is
-// L for n = 2^L, else at most L + 1 for every n that was tried (docs/stragglar.md), L = ceil(log2
-// n). False: none found. O(m^2) a try.
+// L for n = 2^L, else L + 1 for every n that was tried (docs/stragglar.md), L = ceil(log2 n).
+// False: none found. O(m^2) a try.
 bool stragglar_find_pattern(struct stragglar_pattern *pattern, uint32_t healthy_count,
                             struct weft_arena *arena, struct weft_arena scratch);
 

@@ -241,8 +241,8 @@ static bool try_ages(uint32_t *age, uint32_t *sender, struct shape *shape, uint6
     const uint32_t draws = 24;
     struct weft_rng rng;
     weft_rng_init(&rng, shape->healthy_count);
-    for (uint32_t slower = 0; slower < 10; slower++) {
-        if (!draw_shape(shape, 1 - 0.05 * slower, age_sum)) {
+    for (uint32_t slower = 0; slower < 20; slower++) {
+        if (!draw_shape(shape, 1 - 0.01 * slower, age_sum)) {
             continue;
         }
         for (uint32_t i = 0; i < draws; i++) {
