@@ -139,7 +139,7 @@ void weft_schedule_write(struct weft_text *text, const struct weft_schedule *sch
 
 struct weft_schedule_report {
     bool valid;
-    uint32_t round_count;
+    uint32_t round_count;    // in which something goes between ranks
     uint64_t transfer_count; // between ranks
     uint64_t slots_sent;     // by all ranks together
     uint32_t send_slots_max; // by one rank in all rounds

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The registry of algorithms: their names, what they can do, and who writes them.
 
+#include "stragglar.h"
 #include "writer.h"
 
 #include <ctype.h>
@@ -118,6 +119,10 @@ bool weft_algorithm_build(struct weft_schedule *schedule, enum weft_algorithm al
     struct weft_step_writer writer = {.options = *options, .arena = arena, .scratch = &scratch};
     if (!weft_algorithm_complete(&writer.options, algorithm, error)) {
         return weft_wrap(error, "algorithm '%s'", entries[algorithm].name);
+    }
+    if (algorithm == WEFT_ALGORITHM_STRAGGLAR) {
+        return weft_stragglar_build(schedule, &writer.options, arena, scratch, error) ||
+               weft_wrap(error, "algorithm '%s'", entries[algorithm].name);
     }
     if (entries[algorithm].write == NULL) {
         return weft_fail(error, WEFT_INPUT,

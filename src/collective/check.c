@@ -74,6 +74,7 @@ static void survey_round(struct survey *survey, const struct weft_round_walk *wa
 {
     struct weft_schedule_report *report = survey->report;
     uint32_t ports = survey->schedule->port_count;
+    uint64_t before = report->transfer_count;
     for (uint32_t i = 0; i < walk->transfer_count; i++) {
         const struct weft_transfer *transfer = &walk->transfers[i];
         if (transfer->from == transfer->to) {
@@ -93,6 +94,7 @@ static void survey_round(struct survey *survey, const struct weft_round_walk *wa
             claim_broken(survey, walk->round, i, transfer->to, "receives");
         }
     }
+    report->round_count += report->transfer_count > before ? 1 : 0;
     for (uint32_t i = 0; i < walk->transfer_count; i++) {
         survey->sends[walk->transfers[i].from] = 0;
         survey->receives[walk->transfers[i].to] = 0;
@@ -320,7 +322,7 @@ bool weft_schedule_check(struct weft_schedule_report *report, const struct weft_
     uint32_t n = schedule->rank_count;
     uint32_t slot_count = schedule->slot_count;
     struct violation violation = {.key = UINT64_MAX};
-    struct weft_schedule_report found = {.round_count = schedule->round_count};
+    struct weft_schedule_report found = {0};
     struct survey survey = {
         .report = &found,
         .schedule = schedule,
