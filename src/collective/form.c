@@ -83,17 +83,29 @@ static uint32_t common_divisor(uint32_t a, uint32_t b)
     return a;
 }
 
-// Whether an index and `width` slots from it stay below the limit whatever the item and round. The
-// index takes values that differ by multiples of what divides both strides and the modulus, so that
-// blocks of slots that walk around a whole number of blocks are seen to fit.
-static bool index_fits(const struct weft_index *index, uint64_t width, uint64_t limit)
+// Whether an index and `width` slots from it stay below the limit. One that never wraps ends at its
+// last item and round; else the index takes values that differ by multiples of what divides both
+// strides and the modulus, so that blocks of slots that walk around a whole number of blocks are
+// seen to fit.
+static bool index_fits(const struct weft_index *index, const struct weft_step *step, uint64_t width,
+                       uint64_t limit)
 {
-    if (index->modulus == 0) {
+    uint32_t modulus = index->modulus;
+    if (modulus == 0) {
         return false;
     }
-    uint32_t apart = common_divisor(index->modulus, index->per_item % index->modulus);
-    apart = common_divisor(apart, index->per_round % index->modulus);
-    uint64_t top = (uint64_t)index->modulus - apart + index->start % index->modulus % apart;
+    uint32_t start = index->start % modulus;
+    uint32_t per_item = index->per_item % modulus;
+    uint32_t per_round = index->per_round % modulus;
+    uint64_t by_items = (uint64_t)per_item * (step->item_count - 1);
+    uint64_t by_rounds = (uint64_t)per_round * (step->round_count - 1);
+    uint64_t top = modulus;
+    if (by_items < modulus && by_rounds < modulus && start + by_items + by_rounds < modulus) {
+        top = start + by_items + by_rounds;
+    } else {
+        uint32_t apart = common_divisor(common_divisor(modulus, per_item), per_round);
+        top = (uint64_t)modulus - apart + start % apart;
+    }
     return index->base + top + width <= limit;
 }
 
@@ -110,12 +122,12 @@ static bool check_step(const struct weft_schedule *schedule, const struct weft_s
     if (step->label != WEFT_NONE && step->label >= schedule->label_count) {
         return weft_fail(error, WEFT_INPUT, "label %u does not exist", step->label);
     }
-    if (!index_fits(&step->from, 1, schedule->rank_count) ||
-        !index_fits(&step->to, 1, schedule->rank_count)) {
+    if (!index_fits(&step->from, step, 1, schedule->rank_count) ||
+        !index_fits(&step->to, step, 1, schedule->rank_count)) {
         return weft_fail(error, WEFT_INPUT, "a rank beyond the last, %u", schedule->rank_count - 1);
     }
-    if (!index_fits(&step->from_slot, step->slot_count, schedule->slot_count) ||
-        !index_fits(&step->to_slot, step->slot_count, schedule->slot_count)) {
+    if (!index_fits(&step->from_slot, step, step->slot_count, schedule->slot_count) ||
+        !index_fits(&step->to_slot, step, step->slot_count, schedule->slot_count)) {
         return weft_fail(error, WEFT_INPUT, "a slot beyond the last, %u", schedule->slot_count - 1);
     }
     return true;
