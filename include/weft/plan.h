@@ -161,9 +161,9 @@ struct weft_coplan_options {
 // Plans strategy and fabric of one iteration of a model (docs/co-optimisation.md). BOTH:
 // strategies are searched on a network, the best of them get topologies, the shortest simulated
 // iteration hands its network back, until a round finds nothing better; this from several
-// networks; then small changes of strategy and design together, judged by the flow engine; then
-// the topology once more; beyond 64 servers also the paper's topology for the strategy of an ideal
-// switch, with half of the effort on top. The other variants leave out one side. plan->job tells
+// networks, beyond 64 servers also from an ideal switch; then small changes of strategy and design
+// together, judged by the flow engine; then the topology once more. The other variants leave out
+// one side. plan->job tells
 // the strategy, and the certificate has bounds for any strategy beside those for this one. A seed
 // gives one plan for any number of threads. `plan` must stay where it is. Fails as the searches
 // and weft_plan_build do; with UNSUPPORTED when the task graphs of this model are too large to
@@ -280,9 +280,10 @@ struct weft_compare_options {
     uint32_t fabric_count;             // always has a row. 0 = all
 };
 // Searches strategies on every fabric's own network and plays each fabric's best; a strategy that
-// was found for one fabric is tried on all of them. The paper's method plans for the strategies of
-// Weft's plan, of a full mesh and of data parallelism; the rewired fabric plays the first and the
-// last. A fabric that cannot be built here says why. Fails only as weft_coplan_build does.
+// was found for one fabric is tried on all of them. Both methods plan for the strategies of Weft's
+// plan, of a full mesh and of data parallelism, and for the two that are quickest on any fabric;
+// Weft's row is the best of its plan and these. The rewired fabric plays the first and the third. A
+// fabric that cannot be built here says why. Fails only as weft_coplan_build does.
 bool weft_plan_compare_model(struct weft_model_comparison *comparison,
                              const struct weft_model *model, const struct weft_cluster *cluster,
                              const struct weft_strategy_setting *setting,

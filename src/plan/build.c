@@ -4,6 +4,7 @@
 #include "method.h"
 
 #include "figures.h"
+#include "paper.h"
 
 #include "weft/graph.h"
 
@@ -13,8 +14,6 @@
 #define SECONDS_DEFAULT 2.0
 // An iteration this near to the bound is as good as any.
 #define GOOD_RATIO 1e-4
-// Path counts tried for the paper's method.
-#define PATH_COUNTS 4
 // A graph of more tasks gets its bounds once, at the end.
 #define BOUND_FIRST_TASKS 6000u
 
@@ -42,34 +41,21 @@ static bool plan_topoopt(struct weft_plan *plan, const struct search *search, do
                          struct weft_arena *arena, struct weft_arena scratch,
                          struct weft_error *error)
 {
-    static const uint32_t path_counts[PATH_COUNTS] = {1, 2, 4, 8};
-    struct weft_topology_options options = {.method = WEFT_TOPOLOGY_TOPOOPT,
-                                            .simplex = search->simplex,
-                                            .seconds = seconds,
-                                            .seed = search->seed,
-                                            .threads = search->threads,
-                                            .stop = search->stop};
-    const struct weft_cluster *cluster = search->cluster;
-    if (!weft_topology_find(&plan->topology, search->traffic, cluster->server_count,
-                            cluster->degree, &options, arena, scratch, error) ||
-        !weft_topology_fabric(&plan->network.fabric, &plan->topology, cluster, arena, scratch,
-                              error)) {
+    if (!paper_topology(&plan->topology, search, arena, scratch, error) ||
+        !paper_fabric(&plan->network, &plan->topology, search, arena, scratch, error)) {
         return false;
     }
-    struct weft_ring_set rings;
-    weft_topology_rings(&rings, &plan->topology, &plan->network.fabric, arena);
-    plan->network.rings = search_graph_rings(&rings, search, arena);
     struct weft_routes best = {.kind = WEFT_ROUTES_TABLE};
     double best_s = HUGE_VAL;
     double spent = 0;
-    for (int i = 0; i < PATH_COUNTS; i++) {
+    for (uint32_t i = 0; i < PAPER_PATH_COUNTS; i++) {
         if (i > 0 &&
             (spent * (i + 2) / i > seconds * WORK_UNITS_PER_S || weft_stopped(search->stop))) {
             break;
         }
         struct weft_network *network = &plan->network;
         if (!weft_topology_routes(&network->routes, &plan->topology, &network->fabric,
-                                  search->traffic, path_counts[i], arena, scratch, error)) {
+                                  search->traffic, paper_path_counts[i], arena, scratch, error)) {
             return false;
         }
         struct verdict verdict = search_simulate(search, network, false, scratch);

@@ -12,10 +12,6 @@
 #define REFINE_SHARE 0.6
 // Larger clusters are not simulated while a hybrid strategy is looked for.
 #define HYBRID_SERVERS_MAX 128u
-// Where servers are more, the paper's topology for an ideal switch's strategy is tried, too, with
-// this share of the effort on top.
-#define MANY_SERVERS 64u
-#define SWITCH_SHARE 0.5
 
 // ---- one side alone ----
 
@@ -239,45 +235,6 @@ static bool build_variant(struct weft_plan *plan, const struct weft_model *model
            add_bounds(plan, &coplan, arena, scratch, error);
 }
 
-// The paper's topology for the strategy of an ideal switch. Where servers are many, the loop can
-// afford few topologies, and its full mesh has links so thin that it hides strategies whose
-// transfers fall on few pairs. Where this plan is the shorter, it takes the place of `plan`.
-static bool try_switch(struct weft_plan *plan, const struct weft_model *model,
-                       const struct weft_cluster *cluster,
-                       const struct weft_strategy_setting *setting,
-                       const struct weft_coplan_options *asked, struct weft_arena *arena,
-                       struct weft_arena scratch, struct weft_error *error)
-{
-    struct weft_arena kept = arena_split(&scratch);
-    struct weft_network *ideal = WEFT_NEW(&kept, struct weft_network, 1);
-    struct weft_plan *other = WEFT_NEW(&kept, struct weft_plan, 1);
-    struct weft_coplan_options options = *asked;
-    options.variant = WEFT_COPLAN_STRATEGY;
-    options.reference = ideal;
-    options.seconds = asked->seconds * SWITCH_SHARE;
-    struct weft_error why_not;
-    if (!weft_fabric_build_ideal(ideal, cluster, NULL, &kept, &why_not) ||
-        !build_variant(other, model, cluster, setting, &options, &kept, scratch, &why_not) ||
-        !(other->iteration_s < plan->iteration_s)) {
-        return true;
-    }
-    const struct weft_plan_job *before = plan->job;
-    // Once more, into the plan itself: networks cannot be moved.
-    if (!build_variant(plan, model, cluster, setting, &options, arena, scratch, error)) {
-        return false;
-    }
-    struct weft_plan_job *job = WEFT_NEW(arena, struct weft_plan_job, 1);
-    *job = *plan->job;
-    job->variant = WEFT_COPLAN_BOTH;
-    job->evaluations += before->evaluations;
-    job->round_count = before->round_count;
-    job->round_start = before->round_start;
-    job->round_s = before->round_s;
-    job->fixed_point = false;
-    plan->job = job;
-    return true;
-}
-
 bool weft_coplan_build(struct weft_plan *plan, const struct weft_model *model,
                        const struct weft_cluster *cluster,
                        const struct weft_strategy_setting *setting,
@@ -287,12 +244,6 @@ bool weft_coplan_build(struct weft_plan *plan, const struct weft_model *model,
     struct weft_coplan_options asked = *options;
     asked.seconds = EFFORT_RATIO * (options->seconds > 0 ? options->seconds : WEFT_COPLAN_SECONDS);
     if (!build_variant(plan, model, cluster, setting, &asked, arena, scratch, error)) {
-        return false;
-    }
-    if (asked.variant == WEFT_COPLAN_BOTH && asked.given == NULL &&
-        plan->job->strategy.kind == WEFT_STRATEGY_OPERATORS &&
-        cluster->server_count > MANY_SERVERS && !weft_stopped(asked.search.stop) &&
-        !try_switch(plan, model, cluster, setting, &asked, arena, scratch, error)) {
         return false;
     }
     if (!options->all_variants) {

@@ -62,9 +62,6 @@ uint64_t coplan_key(const struct weft_strategy *strategy, const struct weft_mode
 // A copy of a strategy in memory of its own, without its memory figures.
 struct weft_strategy coplan_copy(const struct weft_strategy *strategy, uint32_t operator_count,
                                  struct weft_arena *arena);
-// Points each cycle of a design at the group of this traffic that has the same members.
-void coplan_regroup(struct design *design, const struct weft_traffic *traffic,
-                    struct weft_arena scratch);
 
 // Strategies of the model on a network (NULL = full mesh), best first; counts the evaluations.
 bool coplan_search(struct weft_search_result *result, struct coplan *coplan,

@@ -186,7 +186,7 @@ static void try_strategy(struct worker *worker, struct weft_arena scratch)
         return;
     }
     design_assign(&worker->next, &worker->design);
-    coplan_regroup(&worker->next, &there->traffic, scratch);
+    design_regroup(&worker->next, &there->traffic, scratch);
     double iteration_s = judge(worker, &there->search, &worker->next, draw_limit(worker), scratch);
     if (iteration_s < HUGE_VAL) {
         worker->there = worker->here;
@@ -229,7 +229,7 @@ static bool open_worker(struct worker *worker, const struct chain *chain, struct
     if (!fill_place(worker->here, worker, arena, scratch)) {
         return false;
     }
-    coplan_regroup(&worker->design, &worker->here->traffic, scratch);
+    design_regroup(&worker->design, &worker->here->traffic, scratch);
     worker->true_units = HUGE_VAL; // so that both are measured
     worker->current_s = judge(worker, &worker->here->search, &worker->design, HUGE_VAL, scratch);
     return true;

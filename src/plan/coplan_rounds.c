@@ -21,12 +21,15 @@
 #define JUDGEMENTS_LEAST 4.0
 // Branches are tried on blocks of a half and a quarter of the servers.
 #define BLOCKS_MAX 4u
+// Strategies of an ideal switch that get a topology at least: it tells least about them.
+#define SWITCH_CHOSEN 3u
 // Larger clusters are searched from one network only.
 #define MANY_SERVERS 64u
 
 struct start {
     const struct weft_network *network; // NULL = full mesh
     const struct settled *from;         // where the network is its own; else NULL
+    bool fresh;                         // nothing was searched on it: a first search
 };
 
 static bool search_strategies(struct weft_search_result *result, struct coplan *coplan,
@@ -57,12 +60,15 @@ static uint32_t affordable(double seconds, double dear_units)
 static bool run_round(struct settled **best, struct coplan *coplan, const struct start *start,
                       struct weft_arena scratch, struct weft_error *error)
 {
-    bool first = start->network == NULL;
+    bool first = start->fresh;
     double seconds = coplan->options->seconds;
     double dear_units = coplan->known_count > 0 ? coplan->known[0]->verdict.work_units : 0;
     double strategy_s = seconds * (first ? FIRST_STRATEGY_SHARE : LATER_STRATEGY_SHARE);
     double topology_s = seconds * (first ? FIRST_TOPOLOGY_SHARE : LATER_TOPOLOGY_SHARE);
     uint32_t count = affordable(topology_s, dear_units);
+    if (first && start->network != NULL && count < SWITCH_CHOSEN) {
+        count = SWITCH_CHOSEN;
+    }
     struct weft_search_result result;
     struct weft_arena kept = arena_split(&scratch);
     if (!search_strategies(&result, coplan, start, coplan->round_count, strategy_s,
@@ -96,7 +102,7 @@ static bool hand_back(struct start *start, struct coplan *coplan, const struct s
 {
     struct weft_network *network = WEFT_NEW(coplan->arena, struct weft_network, 1);
     double work_units = 0;
-    *start = (struct start){network, settled};
+    *start = (struct start){network, settled, false};
     return search_network(network, &work_units, &settled->search, &settled->design, coplan->arena,
                           scratch);
 }
@@ -160,9 +166,8 @@ static void know_branches(struct coplan *coplan, struct weft_arena scratch)
     struct weft_strategy_space *space = NULL;
     struct weft_error error;
     uint32_t n = coplan->cluster->server_count;
-    if (coplan->hybrid || n > MANY_SERVERS ||
-        !weft_strategy_space_build(&space, coplan->model, coplan->cluster, NULL, coplan->setting,
-                                   &kept, scratch, &error)) {
+    if (coplan->hybrid || !weft_strategy_space_build(&space, coplan->model, coplan->cluster, NULL,
+                                                     coplan->setting, &kept, scratch, &error)) {
         return;
     }
     double seconds = coplan->options->seconds * LATER_TOPOLOGY_SHARE;
@@ -174,6 +179,22 @@ static void know_branches(struct coplan *coplan, struct weft_arena scratch)
     }
 }
 
+// The strategies of an ideal switch: where servers are many, a full mesh has links so thin that it
+// hides those whose transfers fall on few pairs, and estimates cannot tell what a topology can do
+// for them.
+static bool run_switch(struct coplan *coplan, struct weft_arena scratch, struct weft_error *error)
+{
+    if (coplan->hybrid || coplan->cluster->server_count <= MANY_SERVERS) {
+        return true;
+    }
+    struct weft_network *ideal = WEFT_NEW(coplan->arena, struct weft_network, 1);
+    struct weft_error why_not; // then there is no such start
+    if (!weft_fabric_build_ideal(ideal, coplan->cluster, NULL, coplan->arena, &why_not)) {
+        return true;
+    }
+    return run_start(coplan, (struct start){ideal, NULL, true}, scratch, error);
+}
+
 bool coplan_alternate(struct coplan *coplan, struct weft_arena scratch, struct weft_error *error)
 {
     const struct weft_coplan_options *options = coplan->options;
@@ -182,7 +203,7 @@ bool coplan_alternate(struct coplan *coplan, struct weft_arena scratch, struct w
     } else {
         struct settled *plain = know_data_parallel(coplan, scratch);
         know_branches(coplan, scratch);
-        struct start start = {NULL, NULL};
+        struct start start = {NULL, NULL, true};
         if (!run_start(coplan, start, scratch, error)) {
             return false;
         }
@@ -191,7 +212,10 @@ bool coplan_alternate(struct coplan *coplan, struct weft_arena scratch, struct w
             !run_start(coplan, start, scratch, error)) {
             return false;
         }
-        start = (struct start){options->reference, NULL};
+        if (!run_switch(coplan, scratch, error)) {
+            return false;
+        }
+        start = (struct start){options->reference, NULL, false};
         if (options->reference != NULL && !run_start(coplan, start, scratch, error)) {
             return false;
         }

@@ -67,39 +67,6 @@ struct weft_strategy coplan_copy(const struct weft_strategy *strategy, uint32_t 
     return copy;
 }
 
-// The group of exactly these servers, or WEFT_NONE.
-static uint32_t find_group(const struct weft_traffic *traffic, const bool *member, uint32_t size)
-{
-    for (uint32_t g = 0; g < traffic->group_count; g++) {
-        const struct weft_traffic_group *group = &traffic->groups[g];
-        uint32_t held = 0;
-        for (uint32_t m = 0; m < group->member_count && group->member_count == size; m++) {
-            held += member[group->members[m]] ? 1 : 0;
-        }
-        if (held == size) {
-            return g;
-        }
-    }
-    return WEFT_NONE;
-}
-
-void coplan_regroup(struct design *design, const struct weft_traffic *traffic,
-                    struct weft_arena scratch)
-{
-    bool *member = WEFT_NEW(&scratch, bool, design->server_count);
-    for (uint32_t p = 0; p < design->part_count; p++) {
-        struct part *part = &design->parts[p];
-        if (!part->is_cycle) {
-            continue;
-        }
-        memset(member, 0, design->server_count * sizeof *member);
-        for (uint32_t i = 0; i < part->size; i++) {
-            member[part->order[i]] = true;
-        }
-        part->group = find_group(traffic, member, part->size);
-    }
-}
-
 void coplan_tell(const struct coplan *coplan, double iteration_s)
 {
     _Atomic uint64_t *best_ps = coplan->options->best_ps;
@@ -181,7 +148,7 @@ void coplan_adopt(struct coplan *coplan, const struct weft_strategy *strategy,
         }
     }
     struct design own = design_copy(design, coplan->arena);
-    coplan_regroup(&own, &settled->traffic, scratch);
+    design_regroup(&own, &settled->traffic, scratch);
     struct verdict verdict = search_judge(&settled->search, &own, false, scratch);
     if (verdict.iteration_s < settled->verdict.iteration_s) {
         settled->design = own;
@@ -222,7 +189,7 @@ struct settled *coplan_settle(struct coplan *coplan, const struct weft_strategy 
     struct design seed;
     if (near != NULL) {
         seed = design_copy(near, &scratch);
-        coplan_regroup(&seed, &settled->traffic, scratch);
+        design_regroup(&seed, &settled->traffic, scratch);
     }
     coplan->seconds_left -= seconds;
     coplan->evaluations++;

@@ -26,7 +26,8 @@ uint32_t design_families(struct family *families, const struct weft_traffic *tra
     bool *taken = WEFT_NEW_RAW(&scratch, bool, traffic->server_count);
     bool *covered = WEFT_NEW(&scratch, bool, (size_t)traffic->group_count + 1);
     uint32_t count = 0;
-    for (uint32_t first = 0; first < traffic->group_count && count < FAMILIES_MAX; first++) {
+    bool all = false; // some group holds all servers
+    for (uint32_t first = 0; first < traffic->group_count && count < FAMILIES_MAX - 1; first++) {
         if (covered[first]) {
             continue;
         }
@@ -36,6 +37,7 @@ uint32_t design_families(struct family *families, const struct weft_traffic *tra
         for (uint32_t i = 0; i < traffic->group_count; i++) {
             uint32_t g = i == 0 ? first : i - 1; // the first one first, then by falling bytes
             g = i > first ? i : g;
+            all = all || traffic->groups[g].member_count == traffic->server_count;
             if (joins(&traffic->groups[g], taken)) {
                 for (uint32_t m = 0; m < traffic->groups[g].member_count; m++) {
                     taken[traffic->groups[g].members[m]] = true;
@@ -45,6 +47,9 @@ uint32_t design_families(struct family *families, const struct weft_traffic *tra
             }
         }
         families[count++] = (struct family){group_count, groups};
+    }
+    if (!all) {
+        families[count++] = (struct family){0, NULL};
     }
     return count;
 }
@@ -131,7 +136,8 @@ static void add_cycle(struct making *making, const uint32_t *members, uint32_t c
     for (uint32_t i = 0; i < count; i++) {
         discount(making->demand, n, order[i], order[(i + 1) % count]);
     }
-    design->parts[design->part_count++] = (struct part){true, slot, count, order, group, {1, 1}};
+    design->parts[design->part_count++] =
+        (struct part){true, slot, count, order, group, {1, 1}, count == n ? DESIGN_LEND : 0};
 }
 
 // One layer of a family: a cycle of each group, and one of the servers left over.
@@ -194,7 +200,8 @@ static void add_matching(struct making *making, uint32_t slot, struct weft_arena
     }
     weft_rng_shuffle(making->rng, single, single_count);
     memcpy(order + count, single, single_count * sizeof *single);
-    design->parts[design->part_count++] = (struct part){false, slot, n, order, WEFT_NONE, {1, 1}};
+    design->parts[design->part_count++] =
+        (struct part){false, slot, n, order, WEFT_NONE, {1, 1}, 0};
 }
 
 void design_build(struct design *design, const struct template *template,
@@ -236,6 +243,8 @@ struct design design_copy(const struct design *design, struct weft_arena *arena)
 void design_assign(struct design *to, const struct design *from)
 {
     WEFT_ASSERT(to->part_count == from->part_count);
+    to->paths = from->paths;
+    to->paper_paths = from->paper_paths;
     for (uint32_t p = 0; p < from->part_count; p++) {
         WEFT_ASSERT(to->parts[p].size == from->parts[p].size);
         uint32_t *order = to->parts[p].order;
@@ -311,6 +320,11 @@ static bool move_matching(struct part *part, struct weft_rng *rng)
 
 static bool move_share(struct design *design, struct part *part, struct weft_rng *rng)
 {
+    double factor = exp2(2 * weft_rng_unit(rng) - 1);
+    if (part->lend > 0) {
+        part->lend = fmin(4, fmax(1.0 / 16, part->lend * factor));
+        return true;
+    }
     uint32_t rings = 0;
     for (uint32_t p = 0; p < design->part_count; p++) {
         rings += design->parts[p].group == part->group ? (design->simplex ? 1 : 2) : 0;
@@ -319,7 +333,6 @@ static bool move_share(struct design *design, struct part *part, struct weft_rng
         return false;
     }
     uint32_t way = design->simplex ? 0 : weft_rng_below(rng, 2);
-    double factor = exp2(2 * weft_rng_unit(rng) - 1);
     part->share[way] = fmin(16, fmax(1.0 / 16, part->share[way] * factor));
     return true;
 }
@@ -337,6 +350,7 @@ bool design_move(struct design *design, struct weft_rng *rng)
             moved = move_cycle(part, rng);
         }
         if (moved) {
+            design->paper_paths = 0;
             return true;
         }
     }

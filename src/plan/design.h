@@ -10,6 +10,9 @@
 
 #include "weft/plan.h"
 
+// A lent ring's hops pass about one server each: half as much to each link as a ring of its own.
+#define DESIGN_LEND 0.5
+
 struct part {
     bool is_cycle;
     uint32_t slot;   // its first plane
@@ -17,6 +20,9 @@ struct part {
     uint32_t *order; // cycle: in order; matching: 2i with 2i+1, an odd last one stays dark
     uint32_t group;  // cycle: the traffic group whose ring it is, or WEFT_NONE
     double share[2]; // relative weight of its ring forward and back among its group's
+    // cycle: the same of a ring that it lends, each way, to every other group that it holds; its
+    // hops pass the servers between. 0 = none
+    double lend;
 };
 
 struct design {
@@ -25,6 +31,10 @@ struct design {
     bool simplex;
     uint32_t part_count;
     struct part *parts;
+    uint32_t paths; // that a transfer may be split over; 0 = what the search says
+    // > 0: the paper's topology for the search's traffic, with its own rings and up to so many of
+    // its paths a pair, of which the parts are the planes. A move makes it a design like any other.
+    uint32_t paper_paths;
 };
 
 // A family: traffic groups that share no server, so that one slot pair holds a ring of each.
@@ -33,14 +43,16 @@ struct family {
     const uint32_t *groups;
 };
 // A template: how many cycle layers of each family; matchings fill the other planes.
-#define FAMILIES_MAX 4
+// The last one may hold none: a cycle through all servers that is no group's own, but lends.
+#define FAMILIES_MAX 5
 struct template
 {
     uint32_t cycles[FAMILIES_MAX];
 };
 
-// The families worth trying: one around each of the traffic's largest groups, filled up greedily.
-// At most FAMILIES_MAX. O(groups * members).
+// The families worth trying: one around each of the traffic's largest groups, filled up greedily,
+// and one of no group unless some group holds all servers. At most FAMILIES_MAX. O(groups *
+// members).
 uint32_t design_families(struct family *families, const struct weft_traffic *traffic,
                          struct weft_arena *arena, struct weft_arena scratch);
 // All templates of `degree` planes over the families; at most `most`, those of more cycles first.
@@ -56,6 +68,15 @@ void design_build(struct design *design, const struct template *template,
 struct design design_copy(const struct design *design, struct weft_arena *arena);
 // Copies between two designs of one shape.
 void design_assign(struct design *to, const struct design *from);
+// Points each cycle of a design at the group of this traffic that has the same members; the paper's
+// topology for another traffic becomes a design like any other.
+void design_regroup(struct design *design, const struct weft_traffic *traffic,
+                    struct weft_arena scratch);
+// A topology as a design: cycles both ways (simplex: one way) and pairs of servers become parts.
+// False, and there are none, when a plane holds anything else.
+bool design_from_topology(struct design *design, const struct weft_topology *topology,
+                          const struct weft_traffic *traffic, struct weft_arena *arena,
+                          struct weft_arena scratch);
 // Changes a random part a little: a cycle turns round a segment or moves a server, a matching swaps
 // partners, a ring gets another share. False when nothing can change.
 bool design_move(struct design *design, struct weft_rng *rng);

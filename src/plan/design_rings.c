@@ -58,6 +58,18 @@ bool design_fabric(struct weft_fabric *fabric, const struct design *design,
 
 // ---- rings ----
 
+// The members of a group along a cycle, in `order`; their number.
+static uint32_t along(uint32_t *order, const struct part *part, const bool *member)
+{
+    uint32_t count = 0;
+    for (uint32_t i = 0; i < part->size; i++) {
+        if (member[part->order[i]]) {
+            order[count++] = part->order[i];
+        }
+    }
+    return count;
+}
+
 // The order in which a group without cycles of its own goes round: along the smallest cycle that
 // holds all of it, else ascending.
 static void lend_order(uint32_t *order, const struct design *design,
@@ -77,12 +89,7 @@ static void lend_order(uint32_t *order, const struct design *design,
         }
         if (held == group->member_count && part->size < smallest) {
             smallest = part->size;
-            uint32_t at = 0;
-            for (uint32_t i = 0; i < part->size; i++) {
-                if (member[part->order[i]]) {
-                    order[at++] = part->order[i];
-                }
-            }
+            along(order, part, member);
         }
     }
 }
@@ -165,6 +172,33 @@ static void add_ring(struct rings_making *making, uint32_t group, const uint32_t
     bind_hops(ring, making->fabric, making->costs, making->arena, scratch);
 }
 
+// The rings that cycles of others lend to a group. Returns the sum of their shares.
+static double add_lent(struct rings_making *making, const struct design *design, uint32_t group,
+                       const struct weft_traffic_group *wanted, struct weft_arena scratch)
+{
+    uint32_t k = wanted->member_count;
+    bool *member = WEFT_NEW(&scratch, bool, design->server_count);
+    for (uint32_t i = 0; i < k; i++) {
+        member[wanted->members[i]] = true;
+    }
+    uint32_t *order = WEFT_NEW_RAW(&scratch, uint32_t, design->server_count);
+    double sum = 0;
+    for (uint32_t p = 0; p < design->part_count && k > 2; p++) {
+        const struct part *part = &design->parts[p];
+        bool lends = part->is_cycle && part->lend > 0 && part->group != group;
+        if (!lends || along(order, part, member) < k) {
+            continue;
+        }
+        add_ring(making, group, order, k, part->lend, scratch);
+        sum += part->lend;
+        if (!design->simplex) {
+            add_ring(making, group, turned(order, k, &scratch), k, part->lend, scratch);
+            sum += part->lend;
+        }
+    }
+    return sum;
+}
+
 static void add_group(struct rings_making *making, const struct design *design, uint32_t group,
                       const struct weft_traffic *traffic, struct weft_arena scratch)
 {
@@ -180,6 +214,7 @@ static void add_group(struct rings_making *making, const struct design *design, 
         }
     }
     const struct weft_traffic_group *wanted = &traffic->groups[group];
+    sum += add_lent(making, design, group, wanted, scratch);
     if (making->count == first) {
         uint32_t k = wanted->member_count;
         uint32_t *order = WEFT_NEW_RAW(&scratch, uint32_t, (size_t)k + 1);
@@ -200,7 +235,11 @@ struct weft_ring_set design_rings(const struct design *design, const struct weft
                                   const struct weft_fabric *fabric, struct weft_arena *arena,
                                   struct weft_arena scratch)
 {
-    size_t most = 2 * ((size_t)design->part_count + traffic->group_count) + 1;
+    size_t lenders = 0;
+    for (uint32_t p = 0; p < design->part_count; p++) {
+        lenders += design->parts[p].lend > 0 ? 1 : 0;
+    }
+    size_t most = 2 * (design->part_count + (1 + lenders) * traffic->group_count) + 1;
     struct rings_making making = {
         .fabric = fabric,
         .rings = WEFT_NEW(arena, struct weft_ring, most),

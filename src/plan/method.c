@@ -3,6 +3,8 @@
 
 #include "method.h"
 
+#include "paper.h"
+
 #include <string.h>
 
 // Paths a transfer may be split over; where servers are many, every path makes simulations dearer.
@@ -11,7 +13,7 @@
 // Share of the effort that goes into finding topologies by hops alone; of many servers few designs
 // can be simulated, so that the first one has to be good.
 #define FINDER_SHARE 0.1
-#define FINDER_SHARE_MANY 0.5
+#define FINDER_SHARE_MANY 0.2
 #define MIXED_SHARE 0.1
 #define MIXED_SEEDS 1u
 
@@ -33,50 +35,6 @@ struct search method_open(const struct weft_taskgraph *graph, const struct weft_
     return search;
 }
 
-// A found topology as a design: its rings as cycles, its other planes as matchings. False when a
-// plane is neither.
-static bool design_from(struct design *design, const struct weft_topology *topology,
-                        const struct weft_traffic *traffic, struct weft_arena *arena)
-{
-    uint32_t n = topology->server_count;
-    *design = (struct design){
-        .server_count = n, .degree = topology->degree, .simplex = topology->simplex};
-    design->parts = WEFT_NEW(arena, struct part, (size_t)topology->degree + 1);
-    uint32_t slot = 0;
-    uint32_t step = topology->simplex ? 1 : 2;
-    for (uint32_t r = 0; r < topology->rings.ring_count; r += step) {
-        const struct weft_ring *ring = &topology->rings.rings[r];
-        if (ring->member_count != n || slot + step > topology->degree) {
-            return false;
-        }
-        uint32_t *order = WEFT_NEW_RAW(arena, uint32_t, n);
-        memcpy(order, ring->members, n * sizeof *order);
-        uint32_t group = ring->group < traffic->group_count ? ring->group : WEFT_NONE;
-        design->parts[design->part_count++] = (struct part){true, slot, n, order, group, {1, 1}};
-        slot += step;
-    }
-    for (; slot < topology->degree; slot++) {
-        const uint32_t *plane = topology->planes + (size_t)slot * n;
-        uint32_t *order = WEFT_NEW_RAW(arena, uint32_t, n);
-        uint32_t pairs = 0;
-        uint32_t singles = n;
-        for (uint32_t s = 0; s < n; s++) {
-            if (plane[plane[s]] != s) {
-                return false;
-            }
-            if (plane[s] == s) {
-                order[--singles] = s;
-            } else if (plane[s] > s) {
-                order[pairs++] = s;
-                order[pairs++] = plane[s];
-            }
-        }
-        design->parts[design->part_count++] =
-            (struct part){false, slot, n, order, WEFT_NONE, {1, 1}};
-    }
-    return true;
-}
-
 static struct weft_topology_options seed_options(const struct search *search, double seconds)
 {
     return (struct weft_topology_options){.method = WEFT_TOPOLOGY_WEFT,
@@ -85,6 +43,15 @@ static struct weft_topology_options seed_options(const struct search *search, do
                                           .seed = search->seed,
                                           .threads = search->threads,
                                           .stop = search->stop};
+}
+
+// Cycles through all servers serve other groups, too.
+static void lend_cycles(struct design *design)
+{
+    for (uint32_t p = 0; p < design->part_count; p++) {
+        struct part *part = &design->parts[p];
+        part->lend = part->is_cycle && part->size == design->server_count ? DESIGN_LEND : 0;
+    }
 }
 
 // Cycles alone, by hops weighted with the transfers: where simulations are dear, the best start.
@@ -99,7 +66,25 @@ static uint32_t find_seeds(struct design *seeds, const struct search *search, do
                             &options, arena, scratch, &error)) {
         return 0;
     }
-    return design_from(&seeds[0], &topology, search->traffic, arena) ? 1 : 0;
+    if (!design_from_topology(&seeds[0], &topology, search->traffic, arena, scratch)) {
+        return 0;
+    }
+    lend_cycles(&seeds[0]);
+    return 1;
+}
+
+// The paper's topology with its own rings and routes.
+static uint32_t find_paper_seed(struct design *seed, const struct search *search,
+                                struct weft_arena *arena, struct weft_arena scratch)
+{
+    struct weft_topology topology;
+    struct weft_error error;
+    if (!paper_topology(&topology, search, arena, scratch, &error)) {
+        return 0;
+    }
+    design_from_topology(seed, &topology, search->traffic, arena, scratch);
+    seed->paper_paths = 1;
+    return 1;
 }
 
 // Mixed topologies by the loads of their links.
@@ -130,8 +115,9 @@ static uint32_t find_mixed_seeds(struct design *seeds, uint32_t seed_max,
             memcpy(order, part->order, part->size * sizeof *order);
             seeds[i].parts[p] = (struct part){
                 is_cycle, part->slot, part->size, order, is_cycle ? part->group : WEFT_NONE,
-                {1, 1}};
+                {1, 1},   0};
         }
+        lend_cycles(&seeds[i]);
     }
     return count;
 }
@@ -139,6 +125,11 @@ static uint32_t find_mixed_seeds(struct design *seeds, uint32_t seed_max,
 bool method_settle(struct weft_plan *plan, const struct search *search, const struct design *design,
                    struct weft_arena *arena, struct weft_arena scratch)
 {
+    if (design->paper_paths > 0) {
+        struct weft_error error;
+        return paper_network(&plan->network, &plan->topology, search, design->paper_paths, arena,
+                             scratch, &error);
+    }
     uint32_t n = design->server_count;
     uint32_t *planes = WEFT_NEW_RAW(arena, uint32_t, (size_t)n * design->degree);
     design_planes(planes, design);
@@ -174,16 +165,19 @@ bool method_search(struct design *best, struct verdict *verdict, const struct se
                    struct weft_arena *arena, struct weft_arena scratch)
 {
     struct weft_arena kept = arena_split(&scratch);
-    struct design *seeds = WEFT_NEW(&kept, struct design, known_count + 1 + MIXED_SEEDS);
+    struct design *seeds = WEFT_NEW(&kept, struct design, known_count + 2 + MIXED_SEEDS);
     for (uint32_t i = 0; i < known_count; i++) {
         seeds[i] = known[i];
     }
     bool many = search->cluster->server_count > MANY_SERVERS;
     double finder_share = many ? FINDER_SHARE_MANY : FINDER_SHARE;
     uint32_t seed_count = known_count;
+    seed_count += find_paper_seed(seeds + seed_count, search, &kept, scratch);
     seed_count += find_seeds(seeds + seed_count, search, seconds * finder_share, &kept, scratch);
     seed_count += find_mixed_seeds(seeds + seed_count, MIXED_SEEDS, search, seconds * MIXED_SHARE,
                                    &kept, scratch);
     double work_units = seconds * (1 - finder_share - MIXED_SHARE) * WORK_UNITS_PER_S;
-    return search_run(best, verdict, search, seeds, seed_count, work_units, arena, scratch);
+    struct search own = *search;
+    own.paper_units = seconds * WORK_UNITS_PER_S;
+    return search_run(best, verdict, &own, seeds, seed_count, work_units, arena, scratch);
 }

@@ -4,6 +4,7 @@
 #include "search.h"
 
 #include "figures.h"
+#include "paper.h"
 
 #include <math.h>
 
@@ -15,6 +16,7 @@
 #define UNITS_PER_EVENT 250.0
 #define UNITS_PER_WORK 20.0
 #define UNITS_PER_PAIR 5000.0
+#define UNITS_PER_IDLE_PAIR 500.0
 
 struct verdict search_simulate(const struct search *search, const struct weft_network *network,
                                bool quick, struct weft_arena scratch)
@@ -74,6 +76,17 @@ static double *ring_load(const struct weft_ring_set *rings, const struct weft_tr
     return load_bytes;
 }
 
+// Of routes for all pairs; those without demand take one path, without balance.
+static double pair_units(const struct weft_traffic *traffic)
+{
+    size_t pairs = (size_t)traffic->server_count * traffic->server_count;
+    size_t wanted = 0;
+    for (size_t i = 0; i < pairs; i++) {
+        wanted += traffic->transfer_bytes[i] > 0 ? 1 : 0;
+    }
+    return UNITS_PER_PAIR * (double)wanted + UNITS_PER_IDLE_PAIR * (double)pairs;
+}
+
 bool search_network(struct weft_network *network, double *work_units, const struct search *search,
                     const struct design *design, struct weft_arena *arena,
                     struct weft_arena scratch)
@@ -82,6 +95,12 @@ bool search_network(struct weft_network *network, double *work_units, const stru
     uint32_t n = design->server_count;
     struct weft_error error;
     *work_units += UNITS_PER_PAIR * n;
+    if (design->paper_paths > 0) {
+        struct weft_topology *topology = WEFT_NEW(arena, struct weft_topology, 1);
+        *work_units += pair_units(search->traffic) * design->paper_paths;
+        return paper_network(network, topology, search, design->paper_paths, arena, scratch,
+                             &error);
+    }
     if (!design_fabric(&network->fabric, design, search->cluster, arena, scratch, &error) ||
         !weft_fabric_check_connected(&network->fabric, scratch, &error)) {
         return false;
@@ -89,13 +108,14 @@ bool search_network(struct weft_network *network, double *work_units, const stru
     struct weft_ring_set rings =
         design_rings(design, search->traffic, &network->fabric, arena, scratch);
     network->rings = search_graph_rings(&rings, search, arena);
-    struct weft_minmax_options options = {.paths_max = search->paths_max,
+    struct weft_minmax_options options = {.paths_max =
+                                              design->paths > 0 ? design->paths : search->paths_max,
                                           .extra_hops = EXTRA_HOPS,
                                           .epsilon = ROUTING_EPSILON,
                                           .rounds_max = ROUTING_ROUNDS};
     options.link_base_bytes = ring_load(&rings, search->traffic, &network->fabric, &scratch);
     struct weft_minmax_result result;
-    *work_units += UNITS_PER_PAIR * n * n;
+    *work_units += pair_units(search->traffic);
     return weft_routing_minmax(&network->routes, &result, &network->fabric,
                                search->traffic->transfer_bytes, &options, arena, scratch, &error);
 }

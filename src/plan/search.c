@@ -4,6 +4,8 @@
 
 #include "search.h"
 
+#include "paper.h"
+
 #include <math.h>
 #include <string.h>
 
@@ -15,8 +17,19 @@
 #define COLD_RATIO 0.0001
 // Shares of the effort: templates at most, first chains, second chains; the rest is for the truth.
 #define TEMPLATE_SHARE 0.2
+// Where a judgement is dear, a good template is worth more than a chain of few steps.
+#define TEMPLATE_SHARE_MANY 0.6
+#define MANY_SERVERS 64u
+// Of what is for the truth, so much is laid aside before.
+#define RESERVE_SHARE_MOST 0.25
 #define FIRST_SHARE 0.15
 #define SECOND_SHARE 0.15
+// The paper's topology is judged truly unless quick judgements, which err by a few percent, see it
+// this far behind.
+#define PAPER_RATIO 1.1
+// Paths a transfer may be split over at most, and how much dearer twice as many make a simulation.
+#define PATHS_MOST 8u
+#define PATHS_DEARER 3.0
 #define UNITS_PER_FLOW 800.0
 #define UNITS_PER_TASK 1000.0
 
@@ -145,11 +158,11 @@ static void sort_shortest(struct candidate *candidates, uint32_t count, uint32_t
 static uint32_t first_step(const struct search *search, double work_units)
 {
     double least = UNITS_PER_TASK * search->graph->task_count;
-    bool dear = search->cluster->server_count > 64 || CHAINS * least > work_units;
+    bool dear = search->cluster->server_count > MANY_SERVERS || CHAINS * least > work_units;
     return dear || weft_stopped(search->stop) ? 1 : CHAINS;
 }
 
-// Judges the seeds and one design of each template, in small batches until the effort is spent.
+// Judges the seeds, and one design of each template in small batches until the effort is spent.
 static uint32_t open_candidates(struct candidate *candidates, const struct search *search,
                                 const struct design *seeds, uint32_t seed_count, double *work_units,
                                 struct weft_arena *arena, struct weft_arena scratch)
@@ -160,13 +173,15 @@ static uint32_t open_candidates(struct candidate *candidates, const struct searc
     uint32_t degree = search->cluster->degree;
     uint32_t template_count =
         design_templates(templates, TEMPLATES_MAX, family_count, degree, search->simplex);
-    double limit = *work_units * (1 - TEMPLATE_SHARE);
+    bool many = search->cluster->server_count > MANY_SERVERS;
+    double limit = *work_units * (1 - (many ? TEMPLATE_SHARE_MANY : TEMPLATE_SHARE));
     struct weft_rng rng;
     weft_rng_init(&rng, search->seed);
     uint32_t count = 0;
     uint32_t total = seed_count + template_count;
     uint32_t step = first_step(search, *work_units - limit);
-    while (count < total && (count == 0 || (*work_units > limit && !weft_stopped(search->stop)))) {
+    while (count < total && (count == 0 || (!weft_stopped(search->stop) &&
+                                            (count < seed_count || *work_units > limit)))) {
         uint32_t first = count;
         for (; count < total && count < first + step; count++) {
             struct design *design = &candidates[count].design;
@@ -253,6 +268,75 @@ static uint32_t drop_equal(struct candidate *candidates, uint32_t count)
     return kept;
 }
 
+// The paper's topology among the candidates, before anything is changed; its time is HUGE_VAL where
+// it is not among them.
+static struct candidate find_paper(const struct candidate *candidates, uint32_t count,
+                                   struct weft_arena *arena)
+{
+    for (uint32_t i = 0; i < count; i++) {
+        if (candidates[i].design.paper_paths > 0) {
+            struct candidate paper = candidates[i];
+            paper.design = design_copy(&paper.design, arena);
+            return paper;
+        }
+    }
+    return (struct candidate){.verdict = {HUGE_VAL, 0}};
+}
+
+// Whether transfers may be split, and over how many more paths.
+static bool more_paths(struct design *design, const struct search *search)
+{
+    uint32_t *paths = design->paper_paths > 0 ? &design->paper_paths : &design->paths;
+    *paths = *paths > 0 ? *paths : search->paths_max;
+    *paths *= 2;
+    return *paths <= PATHS_MOST && search->traffic->transfer_total_bytes > 0;
+}
+
+// Tries the best with more and more paths a transfer while the effort lasts and it gets better.
+// Returns the effort left.
+static double widen(struct candidate *best, const struct search *search, double left,
+                    struct weft_arena *arena, struct weft_arena scratch)
+{
+    struct candidate next = *best;
+    next.design = design_copy(&best->design, arena);
+    double cost = best->verdict.work_units;
+    while (best->verdict.iteration_s > search->good_enough_s && !weft_stopped(search->stop) &&
+           more_paths(&next.design, search) && left > PATHS_DEARER * cost) {
+        next.verdict = search_judge(search, &next.design, false, scratch);
+        cost = next.verdict.work_units;
+        left -= cost;
+        if (next.verdict.iteration_s >= best->verdict.iteration_s) {
+            break;
+        }
+        best->verdict = next.verdict;
+        design_assign(&best->design, &next.design);
+    }
+    return left;
+}
+
+// Judges the paper's topology truly, with one path a pair and with more as long as its own method
+// would (build.c), so that what is found is not longer than that plan. Returns the effort left.
+static double try_paper(struct candidate *best, struct candidate *paper,
+                        const struct search *search, double left, struct weft_arena scratch)
+{
+    double spent = 0;
+    for (uint32_t i = 0; i < PAPER_PATH_COUNTS; i++) {
+        bool dear = i > 0 && spent * (i + 2) / i > search->paper_units;
+        if (dear || (i > 0 && search->traffic->transfer_total_bytes <= 0) ||
+            weft_stopped(search->stop)) {
+            break;
+        }
+        paper->design.paper_paths = paper_path_counts[i];
+        paper->verdict = search_judge(search, &paper->design, false, scratch);
+        spent += paper->verdict.work_units;
+        if (paper->verdict.iteration_s < best->verdict.iteration_s) {
+            best->verdict = paper->verdict;
+            best->design = paper->design;
+        }
+    }
+    return left - spent;
+}
+
 // Copies the first `finalists` of the candidates so that there are CHAINS in all.
 static void spread_finalists(struct candidate *last, const struct candidate *candidates,
                              uint32_t finalists, struct weft_arena *arena)
@@ -268,17 +352,19 @@ bool search_run(struct design *best, struct verdict *verdict, const struct searc
                 struct weft_arena *arena, struct weft_arena scratch)
 {
     struct weft_arena kept = arena_split(&scratch);
-    double reserve = fmin(work_units, true_units_of(search));
+    double reserve = fmin(work_units * RESERVE_SHARE_MOST, true_units_of(search));
     work_units -= reserve;
     double left = work_units;
     uint32_t most = seed_count + TEMPLATES_MAX;
     struct candidate *candidates = WEFT_NEW(&kept, struct candidate, most);
     uint32_t count = open_candidates(candidates, search, seeds, seed_count, &left, &kept, scratch);
+    struct candidate paper = find_paper(candidates, count, &kept);
     sort_shortest(candidates, count, CHAINS);
     count = count < CHAINS ? count : CHAINS;
     if (count == 0 || candidates[0].verdict.iteration_s == HUGE_VAL) {
         return false;
     }
+    bool tries_paper = paper.verdict.iteration_s <= candidates[0].verdict.iteration_s * PAPER_RATIO;
     double dear = candidates[0].verdict.work_units; // of one quick judgement
     left -= run_chains(search, candidates, count, fmin(left, work_units * FIRST_SHARE), dear, 1);
     // The best ones, each from several sides; then the truth about both rounds.
@@ -288,6 +374,10 @@ bool search_run(struct design *best, struct verdict *verdict, const struct searc
     memcpy(pool + CHAINS, candidates, count * sizeof *pool);
     count = drop_equal(pool, CHAINS + count);
     left = judge_truly(search, pool, count, left + reserve);
+    if (tries_paper) {
+        left = try_paper(&pool[0], &paper, search, left, scratch);
+    }
+    left = widen(&pool[0], search, left, &kept, scratch);
     if (left > CHAINS * 4 * pool[0].verdict.work_units &&
         pool[0].verdict.iteration_s > search->good_enough_s) {
         struct candidate truth[CHAINS];

@@ -22,6 +22,7 @@ struct search {
     uint32_t threads;
     weft_stop stop;
     bool simplex;
+    double paper_units;   // that the paper's topology may cost, on as many paths as this affords
     uint32_t paths_max;   // that a transfer may be split over
     double good_enough_s; // an iteration this short need not be improved
 };
