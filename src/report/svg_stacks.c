@@ -166,7 +166,16 @@ void picture_uses(struct weft_text *text, const struct weft_breakdown *breakdown
 
 // ---- the critical path ----
 
-void picture_path(struct weft_text *text, const struct weft_breakdown *breakdown)
+struct slice {
+    const char *color;
+    double share;
+    char label[96];
+    double label_x; // in its row of the legend
+    uint32_t row;
+};
+
+// What the iteration waited for, without what it did not; returns the number of slices.
+static uint32_t cut_slices(struct slice *slices, const struct weft_breakdown *breakdown)
 {
     static const char *const colors[WEFT_TASK_KIND_COUNT + 1] = {
         [WEFT_TASK_FORWARD] = "f4",    [WEFT_TASK_BACKWARD] = "f0",
@@ -179,26 +188,49 @@ void picture_path(struct weft_text *text, const struct weft_breakdown *breakdown
     for (uint32_t k = 0; k < WEFT_TASK_KIND_COUNT; k++) {
         total_ps += breakdown->path_ps[k];
     }
-    svg_begin(text, WIDTH, 66, "What the iteration waited for", false);
+    uint32_t count = 0;
     double x = LEFT;
-    double label_x = LEFT;
-    for (uint32_t k = 0; k <= WEFT_TASK_KIND_COUNT && total_ps > 0; k++) {
-        uint64_t time_ps =
-            k < WEFT_TASK_KIND_COUNT ? breakdown->path_ps[k] : breakdown->path_gap_ps;
+    uint32_t row = 0;
+    for (uint32_t k = 0; k <= WEFT_TASK_KIND_COUNT; k++) {
+        bool gap = k == WEFT_TASK_KIND_COUNT;
+        uint64_t time_ps = gap ? breakdown->path_gap_ps : breakdown->path_ps[k];
         if (time_ps == 0) {
             continue;
         }
-        double share = (double)time_ps / (double)total_ps;
-        svg_rect(text, x, 8, (RIGHT - LEFT) * share, 22, colors[k]);
-        x += (RIGHT - LEFT) * share;
+        struct slice *slice = &slices[count++];
         char time[WEFT_UNIT_TEXT];
-        char label[96];
-        snprintf(label, sizeof label, "%s %s (%.1f %%)",
-                 k < WEFT_TASK_KIND_COUNT ? weft_task_facts[k].name : "waiting",
-                 weft_show_time(time, time_ps), 100 * share);
-        svg_rect(text, label_x, 42, 14, 12, colors[k]);
-        svg_label(text, label_x + 20, 52, SVG_START, "t", "%s", label);
-        label_x += 36 + 6.6 * (double)strlen(label);
+        slice->color = colors[k];
+        slice->share = (double)time_ps / (double)total_ps;
+        snprintf(slice->label, sizeof slice->label, "%s %s (%.1f %%)",
+                 gap ? "waiting" : weft_task_facts[k].name, weft_show_time(time, time_ps),
+                 100 * slice->share);
+        double width = 36 + 6.6 * (double)strlen(slice->label);
+        if (x + width > RIGHT) {
+            x = LEFT;
+            row++;
+        }
+        slice->label_x = x;
+        slice->row = row;
+        x += width;
+    }
+    return count;
+}
+
+void picture_path(struct weft_text *text, const struct weft_breakdown *breakdown)
+{
+    enum { ROW_HEIGHT = 20 };
+    struct slice slices[WEFT_TASK_KIND_COUNT + 1];
+    uint32_t count = cut_slices(slices, breakdown);
+    double below = count > 0 ? ROW_HEIGHT * slices[count - 1].row : 0;
+    svg_begin(text, WIDTH, 66 + below, "What the iteration waited for", false);
+    double x = LEFT;
+    for (uint32_t i = 0; i < count; i++) {
+        const struct slice *slice = &slices[i];
+        double y = 42 + ROW_HEIGHT * slice->row;
+        svg_rect(text, x, 8, (RIGHT - LEFT) * slice->share, 22, slice->color);
+        x += (RIGHT - LEFT) * slice->share;
+        svg_rect(text, slice->label_x, y, 14, 12, slice->color);
+        svg_label(text, slice->label_x + 20, y + 10, SVG_START, "t", "%s", slice->label);
     }
     svg_end(text);
 }

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # tolerance: 1e-6
-# ReduceScatters and AllGathers of ZeRO, from the plan through both exports and back: the same tasks,
-# the same time.
+# ReduceScatters and AllGathers of ZeRO, from the plan through both exports and back: the same
+# tasks, the same time.
 cluster=$EXAMPLES/clusters/16x4-100g.yaml
 weft plan gpt3-1.3b "$cluster" --strategy tp=4,zero=3,micro=4 --effort 0.02 -o plan.json > plan.txt
 weft check plan.json

@@ -6,6 +6,8 @@
 #include "svg_check.h"
 #include "weft/report.h"
 
+#include "../../src/report/pictures.h"
+
 static struct weft_arena all;
 static struct weft_arena arena;
 static struct weft_arena scratch;
@@ -207,6 +209,36 @@ static void hybrid_blocks_name_their_accelerators(void **state)
     assert_non_null(strstr(svg, ">16–31<"));
 }
 
+// A path with time of all kinds: every name is in the legend and stays inside the picture.
+// Mutation: a legend in one row.
+static void the_path_names_all_kinds_of_tasks(void **state)
+{
+    (void)state;
+    struct weft_breakdown breakdown = {.path_gap_ps = 123456789};
+    for (uint32_t k = 0; k < WEFT_TASK_KIND_COUNT; k++) {
+        breakdown.path_ps[k] = 123456789;
+    }
+    struct weft_text text;
+    weft_text_init(&text, &arena);
+    picture_path(&text, &breakdown);
+    check_svg(text.data, text.data + text.length);
+    for (uint32_t k = 0; k < WEFT_TASK_KIND_COUNT; k++) {
+        assert_int_equal(count_of(text.data, weft_task_facts[k].name), 1);
+    }
+    const char *at = text.data;
+    double x = 0;
+    char label[128];
+    uint32_t labels = 0;
+    while ((at = strstr(at, "<text ")) != NULL) {
+        assert_int_equal(sscanf(at, "<text x=\"%lf\" y=\"%*f\" class=\"t\">%127[^<]", &x, label),
+                         2);
+        assert_true(x + 6.6 * (double)strlen(label) <= 1000);
+        labels++;
+        at++;
+    }
+    assert_int_equal(labels, WEFT_TASK_KIND_COUNT + 1);
+}
+
 static void the_loop_marks_its_best_round(void **state)
 {
     (void)state;
@@ -320,6 +352,7 @@ int main(void)
         cmocka_unit_test_setup(long_models_are_folded, each_set_up),
         cmocka_unit_test_setup(memory_stands_against_its_limit, each_set_up),
         cmocka_unit_test_setup(hybrid_blocks_name_their_accelerators, each_set_up),
+        cmocka_unit_test_setup(the_path_names_all_kinds_of_tasks, each_set_up),
         cmocka_unit_test_setup(the_loop_marks_its_best_round, each_set_up),
         cmocka_unit_test_setup(a_sweep_has_a_panel_for_each_model_and_degree, each_set_up),
         cmocka_unit_test_setup(a_sweep_over_batches_shows_the_tax, each_set_up),
