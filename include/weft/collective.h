@@ -266,12 +266,13 @@ void weft_stragglar_relabel(struct weft_schedule *schedule, const struct weft_sc
 // ---- synthesis ----
 
 struct weft_synthesis_options {
-    enum weft_collective_kind kind; // ALLGATHER, REDUCE_SCATTER, ALLREDUCE, ALLTOALL, BROADCAST
-    uint64_t size_bytes;            // S
-    uint32_t chunk_factor;          // chunks a rank; 0 = 1
+    enum weft_collective_kind kind;
+    uint64_t size_bytes;   // S
+    uint32_t chunk_factor; // chunks a rank, C / n; BROADCAST, REDUCE: C; 0 = 1
     uint32_t root;
     uint64_t seed;
-    uint32_t tries; // best of so many seeds; 0 = 1
+    uint32_t tries;   // best of so many seeds; 0 = 1
+    bool holds_links; // a link is taken for its latency, too, as in TACOS; else only for the bytes
 };
 
 struct weft_synthesis {
@@ -280,12 +281,19 @@ struct weft_synthesis {
     uint64_t latency_bound_ps; // no schedule on this fabric is quicker, by hops,
     uint64_t cut_bound_ps;     // by the bytes that must cross a cut,
     uint64_t bound_ps;         // and by both
+    uint64_t chunk_bound_ps;   // none of whole chunks of S / C that are stored before they go on
 };
 
 // A schedule for any fabric: greedy over a time-expanded network, links taking chunks that the far
-// end lacks, rarest first, in the spirit of TACOS (Won et al., MICRO 2024). Switches forward.
-// REDUCE_SCATTER is an ALLGATHER run backward on the reversed fabric; ALLREDUCE is both. Fails with
-// INFEASIBLE when a rank cannot be reached.
+// end lacks, rarest first, in the spirit of TACOS (Won et al., MICRO 2024), with time by events, so
+// that links may differ. A link carries one chunk at a time for bytes / rate; the next may follow
+// at once, and the chunk is there a latency later and may then be sent on. Through switches a
+// chunk takes a whole path. Where the fabric is the same from every server (torus, circulant,
+// hypercube, one switch), the way of one server's chunks is planned and translated to all: the
+// schedule is compact, and mostly at its bound. REDUCE_SCATTER and REDUCE are ALLGATHER and
+// BROADCAST run backward on the reversed fabric; ALLREDUCE is one after the other. The schedule is
+// in place but for ALLTOALL. Fails with INFEASIBLE when a rank cannot be reached, with INPUT below
+// 2 ranks, for sizes below a byte a chunk, and beyond 2^23 transfers. docs/synthesis.md.
 bool weft_synthesize(struct weft_synthesis *synthesis, const struct weft_fabric *fabric,
                      const struct weft_synthesis_options *options, struct weft_arena *arena,
                      struct weft_arena scratch, struct weft_error *error) WEFT_MUST_USE;

@@ -253,6 +253,26 @@ bool weft_fabric_build_named(struct weft_network *network, const char *name,
                              const struct weft_fabric_options *options, struct weft_arena *arena,
                              struct weft_arena scratch, struct weft_error *error) WEFT_MUST_USE;
 
+// A plain shape, every link both ways with one rate and one latency.
+#define WEFT_SHAPE_SIDES 16u
+enum weft_shape_kind {
+    WEFT_SHAPE_TORUS, // servers are mixed-radix numbers over the sides, the first fastest; a ring
+                      // has one side, a hypercube sides of 2 (one link, not two, between them)
+    WEFT_SHAPE_MESH,  // the same without the links that close each side
+    WEFT_SHAPE_FULL,  // all pairs of sides[0] servers
+    WEFT_SHAPE_STAR,  // sides[0] servers on one switch
+};
+struct weft_shape {
+    enum weft_shape_kind kind;
+    uint32_t side_count;
+    uint32_t sides[WEFT_SHAPE_SIDES];
+};
+// Fails with INPUT below 2 servers, beyond 2^20 servers or 2^26 links. The fabric's parts are not
+// counted. O(links).
+bool weft_fabric_build_shape(struct weft_fabric *fabric, const struct weft_shape *shape,
+                             double rate_Bps, uint64_t latency_ps, struct weft_arena *arena,
+                             struct weft_arena scratch, struct weft_error *error) WEFT_MUST_USE;
+
 // ---- money, power, bounds ----
 
 // How the ports of a direct fabric are joined.

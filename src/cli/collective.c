@@ -7,6 +7,8 @@
 
 // A row a sub-verb; ends with a NULL name.
 static const struct cli_entry subs[] = {
+    {"synthesize", "a schedule for any fabric, and its gap to what none can be below",
+     collective_synthesize},
     {NULL, NULL, NULL},
 };
 

@@ -12,4 +12,6 @@
 bool collective_kind(enum weft_collective_kind *kind, struct cli *cli, const char *name)
     WEFT_MUST_USE;
 
+int collective_synthesize(int argc, char **argv);
+
 #endif
