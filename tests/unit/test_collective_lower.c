@@ -138,14 +138,14 @@ static void two_ranks_swap_in_one_message_time(void **state)
 static void a_sum_goes_on_when_all_addends_have_come(void **state)
 {
     (void)state;
-    // 1 and 2 send to 3 at once and share its port; 3 passes the sum on.
+    // 3 has the addend of 1 after one message and that of 2 after two, then passes the sum on.
     const struct weft_step gather[] = {
+        single(WEFT_STEP_REDUCE, 0, 0, 2),
         single(WEFT_STEP_REDUCE, 0, 1, 3),
-        single(WEFT_STEP_REDUCE, 0, 2, 3),
-        single(WEFT_STEP_COPY, 1, 3, 0),
+        single(WEFT_STEP_REDUCE, 1, 2, 3),
+        single(WEFT_STEP_COPY, 2, 3, 0),
     };
-    double expected_s = message_s(2e6) + message_s(1e6);
-    assert_true(fabs(play_steps_s(gather, 3, 2, 0) / expected_s - 1) < 1e-6);
+    assert_true(fabs(play_steps_s(gather, 4, 3, 0) / (3 * message_s(1e6)) - 1) < 1e-6);
 }
 
 static void one_port_means_one_send_at_a_time(void **state)
