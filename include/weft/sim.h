@@ -16,9 +16,15 @@
 #include "weft/fabric.h"
 #include "weft/taskgraph.h"
 
+enum weft_sim_engine {
+    WEFT_ENGINE_FLOW,   // rates: a fluid, or with WEFT_TRANSPORT_DCTCP windows without loss
+    WEFT_ENGINE_PACKET, // queues, acknowledgements, losses, congestion control
+};
+
 enum weft_sim_transport {
     WEFT_TRANSPORT_IDEAL, // a fluid at max-min fair rates
-    WEFT_TRANSPORT_DCTCP, // packets, windows and marks on queues without loss; jobs only
+    WEFT_TRANSPORT_DCTCP, // RFC 8257; in the flow engine: jobs only
+    WEFT_TRANSPORT_RENO,  // RFC 5681, with RFC 6675's retransmission; packet engine
 };
 
 // DCTCP (Alizadeh et al., SIGCOMM 2010) as the TopoOpt authors' packet simulator parametrises it.
@@ -26,8 +32,44 @@ struct weft_dctcp_options {
     uint32_t initial_window_packets; // of each message, a connection of its own; > 0
     uint32_t mark_packets; // a switch's port marks what leaves more than this, itself incl.
     double gain;           // of the moving average of marked packets; in (0, 1]
+    bool cuts_always;      // after every turn by the average, though none of it was marked
 };
-#define WEFT_DCTCP_DEFAULTS ((struct weft_dctcp_options){100, 50, 1.0 / 16})
+#define WEFT_DCTCP_DEFAULTS ((struct weft_dctcp_options){100, 50, 1.0 / 16, false})
+
+// What the packet engine plays with besides the packet sizes of weft_sim_options. A host's own
+// packets wait in its own queue without limit or marks; what it relays is treated as in a switch.
+struct weft_packet_options {
+    uint32_t ack_bytes; // an acknowledgement's; 0 = a header
+    bool ack_at_once;   // acknowledgements take no time and load nothing
+    uint32_t initial_window_packets;
+    uint32_t window_limit_packets; // no more are in flight; a power of two >= 64
+    uint64_t buffer_bytes;         // of a port: what would not fit is lost
+    uint64_t mark_bytes;           // a port marks what finds a queue above this
+    bool mark_at_departure;        // ... or leaves one, itself included
+    bool handshake;                // a header goes there and back before the first packet
+    bool slow_start;               // off: windows begin in congestion avoidance
+    uint64_t timeout_min_ps;
+    uint64_t timeout_first_ps; // before there is a round trip to go by
+    uint32_t reorder_packets;  // a packet is lost when one this far above it has come
+};
+#define WEFT_PACKET_DEFAULTS                                                                       \
+    ((struct weft_packet_options){.initial_window_packets = 10,                                    \
+                                  .window_limit_packets = 8192,                                    \
+                                  .buffer_bytes = 1 << 20,                                         \
+                                  .mark_bytes = 1 << 17,                                           \
+                                  .slow_start = true,                                              \
+                                  .timeout_min_ps = 1000000000,                                    \
+                                  .timeout_first_ps = 10000000000,                                 \
+                                  .reorder_packets = 3})
+
+struct weft_packet_counts {
+    uint64_t packets; // of data that senders sent, with those sent again
+    uint64_t events;
+    uint64_t drops;
+    uint64_t ecn_marks; // packets of data that came marked
+    uint64_t retransmits;
+    uint64_t timeouts;
+};
 
 struct weft_sim_options {
     uint32_t packet_bytes; // MTU; 0 = fluid: no header, cut-through, only propagation latency
@@ -43,8 +85,10 @@ struct weft_sim_options {
     // Every AllReduce does so: all hops of a ring stream side by side. A stand-in for planners that
     // costs 2(k-1) times fewer flows; it leaves out the rounds' latency and barriers.
     bool one_round;
+    enum weft_sim_engine engine;
     enum weft_sim_transport transport;
-    struct weft_dctcp_options dctcp; // read with WEFT_TRANSPORT_DCTCP
+    struct weft_dctcp_options dctcp;          // read with WEFT_TRANSPORT_DCTCP
+    const struct weft_packet_options *packet; // NULL = defaults
 };
 
 // One job: a task graph, which cluster server each of its servers is (NULL = the same), and rings
@@ -60,9 +104,10 @@ struct weft_sim_result {
     uint64_t end_ps;
     uint64_t flow_count; // flows played
     uint64_t event_count;
-    uint64_t solve_count;     // rate recomputations
-    uint64_t work_count;      // flows looked at by them: what the engine's time grows with
-    const double *link_bytes; // per link, on the wire
+    uint64_t solve_count;              // rate recomputations
+    uint64_t work_count;               // flows looked at by them: what the engine's time grows with
+    const double *link_bytes;          // per link, on the wire
+    struct weft_packet_counts packets; // packet engine
     const uint64_t *const *task_start_ps; // per job, per task, if timeline
     const uint64_t *const *task_end_ps;
 };

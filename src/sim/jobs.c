@@ -240,6 +240,34 @@ static void play(struct machine *machine)
     }
 }
 
+// The same with the packet engine: what packets do at an instant comes before the tasks.
+static void play_engine(struct machine *machine)
+{
+    struct weft_wire *wire = &machine->net.wire;
+    struct packet_engine *packets = &machine->net.packets;
+    start_ready(machine, 0);
+    for (;;) {
+        bool pending = machine->pending_count > 0;
+        uint64_t until_ps = pending ? (uint64_t)ceil(machine->events[0].time_ps) : WEFT_NEVER;
+        struct packet_end end;
+        if (packet_engine_run(packets, until_ps, &end)) {
+            struct weft_wire_end ended = {end.owner, end.path_id, (double)packets->clock.now_ps};
+            flow_ended(machine, &ended);
+            weft_wire_close(wire, end.path_id);
+        } else if (pending) {
+            struct machine_event event = pop(machine);
+            packets->clock.now_ps = until_ps;
+            handle(machine, &event);
+        } else {
+            break;
+        }
+    }
+    for (uint32_t link = 0; link < machine->net.fabric->link_count; link++) {
+        wire->link_bytes[link] = (double)packets->links[link].bytes;
+    }
+    machine->event_count += packets->counts.events;
+}
+
 // The same with packets instead of a fluid.
 static void play_packets(struct machine *machine)
 {
@@ -303,10 +331,16 @@ bool weft_sim_run_jobs(struct weft_sim_result *result, const struct weft_fabric 
                        struct weft_error *error)
 {
     struct machine machine;
+    const struct weft_packet_options defaults = WEFT_PACKET_DEFAULTS;
+    struct weft_sim_options filled = *options;
+    filled.packet = filled.packet == NULL ? &defaults : filled.packet;
+    options = &filled;
     if (!machine_build(&machine, fabric, routes, jobs, job_count, options, &scratch, error)) {
         return false;
     }
-    if (options->transport == WEFT_TRANSPORT_DCTCP) {
+    if (options->engine == WEFT_ENGINE_PACKET) {
+        play_engine(&machine);
+    } else if (options->transport == WEFT_TRANSPORT_DCTCP) {
         play_packets(&machine);
     } else {
         play(&machine);
@@ -327,6 +361,7 @@ bool weft_sim_run_jobs(struct weft_sim_result *result, const struct weft_fabric 
     double *link_bytes = WEFT_NEW_RAW(arena, double, fabric->link_count);
     memcpy(link_bytes, wire->link_bytes, fabric->link_count * sizeof(double));
     r.link_bytes = link_bytes;
+    r.packets = machine.net.packets.counts;
     r.flow_count = wire->started_count;
     r.event_count = machine.event_count + wire->started_count;
     r.solve_count = wire->maxmin.solve_count;

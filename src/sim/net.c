@@ -45,7 +45,10 @@ void weft_simnet_init(struct weft_simnet *net, const struct weft_fabric *fabric,
     net->propagation_ps = WEFT_NEW_RAW(arena, double, class_capacity);
     net->store_ps_per_byte = WEFT_NEW_RAW(arena, double, class_capacity);
     net->links = WEFT_NEW_RAW(arena, uint32_t, hop_max);
-    if (options->transport == WEFT_TRANSPORT_DCTCP) {
+    if (options->engine == WEFT_ENGINE_PACKET) {
+        net->back = WEFT_NEW_RAW(arena, uint32_t, hop_max);
+        packet_engine_init(&net->packets, fabric, options, flow_capacity, hop_max, arena);
+    } else if (options->transport == WEFT_TRANSPORT_DCTCP) {
         weft_dctcp_init(&net->dctcp, fabric, options, flow_capacity, arena);
     }
 }
@@ -119,11 +122,32 @@ double weft_simnet_latency_ps(const struct weft_simnet *net, uint32_t class_id, 
     return latency_ps;
 }
 
+// Acknowledgements take the way that a flow of this owner would.
+static void start_packets(struct weft_simnet *net, uint32_t class_id, double wire_bytes,
+                          uint32_t owner)
+{
+    const struct weft_maxmin_class *path = weft_maxmin_class_at(&net->wire.maxmin, class_id);
+    uint32_t from = net->fabric->links[path->path[0]].from;
+    uint32_t to = net->fabric->links[path->path[path->hop_count - 1]].to;
+    uint32_t back_count = 0;
+    if (weft_routes_path_count(net->routes, to, from) > 0) {
+        uint64_t hash = weft_hash(net->options->seed ^ weft_hash(owner));
+        uint32_t index = weft_routes_pick(net->routes, to, from, hash);
+        back_count = weft_routes_path(net->routes, to, from, index, net->back, NULL);
+    }
+    net->wire.classes[class_id].users++;
+    net->wire.started_count++;
+    packet_engine_start(&net->packets, path->path, path->hop_count, net->back, back_count,
+                        wire_bytes, (struct packet_end){owner, class_id});
+}
+
 void weft_simnet_start(struct weft_simnet *net, uint32_t class_id, double wire_bytes,
                        uint32_t owner)
 {
     wire_bytes = fmax(wire_bytes, DBL_MIN); // tiny shares of few bytes may come to 0
-    if (net->options->transport == WEFT_TRANSPORT_DCTCP) {
+    if (weft_simnet_is_packet(net)) {
+        start_packets(net, class_id, wire_bytes, owner);
+    } else if (net->options->transport == WEFT_TRANSPORT_DCTCP) {
         weft_dctcp_start(&net->dctcp, &net->wire, class_id, wire_bytes, owner);
     } else {
         weft_wire_start(&net->wire, class_id, wire_bytes, owner);
@@ -133,7 +157,7 @@ void weft_simnet_start(struct weft_simnet *net, uint32_t class_id, double wire_b
 double weft_simnet_tail_ps(const struct weft_simnet *net, uint32_t class_id, double wire_bytes)
 {
     const struct weft_sim_options *options = net->options;
-    if (options->transport == WEFT_TRANSPORT_IDEAL) {
+    if (options->engine == WEFT_ENGINE_FLOW && options->transport == WEFT_TRANSPORT_IDEAL) {
         return weft_simnet_latency_ps(net, class_id, wire_bytes);
     }
     return options->acknowledged ? acknowledgement_ps(net, class_id) : 0;

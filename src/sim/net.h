@@ -6,6 +6,7 @@
 // besides its turn at the slowest link.
 
 #include "dctcp.h"
+#include "packet.h"
 
 struct weft_simnet {
     struct weft_wire wire;
@@ -17,6 +18,8 @@ struct weft_simnet {
     double *store_ps_per_byte; // 1 / rate of every link but the slowest, summed; 0 if cut-through
     uint32_t *links;           // room for one path
     struct weft_dctcp dctcp;   // with WEFT_TRANSPORT_DCTCP
+    uint32_t *back;            // with WEFT_ENGINE_PACKET: room for one path
+    struct packet_engine packets;
 };
 
 // One of the ways that a transfer takes.
@@ -47,6 +50,12 @@ double weft_simnet_wire_bytes(const struct weft_simnet *net, double size_bytes);
 // From the instant when the last byte of a flow leaves the slowest link until the transfer counts
 // as done.
 double weft_simnet_latency_ps(const struct weft_simnet *net, uint32_t class_id, double wire_bytes);
+
+// Whether the options ask for the packet engine.
+static inline bool weft_simnet_is_packet(const struct weft_simnet *net)
+{
+    return net->options->engine == WEFT_ENGINE_PACKET;
+}
 
 // A message begins now, on the transport of the options.
 void weft_simnet_start(struct weft_simnet *net, uint32_t class_id, double wire_bytes,

@@ -54,6 +54,19 @@ static char inputs[2048];
 static struct weft_sim_options options = {
     .packet_bytes = 9000, .header_bytes = 64, .small_in_one_round = true, .seed = 1};
 
+static struct weft_packet_options packets = {
+    .ack_at_once = true,
+    .initial_window_packets = 100,
+    .window_limit_packets = 8192,
+    .buffer_bytes = 1ull << 40,
+    .mark_bytes = 50 * 9000,
+    .mark_at_departure = true,
+    .handshake = true,
+    .timeout_min_ps = 10000000000,
+    .timeout_first_ps = 10000000000,
+    .reorder_packets = 3,
+};
+
 static bool build(struct weft_network *network, const struct weft_fbuf *fbuf, const char *fabric,
                   double rate_Bps, struct weft_arena *arena, struct weft_error *error)
 {
@@ -123,6 +136,16 @@ int main(int argc, char **argv)
         } else if (strcmp(argv[i], "dctcp") == 0) {
             options.transport = WEFT_TRANSPORT_DCTCP;
             options.dctcp = WEFT_DCTCP_DEFAULTS;
+        } else if (strcmp(argv[i], "packet") == 0) {
+            options.engine = WEFT_ENGINE_PACKET;
+            options.transport = WEFT_TRANSPORT_DCTCP;
+            options.dctcp = WEFT_DCTCP_DEFAULTS;
+            options.dctcp.cuts_always = true;
+            options.packet = &packets;
+        } else if (strcmp(argv[i], "ack") == 0) {
+            packets.ack_at_once = false;
+        } else if (strcmp(argv[i], "buffer") == 0) {
+            packets.buffer_bytes = strtoull(argv[++i], NULL, 10);
         } else if (strcmp(argv[i], "no-marks") == 0) {
             options.dctcp.mark_packets = UINT32_MAX;
         } else {

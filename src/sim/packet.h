@@ -1,0 +1,193 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef WEFT_SIM_PACKET_H
+#define WEFT_SIM_PACKET_H
+
+// The packet engine: packets in the queues of links, flows with windows or rates at their ends.
+//
+// A packet is one event a link. A queue serves first come, first served, so that its departure is
+// known when it enters; its event is the arrival at the link's far end. A cache line holds all of a
+// packet, and one a link. Packets, links and flows are indices.
+
+#include "packet_clock.h"
+#include "weft/sim.h"
+
+enum packet_event {
+    PACKET_EVENT_ARRIVAL,    // a packet, at the far end of a link
+    PACKET_EVENT_RETRANSMIT, // a flow's retransmission timer
+    PACKET_EVENT_PACE,       // a flow's next packet may go
+};
+
+enum packet_flag {
+    PACKET_ACK = 1,
+    PACKET_MARKED =
+        2, // congestion experienced; on an acknowledgement: of the packet that it is for
+    PACKET_RESENT = 4,
+    PACKET_OWN = 8, // in the queue of the host that made it
+};
+
+struct packet {
+    struct clock_node event; // first, for the clock
+    uint32_t generation;     // of the flow: packets of one that has ended are dropped
+    uint64_t sent_ps;        // by the flow's sender; its acknowledgement brings it back
+    uint64_t entered_ps;     // the queue
+    uint32_t flow;
+    uint32_t sequence;
+    uint32_t cumulative; // of an acknowledgement: the receiver has all packets below
+    uint32_t hop;        // in the engine's `hops`: the link to enter next
+    uint16_t bytes;
+    uint16_t flags;
+    uint32_t behind; // the next packet in the same link
+};
+
+struct packet_link {
+    uint64_t free_ps; // when the last packet leaves
+    uint64_t latency_ps;
+    uint64_t limit_ps; // packets that would make the backlog longer are lost
+    uint64_t mark_ps;  // packets that find a longer backlog are marked
+    double ps_per_byte;
+    uint64_t bytes; // that entered
+    uint32_t first; // oldest packet in the queue or on the way; marks at departure only
+    uint32_t last;
+    uint32_t ahead_last;  // of those that came before the first left
+    uint32_t ahead_bytes; // of these
+};
+
+// Which packets have come, ahead of the first that has not.
+struct packet_window {
+    uint64_t *bits; // a ring; NULL until something comes out of order
+    uint32_t low;   // all packets below have come
+};
+
+struct packet_flow {
+    struct clock_node retransmit; // the timer's event; a later deadline is looked at when it fires
+    bool timer_filed;
+    bool is_paced; // a PACE event is filed
+    bool in_recovery;
+    bool is_open;
+    bool is_connected;
+    struct clock_node pace;
+    uint32_t generation;
+    uint32_t owner; // of a free slot: the next one
+    uint32_t path_id;
+    // What the sender knows.
+    double window;    // packets in flight that it may have
+    double threshold; // slow start ends
+    uint64_t deadline_ps;
+    uint64_t smooth_ps; // round trip (RFC 6298)
+    uint64_t vary_ps;
+    uint32_t next; // packet that was never sent
+    uint32_t total;
+    uint32_t in_flight;
+    uint32_t highest;   // one past the highest acknowledged packet
+    uint32_t lost_from; // packets in [lost_from, lost_until) that have not come are sent again
+    uint32_t lost_until;
+    uint32_t recover; // `next` when the window was last cut: one cut a window
+    uint32_t backoff;
+    struct packet_window acknowledged;
+    struct packet_window received; // what the receiver knows
+    double last_bytes;
+    uint64_t started_ps;
+    uint32_t data_hop; // in `hops`
+    uint32_t ack_hop;
+    uint32_t job;
+    uint32_t resent_count;
+    uint32_t marked_count;
+    // The transport's own.
+    double gain_ratio; // of windows' growth (MLTCP, static shares)
+    union {
+        struct {
+            double marked_ratio;
+            uint32_t turn_end; // packets below make a turn
+            uint32_t seen;
+            uint32_t marked;
+        } dctcp;
+    } cc;
+};
+
+// What an acknowledgement tells a transport.
+struct packet_ack {
+    uint32_t newly; // packets acknowledged for the first time
+    uint32_t sequence;
+    bool marked;
+    uint64_t trip_ps;
+};
+
+// Who is told when a message ends, and the caller's key to its path.
+struct packet_end {
+    uint32_t owner;
+    uint32_t path_id;
+};
+
+struct packet_engine;
+
+// A congestion control. Every function may change the flow's window, threshold and own state.
+struct packet_transport {
+    const char *name;
+    void (*open)(struct packet_engine *engine, struct packet_flow *flow);
+    void (*acknowledged)(struct packet_engine *engine, struct packet_flow *flow,
+                         const struct packet_ack *ack);
+    void (*lost)(struct packet_engine *engine, struct packet_flow *flow); // once a window
+    void (*timed_out)(struct packet_engine *engine, struct packet_flow *flow);
+};
+
+struct packet_engine {
+    struct packet_clock clock; // first: every event reads it
+    const struct weft_packet_options *options;
+    struct packet_transport transport;
+    struct packet *packets;
+    struct packet_link *links;
+    struct packet_flow *flows;
+    uint32_t *hops; // hop_stride for each flow: its path, WEFT_NONE, the way back, WEFT_NONE
+    uint32_t hop_stride;
+    uint32_t packet_free; // a list
+    uint32_t packet_count;
+    uint32_t packet_room;
+    uint32_t flow_free;
+    uint32_t flow_count;
+    uint32_t flow_room;
+    uint32_t packet_bytes;
+    uint32_t header_bytes;
+    uint32_t ack_bytes;
+    const struct weft_dctcp_options *dctcp;
+    uint64_t *bits_free;     // windows of sequence numbers; the first word points to the next
+    struct packet_end ended; // the message that ended last
+    bool has_ended;
+    struct weft_packet_counts counts;
+    struct weft_arena *arena;
+};
+
+// Room for flow_room messages at once on paths of at most hop_max links. `arena` must live as long.
+void packet_engine_init(struct packet_engine *engine, const struct weft_fabric *fabric,
+                        const struct weft_sim_options *options, uint32_t flow_room,
+                        uint32_t hop_max, struct weft_arena *arena);
+// A message of wire_bytes > 0, headers included, begins now. Without a way back (back_count = 0)
+// acknowledgements are at the sender at once.
+void packet_engine_start(struct packet_engine *engine, const uint32_t *path, uint32_t hop_count,
+                         const uint32_t *back, uint32_t back_count, double wire_bytes,
+                         struct packet_end end);
+// Plays on until a message ends (true, at clock.now_ps), or nothing happens by until_ps.
+bool packet_engine_run(struct packet_engine *engine, uint64_t until_ps, struct packet_end *end);
+
+// ---- between the files of the engine ----
+
+// A packet enters the queue of the link at its hop, or is lost there.
+void packet_enter(struct packet_engine *engine, uint32_t id);
+uint32_t packet_take(struct packet_engine *engine); // a free one
+static inline void packet_drop(struct packet_engine *engine, uint32_t id)
+{
+    engine->packets[id].event.next = engine->packet_free;
+    engine->packet_free = id;
+}
+// A packet is at the end of its path (packet_flow.c).
+void packet_deliver(struct packet_engine *engine, uint32_t id);
+void packet_retransmit_timer(struct packet_engine *engine, uint32_t flow);
+void packet_send(struct packet_engine *engine, uint32_t flow);
+
+// ---- transports ----
+
+struct packet_transport packet_reno(void);
+struct packet_transport packet_dctcp(void);
+// Reno's growth by `newly` packets (RFC 5681, 3.1), scaled by the flow's gain.
+void packet_grow(struct packet_flow *flow, uint32_t newly);
+
+#endif

@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef WEFT_SIM_PACKET_CLOCK_H
+#define WEFT_SIM_PACKET_CLOCK_H
+
+// The order of events of the packet engine: a wheel of narrow buckets for what comes soon, a wheel
+// of turns of the first for what comes later, and a heap for the rest (after Varghese and Lauck,
+// "Hashed and hierarchical timing wheels", SOSP 1987, with the buckets sorted as they come up).
+//
+// An event is a node, {time, next}, that lies in what it is an event of, so that filing one touches
+// no memory besides it. Events come in order of time, and of filing among equals.
+
+#include "weft/base.h"
+
+#define CLOCK_FINE_BITS 14
+#define CLOCK_FINE ((uint32_t)1 << CLOCK_FINE_BITS)
+#define CLOCK_COARSE_BITS 12
+#define CLOCK_COARSE ((uint32_t)1 << CLOCK_COARSE_BITS)
+
+// What a node belongs to stands in the top bits of its id.
+#define CLOCK_KIND_SHIFT 29
+#define CLOCK_INDEX_MASK (((uint32_t)1 << CLOCK_KIND_SHIFT) - 1)
+
+struct clock_node {
+    uint64_t time_ps;
+    uint32_t next;
+};
+
+struct clock_due {
+    uint64_t time_ps;
+    uint32_t id;
+};
+
+struct clock_far {
+    uint64_t time_ps;
+    uint64_t order;
+    uint32_t id;
+};
+
+// Nodes of one kind: at base + index * stride.
+struct clock_nodes {
+    char *base;
+    size_t stride;
+};
+
+struct packet_clock {
+    struct clock_nodes kinds[8];
+    uint64_t now_ps;
+    uint64_t turn;  // of the fine wheel: time >> (shift + CLOCK_FINE_BITS)
+    unsigned shift; // a fine bucket is 2^shift ps
+    uint32_t pending_count;
+    uint32_t *fine;
+    uint64_t *fine_bits;
+    uint32_t *coarse;
+    uint64_t *coarse_bits;
+    struct clock_far *far;
+    uint32_t far_count;
+    uint32_t far_room;
+    uint64_t far_order;
+    // The bucket that is being played, sorted; what is filed into it goes to its place.
+    struct clock_due *due;
+    uint32_t due_next;
+    uint32_t due_count;
+    uint32_t due_room;
+    uint64_t due_bucket; // time >> shift; none: UINT64_MAX
+    struct weft_arena *arena;
+};
+
+// Buckets of about `width_ps`. The arena must live as long.
+void clock_init(struct packet_clock *clock, uint64_t width_ps, struct weft_arena *arena);
+// Files a node, which must not be filed already, at time_ps >= now_ps.
+void clock_file(struct packet_clock *clock, uint32_t id, uint64_t time_ps);
+// Takes out the first event and moves now_ps to it; WEFT_NONE if none comes before until_ps or at
+// it.
+uint32_t clock_take(struct packet_clock *clock, uint64_t until_ps);
+
+static inline struct clock_node *clock_node(const struct packet_clock *clock, uint32_t id)
+{
+    const struct clock_nodes *kind = &clock->kinds[id >> CLOCK_KIND_SHIFT];
+    return (struct clock_node *)(void *)(kind->base + (id & CLOCK_INDEX_MASK) * kind->stride);
+}
+
+#endif

@@ -1,0 +1,386 @@
+// SPDX-License-Identifier: Apache-2.0
+// Both ends of a message: what to send, what has come, what was lost.
+//
+// Every packet is acknowledged by itself, with the receiver's first gap. A packet is lost when one
+// reorder_packets above it has come (Mathis and Mahdavi, "Forward acknowledgement", SIGCOMM 1996;
+// RFC 6675 counts likewise), or when the timer ends (RFC 6298).
+
+#include "packet.h"
+
+#include <math.h>
+#include <string.h>
+
+#define BACKOFF_MAX 6u
+
+// ---- windows of sequence numbers ----
+
+static bool has_come(const struct packet_engine *engine, const struct packet_window *window,
+                     uint32_t sequence)
+{
+    if (sequence < window->low || window->bits == NULL) {
+        return sequence < window->low;
+    }
+    uint32_t place = sequence & (engine->options->window_limit_packets - 1);
+    return (window->bits[place / 64] >> (place % 64) & 1) != 0;
+}
+
+static uint64_t *take_bits(struct packet_engine *engine)
+{
+    size_t words = engine->options->window_limit_packets / 64;
+    uint64_t *bits = engine->bits_free;
+    if (bits == NULL) {
+        return WEFT_NEW(engine->arena, uint64_t, words);
+    }
+    memcpy(&engine->bits_free, bits, sizeof(bits));
+    memset(bits, 0, words * sizeof(*bits));
+    return bits;
+}
+
+static void release_bits(struct packet_engine *engine, struct packet_window *window)
+{
+    if (window->bits != NULL) {
+        memcpy(window->bits, &engine->bits_free, sizeof(window->bits));
+        engine->bits_free = window->bits;
+        window->bits = NULL;
+    }
+}
+
+// False if it had come before.
+static bool put(struct packet_engine *engine, struct packet_window *window, uint32_t sequence)
+{
+    if (window->bits == NULL && sequence == window->low) {
+        window->low++;
+        return true;
+    }
+    if (has_come(engine, window, sequence)) {
+        return false;
+    }
+    if (window->bits == NULL) {
+        window->bits = take_bits(engine);
+    }
+    uint32_t mask = engine->options->window_limit_packets - 1;
+    window->bits[(sequence & mask) / 64] |= (uint64_t)1 << (sequence % 64);
+    while (window->bits[(window->low & mask) / 64] >> (window->low % 64) & 1) {
+        window->bits[(window->low & mask) / 64] &= ~((uint64_t)1 << (window->low % 64));
+        window->low++;
+    }
+    return true;
+}
+
+// ---- the timer ----
+
+static uint64_t timeout_ps(const struct packet_engine *engine, const struct packet_flow *flow)
+{
+    uint64_t timeout = engine->options->timeout_first_ps;
+    if (flow->smooth_ps > 0) {
+        timeout = flow->smooth_ps + 4 * flow->vary_ps;
+    }
+    if (timeout < engine->options->timeout_min_ps) {
+        timeout = engine->options->timeout_min_ps;
+    }
+    return timeout << flow->backoff;
+}
+
+static void set_timer(struct packet_engine *engine, uint32_t id)
+{
+    struct packet_flow *flow = &engine->flows[id];
+    flow->deadline_ps = engine->clock.now_ps + timeout_ps(engine, flow);
+    if (!flow->timer_filed) {
+        flow->timer_filed = true;
+        clock_file(&engine->clock, (uint32_t)PACKET_EVENT_RETRANSMIT << CLOCK_KIND_SHIFT | id,
+                   flow->deadline_ps);
+    }
+}
+
+static void measure_trip(struct packet_flow *flow, uint64_t trip_ps)
+{
+    if (flow->smooth_ps == 0) {
+        flow->smooth_ps = trip_ps;
+        flow->vary_ps = trip_ps / 2;
+        return;
+    }
+    uint64_t off =
+        trip_ps > flow->smooth_ps ? trip_ps - flow->smooth_ps : flow->smooth_ps - trip_ps;
+    flow->vary_ps = (3 * flow->vary_ps + off) / 4;
+    flow->smooth_ps = (7 * flow->smooth_ps + trip_ps) / 8;
+}
+
+// ---- sending ----
+
+static void transmit(struct packet_engine *engine, uint32_t id, uint32_t sequence, uint32_t flags)
+{
+    const struct packet_flow *flow = &engine->flows[id];
+    uint32_t packet_id = packet_take(engine);
+    struct packet *packet = &engine->packets[packet_id];
+    packet->generation = flow->generation;
+    packet->sent_ps = engine->clock.now_ps;
+    packet->flow = id;
+    packet->sequence = sequence;
+    packet->hop = flow->data_hop;
+    packet->bytes =
+        (uint16_t)(sequence + 1 == flow->total ? flow->last_bytes : engine->packet_bytes);
+    packet->flags = (uint16_t)(PACKET_OWN | flags);
+    if (sequence == WEFT_NONE) {
+        packet->bytes = (uint16_t)engine->header_bytes;
+    }
+    engine->counts.packets++;
+    packet_enter(engine, packet_id);
+}
+
+// What to send again first, then what was never sent; WEFT_NONE if nothing may go.
+static uint32_t choose(const struct packet_engine *engine, struct packet_flow *flow)
+{
+    if (flow->lost_from < flow->acknowledged.low) {
+        flow->lost_from = flow->acknowledged.low;
+    }
+    while (flow->lost_from < flow->lost_until) {
+        uint32_t sequence = flow->lost_from++;
+        if (!has_come(engine, &flow->acknowledged, sequence)) {
+            return sequence;
+        }
+    }
+    uint32_t limit = engine->options->window_limit_packets;
+    if (flow->next < flow->total && flow->next - flow->acknowledged.low < limit) {
+        return flow->next++;
+    }
+    return WEFT_NONE;
+}
+
+void packet_send(struct packet_engine *engine, uint32_t id)
+{
+    struct packet_flow *flow = &engine->flows[id];
+    while (flow->in_flight + 1 <= flow->window) {
+        uint32_t before = flow->next;
+        uint32_t sequence = choose(engine, flow);
+        if (sequence == WEFT_NONE) {
+            return;
+        }
+        flow->in_flight++;
+        bool again = sequence < before;
+        engine->counts.retransmits += again;
+        transmit(engine, id, sequence, again ? PACKET_RESENT : 0);
+    }
+}
+
+void packet_retransmit_timer(struct packet_engine *engine, uint32_t id)
+{
+    struct packet_flow *flow = &engine->flows[id];
+    flow->timer_filed = false;
+    if (!flow->is_open) {
+        return;
+    }
+    if (flow->deadline_ps > engine->clock.now_ps) {
+        flow->timer_filed = true;
+        clock_file(&engine->clock, (uint32_t)PACKET_EVENT_RETRANSMIT << CLOCK_KIND_SHIFT | id,
+                   flow->deadline_ps);
+        return;
+    }
+    engine->counts.timeouts++;
+    flow->backoff = flow->backoff < BACKOFF_MAX ? flow->backoff + 1 : BACKOFF_MAX;
+    if (!flow->is_connected) {
+        transmit(engine, id, WEFT_NONE, PACKET_RESENT);
+        set_timer(engine, id);
+        return;
+    }
+    flow->in_flight = 0;
+    flow->lost_from = flow->acknowledged.low;
+    flow->lost_until = flow->next;
+    flow->recover = flow->next;
+    engine->transport.timed_out(engine, flow);
+    packet_send(engine, id);
+    set_timer(engine, id);
+}
+
+// ---- acknowledgements ----
+
+// Packets that are lost by now leave the count of those in flight; they are sent again in order.
+static void find_lost(struct packet_engine *engine, struct packet_flow *flow)
+{
+    uint32_t reorder = engine->options->reorder_packets;
+    if (flow->highest < flow->acknowledged.low + reorder + 1) {
+        return;
+    }
+    uint32_t until = flow->highest - reorder;
+    uint32_t from =
+        flow->lost_until > flow->acknowledged.low ? flow->lost_until : flow->acknowledged.low;
+    uint32_t lost = 0;
+    for (uint32_t sequence = from; sequence < until; sequence++) {
+        lost += !has_come(engine, &flow->acknowledged, sequence);
+    }
+    if (until > flow->lost_until) {
+        if (flow->lost_from >= flow->lost_until) {
+            flow->lost_from = from;
+        }
+        flow->lost_until = until;
+    }
+    if (lost == 0) {
+        return;
+    }
+    flow->in_flight -= lost < flow->in_flight ? lost : flow->in_flight;
+    if (flow->acknowledged.low >= flow->recover) {
+        flow->recover = flow->next;
+        flow->in_recovery = true;
+        engine->transport.lost(engine, flow);
+    }
+}
+
+static void take_acknowledgement(struct packet_engine *engine, const struct packet *packet)
+{
+    uint32_t id = packet->flow;
+    struct packet_flow *flow = &engine->flows[id];
+    if (packet->sequence == WEFT_NONE) {
+        flow->is_connected = true;
+        packet_send(engine, id);
+        return;
+    }
+    uint32_t newly = put(engine, &flow->acknowledged, packet->sequence);
+    while (flow->acknowledged.low < packet->cumulative) {
+        put(engine, &flow->acknowledged, flow->acknowledged.low);
+        newly++;
+    }
+    uint32_t gone = newly > 0 || (packet->flags & PACKET_RESENT) == 0 ? newly : 1;
+    flow->in_flight -= gone < flow->in_flight ? gone : flow->in_flight;
+    if (packet->sequence + 1 > flow->highest) {
+        flow->highest = packet->sequence + 1;
+    }
+    flow->in_recovery = flow->acknowledged.low < flow->recover;
+    uint64_t trip_ps = engine->clock.now_ps - packet->sent_ps;
+    if ((packet->flags & PACKET_RESENT) == 0) {
+        measure_trip(flow, trip_ps);
+    }
+    if (newly > 0) {
+        flow->backoff = 0;
+        const struct packet_ack ack = {newly, packet->sequence,
+                                       (packet->flags & PACKET_MARKED) != 0, trip_ps};
+        engine->transport.acknowledged(engine, flow, &ack);
+    }
+    find_lost(engine, flow);
+    packet_send(engine, id);
+    if (newly > 0) {
+        set_timer(engine, id);
+    }
+}
+
+// ---- the receiver ----
+
+static void close_flow(struct packet_engine *engine, uint32_t id)
+{
+    struct packet_flow *flow = &engine->flows[id];
+    release_bits(engine, &flow->acknowledged);
+    release_bits(engine, &flow->received);
+    engine->ended = (struct packet_end){flow->owner, flow->path_id};
+    engine->has_ended = true;
+    flow->is_open = false;
+    flow->generation++;
+    flow->owner = engine->flow_free;
+    engine->flow_free = id;
+}
+
+static void receive(struct packet_engine *engine, uint32_t id)
+{
+    struct packet *packet = &engine->packets[id];
+    struct packet_flow *flow = &engine->flows[packet->flow];
+    if (packet->sequence != WEFT_NONE) {
+        if (put(engine, &flow->received, packet->sequence)) {
+            bool marked = (packet->flags & PACKET_MARKED) != 0;
+            engine->counts.ecn_marks += marked;
+        }
+        if (flow->received.low == flow->total) {
+            close_flow(engine, packet->flow);
+            packet_drop(engine, id);
+            return;
+        }
+    }
+    packet->cumulative = flow->received.low;
+    packet->flags |= PACKET_ACK;
+    if (flow->ack_hop == WEFT_NONE) {
+        take_acknowledgement(engine, packet);
+        packet_drop(engine, id);
+        return;
+    }
+    packet->bytes = (uint16_t)engine->ack_bytes;
+    packet->hop = flow->ack_hop;
+    packet->flags |= PACKET_OWN;
+    packet_enter(engine, id);
+}
+
+void packet_deliver(struct packet_engine *engine, uint32_t id)
+{
+    struct packet *packet = &engine->packets[id];
+    const struct packet_flow *flow = &engine->flows[packet->flow];
+    if (packet->generation != flow->generation) {
+        packet_drop(engine, id);
+    } else if (packet->flags & PACKET_ACK) {
+        take_acknowledgement(engine, packet);
+        packet_drop(engine, id);
+    } else {
+        receive(engine, id);
+    }
+}
+
+// ---- messages ----
+
+static uint32_t take_flow(struct packet_engine *engine)
+{
+    uint32_t id = engine->flow_free;
+    if (id != WEFT_NONE) {
+        engine->flow_free = engine->flows[id].owner;
+        return id;
+    }
+    WEFT_ASSERT(engine->flow_count < engine->flow_room);
+    id = engine->flow_count++;
+    memset(&engine->flows[id], 0, sizeof(struct packet_flow));
+    return id;
+}
+
+static uint32_t copy_hops(struct packet_engine *engine, uint32_t at, const uint32_t *links,
+                          uint32_t count)
+{
+    memcpy(&engine->hops[at], links, count * sizeof(*links));
+    engine->hops[at + count] = WEFT_NONE;
+    return at + count + 1;
+}
+
+void packet_engine_start(struct packet_engine *engine, const uint32_t *path, uint32_t hop_count,
+                         const uint32_t *back, uint32_t back_count, double wire_bytes,
+                         struct packet_end end)
+{
+    WEFT_ASSERT(wire_bytes > 0 && isfinite(wire_bytes));
+    const struct weft_packet_options *options = engine->options;
+    uint32_t id = take_flow(engine);
+    struct packet_flow *flow = &engine->flows[id];
+    uint32_t total = (uint32_t)ceil(wire_bytes / engine->packet_bytes);
+    double last_bytes = wire_bytes - (double)(total - 1) * engine->packet_bytes;
+    uint32_t data_hop = id * engine->hop_stride;
+    uint32_t ack_hop = copy_hops(engine, data_hop, path, hop_count);
+    bool at_once = options->ack_at_once || back_count == 0;
+    if (!at_once) {
+        copy_hops(engine, ack_hop, back, back_count);
+    }
+    *flow = (struct packet_flow){
+        .retransmit = flow->retransmit,
+        .timer_filed = flow->timer_filed,
+        .pace = flow->pace,
+        .is_paced = flow->is_paced,
+        .is_open = true,
+        .generation = flow->generation,
+        .owner = end.owner,
+        .path_id = end.path_id,
+        .window = options->initial_window_packets,
+        .threshold = options->slow_start ? (double)INFINITY : 0,
+        .total = total,
+        .last_bytes = fmax(1, ceil(last_bytes)),
+        .started_ps = engine->clock.now_ps,
+        .data_hop = data_hop,
+        .ack_hop = at_once ? WEFT_NONE : ack_hop,
+        .gain_ratio = 1,
+    };
+    engine->transport.open(engine, flow);
+    if (options->handshake) {
+        transmit(engine, id, WEFT_NONE, 0);
+    } else {
+        flow->is_connected = true;
+        packet_send(engine, id);
+    }
+    set_timer(engine, id);
+}

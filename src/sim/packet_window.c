@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: Apache-2.0
+// Transports that keep a window: Reno (RFC 5681; marks as RFC 3168) and DCTCP (RFC 8257).
+
+#include "packet.h"
+
+#include <math.h>
+
+static void open_plain(struct packet_engine *engine, struct packet_flow *flow)
+{
+    (void)engine;
+    (void)flow;
+}
+
+void packet_grow(struct packet_flow *flow, uint32_t newly)
+{
+    if (flow->window < flow->threshold) {
+        flow->window = fmin(flow->window + newly, fmax(flow->threshold, flow->window));
+    } else {
+        flow->window += flow->gain_ratio * newly / flow->window;
+    }
+}
+
+static void halve(struct packet_flow *flow)
+{
+    flow->threshold = fmax(flow->window / 2, 2);
+    flow->window = flow->threshold;
+}
+
+static void reno_acknowledged(struct packet_engine *engine, struct packet_flow *flow,
+                              const struct packet_ack *ack)
+{
+    (void)engine;
+    if (ack->marked && flow->acknowledged.low >= flow->recover) {
+        flow->recover = flow->next;
+        flow->in_recovery = true;
+        halve(flow);
+    }
+    if (!flow->in_recovery) {
+        packet_grow(flow, ack->newly);
+    }
+}
+
+static void reno_lost(struct packet_engine *engine, struct packet_flow *flow)
+{
+    (void)engine;
+    halve(flow);
+}
+
+static void reno_timed_out(struct packet_engine *engine, struct packet_flow *flow)
+{
+    (void)engine;
+    halve(flow);
+    flow->window = 1;
+}
+
+struct packet_transport packet_reno(void)
+{
+    return (struct packet_transport){"reno", open_plain, reno_acknowledged, reno_lost,
+                                     reno_timed_out};
+}
+
+// ---- DCTCP ----
+
+// The share of marked packets of a turn goes into the average, and the average cuts the window.
+static void end_turn(const struct packet_engine *engine, struct packet_flow *flow)
+{
+    const struct weft_dctcp_options *options = engine->dctcp;
+    double share = (double)flow->cc.dctcp.marked / flow->cc.dctcp.seen;
+    flow->cc.dctcp.marked_ratio += options->gain * (share - flow->cc.dctcp.marked_ratio);
+    if (flow->cc.dctcp.marked > 0 || options->cuts_always) {
+        flow->window = fmax(1, flow->window * (1 - flow->cc.dctcp.marked_ratio / 2));
+        flow->threshold = fmin(flow->threshold, flow->window);
+    }
+    flow->cc.dctcp.seen = 0;
+    flow->cc.dctcp.marked = 0;
+    flow->cc.dctcp.turn_end = flow->next;
+}
+
+static void dctcp_acknowledged(struct packet_engine *engine, struct packet_flow *flow,
+                               const struct packet_ack *ack)
+{
+    flow->cc.dctcp.seen += ack->newly;
+    flow->cc.dctcp.marked += ack->marked ? ack->newly : 0;
+    if (flow->acknowledged.low > flow->cc.dctcp.turn_end) {
+        end_turn(engine, flow);
+    }
+    if (!flow->in_recovery) {
+        packet_grow(flow, ack->newly);
+    }
+}
+
+struct packet_transport packet_dctcp(void)
+{
+    return (struct packet_transport){"dctcp", open_plain, dctcp_acknowledged, reno_lost,
+                                     reno_timed_out};
+}
