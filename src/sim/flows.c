@@ -103,6 +103,32 @@ static void play(struct player *player)
     }
 }
 
+static void play_packets(struct player *player)
+{
+    const struct weft_flow_list *flows = player->flows;
+    struct packet_engine *packets = &player->net.packets;
+    for (;;) {
+        bool more = player->next < flows->count;
+        uint64_t until_ps = more ? flows->start_ps[player->next] : WEFT_NEVER;
+        struct packet_end end;
+        if (packet_engine_run(packets, until_ps, &end)) {
+            double end_ps = (double)packets->clock.now_ps;
+            double tail_ps = weft_simnet_tail_ps(&player->net, end.path_id, 0);
+            player->end_ps[end.owner] = fmax(player->end_ps[end.owner], end_ps + tail_ps);
+            weft_wire_close(&player->net.wire, end.path_id);
+        } else if (more) {
+            packets->clock.now_ps = until_ps;
+            start_flow(player, player->next++);
+        } else {
+            break;
+        }
+    }
+    player->event_count = packets->counts.events;
+    for (uint32_t link = 0; link < player->net.fabric->link_count; link++) {
+        player->net.wire.link_bytes[link] = (double)packets->links[link].bytes;
+    }
+}
+
 bool weft_sim_run_flows(struct weft_sim_result *result, uint64_t *completion_ps,
                         const struct weft_fabric *fabric, const struct weft_routes *routes,
                         const struct weft_flow_list *flows, const struct weft_sim_options *options,
@@ -111,10 +137,15 @@ bool weft_sim_run_flows(struct weft_sim_result *result, uint64_t *completion_ps,
 {
     uint32_t way_total = 0;
     WEFT_ASSERT(routes->fabric == fabric);
-    if (options->transport != WEFT_TRANSPORT_IDEAL) {
+    bool packets = options->engine == WEFT_ENGINE_PACKET;
+    if (options->transport != WEFT_TRANSPORT_IDEAL && !packets) {
         return weft_fail(error, WEFT_INPUT,
-                         "lists of flows are played by the ideal transport only");
+                         "lists of flows take a transport in the packet engine only");
     }
+    const struct weft_packet_options defaults = WEFT_PACKET_DEFAULTS;
+    struct weft_sim_options filled = *options;
+    filled.packet = filled.packet == NULL ? &defaults : filled.packet;
+    options = &filled;
     if (!weft_simnet_check_options(options, error) ||
         !check_flows(flows, fabric, routes, &way_total, error)) {
         return false;
@@ -123,7 +154,11 @@ bool weft_sim_run_flows(struct weft_sim_result *result, uint64_t *completion_ps,
     weft_simnet_init(&player.net, fabric, routes, options, way_total, way_total,
                      routes->hop_max > 0 ? routes->hop_max : 1, &scratch);
     player.end_ps = WEFT_NEW_RAW(&scratch, double, flows->count);
-    play(&player);
+    if (packets) {
+        play_packets(&player);
+    } else {
+        play(&player);
+    }
 
     uint64_t end_ps = 0;
     for (uint32_t i = 0; i < flows->count; i++) {
@@ -146,6 +181,7 @@ bool weft_sim_run_flows(struct weft_sim_result *result, uint64_t *completion_ps,
                                        .event_count = player.event_count,
                                        .solve_count = wire->maxmin.solve_count,
                                        .work_count = wire->maxmin.work_count,
-                                       .link_bytes = link_bytes};
+                                       .link_bytes = link_bytes,
+                                       .packets = player.net.packets.counts};
     return true;
 }
