@@ -94,6 +94,60 @@ static void add_run(struct weft_step_writer *writer, const struct torus *torus,
     weft_line_turn(writer, &line, phase->op, phase->round);
 }
 
+// A family along the line for each place in the later dimensions, or, where the line is short, one
+// along the longest later dimension for each rank, round and place in the other.
+static bool by_rank(const struct torus *torus, uint32_t part, uint32_t phase)
+{
+    uint32_t side = side_of(torus, part, phase);
+    uint32_t next_side = side_of(torus, part, phase + 1);
+    uint32_t last_side = side_of(torus, part, phase + 2);
+    return (next_side > last_side ? next_side : last_side) > (uint64_t)side * (side - 1);
+}
+
+// What the v-th rank of the line passes on in the t-th round of a phase.
+static void add_row(struct weft_step_writer *writer, const struct torus *torus,
+                    const struct phase *phase, uint32_t v, uint32_t t)
+{
+    uint32_t part = phase->part;
+    uint32_t side = side_of(torus, part, phase->index);
+    uint32_t stride = torus->stride[dimension_of(torus, part, phase->index)];
+    uint32_t first = rank_at(torus, part, phase->place);
+    uint32_t next_side = side_of(torus, part, phase->index + 1);
+    uint32_t last_side = side_of(torus, part, phase->index + 2);
+    uint32_t along = phase->index + (next_side >= last_side ? 1 : 2);
+    uint32_t other = phase->index + (next_side >= last_side ? 2 : 1);
+    uint32_t behind = t + (phase->op == WEFT_STEP_REDUCE ? 1 : 0);
+    bool backward = part % 2 == 1;
+    uint32_t place[3] = {phase->place[0], phase->place[1], phase->place[2]};
+    place[phase->index] = (backward ? v + behind : v + side - behind) % side;
+    place[along] = 0;
+    uint32_t item_stride = torus->stride[dimension_of(torus, part, along)] * torus->block;
+    uint32_t item_count = side_of(torus, part, along);
+    for (uint32_t o = 0; o < side_of(torus, part, other); o++) {
+        if (other < torus->dimensions) {
+            place[other] = o;
+        }
+        struct weft_step *step =
+            weft_writer_add(writer, phase->op, phase->round + t, 1, item_count, torus->factor);
+        step->from = weft_index_fixed(first + v * stride);
+        step->to = weft_index_fixed(first + (v + (backward ? side - 1 : 1)) % side * stride);
+        struct weft_index slots = weft_index_walk(0, item_stride, 0, item_stride * item_count);
+        slots.base = rank_at(torus, part, place) * torus->block + part * torus->factor;
+        weft_step_slots(step, slots);
+    }
+}
+
+static void add_rows(struct weft_step_writer *writer, const struct torus *torus,
+                     const struct phase *phase)
+{
+    uint32_t side = side_of(torus, phase->part, phase->index);
+    for (uint32_t v = 0; v < side; v++) {
+        for (uint32_t t = 0; t + 1 < side; t++) {
+            add_row(writer, torus, phase, v, t);
+        }
+    }
+}
+
 // The same where rank r owns block r: a piece for each place in the dimensions of later phases.
 static void add_pieces(struct weft_step_writer *writer, const struct torus *torus,
                        const struct phase *phase)
@@ -137,7 +191,9 @@ static void add_phase(struct weft_step_writer *writer, const struct torus *torus
                 phase.place[p] = rest % side;
                 rest /= side;
             }
-            if (torus->own_blocks) {
+            if (torus->own_blocks && by_rank(torus, part, index)) {
+                add_rows(writer, torus, &phase);
+            } else if (torus->own_blocks) {
                 add_pieces(writer, torus, &phase);
             } else {
                 add_run(writer, torus, &phase);
@@ -151,8 +207,13 @@ static uint64_t count_steps(const struct torus *torus, uint32_t n)
     uint64_t count = 0;
     for (uint32_t part = 0; part < torus->parts; part++) {
         for (uint32_t p = 0; p < torus->dimensions; p++) {
-            uint64_t later = (uint64_t)side_of(torus, part, p + 1) * side_of(torus, part, p + 2);
-            count += n / side_of(torus, part, p) * (torus->own_blocks ? later : 2);
+            uint64_t side = side_of(torus, part, p);
+            uint64_t next_side = side_of(torus, part, p + 1);
+            uint64_t last_side = side_of(torus, part, p + 2);
+            uint64_t shorter = next_side < last_side ? next_side : last_side;
+            uint64_t pieces =
+                by_rank(torus, part, p) ? side * (side - 1) * shorter : next_side * last_side;
+            count += n / side * (torus->own_blocks ? pieces : 2);
         }
     }
     return count;

@@ -7,8 +7,6 @@
 
 #include "weft/collective.h"
 
-struct weft_step_block;
-
 struct weft_step_writer {
     struct weft_algorithm_options options; // complete: chunk_factor > 0, shape multiplies to n
     uint32_t chunk_count;
