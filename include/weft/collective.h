@@ -426,12 +426,11 @@ struct weft_program_size {
     uint32_t channel_max; // channels
 };
 // A program for a well-formed schedule: for each connection a thread block at either end, one for
-// moves inside a rank, and waits where data or space come from another block. A receive whose data
-// goes on at once becomes one step with the send where that keeps the order (rcs, rrcs). Fails with
-// UNSUPPORTED: moves inside a rank that swap slots within one round.
-bool weft_program_build(struct weft_program *program, struct weft_program_size *size,
+// moves inside a rank, and waits where data or space come from another block. O(transfers * chunks
+// of each + blocks of each rank squared).
+void weft_program_build(struct weft_program *program, struct weft_program_size *size,
                         const struct weft_schedule *schedule,
                         const struct weft_program_options *options, struct weft_arena *arena,
-                        struct weft_arena scratch, struct weft_error *error) WEFT_MUST_USE;
+                        struct weft_arena scratch);
 
 #endif
