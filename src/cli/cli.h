@@ -173,6 +173,12 @@ bool cli_cluster(struct weft_cluster *cluster, struct cli *cli, uint32_t server_
 // "torus:4x4x4"). The hardware options say the rest; where nothing says the ports of a server, a
 // direct fabric takes what it needs. `server_count` 0: as the words, --servers or --cluster say.
 // With `exact` the fabric has no more servers than that.
+struct cli_words {
+    const char *name;
+    uint32_t sides[3];     // of a torus; 0 = not said
+    uint32_t server_count; // 0 = not said
+};
+bool cli_words(struct cli_words *words, struct cli *cli, const char *text) WEFT_MUST_USE;
 bool cli_network(struct weft_network *network, struct weft_cluster *cluster, struct cli *cli,
                  const char *words, uint32_t server_count, bool exact,
                  const struct weft_fabric_options *shape) WEFT_MUST_USE;

@@ -7,6 +7,8 @@
 
 // A row a sub-verb; ends with a NULL name.
 static const struct cli_entry subs[] = {
+    {"show", "a schedule as text: a line a step, or a line a transfer", collective_show},
+    {"check", "execute a schedule and prove what it does", collective_check},
     {"synthesize", "a schedule for any fabric, and its gap to what none can be below",
      collective_synthesize},
     {NULL, NULL, NULL},
@@ -72,6 +74,8 @@ int cli_collective(int argc, char **argv)
             return sub->main(argc - 1, argv + 1);
         }
     }
+    // A word that is no sub-verb is told before its options are.
+    argc = argc > 2 && argv[1][0] != '-' ? 2 : argc;
     char doc[2048];
     const struct cli_verb verb = {
         .name = "weft collective",
@@ -112,4 +116,17 @@ bool collective_kind(enum weft_collective_kind *kind, struct cli *cli, const cha
         names[i] = weft_collective_name((enum weft_collective_kind)i);
     }
     return unknown(cli, "collective", name, names, WEFT_COLLECTIVE_KIND_COUNT);
+}
+
+bool collective_algorithm(enum weft_algorithm *algorithm, struct cli *cli, const char *name)
+{
+    *algorithm = weft_algorithm_find(name);
+    if (*algorithm < WEFT_ALGORITHM_COUNT) {
+        return true;
+    }
+    const char *names[WEFT_ALGORITHM_COUNT];
+    for (uint32_t i = 0; i < WEFT_ALGORITHM_COUNT; i++) {
+        names[i] = weft_algorithm_name((enum weft_algorithm)i);
+    }
+    return unknown(cli, "algorithm", name, names, WEFT_ALGORITHM_COUNT);
 }

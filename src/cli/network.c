@@ -5,13 +5,6 @@
 
 #include <string.h>
 
-// What words say.
-struct words {
-    const char *name;
-    uint32_t sides[3];     // of a torus
-    uint32_t server_count; // 0 = not said
-};
-
 bool cli_sides(uint32_t sides[3], const char *text)
 {
     uint32_t found[3] = {0};
@@ -39,12 +32,12 @@ bool cli_sides(uint32_t sides[3], const char *text)
     return false;
 }
 
-static bool read_words(struct words *words, struct cli *cli, const char *text)
+bool cli_words(struct cli_words *words, struct cli *cli, const char *text)
 {
     static const char torus[] = "torus";
     size_t length = strcspn(text, ":");
     const char *name = weft_arena_text(&cli->arena, text, length);
-    *words = (struct words){.name = name};
+    *words = (struct cli_words){.name = name};
     bool is_torus = strncmp(name, torus, sizeof torus - 1) == 0;
     if (strcmp(name, torus) == 0) {
         words->name = "torus-2d";
@@ -54,10 +47,11 @@ static bool read_words(struct words *words, struct cli *cli, const char *text)
     }
     uint32_t sides[3];
     if (!cli_sides(sides, text + length + 1) || (sides[1] != 0 && !is_torus)) {
-        return weft_fail(&cli->error, WEFT_INPUT,
-                         "'%.60s': behind the colon stand a torus' sides or a number of servers; "
-                         "write torus:16x8 or ring:64",
-                         text);
+        return weft_fail(
+            &cli->error, WEFT_INPUT,
+            "--fabric: '%.60s': behind the colon stand a torus' sides or a number of servers; "
+            "write torus:16x8 or ring:64",
+            text);
     }
     uint64_t servers = sides[0];
     if (sides[1] != 0) {
@@ -66,14 +60,15 @@ static bool read_words(struct words *words, struct cli *cli, const char *text)
         memcpy(words->sides, sides, sizeof sides);
     }
     if (servers > 1u << 20) {
-        return weft_fail(&cli->error, WEFT_INPUT, "'%.60s': more than %u servers", text, 1u << 20);
+        return weft_fail(&cli->error, WEFT_INPUT, "--fabric: '%.60s': more than %u servers", text,
+                         1u << 20);
     }
     words->server_count = (uint32_t)servers;
     return true;
 }
 
 // Ports a server has on a fabric where nothing says.
-static uint32_t degree_of(const struct words *words, uint32_t server_count)
+static uint32_t degree_of(const struct cli_words *words, uint32_t server_count)
 {
     static const struct {
         const char *name;
@@ -98,9 +93,9 @@ bool cli_network(struct weft_network *network, struct weft_cluster *cluster, str
                  const char *text, uint32_t server_count, bool exact,
                  const struct weft_fabric_options *shape)
 {
-    struct words words;
-    if (!read_words(&words, cli, text)) {
-        return weft_wrap(&cli->error, "--fabric");
+    struct cli_words words;
+    if (!cli_words(&words, cli, text)) {
+        return false;
     }
     uint32_t said = words.server_count;
     uint32_t asked = cli->hardware.server_count;

@@ -141,9 +141,9 @@ static void add_head(struct weft_text *text, const struct weft_schedule *schedul
     if (schedule->kind == WEFT_COLLECTIVE_BROADCAST || schedule->kind == WEFT_COLLECTIVE_REDUCE) {
         weft_text_add(text, ", root %u", schedule->root);
     }
-    weft_text_add(text, "\n%u rounds, %u step%s, %" PRIu64 " transfer%s", schedule->round_count,
-                  schedule->step_count, schedule->step_count == 1 ? "" : "s", transfers,
-                  transfers == 1 ? "" : "s");
+    weft_text_add(text, "\n%u round%s, %u step%s, %" PRIu64 " transfer%s", schedule->round_count,
+                  schedule->round_count == 1 ? "" : "s", schedule->step_count,
+                  schedule->step_count == 1 ? "" : "s", transfers, transfers == 1 ? "" : "s");
     if (schedule->port_count > 0) {
         weft_text_add(text, ", no rank sends or receives more than %u a round",
                       schedule->port_count);
