@@ -95,4 +95,19 @@ const char *weft_report_svg_sweep(const struct weft_model_comparison *comparison
                                   enum weft_sweep_axis axis, enum weft_sweep_figure figure,
                                   struct weft_arena *arena, struct weft_arena scratch);
 
+// ---- a late rank ----
+
+// Seconds of an AllReduce by how late its last rank is, as an SVG file: StragglAR, a ring, and
+// where they cross (break_even_s; INFINITY: nowhere). delay_s ascends. O(count).
+struct weft_delay_curve {
+    uint32_t rank_count;
+    uint32_t count; // >= 2
+    const double *delay_s;
+    const double *stragglar_s;
+    const double *ring_s;
+    double break_even_s;
+    double hidden_s; // from this delay on the others' reduce-scatter is wholly hidden
+};
+const char *weft_report_svg_delays(const struct weft_delay_curve *curve, struct weft_arena *arena);
+
 #endif

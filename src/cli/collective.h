@@ -10,6 +10,7 @@
 
 int collective_check(int argc, char **argv);
 int collective_show(int argc, char **argv);
+int collective_straggler(int argc, char **argv);
 int collective_synthesize(int argc, char **argv);
 
 // The kind of this name. Fails with INPUT and the nearest one.

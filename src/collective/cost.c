@@ -2,6 +2,7 @@
 // What collectives cost under the alpha-beta-gamma model: closed forms, any schedule, and bounds.
 // Sources and derivations stand in docs/collectives.md.
 
+#include "stragglar.h"
 #include "writer.h"
 
 // ---- any schedule ----
@@ -214,9 +215,15 @@ double weft_algorithm_seconds(enum weft_algorithm algorithm,
 {
     struct weft_error error;
     struct weft_algorithm_options complete = *options;
-    if (algorithm >= WEFT_ALGORITHM_STRAGGLAR ||
+    if (algorithm >= WEFT_ALGORITHM_SYNTHESIZE ||
         !weft_algorithm_complete(&complete, algorithm, &error)) {
         return -1;
+    }
+    if (algorithm == WEFT_ALGORITHM_STRAGGLAR) {
+        return complete.rank_count < 3
+                   ? -1
+                   : stragglar_seconds(complete.rank_count, complete.chunk_factor, size_bytes,
+                                       model);
     }
     struct question question = {algorithm, &complete, size_bytes, model};
     if (algorithm == WEFT_ALGORITHM_RECURSIVE_DOUBLING) {

@@ -218,16 +218,15 @@ static bool check_options(const struct weft_algorithm_options *options, struct w
 {
     uint32_t n = options->rank_count;
     if (options->kind != WEFT_COLLECTIVE_ALLREDUCE) {
-        return weft_fail(error, WEFT_INPUT, "stragglar is an allreduce; %s needs another algorithm",
+        return weft_fail(error, WEFT_INPUT, "it does no %s; take another algorithm",
                          weft_collective_name(options->kind));
     }
     if (n < 3) {
-        return weft_fail(error, WEFT_INPUT,
-                         "stragglar needs 3 ranks, one of them late, not %u; use ring", n);
+        return weft_fail(error, WEFT_INPUT, "%u ranks; it needs three, one of them late; take ring",
+                         n);
     }
     if (n > RANKS_MAX) {
-        return weft_fail(error, WEFT_INPUT, "stragglar takes at most %u ranks, not %u", RANKS_MAX,
-                         n);
+        return weft_fail(error, WEFT_INPUT, "%u ranks are more than %u; take ring", n, RANKS_MAX);
     }
     if (options->straggler >= n) {
         return weft_fail(error, WEFT_INPUT, "straggler %u is no rank; the last is %u",
@@ -274,7 +273,7 @@ bool weft_stragglar_build(struct weft_schedule *schedule,
     } else {
         struct stragglar_plan plan;
         if (!stragglar_make_plan(&plan, n, factor, arena, scratch)) {
-            return weft_fail(error, WEFT_INFEASIBLE, "no stragglar pattern found for %u ranks", n);
+            return weft_fail(error, WEFT_INFEASIBLE, "no pattern found for %u ranks; take ring", n);
         }
         write_many(&writer, &plan, arena);
         rounds = plan.round_count;

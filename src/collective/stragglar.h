@@ -55,6 +55,10 @@ bool stragglar_make_plan(struct stragglar_plan *plan, uint32_t rank_count, uint3
 bool stragglar_spread(struct stragglar_plan *plan, uint32_t round_count, uint64_t seed,
                       struct weft_arena *arena, struct weft_arena scratch);
 
+// The closed form with nobody late; n >= 3, factor > 0.
+double stragglar_seconds(uint32_t rank_count, uint32_t factor, double size_bytes,
+                         const struct weft_cost_model *model);
+
 bool weft_stragglar_build(struct weft_schedule *schedule,
                           const struct weft_algorithm_options *options, struct weft_arena *arena,
                           struct weft_arena scratch, struct weft_error *error) WEFT_MUST_USE;

@@ -17,6 +17,23 @@ static double finish_seconds(uint32_t rank_count, uint32_t factor, double size_b
            adding * (size_bytes / chunks * model->gamma_s_per_byte);
 }
 
+// The healthy ranks' ring: m - 1 rounds of S / m.
+static double reduce_seconds(uint32_t rank_count, double size_bytes,
+                             const struct weft_cost_model *model)
+{
+    double m = rank_count - 1;
+    return (m - 1) *
+           (model->alpha_s + size_bytes / m * (model->beta_s_per_byte + model->gamma_s_per_byte));
+}
+
+double stragglar_seconds(uint32_t rank_count, uint32_t factor, double size_bytes,
+                         const struct weft_cost_model *model)
+{
+    WEFT_ASSERT(rank_count >= 3 && factor > 0);
+    return reduce_seconds(rank_count, size_bytes, model) +
+           finish_seconds(rank_count, factor, size_bytes, model);
+}
+
 // The time is K * alpha + (ceil(log2 n) - 1) * S * beta / K and what does not depend on K: convex,
 // so that the best whole factor is next to the best real one.
 static uint32_t best_factor(uint32_t rank_count, double size_bytes, uint32_t factor_max,
@@ -38,7 +55,7 @@ void weft_straggler_cost(struct weft_straggler_cost *cost, uint32_t rank_count, 
                          double delay_s, uint32_t chunk_factor_max,
                          const struct weft_cost_model *model)
 {
-    WEFT_ASSERT(rank_count >= 2 && size_bytes >= 0 && delay_s >= 0);
+    WEFT_ASSERT(rank_count >= 1 && size_bytes >= 0 && delay_s >= 0);
     double n = rank_count;
     double adding_s = size_bytes / n * model->gamma_s_per_byte;
     double ring_s = 2 * (n - 1) * (model->alpha_s + size_bytes / n * model->beta_s_per_byte) +
@@ -51,14 +68,11 @@ void weft_straggler_cost(struct weft_straggler_cost *cost, uint32_t rank_count, 
     if (rank_count < 3) {
         return;
     }
-    double m = n - 1;
     uint32_t factor_max = chunk_factor_max > 0 ? chunk_factor_max : 1;
     uint32_t most = STRAGGLAR_CHUNKS_MAX / (rank_count - 1);
     factor_max = factor_max < most ? factor_max : most;
     uint32_t factor = best_factor(rank_count, size_bytes, factor_max, model);
-    double reduce_s =
-        (m - 1) *
-        (model->alpha_s + size_bytes / m * (model->beta_s_per_byte + model->gamma_s_per_byte));
+    double reduce_s = reduce_seconds(rank_count, size_bytes, model);
     double finish_s = finish_seconds(rank_count, factor, size_bytes, model);
     cost->chunk_factor = factor;
     cost->round_count = stragglar_bound(rank_count, (rank_count - 1) * factor);

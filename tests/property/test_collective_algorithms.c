@@ -99,9 +99,7 @@ static void expect_sound(const struct attempt *attempt)
     if (schedule.step_count > 64 + 30 * n * cbrt(n) * factor) {
         fail_msg("%s: %u steps", words_of(attempt), schedule.step_count);
     }
-    if (attempt->algorithm != WEFT_ALGORITHM_STRAGGLAR) {
-        expect_times(attempt, &schedule, report.round_count);
-    }
+    expect_times(attempt, &schedule, report.round_count);
 }
 
 static bool can_do(enum weft_algorithm algorithm, enum weft_collective_kind kind, uint32_t n)

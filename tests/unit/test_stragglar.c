@@ -142,14 +142,14 @@ static void bad_options_are_refused_in_a_line(void **state)
         struct weft_algorithm_options options;
         const char *says;
     } cases[] = {
-        {{.rank_count = 0}, "stragglar needs 3 ranks, one of them late, not 0; use ring"},
-        {{.rank_count = 2}, "stragglar needs 3 ranks, one of them late, not 2; use ring"},
-        {{.rank_count = 20000}, "stragglar takes at most 16384 ranks, not 20000"},
+        {{.rank_count = 0}, "0 ranks; it needs three, one of them late; take ring"},
+        {{.rank_count = 2}, "2 ranks; it needs three, one of them late; take ring"},
+        {{.rank_count = 20000}, "20000 ranks are more than 16384; take ring"},
         {{.rank_count = 4, .straggler = 4}, "straggler 4 is no rank; the last is 3"},
         {{.rank_count = 5, .chunk_factor = 1u << 29},
          "536870912 sub-chunks of 4 chunks are too many; use 268435456"},
         {{.rank_count = 4, .kind = WEFT_COLLECTIVE_ALLGATHER},
-         "stragglar is an allreduce; allgather needs another algorithm"},
+         "it does no allgather; take another algorithm"},
     };
     for (uint32_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         struct weft_schedule schedule;

@@ -175,6 +175,10 @@ static void the_closed_form_is_the_time_of_the_schedule(void **state)
         assert_int_equal(cost.round_count, schedule.round_count - (n - 2));
         near(cost.finish_s, late_s, 1e-9 * late_s, "time after the late rank", n);
         near(cost.stragglar_s, all_s, 1e-9 * all_s, "time", n);
+        double closed_s = weft_algorithm_seconds(WEFT_ALGORITHM_STRAGGLAR, &options, 3e8, &model);
+        near(closed_s, all_s, 1e-9 * all_s, "closed form", n);
+        double rounds_s = weft_schedule_seconds(&schedule, 3e8, &model, scratch);
+        near(rounds_s, all_s, 1e-9 * all_s, "round by round", n);
     }
 }
 
