@@ -26,10 +26,10 @@ enum packet_flag {
 };
 
 struct packet {
-    struct clock_node event; // first, for the clock
-    uint32_t generation;     // of the flow: packets of one that has ended are dropped
-    uint64_t sent_ps;        // by the flow's sender; its acknowledgement brings it back
-    uint64_t entered_ps;     // the queue
+    _Alignas(64) uint32_t next;       // free one
+    uint32_t generation; // of the flow: packets of one that has ended are dropped
+    uint64_t sent_ps;    // by the flow's sender; its acknowledgement brings it back
+    uint64_t entered_ps; // the queue
     uint32_t flow;
     uint32_t sequence;
     uint32_t cumulative; // of an acknowledgement: the receiver has all packets below
@@ -59,13 +59,11 @@ struct packet_window {
 };
 
 struct packet_flow {
-    struct clock_node retransmit; // the timer's event; a later deadline is looked at when it fires
-    bool timer_filed;
-    bool is_paced; // a PACE event is filed
+    bool timer_filed; // a later deadline is looked at when it fires
+    bool is_paced;    // a PACE event is filed
     bool in_recovery;
     bool is_open;
     bool is_connected;
-    struct clock_node pace;
     uint32_t generation;
     uint32_t owner; // of a free slot: the next one
     uint32_t path_id;
@@ -175,7 +173,7 @@ void packet_enter(struct packet_engine *engine, uint32_t id);
 uint32_t packet_take(struct packet_engine *engine); // a free one
 static inline void packet_drop(struct packet_engine *engine, uint32_t id)
 {
-    engine->packets[id].event.next = engine->packet_free;
+    engine->packets[id].next = engine->packet_free;
     engine->packet_free = id;
 }
 // A packet is at the end of its path (packet_flow.c).

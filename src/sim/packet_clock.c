@@ -6,6 +6,9 @@
 #include <string.h>
 
 #define INSERTION_MAX 24u
+#define CHUNKS_MAX ((uint32_t)1 << 24)
+
+_Static_assert(sizeof(struct clock_chunk) == 128, "a chunk fills two cache lines");
 
 void clock_init(struct packet_clock *clock, uint64_t width_ps, struct weft_arena *arena)
 {
@@ -15,6 +18,8 @@ void clock_init(struct packet_clock *clock, uint64_t width_ps, struct weft_arena
     }
     *clock = (struct packet_clock){
         .shift = shift,
+        .chunks = WEFT_NEW_RAW(arena, struct clock_chunk, CHUNKS_MAX),
+        .chunk_free = WEFT_NONE,
         .fine = WEFT_NEW_RAW(arena, uint32_t, CLOCK_FINE),
         .fine_bits = WEFT_NEW(arena, uint64_t, CLOCK_FINE / 64),
         .coarse = WEFT_NEW_RAW(arena, uint32_t, CLOCK_COARSE),
@@ -75,12 +80,63 @@ static uint32_t pop_far(struct packet_clock *clock)
 
 // ---- filing ----
 
-static void file_fine(struct packet_clock *clock, uint32_t id, struct clock_node *node)
+static uint32_t take_chunk(struct packet_clock *clock)
 {
-    uint32_t bucket = (uint32_t)(node->time_ps >> clock->shift) & (CLOCK_FINE - 1);
-    node->next = clock->fine[bucket];
-    clock->fine[bucket] = id;
-    clock->fine_bits[bucket / 64] |= (uint64_t)1 << (bucket % 64);
+    uint32_t chunk = clock->chunk_free;
+    if (chunk != WEFT_NONE) {
+        clock->chunk_free = clock->chunks[chunk].next;
+        return chunk;
+    }
+    WEFT_ASSERT(clock->chunk_count < CHUNKS_MAX);
+    return clock->chunk_count++;
+}
+
+static void append(struct packet_clock *clock, uint32_t *heads, uint64_t *bits, uint32_t bucket,
+                   uint32_t id, uint64_t time_ps)
+{
+    uint32_t last = heads[bucket];
+    if (last == WEFT_NONE || clock->chunks[last].count == CLOCK_CHUNK) {
+        uint32_t chunk = take_chunk(clock);
+        clock->chunks[chunk].next = last;
+        clock->chunks[chunk].count = 0;
+        heads[bucket] = chunk;
+        bits[bucket / 64] |= (uint64_t)1 << (bucket % 64);
+        last = chunk;
+    }
+    struct clock_chunk *chunk = &clock->chunks[last];
+    chunk->time_ps[chunk->count] = time_ps;
+    chunk->id[chunk->count++] = id;
+}
+
+static void file_fine(struct packet_clock *clock, uint32_t id, uint64_t time_ps)
+{
+    uint32_t bucket = (uint32_t)(time_ps >> clock->shift) & (CLOCK_FINE - 1);
+    append(clock, clock->fine, clock->fine_bits, bucket, id, time_ps);
+}
+
+// Takes a bucket's chunks out, the first filled at the head.
+static uint32_t take_bucket(struct packet_clock *clock, uint32_t *heads, uint64_t *bits,
+                            uint32_t bucket)
+{
+    uint32_t first = WEFT_NONE;
+    for (uint32_t chunk = heads[bucket]; chunk != WEFT_NONE;) {
+        uint32_t next = clock->chunks[chunk].next;
+        clock->chunks[chunk].next = first;
+        first = chunk;
+        chunk = next;
+    }
+    heads[bucket] = WEFT_NONE;
+    bits[bucket / 64] &= ~((uint64_t)1 << (bucket % 64));
+    return first;
+}
+
+// Gives a chunk back and returns the one behind it.
+static uint32_t drop_chunk(struct packet_clock *clock, uint32_t chunk)
+{
+    uint32_t next = clock->chunks[chunk].next;
+    clock->chunks[chunk].next = clock->chunk_free;
+    clock->chunk_free = chunk;
+    return next;
 }
 
 // Room for `more` events behind the ones that are due.
@@ -115,8 +171,6 @@ static void insert_due(struct packet_clock *clock, uint32_t id, uint64_t time_ps
 void clock_file(struct packet_clock *clock, uint32_t id, uint64_t time_ps)
 {
     WEFT_ASSERT(time_ps >= clock->now_ps);
-    struct clock_node *node = clock_node(clock, id);
-    node->time_ps = time_ps;
     clock->pending_count++;
     uint64_t bucket = time_ps >> clock->shift;
     if (bucket == clock->due_bucket) {
@@ -125,12 +179,10 @@ void clock_file(struct packet_clock *clock, uint32_t id, uint64_t time_ps)
     }
     uint64_t turn = bucket >> CLOCK_FINE_BITS;
     if (turn == clock->turn) {
-        file_fine(clock, id, node);
+        file_fine(clock, id, time_ps);
     } else if (turn - clock->turn < CLOCK_COARSE) {
         uint32_t slot = (uint32_t)turn & (CLOCK_COARSE - 1);
-        node->next = clock->coarse[slot];
-        clock->coarse[slot] = id;
-        clock->coarse_bits[slot / 64] |= (uint64_t)1 << (slot % 64);
+        append(clock, clock->coarse, clock->coarse_bits, slot, id, time_ps);
     } else {
         push_far(clock, id, time_ps);
     }
@@ -190,27 +242,20 @@ static void sort_due(struct packet_clock *clock)
     }
 }
 
-// Makes a fine bucket the one that is played. Its list is in reverse order of filing.
+// Makes a fine bucket the one that is played.
 static void open_bucket(struct packet_clock *clock, uint32_t bucket)
 {
     clock->due_next = 0;
     clock->due_count = 0;
     clock->due_bucket = (clock->turn << CLOCK_FINE_BITS) + bucket;
-    uint32_t count = 0;
-    for (uint32_t id = clock->fine[bucket]; id != WEFT_NONE;) {
-        widen_due(clock, 1);
-        const struct clock_node *node = clock_node(clock, id);
-        clock->due[clock->due_count++] = (struct clock_due){node->time_ps, id};
-        id = node->next;
-        count++;
+    uint32_t first = take_bucket(clock, clock->fine, clock->fine_bits, bucket);
+    for (uint32_t chunk = first; chunk != WEFT_NONE; chunk = drop_chunk(clock, chunk)) {
+        const struct clock_chunk *events = &clock->chunks[chunk];
+        widen_due(clock, events->count);
+        for (uint32_t i = 0; i < events->count; i++) {
+            clock->due[clock->due_count++] = (struct clock_due){events->time_ps[i], events->id[i]};
+        }
     }
-    for (uint32_t i = 0; i < count / 2; i++) {
-        struct clock_due swapped = clock->due[i];
-        clock->due[i] = clock->due[count - 1 - i];
-        clock->due[count - 1 - i] = swapped;
-    }
-    clock->fine[bucket] = WEFT_NONE;
-    clock->fine_bits[bucket / 64] &= ~((uint64_t)1 << (bucket % 64));
     sort_due(clock);
 }
 
@@ -220,25 +265,16 @@ static void begin_turn(struct packet_clock *clock, uint64_t turn)
     unsigned turn_shift = clock->shift + CLOCK_FINE_BITS;
     clock->turn = turn;
     while (clock->far_count > 0 && clock->far[0].time_ps >> turn_shift == turn) {
-        uint32_t id = pop_far(clock);
-        file_fine(clock, id, clock_node(clock, id));
+        uint64_t time_ps = clock->far[0].time_ps;
+        file_fine(clock, pop_far(clock), time_ps);
     }
     uint32_t slot = (uint32_t)turn & (CLOCK_COARSE - 1);
-    uint32_t reversed = WEFT_NONE;
-    for (uint32_t id = clock->coarse[slot]; id != WEFT_NONE;) {
-        struct clock_node *node = clock_node(clock, id);
-        uint32_t next = node->next;
-        node->next = reversed;
-        reversed = id;
-        id = next;
-    }
-    clock->coarse[slot] = WEFT_NONE;
-    clock->coarse_bits[slot / 64] &= ~((uint64_t)1 << (slot % 64));
-    for (uint32_t id = reversed; id != WEFT_NONE;) {
-        struct clock_node *node = clock_node(clock, id);
-        uint32_t next = node->next;
-        file_fine(clock, id, node);
-        id = next;
+    uint32_t first = take_bucket(clock, clock->coarse, clock->coarse_bits, slot);
+    for (uint32_t chunk = first; chunk != WEFT_NONE; chunk = drop_chunk(clock, chunk)) {
+        const struct clock_chunk *events = &clock->chunks[chunk];
+        for (uint32_t i = 0; i < events->count; i++) {
+            file_fine(clock, events->id[i], events->time_ps[i]);
+        }
     }
 }
 

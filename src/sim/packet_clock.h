@@ -6,8 +6,8 @@
 // of turns of the first for what comes later, and a heap for the rest (after Varghese and Lauck,
 // "Hashed and hierarchical timing wheels", SOSP 1987, with the buckets sorted as they come up).
 //
-// An event is a node, {time, next}, that lies in what it is an event of, so that filing one touches
-// no memory besides it. Events come in order of time, and of filing among equals.
+// A bucket is a list of chunks of events, so that a full one is read in a row however its events
+// were made. Events come in order of time, and of filing among equals.
 
 #include "weft/base.h"
 
@@ -16,13 +16,16 @@
 #define CLOCK_COARSE_BITS 12
 #define CLOCK_COARSE ((uint32_t)1 << CLOCK_COARSE_BITS)
 
-// What a node belongs to stands in the top bits of its id.
+// What an event is of stands in the top bits of its id.
 #define CLOCK_KIND_SHIFT 29
 #define CLOCK_INDEX_MASK (((uint32_t)1 << CLOCK_KIND_SHIFT) - 1)
 
-struct clock_node {
-    uint64_t time_ps;
-    uint32_t next;
+#define CLOCK_CHUNK 10u
+struct clock_chunk {
+    uint32_t next; // the chunk filled before
+    uint32_t count;
+    uint64_t time_ps[CLOCK_CHUNK];
+    uint32_t id[CLOCK_CHUNK];
 };
 
 struct clock_due {
@@ -36,19 +39,15 @@ struct clock_far {
     uint32_t id;
 };
 
-// Nodes of one kind: at base + index * stride.
-struct clock_nodes {
-    char *base;
-    size_t stride;
-};
-
 struct packet_clock {
-    struct clock_nodes kinds[8];
     uint64_t now_ps;
     uint64_t turn;  // of the fine wheel: time >> (shift + CLOCK_FINE_BITS)
     unsigned shift; // a fine bucket is 2^shift ps
     uint32_t pending_count;
-    uint32_t *fine;
+    struct clock_chunk *chunks;
+    uint32_t chunk_free; // a list
+    uint32_t chunk_count;
+    uint32_t *fine; // per bucket: its last chunk
     uint64_t *fine_bits;
     uint32_t *coarse;
     uint64_t *coarse_bits;
@@ -67,16 +66,18 @@ struct packet_clock {
 
 // Buckets of about `width_ps`. The arena must live as long.
 void clock_init(struct packet_clock *clock, uint64_t width_ps, struct weft_arena *arena);
-// Files a node, which must not be filed already, at time_ps >= now_ps.
+// Files an event at time_ps >= now_ps.
 void clock_file(struct packet_clock *clock, uint32_t id, uint64_t time_ps);
 // Takes out the first event and moves now_ps to it; WEFT_NONE if none comes before until_ps or at
 // it.
 uint32_t clock_take(struct packet_clock *clock, uint64_t until_ps);
 
-static inline struct clock_node *clock_node(const struct packet_clock *clock, uint32_t id)
+// The event `ahead` places behind the next one, if it is known already, else WEFT_NONE: to fetch
+// what it will touch.
+static inline uint32_t clock_peek(const struct packet_clock *clock, uint32_t ahead)
 {
-    const struct clock_nodes *kind = &clock->kinds[id >> CLOCK_KIND_SHIFT];
-    return (struct clock_node *)(void *)(kind->base + (id & CLOCK_INDEX_MASK) * kind->stride);
+    uint32_t place = clock->due_next + ahead;
+    return place < clock->due_count ? clock->due[place].id : WEFT_NONE;
 }
 
 #endif

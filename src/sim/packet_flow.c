@@ -358,9 +358,7 @@ void packet_engine_start(struct packet_engine *engine, const uint32_t *path, uin
         copy_hops(engine, ack_hop, back, back_count);
     }
     *flow = (struct packet_flow){
-        .retransmit = flow->retransmit,
         .timer_filed = flow->timer_filed,
-        .pace = flow->pace,
         .is_paced = flow->is_paced,
         .is_open = true,
         .generation = flow->generation,

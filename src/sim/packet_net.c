@@ -8,7 +8,7 @@
 
 #define PACKETS_MAX ((uint32_t)1 << 26)
 
-_Static_assert(sizeof(struct packet) == 64, "a packet fills a cache line");
+_Static_assert(sizeof(struct packet) <= 64, "a packet fits a cache line");
 
 static struct packet_transport transport_of(enum weft_sim_transport transport)
 {
@@ -56,13 +56,6 @@ void packet_engine_init(struct packet_engine *engine, const struct weft_fabric *
         .arena = arena,
     };
     clock_init(&engine->clock, bucket_ps(fabric, options->packet_bytes), arena);
-    engine->clock.kinds[PACKET_EVENT_ARRIVAL] = (struct clock_nodes){
-        (char *)engine->packets + offsetof(struct packet, event), sizeof(struct packet)};
-    engine->clock.kinds[PACKET_EVENT_RETRANSMIT] =
-        (struct clock_nodes){(char *)engine->flows + offsetof(struct packet_flow, retransmit),
-                             sizeof(struct packet_flow)};
-    engine->clock.kinds[PACKET_EVENT_PACE] = (struct clock_nodes){
-        (char *)engine->flows + offsetof(struct packet_flow, pace), sizeof(struct packet_flow)};
     for (uint32_t l = 0; l < fabric->link_count; l++) {
         const struct weft_link *link = &fabric->links[l];
         double ps_per_byte = (double)WEFT_PS_PER_S / link->rate_Bps;
@@ -82,7 +75,7 @@ uint32_t packet_take(struct packet_engine *engine)
 {
     uint32_t id = engine->packet_free;
     if (id != WEFT_NONE) {
-        engine->packet_free = engine->packets[id].event.next;
+        engine->packet_free = engine->packets[id].next;
         return id;
     }
     WEFT_ASSERT(engine->packet_count < engine->packet_room);
@@ -182,6 +175,10 @@ bool packet_engine_run(struct packet_engine *engine, uint64_t until_ps, struct p
             return false;
         }
         engine->counts.events++;
+        uint32_t coming = clock_peek(&engine->clock, 4);
+        if (coming < (uint32_t)1 << CLOCK_KIND_SHIFT) {
+            __builtin_prefetch(&engine->packets[coming], 1);
+        }
         uint32_t index = event & CLOCK_INDEX_MASK;
         switch ((enum packet_event)(event >> CLOCK_KIND_SHIFT)) {
         case PACKET_EVENT_ARRIVAL:
