@@ -9,14 +9,18 @@
 #define ROUNDS_MAX 5u
 // Rounds that may find nothing better before a start is at its end.
 #define PATIENCE 1u
+#define PATIENCE_MANY 2u
 // A round that gains less has found nothing.
 #define GAIN_RATIO 1e-4
 // Shares of the effort: the first search, from nothing, and those of later rounds; the topologies
 // of their candidates. A fixed point that comes sooner leaves the rest to what follows.
-#define FIRST_STRATEGY_SHARE 0.2
-#define FIRST_TOPOLOGY_SHARE 0.25
-#define LATER_STRATEGY_SHARE 0.02
-#define LATER_TOPOLOGY_SHARE 0.04
+// Many servers (the second of each): two first searches, and no chains that would take up the rest.
+struct shares {
+    double strategy;
+    double topology;
+};
+static const struct shares first_shares[2] = {{0.2, 0.25}, {0.1, 0.15}};
+static const struct shares later_shares[2] = {{0.02, 0.04}, {0.04, 0.06}};
 // A candidate's topology may cost this many true judgements at least.
 #define JUDGEMENTS_LEAST 4.0
 // Branches are tried on blocks of a half and a quarter of the servers.
@@ -30,6 +34,7 @@ struct start {
     const struct weft_network *network; // NULL = full mesh
     const struct settled *from;         // where the network is its own; else NULL
     bool fresh;                         // nothing was searched on it: a first search
+    const struct weft_strategy *begin;  // where its first search begins, or NULL
 };
 
 static bool search_strategies(struct weft_search_result *result, struct coplan *coplan,
@@ -43,9 +48,8 @@ static bool search_strategies(struct weft_search_result *result, struct coplan *
     search.keep = keep;
     search.seed = weft_hash(search.seed ^ weft_hash(round + 1)) >> 1;
     coplan->seconds_left -= seconds;
-    return coplan_search(result, coplan, start->network,
-                         start->from != NULL ? &start->from->strategy : NULL, &search, arena,
-                         scratch, error);
+    return coplan_search(result, coplan, start->network, start->begin, &search, arena, scratch,
+                         error);
 }
 
 // How many strategies of a round can be given topologies, when one true judgement costs `dear`.
@@ -63,8 +67,10 @@ static bool run_round(struct settled **best, struct coplan *coplan, const struct
     bool first = start->fresh;
     double seconds = coplan->options->seconds;
     double dear_units = coplan->known_count > 0 ? coplan->known[0]->verdict.work_units : 0;
-    double strategy_s = seconds * (first ? FIRST_STRATEGY_SHARE : LATER_STRATEGY_SHARE);
-    double topology_s = seconds * (first ? FIRST_TOPOLOGY_SHARE : LATER_TOPOLOGY_SHARE);
+    bool many = coplan->cluster->server_count > MANY_SERVERS;
+    const struct shares *shares = first ? &first_shares[many] : &later_shares[many];
+    double strategy_s = seconds * shares->strategy;
+    double topology_s = seconds * shares->topology;
     uint32_t count = affordable(topology_s, dear_units);
     if (first && start->network != NULL && count < SWITCH_CHOSEN) {
         count = SWITCH_CHOSEN;
@@ -102,7 +108,7 @@ static bool hand_back(struct start *start, struct coplan *coplan, const struct s
 {
     struct weft_network *network = WEFT_NEW(coplan->arena, struct weft_network, 1);
     double work_units = 0;
-    *start = (struct start){network, settled, false};
+    *start = (struct start){network, settled, false, &settled->strategy};
     return search_network(network, &work_units, &settled->search, &settled->design, coplan->arena,
                           scratch);
 }
@@ -111,6 +117,8 @@ static bool hand_back(struct start *start, struct coplan *coplan, const struct s
 static bool run_start(struct coplan *coplan, struct start start, struct weft_arena scratch,
                       struct weft_error *error)
 {
+    bool many = coplan->cluster->server_count > MANY_SERVERS;
+    uint32_t patience = many ? PATIENCE_MANY : PATIENCE;
     uint32_t rounds = coplan->options->rounds > 0 ? coplan->options->rounds : ROUNDS_MAX;
     double best_s = start.from != NULL ? start.from->verdict.iteration_s : HUGE_VAL;
     uint32_t idle = 0;
@@ -133,11 +141,11 @@ static bool run_start(struct coplan *coplan, struct start start, struct weft_are
             if (!hand_back(&start, coplan, found, scratch)) {
                 break;
             }
-        } else if (++idle == PATIENCE) {
+        } else if (++idle == patience) {
             break;
         }
     }
-    coplan->fixed_point = coplan->fixed_point || idle == PATIENCE;
+    coplan->fixed_point = coplan->fixed_point || idle == patience;
     coplan->start_count++;
     return true;
 }
@@ -154,7 +162,7 @@ static struct settled *know_data_parallel(struct coplan *coplan, struct weft_are
                               coplan->arena, scratch, &error)) {
         return NULL;
     }
-    double seconds = coplan->options->seconds * LATER_TOPOLOGY_SHARE;
+    double seconds = coplan->options->seconds * later_shares[0].topology;
     return coplan_settle(coplan, &strategy, seconds, NULL, scratch);
 }
 
@@ -170,7 +178,7 @@ static void know_branches(struct coplan *coplan, struct weft_arena scratch)
                                                      coplan->setting, &kept, scratch, &error)) {
         return;
     }
-    double seconds = coplan->options->seconds * LATER_TOPOLOGY_SHARE;
+    double seconds = coplan->options->seconds * later_shares[0].topology;
     for (uint32_t blocks = 2; blocks <= BLOCKS_MAX && n % blocks == 0; blocks *= 2) {
         struct weft_strategy strategy;
         if (weft_strategy_branches(&strategy, space, n / blocks, &kept, scratch)) {
@@ -192,7 +200,9 @@ static bool run_switch(struct coplan *coplan, struct weft_arena scratch, struct 
     if (!weft_fabric_build_ideal(ideal, coplan->cluster, NULL, coplan->arena, &why_not)) {
         return true;
     }
-    return run_start(coplan, (struct start){ideal, NULL, true}, scratch, error);
+    const struct weft_strategy *begin =
+        coplan->known_count > 0 ? &coplan->known[0]->strategy : NULL;
+    return run_start(coplan, (struct start){ideal, NULL, true, begin}, scratch, error);
 }
 
 bool coplan_alternate(struct coplan *coplan, struct weft_arena scratch, struct weft_error *error)
@@ -203,7 +213,7 @@ bool coplan_alternate(struct coplan *coplan, struct weft_arena scratch, struct w
     } else {
         struct settled *plain = know_data_parallel(coplan, scratch);
         know_branches(coplan, scratch);
-        struct start start = {NULL, NULL, true};
+        struct start start = {NULL, NULL, true, NULL};
         if (!run_start(coplan, start, scratch, error)) {
             return false;
         }
@@ -215,7 +225,7 @@ bool coplan_alternate(struct coplan *coplan, struct weft_arena scratch, struct w
         if (!run_switch(coplan, scratch, error)) {
             return false;
         }
-        start = (struct start){options->reference, NULL, false};
+        start = (struct start){options->reference, NULL, false, NULL};
         if (options->reference != NULL && !run_start(coplan, start, scratch, error)) {
             return false;
         }
