@@ -90,7 +90,7 @@ static bool find(struct weft_synthesis *best, struct request *request,
                  const struct weft_fabric *fabric)
 {
     static const uint32_t spread[] = {1, 2, 4, 8};
-    static const uint32_t rooted[] = {1, 4, 16, 64, 256};
+    static const uint32_t rooted[] = {1, 4, 16, 64, 256, 1024};
     struct cli *cli = request->cli;
     struct weft_synthesis_options *asked = &request->synthesis;
     bool is_rooted =

@@ -162,8 +162,7 @@ static bool plan_spread(struct weft_synth_run *best, const struct weft_synth *sy
     uint32_t tries = options->tries == 0 ? 1 : options->tries;
     for (uint32_t i = 0; i < tries && best->completion_ps != bound_ps; i++) {
         struct weft_synth_run run;
-        uint64_t seed = weft_hash(options->seed + i / 2) << 1 | (i & 1);
-        if (!weft_synth_spread(&run, synth, owner, chunks, seed, arena, scratch)) {
+        if (!weft_synth_spread(&run, synth, owner, chunks, options->seed, i, arena, scratch)) {
             return false;
         }
         keep_better(best, &run);
@@ -179,7 +178,7 @@ static bool plan_exchange(struct weft_synth_run *best, const struct weft_synth *
     uint32_t tries = options->tries == 0 ? 1 : options->tries;
     for (uint32_t i = 0; i < tries; i++) {
         struct weft_synth_run run;
-        uint64_t seed = weft_hash(options->seed + i / 2) << 1 | (i & 1);
+        uint64_t seed = weft_hash(options->seed) + i;
         if (!weft_synth_exchange(&run, synth, seed, arena, scratch, error)) {
             return false;
         }

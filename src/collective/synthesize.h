@@ -85,7 +85,7 @@ bool weft_synth_group_spread(struct weft_synth_run *run, const struct weft_synth
 // Everybody gets every chunk; chunk c begins at rank owner[c]. O(transfers * (window + chunks /
 // 64)), and behind switches times the receivers tried. False if something could not be reached.
 bool weft_synth_spread(struct weft_synth_run *run, const struct weft_synth *synth,
-                       const uint32_t *owner, uint32_t chunk_count, uint64_t seed,
+                       const uint32_t *owner, uint32_t chunk_count, uint64_t seed, uint32_t attempt,
                        struct weft_arena *arena, struct weft_arena scratch);
 
 // Everybody sends everybody else something of its own, over ranks between where servers are joined

@@ -149,7 +149,7 @@ static void try_switched(struct exchange *exchange, uint32_t link, uint64_t now_
         uint32_t to = (first + i) % n;
         struct weft_switched_path path;
         if ((waiting[to / 64] >> (to % 64) & 1) == 0 ||
-            !weft_switched_reaches(&exchange->switched, link, to) ||
+            weft_switched_hops(&exchange->switched, link, to) == WEFT_NONE ||
             !weft_switched_may_end(&exchange->switched, to, now_ps) ||
             !weft_switched_find(&path, &exchange->switched, link, to, now_ps, &exchange->rng)) {
             continue;

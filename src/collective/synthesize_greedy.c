@@ -14,6 +14,10 @@
 // Marks the event of a hop whose link falls free, beside that of its arrival.
 #define FREES 0x80000000u
 
+// Which receivers behind switches come first: those the fewest links away, the next ids, or all in
+// turn. None is best everywhere: tries take them one after the other.
+enum order { ORDER_NEAR, ORDER_TURNS, ORDER_NEXT, ORDER_COUNT };
+
 struct spread {
     const struct weft_synth *synth;
     uint32_t chunk_count;
@@ -24,7 +28,7 @@ struct spread {
     uint64_t *free_ps;   // of each link
     uint32_t *turn;      // of each link: the receiver that it tries first
     struct weft_switched switched;
-    bool rotate;                 // receivers in turn, not the nearest first
+    enum order order;
     struct weft_synth_heap heap; // ids: hops that arrive, or FREES + hop
     struct weft_synth_run *run;
     struct weft_rng rng;
@@ -76,6 +80,18 @@ static uint32_t choose(struct spread *spread, uint32_t from, uint32_t to)
     return best;
 }
 
+static bool has_any(const struct spread *spread, uint32_t from, uint32_t to)
+{
+    const uint64_t *held = spread->held + (size_t)from * spread->word_count;
+    const uint64_t *claimed = spread->claimed + (size_t)to * spread->word_count;
+    for (uint32_t word = 0; word < spread->word_count; word++) {
+        if ((held[word] & ~claimed[word]) != 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
 static void start(struct spread *spread, uint32_t link, uint32_t to, uint32_t chunk,
                   uint64_t now_ps, uint64_t busy_ps, uint64_t arrive_ps)
 {
@@ -111,29 +127,44 @@ static void try_direct(struct spread *spread, uint32_t link, uint64_t now_ps)
     start(spread, link, wire->to, chunk, now_ps, busy_ps, send_ps + wire->latency_ps);
 }
 
+static bool try_receiver(struct spread *spread, uint32_t link, uint32_t to, uint64_t now_ps)
+{
+    uint32_t from = spread->synth->fabric->links[link].from;
+    if (to == from || !weft_switched_may_end(&spread->switched, to, now_ps)) {
+        return false;
+    }
+    struct weft_switched_path path;
+    if (!has_any(spread, from, to) ||
+        !weft_switched_find(&path, &spread->switched, link, to, now_ps, &spread->rng)) {
+        return false;
+    }
+    uint32_t chunk = choose(spread, from, to);
+    weft_switched_take(&spread->switched, &path, now_ps);
+    start(spread, link, to, chunk, now_ps, path.busy_ps, path.arrive_ps);
+    return true;
+}
+
 // Tries receivers one after the other until one lacks something and has a free path.
 static void try_switched(struct spread *spread, uint32_t link, uint64_t now_ps)
 {
-    const struct weft_link *wire = &spread->synth->fabric->links[link];
+    uint32_t from = spread->synth->fabric->links[link].from;
     uint32_t n = spread->synth->rank_count;
-    uint32_t first = spread->rotate ? spread->turn[link] : wire->from + 1;
-    for (uint32_t i = 0; i < n; i++) {
-        uint32_t to = (first + i) % n;
-        if (to == wire->from || !weft_switched_reaches(&spread->switched, link, to) ||
-            !weft_switched_may_end(&spread->switched, to, now_ps)) {
-            continue;
+    uint32_t first = spread->order == ORDER_TURNS ? spread->turn[link] : from + 1;
+    uint32_t hops = 0;
+    do {
+        uint32_t farther = WEFT_NONE;
+        for (uint32_t i = 0; i < n; i++) {
+            uint32_t to = (first + i) % n;
+            uint32_t away = weft_switched_hops(&spread->switched, link, to);
+            bool now = spread->order == ORDER_NEAR ? away == hops : away != WEFT_NONE;
+            if (now && try_receiver(spread, link, to, now_ps)) {
+                spread->turn[link] = (to + 1) % n;
+                return;
+            }
+            farther = away != WEFT_NONE && away > hops && away < farther ? away : farther;
         }
-        uint32_t chunk = choose(spread, wire->from, to);
-        struct weft_switched_path path;
-        if (chunk == WEFT_NONE ||
-            !weft_switched_find(&path, &spread->switched, link, to, now_ps, &spread->rng)) {
-            continue;
-        }
-        weft_switched_take(&spread->switched, &path, now_ps);
-        start(spread, link, to, chunk, now_ps, path.busy_ps, path.arrive_ps);
-        spread->turn[link] = (to + 1) % n;
-        return;
-    }
+        hops = farther;
+    } while (spread->order == ORDER_NEAR && hops != WEFT_NONE);
 }
 
 // Tries what may now take a chunk, in random order so that no link always comes late.
@@ -202,7 +233,7 @@ static void begin(struct spread *spread, const uint32_t *owner, struct weft_aren
 }
 
 bool weft_synth_spread(struct weft_synth_run *run, const struct weft_synth *synth,
-                       const uint32_t *owner, uint32_t chunk_count, uint64_t seed,
+                       const uint32_t *owner, uint32_t chunk_count, uint64_t seed, uint32_t attempt,
                        struct weft_arena *arena, struct weft_arena scratch)
 {
     *run = (struct weft_synth_run){0};
@@ -211,9 +242,9 @@ bool weft_synth_spread(struct weft_synth_run *run, const struct weft_synth *synt
         .chunk_count = chunk_count,
         .word_count = (chunk_count + 63) / 64,
         .run = run,
-        .rotate = seed % 2 == 1,
+        .order = (enum order)(attempt % ORDER_COUNT),
     };
-    weft_rng_init(&spread.rng, seed);
+    weft_rng_init(&spread.rng, weft_hash(seed) + attempt);
     begin(&spread, owner, arena, &scratch);
     start_links(&spread, 0);
     while (spread.heap.count > 0) {

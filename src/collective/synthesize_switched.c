@@ -97,11 +97,12 @@ void weft_switched_init(struct weft_switched *switched, const struct weft_synth 
     fill_lanes(switched, arena);
 }
 
-bool weft_switched_reaches(const struct weft_switched *switched, uint32_t link, uint32_t to)
+uint32_t weft_switched_hops(const struct weft_switched *switched, uint32_t link, uint32_t to)
 {
     const struct weft_fabric *fabric = switched->synth->fabric;
     uint32_t next = fabric->links[link].to;
-    return switched->hops[(size_t)to * fabric->node_count + next] < WEFT_SWITCHED_HOPS;
+    uint32_t hops = switched->hops[(size_t)to * fabric->node_count + next];
+    return hops < WEFT_SWITCHED_HOPS ? hops + 1 : WEFT_NONE;
 }
 
 bool weft_switched_may_end(const struct weft_switched *switched, uint32_t to, uint64_t now_ps)

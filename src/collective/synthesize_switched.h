@@ -31,8 +31,8 @@ struct weft_switched_path {
 // Lives in `arena`; empty where the fabric has no switches.
 void weft_switched_init(struct weft_switched *switched, const struct weft_synth *synth,
                         struct weft_arena *arena);
-// Whether a path leads from this link of a server through switches to the server `to`.
-bool weft_switched_reaches(const struct weft_switched *switched, uint32_t link, uint32_t to);
+// Links of a path over this link of a server through switches to the server `to`, or WEFT_NONE.
+uint32_t weft_switched_hops(const struct weft_switched *switched, uint32_t link, uint32_t to);
 // Whether any link into `to` could be free for a transfer that starts now. A quick filter.
 bool weft_switched_may_end(const struct weft_switched *switched, uint32_t to, uint64_t now_ps);
 // A shortest path that is free for a transfer from now on, or false.
