@@ -211,9 +211,9 @@ static bool run(struct request *request)
     }
     cli->exit_code = report.valid ? CLI_EXIT_YES : CLI_EXIT_NO;
     if (cli->json) {
-        tell_json(request, &made, &report, fabric->name, wall_s);
+        tell_json(request, &made, &report, request->fabric, wall_s);
     } else {
-        tell(request, &made, &report, fabric->name, wall_s);
+        tell(request, &made, &report, request->fabric, wall_s);
     }
     return true;
 }

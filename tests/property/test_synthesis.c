@@ -213,10 +213,10 @@ static void random_shape(struct weft_fabric *fabric, struct weft_rng *rng, struc
                                         weft_rng_below(rng, 1000000), arena, scratch, &error));
 }
 
-// Seen to fail when: a link falls free at half of its time (weft_synth_group_spread, start and
-// weft_synth_spread, start); a chunk may go on when its bytes have left, not when it is there; runs
-// are reversed without their times; cuts count a link twice; the exchange lets a chunk walk away
-// from its destination (it then comes too late or never).
+// Seen to fail when: a link falls free at half of its time or at once (start, in group and greedy:
+// the bound for whole chunks is undercut); a chunk may go on when its bytes have left, not when it
+// is there (greedy, group); runs are turned round without their times; rounds do not end where a
+// chunk arrives; cuts count a link twice, or the bytes of the wrong side.
 static void schedules_of_random_fabrics_hold(void **state)
 {
     struct state *own = *state;
