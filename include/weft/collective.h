@@ -200,7 +200,8 @@ struct weft_algorithm_options {
     uint32_t chunk_factor; // sub-chunks: multiplies the fewest chunks it needs; 0 = 1
     uint32_t root;         // BROADCAST, REDUCE
     uint32_t straggler;    // STRAGGLAR: the late rank
-    uint32_t shape[3];     // TORUS: x, y, z (0 = by itself); HIERARCHICAL, STAGED: ranks a server
+    uint32_t shape[3];     // TORUS: x, y, z; HIERARCHICAL, STAGED: ranks a server. 0 = by itself:
+                       // nearly square; the largest divisor of n up to 8
     const struct weft_ring *rings; // MULTI_RING: member ids are ranks
     uint32_t ring_count;
 };
@@ -227,8 +228,10 @@ struct weft_cost_model {
     double gamma_s_per_byte;
 };
 
-// The published closed form of an algorithm for S bytes; its derivation and source stand in
-// docs/collectives.md. Negative where there is none (SYNTHESIZE, MULTI_RING with given rings).
+// The closed form of an algorithm for S bytes, equal to weft_schedule_seconds of what
+// weft_algorithm_build writes; its derivation and source stand in docs/collectives.md. Negative
+// where there is none (SYNTHESIZE) and where the algorithm cannot do what the options ask.
+// STRAGGLAR: with nobody late. O(1), TORUS O(its longest side).
 double weft_algorithm_seconds(enum weft_algorithm algorithm,
                               const struct weft_algorithm_options *options, double size_bytes,
                               const struct weft_cost_model *model);
@@ -236,7 +239,9 @@ double weft_algorithm_seconds(enum weft_algorithm algorithm,
 // times beta, and the bytes that it adds times gamma. O(transfers).
 double weft_schedule_seconds(const struct weft_schedule *schedule, double size_bytes,
                              const struct weft_cost_model *model, struct weft_arena scratch);
-// No schedule of this kind is quicker under the model: latency and bandwidth bounds.
+// No schedule of this kind in which ranks send and receive one message a round is quicker under the
+// model (Chan et al. 2007, section 4): ceil(log2 n) rounds, the bytes that every rank must move and
+// the mean of what ranks must add. With p messages a round, ceil(log2 n) becomes log_(p+1) n. O(1).
 double weft_collective_bound_seconds(enum weft_collective_kind kind, uint32_t rank_count,
                                      double size_bytes, const struct weft_cost_model *model);
 
