@@ -5,9 +5,10 @@
 //
 // Seen to fail: a ring whose ranks begin with their own block in a reduce-scatter (lag 0); both
 // edges of a receiver in one color in the double tree; phases of a torus that begin a round early;
-// a circulant hop of n - held - 1 blocks; a staged all-to-all that sends along the rails from the
-// input; a binary tree's closed form without the lone leaf of n = 2^d; a bound with floor(log2 n)
-// + 1 rounds; the bytes of a round counted out and in together.
+// a circulant hop of a block too many; rows of a torus that begin with the own block; given rings
+// whose blocks begin at home; a staged all-to-all that sends along the rails from the input; a
+// binary tree's closed form without the lone leaf of n = 2^d; a bound with floor(log2 n) + 1
+// rounds; the bytes of a round counted out and in together.
 
 #include "weft/collective.h"
 
