@@ -235,12 +235,6 @@ double weft_algorithm_seconds(enum weft_algorithm algorithm,
     if (algorithm == WEFT_ALGORITHM_STAGED) {
         return staged(&question);
     }
-    if (algorithm == WEFT_ALGORITHM_STRAGGLAR) {
-        return complete.rank_count < 3
-                   ? -1
-                   : stragglar_seconds(complete.rank_count, complete.chunk_factor, size_bytes,
-                                       model);
-    }
     enum weft_collective_kind kind = complete.kind;
     bool adds = kind == WEFT_COLLECTIVE_ALLREDUCE || kind == WEFT_COLLECTIVE_REDUCE_SCATTER ||
                 kind == WEFT_COLLECTIVE_REDUCE;
