@@ -11,6 +11,7 @@ static const struct cli_entry subs[] = {
     {"check", "execute a schedule and prove what it does", collective_check},
     {"synthesize", "a schedule for any fabric, and its gap to what none can be below",
      collective_synthesize},
+    {"export", "an algorithm or a plan's rings in the files of NCCL and MSCCL", collective_export},
     {"straggler", "what StragglAR gains when one rank is late", collective_straggler},
     {NULL, NULL, NULL},
 };

@@ -9,6 +9,7 @@
 #include "weft/collective.h"
 
 int collective_check(int argc, char **argv);
+int collective_export(int argc, char **argv);
 int collective_show(int argc, char **argv);
 int collective_straggler(int argc, char **argv);
 int collective_synthesize(int argc, char **argv);

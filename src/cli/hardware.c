@@ -4,6 +4,49 @@
 #include "cli.h"
 #include "weft/format.h"
 
+#include <string.h>
+
+// Whether a file is a server's NCCL topology, not a cluster.
+static bool is_topology(const char *path)
+{
+    size_t length = strlen(path);
+    return length > 4 && strcmp(path + length - 4, ".xml") == 0;
+}
+
+// The servers of such a file are as many as the options or the job say.
+static bool load_topology(struct weft_cluster *found, struct cli *cli, const char *path,
+                          uint32_t server_count)
+{
+    struct weft_nccl_topology topology;
+    if (!weft_nccl_topology_load(&topology, path, &cli->arena, cli->scratch, &cli->error)) {
+        return false;
+    }
+    const struct cli_hardware *hardware = &cli->hardware;
+    weft_nccl_cluster(found, &topology,
+                      hardware->server_count > 0 ? hardware->server_count : server_count);
+    if (topology.net_count == 0 && hardware->degree == 0) {
+        return weft_fail(&cli->error, WEFT_INPUT,
+                         "%s: states no NICs; say how many ports a server has: --degree 4", path);
+    }
+    if (found->rate_Bps <= 0 && !hardware->rate_given) {
+        return weft_fail(&cli->error, WEFT_INPUT,
+                         "%s: states no rate of its NICs; say it: --rate 100Gbps", path);
+    }
+    if (!hardware->rate_given && topology.net_count > 0 && topology.nets[0].rate_Bps <= 0) {
+        char rate[WEFT_UNIT_TEXT];
+        cli_note(cli, "%s states no rate of its NICs: %s, what their slots carry; --rate wins",
+                 path, weft_show_rate(rate, found->rate_Bps));
+    }
+    return true;
+}
+
+static bool load_cluster(struct weft_cluster *found, struct cli *cli, uint32_t server_count)
+{
+    const char *path = cli->hardware.cluster_path;
+    return is_topology(path) ? load_topology(found, cli, path, server_count)
+                             : weft_cluster_load(found, path, &cli->arena, &cli->error);
+}
+
 // The options win over the file, key by key.
 static void apply_options(struct weft_cluster *cluster, const struct cli_hardware *hardware)
 {
@@ -18,7 +61,7 @@ bool cli_cluster(struct weft_cluster *cluster, struct cli *cli, uint32_t server_
     const struct cli_hardware *hardware = &cli->hardware;
     struct weft_cluster found;
     if (hardware->cluster_path != NULL) {
-        if (!weft_cluster_load(&found, hardware->cluster_path, &cli->arena, &cli->error)) {
+        if (!load_cluster(&found, cli, server_count)) {
             return false;
         }
     } else if (hardware->degree == 0 && degree_default == 0) {

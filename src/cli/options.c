@@ -45,7 +45,9 @@ static const struct argp_option common_options[] = {
 };
 
 static const struct argp_option hardware_options[] = {
-    {"cluster", KEY_CLUSTER, "FILE.yaml", 0, "the hardware and its prices; the options below win",
+    {"cluster", KEY_CLUSTER, "FILE", 0,
+     "the hardware: a cluster with its prices (FILE.yaml), or a server's NCCL topology (FILE.xml); "
+     "the options below win",
      0},
     {"servers", KEY_SERVERS, "N", 0, "servers of the cluster", 0},
     {"degree", KEY_DEGREE, "D", 0, "network ports a server", 0},
