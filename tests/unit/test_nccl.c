@@ -1,0 +1,237 @@
+// SPDX-License-Identifier: Apache-2.0
+// NCCL's files: topologies as clusters, graphs, tuner rows; out and in again, and what is refused.
+
+#include "weft/format.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#define GBPS 125e6
+
+struct fixture {
+    struct weft_arena all[2];
+    struct weft_arena arena;
+    struct weft_arena scratch;
+};
+
+static int set_up(void **state)
+{
+    static struct fixture fixture;
+    struct weft_error error;
+    assert_true(weft_arena_init(&fixture.all[0], 0, &error));
+    assert_true(weft_arena_init(&fixture.all[1], 0, &error));
+    fixture.arena = fixture.all[0];
+    fixture.scratch = fixture.all[1];
+    *state = &fixture;
+    return 0;
+}
+
+static int tear_down(void **state)
+{
+    struct fixture *fixture = *state;
+    weft_arena_release(&fixture->all[0]);
+    weft_arena_release(&fixture->all[1]);
+    return 0;
+}
+
+static const char server[] =
+    "<system version=\"1\">\n"
+    "<cpu numaid=\"0\">\n"
+    "<pci busid=\"a\" class=\"0x060400\" link_speed=\"8.0 GT/s PCIe\" link_width=\"16\">"
+    "<pci busid=\"b\" class=\"0x030200\" link_speed=\"16 GT/s\" link_width=\"16\">"
+    "<gpu dev=\"0\" sm=\"80\" rank=\"0\"><nvlink target=\"c\" count=\"12\"/></gpu></pci></pci>"
+    "</cpu>\n<cpu numaid=\"1\">"
+    "<pci busid=\"c\" class=\"0x030200\" link_speed=\"\" link_width=\"0\">"
+    "<gpu dev=\"1\" sm=\"80\" rank=\"1\"><nvlink target=\"b\" count=\"12\"/></gpu></pci>"
+    "<nic><net name=\"eth&amp;0\" dev=\"0\" speed=\"100000\" port=\"1\" gdr=\"1\"/>"
+    "<net name=\"eth1\" dev=\"1\" speed=\"-1\" port=\"2\"/></nic></cpu></system>";
+
+static void a_server_becomes_a_cluster(void **state)
+{
+    struct fixture *fixture = *state;
+    struct weft_nccl_topology topology;
+    struct weft_cluster cluster;
+    struct weft_error error;
+    assert_true(weft_nccl_topology_read(&topology, server, strlen(server), &fixture->arena,
+                                        fixture->scratch, &error));
+    assert_int_equal(topology.cpu_count, 2);
+    assert_int_equal(topology.gpu_count, 2);
+    assert_int_equal(topology.net_count, 2);
+    assert_int_equal(topology.link_count, 2);
+    assert_string_equal(topology.links[0].target, "c");
+    assert_int_equal(topology.gpus[0].link_count, 12);
+    assert_true(topology.gpus[0].pcie_Bps == 16 * 6 * GBPS); // the bridge above is the narrow one
+    assert_true(topology.gpus[1].pcie_Bps == 0);
+    assert_int_equal(topology.nets[1].cpu, 1);
+    assert_string_equal(topology.nets[0].name, "eth&0");
+    weft_nccl_cluster(&cluster, &topology, 16);
+    assert_true(weft_cluster_check(&cluster, &error));
+    assert_int_equal(cluster.degree, 2);
+    assert_true(cluster.rate_Bps == 100 * GBPS);
+    assert_int_equal(cluster.accelerators_per_server, 2);
+    assert_string_equal(cluster.accelerator, "A100");
+    const char *text = weft_nccl_topology_write(&topology, &fixture->arena);
+    struct weft_nccl_topology again;
+    assert_true(weft_nccl_topology_read(&again, text, strlen(text), &fixture->arena,
+                                        fixture->scratch, &error));
+    assert_string_equal(weft_nccl_topology_write(&again, &fixture->arena), text);
+    assert_string_equal(again.nets[0].name, "eth&0");
+}
+
+static void bare_devices_count_where_nothing_else_stands(void **state)
+{
+    struct fixture *fixture = *state;
+    static const char text[] =
+        "<system><cpu><pci busid=\"1\" class=\"0x030200\" link_speed=\"32 GT/s\" "
+        "link_width=\"16\"/><pci busid=\"2\" class=\"0x020700\" link_speed=\"16 GT/s\" "
+        "link_width=\"8\"/></cpu></system>";
+    struct weft_nccl_topology topology;
+    struct weft_cluster cluster;
+    struct weft_error error;
+    assert_true(weft_nccl_topology_read(&topology, text, strlen(text), &fixture->arena,
+                                        fixture->scratch, &error));
+    weft_nccl_cluster(&cluster, &topology, 4);
+    assert_int_equal(cluster.degree, 1);
+    assert_int_equal(cluster.accelerators_per_server, 1);
+    assert_true(cluster.rate_Bps == 8 * 12 * GBPS);
+}
+
+static void a_cluster_writes_its_server(void **state)
+{
+    struct fixture *fixture = *state;
+    struct weft_nccl_topology topology;
+    struct weft_cluster cluster;
+    struct weft_cluster again;
+    struct weft_error error;
+    assert_true(weft_cluster_build(&cluster, 12, 4, 25 * GBPS, &error));
+    cluster.accelerators_per_server = 8;
+    cluster.accelerator = "H100";
+    weft_nccl_server(&topology, &cluster, &fixture->arena);
+    const char *text = weft_nccl_topology_write(&topology, &fixture->arena);
+    assert_true(weft_nccl_topology_read(&topology, text, strlen(text), &fixture->arena,
+                                        fixture->scratch, &error));
+    weft_nccl_cluster(&again, &topology, 12);
+    assert_int_equal(again.degree, 4);
+    assert_true(again.rate_Bps == cluster.rate_Bps);
+    assert_int_equal(again.accelerators_per_server, 8);
+    assert_string_equal(again.accelerator, "H100");
+}
+
+#define GRAPH(id, channels)                                                                        \
+    "<graph id=\"" id "\" pattern=\"4\" crossnic=\"0\" nchannels=\"" channels                      \
+    "\" speedintra=\"12.5\" speedinter=\"12\" typeintra=\"NVL\" typeinter=\"PIX\" "                \
+    "samechannels=\"1\">"
+
+static void graphs_read_back(void **state)
+{
+    struct fixture *fixture = *state;
+    static const char text[] = "<graphs version=\"1\">\n" GRAPH(
+        "0", "2") "<channel><net dev=\"a\"/><gpu dev=\"0\"/>"
+                  "<gpu dev=\"0x1\"/><net dev=\"0xb\"/></channel><channel><gpu dev=\"1\"/>"
+                  "<gpu dev=\"0\"/></channel></graph></graphs>";
+    struct weft_nccl_graphs graphs;
+    struct weft_nccl_graphs again;
+    struct weft_error error;
+    assert_true(weft_nccl_graphs_read(&graphs, text, strlen(text), &fixture->arena,
+                                      fixture->scratch, &error));
+    assert_int_equal(graphs.graph_count, 1);
+    assert_int_equal(graphs.graphs[0].channel_count, 2);
+    assert_true(graphs.graphs[0].intra_Bps == 12.5e9);
+    assert_int_equal(graphs.graphs[0].channels[0].net_in, 10);
+    assert_int_equal(graphs.graphs[0].channels[0].net_out, 11);
+    assert_int_equal(graphs.graphs[0].channels[1].net_in, WEFT_NONE);
+    assert_int_equal(graphs.graphs[0].channels[1].gpus[0], 1);
+    const char *written = weft_nccl_graphs_write(&graphs, "a comment", &fixture->arena);
+    assert_true(weft_nccl_graphs_read(&again, written, strlen(written), &fixture->arena,
+                                      fixture->scratch, &error));
+    assert_string_equal(weft_nccl_graphs_write(&again, "a comment", &fixture->arena), written);
+    assert_int_equal(again.graphs[0].channels[0].net_out, 11);
+}
+
+static void tuner_rows_read_back(void **state)
+{
+    struct fixture *fixture = *state;
+    static const char text[] = "# a comment\n\nallreduce,0,65536,tree,simple,2,1,-1,-1,1\n"
+                               " reducescatter , 5,6 ,ring,ll128,-1,-1,32\r\n";
+    struct weft_nccl_choice *choices = NULL;
+    uint32_t count = 0;
+    struct weft_error error;
+    assert_true(
+        weft_nccl_tuner_read(&choices, &count, text, strlen(text), &fixture->arena, &error));
+    assert_int_equal(count, 2);
+    assert_int_equal(choices[0].registered, 1);
+    assert_int_equal(choices[1].kind, WEFT_COLLECTIVE_REDUCE_SCATTER);
+    assert_int_equal(choices[1].rank_count, 32);
+    assert_int_equal(choices[1].pipe_ops, -1);
+    const char *once = weft_nccl_tuner_write(choices, count, &fixture->arena);
+    assert_true(
+        weft_nccl_tuner_read(&choices, &count, once, strlen(once), &fixture->arena, &error));
+    assert_string_equal(weft_nccl_tuner_write(choices, count, &fixture->arena), once);
+}
+
+static void bad_files_are_refused_by_line(void **state)
+{
+    struct fixture *fixture = *state;
+    enum { TOPOLOGY, GRAPHS, TUNER };
+    static const struct {
+        int kind;
+        const char *text;
+        const char *message;
+    } cases[] = {
+        {TOPOLOGY, "<system/>",
+         "line 1: <system> without a <cpu>; dump it with NCCL_TOPO_DUMP_FILE"},
+        {TOPOLOGY, "<system>\n<gpu/></system>",
+         "line 2: <gpu> outside of a <cpu>; put it into one"},
+        {TOPOLOGY, "<system><cpu><nic><net speed=\"fast\"/></nic></cpu></system>",
+         "line 1: <net> speed=\"fast\" is no number from -1 to 1e+09"},
+        {TOPOLOGY, "<!DOCTYPE a><system/>",
+         "line 1: a document type declaration; take <!DOCTYPE ...> out"},
+        {GRAPHS, "<graphs>" GRAPH("0", "1") "</graph></graphs>",
+         "line 1: nchannels is 1, but there are 0 channels"},
+        {GRAPHS, "<graphs>" GRAPH("0", "1") "<net dev=\"0\"/></graph></graphs>",
+         "line 1: <net> in a graph, which has channels only"},
+        {GRAPHS, "<graphs>" GRAPH("0", "1") "<channel><gpu dev=\"x\"/></channel></graph></graphs>",
+         "line 1: <gpu> dev=\"x\" is no hexadecimal number from 0 to 0xffff"},
+        {TUNER, "allreduce,0,1,ring,simple,1\n",
+         "line 1: 6 fields, where 8 to 10 are due: collective, min, max, algorithm, protocol, "
+         "channels, nNodes, nRanks, numPipeOps, regBuff"},
+        {TUNER, "\nallreduce,0,1,star,simple,1,1,1\n",
+         "line 2: 'star' is no algorithm; the plugin knows tree, ring, ..."},
+        {TUNER, "allreduce,2,1,ring,simple,1,1,1\n", "line 1: min 2 is above max 1; swap them"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        const char *text = cases[i].text;
+        struct weft_error error = {.message = ""};
+        struct weft_nccl_topology topology;
+        struct weft_nccl_graphs graphs;
+        struct weft_nccl_choice *choices = NULL;
+        uint32_t count = 0;
+        bool read = cases[i].kind == TOPOLOGY
+                        ? weft_nccl_topology_read(&topology, text, strlen(text), &fixture->arena,
+                                                  fixture->scratch, &error)
+                    : cases[i].kind == GRAPHS
+                        ? weft_nccl_graphs_read(&graphs, text, strlen(text), &fixture->arena,
+                                                fixture->scratch, &error)
+                        : weft_nccl_tuner_read(&choices, &count, text, strlen(text),
+                                               &fixture->arena, &error);
+        assert_false(read);
+        assert_string_equal(error.message, cases[i].message);
+    }
+}
+
+int main(void)
+{
+    static const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(a_server_becomes_a_cluster, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(bare_devices_count_where_nothing_else_stands, set_up,
+                                        tear_down),
+        cmocka_unit_test_setup_teardown(a_cluster_writes_its_server, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(graphs_read_back, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(tuner_rows_read_back, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(bad_files_are_refused_by_line, set_up, tear_down),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
