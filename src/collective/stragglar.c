@@ -21,8 +21,7 @@ uint32_t stragglar_bound(uint32_t rank_count, uint32_t chunk_count)
 
 // ---- the plan ----
 
-// The last rounds as the pattern has them.
-static void end_by_pattern(struct stragglar_plan *plan, struct weft_arena *arena)
+void stragglar_end_by_pattern(struct stragglar_plan *plan, struct weft_arena *arena)
 {
     const struct stragglar_pattern *pattern = &plan->pattern;
     uint32_t m = plan->healthy_count;
@@ -30,7 +29,7 @@ static void end_by_pattern(struct stragglar_plan *plan, struct weft_arena *arena
     struct stragglar_move *moves =
         WEFT_NEW_RAW(arena, struct stragglar_move, (size_t)m * pattern->age_last);
     uint32_t count = 0;
-    for (uint32_t t = plan->turn; t <= last; t++) {
+    for (uint32_t t = plan->chunk_count; t <= last; t++) {
         for (uint32_t y = 1; y < m; y++) {
             uint32_t g = pattern->age[y];
             if (g <= t && t - g < plan->chunk_count) {
@@ -54,8 +53,7 @@ bool stragglar_make_plan(struct stragglar_plan *plan, uint32_t rank_count, uint3
 {
     WEFT_ASSERT(rank_count >= 4);
     uint32_t m = rank_count - 1;
-    struct stragglar_plan found = {
-        .healthy_count = m, .chunk_count = m * factor, .turn = m * factor};
+    struct stragglar_plan found = {.healthy_count = m, .chunk_count = m * factor};
     if (!stragglar_find_pattern(&found.pattern, m, arena, scratch)) {
         return false;
     }
@@ -68,7 +66,7 @@ bool stragglar_make_plan(struct stragglar_plan *plan, uint32_t rank_count, uint3
         }
     }
     if (!done) {
-        end_by_pattern(&found, arena);
+        stragglar_end_by_pattern(&found, arena);
     }
     *plan = found;
     return true;
@@ -138,19 +136,19 @@ static void add_exchanges(struct writer *writer, const struct stragglar_plan *pl
     }
 }
 
-// A family for each position that the pattern gives chunks to before the turn, by age.
+// A family for each position that the pattern gives chunks to before the last exchange, by age.
 static void add_pattern(struct writer *writer, const struct stragglar_plan *plan,
                         uint32_t first_round)
 {
     const struct stragglar_pattern *pattern = &plan->pattern;
     uint32_t m = plan->healthy_count;
-    for (uint32_t g = 1; g <= pattern->age_last && g < plan->turn; g++) {
+    for (uint32_t g = 1; g <= pattern->age_last && g < plan->chunk_count; g++) {
         for (uint32_t y = 1; y < m; y++) {
             if (pattern->age[y] != g) {
                 continue;
             }
             struct weft_step *step =
-                add_step(writer, WEFT_STEP_COPY, first_round + g, plan->turn - g);
+                add_step(writer, WEFT_STEP_COPY, first_round + g, plan->chunk_count - g);
             step->from = weft_index_walk(pattern->sender[y], 0, 1, m);
             step->to = weft_index_walk(y, 0, 1, m);
             step->from_slot = weft_index_walk(0, 0, plan->chunk_count / m, plan->chunk_count - 1);

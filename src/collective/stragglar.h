@@ -38,22 +38,24 @@ struct stragglar_plan {
     uint32_t healthy_count;
     uint32_t chunk_count; // K
     uint32_t round_count;
-    uint32_t turn;                    // first round of `moves`; before it `pattern` holds
-    struct stragglar_pattern pattern; // if turn > 0
+    struct stragglar_pattern pattern; // in rounds 0 .. K-1
     uint32_t move_count;
-    const struct stragglar_move *moves; // in order of round, at most one to and from a rank a round
+    const struct stragglar_move *moves; // from round K on, in order of round
 };
 
 // The fewest rounds that any order of exchanges needs: K - 1 + ceil(log2 n).
 uint32_t stragglar_bound(uint32_t rank_count, uint32_t chunk_count);
-// The rounds of the straggler's part. n >= 3, K = (n-1) * factor. False: no pattern found.
+// The rounds of the straggler's part. n >= 4, K = (n-1) * factor. False: no pattern found.
 bool stragglar_make_plan(struct stragglar_plan *plan, uint32_t rank_count, uint32_t factor,
                          struct weft_arena *arena, struct weft_arena scratch);
 
-// Tries to end in `round_count` rounds from round plan->turn on, by a matching a round: fills
-// plan->moves and plan->round_count. False: this seed does not.
+// Tries to end in `round_count` rounds, by a matching a round from round K on: fills plan->moves
+// and plan->round_count. False: this seed does not.
 bool stragglar_spread(struct stragglar_plan *plan, uint32_t round_count, uint64_t seed,
                       struct weft_arena *arena, struct weft_arena scratch);
+
+// Ends as the pattern goes on, in K + age_last rounds.
+void stragglar_end_by_pattern(struct stragglar_plan *plan, struct weft_arena *arena);
 
 // The closed form with nobody late; n >= 3, factor > 0.
 double stragglar_seconds(uint32_t rank_count, uint32_t factor, double size_bytes,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// StragglAR's irregular rounds: a greedy matching a round, against a deadline.
+// StragglAR's rounds after the last exchange: a greedy matching a round, against a deadline.
 //
 // In a round every rank sends one chunk that it holds and gets one that it lacks. For given numbers
 // of copies x[c] the senders' side and the receivers' side are two matchings between ranks and
@@ -23,13 +23,12 @@ struct flight {
     uint32_t chunk;
     uint32_t holders; // healthy
     uint32_t copies;  // in this round
-    uint64_t *held;   // healthy ranks; and the straggler, bit m, once it has time to send
+    uint64_t *held;   // healthy ranks, and the straggler, bit m
     uint64_t *lacked;
 };
 
 struct spread {
     uint32_t m;
-    uint32_t chunk_count;
     uint32_t word_count;
     uint32_t deadline; // rounds in all
     struct weft_rng rng;
@@ -181,15 +180,14 @@ static void give(struct flight *flight, uint32_t rank)
 // Copies that a flight must make in round `t`, so that doubling can end it by the deadline.
 static uint32_t copies_due(const struct spread *spread, const struct flight *flight, uint32_t t)
 {
-    uint32_t helper = t >= spread->chunk_count ? 1 : 0; // the straggler sends, too
     uint32_t left = spread->deadline - t - 1;
-    uint64_t whole = (uint64_t)spread->m + helper;
-    uint64_t after = left > 31 ? 1 : (whole + (1ull << left) - 1) >> left;
-    uint64_t now = (uint64_t)flight->holders + helper;
+    uint64_t all = (uint64_t)spread->m + 1; // the straggler sends, too
+    uint64_t after = left > 31 ? 1 : (all + (1ull << left) - 1) >> left;
+    uint64_t now = (uint64_t)flight->holders + 1;
     return after > now ? (uint32_t)(after - now) : 0;
 }
 
-static void ready_sides(struct spread *spread, uint32_t t)
+static void ready_sides(struct spread *spread)
 {
     size_t bytes = sizeof(uint64_t) * spread->word_count;
     memset(spread->send.free, 0, bytes);
@@ -197,12 +195,7 @@ static void ready_sides(struct spread *spread, uint32_t t)
         set_bit(spread->send.free, r);
     }
     memcpy(spread->receive.free, spread->send.free, bytes);
-    if (t < spread->chunk_count) {
-        clear_bit(spread->send.free, t % spread->m);
-        clear_bit(spread->receive.free, t % spread->m);
-    } else {
-        set_bit(spread->send.free, spread->m);
-    }
+    set_bit(spread->send.free, spread->m);
     for (uint32_t f = 0; f < spread->flight_count; f++) {
         memset(spread->send.matched[f], 0, bytes);
         memset(spread->receive.matched[f], 0, bytes);
@@ -266,23 +259,12 @@ static void carry_out(struct spread *spread, uint32_t t)
 
 static bool run_round(struct spread *spread, uint32_t t)
 {
-    if (t == spread->chunk_count) {
-        for (uint32_t f = 0; f < spread->flight_count; f++) {
-            set_bit(spread->flights[f].held, spread->m);
-        }
-    }
-    ready_sides(spread, t);
+    ready_sides(spread);
     if (!match_due(spread, t)) {
         return false;
     }
     match_more(spread);
     carry_out(spread, t);
-    if (t < spread->chunk_count) {
-        if (spread->flight_count == spread->flight_max) {
-            return false; // far behind
-        }
-        give(add_flight(spread, t), t % spread->m);
-    }
     return true;
 }
 
@@ -309,15 +291,17 @@ static void begin_spread(struct spread *spread, const struct stragglar_plan *pla
     spread->parent = WEFT_NEW(arena, uint32_t, most);
     spread->through = WEFT_NEW(arena, uint32_t, most);
     spread->queue = WEFT_NEW(arena, uint32_t, most);
-    // What the pattern has done before the turn.
-    for (uint32_t c = 0; c < plan->turn; c++) {
-        if (c + plan->pattern.age_last < plan->turn) {
+    // What the pattern has done by the last exchange.
+    uint32_t chunks = plan->chunk_count;
+    for (uint32_t c = 0; c < chunks; c++) {
+        if (c + plan->pattern.age_last < chunks) {
             continue;
         }
         struct flight *flight = add_flight(spread, c);
+        set_bit(flight->held, m);
         for (uint32_t y = 0; y < m; y++) {
-            if (c + plan->pattern.age[y] < plan->turn) {
-                give(flight, (c + y) % m);
+            if (c + plan->pattern.age[y] < chunks) {
+                give(flight, (c % m + y) % m);
             }
         }
     }
@@ -327,20 +311,19 @@ bool stragglar_spread(struct stragglar_plan *plan, uint32_t round_count, uint64_
                       struct weft_arena *arena, struct weft_arena scratch)
 {
     uint32_t m = plan->healthy_count;
-    uint32_t age_last = plan->turn > 0 ? plan->pattern.age_last : 0;
-    uint32_t began = plan->turn > age_last ? plan->turn - age_last : 0;
-    uint64_t most = (uint64_t)(plan->chunk_count - began) * m;
+    uint32_t flights = plan->pattern.age_last;
+    flights = flights < plan->chunk_count ? flights : plan->chunk_count;
+    uint64_t most = (uint64_t)flights * m;
     struct spread spread = {
         .m = m,
-        .chunk_count = plan->chunk_count,
         .deadline = round_count,
-        .flight_max = age_last + 48,
+        .flight_max = flights,
         .move_max = (uint32_t)most,
         .moves = WEFT_NEW_RAW(&scratch, struct stragglar_move, most),
     };
     weft_rng_init(&spread.rng, seed);
     begin_spread(&spread, plan, &scratch);
-    for (uint32_t t = plan->turn; t < round_count; t++) {
+    for (uint32_t t = plan->chunk_count; t < round_count; t++) {
         if (!run_round(&spread, t)) {
             return false;
         }

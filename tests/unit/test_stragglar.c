@@ -3,8 +3,8 @@
 // ranks, factor and straggler.
 //
 // Mutations they failed with: exchanges without the straggler's way; the last chunk's slot taken
-// from the family; labels with the straggler first; one round more in a family; the straggler sent
-// to while it is in an exchange; with three ranks the last copy to rank 0 a round earlier.
+// from the family; labels with the straggler first; one round more in a family; the straggler idle
+// after the exchanges; with three ranks the last copy to rank 0 a round earlier.
 
 #include "../../src/collective/stragglar.h"
 #include "schedule_cases.h"
