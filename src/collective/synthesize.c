@@ -26,7 +26,7 @@ static bool is_rooted(enum weft_collective_kind kind)
 static bool check_times(const struct weft_fabric *fabric,
                         const struct weft_synthesis_options *options, struct weft_error *error)
 {
-    double slowest_Bps = INFINITY;
+    double slowest_Bps = HUGE_VAL;
     uint64_t latest_ps = 0;
     for (uint32_t l = 0; l < fabric->link_count; l++) {
         slowest_Bps = fmin(slowest_Bps, fabric->links[l].rate_Bps);
@@ -87,6 +87,7 @@ static void prepare(struct weft_synth *synth, const struct weft_fabric *fabric,
     uint32_t n = fabric->server_count;
     uint32_t factor = options->chunk_factor == 0 ? 1 : options->chunk_factor;
     uint64_t chunks = is_rooted(options->kind) ? factor : (uint64_t)factor * n;
+    WEFT_ASSERT(chunks > 0);
     *synth = (struct weft_synth){
         .fabric = fabric,
         .rank_count = n,

@@ -188,7 +188,7 @@ bool weft_switched_find(struct weft_switched_path *path, const struct weft_switc
         .to = to,
         .now_ps = now_ps,
         .rng = rng,
-        .rate_Bps = {INFINITY},
+        .rate_Bps = {HUGE_VAL},
     };
     if (!step_along(&walk, link, 0, 0)) {
         return false;

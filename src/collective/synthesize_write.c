@@ -226,6 +226,7 @@ void weft_synth_write(struct weft_schedule *schedule, const struct weft_synth *s
             }
             stride *= writer.group->sides[i];
         }
+        WEFT_ASSERT(writer.walked_side > 0);
         room *= writer.group->order / writer.walked_side;
     }
     writer.steps = WEFT_NEW_RAW(arena, struct weft_step, room);
