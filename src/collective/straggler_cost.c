@@ -61,9 +61,9 @@ void weft_straggler_cost(struct weft_straggler_cost *cost, uint32_t rank_count, 
     double ring_s = 2 * (n - 1) * (model->alpha_s + size_bytes / n * model->beta_s_per_byte) +
                     (n - 1) * adding_s;
     *cost = (struct weft_straggler_cost){
-        .stragglar_s = INFINITY,
+        .stragglar_s = (double)INFINITY,
         .ring_s = delay_s + ring_s,
-        .break_even_delay_s = INFINITY,
+        .break_even_delay_s = (double)INFINITY,
     };
     if (rank_count < 3) {
         return;
