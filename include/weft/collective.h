@@ -200,8 +200,9 @@ struct weft_algorithm_options {
     uint32_t chunk_factor; // sub-chunks: multiplies the fewest chunks it needs; 0 = 1
     uint32_t root;         // BROADCAST, REDUCE
     uint32_t straggler;    // STRAGGLAR: the late rank
-    uint32_t shape[3];     // TORUS: x, y, z; HIERARCHICAL, STAGED: ranks a server. 0 = by itself:
-                       // nearly square; the largest divisor of n up to 8
+    // TORUS: x, y, z, nearly square if 0; HIERARCHICAL, STAGED: ranks a server, the largest divisor
+    // of n up to 8 if 0.
+    uint32_t shape[3];
     const struct weft_ring *rings; // MULTI_RING: member ids are ranks
     uint32_t ring_count;
 };

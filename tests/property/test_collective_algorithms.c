@@ -120,7 +120,8 @@ static uint32_t check_count(uint32_t n, uint32_t factor)
             struct weft_algorithm_options options = {.kind = (enum weft_collective_kind)k,
                                                      .rank_count = n,
                                                      .chunk_factor = factor,
-                                                     .root = n * 2 / 3};
+                                                     .root = n * 2 / 3,
+                                                     .ring_count = n > 130 ? 2 : 0};
             if (can_do((enum weft_algorithm)a, options.kind, n)) {
                 expect_sound(&(struct attempt){(enum weft_algorithm)a, &options});
                 count++;
