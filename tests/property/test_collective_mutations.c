@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Every single mutation of a schedule: what the checker says is what real buffers show.
 //
-// Mutations of the checker it failed with: sums that forget the addends of the source; sources read
-// after the writes of a lower rank; the end looked at for the first rank only.
+// Mutations of the checker it failed with: sums that forget the addends of the source; the end
+// looked at for the first rank only; the end that looks at chunks but not at their sets.
 
 #include "../unit/schedule_mutations.h"
 

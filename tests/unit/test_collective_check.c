@@ -2,8 +2,8 @@
 // The checker and the executor on schedules written by hand: each kind of collective, each kind of
 // violation, and the words for it.
 //
-// Mutations it failed with: sources read after the round's writes; no look for a second addend; a
-// copy beside another write let pass; the claim counted in one direction only.
+// Mutations it failed with: no look for a second addend; a copy beside another write let pass; the
+// claim counted in one direction only.
 
 #include "schedule_cases.h"
 
