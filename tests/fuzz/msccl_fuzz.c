@@ -2,7 +2,7 @@
 // MSCCL programs: any bytes are either a program, which is checked and reads back as it was
 // written, or one line of complaint.
 //
-// Seen to fail on corpus/msccl/ring when the writer left out `hasdep`.
+// Seen to fail on corpus/msccl/waits when the writer left out `hasdep`.
 
 #include "fuzz.h"
 #include "weft/format.h"
@@ -23,16 +23,19 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     memcpy(text, data, size);
     struct weft_program program = {.rank_count = 7};
     if (weft_msccl_read(&program, text, size, &arena, scratch, &error)) {
-        struct weft_program_report report;
-        // What is small enough to be quick.
-        if ((uint64_t)program.rank_count * program.chunk_count < 65536 &&
-            weft_program_check(&report, &program, scratch, &error)) {
-            WEFT_ASSERT(report.valid == (report.why[0] == '\0'));
-        }
         const char *once = weft_msccl_write(&program, &arena);
         struct weft_program again;
         WEFT_ASSERT(weft_msccl_read(&again, once, strlen(once), &arena, scratch, &error));
         WEFT_ASSERT(strcmp(weft_msccl_write(&again, &arena), once) == 0);
+        struct weft_program_report report;
+        struct weft_program_report report_again;
+        // What is small enough to be quick.
+        if ((uint64_t)program.rank_count * program.chunk_count < 65536 &&
+            weft_program_check(&report, &program, scratch, &error)) {
+            WEFT_ASSERT(report.valid == (report.why[0] == '\0'));
+            WEFT_ASSERT(weft_program_check(&report_again, &again, scratch, &error));
+            WEFT_ASSERT(strcmp(report.why, report_again.why) == 0);
+        }
     } else {
         WEFT_ASSERT(error.code != WEFT_OK && error.message[0] != '\0');
         WEFT_ASSERT(strpbrk(error.message, "\n\r\x1b") == NULL);
