@@ -20,7 +20,7 @@ struct settled {
 
 #define SETTLED_MAX 64u
 #define BOUNDS_OF_ANY_MAX 2u
-#define CHOSEN_MAX 4u // strategies of each search that get a topology
+#define CHOSEN_MAX 8u // strategies of each search that get a topology
 
 struct coplan {
     const struct weft_model *model;

@@ -52,7 +52,8 @@ uint32_t coplan_choose(const struct weft_strategy **chosen, uint32_t count,
     if (coplan->hybrid) {
         return choose_hybrid(chosen, count, result, coplan);
     }
-    uint32_t step = result->count > count ? CANDIDATE_STEP : 1;
+    uint32_t step = result->count / count;
+    step = step < 1 ? 1 : step < CANDIDATE_STEP ? step : CANDIDATE_STEP;
     uint32_t found = 0;
     for (uint32_t i = 0; i < result->count && found < count; i += step) {
         chosen[found++] = &result->candidates[i].strategy;

@@ -20,9 +20,12 @@ struct shares {
     double topology;
 };
 static const struct shares first_shares[2] = {{0.2, 0.25}, {0.1, 0.15}};
+static const struct shares switch_shares[2] = {{0.06, 0.08}, {0.1, 0.15}};
 static const struct shares later_shares[2] = {{0.02, 0.04}, {0.04, 0.06}};
 // A candidate's topology may cost this many true judgements at least.
-#define JUDGEMENTS_LEAST 4.0
+static const double judgements_least[2] = {8, 4};
+// Candidates of a round at most where servers are many.
+#define CHOSEN_MANY 4u
 // Branches are tried on blocks of a half and a quarter of the servers.
 #define BLOCKS_MAX 4u
 // Strategies of an ideal switch that get a topology at least: it tells least about them.
@@ -53,11 +56,13 @@ static bool search_strategies(struct weft_search_result *result, struct coplan *
 }
 
 // How many strategies of a round can be given topologies, when one true judgement costs `dear`.
-static uint32_t affordable(double seconds, double dear_units)
+static uint32_t affordable(const struct coplan *coplan, double seconds, double dear_units)
 {
-    double each = JUDGEMENTS_LEAST * dear_units / WORK_UNITS_PER_S;
-    double count = each > 0 ? seconds / each : CHOSEN_MAX;
-    return (uint32_t)fmin(CHOSEN_MAX, fmax(1, count));
+    bool many = coplan->cluster->server_count > MANY_SERVERS;
+    double each = judgements_least[many] * dear_units / WORK_UNITS_PER_S;
+    double most = many ? CHOSEN_MANY : CHOSEN_MAX;
+    double count = each > 0 ? seconds / each : most;
+    return (uint32_t)fmin(most, fmax(1, count));
 }
 
 // One round on `start`. The best that it found, or NULL; false only on failure.
@@ -68,11 +73,13 @@ static bool run_round(struct settled **best, struct coplan *coplan, const struct
     double seconds = coplan->options->seconds;
     double dear_units = coplan->known_count > 0 ? coplan->known[0]->verdict.work_units : 0;
     bool many = coplan->cluster->server_count > MANY_SERVERS;
-    const struct shares *shares = first ? &first_shares[many] : &later_shares[many];
+    const struct shares *shares = !first                   ? &later_shares[many]
+                                  : start->network != NULL ? &switch_shares[many]
+                                                           : &first_shares[many];
     double strategy_s = seconds * shares->strategy;
     double topology_s = seconds * shares->topology;
-    uint32_t count = affordable(topology_s, dear_units);
-    if (first && start->network != NULL && count < SWITCH_CHOSEN) {
+    uint32_t count = affordable(coplan, topology_s, dear_units);
+    if (many && first && start->network != NULL && count < SWITCH_CHOSEN) {
         count = SWITCH_CHOSEN;
     }
     struct weft_search_result result;
@@ -91,7 +98,7 @@ static bool run_round(struct settled **best, struct coplan *coplan, const struct
             coplan_settle(coplan, chosen[i], settle_s,
                           start->from != NULL ? &start->from->design : NULL, scratch);
         if (settled != NULL && coplan->hybrid) { // now it is known what one costs
-            uint32_t most = affordable(topology_s, settled->verdict.work_units);
+            uint32_t most = affordable(coplan, topology_s, settled->verdict.work_units);
             count = most < count ? most : count;
         }
         if (settled != NULL &&
@@ -187,12 +194,12 @@ static void know_branches(struct coplan *coplan, struct weft_arena scratch)
     }
 }
 
-// The strategies of an ideal switch: where servers are many, a full mesh has links so thin that it
-// hides those whose transfers fall on few pairs, and estimates cannot tell what a topology can do
-// for them.
+// The strategies of an ideal switch: the estimate of a full mesh undervalues those whose transfers
+// fall on few pairs, the switch's overvalues all transfers. Where servers are many, the full mesh
+// has links so thin that it hides them, and estimates cannot tell what a topology can do for them.
 static bool run_switch(struct coplan *coplan, struct weft_arena scratch, struct weft_error *error)
 {
-    if (coplan->hybrid || coplan->cluster->server_count <= MANY_SERVERS) {
+    if (coplan->hybrid) {
         return true;
     }
     struct weft_network *ideal = WEFT_NEW(coplan->arena, struct weft_network, 1);
@@ -200,8 +207,9 @@ static bool run_switch(struct coplan *coplan, struct weft_arena scratch, struct 
     if (!weft_fabric_build_ideal(ideal, coplan->cluster, NULL, coplan->arena, &why_not)) {
         return true;
     }
+    bool many = coplan->cluster->server_count > MANY_SERVERS;
     const struct weft_strategy *begin =
-        coplan->known_count > 0 ? &coplan->known[0]->strategy : NULL;
+        many && coplan->known_count > 0 ? &coplan->known[0]->strategy : NULL;
     return run_start(coplan, (struct start){ideal, NULL, true, begin}, scratch, error);
 }
 

@@ -6,6 +6,13 @@
 #include <math.h>
 #include <string.h>
 
+// A strategy's topology is searched with this share of the effort first, and with the rest only if
+// it comes so near to the best known.
+#define TRIAL_SHARE 0.3
+#define TRIAL_RATIO 1.15
+// A trial of fewer true judgements tells nothing: then all is spent at once.
+#define TRIAL_JUDGEMENTS 12.0
+
 uint64_t coplan_key(const struct weft_strategy *strategy, const struct weft_model *model)
 {
     uint64_t key = weft_hash((uint64_t)strategy->kind + 1);
@@ -171,6 +178,41 @@ void coplan_wire(struct coplan *coplan, struct settled *settled, double seconds,
     }
 }
 
+// Searches a first topology, `near` among its seeds (may be NULL): the whole effort is for what
+// comes near to the best known. False when no design connects the servers.
+static bool try_topology(struct settled *settled, struct coplan *coplan, double seconds,
+                         const struct design *near, struct weft_arena scratch)
+{
+    double trial_s = seconds * TRIAL_SHARE;
+    double dear_units = coplan->known_count > 0 ? coplan->known[0]->verdict.work_units : 0;
+    if (trial_s * WORK_UNITS_PER_S < TRIAL_JUDGEMENTS * dear_units) {
+        trial_s = seconds;
+    }
+    coplan->seconds_left -= trial_s;
+    coplan->evaluations++;
+    if (!method_search(&settled->design, &settled->verdict, &settled->search, trial_s, near,
+                       near != NULL ? 1 : 0, coplan->arena, scratch)) {
+        return false;
+    }
+    if (trial_s >= seconds) {
+        return true;
+    }
+    if (coplan->known_count > 0 &&
+        settled->verdict.iteration_s > TRIAL_RATIO * coplan->known[0]->verdict.iteration_s) {
+        return true;
+    }
+    coplan->seconds_left -= seconds - trial_s;
+    struct design design;
+    struct verdict verdict;
+    if (method_search(&design, &verdict, &settled->search, seconds - trial_s, &settled->design, 1,
+                      coplan->arena, scratch) &&
+        verdict.iteration_s < settled->verdict.iteration_s) {
+        settled->design = design;
+        settled->verdict = verdict;
+    }
+    return true;
+}
+
 struct settled *coplan_settle(struct coplan *coplan, const struct weft_strategy *strategy,
                               double seconds, const struct design *near, struct weft_arena scratch)
 {
@@ -191,10 +233,7 @@ struct settled *coplan_settle(struct coplan *coplan, const struct weft_strategy 
         seed = design_copy(near, &scratch);
         design_regroup(&seed, &settled->traffic, scratch);
     }
-    coplan->seconds_left -= seconds;
-    coplan->evaluations++;
-    if (!method_search(&settled->design, &settled->verdict, &settled->search, seconds, &seed,
-                       near != NULL ? 1 : 0, coplan->arena, scratch)) {
+    if (!try_topology(settled, coplan, seconds, near != NULL ? &seed : NULL, scratch)) {
         weft_fail(&coplan->why_not, WEFT_INFEASIBLE,
                   "no fabric of %u %s a server connects %u servers", coplan->cluster->degree,
                   coplan->cluster->degree == 1 ? "port" : "ports", coplan->cluster->server_count);

@@ -149,6 +149,17 @@ static double temperature_s(const struct chain *chain, double best_s)
     return best_s * chain->hot_ratio * pow(chain->cold_ratio / chain->hot_ratio, done);
 }
 
+uint32_t weft_chain_apart(const struct layout *layout)
+{
+    const struct problem *problem = layout->problem;
+    uint32_t apart = 0;
+    for (uint32_t i = 0; i < problem->node_count; i++) {
+        bool fewer = weft_layout_choice(layout, i)->parts < problem->server_count;
+        apart += fewer && !problem->nodes[i].table;
+    }
+    return apart;
+}
+
 void weft_chain_run(struct chain *chain, struct weft_arena scratch)
 {
     const struct problem *problem = chain->problem;
@@ -174,6 +185,11 @@ void weft_chain_run(struct chain *chain, struct weft_arena scratch)
             weft_move_flexflow(mover, layout, &chain->rng);
         } else {
             weft_move(mover, layout, &chain->rng);
+        }
+        if (chain->apart > 0 && weft_chain_apart(layout) < chain->apart) {
+            weft_layout_undo(layout);
+            chain->made++;
+            continue;
         }
         weft_layout_apply(layout);
         struct worth next = judge(chain, estimator, server_bytes);

@@ -14,6 +14,11 @@
 #define SHELF 32u
 #define SHELF_OF_CHAIN 1u // so that candidates come from different chains
 #define SECONDS_DEFAULT 10.0
+// Strands: chains that begin there, their first temperature, which leaves them whole, and the share
+// of the evaluations that finding them may take.
+#define STRANDS 2u
+#define STRAND_HOT_RATIO 0.01
+#define STRAND_SHARE 0.1
 #define MCMC_EVALUATIONS 5000u
 #define MCMC_HEAT_S 1e-3 // exp(-alpha dt), alpha 1 per ms
 
@@ -34,6 +39,8 @@ struct search {
     struct layout layouts[CHAINS];
     struct shelf shelves[CHAINS];
     struct chain chains[CHAINS];
+    uint32_t apart[CHAINS];      // of chains that begin with strands, and keep to such; else 0
+    struct shelf strands;        // what these chains found
     struct kept leanest[CHAINS]; // of this round
     double least_bytes;          // of all rounds
     struct kept least;
@@ -76,8 +83,9 @@ static void run_round(struct search *search, struct shelf *best)
 {
     uint32_t from = rounds[search->round].from;
     for (uint32_t c = 0; c < CHAINS; c++) {
-        if (search->round > 0 && best->count > 0) {
-            weft_shelf_load(&search->layouts[c], &best->kept[c % from % best->count]);
+        const struct shelf *own = search->apart[c] > 0 ? &search->strands : best;
+        if (search->round > 0 && own->count > 0) {
+            weft_shelf_load(&search->layouts[c], &own->kept[c % from % own->count]);
         }
         search->shelves[c].count = 0;
         search->chains[c] = (struct chain){
@@ -85,8 +93,11 @@ static void run_round(struct search *search, struct shelf *best)
             .layout = &search->layouts[c],
             .rng = weft_rng_split(&search->rng, search->round * CHAINS + c),
             .evaluations = search->evaluations,
-            .hot_ratio = rounds[search->round].hot_ratio,
+            .hot_ratio = search->apart[c] > 0 && search->round == 0
+                             ? STRAND_HOT_RATIO
+                             : rounds[search->round].hot_ratio,
             .cold_ratio = rounds[search->round].cold_ratio,
+            .apart = search->apart[c],
             .nested = search->round == 0 || (search->round == 1 && c % 2 == 0),
             .stop = search->options->stop,
             .progress_ps = search->options->progress_ps,
@@ -97,6 +108,9 @@ static void run_round(struct search *search, struct shelf *best)
     weft_parallel_for(CHAINS, search->options->threads, run_chain, search);
     for (uint32_t c = 0; c < CHAINS; c++) {
         weft_shelf_merge(best, &search->shelves[c], search->problem);
+        if (search->apart[c] > 0) {
+            weft_shelf_merge(&search->strands, &search->shelves[c], search->problem);
+        }
     }
 }
 
@@ -109,9 +123,27 @@ static void merge_leanest(struct search *search, const struct chain *chain)
     }
 }
 
-static uint64_t run_weft(struct search *search, struct shelf *best, uint64_t evaluations)
+// Sets the last chains of those that would begin at data parallelism on the best strands.
+static uint64_t set_strands(struct search *search, uint64_t evaluations, struct weft_arena scratch)
 {
-    uint64_t made = 0;
+    struct shelf found;
+    weft_shelf_init(&found, search->problem, STRANDS, &scratch);
+    struct layout *layout = &search->layouts[0];
+    uint64_t made = weft_start_strands(&found, layout, evaluations, scratch);
+    weft_start_parallel(layout, scratch);
+    for (uint32_t i = 0; i < found.count; i++) {
+        uint32_t c = 4 + 2 * i;
+        weft_shelf_load(&search->layouts[c], &found.kept[i]);
+        search->apart[c] = weft_chain_apart(&search->layouts[c]) / 2;
+    }
+    return made;
+}
+
+static uint64_t run_weft(struct search *search, struct shelf *best, uint64_t evaluations,
+                         struct weft_arena scratch)
+{
+    uint64_t made = set_strands(search, (uint64_t)(STRAND_SHARE * (double)evaluations), scratch);
+    evaluations -= made < evaluations ? made : evaluations;
     for (search->round = 0; search->round < ROUNDS; search->round++) {
         double share = rounds[search->round].share * (double)evaluations / CHAINS;
         search->evaluations = 1 + (uint64_t)share;
@@ -204,7 +236,7 @@ static bool set_starts(struct search *search, const struct weft_strategy *start,
         weft_start_parallel(layout, scratch);
         if (c % 2 == 1) {
             weft_start_branches(layout, search->problem->server_count >> (c % 8 / 2 + 1), scratch);
-        } else if (start != NULL && c % 4 == 2 && !weft_layout_load(layout, start, scratch)) {
+        } else if (start != NULL && c == 2 && !weft_layout_load(layout, start, scratch)) {
             return weft_fail(error, WEFT_INPUT,
                              "the strategy to start from divides operators as the %s does not, or "
                              "puts two parts of one on a server; leave it out",
@@ -238,6 +270,7 @@ bool weft_strategy_search(struct weft_search_result *result, const struct weft_m
     search->options = options;
     weft_rng_init(&search->rng, options->seed);
     weft_shelf_init(&best, &problem, SHELF, &work);
+    weft_shelf_init(&search->strands, &problem, SHELF, &work);
     search->least_bytes = HUGE_VAL;
     search->least = weft_kept_new(&problem, &work);
     if (!set_starts(search, start, &work, scratch, error)) {
@@ -247,7 +280,7 @@ bool weft_strategy_search(struct weft_search_result *result, const struct weft_m
     struct weft_search_result found = {0};
     found.evaluations = options->method == WEFT_SEARCH_MCMC
                             ? run_mcmc(search, &best, evaluations, scratch)
-                            : run_weft(search, &best, evaluations);
+                            : run_weft(search, &best, evaluations, scratch);
     if (best.count == 0) {
         return fail_unfit(search, scratch, error);
     }

@@ -38,6 +38,7 @@ struct chain {
     uint64_t evaluations; // to make
     double hot_ratio;     // temperature in units of the best time, first and last
     double cold_ratio;
+    uint32_t apart; // operators that never run on all servers at once: so many at least
     bool nested;    // see moves.h
     bool flexflow;  // the artifact's moves, and temperature hot_ratio in seconds
     uint64_t reset; // back to the best every so many evaluations; 0 = never
@@ -50,6 +51,8 @@ struct chain {
     struct kept leanest; // that layout, while none fits; its arrays are the caller's
 };
 
+// Operators, beside tables, that run on fewer than all servers.
+uint32_t weft_chain_apart(const struct layout *layout);
 void weft_chain_run(struct chain *chain, struct weft_arena scratch);
 
 #endif

@@ -4,7 +4,7 @@
 
 // Layouts that a search begins with. Private to the room.
 
-#include "layout.h"
+#include "search.h"
 
 // As many sample parts as there are of what is not a table; tables whole, dealt out.
 void weft_start_parallel(struct layout *layout, struct weft_arena scratch);
@@ -12,5 +12,10 @@ void weft_start_parallel(struct layout *layout, struct weft_arena scratch);
 // many servers, n / parts apart, the longest first to the block with least work. Those that are
 // left when every block has as many stay on all servers, as does what follows.
 void weft_start_branches(struct layout *layout, uint32_t parts, struct weft_arena scratch);
+// Shelves the layouts in which two strands of the model run on a half of the servers each for a
+// while, from a data parallel layout, which it changes: the best of each operator's cone. Makes
+// `evaluations` at most and returns how many; none where servers cannot be halved.
+uint64_t weft_start_strands(struct shelf *found, struct layout *layout, uint64_t evaluations,
+                            struct weft_arena scratch);
 
 #endif

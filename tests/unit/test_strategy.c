@@ -2,6 +2,7 @@
 // Strategies of the operators space: their task graphs on small cases counted by hand, what is
 // refused, and what the searches promise.
 
+#include "../../src/strategy/starts.h"
 #include "strategy_net.h"
 
 #include <stdlib.h>
@@ -305,6 +306,86 @@ static void candidates_are_sorted_and_worth_their_estimates(void **state)
     }
 }
 
+static bool share_servers(const struct layout *layout, uint32_t a, uint32_t b)
+{
+    for (uint32_t i = 0; i < weft_layout_choice(layout, a)->parts; i++) {
+        for (uint32_t j = 0; j < weft_layout_choice(layout, b)->parts; j++) {
+            if (weft_layout_servers(layout, a)[i] == weft_layout_servers(layout, b)[j]) {
+                return true;
+            }
+        }
+    }
+    return false;
+}
+
+// Mutation: both strands get the even servers.
+static void strands_lie_beside_one_another(void **state)
+{
+    (void)state;
+    struct weft_arena arena = arena_kept;
+    struct weft_model model = towers(&arena);
+    struct weft_cluster cluster = net_cluster(8, 4);
+    struct weft_strategy_setting setting = net_setting();
+    struct problem problem;
+    struct layout layout;
+    struct shelf found;
+    struct weft_error error;
+    assert_true(weft_problem_build(&problem, &model, &cluster, NULL, &setting, &arena, scratch_kept,
+                                   &error));
+    weft_layout_init(&layout, &problem, &arena);
+    weft_shelf_init(&found, &problem, 2, &arena);
+    weft_start_parallel(&layout, scratch_kept);
+    double parallel_s = weft_estimate(weft_estimator_init(&problem, &arena), &layout);
+    assert_int_equal(weft_start_strands(&found, &layout, 1, scratch_kept), 0);
+    uint64_t made = weft_start_strands(&found, &layout, 300, scratch_kept);
+    assert_true(made > 0 && made <= 300);
+    assert_true(found.count > 0);
+    assert_true(found.kept[0].seconds < parallel_s);
+    weft_shelf_load(&layout, &found.kept[0]);
+    uint32_t beside = 0;
+    for (uint32_t i = 0; i < 4; i++) { // the towers
+        uint32_t parts = weft_layout_choice(&layout, i)->parts;
+        assert_int_equal(parts, weft_layout_choice(&layout, 4 + i)->parts);
+        assert_true(parts == 8 || !share_servers(&layout, i, 4 + i));
+        beside += parts == 4;
+    }
+    assert_true(beside > 0);
+}
+
+// Mutation: what is laid out on all servers counts as apart.
+static void chains_of_strands_keep_apart(void **state)
+{
+    (void)state;
+    struct weft_arena arena = arena_kept;
+    struct weft_model model = towers(&arena);
+    struct weft_cluster cluster = net_cluster(8, 4);
+    struct weft_strategy_setting setting = net_setting();
+    struct problem problem;
+    struct layout layout;
+    struct shelf found;
+    struct weft_error error;
+    assert_true(weft_problem_build(&problem, &model, &cluster, NULL, &setting, &arena, scratch_kept,
+                                   &error));
+    weft_layout_init(&layout, &problem, &arena);
+    weft_shelf_init(&found, &problem, 1, &arena);
+    weft_start_parallel(&layout, scratch_kept);
+    assert_int_equal(weft_chain_apart(&layout), 0);
+    weft_start_strands(&found, &layout, 300, scratch_kept);
+    weft_shelf_load(&layout, &found.kept[0]);
+    found.count = 0;
+    struct chain chain = {.problem = &problem,
+                          .layout = &layout,
+                          .evaluations = 500,
+                          .hot_ratio = 10, // anything goes
+                          .cold_ratio = 10,
+                          .apart = 3,
+                          .shelf = &found};
+    weft_rng_init(&chain.rng, 1);
+    weft_chain_run(&chain, scratch_kept);
+    assert_int_equal(chain.made, 500);
+    assert_true(weft_chain_apart(&layout) >= 3);
+}
+
 static void a_start_is_never_lost(void **state)
 {
     (void)state;
@@ -461,6 +542,8 @@ int main(void)
         cmocka_unit_test(too_many_pairs_of_parts_are_refused_early),
         cmocka_unit_test(a_seed_gives_one_answer_for_any_number_of_threads),
         cmocka_unit_test(candidates_are_sorted_and_worth_their_estimates),
+        cmocka_unit_test(strands_lie_beside_one_another),
+        cmocka_unit_test(chains_of_strands_keep_apart),
         cmocka_unit_test(a_start_is_never_lost),
         cmocka_unit_test(strategies_of_other_servers_are_refused),
         cmocka_unit_test(what_does_not_fit_is_not_returned),
