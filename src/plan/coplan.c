@@ -10,6 +10,11 @@
 #define EFFORT_RATIO 2.0
 // Shares of what is left after the rounds.
 #define REFINE_SHARE 0.6
+// Beyond so many servers, the best strategies get their topologies searched anew at the end, each
+// with so much of the effort on top.
+#define MANY_SERVERS 64u
+#define FINALISTS_MANY 2u
+#define FINALIST_SHARE 1.5
 // Larger clusters are not simulated while a hybrid strategy is looked for.
 #define HYBRID_SERVERS_MAX 128u
 
@@ -67,6 +72,18 @@ static bool plan_one_side(struct weft_plan *plan, struct weft_plan_job *job, str
 
 // ---- both ----
 
+// Where servers are many, the rounds see few topologies of each strategy: more for the best of
+// them.
+static void wire_finalists(struct coplan *coplan, struct weft_arena scratch)
+{
+    struct settled *finalists[FINALISTS_MANY];
+    uint32_t count = coplan->known_count < FINALISTS_MANY ? coplan->known_count : FINALISTS_MANY;
+    memcpy(finalists, coplan->known, count * sizeof *finalists); // the order may change
+    for (uint32_t i = 0; i < count && !weft_stopped(coplan->options->search.stop); i++) {
+        coplan_wire(coplan, finalists[i], coplan->options->seconds * FINALIST_SHARE, scratch);
+    }
+}
+
 static bool plan_both(struct weft_plan *plan, struct weft_plan_job *job, struct coplan *coplan,
                       struct weft_arena *arena, struct weft_arena scratch, struct weft_error *error)
 {
@@ -76,11 +93,13 @@ static bool plan_both(struct weft_plan *plan, struct weft_plan_job *job, struct 
     if (!coplan->hybrid && coplan->options->given == NULL && coplan->seconds_left > 0) {
         coplan_refine(coplan, coplan->seconds_left * REFINE_SHARE, scratch);
     }
-    struct settled *best = coplan->known[0];
     if (coplan->seconds_left > 0) {
-        coplan_wire(coplan, best, coplan->seconds_left, scratch);
-        best = coplan->known[0];
+        coplan_wire(coplan, coplan->known[0], coplan->seconds_left, scratch);
     }
+    if (!coplan->hybrid && coplan->cluster->server_count > MANY_SERVERS) {
+        wire_finalists(coplan, scratch);
+    }
+    struct settled *best = coplan->known[0];
     job->strategy = coplan_copy(&best->strategy, coplan->model->operator_count, arena);
     if (!weft_strategy_taskgraph(&job->graph, &job->strategy, coplan->model, coplan->cluster,
                                  coplan->setting, arena, scratch, error)) {
