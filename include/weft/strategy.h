@@ -252,6 +252,16 @@ bool weft_hybrid_search(struct weft_search_result *result, const struct weft_mod
                         const struct weft_search_options *options, struct weft_arena *arena,
                         struct weft_arena scratch, struct weft_error *error) WEFT_MUST_USE;
 
+// Pure data parallelism over all accelerators: tp = pp = cp = ep = 1; the lowest ZeRO stage that
+// fits, there without recomputation if that fits, there the micro-batch (up to 64) with the
+// shortest estimate on one switch. Fails with INFEASIBLE when the accelerators do not divide the
+// batch or nothing fits, saying what would. O(divisors of the batch). The memory lives in `arena`.
+bool weft_hybrid_data_parallel(struct weft_strategy *strategy, const struct weft_model *model,
+                               const struct weft_cluster *cluster,
+                               const struct weft_strategy_setting *setting,
+                               struct weft_arena *arena, struct weft_arena scratch,
+                               struct weft_error *error) WEFT_MUST_USE;
+
 // Where the time of one hybrid iteration goes, by formula (docs/hybrid.md).
 struct weft_hybrid_estimate {
     uint64_t iteration_ps;

@@ -13,8 +13,8 @@ enum { KEY_REPORT = 1, KEY_VARIANT, KEY_ALTERNATE, KEY_STRATEGY };
 static const struct argp_option options[] = {
     {"report", KEY_REPORT, "FILE.html", 0, "draw the plan on one page that needs no other file", 0},
     {"variant", KEY_VARIANT, "V", 0,
-     "of a model, search both (default), strategy, topology or neither (data-parallel); all: plan "
-     "both and measure the four",
+     "of a model, search both (default), strategy, topology (data parallelism's) or neither "
+     "(data-parallel); all: plan both and measure the four",
      0},
     {"alternate", KEY_ALTERNATE, "N", 0,
      "rounds between strategy and topology (till nothing "

@@ -25,8 +25,12 @@ static bool choose_strategy(struct weft_strategy *strategy, struct coplan *copla
                             struct weft_arena scratch, struct weft_error *error)
 {
     const struct weft_coplan_options *options = coplan->options;
-    if (options->variant != WEFT_COPLAN_STRATEGY && !coplan->hybrid) {
+    if (options->variant != WEFT_COPLAN_STRATEGY) {
         coplan->evaluations++;
+        if (coplan->hybrid) {
+            return weft_hybrid_data_parallel(strategy, coplan->model, coplan->cluster,
+                                             coplan->setting, coplan->arena, scratch, error);
+        }
         return weft_strategy_data_parallel(strategy, coplan->model, coplan->cluster,
                                            coplan->setting, coplan->arena, scratch, error) &&
                weft_strategy_memory(strategy, coplan->model, coplan->cluster, coplan->setting,
@@ -254,6 +258,66 @@ static bool build_variant(struct weft_plan *plan, const struct weft_model *model
            add_bounds(plan, &coplan, arena, scratch, error);
 }
 
+// Whether all that `inner` may do, `outer` may do, too.
+static bool contains(enum weft_coplan_variant outer, enum weft_coplan_variant inner)
+{
+    return outer == WEFT_COPLAN_BOTH || inner == WEFT_COPLAN_DATA_PARALLEL || outer == inner;
+}
+
+// Measures all variants. One that could have found what another one found takes that for its own,
+// the plan asked for, too: `plan` is then built anew, as networks cannot be moved.
+static bool measure_variants(struct weft_plan *plan, const struct weft_model *model,
+                             const struct weft_cluster *cluster,
+                             const struct weft_strategy_setting *setting,
+                             const struct weft_coplan_options *asked, struct weft_arena *arena,
+                             struct weft_arena scratch, struct weft_error *error)
+{
+    double found_s[WEFT_COPLAN_VARIANT_COUNT] = {0};
+    double variant_s[WEFT_COPLAN_VARIANT_COUNT] = {0};
+    found_s[asked->variant] = plan->iteration_s;
+    enum weft_coplan_variant best = asked->variant;
+    struct weft_coplan_options one_sided = *asked;
+    for (enum weft_coplan_variant v = 0; v < WEFT_COPLAN_VARIANT_COUNT; v++) {
+        struct weft_arena left = scratch;
+        struct weft_arena upper = arena_split(&left);
+        struct weft_plan *other = WEFT_NEW(&upper, struct weft_plan, 1);
+        struct weft_error why_not; // then the figure stays 0
+        one_sided.variant = v;
+        if (v != asked->variant &&
+            build_variant(other, model, cluster, setting, &one_sided, &upper, left, &why_not)) {
+            found_s[v] = other->iteration_s;
+            best = contains(asked->variant, v) && found_s[v] < found_s[best] ? v : best;
+        }
+    }
+    for (enum weft_coplan_variant v = 0; v < WEFT_COPLAN_VARIANT_COUNT; v++) {
+        variant_s[v] = found_s[v];
+        for (enum weft_coplan_variant in = 0; found_s[v] > 0 && in < WEFT_COPLAN_VARIANT_COUNT;
+             in++) {
+            bool better = found_s[in] > 0 && found_s[in] < variant_s[v];
+            variant_s[v] = better && contains(v, in) ? found_s[in] : variant_s[v];
+        }
+    }
+    const struct weft_plan_job *before = plan->job;
+    one_sided.variant = best;
+    if (best != asked->variant &&
+        !build_variant(plan, model, cluster, setting, &one_sided, arena, scratch, error)) {
+        return false;
+    }
+    struct weft_plan_job *job = WEFT_NEW(arena, struct weft_plan_job, 1);
+    *job = *plan->job;
+    if (best != asked->variant) {
+        job->variant = asked->variant;
+        job->evaluations += before->evaluations;
+        job->round_count = before->round_count;
+        job->round_start = before->round_start;
+        job->round_s = before->round_s;
+        job->fixed_point = false;
+    }
+    memcpy(job->variant_s, variant_s, sizeof variant_s);
+    plan->job = job;
+    return true;
+}
+
 bool weft_coplan_build(struct weft_plan *plan, const struct weft_model *model,
                        const struct weft_cluster *cluster,
                        const struct weft_strategy_setting *setting,
@@ -265,25 +329,6 @@ bool weft_coplan_build(struct weft_plan *plan, const struct weft_model *model,
     if (!build_variant(plan, model, cluster, setting, &asked, arena, scratch, error)) {
         return false;
     }
-    if (!options->all_variants) {
-        return true;
-    }
-    double variant_s[WEFT_COPLAN_VARIANT_COUNT] = {0};
-    variant_s[asked.variant] = plan->iteration_s;
-    for (enum weft_coplan_variant v = 0; v < WEFT_COPLAN_VARIANT_COUNT; v++) {
-        struct weft_arena upper = arena_split(&scratch);
-        struct weft_plan *other = WEFT_NEW(&upper, struct weft_plan, 1);
-        struct weft_coplan_options one_sided = asked;
-        one_sided.variant = v;
-        struct weft_error why_not; // then the figure stays 0
-        if (v != options->variant &&
-            build_variant(other, model, cluster, setting, &one_sided, &upper, scratch, &why_not)) {
-            variant_s[v] = other->iteration_s;
-        }
-    }
-    struct weft_plan_job *job = WEFT_NEW(arena, struct weft_plan_job, 1);
-    *job = *plan->job;
-    memcpy(job->variant_s, variant_s, sizeof variant_s);
-    plan->job = job;
-    return true;
+    return !options->all_variants ||
+           measure_variants(plan, model, cluster, setting, &asked, arena, scratch, error);
 }

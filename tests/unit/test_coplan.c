@@ -129,6 +129,7 @@ static void nothing_is_worse_than_what_the_rounds_met(void **state)
         assert_true(job->variant_s[v] >= plan->iteration_s);
     }
     assert_true(job->variant_s[WEFT_COPLAN_DATA_PARALLEL] >= job->variant_s[WEFT_COPLAN_TOPOLOGY]);
+    assert_true(job->variant_s[WEFT_COPLAN_DATA_PARALLEL] >= job->variant_s[WEFT_COPLAN_STRATEGY]);
     const struct weft_violation *violations = NULL;
     uint32_t count = weft_plan_check(plan, NULL, &violations, &case_arena, case_scratch);
     if (count > 0) {

@@ -83,6 +83,43 @@ static void what_cannot_fit_is_infeasible_and_says_by_how_much(void **state)
     assert_true(search(&result, 1));
 }
 
+// Mutation: only stage 3 is tried.
+static void data_parallelism_takes_the_lowest_stage_that_fits(void **state)
+{
+    (void)state;
+    struct weft_strategy strategy;
+    set_case("gpt3-6.7b", 1024, 0, 8, "A100");
+    for (uint32_t gib = 16; gib <= 1024; gib *= 2) {
+        setting.memory_limit_bytes = gib * GIB;
+        if (!weft_hybrid_data_parallel(&strategy, &model, &cluster, &setting, &arena, scratch,
+                                       &error)) {
+            assert_int_equal(error.code, WEFT_INFEASIBLE);
+            assert_non_null(strstr(error.message, "even with zero="));
+            assert_true(gib < 64);
+            continue;
+        }
+        struct weft_hybrid lower = strategy.hybrid;
+        assert_int_equal(lower.dp, 64);
+        assert_int_equal(lower.tp * lower.pp * lower.cp * lower.ep, 1);
+        assert_true(strategy.memory_max_bytes <= setting.memory_limit_bytes);
+        assert_true(gib < 1024 || lower.zero_stage == 0);
+        if (lower.zero_stage > 0) {
+            struct weft_memory memory;
+            uint32_t rank;
+            lower.zero_stage--;
+            lower.recompute = WEFT_RECOMPUTE_FULL;
+            lower.micro_batch = 1;
+            assert_false(
+                weft_hybrid_memory(&memory, &rank, &lower, &model, &cluster, &setting, &error));
+        }
+    }
+    set_case("gpt3-6.7b", 100, 0, 8, "A100");
+    assert_false(
+        weft_hybrid_data_parallel(&strategy, &model, &cluster, &setting, &arena, scratch, &error));
+    assert_int_equal(error.code, WEFT_INFEASIBLE);
+    assert_non_null(strstr(error.message, "100 samples to 64 accelerators"));
+}
+
 static void what_does_not_divide_is_refused(void **state)
 {
     (void)state;
@@ -245,6 +282,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_best_is_the_best_of_all),
         cmocka_unit_test(what_cannot_fit_is_infeasible_and_says_by_how_much),
+        cmocka_unit_test(data_parallelism_takes_the_lowest_stage_that_fits),
         cmocka_unit_test(what_does_not_divide_is_refused),
         cmocka_unit_test(all_gradients_are_reduced_once),
         cmocka_unit_test(a_team_of_one_gathers_nothing),

@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: Apache-2.0
+// Pure data parallelism of a stack of equal layers.
+
+#include "hybrid.h"
+
+#define MICRO_BATCH_MAX 64u
+
+struct parallel {
+    const struct weft_model *model;
+    const struct weft_cluster *cluster;
+    const struct weft_strategy_setting *setting;
+    struct weft_hybrid best;
+    uint64_t best_ps; // WEFT_NEVER: none fits
+    struct weft_hybrid leanest;
+    struct weft_memory leanest_memory;
+};
+
+static void try_one(struct parallel *parallel, const struct weft_hybrid *hybrid,
+                    struct weft_arena scratch)
+{
+    struct weft_memory memory = {0};
+    uint32_t rank = 0;
+    struct weft_error error;
+    struct weft_hybrid_estimate estimate;
+    bool fits = weft_hybrid_memory(&memory, &rank, hybrid, parallel->model, parallel->cluster,
+                                   parallel->setting, &error);
+    if (!fits && error.code != WEFT_INFEASIBLE) {
+        return;
+    }
+    if (!(parallel->leanest_memory.total_bytes > 0) ||
+        memory.total_bytes < parallel->leanest_memory.total_bytes) {
+        parallel->leanest_memory = memory;
+        parallel->leanest = *hybrid;
+    }
+    if (fits &&
+        weft_hybrid_estimate(&estimate, hybrid, parallel->model, parallel->cluster, NULL,
+                             parallel->setting, scratch, &error) &&
+        estimate.iteration_ps < parallel->best_ps) {
+        parallel->best_ps = estimate.iteration_ps;
+        parallel->best = *hybrid;
+    }
+}
+
+static bool fail_unfit(const struct parallel *parallel, uint64_t accelerators,
+                       struct weft_error *error)
+{
+    const struct weft_model *model = parallel->model;
+    if (!(parallel->leanest_memory.total_bytes > 0)) {
+        return weft_fail(error, WEFT_INFEASIBLE,
+                         "data parallelism of %s deals %llu samples to %llu accelerators, which "
+                         "does not come out even; take a batch that they divide",
+                         model->name, (unsigned long long)model->batch,
+                         (unsigned long long)accelerators);
+    }
+    char needs[WEFT_UNIT_TEXT];
+    char limit[WEFT_UNIT_TEXT];
+    return weft_fail(error, WEFT_INFEASIBLE,
+                     "data parallelism of %s needs %s an accelerator of %s, even with zero=%u, "
+                     "micro=%llu and full recomputation; a searched strategy (--variant strategy "
+                     "or both) may divide the model and fit",
+                     model->name, weft_show_bytes(needs, parallel->leanest_memory.total_bytes),
+                     weft_show_bytes(limit, parallel->setting->memory_limit_bytes),
+                     parallel->leanest.zero_stage,
+                     (unsigned long long)parallel->leanest.micro_batch);
+}
+
+bool weft_hybrid_data_parallel(struct weft_strategy *strategy, const struct weft_model *model,
+                               const struct weft_cluster *cluster,
+                               const struct weft_strategy_setting *setting,
+                               struct weft_arena *arena, struct weft_arena scratch,
+                               struct weft_error *error)
+{
+    struct weft_hybrid hybrid = {.dp = 1,
+                                 .tp = 1,
+                                 .pp = 1,
+                                 .ep = 1,
+                                 .cp = 1,
+                                 .chunks = 1,
+                                 .micro_batch = 1,
+                                 .overlap_gradients = true,
+                                 .fused_attention = true,
+                                 .order = "tcdp"};
+    struct weft_hybrid_layout layout; // of one accelerator: how many a server has
+    if (!weft_hybrid_lay_out(&layout, &hybrid, model, cluster, setting, error)) {
+        return false;
+    }
+    uint64_t accelerators = (uint64_t)cluster->server_count * layout.per_server;
+    struct parallel parallel = {
+        .model = model, .cluster = cluster, .setting = setting, .best_ps = WEFT_NEVER};
+    bool even = accelerators > 0 && accelerators <= UINT32_MAX && model->batch % accelerators == 0;
+    uint64_t replica = even ? model->batch / accelerators : 0;
+    hybrid.dp = (uint32_t)accelerators;
+    for (; even && hybrid.zero_stage <= 3 && parallel.best_ps == WEFT_NEVER; hybrid.zero_stage++) {
+        for (uint32_t full = 0; full < 2 && parallel.best_ps == WEFT_NEVER; full++) {
+            hybrid.recompute = full ? WEFT_RECOMPUTE_FULL : WEFT_RECOMPUTE_NONE;
+            for (hybrid.micro_batch = 1;
+                 hybrid.micro_batch <= replica && hybrid.micro_batch <= MICRO_BATCH_MAX;
+                 hybrid.micro_batch++) {
+                if (replica % hybrid.micro_batch == 0) {
+                    try_one(&parallel, &hybrid, scratch);
+                }
+            }
+        }
+    }
+    if (parallel.best_ps == WEFT_NEVER) {
+        return fail_unfit(&parallel, accelerators, error);
+    }
+    struct weft_strategy found = {.kind = WEFT_STRATEGY_HYBRID,
+                                  .server_count = cluster->server_count,
+                                  .hybrid = parallel.best};
+    if (!weft_hybrid_fill_memory(&found, model, cluster, setting, arena, error)) {
+        return false;
+    }
+    *strategy = found;
+    return true;
+}
