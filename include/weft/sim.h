@@ -27,6 +27,18 @@ enum weft_sim_transport {
     WEFT_TRANSPORT_RENO,  // RFC 5681, with RFC 6675's retransmission; packet engine
 };
 
+struct weft_transport_entry {
+    const char *name;
+    enum weft_sim_transport transport;
+    const char *summary;
+};
+// All transports, in the order of the enum.
+const struct weft_transport_entry *weft_transports(uint32_t *count);
+const char *weft_transport_name(enum weft_sim_transport transport);
+// Fails with INPUT, naming all that there are.
+bool weft_transport_find(enum weft_sim_transport *transport, const char *name,
+                         struct weft_error *error) WEFT_MUST_USE;
+
 // DCTCP (Alizadeh et al., SIGCOMM 2010) as the TopoOpt authors' packet simulator parametrises it.
 struct weft_dctcp_options {
     uint32_t initial_window_packets; // of each message, a connection of its own; > 0
@@ -59,6 +71,20 @@ struct weft_packet_options {
                                   .mark_bytes = 1 << 17,                                           \
                                   .slow_start = true,                                              \
                                   .timeout_min_ps = 1000000000,                                    \
+                                  .timeout_first_ps = 10000000000,                                 \
+                                  .reorder_packets = 3})
+
+// As the recorded simulations of the TopoOpt authors have it (docs/flow-engine.md), for packets of
+// 9000 bytes.
+#define WEFT_PACKET_TOPOOPT                                                                        \
+    ((struct weft_packet_options){.ack_at_once = true,                                             \
+                                  .initial_window_packets = 100,                                   \
+                                  .window_limit_packets = 8192,                                    \
+                                  .buffer_bytes = 1ull << 40,                                      \
+                                  .mark_bytes = 50 * 9000,                                         \
+                                  .mark_at_departure = true,                                       \
+                                  .handshake = true,                                               \
+                                  .timeout_min_ps = 10000000000,                                   \
                                   .timeout_first_ps = 10000000000,                                 \
                                   .reorder_packets = 3})
 

@@ -64,6 +64,8 @@ struct cli_trace {
     const struct weft_accelerator *accelerator;
 };
 
+enum { CLI_PACKET_WORDS = 64 };
+
 struct cli {
     const char *program; // "weft plan", for messages
     bool help_asked;
@@ -77,6 +79,8 @@ struct cli {
     struct cli_search search;
     struct cli_job job;
     struct cli_trace trace;
+    const char *packet_words[CLI_PACKET_WORDS]; // what options of CLI_PACKETS say; NULL = not given
+    struct weft_packet_options packet;          // made of them by cli_packets
     // Of a search under way, for the progress line: the best iteration so far (WEFT_NEVER: none),
     // and what none can be below (0: not known).
     _Atomic uint64_t best_ps;
@@ -99,6 +103,7 @@ enum {
     CLI_SEARCH = 2,
     CLI_JOB = 4,
     CLI_TRACE = 8,
+    CLI_PACKETS = 16,
 };
 
 // A verb's own options: as argp's fields, parser called with `input`. Examples belong in `doc`
@@ -230,6 +235,11 @@ extern const struct argp cli_trace_argp;
 // The packets of task graphs: 9000 bytes of which 64 are header, and AllReduces of less than a
 // packet for each member in one round, as the recorded simulations have.
 struct weft_sim_options cli_task_packets(const struct cli *cli);
+
+// Engine, transport and all that the packet engine takes, by the options of CLI_PACKETS. *sim says
+// what packets are, unless options do; `is_taskgraph` chooses the preset where none is asked for.
+bool cli_packets(struct weft_sim_options *sim, struct cli *cli, bool is_taskgraph) WEFT_MUST_USE;
+extern const struct argp cli_packets_argp;
 
 // ---- verbs ----
 

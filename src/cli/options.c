@@ -324,7 +324,7 @@ bool cli_parse(struct cli *cli, const struct cli_verb *verb, int argc, char **ar
     }
     cli->started_s = cli_elapsed_s(cli);
     const struct argp own = {.options = verb->options, .parser = verb->parser};
-    struct argp_child children[7] = {{&own, 0, NULL, 0}};
+    struct argp_child children[8] = {{&own, 0, NULL, 0}};
     size_t count = 1;
     if (verb->groups & CLI_JOB) {
         children[count++] = (struct argp_child){&cli_job_argp, 0, "Model:", 1};
@@ -337,6 +337,9 @@ bool cli_parse(struct cli *cli, const struct cli_verb *verb, int argc, char **ar
     }
     if (verb->groups & CLI_TRACE) {
         children[count++] = (struct argp_child){&cli_trace_argp, 0, "Chakra traces:", 2};
+    }
+    if (verb->groups & CLI_PACKETS) {
+        children[count++] = (struct argp_child){&cli_packets_argp, 0, "Packets:", 2};
     }
     children[count] = (struct argp_child){&common_argp, 0, "Every verb:", 3};
     struct top top = {.cli = cli, .verb_input = input};

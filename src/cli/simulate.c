@@ -3,8 +3,6 @@
 
 #include "simulate.h"
 
-#include <string.h>
-
 enum {
     KEY_FABRIC = 1,
     KEY_PLAN,
@@ -13,7 +11,6 @@ enum {
     KEY_NAMES,
     KEY_ACKNOWLEDGED,
     KEY_ROUNDS,
-    KEY_TRANSPORT,
 };
 
 static const struct argp_option options[] = {
@@ -27,17 +24,14 @@ static const struct argp_option options[] = {
     {"acknowledged", KEY_ACKNOWLEDGED, NULL, 0, "a transfer ends when its sender knows", 0},
     {"all-rounds", KEY_ROUNDS, NULL, 0,
      "an AllReduce takes 2(k-1) rounds even with less than a packet for each member", 0},
-    {"transport", KEY_TRANSPORT, "T", 0,
-     "ideal: a fluid at max-min fair rates (default); dctcp: packets, windows, marks; jobs only",
-     0},
     {"oversubscription", KEY_OVERSUBSCRIPTION, "X", 0, "ports down for each port up at a leaf", 0},
     {0},
 };
 
 static const char doc[] =
     "Plays one training iteration of each job, or a list of flows, on a fabric. Every flow gets "
-    "its "
-    "max-min fair rate; an AllReduce runs its rounds along the rings; a device does one task at a "
+    "its max-min fair rate or, with --engine packet, what its packets make of queues and windows; "
+    "an AllReduce runs its rounds along the rings; a device does one task at a "
     "time.\v"
     "A job is a TopoOpt task graph (FILE.fbuf) or a Chakra trace: PREFIX of PREFIX.<rank>.et,\n"
     "or a folder that holds one; a rank is a server.\n"
@@ -52,16 +46,17 @@ static const char doc[] =
     "--rate is the rate of a server's NIC on switched fabrics (one NIC, unless --degree says more) "
     "and of each port on direct ones (--degree: 2 for a ring, 4 for others). Jobs use packets of "
     "9000 bytes, 64 of them header, and one round for an AllReduce of less than a packet for each "
-    "member; flows are fluid. Several jobs stand side by side on one "
-    "fabric, "
-    "in the order given.\n"
+    "member; flows are fluid unless --mtu or --engine packet says otherwise. Several jobs stand "
+    "side by side on one fabric, in the order given.\n"
     "\n"
     "Examples:\n"
     "  $ weft simulate job.fbuf --fabric ideal --rate 100Gbps\n"
     "  $ weft simulate job.fbuf --fabric file --rate 25Gbps --json\n"
     "  $ weft simulate job.fbuf --plan plan.json\n"
     "  $ weft simulate --plan plan-of-a-model.json\n"
-    "  $ weft simulate job.fbuf --rate 400Gbps --transport dctcp\n"
+    "  $ weft simulate job.fbuf --rate 400Gbps --engine packet --transport dctcp\n"
+    "  $ weft simulate permutation:10MB:1 --fabric leaf-spine --servers 128 --rate 400Gbps \\\n"
+    "      --engine packet --mtu 4160\n"
     "  $ weft simulate a.fbuf b.fbuf --fabric fat-tree --servers 432 --rate 100Gbps\n"
     "  $ weft simulate traces/step --rate 400Gbps --accelerator H100\n"
     "  $ weft simulate allreduce:100MB --fabric ring --servers 64 --rate 400Gbps\n";
@@ -87,20 +82,6 @@ static error_t take_path(struct simulate *simulate, const char *path)
     return 0;
 }
 
-static error_t take_transport(struct simulate *simulate, const char *name)
-{
-    if (strcmp(name, "ideal") == 0) {
-        simulate->packets.transport = WEFT_TRANSPORT_IDEAL;
-        return 0;
-    }
-    if (strcmp(name, "dctcp") == 0) {
-        simulate->packets.transport = WEFT_TRANSPORT_DCTCP;
-        simulate->packets.dctcp = WEFT_DCTCP_DEFAULTS;
-        return 0;
-    }
-    return cli_usage(simulate->cli, "--transport '%.60s': write ideal or dctcp", name);
-}
-
 static error_t parse(int key, char *argument, struct argp_state *state)
 {
     struct simulate *simulate = state->input;
@@ -118,8 +99,6 @@ static error_t parse(int key, char *argument, struct argp_state *state)
     case KEY_ROUNDS:
         simulate->all_rounds = true;
         return 0;
-    case KEY_TRANSPORT:
-        return take_transport(simulate, argument);
     case KEY_NAMES:
         return list_fabrics(simulate);
     case KEY_RADIX:
@@ -151,6 +130,15 @@ bool simulate_network(struct simulate *simulate, uint32_t server_count)
                        false, &simulate->shape);
 }
 
+static void set_counts(json_t *object, const struct weft_packet_counts *counts)
+{
+    cli_set_count(object, "packets", counts->packets);
+    cli_set_count(object, "drops", counts->drops);
+    cli_set_count(object, "ecn_marks", counts->ecn_marks);
+    cli_set_count(object, "retransmits", counts->retransmits);
+    cli_set_count(object, "timeouts", counts->timeouts);
+}
+
 json_t *simulate_object(const struct simulate *simulate, const struct weft_sim_result *result)
 {
     const struct weft_fabric *fabric = &simulate->network->fabric;
@@ -161,12 +149,18 @@ json_t *simulate_object(const struct simulate *simulate, const struct weft_sim_r
         largest_bytes = bytes > largest_bytes ? bytes : largest_bytes;
         total_bytes += bytes;
     }
+    bool is_packet = simulate->packets.engine == WEFT_ENGINE_PACKET;
     json_t *object = cli_object("weft.simulation/1");
     cli_set_text(object, "fabric", simulate->fabric);
     cli_set_count(object, "servers", fabric->server_count);
     cli_set_count(object, "links", fabric->link_count);
     cli_set_count(object, "flows", result->flow_count);
+    cli_set_text(object, "engine", is_packet ? "packet" : "flow");
+    cli_set_text(object, "transport", weft_transport_name(simulate->packets.transport));
     cli_set_count(object, "events", result->event_count);
+    if (is_packet) {
+        set_counts(object, &result->packets);
+    }
     cli_set_count(object, "solves", result->solve_count);
     cli_set_real(object, "max_link_load_bytes", largest_bytes);
     cli_set_real(object, "mean_link_load_bytes",
@@ -183,6 +177,21 @@ void simulate_headline(const struct simulate *simulate)
             weft_show_rate(unit, simulate->cluster.rate_Bps));
 }
 
+void simulate_last_line(const struct simulate *simulate, const struct weft_sim_result *result)
+{
+    struct cli *cli = simulate->cli;
+    const struct weft_packet_counts *counts = &result->packets;
+    if (simulate->packets.engine == WEFT_ENGINE_PACKET) {
+        cli_say(cli, "%s: %llu packets, %llu drops, %llu marked, %llu sent again, %llu timeouts\n",
+                weft_transport_name(simulate->packets.transport),
+                (unsigned long long)counts->packets, (unsigned long long)counts->drops,
+                (unsigned long long)counts->ecn_marks, (unsigned long long)counts->retransmits,
+                (unsigned long long)counts->timeouts);
+    }
+    cli_say(cli, "%llu flows, %llu events, %.3f s\n", (unsigned long long)result->flow_count,
+            (unsigned long long)result->event_count, cli_elapsed_s(cli));
+}
+
 static bool run(struct simulate *simulate)
 {
     struct cli *cli = simulate->cli;
@@ -197,10 +206,6 @@ static bool run(struct simulate *simulate)
     }
     if (!matches) {
         return simulate_jobs(simulate);
-    }
-    if (simulate->packets.transport != WEFT_TRANSPORT_IDEAL) {
-        return cli_misuse(cli, "--transport dctcp takes a job's file, not '%.60s'",
-                          simulate->paths[0]);
     }
     if (simulate->plan_path != NULL) {
         return cli_misuse(cli, "--plan takes a job's file, not '%.60s'", simulate->paths[0]);
@@ -220,7 +225,7 @@ int cli_simulate(int argc, char **argv)
         .doc = doc,
         .options = options,
         .parser = parse,
-        .groups = CLI_HARDWARE | CLI_TRACE,
+        .groups = CLI_HARDWARE | CLI_TRACE | CLI_PACKETS,
     };
     struct cli cli;
     struct simulate simulate = {.cli = &cli, .fabric = "ideal"};

@@ -32,6 +32,9 @@ json_t *simulate_object(const struct simulate *simulate, const struct weft_sim_r
 // The first line for people.
 void simulate_headline(const struct simulate *simulate);
 
+// The last lines: what packets met, and what the run took.
+void simulate_last_line(const struct simulate *simulate, const struct weft_sim_result *result);
+
 bool simulate_jobs(struct simulate *simulate) WEFT_MUST_USE;
 bool simulate_flows(struct simulate *simulate, const struct weft_flows_spec *spec) WEFT_MUST_USE;
 

@@ -68,14 +68,12 @@ static void tell(const struct simulate *simulate, const struct weft_sim_result *
         cli_say(cli, ", median %s", weft_show_time(unit, quantile_ps(times, 0.5)));
         cli_say(cli, ", 99th percentile %s\n", weft_show_time(unit, quantile_ps(times, 0.99)));
     }
-    cli_say(cli, "%llu flows, %llu events, %.3f s\n", (unsigned long long)result->flow_count,
-            (unsigned long long)result->event_count, cli_elapsed_s(cli));
+    simulate_last_line(simulate, result);
 }
 
 static bool play_allreduce(struct simulate *simulate, uint64_t size_bytes)
 {
     struct cli *cli = simulate->cli;
-    const struct weft_sim_options fluid = {.seed = cli->seed};
     struct weft_taskgraph graph;
     struct weft_sim_result result;
     if (!patterns_build_allreduce(&graph, size_bytes, simulate->network->fabric.server_count,
@@ -84,7 +82,7 @@ static bool play_allreduce(struct simulate *simulate, uint64_t size_bytes)
     }
     const struct weft_sim_job job = {.graph = &graph};
     if (!weft_sim_run_jobs(&result, &simulate->network->fabric, &simulate->network->routes, &job, 1,
-                           &fluid, &cli->arena, cli->scratch, &cli->error)) {
+                           &simulate->packets, &cli->arena, cli->scratch, &cli->error)) {
         return false;
     }
     if (cli->json) {
@@ -98,7 +96,6 @@ static bool play_allreduce(struct simulate *simulate, uint64_t size_bytes)
 static bool play_flows(struct simulate *simulate, const struct weft_flows_spec *spec)
 {
     struct cli *cli = simulate->cli;
-    const struct weft_sim_options fluid = {.seed = cli->seed};
     struct weft_flow_list flows;
     struct weft_sim_result result;
     double host_rate_Bps = simulate->cluster.rate_Bps * simulate->cluster.degree;
@@ -108,8 +105,8 @@ static bool play_flows(struct simulate *simulate, const struct weft_flows_spec *
     }
     uint64_t *ends_ps = WEFT_NEW(&cli->arena, uint64_t, flows.count);
     if (!weft_sim_run_flows(&result, ends_ps, &simulate->network->fabric,
-                            &simulate->network->routes, &flows, &fluid, &cli->arena, cli->scratch,
-                            &cli->error)) {
+                            &simulate->network->routes, &flows, &simulate->packets, &cli->arena,
+                            cli->scratch, &cli->error)) {
         return false;
     }
     struct times times = sort_times(ends_ps, &flows);
@@ -128,6 +125,10 @@ bool simulate_flows(struct simulate *simulate, const struct weft_flows_spec *spe
         return cli_misuse(cli, "how many servers? write --servers 128");
     }
     if (!simulate_network(simulate, cli->hardware.server_count)) {
+        return false;
+    }
+    simulate->packets.seed = cli->seed;
+    if (!cli_packets(&simulate->packets, cli, false)) {
         return false;
     }
     cli_clock_start(cli, "simulating", 0);

@@ -139,12 +139,10 @@ static bool use_plan_network(struct jobs *jobs, struct simulate *simulate)
     simulate->fabric = "plan";
     simulate->network = &plan->network;
     simulate->cluster = plan->cluster;
-    const struct weft_sim_options asked = simulate->packets;
+    bool acknowledged = simulate->packets.acknowledged;
     simulate->packets = plan->sim;
-    simulate->packets.acknowledged |= asked.acknowledged;
+    simulate->packets.acknowledged |= acknowledged;
     simulate->packets.small_in_one_round &= !simulate->all_rounds;
-    simulate->packets.transport = asked.transport;
-    simulate->packets.dctcp = asked.dctcp;
     jobs->jobs[0].rings = plan->network.rings;
     return true;
 }
@@ -207,8 +205,7 @@ static void tell(const struct simulate *simulate, const struct jobs *jobs,
     }
     simulate_headline(simulate);
     cli_say(cli, "%s", weft_report_table(columns, COLUMNS, cells, simulate->path_count, arena));
-    cli_say(cli, "%llu flows, %llu events, %.3f s\n", (unsigned long long)result->flow_count,
-            (unsigned long long)result->event_count, cli_elapsed_s(cli));
+    simulate_last_line(simulate, result);
 }
 
 bool simulate_jobs(struct simulate *simulate)
@@ -218,7 +215,7 @@ bool simulate_jobs(struct simulate *simulate)
     if (!load_jobs(&jobs, simulate)) {
         return false;
     }
-    if (!build_network(&jobs, simulate)) {
+    if (!build_network(&jobs, simulate) || !cli_packets(&simulate->packets, cli, true)) {
         return false;
     }
     struct weft_sim_result result;

@@ -13,6 +13,22 @@ struct player {
     uint64_t event_count; // instants played
 };
 
+// Whether the packet engine can play these flows.
+static bool check_packets(const struct weft_flow_list *flows, const struct weft_fabric *fabric,
+                          const struct weft_sim_options *options, struct weft_error *error)
+{
+    if (!packet_check_fabric(fabric, options, error)) {
+        return false;
+    }
+    double factor = options->packet_bytes / (double)(options->packet_bytes - options->header_bytes);
+    for (uint32_t i = 0; i < flows->count; i++) {
+        if (!packet_check_message((double)flows->size_bytes[i] * factor, options, error)) {
+            return weft_wrap(error, "flow %u", i);
+        }
+    }
+    return true;
+}
+
 static bool check_flows(const struct weft_flow_list *flows, const struct weft_fabric *fabric,
                         const struct weft_routes *routes, uint32_t *way_total,
                         struct weft_error *error)
@@ -147,7 +163,8 @@ bool weft_sim_run_flows(struct weft_sim_result *result, uint64_t *completion_ps,
     filled.packet = filled.packet == NULL ? &defaults : filled.packet;
     options = &filled;
     if (!weft_simnet_check_options(options, error) ||
-        !check_flows(flows, fabric, routes, &way_total, error)) {
+        !check_flows(flows, fabric, routes, &way_total, error) ||
+        (packets && !check_packets(flows, fabric, options, error))) {
         return false;
     }
     struct player player = {.flows = flows};

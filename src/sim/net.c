@@ -14,6 +14,9 @@ bool weft_simnet_check_options(const struct weft_sim_options *options, struct we
         return weft_fail(error, WEFT_INPUT, "a header of %u bytes fills the packet of %u; use less",
                          options->header_bytes, options->packet_bytes);
     }
+    if (options->engine == WEFT_ENGINE_PACKET) {
+        return packet_check_options(options, error);
+    }
     if (options->transport == WEFT_TRANSPORT_DCTCP) {
         const struct weft_dctcp_options *dctcp = &options->dctcp;
         if (options->packet_bytes == 0) {

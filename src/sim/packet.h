@@ -26,10 +26,10 @@ enum packet_flag {
 };
 
 struct packet {
-    _Alignas(64) uint32_t next;       // free one
-    uint32_t generation; // of the flow: packets of one that has ended are dropped
-    uint64_t sent_ps;    // by the flow's sender; its acknowledgement brings it back
-    uint64_t entered_ps; // the queue
+    _Alignas(64) uint32_t next; // free one
+    uint32_t generation;        // of the flow: packets of one that has ended are dropped
+    uint64_t sent_ps;           // by the flow's sender; its acknowledgement brings it back
+    uint64_t entered_ps;        // the queue
     uint32_t flow;
     uint32_t sequence;
     uint32_t cumulative; // of an acknowledgement: the receiver has all packets below
@@ -165,6 +165,14 @@ void packet_engine_start(struct packet_engine *engine, const uint32_t *path, uin
                          struct packet_end end);
 // Plays on until a message ends (true, at clock.now_ps), or nothing happens by until_ps.
 bool packet_engine_run(struct packet_engine *engine, uint64_t until_ps, struct packet_end *end);
+
+// What the engine cannot play; fail with INPUT (packet_check.c).
+bool packet_check_options(const struct weft_sim_options *options, struct weft_error *error)
+    WEFT_MUST_USE;
+bool packet_check_fabric(const struct weft_fabric *fabric, const struct weft_sim_options *options,
+                         struct weft_error *error) WEFT_MUST_USE;
+bool packet_check_message(double wire_bytes, const struct weft_sim_options *options,
+                          struct weft_error *error) WEFT_MUST_USE;
 
 // ---- between the files of the engine ----
 

@@ -176,6 +176,24 @@ static bool check_tasks(const struct weft_sim_job *job, const struct machine_gro
     return true;
 }
 
+// Whether the packet engine can play the job.
+static bool check_packets(const struct weft_sim_job *job, const struct weft_fabric *fabric,
+                          const struct weft_sim_options *options, struct weft_error *error)
+{
+    if (!packet_check_fabric(fabric, options, error)) {
+        return false;
+    }
+    const struct weft_taskgraph *graph = job->graph;
+    double factor = options->packet_bytes / (double)(options->packet_bytes - options->header_bytes);
+    for (uint32_t task = 0; task < graph->task_count; task++) {
+        double wire_bytes = 2 * factor * (double)graph->size_bytes[task];
+        if (!packet_check_message(wire_bytes, options, error)) {
+            return weft_wrap(error, "task %u", task);
+        }
+    }
+    return true;
+}
+
 static bool check_servers(const struct weft_sim_job *job, const struct weft_fabric *fabric,
                           struct weft_error *error)
 {
@@ -262,7 +280,9 @@ bool machine_build(struct machine *machine, const struct weft_fabric *fabric,
         struct machine_group *groups = &m.groups[m.first_group[job]];
         if (!check_servers(&jobs[job], fabric, error) ||
             !check_groups(groups, &jobs[job], routes, &needs, error) ||
-            !check_tasks(&jobs[job], groups, routes, &needs, error)) {
+            !check_tasks(&jobs[job], groups, routes, &needs, error) ||
+            (options->engine == WEFT_ENGINE_PACKET &&
+             !check_packets(&jobs[job], fabric, options, error))) {
             return weft_wrap(error, "job %u", job);
         }
     }

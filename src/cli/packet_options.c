@@ -1,0 +1,222 @@
+// SPDX-License-Identifier: Apache-2.0
+// The options of the packet engine: kept as words, and made into what the engine takes once the
+// preset that they change is known.
+
+#include "cli.h"
+
+#include <string.h>
+
+enum { KEY_FIRST = 4000 };
+
+// In the order of `options`.
+enum {
+    OPTION_ENGINE,
+    OPTION_TRANSPORT,
+    OPTION_LIKE,
+    OPTION_MTU,
+    OPTION_HEADER,
+    OPTION_ACK,
+    OPTION_INITIAL_WINDOW,
+    OPTION_BUFFER,
+    OPTION_MARK,
+    OPTION_MARK_AT,
+    OPTION_RTO_MIN,
+    OPTION_RTO_FIRST,
+    OPTION_SLOW_START,
+    OPTION_NO_SLOW_START,
+    OPTION_HANDSHAKE,
+    OPTION_NO_HANDSHAKE,
+    OPTION_COUNT,
+};
+_Static_assert((int)OPTION_COUNT <= (int)CLI_PACKET_WORDS, "room for all options");
+
+static const struct argp_option options[] = {
+    {"engine", KEY_FIRST + OPTION_ENGINE, "E", 0,
+     "flow: a fluid (default); packet: queues, losses, congestion control", 0},
+    {"transport", KEY_FIRST + OPTION_TRANSPORT, "T", 0,
+     "of the packet engine: dctcp (its default), reno, ...; all but ideal choose that engine", 0},
+    {"like", KEY_FIRST + OPTION_LIKE, "WHAT", 0,
+     "what the options below change: plain, or topoopt, the recorded simulations' (default of task "
+     "graphs with dctcp)",
+     0},
+    {"mtu", KEY_FIRST + OPTION_MTU, "BYTES", 0, "a packet, its header included (9000)", 0},
+    {"header", KEY_FIRST + OPTION_HEADER, "BYTES", 0, "of each packet (64)", 0},
+    {"ack", KEY_FIRST + OPTION_ACK, "HOW", 0,
+     "acknowledgements go through the network, or are known at-once", 0},
+    {"initial-window", KEY_FIRST + OPTION_INITIAL_WINDOW, "N", 0, "packets", 0},
+    {"buffer", KEY_FIRST + OPTION_BUFFER, "SIZE", 0, "of a port; what would not fit is lost", 0},
+    {"mark", KEY_FIRST + OPTION_MARK, "SIZE", 0, "a port marks what finds a longer queue (ECN)", 0},
+    {"mark-at", KEY_FIRST + OPTION_MARK_AT, "END", 0,
+     "arrival, or departure: what leaves a longer queue, itself included", 0},
+    {"rto-min", KEY_FIRST + OPTION_RTO_MIN, "TIME", 0, "the shortest retransmission timeout", 0},
+    {"rto-first", KEY_FIRST + OPTION_RTO_FIRST, "TIME", 0, "before there is a round trip", 0},
+    {"slow-start", KEY_FIRST + OPTION_SLOW_START, NULL, 0, "windows begin so", 0},
+    {"no-slow-start", KEY_FIRST + OPTION_NO_SLOW_START, NULL, 0,
+     "windows begin in congestion avoidance", 0},
+    {"handshake", KEY_FIRST + OPTION_HANDSHAKE, NULL, 0,
+     "a header goes there and back before a message's first packet", 0},
+    {"no-handshake", KEY_FIRST + OPTION_NO_HANDSHAKE, NULL, 0, "it does not", 0},
+    {0},
+};
+
+static error_t parse(int key, char *argument, struct argp_state *state)
+{
+    struct cli *cli = state->input;
+    if (key < KEY_FIRST || key >= KEY_FIRST + OPTION_COUNT) {
+        return ARGP_ERR_UNKNOWN;
+    }
+    cli->packet_words[key - KEY_FIRST] = argument == NULL ? "" : argument;
+    return 0;
+}
+
+const struct argp cli_packets_argp = {.options = options, .parser = parse};
+
+// One of two words; `second` gets which.
+static bool choose(bool *second, struct cli *cli, int option, const char *a, const char *b)
+{
+    const char *word = cli->packet_words[option];
+    if (word == NULL) {
+        return true;
+    }
+    if (strcmp(word, a) != 0 && strcmp(word, b) != 0) {
+        return cli_misuse(cli, "--%s: '%.60s' is neither; write %s or %s", options[option].name,
+                          word, a, b);
+    }
+    *second = strcmp(word, b) == 0;
+    return true;
+}
+
+// Bytes of a packet: "4096" as well as "4096B".
+static bool take_packet_bytes(uint32_t *bytes, struct cli *cli, int option, uint32_t low)
+{
+    const char *word = cli->packet_words[option];
+    if (word == NULL) {
+        return true;
+    }
+    bool bare = word[0] != '\0' && strspn(word, "0123456789") == strlen(word);
+    uint64_t value = 0;
+    bool parsed = bare ? weft_parse_count(&value, word, low, UINT16_MAX, &cli->error)
+                       : weft_parse_bytes(&value, word, &cli->error);
+    if (parsed && (value < low || value > UINT16_MAX)) {
+        parsed = weft_fail(&cli->error, WEFT_INPUT, "'%.60s' is not from %u to %u bytes", word, low,
+                           UINT16_MAX);
+    }
+    *bytes = parsed ? (uint32_t)value : *bytes;
+    return cli_value(cli, parsed, options[option].name) == 0;
+}
+
+static bool take_size(uint64_t *size_bytes, struct cli *cli, int option)
+{
+    const char *word = cli->packet_words[option];
+    return word == NULL || cli_value(cli, weft_parse_bytes(size_bytes, word, &cli->error),
+                                     options[option].name) == 0;
+}
+
+static bool take_time(uint64_t *time_ps, struct cli *cli, int option)
+{
+    const char *word = cli->packet_words[option];
+    return word == NULL ||
+           cli_value(cli, weft_parse_time(time_ps, word, &cli->error), options[option].name) == 0;
+}
+
+static bool take_count(uint32_t *count, struct cli *cli, int option, uint32_t low, uint32_t high)
+{
+    const char *word = cli->packet_words[option];
+    return word == NULL || cli_count(cli, count, options[option].name, word, low, high) == 0;
+}
+
+// A flag and its opposite.
+static bool take_switch(bool *on, struct cli *cli, int yes, int no)
+{
+    if (cli->packet_words[yes] != NULL && cli->packet_words[no] != NULL) {
+        return cli_misuse(cli, "--%s and --%s exclude one another; write one", options[yes].name,
+                          options[no].name);
+    }
+    *on = (*on || cli->packet_words[yes] != NULL) && cli->packet_words[no] == NULL;
+    return true;
+}
+
+// Which engine and transport: each says the other where that stands alone.
+static bool choose_engine(struct weft_sim_options *sim, struct cli *cli)
+{
+    const char *engine = cli->packet_words[OPTION_ENGINE];
+    const char *transport = cli->packet_words[OPTION_TRANSPORT];
+    bool is_packet = false;
+    if (!choose(&is_packet, cli, OPTION_ENGINE, "flow", "packet")) {
+        return false;
+    }
+    sim->transport = is_packet ? WEFT_TRANSPORT_DCTCP : WEFT_TRANSPORT_IDEAL;
+    if (transport != NULL && !weft_transport_find(&sim->transport, transport, &cli->error)) {
+        cli->exit_code = CLI_EXIT_USAGE;
+        return weft_wrap(&cli->error, "--transport");
+    }
+    bool is_fluid = sim->transport == WEFT_TRANSPORT_IDEAL;
+    if (engine != NULL && is_packet == is_fluid) {
+        return is_packet ? cli_misuse(cli, "--engine packet needs a congestion control, not "
+                                           "--transport ideal; write for example dctcp")
+                         : cli_misuse(cli,
+                                      "the flow engine is a fluid and has no %s; write --engine "
+                                      "packet",
+                                      transport);
+    }
+    sim->engine = is_fluid ? WEFT_ENGINE_FLOW : WEFT_ENGINE_PACKET;
+    return true;
+}
+
+// What only packets have.
+static bool refuse_packet_words(struct cli *cli)
+{
+    for (int i = OPTION_LIKE; i < OPTION_COUNT; i++) {
+        if (cli->packet_words[i] != NULL && i != OPTION_MTU && i != OPTION_HEADER) {
+            return cli_misuse(cli, "--%s is for packets; write --engine packet, too",
+                              options[i].name);
+        }
+    }
+    return true;
+}
+
+static bool take_words(struct weft_packet_options *packet, struct cli *cli)
+{
+    bool network = !packet->ack_at_once;
+    if (!choose(&network, cli, OPTION_ACK, "at-once", "network") ||
+        !choose(&packet->mark_at_departure, cli, OPTION_MARK_AT, "arrival", "departure") ||
+        !take_count(&packet->initial_window_packets, cli, OPTION_INITIAL_WINDOW, 1, 1u << 20) ||
+        !take_size(&packet->buffer_bytes, cli, OPTION_BUFFER) ||
+        !take_size(&packet->mark_bytes, cli, OPTION_MARK) ||
+        !take_time(&packet->timeout_min_ps, cli, OPTION_RTO_MIN) ||
+        !take_time(&packet->timeout_first_ps, cli, OPTION_RTO_FIRST) ||
+        !take_switch(&packet->slow_start, cli, OPTION_SLOW_START, OPTION_NO_SLOW_START) ||
+        !take_switch(&packet->handshake, cli, OPTION_HANDSHAKE, OPTION_NO_HANDSHAKE)) {
+        return false;
+    }
+    packet->ack_at_once = !network;
+    return true;
+}
+
+bool cli_packets(struct weft_sim_options *sim, struct cli *cli, bool is_taskgraph)
+{
+    if (!choose_engine(sim, cli)) {
+        return false;
+    }
+    bool is_packet = sim->engine == WEFT_ENGINE_PACKET;
+    if (!is_packet && !refuse_packet_words(cli)) {
+        return false;
+    }
+    if (sim->packet_bytes == 0 && (is_packet || cli->packet_words[OPTION_MTU] != NULL)) {
+        sim->packet_bytes = cli_task_packets(cli).packet_bytes;
+        sim->header_bytes = cli_task_packets(cli).header_bytes;
+    }
+    if (!take_packet_bytes(&sim->packet_bytes, cli, OPTION_MTU, is_packet ? 1 : 0) ||
+        !take_packet_bytes(&sim->header_bytes, cli, OPTION_HEADER, 0)) {
+        return false;
+    }
+    bool topoopt = is_taskgraph && sim->transport == WEFT_TRANSPORT_DCTCP;
+    if (!choose(&topoopt, cli, OPTION_LIKE, "plain", "topoopt")) {
+        return false;
+    }
+    cli->packet = topoopt ? WEFT_PACKET_TOPOOPT : WEFT_PACKET_DEFAULTS;
+    sim->dctcp = WEFT_DCTCP_DEFAULTS;
+    sim->dctcp.cuts_always = topoopt;
+    sim->packet = &cli->packet;
+    return !is_packet || take_words(&cli->packet, cli);
+}

@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+// Transports by name.
+
+#include "weft/sim.h"
+
+#include <string.h>
+
+// In the order of the enum.
+static const struct weft_transport_entry transports[] = {
+    {"ideal", WEFT_TRANSPORT_IDEAL, "a fluid at max-min fair rates; flow engine"},
+    {"dctcp", WEFT_TRANSPORT_DCTCP, "DCTCP (RFC 8257)"},
+    {"reno", WEFT_TRANSPORT_RENO, "TCP Reno (RFC 5681) that heeds marks (RFC 3168)"},
+};
+#define TRANSPORT_COUNT ((uint32_t)(sizeof(transports) / sizeof(transports[0])))
+
+const struct weft_transport_entry *weft_transports(uint32_t *count)
+{
+    *count = TRANSPORT_COUNT;
+    return transports;
+}
+
+const char *weft_transport_name(enum weft_sim_transport transport)
+{
+    for (uint32_t i = 0; i < TRANSPORT_COUNT; i++) {
+        if (transports[i].transport == transport) {
+            return transports[i].name;
+        }
+    }
+    WEFT_ASSERT(!"a transport without a name");
+    return "";
+}
+
+bool weft_transport_find(enum weft_sim_transport *transport, const char *name,
+                         struct weft_error *error)
+{
+    char all[256] = "";
+    size_t length = 0;
+    for (uint32_t i = 0; i < TRANSPORT_COUNT; i++) {
+        if (strcmp(name, transports[i].name) == 0) {
+            *transport = transports[i].transport;
+            return true;
+        }
+        const char *before = i == 0 ? "" : i + 1 == TRANSPORT_COUNT ? " or " : ", ";
+        int added =
+            snprintf(all + length, sizeof(all) - length, "%s%s", before, transports[i].name);
+        WEFT_ASSERT(added > 0 && (size_t)added < sizeof(all) - length);
+        length += (size_t)added;
+    }
+    return weft_fail(error, WEFT_INPUT, "'%.60s' is no transport; write %s", name, all);
+}

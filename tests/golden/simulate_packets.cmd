@@ -1,0 +1,28 @@
+# SPDX-License-Identifier: Apache-2.0
+# The packet engine on jobs and on flows; bounds, so that a finer queue may change a packet's place.
+# tolerance: 0.02
+# free: wall_s events ecn_marks drops retransmits
+job=$EXAMPLES/jobs/dlrm_16.fbuf
+weft simulate "$job" --rate 400Gbps --engine packet --transport dctcp --json
+# The name of a transport chooses the engine; the engine alone takes DCTCP.
+weft simulate "$job" --rate 400Gbps --transport dctcp --json | grep -v wall_s > one
+weft simulate "$job" --rate 400Gbps --engine packet --json | grep -v wall_s > two
+cmp one two && echo same
+# Presets, and options that change them.
+for options in "--like plain" "--like plain --ack at-once" "--transport reno" \
+    "--handshake --mark 9kB"; do
+    echo "$options"
+    weft simulate "$job" --rate 400Gbps --engine packet $options --json |
+        grep -E '"(iteration_s|packets)"'
+done
+# One flow alone: size and headers at the rate of the link, one packet stored, two links.
+weft simulate permutation:10MB:1 --servers 2 --rate 100Gbps --engine packet --mtu 4160 --json |
+    grep -E '"(completion_s|packets|drops)"'
+weft simulate permutation:10MB:1 --servers 2 --rate 100Gbps --mtu 4160 --json | grep completion_s
+weft simulate allreduce:10MB --servers 16 --fabric leaf-spine --rate 100Gbps --transport reno \
+    --json | grep -E '"(completion_s|packets|engine|transport)"'
+# Many at once in small buffers: some packets are lost, sent again, and all flows end.
+weft simulate poisson:1MB:load=0.9:count=400:3 --servers 16 --rate 100Gbps --transport reno \
+    --buffer 100kB --mark 1GB --json > lossy
+grep -E '"(flows|drops|retransmits|engine|transport)"' lossy
+grep -q -E '"drops": 0,' lossy || echo lossy
