@@ -24,7 +24,16 @@ enum weft_sim_engine {
 enum weft_sim_transport {
     WEFT_TRANSPORT_IDEAL, // a fluid at max-min fair rates
     WEFT_TRANSPORT_DCTCP, // RFC 8257; in the flow engine: jobs only
-    WEFT_TRANSPORT_RENO,  // RFC 5681, with RFC 6675's retransmission; packet engine
+    WEFT_TRANSPORT_RENO,  // RFC 5681, with RFC 6675's retransmission; packet engine, as all below
+    WEFT_TRANSPORT_CUBIC, // RFC 9438
+    WEFT_TRANSPORT_DCQCN, // Zhu et al., SIGCOMM 2015
+    WEFT_TRANSPORT_SWIFT, // Kumar et al., SIGCOMM 2020
+    // MLTCP (Rajasekaran et al., arXiv 2402.09589): growth scaled by an iteration's progress.
+    WEFT_TRANSPORT_MLTCP_RENO,
+    WEFT_TRANSPORT_MLTCP_CUBIC,
+    WEFT_TRANSPORT_MLTCP_DCTCP,
+    WEFT_TRANSPORT_MLTCP_DCQCN,
+    WEFT_TRANSPORT_COUNT,
 };
 
 struct weft_transport_entry {
@@ -45,8 +54,80 @@ struct weft_dctcp_options {
     uint32_t mark_packets; // a switch's port marks what leaves more than this, itself incl.
     double gain;           // of the moving average of marked packets; in (0, 1]
     bool cuts_always;      // after every turn by the average, though none of it was marked
+    // Packet engine; as RFC 8257 has them if set; off: as that simulator does.
+    bool cuts_at_once;  // at the first mark of a window, instead of when a turn is over
+    bool begins_marked; // the average begins at 1 instead of 0
 };
-#define WEFT_DCTCP_DEFAULTS ((struct weft_dctcp_options){100, 50, 1.0 / 16, false})
+#define WEFT_DCTCP_DEFAULTS ((struct weft_dctcp_options){100, 50, 1.0 / 16, false, false, false})
+
+// CUBIC (RFC 9438). HyStart is off.
+struct weft_cubic_options {
+    double growth;         // C, packets / s^3; > 0
+    double decrease_ratio; // beta: what is left after a loss; in (0, 1)
+    bool reno_friendly;    // never slower than Reno would be (4.3)
+    bool fast_convergence; // (4.7)
+};
+#define WEFT_CUBIC_DEFAULTS ((struct weft_cubic_options){0.4, 0.7, true, true})
+
+// DCQCN (Zhu et al., SIGCOMM 2015, figures 5 and 7; section 6 for the values).
+struct weft_dcqcn_options {
+    uint64_t notice_ps;      // N: a receiver asks a flow to slow down this often at most
+    uint64_t alpha_ps;       // K: without a notice for so long the average decays
+    double gain;             // g, of the average; in (0, 1]
+    uint64_t timer_ps;       // T: the rate grows this often; a shorter one takes more bandwidth
+    uint64_t bytes;          // B: ... and each time that so many bytes were sent
+    uint32_t recovery_count; // F: growths back to the target before the target grows
+    double step_Bps;         // R_AI: of the target, additive
+    double hyper_step_Bps;   // R_HAI
+    double rate_min_Bps;
+    uint32_t window_packets; // no more are in flight; 0: window_limit_packets
+};
+#define WEFT_DCQCN_DEFAULTS                                                                        \
+    ((struct weft_dcqcn_options){.notice_ps = 50000000,                                            \
+                                 .alpha_ps = 55000000,                                             \
+                                 .gain = 1.0 / 256,                                                \
+                                 .timer_ps = 55000000,                                             \
+                                 .bytes = 10000000,                                                \
+                                 .recovery_count = 5,                                              \
+                                 .step_Bps = 5e6,                                                  \
+                                 .hyper_step_Bps = 50e6,                                           \
+                                 .rate_min_Bps = 1.25e6})
+
+// Swift (Kumar et al., SIGCOMM 2020, section 3 and algorithm 1).
+struct weft_swift_options {
+    uint64_t base_ps;          // target of a round trip, before scaling
+    uint64_t hop_ps;           // more of it for each link of the path
+    uint64_t flow_ps;          // ... and at most so much more for flows with small windows,
+    double flow_window_min;    // all of it at this window, in packets,
+    double flow_window_max;    // and none at this one
+    double step_packets;       // additive increase a round trip
+    double decrease_ratio;     // beta
+    double decrease_max;       // at most so much of the window at once; in (0, 1)
+    double window_min_packets; // below one packet the flow is paced; > 0
+    double window_max_packets;
+};
+#define WEFT_SWIFT_DEFAULTS                                                                        \
+    ((struct weft_swift_options){.base_ps = 25000000,                                              \
+                                 .hop_ps = 1000000,                                                \
+                                 .flow_ps = 40000000,                                              \
+                                 .flow_window_min = 0.1,                                           \
+                                 .flow_window_max = 100,                                           \
+                                 .step_packets = 1,                                                \
+                                 .decrease_ratio = 0.8,                                            \
+                                 .decrease_max = 0.5,                                              \
+                                 .window_min_packets = 0.001,                                      \
+                                 .window_max_packets = 8192})
+
+// MLTCP: growth times slope * r + intercept, r the part of an iteration's packets that has been
+// acknowledged. What an iteration has is what the last one had; in the first, what it has so far.
+struct weft_mltcp_options {
+    double slope;     // >= 0
+    double intercept; // > 0
+    bool per_job;     // r of the job; else of the connection (without `persistent`: of the message)
+    uint32_t restart_packets; // window and threshold at an iteration's start; 0: kept. Every window
+                              // transport's, not MLTCP's alone; with `persistent`
+};
+#define WEFT_MLTCP_DEFAULTS ((struct weft_mltcp_options){1.75, 0.25, false, 0})
 
 // What the packet engine plays with besides the packet sizes of weft_sim_options. A host's own
 // packets wait in its own queue without limit or marks; what it relays is treated as in a switch.
@@ -63,6 +144,13 @@ struct weft_packet_options {
     uint64_t timeout_min_ps;
     uint64_t timeout_first_ps; // before there is a round trip to go by
     uint32_t reorder_packets;  // a packet is lost when one this far above it has come
+    // With `persistent` of weft_sim_options:
+    uint32_t connection_count; // of a job and path; messages beyond wait for those before them
+    bool idle_restart;         // idle for a timeout, a window begins small again (RFC 5681, 4.1)
+    struct weft_cubic_options cubic;
+    struct weft_dcqcn_options dcqcn;
+    struct weft_swift_options swift;
+    struct weft_mltcp_options mltcp;
 };
 #define WEFT_PACKET_DEFAULTS                                                                       \
     ((struct weft_packet_options){.initial_window_packets = 10,                                    \
@@ -72,7 +160,12 @@ struct weft_packet_options {
                                   .slow_start = true,                                              \
                                   .timeout_min_ps = 1000000000,                                    \
                                   .timeout_first_ps = 10000000000,                                 \
-                                  .reorder_packets = 3})
+                                  .reorder_packets = 3,                                            \
+                                  .connection_count = 1,                                           \
+                                  .cubic = WEFT_CUBIC_DEFAULTS,                                    \
+                                  .dcqcn = WEFT_DCQCN_DEFAULTS,                                    \
+                                  .swift = WEFT_SWIFT_DEFAULTS,                                    \
+                                  .mltcp = WEFT_MLTCP_DEFAULTS})
 
 // As the recorded simulations of the TopoOpt authors have it (docs/flow-engine.md), for packets of
 // 9000 bytes.
@@ -97,6 +190,14 @@ struct weft_packet_counts {
     uint64_t timeouts;
 };
 
+// How a job repeats itself and shares links.
+struct weft_sim_pace {
+    uint64_t start_ps;   // of its first iteration
+    double jitter_ratio; // standard deviation of an iteration's compute times, all by one factor
+    double weight_ratio; // packet engine: its windows' or rates' growth times this; 0 = 1
+    uint64_t dcqcn_timer_ps; // 0 = the options'
+};
+
 struct weft_sim_options {
     uint32_t packet_bytes; // MTU; 0 = fluid: no header, cut-through, only propagation latency
     uint32_t header_bytes; // of every packet
@@ -115,6 +216,11 @@ struct weft_sim_options {
     enum weft_sim_transport transport;
     struct weft_dctcp_options dctcp;          // read with WEFT_TRANSPORT_DCTCP
     const struct weft_packet_options *packet; // NULL = defaults
+    uint32_t iterations;               // of each job, each when the one before has ended; 0 = 1
+    const struct weft_sim_pace *paces; // per job; NULL = all at 0, without jitter, alike
+    // Packet engine: messages of one job on one path are one stream, which keeps its congestion
+    // control from one to the next. Off: each is a connection of its own.
+    bool persistent;
 };
 
 // One job: a task graph, which cluster server each of its servers is (NULL = the same), and rings
@@ -126,7 +232,8 @@ struct weft_sim_job {
 };
 
 struct weft_sim_result {
-    const uint64_t *iteration_ps; // per job
+    const uint64_t *iteration_ps;            // per job; of several iterations: their mean
+    const uint64_t *const *iteration_end_ps; // per job, per iteration
     uint64_t end_ps;
     uint64_t flow_count; // flows played
     uint64_t event_count;
@@ -134,16 +241,17 @@ struct weft_sim_result {
     uint64_t work_count;               // flows looked at by them: what the engine's time grows with
     const double *link_bytes;          // per link, on the wire
     struct weft_packet_counts packets; // packet engine
-    const uint64_t *const *task_start_ps; // per job, per task, if timeline
+    const uint64_t *const *task_start_ps; // per job, per task, if timeline; of the last iteration
     const uint64_t *const *task_end_ps;
 };
 
-// Plays one iteration of each job, all starting at 0. A device runs its ready tasks one at a time,
-// in the order in which they became ready; transfers and AllReduces start when ready. An AllReduce
-// of S bytes over k members runs on each ring of its group, with its share: 2(k-1) rounds, in each
-// of which every member sends S/k of the share to its next; a ring's round begins when its last has
-// ended. Fails with INPUT when a pair has no route, a ring is none, a header fills its packet or
-// simulated time overflows. O((flows + tasks) log) and what the solves take.
+// Plays one iteration of each job from 0 on, or several as the options say. A device runs its ready
+// tasks one at a time, in the order in which they became ready; transfers and AllReduces start when
+// ready. An AllReduce of S bytes over k members runs on each ring of its group, with its share:
+// 2(k-1) rounds, in each of which every member sends S/k of the share to its next; a ring's round
+// begins when its last has ended. Fails with INPUT when a pair has no route, a ring is none, a
+// header fills its packet or simulated time overflows. O((flows + tasks) log) and what the solves
+// take.
 bool weft_sim_run_jobs(struct weft_sim_result *result, const struct weft_fabric *fabric,
                        const struct weft_routes *routes, const struct weft_sim_job *jobs,
                        uint32_t job_count, const struct weft_sim_options *options,

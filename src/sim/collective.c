@@ -5,31 +5,33 @@
 
 #include <math.h>
 
-// Holds the ways of the hop from the ring's member `index` to its next.
-static void open_hop(struct machine *machine, const struct weft_sim_job *job,
-                     const struct weft_ring *ring, uint32_t index, uint64_t hash)
+// Holds the ways of the hop from the ring's member `index` to its next, and returns their number.
+static uint32_t open_hop(struct machine *machine, const struct weft_sim_job *job,
+                         const struct weft_ring *ring, uint32_t index, uint64_t hash,
+                         struct weft_simnet_way *ways)
 {
     struct weft_simnet *net = &machine->net;
     if (ring->hop_first != NULL) {
         uint32_t first = ring->hop_first[index];
         uint32_t count = ring->hop_first[index + 1] - first;
-        if (count > 0) {
-            machine->ways[machine->way_count++] =
-                (struct weft_simnet_way){weft_simnet_open(net, &ring->hop_links[first], count), 1};
+        if (count == 0) {
+            return 0;
         }
-        return;
+        *ways = (struct weft_simnet_way){weft_simnet_open(net, &ring->hop_links[first], count), 1};
+        return 1;
     }
     uint32_t from = machine_server(job, ring->members[index]);
     uint32_t to = machine_server(job, ring->members[(index + 1) % ring->member_count]);
     uint32_t count = weft_simnet_way_count(net, from, to);
     for (uint32_t i = 0; i < count; i++) {
-        machine->ways[machine->way_count++] =
-            weft_simnet_open_way(net, from, to, i, weft_hash(hash ^ index));
+        ways[i] = weft_simnet_open_way(net, from, to, i, weft_hash(hash ^ index));
     }
+    return count;
 }
 
-static void start_ring(struct machine *machine, uint32_t task, const struct weft_ring *ring,
-                       double now_ps)
+// In later iterations a task's runs and their ways take the places that they had in the first.
+static void start_ring(struct machine *machine, uint32_t id, uint32_t task,
+                       const struct weft_ring *ring, double now_ps)
 {
     uint32_t local;
     const struct weft_taskgraph *graph = machine_graph(machine, task, &local);
@@ -44,20 +46,24 @@ static void start_ring(struct machine *machine, uint32_t task, const struct weft
         message_bytes *= rounds;
         rounds = 1;
     }
-    uint32_t id = machine->run_count++;
+    bool again = id < machine->run_count;
     struct machine_run *run = &machine->runs[id];
     *run = (struct machine_run){
         .task = task,
-        .first_way = machine->way_count,
+        .first_way = again ? run->first_way : machine->way_count,
         .rounds_left = rounds,
         .wire_bytes = weft_simnet_wire_bytes(&machine->net, message_bytes),
     };
     uint64_t hash = weft_hash(options->seed ^ weft_hash(id));
     const struct weft_sim_job *job = &machine->jobs[machine->task_job[task]];
     for (uint32_t i = 0; i < ring->member_count; i++) {
-        open_hop(machine, job, ring, i, hash);
+        run->way_count +=
+            open_hop(machine, job, ring, i, hash, &machine->ways[run->first_way + run->way_count]);
     }
-    run->way_count = machine->way_count - run->first_way;
+    if (!again) {
+        machine->run_count++;
+        machine->way_count += run->way_count;
+    }
     if (run->way_count == 0) { // all members on one server
         machine_part_ended(machine, task, now_ps);
         return;
@@ -80,15 +86,20 @@ void machine_collective_start(struct machine *machine, uint32_t task, double now
         machine_part_ended(machine, task, now_ps);
         return;
     }
+    uint32_t run = machine->first_run[task];
+    if (run == WEFT_NONE) {
+        run = machine->run_count;
+        machine->first_run[task] = run;
+    }
     if (group->ring_count == 0) {
         struct weft_ring ring = {group_id, member_count, members, 1, NULL, NULL};
         machine->parts_left[task] = 1;
-        start_ring(machine, task, &ring, now_ps);
+        start_ring(machine, run, task, &ring, now_ps);
         return;
     }
     machine->parts_left[task] = group->ring_count;
     for (uint32_t i = 0; i < group->ring_count; i++) {
-        start_ring(machine, task, &group->rings[i], now_ps);
+        start_ring(machine, run + i, task, &group->rings[i], now_ps);
     }
 }
 
@@ -98,9 +109,10 @@ void machine_round_start(struct machine *machine, uint32_t run_id, double now_ps
     const struct weft_simnet_way *ways = &machine->ways[run->first_way];
     run->flows_left = run->way_count;
     run->round_end_ps = now_ps;
+    uint32_t job = machine->task_job[run->task];
     for (uint32_t i = 0; i < run->way_count; i++) {
         weft_simnet_start(&machine->net, ways[i].class_id, run->wire_bytes * ways[i].share_ratio,
-                          MACHINE_RUN_OWNER | run_id);
+                          MACHINE_RUN_OWNER | run_id, job);
     }
 }
 

@@ -80,7 +80,7 @@ static void start_flow(struct player *player, uint32_t flow)
     for (uint32_t i = 0; i < count; i++) {
         struct weft_simnet_way way = weft_simnet_open_way(net, from, to, i, hash);
         if (wire_bytes > 0) {
-            weft_simnet_start(net, way.class_id, wire_bytes * way.share_ratio, flow);
+            weft_simnet_start(net, way.class_id, wire_bytes * way.share_ratio, flow, 0);
         } else {
             double latency_ps = weft_simnet_latency_ps(net, way.class_id, 0);
             player->end_ps[flow] =

@@ -88,7 +88,9 @@ static void run_on_device(struct machine *machine, uint32_t task, uint32_t devic
     if (machine->start_ps != NULL) {
         machine->start_ps[task] = now_ps;
     }
-    machine_push(machine, now_ps + (double)graph->runtime_ps[local], MACHINE_TASK_END, task);
+    double ratio = machine->compute_ratio[machine->task_job[task]];
+    machine_push(machine, now_ps + ratio * (double)graph->runtime_ps[local], MACHINE_TASK_END,
+                 task);
 }
 
 static void start_transfer(struct machine *machine, uint32_t task, double now_ps)
@@ -112,7 +114,8 @@ static void start_transfer(struct machine *machine, uint32_t task, double now_ps
     for (uint32_t i = 0; i < count; i++) {
         struct weft_simnet_way way = weft_simnet_open_way(net, from, to, i, hash);
         if (wire_bytes > 0) {
-            weft_simnet_start(net, way.class_id, wire_bytes * way.share_ratio, task);
+            weft_simnet_start(net, way.class_id, wire_bytes * way.share_ratio, task,
+                              machine->task_job[task]);
         } else {
             machine_part_ended(machine, task,
                                now_ps + weft_simnet_latency_ps(net, way.class_id, 0));
@@ -162,7 +165,6 @@ static void end_task(struct machine *machine, uint32_t task, double now_ps)
     uint32_t local;
     const struct weft_taskgraph *graph = machine_graph(machine, task, &local);
     uint32_t job = machine->task_job[task];
-    machine->job_end_ps[job] = fmax(machine->job_end_ps[job], now_ps);
     if (machine->end_ps != NULL) {
         machine->end_ps[task] = now_ps;
     }
@@ -180,6 +182,7 @@ static void end_task(struct machine *machine, uint32_t task, double now_ps)
             machine_make_ready(machine, next);
         }
     }
+    machine_count_task(machine, job, now_ps);
 }
 
 // ---- time ----
@@ -207,8 +210,10 @@ static void handle(struct machine *machine, const struct machine_event *event)
         end_task(machine, event->id, event->time_ps);
     } else if (event->kind == MACHINE_COLLECTIVE_START) {
         machine_collective_start(machine, event->id, event->time_ps);
-    } else {
+    } else if (event->kind == MACHINE_ROUND_START) {
         machine_round_start(machine, event->id, event->time_ps);
+    } else {
+        machine_begin_iteration(machine, event->id, event->time_ps);
     }
     start_ready(machine, event->time_ps);
 }
@@ -346,16 +351,13 @@ bool weft_sim_run_jobs(struct weft_sim_result *result, const struct weft_fabric 
         play(&machine);
     }
     struct weft_sim_result r = {0};
-    if (!round_all(&r.iteration_ps, machine.job_end_ps, job_count, arena, error)) {
+    if (!machine_iterations(&r, &machine, arena, error)) {
         return false;
     }
     if (options->timeline &&
         (!round_timeline(&r.task_start_ps, &machine, machine.start_ps, arena, error) ||
          !round_timeline(&r.task_end_ps, &machine, machine.end_ps, arena, error))) {
         return false;
-    }
-    for (uint32_t job = 0; job < job_count; job++) {
-        r.end_ps = r.iteration_ps[job] > r.end_ps ? r.iteration_ps[job] : r.end_ps;
     }
     const struct weft_wire *wire = &machine.net.wire;
     double *link_bytes = WEFT_NEW_RAW(arena, double, fabric->link_count);

@@ -14,13 +14,14 @@ enum machine_event_kind {
     MACHINE_TASK_END,
     MACHINE_COLLECTIVE_START, // the part inside the servers is over
     MACHINE_ROUND_START,
+    MACHINE_JOB_START,
 };
 
 struct machine_event {
     double time_ps;
     uint64_t order; // of creation: simultaneous events come in that order
     uint32_t kind;
-    uint32_t id; // task or ring run
+    uint32_t id; // task, ring run or job
 };
 
 // One ring of one collective.
@@ -49,11 +50,17 @@ struct machine {
     uint32_t *first_task; // tasks of all jobs in one numbering; job_count + 1
     uint32_t *first_device;
     uint32_t *first_group;
-    double *job_end_ps;
+    uint32_t iterations; // of each job
+    uint32_t *iteration; // that it is in
+    uint32_t *tasks_left;
+    double *compute_ratio; // of this iteration's compute times to the task graph's
+    struct weft_rng *rng;
+    double *iteration_end_ps; // [job * iterations + iteration]
     struct machine_group *groups;
     // Per task.
     uint32_t *task_job;
     uint32_t *waits_for;    // predecessors still to end
+    uint32_t *first_run;    // of a collective's rings, once it has run
     uint32_t *parts_left;   // ways of a transfer, rings of a collective
     double *part_end_ps;    // latest so far
     uint32_t *next_in_line; // in `ready` or a device's queue; a task is in one at most
@@ -95,6 +102,17 @@ bool machine_build(struct machine *machine, const struct weft_fabric *fabric,
                    const struct weft_routes *routes, const struct weft_sim_job *jobs,
                    uint32_t job_count, const struct weft_sim_options *options,
                    struct weft_arena *arena, struct weft_error *error) WEFT_MUST_USE;
+
+// A job's next iteration begins (iterations.c).
+void machine_begin_iteration(struct machine *machine, uint32_t job, double now_ps);
+// A task of it has ended.
+void machine_count_task(struct machine *machine, uint32_t job, double now_ps);
+// Lays the iterations out and files the jobs' starts.
+bool machine_lay_out_iterations(struct machine *machine, const struct weft_sim_options *options,
+                                struct weft_arena *arena, struct weft_error *error) WEFT_MUST_USE;
+// Per job: mean iterations and the ends of all.
+bool machine_iterations(struct weft_sim_result *result, const struct machine *machine,
+                        struct weft_arena *arena, struct weft_error *error) WEFT_MUST_USE;
 
 // A task waits for nothing more.
 void machine_make_ready(struct machine *machine, uint32_t task);

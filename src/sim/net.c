@@ -30,6 +30,10 @@ bool weft_simnet_check_options(const struct weft_sim_options *options, struct we
                 dctcp->initial_window_packets, dctcp->gain);
         }
     }
+    if (options->transport != WEFT_TRANSPORT_IDEAL && options->transport != WEFT_TRANSPORT_DCTCP) {
+        return weft_fail(error, WEFT_INPUT, "%s moves packets; take the packet engine",
+                         weft_transport_name(options->transport));
+    }
     return true;
 }
 
@@ -127,7 +131,7 @@ double weft_simnet_latency_ps(const struct weft_simnet *net, uint32_t class_id, 
 
 // Acknowledgements take the way that a flow of this owner would.
 static void start_packets(struct weft_simnet *net, uint32_t class_id, double wire_bytes,
-                          uint32_t owner)
+                          uint32_t owner, uint32_t job)
 {
     const struct weft_maxmin_class *path = weft_maxmin_class_at(&net->wire.maxmin, class_id);
     uint32_t from = net->fabric->links[path->path[0]].from;
@@ -138,18 +142,19 @@ static void start_packets(struct weft_simnet *net, uint32_t class_id, double wir
         uint32_t index = weft_routes_pick(net->routes, to, from, hash);
         back_count = weft_routes_path(net->routes, to, from, index, net->back, NULL);
     }
-    net->wire.classes[class_id].users++;
+    // A stream holds its path for good.
+    net->wire.classes[class_id].users += net->options->persistent ? 2 : 1;
     net->wire.started_count++;
     packet_engine_start(&net->packets, path->path, path->hop_count, net->back, back_count,
-                        wire_bytes, (struct packet_end){owner, class_id});
+                        wire_bytes, (struct packet_end){owner, class_id, job});
 }
 
 void weft_simnet_start(struct weft_simnet *net, uint32_t class_id, double wire_bytes,
-                       uint32_t owner)
+                       uint32_t owner, uint32_t job)
 {
     wire_bytes = fmax(wire_bytes, DBL_MIN); // tiny shares of few bytes may come to 0
     if (weft_simnet_is_packet(net)) {
-        start_packets(net, class_id, wire_bytes, owner);
+        start_packets(net, class_id, wire_bytes, owner, job);
     } else if (net->options->transport == WEFT_TRANSPORT_DCTCP) {
         weft_dctcp_start(&net->dctcp, &net->wire, class_id, wire_bytes, owner);
     } else {

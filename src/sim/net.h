@@ -57,9 +57,9 @@ static inline bool weft_simnet_is_packet(const struct weft_simnet *net)
     return net->options->engine == WEFT_ENGINE_PACKET;
 }
 
-// A message begins now, on the transport of the options.
+// A message of a job begins now, on the transport of the options.
 void weft_simnet_start(struct weft_simnet *net, uint32_t class_id, double wire_bytes,
-                       uint32_t owner);
+                       uint32_t owner, uint32_t job);
 // From the end that the transport reports until the transfer counts as done.
 double weft_simnet_tail_ps(const struct weft_simnet *net, uint32_t class_id, double wire_bytes);
 

@@ -22,7 +22,8 @@ enum packet_flag {
     PACKET_MARKED =
         2, // congestion experienced; on an acknowledgement: of the packet that it is for
     PACKET_RESENT = 4,
-    PACKET_OWN = 8, // in the queue of the host that made it
+    PACKET_OWN = 8,      // in the queue of the host that made it
+    PACKET_NOTICED = 16, // an acknowledgement that asks the sender to slow down
 };
 
 struct packet {
@@ -64,6 +65,7 @@ struct packet_flow {
     bool in_recovery;
     bool is_open;
     bool is_connected;
+    bool is_stream; // messages follow each other; see packet_stream.c
     uint32_t generation;
     uint32_t owner; // of a free slot: the next one
     uint32_t path_id;
@@ -85,7 +87,17 @@ struct packet_flow {
     struct packet_window received; // what the receiver knows
     double last_bytes;
     uint64_t started_ps;
-    uint32_t data_hop; // in `hops`
+    uint64_t pace_ps;   // the next packet may not go before
+    uint64_t notice_ps; // the receiver gives no notice before
+    // A stream's: messages that are not acknowledged, the first that has not come, the last.
+    uint32_t message_first;
+    uint32_t message_due;
+    uint32_t message_last;
+    uint32_t stream_next;       // of the same hash
+    uint32_t iteration_first;   // packets below are of iterations before
+    uint32_t iteration_learned; // packets of the last one
+    uint64_t heard_ps;          // the last acknowledgement
+    uint32_t data_hop;          // in `hops`
     uint32_t ack_hop;
     uint32_t job;
     uint32_t resent_count;
@@ -98,8 +110,49 @@ struct packet_flow {
             uint32_t turn_end; // packets below make a turn
             uint32_t seen;
             uint32_t marked;
+            uint32_t cut_end; // marks of packets below have been answered
         } dctcp;
+        struct {
+            double peak;        // W_max
+            double before;      // the last cut: cwnd_prior
+            double reno_window; // W_est
+            double period_s;    // K
+            uint64_t began_ps;  // this epoch; WEFT_NEVER: none yet
+        } cubic;
+        struct {
+            double rate_Bps;
+            double target_Bps;
+            double alpha;
+            double bytes_left; // of the byte counter's turn
+            uint64_t alpha_ps; // timers' ends
+            uint64_t grow_ps;
+            uint32_t timer_count;
+            uint32_t byte_count;
+        } dcqcn;
+        struct {
+            uint64_t cut_ps;
+            uint32_t hop_count;
+            uint32_t timeouts;
+        } swift;
     } cc;
+};
+
+// A message of a stream.
+struct packet_message {
+    uint32_t next;
+    uint32_t end; // one past its last packet
+    double last_bytes;
+    uint32_t owner;
+    uint32_t path_id;
+};
+
+// What flows of one job share.
+struct packet_job {
+    double weight_ratio;
+    uint64_t dcqcn_timer_ps; // 0: the options'
+    uint64_t acknowledged;   // packets of this iteration
+    uint64_t posted;
+    uint64_t learned; // of the last iteration
 };
 
 // What an acknowledgement tells a transport.
@@ -107,6 +160,7 @@ struct packet_ack {
     uint32_t newly; // packets acknowledged for the first time
     uint32_t sequence;
     bool marked;
+    bool noticed;
     uint64_t trip_ps;
 };
 
@@ -114,6 +168,7 @@ struct packet_ack {
 struct packet_end {
     uint32_t owner;
     uint32_t path_id;
+    uint32_t job;
 };
 
 struct packet_engine;
@@ -126,6 +181,13 @@ struct packet_transport {
                          const struct packet_ack *ack);
     void (*lost)(struct packet_engine *engine, struct packet_flow *flow); // once a window
     void (*timed_out)(struct packet_engine *engine, struct packet_flow *flow);
+    // May be NULL. A packet goes: sets pace_ps, before which no other does.
+    void (*sent)(struct packet_engine *engine, struct packet_flow *flow, uint32_t bytes);
+    // May be NULL. A stream goes on after a pause; `restarted`: with a window that begins again.
+    void (*resumed)(struct packet_engine *engine, struct packet_flow *flow, uint64_t idle_ps,
+                    bool restarted);
+    bool notices; // receivers turn marks into notices
+    bool learns;  // growth follows an iteration's progress (MLTCP)
 };
 
 struct packet_engine {
@@ -150,6 +212,16 @@ struct packet_engine {
     uint64_t *bits_free;     // windows of sequence numbers; the first word points to the next
     struct packet_end ended; // the message that ended last
     bool has_ended;
+    // Streams.
+    bool persistent;
+    uint32_t *streams; // heads of lists of flows by hash of path and job
+    uint32_t stream_mask;
+    uint32_t stream_due; // a stream with messages that have come and were not told of
+    struct packet_message *messages;
+    uint32_t message_free;
+    uint32_t message_count;
+    uint32_t message_room;
+    struct packet_job *jobs;
     struct weft_packet_counts counts;
     struct weft_arena *arena;
 };
@@ -158,6 +230,11 @@ struct packet_engine {
 void packet_engine_init(struct packet_engine *engine, const struct weft_fabric *fabric,
                         const struct weft_sim_options *options, uint32_t flow_room,
                         uint32_t hop_max, struct weft_arena *arena);
+// Gives the flows of each job their share. Without it all are of one job.
+void packet_engine_jobs(struct packet_engine *engine, const struct weft_sim_pace *paces,
+                        uint32_t job_count);
+// A job begins an iteration: streams count anew, and restart if the options say so.
+void packet_engine_iteration(struct packet_engine *engine, uint32_t job);
 // A message of wire_bytes > 0, headers included, begins now. Without a way back (back_count = 0)
 // acknowledgements are at the sender at once.
 void packet_engine_start(struct packet_engine *engine, const uint32_t *path, uint32_t hop_count,
@@ -189,10 +266,41 @@ void packet_deliver(struct packet_engine *engine, uint32_t id);
 void packet_retransmit_timer(struct packet_engine *engine, uint32_t flow);
 void packet_send(struct packet_engine *engine, uint32_t flow);
 
+void packet_flow_open(struct packet_engine *engine, struct packet_flow *flow);
+void packet_set_timer(struct packet_engine *engine, uint32_t flow);
+
+// ---- streams ----
+
+void packet_streams_init(struct packet_engine *engine);
+// The connection that a message takes, with the message at its end; WEFT_NONE: open one.
+uint32_t packet_stream_join(struct packet_engine *engine, struct packet_end end, double wire_bytes);
+void packet_stream_open(struct packet_engine *engine, uint32_t flow, struct packet_end end);
+// Bytes of a packet.
+uint32_t packet_stream_bytes(const struct packet_engine *engine, const struct packet_flow *flow,
+                             uint32_t sequence);
+// Forgets messages that are acknowledged.
+void packet_stream_acknowledged(struct packet_engine *engine, struct packet_flow *flow);
+// Tells of the next message that has come: `ended` and `has_ended`.
+void packet_stream_received(struct packet_engine *engine, uint32_t flow);
+
 // ---- transports ----
 
+struct packet_transport packet_transport_of(enum weft_sim_transport transport);
+// Fails with INPUT when the parameters of the options' transport make no sense.
+bool packet_check_transport(const struct weft_sim_options *options, struct weft_error *error)
+    WEFT_MUST_USE;
+// MLTCP: the gain of a flow's growth from here on.
+void packet_learn(struct packet_engine *engine, struct packet_flow *flow, uint32_t newly);
 struct packet_transport packet_reno(void);
 struct packet_transport packet_dctcp(void);
+struct packet_transport packet_cubic(void);
+struct packet_transport packet_dcqcn(void);
+struct packet_transport packet_swift(void);
+// CUBIC's K: how long a window takes from `from` to `peak` packets (RFC 9438, figure 2).
+double packet_cubic_period_s(const struct weft_cubic_options *options, double peak, double from);
+// Swift's target of a round trip.
+uint64_t packet_swift_target_ps(const struct weft_swift_options *options, uint32_t hop_count,
+                                double window);
 // Reno's growth by `newly` packets (RFC 5681, 3.1), scaled by the flow's gain.
 void packet_grow(struct packet_flow *flow, uint32_t newly);
 

@@ -57,11 +57,14 @@ bool packet_check_options(const struct weft_sim_options *options, struct weft_er
         return weft_fail(error, WEFT_INPUT,
                          "the packet engine needs a congestion control; choose a transport");
     }
-    if (options->transport == WEFT_TRANSPORT_DCTCP && !(dctcp->gain > 0 && dctcp->gain <= 1)) {
+    bool is_dctcp = options->transport == WEFT_TRANSPORT_DCTCP ||
+                    options->transport == WEFT_TRANSPORT_MLTCP_DCTCP;
+    if (is_dctcp && !(dctcp->gain > 0 && dctcp->gain <= 1)) {
         return weft_fail(error, WEFT_INPUT, "dctcp: a gain of %g; write one in (0, 1]",
                          dctcp->gain);
     }
-    return check_sizes(options, error) && check_ends(options->packet, error);
+    return check_sizes(options, error) && check_ends(options->packet, error) &&
+           packet_check_transport(options, error);
 }
 
 bool packet_check_fabric(const struct weft_fabric *fabric, const struct weft_sim_options *options,

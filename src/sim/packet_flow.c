@@ -81,7 +81,7 @@ static uint64_t timeout_ps(const struct packet_engine *engine, const struct pack
     return timeout << flow->backoff;
 }
 
-static void set_timer(struct packet_engine *engine, uint32_t id)
+void packet_set_timer(struct packet_engine *engine, uint32_t id)
 {
     struct packet_flow *flow = &engine->flows[id];
     flow->deadline_ps = engine->clock.now_ps + timeout_ps(engine, flow);
@@ -117,8 +117,7 @@ static void transmit(struct packet_engine *engine, uint32_t id, uint32_t sequenc
     packet->flow = id;
     packet->sequence = sequence;
     packet->hop = flow->data_hop;
-    packet->bytes =
-        (uint16_t)(sequence + 1 == flow->total ? flow->last_bytes : engine->packet_bytes);
+    packet->bytes = (uint16_t)packet_stream_bytes(engine, flow, sequence);
     packet->flags = (uint16_t)(PACKET_OWN | flags);
     if (sequence == WEFT_NONE) {
         packet->bytes = (uint16_t)engine->header_bytes;
@@ -146,10 +145,25 @@ static uint32_t choose(const struct packet_engine *engine, struct packet_flow *f
     return WEFT_NONE;
 }
 
+// Files the instant when the next packet may go, if there is one to send.
+static void wait_pace(struct packet_engine *engine, uint32_t id)
+{
+    struct packet_flow *flow = &engine->flows[id];
+    if (!flow->is_paced && (flow->lost_from < flow->lost_until || flow->next < flow->total)) {
+        flow->is_paced = true;
+        clock_file(&engine->clock, (uint32_t)PACKET_EVENT_PACE << CLOCK_KIND_SHIFT | id,
+                   flow->pace_ps);
+    }
+}
+
 void packet_send(struct packet_engine *engine, uint32_t id)
 {
     struct packet_flow *flow = &engine->flows[id];
-    while (flow->in_flight + 1 <= flow->window) {
+    while (flow->in_flight + 1 <= flow->window || flow->in_flight == 0) {
+        if (flow->pace_ps > engine->clock.now_ps) {
+            wait_pace(engine, id);
+            return;
+        }
         uint32_t before = flow->next;
         uint32_t sequence = choose(engine, flow);
         if (sequence == WEFT_NONE) {
@@ -158,6 +172,9 @@ void packet_send(struct packet_engine *engine, uint32_t id)
         flow->in_flight++;
         bool again = sequence < before;
         engine->counts.retransmits += again;
+        if (engine->transport.sent != NULL) {
+            engine->transport.sent(engine, flow, packet_stream_bytes(engine, flow, sequence));
+        }
         transmit(engine, id, sequence, again ? PACKET_RESENT : 0);
     }
 }
@@ -166,7 +183,7 @@ void packet_retransmit_timer(struct packet_engine *engine, uint32_t id)
 {
     struct packet_flow *flow = &engine->flows[id];
     flow->timer_filed = false;
-    if (!flow->is_open) {
+    if (!flow->is_open || flow->acknowledged.low == flow->total) {
         return;
     }
     if (flow->deadline_ps > engine->clock.now_ps) {
@@ -179,7 +196,7 @@ void packet_retransmit_timer(struct packet_engine *engine, uint32_t id)
     flow->backoff = flow->backoff < BACKOFF_MAX ? flow->backoff + 1 : BACKOFF_MAX;
     if (!flow->is_connected) {
         transmit(engine, id, WEFT_NONE, PACKET_RESENT);
-        set_timer(engine, id);
+        packet_set_timer(engine, id);
         return;
     }
     flow->in_flight = 0;
@@ -188,7 +205,7 @@ void packet_retransmit_timer(struct packet_engine *engine, uint32_t id)
     flow->recover = flow->next;
     engine->transport.timed_out(engine, flow);
     packet_send(engine, id);
-    set_timer(engine, id);
+    packet_set_timer(engine, id);
 }
 
 // ---- acknowledgements ----
@@ -238,6 +255,9 @@ static void take_acknowledgement(struct packet_engine *engine, const struct pack
         put(engine, &flow->acknowledged, flow->acknowledged.low);
         newly++;
     }
+    if (flow->is_stream) {
+        packet_stream_acknowledged(engine, flow);
+    }
     uint32_t gone = newly > 0 || (packet->flags & PACKET_RESENT) == 0 ? newly : 1;
     flow->in_flight -= gone < flow->in_flight ? gone : flow->in_flight;
     if (packet->sequence + 1 > flow->highest) {
@@ -248,16 +268,24 @@ static void take_acknowledgement(struct packet_engine *engine, const struct pack
     if ((packet->flags & PACKET_RESENT) == 0) {
         measure_trip(flow, trip_ps);
     }
-    if (newly > 0) {
+    bool noticed = (packet->flags & PACKET_NOTICED) != 0;
+    if (newly > 0 || noticed) {
         flow->backoff = 0;
-        const struct packet_ack ack = {newly, packet->sequence,
-                                       (packet->flags & PACKET_MARKED) != 0, trip_ps};
+        flow->heard_ps = engine->clock.now_ps;
+        if (engine->transport.learns) {
+            packet_learn(engine, flow, newly);
+        }
+        const struct packet_ack ack = {.newly = newly,
+                                       .sequence = packet->sequence,
+                                       .marked = (packet->flags & PACKET_MARKED) != 0,
+                                       .noticed = noticed,
+                                       .trip_ps = trip_ps};
         engine->transport.acknowledged(engine, flow, &ack);
     }
     find_lost(engine, flow);
     packet_send(engine, id);
     if (newly > 0) {
-        set_timer(engine, id);
+        packet_set_timer(engine, id);
     }
 }
 
@@ -266,9 +294,10 @@ static void take_acknowledgement(struct packet_engine *engine, const struct pack
 static void close_flow(struct packet_engine *engine, uint32_t id)
 {
     struct packet_flow *flow = &engine->flows[id];
+    engine->jobs[flow->job].acknowledged += flow->total - flow->acknowledged.low;
     release_bits(engine, &flow->acknowledged);
     release_bits(engine, &flow->received);
-    engine->ended = (struct packet_end){flow->owner, flow->path_id};
+    engine->ended = (struct packet_end){flow->owner, flow->path_id, flow->job};
     engine->has_ended = true;
     flow->is_open = false;
     flow->generation++;
@@ -285,7 +314,9 @@ static void receive(struct packet_engine *engine, uint32_t id)
             bool marked = (packet->flags & PACKET_MARKED) != 0;
             engine->counts.ecn_marks += marked;
         }
-        if (flow->received.low == flow->total) {
+        if (flow->is_stream) {
+            packet_stream_received(engine, packet->flow);
+        } else if (flow->received.low == flow->total) {
             close_flow(engine, packet->flow);
             packet_drop(engine, id);
             return;
@@ -293,6 +324,11 @@ static void receive(struct packet_engine *engine, uint32_t id)
     }
     packet->cumulative = flow->received.low;
     packet->flags |= PACKET_ACK;
+    if (engine->transport.notices && (packet->flags & PACKET_MARKED) != 0 &&
+        engine->clock.now_ps >= flow->notice_ps) {
+        packet->flags |= PACKET_NOTICED;
+        flow->notice_ps = engine->clock.now_ps + engine->options->dcqcn.notice_ps;
+    }
     if (flow->ack_hop == WEFT_NONE) {
         take_acknowledgement(engine, packet);
         packet_drop(engine, id);
@@ -341,13 +377,34 @@ static uint32_t copy_hops(struct packet_engine *engine, uint32_t at, const uint3
     return at + count + 1;
 }
 
+void packet_flow_open(struct packet_engine *engine, struct packet_flow *flow)
+{
+    const struct weft_packet_options *options = engine->options;
+    struct packet_job *job = &engine->jobs[flow->job];
+    flow->window = options->initial_window_packets;
+    flow->threshold = options->slow_start ? (double)INFINITY : 0;
+    flow->gain_ratio = job->weight_ratio;
+    job->posted += flow->total;
+    if (engine->transport.learns) {
+        packet_learn(engine, flow, 0);
+    }
+    engine->transport.open(engine, flow);
+}
+
 void packet_engine_start(struct packet_engine *engine, const uint32_t *path, uint32_t hop_count,
                          const uint32_t *back, uint32_t back_count, double wire_bytes,
                          struct packet_end end)
 {
     WEFT_ASSERT(wire_bytes > 0 && isfinite(wire_bytes));
     const struct weft_packet_options *options = engine->options;
-    uint32_t id = take_flow(engine);
+    uint32_t id = engine->persistent ? packet_stream_join(engine, end, wire_bytes) : WEFT_NONE;
+    if (id != WEFT_NONE) {
+        if (engine->flows[id].is_connected) {
+            packet_send(engine, id);
+        }
+        return;
+    }
+    id = take_flow(engine);
     struct packet_flow *flow = &engine->flows[id];
     uint32_t total = (uint32_t)ceil(wire_bytes / engine->packet_bytes);
     double last_bytes = wire_bytes - (double)(total - 1) * engine->packet_bytes;
@@ -361,24 +418,26 @@ void packet_engine_start(struct packet_engine *engine, const uint32_t *path, uin
         .timer_filed = flow->timer_filed,
         .is_paced = flow->is_paced,
         .is_open = true,
+        .is_stream = engine->persistent,
         .generation = flow->generation,
         .owner = end.owner,
         .path_id = end.path_id,
-        .window = options->initial_window_packets,
-        .threshold = options->slow_start ? (double)INFINITY : 0,
         .total = total,
         .last_bytes = fmax(1, ceil(last_bytes)),
         .started_ps = engine->clock.now_ps,
         .data_hop = data_hop,
         .ack_hop = at_once ? WEFT_NONE : ack_hop,
-        .gain_ratio = 1,
+        .job = end.job,
     };
-    engine->transport.open(engine, flow);
+    packet_flow_open(engine, flow);
+    if (engine->persistent) {
+        packet_stream_open(engine, id, end);
+    }
     if (options->handshake) {
         transmit(engine, id, WEFT_NONE, 0);
     } else {
         flow->is_connected = true;
         packet_send(engine, id);
     }
-    set_timer(engine, id);
+    packet_set_timer(engine, id);
 }

@@ -10,11 +10,6 @@
 
 _Static_assert(sizeof(struct packet) <= 64, "a packet fits a cache line");
 
-static struct packet_transport transport_of(enum weft_sim_transport transport)
-{
-    return transport == WEFT_TRANSPORT_DCTCP ? packet_dctcp() : packet_reno();
-}
-
 static uint64_t backlog_ps(uint64_t bytes, double ps_per_byte)
 {
     double ps = (double)bytes * ps_per_byte;
@@ -38,7 +33,7 @@ void packet_engine_init(struct packet_engine *engine, const struct weft_fabric *
 {
     *engine = (struct packet_engine){
         .options = options->packet,
-        .transport = transport_of(options->transport),
+        .transport = packet_transport_of(options->transport),
         .packets = WEFT_NEW_RAW(arena, struct packet, PACKETS_MAX),
         .links = WEFT_NEW(arena, struct packet_link, fabric->link_count),
         .flows = WEFT_NEW_RAW(arena, struct packet_flow, flow_room),
@@ -53,8 +48,10 @@ void packet_engine_init(struct packet_engine *engine, const struct weft_fabric *
         .ack_bytes =
             options->packet->ack_bytes > 0 ? options->packet->ack_bytes : options->header_bytes,
         .dctcp = &options->dctcp,
+        .persistent = options->persistent,
         .arena = arena,
     };
+    packet_streams_init(engine);
     clock_init(&engine->clock, bucket_ps(fabric, options->packet_bytes), arena);
     for (uint32_t l = 0; l < fabric->link_count; l++) {
         const struct weft_link *link = &fabric->links[l];
@@ -169,6 +166,9 @@ static void arrive(struct packet_engine *engine, uint32_t id)
 bool packet_engine_run(struct packet_engine *engine, uint64_t until_ps, struct packet_end *end)
 {
     engine->has_ended = false;
+    if (engine->stream_due != WEFT_NONE) {
+        packet_stream_received(engine, engine->stream_due);
+    }
     while (!engine->has_ended) {
         uint32_t event = clock_take(&engine->clock, until_ps);
         if (event == WEFT_NONE) {
@@ -189,7 +189,9 @@ bool packet_engine_run(struct packet_engine *engine, uint64_t until_ps, struct p
             break;
         case PACKET_EVENT_PACE:
             engine->flows[index].is_paced = false;
-            packet_send(engine, index);
+            if (engine->flows[index].is_open) {
+                packet_send(engine, index);
+            }
             break;
         }
     }

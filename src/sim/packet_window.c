@@ -55,21 +55,35 @@ static void reno_timed_out(struct packet_engine *engine, struct packet_flow *flo
 
 struct packet_transport packet_reno(void)
 {
-    return (struct packet_transport){"reno", open_plain, reno_acknowledged, reno_lost,
-                                     reno_timed_out};
+    return (struct packet_transport){.name = "reno",
+                                     .open = open_plain,
+                                     .acknowledged = reno_acknowledged,
+                                     .lost = reno_lost,
+                                     .timed_out = reno_timed_out};
 }
 
 // ---- DCTCP ----
 
-// The share of marked packets of a turn goes into the average, and the average cuts the window.
+static void open_dctcp(struct packet_engine *engine, struct packet_flow *flow)
+{
+    flow->cc.dctcp.marked_ratio = engine->dctcp->begins_marked ? 1 : 0;
+}
+
+static void cut_dctcp(struct packet_flow *flow)
+{
+    flow->window = fmax(1, flow->window * (1 - flow->cc.dctcp.marked_ratio / 2));
+    flow->threshold = fmin(flow->threshold, flow->window);
+}
+
+// The share of marked packets of a turn goes into the average (3.3), which cuts the window: then,
+// or as the RFC has it at the first mark of a window.
 static void end_turn(const struct packet_engine *engine, struct packet_flow *flow)
 {
     const struct weft_dctcp_options *options = engine->dctcp;
     double share = (double)flow->cc.dctcp.marked / flow->cc.dctcp.seen;
     flow->cc.dctcp.marked_ratio += options->gain * (share - flow->cc.dctcp.marked_ratio);
-    if (flow->cc.dctcp.marked > 0 || options->cuts_always) {
-        flow->window = fmax(1, flow->window * (1 - flow->cc.dctcp.marked_ratio / 2));
-        flow->threshold = fmin(flow->threshold, flow->window);
+    if ((flow->cc.dctcp.marked > 0 && !options->cuts_at_once) || options->cuts_always) {
+        cut_dctcp(flow);
     }
     flow->cc.dctcp.seen = 0;
     flow->cc.dctcp.marked = 0;
@@ -81,6 +95,11 @@ static void dctcp_acknowledged(struct packet_engine *engine, struct packet_flow 
 {
     flow->cc.dctcp.seen += ack->newly;
     flow->cc.dctcp.marked += ack->marked ? ack->newly : 0;
+    if (ack->marked && engine->dctcp->cuts_at_once &&
+        flow->acknowledged.low >= flow->cc.dctcp.cut_end) {
+        flow->cc.dctcp.cut_end = flow->next;
+        cut_dctcp(flow);
+    }
     if (flow->acknowledged.low > flow->cc.dctcp.turn_end) {
         end_turn(engine, flow);
     }
@@ -91,6 +110,9 @@ static void dctcp_acknowledged(struct packet_engine *engine, struct packet_flow 
 
 struct packet_transport packet_dctcp(void)
 {
-    return (struct packet_transport){"dctcp", open_plain, dctcp_acknowledged, reno_lost,
-                                     reno_timed_out};
+    return (struct packet_transport){.name = "dctcp",
+                                     .open = open_dctcp,
+                                     .acknowledged = dctcp_acknowledged,
+                                     .lost = reno_lost,
+                                     .timed_out = reno_timed_out};
 }

@@ -216,9 +216,10 @@ static void lay_out(struct machine *machine, const struct weft_routes *routes,
     uint32_t ways = (uint32_t)(needs->run_ways + needs->transfer_ways) + 1;
     weft_simnet_init(&machine->net, routes->fabric, routes, options, ways, ways, needs->hop_max,
                      arena);
-    machine->job_end_ps = WEFT_NEW(arena, double, machine->job_count);
     machine->task_job = WEFT_NEW_RAW(arena, uint32_t, tasks);
     machine->waits_for = WEFT_NEW_RAW(arena, uint32_t, tasks);
+    machine->first_run = WEFT_NEW_RAW(arena, uint32_t, tasks);
+    memset(machine->first_run, 0xff, tasks * sizeof(uint32_t)); // WEFT_NONE
     machine->parts_left = WEFT_NEW(arena, uint32_t, tasks);
     machine->part_end_ps = WEFT_NEW(arena, double, tasks);
     machine->next_in_line = WEFT_NEW_RAW(arena, uint32_t, tasks);
@@ -232,17 +233,13 @@ static void lay_out(struct machine *machine, const struct weft_routes *routes,
     memset(machine->line_head, 0xff, devices * sizeof(uint32_t)); // WEFT_NONE
     machine->runs = WEFT_NEW_RAW(arena, struct machine_run, needs->runs);
     machine->ways = WEFT_NEW_RAW(arena, struct weft_simnet_way, needs->run_ways);
-    machine->events = WEFT_NEW_RAW(arena, struct machine_event, tasks + needs->runs);
+    machine->events =
+        WEFT_NEW_RAW(arena, struct machine_event, (size_t)tasks + needs->runs + machine->job_count);
     machine->ready_head = WEFT_NONE;
     for (uint32_t job = 0; job < machine->job_count; job++) {
-        const struct weft_taskgraph *graph = machine->jobs[job].graph;
         uint32_t first = machine->first_task[job];
-        memcpy(&machine->waits_for[first], graph->prev_count, graph->task_count * sizeof(uint32_t));
-        for (uint32_t task = 0; task < graph->task_count; task++) {
-            machine->task_job[first + task] = job;
-            if (graph->prev_count[task] == 0) {
-                machine_make_ready(machine, first + task);
-            }
+        for (uint32_t task = first; task < machine->first_task[job + 1]; task++) {
+            machine->task_job[task] = job;
         }
     }
 }
@@ -291,6 +288,9 @@ bool machine_build(struct machine *machine, const struct weft_fabric *fabric,
         return weft_fail(error, WEFT_INPUT, "the jobs have too many flows; simulate fewer");
     }
     lay_out(&m, routes, options, &needs, arena);
+    if (!machine_lay_out_iterations(&m, options, arena, error)) {
+        return false;
+    }
     *machine = m;
     return true;
 }

@@ -10,6 +10,13 @@ static const struct weft_transport_entry transports[] = {
     {"ideal", WEFT_TRANSPORT_IDEAL, "a fluid at max-min fair rates; flow engine"},
     {"dctcp", WEFT_TRANSPORT_DCTCP, "DCTCP (RFC 8257)"},
     {"reno", WEFT_TRANSPORT_RENO, "TCP Reno (RFC 5681) that heeds marks (RFC 3168)"},
+    {"cubic", WEFT_TRANSPORT_CUBIC, "CUBIC (RFC 9438)"},
+    {"dcqcn", WEFT_TRANSPORT_DCQCN, "DCQCN (SIGCOMM 2015): rates, cut by notices of marks"},
+    {"swift", WEFT_TRANSPORT_SWIFT, "Swift (SIGCOMM 2020): windows that hold a target delay"},
+    {"mltcp-reno", WEFT_TRANSPORT_MLTCP_RENO, "Reno that grows with an iteration's progress"},
+    {"mltcp-cubic", WEFT_TRANSPORT_MLTCP_CUBIC, "CUBIC that grows with an iteration's progress"},
+    {"mltcp-dctcp", WEFT_TRANSPORT_MLTCP_DCTCP, "DCTCP that grows with an iteration's progress"},
+    {"mltcp-dcqcn", WEFT_TRANSPORT_MLTCP_DCQCN, "DCQCN that grows with an iteration's progress"},
 };
 #define TRANSPORT_COUNT ((uint32_t)(sizeof(transports) / sizeof(transports[0])))
 

@@ -1,0 +1,143 @@
+// SPDX-License-Identifier: Apache-2.0
+// Jobs that begin anew when their last task has ended.
+
+#include "machine.h"
+
+#include <math.h>
+#include <string.h>
+
+#define ITERATIONS_MAX ((uint32_t)1 << 24)
+
+static bool check_paces(const struct weft_sim_options *options, uint32_t job_count,
+                        struct weft_error *error)
+{
+    for (uint32_t job = 0; options->paces != NULL && job < job_count; job++) {
+        const struct weft_sim_pace *pace = &options->paces[job];
+        if (!(pace->jitter_ratio >= 0 && pace->jitter_ratio < 0.3)) {
+            return weft_fail(error, WEFT_INPUT,
+                             "job %u: a jitter of %g of its compute time; write one in [0, 0.3)",
+                             job, pace->jitter_ratio);
+        }
+        if (!(pace->weight_ratio >= 0) || isinf(pace->weight_ratio)) {
+            return weft_fail(error, WEFT_INPUT, "job %u: a weight of %g; write one above 0", job,
+                             pace->weight_ratio);
+        }
+        bool is_packet = options->engine == WEFT_ENGINE_PACKET;
+        if (!is_packet && pace->weight_ratio > 0 && pace->weight_ratio != 1) {
+            return weft_fail(error, WEFT_INPUT, "job %u: weights take the packet engine", job);
+        }
+    }
+    return true;
+}
+
+bool machine_lay_out_iterations(struct machine *machine, const struct weft_sim_options *options,
+                                struct weft_arena *arena, struct weft_error *error)
+{
+    uint32_t job_count = machine->job_count;
+    machine->iterations = options->iterations == 0 ? 1 : options->iterations;
+    if ((uint64_t)machine->iterations * job_count > ITERATIONS_MAX) {
+        return weft_fail(error, WEFT_INPUT, "%u iterations of %u jobs; play at most %u in all",
+                         machine->iterations, job_count, ITERATIONS_MAX);
+    }
+    if (!check_paces(options, job_count, error)) {
+        return false;
+    }
+    machine->iteration = WEFT_NEW(arena, uint32_t, job_count);
+    machine->tasks_left = WEFT_NEW(arena, uint32_t, job_count);
+    machine->compute_ratio = WEFT_NEW_RAW(arena, double, job_count);
+    machine->rng = WEFT_NEW_RAW(arena, struct weft_rng, job_count);
+    machine->iteration_end_ps = WEFT_NEW(arena, double, (size_t)machine->iterations *job_count);
+    struct weft_rng rng;
+    weft_rng_init(&rng, options->seed);
+    for (uint32_t job = 0; job < job_count; job++) {
+        machine->rng[job] = weft_rng_split(&rng, job);
+    }
+    if (options->engine == WEFT_ENGINE_PACKET) {
+        packet_engine_jobs(&machine->net.packets, options->paces, job_count);
+    }
+    for (uint32_t job = 0; job < job_count; job++) {
+        uint64_t start_ps = options->paces == NULL ? 0 : options->paces[job].start_ps;
+        if (start_ps == 0) {
+            machine_begin_iteration(machine, job, 0);
+        } else {
+            machine_push(machine, (double)start_ps, MACHINE_JOB_START, job);
+        }
+    }
+    return true;
+}
+
+// Normal, by Box and Muller (1958); beyond three deviations: three.
+static double draw_ratio(struct machine *machine, uint32_t job)
+{
+    const struct weft_sim_pace *paces = machine->net.options->paces;
+    if (paces == NULL || paces[job].jitter_ratio == 0) {
+        return 1;
+    }
+    double radius = sqrt(-2 * log(1 - weft_rng_unit(&machine->rng[job])));
+    double normal = radius * cos(2 * M_PI * weft_rng_unit(&machine->rng[job]));
+    return 1 + paces[job].jitter_ratio * fmax(-3, fmin(normal, 3));
+}
+
+static void end_iteration(struct machine *machine, uint32_t job, double now_ps)
+{
+    uint32_t index = machine->iteration[job]++;
+    machine->iteration_end_ps[(size_t)job * machine->iterations + index] = now_ps;
+}
+
+void machine_begin_iteration(struct machine *machine, uint32_t job, double now_ps)
+{
+    const struct weft_taskgraph *graph = machine->jobs[job].graph;
+    uint32_t first = machine->first_task[job];
+    machine->compute_ratio[job] = draw_ratio(machine, job);
+    machine->tasks_left[job] = graph->task_count;
+    if (machine->net.options->engine == WEFT_ENGINE_PACKET) {
+        packet_engine_iteration(&machine->net.packets, job);
+    }
+    memcpy(&machine->waits_for[first], graph->prev_count, graph->task_count * sizeof(uint32_t));
+    for (uint32_t task = 0; task < graph->task_count; task++) {
+        if (graph->prev_count[task] == 0) {
+            machine_make_ready(machine, first + task);
+        }
+    }
+    while (graph->task_count == 0 && machine->iteration[job] < machine->iterations) {
+        end_iteration(machine, job, now_ps);
+    }
+}
+
+void machine_count_task(struct machine *machine, uint32_t job, double now_ps)
+{
+    WEFT_ASSERT(machine->tasks_left[job] > 0);
+    if (--machine->tasks_left[job] > 0) {
+        return;
+    }
+    end_iteration(machine, job, now_ps);
+    if (machine->iteration[job] < machine->iterations) {
+        machine_begin_iteration(machine, job, now_ps);
+    }
+}
+
+bool machine_iterations(struct weft_sim_result *result, const struct machine *machine,
+                        struct weft_arena *arena, struct weft_error *error)
+{
+    uint32_t count = machine->iterations;
+    const struct weft_sim_pace *paces = machine->net.options->paces;
+    const uint64_t **lines = WEFT_NEW(arena, const uint64_t *, machine->job_count);
+    uint64_t *mean_ps = WEFT_NEW_RAW(arena, uint64_t, machine->job_count);
+    for (uint32_t job = 0; job < machine->job_count; job++) {
+        uint64_t *ends = WEFT_NEW_RAW(arena, uint64_t, count);
+        for (uint32_t i = 0; i < count; i++) {
+            double end_ps = machine->iteration_end_ps[(size_t)job * count + i];
+            if (!weft_simnet_round_ps(&ends[i], end_ps, error)) {
+                return weft_wrap(error, "job %u", job);
+            }
+        }
+        uint64_t start_ps = paces == NULL ? 0 : paces[job].start_ps;
+        uint64_t last_ps = ends[count - 1];
+        mean_ps[job] = (last_ps - (start_ps < last_ps ? start_ps : last_ps) + count / 2) / count;
+        result->end_ps = last_ps > result->end_ps ? last_ps : result->end_ps;
+        lines[job] = ends;
+    }
+    result->iteration_ps = mean_ps;
+    result->iteration_end_ps = lines;
+    return true;
+}
