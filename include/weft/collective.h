@@ -306,14 +306,30 @@ bool weft_synthesize(struct weft_synthesis *synthesis, const struct weft_fabric 
 
 // ---- lowering ----
 
+struct weft_lower_options {
+    uint64_t size_bytes;     // S
+    uint32_t server_count;   // of the task graph
+    const uint32_t *servers; // rank r is server servers[r]; NULL = r
+    bool lock_step;          // a round begins when the one before has ended everywhere
+};
+
 // The schedule as tasks: a TRANSFER for each transfer between ranks, after the last writers of what
-// it reads and the last readers and writers of what it overwrites, and its rank's former send where
-// the schedule claims one port. Rank r is server `servers[r]` (NULL = r). Slots take size_bytes /
-// C, rounded up. Fails with INPUT beyond 2^31 tasks.
+// it reads and the last readers and writers of what it overwrites, and, where the schedule claims
+// one port, its sender's former send and its receiver's former receive. In lock step a transfer
+// waits for all of the rounds before instead, as the cost model has it. Slots take S / C, rounded
+// up. Fails with INPUT beyond 2^31 tasks.
 bool weft_schedule_lower(struct weft_taskgraph *graph, const struct weft_schedule *schedule,
-                         uint64_t size_bytes, uint32_t server_count, const uint32_t *servers,
-                         struct weft_arena *arena, struct weft_arena scratch,
-                         struct weft_error *error) WEFT_MUST_USE;
+                         const struct weft_lower_options *options, struct weft_arena *arena,
+                         struct weft_arena scratch, struct weft_error *error) WEFT_MUST_USE;
+// The same as a list, for a graph that has other tasks, too: successors count from the list's
+// first. `scratch` must not be of the same memory as `arena`.
+struct weft_task_list {
+    uint32_t count;
+    const struct weft_task *tasks;
+};
+bool weft_schedule_lower_tasks(struct weft_task_list *list, const struct weft_schedule *schedule,
+                               const struct weft_lower_options *options, struct weft_arena *arena,
+                               struct weft_arena scratch, struct weft_error *error) WEFT_MUST_USE;
 
 // ---- thread-block programs, as GPUs run them ----
 //

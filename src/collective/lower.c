@@ -5,6 +5,9 @@
 // transfer waits for the versions that it reads. It never waits to be received: what comes in early
 // is kept aside, as libraries do, and becomes the next version once the readers of the former one
 // are done. So two ranks may swap a slot in one round.
+//
+// With one port a rank's sends stand in a row, and so do its receives: otherwise ranks that are
+// early would share the port of one that is late, and both would be late from then on.
 
 #include "weft/collective.h"
 
@@ -21,6 +24,7 @@ struct links {
 
 struct lowering {
     const struct weft_schedule *schedule;
+    const struct weft_lower_options *options;
     struct weft_task *tasks;
     uint32_t task_count;
     // Edges, in order of creation.
@@ -32,8 +36,10 @@ struct lowering {
     struct links links;
     uint32_t *version;
     uint32_t *readers;
-    uint32_t *seen;      // per task: the last task that got an edge from it, + 1
-    uint32_t *last_send; // per rank: its last send, + 1
+    uint32_t *seen; // per task: the last task that got an edge from it, + 1
+    // Per rank, + 1; one port only.
+    uint32_t *last_send;
+    uint32_t *last_receive;
 };
 
 static size_t slot_of(const struct lowering *lowering, uint32_t rank, uint32_t slot)
@@ -103,40 +109,45 @@ static void write_slot(struct lowering *lowering, size_t slot, enum weft_step_op
     lowering->readers[slot] = 0;
 }
 
-static uint32_t transfer_task(struct lowering *lowering, const struct weft_transfer *transfer,
-                              uint64_t size_bytes, const uint32_t *servers)
+// The rank's former task of this kind comes first.
+static void follow(struct lowering *lowering, uint32_t *last, uint32_t task)
+{
+    if (*last != 0) {
+        add_edge(lowering, *last - 1, task);
+    }
+    *last = task + 1;
+}
+
+static uint32_t transfer_task(struct lowering *lowering, const struct weft_transfer *transfer)
 {
     if (transfer->from == transfer->to) {
         return add_task(lowering, (struct weft_task){.kind = WEFT_TASK_BARRIER});
     }
+    const uint32_t *servers = lowering->options->servers;
     uint64_t chunks = lowering->schedule->chunk_count;
     __extension__ unsigned __int128 bytes =
-        (unsigned __int128)size_bytes * transfer->slot_count + chunks - 1;
-    uint32_t task =
-        add_task(lowering, (struct weft_task){
-                               .kind = WEFT_TASK_TRANSFER,
-                               .size_bytes = (uint64_t)(bytes / chunks),
-                               .from = servers == NULL ? transfer->from : servers[transfer->from],
-                               .to = servers == NULL ? transfer->to : servers[transfer->to],
-                           });
-    if (lowering->schedule->port_count == 1) {
-        uint32_t *last = &lowering->last_send[transfer->from];
-        if (*last != 0) {
-            add_edge(lowering, *last - 1, task);
-        }
-        *last = task + 1;
-    }
-    return task;
+        (unsigned __int128)lowering->options->size_bytes * transfer->slot_count + chunks - 1;
+    return add_task(lowering,
+                    (struct weft_task){
+                        .kind = WEFT_TASK_TRANSFER,
+                        .size_bytes = (uint64_t)(bytes / chunks),
+                        .from = servers == NULL ? transfer->from : servers[transfer->from],
+                        .to = servers == NULL ? transfer->to : servers[transfer->to],
+                    });
 }
 
 // All of a round read before any writes.
 static void lower_round(struct lowering *lowering, const struct weft_round_walk *walk,
-                        uint64_t size_bytes, const uint32_t *servers, struct weft_arena scratch)
+                        struct weft_arena scratch)
 {
     uint32_t *tasks = WEFT_NEW_RAW(&scratch, uint32_t, walk->transfer_count);
     for (uint32_t i = 0; i < walk->transfer_count; i++) {
         const struct weft_transfer *transfer = &walk->transfers[i];
-        tasks[i] = transfer_task(lowering, transfer, size_bytes, servers);
+        tasks[i] = transfer_task(lowering, transfer);
+        if (lowering->schedule->port_count == 1 && transfer->from != transfer->to) {
+            follow(lowering, &lowering->last_send[transfer->from], tasks[i]);
+            follow(lowering, &lowering->last_receive[transfer->to], tasks[i]);
+        }
         for (uint32_t k = 0; k < transfer->slot_count; k++) {
             size_t slot = slot_of(lowering, transfer->from, transfer->from_slot + k);
             read_slot(lowering, slot, tasks[i]);
@@ -149,6 +160,20 @@ static void lower_round(struct lowering *lowering, const struct weft_round_walk 
             size_t slot = slot_of(lowering, transfer->to, transfer->to_slot + k);
             write_slot(lowering, slot, transfer->op, tasks[i]);
         }
+    }
+}
+
+// In lock step: a barrier ends each round, which is all that anybody waits for.
+static void lower_paced(struct lowering *lowering, const struct weft_round_walk *walk)
+{
+    uint32_t before = lowering->task_count - 1;
+    for (uint32_t i = 0; i < walk->transfer_count; i++) {
+        transfer_task(lowering, &walk->transfers[i]);
+    }
+    uint32_t end = add_task(lowering, (struct weft_task){.kind = WEFT_TASK_BARRIER});
+    for (uint32_t task = before + 1; task < end; task++) {
+        add_edge(lowering, before, task);
+        add_edge(lowering, task, end);
     }
 }
 
@@ -180,27 +205,27 @@ static uint64_t slots_moved(const struct weft_schedule *schedule)
     return moved;
 }
 
-bool weft_schedule_lower(struct weft_taskgraph *graph, const struct weft_schedule *schedule,
-                         uint64_t size_bytes, uint32_t server_count, const uint32_t *servers,
-                         struct weft_arena *arena, struct weft_arena scratch,
-                         struct weft_error *error)
+bool weft_schedule_lower_tasks(struct weft_task_list *list, const struct weft_schedule *schedule,
+                               const struct weft_lower_options *options, struct weft_arena *arena,
+                               struct weft_arena scratch, struct weft_error *error)
 {
     uint64_t moved = slots_moved(schedule);
     uint64_t transfers = weft_schedule_transfer_count(schedule);
     // A read joins at most once, and leaves an entry; so does a write; a write takes over entries.
-    if (3 * moved + transfers >= TASK_LIMIT) {
+    if (3 * moved + 3 * transfers + 2 * (uint64_t)schedule->round_count >= TASK_LIMIT) {
         return weft_fail(error, WEFT_INPUT,
                          "schedule '%s' moves %llu slots, too many to play one by one; take fewer "
                          "ranks or chunks",
                          schedule->name, (unsigned long long)moved);
     }
     size_t slots = (size_t)schedule->rank_count * schedule->slot_count;
-    size_t task_room = (size_t)(transfers + moved);
+    size_t task_room = (size_t)(transfers + moved) + schedule->round_count + 1;
     size_t entry_room = (size_t)(4 * moved) + 1;
-    size_t edge_room = entry_room + task_room + (size_t)moved;
+    size_t edge_room = entry_room + 2 * task_room + (size_t)moved;
     struct lowering lowering = {
         .schedule = schedule,
-        .tasks = WEFT_NEW_RAW(&scratch, struct weft_task, task_room),
+        .options = options,
+        .tasks = WEFT_NEW_RAW(arena, struct weft_task, task_room),
         .before = WEFT_NEW_RAW(&scratch, uint32_t, edge_room),
         .after = WEFT_NEW_RAW(&scratch, uint32_t, edge_room),
         .edge_room = edge_room,
@@ -210,13 +235,35 @@ bool weft_schedule_lower(struct weft_taskgraph *graph, const struct weft_schedul
         .readers = WEFT_NEW(&scratch, uint32_t, slots),
         .seen = WEFT_NEW(&scratch, uint32_t, task_room),
         .last_send = WEFT_NEW(&scratch, uint32_t, schedule->rank_count),
+        .last_receive = WEFT_NEW(&scratch, uint32_t, schedule->rank_count),
     };
+    if (options->lock_step) {
+        add_task(&lowering, (struct weft_task){.kind = WEFT_TASK_BARRIER});
+    }
     struct weft_round_walk walk;
     weft_round_walk_begin(&walk, schedule, &scratch);
     while (weft_round_walk_next(&walk)) {
-        lower_round(&lowering, &walk, size_bytes, servers, scratch);
+        if (options->lock_step) {
+            lower_paced(&lowering, &walk);
+        } else {
+            lower_round(&lowering, &walk, scratch);
+        }
     }
-    link_tasks(&lowering, &scratch);
-    return weft_taskgraph_build(graph, server_count, 0, NULL, lowering.tasks, lowering.task_count,
+    link_tasks(&lowering, arena);
+    *list = (struct weft_task_list){lowering.task_count, lowering.tasks};
+    return true;
+}
+
+bool weft_schedule_lower(struct weft_taskgraph *graph, const struct weft_schedule *schedule,
+                         const struct weft_lower_options *options, struct weft_arena *arena,
+                         struct weft_arena scratch, struct weft_error *error)
+{
+    // The list is made beside the scratch memory of its making, and gone at the end.
+    size_t half = (size_t)(scratch.end - scratch.next) / 2;
+    struct weft_arena upper = {scratch.next + half, scratch.end};
+    scratch.end = scratch.next + half;
+    struct weft_task_list list;
+    return weft_schedule_lower_tasks(&list, schedule, options, &upper, scratch, error) &&
+           weft_taskgraph_build(graph, options->server_count, 0, NULL, list.tasks, list.count,
                                 arena, scratch, error);
 }

@@ -49,7 +49,10 @@ static double play_s(const struct weft_schedule *schedule, uint64_t size_bytes)
     cluster.latency_ps = LATENCY_PS;
     if (!built || !weft_schedule_well_formed(schedule, scratch_kept, &error) ||
         !weft_fabric_build_ideal(&network, &cluster, NULL, &arena, &error) ||
-        !weft_schedule_lower(&graph, schedule, size_bytes, n, NULL, &arena, scratch_kept, &error) ||
+        !weft_schedule_lower(
+            &graph, schedule,
+            &(struct weft_lower_options){.size_bytes = size_bytes, .server_count = n}, &arena,
+            scratch_kept, &error) ||
         !weft_sim_run_jobs(&result, &network.fabric, &network.routes, &job, 1,
                            &(struct weft_sim_options){0}, &arena, scratch_kept, &error)) {
         fail_msg("%s", error.message);
@@ -176,7 +179,9 @@ static void too_many_slots_are_refused(void **state)
     struct weft_taskgraph graph;
     struct weft_error error;
     struct weft_arena arena = arena_kept;
-    assert_false(weft_schedule_lower(&graph, &schedule, 1, n, NULL, &arena, scratch_kept, &error));
+    assert_false(weft_schedule_lower(
+        &graph, &schedule, &(struct weft_lower_options){.size_bytes = 1, .server_count = n}, &arena,
+        scratch_kept, &error));
     assert_int_equal(error.code, WEFT_INPUT);
 }
 
