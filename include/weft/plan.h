@@ -8,6 +8,7 @@
 
 #include "weft/base.h"
 #include "weft/cluster.h"
+#include "weft/collective.h"
 #include "weft/fabric.h"
 #include "weft/routing.h"
 #include "weft/sim.h"
@@ -208,6 +209,52 @@ uint32_t weft_plan_check(const struct weft_plan *plan, const struct weft_taskgra
 uint32_t weft_plan_check_model(const struct weft_plan *plan, const struct weft_model *model,
                                const struct weft_violation **violations, const char **left_out,
                                struct weft_arena *arena, struct weft_arena scratch);
+
+// ---- which collective ----
+
+struct weft_collective_question {
+    // Kind, ranks, root, shapes and rings; chunk_factor is what is looked for. Ranks are the
+    // servers of `network`.
+    struct weft_algorithm_options options;
+    uint32_t chunk_factor_max;
+    struct weft_cost_model model; // of closed forms
+    // NULL: closed forms. Else schedules are played here, with sim's engine, as data allow;
+    // sub-chunk factors are those about the closed form's best. SYNTHESIZE takes part.
+    const struct weft_network *network;
+    struct weft_sim_options sim;
+    uint64_t transfers_max; // larger schedules are not played
+    uint64_t seed;          // of synthesis
+    uint32_t threads;
+};
+
+// What an algorithm takes, with the best of its sub-chunk factors. Negative: it cannot, or is too
+// large to play.
+struct weft_collective_time {
+    double seconds;
+    uint32_t chunk_factor;
+};
+
+struct weft_collective_ranking {
+    uint64_t size_bytes;
+    double bound_s;           // no schedule is quicker; see docs/collectives.md
+    enum weft_algorithm best; // COUNT: none can
+    enum weft_algorithm second;
+    struct weft_collective_time times[WEFT_ALGORITHM_COUNT];
+};
+
+// The algorithms by what they take for each of the sizes. Fails with INPUT below 2 ranks. Same for
+// any number of threads. O(sizes * algorithms * plays).
+bool weft_collective_rank(struct weft_collective_ranking *rankings, const uint64_t *sizes_bytes,
+                          uint32_t size_count, const struct weft_collective_question *question,
+                          struct weft_error *error) WEFT_MUST_USE;
+// What one schedule of S bytes takes on a network, as data allow. Fails as lowering and playing do.
+bool weft_collective_play(double *seconds, const struct weft_schedule *schedule,
+                          uint64_t size_bytes, const struct weft_network *network,
+                          const struct weft_sim_options *sim, struct weft_arena scratch,
+                          struct weft_error *error) WEFT_MUST_USE;
+// What the packet engine is played with so that nothing but queues and bytes counts: windows that
+// are never full, buffers without end, acknowledgements for nothing.
+extern const struct weft_packet_options weft_collective_packets;
 
 // ---- against other fabrics ----
 

@@ -110,4 +110,9 @@ struct weft_delay_curve {
 };
 const char *weft_report_svg_delays(const struct weft_delay_curve *curve, struct weft_arena *arena);
 
+// Seconds of each algorithm by size on logarithmic scales, as an SVG file, marks on the quickest
+// and the bound below. Sizes ascend; rankings as weft_collective_rank makes them. O(count).
+const char *weft_report_svg_ranking(const struct weft_collective_ranking *rankings, uint32_t count,
+                                    const char *title, struct weft_arena *arena);
+
 #endif

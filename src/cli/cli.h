@@ -191,6 +191,10 @@ bool cli_network(struct weft_network *network, struct weft_cluster *cluster, str
 // file. server_count 0: as the words or --servers say.
 bool cli_fabric(const struct weft_fabric **fabric, struct cli *cli, const char *words,
                 uint32_t server_count) WEFT_MUST_USE;
+// The same with routes: the fabric's own, the plan's, or for meshes and the like all shortest
+// paths.
+bool cli_fabric_network(const struct weft_network **network, struct cli *cli, const char *words,
+                        uint32_t server_count) WEFT_MUST_USE;
 // "16x8", "4x4x4", "12": up to three counts of at least 1; the rest is 0. False: something else.
 bool cli_sides(uint32_t sides[3], const char *text) WEFT_MUST_USE;
 struct weft_topology_options cli_topology_options(const struct cli *cli, weft_stop stop);

@@ -9,6 +9,7 @@
 static const struct cli_entry subs[] = {
     {"show", "a schedule as text: a line a step, or a line a transfer", collective_show},
     {"check", "execute a schedule and prove what it does", collective_check},
+    {"best", "the quickest algorithm by size, by formula or played on a fabric", collective_best},
     {"synthesize", "a schedule for any fabric, and its gap to what none can be below",
      collective_synthesize},
     {"export", "an algorithm or a plan's rings in the files of NCCL and MSCCL", collective_export},

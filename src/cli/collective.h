@@ -8,6 +8,7 @@
 #include "cli.h"
 #include "weft/collective.h"
 
+int collective_best(int argc, char **argv);
 int collective_check(int argc, char **argv);
 int collective_export(int argc, char **argv);
 int collective_show(int argc, char **argv);

@@ -54,6 +54,48 @@ static bool is_file(const char *text)
     return strchr(text, '/') != NULL || strchr(text, '.') != NULL || strcmp(text, "-") == 0;
 }
 
+static bool read_network(const struct weft_network **network, struct cli *cli, const char *words,
+                         uint32_t server_count, bool routed)
+{
+    if (is_file(words)) {
+        struct weft_plan *plan = WEFT_NEW(&cli->arena, struct weft_plan, 1);
+        if (!weft_plan_load(plan, words, &cli->arena, cli->scratch, &cli->error)) {
+            return false;
+        }
+        *network = &plan->network;
+        return plan->flaw_count == 0 || weft_fail(&cli->error, WEFT_INPUT, "%s: %s; see weft check",
+                                                  words, plan->flaws[0].text);
+    }
+    struct weft_network *made = WEFT_NEW(&cli->arena, struct weft_network, 1);
+    *network = made;
+    struct weft_shape shape;
+    bool matches = false;
+    if (!read_shape(&shape, &matches, words, &cli->error)) {
+        return weft_wrap(&cli->error, "--fabric");
+    }
+    if (!matches) {
+        struct weft_cluster cluster;
+        const struct weft_fabric_options options = {.seed = cli->seed};
+        return cli_network(made, &cluster, cli, words, server_count, true, &options);
+    }
+    const struct cli_hardware *hardware = &cli->hardware;
+    if (!hardware->rate_given) {
+        return cli_misuse(cli, "how fast is a link? write --rate 100Gbps");
+    }
+    uint64_t latency_ps = hardware->latency_given ? hardware->latency_ps : 1000000;
+    return (weft_fabric_build_shape(&made->fabric, &shape, hardware->rate_Bps, latency_ps,
+                                    &cli->arena, cli->scratch, &cli->error) &&
+            (!routed || weft_routes_build_shortest(&made->routes, &made->fabric, &cli->arena,
+                                                   cli->scratch, &cli->error))) ||
+           weft_wrap(&cli->error, "--fabric");
+}
+
+bool cli_fabric_network(const struct weft_network **network, struct cli *cli, const char *words,
+                        uint32_t server_count)
+{
+    return read_network(network, cli, words, server_count, true);
+}
+
 bool cli_fabric(const struct weft_fabric **fabric, struct cli *cli, const char *words,
                 uint32_t server_count)
 {
@@ -65,31 +107,10 @@ bool cli_fabric(const struct weft_fabric **fabric, struct cli *cli, const char *
         *fabric = &plan->network.fabric;
         return true;
     }
-    struct weft_shape shape;
-    bool matches = false;
-    if (!read_shape(&shape, &matches, words, &cli->error)) {
-        return weft_wrap(&cli->error, "--fabric");
+    const struct weft_network *network = NULL;
+    if (!read_network(&network, cli, words, server_count, false)) {
+        return false;
     }
-    if (!matches) {
-        struct weft_network *network = WEFT_NEW(&cli->arena, struct weft_network, 1);
-        struct weft_cluster cluster;
-        const struct weft_fabric_options options = {.seed = cli->seed};
-        if (!cli_network(network, &cluster, cli, words, server_count, true, &options)) {
-            return false;
-        }
-        *fabric = &network->fabric;
-        return true;
-    }
-    const struct cli_hardware *hardware = &cli->hardware;
-    if (!hardware->rate_given) {
-        return cli_misuse(cli, "how fast is a link? write --rate 100Gbps");
-    }
-    struct weft_fabric *built = WEFT_NEW(&cli->arena, struct weft_fabric, 1);
-    uint64_t latency_ps = hardware->latency_given ? hardware->latency_ps : 1000000;
-    if (!weft_fabric_build_shape(built, &shape, hardware->rate_Bps, latency_ps, &cli->arena,
-                                 cli->scratch, &cli->error)) {
-        return weft_wrap(&cli->error, "--fabric");
-    }
-    *fabric = built;
+    *fabric = &network->fabric;
     return true;
 }

@@ -133,10 +133,10 @@ static double doubling(const struct question *question)
 {
     uint32_t n = question->options->rank_count;
     double bits = weft_log2_floor(n);
-    if (question->options->kind == WEFT_COLLECTIVE_ALLGATHER) {
-        return take(question, bits, (n - 1.0) / n, false);
-    }
     bool power = (n & (n - 1)) == 0;
+    if (question->options->kind == WEFT_COLLECTIVE_ALLGATHER) {
+        return power ? take(question, bits, (n - 1.0) / n, false) : -1;
+    }
     return power ? take(question, bits, bits, true)
                  : take(question, bits + 1, bits + 1, true) + take(question, 1, 1, false);
 }
