@@ -129,6 +129,43 @@ struct weft_mltcp_options {
 };
 #define WEFT_MLTCP_DEFAULTS ((struct weft_mltcp_options){1.75, 0.25, false, 0})
 
+enum weft_marking {
+    WEFT_MARK_STEP, // all that find more than mark_bytes
+    WEFT_MARK_RAMP, // by chance, from 0 at mark_bytes to mark_max_ratio at mark_max_bytes; above it
+                    // all (Zhu et al., "Congestion control for large-scale RDMA deployments",
+                    // SIGCOMM 2015, figure 5)
+    WEFT_MARK_RED,  // so with the moving average of the backlog, spread evenly (Floyd and Jacobson,
+                    // "Random early detection gateways", 1993, section IV)
+};
+
+// What ports do besides serving first come, first served: all zero, nothing. A priority is a
+// queue; urgent ones go first, a packet on its way is not broken off.
+struct weft_port_options {
+    bool queued;             // play departures too; implied by what needs it
+    uint32_t priority_count; // 0 the most urgent; 0 = 1; at most 7
+    const uint8_t *priority; // per flow of a list, or per job; NULL = all 0
+    bool control_first;      // acknowledgements go before all data
+    uint32_t control_weight; // ... of them so many in a row while data waits; 0 = any number
+    // Packets that do not fit are cut to their headers, which go first, in as many bytes again
+    // (Handley et al., "Re-architecting datacenter networks", SIGCOMM 2017, section 3.1).
+    bool trims;
+    // No loss: who holds more than xoff_bytes of one priority that came by one link has that link's
+    // sender pause it until xon_bytes are left (IEEE 802.1Q-2018, clause 36, "PFC"). The frame that
+    // says so takes 64 bytes and the link's latency.
+    bool lossless;
+    uint64_t xoff_bytes;
+    uint64_t xon_bytes;
+    uint64_t headroom_bytes; // above xoff_bytes; 0 = what a link still brings after that
+    enum weft_marking marking;
+    uint64_t mark_max_bytes;
+    double mark_max_ratio;
+    double average_weight; // RED: of the newest backlog in the average, in (0, 1]
+    bool early_drops;      // lose instead of mark
+    // A switch sends a packet on when it has so many bytes of it, or later, so that the packet does
+    // not run out on a faster link; 0 = all (store and forward). Servers that relay store.
+    uint32_t cut_through_bytes;
+};
+
 // What the packet engine plays with besides the packet sizes of weft_sim_options. A host's own
 // packets wait in its own queue without limit or marks; what it relays is treated as in a switch.
 struct weft_packet_options {
@@ -139,8 +176,9 @@ struct weft_packet_options {
     uint64_t buffer_bytes;         // of a port: what would not fit is lost
     uint64_t mark_bytes;           // a port marks what finds a queue above this
     bool mark_at_departure;        // ... or leaves one, itself included
-    bool handshake;                // a header goes there and back before the first packet
-    bool slow_start;               // off: windows begin in congestion avoidance
+    struct weft_port_options port;
+    bool handshake;  // a header goes there and back before the first packet
+    bool slow_start; // off: windows begin in congestion avoidance
     uint64_t timeout_min_ps;
     uint64_t timeout_first_ps; // before there is a round trip to go by
     uint32_t reorder_packets;  // a packet is lost when one this far above it has come
@@ -188,6 +226,18 @@ struct weft_packet_counts {
     uint64_t ecn_marks; // packets of data that came marked
     uint64_t retransmits;
     uint64_t timeouts;
+    uint64_t trims;
+    uint64_t pauses;
+};
+
+// What happened at a link's port.
+struct weft_port_counts {
+    uint64_t drops;
+    uint64_t marks;
+    uint64_t trims;
+    uint64_t pauses;            // times that the far end paused it
+    uint64_t paused_ps;         // of all priorities together
+    uint64_t backlog_max_bytes; // with the packet on its way
 };
 
 // How a job repeats itself and shares links.
@@ -241,6 +291,7 @@ struct weft_sim_result {
     uint64_t work_count;               // flows looked at by them: what the engine's time grows with
     const double *link_bytes;          // per link, on the wire
     struct weft_packet_counts packets; // packet engine
+    const struct weft_port_counts *ports; // packet engine: per link
     const uint64_t *const *task_start_ps; // per job, per task, if timeline; of the last iteration
     const uint64_t *const *task_end_ps;
 };

@@ -17,7 +17,8 @@ struct player {
 static bool check_packets(const struct weft_flow_list *flows, const struct weft_fabric *fabric,
                           const struct weft_sim_options *options, struct weft_error *error)
 {
-    if (!packet_check_fabric(fabric, options, error)) {
+    if (!packet_check_fabric(fabric, options, error) ||
+        !packet_ports_check_priorities(options, flows->count, error)) {
         return false;
     }
     double factor = options->packet_bytes / (double)(options->packet_bytes - options->header_bytes);
@@ -173,6 +174,9 @@ bool weft_sim_run_flows(struct weft_sim_result *result, uint64_t *completion_ps,
     player.end_ps = WEFT_NEW_RAW(&scratch, double, flows->count);
     if (packets) {
         play_packets(&player);
+        if (!packet_engine_check(&player.net.packets, error)) {
+            return false;
+        }
     } else {
         play(&player);
     }
@@ -200,5 +204,8 @@ bool weft_sim_run_flows(struct weft_sim_result *result, uint64_t *completion_ps,
                                        .work_count = wire->maxmin.work_count,
                                        .link_bytes = link_bytes,
                                        .packets = player.net.packets.counts};
+    if (packets) {
+        result->ports = packet_engine_ports(&player.net.packets, arena);
+    }
     return true;
 }

@@ -53,6 +53,9 @@ bool machine_lay_out_iterations(struct machine *machine, const struct weft_sim_o
         machine->rng[job] = weft_rng_split(&rng, job);
     }
     if (options->engine == WEFT_ENGINE_PACKET) {
+        if (!packet_ports_check_priorities(options, job_count, error)) {
+            return weft_wrap(error, "jobs");
+        }
         packet_engine_jobs(&machine->net.packets, options->paces, job_count);
     }
     for (uint32_t job = 0; job < job_count; job++) {

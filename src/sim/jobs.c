@@ -345,6 +345,9 @@ bool weft_sim_run_jobs(struct weft_sim_result *result, const struct weft_fabric 
     }
     if (options->engine == WEFT_ENGINE_PACKET) {
         play_engine(&machine);
+        if (!packet_engine_check(&machine.net.packets, error)) {
+            return false;
+        }
     } else if (options->transport == WEFT_TRANSPORT_DCTCP) {
         play_packets(&machine);
     } else {
@@ -364,6 +367,9 @@ bool weft_sim_run_jobs(struct weft_sim_result *result, const struct weft_fabric 
     memcpy(link_bytes, wire->link_bytes, fabric->link_count * sizeof(double));
     r.link_bytes = link_bytes;
     r.packets = machine.net.packets.counts;
+    if (options->engine == WEFT_ENGINE_PACKET) {
+        r.ports = packet_engine_ports(&machine.net.packets, arena);
+    }
     r.flow_count = wire->started_count;
     r.event_count = machine.event_count + wire->started_count;
     r.solve_count = wire->maxmin.solve_count;

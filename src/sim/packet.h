@@ -9,12 +9,14 @@
 // packet, and one a link. Packets, links and flows are indices.
 
 #include "packet_clock.h"
+#include "packet_ports.h"
 #include "weft/sim.h"
 
 enum packet_event {
     PACKET_EVENT_ARRIVAL,    // a packet, at the far end of a link
     PACKET_EVENT_RETRANSMIT, // a flow's retransmission timer
     PACKET_EVENT_PACE,       // a flow's next packet may go
+    PACKET_EVENT_PORT,       // a link's port, with what happens to it (packet_ports.h)
 };
 
 enum packet_flag {
@@ -22,9 +24,12 @@ enum packet_flag {
     PACKET_MARKED =
         2, // congestion experienced; on an acknowledgement: of the packet that it is for
     PACKET_RESENT = 4,
-    PACKET_OWN = 8,      // in the queue of the host that made it
-    PACKET_NOTICED = 16, // an acknowledgement that asks the sender to slow down
+    PACKET_OWN = 8,         // in the queue of the host that made it
+    PACKET_NOTICED = 16,    // an acknowledgement that asks the sender to slow down
+    PACKET_TRIMMED = 0x800, // cut to its header
 };
+// A packet's priority stands above its flags.
+#define PACKET_PRIORITY_SHIFT 12
 
 struct packet {
     _Alignas(64) uint32_t next; // free one
@@ -37,7 +42,9 @@ struct packet {
     uint32_t hop;        // in the engine's `hops`: the link to enter next
     uint16_t bytes;
     uint16_t flags;
-    uint32_t behind; // the next packet in the same link
+    uint32_t behind;  // the next packet in the same link
+    uint32_t link;    // that it is on; in a queue by priority: that it came by
+    uint64_t tail_ps; // cut-through: when its last bit is here
 };
 
 struct packet_link {
@@ -47,7 +54,14 @@ struct packet_link {
     uint64_t mark_ps;  // packets that find a longer backlog are marked
     double ps_per_byte;
     uint64_t bytes; // that entered
-    uint32_t first; // oldest packet in the queue or on the way; marks at departure only
+    uint64_t backlog_max_ps;
+    uint32_t drops;
+    uint32_t marks;
+};
+
+// The packets of a link, or of a band, for marks at departure.
+struct packet_line {
+    uint32_t first; // oldest packet in the queue or on the way
     uint32_t last;
     uint32_t ahead_last;  // of those that came before the first left
     uint32_t ahead_bytes; // of these
@@ -100,6 +114,7 @@ struct packet_flow {
     uint32_t data_hop;          // in `hops`
     uint32_t ack_hop;
     uint32_t job;
+    uint32_t priority;
     uint32_t resent_count;
     uint32_t marked_count;
     // The transport's own.
@@ -196,8 +211,12 @@ struct packet_engine {
     struct packet_transport transport;
     struct packet *packets;
     struct packet_link *links;
+    struct packet_line *lines; // marks at departure; else NULL
+    struct packet_ports ports;
     struct packet_flow *flows;
-    uint32_t *hops; // hop_stride for each flow: its path, WEFT_NONE, the way back, WEFT_NONE
+    // hop_stride for each slot of flows: the generation that it is of, since packets of one before
+    // may still be on their way; the path, WEFT_NONE, the way back, WEFT_NONE.
+    uint32_t *hops;
     uint32_t hop_stride;
     uint32_t packet_free; // a list
     uint32_t packet_count;
@@ -222,6 +241,7 @@ struct packet_engine {
     uint32_t message_count;
     uint32_t message_room;
     struct packet_job *jobs;
+    bool is_stuck; // ports.circle says why
     struct weft_packet_counts counts;
     struct weft_arena *arena;
 };
@@ -242,6 +262,12 @@ void packet_engine_start(struct packet_engine *engine, const uint32_t *path, uin
                          struct packet_end end);
 // Plays on until a message ends (true, at clock.now_ps), or nothing happens by until_ps.
 bool packet_engine_run(struct packet_engine *engine, uint64_t until_ps, struct packet_end *end);
+// Fails with INFEASIBLE if ports waited for each other in a circle.
+bool packet_engine_check(const struct packet_engine *engine, struct weft_error *error)
+    WEFT_MUST_USE;
+// What happened at each link's port.
+const struct weft_port_counts *packet_engine_ports(const struct packet_engine *engine,
+                                                   struct weft_arena *arena);
 
 // What the engine cannot play; fail with INPUT (packet_check.c).
 bool packet_check_options(const struct weft_sim_options *options, struct weft_error *error)
@@ -261,6 +287,10 @@ static inline void packet_drop(struct packet_engine *engine, uint32_t id)
     engine->packets[id].next = engine->packet_free;
     engine->packet_free = id;
 }
+// A packet is the last to wait in a line.
+void packet_line_join(struct packet_engine *engine, uint32_t line, uint32_t id);
+// A packet was lost at a link.
+void packet_lose(struct packet_engine *engine, struct packet_link *link, uint32_t id);
 // A packet is at the end of its path (packet_flow.c).
 void packet_deliver(struct packet_engine *engine, uint32_t id);
 void packet_retransmit_timer(struct packet_engine *engine, uint32_t flow);
@@ -282,6 +312,36 @@ uint32_t packet_stream_bytes(const struct packet_engine *engine, const struct pa
 void packet_stream_acknowledged(struct packet_engine *engine, struct packet_flow *flow);
 // Tells of the next message that has come: `ended` and `has_ended`.
 void packet_stream_received(struct packet_engine *engine, uint32_t flow);
+// When a packet begins to leave through a port that is free from free_ps on: cut-through, so late
+// that its last bit is there in time.
+static inline uint64_t packet_begins(const struct packet_engine *engine,
+                                     const struct packet_link *link, const struct packet *packet,
+                                     uint64_t free_ps)
+{
+    if (engine->ports.cuts == NULL) {
+        return free_ps;
+    }
+    uint64_t end_ps = free_ps + (uint64_t)(packet->bytes * link->ps_per_byte + 0.5);
+    return end_ps < packet->tail_ps ? free_ps + packet->tail_ps - end_ps : free_ps;
+}
+
+// When what the far end waits for is there: all of the packet, or cut-through its head.
+static inline uint64_t packet_arrives(const struct packet_engine *engine, uint32_t link_id,
+                                      struct packet *packet, uint64_t begins_ps)
+{
+    const struct packet_link *link = &engine->links[link_id];
+    uint64_t serial_ps = (uint64_t)(packet->bytes * link->ps_per_byte + 0.5);
+    uint64_t tail_ps = begins_ps + serial_ps + link->latency_ps;
+    if (engine->ports.cuts == NULL) {
+        return tail_ps;
+    }
+    packet->tail_ps = tail_ps;
+    uint32_t head_bytes = engine->ports.options->cut_through_bytes;
+    if (!engine->ports.cuts[link_id] || head_bytes >= packet->bytes) {
+        return tail_ps;
+    }
+    return begins_ps + (uint64_t)(head_bytes * link->ps_per_byte + 0.5) + link->latency_ps;
+}
 
 // ---- transports ----
 

@@ -64,12 +64,16 @@ bool packet_check_options(const struct weft_sim_options *options, struct weft_er
                          dctcp->gain);
     }
     return check_sizes(options, error) && check_ends(options->packet, error) &&
-           packet_check_transport(options, error);
+           packet_check_transport(options, error) && packet_ports_check(options, error);
 }
 
 bool packet_check_fabric(const struct weft_fabric *fabric, const struct weft_sim_options *options,
                          struct weft_error *error)
 {
+    if (fabric->link_count >= PORT_LINKS_MAX) {
+        return weft_fail(error, WEFT_INPUT, "%u links are more than the packet engine plays",
+                         fabric->link_count);
+    }
     for (uint32_t l = 0; l < fabric->link_count; l++) {
         const struct weft_link *link = &fabric->links[l];
         if (options->packet_bytes / link->rate_Bps * (double)WEFT_PS_PER_S > SERIAL_MAX_PS) {

@@ -118,7 +118,7 @@ static void transmit(struct packet_engine *engine, uint32_t id, uint32_t sequenc
     packet->sequence = sequence;
     packet->hop = flow->data_hop;
     packet->bytes = (uint16_t)packet_stream_bytes(engine, flow, sequence);
-    packet->flags = (uint16_t)(PACKET_OWN | flags);
+    packet->flags = (uint16_t)(PACKET_OWN | flags | flow->priority << PACKET_PRIORITY_SHIFT);
     if (sequence == WEFT_NONE) {
         packet->bytes = (uint16_t)engine->header_bytes;
     }
@@ -193,6 +193,7 @@ void packet_retransmit_timer(struct packet_engine *engine, uint32_t id)
         return;
     }
     engine->counts.timeouts++;
+    packet_pause_check(engine);
     flow->backoff = flow->backoff < BACKOFF_MAX ? flow->backoff + 1 : BACKOFF_MAX;
     if (!flow->is_connected) {
         transmit(engine, id, WEFT_NONE, PACKET_RESENT);
@@ -377,6 +378,15 @@ static uint32_t copy_hops(struct packet_engine *engine, uint32_t at, const uint3
     return at + count + 1;
 }
 
+static uint32_t packet_priority(const struct packet_engine *engine, struct packet_end end)
+{
+    const uint8_t *priority = engine->ports.options->priority;
+    if (priority == NULL) {
+        return 0;
+    }
+    return priority[engine->ports.priority_by_job ? end.job : end.owner];
+}
+
 void packet_flow_open(struct packet_engine *engine, struct packet_flow *flow)
 {
     const struct weft_packet_options *options = engine->options;
@@ -408,12 +418,13 @@ void packet_engine_start(struct packet_engine *engine, const uint32_t *path, uin
     struct packet_flow *flow = &engine->flows[id];
     uint32_t total = (uint32_t)ceil(wire_bytes / engine->packet_bytes);
     double last_bytes = wire_bytes - (double)(total - 1) * engine->packet_bytes;
-    uint32_t data_hop = id * engine->hop_stride;
+    uint32_t data_hop = id * engine->hop_stride + 1;
     uint32_t ack_hop = copy_hops(engine, data_hop, path, hop_count);
     bool at_once = options->ack_at_once || back_count == 0;
     if (!at_once) {
         copy_hops(engine, ack_hop, back, back_count);
     }
+    engine->hops[data_hop - 1] = flow->generation;
     *flow = (struct packet_flow){
         .timer_filed = flow->timer_filed,
         .is_paced = flow->is_paced,
@@ -428,6 +439,7 @@ void packet_engine_start(struct packet_engine *engine, const uint32_t *path, uin
         .data_hop = data_hop,
         .ack_hop = at_once ? WEFT_NONE : ack_hop,
         .job = end.job,
+        .priority = packet_priority(engine, end),
     };
     packet_flow_open(engine, flow);
     if (engine->persistent) {

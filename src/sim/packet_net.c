@@ -37,8 +37,8 @@ void packet_engine_init(struct packet_engine *engine, const struct weft_fabric *
         .packets = WEFT_NEW_RAW(arena, struct packet, PACKETS_MAX),
         .links = WEFT_NEW(arena, struct packet_link, fabric->link_count),
         .flows = WEFT_NEW_RAW(arena, struct packet_flow, flow_room),
-        .hops = WEFT_NEW_RAW(arena, uint32_t, (size_t)flow_room * 2 * (hop_max + 1)),
-        .hop_stride = 2 * (hop_max + 1),
+        .hops = WEFT_NEW_RAW(arena, uint32_t, (size_t)flow_room * (2 * hop_max + 3)),
+        .hop_stride = 2 * hop_max + 3,
         .packet_free = WEFT_NONE,
         .packet_room = PACKETS_MAX,
         .flow_free = WEFT_NONE,
@@ -61,11 +61,9 @@ void packet_engine_init(struct packet_engine *engine, const struct weft_fabric *
             .limit_ps = backlog_ps(options->packet->buffer_bytes, ps_per_byte),
             .mark_ps = backlog_ps(options->packet->mark_bytes, ps_per_byte),
             .ps_per_byte = ps_per_byte,
-            .first = WEFT_NONE,
-            .last = WEFT_NONE,
-            .ahead_last = WEFT_NONE,
         };
     }
+    packet_ports_init(engine, fabric, options, arena);
 }
 
 uint32_t packet_take(struct packet_engine *engine)
@@ -81,51 +79,111 @@ uint32_t packet_take(struct packet_engine *engine)
 
 // ---- marks at departure: what had come before a packet left is looked up when it has arrived ----
 
-static void join_link(struct packet_engine *engine, struct packet_link *link, uint32_t id)
+void packet_line_join(struct packet_engine *engine, uint32_t line_id, uint32_t id)
 {
+    struct packet_line *line = &engine->lines[line_id];
     struct packet *packet = &engine->packets[id];
     packet->entered_ps = engine->clock.now_ps;
     packet->behind = WEFT_NONE;
-    if (link->last == WEFT_NONE) {
-        link->first = id;
+    if (line->last == WEFT_NONE) {
+        line->first = id;
     } else {
-        engine->packets[link->last].behind = id;
+        engine->packets[line->last].behind = id;
     }
-    link->last = id;
+    line->last = id;
 }
 
-static void leave_link(struct packet_engine *engine, struct packet_link *link, uint32_t id)
+static void leave_line(struct packet_engine *engine, uint32_t id)
 {
     struct packet *packet = &engine->packets[id];
-    WEFT_ASSERT(link->first == id);
+    uint32_t link_id = packet->link;
+    struct packet_link *link = &engine->links[link_id];
+    uint32_t band = engine->ports.queues == NULL ? 0 : packet_band_of(engine, packet);
+    struct packet_line *line = &engine->lines[(size_t)link_id * engine->ports.band_count + band];
+    WEFT_ASSERT(line->first == id);
     uint64_t left_ps = engine->clock.now_ps - link->latency_ps;
     for (;;) {
         uint32_t next =
-            link->ahead_last == WEFT_NONE ? link->first : engine->packets[link->ahead_last].behind;
+            line->ahead_last == WEFT_NONE ? line->first : engine->packets[line->ahead_last].behind;
         if (next == WEFT_NONE || engine->packets[next].entered_ps > left_ps) {
             break;
         }
-        link->ahead_bytes += engine->packets[next].bytes;
-        link->ahead_last = next;
+        line->ahead_bytes += engine->packets[next].bytes;
+        line->ahead_last = next;
     }
     if ((packet->flags & (PACKET_OWN | PACKET_ACK)) == 0 &&
-        link->ahead_bytes > engine->options->mark_bytes) {
+        packet_ramp(engine, link_id, packet, line->ahead_bytes)) {
         packet->flags |= PACKET_MARKED;
+        link->marks++;
     }
-    link->ahead_bytes -= packet->bytes;
-    link->first = packet->behind;
-    if (link->ahead_last == id) {
-        link->ahead_last = WEFT_NONE;
+    line->ahead_bytes -= packet->bytes;
+    line->first = packet->behind;
+    if (line->ahead_last == id) {
+        line->ahead_last = WEFT_NONE;
     }
-    if (link->last == id) {
-        link->last = WEFT_NONE;
+    if (line->last == id) {
+        line->last = WEFT_NONE;
     }
 }
 
 // ---- queues ----
 
+void packet_lose(struct packet_engine *engine, struct packet_link *link, uint32_t id)
+{
+    engine->counts.drops++;
+    link->drops++;
+    packet_drop(engine, id);
+}
+
+// First come, first served, with marks by chance or cut-through.
+static void enter_extended(struct packet_engine *engine, uint32_t id)
+{
+    struct packet *packet = &engine->packets[id];
+    uint32_t link_id = engine->hops[packet->hop];
+    struct packet_link *link = &engine->links[link_id];
+    uint64_t now_ps = engine->clock.now_ps;
+    uint64_t backlog = link->free_ps > now_ps ? link->free_ps - now_ps : 0;
+    uint64_t serial = (uint64_t)(packet->bytes * link->ps_per_byte + 0.5);
+    bool own = (packet->flags & PACKET_OWN) != 0;
+    if (!own && backlog + serial > link->limit_ps) {
+        packet_lose(engine, link, id);
+        return;
+    }
+    if (engine->lines != NULL) {
+        packet->link = link_id;
+        packet_line_join(engine, link_id, id);
+    } else if ((packet->flags & (PACKET_OWN | PACKET_ACK)) == 0 &&
+               packet_marks(engine, link_id, packet, backlog)) {
+        if (engine->ports.options->early_drops) {
+            packet_lose(engine, link, id);
+            return;
+        }
+        packet->flags |= PACKET_MARKED;
+        link->marks++;
+    }
+    if (own) {
+        packet->tail_ps = now_ps;
+    }
+    uint64_t begins_ps = packet_begins(engine, link, packet, now_ps + backlog);
+    uint64_t arrives_ps = packet_arrives(engine, link_id, packet, begins_ps);
+    backlog = begins_ps + serial - now_ps;
+    link->free_ps = begins_ps + serial;
+    link->backlog_max_ps = backlog > link->backlog_max_ps ? backlog : link->backlog_max_ps;
+    link->bytes += packet->bytes;
+    packet->hop++;
+    clock_file(&engine->clock, (uint32_t)PACKET_EVENT_ARRIVAL << CLOCK_KIND_SHIFT | id, arrives_ps);
+}
+
 void packet_enter(struct packet_engine *engine, uint32_t id)
 {
+    if (engine->ports.are_extended) {
+        if (engine->ports.queues != NULL) {
+            packet_queue_enter(engine, id);
+        } else {
+            enter_extended(engine, id);
+        }
+        return;
+    }
     struct packet *packet = &engine->packets[id];
     struct packet_link *link = &engine->links[engine->hops[packet->hop]];
     uint64_t now_ps = engine->clock.now_ps;
@@ -133,16 +191,19 @@ void packet_enter(struct packet_engine *engine, uint32_t id)
     uint64_t serial = (uint64_t)(packet->bytes * link->ps_per_byte + 0.5);
     bool own = (packet->flags & PACKET_OWN) != 0;
     if (!own && backlog + serial > link->limit_ps) {
-        engine->counts.drops++;
-        packet_drop(engine, id);
+        packet_lose(engine, link, id);
         return;
     }
-    if (engine->options->mark_at_departure) {
-        join_link(engine, link, id);
+    if (engine->lines != NULL) {
+        packet->link = engine->hops[packet->hop];
+        packet_line_join(engine, packet->link, id);
     } else if ((packet->flags & (PACKET_OWN | PACKET_ACK)) == 0 && backlog > link->mark_ps) {
         packet->flags |= PACKET_MARKED;
+        link->marks++;
     }
-    link->free_ps = now_ps + backlog + serial;
+    backlog += serial;
+    link->free_ps = now_ps + backlog;
+    link->backlog_max_ps = backlog > link->backlog_max_ps ? backlog : link->backlog_max_ps;
     link->bytes += packet->bytes;
     packet->hop++;
     clock_file(&engine->clock, (uint32_t)PACKET_EVENT_ARRIVAL << CLOCK_KIND_SHIFT | id,
@@ -152,8 +213,13 @@ void packet_enter(struct packet_engine *engine, uint32_t id)
 static void arrive(struct packet_engine *engine, uint32_t id)
 {
     struct packet *packet = &engine->packets[id];
-    if (engine->options->mark_at_departure) {
-        leave_link(engine, &engine->links[engine->hops[packet->hop - 1]], id);
+    if (engine->lines != NULL) {
+        leave_line(engine, id);
+    }
+    // The slot of its flow is another's.
+    if (engine->hops[packet->flow * engine->hop_stride] != packet->generation) {
+        packet_drop(engine, id);
+        return;
     }
     packet->flags &= (uint16_t)~PACKET_OWN;
     if (engine->hops[packet->hop] == WEFT_NONE) {
@@ -165,8 +231,8 @@ static void arrive(struct packet_engine *engine, uint32_t id)
 
 bool packet_engine_run(struct packet_engine *engine, uint64_t until_ps, struct packet_end *end)
 {
-    engine->has_ended = false;
-    if (engine->stream_due != WEFT_NONE) {
+    engine->has_ended = engine->is_stuck;
+    if (!engine->is_stuck && engine->stream_due != WEFT_NONE) {
         packet_stream_received(engine, engine->stream_due);
     }
     while (!engine->has_ended) {
@@ -193,7 +259,13 @@ bool packet_engine_run(struct packet_engine *engine, uint64_t until_ps, struct p
                 packet_send(engine, index);
             }
             break;
+        case PACKET_EVENT_PORT:
+            packet_queue_event(engine, index);
+            break;
         }
+    }
+    if (engine->is_stuck) {
+        return false;
     }
     *end = engine->ended;
     return true;

@@ -31,6 +31,7 @@ void packet_streams_init(struct packet_engine *engine)
 void packet_engine_jobs(struct packet_engine *engine, const struct weft_sim_pace *paces,
                         uint32_t job_count)
 {
+    engine->ports.priority_by_job = true;
     engine->jobs = WEFT_NEW(engine->arena, struct packet_job, job_count);
     for (uint32_t job = 0; job < job_count; job++) {
         engine->jobs[job].weight_ratio = 1;
