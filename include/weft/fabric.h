@@ -98,7 +98,7 @@ struct weft_routes {
     // Computed kinds. CIRCULANT: table[r], 0 < r < n, is one jump on the way from any server s to
     // s + r mod n, so that table[r] is the jump of a link and r - table[r] mod n is nearer; table
     // holds n entries, table[0] = 0. The others: see src/fabric/routes.c.
-    uint32_t shape[4];
+    uint32_t shape[5];
     const uint32_t *table;
     // SHORTEST: hops from node v to server t, and how many shortest paths (255 = or more), both at
     // [t * node_count + v]. UINT16_MAX hops = no path.
@@ -272,6 +272,42 @@ struct weft_shape {
 bool weft_fabric_build_shape(struct weft_fabric *fabric, const struct weft_shape *shape,
                              double rate_Bps, uint64_t latency_ps, struct weft_arena *arena,
                              struct weft_arena scratch, struct weft_error *error) WEFT_MUST_USE;
+
+// ---- Fat-trees by their tiers ----
+
+// One tier of switches, as htsim's topology files have them; cables go down from it.
+struct weft_tier {
+    double rate_Bps;            // of a cable
+    uint64_t latency_ps;        // of a cable, propagation
+    uint64_t switch_latency_ps; // what each packet takes in a switch of this tier
+    uint32_t radix_down;        // cables to the tier below
+    uint32_t radix_up;          // cables to the tier above; 0 at the top
+    uint32_t bundle;            // cables side by side between a switch and one below, >= 1
+};
+
+#define WEFT_TIERS_MAX 3u
+struct weft_tiers {
+    uint32_t server_count;
+    uint32_t pod_servers; // servers below the same switches of tier 1; with 2 tiers: all of them
+    uint32_t tier_count;  // 2 or 3
+    struct weft_tier tiers[WEFT_TIERS_MAX]; // the servers' switches first
+};
+
+// A cable between an aggregation switch (0 .. of all pods) and the cores that is broken, both ways.
+struct weft_tier_failure {
+    uint32_t aggregation;
+    uint32_t cable; // below radix_up of tier 1
+};
+// Builds that network with ECMP over all paths: computed routes, or shortest ones where failures
+// leave no cable of a bundle. A bundle is one link of all its cables' rate; a switch's latency lies
+// on the links that enter it. Servers of a ToR, ToRs of a pod and pods stand in order; a core joins
+// the aggregation switches of one place in every pod. Fails with INPUT naming the tier: radices
+// that do not divide or meet, no rate, a failure of a cable that is not there or was named before;
+// with INFEASIBLE where failures part the network. O(links).
+bool weft_fabric_build_tiers(struct weft_network *network, const struct weft_tiers *tiers,
+                             const struct weft_tier_failure *failures, uint32_t failure_count,
+                             struct weft_arena *arena, struct weft_arena scratch,
+                             struct weft_error *error) WEFT_MUST_USE;
 
 // ---- money, power, bounds ----
 

@@ -155,6 +155,85 @@ bool weft_chakra_load(struct weft_chakra *chakra, const char *path, const char *
                       const struct weft_chakra_input *input, struct weft_arena *arena,
                       struct weft_arena scratch, struct weft_error *error) WEFT_MUST_USE;
 
+// ---- htsim's traffic matrices (.cm) and topologies (.topo): docs/loads.md ----
+
+struct weft_matrix {
+    // A transfer for each connection, in the file's order; behind them tasks that wait for starts
+    // and triggers.
+    struct weft_taskgraph graph;
+    uint32_t connection_count;
+    const uint64_t *start_ps; // of each connection; WEFT_NEVER = by a trigger
+    uint32_t trigger_count;
+    uint32_t priority_count; // connections that state one; nothing in Weft uses it
+    uint32_t failure_count;
+    const struct weft_tier_failure *failures;
+};
+// Fails with INPUT naming the line: an unknown word, a host that is not there, a size of 0, a
+// trigger that is not there, fires never, or more often than it can; counts that the header says
+// otherwise; a cycle of triggers. O(bytes + edges).
+bool weft_matrix_read(struct weft_matrix *matrix, const char *data, size_t length,
+                      struct weft_arena *arena, struct weft_arena scratch, struct weft_error *error)
+    WEFT_MUST_USE;
+bool weft_matrix_load(struct weft_matrix *matrix, const char *path, struct weft_arena *arena,
+                      struct weft_arena scratch, struct weft_error *error) WEFT_MUST_USE;
+// Fails with INPUT naming the line or tier: an unknown word, something missing or given twice,
+// ports that are not oversubscribed as the file says. The rest weft_fabric_build_tiers checks.
+bool weft_topo_read(struct weft_tiers *tiers, const char *data, size_t length,
+                    struct weft_error *error) WEFT_MUST_USE;
+bool weft_topo_load(struct weft_tiers *tiers, const char *path, struct weft_arena scratch,
+                    struct weft_error *error) WEFT_MUST_USE;
+
+// ---- GOAL schedules (Hoefler, Siebert, Lumsdaine, ICPP 2009; LogGOPSim's text and binary) ----
+
+enum weft_goal_kind { WEFT_GOAL_SEND, WEFT_GOAL_RECV, WEFT_GOAL_CALC };
+struct weft_goal {
+    uint32_t rank_count;
+    uint32_t op_count;
+    const uint32_t *rank_first; // operations of rank r: rank_first[r] .. rank_first[r+1]-1
+    const uint8_t *kind;        // enum weft_goal_kind
+    const uint64_t *size;       // bytes; of a CALC: ns
+    const uint32_t *peer;       // WEFT_NONE = any (RECV)
+    const uint32_t *tag;        // the same
+    const uint8_t *cpu;
+    const uint8_t *nic;        // nothing in Weft uses it
+    const uint32_t *line;      // NULL: the file is binary
+    const char *const *labels; // "" = none; NULL: the file is binary
+    uint32_t edge_count;
+    const uint32_t *before; // operation before[e] ends, or starts, ...
+    const uint32_t *after;  // ... before operation after[e] of its rank starts
+    const bool *at_start;
+};
+// Reads text, or the binary form, which begins with its magic number. Fails with INPUT naming line,
+// or rank and operation. O(bytes log labels of a rank).
+bool weft_goal_read(struct weft_goal *goal, const char *data, size_t length,
+                    struct weft_arena *arena, struct weft_arena scratch, struct weft_error *error)
+    WEFT_MUST_USE;
+
+struct weft_goal_job {
+    // A task for each operation, in order; behind them those at which operations start. A rank is
+    // a server, each of its CPUs a device. A message begins when its send may, and is never held
+    // up by its receive; a send ends when its bytes are there.
+    struct weft_taskgraph graph;
+    uint32_t open_count; // receives from any source or with any tag: matched without times
+    uint32_t void_count; // sends of 0 bytes to ranks that are not there: they join what is before
+};
+// Matches sends with receives in an order in which the schedule could run, as MPI does: by
+// destination, source and tag, first come, first served. Fails with INPUT naming rank and line (or
+// operation): a rank that is not there, a send without its receive, the reverse, operations that
+// wait for each other. O(operations + edges).
+bool weft_goal_lower(struct weft_goal_job *job, const struct weft_goal *goal,
+                     struct weft_arena *arena, struct weft_arena scratch, struct weft_error *error)
+    WEFT_MUST_USE;
+bool weft_goal_load(struct weft_goal_job *job, const char *path, struct weft_arena *arena,
+                    struct weft_arena scratch, struct weft_error *error) WEFT_MUST_USE;
+// A task graph as GOAL text: a rank for each server, a CPU for each of its devices, a message of
+// one byte for each dependency between servers that no transfer carries. Runtimes are rounded to
+// ns. Fails with UNSUPPORTED where there are collectives, more than 256 devices in a server, or
+// tasks that need some of their predecessors only. O(tasks + edges).
+bool weft_goal_write(const char **text, const struct weft_taskgraph *graph,
+                     struct weft_arena *arena, struct weft_arena scratch, struct weft_error *error)
+    WEFT_MUST_USE;
+
 // ---- comparisons of models (JSON, weft.comparisons/1): docs/compare.md ----
 
 const char *weft_comparisons_write(const struct weft_model_comparison *comparisons, uint32_t count,

@@ -62,6 +62,7 @@ struct weft_taskgraph {
     const uint32_t *to;         // TRANSFER: server
     const uint32_t *group;      // collectives: group index
     const uint32_t *prev_count; // predecessors
+    const uint32_t *need; // how many of them a task waits for, the first to end; NULL = all of them
     const uint32_t *next_first; // CSR: successors of t are next[next_first[t] .. next_first[t+1]-1]
     const uint32_t *next;
 
@@ -102,14 +103,16 @@ struct weft_task {
     uint32_t member_count;
     const uint32_t *next;
     uint32_t next_count;
+    uint32_t need; // of its predecessors; 0 = all
 };
 
 // Builds a task graph and checks it: every index in range, no cycle (named by one of its tasks), no
-// member twice in a group; the bytes on the wire of all tasks together, and their runtimes, stay
-// below 2^63, so that no later sum overflows. A transfer of 0 bytes or to its own server becomes a
-// BARRIER: it joins tasks and takes no network time. A collective keeps its kind whatever its
-// bytes, because it may have a runtime; with one member or 0 bytes it takes no network time. Fails
-// with INPUT naming the task. O(tasks + edges + members
+// member twice in a group, no task that needs more predecessors than it has; the bytes on the wire
+// of all tasks together, and their runtimes, stay below 2^63, so that no later sum overflows. A
+// transfer of 0 bytes or to its own server becomes a BARRIER: it joins tasks and takes no network
+// time. A collective keeps its kind whatever its bytes, because it may have a runtime; with one
+// member or 0 bytes it takes no network time. Fails with INPUT naming the task. O(tasks + edges +
+// members
 // + server_count).
 bool weft_taskgraph_build(struct weft_taskgraph *graph, uint32_t server_count,
                           uint32_t device_count, const uint32_t *device_server,

@@ -62,6 +62,9 @@ struct cli_job {
 struct cli_trace {
     const char *groups_path; // NULL = beside the trace, if there
     const struct weft_accelerator *accelerator;
+    // Of the last traffic matrix that was loaded: cables that are broken.
+    const struct weft_tier_failure *failures;
+    uint32_t failure_count;
 };
 
 enum { CLI_PACKET_WORDS = 64 };
@@ -230,10 +233,13 @@ void cli_note_batch(const struct cli *cli, const struct weft_model *model,
                     const struct weft_strategy_setting *setting);
 extern const struct argp cli_job_argp; // the options of CLI_JOB
 
-// A job from a file of either kind: a TopoOpt task graph, or a Chakra trace (weft_chakra_is_trace).
-// Notes on stderr what of a trace is approximate.
+// A job from a file of any kind: a TopoOpt task graph, a Chakra trace (weft_chakra_is_trace), a
+// traffic matrix of htsim (.cm) or a GOAL schedule (.goal, .bin). Notes on stderr what of it is
+// approximate.
 struct weft_fbuf;
 bool cli_load_job(struct weft_fbuf *job, struct cli *cli, const char *path) WEFT_MUST_USE;
+// Whether the name is a matrix's or a schedule's: another simulator's load.
+bool cli_is_load(const char *path);
 extern const struct argp cli_trace_argp;
 
 // The packets of task graphs: 9000 bytes of which 64 are header, and AllReduces of less than a

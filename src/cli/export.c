@@ -10,8 +10,8 @@
 #include <string.h>
 #include <sys/stat.h>
 
-enum kind { DOT, SVG, CIRCUITS_CSV, CIRCUITS_JSON, IP_ROUTES, FBUF, CHAKRA, KIND_COUNT };
-#define KINDS "dot, svg, circuits-csv, circuits-json, ip-routes, fbuf or chakra"
+enum kind { DOT, SVG, CIRCUITS_CSV, CIRCUITS_JSON, IP_ROUTES, FBUF, CHAKRA, GOAL, KIND_COUNT };
+#define KINDS "dot, svg, circuits-csv, circuits-json, ip-routes, fbuf, chakra or goal"
 static const char *const kind_names[KIND_COUNT] = {
     [DOT] = "dot",
     [SVG] = "svg",
@@ -20,6 +20,7 @@ static const char *const kind_names[KIND_COUNT] = {
     [IP_ROUTES] = "ip-routes",
     [FBUF] = "fbuf",
     [CHAKRA] = "chakra",
+    [GOAL] = "goal",
 };
 
 struct request {
@@ -36,7 +37,7 @@ static const struct argp_option options[] = {
     {"format", KEY_FORMAT, "KIND", 0, KINDS, 0},
     {"as", 0, NULL, OPTION_ALIAS | OPTION_HIDDEN, NULL, 0},
     {"server", KEY_SERVER, "I", 0, "ip-routes: the script of server I alone", 0},
-    {"job", KEY_JOB, "FILE.fbuf", 0, "fbuf, chakra: the job that was planned", 0},
+    {"job", KEY_JOB, "FILE.fbuf", 0, "fbuf, chakra, goal: the job that was planned", 0},
     {0},
 };
 
@@ -51,6 +52,7 @@ static const char doc[] =
     "  fbuf           the job's task graph with topology, routes and rings inside\n"
     "  chakra         the job as a Chakra trace: -o names a folder, or a prefix for\n"
     "                 PREFIX.<rank>.et and PREFIX.json, its process groups\n"
+    "  goal           the job as a GOAL schedule, if it has transfers and no collectives\n"
     "\n"
     "Examples:\n"
     "  $ weft export plan.json --format dot | dot -Tsvg -o plan.svg\n"
@@ -148,7 +150,7 @@ static bool find_job(const struct weft_taskgraph **graph, const struct request *
         return cli_misuse(cli, "for which job? write --job FILE.fbuf");
     }
     if (cli->output_path == NULL) {
-        return cli_misuse(cli, "a task graph is not text; write -o PATH");
+        return cli_misuse(cli, "a job goes to a file; write -o PATH");
     }
     if (request->job_path == NULL) {
         *graph = &plan->job->graph;
@@ -238,6 +240,16 @@ static bool export_chakra(const struct request *request, const struct weft_plan 
     return weft_chakra_save(cli->output_path, &trace, cli->scratch, &cli->error);
 }
 
+static bool export_goal(const struct request *request, const struct weft_plan *plan)
+{
+    struct cli *cli = request->cli;
+    const struct weft_taskgraph *graph = NULL;
+    const char *text = NULL;
+    return find_job(&graph, request, plan) &&
+           weft_goal_write(&text, graph, &cli->arena, cli->scratch, &cli->error) &&
+           weft_file_save(cli->output_path, text, strlen(text), &cli->error);
+}
+
 static bool export_plan(const struct request *request)
 {
     struct cli *cli = request->cli;
@@ -263,6 +275,8 @@ static bool export_plan(const struct request *request)
         return export_fbuf(request, &plan);
     case CHAKRA:
         return export_chakra(request, &plan);
+    case GOAL:
+        return export_goal(request, &plan);
     case KIND_COUNT:
         break;
     }

@@ -11,6 +11,7 @@ enum {
     KEY_NAMES,
     KEY_ACKNOWLEDGED,
     KEY_ROUNDS,
+    KEY_TOPOLOGY,
 };
 
 static const struct argp_option options[] = {
@@ -19,6 +20,7 @@ static const struct argp_option options[] = {
     {"plan", KEY_PLAN, "PLAN.json", 0,
      "the fabric, routes and rings of a plan, for its job; a plan made for a model brings the job",
      0},
+    {"topology", KEY_TOPOLOGY, "FILE.topo", 0, "a Fat-tree by its tiers, as htsim has it", 0},
     {"fabrics", KEY_NAMES, NULL, 0, "list the fabrics", 0},
     {"radix", KEY_RADIX, "K", 0, "ports of a switch (the smallest that fits)", 0},
     {"acknowledged", KEY_ACKNOWLEDGED, NULL, 0, "a transfer ends when its sender knows", 0},
@@ -33,8 +35,9 @@ static const char doc[] =
     "its max-min fair rate or, with --engine packet, what its packets make of queues and windows; "
     "an AllReduce runs its rounds along the rings; a device does one task at a "
     "time.\v"
-    "A job is a TopoOpt task graph (FILE.fbuf) or a Chakra trace: PREFIX of PREFIX.<rank>.et,\n"
-    "or a folder that holds one; a rank is a server.\n"
+    "A job is a TopoOpt task graph (FILE.fbuf), a Chakra trace (PREFIX of PREFIX.<rank>.et,\n"
+    "PREFIX.%r.et, or a folder that holds one), a traffic matrix of htsim (FILE.cm) or a GOAL\n"
+    "schedule, text or binary (FILE.goal, FILE.bin); a rank, a node is a server.\n"
     "\n"
     "Flows:\n"
     "  allreduce:SIZE            one ring over all servers; SIZE on each of them\n"
@@ -59,6 +62,8 @@ static const char doc[] =
     "      --engine packet --mtu 4160\n"
     "  $ weft simulate a.fbuf b.fbuf --fabric fat-tree --servers 432 --rate 100Gbps\n"
     "  $ weft simulate traces/step --rate 400Gbps --accelerator H100\n"
+    "  $ weft simulate perm.cm --topology leaf_spine.topo --engine packet --mtu 4096\n"
+    "  $ weft simulate allreduce.goal --fabric fat-tree --rate 200Gbps\n"
     "  $ weft simulate allreduce:100MB --fabric ring --servers 64 --rate 400Gbps\n";
 
 static error_t list_fabrics(struct simulate *simulate)
@@ -93,6 +98,8 @@ static error_t parse(int key, char *argument, struct argp_state *state)
         return 0;
     case KEY_PLAN:
         return cli_take(cli, &simulate->plan_path, argument, "plan");
+    case KEY_TOPOLOGY:
+        return cli_take(cli, &simulate->topology_path, argument, "--topology");
     case KEY_ACKNOWLEDGED:
         simulate->packets.acknowledged = true;
         return 0;
@@ -124,6 +131,13 @@ static error_t parse(int key, char *argument, struct argp_state *state)
 bool simulate_network(struct simulate *simulate, uint32_t server_count)
 {
     struct cli *cli = simulate->cli;
+    if (simulate->topology_path != NULL) {
+        return simulate_use_topology(simulate, server_count);
+    }
+    if (cli->trace.failure_count > 0) {
+        return cli_misuse(cli,
+                          "the matrix breaks cables of a Fat-tree; write --topology FILE.topo");
+    }
     simulate->shape.seed = cli->seed;
     simulate->network = WEFT_NEW(&cli->arena, struct weft_network, 1);
     return cli_network(simulate->network, &simulate->cluster, cli, simulate->fabric, server_count,

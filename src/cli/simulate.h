@@ -15,8 +15,9 @@ struct simulate {
     struct cli *cli;
     const char *paths[SIMULATE_JOBS_MAX];
     uint32_t path_count;
-    const char *fabric;    // as --fabric names it
-    const char *plan_path; // NULL = a reference fabric
+    const char *fabric;        // as --fabric names it
+    const char *plan_path;     // NULL = a reference fabric
+    const char *topology_path; // htsim's .topo; NULL = --fabric says
     struct weft_sim_options packets;
     bool fabric_given;
     bool all_rounds; // of every AllReduce
@@ -25,7 +26,7 @@ struct simulate {
     struct weft_network *network;
 };
 
-// Builds simulate->cluster and simulate->network for that many servers.
+// Builds simulate->cluster and simulate->network for that many servers (0: as options say).
 bool simulate_network(struct simulate *simulate, uint32_t server_count) WEFT_MUST_USE;
 // Starts the JSON result with what both kinds tell.
 json_t *simulate_object(const struct simulate *simulate, const struct weft_sim_result *result);
@@ -34,6 +35,15 @@ void simulate_headline(const struct simulate *simulate);
 
 // The last lines: what packets met, and what the run took.
 void simulate_last_line(const struct simulate *simulate, const struct weft_sim_result *result);
+
+// What --topology has instead, with the failures of a traffic matrix (simulate_topology.c).
+bool simulate_use_topology(struct simulate *simulate, uint32_t server_count) WEFT_MUST_USE;
+
+// Adds how long the transfers of all jobs took, from a result with a timeline: to the JSON, or as a
+// line for people where object is NULL. Nothing where there are none.
+void simulate_tell_transfers(const struct simulate *simulate, json_t *object,
+                             const struct weft_sim_job *jobs, uint32_t job_count,
+                             const struct weft_sim_result *result);
 
 bool simulate_jobs(struct simulate *simulate) WEFT_MUST_USE;
 bool simulate_flows(struct simulate *simulate, const struct weft_flows_spec *spec) WEFT_MUST_USE;

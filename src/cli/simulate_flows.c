@@ -121,7 +121,8 @@ static bool play_flows(struct simulate *simulate, const struct weft_flows_spec *
 bool simulate_flows(struct simulate *simulate, const struct weft_flows_spec *spec)
 {
     struct cli *cli = simulate->cli;
-    if (cli->hardware.server_count == 0 && cli->hardware.cluster_path == NULL) {
+    if (cli->hardware.server_count == 0 && cli->hardware.cluster_path == NULL &&
+        simulate->topology_path == NULL) {
         return cli_misuse(cli, "how many servers? write --servers 128");
     }
     if (!simulate_network(simulate, cli->hardware.server_count)) {

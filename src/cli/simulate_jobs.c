@@ -68,8 +68,9 @@ static bool check_plan_options(const struct simulate *simulate)
     if (simulate->path_count > 1) {
         return cli_misuse(simulate->cli, "--plan takes one job; choose a fabric for several");
     }
-    if (simulate->fabric_given || hardware->cluster_path != NULL || hardware->server_count != 0 ||
-        hardware->degree != 0 || hardware->rate_given || hardware->latency_given) {
+    if (simulate->fabric_given || simulate->topology_path != NULL ||
+        hardware->cluster_path != NULL || hardware->server_count != 0 || hardware->degree != 0 ||
+        hardware->rate_given || hardware->latency_given) {
         return cli_misuse(simulate->cli,
                           "--plan brings the fabric; leave out --fabric, --cluster, --servers, "
                           "--degree, --rate and --latency");
@@ -158,8 +159,8 @@ static bool build_network(struct jobs *jobs, struct simulate *simulate)
     if (simulate->plan_path != NULL) {
         return use_plan_network(jobs, simulate);
     }
-    return strcmp(simulate->fabric, "file") == 0 ? use_file_network(jobs, simulate)
-                                                 : simulate_network(simulate, jobs->server_count);
+    bool own = strcmp(simulate->fabric, "file") == 0 && simulate->topology_path == NULL;
+    return own ? use_file_network(jobs, simulate) : simulate_network(simulate, jobs->server_count);
 }
 
 static void tell_json(const struct simulate *simulate, const struct jobs *jobs,
@@ -178,6 +179,7 @@ static void tell_json(const struct simulate *simulate, const struct jobs *jobs,
         json_array_append_new(list, job);
     }
     cli_set(object, "jobs", list);
+    simulate_tell_transfers(simulate, object, jobs->jobs, simulate->path_count, result);
     cli_set_real(object, "wall_s", cli_elapsed_s(simulate->cli));
     cli_json(simulate->cli, object);
 }
@@ -205,6 +207,7 @@ static void tell(const struct simulate *simulate, const struct jobs *jobs,
     }
     simulate_headline(simulate);
     cli_say(cli, "%s", weft_report_table(columns, COLUMNS, cells, simulate->path_count, arena));
+    simulate_tell_transfers(simulate, NULL, jobs->jobs, simulate->path_count, result);
     simulate_last_line(simulate, result);
 }
 
@@ -215,9 +218,12 @@ bool simulate_jobs(struct simulate *simulate)
     if (!load_jobs(&jobs, simulate)) {
         return false;
     }
-    if (!build_network(&jobs, simulate) || !cli_packets(&simulate->packets, cli, true)) {
+    // Packets of other simulators' loads are not those of the recorded task graphs.
+    bool load = simulate->path_count > 0 && cli_is_load(simulate->paths[0]);
+    if (!build_network(&jobs, simulate) || !cli_packets(&simulate->packets, cli, !load)) {
         return false;
     }
+    simulate->packets.timeline |= load;
     struct weft_sim_result result;
     cli_clock_start(cli, "simulating", 0);
     bool played = weft_sim_run_jobs(&result, &simulate->network->fabric, &simulate->network->routes,

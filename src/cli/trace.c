@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Jobs as files of either kind: a task graph, or a Chakra trace of many files.
+// Jobs as files of any kind: a task graph, a Chakra trace of many files, a traffic matrix of htsim,
+// a GOAL schedule.
 
 #include "cli.h"
 #include "weft/format.h"
 #include "weft/model.h"
+
+#include <string.h>
 
 enum { KEY_GROUPS = 3000, KEY_ACCELERATOR };
 
@@ -69,6 +72,57 @@ static bool load_trace(struct weft_fbuf *job, struct cli *cli, const char *path)
     return true;
 }
 
+static bool load_matrix(struct weft_fbuf *job, struct cli *cli, const char *path)
+{
+    struct weft_matrix matrix;
+    if (!weft_matrix_load(&matrix, path, &cli->arena, cli->scratch, &cli->error)) {
+        return false;
+    }
+    if (matrix.priority_count > 0) {
+        cli_note(cli, "%s: the priorities of %u connections are not played", path,
+                 matrix.priority_count);
+    }
+    if (matrix.failure_count > 0) {
+        cli->trace.failures = matrix.failures;
+        cli->trace.failure_count = matrix.failure_count;
+    }
+    *job = (struct weft_fbuf){.graph = matrix.graph};
+    return true;
+}
+
+static bool load_schedule(struct weft_fbuf *job, struct cli *cli, const char *path)
+{
+    struct weft_goal_job goal;
+    if (!weft_goal_load(&goal, path, &cli->arena, cli->scratch, &cli->error)) {
+        return false;
+    }
+    if (goal.open_count > 0) {
+        cli_note(cli,
+                 "%s: %u receives from any source or with any tag take the sends that come first "
+                 "when nothing takes time",
+                 path, goal.open_count);
+    }
+    if (goal.void_count > 0) {
+        cli_note(cli,
+                 "%s: %u sends of 0 bytes to ranks that are not there only join what is "
+                 "before them",
+                 path, goal.void_count);
+    }
+    *job = (struct weft_fbuf){.graph = goal.graph};
+    return true;
+}
+
+static bool ends_with(const char *path, const char *end)
+{
+    size_t length = strlen(path);
+    return length > strlen(end) && strcmp(path + length - strlen(end), end) == 0;
+}
+
+bool cli_is_load(const char *path)
+{
+    return ends_with(path, ".cm") || ends_with(path, ".goal") || ends_with(path, ".bin");
+}
+
 bool cli_load_job(struct weft_fbuf *job, struct cli *cli, const char *path)
 {
     if (weft_chakra_is_trace(path)) {
@@ -77,6 +131,9 @@ bool cli_load_job(struct weft_fbuf *job, struct cli *cli, const char *path)
     if (cli->trace.groups_path != NULL || cli->trace.accelerator != NULL) {
         return cli_misuse(cli, "'%.60s' is no Chakra trace; leave out --groups and --accelerator",
                           path);
+    }
+    if (cli_is_load(path)) {
+        return ends_with(path, ".cm") ? load_matrix(job, cli, path) : load_schedule(job, cli, path);
     }
     return weft_fbuf_load(job, path, &cli->arena, cli->scratch, &cli->error);
 }

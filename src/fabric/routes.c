@@ -3,9 +3,10 @@
 // kinds find a link by its place among its node's links and never search.
 //
 // shape[] of each computed kind, n = servers:
-//   FAT_TREE    {servers an edge switch h, aggregation switches a pod u, cores of each c, edges E}
+//   FAT_TREE    {servers an edge switch h, aggregation switches a pod u, cores of each c, edges E,
+//               edges a pod g}
 //               nodes: servers, E edge switches, pods * u aggregation switches, u * c cores;
-//               edge e holds servers e*h .., pod p holds edges p*h .., core (j, i) joins the j-th
+//               edge e holds servers e*h .., pod p holds edges p*g .., core (j, i) joins the j-th
 //               aggregation switch of every pod; path index = j * c + i (j inside a pod)
 //   LEAF_SPINE  {rails d, servers a group g, spines a rail S, groups G}
 //               nodes: servers, leaves (group * d + rail), spines (rail * S + j);
@@ -40,7 +41,8 @@ static uint32_t fat_tree_count(const struct weft_routes *routes, uint32_t from, 
         return 1;
     }
     uint32_t u = routes->shape[1];
-    return from_edge / h == to_edge / h ? u : u * routes->shape[2];
+    uint32_t g = routes->shape[4];
+    return from_edge / g == to_edge / g ? u : u * routes->shape[2];
 }
 
 static uint32_t fat_tree_path(const struct weft_routes *routes, uint32_t from, uint32_t to,
@@ -52,6 +54,7 @@ static uint32_t fat_tree_path(const struct weft_routes *routes, uint32_t from, u
     uint32_t u = routes->shape[1];
     uint32_t c = routes->shape[2];
     uint32_t edge_count = routes->shape[3];
+    uint32_t g = routes->shape[4];
     uint32_t edges = fabric->server_count;
     uint32_t aggregations = edges + edge_count;
     uint32_t from_edge = from / h;
@@ -62,24 +65,24 @@ static uint32_t fat_tree_path(const struct weft_routes *routes, uint32_t from, u
         links[1] = down;
         return 2;
     }
-    uint32_t from_pod = from_edge / h;
-    uint32_t to_pod = to_edge / h;
+    uint32_t from_pod = from_edge / g;
+    uint32_t to_pod = to_edge / g;
     uint32_t edge_servers = least(h, fabric->server_count - from_edge * h);
     uint32_t up = first[edges + from_edge] + edge_servers;
     if (from_pod == to_pod) {
         links[1] = up + index;
-        links[2] = first[aggregations + from_pod * u + index] + (to_edge - to_pod * h);
+        links[2] = first[aggregations + from_pod * u + index] + (to_edge - to_pod * g);
         links[3] = down;
         return 4;
     }
     uint32_t j = index / c;
     uint32_t i = index % c;
-    uint32_t pod_edges = least(h, edge_count - from_pod * h);
+    uint32_t pod_edges = least(g, edge_count - from_pod * g);
     uint32_t core = fabric->node_count - u * c + index;
     links[1] = up + j;
     links[2] = first[aggregations + from_pod * u + j] + pod_edges + i;
     links[3] = first[core] + to_pod;
-    links[4] = first[aggregations + to_pod * u + j] + (to_edge - to_pod * h);
+    links[4] = first[aggregations + to_pod * u + j] + (to_edge - to_pod * g);
     links[5] = down;
     return 6;
 }
@@ -344,7 +347,8 @@ uint32_t weft_routes_hop_count(const struct weft_routes *routes, uint32_t from, 
     }
     case WEFT_ROUTES_FAT_TREE: {
         uint32_t h = routes->shape[0];
-        return from / h == to / h ? 2 : from / h / h == to / h / h ? 4 : 6;
+        uint32_t g = routes->shape[4];
+        return from / h == to / h ? 2 : from / h / g == to / h / g ? 4 : 6;
     }
     case WEFT_ROUTES_LEAF_SPINE:
         return from / routes->shape[1] == to / routes->shape[1] ? 2 : 4;

@@ -135,7 +135,7 @@ static bool build_tree(struct weft_network *network, const char *name,
         .hop_max = tree.cores > 0          ? 6
                    : tree.aggregations > 0 ? 4
                                            : 2,
-        .shape = {tree.h, tree.uplinks, tree.h, tree.edges},
+        .shape = {tree.h, tree.uplinks, tree.h, tree.edges, tree.h},
     };
     return true;
 }

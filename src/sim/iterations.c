@@ -96,7 +96,8 @@ void machine_begin_iteration(struct machine *machine, uint32_t job, double now_p
     if (machine->net.options->engine == WEFT_ENGINE_PACKET) {
         packet_engine_iteration(&machine->net.packets, job);
     }
-    memcpy(&machine->waits_for[first], graph->prev_count, graph->task_count * sizeof(uint32_t));
+    memcpy(&machine->waits_for[first], graph->need != NULL ? graph->need : graph->prev_count,
+           graph->task_count * sizeof(uint32_t));
     for (uint32_t task = 0; task < graph->task_count; task++) {
         if (graph->prev_count[task] == 0) {
             machine_make_ready(machine, first + task);

@@ -178,7 +178,9 @@ static void end_task(struct machine *machine, uint32_t task, double now_ps)
     }
     for (uint32_t i = graph->next_first[local]; i < graph->next_first[local + 1]; i++) {
         uint32_t next = machine->first_task[job] + graph->next[i];
-        if (--machine->waits_for[next] == 0) {
+        // What needs only some of its predecessors (weft_taskgraph.need) is under way at the
+        // others.
+        if (machine->waits_for[next] > 0 && --machine->waits_for[next] == 0) {
             machine_make_ready(machine, next);
         }
     }

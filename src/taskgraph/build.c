@@ -292,6 +292,30 @@ static void store_edges(struct arrays *arrays, const struct weft_task *tasks, ui
     arrays->next_first[task_count] = edge;
 }
 
+// How many predecessors each task waits for; NULL where all wait for all.
+static bool store_needs(const uint32_t **need, const struct weft_task *tasks, uint32_t task_count,
+                        const uint32_t *prev_count, struct weft_arena *arena,
+                        struct weft_error *error)
+{
+    uint32_t *needs = NULL;
+    for (uint32_t t = 0; t < task_count; t++) {
+        if (tasks[t].need == 0) {
+            continue;
+        }
+        if (tasks[t].need > prev_count[t]) {
+            return weft_fail(error, WEFT_INPUT, "task %u: waits for %u tasks, but has %u before it",
+                             t, tasks[t].need, prev_count[t]);
+        }
+        if (needs == NULL) {
+            needs = WEFT_NEW_RAW(arena, uint32_t, task_count);
+            memcpy(needs, prev_count, sizeof *needs * task_count);
+        }
+        needs[t] = tasks[t].need;
+    }
+    *need = needs;
+    return true;
+}
+
 // ---- cycles ----
 
 // Every task that Kahn left has a predecessor that he left too. Following one such predecessor
@@ -369,6 +393,10 @@ bool weft_taskgraph_build(struct weft_taskgraph *graph, uint32_t server_count,
     }
     store_edges(&arrays, tasks, task_count);
     WEFT_ASSERT(arrays.next_first[task_count] == totals.edges);
+    const uint32_t *need = NULL;
+    if (!store_needs(&need, tasks, task_count, arrays.prev_count, arena, error)) {
+        return false;
+    }
     struct weft_taskgraph built = {
         .server_count = server_count,
         .device_count = device_count,
@@ -382,6 +410,7 @@ bool weft_taskgraph_build(struct weft_taskgraph *graph, uint32_t server_count,
         .to = arrays.to,
         .group = arrays.group,
         .prev_count = arrays.prev_count,
+        .need = need,
         .next_first = arrays.next_first,
         .next = arrays.next,
         .group_count = groups.count,

@@ -60,6 +60,11 @@ static bool same_work(const struct weft_taskgraph *a, const struct weft_taskgrap
     if (weft_task_is_collective(a, t) && !same_group(a, b, t)) {
         return weft_fail(difference, WEFT_INPUT, "over other servers");
     }
+    uint32_t one = a->need != NULL ? a->need[t] : a->prev_count[t];
+    uint32_t other = b->need != NULL ? b->need[t] : b->prev_count[t];
+    if (a->prev_count[t] == b->prev_count[t] && one != other) {
+        return weft_fail(difference, WEFT_INPUT, "waits for %u tasks, not %u", one, other);
+    }
     return a->size_bytes[t] == b->size_bytes[t] ||
            weft_fail(difference, WEFT_INPUT, "%" PRIu64 " bytes, not %" PRIu64, a->size_bytes[t],
                      b->size_bytes[t]);

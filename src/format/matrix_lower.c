@@ -1,0 +1,250 @@
+// SPDX-License-Identifier: Apache-2.0
+// htsim's traffic matrices: from connections and triggers to a task graph.
+//
+// One device, a clock, runs a chain of local tasks from start to start; connections that begin at a
+// time wait for the task that ends then. A trigger is a barrier behind the connections that
+// activate it; the i-th target of a multishot waits for i + 1 of them.
+
+#include "matrix.h"
+
+#include <stdlib.h>
+
+#define EDGES_MAX ((uint64_t)1 << 26)
+
+struct lowering {
+    const struct matrix_file *file;
+    struct weft_task *tasks;
+    uint32_t task_count;
+    uint32_t *trigger_task; // the barrier; WEFT_NONE = a multishot
+    uint32_t *source_first; // CSR: connections that activate trigger t, one for each activation
+    uint32_t *sources;
+    uint32_t *edge_from;
+    uint32_t *edge_to;
+    uint64_t edge_count;
+};
+
+// ---- checks ----
+
+static bool fail_shots(const struct matrix_trigger *trigger, const char *remedy,
+                       struct weft_error *error)
+{
+    return weft_fail(error, WEFT_INPUT,
+                     "line %u: trigger %llu is activated by %u connection%s, but %s", trigger->line,
+                     (unsigned long long)trigger->id, trigger->sources,
+                     trigger->sources == 1 ? "" : "s", remedy);
+}
+
+static bool check_trigger(const struct matrix_trigger *trigger, struct weft_error *error)
+{
+    if (trigger->shot == MATRIX_UNSAID) {
+        return weft_fail(error, WEFT_INPUT,
+                         "line %u: trigger %llu is not described; add trigger id %llu oneshot",
+                         trigger->line, (unsigned long long)trigger->id,
+                         (unsigned long long)trigger->id);
+    }
+    uint32_t sources = trigger->sources;
+    if (trigger->targets > 0 && sources == 0) {
+        return fail_shots(trigger, "connections wait for it; give one a send_done_trigger", error);
+    }
+    if (trigger->shot == MATRIX_ONESHOT && sources > 1) {
+        return fail_shots(trigger, "oneshot fires once; make it a multishot or a barrier", error);
+    }
+    if (trigger->shot == MATRIX_BARRIER && sources != trigger->need && trigger->targets > 0) {
+        return fail_shots(trigger, "its count is another", error);
+    }
+    if (trigger->shot == MATRIX_MULTISHOT && sources < trigger->targets) {
+        return fail_shots(trigger, "more connections wait for one activation each", error);
+    }
+    return true;
+}
+
+static bool count_shots(struct lowering *lowering, struct weft_arena *scratch,
+                        struct weft_error *error)
+{
+    const struct matrix_file *file = lowering->file;
+    struct matrix_trigger *triggers = file->triggers;
+    for (uint32_t i = 0; i < file->connection_count; i++) {
+        const struct matrix_connection *connection = &file->connections[i];
+        for (uint32_t end = 0; end < 2; end++) {
+            if (connection->fires[end] != WEFT_NONE) {
+                triggers[connection->fires[end]].sources++;
+            }
+        }
+        if (connection->started_by != WEFT_NONE) {
+            triggers[connection->started_by].targets++;
+        }
+    }
+    uint64_t edges = 2 * (uint64_t)file->connection_count;
+    lowering->source_first = WEFT_NEW(scratch, uint32_t, (size_t)file->trigger_count + 1);
+    for (uint32_t t = 0; t < file->trigger_count; t++) {
+        if (!check_trigger(&triggers[t], error)) {
+            return false;
+        }
+        uint64_t sources = triggers[t].sources;
+        bool multishot = triggers[t].shot == MATRIX_MULTISHOT;
+        edges += sources + (multishot ? sources * triggers[t].targets : triggers[t].targets);
+        lowering->source_first[t + 1] = lowering->source_first[t] + triggers[t].sources;
+    }
+    if (edges > EDGES_MAX) {
+        return weft_fail(error, WEFT_INPUT, "its multishot triggers join %llu pairs; at most %llu",
+                         (unsigned long long)edges, (unsigned long long)EDGES_MAX);
+    }
+    lowering->edge_from = WEFT_NEW_RAW(scratch, uint32_t, edges);
+    lowering->edge_to = WEFT_NEW_RAW(scratch, uint32_t, edges);
+    return true;
+}
+
+static void gather_sources(struct lowering *lowering, struct weft_arena *scratch)
+{
+    const struct matrix_file *file = lowering->file;
+    uint32_t count = lowering->source_first[file->trigger_count];
+    uint32_t *filled = WEFT_NEW(scratch, uint32_t, file->trigger_count);
+    lowering->sources = WEFT_NEW_RAW(scratch, uint32_t, count);
+    for (uint32_t i = 0; i < file->connection_count; i++) {
+        for (uint32_t end = 0; end < 2; end++) {
+            uint32_t t = file->connections[i].fires[end];
+            if (t != WEFT_NONE) {
+                lowering->sources[lowering->source_first[t] + filled[t]++] = i;
+            }
+        }
+    }
+}
+
+// ---- tasks ----
+
+static uint32_t add_task(struct lowering *lowering, enum weft_task_kind kind)
+{
+    uint32_t task = lowering->task_count++;
+    lowering->tasks[task] = (struct weft_task){.kind = kind, .device = WEFT_NONE};
+    return task;
+}
+
+static void add_edge(struct lowering *lowering, uint32_t from, uint32_t to)
+{
+    lowering->edge_from[lowering->edge_count] = from;
+    lowering->edge_to[lowering->edge_count++] = to;
+}
+
+struct start {
+    uint64_t ps;
+    uint32_t connection;
+};
+
+static int compare_starts(const void *a, const void *b)
+{
+    const struct start *x = a;
+    const struct start *y = b;
+    if (x->ps != y->ps) {
+        return x->ps < y->ps ? -1 : 1;
+    }
+    return (x->connection > y->connection) - (x->connection < y->connection);
+}
+
+// The clock: connections that start at 0 wait for nothing.
+static void add_starts(struct lowering *lowering, struct weft_arena scratch)
+{
+    const struct matrix_file *file = lowering->file;
+    struct start *starts = WEFT_NEW_RAW(&scratch, struct start, file->connection_count);
+    uint32_t count = 0;
+    for (uint32_t i = 0; i < file->connection_count; i++) {
+        uint64_t ps = file->connections[i].start_ps;
+        if (ps > 0 && ps != WEFT_NEVER) {
+            starts[count++] = (struct start){ps, i};
+        }
+    }
+    qsort(starts, count, sizeof *starts, compare_starts);
+    uint64_t now_ps = 0;
+    uint32_t tick = WEFT_NONE;
+    for (uint32_t i = 0; i < count; i++) {
+        if (starts[i].ps > now_ps) {
+            uint32_t next = add_task(lowering, WEFT_TASK_LOCAL);
+            lowering->tasks[next].device = 0;
+            lowering->tasks[next].runtime_ps = starts[i].ps - now_ps;
+            if (tick != WEFT_NONE) {
+                add_edge(lowering, tick, next);
+            }
+            tick = next;
+            now_ps = starts[i].ps;
+        }
+        add_edge(lowering, tick, starts[i].connection);
+    }
+}
+
+static void add_triggers(struct lowering *lowering, struct weft_arena *scratch)
+{
+    const struct matrix_file *file = lowering->file;
+    lowering->trigger_task = WEFT_NEW_RAW(scratch, uint32_t, file->trigger_count);
+    for (uint32_t t = 0; t < file->trigger_count; t++) {
+        lowering->trigger_task[t] = WEFT_NONE;
+        if (file->triggers[t].shot == MATRIX_MULTISHOT || file->triggers[t].targets == 0) {
+            continue;
+        }
+        lowering->trigger_task[t] = add_task(lowering, WEFT_TASK_BARRIER);
+        for (uint32_t s = lowering->source_first[t]; s < lowering->source_first[t + 1]; s++) {
+            add_edge(lowering, lowering->sources[s], lowering->trigger_task[t]);
+        }
+    }
+    uint32_t *shot = WEFT_NEW(scratch, uint32_t, file->trigger_count);
+    for (uint32_t i = 0; i < file->connection_count; i++) {
+        uint32_t t = file->connections[i].started_by;
+        if (t == WEFT_NONE) {
+            continue;
+        }
+        if (lowering->trigger_task[t] != WEFT_NONE) {
+            add_edge(lowering, lowering->trigger_task[t], i);
+            continue;
+        }
+        lowering->tasks[i].need = ++shot[t];
+        for (uint32_t s = lowering->source_first[t]; s < lowering->source_first[t + 1]; s++) {
+            add_edge(lowering, lowering->sources[s], i);
+        }
+    }
+}
+
+// Hands each task its successors, in the order of the edges.
+static void connect(struct lowering *lowering, struct weft_arena *scratch)
+{
+    uint32_t *first = WEFT_NEW(scratch, uint32_t, (size_t)lowering->task_count + 1);
+    uint32_t *next = WEFT_NEW_RAW(scratch, uint32_t, lowering->edge_count);
+    for (uint64_t e = 0; e < lowering->edge_count; e++) {
+        lowering->tasks[lowering->edge_from[e]].next_count++;
+    }
+    for (uint32_t t = 0; t < lowering->task_count; t++) {
+        lowering->tasks[t].next = next + first[t];
+        first[t + 1] = first[t] + lowering->tasks[t].next_count;
+    }
+    for (uint64_t e = 0; e < lowering->edge_count; e++) {
+        next[first[lowering->edge_from[e]]++] = lowering->edge_to[e];
+    }
+}
+
+bool matrix_lower(struct weft_taskgraph *graph, struct matrix_file *file, struct weft_arena *arena,
+                  struct weft_arena scratch, struct weft_error *error)
+{
+    static const uint32_t clock_server[1] = {0};
+    struct lowering lowering = {.file = file};
+    if (!count_shots(&lowering, &scratch, error)) {
+        return false;
+    }
+    gather_sources(&lowering, &scratch);
+    uint64_t room = 2 * (uint64_t)file->connection_count + file->trigger_count;
+    lowering.tasks = WEFT_NEW(&scratch, struct weft_task, room);
+    for (uint32_t i = 0; i < file->connection_count; i++) {
+        const struct matrix_connection *connection = &file->connections[i];
+        uint32_t task = add_task(&lowering, WEFT_TASK_TRANSFER);
+        lowering.tasks[task].from = connection->from;
+        lowering.tasks[task].to = connection->to;
+        lowering.tasks[task].size_bytes = connection->size_bytes;
+    }
+    add_starts(&lowering, scratch);
+    add_triggers(&lowering, &scratch);
+    connect(&lowering, &scratch);
+    struct weft_error inner;
+    if (weft_taskgraph_build(graph, file->node_count, 1, clock_server, lowering.tasks,
+                             lowering.task_count, arena, scratch, &inner)) {
+        return true;
+    }
+    // All that can be wrong by now: too many bytes, or triggers that go round.
+    return weft_fail(error, inner.code,
+                     "%s (task i is connection i, from 0; triggers stand behind)", inner.message);
+}
