@@ -217,7 +217,12 @@ struct weft_packet_options {
                                   .handshake = true,                                               \
                                   .timeout_min_ps = 10000000000,                                   \
                                   .timeout_first_ps = 10000000000,                                 \
-                                  .reorder_packets = 3})
+                                  .reorder_packets = 3,                                            \
+                                  .connection_count = 1,                                           \
+                                  .cubic = WEFT_CUBIC_DEFAULTS,                                    \
+                                  .dcqcn = WEFT_DCQCN_DEFAULTS,                                    \
+                                  .swift = WEFT_SWIFT_DEFAULTS,                                    \
+                                  .mltcp = WEFT_MLTCP_DEFAULTS})
 
 struct weft_packet_counts {
     uint64_t packets; // of data that senders sent, with those sent again
@@ -248,6 +253,54 @@ struct weft_sim_pace {
     uint64_t dcqcn_timer_ps; // 0 = the options'
 };
 
+// A message of the packet engine, from its start to its end at the receiver.
+struct weft_flow_record {
+    uint64_t start_ps;
+    uint64_t end_ps;
+    uint64_t size_bytes; // without headers
+    uint32_t from;       // servers of the fabric
+    uint32_t to;
+    uint32_t job;  // of a list of flows: 0
+    uint32_t task; // of the job, or the flow's place in the list; a message of one of its rounds
+    uint32_t packets;
+    uint32_t retransmits; // among them
+    uint32_t ecn_marks;   // packets that came marked
+    uint32_t timeouts;
+};
+
+// A link, in the sample_ps before time_ps. In the flow engine `bytes` is the rate at time_ps times
+// sample_ps, and there is no backlog.
+struct weft_link_sample {
+    uint64_t time_ps;
+    uint64_t bytes;         // that left
+    uint64_t backlog_bytes; // at time_ps; of samples joined into one, the longest
+    uint32_t link;
+    uint32_t drops;
+};
+
+// What a run records besides its result. Zero: nothing.
+struct weft_record_options {
+    uint32_t flow_limit;   // records of flows; those beyond are counted; packet engine
+    uint32_t sample_limit; // of links; at it two in a row become one of twice the time
+    uint64_t sample_ps;    // between samples
+};
+
+struct weft_records {
+    const struct weft_flow_record *flows; // in order of their ends
+    uint32_t flow_count;
+    uint64_t flows_left_out;
+    // In order of time, then of link. Links that did nothing have none.
+    const struct weft_link_sample *samples;
+    uint32_t sample_count;
+    uint64_t sample_ps; // in the end
+};
+
+// Where a run under way is, for others to look at; what `stop` says ends it.
+struct weft_sim_progress {
+    _Atomic uint64_t now_ps;
+    _Atomic uint64_t events;
+};
+
 struct weft_sim_options {
     uint32_t packet_bytes; // MTU; 0 = fluid: no header, cut-through, only propagation latency
     uint32_t header_bytes; // of every packet
@@ -271,6 +324,9 @@ struct weft_sim_options {
     // Packet engine: messages of one job on one path are one stream, which keeps its congestion
     // control from one to the next. Off: each is a connection of its own.
     bool persistent;
+    struct weft_record_options records;
+    struct weft_sim_progress *progress; // NULL = nobody looks
+    weft_stop stop;                     // the run then fails with INFEASIBLE
 };
 
 // One job: a task graph, which cluster server each of its servers is (NULL = the same), and rings
@@ -292,6 +348,7 @@ struct weft_sim_result {
     const double *link_bytes;          // per link, on the wire
     struct weft_packet_counts packets; // packet engine
     const struct weft_port_counts *ports; // packet engine: per link
+    struct weft_records records;
     const uint64_t *const *task_start_ps; // per job, per task, if timeline; of the last iteration
     const uint64_t *const *task_end_ps;
 };
@@ -301,8 +358,8 @@ struct weft_sim_result {
 // ready. An AllReduce of S bytes over k members runs on each ring of its group, with its share:
 // 2(k-1) rounds, in each of which every member sends S/k of the share to its next; a ring's round
 // begins when its last has ended. Fails with INPUT when a pair has no route, a ring is none, a
-// header fills its packet or simulated time overflows. O((flows + tasks) log) and what the solves
-// take.
+// header fills its packet or simulated time overflows; with INFEASIBLE when it is stopped or
+// packets get nowhere any more. O((flows + tasks) log) and what the solves take.
 bool weft_sim_run_jobs(struct weft_sim_result *result, const struct weft_fabric *fabric,
                        const struct weft_routes *routes, const struct weft_sim_job *jobs,
                        uint32_t job_count, const struct weft_sim_options *options,

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // Playing a list of flows.
 
-#include "net.h"
+#include "watch.h"
 
 #include <math.h>
 
 struct player {
     struct weft_simnet net;
+    struct sim_watch watch;
     const struct weft_flow_list *flows;
     double *end_ps;       // per flow: the latest of its ways so far
     uint32_t next;        // flow to start
@@ -100,7 +101,8 @@ static void play(struct player *player)
         if (player->next < flows->count) {
             next_ps = fmin(next_ps, (double)flows->start_ps[player->next]);
         }
-        if (isinf(next_ps)) {
+        if (isinf(next_ps) ||
+            !sim_watch_fluid(&player->watch, wire, next_ps, player->event_count)) {
             return;
         }
         player->event_count++;
@@ -128,12 +130,13 @@ static void play_packets(struct player *player)
         bool more = player->next < flows->count;
         uint64_t until_ps = more ? flows->start_ps[player->next] : WEFT_NEVER;
         struct packet_end end;
-        if (packet_engine_run(packets, until_ps, &end)) {
+        if (sim_watch_run(&player->watch, packets, until_ps, &end)) {
             double end_ps = (double)packets->clock.now_ps;
-            double tail_ps = weft_simnet_tail_ps(&player->net, end.path_id, 0);
-            player->end_ps[end.owner] = fmax(player->end_ps[end.owner], end_ps + tail_ps);
+            end_ps += weft_simnet_tail_ps(&player->net, end.path_id, 0);
+            player->end_ps[end.owner] = fmax(player->end_ps[end.owner], end_ps);
+            sim_watch_record(&player->watch, &player->net, &end, end_ps, 0, end.owner);
             weft_wire_close(&player->net.wire, end.path_id);
-        } else if (more) {
+        } else if (more && !player->watch.is_over) {
             packets->clock.now_ps = until_ps;
             start_flow(player, player->next++);
         } else {
@@ -172,6 +175,7 @@ bool weft_sim_run_flows(struct weft_sim_result *result, uint64_t *completion_ps,
     weft_simnet_init(&player.net, fabric, routes, options, way_total, way_total,
                      routes->hop_max > 0 ? routes->hop_max : 1, &scratch);
     player.end_ps = WEFT_NEW_RAW(&scratch, double, flows->count);
+    sim_watch_init(&player.watch, fabric, options, arena);
     if (packets) {
         play_packets(&player);
         if (!packet_engine_check(&player.net.packets, error)) {
@@ -179,6 +183,9 @@ bool weft_sim_run_flows(struct weft_sim_result *result, uint64_t *completion_ps,
         }
     } else {
         play(&player);
+    }
+    if (!sim_watch_check(&player.watch, &player.net, error)) {
+        return false;
     }
 
     uint64_t end_ps = 0;
@@ -203,7 +210,8 @@ bool weft_sim_run_flows(struct weft_sim_result *result, uint64_t *completion_ps,
                                        .solve_count = wire->maxmin.solve_count,
                                        .work_count = wire->maxmin.work_count,
                                        .link_bytes = link_bytes,
-                                       .packets = player.net.packets.counts};
+                                       .packets = player.net.packets.counts,
+                                       .records = sim_watch_records(&player.watch)};
     if (packets) {
         result->ports = packet_engine_ports(&player.net.packets, arena);
     }

@@ -230,7 +230,8 @@ static void play(struct machine *machine)
         if (machine->pending_count > 0) {
             next_ps = fmin(next_ps, machine->events[0].time_ps);
         }
-        if (isinf(next_ps)) {
+        if (isinf(next_ps) ||
+            !sim_watch_fluid(&machine->watch, wire, next_ps, machine->event_count)) {
             return;
         }
         wire->now_ps = next_ps;
@@ -247,6 +248,16 @@ static void play(struct machine *machine)
     }
 }
 
+static void record(struct machine *machine, const struct packet_end *end, double end_ps)
+{
+    bool is_run = (end->owner & MACHINE_RUN_OWNER) != 0;
+    uint32_t task = is_run ? machine->runs[end->owner & ~MACHINE_RUN_OWNER].task : end->owner;
+    uint32_t job = machine->task_job[task];
+    end_ps += weft_simnet_tail_ps(&machine->net, end->path_id, 0);
+    sim_watch_record(&machine->watch, &machine->net, end, end_ps, job,
+                     task - machine->first_task[job]);
+}
+
 // The same with the packet engine: what packets do at an instant comes before the tasks.
 static void play_engine(struct machine *machine)
 {
@@ -257,11 +268,12 @@ static void play_engine(struct machine *machine)
         bool pending = machine->pending_count > 0;
         uint64_t until_ps = pending ? (uint64_t)ceil(machine->events[0].time_ps) : WEFT_NEVER;
         struct packet_end end;
-        if (packet_engine_run(packets, until_ps, &end)) {
+        if (sim_watch_run(&machine->watch, packets, until_ps, &end)) {
             struct weft_wire_end ended = {end.owner, end.path_id, (double)packets->clock.now_ps};
+            record(machine, &end, ended.end_ps);
             flow_ended(machine, &ended);
             weft_wire_close(wire, end.path_id);
-        } else if (pending) {
+        } else if (pending && !machine->watch.is_over) {
             struct machine_event event = pop(machine);
             packets->clock.now_ps = until_ps;
             handle(machine, &event);
@@ -345,6 +357,7 @@ bool weft_sim_run_jobs(struct weft_sim_result *result, const struct weft_fabric 
     if (!machine_build(&machine, fabric, routes, jobs, job_count, options, &scratch, error)) {
         return false;
     }
+    sim_watch_init(&machine.watch, fabric, options, arena);
     if (options->engine == WEFT_ENGINE_PACKET) {
         play_engine(&machine);
         if (!packet_engine_check(&machine.net.packets, error)) {
@@ -355,7 +368,10 @@ bool weft_sim_run_jobs(struct weft_sim_result *result, const struct weft_fabric 
     } else {
         play(&machine);
     }
-    struct weft_sim_result r = {0};
+    if (!sim_watch_check(&machine.watch, &machine.net, error)) {
+        return false;
+    }
+    struct weft_sim_result r = {.records = sim_watch_records(&machine.watch)};
     if (!machine_iterations(&r, &machine, arena, error)) {
         return false;
     }

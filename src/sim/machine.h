@@ -5,7 +5,7 @@
 // The machine that plays jobs: devices with their queues, tasks that wait for others, collectives
 // and a heap of the events that are not ends of flows.
 
-#include "net.h"
+#include "watch.h"
 
 // Owners of flows are tasks, or ring runs with this bit.
 #define MACHINE_RUN_OWNER 0x80000000u
@@ -44,6 +44,7 @@ struct machine_group {
 
 struct machine {
     struct weft_simnet net;
+    struct sim_watch watch;
     const struct weft_sim_job *jobs;
     uint32_t job_count;
     // Per job.

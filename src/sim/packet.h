@@ -117,6 +117,8 @@ struct packet_flow {
     uint32_t priority;
     uint32_t resent_count;
     uint32_t marked_count;
+    uint32_t timeout_count;
+    uint32_t told_end; // of a stream: packets of the messages that have come
     // The transport's own.
     double gain_ratio; // of windows' growth (MLTCP, static shares)
     union {
@@ -157,6 +159,7 @@ struct packet_message {
     uint32_t next;
     uint32_t end; // one past its last packet
     double last_bytes;
+    uint64_t started_ps;
     uint32_t owner;
     uint32_t path_id;
 };
@@ -184,6 +187,16 @@ struct packet_end {
     uint32_t owner;
     uint32_t path_id;
     uint32_t job;
+};
+
+// What became of a message.
+struct packet_ledger {
+    uint64_t started_ps;
+    double wire_bytes;
+    uint32_t packets;
+    uint32_t resent;
+    uint32_t marked;
+    uint32_t timeouts;
 };
 
 struct packet_engine;
@@ -228,8 +241,9 @@ struct packet_engine {
     uint32_t header_bytes;
     uint32_t ack_bytes;
     const struct weft_dctcp_options *dctcp;
-    uint64_t *bits_free;     // windows of sequence numbers; the first word points to the next
-    struct packet_end ended; // the message that ended last
+    uint64_t *bits_free;         // windows of sequence numbers; the first word points to the next
+    struct packet_end ended;     // the message that ended last
+    struct packet_ledger ledger; // its
     bool has_ended;
     // Streams.
     bool persistent;

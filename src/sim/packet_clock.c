@@ -183,8 +183,10 @@ void clock_file(struct packet_clock *clock, uint32_t id, uint64_t time_ps)
     } else if (turn - clock->turn < CLOCK_COARSE) {
         uint32_t slot = (uint32_t)turn & (CLOCK_COARSE - 1);
         append(clock, clock->coarse, clock->coarse_bits, slot, id, time_ps);
-    } else {
+    } else if (time_ps < CLOCK_END_PS) {
         push_far(clock, id, time_ps);
+    } else {
+        clock->overflow = true;
     }
 }
 
@@ -307,7 +309,7 @@ static bool next_turn(struct packet_clock *clock, uint64_t until_ps)
 uint32_t clock_take(struct packet_clock *clock, uint64_t until_ps)
 {
     while (clock->due_next == clock->due_count) {
-        if (clock->pending_count == 0) {
+        if (clock->pending_count == 0 || clock->overflow) {
             return WEFT_NONE;
         }
         uint32_t from = 0;

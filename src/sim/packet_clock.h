@@ -61,12 +61,16 @@ struct packet_clock {
     uint32_t due_count;
     uint32_t due_room;
     uint64_t due_bucket; // time >> shift; none: UINT64_MAX
+    bool overflow;       // an event was beyond what simulated time holds, and is forgotten
     struct weft_arena *arena;
 };
 
 // Buckets of about `width_ps`. The arena must live as long.
 void clock_init(struct packet_clock *clock, uint64_t width_ps, struct weft_arena *arena);
-// Files an event at time_ps >= now_ps.
+// No event comes at this time or later.
+#define CLOCK_END_PS ((uint64_t)1 << 62)
+// Files an event at time_ps >= now_ps; from CLOCK_END_PS on it sets `overflow`, and nothing is
+// taken out any more.
 void clock_file(struct packet_clock *clock, uint32_t id, uint64_t time_ps);
 // Takes out the first event and moves now_ps to it; WEFT_NONE if none comes before until_ps or at
 // it.

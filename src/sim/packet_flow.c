@@ -172,6 +172,7 @@ void packet_send(struct packet_engine *engine, uint32_t id)
         flow->in_flight++;
         bool again = sequence < before;
         engine->counts.retransmits += again;
+        flow->resent_count += again;
         if (engine->transport.sent != NULL) {
             engine->transport.sent(engine, flow, packet_stream_bytes(engine, flow, sequence));
         }
@@ -193,6 +194,7 @@ void packet_retransmit_timer(struct packet_engine *engine, uint32_t id)
         return;
     }
     engine->counts.timeouts++;
+    flow->timeout_count++;
     packet_pause_check(engine);
     flow->backoff = flow->backoff < BACKOFF_MAX ? flow->backoff + 1 : BACKOFF_MAX;
     if (!flow->is_connected) {
@@ -299,6 +301,14 @@ static void close_flow(struct packet_engine *engine, uint32_t id)
     release_bits(engine, &flow->acknowledged);
     release_bits(engine, &flow->received);
     engine->ended = (struct packet_end){flow->owner, flow->path_id, flow->job};
+    engine->ledger = (struct packet_ledger){
+        .started_ps = flow->started_ps,
+        .wire_bytes = flow->last_bytes + (double)(flow->total - 1) * engine->packet_bytes,
+        .packets = flow->total + flow->resent_count,
+        .resent = flow->resent_count,
+        .marked = flow->marked_count,
+        .timeouts = flow->timeout_count,
+    };
     engine->has_ended = true;
     flow->is_open = false;
     flow->generation++;
@@ -314,6 +324,7 @@ static void receive(struct packet_engine *engine, uint32_t id)
         if (put(engine, &flow->received, packet->sequence)) {
             bool marked = (packet->flags & PACKET_MARKED) != 0;
             engine->counts.ecn_marks += marked;
+            flow->marked_count += marked;
         }
         if (flow->is_stream) {
             packet_stream_received(engine, packet->flow);

@@ -83,8 +83,14 @@ static void add_message(struct packet_engine *engine, struct packet_flow *flow,
                         struct packet_end end)
 {
     uint32_t id = take_message(engine);
-    engine->messages[id] =
-        (struct packet_message){WEFT_NONE, flow->total, flow->last_bytes, end.owner, end.path_id};
+    engine->messages[id] = (struct packet_message){
+        .next = WEFT_NONE,
+        .end = flow->total,
+        .last_bytes = flow->last_bytes,
+        .started_ps = engine->clock.now_ps,
+        .owner = end.owner,
+        .path_id = end.path_id,
+    };
     if (flow->message_last == WEFT_NONE) {
         flow->message_first = id;
     } else {
@@ -112,6 +118,25 @@ uint32_t packet_stream_bytes(const struct packet_engine *engine, const struct pa
     return engine->packet_bytes;
 }
 
+// What became of the message since the one before it had come.
+static void close_ledger(struct packet_engine *engine, struct packet_flow *flow,
+                         const struct packet_message *message)
+{
+    uint32_t packets = message->end - flow->told_end;
+    engine->ledger = (struct packet_ledger){
+        .started_ps = message->started_ps,
+        .wire_bytes = message->last_bytes + (double)(packets - 1) * engine->packet_bytes,
+        .packets = packets + flow->resent_count,
+        .resent = flow->resent_count,
+        .marked = flow->marked_count,
+        .timeouts = flow->timeout_count,
+    };
+    flow->told_end = message->end;
+    flow->resent_count = 0;
+    flow->marked_count = 0;
+    flow->timeout_count = 0;
+}
+
 void packet_stream_received(struct packet_engine *engine, uint32_t id)
 {
     struct packet_flow *flow = &engine->flows[id];
@@ -123,6 +148,7 @@ void packet_stream_received(struct packet_engine *engine, uint32_t id)
     const struct packet_message *message = &engine->messages[due];
     engine->ended = (struct packet_end){message->owner, message->path_id, flow->job};
     engine->has_ended = true;
+    close_ledger(engine, flow, message);
     flow->message_due = message->next;
     packet_stream_acknowledged(engine, flow);
     due = flow->message_due;

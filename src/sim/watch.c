@@ -1,0 +1,257 @@
+// SPDX-License-Identifier: Apache-2.0
+// Records of flows, progress, and the end of runs that get nowhere.
+
+#include "watch.h"
+
+#include <math.h>
+#include <string.h>
+
+// A slice of the packet engine has about so many events.
+#define SLICE_EVENTS_MIN ((uint64_t)1 << 15)
+#define SLICE_EVENTS_MAX ((uint64_t)1 << 17)
+#define SLICE_FIRST_PS 1000000u
+#define SLICE_MAX_PS ((uint64_t)1 << 50)
+// Nothing has come although every open flow had so many timeouts on average: nothing will.
+#define TIMEOUTS_IN_VAIN 24u
+#define FLOWS_NAMED 3u
+
+void sim_watch_init(struct sim_watch *watch, const struct weft_fabric *fabric,
+                    const struct weft_sim_options *options, struct weft_arena *arena)
+{
+    const struct weft_record_options *records = &options->records;
+    *watch = (struct sim_watch){
+        .options = options,
+        .arena = arena,
+        .next_ps = UINT64_MAX,
+        .slice_ps = SLICE_FIRST_PS,
+    };
+    if (records->flow_limit > 0) {
+        watch->flows = WEFT_NEW_RAW(arena, struct weft_flow_record, records->flow_limit);
+    }
+    if (records->sample_ps > 0) {
+        uint64_t least = 4 * (uint64_t)fabric->link_count;
+        uint64_t limit = records->sample_limit > least ? records->sample_limit : least;
+        watch->sample_ps = records->sample_ps;
+        watch->next_ps = records->sample_ps;
+        watch->sample_limit = limit;
+        watch->link_count = fabric->link_count;
+        watch->samples = WEFT_NEW_RAW(arena, struct weft_link_sample, limit);
+        watch->beside = WEFT_NEW_RAW(arena, struct weft_link_sample, fabric->link_count);
+        watch->left_bytes = WEFT_NEW(arena, uint64_t, fabric->link_count);
+        watch->drops = WEFT_NEW(arena, uint32_t, fabric->link_count);
+    }
+}
+
+// ---- slices ----
+
+// What all open flows together have got, and how many they are.
+static uint64_t count_received(const struct packet_engine *engine, uint32_t *open_count)
+{
+    uint64_t received = 0;
+    *open_count = 0;
+    for (uint32_t i = 0; i < engine->flow_count; i++) {
+        if (engine->flows[i].is_open) {
+            received += engine->flows[i].received.low + (uint64_t)engine->flows[i].is_connected;
+            (*open_count)++;
+        }
+    }
+    return received;
+}
+
+static void look_for_news(struct sim_watch *watch, const struct packet_engine *engine)
+{
+    uint32_t open_count;
+    uint64_t received = count_received(engine, &open_count);
+    bool news = received != watch->received || watch->ended_count != watch->ended_before;
+    if (!news && engine->counts.timeouts - watch->timeouts >
+                     (uint64_t)TIMEOUTS_IN_VAIN * (open_count > 0 ? open_count : 1)) {
+        watch->is_over = true;
+        return;
+    }
+    if (news) {
+        watch->received = received;
+        watch->ended_before = watch->ended_count;
+        watch->timeouts = engine->counts.timeouts;
+    }
+}
+
+// A slice ends at `at_ps` and the next begins.
+static void turn_slice(struct sim_watch *watch, const struct packet_engine *engine, uint64_t at_ps)
+{
+    uint64_t events = engine->counts.events - watch->events;
+    if (events < SLICE_EVENTS_MIN && watch->slice_ps < SLICE_MAX_PS) {
+        watch->slice_ps *= 2;
+    } else if (events > SLICE_EVENTS_MAX && watch->slice_ps > 2) {
+        watch->slice_ps /= 2;
+    }
+    watch->events = engine->counts.events;
+    watch->slice_end_ps = at_ps + watch->slice_ps;
+    struct weft_sim_progress *progress = watch->options->progress;
+    if (progress != NULL) {
+        atomic_store_explicit(&progress->now_ps, at_ps, memory_order_relaxed);
+        atomic_store_explicit(&progress->events, watch->events, memory_order_relaxed);
+    }
+    if (weft_stopped(watch->options->stop)) {
+        watch->is_stopped = true;
+        watch->is_over = true;
+    }
+    if (engine->counts.timeouts != watch->timeouts) {
+        look_for_news(watch, engine);
+    }
+}
+
+static uint64_t least(uint64_t a, uint64_t b)
+{
+    return a < b ? a : b;
+}
+
+bool sim_watch_run(struct sim_watch *watch, struct packet_engine *engine, uint64_t until_ps,
+                   struct packet_end *end)
+{
+    while (!watch->is_over) {
+        uint64_t to_ps = least(until_ps, least(watch->next_ps, watch->slice_end_ps));
+        if (packet_engine_run(engine, to_ps, end)) {
+            watch->ended_count++;
+            return true;
+        }
+        watch->is_over |= engine->clock.overflow || engine->is_stuck;
+        bool idle = engine->clock.pending_count == 0;
+        if (watch->next_ps == to_ps || (idle && watch->next_ps <= until_ps)) {
+            sim_watch_sample(watch, engine);
+        }
+        if (watch->next_ps <= until_ps && idle && until_ps < WEFT_NEVER) {
+            watch->next_ps = (until_ps / watch->sample_ps + 1) * watch->sample_ps;
+        }
+        if (idle || to_ps == until_ps) {
+            return false;
+        }
+        if (to_ps >= watch->slice_end_ps) {
+            turn_slice(watch, engine, to_ps);
+        }
+    }
+    return false;
+}
+
+bool sim_watch_fluid(struct sim_watch *watch, const struct weft_wire *wire, double until_ps,
+                     uint64_t events)
+{
+    bool sampled = watch->sample_ps > 0 && until_ps < 0x1p62; // longer runs are refused in the end
+    while (sampled && (double)watch->next_ps <= until_ps && wire->heap_count > 0) {
+        sim_watch_sample_fluid(watch, wire);
+    }
+    if (sampled && (double)watch->next_ps <= until_ps) {
+        watch->next_ps = ((uint64_t)until_ps / watch->sample_ps + 1) * watch->sample_ps;
+    }
+    struct weft_sim_progress *progress = watch->options->progress;
+    if (progress != NULL) {
+        atomic_store_explicit(&progress->now_ps, (uint64_t)fmin(until_ps, 0x1p62),
+                              memory_order_relaxed);
+        atomic_store_explicit(&progress->events, events, memory_order_relaxed);
+    }
+    watch->is_stopped |= weft_stopped(watch->options->stop);
+    watch->is_over |= watch->is_stopped;
+    return !watch->is_over;
+}
+
+// ---- records ----
+
+static void find_ends(const struct weft_simnet *net, uint32_t path_id, uint32_t *from, uint32_t *to)
+{
+    const struct weft_maxmin_class *path = weft_maxmin_class_at(&net->wire.maxmin, path_id);
+    *from = net->fabric->links[path->path[0]].from;
+    *to = net->fabric->links[path->path[path->hop_count - 1]].to;
+}
+
+void sim_watch_record(struct sim_watch *watch, const struct weft_simnet *net,
+                      const struct packet_end *end, double end_ps, uint32_t job, uint32_t task)
+{
+    if (watch->flow_count == watch->options->records.flow_limit) {
+        watch->flows_left_out++;
+        return;
+    }
+    const struct packet_ledger *ledger = &net->packets.ledger;
+    const struct weft_sim_options *options = watch->options;
+    double headers_bytes = ceil(ledger->wire_bytes / options->packet_bytes) * options->header_bytes;
+    struct weft_flow_record record = {
+        .start_ps = ledger->started_ps,
+        .end_ps = (uint64_t)(end_ps + 0.5),
+        .size_bytes = (uint64_t)fmax(0, ledger->wire_bytes - headers_bytes),
+        .job = job,
+        .task = task,
+        .packets = ledger->packets,
+        .retransmits = ledger->resent,
+        .ecn_marks = ledger->marked,
+        .timeouts = ledger->timeouts,
+    };
+    find_ends(net, end->path_id, &record.from, &record.to);
+    watch->flows[watch->flow_count++] = record;
+}
+
+struct weft_records sim_watch_records(const struct sim_watch *watch)
+{
+    return (struct weft_records){
+        .flows = watch->flows,
+        .flow_count = watch->flow_count,
+        .flows_left_out = watch->options->records.flow_limit > 0 ? watch->flows_left_out : 0,
+        .samples = watch->samples,
+        .sample_count = watch->sample_count,
+        .sample_ps = watch->sample_ps,
+    };
+}
+
+// ---- the end ----
+
+// "from server 0 to server 5 packet 10 of 112 is not acknowledged after 24 timeouts; ..."
+static void name_waiting(char *text, size_t room, const struct weft_simnet *net)
+{
+    const struct packet_engine *engine = &net->packets;
+    uint32_t named = 0;
+    size_t length = 0;
+    text[0] = '\0';
+    for (uint32_t i = 0; i < engine->flow_count && named < FLOWS_NAMED; i++) {
+        const struct packet_flow *flow = &engine->flows[i];
+        if (!flow->is_open || flow->acknowledged.low == flow->total) {
+            continue;
+        }
+        uint32_t from;
+        uint32_t to;
+        find_ends(net, flow->path_id, &from, &to);
+        char what[64] = "the connection";
+        if (flow->is_connected) {
+            snprintf(what, sizeof(what), "packet %u of %u", flow->acknowledged.low, flow->total);
+        }
+        int added = snprintf(text + length, room - length,
+                             "%s from server %u to server %u %s is not acknowledged after %u "
+                             "timeouts",
+                             named == 0 ? "" : ";", from, to, what, flow->timeout_count);
+        WEFT_ASSERT(added > 0);
+        length = least(length + (size_t)added, room - 1);
+        named++;
+    }
+}
+
+bool sim_watch_check(const struct sim_watch *watch, const struct weft_simnet *net,
+                     struct weft_error *error)
+{
+    const struct packet_engine *engine = &net->packets;
+    char time[WEFT_UNIT_TEXT];
+    if (watch->is_stopped) {
+        return weft_fail(error, WEFT_INFEASIBLE, "stopped");
+    }
+    if (!weft_simnet_is_packet(net)) {
+        return true;
+    }
+    if (engine->clock.overflow) {
+        return weft_fail(error, WEFT_INPUT,
+                         "the simulated time passes 53 days; use smaller sizes or faster links");
+    }
+    uint64_t waiting = net->wire.started_count - watch->ended_count;
+    if (waiting == 0) {
+        return true;
+    }
+    char flows[400];
+    name_waiting(flows, sizeof(flows), net);
+    return weft_fail(error, WEFT_INFEASIBLE, "nothing comes any more at %s, and %llu flows wait:%s",
+                     weft_show_time(time, engine->clock.now_ps), (unsigned long long)waiting,
+                     flows);
+}
