@@ -55,7 +55,7 @@ static const struct weft_sim_options sim = {
     .seed = 1,
     .engine = WEFT_ENGINE_PACKET,
     .transport = WEFT_TRANSPORT_DCTCP,
-    .dctcp = {.initial_window_packets = 10, .gain = 1.0 / 16}};
+    .dctcp = {.gain = 1.0 / 16}};
 
 static bool play_permutation(struct weft_sim_result *result, const struct spec *spec,
                              struct weft_error *error)

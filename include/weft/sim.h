@@ -17,7 +17,7 @@
 #include "weft/taskgraph.h"
 
 enum weft_sim_engine {
-    WEFT_ENGINE_FLOW,   // rates: a fluid, or with WEFT_TRANSPORT_DCTCP windows without loss
+    WEFT_ENGINE_FLOW,   // rates: a fluid
     WEFT_ENGINE_PACKET, // queues, acknowledgements, losses, congestion control
 };
 
@@ -48,17 +48,19 @@ const char *weft_transport_name(enum weft_sim_transport transport);
 bool weft_transport_find(enum weft_sim_transport *transport, const char *name,
                          struct weft_error *error) WEFT_MUST_USE;
 
-// DCTCP (Alizadeh et al., SIGCOMM 2010) as the TopoOpt authors' packet simulator parametrises it.
+// DCTCP (Alizadeh et al., SIGCOMM 2010; RFC 8257).
 struct weft_dctcp_options {
-    uint32_t initial_window_packets; // of each message, a connection of its own; > 0
-    uint32_t mark_packets; // a switch's port marks what leaves more than this, itself incl.
-    double gain;           // of the moving average of marked packets; in (0, 1]
-    bool cuts_always;      // after every turn by the average, though none of it was marked
-    // Packet engine; as RFC 8257 has them if set; off: as that simulator does.
+    double gain; // of the moving average of marked packets; in (0, 1]
+    // As RFC 8257 has them if set.
     bool cuts_at_once;  // at the first mark of a window, instead of when a turn is over
     bool begins_marked; // the average begins at 1 instead of 0
+    // As htsim has it (docs/packet-engine.md): a turn is as many acknowledgements as the window had
+    // packets when the last one ended, 2 at first, the connection's among them; the average cuts
+    // the window after each, marked or not; and no window grows that has no room.
+    bool counts_turns;
 };
-#define WEFT_DCTCP_DEFAULTS ((struct weft_dctcp_options){100, 50, 1.0 / 16, false, false, false})
+#define WEFT_DCTCP_DEFAULTS ((struct weft_dctcp_options){.gain = 1.0 / 16})
+#define WEFT_DCTCP_HTSIM ((struct weft_dctcp_options){.gain = 1.0 / 16, .counts_turns = true})
 
 // CUBIC (RFC 9438). HyStart is off.
 struct weft_cubic_options {
@@ -176,9 +178,11 @@ struct weft_packet_options {
     uint64_t buffer_bytes;         // of a port: what would not fit is lost
     uint64_t mark_bytes;           // a port marks what finds a queue above this
     bool mark_at_departure;        // ... or leaves one, itself included
+    bool mark_own; // at departure, on fabrics without switches: a host's own packets, too
     struct weft_port_options port;
-    bool handshake;  // a header goes there and back before the first packet
-    bool slow_start; // off: windows begin in congestion avoidance
+    bool whole_packets; // the last one of a message is as large as the others
+    bool handshake;     // a header goes there and back before the first packet
+    bool slow_start;    // off: windows begin in congestion avoidance
     uint64_t timeout_min_ps;
     uint64_t timeout_first_ps; // before there is a round trip to go by
     uint32_t reorder_packets;  // a packet is lost when one this far above it has come
@@ -205,16 +209,20 @@ struct weft_packet_options {
                                   .swift = WEFT_SWIFT_DEFAULTS,                                    \
                                   .mltcp = WEFT_MLTCP_DEFAULTS})
 
-// As the recorded simulations of the TopoOpt authors have it (docs/flow-engine.md), for packets of
-// 9000 bytes.
+// As the TopoOpt authors' simulator and their published runs have it (docs/packet-engine.md). It
+// counts a packet's 8936 bytes of payload as its size, and no header.
+#define WEFT_PACKET_TOPOOPT_BYTES 8936u
 #define WEFT_PACKET_TOPOOPT                                                                        \
     ((struct weft_packet_options){.ack_at_once = true,                                             \
                                   .initial_window_packets = 100,                                   \
-                                  .window_limit_packets = 8192,                                    \
-                                  .buffer_bytes = 1ull << 40,                                      \
-                                  .mark_bytes = 50 * 9000,                                         \
+                                  .window_limit_packets = 16384,                                   \
+                                  .buffer_bytes = 50000ull * WEFT_PACKET_TOPOOPT_BYTES,            \
+                                  .mark_bytes = 50ull * WEFT_PACKET_TOPOOPT_BYTES,                 \
                                   .mark_at_departure = true,                                       \
+                                  .mark_own = true,                                                \
+                                  .whole_packets = true,                                           \
                                   .handshake = true,                                               \
+                                  .slow_start = true,                                              \
                                   .timeout_min_ps = 10000000000,                                   \
                                   .timeout_first_ps = 10000000000,                                 \
                                   .reorder_packets = 3,                                            \

@@ -37,7 +37,7 @@ static const struct argp_option options[] = {
      "of the packet engine: dctcp (its default), reno, ...; all but ideal choose that engine", 0},
     {"like", KEY_FIRST + OPTION_LIKE, "WHAT", 0,
      "what the options below change: plain, or topoopt, the recorded simulations' (default of task "
-     "graphs with dctcp)",
+     "graphs with dctcp; packets of 8936 bytes without a header)",
      0},
     {"mtu", KEY_FIRST + OPTION_MTU, "BYTES", 0, "a packet, its header included (9000)", 0},
     {"header", KEY_FIRST + OPTION_HEADER, "BYTES", 0, "of each packet (64)", 0},
@@ -206,17 +206,21 @@ bool cli_packets(struct weft_sim_options *sim, struct cli *cli, bool is_taskgrap
         sim->packet_bytes = cli_task_packets(cli).packet_bytes;
         sim->header_bytes = cli_task_packets(cli).header_bytes;
     }
-    if (!take_packet_bytes(&sim->packet_bytes, cli, OPTION_MTU, is_packet ? 1 : 0) ||
-        !take_packet_bytes(&sim->header_bytes, cli, OPTION_HEADER, 0)) {
-        return false;
-    }
     bool topoopt = is_taskgraph && sim->transport == WEFT_TRANSPORT_DCTCP;
     if (!choose(&topoopt, cli, OPTION_LIKE, "plain", "topoopt")) {
         return false;
     }
+    bool sized = cli->packet_words[OPTION_MTU] != NULL || cli->packet_words[OPTION_HEADER] != NULL;
+    if (topoopt && !sized) {
+        sim->packet_bytes = WEFT_PACKET_TOPOOPT_BYTES;
+        sim->header_bytes = 0;
+    }
+    if (!take_packet_bytes(&sim->packet_bytes, cli, OPTION_MTU, is_packet ? 1 : 0) ||
+        !take_packet_bytes(&sim->header_bytes, cli, OPTION_HEADER, 0)) {
+        return false;
+    }
     cli->packet = topoopt ? WEFT_PACKET_TOPOOPT : WEFT_PACKET_DEFAULTS;
-    sim->dctcp = WEFT_DCTCP_DEFAULTS;
-    sim->dctcp.cuts_always = topoopt;
+    sim->dctcp = topoopt ? WEFT_DCTCP_HTSIM : WEFT_DCTCP_DEFAULTS;
     sim->packet = &cli->packet;
     return !is_packet || take_words(&cli->packet, cli);
 }

@@ -259,7 +259,7 @@ static void record(struct machine *machine, const struct packet_end *end, double
 }
 
 // The same with the packet engine: what packets do at an instant comes before the tasks.
-static void play_engine(struct machine *machine)
+static void play_packets(struct machine *machine)
 {
     struct weft_wire *wire = &machine->net.wire;
     struct packet_engine *packets = &machine->net.packets;
@@ -285,31 +285,6 @@ static void play_engine(struct machine *machine)
         wire->link_bytes[link] = (double)packets->links[link].bytes;
     }
     machine->event_count += packets->counts.events;
-}
-
-// The same with packets instead of a fluid.
-static void play_packets(struct machine *machine)
-{
-    struct weft_wire *wire = &machine->net.wire;
-    struct weft_dctcp *dctcp = &machine->net.dctcp;
-    start_ready(machine, 0);
-    for (;;) {
-        double packet_ps = weft_dctcp_next_ps(dctcp);
-        if (machine->pending_count > 0 && machine->events[0].time_ps <= packet_ps) {
-            struct machine_event event = pop(machine);
-            wire->now_ps = event.time_ps;
-            handle(machine, &event);
-            continue;
-        }
-        if (isinf(packet_ps)) {
-            machine->event_count += dctcp->event_count;
-            return;
-        }
-        struct weft_wire_end end;
-        if (weft_dctcp_step(dctcp, wire, &end)) {
-            flow_ended(machine, &end);
-        }
-    }
 }
 
 // ---- results ----
@@ -359,12 +334,10 @@ bool weft_sim_run_jobs(struct weft_sim_result *result, const struct weft_fabric 
     }
     sim_watch_init(&machine.watch, fabric, options, arena);
     if (options->engine == WEFT_ENGINE_PACKET) {
-        play_engine(&machine);
+        play_packets(&machine);
         if (!packet_engine_check(&machine.net.packets, error)) {
             return false;
         }
-    } else if (options->transport == WEFT_TRANSPORT_DCTCP) {
-        play_packets(&machine);
     } else {
         play(&machine);
     }

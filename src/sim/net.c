@@ -17,20 +17,7 @@ bool weft_simnet_check_options(const struct weft_sim_options *options, struct we
     if (options->engine == WEFT_ENGINE_PACKET) {
         return packet_check_options(options, error);
     }
-    if (options->transport == WEFT_TRANSPORT_DCTCP) {
-        const struct weft_dctcp_options *dctcp = &options->dctcp;
-        if (options->packet_bytes == 0) {
-            return weft_fail(error, WEFT_INPUT, "dctcp moves packets; give them a size");
-        }
-        if (dctcp->initial_window_packets == 0 || !(dctcp->gain > 0 && dctcp->gain <= 1)) {
-            return weft_fail(
-                error, WEFT_INPUT,
-                "dctcp: a window of %u packets and a gain of %g; write at least 1, and "
-                "a gain in (0, 1]",
-                dctcp->initial_window_packets, dctcp->gain);
-        }
-    }
-    if (options->transport != WEFT_TRANSPORT_IDEAL && options->transport != WEFT_TRANSPORT_DCTCP) {
+    if (options->transport != WEFT_TRANSPORT_IDEAL) {
         return weft_fail(error, WEFT_INPUT, "%s moves packets; take the packet engine",
                          weft_transport_name(options->transport));
     }
@@ -55,8 +42,6 @@ void weft_simnet_init(struct weft_simnet *net, const struct weft_fabric *fabric,
     if (options->engine == WEFT_ENGINE_PACKET) {
         net->back = WEFT_NEW_RAW(arena, uint32_t, hop_max);
         packet_engine_init(&net->packets, fabric, options, flow_capacity, hop_max, arena);
-    } else if (options->transport == WEFT_TRANSPORT_DCTCP) {
-        weft_dctcp_init(&net->dctcp, fabric, options, flow_capacity, arena);
     }
 }
 
@@ -155,8 +140,6 @@ void weft_simnet_start(struct weft_simnet *net, uint32_t class_id, double wire_b
     wire_bytes = fmax(wire_bytes, DBL_MIN); // tiny shares of few bytes may come to 0
     if (weft_simnet_is_packet(net)) {
         start_packets(net, class_id, wire_bytes, owner, job);
-    } else if (net->options->transport == WEFT_TRANSPORT_DCTCP) {
-        weft_dctcp_start(&net->dctcp, &net->wire, class_id, wire_bytes, owner);
     } else {
         weft_wire_start(&net->wire, class_id, wire_bytes, owner);
     }
@@ -165,7 +148,7 @@ void weft_simnet_start(struct weft_simnet *net, uint32_t class_id, double wire_b
 double weft_simnet_tail_ps(const struct weft_simnet *net, uint32_t class_id, double wire_bytes)
 {
     const struct weft_sim_options *options = net->options;
-    if (options->engine == WEFT_ENGINE_FLOW && options->transport == WEFT_TRANSPORT_IDEAL) {
+    if (options->engine == WEFT_ENGINE_FLOW) {
         return weft_simnet_latency_ps(net, class_id, wire_bytes);
     }
     return options->acknowledged ? acknowledgement_ps(net, class_id) : 0;

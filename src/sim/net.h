@@ -5,8 +5,8 @@
 // The wire over a fabric: routes become classes of the wire, each with the time that a packet needs
 // besides its turn at the slowest link.
 
-#include "dctcp.h"
 #include "packet.h"
+#include "wire.h"
 
 struct weft_simnet {
     struct weft_wire wire;
@@ -17,7 +17,6 @@ struct weft_simnet {
     double *propagation_ps;
     double *store_ps_per_byte; // 1 / rate of every link but the slowest, summed; 0 if cut-through
     uint32_t *links;           // room for one path
-    struct weft_dctcp dctcp;   // with WEFT_TRANSPORT_DCTCP
     uint32_t *back;            // with WEFT_ENGINE_PACKET: room for one path
     struct packet_engine packets;
 };
@@ -28,8 +27,8 @@ struct weft_simnet_way {
     double share_ratio;
 };
 
-// Fails with INPUT when a header leaves no room in its packet, or DCTCP has no packets or
-// parameters out of range.
+// Fails with INPUT when a header leaves no room in its packet, a transport is asked of the flow
+// engine, or the packet engine cannot play the options.
 bool weft_simnet_check_options(const struct weft_sim_options *options, struct weft_error *error)
     WEFT_MUST_USE;
 // Room for class_capacity paths of at most hop_max links and flow_capacity flows at once.

@@ -124,7 +124,8 @@ struct packet_flow {
     union {
         struct {
             double marked_ratio;
-            uint32_t turn_end; // packets below make a turn
+            double turn_packets; // acknowledgements that make one, if counted
+            uint32_t turn_end;   // packets below make a turn
             uint32_t seen;
             uint32_t marked;
             uint32_t cut_end; // marks of packets below have been answered
@@ -205,6 +206,8 @@ struct packet_engine;
 struct packet_transport {
     const char *name;
     void (*open)(struct packet_engine *engine, struct packet_flow *flow);
+    // The connection's header is back, marked or not; or NULL.
+    void (*connected)(struct packet_engine *engine, struct packet_flow *flow, bool marked);
     void (*acknowledged)(struct packet_engine *engine, struct packet_flow *flow,
                          const struct packet_ack *ack);
     void (*lost)(struct packet_engine *engine, struct packet_flow *flow); // once a window
@@ -240,6 +243,7 @@ struct packet_engine {
     uint32_t packet_bytes;
     uint32_t header_bytes;
     uint32_t ack_bytes;
+    uint32_t spared_flags; // of packets that no departure marks
     const struct weft_dctcp_options *dctcp;
     uint64_t *bits_free;         // windows of sequence numbers; the first word points to the next
     struct packet_end ended;     // the message that ended last

@@ -120,7 +120,7 @@ static void transmit(struct packet_engine *engine, uint32_t id, uint32_t sequenc
     packet->bytes = (uint16_t)packet_stream_bytes(engine, flow, sequence);
     packet->flags = (uint16_t)(PACKET_OWN | flags | flow->priority << PACKET_PRIORITY_SHIFT);
     if (sequence == WEFT_NONE) {
-        packet->bytes = (uint16_t)engine->header_bytes;
+        packet->bytes = (uint16_t)(engine->header_bytes > 0 ? engine->header_bytes : 1);
     }
     engine->counts.packets++;
     packet_enter(engine, packet_id);
@@ -250,6 +250,9 @@ static void take_acknowledgement(struct packet_engine *engine, const struct pack
     struct packet_flow *flow = &engine->flows[id];
     if (packet->sequence == WEFT_NONE) {
         flow->is_connected = true;
+        if (engine->transport.connected != NULL) {
+            engine->transport.connected(engine, flow, (packet->flags & PACKET_MARKED) != 0);
+        }
         packet_send(engine, id);
         return;
     }
@@ -428,7 +431,9 @@ void packet_engine_start(struct packet_engine *engine, const uint32_t *path, uin
     id = take_flow(engine);
     struct packet_flow *flow = &engine->flows[id];
     uint32_t total = (uint32_t)ceil(wire_bytes / engine->packet_bytes);
-    double last_bytes = wire_bytes - (double)(total - 1) * engine->packet_bytes;
+    double last_bytes = options->whole_packets
+                            ? engine->packet_bytes
+                            : wire_bytes - (double)(total - 1) * engine->packet_bytes;
     uint32_t data_hop = id * engine->hop_stride + 1;
     uint32_t ack_hop = copy_hops(engine, data_hop, path, hop_count);
     bool at_once = options->ack_at_once || back_count == 0;

@@ -31,6 +31,7 @@ void packet_engine_init(struct packet_engine *engine, const struct weft_fabric *
                         const struct weft_sim_options *options, uint32_t flow_room,
                         uint32_t hop_max, struct weft_arena *arena)
 {
+    bool marks_own = options->packet->mark_own && fabric->node_count == fabric->server_count;
     *engine = (struct packet_engine){
         .options = options->packet,
         .transport = packet_transport_of(options->transport),
@@ -47,6 +48,7 @@ void packet_engine_init(struct packet_engine *engine, const struct weft_fabric *
         .header_bytes = options->header_bytes,
         .ack_bytes =
             options->packet->ack_bytes > 0 ? options->packet->ack_bytes : options->header_bytes,
+        .spared_flags = marks_own ? PACKET_ACK : PACKET_OWN | PACKET_ACK,
         .dctcp = &options->dctcp,
         .persistent = options->persistent,
         .arena = arena,
@@ -111,7 +113,7 @@ static void leave_line(struct packet_engine *engine, uint32_t id)
         line->ahead_bytes += engine->packets[next].bytes;
         line->ahead_last = next;
     }
-    if ((packet->flags & (PACKET_OWN | PACKET_ACK)) == 0 &&
+    if ((packet->flags & engine->spared_flags) == 0 &&
         packet_ramp(engine, link_id, packet, line->ahead_bytes)) {
         packet->flags |= PACKET_MARKED;
         link->marks++;

@@ -65,7 +65,7 @@ struct packet_ports {
     bool *cuts; // per link: its far end sends packets on before it has them; NULL: none
     uint32_t band_count;
     bool priority_by_job; // else by owner
-    uint32_t *circle; // links whose ports wait for the next one's, if any do
+    uint32_t *circle;     // links whose ports wait for the next one's, if any do
     uint32_t circle_count;
     uint32_t circle_band;
     uint64_t checked_ps;

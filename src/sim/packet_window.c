@@ -67,6 +67,7 @@ struct packet_transport packet_reno(void)
 static void open_dctcp(struct packet_engine *engine, struct packet_flow *flow)
 {
     flow->cc.dctcp.marked_ratio = engine->dctcp->begins_marked ? 1 : 0;
+    flow->cc.dctcp.turn_packets = 2;
 }
 
 static void cut_dctcp(struct packet_flow *flow)
@@ -82,7 +83,7 @@ static void end_turn(const struct packet_engine *engine, struct packet_flow *flo
     const struct weft_dctcp_options *options = engine->dctcp;
     double share = (double)flow->cc.dctcp.marked / flow->cc.dctcp.seen;
     flow->cc.dctcp.marked_ratio += options->gain * (share - flow->cc.dctcp.marked_ratio);
-    if ((flow->cc.dctcp.marked > 0 && !options->cuts_at_once) || options->cuts_always) {
+    if (flow->cc.dctcp.marked > 0 && !options->cuts_at_once) {
         cut_dctcp(flow);
     }
     flow->cc.dctcp.seen = 0;
@@ -90,9 +91,49 @@ static void end_turn(const struct packet_engine *engine, struct packet_flow *flo
     flow->cc.dctcp.turn_end = flow->next;
 }
 
+// counts_turns of the options.
+static void count_turns(const struct packet_engine *engine, struct packet_flow *flow, bool marked)
+{
+    flow->cc.dctcp.seen++;
+    if (marked) {
+        flow->cc.dctcp.marked++;
+        flow->threshold = fmin(flow->threshold, flow->window);
+    }
+    if (flow->cc.dctcp.seen >= flow->cc.dctcp.turn_packets) {
+        double share = (double)flow->cc.dctcp.marked / flow->cc.dctcp.seen;
+        flow->cc.dctcp.marked_ratio += engine->dctcp->gain * (share - flow->cc.dctcp.marked_ratio);
+        if (flow->cc.dctcp.marked_ratio > 0) {
+            cut_dctcp(flow);
+        }
+        flow->cc.dctcp.turn_packets = flow->window;
+        flow->cc.dctcp.seen = 0;
+        flow->cc.dctcp.marked = 0;
+    }
+    double room = fmin(1, flow->acknowledged.low + flow->window - flow->next);
+    if (flow->in_recovery || room <= 0) {
+        return;
+    }
+    if (flow->window < flow->threshold) {
+        flow->window += fmin(room, flow->threshold - flow->window);
+    } else {
+        flow->window += flow->gain_ratio * room / flow->window;
+    }
+}
+
+static void dctcp_connected(struct packet_engine *engine, struct packet_flow *flow, bool marked)
+{
+    if (engine->dctcp->counts_turns) {
+        count_turns(engine, flow, marked);
+    }
+}
+
 static void dctcp_acknowledged(struct packet_engine *engine, struct packet_flow *flow,
                                const struct packet_ack *ack)
 {
+    if (engine->dctcp->counts_turns) {
+        count_turns(engine, flow, ack->marked);
+        return;
+    }
     flow->cc.dctcp.seen += ack->newly;
     flow->cc.dctcp.marked += ack->marked ? ack->newly : 0;
     if (ack->marked && engine->dctcp->cuts_at_once &&
@@ -112,6 +153,7 @@ struct packet_transport packet_dctcp(void)
 {
     return (struct packet_transport){.name = "dctcp",
                                      .open = open_dctcp,
+                                     .connected = dctcp_connected,
                                      .acknowledged = dctcp_acknowledged,
                                      .lost = reno_lost,
                                      .timed_out = reno_timed_out};

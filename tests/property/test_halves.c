@@ -144,6 +144,7 @@ static void compare(const struct weft_taskgraph *whole, const struct weft_taskgr
 static void halves_take_what_the_whole_takes(void **state)
 {
     (void)state;
+    const struct weft_packet_options packets = WEFT_PACKET_TOPOOPT;
     for (uint64_t seed = 1; seed <= SEEDS; seed++) {
         struct weft_rng rng;
         struct weft_cluster cluster;
@@ -163,7 +164,9 @@ static void halves_take_what_the_whole_takes(void **state)
         options = (struct weft_sim_options){.packet_bytes = 9000, .header_bytes = 64};
         compare(&whole, &halved, &cluster, &options, seed);
         options.transport = WEFT_TRANSPORT_DCTCP;
-        options.dctcp = WEFT_DCTCP_DEFAULTS;
+        options.engine = WEFT_ENGINE_PACKET;
+        options.dctcp = WEFT_DCTCP_HTSIM;
+        options.packet = &packets;
         if (seed % 5 == 0) {
             compare(&whole, &halved, &cluster, &options, seed);
         }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// DCTCP against timelines worked out by hand. The links are so long that a trip takes 2 ms and all
+// DCTCP with counted turns, as the recorded simulations have it, against timelines worked out by
+// hand. The links are so long that a trip takes 2 ms and all
 // packets of one window less than 50 us: an iteration's trips can be counted.
 //
 // Mutations that made this test fail (each was run): windows that never open; windows that open
@@ -24,6 +25,7 @@
 static struct weft_arena arena_kept, arena, scratch_kept;
 static struct weft_network network; // stays where it is: its routes point to its fabric
 static struct weft_sim_options options;
+static struct weft_packet_options packet;
 
 static int set_up(void **state)
 {
@@ -44,8 +46,13 @@ static int set_up(void **state)
     }
     options = (struct weft_sim_options){.packet_bytes = PACKET_BYTES,
                                         .header_bytes = HEADER_BYTES,
+                                        .engine = WEFT_ENGINE_PACKET,
                                         .transport = WEFT_TRANSPORT_DCTCP,
-                                        .dctcp = WEFT_DCTCP_DEFAULTS};
+                                        .packet = &packet,
+                                        .dctcp = WEFT_DCTCP_HTSIM};
+    packet = WEFT_PACKET_TOPOOPT;
+    packet.slow_start = false;
+    packet.mark_bytes = 50 * PACKET_BYTES;
     return 0;
 }
 
@@ -96,7 +103,7 @@ static uint32_t trips_of(uint32_t packets)
 static void a_window_opens_by_one_packet_a_turn(void **state)
 {
     (void)state;
-    options.dctcp.initial_window_packets = 1;
+    packet.initial_window_packets = 1;
     assert_int_equal(trips_of(2), 2);
     assert_int_equal(trips_of(3), 3);
     assert_int_equal(trips_of(4), 3);
@@ -111,10 +118,11 @@ static void a_window_opens_by_one_packet_a_turn(void **state)
 static void marks_cut_the_window(void **state)
 {
     (void)state;
-    options.dctcp =
-        (struct weft_dctcp_options){.initial_window_packets = 4, .mark_packets = 1000, .gain = 1};
+    packet.initial_window_packets = 4;
+    packet.mark_bytes = 1000 * PACKET_BYTES;
+    options.dctcp.gain = 1;
     assert_int_equal(trips_of(8), 3);
-    options.dctcp.mark_packets = 0;
+    packet.mark_bytes = 0;
     assert_int_equal(trips_of(4), 2);
     assert_int_equal(trips_of(5), 3);
     assert_int_equal(trips_of(7), 4);
@@ -126,8 +134,9 @@ static void marks_cut_the_window(void **state)
 static void the_queue_in_a_server_marks_nothing(void **state)
 {
     (void)state;
-    options.dctcp =
-        (struct weft_dctcp_options){.initial_window_packets = 60, .mark_packets = 2, .gain = 1};
+    packet.initial_window_packets = 60;
+    packet.mark_bytes = 2 * PACKET_BYTES;
+    options.dctcp.gain = 1;
     assert_int_equal(trips_of(120), 3);
 }
 
@@ -163,13 +172,18 @@ static void what_it_cannot_play_is_refused(void **state)
         options = good;
         options.packet_bytes = i == 0 ? 0 : options.packet_bytes;
         options.header_bytes = i == 0 ? 0 : options.header_bytes;
-        options.dctcp.initial_window_packets = i == 1 ? 0 : 100;
+        packet.initial_window_packets = i == 1 ? 0 : 100;
         options.dctcp.gain = i == 2 ? 0 : i == 3 ? 1.5 : 1;
         assert_false(weft_sim_run_jobs(&result, &network.fabric, &network.routes, &job, 1, &options,
                                        &arena, scratch_kept, &error));
         assert_int_equal(error.code, WEFT_INPUT);
     }
+    // The flow engine has no windows.
     struct weft_flow_list flows = {0};
+    good.engine = WEFT_ENGINE_FLOW;
+    assert_false(weft_sim_run_jobs(&result, &network.fabric, &network.routes, &job, 1, &good,
+                                   &arena, scratch_kept, &error));
+    assert_int_equal(error.code, WEFT_INPUT);
     assert_false(weft_sim_run_flows(&result, NULL, &network.fabric, &network.routes, &flows, &good,
                                     &arena, scratch_kept, &error));
     assert_int_equal(error.code, WEFT_INPUT);
