@@ -169,13 +169,16 @@ void packet_send(struct packet_engine *engine, uint32_t id)
         if (sequence == WEFT_NONE) {
             return;
         }
-        flow->in_flight++;
         bool again = sequence < before;
         engine->counts.retransmits += again;
         flow->resent_count += again;
         if (engine->transport.sent != NULL) {
+            if (flow->in_flight == 0) { // it may have waited longer than a timeout
+                packet_set_timer(engine, id);
+            }
             engine->transport.sent(engine, flow, packet_stream_bytes(engine, flow, sequence));
         }
+        flow->in_flight++;
         transmit(engine, id, sequence, again ? PACKET_RESENT : 0);
     }
 }
@@ -186,6 +189,9 @@ void packet_retransmit_timer(struct packet_engine *engine, uint32_t id)
     flow->timer_filed = false;
     if (!flow->is_open || flow->acknowledged.low == flow->total) {
         return;
+    }
+    if (flow->in_flight == 0 && flow->pace_ps > engine->clock.now_ps) {
+        return; // the next packet sets the timer
     }
     if (flow->deadline_ps > engine->clock.now_ps) {
         flow->timer_filed = true;
