@@ -331,6 +331,39 @@ bool weft_schedule_lower_tasks(struct weft_task_list *list, const struct weft_sc
                                const struct weft_lower_options *options, struct weft_arena *arena,
                                struct weft_arena scratch, struct weft_error *error) WEFT_MUST_USE;
 
+// ---- collectives of a task graph ----
+
+// What the collectives of a group run as instead of rings, those of size_min_bytes to
+// size_max_bytes.
+struct weft_collective_choice {
+    uint32_t group;
+    uint64_t size_min_bytes;
+    uint64_t size_max_bytes;
+    enum weft_algorithm algorithm; // any that does the tasks' kinds; SYNTHESIZE: of all servers
+    uint32_t chunk_factor;
+    bool ring_order; // ranks go round the group's first ring; else they are in its order
+    double seconds;  // the iteration with this choice
+};
+
+// The schedule of a choice for tasks of a kind, of at most size_bytes (which matters to SYNTHESIZE
+// only, of which the seed is 1). servers[] of its ranks go to *servers. `rings` are by group. Fails
+// with INPUT when the group, its ring or the algorithm cannot do it.
+bool weft_collective_choice_build(struct weft_schedule *schedule, const uint32_t **servers,
+                                  const struct weft_collective_choice *choice,
+                                  enum weft_task_kind kind, uint64_t size_bytes,
+                                  const struct weft_taskgraph *graph,
+                                  const struct weft_network *network, struct weft_arena *arena,
+                                  struct weft_arena scratch, struct weft_error *error)
+    WEFT_MUST_USE;
+// The task graph with the tasks of the choices (the first that fits counts) as their transfers.
+// Tasks keep their index; those replaced have 0 bytes, so that they take the time inside the
+// servers alone, and transfers and a barrier follow behind all others, and the barrier goes before
+// the task's successors. Fails as choices do, and with INPUT beyond 2^22 tasks.
+bool weft_taskgraph_expand(struct weft_taskgraph *expanded, const struct weft_taskgraph *graph,
+                           const struct weft_collective_choice *choices, uint32_t choice_count,
+                           const struct weft_network *network, struct weft_arena *arena,
+                           struct weft_arena scratch, struct weft_error *error) WEFT_MUST_USE;
+
 // ---- thread-block programs, as GPUs run them ----
 //
 // What MSCCL's interpreter runs (Cowan et al., ASPLOS 2023): each rank has thread blocks, each of

@@ -118,11 +118,21 @@ struct weft_plan {
     uint32_t flaw_count;
     const struct weft_violation *flaws;
     const struct weft_plan_job *job; // NULL: planned for a task graph alone
+    // Collectives that do not run as rings; `seconds` of each is iteration_s. Figures, times and
+    // the certificate are those of weft_plan_played.
+    uint32_t collective_count;
+    const struct weft_collective_choice *collectives;
+};
+
+enum weft_plan_collectives {
+    WEFT_PLAN_RINGS, // every collective on the plan's rings
+    WEFT_PLAN_BEST,  // whatever makes the simulated iteration shortest, group by group
 };
 
 struct weft_plan_options {
     struct weft_topology_options topology;
     struct weft_sim_options sim;
+    enum weft_plan_collectives collectives;
 };
 
 // Plans a fabric for one iteration of `graph`: the paper's topology and routes, or a search over
@@ -135,6 +145,12 @@ bool weft_plan_build(struct weft_plan *plan, const struct weft_taskgraph *graph,
                      const struct weft_cluster *cluster, const struct weft_plan_options *options,
                      struct weft_arena *arena, struct weft_arena scratch, struct weft_error *error)
     WEFT_MUST_USE;
+
+// The task graph as the plan plays it: `graph` itself, or with the chosen collectives as their
+// transfers. Fails with INPUT when the choices do not fit the graph.
+bool weft_plan_played(struct weft_taskgraph *played, const struct weft_plan *plan,
+                      const struct weft_taskgraph *graph, struct weft_arena *arena,
+                      struct weft_arena scratch, struct weft_error *error) WEFT_MUST_USE;
 
 // ---- strategy and topology together ----
 
@@ -189,6 +205,7 @@ bool weft_coplan_bounds(struct weft_bound *bounds, uint32_t bounds_max, uint32_t
 //   rings     visit their group once, hop over links that chain, shares of a group add to 1
 //   routes    every pair has paths that chain, do not loop, and weights that add to 1
 //   figures   hops, link loads, bandwidth tax and iteration time as recomputed and resimulated
+//   collectives  each chosen schedule built anew and proved
 //   certificate  no bound above the iteration time, and each as recomputed
 //   job       parts on servers that exist, the batch divides, memory adds up and is within its
 //   limit flaws     what the reader noted

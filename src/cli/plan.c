@@ -8,7 +8,7 @@
 
 #include <string.h>
 
-enum { KEY_REPORT = 1, KEY_VARIANT, KEY_ALTERNATE, KEY_STRATEGY };
+enum { KEY_REPORT = 1, KEY_VARIANT, KEY_ALTERNATE, KEY_STRATEGY, KEY_COLLECTIVES };
 
 static const struct argp_option options[] = {
     {"report", KEY_REPORT, "FILE.html", 0, "draw the plan on one page that needs no other file", 0},
@@ -19,6 +19,10 @@ static const struct argp_option options[] = {
     {"alternate", KEY_ALTERNATE, "N", 0,
      "rounds between strategy and topology (till nothing "
      "better is found)",
+     0},
+    {"collectives", KEY_COLLECTIVES, "C", 0,
+     "rings (default): every AllReduce, ReduceScatter and AllGather on the plan's rings; best: "
+     "what makes the simulated iteration shortest, group by group",
      0},
     {"strategy", KEY_STRATEGY, "WORDS", 0,
      "of a transformer: this strategy, as tp=8,pp=4,micro=2; only its fabric is searched", 0},
@@ -80,6 +84,13 @@ static error_t parse(int key, char *argument, struct argp_state *state)
     case KEY_ALTERNATE:
         request->model_option_given = true;
         return cli_count(request->cli, &request->rounds, "alternate", argument, 1, 1000);
+    case KEY_COLLECTIVES:
+        if (strcmp(argument, "rings") != 0 && strcmp(argument, "best") != 0) {
+            return cli_usage(request->cli, "--collectives: '%.40s' is none; write rings or best",
+                             argument);
+        }
+        request->collectives = strcmp(argument, "best") == 0 ? WEFT_PLAN_BEST : WEFT_PLAN_RINGS;
+        return 0;
     case KEY_STRATEGY:
         request->model_option_given = true;
         return cli_take(request->cli, &request->words, argument, "strategy");
@@ -129,6 +140,54 @@ static void tell_certificate(struct cli *cli, const struct weft_certificate *cer
     cli_say(cli, "* %s\n", binding->reason);
 }
 
+// Rows that differ by their group alone are one.
+static void tell_collectives(struct cli *cli, const struct weft_plan *plan)
+{
+    static const struct weft_table_column columns[] = {
+        {"groups", WEFT_ALIGN_RIGHT}, {"collectives of", WEFT_ALIGN_RIGHT},
+        {"to", WEFT_ALIGN_RIGHT},     {"run as", WEFT_ALIGN_LEFT},
+        {"chunks", WEFT_ALIGN_RIGHT}, {"ranks", WEFT_ALIGN_LEFT},
+    };
+    enum { COLUMNS = sizeof columns / sizeof columns[0] };
+    uint32_t count = plan->collective_count;
+    if (count == 0) {
+        return;
+    }
+    struct weft_arena *arena = &cli->arena;
+    const char **cells = WEFT_NEW(arena, const char *, (size_t)count *COLUMNS);
+    bool *told = WEFT_NEW(arena, bool, count);
+    uint32_t rows = 0;
+    for (uint32_t c = 0; c < count; c++) {
+        const struct weft_collective_choice *choice = &plan->collectives[c];
+        uint32_t alike = 0;
+        for (uint32_t other = c; other < count && !told[c]; other++) {
+            const struct weft_collective_choice *same = &plan->collectives[other];
+            if (same->algorithm == choice->algorithm &&
+                same->chunk_factor == choice->chunk_factor &&
+                same->ring_order == choice->ring_order &&
+                same->size_min_bytes == choice->size_min_bytes &&
+                same->size_max_bytes == choice->size_max_bytes) {
+                told[other] = other != c;
+                alike++;
+            }
+        }
+        if (alike == 0) {
+            continue;
+        }
+        char unit[WEFT_UNIT_TEXT];
+        const char **row = cells + (size_t)rows++ * COLUMNS;
+        row[0] = weft_arena_format(arena, "%u", alike);
+        row[1] =
+            weft_arena_format(arena, "%s", weft_show_bytes(unit, (double)choice->size_min_bytes));
+        row[2] =
+            weft_arena_format(arena, "%s", weft_show_bytes(unit, (double)choice->size_max_bytes));
+        row[3] = weft_algorithm_name(choice->algorithm);
+        row[4] = weft_arena_format(arena, "%u", choice->chunk_factor);
+        row[5] = choice->ring_order ? "by the ring" : "by the group";
+    }
+    cli_say(cli, "\n%s", weft_report_table(columns, COLUMNS, cells, rows, arena));
+}
+
 static void tell(const struct plan_request *request, const struct weft_plan *plan)
 {
     struct cli *cli = request->cli;
@@ -158,6 +217,7 @@ static void tell(const struct plan_request *request, const struct weft_plan *pla
     if (plan->job != NULL) {
         strategy_tell_job(cli, plan->job);
     }
+    tell_collectives(cli, plan);
     tell_certificate(cli, certificate);
 }
 
@@ -175,18 +235,25 @@ static bool fill_report(struct weft_report *report, struct weft_sim_result *resu
     const struct weft_plan *plan = report->plan;
     struct weft_sim_options timed = plan->sim;
     timed.timeline = true;
-    const struct weft_sim_job job = {.graph = report->graph, .rings = plan->network.rings};
+    // The page shows what is played; what is asked of the network stays as the job has it.
+    struct weft_taskgraph *played = WEFT_NEW(&cli->arena, struct weft_taskgraph, 1);
+    if (!weft_plan_played(played, plan, report->graph, &cli->arena, cli->scratch, &cli->error)) {
+        return false;
+    }
+    const struct weft_taskgraph *asked = report->graph;
+    report->graph = played;
+    const struct weft_sim_job job = {.graph = played, .rings = plan->network.rings};
     const struct weft_plan_options plan_options = {
         .topology = cli_topology_options(cli, stop),
         .sim = plan->sim,
     };
-    weft_traffic_build(traffic, report->graph, &cli->arena, cli->scratch);
+    weft_traffic_build(traffic, asked, &cli->arena, cli->scratch);
     report->traffic = traffic;
     report->result = result;
     return weft_sim_run_jobs(result, &plan->network.fabric, &plan->network.routes, &job, 1, &timed,
                              &cli->arena, cli->scratch, &cli->error) &&
-           weft_plan_compare(&report->comparisons, &report->comparison_count, report->graph,
-                             &plan->cluster, &plan_options, &cli->arena, cli->scratch, &cli->error);
+           weft_plan_compare(&report->comparisons, &report->comparison_count, asked, &plan->cluster,
+                             &plan_options, &cli->arena, cli->scratch, &cli->error);
 }
 
 // What the page says of the loop.
@@ -280,6 +347,7 @@ static bool plan_taskgraph(const struct plan_request *request)
     const struct weft_plan_options plan_options = {
         .topology = cli_topology_options(cli, stop),
         .sim = cli_task_packets(cli),
+        .collectives = request->collectives,
     };
     bool planned = weft_plan_build(&plan, &fbuf.graph, &cluster, &plan_options, &cli->arena,
                                    cli->scratch, &cli->error);

@@ -13,6 +13,7 @@ struct plan_request {
     const char *paths[2]; // a task graph; or a model and a cluster
     uint32_t path_count;
     const char *report_path;
+    enum weft_plan_collectives collectives;
     // From a model only.
     enum weft_coplan_variant variant;
     bool all_variants;

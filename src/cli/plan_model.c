@@ -106,7 +106,9 @@ bool plan_model(const struct plan_request *request)
                    .seed = cli->seed,
                    .threads = cli->threads,
                    .stop = stop},
-        .plan = {.topology = cli_topology_options(cli, stop), .sim = cli_task_packets(cli)},
+        .plan = {.topology = cli_topology_options(cli, stop),
+                 .sim = cli_task_packets(cli),
+                 .collectives = request->collectives},
         .best_ps = &cli->best_ps,
         .bound_ps = &cli->bound_ps,
     };

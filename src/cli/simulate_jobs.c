@@ -145,6 +145,13 @@ static bool use_plan_network(struct jobs *jobs, struct simulate *simulate)
     simulate->packets.acknowledged |= acknowledged;
     simulate->packets.small_in_one_round &= !simulate->all_rounds;
     jobs->jobs[0].rings = plan->network.rings;
+    // A plan's chosen collectives are those of its own job.
+    struct weft_taskgraph *played = WEFT_NEW(&cli->arena, struct weft_taskgraph, 1);
+    if (!weft_plan_played(played, plan, jobs->jobs[0].graph, &cli->arena, cli->scratch,
+                          &cli->error)) {
+        return weft_wrap(&cli->error, "%s", simulate->plan_path);
+    }
+    jobs->jobs[0].graph = played;
     return true;
 }
 

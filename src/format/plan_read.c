@@ -14,6 +14,8 @@
 #define FLAWS_MAX 64u
 #define LARGE 1e30
 #define PRICE_ROWS_MAX 4096u
+#define CHOICES_MAX 65536u
+#define CHUNK_FACTOR_MAX 4096u
 
 void weft_plan_note_flaw(struct weft_plan_source *source, const char *format, ...)
 {
@@ -357,6 +359,52 @@ static bool read_topology(struct weft_plan *plan, struct weft_plan_source *sourc
     return true;
 }
 
+static bool read_collective(struct weft_collective_choice *choice, const json_t *object,
+                            struct weft_arena *arena, struct weft_error *error)
+{
+    const char *name = NULL;
+    if (!weft_json_u32(&choice->group, object, "group", 0, UINT32_MAX - 1, error) ||
+        !weft_json_u64(&choice->size_min_bytes, object, "size_min_bytes", error) ||
+        !weft_json_u64(&choice->size_max_bytes, object, "size_max_bytes", error) ||
+        !weft_json_text(&name, object, "algorithm", arena, error) ||
+        !weft_json_u32(&choice->chunk_factor, object, "chunk_factor", 1, CHUNK_FACTOR_MAX, error) ||
+        !weft_json_bool(&choice->ring_order, object, "ring_order", error) ||
+        !weft_json_real(&choice->seconds, object, "seconds", 0, LARGE, error)) {
+        return false;
+    }
+    choice->algorithm = weft_algorithm_find(name);
+    return choice->algorithm < WEFT_ALGORITHM_COUNT ||
+           weft_fail(error, WEFT_INPUT, "algorithm: '%.32s' is none; see weft collective check",
+                     name);
+}
+
+// Plans whose collectives are all rings do not have them.
+static bool read_collectives(struct weft_plan *plan, const struct weft_plan_source *source)
+{
+    if (json_object_get(source->root, "collectives") == NULL) {
+        return true;
+    }
+    const json_t *items = NULL;
+    if (!weft_json_array(&items, source->root, "collectives", source->error)) {
+        return false;
+    }
+    size_t count = json_array_size(items);
+    if (count > CHOICES_MAX) {
+        return weft_fail(source->error, WEFT_INPUT, "collectives: %zu rows, more than %u", count,
+                         CHOICES_MAX);
+    }
+    struct weft_collective_choice *choices =
+        WEFT_NEW(source->arena, struct weft_collective_choice, count + 1);
+    for (size_t i = 0; i < count; i++) {
+        if (!read_collective(&choices[i], json_array_get(items, i), source->arena, source->error)) {
+            return weft_wrap(source->error, "collectives[%zu]", i);
+        }
+    }
+    plan->collective_count = (uint32_t)count;
+    plan->collectives = choices;
+    return true;
+}
+
 static bool read_root(struct weft_plan *plan, struct weft_arena scratch,
                       struct weft_plan_source *source)
 {
@@ -375,7 +423,7 @@ static bool read_root(struct weft_plan *plan, struct weft_arena scratch,
     return read_planes(&plan->topology, source) &&
            read_circuits(&plan->topology, scratch, source) &&
            weft_plan_read_network(plan, scratch, source) && read_topology(plan, source) &&
-           weft_plan_read_job(plan, scratch, source);
+           read_collectives(plan, source) && weft_plan_read_job(plan, scratch, source);
 }
 
 bool weft_plan_read(struct weft_plan *plan, const char *data, size_t length,

@@ -121,6 +121,28 @@ static void add_rings(struct weft_text *text, const char *key, const struct weft
                   set->ring_count == 0 ? "" : indent);
 }
 
+// Only where something runs otherwise than on rings.
+static void add_collectives(struct weft_text *text, const struct weft_plan *plan)
+{
+    if (plan->collective_count == 0) {
+        return;
+    }
+    weft_text_add(text, "  \"collectives\": [");
+    for (uint32_t c = 0; c < plan->collective_count; c++) {
+        const struct weft_collective_choice *choice = &plan->collectives[c];
+        weft_text_add(text, "%s\n    {\"group\": %u, \"size_min_bytes\": ", c == 0 ? "" : ",",
+                      choice->group);
+        weft_json_add_u64(text, choice->size_min_bytes);
+        weft_text_add(text, ", \"size_max_bytes\": ");
+        weft_json_add_u64(text, choice->size_max_bytes);
+        weft_text_add(text, ", \"algorithm\": \"%s\", \"chunk_factor\": %u, \"ring_order\": %s, ",
+                      weft_algorithm_name(choice->algorithm), choice->chunk_factor,
+                      choice->ring_order ? "true" : "false");
+        add_field_real(text, "seconds", choice->seconds, "}");
+    }
+    weft_text_add(text, "\n  ],\n");
+}
+
 static void add_topology(struct weft_text *text, const struct weft_plan *plan)
 {
     const struct weft_topology *topology = &plan->topology;
@@ -244,6 +266,7 @@ const char *weft_plan_write(const struct weft_plan *plan, struct weft_arena *are
     add_planes(&text, &plan->topology);
     add_fabric(&text, &plan->network.fabric);
     add_rings(&text, "rings", &plan->network.rings, &plan->network.fabric, "  ");
+    add_collectives(&text, plan);
     add_routes(&text, routes, plan->cluster.server_count, links);
     if (plan->job != NULL) {
         weft_plan_add_job(&text, plan->job);

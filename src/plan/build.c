@@ -3,6 +3,7 @@
 
 #include "method.h"
 
+#include "collectives.h"
 #include "figures.h"
 #include "paper.h"
 
@@ -93,16 +94,20 @@ bool method_figures(struct weft_plan *plan, const struct search *search, struct 
 {
     struct weft_network *network = &plan->network;
     WEFT_ASSERT(network->routes.fabric == &network->fabric);
+    struct weft_arena kept = arena_split(&scratch);
+    struct weft_taskgraph played;
+    if (!weft_plan_played(&played, plan, search->graph, &kept, scratch, error)) {
+        return false;
+    }
     struct figures figures;
-    figures_build(&figures, NULL, search->graph, network, scratch);
+    figures_build(&figures, NULL, &played, network, scratch);
     plan->demand_weighted_hops = figures.demand_weighted_hops;
     plan->max_link_load_bytes = figures.max_link_load_bytes;
     plan->mean_link_load_bytes = figures.mean_link_load_bytes;
     plan->bandwidth_tax_ratio = figures.bandwidth_tax_ratio;
     plan->cost = weft_fabric_cost(&network->fabric.parts, &plan->cluster.prices);
     measure_topology(&plan->topology, &network->fabric, scratch);
-    return weft_certificate_build(&plan->certificate, search->graph, search->cluster, network,
-                                  plan->iteration_s, arena, scratch, error);
+    return collectives_certify(&plan->certificate, plan, search->graph, arena, scratch, error);
 }
 
 static bool check_inputs(const struct weft_taskgraph *graph, const struct weft_cluster *cluster,
@@ -159,5 +164,8 @@ bool weft_plan_build(struct weft_plan *plan, const struct weft_taskgraph *graph,
     bool found = wanted->method == WEFT_TOPOLOGY_TOPOOPT
                      ? plan_topoopt(plan, &search, seconds, arena, scratch, error)
                      : plan_weft(plan, &search, seconds, arena, scratch, error);
+    if (found && options->collectives == WEFT_PLAN_BEST) {
+        collectives_choose(plan, &search, seconds * WORK_UNITS_PER_S, arena, scratch);
+    }
     return found && method_figures(plan, &search, arena, scratch, error);
 }

@@ -3,6 +3,7 @@
 
 #include "check.h"
 
+#include "collectives.h"
 #include "figures.h"
 
 #include <math.h>
@@ -158,7 +159,14 @@ static void check_figures(struct findings *findings, const struct weft_plan *pla
                           const struct weft_taskgraph *graph, struct weft_arena scratch)
 {
     struct figures figures;
-    figures_build(&figures, NULL, graph, &plan->network, scratch);
+    struct weft_arena kept = arena_split(&scratch);
+    struct weft_taskgraph played;
+    struct weft_error error;
+    if (!weft_plan_played(&played, plan, graph, &kept, scratch, &error)) {
+        findings_add(findings, "%s", error.message);
+        return;
+    }
+    figures_build(&figures, NULL, &played, &plan->network, scratch);
     compare(findings, "demand-weighted hops", plan->demand_weighted_hops,
             figures.demand_weighted_hops);
     compare(findings, "the largest link load in bytes", plan->max_link_load_bytes,
@@ -166,10 +174,8 @@ static void check_figures(struct findings *findings, const struct weft_plan *pla
     compare(findings, "the mean link load in bytes", plan->mean_link_load_bytes,
             figures.mean_link_load_bytes);
     compare(findings, "the bandwidth tax", plan->bandwidth_tax_ratio, figures.bandwidth_tax_ratio);
-    struct weft_error error;
     struct weft_certificate certificate;
-    if (!weft_certificate_build(&certificate, graph, &plan->cluster, &plan->network,
-                                plan->iteration_s, findings->arena, scratch, &error)) {
+    if (!collectives_certify(&certificate, plan, graph, findings->arena, scratch, &error)) {
         findings_add(findings, "certificate: %s", error.message);
     } else {
         compare_bounds(findings, &plan->certificate, &certificate);
@@ -180,9 +186,12 @@ static void check_time(struct findings *findings, const struct weft_plan *plan,
                        const struct weft_taskgraph *graph, struct weft_arena scratch)
 {
     struct weft_sim_result result;
-    struct weft_sim_job job = {graph, NULL, plan->network.rings};
+    struct weft_arena kept = arena_split(&scratch);
+    struct weft_taskgraph played;
+    struct weft_sim_job job = {&played, NULL, plan->network.rings};
     struct weft_error error;
-    if (!weft_sim_run_jobs(&result, &plan->network.fabric, &plan->network.routes, &job, 1,
+    if (!weft_plan_played(&played, plan, graph, &kept, scratch, &error) ||
+        !weft_sim_run_jobs(&result, &plan->network.fabric, &plan->network.routes, &job, 1,
                            &plan->sim, findings->arena, scratch, &error)) {
         findings_add(findings, "simulation: %s", error.message);
         return;
@@ -214,6 +223,7 @@ uint32_t weft_plan_check(const struct weft_plan *plan, const struct weft_taskgra
         check_planes(&findings, plan, scratch) && check_links(&findings, plan, scratch) && sound;
     sound = check_rings(&findings, plan, graph, scratch) && sound;
     sound = check_routes(&findings, plan, scratch) && sound;
+    sound = sound && check_collectives(&findings, plan, graph, scratch);
     check_cost(&findings, plan);
     if (plan->job != NULL) {
         check_job(&findings, plan->job, scratch);

@@ -3,6 +3,8 @@
 
 #include "coplan.h"
 
+#include "collectives.h"
+
 #include <math.h>
 #include <string.h>
 
@@ -118,6 +120,10 @@ static bool plan_both(struct weft_plan *plan, struct weft_plan_job *job, struct 
                                .iteration_s = best->verdict.iteration_s};
     bool settled = method_settle(plan, &search, &best->design, arena, scratch);
     WEFT_ASSERT(settled); // it was simulated
+    if (coplan->options->plan.collectives == WEFT_PLAN_BEST) {
+        collectives_choose(plan, &search, coplan->options->seconds * WORK_UNITS_PER_S, arena,
+                           scratch);
+    }
     return method_figures(plan, &search, arena, scratch, error);
 }
 

@@ -1,0 +1,308 @@
+// SPDX-License-Identifier: Apache-2.0
+// A task graph whose collectives run as chosen: each as the transfers of its schedule.
+
+#include "weft/collective.h"
+
+#include <string.h>
+
+#define TASKS_MAX (1u << 22)
+#define SYNTHESIS_SEED 1u
+
+static bool collective_kind(enum weft_collective_kind *kind, enum weft_task_kind task)
+{
+    static const struct {
+        enum weft_task_kind task;
+        enum weft_collective_kind kind;
+    } pairs[] = {{WEFT_TASK_ALLREDUCE, WEFT_COLLECTIVE_ALLREDUCE},
+                 {WEFT_TASK_REDUCE_SCATTER, WEFT_COLLECTIVE_REDUCE_SCATTER},
+                 {WEFT_TASK_ALL_GATHER, WEFT_COLLECTIVE_ALLGATHER}};
+    for (size_t i = 0; i < sizeof pairs / sizeof pairs[0]; i++) {
+        if (pairs[i].task == task) {
+            *kind = pairs[i].kind;
+            return true;
+        }
+    }
+    return false;
+}
+
+// ---- the schedule of a choice ----
+
+static const struct weft_ring *first_ring(const struct weft_ring_set *rings, uint32_t group)
+{
+    for (uint32_t r = 0; r < rings->ring_count; r++) {
+        if (rings->rings[r].group == group) {
+            return &rings->rings[r];
+        }
+    }
+    return NULL;
+}
+
+static bool synthesize(struct weft_schedule *schedule, const struct weft_collective_choice *choice,
+                       enum weft_collective_kind kind, uint64_t size_bytes,
+                       const struct weft_fabric *fabric, struct weft_arena *arena,
+                       struct weft_arena scratch, struct weft_error *error)
+{
+    const struct weft_synthesis_options options = {.kind = kind,
+                                                   .size_bytes = size_bytes,
+                                                   .chunk_factor = choice->chunk_factor,
+                                                   .seed = SYNTHESIS_SEED};
+    struct weft_synthesis made;
+    if (!weft_synthesize(&made, fabric, &options, arena, scratch, error)) {
+        return false;
+    }
+    *schedule = made.schedule;
+    return true;
+}
+
+bool weft_collective_choice_build(struct weft_schedule *schedule, const uint32_t **servers,
+                                  const struct weft_collective_choice *choice,
+                                  enum weft_task_kind task_kind, uint64_t size_bytes,
+                                  const struct weft_taskgraph *graph,
+                                  const struct weft_network *network, struct weft_arena *arena,
+                                  struct weft_arena scratch, struct weft_error *error)
+{
+    enum weft_collective_kind kind = WEFT_COLLECTIVE_KIND_COUNT;
+    if (choice->group >= graph->group_count) {
+        return weft_fail(error, WEFT_INPUT, "group %u: the task graph has %u groups", choice->group,
+                         graph->group_count);
+    }
+    const uint32_t *first = graph->group_first + choice->group;
+    uint32_t members = first[1] - first[0];
+    const struct weft_ring *ring = first_ring(&network->rings, choice->group);
+    if (!collective_kind(&kind, task_kind) || choice->algorithm >= WEFT_ALGORITHM_COUNT ||
+        !weft_algorithm_supports(choice->algorithm, kind)) {
+        return weft_fail(error, WEFT_INPUT, "group %u: the algorithm cannot do %s", choice->group,
+                         weft_task_facts[task_kind].name);
+    }
+    if (choice->ring_order && (ring == NULL || ring->member_count != members)) {
+        return weft_fail(error, WEFT_INPUT, "group %u: there is no ring whose order its ranks have",
+                         choice->group);
+    }
+    *servers = choice->ring_order ? ring->members : graph->group_members + first[0];
+    if (choice->algorithm != WEFT_ALGORITHM_SYNTHESIZE) {
+        const struct weft_algorithm_options options = {
+            .kind = kind, .rank_count = members, .chunk_factor = choice->chunk_factor};
+        return weft_algorithm_build(schedule, choice->algorithm, &options, arena, scratch, error) ||
+               weft_wrap(error, "group %u", choice->group);
+    }
+    if (members != network->fabric.server_count) {
+        return weft_fail(error, WEFT_INPUT,
+                         "group %u: a synthesised schedule is of all %u servers, the group has %u",
+                         choice->group, network->fabric.server_count, members);
+    }
+    *servers = NULL;
+    return synthesize(schedule, choice, kind, size_bytes, &network->fabric, arena, scratch,
+                      error) ||
+           weft_wrap(error, "group %u", choice->group);
+}
+
+// ---- the graph ----
+
+// The schedule of a choice as tasks whose bytes are slots, for tasks of a kind.
+struct form {
+    bool made;
+    uint32_t chunk_count;
+    struct weft_task_list list;
+    bool *is_root; // waits for none
+};
+
+struct expansion {
+    const struct weft_taskgraph *graph;
+    const struct weft_collective_choice *choices;
+    uint32_t choice_count;
+    const struct weft_network *network;
+    struct form *forms; // [choice * WEFT_TASK_KIND_COUNT + kind]
+    struct weft_task *tasks;
+    uint32_t task_count;
+    struct weft_arena *arena; // until the graph is built
+};
+
+// The first choice that a task falls under, or WEFT_NONE.
+static uint32_t choice_of(const struct expansion *expansion, uint32_t task)
+{
+    const struct weft_taskgraph *graph = expansion->graph;
+    if (!weft_task_is_collective(graph, task) || graph->size_bytes[task] == 0 ||
+        weft_task_member_count(graph, task) < 2) {
+        return WEFT_NONE;
+    }
+    for (uint32_t c = 0; c < expansion->choice_count; c++) {
+        const struct weft_collective_choice *choice = &expansion->choices[c];
+        if (choice->group == graph->group[task] &&
+            graph->size_bytes[task] >= choice->size_min_bytes &&
+            graph->size_bytes[task] <= choice->size_max_bytes) {
+            return c;
+        }
+    }
+    return WEFT_NONE;
+}
+
+static uint64_t largest_size(const struct expansion *expansion, uint32_t choice,
+                             enum weft_task_kind kind)
+{
+    const struct weft_taskgraph *graph = expansion->graph;
+    uint64_t largest = 0;
+    for (uint32_t t = 0; t < graph->task_count; t++) {
+        if (graph->kind[t] == kind && graph->size_bytes[t] > largest &&
+            choice_of(expansion, t) == choice) {
+            largest = graph->size_bytes[t];
+        }
+    }
+    return largest;
+}
+
+static bool make_form(struct form *form, const struct expansion *expansion, uint32_t choice,
+                      enum weft_task_kind kind, struct weft_arena scratch, struct weft_error *error)
+{
+    struct weft_schedule schedule;
+    const uint32_t *servers = NULL;
+    struct weft_arena *arena = expansion->arena;
+    if (!weft_collective_choice_build(&schedule, &servers, &expansion->choices[choice], kind,
+                                      largest_size(expansion, choice, kind), expansion->graph,
+                                      expansion->network, arena, scratch, error)) {
+        return false;
+    }
+    const struct weft_lower_options options = {.size_bytes = schedule.chunk_count,
+                                               .server_count = expansion->graph->server_count,
+                                               .servers = servers};
+    if (weft_schedule_transfer_count(&schedule) > TASKS_MAX) {
+        return weft_fail(error, WEFT_INPUT, "group %u: '%s' has too many transfers to play",
+                         expansion->choices[choice].group, schedule.name);
+    }
+    if (!weft_schedule_lower_tasks(&form->list, &schedule, &options, arena, scratch, error)) {
+        return false;
+    }
+    form->is_root = WEFT_NEW(arena, bool, (size_t)form->list.count + 1);
+    memset(form->is_root, true, form->list.count);
+    for (uint32_t t = 0; t < form->list.count; t++) {
+        for (uint32_t i = 0; i < form->list.tasks[t].next_count; i++) {
+            form->is_root[form->list.tasks[t].next[i]] = false;
+        }
+    }
+    form->chunk_count = schedule.chunk_count;
+    form->made = true;
+    return true;
+}
+
+static uint64_t share_of(uint64_t size_bytes, uint64_t slots, uint64_t chunks)
+{
+    __extension__ unsigned __int128 bytes = (unsigned __int128)size_bytes * slots + chunks - 1;
+    return (uint64_t)(bytes / chunks);
+}
+
+static struct weft_task copy_task(const struct weft_taskgraph *graph, uint32_t task)
+{
+    struct weft_task copy = {
+        .kind = (enum weft_task_kind)graph->kind[task],
+        .device = graph->device[task],
+        .runtime_ps = graph->runtime_ps[task],
+        .size_bytes = graph->size_bytes[task],
+        .from = graph->from[task],
+        .to = graph->to[task],
+        .next = graph->next + graph->next_first[task],
+        .next_count = graph->next_first[task + 1] - graph->next_first[task],
+    };
+    if (weft_task_is_collective(graph, task)) {
+        copy.members = graph->group_members + graph->group_first[graph->group[task]];
+        copy.member_count = weft_task_member_count(graph, task);
+    }
+    return copy;
+}
+
+// The task, then the roots of its transfers, ..., their leaves, a barrier, the task's successors.
+static void expand_task(struct expansion *expansion, uint32_t task, const struct form *form)
+{
+    struct weft_arena *arena = expansion->arena;
+    struct weft_task *whole = &expansion->tasks[task];
+    uint32_t base = expansion->task_count;
+    uint32_t count = form->list.count;
+    uint32_t end = base + count;
+    uint32_t *roots = WEFT_NEW_RAW(arena, uint32_t, (size_t)count + 1);
+    uint32_t root_count = 0;
+    for (uint32_t t = 0; t < count; t++) {
+        struct weft_task *copy = &expansion->tasks[base + t];
+        *copy = form->list.tasks[t];
+        copy->size_bytes = share_of(whole->size_bytes, copy->size_bytes, form->chunk_count);
+        uint32_t next_count = copy->next_count > 0 ? copy->next_count : 1;
+        uint32_t *next = WEFT_NEW_RAW(arena, uint32_t, next_count);
+        next[0] = end;
+        for (uint32_t i = 0; i < copy->next_count; i++) {
+            next[i] = base + copy->next[i];
+        }
+        copy->next = next;
+        copy->next_count = next_count;
+        if (form->is_root[t]) {
+            roots[root_count++] = base + t;
+        }
+    }
+    expansion->tasks[end] = (struct weft_task){
+        .kind = WEFT_TASK_BARRIER, .next = whole->next, .next_count = whole->next_count};
+    whole->next = roots;
+    whole->next_count = root_count;
+    whole->size_bytes = 0;
+    expansion->task_count = end + 1;
+}
+
+// Which choice each task falls under, its form made; the tasks there will be.
+static bool make_forms(uint32_t *choice_of_task, uint64_t *total, struct expansion *expansion,
+                       struct weft_arena scratch, struct weft_error *error)
+{
+    const struct weft_taskgraph *graph = expansion->graph;
+    *total = graph->task_count;
+    for (uint32_t t = 0; t < graph->task_count; t++) {
+        uint32_t choice = choice_of(expansion, t);
+        choice_of_task[t] = choice;
+        if (choice == WEFT_NONE) {
+            continue;
+        }
+        enum weft_task_kind kind = (enum weft_task_kind)graph->kind[t];
+        struct form *form = &expansion->forms[(size_t)choice * WEFT_TASK_KIND_COUNT + kind];
+        if (!form->made && !make_form(form, expansion, choice, kind, scratch, error)) {
+            return false;
+        }
+        *total += (uint64_t)form->list.count + 1;
+    }
+    return *total <= TASKS_MAX ||
+           weft_fail(error, WEFT_INPUT,
+                     "the chosen collectives come to %llu tasks, more than %u; choose rings for "
+                     "some",
+                     (unsigned long long)*total, TASKS_MAX);
+}
+
+bool weft_taskgraph_expand(struct weft_taskgraph *expanded, const struct weft_taskgraph *graph,
+                           const struct weft_collective_choice *choices, uint32_t choice_count,
+                           const struct weft_network *network, struct weft_arena *arena,
+                           struct weft_arena scratch, struct weft_error *error)
+{
+    size_t half = (size_t)(scratch.end - scratch.next) / 2;
+    struct weft_arena kept = {scratch.next + half, scratch.end};
+    scratch.end = kept.next;
+    struct expansion expansion = {
+        .graph = graph,
+        .choices = choices,
+        .choice_count = choice_count,
+        .network = network,
+        .forms = WEFT_NEW(&kept, struct form, ((size_t)choice_count + 1) * WEFT_TASK_KIND_COUNT),
+        .task_count = graph->task_count,
+        .arena = &kept,
+    };
+    uint32_t *choice_of_task = WEFT_NEW(&kept, uint32_t, (size_t)graph->task_count + 1);
+    uint64_t total = 0;
+    if (!make_forms(choice_of_task, &total, &expansion, scratch, error)) {
+        return false;
+    }
+    expansion.tasks = WEFT_NEW_RAW(&kept, struct weft_task, (size_t)total + 1);
+    for (uint32_t t = 0; t < graph->task_count; t++) {
+        expansion.tasks[t] = copy_task(graph, t);
+    }
+    for (uint32_t t = 0; t < graph->task_count; t++) {
+        if (choice_of_task[t] != WEFT_NONE) {
+            expand_task(&expansion, t,
+                        &expansion.forms[(size_t)choice_of_task[t] * WEFT_TASK_KIND_COUNT +
+                                         graph->kind[t]]);
+        }
+    }
+    WEFT_ASSERT(expansion.task_count == total);
+    return weft_taskgraph_build(expanded, graph->server_count, graph->device_count,
+                                graph->device_server, expansion.tasks, expansion.task_count, arena,
+                                scratch, error);
+}
