@@ -93,6 +93,7 @@ struct filling {
     struct goal_arrays arrays;
     uint32_t op_count;
     uint32_t edge_count;
+    uint32_t edge_room;
 };
 
 static bool add_successors(struct filling *filling, const struct block *block, uint32_t first,
@@ -110,6 +111,7 @@ static bool add_successors(struct filling *filling, const struct block *block, u
                          "operation %u: its %llu successors from place %llu on are not all there",
                          op, (unsigned long long)count, (unsigned long long)begin);
     }
+    WEFT_ASSERT(count <= filling->edge_room - filling->edge_count);
     for (uint64_t i = 0; i < count; i++) {
         uint64_t next = little(block->successors.data + 4 * (begin + i), 4);
         if (next >= block->op_count) {
@@ -209,8 +211,11 @@ bool goal_read_binary(struct weft_goal *goal, const char *data, size_t length,
     if (!survey(&op_count, &edge_count, &file, rank_count, error)) {
         return false;
     }
-    struct filling filling = {.arrays = goal_arrays_init(rank_count, (uint32_t)op_count,
-                                                         (uint32_t)edge_count, false, arena)};
+    struct filling filling = {
+        .arrays =
+            goal_arrays_init(rank_count, (uint32_t)op_count, (uint32_t)edge_count, false, arena),
+        .edge_room = (uint32_t)edge_count,
+    };
     uint64_t end = 0;
     for (uint32_t rank = 0; rank < rank_count; rank++) {
         struct block block;
