@@ -98,14 +98,14 @@ static bool load_schedule(struct weft_fbuf *job, struct cli *cli, const char *pa
     }
     if (goal.open_count > 0) {
         cli_note(cli,
-                 "%s: %u receives from any source or with any tag take the sends that come first "
+                 "%s: receives from any source or with any tag (%u) take the sends that come first "
                  "when nothing takes time",
                  path, goal.open_count);
     }
     if (goal.void_count > 0) {
         cli_note(cli,
-                 "%s: %u sends of 0 bytes to ranks that are not there only join what is "
-                 "before them",
+                 "%s: sends of 0 bytes to ranks that are not there (%u) only join what is before "
+                 "them",
                  path, goal.void_count);
     }
     *job = (struct weft_fbuf){.graph = goal.graph};
