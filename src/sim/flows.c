@@ -129,6 +129,9 @@ static void play_packets(struct player *player)
     for (;;) {
         bool more = player->next < flows->count;
         uint64_t until_ps = more ? flows->start_ps[player->next] : WEFT_NEVER;
+        if (more && until_ps > CLOCK_END_PS) {
+            until_ps = CLOCK_END_PS; // its first packet will be beyond
+        }
         struct packet_end end;
         if (sim_watch_run(&player->watch, packets, until_ps, &end)) {
             double end_ps = (double)packets->clock.now_ps;

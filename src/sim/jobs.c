@@ -266,7 +266,8 @@ static void play_packets(struct machine *machine)
     start_ready(machine, 0);
     for (;;) {
         bool pending = machine->pending_count > 0;
-        uint64_t until_ps = pending ? (uint64_t)ceil(machine->events[0].time_ps) : WEFT_NEVER;
+        double next_ps = pending ? fmin(machine->events[0].time_ps, (double)CLOCK_END_PS) : 0;
+        uint64_t until_ps = pending ? (uint64_t)ceil(next_ps) : WEFT_NEVER;
         struct packet_end end;
         if (sim_watch_run(&machine->watch, packets, until_ps, &end)) {
             struct weft_wire_end ended = {end.owner, end.path_id, (double)packets->clock.now_ps};

@@ -5,7 +5,8 @@
 //
 // Mutations that made this test fail (each was run): windows that never open; windows that open
 // although nothing waits for them; marks that cut nothing; a cut by all of alpha; marks by the
-// servers' own queues; connections that need no trip; packets that overtake the one on the link.
+// servers' own queues; connections that need no trip; packets that overtake the one on the link;
+// starts that wrap around the end of time.
 
 #include "weft/sim.h"
 
@@ -189,6 +190,56 @@ static void what_it_cannot_play_is_refused(void **state)
     assert_int_equal(error.code, WEFT_INPUT);
 }
 
+static void expect_refused(const struct weft_flow_list *flows, const char *words)
+{
+    struct weft_sim_result result;
+    struct weft_error error;
+    assert_false(weft_sim_run_flows(&result, NULL, &network.fabric, &network.routes, flows,
+                                    &options, &arena, scratch_kept, &error));
+    assert_int_equal(error.code, WEFT_INPUT);
+    if (strstr(error.message, words) == NULL) {
+        fail_msg("'%s' lacks '%s'", error.message, words);
+    }
+    assert_null(strchr(error.message, '\n'));
+}
+
+static void flows_that_cannot_be_are_refused(void **state)
+{
+    (void)state;
+    uint32_t from = 0, to = 1;
+    uint64_t size_bytes = 5000, start_ps = 0;
+    const struct weft_flow_list flow = {1, &from, &to, &size_bytes, &start_ps};
+    for (unsigned bit = 62; bit <= 64; bit++) {
+        start_ps = bit == 64 ? UINT64_MAX : (uint64_t)1 << bit;
+        expect_refused(&flow, "simulated time");
+    }
+    start_ps = 0;
+    size_bytes = (uint64_t)1 << 62;
+    expect_refused(&flow, "split it");
+    size_bytes = 5000;
+    to = 4;
+    expect_refused(&flow, "flow 0: server 4 does not exist");
+    to = 1;
+    packet.buffer_bytes = 0;
+    expect_refused(&flow, "a buffer of 0 bytes");
+}
+
+static void pairs_without_a_way_are_refused(void **state)
+{
+    (void)state;
+    struct weft_error error;
+    const struct weft_link links[] = {{0, 1, RATE_BPS, 1000, 1},
+                                      {1, 0, RATE_BPS, 1000, 1},
+                                      {2, 3, RATE_BPS, 1000, 1},
+                                      {3, 2, RATE_BPS, 1000, 1}};
+    memset(&network, 0, sizeof(network));
+    assert_true(weft_fabric_build(&network.fabric, "pairs", 4, 4, links, 4, &arena, &error));
+    assert_false(
+        weft_routes_build_shortest(&network.routes, &network.fabric, &arena, scratch_kept, &error));
+    assert_int_equal(error.code, WEFT_INFEASIBLE);
+    assert_non_null(strstr(error.message, "server"));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -198,6 +249,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(the_port_is_never_idle_while_windows_last, set_up,
                                         tear_down),
         cmocka_unit_test_setup_teardown(what_it_cannot_play_is_refused, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(flows_that_cannot_be_are_refused, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(pairs_without_a_way_are_refused, set_up, tear_down),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
