@@ -77,7 +77,10 @@ struct cli {
     bool quiet;
     uint64_t seed;
     uint32_t threads;
+    bool threads_given;
     const char *output_path; // NULL = stdout
+    bool nested;             // runs inside another verb, maybe beside others: shows no progress
+    FILE *notes;             // where notes go, a line each; NULL = stderr
     struct cli_hardware hardware;
     struct cli_search search;
     struct cli_job job;
@@ -119,6 +122,23 @@ struct cli_verb {
     argp_parser_t parser;
     unsigned groups;
 };
+
+// A verb that can also run inside another one: `input` of input_bytes is made ready, cli_parse
+// fills it, and run leaves the result in cli->text or fails with cli->error.
+struct cli_runner {
+    struct cli_verb verb;
+    size_t input_bytes;
+    void (*ready)(void *input, struct cli *cli);
+    bool (*run)(void *input);
+};
+// The verb as a program: its exit code.
+int cli_run(const struct cli_runner *runner, int argc, char **argv);
+// The option of that name, NULL when the verb has none; then *near is the one that may be meant
+// (or NULL).
+const struct argp_option *cli_verb_option(const struct cli_verb *verb, const char *name,
+                                          const struct argp_option **near);
+// Gives back memory.
+void cli_release(struct cli *cli);
 
 // Parses the command line and readies `cli`. False: nothing to do (help was printed) or bad usage;
 // return cli_finish then, too.
@@ -271,6 +291,7 @@ int cli_plan(int argc, char **argv);
 int cli_profile(int argc, char **argv);
 int cli_simulate(int argc, char **argv);
 int cli_strategy(int argc, char **argv);
+int cli_sweep(int argc, char **argv);
 int cli_topology(int argc, char **argv);
 int cli_traffic(int argc, char **argv);
 int cli_version(int argc, char **argv);

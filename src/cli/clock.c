@@ -86,6 +86,9 @@ static void *tick(void *argument)
 
 weft_stop cli_clock_start(struct cli *cli, const char *what, double deadline_s)
 {
+    if (cli->nested) {
+        return NULL;
+    }
     WEFT_ASSERT(!ticker.running);
     atomic_store(&stop_requested, false);
     // The first Ctrl-C asks for the best answer so far, the second one ends the program.
@@ -108,7 +111,9 @@ weft_stop cli_clock_start(struct cli *cli, const char *what, double deadline_s)
 
 void cli_clock_stop(struct cli *cli)
 {
-    (void)cli;
+    if (cli->nested) {
+        return;
+    }
     if (ticker.running) {
         pthread_mutex_lock(&ticker.mutex);
         ticker.over = true;

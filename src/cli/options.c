@@ -157,6 +157,7 @@ static error_t parse_common(int key, char *argument, struct argp_state *state)
         return cli_value(cli, weft_parse_count(&cli->seed, argument, 0, INT64_MAX, &cli->error),
                          "seed");
     case KEY_THREADS:
+        cli->threads_given = true;
         return cli_count(cli, &cli->threads, "threads", argument, 1, threads_max);
     case ARGP_KEY_ARG:
         return cli_usage(cli, "'%.100s' is one argument too many; see %s --help", argument,
@@ -308,24 +309,13 @@ static bool open_memory(struct cli *cli)
     return true;
 }
 
-bool cli_parse(struct cli *cli, const struct cli_verb *verb, int argc, char **argv, void *input)
+// The groups of a verb: its own first, what all verbs have last.
+#define CHILDREN_MAX 8
+static void list_children(struct argp_child children[CHILDREN_MAX], const struct argp *own,
+                          const struct cli_verb *verb)
 {
-    long processors = sysconf(_SC_NPROCESSORS_ONLN);
-    uint32_t threads = processors > 0 ? (uint32_t)processors : 1;
-    *cli = (struct cli){
-        .program = verb->name,
-        .seed = 1,
-        .threads = threads < threads_max ? threads : threads_max,
-        .search = {.method = WEFT_TOPOLOGY_WEFT},
-        .best_ps = WEFT_NEVER,
-    };
-    if (!open_memory(cli)) {
-        return false;
-    }
-    cli->started_s = cli_elapsed_s(cli);
-    const struct argp own = {.options = verb->options, .parser = verb->parser};
-    struct argp_child children[8] = {{&own, 0, NULL, 0}};
-    size_t count = 1;
+    size_t count = 0;
+    children[count++] = (struct argp_child){own, 0, NULL, 0};
     if (verb->groups & CLI_JOB) {
         children[count++] = (struct argp_child){&cli_job_argp, 0, "Model:", 1};
     }
@@ -342,6 +332,37 @@ bool cli_parse(struct cli *cli, const struct cli_verb *verb, int argc, char **ar
         children[count++] = (struct argp_child){&cli_packets_argp, 0, "Packets:", 2};
     }
     children[count] = (struct argp_child){&common_argp, 0, "Every verb:", 3};
+}
+
+const struct argp_option *cli_verb_option(const struct cli_verb *verb, const char *name,
+                                          const struct argp_option **near)
+{
+    const struct argp own = {.options = verb->options, .parser = verb->parser};
+    struct argp_child children[CHILDREN_MAX] = {{NULL, 0, NULL, 0}};
+    list_children(children, &own, verb);
+    bool exact = false;
+    *near = meant(children, name, strlen(name), &exact);
+    return exact ? *near : NULL;
+}
+
+bool cli_parse(struct cli *cli, const struct cli_verb *verb, int argc, char **argv, void *input)
+{
+    long processors = sysconf(_SC_NPROCESSORS_ONLN);
+    uint32_t threads = processors > 0 ? (uint32_t)processors : 1;
+    *cli = (struct cli){
+        .program = verb->name,
+        .seed = 1,
+        .threads = threads < threads_max ? threads : threads_max,
+        .search = {.method = WEFT_TOPOLOGY_WEFT},
+        .best_ps = WEFT_NEVER,
+    };
+    if (!open_memory(cli)) {
+        return false;
+    }
+    cli->started_s = cli_elapsed_s(cli);
+    const struct argp own = {.options = verb->options, .parser = verb->parser};
+    struct argp_child children[CHILDREN_MAX] = {{NULL, 0, NULL, 0}};
+    list_children(children, &own, verb);
     struct top top = {.cli = cli, .verb_input = input};
     const struct argp argp = {
         .parser = parse_top, .args_doc = verb->arguments, .doc = verb->doc, .children = children};

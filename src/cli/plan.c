@@ -371,19 +371,33 @@ static bool run(const struct plan_request *request)
     return plan_begins_with_model(request) ? plan_model(request) : plan_taskgraph(request);
 }
 
+static void ready(void *input, struct cli *cli)
+{
+    *(struct plan_request *)input = (struct plan_request){.cli = cli};
+}
+
+static bool run_input(void *input)
+{
+    return run(input);
+}
+
+const struct cli_runner plan_runner = {
+    .verb =
+        {
+            .name = "weft plan",
+            .arguments = "MODEL CLUSTER.yaml\nFILE.fbuf --degree D --rate R\nFILE.fbuf --cluster "
+                         "FILE.yaml",
+            .doc = doc,
+            .options = options,
+            .parser = parse,
+            .groups = CLI_JOB | CLI_HARDWARE | CLI_SEARCH | CLI_TRACE,
+        },
+    .input_bytes = sizeof(struct plan_request),
+    .ready = ready,
+    .run = run_input,
+};
+
 int cli_plan(int argc, char **argv)
 {
-    static const struct cli_verb verb = {
-        .name = "weft plan",
-        .arguments = "MODEL CLUSTER.yaml\nFILE.fbuf --degree D --rate R\nFILE.fbuf --cluster "
-                     "FILE.yaml",
-        .doc = doc,
-        .options = options,
-        .parser = parse,
-        .groups = CLI_JOB | CLI_HARDWARE | CLI_SEARCH | CLI_TRACE,
-    };
-    struct cli cli;
-    struct plan_request request = {.cli = &cli};
-    bool fine = cli_parse(&cli, &verb, argc, argv, &request) && run(&request);
-    return cli_finish(&cli, fine);
+    return cli_run(&plan_runner, argc, argv);
 }

@@ -73,4 +73,6 @@ void strategy_tell_memory(struct cli *cli, const struct weft_strategy *strategy,
 void strategy_tell_operators(struct cli *cli, const struct weft_strategy *strategy,
                              const char *const *names, uint32_t operator_count);
 
+extern const struct cli_runner plan_runner;
+
 #endif

@@ -36,9 +36,12 @@ void cli_note(const struct cli *cli, const char *format, ...)
 {
     va_list arguments;
     va_start(arguments, format);
-    fprintf(stderr, "%s: note: ", cli->program);
-    vfprintf(stderr, format, arguments);
-    fputc('\n', stderr);
+    FILE *out = cli->notes != NULL ? cli->notes : stderr;
+    if (cli->notes == NULL) {
+        fprintf(out, "%s: note: ", cli->program);
+    }
+    vfprintf(out, format, arguments);
+    fputc('\n', out);
     va_end(arguments);
 }
 
@@ -142,10 +145,27 @@ int cli_finish(struct cli *cli, bool fine)
         complain(cli);
         cli->exit_code = cli->exit_code != 0 ? cli->exit_code : (int)cli->error.code;
     }
+    cli_release(cli);
+    return cli->exit_code;
+}
+
+void cli_release(struct cli *cli)
+{
     for (size_t i = 0; i < sizeof cli->all / sizeof cli->all[0]; i++) {
         if (cli->all[i].next != NULL) {
             weft_arena_release(&cli->all[i]);
         }
     }
-    return cli->exit_code;
+}
+
+int cli_run(const struct cli_runner *runner, int argc, char **argv)
+{
+    struct cli cli;
+    void *input = calloc(1, runner->input_bytes);
+    WEFT_ASSERT(input != NULL);
+    runner->ready(input, &cli);
+    bool fine = cli_parse(&cli, &runner->verb, argc, argv, input) && runner->run(input);
+    int code = cli_finish(&cli, fine);
+    free(input);
+    return code;
 }

@@ -231,18 +231,32 @@ static bool run(struct simulate *simulate)
     return simulate_flows(simulate, &spec);
 }
 
+static void ready(void *input, struct cli *cli)
+{
+    *(struct simulate *)input = (struct simulate){.cli = cli, .fabric = "ideal"};
+}
+
+static bool run_input(void *input)
+{
+    return run(input);
+}
+
+const struct cli_runner simulate_runner = {
+    .verb =
+        {
+            .name = "weft simulate",
+            .arguments = "JOB... --rate R\nFLOWS --servers N --rate R",
+            .doc = doc,
+            .options = options,
+            .parser = parse,
+            .groups = CLI_HARDWARE | CLI_TRACE | CLI_PACKETS,
+        },
+    .input_bytes = sizeof(struct simulate),
+    .ready = ready,
+    .run = run_input,
+};
+
 int cli_simulate(int argc, char **argv)
 {
-    static const struct cli_verb verb = {
-        .name = "weft simulate",
-        .arguments = "JOB... --rate R\nFLOWS --servers N --rate R",
-        .doc = doc,
-        .options = options,
-        .parser = parse,
-        .groups = CLI_HARDWARE | CLI_TRACE | CLI_PACKETS,
-    };
-    struct cli cli;
-    struct simulate simulate = {.cli = &cli, .fabric = "ideal"};
-    bool fine = cli_parse(&cli, &verb, argc, argv, &simulate) && run(&simulate);
-    return cli_finish(&cli, fine);
+    return cli_run(&simulate_runner, argc, argv);
 }

@@ -48,4 +48,6 @@ void simulate_tell_transfers(const struct simulate *simulate, json_t *object,
 bool simulate_jobs(struct simulate *simulate) WEFT_MUST_USE;
 bool simulate_flows(struct simulate *simulate, const struct weft_flows_spec *spec) WEFT_MUST_USE;
 
+extern const struct cli_runner simulate_runner;
+
 #endif

@@ -1,0 +1,336 @@
+// SPDX-License-Identifier: Apache-2.0
+// Scenarios among processes. Rank 0 hands out indices one by one, so that long and short ones
+// balance, and alone writes; the others run them and send lines back. Messages to rank 0: a
+// header and a line, or the header alone that says how many scenarios the rank wants at first. Each
+// is answered by that many indices, by one for a line; WEFT_NONE: no more.
+
+#include "sweep.h"
+
+#include <dlfcn.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+struct header {
+    uint64_t key;
+    uint32_t index; // WEFT_NONE: no line follows
+    uint32_t value; // whether it failed; or how many are wanted
+};
+// Scenarios that wait beside those that run, so that no thread waits for a message.
+#define AHEAD 2u
+
+static const double poll_s = 0.001;
+static const double progress_s = 0.2;
+
+// ---- the module ----
+
+static bool started_by_mpirun(void)
+{
+    // No other thread runs yet.
+    // NOLINTBEGIN(concurrency-mt-unsafe)
+    return getenv("OMPI_COMM_WORLD_SIZE") != NULL || getenv("PMIX_RANK") != NULL ||
+           getenv("PMI_SIZE") != NULL;
+    // NOLINTEND(concurrency-mt-unsafe)
+}
+
+// Beside the program, as built, or in lib/weft beside its folder, as installed.
+static void *open_module(void)
+{
+    char program[PATH_MAX];
+    ssize_t length = readlink("/proc/self/exe", program, sizeof program - 1);
+    while (length > 0 && program[length - 1] != '/') {
+        length--;
+    }
+    static const char *const places[] = {"", "../lib/weft/"};
+    for (size_t i = 0; i < 2 && length > 0; i++) {
+        char path[PATH_MAX + 32];
+        snprintf(path, sizeof path, "%.*s%s" SWEEP_MPI_MODULE, (int)length, program, places[i]);
+        // MPI's own modules look for its symbols.
+        void *module = dlopen(path, RTLD_NOW | RTLD_GLOBAL);
+        if (module != NULL) {
+            return module;
+        }
+    }
+    return NULL;
+}
+
+bool sweep_ranks_begin(struct sweep_ranks *ranks, struct cli *cli)
+{
+    *ranks = (struct sweep_ranks){.size = 1};
+    if (!started_by_mpirun()) {
+        return true;
+    }
+    void *module = open_module();
+    const struct sweep_mpi *mpi = module != NULL ? dlsym(module, SWEEP_MPI_SYMBOL) : NULL;
+    if (mpi == NULL) {
+        return weft_fail(&cli->error, WEFT_UNSUPPORTED,
+                         "started by mpirun, but " SWEEP_MPI_MODULE
+                         " cannot be loaded; build Weft where libopenmpi-dev is installed, or use "
+                         "--shard");
+    }
+    ranks->mpi = mpi; // the module stays loaded
+    mpi->start(&ranks->rank, &ranks->size);
+    if (!cli->threads_given) {
+        cli->threads = 1; // mpirun starts a process a core
+    }
+    return true;
+}
+
+static void pause_shortly(void)
+{
+    nanosleep(&(struct timespec){.tv_nsec = (long)(poll_s * 1e9)}, NULL);
+}
+
+void sweep_ranks_end(struct sweep_ranks *ranks)
+{
+    if (ranks->mpi != NULL) {
+        ranks->mpi->end();
+        ranks->mpi = NULL;
+    }
+}
+
+const char *sweep_ranks_share(const struct sweep_ranks *ranks, const char *spec, size_t *length,
+                              struct weft_arena *arena)
+{
+    if (ranks->mpi == NULL) {
+        return spec;
+    }
+    uint64_t size = spec == NULL ? UINT64_MAX : *length;
+    ranks->mpi->share(&size, sizeof size);
+    if (size == UINT64_MAX) {
+        return NULL;
+    }
+    char *copy = weft_arena_alloc(arena, size + 1, 1);
+    if (spec != NULL) {
+        memcpy(copy, spec, size);
+    }
+    ranks->mpi->share(copy, size);
+    *length = size;
+    return copy;
+}
+
+// ---- the other ranks ----
+
+// Waits without burning the core, which MPI's own calls would.
+static uint32_t receive_index(const struct sweep_ranks *ranks)
+{
+    uint32_t from = 0;
+    size_t length = 0;
+    while (!ranks->mpi->poll(&from, &length)) {
+        pause_shortly();
+    }
+    uint32_t index = WEFT_NONE;
+    WEFT_ASSERT(length == sizeof index);
+    ranks->mpi->receive(from, &index, sizeof index);
+    return index;
+}
+
+static void send_line(const struct sweep_ranks *ranks, const struct sweep_line *line)
+{
+    const struct header header = {line->key, line->index, line->failed};
+    size_t length = sizeof header + line->length;
+    WEFT_ASSERT(length <= SWEEP_MPI_BYTES_MAX);
+    char *message = malloc(length);
+    WEFT_ASSERT(message != NULL);
+    memcpy(message, &header, sizeof header);
+    memcpy(message + sizeof header, line->text, line->length);
+    ranks->mpi->send(0, message, length);
+    free(message);
+}
+
+// Gives the crew what comes; returns how many more scenarios are under way.
+static uint32_t take_indices(const struct sweep_ranks *ranks, struct sweep_crew *crew,
+                             uint32_t count)
+{
+    uint32_t given = 0;
+    for (uint32_t i = 0; i < count; i++) {
+        uint32_t index = receive_index(ranks);
+        if (index != WEFT_NONE) {
+            sweep_crew_give(crew, index);
+            given++;
+        }
+    }
+    return given;
+}
+
+bool sweep_ranks_serve(const struct sweep_ranks *ranks, const struct sweep *sweep, bool ready)
+{
+    struct sweep_crew *crew = ready ? sweep_crew_start(sweep, sweep->cli->threads) : NULL;
+    const uint32_t wanted = crew != NULL ? sweep->cli->threads + AHEAD : 0;
+    const struct header hello = {0, WEFT_NONE, wanted};
+    ranks->mpi->send(0, &hello, sizeof hello);
+    uint32_t under_way = take_indices(ranks, crew, wanted);
+    while (under_way > 0) {
+        struct sweep_line line;
+        if (sweep_crew_take(crew, &line, progress_s)) {
+            send_line(ranks, &line);
+            free(line.text);
+            under_way--;
+            under_way += take_indices(ranks, crew, 1);
+        }
+    }
+    if (crew != NULL) {
+        sweep_crew_end(crew);
+    }
+    receive_index(ranks); // rank 0 has ended, too: what follows waits in vain no more
+    return crew != NULL;
+}
+
+// ---- rank 0 ----
+
+struct lead {
+    const struct sweep_ranks *ranks;
+    struct sweep *sweep;
+    struct sweep_file *kept;
+    struct sweep_crew *crew;
+    uint32_t next;      // of sweep->todo
+    uint32_t under_way; // here and elsewhere
+    uint32_t here;      // of them
+    uint32_t silent;    // ranks that have not said what they want
+    uint32_t done;
+    bool failed; // to keep a line: no more are given
+    bool shows;
+    double start_s;
+    double shown_s;
+};
+
+static void show(struct lead *lead)
+{
+    struct cli *cli = lead->sweep->cli;
+    double now_s = cli_elapsed_s(cli);
+    if (!lead->shows || now_s - lead->shown_s < progress_s) {
+        return;
+    }
+    lead->shown_s = now_s;
+    fprintf(stderr, "\r%s: %u of %u", cli->program, lead->done, lead->sweep->todo_count);
+    if (lead->done > 0) {
+        double left_s =
+            (now_s - lead->start_s) / lead->done * (double)(lead->sweep->todo_count - lead->done);
+        fprintf(stderr, ", %.0f s, about %.0f s left", now_s, left_s);
+    }
+    fputs("\033[K", stderr);
+}
+
+// The next scenario to hand out; WEFT_NONE: no more.
+static uint32_t next_index(struct lead *lead)
+{
+    if (lead->failed || lead->next == lead->sweep->todo_count) {
+        return WEFT_NONE;
+    }
+    lead->under_way++;
+    return lead->sweep->todo[lead->next++];
+}
+
+static void accept_line(struct lead *lead, const struct sweep_line *line)
+{
+    struct cli *cli = lead->sweep->cli;
+    lead->under_way--;
+    lead->done++;
+    if (line->key != lead->sweep->keys[line->index]) {
+        lead->failed = true;
+        weft_fail(&cli->error, WEFT_UNSUPPORTED,
+                  "not all processes run Weft " WEFT_VERSION "; start one version everywhere");
+        return;
+    }
+    struct sweep_line *ended = WEFT_NEW(&cli->arena, struct sweep_line, 1);
+    *ended = *line;
+    ended->text = weft_arena_text(&cli->arena, line->text, line->length);
+    lead->sweep->ended[line->index] = ended;
+    if (!lead->failed && !sweep_file_append(lead->kept, cli, ended)) {
+        lead->failed = true;
+    }
+}
+
+static void answer(struct lead *lead, uint32_t to, uint32_t count)
+{
+    for (uint32_t i = 0; i < count; i++) {
+        uint32_t index = next_index(lead);
+        lead->ranks->mpi->send(to, &index, sizeof index);
+    }
+}
+
+static void hear(struct lead *lead, uint32_t from, size_t length)
+{
+    struct header header;
+    WEFT_ASSERT(length >= sizeof header);
+    char *message = malloc(length);
+    WEFT_ASSERT(message != NULL);
+    lead->ranks->mpi->receive(from, message, length);
+    memcpy(&header, message, sizeof header);
+    if (header.index == WEFT_NONE) {
+        lead->silent--;
+        answer(lead, from, header.value);
+    } else {
+        WEFT_ASSERT(header.index < lead->sweep->spec.scenario_count);
+        const struct sweep_line line = {
+            .index = header.index,
+            .key = header.key,
+            .failed = header.value != 0,
+            .text = message + sizeof header,
+            .length = length - sizeof header,
+        };
+        accept_line(lead, &line);
+        answer(lead, from, 1);
+    }
+    free(message);
+}
+
+static void lead_all(struct lead *lead)
+{
+    const uint32_t here_max = lead->sweep->cli->threads + AHEAD;
+    const bool alone = lead->ranks->mpi == NULL;
+    for (;;) {
+        uint32_t index = 0;
+        while (lead->here < here_max && (index = next_index(lead)) != WEFT_NONE) {
+            sweep_crew_give(lead->crew, index);
+            lead->here++;
+        }
+        if (lead->under_way == 0 && lead->silent == 0) {
+            break;
+        }
+        struct sweep_line line;
+        if (lead->crew == NULL) {
+            pause_shortly();
+        } else if (sweep_crew_take(lead->crew, &line, alone ? progress_s : poll_s)) {
+            lead->here--;
+            accept_line(lead, &line);
+            free(line.text);
+        }
+        uint32_t from = 0;
+        size_t length = 0;
+        while (!alone && lead->ranks->mpi->poll(&from, &length)) {
+            hear(lead, from, length);
+        }
+        show(lead);
+    }
+}
+
+bool sweep_ranks_lead(const struct sweep_ranks *ranks, struct sweep *sweep, struct sweep_file *kept)
+{
+    struct cli *cli = sweep->cli;
+    struct lead lead = {
+        .ranks = ranks,
+        .sweep = sweep,
+        .kept = kept,
+        .silent = ranks->size - 1,
+        .shows = !cli->quiet && isatty(STDERR_FILENO),
+        .start_s = cli_elapsed_s(cli),
+    };
+    uint32_t threads = cli->threads < sweep->todo_count ? cli->threads : sweep->todo_count;
+    lead.crew = sweep_crew_start(sweep, threads > 0 ? threads : 1);
+    lead.failed = lead.crew == NULL;
+    lead_all(&lead);
+    if (lead.crew != NULL) {
+        sweep_crew_end(lead.crew);
+    }
+    if (lead.shows) {
+        fputs("\r\033[K", stderr);
+    }
+    const uint32_t over = WEFT_NONE;
+    for (uint32_t rank = 1; rank < ranks->size; rank++) {
+        ranks->mpi->send(rank, &over, sizeof over);
+    }
+    return !lead.failed;
+}

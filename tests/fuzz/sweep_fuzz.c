@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+// Sweeps in YAML: any bytes are either a sweep whose every scenario has words, or one line of
+// complaint.
+//
+// Seen to fail on corpus/sweep/empty-list when a list without values was let through.
+
+#include "fuzz.h"
+#include "weft/format.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static void check_scenario(const struct weft_sweep *sweep, uint32_t index)
+{
+    const struct weft_sweep_value *values[WEFT_SWEEP_KEYS_MAX];
+    const struct weft_sweep_grid *grid = weft_sweep_scenario(values, sweep, index);
+    WEFT_ASSERT(grid->line > 0 && grid->key_count > 0);
+    for (uint32_t i = 0; i < grid->key_count; i++) {
+        WEFT_ASSERT(grid->keys[i].name != NULL && values[i]->word_count > 0);
+        for (uint32_t w = 0; w < values[i]->word_count; w++) {
+            WEFT_ASSERT(values[i]->words[w][0] != '\0');
+        }
+    }
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    struct weft_arena arenas[2];
+    struct weft_arena all[2];
+    struct weft_error error = {.code = WEFT_OK};
+    for (int i = 0; i < 2; i++) {
+        WEFT_ASSERT(weft_arena_init(&arenas[i], (size_t)1 << 30, &error));
+        all[i] = arenas[i];
+    }
+    char *text = malloc(size + 1); // exact, so that the sanitizer sees a byte too far
+    WEFT_ASSERT(text != NULL);
+    memcpy(text, data, size);
+    struct weft_sweep sweep = {.scenario_count = 7};
+    if (weft_sweep_read(&sweep, text, size, &arenas[0], arenas[1], &error)) {
+        WEFT_ASSERT(sweep.scenario_count > 0 && sweep.scenario_count <= WEFT_SWEEP_MAX);
+        for (uint32_t i = 0; i < sweep.scenario_count; i += 1 + sweep.scenario_count / 64) {
+            check_scenario(&sweep, i);
+        }
+        check_scenario(&sweep, sweep.scenario_count - 1);
+    } else {
+        WEFT_ASSERT(error.code == WEFT_INPUT && error.message[0] != '\0');
+        WEFT_ASSERT(strpbrk(error.message, "\n\r\x1b") == NULL);
+        WEFT_ASSERT(sweep.scenario_count == 7);
+    }
+    free(text);
+    weft_arena_release(&all[0]);
+    weft_arena_release(&all[1]);
+    return 0;
+}
