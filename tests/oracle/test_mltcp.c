@@ -2,8 +2,8 @@
 // Jobs that share a link interleave under MLTCP and do not under Reno, as measured on a real kernel
 // with the same jobs, rates and marks (docs/transports.md).
 //
-// Mutations that made these tests fail (each was run): a slope of 0; progress that is not begun
-// anew with an iteration; windows of streams that are not kept; a queue without its marks.
+// Mutations that made these tests fail (each was run): a slope of 0; progress that is not
+// begun anew with an iteration.
 
 #include "interleaved_jobs.h"
 

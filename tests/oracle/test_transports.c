@@ -4,8 +4,7 @@
 // Mutations that made these tests fail (each was run): Reno's window cut to 3/4 instead of half;
 // CUBIC's peak kept from the first loss; DCTCP's average that never moves; Swift's target without
 // its hops; DCQCN's timer of a job ignored, and its notices not limited to one per N; gains that no
-// growth reads; streams that restart in slow start; an iteration's progress that never returns to
-// 0.
+// growth reads.
 
 #include "transport_bell.h"
 
@@ -230,7 +229,7 @@ static void dcqcn_receivers_limit_their_notices(void **state)
     packet.dcqcn.timer_ps = 1000000 * MS_PS;
     packet.dcqcn.bytes = (uint64_t)1 << 50;
     struct weft_arena arena = bell_arena;
-    bell_build(&bell, 1, RATE_BPS, 1, TRIP_PS, WEFT_TRANSPORT_DCQCN, &packet, NULL, &arena);
+    bell_build(&bell, 1, RATE_BPS, 10, TRIP_PS, WEFT_TRANSPORT_DCQCN, &packet, NULL, &arena);
     bell_start(&bell, 0, 1e6);
     double rate = RATE_BPS;
     uint32_t cuts = 0;
@@ -239,9 +238,8 @@ static void dcqcn_receivers_limit_their_notices(void **state)
         cuts += bell.engine.flows[0].cc.dcqcn.rate_Bps < rate;
         rate = bell.engine.flows[0].cc.dcqcn.rate_Bps;
     }
-    // The first halves: the average begins at 1.
-    assert_true(cuts <= 5);
-    assert_true(bell.engine.counts.ecn_marks <= bell.engine.counts.packets);
+    assert_true(cuts >= 2 && cuts <= 5);
+    assert_true(bell.engine.counts.ecn_marks > 100);
 }
 
 // ---- Swift ----

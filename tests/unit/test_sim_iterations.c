@@ -2,9 +2,9 @@
 // Jobs that repeat themselves, and connections that outlive their messages.
 //
 // Mutations that made these tests fail (each was run): predecessors counted down once only; runs of
-// a collective that take new places in every iteration; jitter that draws anew for each task; a
-// stream's messages that are told of in one go; a window that a restart leaves as it was; the last
-// packet of a message that is as long as the others.
+// a collective that take new places in every iteration; jitter that draws anew for each task; of
+// messages of a stream that come at once only the first told of; a window that a restart leaves as
+// it was.
 
 #include "weft/sim.h"
 
