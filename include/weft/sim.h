@@ -28,6 +28,7 @@ enum weft_sim_transport {
     WEFT_TRANSPORT_CUBIC, // RFC 9438
     WEFT_TRANSPORT_DCQCN, // Zhu et al., SIGCOMM 2015
     WEFT_TRANSPORT_SWIFT, // Kumar et al., SIGCOMM 2020
+    WEFT_TRANSPORT_NDP,   // Handley et al., SIGCOMM 2017; for ports that trim
     // MLTCP (Rajasekaran et al., arXiv 2402.09589): growth scaled by an iteration's progress.
     WEFT_TRANSPORT_MLTCP_RENO,
     WEFT_TRANSPORT_MLTCP_CUBIC,
@@ -148,9 +149,10 @@ struct weft_port_options {
     const uint8_t *priority; // per flow of a list, or per job; NULL = all 0
     bool control_first;      // acknowledgements go before all data
     uint32_t control_weight; // ... of them so many in a row while data waits; 0 = any number
-    // Packets that do not fit are cut to their headers, which go first, in as many bytes again
-    // (Handley et al., "Re-architecting datacenter networks", SIGCOMM 2017, section 3.1).
+    // Packets that do not fit are cut to their headers, which go first (Handley et al.,
+    // "Re-architecting datacenter networks", SIGCOMM 2017, section 3.1).
     bool trims;
+    uint64_t control_bytes; // with trims: room for headers and acknowledgements; 0 = buffer_bytes
     // No loss: who holds more than xoff_bytes of one priority that came by one link has that link's
     // sender pause it until xon_bytes are left (IEEE 802.1Q-2018, clause 36, "PFC"). The frame that
     // says so takes 64 bytes and the link's latency.
@@ -166,6 +168,12 @@ struct weft_port_options {
     // A switch sends a packet on when it has so many bytes of it, or later, so that the packet does
     // not run out on a faster link; 0 = all (store and forward). Servers that relay store.
     uint32_t cut_through_bytes;
+    // Packets of a flow go over so many of its pair's ways, the flow's own among them, in turn or
+    // by chance; so do acknowledgements. 0 or 1 = all over the flow's own (ECMP by hash). Ways that
+    // a ring prescribes stay alone. Losses are told by time then: what was sent a smoothed round
+    // trip before a packet that has come is lost (RFC 8985, 6.2), instead of reorder_packets.
+    uint32_t spray_paths;
+    bool spray_random;
 };
 
 // What the packet engine plays with besides the packet sizes of weft_sim_options. A host's own

@@ -171,7 +171,8 @@ bool weft_sim_run_flows(struct weft_sim_result *result, uint64_t *completion_ps,
     options = &filled;
     if (!weft_simnet_check_options(options, error) ||
         !check_flows(flows, fabric, routes, &way_total, error) ||
-        (packets && !check_packets(flows, fabric, options, error))) {
+        (packets && (!check_packets(flows, fabric, options, error) ||
+                     !packet_ports_check_flows(options, way_total, routes->hop_max, error)))) {
         return false;
     }
     struct player player = {.flows = flows};

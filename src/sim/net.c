@@ -5,6 +5,7 @@
 
 #include <float.h>
 #include <math.h>
+#include <string.h>
 
 #define PS_PER_S ((double)WEFT_PS_PER_S)
 
@@ -114,6 +115,38 @@ double weft_simnet_latency_ps(const struct weft_simnet *net, uint32_t class_id, 
     return latency_ps;
 }
 
+// Whether a path of the pair's routes is this one.
+static bool is_path(const struct weft_simnet *net, uint32_t from, uint32_t to, uint32_t index,
+                    const uint32_t *links, uint32_t hop_count)
+{
+    uint32_t count = weft_routes_path(net->routes, from, to, index, net->links, NULL);
+    return count == hop_count && memcmp(net->links, links, count * sizeof(*links)) == 0;
+}
+
+// Offers the packets of a message, or its acknowledgements, other ways than their own: all of the
+// pair's, or as many as there is room for, from a place that the hash says in equal steps.
+static void offer_ways(struct weft_simnet *net, uint32_t from, uint32_t to, const uint32_t *links,
+                       uint32_t hop_count, uint64_t hash, bool is_back)
+{
+    uint32_t count = weft_routes_path_count(net->routes, from, to);
+    uint32_t room = net->packets.way_room;
+    uint32_t own = 0;
+    while (own < count && !is_path(net, from, to, own, links, hop_count)) {
+        own++;
+    }
+    if (own == count) { // prescribed
+        return;
+    }
+    uint32_t others = count - 1 < room - 1 ? count - 1 : room - 1;
+    uint32_t start = others > 0 ? (uint32_t)(hash >> 32) % (count - 1) : 0;
+    for (uint32_t i = 0; i < others; i++) {
+        uint32_t step = (uint32_t)((uint64_t)i * (count - 1) / others);
+        uint32_t index = (own + 1 + (start + step) % (count - 1)) % count;
+        uint32_t hops = weft_routes_path(net->routes, from, to, index, net->links, NULL);
+        packet_spray_offer(&net->packets, net->links, hops, is_back);
+    }
+}
+
 // Acknowledgements take the way that a flow of this owner would.
 static void start_packets(struct weft_simnet *net, uint32_t class_id, double wire_bytes,
                           uint32_t owner, uint32_t job)
@@ -122,10 +155,17 @@ static void start_packets(struct weft_simnet *net, uint32_t class_id, double wir
     uint32_t from = net->fabric->links[path->path[0]].from;
     uint32_t to = net->fabric->links[path->path[path->hop_count - 1]].to;
     uint32_t back_count = 0;
+    uint64_t hash = weft_hash(net->options->seed ^ weft_hash(owner));
     if (weft_routes_path_count(net->routes, to, from) > 0) {
-        uint64_t hash = weft_hash(net->options->seed ^ weft_hash(owner));
         uint32_t index = weft_routes_pick(net->routes, to, from, hash);
         back_count = weft_routes_path(net->routes, to, from, index, net->back, NULL);
+    }
+    if (net->packets.sprays != NULL && net->routes->spread == WEFT_SPREAD_PICK) {
+        packet_spray_clear(&net->packets);
+        offer_ways(net, from, to, path->path, path->hop_count, hash, false);
+        if (back_count > 0) {
+            offer_ways(net, to, from, net->back, back_count, hash, true);
+        }
     }
     // A stream holds its path for good.
     net->wire.classes[class_id].users += net->options->persistent ? 2 : 1;

@@ -10,12 +10,15 @@
 
 #include "packet_clock.h"
 #include "packet_ports.h"
+#include "packet_pull.h"
+#include "packet_spray.h"
 #include "weft/sim.h"
 
 enum packet_event {
     PACKET_EVENT_ARRIVAL,    // a packet, at the far end of a link
     PACKET_EVENT_RETRANSMIT, // a flow's retransmission timer
     PACKET_EVENT_PACE,       // a flow's next packet may go
+    PACKET_EVENT_PULL,       // a link's receiver may send a pull
     PACKET_EVENT_PORT,       // a link's port, with what happens to it (packet_ports.h)
 };
 
@@ -26,7 +29,8 @@ enum packet_flag {
     PACKET_RESENT = 4,
     PACKET_OWN = 8,         // in the queue of the host that made it
     PACKET_NOTICED = 16,    // an acknowledgement that asks the sender to slow down
-    PACKET_TRIMMED = 0x800, // cut to its header
+    PACKET_PULL = 0x400,    // asks for one packet more
+    PACKET_TRIMMED = 0x800, // cut to its header; on an acknowledgement: of one that was
 };
 // A packet's priority stands above its flags.
 #define PACKET_PRIORITY_SHIFT 12
@@ -148,6 +152,12 @@ struct packet_flow {
             uint32_t byte_count;
         } dcqcn;
         struct {
+            uint64_t *cut; // to send again; a ring of bits; NULL until there are any
+            uint32_t cut_count;
+            uint32_t cut_from; // none below
+            uint32_t credit;   // packets that may go
+        } ndp;
+        struct {
             uint64_t cut_ps;
             uint32_t hop_count;
             uint32_t timeouts;
@@ -217,8 +227,9 @@ struct packet_transport {
     // May be NULL. A stream goes on after a pause; `restarted`: with a window that begins again.
     void (*resumed)(struct packet_engine *engine, struct packet_flow *flow, uint64_t idle_ps,
                     bool restarted);
-    bool notices; // receivers turn marks into notices
-    bool learns;  // growth follows an iteration's progress (MLTCP)
+    bool notices;   // receivers turn marks into notices
+    bool is_pulled; // receivers say when to send (packet_pull.h)
+    bool learns;    // growth follows an iteration's progress (MLTCP)
 };
 
 struct packet_engine {
@@ -233,6 +244,13 @@ struct packet_engine {
     // hop_stride for each slot of flows: the generation that it is of, since packets of one before
     // may still be on their way; the path, WEFT_NONE, the way back, WEFT_NONE.
     uint32_t *hops;
+    uint32_t way_room; // with spraying as many paths each way, way_stride apart
+    uint32_t way_stride;
+    struct packet_spray *sprays; // per slot; NULL: one way each
+    uint32_t *offers;            // ways of the message that starts next, as in `hops`
+    uint32_t offer_counts[2];    // there and back, besides the first
+    struct packet_pull *pulls;   // per slot; pulled transports
+    struct packet_pacer *pacers; // per link; likewise
     uint32_t hop_stride;
     uint32_t packet_free; // a list
     uint32_t packet_count;
@@ -314,6 +332,17 @@ void packet_deliver(struct packet_engine *engine, uint32_t id);
 void packet_retransmit_timer(struct packet_engine *engine, uint32_t flow);
 void packet_send(struct packet_engine *engine, uint32_t flow);
 
+// For packet_pull.c.
+void packet_transmit(struct packet_engine *engine, uint32_t flow, uint32_t sequence,
+                     uint32_t flags);
+bool packet_has_come(const struct packet_engine *engine, const struct packet_window *window,
+                     uint32_t sequence);
+bool packet_put(struct packet_engine *engine, struct packet_window *window, uint32_t sequence);
+uint64_t *packet_take_bits(struct packet_engine *engine);
+void packet_release_bits(struct packet_engine *engine, struct packet_window *window);
+void packet_measure_trip(struct packet_flow *flow, uint64_t trip_ps);
+void packet_close(struct packet_engine *engine, uint32_t flow);
+
 void packet_flow_open(struct packet_engine *engine, struct packet_flow *flow);
 void packet_set_timer(struct packet_engine *engine, uint32_t flow);
 
@@ -374,6 +403,7 @@ struct packet_transport packet_dctcp(void);
 struct packet_transport packet_cubic(void);
 struct packet_transport packet_dcqcn(void);
 struct packet_transport packet_swift(void);
+struct packet_transport packet_ndp(void);
 // CUBIC's K: how long a window takes from `from` to `peak` packets (RFC 9438, figure 2).
 double packet_cubic_period_s(const struct weft_cubic_options *options, double peak, double from);
 // Swift's target of a round trip.

@@ -117,6 +117,10 @@ static void transmit(struct packet_engine *engine, uint32_t id, uint32_t sequenc
     packet->flow = id;
     packet->sequence = sequence;
     packet->hop = flow->data_hop;
+    if (engine->sprays != NULL) {
+        packet->hop += packet_spray_way(engine, id);
+        packet_spray_sent(engine, id);
+    }
     packet->bytes = (uint16_t)packet_stream_bytes(engine, flow, sequence);
     packet->flags = (uint16_t)(PACKET_OWN | flags | flow->priority << PACKET_PRIORITY_SHIFT);
     if (sequence == WEFT_NONE) {
@@ -159,6 +163,10 @@ static void wait_pace(struct packet_engine *engine, uint32_t id)
 void packet_send(struct packet_engine *engine, uint32_t id)
 {
     struct packet_flow *flow = &engine->flows[id];
+    if (engine->transport.is_pulled) {
+        packet_pull_send(engine, id);
+        return;
+    }
     while (flow->in_flight + 1 <= flow->window || flow->in_flight == 0) {
         if (flow->pace_ps > engine->clock.now_ps) {
             wait_pace(engine, id);
@@ -208,6 +216,11 @@ void packet_retransmit_timer(struct packet_engine *engine, uint32_t id)
         packet_set_timer(engine, id);
         return;
     }
+    if (engine->transport.is_pulled) {
+        packet_pull_timed_out(engine, id);
+        packet_set_timer(engine, id);
+        return;
+    }
     flow->in_flight = 0;
     flow->lost_from = flow->acknowledged.low;
     flow->lost_until = flow->next;
@@ -220,13 +233,11 @@ void packet_retransmit_timer(struct packet_engine *engine, uint32_t id)
 // ---- acknowledgements ----
 
 // Packets that are lost by now leave the count of those in flight; they are sent again in order.
-static void find_lost(struct packet_engine *engine, struct packet_flow *flow)
+static void find_lost(struct packet_engine *engine, struct packet_flow *flow, uint32_t until)
 {
-    uint32_t reorder = engine->options->reorder_packets;
-    if (flow->highest < flow->acknowledged.low + reorder + 1) {
+    if (until <= flow->acknowledged.low) {
         return;
     }
-    uint32_t until = flow->highest - reorder;
     uint32_t from =
         flow->lost_until > flow->acknowledged.low ? flow->lost_until : flow->acknowledged.low;
     uint32_t lost = 0;
@@ -294,7 +305,12 @@ static void take_acknowledgement(struct packet_engine *engine, const struct pack
                                        .trip_ps = trip_ps};
         engine->transport.acknowledged(engine, flow, &ack);
     }
-    find_lost(engine, flow);
+    uint32_t reorder = engine->options->reorder_packets;
+    uint32_t until = flow->highest > reorder ? flow->highest - reorder : 0;
+    if (engine->sprays != NULL) {
+        until = packet_spray_until(engine, id, packet->sent_ps);
+    }
+    find_lost(engine, flow, until);
     packet_send(engine, id);
     if (newly > 0) {
         packet_set_timer(engine, id);
@@ -357,12 +373,19 @@ static void receive(struct packet_engine *engine, uint32_t id)
     }
     packet->bytes = (uint16_t)engine->ack_bytes;
     packet->hop = flow->ack_hop;
+    if (engine->sprays != NULL) {
+        packet->hop += packet_spray_back(engine, packet->flow);
+    }
     packet->flags |= PACKET_OWN;
     packet_enter(engine, id);
 }
 
 void packet_deliver(struct packet_engine *engine, uint32_t id)
 {
+    if (engine->transport.is_pulled) {
+        packet_pull_deliver(engine, id);
+        return;
+    }
     struct packet *packet = &engine->packets[id];
     const struct packet_flow *flow = &engine->flows[packet->flow];
     if (packet->generation != flow->generation) {
@@ -373,6 +396,44 @@ void packet_deliver(struct packet_engine *engine, uint32_t id)
     } else {
         receive(engine, id);
     }
+}
+
+// ---- for pulled transports ----
+
+void packet_transmit(struct packet_engine *engine, uint32_t flow, uint32_t sequence, uint32_t flags)
+{
+    transmit(engine, flow, sequence, flags);
+}
+
+bool packet_has_come(const struct packet_engine *engine, const struct packet_window *window,
+                     uint32_t sequence)
+{
+    return has_come(engine, window, sequence);
+}
+
+bool packet_put(struct packet_engine *engine, struct packet_window *window, uint32_t sequence)
+{
+    return put(engine, window, sequence);
+}
+
+uint64_t *packet_take_bits(struct packet_engine *engine)
+{
+    return take_bits(engine);
+}
+
+void packet_release_bits(struct packet_engine *engine, struct packet_window *window)
+{
+    release_bits(engine, window);
+}
+
+void packet_measure_trip(struct packet_flow *flow, uint64_t trip_ps)
+{
+    measure_trip(flow, trip_ps);
+}
+
+void packet_close(struct packet_engine *engine, uint32_t flow)
+{
+    close_flow(engine, flow);
 }
 
 // ---- messages ----
@@ -443,6 +504,9 @@ void packet_engine_start(struct packet_engine *engine, const uint32_t *path, uin
     uint32_t data_hop = id * engine->hop_stride + 1;
     uint32_t ack_hop = copy_hops(engine, data_hop, path, hop_count);
     bool at_once = options->ack_at_once || back_count == 0;
+    if (engine->sprays != NULL) {
+        ack_hop = data_hop + engine->way_room * engine->way_stride;
+    }
     if (!at_once) {
         copy_hops(engine, ack_hop, back, back_count);
     }
@@ -463,6 +527,9 @@ void packet_engine_start(struct packet_engine *engine, const uint32_t *path, uin
         .job = end.job,
         .priority = packet_priority(engine, end),
     };
+    if (engine->sprays != NULL) {
+        packet_spray_open(engine, id);
+    }
     packet_flow_open(engine, flow);
     if (engine->persistent) {
         packet_stream_open(engine, id, end);

@@ -32,14 +32,19 @@ void packet_engine_init(struct packet_engine *engine, const struct weft_fabric *
                         uint32_t hop_max, struct weft_arena *arena)
 {
     bool marks_own = options->packet->mark_own && fabric->node_count == fabric->server_count;
+    uint32_t paths = options->packet->port.spray_paths;
+    uint32_t way_room = paths > 1 ? paths : 1;
+    uint32_t hop_stride = 1 + 2 * way_room * (hop_max + 1);
     *engine = (struct packet_engine){
         .options = options->packet,
         .transport = packet_transport_of(options->transport),
         .packets = WEFT_NEW_RAW(arena, struct packet, PACKETS_MAX),
         .links = WEFT_NEW(arena, struct packet_link, fabric->link_count),
         .flows = WEFT_NEW_RAW(arena, struct packet_flow, flow_room),
-        .hops = WEFT_NEW_RAW(arena, uint32_t, (size_t)flow_room * (2 * hop_max + 3)),
-        .hop_stride = 2 * hop_max + 3,
+        .hops = WEFT_NEW_RAW(arena, uint32_t, (size_t)flow_room * hop_stride),
+        .hop_stride = hop_stride,
+        .way_room = way_room,
+        .way_stride = hop_max + 1,
         .packet_free = WEFT_NONE,
         .packet_room = PACKETS_MAX,
         .flow_free = WEFT_NONE,
@@ -54,6 +59,13 @@ void packet_engine_init(struct packet_engine *engine, const struct weft_fabric *
         .arena = arena,
     };
     packet_streams_init(engine);
+    if (paths > 1) {
+        engine->sprays = WEFT_NEW_RAW(arena, struct packet_spray, flow_room);
+        engine->offers = WEFT_NEW_RAW(arena, uint32_t, hop_stride);
+    }
+    if (engine->transport.is_pulled) {
+        packet_pull_init(engine, fabric->link_count);
+    }
     clock_init(&engine->clock, bucket_ps(fabric, options->packet_bytes), arena);
     for (uint32_t l = 0; l < fabric->link_count; l++) {
         const struct weft_link *link = &fabric->links[l];
@@ -260,6 +272,9 @@ bool packet_engine_run(struct packet_engine *engine, uint64_t until_ps, struct p
             if (engine->flows[index].is_open) {
                 packet_send(engine, index);
             }
+            break;
+        case PACKET_EVENT_PULL:
+            packet_pull_event(engine, index);
             break;
         case PACKET_EVENT_PORT:
             packet_queue_event(engine, index);

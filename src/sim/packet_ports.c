@@ -58,6 +58,24 @@ static bool check_lossless(const struct weft_packet_options *options, struct wef
     return true;
 }
 
+static bool check_pulled(const struct weft_sim_options *options, struct weft_error *error)
+{
+    const struct weft_packet_options *packet = options->packet;
+    if (options->transport != WEFT_TRANSPORT_NDP) {
+        return !packet->port.trims ||
+               fail_port(error, "only ndp knows what to do with trimmed packets; choose it");
+    }
+    if (packet->handshake) {
+        return weft_fail(error, WEFT_INPUT,
+                         "ndp: its first window goes at once; leave the handshake out");
+    }
+    if (options->persistent) {
+        return weft_fail(error, WEFT_INPUT,
+                         "ndp: every message is its own connection; leave persistent ones out");
+    }
+    return true;
+}
+
 bool packet_ports_check(const struct weft_sim_options *options, struct weft_error *error)
 {
     const struct weft_packet_options *packet = options->packet;
@@ -73,10 +91,18 @@ bool packet_ports_check(const struct weft_sim_options *options, struct weft_erro
         return fail_port(error, "cut-through has sent a packet's head on before it departs; "
                                 "leave marks at departure out");
     }
+    if (port->control_bytes > 0 && (!port->trims || port->control_bytes < options->header_bytes)) {
+        return fail_port(error, "bytes for headers need ports that trim, and room for one");
+    }
     if (port->trims && packet->mark_at_departure) {
         return fail_port(error, "what is trimmed leaves its place; leave marks at departure out");
     }
-    return check_marking(packet, error) && check_lossless(packet, error);
+    if (port->spray_paths > SPRAY_PATHS_MAX) {
+        return weft_fail(error, WEFT_INPUT, "ports: %u paths of a flow; write at most %u",
+                         port->spray_paths, SPRAY_PATHS_MAX);
+    }
+    return check_marking(packet, error) && check_lossless(packet, error) &&
+           check_pulled(options, error);
 }
 
 bool packet_ports_check_priorities(const struct weft_sim_options *options, uint32_t count,
@@ -93,6 +119,20 @@ bool packet_ports_check_priorities(const struct weft_sim_options *options, uint3
         }
     }
     return true;
+}
+
+bool packet_ports_check_flows(const struct weft_sim_options *options, uint64_t flows,
+                              uint32_t hop_max, struct weft_error *error)
+{
+    uint32_t paths = options->packet->port.spray_paths;
+    uint64_t links = 1 + 2 * (uint64_t)(paths > 1 ? paths : 1) * (hop_max + 1);
+    if (flows * links < UINT32_MAX) {
+        return true;
+    }
+    return weft_fail(error, WEFT_INPUT,
+                     "%llu flows with %u paths of %u links are more than one run holds; give them "
+                     "fewer paths",
+                     (unsigned long long)flows, paths, hop_max);
 }
 
 // What a link still brings after a pause was asked for: what is on its way there and back, the

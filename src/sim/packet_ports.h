@@ -79,6 +79,9 @@ struct packet_engine;
 // What the options cannot have together; fails with INPUT.
 bool packet_ports_check(const struct weft_sim_options *options, struct weft_error *error)
     WEFT_MUST_USE;
+// Whether there is room for the paths of so many flows at once.
+bool packet_ports_check_flows(const struct weft_sim_options *options, uint64_t flows,
+                              uint32_t hop_max, struct weft_error *error) WEFT_MUST_USE;
 // Whether each of the flows or jobs has a priority that there is.
 bool packet_ports_check_priorities(const struct weft_sim_options *options, uint32_t count,
                                    struct weft_error *error) WEFT_MUST_USE;

@@ -168,6 +168,18 @@ static void trim(struct packet_engine *engine, uint32_t link, struct packet *pac
     engine->counts.trims++;
 }
 
+// Whether a packet fits behind those of its band.
+static bool band_fits(struct packet_engine *engine, uint32_t link_id, uint32_t band, uint32_t bytes)
+{
+    const struct packet_link *link = &engine->links[link_id];
+    uint64_t control_bytes = engine->ports.options->control_bytes;
+    uint64_t limit_ps = link->limit_ps;
+    if (band == CONTROL_BAND && control_bytes > 0) {
+        limit_ps = (uint64_t)((double)control_bytes * link->ps_per_byte);
+    }
+    return band_backlog_ps(engine, link_id, band) + serial_ps(link, bytes) <= limit_ps;
+}
+
 // Makes room for a packet of data, or cuts it: by chance it or the last one that waits, so that no
 // flow's packets are the ones cut always (Handley et al., 3.1).
 static void trim_one(struct packet_engine *engine, uint32_t link_id, uint32_t id)
@@ -175,8 +187,7 @@ static void trim_one(struct packet_engine *engine, uint32_t link_id, uint32_t id
     struct packet *packet = &engine->packets[id];
     struct packet_link *link = &engine->links[link_id];
     uint32_t band = packet_band_of(engine, packet);
-    uint64_t serial = serial_ps(link, packet->bytes);
-    if (band_backlog_ps(engine, link_id, band) + serial <= link->limit_ps) {
+    if (band_fits(engine, link_id, band, packet->bytes)) {
         return;
     }
     uint32_t last = band_at(engine, link_id, band)->last;
@@ -190,11 +201,10 @@ static void trim_one(struct packet_engine *engine, uint32_t link_id, uint32_t id
     unlink(engine, link_id, band, true);
     link->bytes -= engine->packets[last].bytes - engine->header_bytes;
     trim(engine, link_id, &engine->packets[last]);
-    uint64_t header_ps = serial_ps(link, engine->header_bytes);
-    if (band_backlog_ps(engine, link_id, CONTROL_BAND) + header_ps > link->limit_ps) {
-        packet_lose(engine, link, last);
-    } else {
+    if (band_fits(engine, link_id, CONTROL_BAND, engine->header_bytes)) {
         push(engine, link_id, CONTROL_BAND, last);
+    } else {
+        packet_lose(engine, link, last);
     }
 }
 
@@ -209,13 +219,13 @@ static bool admit(struct packet_engine *engine, uint32_t link_id, uint32_t id)
         return packet_hold_bytes(engine, packet->link, packet_band_of(engine, packet),
                                  packet->bytes);
     }
-    uint64_t backlog = port->waiting_ps + (port->busy_ps > now_ps ? port->busy_ps - now_ps : 0);
     if (engine->ports.options->trims) {
         if ((packet->flags & (PACKET_ACK | PACKET_TRIMMED)) == 0) {
             trim_one(engine, link_id, id);
         }
-        backlog = band_backlog_ps(engine, link_id, packet_band_of(engine, packet));
+        return band_fits(engine, link_id, packet_band_of(engine, packet), packet->bytes);
     }
+    uint64_t backlog = port->waiting_ps + (port->busy_ps > now_ps ? port->busy_ps - now_ps : 0);
     return backlog + serial_ps(link, packet->bytes) <= link->limit_ps;
 }
 

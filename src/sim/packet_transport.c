@@ -30,6 +30,9 @@ struct packet_transport packet_transport_of(enum weft_sim_transport transport)
     case WEFT_TRANSPORT_SWIFT:
         table = packet_swift();
         break;
+    case WEFT_TRANSPORT_NDP:
+        table = packet_ndp();
+        break;
     case WEFT_TRANSPORT_IDEAL: // the flow engine's
     case WEFT_TRANSPORT_RENO:
     case WEFT_TRANSPORT_MLTCP_RENO:

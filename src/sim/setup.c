@@ -287,6 +287,11 @@ bool machine_build(struct machine *machine, const struct weft_fabric *fabric,
         (needs.run_ways + needs.transfer_ways) * needs.hop_max > UINT32_MAX / 2) {
         return weft_fail(error, WEFT_INPUT, "the jobs have too many flows; simulate fewer");
     }
+    if (options->engine == WEFT_ENGINE_PACKET &&
+        !packet_ports_check_flows(options, needs.run_ways + needs.transfer_ways + 1, needs.hop_max,
+                                  error)) {
+        return false;
+    }
     lay_out(&m, routes, options, &needs, arena);
     if (!machine_lay_out_iterations(&m, options, arena, error)) {
         return false;

@@ -13,6 +13,7 @@ static const struct weft_transport_entry transports[] = {
     {"cubic", WEFT_TRANSPORT_CUBIC, "CUBIC (RFC 9438)"},
     {"dcqcn", WEFT_TRANSPORT_DCQCN, "DCQCN (SIGCOMM 2015): rates, cut by notices of marks"},
     {"swift", WEFT_TRANSPORT_SWIFT, "Swift (SIGCOMM 2020): windows that hold a target delay"},
+    {"ndp", WEFT_TRANSPORT_NDP, "NDP (SIGCOMM 2017): receivers pull; ports that trim"},
     {"mltcp-reno", WEFT_TRANSPORT_MLTCP_RENO, "Reno that grows with an iteration's progress"},
     {"mltcp-cubic", WEFT_TRANSPORT_MLTCP_CUBIC, "CUBIC that grows with an iteration's progress"},
     {"mltcp-dctcp", WEFT_TRANSPORT_MLTCP_DCTCP, "DCTCP that grows with an iteration's progress"},
