@@ -26,6 +26,15 @@ enum {
     OPTION_NO_SLOW_START,
     OPTION_HANDSHAKE,
     OPTION_NO_HANDSHAKE,
+    OPTION_MARK_FULL,
+    OPTION_MARK_CHANCE,
+    OPTION_RED,
+    OPTION_LOSSLESS,
+    OPTION_TRIM,
+    OPTION_ACKS_FIRST,
+    OPTION_CUT_THROUGH,
+    OPTION_SPRAY,
+    OPTION_SPRAY_BY,
     OPTION_COUNT,
 };
 _Static_assert((int)OPTION_COUNT <= (int)CLI_PACKET_WORDS, "room for all options");
@@ -56,6 +65,21 @@ static const struct argp_option options[] = {
     {"handshake", KEY_FIRST + OPTION_HANDSHAKE, NULL, 0,
      "a header goes there and back before a message's first packet", 0},
     {"no-handshake", KEY_FIRST + OPTION_NO_HANDSHAKE, NULL, 0, "it does not", 0},
+    {"mark-full", KEY_FIRST + OPTION_MARK_FULL, "SIZE", 0,
+     "marks by chance, from none at --mark to --mark-chance here, and all above", 0},
+    {"mark-chance", KEY_FIRST + OPTION_MARK_CHANCE, "P", 0, "of a mark at --mark-full (0.1)", 0},
+    {"red", KEY_FIRST + OPTION_RED, "WEIGHT", 0,
+     "--mark-full is of the moving average of the queue, the newest of this weight", 0},
+    {"lossless", KEY_FIRST + OPTION_LOSSLESS, "SIZE", 0,
+     "ports pause those before them (PFC) who bring more than this, instead of losing", 0},
+    {"trim", KEY_FIRST + OPTION_TRIM, NULL, 0,
+     "ports cut to the header what does not fit (with --transport ndp)", 0},
+    {"acks-first", KEY_FIRST + OPTION_ACKS_FIRST, NULL, 0, "acknowledgements go before data", 0},
+    {"cut-through", KEY_FIRST + OPTION_CUT_THROUGH, "BYTES", 0,
+     "switches send on when they have so much of a packet", 0},
+    {"spray", KEY_FIRST + OPTION_SPRAY, "PATHS", 0,
+     "a message's packets take so many paths, instead of one by hash", 0},
+    {"spray-by", KEY_FIRST + OPTION_SPRAY_BY, "HOW", 0, "turn (default) or chance", 0},
     {0},
 };
 
@@ -193,6 +217,46 @@ static bool take_words(struct weft_packet_options *packet, struct cli *cli)
     return true;
 }
 
+// Marks by chance.
+static bool take_marking(struct weft_packet_options *packet, struct cli *cli)
+{
+    struct weft_port_options *port = &packet->port;
+    const char *chance = cli->packet_words[OPTION_MARK_CHANCE];
+    const char *weight = cli->packet_words[OPTION_RED];
+    if (cli->packet_words[OPTION_MARK_FULL] == NULL) {
+        return (chance == NULL && weight == NULL) ||
+               cli_misuse(cli, "--%s needs --mark-full; write where all are marked",
+                          chance != NULL ? "mark-chance" : "red");
+    }
+    port->marking = weight == NULL ? WEFT_MARK_RAMP : WEFT_MARK_RED;
+    port->mark_max_ratio = 0.1;
+    return take_size(&port->mark_max_bytes, cli, OPTION_MARK_FULL) &&
+           (chance == NULL ||
+            cli_value(cli, weft_parse_number(&port->mark_max_ratio, chance, 1e-9, 1, &cli->error),
+                      "mark-chance") == 0) &&
+           (weight == NULL ||
+            cli_value(cli, weft_parse_number(&port->average_weight, weight, 1e-9, 1, &cli->error),
+                      "red") == 0);
+}
+
+// What ports do, and which way packets go.
+static bool take_ports(struct weft_packet_options *packet, struct cli *cli)
+{
+    struct weft_port_options *port = &packet->port;
+    if (!take_marking(packet, cli) || !take_size(&port->xoff_bytes, cli, OPTION_LOSSLESS) ||
+        !take_packet_bytes(&port->cut_through_bytes, cli, OPTION_CUT_THROUGH, 1) ||
+        !take_count(&port->spray_paths, cli, OPTION_SPRAY, 1, 256) ||
+        !choose(&port->spray_random, cli, OPTION_SPRAY_BY, "turn", "chance")) {
+        return false;
+    }
+    port->lossless = cli->packet_words[OPTION_LOSSLESS] != NULL;
+    port->xon_bytes = port->xoff_bytes / 2;
+    port->trims = cli->packet_words[OPTION_TRIM] != NULL;
+    port->control_weight = port->trims ? 10 : 0; // as Handley et al. have it
+    port->control_first = cli->packet_words[OPTION_ACKS_FIRST] != NULL;
+    return true;
+}
+
 bool cli_packets(struct weft_sim_options *sim, struct cli *cli, bool is_taskgraph)
 {
     if (!choose_engine(sim, cli)) {
@@ -222,5 +286,5 @@ bool cli_packets(struct weft_sim_options *sim, struct cli *cli, bool is_taskgrap
     cli->packet = topoopt ? WEFT_PACKET_TOPOOPT : WEFT_PACKET_DEFAULTS;
     sim->dctcp = topoopt ? WEFT_DCTCP_HTSIM : WEFT_DCTCP_DEFAULTS;
     sim->packet = &cli->packet;
-    return !is_packet || take_words(&cli->packet, cli);
+    return !is_packet || (take_words(&cli->packet, cli) && take_ports(&cli->packet, cli));
 }

@@ -6,8 +6,8 @@
 // the order of equals is the order in which their events were made, which differs.
 //
 // Mutations that made these tests fail (each was run): a backlog without the packet that leaves; a
-// port served on entry though others wait; a wake that is filed after the arrival; a pause without
-// its latency's headroom; a resume that is never sent; pauses that stop every priority.
+// pause without its latency's head-room; a resume that is never sent; a slot of flows that does not
+// know whose packets it has.
 
 #include "weft/sim.h"
 

@@ -3,7 +3,7 @@
 //
 // Mutations that made these tests fail (each was run): a switch that sends on before a faster link
 // can go through; heads that wait for their tails; the less urgent first; a pause without effect; a
-// circle that is looked for among ports that may go on; a ramp that begins at 0.
+// ramp that begins at 0; an average that is the last backlog.
 
 #include "weft/sim.h"
 
@@ -322,12 +322,14 @@ static void red_marks_what_stays(void **state)
     struct weft_packet_options packet = ample();
     packet.mark_bytes = 5 * PACKET_BYTES;
     packet.port.marking = WEFT_MARK_RED;
-    packet.port.mark_max_bytes = 5000 * PACKET_BYTES;
-    packet.port.mark_max_ratio = 0.02;
+    packet.port.mark_max_bytes = 10 * PACKET_BYTES;
+    packet.port.mark_max_ratio = 1;
     packet.port.average_weight = 0.002;
     build_star(3, &arena);
     must(play(&flows, &packet, &arena), &flows);
     assert_int_equal(flows.result.packets.ecn_marks, 0);
+    packet.port.mark_max_bytes = 5000 * PACKET_BYTES;
+    packet.port.mark_max_ratio = 0.02;
     flows.packets[0] = 4000;
     flows.packets[1] = 4000;
     must(play(&flows, &packet, &arena), &flows);

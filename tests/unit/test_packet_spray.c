@@ -3,7 +3,7 @@
 //
 // Mutations that made these tests fail (each was run): losses told by reorder_packets though
 // packets overtake; a window for reordering of 0; ways taken without turns; a header that is not
-// answered; pulls that are not paced; pulls for what is not needed; the tail that is never cut.
+// answered; pulls that do not count what was cut.
 
 #include "weft/sim.h"
 
