@@ -69,6 +69,15 @@ struct cli_trace {
 
 enum { CLI_PACKET_WORDS = 64 };
 
+// What a run is to write besides its result; NULL or 0 = not.
+struct cli_records {
+    const char *flows_path;
+    const char *series_path;
+    const char *trace_path;
+    uint64_t every_ps;
+    bool progress; // also where stderr is no terminal
+};
+
 struct cli {
     const char *program; // "weft plan", for messages
     bool help_asked;
@@ -87,6 +96,8 @@ struct cli {
     struct cli_trace trace;
     const char *packet_words[CLI_PACKET_WORDS]; // what options of CLI_PACKETS say; NULL = not given
     struct weft_packet_options packet;          // made of them by cli_packets
+    struct cli_records records;
+    struct weft_sim_progress progress; // of a simulation under way
     // Of a search under way, for the progress line: the best iteration so far (WEFT_NEVER: none),
     // and what none can be below (0: not known).
     _Atomic uint64_t best_ps;
@@ -110,6 +121,7 @@ enum {
     CLI_JOB = 4,
     CLI_TRACE = 8,
     CLI_PACKETS = 16,
+    CLI_RECORDS = 32,
 };
 
 // A verb's own options: as argp's fields, parser called with `input`. Examples belong in `doc`
@@ -270,6 +282,7 @@ struct weft_sim_options cli_task_packets(const struct cli *cli);
 // what packets are, unless options do; `is_taskgraph` chooses the preset where none is asked for.
 bool cli_packets(struct weft_sim_options *sim, struct cli *cli, bool is_taskgraph) WEFT_MUST_USE;
 extern const struct argp cli_packets_argp;
+extern const struct argp cli_records_argp;
 
 // ---- verbs ----
 

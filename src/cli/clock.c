@@ -23,6 +23,8 @@ static struct {
     const char *what;
     double deadline_s; // on the scale of cli_elapsed_s; <= 0: none
     bool shown;
+    uint64_t events; // as told last
+    double told_s;
 } ticker = {.mutex = PTHREAD_MUTEX_INITIALIZER};
 
 static const long tick_ns = 200000000;
@@ -46,23 +48,47 @@ static void show_best(void)
         fprintf(stderr, ", at most %.0f %% above any strategy's bound",
                 100 * ((double)best_ps / (double)bound_ps - 1));
     }
-    fprintf(stderr, "\033[K");
 }
 
-static void show(bool visible)
+// How far a simulation is, and how fast.
+static void show_run(void)
+{
+    const struct weft_sim_progress *progress = &ticker.cli->progress;
+    uint64_t events = atomic_load_explicit(&progress->events, memory_order_relaxed);
+    uint64_t at_ps = atomic_load_explicit(&progress->now_ps, memory_order_relaxed);
+    char unit[WEFT_UNIT_TEXT];
+    if (events > 0) {
+        double now_s = cli_elapsed_s(ticker.cli);
+        fprintf(stderr, "; at %s, %.2f M events/s", weft_show_time(unit, at_ps),
+                1e-6 * (double)(events - ticker.events) / (now_s - ticker.told_s));
+        ticker.events = events;
+        ticker.told_s = now_s;
+    }
+}
+
+// On a terminal one line that is written over; else, if it was asked for, a line a second.
+static void show(bool visible, bool terminal)
 {
     double now_s = cli_elapsed_s(ticker.cli);
-    if (visible && now_s > 0.5) {
+    if (visible && terminal && now_s > 0.5) {
         fprintf(stderr, "\r%s: %s, %.0f s", ticker.cli->program, ticker.what, now_s);
+        show_run();
         show_best();
+        fprintf(stderr, "\033[K");
         ticker.shown = true;
+    } else if (visible && !terminal && now_s - ticker.told_s >= 1) {
+        fprintf(stderr, "%s: %s, %.0f s", ticker.cli->program, ticker.what, now_s);
+        show_run();
+        ticker.told_s = now_s;
+        fputc('\n', stderr);
     }
 }
 
 static void *tick(void *argument)
 {
     (void)argument;
-    bool visible = !ticker.cli->quiet && isatty(STDERR_FILENO);
+    bool terminal = isatty(STDERR_FILENO) != 0;
+    bool visible = !ticker.cli->quiet && (terminal || ticker.cli->records.progress);
     pthread_mutex_lock(&ticker.mutex);
     while (!ticker.over) {
         struct timespec until;
@@ -77,7 +103,7 @@ static void *tick(void *argument)
             atomic_store_explicit(&stop_requested, true, memory_order_relaxed);
         }
         if (!ticker.over) {
-            show(visible);
+            show(visible, terminal);
         }
     }
     pthread_mutex_unlock(&ticker.mutex);
@@ -99,6 +125,8 @@ weft_stop cli_clock_start(struct cli *cli, const char *what, double deadline_s)
     ticker.deadline_s = deadline_s > 0 ? cli_elapsed_s(cli) + deadline_s : 0;
     ticker.over = false;
     ticker.shown = false;
+    ticker.events = 0;
+    ticker.told_s = cli_elapsed_s(cli);
     pthread_condattr_t attributes;
     pthread_condattr_init(&attributes);
     pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);

@@ -310,7 +310,7 @@ static bool open_memory(struct cli *cli)
 }
 
 // The groups of a verb: its own first, what all verbs have last.
-#define CHILDREN_MAX 8
+#define CHILDREN_MAX 10
 static void list_children(struct argp_child children[CHILDREN_MAX], const struct argp *own,
                           const struct cli_verb *verb)
 {
@@ -330,6 +330,9 @@ static void list_children(struct argp_child children[CHILDREN_MAX], const struct
     }
     if (verb->groups & CLI_PACKETS) {
         children[count++] = (struct argp_child){&cli_packets_argp, 0, "Packets:", 2};
+    }
+    if (verb->groups & CLI_RECORDS) {
+        children[count++] = (struct argp_child){&cli_records_argp, 0, "Records:", 2};
     }
     children[count] = (struct argp_child){&common_argp, 0, "Every verb:", 3};
 }

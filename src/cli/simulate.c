@@ -59,7 +59,7 @@ static const char doc[] =
     "  $ weft simulate --plan plan-of-a-model.json\n"
     "  $ weft simulate job.fbuf --rate 400Gbps --engine packet --transport dctcp\n"
     "  $ weft simulate permutation:10MB:1 --fabric leaf-spine --servers 128 --rate 400Gbps \\\n"
-    "      --engine packet --mtu 4160\n"
+    "      --engine packet --mtu 4160 --trace t.pftrace\n"
     "  $ weft simulate a.fbuf b.fbuf --fabric fat-tree --servers 432 --rate 100Gbps\n"
     "  $ weft simulate traces/step --rate 400Gbps --accelerator H100\n"
     "  $ weft simulate perm.cm --topology leaf_spine.topo --engine packet --mtu 4096\n"
@@ -153,7 +153,7 @@ static void set_counts(json_t *object, const struct weft_packet_counts *counts)
     cli_set_count(object, "timeouts", counts->timeouts);
 }
 
-json_t *simulate_object(const struct simulate *simulate, const struct weft_sim_result *result)
+json_t *simulate_object(struct simulate *simulate, const struct weft_sim_result *result)
 {
     const struct weft_fabric *fabric = &simulate->network->fabric;
     double largest_bytes = 0;
@@ -174,6 +174,7 @@ json_t *simulate_object(const struct simulate *simulate, const struct weft_sim_r
     cli_set_count(object, "events", result->event_count);
     if (is_packet) {
         set_counts(object, &result->packets);
+        simulate_tell_drops(simulate, object, result);
     }
     cli_set_count(object, "solves", result->solve_count);
     cli_set_real(object, "max_link_load_bytes", largest_bytes);
@@ -191,7 +192,7 @@ void simulate_headline(const struct simulate *simulate)
             weft_show_rate(unit, simulate->cluster.rate_Bps));
 }
 
-void simulate_last_line(const struct simulate *simulate, const struct weft_sim_result *result)
+void simulate_last_line(struct simulate *simulate, const struct weft_sim_result *result)
 {
     struct cli *cli = simulate->cli;
     const struct weft_packet_counts *counts = &result->packets;
@@ -201,6 +202,7 @@ void simulate_last_line(const struct simulate *simulate, const struct weft_sim_r
                 (unsigned long long)counts->packets, (unsigned long long)counts->drops,
                 (unsigned long long)counts->ecn_marks, (unsigned long long)counts->retransmits,
                 (unsigned long long)counts->timeouts);
+        simulate_tell_drops(simulate, NULL, result);
     }
     cli_say(cli, "%llu flows, %llu events, %.3f s\n", (unsigned long long)result->flow_count,
             (unsigned long long)result->event_count, cli_elapsed_s(cli));
@@ -249,7 +251,7 @@ const struct cli_runner simulate_runner = {
             .doc = doc,
             .options = options,
             .parser = parse,
-            .groups = CLI_HARDWARE | CLI_TRACE | CLI_PACKETS,
+            .groups = CLI_HARDWARE | CLI_TRACE | CLI_PACKETS | CLI_RECORDS,
         },
     .input_bytes = sizeof(struct simulate),
     .ready = ready,

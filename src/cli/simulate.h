@@ -29,12 +29,12 @@ struct simulate {
 // Builds simulate->cluster and simulate->network for that many servers (0: as options say).
 bool simulate_network(struct simulate *simulate, uint32_t server_count) WEFT_MUST_USE;
 // Starts the JSON result with what both kinds tell.
-json_t *simulate_object(const struct simulate *simulate, const struct weft_sim_result *result);
+json_t *simulate_object(struct simulate *simulate, const struct weft_sim_result *result);
 // The first line for people.
 void simulate_headline(const struct simulate *simulate);
 
 // The last lines: what packets met, and what the run took.
-void simulate_last_line(const struct simulate *simulate, const struct weft_sim_result *result);
+void simulate_last_line(struct simulate *simulate, const struct weft_sim_result *result);
 
 // What --topology has instead, with the failures of a traffic matrix (simulate_topology.c).
 bool simulate_use_topology(struct simulate *simulate, uint32_t server_count) WEFT_MUST_USE;
@@ -44,6 +44,17 @@ bool simulate_use_topology(struct simulate *simulate, uint32_t server_count) WEF
 void simulate_tell_transfers(const struct simulate *simulate, json_t *object,
                              const struct weft_sim_job *jobs, uint32_t job_count,
                              const struct weft_sim_result *result);
+
+// What --flows, --series and --trace need of the run, checked before it (simulate_outputs.c).
+bool simulate_ask_records(struct simulate *simulate, bool is_job) WEFT_MUST_USE;
+// Writes them. Of a list of flows: with their ends; of jobs: NULL.
+bool simulate_save_records(struct simulate *simulate, const struct weft_sim_result *result,
+                           const struct weft_sim_job *jobs, uint32_t job_count,
+                           const struct weft_flow_list *flows, const uint64_t *ends_ps)
+    WEFT_MUST_USE;
+// The links that lost the most packets: into the JSON, or as a table where object is NULL.
+void simulate_tell_drops(struct simulate *simulate, json_t *object,
+                         const struct weft_sim_result *result);
 
 bool simulate_jobs(struct simulate *simulate) WEFT_MUST_USE;
 bool simulate_flows(struct simulate *simulate, const struct weft_flows_spec *spec) WEFT_MUST_USE;

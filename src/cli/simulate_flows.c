@@ -40,7 +40,7 @@ static uint64_t quantile_ps(const struct times *times, double share)
     return times->ps[index];
 }
 
-static void tell_json(const struct simulate *simulate, const struct weft_sim_result *result,
+static void tell_json(struct simulate *simulate, const struct weft_sim_result *result,
                       const struct times *times)
 {
     json_t *object = simulate_object(simulate, result);
@@ -50,12 +50,13 @@ static void tell_json(const struct simulate *simulate, const struct weft_sim_res
         cli_set_real(object, "mean_flow_s", times->mean_s);
         cli_set_real(object, "median_flow_s", weft_seconds(quantile_ps(times, 0.5)));
         cli_set_real(object, "p99_flow_s", weft_seconds(quantile_ps(times, 0.99)));
+        cli_set_real(object, "max_flow_s", weft_seconds(quantile_ps(times, 1)));
     }
     cli_set_real(object, "wall_s", cli_elapsed_s(simulate->cli));
     cli_json(simulate->cli, object);
 }
 
-static void tell(const struct simulate *simulate, const struct weft_sim_result *result,
+static void tell(struct simulate *simulate, const struct weft_sim_result *result,
                  const struct times *times)
 {
     struct cli *cli = simulate->cli;
@@ -66,7 +67,8 @@ static void tell(const struct simulate *simulate, const struct weft_sim_result *
     if (times != NULL) {
         cli_say(cli, "a flow      mean %s", weft_show_time(unit, weft_picoseconds(times->mean_s)));
         cli_say(cli, ", median %s", weft_show_time(unit, quantile_ps(times, 0.5)));
-        cli_say(cli, ", 99th percentile %s\n", weft_show_time(unit, quantile_ps(times, 0.99)));
+        cli_say(cli, ", 99th percentile %s", weft_show_time(unit, quantile_ps(times, 0.99)));
+        cli_say(cli, ", longest %s\n", weft_show_time(unit, quantile_ps(times, 1)));
     }
     simulate_last_line(simulate, result);
 }
@@ -83,6 +85,9 @@ static bool play_allreduce(struct simulate *simulate, uint64_t size_bytes)
     const struct weft_sim_job job = {.graph = &graph};
     if (!weft_sim_run_jobs(&result, &simulate->network->fabric, &simulate->network->routes, &job, 1,
                            &simulate->packets, &cli->arena, cli->scratch, &cli->error)) {
+        return false;
+    }
+    if (!simulate_save_records(simulate, &result, &job, 1, NULL, NULL)) {
         return false;
     }
     if (cli->json) {
@@ -109,6 +114,9 @@ static bool play_flows(struct simulate *simulate, const struct weft_flows_spec *
                             cli->scratch, &cli->error)) {
         return false;
     }
+    if (!simulate_save_records(simulate, &result, NULL, 0, &flows, ends_ps)) {
+        return false;
+    }
     struct times times = sort_times(ends_ps, &flows);
     if (cli->json) {
         tell_json(simulate, &result, &times);
@@ -129,12 +137,12 @@ bool simulate_flows(struct simulate *simulate, const struct weft_flows_spec *spe
         return false;
     }
     simulate->packets.seed = cli->seed;
-    if (!cli_packets(&simulate->packets, cli, false)) {
+    bool is_job = spec->kind == WEFT_FLOWS_ALLREDUCE;
+    if (!cli_packets(&simulate->packets, cli, false) || !simulate_ask_records(simulate, is_job)) {
         return false;
     }
-    cli_clock_start(cli, "simulating", 0);
-    bool played = spec->kind == WEFT_FLOWS_ALLREDUCE ? play_allreduce(simulate, spec->size_bytes)
-                                                     : play_flows(simulate, spec);
+    simulate->packets.stop = cli_clock_start(cli, "simulating", 0);
+    bool played = is_job ? play_allreduce(simulate, spec->size_bytes) : play_flows(simulate, spec);
     cli_clock_stop(cli);
     return played;
 }

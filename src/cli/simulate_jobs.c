@@ -170,7 +170,7 @@ static bool build_network(struct jobs *jobs, struct simulate *simulate)
     return own ? use_file_network(jobs, simulate) : simulate_network(simulate, jobs->server_count);
 }
 
-static void tell_json(const struct simulate *simulate, const struct jobs *jobs,
+static void tell_json(struct simulate *simulate, const struct jobs *jobs,
                       const struct weft_sim_result *result)
 {
     json_t *object = simulate_object(simulate, result);
@@ -191,7 +191,7 @@ static void tell_json(const struct simulate *simulate, const struct jobs *jobs,
     cli_json(simulate->cli, object);
 }
 
-static void tell(const struct simulate *simulate, const struct jobs *jobs,
+static void tell(struct simulate *simulate, const struct jobs *jobs,
                  const struct weft_sim_result *result)
 {
     static const struct weft_table_column columns[] = {
@@ -227,12 +227,13 @@ bool simulate_jobs(struct simulate *simulate)
     }
     // Packets of other simulators' loads are not those of the recorded task graphs.
     bool load = simulate->path_count > 0 && cli_is_load(simulate->paths[0]);
-    if (!build_network(&jobs, simulate) || !cli_packets(&simulate->packets, cli, !load)) {
+    if (!build_network(&jobs, simulate) || !cli_packets(&simulate->packets, cli, !load) ||
+        !simulate_ask_records(simulate, true)) {
         return false;
     }
     simulate->packets.timeline |= load;
     struct weft_sim_result result;
-    cli_clock_start(cli, "simulating", 0);
+    simulate->packets.stop = cli_clock_start(cli, "simulating", 0);
     bool played = weft_sim_run_jobs(&result, &simulate->network->fabric, &simulate->network->routes,
                                     jobs.jobs, simulate->path_count, &simulate->packets,
                                     &cli->arena, cli->scratch, &cli->error);
@@ -240,6 +241,9 @@ bool simulate_jobs(struct simulate *simulate)
     if (!played) {
         return simulate->plan_path == NULL ? false
                                            : weft_wrap(&cli->error, "%s", simulate->plan_path);
+    }
+    if (!simulate_save_records(simulate, &result, jobs.jobs, simulate->path_count, NULL, NULL)) {
+        return false;
     }
     if (cli->json) {
         tell_json(simulate, &jobs, &result);

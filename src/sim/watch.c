@@ -236,7 +236,10 @@ bool sim_watch_check(const struct sim_watch *watch, const struct weft_simnet *ne
     const struct packet_engine *engine = &net->packets;
     char time[WEFT_UNIT_TEXT];
     if (watch->is_stopped) {
-        return weft_fail(error, WEFT_INFEASIBLE, "stopped");
+        uint64_t at_ps = weft_simnet_is_packet(net) ? engine->clock.now_ps
+                                                    : (uint64_t)fmin(net->wire.now_ps, 0x1p62);
+        return weft_fail(error, WEFT_INFEASIBLE, "stopped at %s of simulated time",
+                         weft_show_time(time, at_ps));
     }
     if (!weft_simnet_is_packet(net)) {
         return true;
