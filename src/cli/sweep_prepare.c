@@ -42,6 +42,9 @@ static const char *refusal(const char *key)
         {"fabrics", "it runs nothing"},
         {"seconds", "a clock makes no two runs equal; write effort"},
         {"report", "scenarios write no files; run the one that you want drawn"},
+        {"series", "scenarios write no files; run the one whose links you want to see"},
+        {"trace", "scenarios write no files; run the one that you want to see"},
+        {"progress", "the sweep tells how far it is"},
     };
     for (size_t i = 0; i < sizeof refused / sizeof refused[0]; i++) {
         if (strcmp(key, refused[i].key) == 0) {
