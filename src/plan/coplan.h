@@ -16,6 +16,7 @@ struct settled {
     struct design design;
     struct verdict verdict; // true
     uint64_t key;           // of the strategy, to know it again
+    double descended_s;     // what it took when it was last descended from or to; 0 = never
 };
 
 #define SETTLED_MAX 64u
@@ -79,6 +80,11 @@ uint32_t coplan_keep(uint32_t count, const struct coplan *coplan);
 // The rounds: leaves what it found among those known.
 bool coplan_alternate(struct coplan *coplan, struct weft_arena scratch, struct weft_error *error)
     WEFT_MUST_USE;
+// Changes a known strategy, one run of operators after the other, on the network that it has, until
+// `patience` changes in a row are no better or `work_units` are spent; knows what it comes to, and
+// points there. Returns the work done.
+double coplan_descend(struct coplan *coplan, struct settled **settled, uint32_t patience,
+                      double work_units, struct weft_arena scratch);
 // Small changes of strategy and design together, from the best known, with `seconds` of effort.
 void coplan_refine(struct coplan *coplan, double seconds, struct weft_arena scratch);
 

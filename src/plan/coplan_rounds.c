@@ -19,11 +19,17 @@ struct shares {
     double strategy;
     double topology;
 };
-static const struct shares first_shares[2] = {{0.2, 0.25}, {0.1, 0.15}};
-static const struct shares switch_shares[2] = {{0.06, 0.08}, {0.1, 0.15}};
+static const struct shares first_shares[2] = {{0.16, 0.15}, {0.1, 0.15}};
+static const struct shares switch_shares[2] = {{0.05, 0.08}, {0.1, 0.15}};
 static const struct shares later_shares[2] = {{0.02, 0.04}, {0.04, 0.06}};
 // A candidate's topology may cost this many true judgements at least.
 static const double judgements_least[2] = {8, 4};
+// A search of operators' strategies finds little more after this; what follows does.
+#define STRATEGY_S_MOST 4.8
+// Strategies that are not searched for.
+#define KNOWN_SHARE 0.02
+// Where what follows is worth more, rounds after a first search leave it so much of the effort.
+#define KEEP_SHARE 0.6
 // Candidates of a round at most where servers are many.
 #define CHOSEN_MANY 4u
 // Branches are tried on blocks of a half and a quarter of the servers.
@@ -77,6 +83,9 @@ static bool run_round(struct settled **best, struct coplan *coplan, const struct
                                   : start->network != NULL ? &switch_shares[many]
                                                            : &first_shares[many];
     double strategy_s = seconds * shares->strategy;
+    if (!many && !coplan->hybrid) {
+        strategy_s = fmin(strategy_s, STRATEGY_S_MOST);
+    }
     double topology_s = seconds * shares->topology;
     uint32_t count = affordable(coplan, topology_s, dear_units);
     if (many && first && start->network != NULL && count < SWITCH_CHOSEN) {
@@ -120,6 +129,14 @@ static bool hand_back(struct start *start, struct coplan *coplan, const struct s
                           scratch);
 }
 
+// Whether a round that is no first search leaves enough for the chains and descents.
+static bool affords_round(const struct coplan *coplan)
+{
+    const struct weft_coplan_options *options = coplan->options;
+    return coplan->hybrid || coplan->cluster->server_count > MANY_SERVERS || options->rounds > 0 ||
+           coplan->seconds_left > options->seconds * KEEP_SHARE;
+}
+
 // Rounds from one network until PATIENCE of them find nothing better.
 static bool run_start(struct coplan *coplan, struct start start, struct weft_arena scratch,
                       struct weft_error *error)
@@ -131,6 +148,9 @@ static bool run_start(struct coplan *coplan, struct start start, struct weft_are
     uint32_t idle = 0;
     for (uint32_t round = 0; round < rounds && coplan->round_count < SETTLED_MAX; round++) {
         if (round > 0 && weft_stopped(coplan->options->search.stop)) {
+            break;
+        }
+        if (!start.fresh && !affords_round(coplan)) {
             break;
         }
         struct settled *found = NULL;
@@ -169,7 +189,7 @@ static struct settled *know_data_parallel(struct coplan *coplan, struct weft_are
                               coplan->arena, scratch, &error)) {
         return NULL;
     }
-    double seconds = coplan->options->seconds * later_shares[0].topology;
+    double seconds = coplan->options->seconds * KNOWN_SHARE;
     return coplan_settle(coplan, &strategy, seconds, NULL, scratch);
 }
 
@@ -185,7 +205,7 @@ static void know_branches(struct coplan *coplan, struct weft_arena scratch)
                                                      coplan->setting, &kept, scratch, &error)) {
         return;
     }
-    double seconds = coplan->options->seconds * later_shares[0].topology;
+    double seconds = coplan->options->seconds * KNOWN_SHARE;
     for (uint32_t blocks = 2; blocks <= BLOCKS_MAX && n % blocks == 0; blocks *= 2) {
         struct weft_strategy strategy;
         if (weft_strategy_branches(&strategy, space, n / blocks, &kept, scratch)) {
@@ -225,12 +245,12 @@ bool coplan_alternate(struct coplan *coplan, struct weft_arena scratch, struct w
         if (!run_start(coplan, start, scratch, error)) {
             return false;
         }
+        if (!run_switch(coplan, scratch, error)) {
+            return false;
+        }
         bool affords = plain != NULL && coplan->cluster->server_count <= MANY_SERVERS;
         if (affords && hand_back(&start, coplan, plain, scratch) &&
             !run_start(coplan, start, scratch, error)) {
-            return false;
-        }
-        if (!run_switch(coplan, scratch, error)) {
             return false;
         }
         start = (struct start){options->reference, NULL, false, NULL};

@@ -92,6 +92,43 @@ static void the_best_of_a_tiny_model_is_found(void **state)
     assert_true(fast->iteration_s >= 1.6e-3 && fast->iteration_s < 1.65e-3);
 }
 
+// The first layer on all servers, the second on one, at 100 Gbps: the one step that gathers both is
+// the best (above), and from there no step is. Mutations: a batch's longest is taken; the run's
+// operators keep their placement.
+static void a_descent_takes_the_placement_of_another(void **state)
+{
+    (void)state;
+    static const uint32_t servers[] = {0, 1, 2, 3};
+    const struct weft_placement places[] = {{1, 1, servers}, {4, 1, servers}, {1, 1, servers}};
+    const struct weft_strategy apart = {WEFT_STRATEGY_OPERATORS, .server_count = 4,
+                                        .placements = places};
+    struct weft_model model;
+    make_model(&model, 256);
+    struct weft_strategy_setting setting = make_setting(&profile);
+    struct weft_coplan_options options = make_options();
+    struct weft_cluster cluster = case_cluster(4, 2);
+    cluster.accelerators_per_server = 1;
+    cluster.rate_Bps = 1e8;
+    struct coplan both = {.model = &model,
+                          .cluster = &cluster,
+                          .setting = &setting,
+                          .options = &options,
+                          .arena = &case_arena,
+                          .seconds_left = 1};
+    struct settled *settled = coplan_settle(&both, &apart, 0.05, NULL, case_scratch);
+    assert_non_null(settled);
+    assert_true(settled->verdict.iteration_s > 4e-3);
+    double spent = coplan_descend(&both, &settled, UINT32_MAX, 1e9, case_scratch);
+    assert_true(spent > 0 && spent < 1e9);
+    assert_true(settled->verdict.iteration_s == 4e-3);
+    assert_int_equal(settled->strategy.placements[1].sample_parts, 1);
+    assert_ptr_equal(both.known[0], settled);
+    assert_int_equal(both.known_count, 2);
+    coplan_descend(&both, &settled, UINT32_MAX, 1e9, case_scratch);
+    assert_ptr_equal(both.known[0], settled);
+    assert_true(settled->descended_s == 4e-3);
+}
+
 // ---- VGG16 of the zoo, by the roofline ----
 
 struct vgg {
@@ -292,6 +329,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(the_best_of_a_tiny_model_is_found, case_open, case_close),
+        cmocka_unit_test_setup_teardown(a_descent_takes_the_placement_of_another, case_open,
+                                        case_close),
         cmocka_unit_test_setup_teardown(nothing_is_worse_than_what_the_rounds_met, case_open,
                                         case_close),
         cmocka_unit_test_setup_teardown(threads_change_nothing, case_open, case_close),
