@@ -92,9 +92,9 @@ static void the_best_of_a_tiny_model_is_found(void **state)
     assert_true(fast->iteration_s >= 1.6e-3 && fast->iteration_s < 1.65e-3);
 }
 
-// The first layer on all servers, the second on one, at 100 Gbps: the one step that gathers both is
-// the best (above), and from there no step is. Mutations: a batch's longest is taken; the run's
-// operators keep their placement.
+// The first layer on all servers, the second on one, on the slow network: the one step that gathers
+// both is the best (above), and from there none is. Mutations: what takes longer is taken; the
+// run's operators keep their placement.
 static void a_descent_takes_the_placement_of_another(void **state)
 {
     (void)state;
