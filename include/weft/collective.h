@@ -115,6 +115,11 @@ bool weft_schedule_well_formed(const struct weft_schedule *schedule, struct weft
 // Transfers of all rounds together (moves inside a rank too).
 uint64_t weft_schedule_transfer_count(const struct weft_schedule *schedule);
 
+// Rounds in which something goes between ranks: those of moves inside ranks alone take no network
+// time. O(steps + rounds).
+uint32_t weft_schedule_network_rounds(const struct weft_schedule *schedule,
+                                      struct weft_arena scratch);
+
 // A walk over the rounds of a well-formed schedule: transfers[transfer_count] are those of `round`,
 // in order of step and item. O(transfers) in all; memory: those of the fullest round.
 struct weft_round_walk {

@@ -174,7 +174,8 @@ json_t *collective_object(const struct collective_ask *ask, const struct weft_sc
     cli_set_truth(object, "packed", schedule->packed);
     cli_set_count(object, "root", schedule->root);
     cli_set_count(object, "ports_claimed", schedule->port_count);
-    cli_set_count(object, "rounds", schedule->round_count);
+    cli_set_count(object, "rounds", weft_schedule_network_rounds(schedule, ask->cli->scratch));
+    cli_set_count(object, "rounds_with_moves", schedule->round_count);
     cli_set_count(object, "steps", schedule->step_count);
     cli_set_count(object, "transfers", weft_schedule_transfer_count(schedule));
     return object;

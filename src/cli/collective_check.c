@@ -84,12 +84,13 @@ static void tell_text(struct cli *cli, const struct weft_schedule *schedule,
                       const struct weft_schedule_report *report, enum buffers buffers,
                       uint64_t words, const char *why)
 {
+    uint32_t rounds = weft_schedule_network_rounds(schedule, cli->scratch);
     cli_say(cli,
             "%s: %s of %u chunk%s over %u ranks, %u round%s, %u step%s, %" PRIu64 " transfer%s\n",
             schedule->name, weft_collective_name(schedule->kind), schedule->chunk_count,
-            plural(schedule->chunk_count), schedule->rank_count, schedule->round_count,
-            plural(schedule->round_count), schedule->step_count, plural(schedule->step_count),
-            report->transfer_count, plural(report->transfer_count));
+            plural(schedule->chunk_count), schedule->rank_count, rounds, plural(rounds),
+            schedule->step_count, plural(schedule->step_count), report->transfer_count,
+            plural(report->transfer_count));
     if (why[0] != '\0') {
         cli_say(cli, "invalid  %s\n", why);
         return;

@@ -212,6 +212,26 @@ uint64_t weft_schedule_transfer_count(const struct weft_schedule *schedule)
     return count;
 }
 
+uint32_t weft_schedule_network_rounds(const struct weft_schedule *schedule,
+                                      struct weft_arena scratch)
+{
+    int64_t *change = WEFT_NEW(&scratch, int64_t, (size_t)schedule->round_count + 1);
+    for (uint32_t s = 0; s < schedule->step_count; s++) {
+        const struct weft_step *step = &schedule->steps[s];
+        if (memcmp(&step->from, &step->to, sizeof(step->from)) != 0) {
+            change[step->first_round]++;
+            change[step->first_round + step->round_count]--;
+        }
+    }
+    uint32_t rounds = 0;
+    int64_t running = 0;
+    for (uint32_t round = 0; round < schedule->round_count; round++) {
+        running += change[round];
+        rounds += running > 0 ? 1 : 0;
+    }
+    return rounds;
+}
+
 void weft_round_walk_begin(struct weft_round_walk *walk, const struct weft_schedule *schedule,
                            struct weft_arena *arena)
 {
