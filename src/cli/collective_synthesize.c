@@ -85,6 +85,12 @@ static error_t parse(int key, char *argument, struct argp_state *state)
     }
 }
 
+// Whether more chunks could save no more than a five-hundredth.
+static bool is_close(const struct weft_synthesis *made)
+{
+    return made->completion_ps - made->bound_ps <= made->bound_ps / 500;
+}
+
 // Without --chunks: counts for which the time to plan stays short, the fewest of the quickest.
 static bool find(struct weft_synthesis *best, struct request *request,
                  const struct weft_fabric *fabric)
@@ -107,7 +113,7 @@ static bool find(struct weft_synthesis *best, struct request *request,
         struct weft_error ignored; // more chunks than it can do: the fewer stand
         asked->chunk_factor = factors[i];
         uint64_t steps = (uint64_t)best->schedule.step_count / used * factors[i];
-        if (best->completion_ps == best->bound_ps || steps > 1u << 19 ||
+        if (is_close(best) || steps > 1u << 19 ||
             !weft_synthesize(&made, fabric, asked, &cli->arena, cli->scratch, &ignored)) {
             break;
         }
