@@ -49,13 +49,12 @@ static bool build(const struct spec *spec, struct weft_error *error)
     return weft_fabric_build_leaf_spine(&network, &cluster, &options, &arena, error);
 }
 
-static const struct weft_sim_options sim = {
-    .packet_bytes = 4096 + 64,
-    .header_bytes = 64,
-    .seed = 1,
-    .engine = WEFT_ENGINE_PACKET,
-    .transport = WEFT_TRANSPORT_DCTCP,
-    .dctcp = {.gain = 1.0 / 16}};
+static const struct weft_sim_options sim = {.packet_bytes = 4096 + 64,
+                                            .header_bytes = 64,
+                                            .seed = 1,
+                                            .engine = WEFT_ENGINE_PACKET,
+                                            .transport = WEFT_TRANSPORT_DCTCP,
+                                            .dctcp = {.gain = 1.0 / 16}};
 
 static bool play_permutation(struct weft_sim_result *result, const struct spec *spec,
                              struct weft_error *error)

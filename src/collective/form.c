@@ -99,7 +99,7 @@ static bool index_fits(const struct weft_index *index, const struct weft_step *s
     uint32_t per_round = index->per_round % modulus;
     uint64_t by_items = (uint64_t)per_item * (step->item_count - 1);
     uint64_t by_rounds = (uint64_t)per_round * (step->round_count - 1);
-    uint64_t top = modulus;
+    uint64_t top;
     if (by_items < modulus && by_rounds < modulus && start + by_items + by_rounds < modulus) {
         top = start + by_items + by_rounds;
     } else {

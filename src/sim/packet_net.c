@@ -231,7 +231,7 @@ static void arrive(struct packet_engine *engine, uint32_t id)
         leave_line(engine, id);
     }
     // The slot of its flow is another's.
-    if (engine->hops[packet->flow * engine->hop_stride] != packet->generation) {
+    if (engine->hops[(size_t)packet->flow * engine->hop_stride] != packet->generation) {
         packet_drop(engine, id);
         return;
     }
