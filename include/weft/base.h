@@ -78,6 +78,8 @@ void *weft_arena_alloc_raw(struct weft_arena *arena, size_t count, size_t size)
 #define WEFT_NEW(arena, type, count) ((type *)weft_arena_alloc((arena), (count), sizeof(type)))
 #define WEFT_NEW_RAW(arena, type, count)                                                           \
     ((type *)weft_arena_alloc_raw((arena), (count), sizeof(type)))
+// Memory for results beside a scratch arena: takes the upper half of what `scratch` has left.
+struct weft_arena weft_arena_split(struct weft_arena *scratch);
 // A copy of `length` bytes of `text` with a terminating zero.
 char *weft_arena_text(struct weft_arena *arena, const char *text, size_t length);
 char *weft_arena_format(struct weft_arena *arena, const char *format, ...) WEFT_PRINTF(2, 3);
@@ -93,6 +95,8 @@ struct weft_text {
 };
 void weft_text_init(struct weft_text *text, struct weft_arena *arena);
 void weft_text_add(struct weft_text *text, const char *format, ...) WEFT_PRINTF(2, 3);
+// Adds a value for an XML, SVG or HTML text or attribute: & < > " ' escaped, control bytes as '?'.
+void weft_text_add_escaped(struct weft_text *text, const char *value);
 
 // Edits (letters put in, left out or changed, case aside) between the first a_length letters of
 // `a` and `b`; letters beyond the 63rd are not looked at. O(lengths of both).

@@ -106,6 +106,11 @@ struct weft_task {
     uint32_t need; // of its predecessors; 0 = all
 };
 
+// Hands each task its successors, before[e] -> after[e], in order of the edges; next_count must be
+// 0 before. The lists lie in `arena`. O(tasks + edges).
+void weft_task_connect(struct weft_task *tasks, uint32_t task_count, const uint32_t *before,
+                       const uint32_t *after, size_t edge_count, struct weft_arena *arena);
+
 // Builds a task graph and checks it: every index in range, no cycle (named by one of its tasks), no
 // member twice in a group, no task that needs more predecessors than it has; the bytes on the wire
 // of all tasks together, and their runtimes, stay below 2^63, so that no later sum overflows. A

@@ -53,6 +53,14 @@ void *weft_arena_alloc(struct weft_arena *arena, size_t count, size_t size)
     return result;
 }
 
+struct weft_arena weft_arena_split(struct weft_arena *scratch)
+{
+    size_t half = (size_t)(scratch->end - scratch->next) / 2;
+    struct weft_arena upper = {scratch->next + half, scratch->end};
+    scratch->end = upper.next;
+    return upper;
+}
+
 char *weft_arena_text(struct weft_arena *arena, const char *text, size_t length)
 {
     char *copy = weft_arena_alloc_raw(arena, length + 1, 1);
@@ -93,4 +101,29 @@ void weft_text_add(struct weft_text *text, const char *format, ...)
     WEFT_ASSERT(added >= 0 && (size_t)added < room);
     text->length += (size_t)added;
     text->arena->next = text->data + text->length + 1;
+}
+
+void weft_text_add_escaped(struct weft_text *text, const char *value)
+{
+    for (const char *c = value; *c != '\0'; c++) {
+        switch (*c) {
+        case '<':
+            weft_text_add(text, "&lt;");
+            break;
+        case '>':
+            weft_text_add(text, "&gt;");
+            break;
+        case '&':
+            weft_text_add(text, "&amp;");
+            break;
+        case '"':
+            weft_text_add(text, "&quot;");
+            break;
+        case '\'':
+            weft_text_add(text, "&#39;");
+            break;
+        default:
+            weft_text_add(text, "%c", (unsigned char)*c < 0x20 || *c == 0x7f ? '?' : *c);
+        }
+    }
 }

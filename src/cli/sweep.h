@@ -23,10 +23,17 @@ struct sweep {
     // What follows from the specification.
     struct weft_sweep spec;
     const struct cli_runner *runner;
-    uint64_t *keys; // of each scenario: of its parameters and the program's version
+    uint64_t *keys;           // of each scenario: of its parameters and the program's version
+    struct sweep_key *sorted; // the same, ascending
     const struct sweep_line **ended; // of each scenario, NULL = still to run
     uint32_t todo_count;             // to run here
     uint32_t *todo;
+};
+
+// A scenario by its key.
+struct sweep_key {
+    uint64_t key;
+    uint32_t index;
 };
 
 // A line of results.
@@ -43,6 +50,8 @@ struct sweep_line {
 // Reads spec.verb and checks every key and value as far as the verb's parser does; sets keys. Fails
 // with INPUT, "SPEC: line N: ...".
 bool sweep_prepare(struct sweep *sweep, const char *data, size_t length) WEFT_MUST_USE;
+// The scenario with this key, or WEFT_NONE. O(log scenarios).
+uint32_t sweep_find(const struct sweep *sweep, uint64_t key);
 
 // ---- sweep_scenario.c ----
 

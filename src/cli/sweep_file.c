@@ -196,30 +196,15 @@ static bool next_line(struct sweep_line *line, bool *more, struct reading *readi
     return true;
 }
 
-struct keyed {
-    uint64_t key;
-    uint32_t index;
-};
-
-static int compare_keyed(const void *a, const void *b)
-{
-    const struct keyed *x = a;
-    const struct keyed *y = b;
-    return (x->key > y->key) - (x->key < y->key);
-}
-
 // Takes one line that was found; a failed scenario runs again.
-static bool take_line(struct sweep *sweep, struct sweep_line *line, const struct keyed *sorted,
-                      const struct reading *reading)
+static bool take_line(struct sweep *sweep, struct sweep_line *line, const struct reading *reading)
 {
     struct cli *cli = sweep->cli;
-    const struct keyed wanted = {line->key, 0};
-    const struct keyed *found =
-        bsearch(&wanted, sorted, sweep->spec.scenario_count, sizeof *sorted, compare_keyed);
-    if (found == NULL && sweep->prunes) {
+    uint32_t found = sweep_find(sweep, line->key);
+    if (found == WEFT_NONE && sweep->prunes) {
         return true;
     }
-    if (found == NULL) {
+    if (found == WEFT_NONE) {
         return weft_fail(&cli->error, WEFT_INPUT,
                          "%s: line %u: no scenario of %s (%s of Weft " WEFT_VERSION
                          "); write -o to another file, or --prune to drop such lines",
@@ -228,10 +213,10 @@ static bool take_line(struct sweep *sweep, struct sweep_line *line, const struct
     if (line->failed) {
         return true;
     }
-    move_line(line, found->index, &cli->arena);
+    move_line(line, found, &cli->arena);
     struct sweep_line *kept = WEFT_NEW(&cli->arena, struct sweep_line, 1);
     *kept = *line;
-    sweep->ended[found->index] = kept;
+    sweep->ended[found] = kept;
     return true;
 }
 
@@ -245,18 +230,11 @@ bool sweep_file_resume(struct sweep_file *kept, struct sweep *sweep)
     if (!load(&reading, cli, kept->path)) {
         return false;
     }
-    uint32_t count = sweep->spec.scenario_count;
-    struct weft_arena scratch = cli->scratch;
-    struct keyed *sorted = WEFT_NEW(&scratch, struct keyed, count);
-    for (uint32_t i = 0; i < count; i++) {
-        sorted[i] = (struct keyed){sweep->keys[i], i};
-    }
-    qsort(sorted, count, sizeof *sorted, compare_keyed);
     struct sweep_line line;
     bool more = true;
     while (more) {
         if (!next_line(&line, &more, &reading, cli) ||
-            (more && !take_line(sweep, &line, sorted, &reading))) {
+            (more && !take_line(sweep, &line, &reading))) {
             return false;
         }
     }

@@ -210,15 +210,10 @@ static uint64_t scenario_key(const struct sweep *sweep, uint32_t index)
     return weft_hash(sum);
 }
 
-struct keyed {
-    uint64_t key;
-    uint32_t index;
-};
-
-static int compare_keyed(const void *a, const void *b)
+static int compare_keys(const void *a, const void *b)
 {
-    const struct keyed *x = a;
-    const struct keyed *y = b;
+    const struct sweep_key *x = a;
+    const struct sweep_key *y = b;
     return x->key != y->key ? (x->key > y->key) - (x->key < y->key)
                             : (x->index > y->index) - (x->index < y->index);
 }
@@ -229,13 +224,13 @@ static bool set_keys(struct sweep *sweep)
     uint32_t count = sweep->spec.scenario_count;
     sweep->keys = WEFT_NEW(&cli->arena, uint64_t, count);
     sweep->ended = WEFT_NEW(&cli->arena, const struct sweep_line *, count);
-    struct weft_arena scratch = cli->scratch;
-    struct keyed *sorted = WEFT_NEW(&scratch, struct keyed, count);
+    struct sweep_key *sorted = WEFT_NEW(&cli->arena, struct sweep_key, count);
+    sweep->sorted = sorted;
     for (uint32_t i = 0; i < count; i++) {
         sweep->keys[i] = scenario_key(sweep, i);
-        sorted[i] = (struct keyed){sweep->keys[i], i};
+        sorted[i] = (struct sweep_key){sweep->keys[i], i};
     }
-    qsort(sorted, count, sizeof *sorted, compare_keyed);
+    qsort(sorted, count, sizeof *sorted, compare_keys);
     for (uint32_t i = 1; i < count; i++) {
         if (sorted[i].key == sorted[i - 1].key) {
             return weft_fail(&cli->error, WEFT_INPUT,
@@ -245,6 +240,22 @@ static bool set_keys(struct sweep *sweep)
         }
     }
     return true;
+}
+
+uint32_t sweep_find(const struct sweep *sweep, uint64_t key)
+{
+    uint32_t low = 0;
+    uint32_t high = sweep->spec.scenario_count;
+    while (low < high) {
+        uint32_t middle = low + (high - low) / 2;
+        if (sweep->sorted[middle].key < key) {
+            low = middle + 1;
+        } else {
+            high = middle;
+        }
+    }
+    bool found = low < sweep->spec.scenario_count && sweep->sorted[low].key == key;
+    return found ? sweep->sorted[low].index : WEFT_NONE;
 }
 
 bool sweep_prepare(struct sweep *sweep, const char *data, size_t length)

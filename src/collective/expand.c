@@ -273,9 +273,7 @@ bool weft_taskgraph_expand(struct weft_taskgraph *expanded, const struct weft_ta
                            const struct weft_network *network, struct weft_arena *arena,
                            struct weft_arena scratch, struct weft_error *error)
 {
-    size_t half = (size_t)(scratch.end - scratch.next) / 2;
-    struct weft_arena kept = {scratch.next + half, scratch.end};
-    scratch.end = kept.next;
+    struct weft_arena kept = weft_arena_split(&scratch);
     struct expansion expansion = {
         .graph = graph,
         .choices = choices,

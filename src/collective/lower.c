@@ -177,23 +177,6 @@ static void lower_paced(struct lowering *lowering, const struct weft_round_walk 
     }
 }
 
-static void link_tasks(const struct lowering *lowering, struct weft_arena *arena)
-{
-    uint32_t *next = WEFT_NEW_RAW(arena, uint32_t, lowering->edge_count);
-    size_t *first = WEFT_NEW(arena, size_t, (size_t)lowering->task_count + 1);
-    for (size_t e = 0; e < lowering->edge_count; e++) {
-        first[lowering->before[e] + 1]++;
-    }
-    for (uint32_t t = 0; t < lowering->task_count; t++) {
-        lowering->tasks[t].next = next + first[t];
-        lowering->tasks[t].next_count = (uint32_t)first[t + 1];
-        first[t + 1] += first[t];
-    }
-    for (size_t e = 0; e < lowering->edge_count; e++) {
-        next[first[lowering->before[e]]++] = lowering->after[e];
-    }
-}
-
 // How many slots all transfers together touch at one end.
 static uint64_t slots_moved(const struct weft_schedule *schedule)
 {
@@ -249,7 +232,8 @@ bool weft_schedule_lower_tasks(struct weft_task_list *list, const struct weft_sc
             lower_round(&lowering, &walk, scratch);
         }
     }
-    link_tasks(&lowering, arena);
+    weft_task_connect(lowering.tasks, lowering.task_count, lowering.before, lowering.after,
+                      lowering.edge_count, arena);
     *list = (struct weft_task_list){lowering.task_count, lowering.tasks};
     return true;
 }
@@ -259,9 +243,7 @@ bool weft_schedule_lower(struct weft_taskgraph *graph, const struct weft_schedul
                          struct weft_arena scratch, struct weft_error *error)
 {
     // The list is made beside the scratch memory of its making, and gone at the end.
-    size_t half = (size_t)(scratch.end - scratch.next) / 2;
-    struct weft_arena upper = {scratch.next + half, scratch.end};
-    scratch.end = scratch.next + half;
+    struct weft_arena upper = weft_arena_split(&scratch);
     struct weft_task_list list;
     return weft_schedule_lower_tasks(&list, schedule, options, &upper, scratch, error) &&
            weft_taskgraph_build(graph, options->server_count, 0, NULL, list.tasks, list.count,

@@ -466,10 +466,7 @@ void weft_program_build(struct weft_program *program, struct weft_program_size *
 {
     struct weft_builder builder = {.schedule = schedule, .arena = &scratch};
     builder.last = &builder.first;
-    struct weft_arena walking = scratch;
-    size_t half = (size_t)(scratch.end - scratch.next) / 2 / 64 * 64;
-    scratch.end = scratch.next + half;
-    walking.next += half;
+    struct weft_arena walking = weft_arena_split(&scratch);
     weft_builder_choose(&builder, options);
     builder.spare_width = most_moved(schedule);
     builder.width = builder.input + builder.output + builder.scratch + builder.spare_width;

@@ -113,10 +113,7 @@ static bool check_mode(struct weft_program_report *report, const struct weft_pro
     const struct weft_program_origin *origins = NULL;
     // The two arenas grow from two ends of one: the schedule first, scratch behind it.
     struct weft_arena results = scratch;
-    struct weft_arena behind = scratch;
-    size_t half = (size_t)(scratch.end - scratch.next) / 2 / 64 * 64;
-    results.end = results.next + half;
-    behind.next += half;
+    struct weft_arena behind = weft_arena_split(&results);
     weft_program_transfers(&schedule, &origins, order, in_place, &results, behind);
     if (!weft_schedule_check(&found, &schedule, behind, error)) {
         return false;
@@ -139,10 +136,7 @@ bool weft_program_check(struct weft_program_report *report, const struct weft_pr
         return false;
     }
     struct weft_arena local = scratch;
-    size_t half = (size_t)(scratch.end - scratch.next) / 2 / 64 * 64;
-    local.end = local.next + half;
-    struct weft_arena behind = scratch;
-    behind.next += half;
+    struct weft_arena behind = weft_arena_split(&local);
     if (weft_program_order(&order, &found, program, &local, behind)) {
         // Out of place first: there a lost chunk shows by itself.
         if (program->out_of_place && !check_mode(&found, &order, false, behind, error)) {
@@ -169,10 +163,7 @@ bool weft_program_lower(struct weft_schedule *schedule, const struct weft_progra
         return false;
     }
     struct weft_arena local = scratch;
-    size_t half = (size_t)(scratch.end - scratch.next) / 2 / 64 * 64;
-    local.end = local.next + half;
-    struct weft_arena behind = scratch;
-    behind.next += half;
+    struct weft_arena behind = weft_arena_split(&local);
     bool fits = true;
     if (!weft_program_order(&order, &report, program, &local, behind) ||
         !weft_program_races(&fits, &report, &order, in_place, behind)) {

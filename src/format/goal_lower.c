@@ -96,22 +96,6 @@ static void add_edges(struct lowering *lowering)
     }
 }
 
-static void connect(struct lowering *lowering, struct weft_arena *scratch)
-{
-    uint32_t *first = WEFT_NEW(scratch, uint32_t, (size_t)lowering->task_count + 1);
-    uint32_t *next = WEFT_NEW_RAW(scratch, uint32_t, lowering->edge_count);
-    for (uint64_t e = 0; e < lowering->edge_count; e++) {
-        lowering->tasks[lowering->edge_from[e]].next_count++;
-    }
-    for (uint32_t t = 0; t < lowering->task_count; t++) {
-        lowering->tasks[t].next = next + first[t];
-        first[t + 1] = first[t] + lowering->tasks[t].next_count;
-    }
-    for (uint64_t e = 0; e < lowering->edge_count; e++) {
-        next[first[lowering->edge_from[e]]++] = lowering->edge_to[e];
-    }
-}
-
 bool weft_goal_lower(struct weft_goal_job *job, const struct weft_goal *goal,
                      struct weft_arena *arena, struct weft_arena scratch, struct weft_error *error)
 {
@@ -134,7 +118,8 @@ bool weft_goal_lower(struct weft_goal_job *job, const struct weft_goal *goal,
     add_ops(&lowering);
     add_starts(&lowering);
     add_edges(&lowering);
-    connect(&lowering, &scratch);
+    weft_task_connect(lowering.tasks, lowering.task_count, lowering.edge_from, lowering.edge_to,
+                      lowering.edge_count, &scratch);
     struct weft_goal_job built = lowering.job;
     if (!weft_taskgraph_build(&built.graph, goal->rank_count, lowering.device_count,
                               lowering.device_server, lowering.tasks, lowering.task_count, arena,

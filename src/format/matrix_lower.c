@@ -201,23 +201,6 @@ static void add_triggers(struct lowering *lowering, struct weft_arena *scratch)
     }
 }
 
-// Hands each task its successors, in the order of the edges.
-static void connect(struct lowering *lowering, struct weft_arena *scratch)
-{
-    uint32_t *first = WEFT_NEW(scratch, uint32_t, (size_t)lowering->task_count + 1);
-    uint32_t *next = WEFT_NEW_RAW(scratch, uint32_t, lowering->edge_count);
-    for (uint64_t e = 0; e < lowering->edge_count; e++) {
-        lowering->tasks[lowering->edge_from[e]].next_count++;
-    }
-    for (uint32_t t = 0; t < lowering->task_count; t++) {
-        lowering->tasks[t].next = next + first[t];
-        first[t + 1] = first[t] + lowering->tasks[t].next_count;
-    }
-    for (uint64_t e = 0; e < lowering->edge_count; e++) {
-        next[first[lowering->edge_from[e]]++] = lowering->edge_to[e];
-    }
-}
-
 bool matrix_lower(struct weft_taskgraph *graph, struct matrix_file *file, struct weft_arena *arena,
                   struct weft_arena scratch, struct weft_error *error)
 {
@@ -238,7 +221,8 @@ bool matrix_lower(struct weft_taskgraph *graph, struct matrix_file *file, struct
     }
     add_starts(&lowering, scratch);
     add_triggers(&lowering, &scratch);
-    connect(&lowering, &scratch);
+    weft_task_connect(lowering.tasks, lowering.task_count, lowering.edge_from, lowering.edge_to,
+                      lowering.edge_count, &scratch);
     struct weft_error inner;
     if (weft_taskgraph_build(graph, file->node_count, 1, clock_server, lowering.tasks,
                              lowering.task_count, arena, scratch, &inner)) {

@@ -53,7 +53,7 @@ const char *weft_msccl_write(const struct weft_program *program, struct weft_are
     struct weft_text text;
     weft_text_init(&text, arena);
     weft_text_add(&text, "<algo name=\"");
-    weft_xml_add_value(&text, program->name);
+    weft_text_add_escaped(&text, program->name);
     weft_text_add(&text,
                   "\" proto=\"%s\" nchannels=\"%u\" nchunksperloop=\"%u\" ngpus=\"%u\" "
                   "coll=\"%s\" inplace=\"%d\" outofplace=\"%d\" minBytes=\"%llu\" "

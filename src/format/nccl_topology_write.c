@@ -17,7 +17,7 @@ static void add_slot(struct weft_text *text, const char *busid, const char *clas
     } table[] = {{"2.5 GT/s PCIe", 15},   {"5.0 GT/s PCIe", 30},   {"8.0 GT/s PCIe", 60},
                  {"16.0 GT/s PCIe", 120}, {"32.0 GT/s PCIe", 240}, {"64.0 GT/s PCIe", 480}};
     weft_text_add(text, "    <pci busid=\"");
-    weft_xml_add_value(text, busid);
+    weft_text_add_escaped(text, busid);
     weft_text_add(text, "\" class=\"%s\"", class);
     for (size_t i = 0; pcie_Bps > 0 && i < sizeof table / sizeof table[0]; i++) {
         double lanes = pcie_Bps / (table[i].hundred_Mbps * 100 * MBPS);
@@ -44,7 +44,7 @@ static void add_gpu(struct weft_text *text, const struct weft_nccl_topology *top
     }
     if (strncmp(gpu->model, "gfx", 3) == 0) {
         weft_text_add(text, " gcn=\"");
-        weft_xml_add_value(text, gpu->model);
+        weft_text_add_escaped(text, gpu->model);
         weft_text_add(text, "\"");
     }
     weft_text_add(text, " rank=\"%u\" gdr=\"1\">\n", gpu->dev);
@@ -52,7 +52,7 @@ static void add_gpu(struct weft_text *text, const struct weft_nccl_topology *top
         const struct weft_nccl_link *link = &topology->links[l];
         if (link->gpu == g) {
             weft_text_add(text, "        <%s target=\"", link->kind);
-            weft_xml_add_value(text, link->target);
+            weft_text_add_escaped(text, link->target);
             weft_text_add(text, "\" count=\"%u\" tclass=\"0x030200\"/>\n", link->count);
         }
     }
@@ -66,7 +66,7 @@ static void add_net(struct weft_text *text, const struct weft_nccl_net *net)
         add_slot(text, net->busid, "0x020000", net->pcie_Bps);
     }
     weft_text_add(text, "      <nic>\n        <net name=\"");
-    weft_xml_add_value(text, net->name);
+    weft_text_add_escaped(text, net->name);
     weft_text_add(text, "\" dev=\"%u\" speed=\"%.0f\" port=\"%u\" gdr=\"%d\"/>\n      </nic>\n",
                   net->dev, net->rate_Bps / MBPS, net->port, net->gdr ? 1 : 0);
     weft_text_add(text, "%s", slotted ? "    </pci>\n" : "");

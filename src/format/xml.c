@@ -262,27 +262,3 @@ bool weft_xml_real_or(double *value, const struct weft_xml_node *node, const cha
     *value = parsed;
     return true;
 }
-
-// ---- out ----
-
-void weft_xml_add_value(struct weft_text *text, const char *value)
-{
-    for (const char *c = value; *c != '\0'; c++) {
-        switch (*c) {
-        case '&':
-            weft_text_add(text, "&amp;");
-            break;
-        case '<':
-            weft_text_add(text, "&lt;");
-            break;
-        case '>':
-            weft_text_add(text, "&gt;");
-            break;
-        case '"':
-            weft_text_add(text, "&quot;");
-            break;
-        default:
-            weft_text_add(text, "%c", (unsigned char)*c < 0x20 ? ' ' : *c);
-        }
-    }
-}

@@ -49,7 +49,4 @@ bool weft_xml_integer_or(int64_t *value, const struct weft_xml_node *node, const
 bool weft_xml_real_or(double *value, const struct weft_xml_node *node, const char *name, double low,
                       double high, double fallback, struct weft_error *error) WEFT_MUST_USE;
 
-// Writer: an attribute's value with & < > " escaped.
-void weft_xml_add_value(struct weft_text *text, const char *value);
-
 #endif

@@ -23,7 +23,7 @@
 static bool plan_weft(struct weft_plan *plan, const struct search *search, double seconds,
                       struct weft_arena *arena, struct weft_arena scratch, struct weft_error *error)
 {
-    struct weft_arena kept = arena_split(&scratch);
+    struct weft_arena kept = weft_arena_split(&scratch);
     struct design best;
     struct verdict verdict;
     if (!method_search(&best, &verdict, search, seconds, NULL, 0, &kept, scratch) ||
@@ -94,7 +94,7 @@ bool method_figures(struct weft_plan *plan, const struct search *search, struct 
 {
     struct weft_network *network = &plan->network;
     WEFT_ASSERT(network->routes.fabric == &network->fabric);
-    struct weft_arena kept = arena_split(&scratch);
+    struct weft_arena kept = weft_arena_split(&scratch);
     struct weft_taskgraph played;
     if (!weft_plan_played(&played, plan, search->graph, &kept, scratch, error)) {
         return false;
@@ -133,7 +133,7 @@ bool method_bound(struct search *search, struct weft_arena scratch, struct weft_
     if (search->graph->task_count > BOUND_FIRST_TASKS) {
         return true;
     }
-    struct weft_arena kept = arena_split(&scratch);
+    struct weft_arena kept = weft_arena_split(&scratch);
     struct weft_certificate certificate;
     if (!weft_certificate_build(&certificate, search->graph, search->cluster, NULL, 0, &kept,
                                 scratch, error)) {
@@ -150,7 +150,7 @@ bool weft_plan_build(struct weft_plan *plan, const struct weft_taskgraph *graph,
     if (!check_inputs(graph, cluster, error)) {
         return false;
     }
-    struct weft_arena kept = arena_split(&scratch);
+    struct weft_arena kept = weft_arena_split(&scratch);
     struct weft_traffic traffic;
     weft_traffic_build(&traffic, graph, &kept, scratch);
     const struct weft_topology_options *wanted = &options->topology;

@@ -159,7 +159,7 @@ static void check_figures(struct findings *findings, const struct weft_plan *pla
                           const struct weft_taskgraph *graph, struct weft_arena scratch)
 {
     struct figures figures;
-    struct weft_arena kept = arena_split(&scratch);
+    struct weft_arena kept = weft_arena_split(&scratch);
     struct weft_taskgraph played;
     struct weft_error error;
     if (!weft_plan_played(&played, plan, graph, &kept, scratch, &error)) {
@@ -186,7 +186,7 @@ static void check_time(struct findings *findings, const struct weft_plan *plan,
                        const struct weft_taskgraph *graph, struct weft_arena scratch)
 {
     struct weft_sim_result result;
-    struct weft_arena kept = arena_split(&scratch);
+    struct weft_arena kept = weft_arena_split(&scratch);
     struct weft_taskgraph played;
     struct weft_sim_job job = {&played, NULL, plan->network.rings};
     struct weft_error error;

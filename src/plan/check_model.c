@@ -72,7 +72,7 @@ static void check_memory(struct findings *findings, const struct weft_plan *plan
                          const struct weft_strategy_setting *setting, struct weft_arena scratch)
 {
     struct weft_strategy strategy = plan->job->strategy;
-    struct weft_arena kept = arena_split(&scratch);
+    struct weft_arena kept = weft_arena_split(&scratch);
     struct weft_error error;
     if (!weft_strategy_memory(&strategy, model, &plan->cluster, setting, &kept, scratch, &error)) {
         findings_add(findings, "memory: %s", error.message);
@@ -134,7 +134,7 @@ uint32_t weft_plan_check_model(const struct weft_plan *plan, const struct weft_m
         *left_out = "the task graph and the memory (the file's accelerators are not known)";
         return findings.count;
     }
-    struct weft_arena kept = arena_split(&scratch);
+    struct weft_arena kept = weft_arena_split(&scratch);
     if (!weft_strategy_taskgraph(&graph, &plan->job->strategy, model, &plan->cluster, &setting,
                                  &kept, scratch, &error)) {
         findings_add(&findings, "strategy: %s", error.message);

@@ -216,7 +216,7 @@ static double simulate(double *work_units, const struct chooser *chooser,
                        struct weft_arena scratch)
 {
     const struct weft_network *network = chooser->network;
-    struct weft_arena kept = arena_split(&scratch);
+    struct weft_arena kept = weft_arena_split(&scratch);
     const struct weft_sim_job job = {graph, NULL, rings};
     struct weft_sim_result result;
     struct weft_error error;
@@ -252,7 +252,7 @@ static void judge_alone(void *context, uint32_t index, struct weft_arena scratch
     struct trial *trial = context;
     struct weft_collective_choice row;
     uint32_t count = 0;
-    struct weft_arena kept = arena_split(&scratch);
+    struct weft_arena kept = weft_arena_split(&scratch);
     trial->alone_s[index] = HUGE_VAL;
     if (index < CANDIDATE_COUNT) {
         add_row(&row, &count, 0, index, 0, UINT64_MAX);
@@ -285,7 +285,7 @@ static void judge(void *context, uint32_t index, struct weft_arena scratch)
     struct weft_collective_choice *rows =
         WEFT_NEW(&scratch, struct weft_collective_choice, (size_t)chooser->row_room + 1);
     uint32_t count = list_choices(rows, chooser, classes);
-    struct weft_arena kept = arena_split(&scratch);
+    struct weft_arena kept = weft_arena_split(&scratch);
     struct weft_taskgraph graph;
     struct weft_error error;
     if (weft_taskgraph_expand(&graph, chooser->search->graph, rows, count, chooser->network, &kept,
@@ -378,7 +378,7 @@ static void pick_tried(struct trial *trial)
 static void improve(struct chooser *chooser, uint32_t class, bool small, bool large,
                     struct weft_arena scratch)
 {
-    struct weft_arena kept = arena_split(&scratch);
+    struct weft_arena kept = weft_arena_split(&scratch);
     struct trial trial = {.chooser = chooser, .class = class, .changes = {small, large}};
     if (chooser->units_left <= 0 || weft_stopped(chooser->search->stop) ||
         !set_alone(&trial, &kept, scratch)) {
@@ -406,7 +406,7 @@ static void improve(struct chooser *chooser, uint32_t class, bool small, bool la
 void collectives_choose(struct weft_plan *plan, const struct search *search, double work_units,
                         struct weft_arena *arena, struct weft_arena scratch)
 {
-    struct weft_arena kept = arena_split(&scratch);
+    struct weft_arena kept = weft_arena_split(&scratch);
     struct chooser chooser = {.search = search,
                               .network = &plan->network,
                               .best_s = plan->iteration_s,

@@ -69,7 +69,7 @@ static bool all_balanced(bool *balanced, const struct weft_plan *plan,
                          struct weft_error *error)
 {
     *balanced = true;
-    struct weft_arena kept = arena_split(&scratch);
+    struct weft_arena kept = weft_arena_split(&scratch);
     for (uint32_t c = 0; c < plan->collective_count; c++) {
         uint64_t largest[WEFT_TASK_KIND_COUNT];
         list_tasks(largest, &plan->collectives[c], graph);
@@ -132,7 +132,7 @@ static bool prove(struct findings *findings, const struct weft_plan *plan, uint3
     list_tasks(largest, choice, graph);
     uint32_t before = findings->count;
     uint32_t kinds = 0;
-    struct weft_arena kept = arena_split(&scratch);
+    struct weft_arena kept = weft_arena_split(&scratch);
     for (enum weft_task_kind kind = 0; kind < WEFT_TASK_KIND_COUNT; kind++) {
         struct weft_arena arena = kept;
         struct weft_schedule schedule;

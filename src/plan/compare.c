@@ -34,7 +34,7 @@ void compare_measure(struct table *table, struct weft_comparison *row,
     sim.timeline = false;
     struct weft_sim_result result;
     struct weft_error error;
-    struct weft_arena results = arena_split(&scratch);
+    struct weft_arena results = weft_arena_split(&scratch);
     if (!weft_sim_run_jobs(&result, &network->fabric, &network->routes, &job, 1, &sim, &results,
                            scratch, &error)) {
         compare_refuse(table, row, &error);
@@ -58,7 +58,7 @@ static void add_reference(struct table *table, const char *name, double budget_u
                           struct weft_arena scratch)
 {
     struct weft_comparison *row = compare_add_row(table, name);
-    struct weft_arena built = arena_split(&scratch);
+    struct weft_arena built = weft_arena_split(&scratch);
     struct weft_network *network = WEFT_NEW(&built, struct weft_network, 1);
     struct weft_fabric_options options = {.seed = table->options->topology.seed,
                                           .budget_usd = budget_usd};
@@ -143,7 +143,7 @@ bool weft_plan_compare(const struct weft_comparison **rows, uint32_t *row_count,
     struct table table = {graph,   cluster,
                           options, WEFT_NEW(arena, struct weft_comparison, COMPARE_ROWS_MAX),
                           0,       arena};
-    struct weft_arena kept = arena_split(&scratch);
+    struct weft_arena kept = weft_arena_split(&scratch);
     struct weft_error why_topoopt = {.code = WEFT_OK};
     const struct weft_plan *weft = plan_with(WEFT_TOPOLOGY_WEFT, &table, error, &kept, scratch);
     if (weft == NULL) {

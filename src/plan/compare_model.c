@@ -97,7 +97,7 @@ static void add_data_parallel(struct contest *contest, struct weft_arena scratch
 {
     struct weft_strategy strategy;
     struct weft_error error;
-    struct weft_arena kept = arena_split(&scratch);
+    struct weft_arena kept = weft_arena_split(&scratch);
     if (!contest->hybrid &&
         weft_strategy_data_parallel(&strategy, contest->model, contest->table.cluster,
                                     contest->setting, &kept, scratch, &error) &&
@@ -121,7 +121,7 @@ static void set_rings(struct field *field, const struct entry *entry, struct wef
 static double judge(const struct contest *contest, struct field *field, const struct entry *entry,
                     struct weft_arena scratch)
 {
-    struct weft_arena results = arena_split(&scratch);
+    struct weft_arena results = weft_arena_split(&scratch);
     set_rings(field, entry, &results, scratch);
     const struct weft_sim_job job = {.graph = &entry->graph, .rings = field->network->rings};
     struct weft_sim_options sim = contest->table.options->sim;
@@ -154,7 +154,7 @@ static void search_field(struct contest *contest, struct field *field, struct we
 {
     const struct weft_coplan_options *options = contest->options;
     uint32_t best = judge_new(contest, field, scratch);
-    struct weft_arena kept = arena_split(&scratch);
+    struct weft_arena kept = weft_arena_split(&scratch);
     struct weft_search_options search = options->search;
     search.seconds = options->seconds * SEARCH_SHARE;
     search.keep = KEEP;
@@ -190,7 +190,7 @@ static void settle_field(struct contest *contest, struct field *field, struct we
         }
         taken[best] = true;
         struct weft_comparison row = blank;
-        struct weft_arena results = arena_split(&scratch);
+        struct weft_arena results = weft_arena_split(&scratch);
         set_rings(field, contest->entries[best], &results, scratch);
         contest->table.graph = &contest->entries[best]->graph;
         compare_measure(&contest->table, &row, field->network, scratch);
@@ -294,7 +294,7 @@ static void try_method(struct contest *contest, struct weft_comparison *row,
     options.topology.method = method;
     options.topology.seconds = contest->options->seconds * TRIAL_SHARE;
     struct weft_comparison trial = *blank;
-    struct weft_arena kept = arena_split(&scratch);
+    struct weft_arena kept = weft_arena_split(&scratch);
     struct weft_plan *plan = WEFT_NEW(&kept, struct weft_plan, 1);
     struct weft_error error;
     contest->table.graph = &entry->graph;
@@ -338,7 +338,7 @@ static void settle_methods(struct contest *contest, const struct weft_plan *plan
 // The strategy of a full mesh, as the paper's loop begins.
 static void search_mesh(struct contest *contest, struct weft_arena scratch)
 {
-    struct weft_arena kept = arena_split(&scratch);
+    struct weft_arena kept = weft_arena_split(&scratch);
     struct weft_search_options search = contest->options->search;
     search.seconds = contest->options->seconds * SEARCH_SHARE;
     search.keep = 1;
@@ -388,7 +388,7 @@ bool weft_plan_compare_model(struct weft_model_comparison *comparison,
                              const struct weft_compare_options *options, struct weft_arena *arena,
                              struct weft_arena scratch, struct weft_error *error)
 {
-    struct weft_arena kept = arena_split(&scratch);
+    struct weft_arena kept = weft_arena_split(&scratch);
     struct weft_coplan_options coplan = options->coplan;
     coplan.variant = WEFT_COPLAN_BOTH;
     coplan.seconds = coplan.seconds > 0 ? coplan.seconds : WEFT_COPLAN_SECONDS;

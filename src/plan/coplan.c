@@ -221,7 +221,7 @@ static bool check_inputs(const struct coplan *coplan, struct weft_error *error)
 static void tell_bound(const struct coplan *coplan, struct weft_arena scratch)
 {
     struct weft_bound bounds[BOUNDS_OF_ANY_MAX];
-    struct weft_arena kept = arena_split(&scratch);
+    struct weft_arena kept = weft_arena_split(&scratch);
     struct weft_error error;
     uint32_t count = 0;
     if (coplan->options->bound_ps == NULL || coplan->hybrid ||
@@ -242,7 +242,7 @@ static bool build_variant(struct weft_plan *plan, const struct weft_model *model
                           const struct weft_coplan_options *options, struct weft_arena *arena,
                           struct weft_arena scratch, struct weft_error *error)
 {
-    struct weft_arena kept = arena_split(&scratch);
+    struct weft_arena kept = weft_arena_split(&scratch);
     struct coplan coplan = {
         .model = model,
         .cluster = cluster,
@@ -285,7 +285,7 @@ static bool measure_variants(struct weft_plan *plan, const struct weft_model *mo
     struct weft_coplan_options one_sided = *asked;
     for (enum weft_coplan_variant v = 0; v < WEFT_COPLAN_VARIANT_COUNT; v++) {
         struct weft_arena left = scratch;
-        struct weft_arena upper = arena_split(&left);
+        struct weft_arena upper = weft_arena_split(&left);
         struct weft_plan *other = WEFT_NEW(&upper, struct weft_plan, 1);
         struct weft_error why_not; // then the figure stays 0
         one_sided.variant = v;

@@ -21,7 +21,7 @@ static bool find_least(struct least *least, const struct weft_model *model, uint
 {
     const struct weft_split *splits = NULL;
     uint32_t count = 0;
-    struct weft_arena kept = arena_split(&scratch);
+    struct weft_arena kept = weft_arena_split(&scratch);
     if (!weft_operator_splits(&splits, &count, model, op, server_count, costs, &kept, error)) {
         return false;
     }

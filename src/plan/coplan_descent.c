@@ -123,7 +123,7 @@ static void estimate_step(void *context, uint32_t index, struct weft_arena scrat
 {
     struct descent *descent = context;
     struct step *step = &descent->steps[index];
-    struct weft_arena kept = arena_split(&scratch);
+    struct weft_arena kept = weft_arena_split(&scratch);
     struct weft_strategy strategy = apply(descent, step, &kept);
     step->estimate_ps = weft_strategy_estimate(descent->space, &strategy, scratch);
 }
@@ -195,7 +195,7 @@ static void judge_step(void *context, uint32_t index, struct weft_arena scratch)
     struct descent *descent = context;
     const struct coplan *coplan = descent->coplan;
     struct step *step = &descent->batch[index];
-    struct weft_arena kept = arena_split(&scratch);
+    struct weft_arena kept = weft_arena_split(&scratch);
     struct weft_error error;
     struct weft_taskgraph graph;
     struct weft_traffic traffic;
@@ -288,7 +288,7 @@ double coplan_descend(struct coplan *coplan, struct settled **settled_at, uint32
 {
     struct settled *settled = *settled_at;
     settled->descended_s = settled->verdict.iteration_s;
-    struct weft_arena kept = arena_split(&scratch);
+    struct weft_arena kept = weft_arena_split(&scratch);
     struct weft_strategy_space *space = NULL;
     struct weft_network network;
     struct weft_error error;

@@ -158,7 +158,7 @@ static double simulate(struct worker *worker, const struct search *search,
 static double judge(struct worker *worker, const struct search *search, const struct design *design,
                     double limit_s, struct weft_arena scratch)
 {
-    struct weft_arena kept = arena_split(&scratch);
+    struct weft_arena kept = weft_arena_split(&scratch);
     struct weft_network network;
     if (!search_network(&network, &worker->done, search, design, &kept, scratch)) {
         return HUGE_VAL;
@@ -231,8 +231,8 @@ static bool open_worker(struct worker *worker, const struct chain *chain, struct
     worker->next = design_copy(&chain->from->design, kept);
     worker->here = &places[0];
     worker->there = &places[1];
-    places[0].room = arena_split(kept);
-    places[1].room = arena_split(&places[0].room);
+    places[0].room = weft_arena_split(kept);
+    places[1].room = weft_arena_split(&places[0].room);
     struct weft_arena arena = places[0].room;
     places[0].strategy = coplan_copy(&chain->from->strategy, coplan->model->operator_count, &arena);
     if (!fill_place(worker->here, worker, arena, scratch)) {
@@ -250,7 +250,7 @@ static void run_chain(void *context, uint32_t index, struct weft_arena scratch)
     const struct coplan *coplan = refinement->coplan;
     struct chain *chain = &refinement->chains[index];
     struct worker worker = {.refinement = refinement, .heat = index % 2 == 1 ? HOTTER : 1};
-    struct weft_arena kept = arena_split(&scratch);
+    struct weft_arena kept = weft_arena_split(&scratch);
     weft_rng_init(&worker.rng, weft_hash(coplan->options->search.seed));
     worker.rng = weft_rng_split(&worker.rng, refinement->round * 1000003 + index);
     if (!open_worker(&worker, chain, &kept, scratch)) {

@@ -92,7 +92,7 @@ static bool run_round(struct settled **best, struct coplan *coplan, const struct
         count = SWITCH_CHOSEN;
     }
     struct weft_search_result result;
-    struct weft_arena kept = arena_split(&scratch);
+    struct weft_arena kept = weft_arena_split(&scratch);
     if (!search_strategies(&result, coplan, start, coplan->round_count, strategy_s,
                            coplan_keep(count, coplan), &kept, scratch, error)) {
         return false;
@@ -197,7 +197,7 @@ static struct settled *know_data_parallel(struct coplan *coplan, struct weft_are
 // thinks of them.
 static void know_branches(struct coplan *coplan, struct weft_arena scratch)
 {
-    struct weft_arena kept = arena_split(&scratch);
+    struct weft_arena kept = weft_arena_split(&scratch);
     struct weft_strategy_space *space = NULL;
     struct weft_error error;
     uint32_t n = coplan->cluster->server_count;

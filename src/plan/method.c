@@ -189,7 +189,7 @@ bool method_search(struct design *best, struct verdict *verdict, const struct se
                    double seconds, const struct design *known, uint32_t known_count,
                    struct weft_arena *arena, struct weft_arena scratch)
 {
-    struct weft_arena kept = arena_split(&scratch);
+    struct weft_arena kept = weft_arena_split(&scratch);
     struct design *seeds = WEFT_NEW(&kept, struct design, known_count + 3 + MIXED_SEEDS);
     for (uint32_t i = 0; i < known_count; i++) {
         seeds[i] = known[i];

@@ -23,7 +23,7 @@ struct verdict search_simulate(const struct search *search, const struct weft_ne
 {
     struct weft_sim_options options = search->sim;
     options.one_round = options.one_round || quick;
-    struct weft_arena results = arena_split(&scratch);
+    struct weft_arena results = weft_arena_split(&scratch);
     struct weft_sim_job job = {search->graph, NULL, network->rings};
     struct weft_sim_result result;
     struct weft_error error;

@@ -65,7 +65,7 @@ bool weft_collective_play(double *seconds, const struct weft_schedule *schedule,
                           const struct weft_sim_options *sim, struct weft_arena scratch,
                           struct weft_error *error)
 {
-    struct weft_arena kept = arena_split(&scratch);
+    struct weft_arena kept = weft_arena_split(&scratch);
     const struct weft_lower_options lower = {.size_bytes = size_bytes,
                                              .server_count = network->fabric.server_count};
     struct weft_taskgraph graph;
@@ -109,7 +109,7 @@ static void try_factor(struct weft_collective_time *best,
                        enum weft_algorithm algorithm, uint32_t factor, uint64_t size_bytes,
                        struct weft_arena scratch)
 {
-    struct weft_arena kept = arena_split(&scratch);
+    struct weft_arena kept = weft_arena_split(&scratch);
     struct weft_schedule schedule;
     struct weft_error error;
     double seconds;

@@ -33,18 +33,10 @@
 #define UNITS_PER_FLOW 800.0
 #define UNITS_PER_TASK 1000.0
 
-struct weft_arena arena_split(struct weft_arena *scratch)
-{
-    size_t half = (size_t)(scratch->end - scratch->next) / 2;
-    struct weft_arena upper = {scratch->next + half, scratch->end};
-    scratch->end = upper.next;
-    return upper;
-}
-
 struct verdict search_judge(const struct search *search, const struct design *design, bool quick,
                             struct weft_arena scratch)
 {
-    struct weft_arena results = arena_split(&scratch);
+    struct weft_arena results = weft_arena_split(&scratch);
     struct weft_network network;
     double work_units = 0;
     if (!search_network(&network, &work_units, search, design, &results, scratch)) {
@@ -351,7 +343,7 @@ bool search_run(struct design *best, struct verdict *verdict, const struct searc
                 const struct design *seeds, uint32_t seed_count, double work_units,
                 struct weft_arena *arena, struct weft_arena scratch)
 {
-    struct weft_arena kept = arena_split(&scratch);
+    struct weft_arena kept = weft_arena_split(&scratch);
     double reserve = fmin(work_units * RESERVE_SHARE_MOST, true_units_of(search));
     work_units -= reserve;
     double left = work_units;

@@ -33,9 +33,6 @@ struct verdict {
     double work_units;
 };
 
-// Memory for results beside a scratch arena: takes the upper half of what `scratch` has left.
-struct weft_arena arena_split(struct weft_arena *scratch);
-
 // Simulates one iteration on a network.
 struct verdict search_simulate(const struct search *search, const struct weft_network *network,
                                bool quick, struct weft_arena scratch);

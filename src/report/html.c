@@ -74,9 +74,9 @@ static void add_header(struct weft_text *text, const struct weft_report *report)
     const struct weft_plan *plan = report->plan;
     char rate[WEFT_UNIT_TEXT];
     weft_text_add(text, "<header>\n<p class=\"muted\">Weft plan</p>\n<h1>");
-    svg_add_escaped(text, report->title);
+    weft_text_add_escaped(text, report->title);
     weft_text_add(text, "</h1>\n<p>");
-    svg_add_escaped(text, plan->cluster.name);
+    weft_text_add_escaped(text, plan->cluster.name);
     weft_text_add(text,
                   ": %u servers with %u ports of %s each. Method <b>%s</b>, %s rings, seed "
                   "%llu.</p>\n",
@@ -113,12 +113,12 @@ static void add_bounds_table(struct weft_text *text, const struct weft_certifica
     for (uint32_t i = 0; i < certificate->bound_count; i++) {
         const struct weft_bound *bound = &certificate->bounds[i];
         weft_text_add(text, "<tr%s><td>", i == certificate->binding ? " class=\"on\"" : "");
-        svg_add_escaped(text, bound->name);
+        weft_text_add_escaped(text, bound->name);
         weft_text_add(text, "<td class=\"r\">%s<td>%s%s<td>",
                       weft_show_time(seconds, weft_picoseconds(bound->seconds)),
                       weft_bound_scope_name(bound->scope),
                       bound->any_allreduce ? "" : ", collectives as rings or halving");
-        svg_add_escaped(text, bound->reason);
+        weft_text_add_escaped(text, bound->reason);
         weft_text_add(text, "</tr>\n");
     }
     weft_text_add(text, "</table></div>\n");
@@ -142,10 +142,10 @@ static void add_comparison_row(struct weft_text *text, const struct weft_compari
 {
     char buffer[WEFT_UNIT_TEXT];
     weft_text_add(text, "<tr><td>");
-    svg_add_escaped(text, row->name);
+    weft_text_add_escaped(text, row->name);
     if (row->why_not != NULL) {
         weft_text_add(text, "<td colspan=\"8\">not here: ");
-        svg_add_escaped(text, row->why_not);
+        weft_text_add_escaped(text, row->why_not);
         weft_text_add(text, "</tr>\n");
         return;
     }
@@ -179,7 +179,7 @@ static void add_comparison(struct weft_text *text, const struct weft_report *rep
         add_comparison_row(text, &report->comparisons[i]);
     }
     weft_text_add(text, "</table></div>\n<p class=\"muted\">Price book: ");
-    svg_add_escaped(text, report->plan->cluster.prices.source);
+    weft_text_add_escaped(text, report->plan->cluster.prices.source);
     weft_text_add(text, ".</p>\n</section>\n");
 }
 
@@ -306,7 +306,7 @@ const char *weft_report_html(const struct weft_report *report, struct weft_arena
     weft_text_add(&text, "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"
                          "<meta name=\"viewport\" content=\"width=device-width,initial-scale=1\">\n"
                          "<title>");
-    svg_add_escaped(&text, report->title);
+    weft_text_add_escaped(&text, report->title);
     weft_text_add(&text, ": Weft plan</title>\n<style>%s\n", page_style);
     svg_add_style(&text);
     weft_text_add(&text, "</style>\n</head>\n<body>\n<main>\n");

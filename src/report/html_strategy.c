@@ -183,7 +183,7 @@ void html_strategy(struct weft_text *text, const struct weft_report *report,
     char flops[WEFT_UNIT_TEXT];
     html_heading(text, "Strategy", "How the model is divided, and which server holds what.");
     weft_text_add(text, "<p>");
-    svg_add_escaped(text, model->name);
+    weft_text_add_escaped(text, model->name);
     weft_text_add(text,
                   ": %s parameters, %sFLOP forward a sample, %llu samples an iteration.</p>\n",
                   show_count(parameters, (double)model->parameters),

@@ -50,7 +50,7 @@ void svg_begin(struct weft_text *text, double width, double height, const char *
                   "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 %g %g\" role=\"img\" "
                   "aria-label=\"",
                   width, height);
-    svg_add_escaped(text, name);
+    weft_text_add_escaped(text, name);
     weft_text_add(text, "\"");
     if (!alone) {
         weft_text_add(text, ">\n");
@@ -67,31 +67,6 @@ void svg_end(struct weft_text *text)
     weft_text_add(text, "</svg>\n");
 }
 
-void svg_add_escaped(struct weft_text *text, const char *value)
-{
-    for (const char *c = value; *c != '\0'; c++) {
-        switch (*c) {
-        case '<':
-            weft_text_add(text, "&lt;");
-            break;
-        case '>':
-            weft_text_add(text, "&gt;");
-            break;
-        case '&':
-            weft_text_add(text, "&amp;");
-            break;
-        case '"':
-            weft_text_add(text, "&quot;");
-            break;
-        case '\'':
-            weft_text_add(text, "&#39;");
-            break;
-        default:
-            weft_text_add(text, "%c", (unsigned char)*c < 0x20 || *c == 0x7f ? '?' : *c);
-        }
-    }
-}
-
 void svg_label(struct weft_text *text, double x, double y, enum svg_anchor anchor,
                const char *classes, const char *format, ...)
 {
@@ -106,7 +81,7 @@ void svg_label(struct weft_text *text, double x, double y, enum svg_anchor ancho
         weft_text_add(text, " text-anchor=\"%s\"", anchors[anchor]);
     }
     weft_text_add(text, ">");
-    svg_add_escaped(text, line);
+    weft_text_add_escaped(text, line);
     weft_text_add(text, "</text>\n");
 }
 

@@ -22,8 +22,6 @@ void svg_add_style(struct weft_text *text);
 // background; svg_end closes either.
 void svg_begin(struct weft_text *text, double width, double height, const char *name, bool alone);
 void svg_end(struct weft_text *text);
-// Text with <, >, & and quotes escaped; control bytes become '?'.
-void svg_add_escaped(struct weft_text *text, const char *value);
 
 enum svg_anchor { SVG_START, SVG_MIDDLE, SVG_END };
 // A label at (x, y); `classes` such as "t" (text), "m" (muted), "b" (bold).

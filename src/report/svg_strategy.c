@@ -262,7 +262,7 @@ static void add_name(struct weft_text *text, const struct grid *grid, uint32_t c
     char shown[NAME_SIZE];
     name_column(shown, sizeof shown, grid, c);
     weft_text_add(text, "<text class=\"m n\" transform=\"translate(%.1f %.1f)rotate(-90)\">", x, y);
-    svg_add_escaped(text, shown);
+    weft_text_add_escaped(text, shown);
     weft_text_add(text, "</text>\n");
 }
 

@@ -383,8 +383,7 @@ static bool build_table(struct weft_routes *routes, const struct minmax *m, cons
 {
     uint32_t n = m->fabric->server_count;
     uint32_t *hops = WEFT_NEW_RAW(&scratch, uint32_t, m->fabric->node_count);
-    struct weft_arena work = {scratch.next + (size_t)(scratch.end - scratch.next) / 2, scratch.end};
-    scratch.end = work.next;
+    struct weft_arena work = weft_arena_split(&scratch);
     struct path_list list;
     path_list_init(&list, &scratch);
     for (uint32_t p = 0; p < m->pair_count; p++) {
@@ -431,8 +430,7 @@ bool weft_routing_minmax(struct weft_routes *routes, struct weft_minmax_result *
         return false;
     }
     // Paths grow in the front half of the scratch while the searches work in the back half.
-    struct weft_arena work = {scratch.next + (size_t)(scratch.end - scratch.next) / 2, scratch.end};
-    scratch.end = work.next;
+    struct weft_arena work = weft_arena_split(&scratch);
     double bound = solve(&m, options, &graph, hops_max, &scratch, work);
     settle_loads(&m);
     if (routes != NULL && !build_table(routes, &m, demand, &reverse, arena, scratch, error)) {

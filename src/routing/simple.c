@@ -128,10 +128,7 @@ static bool add_k_shortest(struct path_list *list, const struct weft_graph *grap
                            uint32_t target, uint32_t k, struct weft_arena scratch)
 {
     struct weft_graph_paths paths;
-    struct weft_arena work;
-    size_t room = (size_t)(scratch.end - scratch.next) / 2;
-    work = (struct weft_arena){scratch.next + room, scratch.end};
-    scratch.end = work.next;
+    struct weft_arena work = weft_arena_split(&scratch);
     weft_graph_k_shortest(&paths, graph, costs, remaining, source, target, k, &scratch, work);
     for (uint32_t p = 0; p < paths.count; p++) {
         path_list_start(list, source, 1);
@@ -158,8 +155,7 @@ bool weft_routing_k_shortest(struct weft_routes *routes, const struct weft_fabri
     double *remaining = WEFT_NEW_RAW(&scratch, double, fabric->node_count);
     double *costs = WEFT_NEW_RAW(&scratch, double, fabric->link_count);
     // The list grows at the front of the scratch; each pair works in the back half.
-    struct weft_arena work = {scratch.next + (size_t)(scratch.end - scratch.next) / 2, scratch.end};
-    scratch.end = work.next;
+    struct weft_arena work = weft_arena_split(&scratch);
     struct path_list list;
     path_list_init(&list, &scratch);
     for (uint32_t t = 0; t < n; t++) {

@@ -317,6 +317,9 @@ bool packet_check_message(double wire_bytes, const struct weft_sim_options *opti
 
 // A packet enters the queue of the link at its hop, or is lost there.
 void packet_enter(struct packet_engine *engine, uint32_t id);
+// What has come goes back to its sender as an acknowledgement; false where those take no time: the
+// sender has it now.
+bool packet_send_back(struct packet_engine *engine, uint32_t id);
 uint32_t packet_take(struct packet_engine *engine); // a free one
 static inline void packet_drop(struct packet_engine *engine, uint32_t id)
 {

@@ -341,6 +341,24 @@ static void close_flow(struct packet_engine *engine, uint32_t id)
     engine->flow_free = id;
 }
 
+bool packet_send_back(struct packet_engine *engine, uint32_t id)
+{
+    struct packet *packet = &engine->packets[id];
+    uint32_t ack_hop = engine->flows[packet->flow].ack_hop;
+    packet->flags |= PACKET_ACK;
+    if (ack_hop == WEFT_NONE) {
+        return false;
+    }
+    packet->bytes = (uint16_t)engine->ack_bytes;
+    packet->hop = ack_hop;
+    if (engine->sprays != NULL) {
+        packet->hop += packet_spray_back(engine, packet->flow);
+    }
+    packet->flags |= PACKET_OWN;
+    packet_enter(engine, id);
+    return true;
+}
+
 static void receive(struct packet_engine *engine, uint32_t id)
 {
     struct packet *packet = &engine->packets[id];
@@ -360,24 +378,15 @@ static void receive(struct packet_engine *engine, uint32_t id)
         }
     }
     packet->cumulative = flow->received.low;
-    packet->flags |= PACKET_ACK;
     if (engine->transport.notices && (packet->flags & PACKET_MARKED) != 0 &&
         engine->clock.now_ps >= flow->notice_ps) {
         packet->flags |= PACKET_NOTICED;
         flow->notice_ps = engine->clock.now_ps + engine->options->dcqcn.notice_ps;
     }
-    if (flow->ack_hop == WEFT_NONE) {
+    if (!packet_send_back(engine, id)) {
         take_acknowledgement(engine, packet);
         packet_drop(engine, id);
-        return;
     }
-    packet->bytes = (uint16_t)engine->ack_bytes;
-    packet->hop = flow->ack_hop;
-    if (engine->sprays != NULL) {
-        packet->hop += packet_spray_back(engine, packet->flow);
-    }
-    packet->flags |= PACKET_OWN;
-    packet_enter(engine, id);
 }
 
 void packet_deliver(struct packet_engine *engine, uint32_t id)

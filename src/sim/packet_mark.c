@@ -69,8 +69,8 @@ static bool average_marks(struct packet_engine *engine, uint32_t link_id,
     return true;
 }
 
-bool packet_marks(struct packet_engine *engine, uint32_t link_id, const struct packet *packet,
-                  uint64_t backlog_ps)
+static bool is_marked(struct packet_engine *engine, uint32_t link_id, const struct packet *packet,
+                      uint64_t backlog_ps)
 {
     const struct packet_link *link = &engine->links[link_id];
     enum weft_marking marking = engine->ports.options->marking;
@@ -86,4 +86,21 @@ bool packet_marks(struct packet_engine *engine, uint32_t link_id, const struct p
     engine->ports.averages[link_id].idle_ps =
         engine->clock.now_ps + backlog_ps + (uint64_t)serial_ps;
     return marks;
+}
+
+bool packet_mark_or_lose(struct packet_engine *engine, uint32_t link_id, uint32_t id,
+                         uint64_t backlog_ps)
+{
+    struct packet *packet = &engine->packets[id];
+    struct packet_link *link = &engine->links[link_id];
+    if (!is_marked(engine, link_id, packet, backlog_ps)) {
+        return true;
+    }
+    if (engine->ports.options->early_drops) {
+        packet_lose(engine, link, id);
+        return false;
+    }
+    packet->flags |= PACKET_MARKED;
+    link->marks++;
+    return true;
 }

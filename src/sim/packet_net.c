@@ -167,13 +167,8 @@ static void enter_extended(struct packet_engine *engine, uint32_t id)
         packet->link = link_id;
         packet_line_join(engine, link_id, id);
     } else if ((packet->flags & (PACKET_OWN | PACKET_ACK)) == 0 &&
-               packet_marks(engine, link_id, packet, backlog)) {
-        if (engine->ports.options->early_drops) {
-            packet_lose(engine, link, id);
-            return;
-        }
-        packet->flags |= PACKET_MARKED;
-        link->marks++;
+               !packet_mark_or_lose(engine, link_id, id, backlog)) {
+        return;
     }
     if (own) {
         packet->tail_ps = now_ps;

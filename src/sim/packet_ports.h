@@ -87,9 +87,10 @@ bool packet_ports_check_priorities(const struct weft_sim_options *options, uint3
                                    struct weft_error *error) WEFT_MUST_USE;
 void packet_ports_init(struct packet_engine *engine, const struct weft_fabric *fabric,
                        const struct weft_sim_options *options, struct weft_arena *arena);
-// Whether a packet that finds this backlog is marked, or lost early (packet_mark.c).
-bool packet_marks(struct packet_engine *engine, uint32_t link, const struct packet *packet,
-                  uint64_t backlog_ps);
+// Marks a packet that finds this backlog, if its marking says so; false: it was lost early instead
+// (packet_mark.c).
+bool packet_mark_or_lose(struct packet_engine *engine, uint32_t link, uint32_t id,
+                         uint64_t backlog_ps);
 bool packet_ramp(const struct packet_engine *engine, uint32_t link, const struct packet *packet,
                  double backlog_bytes);
 // What chance has for a packet at a link, in [0, 1).

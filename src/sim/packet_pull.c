@@ -146,19 +146,10 @@ static void answer(struct packet_engine *engine, uint32_t id)
     struct packet *packet = &engine->packets[id];
     const struct packet_flow *flow = &engine->flows[packet->flow];
     packet->cumulative = flow->received.low;
-    packet->flags |= PACKET_ACK;
-    if (flow->ack_hop == WEFT_NONE) {
+    if (!packet_send_back(engine, id)) {
         take_answer(engine, packet);
         packet_drop(engine, id);
-        return;
     }
-    packet->bytes = (uint16_t)engine->ack_bytes;
-    packet->hop = flow->ack_hop;
-    if (engine->sprays != NULL) {
-        packet->hop += packet_spray_back(engine, packet->flow);
-    }
-    packet->flags |= PACKET_OWN;
-    packet_enter(engine, id);
 }
 
 static void join_line(struct packet_engine *engine, uint32_t link, uint32_t flow)

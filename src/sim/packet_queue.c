@@ -244,13 +244,9 @@ void packet_queue_enter(struct packet_engine *engine, uint32_t id)
     uint32_t band = packet_band_of(engine, packet);
     bool may_mark =
         (packet->flags & (PACKET_OWN | PACKET_ACK | PACKET_TRIMMED)) == 0 && engine->lines == NULL;
-    if (may_mark && packet_marks(engine, link_id, packet, band_backlog_ps(engine, link_id, band))) {
-        if (engine->ports.options->early_drops) {
-            packet_lose(engine, link, id);
-            return;
-        }
-        packet->flags |= PACKET_MARKED;
-        link->marks++;
+    if (may_mark &&
+        !packet_mark_or_lose(engine, link_id, id, band_backlog_ps(engine, link_id, band))) {
+        return;
     }
     if (own) {
         packet->tail_ps = now_ps;

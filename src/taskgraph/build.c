@@ -12,6 +12,23 @@
 // collide are refused instead of taking quadratic time.
 #define DISTANCE_MAX 256u
 
+void weft_task_connect(struct weft_task *tasks, uint32_t task_count, const uint32_t *before,
+                       const uint32_t *after, size_t edge_count, struct weft_arena *arena)
+{
+    size_t *first = WEFT_NEW(arena, size_t, (size_t)task_count + 1);
+    uint32_t *next = WEFT_NEW_RAW(arena, uint32_t, edge_count);
+    for (size_t e = 0; e < edge_count; e++) {
+        tasks[before[e]].next_count++;
+    }
+    for (uint32_t t = 0; t < task_count; t++) {
+        tasks[t].next = next + first[t];
+        first[t + 1] = first[t] + tasks[t].next_count;
+    }
+    for (size_t e = 0; e < edge_count; e++) {
+        next[first[before[e]]++] = after[e];
+    }
+}
+
 // What the tasks may refer to.
 struct extent {
     uint32_t server_count;
