@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef WEFT_INTERLEAVE_H
+#define WEFT_INTERLEAVE_H
+
+// Jobs that share links: when each should start so that their bursts meet as little as can be.
+//
+//   demands + links ──► [interleave] ──► time-shifts, scores, bounds
+//
+// A job's demand over one iteration is wound on a circle; jobs on a link are compared on the
+// unified circle, whose perimeter is the least common multiple of their iteration times
+// (Rajasekaran et al., "CASSINI: Network-Aware Job Scheduling in Machine Learning Clusters", NSDI
+// 2024, section 3). docs/interleave.md has the equations.
+
+#include "weft/base.h"
+
+// A job asks rate_Bps of its links from start_ps on, for duration_ps.
+struct weft_demand_phase {
+    uint64_t start_ps;
+    uint64_t duration_ps;
+    double rate_Bps;
+};
+
+// One iteration of a job. Phases are in order, do not overlap and end within the iteration; between
+// them the job asks nothing.
+struct weft_demand {
+    uint64_t iteration_ps; // > 0
+    const struct weft_demand_phase *phases;
+    uint32_t phase_count;
+};
+
+struct weft_shared_link {
+    const char *name;
+    double capacity_Bps; // > 0
+};
+
+struct weft_sharing_job {
+    const char *name;
+    struct weft_demand demand; // of each of its links, unless link_demands says otherwise
+    const uint32_t *links;     // ascending
+    uint32_t link_count;
+    const struct weft_demand
+        *link_demands; // per link of the job, with the job's iteration_ps; NULL
+};
+
+// What a scheduler knows at one moment: who shares what.
+struct weft_snapshot {
+    const struct weft_shared_link *links;
+    uint32_t link_count;
+    const struct weft_sharing_job *jobs;
+    uint32_t job_count;
+};
+
+// Fails with INPUT, naming the job or link: no jobs, periods of 0, phases that overlap or leave
+// their iteration, demand that is negative, not finite or above a link's capacity.
+bool weft_snapshot_check(const struct weft_snapshot *snapshot, struct weft_error *error)
+    WEFT_MUST_USE;
+
+struct weft_interleave_options {
+    double precision_degrees; // of the unified circle; 0 = 5
+    // Iteration times are rounded to multiples of this before their least common multiple is taken;
+    // 0 = as fine as keeps the circle within perimeter_limit iterations of its shortest job.
+    uint64_t quantum_ps;
+    uint32_t perimeter_limit; // 0 = 120
+    bool heuristic;           // no proof: for many jobs in little time
+    uint64_t work_limit;      // nodes of branch and bound, then the best so far with its bound
+    uint64_t seed;
+    weft_stop stop;
+};
+
+enum weft_compatibility {
+    WEFT_COMPATIBLE,        // score 1: no angle asks for more than there is
+    WEFT_PARTLY_COMPATIBLE, // better than the mean over all rotations
+    WEFT_NOT_COMPATIBLE,    // no rotation helps
+};
+
+struct weft_link_score {
+    double score;       // with the time-shifts below
+    double unshifted;   // all shifts 0
+    double upper_bound; // no shifts do better, on the quantised circle
+    enum weft_compatibility verdict;
+    uint32_t job_count;
+    uint64_t perimeter_ps; // of the unified circle
+    uint32_t angle_count;
+    double period_error_ratio; // largest that rounding made in an iteration time
+};
+
+struct weft_interleaving {
+    double score; // the smallest of the links'
+    double upper_bound;
+    bool exact;                          // score and bound agree: proved best
+    const struct weft_link_score *links; // per link of the snapshot
+    const uint64_t *time_shift_ps;       // per job: start this much later; < its iteration
+    const uint64_t *slack_ps;            // per job: may stray so far, the score stays
+    uint64_t nodes;                      // looked at
+};
+
+// Shifts that make the smallest score of all links as large as can be, then their sum. Links whose
+// jobs form a tree are solved one by one and joined by traversal of the affinity graph; loops
+// together. Fails as weft_snapshot_check does, and with INFEASIBLE when it is stopped.
+bool weft_interleave(struct weft_interleaving *result, const struct weft_snapshot *snapshot,
+                     const struct weft_interleave_options *options, struct weft_arena *arena,
+                     struct weft_arena scratch, struct weft_error *error) WEFT_MUST_USE;
+
+// Scores of given shifts, without a search; O(sum over links of jobs * angles).
+bool weft_interleave_score(struct weft_interleaving *result, const struct weft_snapshot *snapshot,
+                           const uint64_t *time_shift_ps,
+                           const struct weft_interleave_options *options, struct weft_arena *arena,
+                           struct weft_arena scratch, struct weft_error *error) WEFT_MUST_USE;
+
+#endif
