@@ -67,7 +67,7 @@ struct cli_trace {
     uint32_t failure_count;
 };
 
-enum { CLI_PACKET_WORDS = 64 };
+enum { CLI_PACKET_WORDS = 64, CLI_PACE_WORDS = 5 };
 
 // What a run is to write besides its result; NULL or 0 = not.
 struct cli_records {
@@ -96,6 +96,7 @@ struct cli {
     struct cli_trace trace;
     const char *packet_words[CLI_PACKET_WORDS]; // what options of CLI_PACKETS say; NULL = not given
     struct weft_packet_options packet;          // made of them by cli_packets
+    const char *pace_words[CLI_PACE_WORDS];     // likewise of CLI_PACES
     struct cli_records records;
     struct weft_sim_progress progress; // of a simulation under way
     // Of a search under way, for the progress line: the best iteration so far (WEFT_NEVER: none),
@@ -122,6 +123,7 @@ enum {
     CLI_TRACE = 8,
     CLI_PACKETS = 16,
     CLI_RECORDS = 32,
+    CLI_PACES = 64,
 };
 
 // A verb's own options: as argp's fields, parser called with `input`. Examples belong in `doc`
@@ -281,7 +283,10 @@ struct weft_sim_options cli_task_packets(const struct cli *cli);
 // Engine, transport and all that the packet engine takes, by the options of CLI_PACKETS. *sim says
 // what packets are, unless options do; `is_taskgraph` chooses the preset where none is asked for.
 bool cli_packets(struct weft_sim_options *sim, struct cli *cli, bool is_taskgraph) WEFT_MUST_USE;
+// What --dcqcn-timer says, for one or for each job; NULL = nothing.
+const char *cli_dcqcn_timers(const struct cli *cli);
 extern const struct argp cli_packets_argp;
+extern const struct argp cli_paces_argp;
 extern const struct argp cli_records_argp;
 
 // ---- verbs ----

@@ -331,6 +331,9 @@ static void list_children(struct argp_child children[CHILDREN_MAX], const struct
     if (verb->groups & CLI_PACKETS) {
         children[count++] = (struct argp_child){&cli_packets_argp, 0, "Packets:", 2};
     }
+    if (verb->groups & CLI_PACES) {
+        children[count++] = (struct argp_child){&cli_paces_argp, 0, "Jobs:", 2};
+    }
     if (verb->groups & CLI_RECORDS) {
         children[count++] = (struct argp_child){&cli_records_argp, 0, "Records:", 2};
     }

@@ -35,6 +35,18 @@ enum {
     OPTION_CUT_THROUGH,
     OPTION_SPRAY,
     OPTION_SPRAY_BY,
+    OPTION_XON,
+    OPTION_HEADROOM,
+    OPTION_CONTROL_BYTES,
+    OPTION_PERSISTENT,
+    OPTION_CONNECTIONS,
+    OPTION_IDLE_RESTART,
+    OPTION_RESTART_WINDOW,
+    OPTION_MLTCP_SLOPE,
+    OPTION_MLTCP_INTERCEPT,
+    OPTION_MLTCP_PER_JOB,
+    OPTION_DCQCN_TIMER,
+    OPTION_DCQCN_STEP,
     OPTION_COUNT,
 };
 _Static_assert((int)OPTION_COUNT <= (int)CLI_PACKET_WORDS, "room for all options");
@@ -80,6 +92,30 @@ static const struct argp_option options[] = {
     {"spray", KEY_FIRST + OPTION_SPRAY, "PATHS", 0,
      "a message's packets take so many paths, instead of one by hash", 0},
     {"spray-by", KEY_FIRST + OPTION_SPRAY_BY, "HOW", 0, "turn (default) or chance", 0},
+    {"xon", KEY_FIRST + OPTION_XON, "SIZE", 0,
+     "with --lossless: the pause ends when so much is left (half of it)", 0},
+    {"headroom", KEY_FIRST + OPTION_HEADROOM, "SIZE", 0,
+     "with --lossless: room for what still comes (what the link can bring); more is lost", 0},
+    {"control-bytes", KEY_FIRST + OPTION_CONTROL_BYTES, "SIZE", 0,
+     "with --trim: a port's room for headers and acknowledgements (as --buffer)", 0},
+    {"persistent", KEY_FIRST + OPTION_PERSISTENT, NULL, 0,
+     "a job's messages on a path follow each other on one connection, which keeps its window", 0},
+    {"connections", KEY_FIRST + OPTION_CONNECTIONS, "N", 0,
+     "with --persistent: side by side for a job and path (1)", 0},
+    {"idle-restart", KEY_FIRST + OPTION_IDLE_RESTART, NULL, 0,
+     "with --persistent: idle for a timeout, a window begins small again (RFC 5681)", 0},
+    {"restart-window", KEY_FIRST + OPTION_RESTART_WINDOW, "N", 0,
+     "with --persistent: window and threshold at an iteration's start, packets (as they were)", 0},
+    {"mltcp-slope", KEY_FIRST + OPTION_MLTCP_SLOPE, "X", 0,
+     "of growth by an iteration's progress (1.75)", 0},
+    {"mltcp-intercept", KEY_FIRST + OPTION_MLTCP_INTERCEPT, "X", 0, "growth at its start (0.25)",
+     0},
+    {"mltcp-per-job", KEY_FIRST + OPTION_MLTCP_PER_JOB, NULL, 0,
+     "progress of the job, not of each connection", 0},
+    {"dcqcn-timer", KEY_FIRST + OPTION_DCQCN_TIMER, "TIME,...", 0,
+     "of the rate's growth (55us), for all or for each job: a shorter one takes more", 0},
+    {"dcqcn-step", KEY_FIRST + OPTION_DCQCN_STEP, "RATE", 0, "R_AI (40Mbps); R_HAI is ten times it",
+     0},
     {0},
 };
 
@@ -239,6 +275,14 @@ static bool take_marking(struct weft_packet_options *packet, struct cli *cli)
                       "red") == 0);
 }
 
+// An option that means something beside another one only.
+static bool take_with(struct cli *cli, int option, int other)
+{
+    return cli->packet_words[option] == NULL || cli->packet_words[other] != NULL ||
+           cli_misuse(cli, "--%s goes with --%s; write that, too", options[option].name,
+                      options[other].name);
+}
+
 // What ports do, and which way packets go.
 static bool take_ports(struct weft_packet_options *packet, struct cli *cli)
 {
@@ -252,8 +296,59 @@ static bool take_ports(struct weft_packet_options *packet, struct cli *cli)
     port->lossless = cli->packet_words[OPTION_LOSSLESS] != NULL;
     port->xon_bytes = port->xoff_bytes / 2;
     port->trims = cli->packet_words[OPTION_TRIM] != NULL;
+    if (!take_with(cli, OPTION_XON, OPTION_LOSSLESS) ||
+        !take_with(cli, OPTION_HEADROOM, OPTION_LOSSLESS) ||
+        !take_with(cli, OPTION_CONTROL_BYTES, OPTION_TRIM) ||
+        !take_size(&port->xon_bytes, cli, OPTION_XON) ||
+        !take_size(&port->headroom_bytes, cli, OPTION_HEADROOM) ||
+        !take_size(&port->control_bytes, cli, OPTION_CONTROL_BYTES)) {
+        return false;
+    }
     port->control_weight = port->trims ? 10 : 0; // as Handley et al. have it
     port->control_first = cli->packet_words[OPTION_ACKS_FIRST] != NULL;
+    return true;
+}
+
+const char *cli_dcqcn_timers(const struct cli *cli)
+{
+    return cli->packet_words[OPTION_DCQCN_TIMER];
+}
+
+static bool take_number(double *value, struct cli *cli, int option, double low, double high)
+{
+    const char *word = cli->packet_words[option];
+    return word == NULL || cli_value(cli, weft_parse_number(value, word, low, high, &cli->error),
+                                     options[option].name) == 0;
+}
+
+// What transports keep and how they learn.
+static bool take_transport(struct weft_sim_options *sim, struct weft_packet_options *packet,
+                           struct cli *cli)
+{
+    static const int kept[] = {OPTION_CONNECTIONS, OPTION_IDLE_RESTART, OPTION_RESTART_WINDOW};
+    for (size_t i = 0; i < sizeof kept / sizeof kept[0]; i++) {
+        if (!take_with(cli, kept[i], OPTION_PERSISTENT)) {
+            return false;
+        }
+    }
+    sim->persistent = cli->packet_words[OPTION_PERSISTENT] != NULL;
+    packet->idle_restart = cli->packet_words[OPTION_IDLE_RESTART] != NULL;
+    packet->mltcp.per_job = cli->packet_words[OPTION_MLTCP_PER_JOB] != NULL;
+    const char *timers = cli->packet_words[OPTION_DCQCN_TIMER];
+    const char *step = cli->packet_words[OPTION_DCQCN_STEP];
+    if (!take_count(&packet->connection_count, cli, OPTION_CONNECTIONS, 1, 1u << 16) ||
+        !take_count(&packet->mltcp.restart_packets, cli, OPTION_RESTART_WINDOW, 1, 1u << 20) ||
+        !take_number(&packet->mltcp.slope, cli, OPTION_MLTCP_SLOPE, 0, 1000) ||
+        !take_number(&packet->mltcp.intercept, cli, OPTION_MLTCP_INTERCEPT, 1e-3, 1000) ||
+        (timers != NULL && strchr(timers, ',') == NULL &&
+         !take_time(&packet->dcqcn.timer_ps, cli, OPTION_DCQCN_TIMER))) {
+        return false;
+    }
+    if (step != NULL && cli_value(cli, weft_parse_rate(&packet->dcqcn.step_Bps, step, &cli->error),
+                                  "dcqcn-step") != 0) {
+        return false;
+    }
+    packet->dcqcn.hyper_step_Bps = 10 * packet->dcqcn.step_Bps;
     return true;
 }
 
@@ -286,5 +381,6 @@ bool cli_packets(struct weft_sim_options *sim, struct cli *cli, bool is_taskgrap
     cli->packet = topoopt ? WEFT_PACKET_TOPOOPT : WEFT_PACKET_DEFAULTS;
     sim->dctcp = topoopt ? WEFT_DCTCP_HTSIM : WEFT_DCTCP_DEFAULTS;
     sim->packet = &cli->packet;
-    return !is_packet || (take_words(&cli->packet, cli) && take_ports(&cli->packet, cli));
+    return !is_packet || (take_words(&cli->packet, cli) && take_ports(&cli->packet, cli) &&
+                          take_transport(sim, &cli->packet, cli));
 }

@@ -61,6 +61,8 @@ static const char doc[] =
     "  $ weft simulate permutation:10MB:1 --fabric leaf-spine --servers 128 --rate 400Gbps \\\n"
     "      --engine packet --mtu 4160 --trace t.pftrace\n"
     "  $ weft simulate a.fbuf b.fbuf --fabric fat-tree --servers 432 --rate 100Gbps\n"
+    "  $ weft simulate a.fbuf b.fbuf --rate 100Gbps --engine packet --persistent \\\n"
+    "      --transport mltcp-reno --iterations 50 --start 0,1ms --jitter 0.01\n"
     "  $ weft simulate traces/step --rate 400Gbps --accelerator H100\n"
     "  $ weft simulate perm.cm --topology leaf_spine.topo --engine packet --mtu 4096\n"
     "  $ weft simulate allreduce.goal --fabric fat-tree --rate 200Gbps\n"
@@ -151,6 +153,8 @@ static void set_counts(json_t *object, const struct weft_packet_counts *counts)
     cli_set_count(object, "ecn_marks", counts->ecn_marks);
     cli_set_count(object, "retransmits", counts->retransmits);
     cli_set_count(object, "timeouts", counts->timeouts);
+    cli_set_count(object, "trims", counts->trims);
+    cli_set_count(object, "pauses", counts->pauses);
 }
 
 json_t *simulate_object(struct simulate *simulate, const struct weft_sim_result *result)
@@ -251,7 +255,7 @@ const struct cli_runner simulate_runner = {
             .doc = doc,
             .options = options,
             .parser = parse,
-            .groups = CLI_HARDWARE | CLI_TRACE | CLI_PACKETS | CLI_RECORDS,
+            .groups = CLI_HARDWARE | CLI_TRACE | CLI_PACKETS | CLI_PACES | CLI_RECORDS,
         },
     .input_bytes = sizeof(struct simulate),
     .ready = ready,

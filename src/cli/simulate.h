@@ -45,7 +45,8 @@ void simulate_tell_transfers(const struct simulate *simulate, json_t *object,
                              const struct weft_sim_job *jobs, uint32_t job_count,
                              const struct weft_sim_result *result);
 
-// What --flows, --series and --trace need of the run, checked before it (simulate_outputs.c).
+// What --flow-records, --series and --trace need of the run, checked before it
+// (simulate_outputs.c).
 bool simulate_ask_records(struct simulate *simulate, bool is_job) WEFT_MUST_USE;
 // Writes them. Of a list of flows: with their ends; of jobs: NULL.
 bool simulate_save_records(struct simulate *simulate, const struct weft_sim_result *result,
@@ -55,6 +56,18 @@ bool simulate_save_records(struct simulate *simulate, const struct weft_sim_resu
 // The links that lost the most packets: into the JSON, or as a table where object is NULL.
 void simulate_tell_drops(struct simulate *simulate, json_t *object,
                          const struct weft_sim_result *result);
+
+// Iterations, starts, jitter, weights and priorities of jobs, or the priorities of a list of flows:
+// what the options say, after cli_packets (simulate_paces.c).
+bool simulate_paces(struct simulate *simulate, uint32_t job_count) WEFT_MUST_USE;
+bool simulate_flow_paces(struct simulate *simulate, uint32_t flow_count) WEFT_MUST_USE;
+// Whether jobs have several iterations; if so, the 99th percentile of one's.
+bool simulate_repeats(const struct simulate *simulate);
+uint64_t simulate_p99_ps(const struct simulate *simulate, const struct weft_sim_result *result,
+                         uint32_t job);
+// The iteration of all jobs together: the last one's end, or the longest mean of several.
+double simulate_iteration_s(const struct simulate *simulate, const struct weft_sim_result *result,
+                            uint32_t job_count);
 
 bool simulate_jobs(struct simulate *simulate) WEFT_MUST_USE;
 bool simulate_flows(struct simulate *simulate, const struct weft_flows_spec *spec) WEFT_MUST_USE;

@@ -46,6 +46,11 @@ static void tell_json(struct simulate *simulate, const struct weft_sim_result *r
     json_t *object = simulate_object(simulate, result);
     cli_set_text(object, "pattern", simulate->paths[0]);
     cli_set_real(object, "completion_s", weft_seconds(result->end_ps));
+    if (simulate_repeats(simulate)) {
+        cli_set_count(object, "iterations", simulate->packets.iterations);
+        cli_set_real(object, "iteration_mean_s", weft_seconds(result->iteration_ps[0]));
+        cli_set_real(object, "iteration_p99_s", weft_seconds(simulate_p99_ps(simulate, result, 0)));
+    }
     if (times != NULL) {
         cli_set_real(object, "mean_flow_s", times->mean_s);
         cli_set_real(object, "median_flow_s", weft_seconds(quantile_ps(times, 0.5)));
@@ -64,6 +69,11 @@ static void tell(struct simulate *simulate, const struct weft_sim_result *result
     simulate_headline(simulate);
     cli_say(cli, "%s\n", simulate->paths[0]);
     cli_say(cli, "completion  %s\n", weft_show_time(unit, result->end_ps));
+    if (simulate_repeats(simulate)) {
+        cli_say(cli, "iteration   mean %s", weft_show_time(unit, result->iteration_ps[0]));
+        cli_say(cli, ", 99th percentile %s\n",
+                weft_show_time(unit, simulate_p99_ps(simulate, result, 0)));
+    }
     if (times != NULL) {
         cli_say(cli, "a flow      mean %s", weft_show_time(unit, weft_picoseconds(times->mean_s)));
         cli_say(cli, ", median %s", weft_show_time(unit, quantile_ps(times, 0.5)));
@@ -78,7 +88,8 @@ static bool play_allreduce(struct simulate *simulate, uint64_t size_bytes)
     struct cli *cli = simulate->cli;
     struct weft_taskgraph graph;
     struct weft_sim_result result;
-    if (!patterns_build_allreduce(&graph, size_bytes, simulate->network->fabric.server_count,
+    if (!simulate_paces(simulate, 1) ||
+        !patterns_build_allreduce(&graph, size_bytes, simulate->network->fabric.server_count,
                                   &cli->arena, cli->scratch, &cli->error)) {
         return false;
     }
@@ -107,6 +118,9 @@ static bool play_flows(struct simulate *simulate, const struct weft_flows_spec *
     if (!patterns_build(&flows, spec, simulate->network->fabric.server_count, host_rate_Bps,
                         &cli->arena, &cli->error)) {
         return weft_wrap(&cli->error, "%s", simulate->paths[0]);
+    }
+    if (!simulate_flow_paces(simulate, flows.count)) {
+        return false;
     }
     uint64_t *ends_ps = WEFT_NEW(&cli->arena, uint64_t, flows.count);
     if (!weft_sim_run_flows(&result, ends_ps, &simulate->network->fabric,

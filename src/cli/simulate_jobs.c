@@ -174,15 +174,24 @@ static void tell_json(struct simulate *simulate, const struct jobs *jobs,
                       const struct weft_sim_result *result)
 {
     json_t *object = simulate_object(simulate, result);
-    // The iteration of all jobs together ends when the last one does.
-    cli_set_real(object, "iteration_s", weft_seconds(result->end_ps));
+    uint32_t count = simulate->path_count;
+    cli_set_real(object, "iteration_s", simulate_iteration_s(simulate, result, count));
+    if (simulate_repeats(simulate)) {
+        cli_set_count(object, "iterations", simulate->packets.iterations);
+        cli_set_real(object, "completion_s", weft_seconds(result->end_ps));
+    }
     json_t *list = json_array();
-    for (uint32_t j = 0; j < simulate->path_count; j++) {
+    for (uint32_t j = 0; j < count; j++) {
         json_t *job = json_object();
         cli_set_text(job, "file", simulate->paths[j]);
         cli_set_count(job, "servers", jobs->jobs[j].graph->server_count);
         cli_set_count(job, "first_server", jobs->first[j]);
         cli_set_real(job, "iteration_s", weft_seconds(result->iteration_ps[j]));
+        if (simulate_repeats(simulate)) {
+            cli_set_real(job, "iteration_mean_s", weft_seconds(result->iteration_ps[j]));
+            cli_set_real(job, "iteration_p99_s",
+                         weft_seconds(simulate_p99_ps(simulate, result, j)));
+        }
         json_array_append_new(list, job);
     }
     cli_set(object, "jobs", list);
@@ -199,21 +208,27 @@ static void tell(struct simulate *simulate, const struct jobs *jobs,
         {"servers", WEFT_ALIGN_RIGHT},
         {"first", WEFT_ALIGN_RIGHT},
         {"iteration", WEFT_ALIGN_RIGHT},
+        {"99th percentile", WEFT_ALIGN_RIGHT},
     };
     enum { COLUMNS = sizeof columns / sizeof columns[0] };
+    uint32_t shown = simulate_repeats(simulate) ? COLUMNS : COLUMNS - 1;
     struct cli *cli = simulate->cli;
     struct weft_arena *arena = &cli->arena;
     const char **cells = WEFT_NEW(arena, const char *, (size_t)simulate->path_count *COLUMNS);
     char unit[WEFT_UNIT_TEXT];
     for (uint32_t j = 0; j < simulate->path_count; j++) {
-        const char **row = cells + (size_t)j * COLUMNS;
+        const char **row = cells + (size_t)j * shown;
         row[0] = simulate->paths[j];
         row[1] = weft_arena_format(arena, "%u", jobs->jobs[j].graph->server_count);
         row[2] = weft_arena_format(arena, "%u", jobs->first[j]);
         row[3] = weft_arena_format(arena, "%s", weft_show_time(unit, result->iteration_ps[j]));
+        if (simulate_repeats(simulate)) {
+            uint64_t p99_ps = simulate_p99_ps(simulate, result, j);
+            row[4] = weft_arena_format(arena, "%s", weft_show_time(unit, p99_ps));
+        }
     }
     simulate_headline(simulate);
-    cli_say(cli, "%s", weft_report_table(columns, COLUMNS, cells, simulate->path_count, arena));
+    cli_say(cli, "%s", weft_report_table(columns, shown, cells, simulate->path_count, arena));
     simulate_tell_transfers(simulate, NULL, jobs->jobs, simulate->path_count, result);
     simulate_last_line(simulate, result);
 }
@@ -228,7 +243,7 @@ bool simulate_jobs(struct simulate *simulate)
     // Packets of other simulators' loads are not those of the recorded task graphs.
     bool load = simulate->path_count > 0 && cli_is_load(simulate->paths[0]);
     if (!build_network(&jobs, simulate) || !cli_packets(&simulate->packets, cli, !load) ||
-        !simulate_ask_records(simulate, true)) {
+        !simulate_paces(simulate, simulate->path_count) || !simulate_ask_records(simulate, true)) {
         return false;
     }
     simulate->packets.timeline |= load;

@@ -15,8 +15,9 @@ static const uint64_t every_default_ps = 10000000; // 10 us
 enum { LOSSY_LINKS_MAX = 5 };
 
 static const struct argp_option options[] = {
-    {"flows", KEY_FLOWS, "FILE", 0,
+    {"flow-records", KEY_FLOWS, "FILE", 0,
      "write a record of each flow to FILE.csv or FILE.json: size, ends, packets, losses, marks", 0},
+    {"flows", KEY_FLOWS, "FILE", OPTION_HIDDEN, NULL, 0}, // its name until 0.3
     {"series", KEY_SERIES, "FILE.csv", 0, "write what links do, every so often", 0},
     {"every", KEY_EVERY, "TIME", 0, "how often (10us); coarser where it would be too much", 0},
     {"trace", KEY_TRACE, "FILE.pftrace", 0,
@@ -31,7 +32,7 @@ static error_t parse(int key, char *argument, struct argp_state *state)
     struct cli_records *records = &cli->records;
     switch (key) {
     case KEY_FLOWS:
-        return cli_take(cli, &records->flows_path, argument, "--flows");
+        return cli_take(cli, &records->flows_path, argument, "--flow-records");
     case KEY_SERIES:
         return cli_take(cli, &records->series_path, argument, "--series");
     case KEY_TRACE:
@@ -58,8 +59,8 @@ bool simulate_ask_records(struct simulate *simulate, bool is_job)
     struct weft_sim_options *sim = &simulate->packets;
     bool is_packet = sim->engine == WEFT_ENGINE_PACKET;
     if (records->flows_path != NULL && is_job && !is_packet) {
-        return cli_misuse(cli, "--flows of jobs are messages of packets; write --engine packet, "
-                               "too");
+        return cli_misuse(cli, "--flow-records of jobs are messages of packets; write --engine "
+                               "packet, too");
     }
     if (records->every_ps > 0 && records->series_path == NULL && records->trace_path == NULL) {
         return cli_misuse(cli, "--every is for --series and --trace; write one of them");

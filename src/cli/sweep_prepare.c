@@ -42,6 +42,7 @@ static const char *refusal(const char *key)
         {"fabrics", "it runs nothing"},
         {"seconds", "a clock makes no two runs equal; write effort"},
         {"report", "scenarios write no files; run the one that you want drawn"},
+        {"flow-records", "scenarios write no files; run the one whose flows you want to see"},
         {"series", "scenarios write no files; run the one whose links you want to see"},
         {"trace", "scenarios write no files; run the one that you want to see"},
         {"progress", "the sweep tells how far it is"},

@@ -39,5 +39,5 @@ try weft simulate permutation:100000GB:1 --servers 8 --rate 100Gbps --engine pac
 # Records.
 try weft simulate alltoall:1MB --servers 8 --rate 100Gbps --every 1us
 try weft simulate alltoall:1MB --servers 8 --rate 100Gbps --series s.csv --every 0
-try weft simulate allreduce:1MB --servers 8 --rate 100Gbps --flows f.csv
+try weft simulate allreduce:1MB --servers 8 --rate 100Gbps --flow-records f.csv
 try weft simulate alltoall:1MB --servers 8 --rate 100Gbps --trace missing/t.pftrace

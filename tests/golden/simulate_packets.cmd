@@ -27,7 +27,7 @@ weft simulate poisson:1MB:load=0.9:count=400:3 --servers 16 --rate 100Gbps --tra
 grep -E '"(flows|drops|retransmits|engine|transport)"' lossy
 grep -q -E '"drops": 0,' lossy || echo lossy
 # What is recorded: a row a flow, rows of links; nothing half.
-weft simulate permutation:1MB:1 --servers 4 --rate 100Gbps --engine packet --flows f.csv \
+weft simulate permutation:1MB:1 --servers 4 --rate 100Gbps --engine packet --flow-records f.csv \
     --series s.csv --every 20us --trace t.pftrace --json | grep completion_s
 cat f.csv
 head -n 5 s.csv

@@ -178,7 +178,8 @@ def check_job(weft, job, *options):
 
 def check_flows(weft, *options):
     answer, _ = run(weft, "poisson:200kB:load=0.8:count=500:3", "--servers", "16", "--rate",
-                    "100Gbps", "--trace", "flows.pftrace", "--flows", "flows.csv", "--series",
+                    "100Gbps", "--trace", "flows.pftrace", "--flow-records", "flows.csv",
+                    "--series",
                     "series.csv", "--every", "10us", *options)
     trace = Trace("flows.pftrace")
     with open("flows.csv", encoding="ascii") as file:
