@@ -56,13 +56,17 @@ bool weft_snapshot_check(const struct weft_snapshot *snapshot, struct weft_error
     WEFT_MUST_USE;
 
 struct weft_interleave_options {
-    double precision_degrees; // of the unified circle; 0 = 5
+    // Rotations are multiples of an angle, at most this much of the circle of the shortest
+    // iteration that a link sees (so never more of the unified circle); 0 = 5.
+    double precision_degrees;
     // Iteration times are rounded to multiples of this before their least common multiple is taken;
-    // 0 = as fine as keeps the circle within perimeter_limit iterations of its shortest job.
+    // 0 = as little as keeps the circle within perimeter_limit iterations of its shortest job.
     uint64_t quantum_ps;
     uint32_t perimeter_limit; // 0 = 120
     bool heuristic;           // no proof: for many jobs in little time
-    uint64_t work_limit;      // nodes of branch and bound, then the best so far with its bound
+    uint64_t work_limit;      // cells of circles looked at, about 1e9 a second; 0 = 2e9. Then the
+                              // best so far, with the bound that is proved
+    double slack_loss;        // of score, that a stray may cost a link; 0 = 0.01
     uint64_t seed;
     weft_stop stop;
 };
@@ -76,11 +80,13 @@ enum weft_compatibility {
 struct weft_link_score {
     double score;       // with the time-shifts below
     double unshifted;   // all shifts 0
-    double upper_bound; // no shifts do better, on the quantised circle
+    double mean;        // over all rotations, each as likely as another
+    double upper_bound; // no shifts by whole angles do better, on the quantised circle
     enum weft_compatibility verdict;
     uint32_t job_count;
-    uint64_t perimeter_ps; // of the unified circle
-    uint32_t angle_count;
+    uint32_t group;            // links of one group lie on loops and are solved together
+    uint64_t perimeter_ps;     // of the unified circle
+    uint32_t angle_count;      // of the unified circle
     double period_error_ratio; // largest that rounding made in an iteration time
 };
 
@@ -90,18 +96,23 @@ struct weft_interleaving {
     bool exact;                          // score and bound agree: proved best
     const struct weft_link_score *links; // per link of the snapshot
     const uint64_t *time_shift_ps;       // per job: start this much later; < its iteration
-    const uint64_t *slack_ps;            // per job: may stray so far, the score stays
-    uint64_t nodes;                      // looked at
+    const uint64_t *slack_ps;            // per job: may stray so far either way, no link of it
+                                         // loses more than slack_loss; at most half its iteration
+    uint32_t group_count;
+    uint32_t loop_count; // groups of several links
+    uint64_t work;       // cells looked at
 };
 
 // Shifts that make the smallest score of all links as large as can be, then their sum. Links whose
 // jobs form a tree are solved one by one and joined by traversal of the affinity graph; loops
-// together. Fails as weft_snapshot_check does, and with INFEASIBLE when it is stopped.
+// together. A link with one job or none scores 1. Fails as weft_snapshot_check does, and with INPUT
+// where a quantum or the perimeter leaves no circle.
 bool weft_interleave(struct weft_interleaving *result, const struct weft_snapshot *snapshot,
                      const struct weft_interleave_options *options, struct weft_arena *arena,
                      struct weft_arena scratch, struct weft_error *error) WEFT_MUST_USE;
 
-// Scores of given shifts, without a search; O(sum over links of jobs * angles).
+// Scores of given shifts, without a search: upper_bound is of areas alone. O(sum over links of
+// phases on the circle * log of them).
 bool weft_interleave_score(struct weft_interleaving *result, const struct weft_snapshot *snapshot,
                            const uint64_t *time_shift_ps,
                            const struct weft_interleave_options *options, struct weft_arena *arena,

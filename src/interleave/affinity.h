@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef WEFT_SRC_INTERLEAVE_AFFINITY_H
+#define WEFT_SRC_INTERLEAVE_AFFINITY_H
+
+// The affinity graph: jobs on one side, links with two jobs or more on the other.
+
+#include "circle.h"
+
+struct affinity {
+    uint32_t group_count;
+    struct group *groups;       // jobs and links known, circles not yet wound
+    const uint32_t *link_group; // per link of the snapshot; WEFT_NONE = not shared
+};
+
+// Groups of links: two are in one group when a cycle of the graph goes through both, or through
+// links of one group. Groups touch at single jobs only, and without cycles. O(jobs' links * log).
+void interleave_affinity(struct affinity *affinity, const struct weft_snapshot *snapshot,
+                         struct weft_arena *arena, struct weft_arena scratch);
+
+// Shifts of all jobs from the rotations within each group (rotations[group][piece], in angles): by
+// breadth-first traversal, each group turned as a whole so that it agrees with the job it is
+// reached by.
+void interleave_traverse(uint64_t *time_shift_ps, const struct affinity *affinity,
+                         uint32_t *const *rotations, const struct weft_snapshot *snapshot,
+                         struct weft_arena scratch);
+
+#endif

@@ -1,0 +1,200 @@
+// SPDX-License-Identifier: Apache-2.0
+// The fast search: greedy starts, each improved one job at a time.
+
+#include "cells.h"
+
+#include <math.h>
+#include <string.h>
+
+#define SWEEPS_MAX 50u
+
+struct descent {
+    const struct cells *cells;
+    double **loads;  // per circle, per cell
+    double *excess;  // per circle
+    double **prices; // per place of the piece at hand, per rotation
+    uint32_t *rotations;
+    uint64_t work;
+};
+
+static void descent_init(struct descent *descent, const struct cells *cells,
+                         struct weft_arena *arena)
+{
+    uint32_t place_max = 0;
+    uint32_t angle_max = 0;
+    for (uint32_t p = 0; p < cells->piece_count; p++) {
+        const struct cell_piece *piece = &cells->pieces[p];
+        place_max = piece->place_count > place_max ? piece->place_count : place_max;
+        angle_max = piece->angles > angle_max ? piece->angles : angle_max;
+    }
+    *descent = (struct descent){
+        .cells = cells,
+        .loads = WEFT_NEW(arena, double *, cells->circle_count),
+        .excess = WEFT_NEW(arena, double, cells->circle_count),
+        .prices = WEFT_NEW(arena, double *, place_max),
+        .rotations = WEFT_NEW(arena, uint32_t, cells->piece_count),
+    };
+    for (uint32_t c = 0; c < cells->circle_count; c++) {
+        descent->loads[c] = WEFT_NEW(arena, double, cells->circles[c].cell_count);
+    }
+    for (uint32_t i = 0; i < place_max; i++) {
+        descent->prices[i] = WEFT_NEW_RAW(arena, double, angle_max);
+    }
+}
+
+static void descent_clear(struct descent *descent)
+{
+    const struct cells *cells = descent->cells;
+    for (uint32_t c = 0; c < cells->circle_count; c++) {
+        memset(descent->loads[c], 0, cells->circles[c].cell_count * sizeof(double));
+        descent->excess[c] = 0;
+    }
+}
+
+static void put(struct descent *descent, uint32_t p, double sign)
+{
+    const struct cell_piece *piece = &descent->cells->pieces[p];
+    for (uint32_t i = 0; i < piece->place_count; i++) {
+        const struct cell_place *place = &piece->places[i];
+        interleave_cells_add(descent->loads[place->circle], descent->cells, place,
+                             descent->rotations[p], sign);
+        descent->work += place->folded;
+    }
+}
+
+// With the piece at rotation r, on the circles it is on; excess holds those without it.
+static struct value value_at(const struct descent *descent, const struct cell_piece *piece,
+                             uint32_t r)
+{
+    struct value value = {0, 0};
+    for (uint32_t i = 0; i < piece->place_count; i++) {
+        double excess = descent->excess[piece->places[i].circle] + descent->prices[i][r];
+        value.worst = fmax(value.worst, excess);
+        value.sum += excess;
+    }
+    return value;
+}
+
+// Puts the piece where it costs least, where it was if nothing is better. True if that changed.
+static bool place_best(struct descent *descent, uint32_t p, struct weft_arena scratch)
+{
+    const struct cell_piece *piece = &descent->cells->pieces[p];
+    for (uint32_t i = 0; i < piece->place_count; i++) {
+        const struct cell_place *place = &piece->places[i];
+        descent->work +=
+            interleave_cells_price(descent->prices[i], descent->cells, place, piece->angles,
+                                   descent->loads[place->circle], scratch);
+    }
+    uint32_t old = descent->rotations[p];
+    uint32_t best = old;
+    struct value value = value_at(descent, piece, old);
+    for (uint32_t r = 0; r < piece->angles; r++) {
+        struct value other = value_at(descent, piece, r);
+        if (value_better(other, value)) {
+            value = other;
+            best = r;
+        }
+    }
+    for (uint32_t i = 0; i < piece->place_count; i++) {
+        descent->excess[piece->places[i].circle] += descent->prices[i][best];
+    }
+    descent->rotations[p] = best;
+    put(descent, p, 1);
+    return best != old;
+}
+
+static void take_away(struct descent *descent, uint32_t p)
+{
+    const struct cell_piece *piece = &descent->cells->pieces[p];
+    put(descent, p, -1);
+    for (uint32_t i = 0; i < piece->place_count; i++) {
+        uint32_t circle = piece->places[i].circle;
+        descent->excess[circle] =
+            interleave_cells_excess(descent->cells, circle, descent->loads[circle]);
+    }
+}
+
+static struct value value_of(const struct descent *descent)
+{
+    struct value value = {0, 0};
+    for (uint32_t c = 0; c < descent->cells->circle_count; c++) {
+        double excess = interleave_cells_excess(descent->cells, c, descent->loads[c]);
+        value.worst = fmax(value.worst, excess);
+        value.sum += excess;
+    }
+    return value;
+}
+
+static struct value descend_from(struct descent *descent, const uint32_t *order,
+                                 const struct search_limits *limits, struct weft_arena scratch)
+{
+    const uint32_t count = descent->cells->piece_count;
+    descent_clear(descent);
+    for (uint32_t i = 0; i < count; i++) {
+        place_best(descent, order[i], scratch);
+    }
+    bool gained = true;
+    for (uint32_t sweep = 0; gained && sweep < SWEEPS_MAX && !weft_stopped(limits->stop); sweep++) {
+        gained = false;
+        for (uint32_t i = 0; i < count; i++) {
+            take_away(descent, order[i]);
+            gained = place_best(descent, order[i], scratch) || gained;
+        }
+    }
+    return value_of(descent);
+}
+
+// Large demands first.
+static void order_by_size(uint32_t *order, const struct cells *cells, struct weft_arena scratch)
+{
+    double *size = WEFT_NEW(&scratch, double, cells->piece_count);
+    for (uint32_t p = 0; p < cells->piece_count; p++) {
+        for (uint32_t i = 0; i < cells->pieces[p].place_count; i++) {
+            const struct cell_place *place = &cells->pieces[p].places[i];
+            const struct cell_circle *circle = &cells->circles[place->circle];
+            for (uint32_t c = 0; c < circle->cuts; c++) {
+                size[p] += place->area[c] * circle->weights[c];
+            }
+        }
+        uint32_t at = p;
+        for (; at > 0 && size[order[at - 1]] < size[p]; at--) {
+            order[at] = order[at - 1];
+        }
+        order[at] = p;
+    }
+}
+
+void interleave_descend(struct found *found, const struct cells *cells,
+                        const struct search_limits *limits, struct weft_arena *arena,
+                        struct weft_arena scratch)
+{
+    const uint32_t count = cells->piece_count;
+    struct descent descent;
+    descent_init(&descent, cells, &scratch);
+    uint32_t *order = WEFT_NEW(&scratch, uint32_t, count);
+    order_by_size(order, cells, scratch);
+    struct weft_rng rng;
+    weft_rng_init(&rng, limits->seed);
+    *found = (struct found){.rotations = WEFT_NEW(arena, uint32_t, count),
+                            .value = {(double)INFINITY, (double)INFINITY}};
+    for (uint32_t start = 0; start < limits->starts; start++) {
+        // The second start leaves every job where it would be without shifts, as far as that goes.
+        memset(descent.rotations, 0, count * sizeof descent.rotations[0]);
+        for (uint32_t p = 0; start > 1 && p < count; p++) {
+            descent.rotations[p] = weft_rng_below(&rng, cells->pieces[p].angles);
+        }
+        if (start > 0) {
+            weft_rng_shuffle(&rng, order, count);
+        }
+        struct value value = descend_from(&descent, order, limits, scratch);
+        if (value_better(value, found->value)) {
+            found->value = value;
+            memcpy(found->rotations, descent.rotations, count * sizeof descent.rotations[0]);
+        }
+        if (value.sum <= VALUE_EQUAL || weft_stopped(limits->stop) ||
+            descent.work > limits->work_limit) {
+            break;
+        }
+    }
+    found->work = descent.work;
+}
