@@ -298,6 +298,7 @@ struct cli_entry {
 };
 extern const struct cli_entry cli_entries[]; // ends with a NULL name
 
+int cli_cc(int argc, char **argv);
 int cli_check(int argc, char **argv);
 int cli_collective(int argc, char **argv);
 int cli_compare(int argc, char **argv);

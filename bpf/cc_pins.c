@@ -1,0 +1,313 @@
+// SPDX-License-Identifier: Apache-2.0
+// What stays in the kernel between two runs of the program: pins in a BPF file system of Weft's
+// own. It is not /sys/fs/bpf because `ip netns exec` hides that.
+
+#include "cc_internal.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/magic.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/mount.h>
+#include <sys/stat.h>
+#include <sys/statfs.h>
+#include <time.h>
+#include <unistd.h>
+
+const char *cc_path(char path[CC_PATH_BYTES], const char *name, const char *pin)
+{
+    snprintf(path, CC_PATH_BYTES, WEFT_CC_FOLDER "/cc/%.15s%s%s", name, pin == NULL ? "" : "/",
+             pin == NULL ? "" : pin);
+    return path;
+}
+
+int cc_open_pin(const char *name, const char *pin)
+{
+    char path[CC_PATH_BYTES];
+    return bpf_obj_get(cc_path(path, name, pin));
+}
+
+uint64_t cc_netns(void)
+{
+    struct stat status;
+    return stat("/proc/self/ns/net", &status) == 0 ? status.st_ino : 0;
+}
+
+static bool is_mounted(void)
+{
+    struct statfs status;
+    return statfs(WEFT_CC_FOLDER, &status) == 0 && status.f_type == BPF_FS_MAGIC;
+}
+
+static bool make_folder(const char *path, struct weft_error *error)
+{
+    if (mkdir(path, 0755) == 0 || errno == EEXIST) {
+        return true;
+    }
+    return weft_fail(error, WEFT_IO, "cannot make %s: %s", path, strerror(errno));
+}
+
+// One run at a time changes what is there: the lock, or -1.
+static int lock_all(struct weft_error *error)
+{
+    if (!make_folder(WEFT_CC_RUN, error)) {
+        return -1;
+    }
+    int lock = open(WEFT_CC_RUN, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (lock < 0 || flock(lock, LOCK_EX) != 0) {
+        weft_fail(error, WEFT_IO, "cannot lock " WEFT_CC_RUN ": %s", strerror(errno));
+        return -1;
+    }
+    return lock;
+}
+
+static void unlock_all(int lock)
+{
+    rmdir(WEFT_CC_RUN); // if nothing is in it
+    close(lock);
+}
+
+static bool mount_all(struct weft_error *error)
+{
+    if (!make_folder(WEFT_CC_FOLDER, error)) {
+        return false;
+    }
+    if (!is_mounted() && mount("weft", WEFT_CC_FOLDER, "bpf", 0, "mode=0755") != 0) {
+        int reason = errno;
+        rmdir(WEFT_CC_FOLDER);
+        return weft_fail(error, WEFT_UNSUPPORTED, "cannot mount a BPF file system at %s: %s",
+                         WEFT_CC_FOLDER, strerror(reason));
+    }
+    return make_folder(WEFT_CC_FOLDER "/cc", error);
+}
+
+// Whether the file system holds nothing but what the kernel puts there itself.
+static bool is_empty(void)
+{
+    DIR *folder = opendir(WEFT_CC_FOLDER);
+    if (folder == NULL || !is_mounted()) {
+        return false;
+    }
+    uint32_t count = 0;
+    const struct dirent *entry = NULL;
+    while ((entry = readdir(folder)) != NULL) {
+        const char *dot = strrchr(entry->d_name, '.');
+        bool own = entry->d_name[0] == '.' || (dot != NULL && strcmp(dot, ".debug") == 0);
+        count += own ? 0 : 1;
+    }
+    closedir(folder);
+    return count == 0;
+}
+
+void cc_remove_pins(const char *name)
+{
+    static const char *const pins[] = {CC_PIN_CGROUP,     CC_PIN_LINK,        CC_PIN_MAP,
+                                       CC_PIN_PARAMETERS, CC_PIN_CONNECTIONS, CC_PIN_JOBS,
+                                       CC_PIN_REGISTRY};
+    char path[CC_PATH_BYTES];
+    for (size_t i = 0; i < sizeof pins / sizeof pins[0]; i++) {
+        unlink(cc_path(path, name, pins[i]));
+    }
+    rmdir(cc_path(path, name, NULL));
+    rmdir(WEFT_CC_FOLDER "/cc");
+    if (is_empty()) {
+        umount2(WEFT_CC_FOLDER, UMOUNT_NOFOLLOW);
+        rmdir(WEFT_CC_FOLDER);
+    }
+}
+
+bool cc_unregister(const char *name)
+{
+    uint32_t first = 0;
+    char path[CC_PATH_BYTES];
+    int link = cc_open_pin(name, CC_PIN_LINK);
+    if (link >= 0) {
+        bpf_link_detach(link); // kernels that cannot do it when the last reference goes
+        close(link);
+        unlink(cc_path(path, name, CC_PIN_LINK));
+    } else {
+        int map = cc_open_pin(name, CC_PIN_MAP);
+        bpf_map_delete_elem(map, &first);
+        close(map);
+    }
+    // The last reference to a link goes a little later.
+    const struct timespec moment = {.tv_nsec = 5000000};
+    for (uint32_t i = 0; i < 400 && weft_cc_registered(name); i++) {
+        nanosleep(&moment, NULL);
+    }
+    return !weft_cc_registered(name);
+}
+
+// ---- loading ----
+
+static bool pin(int fd, const char *name, const char *as, struct weft_error *error)
+{
+    char path[CC_PATH_BYTES];
+    if (bpf_obj_pin(fd, cc_path(path, name, as)) == 0) {
+        return true;
+    }
+    return weft_fail(error, WEFT_IO, "cannot pin %s: %s", path, strerror(errno));
+}
+
+static bool pin_maps(const struct weft_cc *cc, const char *name, struct weft_error *error)
+{
+    static const struct {
+        const char *map;
+        const char *as;
+    } pins[] = {{".data.parameters", CC_PIN_PARAMETERS},
+                {"connections", CC_PIN_CONNECTIONS},
+                {"jobs", CC_PIN_JOBS},
+                {"registry", CC_PIN_REGISTRY}};
+    for (size_t i = 0; i < sizeof pins / sizeof pins[0]; i++) {
+        int fd = bpf_object__find_map_fd_by_name(cc->object, pins[i].map);
+        if (!pin(fd, name, pins[i].as, error)) {
+            return false;
+        }
+    }
+    return pin(cc->map, name, CC_PIN_MAP, error) &&
+           (!cc->linked || pin(cc->link, name, CC_PIN_LINK, error));
+}
+
+// Selects it as asked, and notes what unloading has to undo.
+static bool select_it(const struct weft_cc *cc, const struct weft_cc_request *request,
+                      struct weft_error *error)
+{
+    struct mltcp_registry registry = {.default_netns = 0};
+    if (request->make_default) {
+        char now[MLTCP_NAME_BYTES];
+        if (!cc_read_line(now, sizeof now, CC_DEFAULT)) {
+            return weft_fail(error, WEFT_UNSUPPORTED, "--default: cannot read " CC_DEFAULT);
+        }
+        memcpy(registry.previous_default, now, sizeof now);
+        registry.default_netns = cc_netns();
+    }
+    if (request->cgroup != NULL) {
+        if (strlen(request->cgroup) >= sizeof registry.cgroup) {
+            return weft_fail(error, WEFT_INPUT, "--cgroup: the name is too long");
+        }
+        memcpy(registry.cgroup, request->cgroup, strlen(request->cgroup));
+    }
+    uint32_t first = 0;
+    int fd = bpf_object__find_map_fd_by_name(cc->object, "registry");
+    if (bpf_map_update_elem(fd, &first, &registry, BPF_ANY) != 0) {
+        return weft_fail(error, WEFT_IO, "cannot write a BPF map: %s", strerror(errno));
+    }
+    if (request->cgroup != NULL && !cc_choose(request->name, request->cgroup, error)) {
+        return false;
+    }
+    return !request->make_default || cc_write_line(CC_DEFAULT, request->name) ||
+           weft_fail(error, WEFT_UNSUPPORTED, "--default: cannot write " CC_DEFAULT);
+}
+
+static bool keep(const struct weft_cc *cc, const struct weft_cc_request *request,
+                 struct weft_error *error)
+{
+    char path[CC_PATH_BYTES];
+    return make_folder(cc_path(path, request->name, NULL), error) &&
+           pin_maps(cc, request->name, error) && select_it(cc, request, error);
+}
+
+static bool load_locked(const struct weft_cc_request *request, bool *leftovers,
+                        struct weft_error *error)
+{
+    char path[CC_PATH_BYTES];
+    *leftovers = false;
+    if (access(cc_path(path, request->name, NULL), F_OK) == 0) {
+        if (weft_cc_registered(request->name)) {
+            return weft_fail(error, WEFT_UNSUPPORTED,
+                             "'%s' is loaded already; `weft cc tune %s` changes it, "
+                             "`weft cc unload %s` ends it",
+                             request->name, request->name, request->name);
+        }
+        cc_remove_pins(request->name);
+        *leftovers = true;
+    }
+    struct weft_cc cc;
+    if (!weft_cc_open(&cc, request->name, &request->parameters, error)) {
+        return false;
+    }
+    bool fine = mount_all(error) && keep(&cc, request, error);
+    if (fine) {
+        close(cc.link);
+        bpf_object__close(cc.object);
+        return true;
+    }
+    cc_remove_pins(request->name);
+    weft_cc_close(&cc);
+    return false;
+}
+
+bool weft_cc_load(const struct weft_cc_request *request, bool *leftovers, struct weft_error *error)
+{
+    if (!weft_cc_check_name(request->name, error) || !weft_cc_check(&request->parameters, error) ||
+        !weft_cc_capable(error)) {
+        return false;
+    }
+    int lock = lock_all(error);
+    if (lock < 0) {
+        return false;
+    }
+    bool fine = load_locked(request, leftovers, error);
+    unlock_all(lock);
+    return fine;
+}
+
+// ---- unloading ----
+
+static void restore_default(const char *name)
+{
+    int fd = cc_open_pin(name, CC_PIN_REGISTRY);
+    struct mltcp_registry registry;
+    char now[MLTCP_NAME_BYTES] = "";
+    uint32_t first = 0;
+    bool known = fd >= 0 && bpf_map_lookup_elem(fd, &first, &registry) == 0;
+    if (fd >= 0) {
+        close(fd);
+    }
+    if (!cc_read_line(now, sizeof now, CC_DEFAULT) || strcmp(now, name) != 0) {
+        return;
+    }
+    bool here = known && registry.default_netns == cc_netns() && registry.previous_default[0] != 0;
+    if (!here || !cc_write_line(CC_DEFAULT, registry.previous_default)) {
+        cc_write_line(CC_DEFAULT, "reno"); // which every kernel has
+    }
+}
+
+static bool unload_locked(const char *name, uint32_t *connections, struct weft_error *error)
+{
+    char path[CC_PATH_BYTES];
+    if (access(cc_path(path, name, NULL), F_OK) != 0) {
+        return weft_fail(error, WEFT_UNSUPPORTED, "'%s' is not loaded%s", name,
+                         weft_cc_registered(name) ? " by weft, but by somebody else"
+                                                  : "; `weft cc status` lists what is");
+    }
+    restore_default(name);
+    int fd = cc_open_pin(name, CC_PIN_CONNECTIONS);
+    *connections = cc_count(fd, sizeof(uint32_t));
+    close(fd);
+    unlink(cc_path(path, name, CC_PIN_CGROUP));
+    if (!cc_unregister(name)) {
+        return weft_fail(error, WEFT_IO,
+                         "the kernel does not let go of '%s'; who holds it: "
+                         "`bpftool struct_ops list`",
+                         name);
+    }
+    cc_remove_pins(name);
+    return true;
+}
+
+bool weft_cc_unload(const char *name, uint32_t *connections, struct weft_error *error)
+{
+    if (!weft_cc_check_name(name, error) || !weft_cc_capable(error)) {
+        return false;
+    }
+    int lock = lock_all(error);
+    if (lock < 0) {
+        return false;
+    }
+    bool fine = unload_locked(name, connections, error);
+    unlock_all(lock);
+    return fine;
+}

@@ -1,0 +1,13 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef WEFT_BPF_EMBEDDED_H
+#define WEFT_BPF_EMBEDDED_H
+
+// The compiled kernel programs, as `embed` writes them into the program.
+extern const unsigned char bpf_choose[];
+extern const unsigned long bpf_choose_bytes;
+extern const unsigned char bpf_mark[];
+extern const unsigned long bpf_mark_bytes;
+extern const unsigned char bpf_mltcp[];
+extern const unsigned long bpf_mltcp_bytes;
+
+#endif
