@@ -132,6 +132,16 @@ struct weft_mltcp_options {
 };
 #define WEFT_MLTCP_DEFAULTS ((struct weft_mltcp_options){1.75, 0.25, false, 0})
 
+// MLTCP in the flow engine: a flow's share of a link follows F = slope * r + intercept, r as above
+// (restart_packets does not apply). It changes in `steps` steps over an iteration's bytes, each of
+// which has the share of its middle (docs/sharing.md).
+struct weft_fluid_options {
+    bool learns;
+    bool square_root; // the share is sqrt(F): windows that grow by F and are cut by a factor
+    uint32_t steps;   // 0 = 256
+    struct weft_mltcp_options mltcp;
+};
+
 enum weft_marking {
     WEFT_MARK_STEP, // all that find more than mark_bytes
     WEFT_MARK_RAMP, // by chance, from 0 at mark_bytes to mark_max_ratio at mark_max_bytes; above it
@@ -265,8 +275,16 @@ struct weft_port_counts {
 struct weft_sim_pace {
     uint64_t start_ps;   // of its first iteration
     double jitter_ratio; // standard deviation of an iteration's compute times, all by one factor
-    double weight_ratio; // packet engine: its windows' or rates' growth times this; 0 = 1
+    // Flow engine: its flows' share of a link, relative to others'. Packet engine: its windows' or
+    // rates' growth times this. 0 = 1.
+    double weight_ratio;
     uint64_t dcqcn_timer_ps; // 0 = the options'
+    // Keeping in step: a job is late by as much as an iteration ends after start_ps plus so many
+    // times period_ps. One that is ahead of the latest of its step_group by more than stray_ratio
+    // of its period waits for the difference before its next iteration. 0 = it never does.
+    uint64_t period_ps;
+    double stray_ratio;
+    uint32_t step_group;
 };
 
 // A message of the packet engine, from its start to its end at the receiver.
@@ -333,6 +351,7 @@ struct weft_sim_options {
     bool one_round;
     enum weft_sim_engine engine;
     enum weft_sim_transport transport;
+    struct weft_fluid_options fluid;          // of the flow engine's jobs; zero: fair
     struct weft_dctcp_options dctcp;          // read with WEFT_TRANSPORT_DCTCP
     const struct weft_packet_options *packet; // NULL = defaults
     uint32_t iterations;               // of each job, each when the one before has ended; 0 = 1
@@ -361,6 +380,8 @@ struct weft_sim_result {
     uint64_t event_count;
     uint64_t solve_count;              // rate recomputations
     uint64_t work_count;               // flows looked at by them: what the engine's time grows with
+    uint64_t share_count;              // steps of shares that follow progress
+    uint64_t wait_count;               // iterations that began later, to keep in step
     const double *link_bytes;          // per link, on the wire
     struct weft_packet_counts packets; // packet engine
     const struct weft_port_counts *ports; // packet engine: per link

@@ -6,25 +6,26 @@
 #include <math.h>
 
 // Holds the ways of the hop from the ring's member `index` to its next, and returns their number.
-static uint32_t open_hop(struct machine *machine, const struct weft_sim_job *job,
-                         const struct weft_ring *ring, uint32_t index, uint64_t hash,
-                         struct weft_simnet_way *ways)
+static uint32_t open_hop(struct machine *machine, uint32_t job_id, const struct weft_ring *ring,
+                         uint32_t index, uint64_t hash, struct weft_simnet_way *ways)
 {
     struct weft_simnet *net = &machine->net;
+    const struct weft_sim_job *job = &machine->jobs[job_id];
     if (ring->hop_first != NULL) {
         uint32_t first = ring->hop_first[index];
         uint32_t count = ring->hop_first[index + 1] - first;
         if (count == 0) {
             return 0;
         }
-        *ways = (struct weft_simnet_way){weft_simnet_open(net, &ring->hop_links[first], count), 1};
+        *ways = (struct weft_simnet_way){
+            weft_simnet_open(net, &ring->hop_links[first], count, job_id), 1};
         return 1;
     }
     uint32_t from = machine_server(job, ring->members[index]);
     uint32_t to = machine_server(job, ring->members[(index + 1) % ring->member_count]);
     uint32_t count = weft_simnet_way_count(net, from, to);
     for (uint32_t i = 0; i < count; i++) {
-        ways[i] = weft_simnet_open_way(net, from, to, i, weft_hash(hash ^ index));
+        ways[i] = weft_simnet_open_way(net, from, to, i, weft_hash(hash ^ index), job_id);
     }
     return count;
 }
@@ -55,7 +56,7 @@ static void start_ring(struct machine *machine, uint32_t id, uint32_t task,
         .wire_bytes = weft_simnet_wire_bytes(&machine->net, message_bytes),
     };
     uint64_t hash = weft_hash(options->seed ^ weft_hash(id));
-    const struct weft_sim_job *job = &machine->jobs[machine->task_job[task]];
+    uint32_t job = machine->task_job[task];
     for (uint32_t i = 0; i < ring->member_count; i++) {
         run->way_count +=
             open_hop(machine, job, ring, i, hash, &machine->ways[run->first_way + run->way_count]);

@@ -80,7 +80,7 @@ static void start_flow(struct player *player, uint32_t flow)
     uint64_t hash = weft_hash(net->options->seed ^ weft_hash(flow));
     uint32_t count = weft_simnet_way_count(net, from, to);
     for (uint32_t i = 0; i < count; i++) {
-        struct weft_simnet_way way = weft_simnet_open_way(net, from, to, i, hash);
+        struct weft_simnet_way way = weft_simnet_open_way(net, from, to, i, hash, 0);
         if (wire_bytes > 0) {
             weft_simnet_start(net, way.class_id, wire_bytes * way.share_ratio, flow, 0);
         } else {

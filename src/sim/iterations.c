@@ -22,9 +22,10 @@ static bool check_paces(const struct weft_sim_options *options, uint32_t job_cou
             return weft_fail(error, WEFT_INPUT, "job %u: a weight of %g; write one above 0", job,
                              pace->weight_ratio);
         }
-        bool is_packet = options->engine == WEFT_ENGINE_PACKET;
-        if (!is_packet && pace->weight_ratio > 0 && pace->weight_ratio != 1) {
-            return weft_fail(error, WEFT_INPUT, "job %u: weights take the packet engine", job);
+        if (!(pace->stray_ratio >= 0) || (pace->stray_ratio > 0 && pace->period_ps == 0)) {
+            return weft_fail(error, WEFT_INPUT,
+                             "job %u: keeping in step takes a ratio of 0 or more, and a period",
+                             job);
         }
     }
     return true;
@@ -39,9 +40,13 @@ bool machine_lay_out_iterations(struct machine *machine, const struct weft_sim_o
         return weft_fail(error, WEFT_INPUT, "%u iterations of %u jobs; play at most %u in all",
                          machine->iterations, job_count, ITERATIONS_MAX);
     }
-    if (!check_paces(options, job_count, error)) {
+    if (!check_paces(options, job_count, error) || !sim_shares_check(options, error)) {
         return false;
     }
+    if (sim_shares_wanted(options, job_count)) {
+        sim_shares_init(&machine->net.shares, &machine->net.wire, options, job_count, arena);
+    }
+    machine->late_ps = WEFT_NEW(arena, double, job_count);
     machine->iteration = WEFT_NEW(arena, uint32_t, job_count);
     machine->tasks_left = WEFT_NEW(arena, uint32_t, job_count);
     machine->compute_ratio = WEFT_NEW_RAW(arena, double, job_count);
@@ -95,6 +100,8 @@ void machine_begin_iteration(struct machine *machine, uint32_t job, double now_p
     machine->tasks_left[job] = graph->task_count;
     if (machine->net.options->engine == WEFT_ENGINE_PACKET) {
         packet_engine_iteration(&machine->net.packets, job);
+    } else {
+        sim_shares_iteration(&machine->net.shares, &machine->net.wire, job);
     }
     memcpy(&machine->waits_for[first], graph->need != NULL ? graph->need : graph->prev_count,
            graph->task_count * sizeof(uint32_t));
@@ -108,6 +115,28 @@ void machine_begin_iteration(struct machine *machine, uint32_t job, double now_p
     }
 }
 
+// How long a job waits so as to be in step with the latest of its group; 0: it need not. Those that
+// are in their last iteration count as they were.
+static double time_ahead_ps(struct machine *machine, uint32_t job, double now_ps)
+{
+    const struct weft_sim_pace *paces = machine->net.options->paces;
+    if (paces == NULL || paces[job].stray_ratio == 0) {
+        return 0;
+    }
+    const struct weft_sim_pace *own = &paces[job];
+    double due_ps = (double)own->start_ps + machine->iteration[job] * (double)own->period_ps;
+    double latest_ps = now_ps - due_ps;
+    for (uint32_t other = 0; other < machine->job_count; other++) {
+        if (other != job && paces[other].step_group == own->step_group) {
+            latest_ps = fmax(latest_ps, machine->late_ps[other]);
+        }
+    }
+    double ahead_ps = latest_ps - (now_ps - due_ps);
+    bool waits = ahead_ps > own->stray_ratio * (double)own->period_ps;
+    machine->late_ps[job] = waits ? latest_ps : now_ps - due_ps;
+    return waits ? ahead_ps : 0;
+}
+
 void machine_count_task(struct machine *machine, uint32_t job, double now_ps)
 {
     WEFT_ASSERT(machine->tasks_left[job] > 0);
@@ -115,7 +144,14 @@ void machine_count_task(struct machine *machine, uint32_t job, double now_ps)
         return;
     }
     end_iteration(machine, job, now_ps);
-    if (machine->iteration[job] < machine->iterations) {
+    if (machine->iteration[job] == machine->iterations) {
+        return;
+    }
+    double wait_ps = time_ahead_ps(machine, job, now_ps);
+    if (wait_ps > 0) {
+        machine->wait_count++;
+        machine_push(machine, now_ps + wait_ps, MACHINE_JOB_START, job);
+    } else {
         machine_begin_iteration(machine, job, now_ps);
     }
 }
@@ -141,6 +177,7 @@ bool machine_iterations(struct weft_sim_result *result, const struct machine *ma
         result->end_ps = last_ps > result->end_ps ? last_ps : result->end_ps;
         lines[job] = ends;
     }
+    result->wait_count = machine->wait_count;
     result->iteration_ps = mean_ps;
     result->iteration_end_ps = lines;
     return true;

@@ -110,12 +110,12 @@ static void start_transfer(struct machine *machine, uint32_t task, double now_ps
     double wire_bytes = weft_simnet_wire_bytes(net, (double)graph->size_bytes[local]);
     uint64_t hash = weft_hash(net->options->seed ^ weft_hash(~(uint64_t)task));
     uint32_t count = weft_simnet_way_count(net, from, to);
+    uint32_t job_id = machine->task_job[task];
     machine->parts_left[task] = count;
     for (uint32_t i = 0; i < count; i++) {
-        struct weft_simnet_way way = weft_simnet_open_way(net, from, to, i, hash);
+        struct weft_simnet_way way = weft_simnet_open_way(net, from, to, i, hash, job_id);
         if (wire_bytes > 0) {
-            weft_simnet_start(net, way.class_id, wire_bytes * way.share_ratio, task,
-                              machine->task_job[task]);
+            weft_simnet_start(net, way.class_id, wire_bytes * way.share_ratio, task, job_id);
         } else {
             machine_part_ended(machine, task,
                                now_ps + weft_simnet_latency_ps(net, way.class_id, 0));
@@ -220,13 +220,22 @@ static void handle(struct machine *machine, const struct machine_event *event)
     start_ready(machine, event->time_ps);
 }
 
+static void settle(struct machine *machine)
+{
+    weft_wire_settle(&machine->net.wire);
+    if (machine->net.shares.learns) {
+        sim_shares_settle(&machine->net.shares, &machine->net.wire);
+    }
+}
+
 static void play(struct machine *machine)
 {
     struct weft_wire *wire = &machine->net.wire;
+    struct sim_shares *shares = &machine->net.shares;
     start_ready(machine, 0);
-    weft_wire_settle(wire);
+    settle(machine);
     for (;;) {
-        double next_ps = weft_wire_next_ps(wire);
+        double next_ps = fmin(weft_wire_next_ps(wire), sim_shares_next_ps(shares));
         if (machine->pending_count > 0) {
             next_ps = fmin(next_ps, machine->events[0].time_ps);
         }
@@ -244,7 +253,8 @@ static void play(struct machine *machine)
             struct machine_event event = pop(machine);
             handle(machine, &event);
         }
-        weft_wire_settle(wire);
+        sim_shares_step(shares, wire, until_ps);
+        settle(machine);
     }
 }
 
@@ -366,6 +376,7 @@ bool weft_sim_run_jobs(struct weft_sim_result *result, const struct weft_fabric 
     r.event_count = machine.event_count + wire->started_count;
     r.solve_count = wire->maxmin.solve_count;
     r.work_count = wire->maxmin.work_count;
+    r.share_count = machine.net.shares.step_count;
     *result = r;
     return true;
 }

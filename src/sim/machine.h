@@ -57,6 +57,8 @@ struct machine {
     double *compute_ratio; // of this iteration's compute times to the task graph's
     struct weft_rng *rng;
     double *iteration_end_ps; // [job * iterations + iteration]
+    double *late_ps;          // behind start and periods, when its last iteration ended
+    uint64_t wait_count;
     struct machine_group *groups;
     // Per task.
     uint32_t *task_job;

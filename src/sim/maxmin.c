@@ -64,6 +64,12 @@ void weft_maxmin_init(struct weft_maxmin *maxmin, const double *capacity_Bps, ui
     *maxmin = m;
 }
 
+void weft_maxmin_use_shares(struct weft_maxmin *maxmin)
+{
+    WEFT_ASSERT(maxmin->class_count == 0);
+    maxmin->shares = WEFT_NEW_RAW(maxmin->arena, struct weft_maxmin_share, maxmin->class_capacity);
+}
+
 uint32_t weft_maxmin_open(struct weft_maxmin *maxmin, const uint32_t *links, uint32_t hop_count)
 {
     WEFT_ASSERT(hop_count >= 1 && hop_count <= maxmin->stride);
@@ -80,6 +86,9 @@ uint32_t weft_maxmin_open(struct weft_maxmin *maxmin, const uint32_t *links, uin
     class->weight = 0;
     class->hop_count = hop_count;
     maxmin->is_touched[id] = false;
+    if (maxmin->shares != NULL) {
+        maxmin->shares[id] = (struct weft_maxmin_share){1, 0};
+    }
     memcpy(class->path, links, hop_count * sizeof(uint32_t));
     return id;
 }
@@ -232,10 +241,27 @@ void weft_maxmin_touch(struct weft_maxmin *maxmin, uint32_t class_id, double bef
     }
 }
 
+// What the class weighs with `step` flows more; the weight of one flow goes to *one.
+static double change_flows(struct weft_maxmin *maxmin, uint32_t class_id, int step, double *one)
+{
+    if (maxmin->shares == NULL) {
+        *one = 1;
+        return weft_maxmin_class_at(maxmin, class_id)->weight + step;
+    }
+    struct weft_maxmin_share *share = &maxmin->shares[class_id];
+    share->flow_count += (uint32_t)step;
+    *one = share->ratio;
+    return share->flow_count * share->ratio;
+}
+
 void weft_maxmin_join(struct weft_maxmin *maxmin, uint32_t class_id)
 {
     struct weft_maxmin_class *class = weft_maxmin_class_at(maxmin, class_id);
-    if (class->weight++ == 0) {
+    double one;
+    double weight = change_flows(maxmin, class_id, 1, &one);
+    bool is_first = class->weight == 0;
+    class->weight = weight;
+    if (is_first) {
         uint32_t bottleneck = class->path[0];
         double least = maxmin->links[bottleneck].level_Bps;
         for (uint32_t hop = 1; hop < class->hop_count; hop++) {
@@ -251,7 +277,7 @@ void weft_maxmin_join(struct weft_maxmin *maxmin, uint32_t class_id)
     }
     for (uint32_t hop = 0; hop < class->hop_count; hop++) {
         struct weft_maxmin_link *link = &maxmin->links[class->path[hop]];
-        link->load_Bps += class->rate_Bps;
+        link->load_Bps += class->rate_Bps * one;
         if (link->load_Bps >= link->calm_Bps) {
             queue_link(maxmin, class->path[hop]);
         }
@@ -262,17 +288,42 @@ void weft_maxmin_leave(struct weft_maxmin *maxmin, uint32_t class_id)
 {
     struct weft_maxmin_class *class = weft_maxmin_class_at(maxmin, class_id);
     WEFT_ASSERT(class->weight > 0);
+    double one;
+    double weight = change_flows(maxmin, class_id, -1, &one);
     for (uint32_t hop = 0; hop < class->hop_count; hop++) {
         struct weft_maxmin_link *link = &maxmin->links[class->path[hop]];
-        link->load_Bps -= class->rate_Bps;
+        link->load_Bps -= class->rate_Bps * one;
         if (link->calm_Bps < 0) {
             queue_link(maxmin, class->path[hop]);
         }
     }
-    if (--class->weight == 0) {
+    class->weight = weight;
+    if (weight == 0) {
         detach(maxmin, class_id);
         class->rate_Bps = 0;
     }
+}
+
+// The flows' own rates, and with them the loads, stay as they are until the link that holds the
+// class is evaluated.
+void weft_maxmin_set_share(struct weft_maxmin *maxmin, uint32_t class_id, double ratio)
+{
+    WEFT_ASSERT(ratio >= 1 && isfinite(ratio));
+    struct weft_maxmin_class *class = weft_maxmin_class_at(maxmin, class_id);
+    struct weft_maxmin_share *share = &maxmin->shares[class_id];
+    double scale = share->ratio / ratio;
+    share->ratio = ratio;
+    if (class->weight == 0) {
+        return;
+    }
+    class->weight = share->flow_count * ratio;
+    class->rate_Bps *= scale;
+    if (maxmin->is_touched[class_id]) {
+        maxmin->before_Bps[class_id] *= scale;
+    } else {
+        weft_maxmin_touch(maxmin, class_id, class->rate_Bps);
+    }
+    queue_link(maxmin, class->bottleneck);
 }
 
 // ---- one link ----

@@ -18,6 +18,10 @@
 // A level depends only on lower levels. So after a change the solver re-evaluates the links it
 // touched, lowest first, and goes on only to the links on the paths of classes whose rate changed:
 // the cost is that of the region that changes, however large the component it lies in.
+//
+// With shares a flow of share w has w times its level's rate: a class then weighs its number of
+// flows times w, and rates are those of a flow of share 1. Shares are at least 1, so that a link's
+// capacity bounds its level as without them; only their ratios matter.
 
 #include "weft/base.h"
 
@@ -26,11 +30,16 @@
 
 // One class: what an evaluation reads of it, together, because it meets classes in no order.
 struct weft_maxmin_class {
-    double rate_Bps;
+    double rate_Bps;     // of a flow of share 1
+    double weight;       // flows times their share; 0 = on no link's member list
     uint32_t bottleneck; // a link of the path with the least level
-    uint32_t weight;     // flows; 0 = on no link's member list
     uint32_t hop_count;
     uint32_t path[]; // links
+};
+
+struct weft_maxmin_share {
+    double ratio; // >= 1
+    uint32_t flow_count;
 };
 
 struct weft_maxmin_member {
@@ -72,6 +81,7 @@ struct weft_maxmin {
     uint32_t touched_count;
     double *before_Bps; // per class: its rate before the first change since the last solve
     bool *is_touched;   // per class
+    struct weft_maxmin_share *shares; // per class; NULL: all 1
     // Progressive filling of all links.
     double *room_Bps;
     double *rising;
@@ -94,11 +104,22 @@ static inline struct weft_maxmin_class *weft_maxmin_class_at(const struct weft_m
     return (void *)(maxmin->classes + class_id * maxmin->class_bytes);
 }
 
+static inline double weft_maxmin_share_of(const struct weft_maxmin *maxmin, uint32_t class_id)
+{
+    return maxmin->shares == NULL ? 1 : maxmin->shares[class_id].ratio;
+}
+
 // Room for class_capacity classes at once, on paths of at most `stride` links. Arrays are reserved,
 // not touched. `arena` must live as long: member lists grow in it.
 void weft_maxmin_init(struct weft_maxmin *maxmin, const double *capacity_Bps, uint32_t link_count,
                       uint32_t class_capacity, uint32_t stride, struct weft_arena *arena);
-// A class of weight 0 on a path of 1..stride distinct links; it loads nothing yet. O(hops).
+// Gives classes shares; before the first is opened.
+void weft_maxmin_use_shares(struct weft_maxmin *maxmin);
+// A class's flows have this share from now on; with its rate it is brought up to date by the next
+// solve, which lists the class as touched. With shares only. O(1).
+void weft_maxmin_set_share(struct weft_maxmin *maxmin, uint32_t class_id, double ratio);
+// A class of weight 0, and share 1, on a path of 1..stride distinct links; it loads nothing yet.
+// O(hops).
 uint32_t weft_maxmin_open(struct weft_maxmin *maxmin, const uint32_t *links, uint32_t hop_count);
 // Returns a class of weight 0.
 void weft_maxmin_close(struct weft_maxmin *maxmin, uint32_t class_id);
@@ -106,8 +127,9 @@ void weft_maxmin_close(struct weft_maxmin *maxmin, uint32_t class_id);
 void weft_maxmin_join(struct weft_maxmin *maxmin, uint32_t class_id);
 void weft_maxmin_leave(struct weft_maxmin *maxmin, uint32_t class_id);
 // Brings every rate up to date. touched[0 .. touched_count-1] are then the classes of positive
-// weight whose rate differs from before_Bps (a class that was empty had rate 0); the caller sets
-// touched_count to 0 when it has seen to them. O(members of the links whose level changes).
+// weight whose rate differs from before_Bps, both times the present share (a class that was empty
+// had rate 0); the caller sets touched_count to 0 when it has seen to them. O(members of the links
+// whose level changes).
 void weft_maxmin_solve(struct weft_maxmin *maxmin);
 // All rates and levels from scratch by progressive filling, which no rounding can keep from ending:
 // what a solve falls back to when its evaluations do not settle. O(links^2 + members).

@@ -46,9 +46,10 @@ void weft_simnet_init(struct weft_simnet *net, const struct weft_fabric *fabric,
     }
 }
 
-uint32_t weft_simnet_open(struct weft_simnet *net, const uint32_t *links, uint32_t hop_count)
+uint32_t weft_simnet_open(struct weft_simnet *net, const uint32_t *links, uint32_t hop_count,
+                          uint32_t job)
 {
-    uint32_t id = weft_wire_open(&net->wire, links, hop_count);
+    uint32_t id = weft_wire_open(&net->wire, links, hop_count, job);
     if (net->wire.classes[id].users > 1 || net->wire.classes[id].first_flow != WEFT_NONE) {
         return id; // open already
     }
@@ -64,6 +65,9 @@ uint32_t weft_simnet_open(struct weft_simnet *net, const uint32_t *links, uint32
     }
     net->propagation_ps[id] = propagation_ps;
     net->store_ps_per_byte[id] = hop_count == 1 ? 0 : store_ps_per_byte - slowest_ps_per_byte;
+    if (net->wire.job != NULL) {
+        sim_shares_open(&net->shares, &net->wire, id);
+    }
     return id;
 }
 
@@ -74,7 +78,7 @@ uint32_t weft_simnet_way_count(const struct weft_simnet *net, uint32_t from, uin
 }
 
 struct weft_simnet_way weft_simnet_open_way(struct weft_simnet *net, uint32_t from, uint32_t to,
-                                            uint32_t index, uint64_t hash)
+                                            uint32_t index, uint64_t hash, uint32_t job)
 {
     bool pick = net->routes->spread == WEFT_SPREAD_PICK;
     if (pick) {
@@ -82,7 +86,7 @@ struct weft_simnet_way weft_simnet_open_way(struct weft_simnet *net, uint32_t fr
     }
     double weight = 1;
     uint32_t hop_count = weft_routes_path(net->routes, from, to, index, net->links, &weight);
-    return (struct weft_simnet_way){weft_simnet_open(net, net->links, hop_count),
+    return (struct weft_simnet_way){weft_simnet_open(net, net->links, hop_count, job),
                                     pick ? 1 : weight};
 }
 
@@ -182,6 +186,9 @@ void weft_simnet_start(struct weft_simnet *net, uint32_t class_id, double wire_b
         start_packets(net, class_id, wire_bytes, owner, job);
     } else {
         weft_wire_start(&net->wire, class_id, wire_bytes, owner);
+        if (net->shares.learns) {
+            sim_shares_start(&net->shares, &net->wire, class_id, wire_bytes);
+        }
     }
 }
 

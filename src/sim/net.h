@@ -6,10 +6,11 @@
 // besides its turn at the slowest link.
 
 #include "packet.h"
-#include "wire.h"
+#include "shares.h"
 
 struct weft_simnet {
     struct weft_wire wire;
+    struct sim_shares shares;
     const struct weft_fabric *fabric;
     const struct weft_routes *routes;
     const struct weft_sim_options *options;
@@ -36,14 +37,15 @@ void weft_simnet_init(struct weft_simnet *net, const struct weft_fabric *fabric,
                       const struct weft_routes *routes, const struct weft_sim_options *options,
                       uint32_t class_capacity, uint32_t flow_capacity, uint32_t hop_max,
                       struct weft_arena *arena);
-// Holds the class of these links. O(hops).
-uint32_t weft_simnet_open(struct weft_simnet *net, const uint32_t *links, uint32_t hop_count);
+// Holds the class of these links, for flows of a job (lists of flows: 0). O(hops).
+uint32_t weft_simnet_open(struct weft_simnet *net, const uint32_t *links, uint32_t hop_count,
+                          uint32_t job);
 // How many ways a transfer of this pair takes: 1 under PICK, all its paths under SPLIT. 0: no
 // route.
 uint32_t weft_simnet_way_count(const struct weft_simnet *net, uint32_t from, uint32_t to);
 // Holds the index-th (< way_count) of them. `hash` chooses the path under PICK.
 struct weft_simnet_way weft_simnet_open_way(struct weft_simnet *net, uint32_t from, uint32_t to,
-                                            uint32_t index, uint64_t hash);
+                                            uint32_t index, uint64_t hash, uint32_t job);
 // Bytes on the wire of a message, headers included.
 double weft_simnet_wire_bytes(const struct weft_simnet *net, double size_bytes);
 // From the instant when the last byte of a flow leaves the slowest link until the transfer counts

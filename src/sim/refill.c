@@ -6,6 +6,7 @@
 #include <math.h>
 
 #define RISING (-1.0) // the rate of a class that no full link holds yet
+#define SOME 0.5      // what rises weighs at least 1; less is what rounding left
 
 // Every class rises; the queue is emptied.
 static void begin(struct weft_maxmin *maxmin)
@@ -37,7 +38,7 @@ static uint32_t first_to_fill(const struct weft_maxmin *maxmin)
     uint32_t first = WEFT_NONE;
     double least_Bps = (double)INFINITY;
     for (uint32_t id = 0; id < maxmin->link_count; id++) {
-        if (maxmin->rising[id] > 0) {
+        if (maxmin->rising[id] > SOME) {
             double share_Bps = maxmin->room_Bps[id] / maxmin->rising[id];
             first = share_Bps < least_Bps ? id : first;
             least_Bps = share_Bps < least_Bps ? share_Bps : least_Bps;

@@ -36,6 +36,25 @@ void weft_wire_init(struct weft_wire *wire, const double *capacity_Bps, uint32_t
     *wire = w;
 }
 
+void weft_wire_use_shares(struct weft_wire *wire, bool follow, struct weft_arena *arena)
+{
+    uint32_t room = wire->maxmin.class_capacity;
+    weft_maxmin_use_shares(&wire->maxmin);
+    wire->job = WEFT_NEW_RAW(arena, uint32_t, room);
+    if (follow) {
+        wire->changed = WEFT_NEW_RAW(arena, uint32_t, room);
+        wire->is_changed = WEFT_NEW(arena, bool, room);
+    }
+}
+
+static void note_change(struct weft_wire *wire, uint32_t id)
+{
+    if (wire->is_changed != NULL && !wire->is_changed[id]) {
+        wire->is_changed[id] = true;
+        wire->changed[wire->changed_count++] = id;
+    }
+}
+
 // ---- classes by path ----
 
 static uint64_t hash_path(const uint32_t *links, uint32_t hop_count)
@@ -48,14 +67,19 @@ static uint64_t hash_path(const uint32_t *links, uint32_t hop_count)
     return hash;
 }
 
-uint32_t weft_wire_open(struct weft_wire *wire, const uint32_t *links, uint32_t hop_count)
+uint32_t weft_wire_open(struct weft_wire *wire, const uint32_t *links, uint32_t hop_count,
+                        uint32_t job)
 {
     uint64_t hash = hash_path(links, hop_count);
+    if (wire->job != NULL) {
+        hash ^= weft_hash(job);
+    }
     uint32_t *bucket = &wire->buckets[hash & wire->bucket_mask];
     for (uint32_t id = *bucket; id != WEFT_NONE; id = wire->next_in_bucket[id]) {
         const struct weft_maxmin_class *class = weft_maxmin_class_at(&wire->maxmin, id);
         if (wire->path_hash[id] == hash && class->hop_count == hop_count &&
-            memcmp(class->path, links, hop_count * sizeof(*links)) == 0) {
+            memcmp(class->path, links, hop_count * sizeof(*links)) == 0 &&
+            (wire->job == NULL || wire->job[id] == job)) {
             wire->classes[id].users++;
             return id;
         }
@@ -64,6 +88,9 @@ uint32_t weft_wire_open(struct weft_wire *wire, const uint32_t *links, uint32_t 
     wire->classes[id] =
         (struct weft_wire_class){.first_flow = WEFT_NONE, .heap_place = WEFT_NONE, .users = 1};
     wire->path_hash[id] = hash;
+    if (wire->job != NULL) {
+        wire->job[id] = job;
+    }
     wire->next_in_bucket[id] = *bucket;
     *bucket = id;
     return id;
@@ -196,8 +223,7 @@ static void project(struct weft_wire *wire, uint32_t id)
     struct weft_wire_class *class = &wire->classes[id];
     WEFT_ASSERT(class->first_flow != WEFT_NONE);
     double left_bytes = class->target_bytes - class->served_bytes;
-    double time_ps =
-        left_bytes / weft_maxmin_class_at(&wire->maxmin, id)->rate_Bps * (double)WEFT_PS_PER_S;
+    double time_ps = left_bytes / weft_wire_rate(wire, id) * (double)WEFT_PS_PER_S;
     class->end_ps = class->since_ps + (time_ps > 0 ? time_ps : 0);
     struct weft_wire_entry entry = {class->end_ps, id};
     if (class->heap_place == WEFT_NONE) {
@@ -250,12 +276,13 @@ void weft_wire_start(struct weft_wire *wire, uint32_t class_id, double size_byte
         class->served_bytes = 0;
         class->since_ps = wire->now_ps;
     } else {
-        serve(wire, class_id, path->rate_Bps);
+        serve(wire, class_id, weft_wire_rate(wire, class_id));
     }
     uint32_t flow = new_flow(wire, class->served_bytes + size_bytes, owner);
     class->first_flow = class->first_flow == WEFT_NONE ? flow : meld(wire, class->first_flow, flow);
     class->target_bytes = wire->target_bytes[class->first_flow];
     mark_dirty(wire, class_id);
+    note_change(wire, class_id);
     weft_maxmin_join(&wire->maxmin, class_id);
     for (uint32_t hop = 0; hop < path->hop_count; hop++) {
         wire->link_bytes[path->path[hop]] += size_bytes;
@@ -269,8 +296,9 @@ void weft_wire_settle(struct weft_wire *wire)
     weft_maxmin_solve(maxmin);
     for (uint32_t i = 0; i < maxmin->touched_count; i++) {
         uint32_t id = maxmin->touched[i];
-        serve(wire, id, maxmin->before_Bps[id]);
+        serve(wire, id, maxmin->before_Bps[id] * weft_maxmin_share_of(maxmin, id));
         project(wire, id);
+        note_change(wire, id);
         wire->classes[id].is_dirty = false;
     }
     maxmin->touched_count = 0;
@@ -306,6 +334,7 @@ bool weft_wire_take(struct weft_wire *wire, double until_ps, struct weft_wire_en
     *end = (struct weft_wire_end){wire->flow_owner[flow], id, class->end_ps};
     wire->free_flows[wire->free_flow_count++] = flow;
     class->first_flow = without_first(wire, flow);
+    note_change(wire, id);
     weft_maxmin_leave(&wire->maxmin, id);
     if (class->first_flow != WEFT_NONE) {
         class->target_bytes = wire->target_bytes[class->first_flow];

@@ -39,6 +39,12 @@ struct weft_wire {
     double now_ps;
     struct weft_wire_class *classes;
     uint64_t *path_hash; // per class
+    uint32_t *job;       // per class, with shares: its flows'; else NULL and all of one
+    // Per class, where somebody follows them: those with other flows or rates than when last
+    // cleared.
+    uint32_t *changed;
+    uint32_t changed_count;
+    bool *is_changed; // NULL: nobody does
     uint32_t *next_in_bucket;
     uint32_t *buckets;
     uint32_t bucket_mask;
@@ -69,8 +75,18 @@ struct weft_wire_end {
 void weft_wire_init(struct weft_wire *wire, const double *capacity_Bps, uint32_t link_count,
                     uint32_t class_capacity, uint32_t flow_capacity, uint32_t hop_max,
                     struct weft_arena *arena);
-// Holds the class of a path, joining the one that exists. O(hops).
-uint32_t weft_wire_open(struct weft_wire *wire, const uint32_t *links, uint32_t hop_count);
+// Gives the flows of each job a share of their own; before any class is opened. With `follow` the
+// wire lists the classes that changed.
+void weft_wire_use_shares(struct weft_wire *wire, bool follow, struct weft_arena *arena);
+// Holds the class of a path, joining the one that exists; with shares the job's own. O(hops).
+uint32_t weft_wire_open(struct weft_wire *wire, const uint32_t *links, uint32_t hop_count,
+                        uint32_t job);
+// What each flow of a class gets.
+static inline double weft_wire_rate(const struct weft_wire *wire, uint32_t class_id)
+{
+    return weft_maxmin_class_at(&wire->maxmin, class_id)->rate_Bps *
+           weft_maxmin_share_of(&wire->maxmin, class_id);
+}
 // Lets go of a class; it lives on while flows or other holders use it.
 void weft_wire_close(struct weft_wire *wire, uint32_t class_id);
 // A flow of size_bytes > 0 begins now; `owner` comes back when it ends.

@@ -4,7 +4,8 @@
 // Mutations that made these tests fail (each was run): NEARLY_FULL at 1.5; pass_on without the last
 // hop; detach without the moved member's position; fill returning after its first step; leave that
 // queues nothing; a weight of 1 for every class; refill taking 1 flow instead of a class's weight
-// off its links.
+// off its links; set_share that queues no link, or leaves the rate unscaled; loads that count a
+// flow and not its share; refill going on with links where rounding left something to rise.
 
 #include "../../src/sim/maxmin.h"
 #include "reference_maxmin.h"
@@ -49,7 +50,9 @@ struct world {
     uint32_t id[CLASSES_MAX];
     uint32_t path[CLASSES_MAX * HOPS_MAX];
     uint32_t hop_count[CLASSES_MAX];
-    double weight[CLASSES_MAX];
+    double weight[CLASSES_MAX]; // flows times share
+    double share[CLASSES_MAX];  // of which one has so much
+    bool has_shares;
 };
 
 // Capacities that are equal (ties everywhere), of a few sizes, or of any size over 14 decades.
@@ -130,13 +133,33 @@ static void check_rates(const struct weft_maxmin *maxmin, const struct world *wo
     }
 }
 
+// Of any size over three decades; now and then 1, which ties.
+static double random_share(struct weft_rng *rng)
+{
+    return weft_rng_below(rng, 4) == 0 ? 1 : pow(10, 3 * weft_rng_unit(rng));
+}
+
+static void change_share(struct weft_maxmin *maxmin, struct world *world, uint32_t i,
+                         struct weft_rng *rng)
+{
+    double share = random_share(rng);
+    weft_maxmin_set_share(maxmin, world->id[i], share);
+    world->weight[i] = round(world->weight[i] / world->share[i]) * share;
+    world->share[i] = share;
+}
+
 static void arrive(struct weft_maxmin *maxmin, struct world *world, struct weft_rng *rng)
 {
     uint32_t i = world->class_count++;
+    uint32_t flows = 1 + weft_rng_below(rng, 3);
     world->hop_count[i] = random_path(&world->path[i * HOPS_MAX], world->link_count, rng);
-    world->weight[i] = 1 + weft_rng_below(rng, 3);
+    world->weight[i] = flows;
+    world->share[i] = 1;
     world->id[i] = weft_maxmin_open(maxmin, &world->path[i * HOPS_MAX], world->hop_count[i]);
-    for (double k = 0; k < world->weight[i]; k++) {
+    for (uint32_t k = 0; k < flows; k++) {
+        if (world->has_shares && k == weft_rng_below(rng, 3)) { // before the first flow, or after
+            change_share(maxmin, world, i, rng);
+        }
         weft_maxmin_join(maxmin, world->id[i]);
     }
 }
@@ -145,7 +168,8 @@ static void arrive(struct weft_maxmin *maxmin, struct world *world, struct weft_
 static void depart(struct weft_maxmin *maxmin, struct world *world, uint32_t i)
 {
     weft_maxmin_leave(maxmin, world->id[i]);
-    if (--world->weight[i] > 0) {
+    world->weight[i] = (round(world->weight[i] / world->share[i]) - 1) * world->share[i];
+    if (world->weight[i] > 0) {
         return;
     }
     weft_maxmin_close(maxmin, world->id[i]);
@@ -153,15 +177,16 @@ static void depart(struct weft_maxmin *maxmin, struct world *world, uint32_t i)
     world->id[i] = world->id[last];
     world->hop_count[i] = world->hop_count[last];
     world->weight[i] = world->weight[last];
+    world->share[i] = world->share[last];
     memcpy(&world->path[i * HOPS_MAX], &world->path[last * HOPS_MAX], HOPS_MAX * sizeof(uint32_t));
 }
 
-static void play(uint64_t seed)
+static void play(uint64_t seed, bool has_shares)
 {
     struct weft_rng rng;
     weft_rng_init(&rng, seed);
     struct weft_arena arena = arena_kept;
-    struct world world = {.link_count = 1 + weft_rng_below(&rng, 60)};
+    struct world world = {.link_count = 1 + weft_rng_below(&rng, 60), .has_shares = has_shares};
     uint32_t kind = weft_rng_below(&rng, 3);
     world.capacity_Bps = WEFT_NEW_RAW(&arena, double, world.link_count);
     for (uint32_t link = 0; link < world.link_count; link++) {
@@ -169,6 +194,9 @@ static void play(uint64_t seed)
     }
     struct weft_maxmin maxmin;
     weft_maxmin_init(&maxmin, world.capacity_Bps, world.link_count, CLASSES_MAX, HOPS_MAX, &arena);
+    if (has_shares) {
+        weft_maxmin_use_shares(&maxmin);
+    }
     uint32_t wanted = 1 + weft_rng_below(&rng, CLASSES_MAX - 1);
     for (uint32_t step = 0; step < STEPS; step++) {
         uint32_t departures = weft_rng_below(&rng, 3);
@@ -178,6 +206,10 @@ static void play(uint64_t seed)
         uint32_t arrivals = world.class_count < wanted ? weft_rng_below(&rng, 4) : 0;
         for (uint32_t i = 0; i < arrivals && world.class_count < CLASSES_MAX; i++) {
             arrive(&maxmin, &world, &rng);
+        }
+        uint32_t changes = has_shares && world.class_count > 0 ? weft_rng_below(&rng, 4) : 0;
+        for (uint32_t i = 0; i < changes; i++) {
+            change_share(&maxmin, &world, weft_rng_below(&rng, world.class_count), &rng);
         }
         if (step % 16 == 15) {
             weft_maxmin_refill(&maxmin);
@@ -193,7 +225,15 @@ static void rates_equal_the_reference_while_flows_come_and_go(void **state)
 {
     (void)state;
     for (uint64_t seed = 1; seed <= SEEDS; seed++) {
-        play(seed);
+        play(seed, false);
+    }
+}
+
+static void so_they_do_with_shares_that_change(void **state)
+{
+    (void)state;
+    for (uint64_t seed = 1; seed <= SEEDS; seed++) {
+        play(seed, true);
     }
 }
 
@@ -265,6 +305,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(rates_equal_the_reference_while_flows_come_and_go, set_up,
                                         tear_down),
+        cmocka_unit_test_setup_teardown(so_they_do_with_shares_that_change, set_up, tear_down),
         cmocka_unit_test_setup_teardown(names_of_links_and_order_of_flows_change_nothing, set_up,
                                         tear_down),
     };

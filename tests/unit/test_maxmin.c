@@ -3,6 +3,7 @@
 
 #include "../../src/sim/maxmin.h"
 
+#include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
 
@@ -95,6 +96,28 @@ static void flows_of_a_class_count_by_weight(void **state)
     assert_true(rate(&maxmin, one) == 3);
 }
 
+static void shares_divide_a_link_in_their_ratio(void **state)
+{
+    (void)state;
+    struct weft_maxmin maxmin = solver((double[]){12, 4}, 2);
+    weft_maxmin_use_shares(&maxmin);
+    uint32_t two = enter(&maxmin, 0, WEFT_NONE);
+    weft_maxmin_set_share(&maxmin, two, 2);
+    uint32_t one = enter(&maxmin, 0, WEFT_NONE);
+    uint32_t held = enter(&maxmin, 0, 1);
+    weft_maxmin_set_share(&maxmin, held, 3);
+    settle(&maxmin);
+    assert_true(fabs(2 * rate(&maxmin, two) - 16.0 / 3) < 1e-12);
+    assert_true(fabs(rate(&maxmin, one) - 8.0 / 3) < 1e-12);
+    assert_true(fabs(3 * rate(&maxmin, held) - 4) < 1e-12);
+
+    // What has the link for itself goes as fast with any share, and is not reported.
+    weft_maxmin_set_share(&maxmin, held, 9);
+    weft_maxmin_solve(&maxmin);
+    assert_int_equal(maxmin.touched_count, 0);
+    assert_true(fabs(9 * rate(&maxmin, held) - 4) < 1e-12);
+}
+
 static void only_changed_rates_are_reported(void **state)
 {
     (void)state;
@@ -133,6 +156,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(what_a_held_flow_leaves_goes_to_the_rest, set_up,
                                         tear_down),
         cmocka_unit_test_setup_teardown(flows_of_a_class_count_by_weight, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(shares_divide_a_link_in_their_ratio, set_up, tear_down),
         cmocka_unit_test_setup_teardown(only_changed_rates_are_reported, set_up, tear_down),
         cmocka_unit_test_setup_teardown(a_change_that_concerns_nobody_costs_nothing, set_up,
                                         tear_down),

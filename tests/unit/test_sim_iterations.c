@@ -337,8 +337,17 @@ static void bad_options_are_refused(void **state)
     refuse(&options, "jitter");
     pace = (struct weft_sim_pace){.weight_ratio = NAN};
     refuse(&options, "weight");
-    pace = (struct weft_sim_pace){.weight_ratio = 2};
-    refuse(&(struct weft_sim_options){.paces = &pace}, "packet engine");
+    pace = (struct weft_sim_pace){.stray_ratio = 0.05};
+    refuse(&(struct weft_sim_options){.paces = &pace}, "period");
+    options.paces = NULL;
+    options.fluid.learns = true;
+    refuse(&options, "flow engine");
+    struct weft_fluid_options fluid = {.learns = true, .mltcp = WEFT_MLTCP_DEFAULTS};
+    fluid.mltcp.slope = -1;
+    refuse(&(struct weft_sim_options){.fluid = fluid}, "slope");
+    fluid.mltcp = WEFT_MLTCP_DEFAULTS;
+    fluid.steps = UINT32_MAX;
+    refuse(&(struct weft_sim_options){.fluid = fluid}, "steps");
     refuse(&(struct weft_sim_options){.transport = WEFT_TRANSPORT_SWIFT}, "packet engine");
     refuse(&(struct weft_sim_options){.iterations = UINT32_MAX}, "iterations");
 }
