@@ -41,6 +41,8 @@ struct weft_fabric {
     const uint32_t *first;         // CSR: links of node v are first[v] .. first[v+1]-1
     struct weft_parts parts;
     bool forwards; // servers relay (host-based forwarding); false where only switches do
+    // Per link, of its port, 0 = as the simulation says; NULL = all 0.
+    const uint64_t *buffer_bytes;
 };
 
 // Builds a fabric from links in any order. Links with equal ends are joined: widths and rates add,
@@ -283,6 +285,8 @@ struct weft_tier {
     uint32_t radix_down;        // cables to the tier below
     uint32_t radix_up;          // cables to the tier above; 0 at the top
     uint32_t bundle;            // cables side by side between a switch and one below, >= 1
+    uint64_t queue_up_bytes;    // of a port to the tier above; 0 = as the simulation says
+    uint64_t queue_down_bytes;  // of a port to the tier below, likewise
 };
 
 #define WEFT_TIERS_MAX 3u
@@ -299,11 +303,11 @@ struct weft_tier_failure {
     uint32_t cable; // below radix_up of tier 1
 };
 // Builds that network with ECMP over all paths: computed routes, or shortest ones where failures
-// leave no cable of a bundle. A bundle is one link of all its cables' rate; a switch's latency lies
-// on the links that enter it. Servers of a ToR, ToRs of a pod and pods stand in order; a core joins
-// the aggregation switches of one place in every pod. Fails with INPUT naming the tier: radices
-// that do not divide or meet, no rate, a failure of a cable that is not there or was named before;
-// with INFEASIBLE where failures part the network. O(links).
+// leave no cable of a bundle. A bundle is one link of all its cables' rate and queues; a switch's
+// latency lies on the links that enter it. Servers of a ToR, ToRs of a pod and pods stand in order;
+// a core joins the aggregation switches of one place in every pod. Fails with INPUT naming the
+// tier: radices that do not divide or meet, no rate, a failure of a cable that is not there or was
+// named before; with INFEASIBLE where failures part the network. O(links).
 bool weft_fabric_build_tiers(struct weft_network *network, const struct weft_tiers *tiers,
                              const struct weft_tier_failure *failures, uint32_t failure_count,
                              struct weft_arena *arena, struct weft_arena scratch,

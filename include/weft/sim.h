@@ -193,7 +193,7 @@ struct weft_packet_options {
     bool ack_at_once;   // acknowledgements take no time and load nothing
     uint32_t initial_window_packets;
     uint32_t window_limit_packets; // no more are in flight; a power of two >= 64
-    uint64_t buffer_bytes;         // of a port: what would not fit is lost
+    uint64_t buffer_bytes;         // of a port: what would not fit is lost; a link's own wins
     uint64_t mark_bytes;           // a port marks what finds a queue above this
     bool mark_at_departure;        // ... or leaves one, itself included
     bool mark_own; // at departure, on fabrics without switches: a host's own packets, too

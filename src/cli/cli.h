@@ -283,6 +283,8 @@ struct weft_sim_options cli_task_packets(const struct cli *cli);
 // Engine, transport and all that the packet engine takes, by the options of CLI_PACKETS. *sim says
 // what packets are, unless options do; `is_taskgraph` chooses the preset where none is asked for.
 bool cli_packets(struct weft_sim_options *sim, struct cli *cli, bool is_taskgraph) WEFT_MUST_USE;
+// Whether --buffer is given: it wins over what files say of ports.
+bool cli_buffer_given(const struct cli *cli);
 // What --dcqcn-timer says, for one or for each job; NULL = nothing.
 const char *cli_dcqcn_timers(const struct cli *cli);
 extern const struct argp cli_packets_argp;

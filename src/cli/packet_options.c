@@ -65,7 +65,8 @@ static const struct argp_option options[] = {
     {"ack", KEY_FIRST + OPTION_ACK, "HOW", 0,
      "acknowledgements go through the network, or are known at-once", 0},
     {"initial-window", KEY_FIRST + OPTION_INITIAL_WINDOW, "N", 0, "packets", 0},
-    {"buffer", KEY_FIRST + OPTION_BUFFER, "SIZE", 0, "of a port; what would not fit is lost", 0},
+    {"buffer", KEY_FIRST + OPTION_BUFFER, "SIZE", 0,
+     "of a port (1MiB, or the topology's); what would not fit is lost", 0},
     {"mark", KEY_FIRST + OPTION_MARK, "SIZE", 0, "a port marks what finds a longer queue (ECN)", 0},
     {"mark-at", KEY_FIRST + OPTION_MARK_AT, "END", 0,
      "arrival, or departure: what leaves a longer queue, itself included", 0},
@@ -307,6 +308,11 @@ static bool take_ports(struct weft_packet_options *packet, struct cli *cli)
     port->control_weight = port->trims ? 10 : 0; // as Handley et al. have it
     port->control_first = cli->packet_words[OPTION_ACKS_FIRST] != NULL;
     return true;
+}
+
+bool cli_buffer_given(const struct cli *cli)
+{
+    return cli->packet_words[OPTION_BUFFER] != NULL;
 }
 
 const char *cli_dcqcn_timers(const struct cli *cli)

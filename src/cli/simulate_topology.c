@@ -33,6 +33,10 @@ bool simulate_use_topology(struct simulate *simulate, uint32_t server_count)
         !check_options(simulate, &tiers, server_count)) {
         return false;
     }
+    for (uint32_t t = 0; t < tiers.tier_count && cli_buffer_given(cli); t++) {
+        tiers.tiers[t].queue_up_bytes = 0;
+        tiers.tiers[t].queue_down_bytes = 0;
+    }
     simulate->network = WEFT_NEW(&cli->arena, struct weft_network, 1);
     if (!weft_fabric_build_tiers(simulate->network, &tiers, cli->trace.failures,
                                  cli->trace.failure_count, &cli->arena, cli->scratch,

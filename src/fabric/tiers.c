@@ -176,6 +176,30 @@ static void wire(struct wiring *wiring, const struct weft_tiers *tiers, const st
     }
 }
 
+// What the ports of switches hold, per link; NULL: nothing is said.
+static const uint64_t *lay_out_queues(const struct weft_fabric *fabric,
+                                      const struct weft_tiers *tiers, const struct shape *shape,
+                                      struct weft_arena *arena)
+{
+    const uint32_t base[] = {tiers->server_count, tiers->server_count + shape->tors,
+                             tiers->server_count + shape->tors +
+                                 shape->pods * shape->pod_aggregations};
+    uint64_t *bytes = WEFT_NEW(arena, uint64_t, fabric->link_count);
+    bool any = false;
+    for (uint32_t l = 0; l < fabric->link_count; l++) {
+        const struct weft_link *link = &fabric->links[l];
+        if (link->from < base[0]) {
+            continue; // a server's own
+        }
+        const struct weft_tier *tier =
+            &tiers->tiers[(link->from >= base[1]) + (link->from >= base[2])];
+        bool up = link->to > link->from;
+        bytes[l] = link->width * (up ? tier->queue_up_bytes : tier->queue_down_bytes);
+        any |= bytes[l] > 0;
+    }
+    return any ? bytes : NULL;
+}
+
 static uint64_t count_cables(const struct weft_tiers *tiers, const struct shape *shape)
 {
     return tiers->server_count + (uint64_t)shape->tors * tiers->tiers[0].radix_up +
@@ -232,6 +256,7 @@ bool weft_fabric_build_tiers(struct weft_network *network, const struct weft_tie
         return false;
     }
     fabric.parts = count_parts(tiers, &shape);
+    fabric.buffer_bytes = lay_out_queues(&fabric, tiers, &shape, arena);
     *network = (struct weft_network){.fabric = fabric};
     if (parted) {
         return weft_routes_build_shortest(&network->routes, &network->fabric, arena, scratch,

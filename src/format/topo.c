@@ -153,6 +153,10 @@ static bool check_topo(const struct topo *topo, struct weft_error *error)
                                  fields[needed[i]].name);
             }
         }
+        if (topo->given[t][QUEUE_UP] && t + 1 == tier_count) {
+            return weft_fail(error, WEFT_INPUT, "tier %u: Queue_Up is given, but nothing is above",
+                             t);
+        }
         if (topo->given[t][RADIX_UP] != (t + 1 < tier_count)) {
             return weft_fail(error, WEFT_INPUT, "tier %u: Radix_Up is %s", t,
                              t + 1 < tier_count ? "missing" : "given, but nothing is above");
@@ -200,6 +204,8 @@ bool weft_topo_read(struct weft_tiers *tiers, const char *data, size_t length,
             .radix_down = (uint32_t)tier[RADIX_DOWN],
             .radix_up = (uint32_t)tier[RADIX_UP],
             .bundle = tier[BUNDLE] == 0 ? 1 : (uint32_t)tier[BUNDLE],
+            .queue_up_bytes = tier[QUEUE_UP],
+            .queue_down_bytes = tier[QUEUE_DOWN],
         };
     }
     *tiers = read;

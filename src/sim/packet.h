@@ -305,6 +305,14 @@ bool packet_engine_check(const struct packet_engine *engine, struct weft_error *
 const struct weft_port_counts *packet_engine_ports(const struct packet_engine *engine,
                                                    struct weft_arena *arena);
 
+// What a link's port holds.
+static inline uint64_t packet_buffer_bytes(const struct weft_fabric *fabric, uint32_t link,
+                                           const struct weft_sim_options *options)
+{
+    uint64_t own = fabric->buffer_bytes == NULL ? 0 : fabric->buffer_bytes[link];
+    return own > 0 ? own : options->packet->buffer_bytes;
+}
+
 // What the engine cannot play; fail with INPUT (packet_check.c).
 bool packet_check_options(const struct weft_sim_options *options, struct weft_error *error)
     WEFT_MUST_USE;

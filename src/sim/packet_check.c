@@ -81,6 +81,14 @@ bool packet_check_fabric(const struct weft_fabric *fabric, const struct weft_sim
                              "link %u: a packet of %u bytes takes more than 10 s; use a faster one",
                              l, options->packet_bytes);
         }
+        uint64_t buffer_bytes = packet_buffer_bytes(fabric, l, options);
+        if (buffer_bytes < options->packet_bytes) {
+            return weft_fail(error, WEFT_INPUT,
+                             "link %u from node %u to node %u: a buffer of %llu bytes holds no "
+                             "packet of %u; give the ports more",
+                             l, link->from, link->to, (unsigned long long)buffer_bytes,
+                             options->packet_bytes);
+        }
     }
     return true;
 }

@@ -72,7 +72,7 @@ void packet_engine_init(struct packet_engine *engine, const struct weft_fabric *
         double ps_per_byte = (double)WEFT_PS_PER_S / link->rate_Bps;
         engine->links[l] = (struct packet_link){
             .latency_ps = link->latency_ps,
-            .limit_ps = backlog_ps(options->packet->buffer_bytes, ps_per_byte),
+            .limit_ps = backlog_ps(packet_buffer_bytes(fabric, l, options), ps_per_byte),
             .mark_ps = backlog_ps(options->packet->mark_bytes, ps_per_byte),
             .ps_per_byte = ps_per_byte,
         };

@@ -38,6 +38,16 @@ weft simulate ring.cm --topology tree.topo --json
 sed -i 's/ size 3000000000/ size 3000000/' ring.cm
 weft simulate ring.cm --topology tree.topo --engine packet --transport dctcp --mtu 4096 --json |
     grep -E 'packets|drops|retransmits|transfers'
+# Its queues lose packets; --buffer wins over them.
+sed 's/^Radix_Down 2$/&\nQueue_Down 10000/' tree.topo > shallow.topo
+printf 'Nodes 8\nConnections 2\n0->3 id 1 start 0 size 1000000\n5->3 id 2 start 0 size 1000000\n' > two.cm
+for options in "--topology tree.topo" "--topology shallow.topo" \
+    "--topology shallow.topo --buffer 1MB"; do
+    weft simulate two.cm $options --transport dctcp --mtu 4096 --json > lossy
+    grep -q '"drops": 0,' lossy && echo "$options: nothing lost"
+done
+sed 's/10000/4000/' shallow.topo > tiny.topo
+try weft simulate two.cm --topology tiny.topo --transport dctcp --mtu 4096
 weft simulate ring.cm --rate 100Gbps --json | grep -E 'iteration_s|flow_s' | sort -u
 weft simulate permutation:1MB:1 --topology tree.topo --json | grep completion_s
 sed 's/Triggers 2/&\nFailures 1/; $a failure switch_type AGG switch_id 1 link_id 0' \

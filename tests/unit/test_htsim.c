@@ -140,7 +140,7 @@ static void bad_matrices_are_refused(void **state)
     "downlink_speed_gbps 100\nRadix_Down 4\nDownlink_Latency_ns 1000\nSwitch_Latency_ns 300\n"
 #define THREE_TIERS                                                                                \
     "Nodes 96\nTiers 3\nPodsize 24\nTier 0\nDownlink_speed_Gbps 100\nRadix_Down 4\nRadix_Up 2\n"   \
-    "Downlink_Latency_ns 500\nQueue_Up 100\nQueue_Down 100\nTier 1\nDownlink_speed_Gbps 200\n"     \
+    "Downlink_Latency_ns 500\nQueue_Up 100\nQueue_Down 200\nTier 1\nDownlink_speed_Gbps 200\n"     \
     "Radix_Down 6\nRadix_Up 6\nDownlink_Latency_ns 700\nSwitch_Latency_ns 200\nTier 2\n"           \
     "Downlink_speed_Gbps 400\nRadix_Down 8\nBundle 2\nDownlink_Latency_ns 900\n"
 
@@ -153,6 +153,14 @@ static bool build_topo(const char *text, const struct weft_tier_failure *failure
     free(copy);
     return good &&
            weft_fabric_build_tiers(&network, &tiers, failures, count, &arena, scratch_kept, error);
+}
+
+// `text` with the first `from` replaced by `to`.
+static char *edit(const char *text, const char *from, const char *to)
+{
+    const char *at = strstr(text, from);
+    assert_non_null(at);
+    return weft_arena_format(&arena, "%.*s%s%s", (int)(at - text), text, to, at + strlen(from));
 }
 
 // What a packet waits for from one server to another, propagation and switches.
@@ -191,6 +199,17 @@ static void topologies_become_routed_fabrics(void **state)
     uint32_t links[8];
     assert_int_equal(weft_routes_path(&network.routes, 0, 95, 3, links, NULL), 6);
     assert_true(network.fabric.links[links[2]].rate_Bps == 2 * 400e9 / 8);
+    // A server's port is its own; a ToR's are those of tier 0; the others say nothing.
+    static const uint64_t queues[] = {0, 100, 0, 0, 0, 200};
+    for (uint32_t hop = 0; hop < 6; hop++) {
+        assert_int_equal(network.fabric.buffer_bytes[links[hop]], queues[hop]);
+    }
+    const char *bundled = edit(THREE_TIERS, "Bundle 2", "Bundle 2\nQueue_Down 300");
+    assert_true(build_topo(bundled, NULL, 0, &error));
+    weft_routes_path(&network.routes, 0, 95, 3, links, NULL);
+    assert_int_equal(network.fabric.buffer_bytes[links[3]], 600); // of two cables
+    assert_true(build_topo(LEAF_SPINE, NULL, 0, &error));
+    assert_null(network.fabric.buffer_bytes);
 }
 
 // Seen to fail when the bundle was not looked up by cable / bundle.
@@ -214,14 +233,6 @@ static void failures_take_cables_away(void **state)
     assert_false(build_topo(THREE_TIERS, &far, 1, &error));
     assert_non_null(strstr(error.message, "there are 8 such switches with 6 cables"));
     assert_false(build_topo(LEAF_SPINE, failures, 1, &error));
-}
-
-// `text` with the first `from` replaced by `to`.
-static char *edit(const char *text, const char *from, const char *to)
-{
-    const char *at = strstr(text, from);
-    assert_non_null(at);
-    return weft_arena_format(&arena, "%.*s%s%s", (int)(at - text), text, to, at + strlen(from));
 }
 
 static void bad_topologies_are_refused(void **state)
