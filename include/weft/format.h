@@ -11,6 +11,7 @@
 #include "weft/cluster.h"
 #include "weft/collective.h"
 #include "weft/fabric.h"
+#include "weft/interleave.h"
 #include "weft/model.h"
 #include "weft/plan.h"
 #include "weft/sim.h"
@@ -242,6 +243,31 @@ const char *weft_comparisons_write(const struct weft_model_comparison *compariso
 bool weft_comparisons_read(struct weft_model_comparison **comparisons, uint32_t *count,
                            const char *data, size_t length, struct weft_arena *arena,
                            struct weft_error *error) WEFT_MUST_USE;
+
+// ---- snapshots of jobs that share links (JSON): docs/interleave.md ----
+
+// What `weft simulate --sharing` plays of a job beside its demand.
+struct weft_job_play {
+    uint32_t iterations; // 0 = not stated
+    uint64_t jitter_ps;  // standard deviation of an iteration's compute time
+    uint64_t start_ps;   // of its first iteration
+    double weight;       // of its flows; 1 = not stated
+};
+struct weft_job_set {
+    struct weft_snapshot snapshot;     // passes weft_snapshot_check
+    const struct weft_job_play *plays; // per job; NULL (for the writer) = nothing stated
+};
+// {"links": [{"name", "capacity_Bps"}], "jobs": [{"name", "iteration_s", "phases": [{"start_s",
+// "duration_s", "rate_Bps"}], "links": ["NAME" or {"name", "phases"}], and as may be "iterations",
+// "jitter_s", "start_s", "weight"}]}. Phases may stand in any order. Keys that are not known pass,
+// unless they are within two letters of a known one. Fails with INPUT naming the place, as
+// "jobs[2].phases[0].rate_Bps". O(bytes log names).
+bool weft_snapshot_read(struct weft_job_set *set, const char *data, size_t length,
+                        struct weft_arena *arena, struct weft_arena scratch,
+                        struct weft_error *error) WEFT_MUST_USE;
+bool weft_snapshot_load(struct weft_job_set *set, const char *path, struct weft_arena *arena,
+                        struct weft_arena scratch, struct weft_error *error) WEFT_MUST_USE;
+const char *weft_snapshot_write(const struct weft_job_set *set, struct weft_arena *arena);
 
 // ---- models (YAML) ----
 
