@@ -1,0 +1,256 @@
+// SPDX-License-Identifier: Apache-2.0
+// Sums of elements, and what they are held against.
+
+#include "sums.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <string.h>
+
+// ---- bfloat16: the upper half of a float32 ----
+
+static inline float widen(uint16_t half)
+{
+    uint32_t bits = (uint32_t)half << 16;
+    float value;
+    memcpy(&value, &bits, sizeof value);
+    return value;
+}
+
+// To nearest, halves to even. NaNs stay NaNs.
+static inline uint16_t narrow(float value)
+{
+    uint32_t bits;
+    memcpy(&bits, &value, sizeof bits);
+    uint32_t rounded = bits + 0x7fffu + ((bits >> 16) & 1u);
+    bool nan = (bits & 0x7fffffffu) > 0x7f800000u;
+    return (uint16_t)(nan ? (bits >> 16) | 0x40u : rounded >> 16);
+}
+
+void lab_add(void *into, const void *from, size_t count, enum lab_type type)
+{
+    if (type == LAB_FLOAT32) {
+        float *restrict a = into;
+        const float *restrict b = from;
+        for (size_t i = 0; i < count; i++) {
+            a[i] += b[i];
+        }
+        return;
+    }
+    uint16_t *restrict a = into;
+    const uint16_t *restrict b = from;
+    for (size_t i = 0; i < count; i++) {
+        a[i] = narrow(widen(a[i]) + widen(b[i]));
+    }
+}
+
+// ---- inputs ----
+
+// A value is scale * (part of the mixed index and rank) + offset.
+struct maker {
+    uint32_t shift;
+    double scale;
+    double offset;
+};
+
+static struct maker maker_of(enum lab_values values, enum lab_type type)
+{
+    if (values == LAB_REAL) {
+        // As many digits as the type holds, halves included.
+        return type == LAB_FLOAT32 ? (struct maker){9, 0x1p-22, -1 + 0x1p-23}
+                                   : (struct maker){25, 0x1p-6, -1 + 0x1p-7};
+    }
+    // Thousands of ranks times 8 stay below 2^24, 128 ranks times 2 within 2^8.
+    return type == LAB_FLOAT32 ? (struct maker){28, 1, -8} : (struct maker){30, 1, -1};
+}
+
+static inline uint32_t mix(uint32_t index)
+{
+    uint32_t mixed = (index + 1u) * 2654435761u;
+    return (mixed ^ (mixed >> 15)) * 2246822519u;
+}
+
+static inline uint32_t part(uint32_t mixed, uint32_t rank, uint32_t shift)
+{
+    return (mixed * (2u * rank + 1u)) >> shift;
+}
+
+double lab_value(enum lab_values values, enum lab_type type, uint32_t rank, uint64_t index)
+{
+    struct maker maker = maker_of(values, type);
+    return maker.scale * part(mix((uint32_t)index), rank, maker.shift) + maker.offset;
+}
+
+static double load(const void *memory, size_t at, enum lab_type type)
+{
+    return type == LAB_FLOAT32 ? (double)((const float *)memory)[at]
+                               : (double)widen(((const uint16_t *)memory)[at]);
+}
+
+static void store(void *memory, size_t at, double value, enum lab_type type)
+{
+    if (type == LAB_FLOAT32) {
+        ((float *)memory)[at] = (float)value;
+    } else {
+        ((uint16_t *)memory)[at] = narrow((float)value);
+    }
+}
+
+// Chunks that a rank gives: the first, their number, and the slot of the first.
+struct run {
+    uint32_t chunk;
+    uint32_t count;
+    uint32_t slot;
+};
+
+static struct run inputs_of(const struct weft_schedule *schedule, uint32_t rank)
+{
+    uint32_t per_rank = schedule->chunk_count / schedule->rank_count;
+    if (schedule->kind == WEFT_COLLECTIVE_ALLGATHER) {
+        uint32_t first = rank * per_rank;
+        return (struct run){first, per_rank, schedule->packed ? 0 : first};
+    }
+    bool gives = schedule->kind != WEFT_COLLECTIVE_BROADCAST || rank == schedule->root;
+    return (struct run){0, gives ? schedule->chunk_count : 0, 0};
+}
+
+void lab_fill(void *memory, const struct weft_schedule *schedule, uint32_t rank,
+              size_t slot_elements, enum lab_values values, enum lab_type type)
+{
+    // Noise that no sum is.
+    size_t all = schedule->slot_count * slot_elements;
+    for (size_t i = 0; i < all; i++) {
+        store(memory, i, -1e9, type);
+    }
+    struct run run = inputs_of(schedule, rank);
+    uint64_t index = (uint64_t)run.chunk * slot_elements;
+    size_t at = run.slot * slot_elements;
+    for (size_t i = 0; i < run.count * slot_elements; i++) {
+        store(memory, at + i, lab_value(values, type, rank, index + i), type);
+    }
+}
+
+// ---- outputs ----
+
+// Output slot `place` (from output_first on): which chunk it holds and whose, WEFT_NONE for the
+// sum of all. False: nothing is asked of it.
+static bool asked(const struct weft_schedule *schedule, uint32_t rank, uint32_t place,
+                  uint32_t *chunk, uint32_t *owner)
+{
+    uint32_t per_rank = schedule->chunk_count / schedule->rank_count;
+    *chunk = place;
+    *owner = WEFT_NONE;
+    switch (schedule->kind) {
+    case WEFT_COLLECTIVE_ALLREDUCE:
+        return true;
+    case WEFT_COLLECTIVE_REDUCE:
+        return rank == schedule->root;
+    case WEFT_COLLECTIVE_BROADCAST:
+        *owner = schedule->root;
+        return true;
+    case WEFT_COLLECTIVE_ALLGATHER:
+        *owner = place / per_rank;
+        return true;
+    case WEFT_COLLECTIVE_REDUCE_SCATTER:
+        if (schedule->packed) {
+            *chunk = rank * per_rank + place;
+            return place < per_rank;
+        }
+        return place / per_rank == rank;
+    case WEFT_COLLECTIVE_ALLTOALL:
+        *owner = place / per_rank;
+        *chunk = rank * per_rank + place % per_rank;
+        return true;
+    case WEFT_COLLECTIVE_KIND_COUNT:
+    default:
+        return false;
+    }
+}
+
+// What a run of elements must be: sums, and the sums of the addends' absolute values.
+enum { BLOCK = 512 };
+struct expectation {
+    double sum[BLOCK];
+    double size[BLOCK];
+};
+
+static void expect(struct expectation *expectation, size_t count, struct maker maker,
+                   uint32_t first_rank, uint32_t end_rank, uint64_t index)
+{
+    uint32_t mixed[BLOCK];
+    for (size_t i = 0; i < count; i++) {
+        mixed[i] = mix((uint32_t)(index + i));
+        expectation->sum[i] = 0;
+        expectation->size[i] = 0;
+    }
+    for (uint32_t r = first_rank; r < end_rank; r++) {
+        for (size_t i = 0; i < count; i++) {
+            double value = maker.scale * (int32_t)part(mixed[i], r, maker.shift) + maker.offset;
+            expectation->sum[i] += value;
+            expectation->size[i] += fabs(value);
+        }
+    }
+}
+
+struct checking {
+    const struct weft_schedule *schedule;
+    uint32_t rank;
+    enum lab_type type;
+    bool exact;
+    double roundings;
+    double worst_ratio;
+};
+
+static bool check_block(struct checking *checking, const struct expectation *expectation,
+                        const void *memory, size_t at, size_t count, uint32_t chunk, size_t element,
+                        struct weft_error *error)
+{
+    for (size_t i = 0; i < count; i++) {
+        double found = load(memory, at + i, checking->type);
+        double off = fabs(found - expectation->sum[i]);
+        double bound = checking->roundings * expectation->size[i];
+        // Also false where a NaN was found.
+        bool fine = off <= (checking->exact ? 0 : 1.01 * bound);
+        if (!fine) {
+            return weft_fail(error, WEFT_INFEASIBLE,
+                             "rank %u: chunk %u: element %zu is %.9g, but must be %.9g",
+                             checking->rank, chunk, element + i, found, expectation->sum[i]);
+        }
+        checking->worst_ratio = fmax(checking->worst_ratio, bound > 0 ? off / bound : 0);
+    }
+    return true;
+}
+
+bool lab_check(double *worst_ratio, const void *memory, const struct weft_schedule *schedule,
+               uint32_t rank, uint32_t place, size_t slot_elements, enum lab_values values,
+               enum lab_type type, struct weft_error *error)
+{
+    uint32_t chunk;
+    uint32_t owner;
+    if (!asked(schedule, rank, place, &chunk, &owner)) {
+        return true;
+    }
+    uint32_t addends = owner == WEFT_NONE ? schedule->rank_count : 1;
+    struct checking checking = {
+        .schedule = schedule,
+        .rank = rank,
+        .type = type,
+        .exact = values == LAB_WHOLE || addends == 1,
+        .roundings = (double)(addends - 1) * (type == LAB_FLOAT32 ? 0x1p-24 : 0x1p-8),
+        .worst_ratio = *worst_ratio,
+    };
+    uint32_t first_rank = owner == WEFT_NONE ? 0 : owner;
+    struct maker maker = maker_of(values, type);
+    struct expectation expectation;
+    for (size_t i = 0; i < slot_elements; i += BLOCK) {
+        size_t count = slot_elements - i < BLOCK ? slot_elements - i : BLOCK;
+        size_t at = (schedule->output_first + (size_t)place) * slot_elements + i;
+        expect(&expectation, count, maker, first_rank, first_rank + addends,
+               (uint64_t)chunk * slot_elements + i);
+        if (!check_block(&checking, &expectation, memory, at, count, chunk, i, error)) {
+            return false;
+        }
+    }
+    *worst_ratio = checking.worst_ratio;
+    return true;
+}
