@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Where Weft was built without clang or libbpf.
 
-#include "cc.h"
+#include "contest.h"
 
 static bool lacking(struct weft_error *error)
 {
@@ -73,6 +73,16 @@ bool weft_cc_connections(struct weft_cc_connection **list, uint32_t *count,
     (void)list;
     (void)count;
     (void)cc;
+    (void)arena;
+    return lacking(error);
+}
+
+bool weft_contest_run(struct weft_contest_result *result,
+                      const struct weft_contest_options *options, struct weft_arena *arena,
+                      struct weft_error *error)
+{
+    (void)result;
+    (void)options;
     (void)arena;
     return lacking(error);
 }

@@ -17,6 +17,7 @@ const struct cli_entry cli_entries[] = {
     {"check", "verify everything that a plan claims", cli_check},
     {"export", "a plan as DOT, circuits, routing scripts or task graph", cli_export},
     {"topology", "find a topology and its hops, without playing a job", cli_topology},
+    {"lab", "a plan or contending jobs on this machine's kernel, with real sockets", cli_lab},
     {"cc", "MLTCP as a congestion control of this kernel: load, status, tune, unload", cli_cc},
     {"models", "the models known by name, or one operator by operator", cli_models},
     {"profile", "what each operator of a model costs: measured or by the roofline", cli_profile},

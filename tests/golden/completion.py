@@ -1,13 +1,16 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""The bash completion offers the verbs of `weft help`, the sub-verbs of `weft collective` and the
-options of every `weft VERB --help`, no more and no fewer. Usage: completion.py WEFT COMPLETION
+"""The bash completion offers the verbs of `weft help`, the sub-verbs of PARENTS and the options
+of every `weft VERB --help`, no more and no fewer. Usage: completion.py WEFT COMPLETION
 """
 
 import re
 import shutil
 import subprocess
 import sys
+
+# Verbs with sub-verbs.
+PARENTS = ["collective", "lab"]
 
 
 def output(*command):
@@ -19,27 +22,33 @@ def main():
     if shutil.which("bash") is None:
         print("skipped: no bash here")
         return 77
-    bash = ["bash", "-c", '. "$1" && echo $_weft_verbs && echo $_weft_collective && '
-            'for v in $_weft_verbs; do echo "$v:" $(_weft_options "$v"); done && '
-            'for v in $_weft_collective; do '
-            'echo "collective $v:" $(_weft_options "collective $v"); done', "bash", completion]
-    lines = output(*bash).splitlines()
+    script = '. "$1" && echo $_weft_verbs'
+    for parent in PARENTS:
+        script += f" && echo $_weft_{parent}"
+    script += ' && for v in $_weft_verbs; do echo "$v:" $(_weft_options "$v"); done'
+    for parent in PARENTS:
+        script += (f' && for v in $_weft_{parent}; do '
+                   f'echo "{parent} $v:" $(_weft_options "{parent} $v"); done')
+    lines = output("bash", "-c", script, "bash", completion).splitlines()
     offered = set(lines[0].split())
     known = set(re.findall(r"^  ([a-z]+) +\S", output(weft, "help").split("Examples:")[0], re.M))
-    subs = set(re.findall(r"^  ([a-z]+) +\S", output(weft, "collective", "--help")
-                          .split("Sub-verbs")[1].split("Names")[0], re.M))
+    subs = set()
     fine = True
-    if set(lines[1].split()) != subs:
-        print(f"sub-verbs: completion has {lines[1]}, help has {sorted(subs)}")
-        fine = False
+    for parent, line in zip(PARENTS, lines[1:]):
+        own = set(re.findall(r"^  ([a-z]+) +\S", output(weft, parent, "--help")
+                             .split("Sub-verbs")[1].split("Names")[0], re.M))
+        subs |= {f"{parent} {name}" for name in own}
+        if set(line.split()) != own:
+            print(f"sub-verbs of {parent}: completion has {line}, help has {sorted(own)}")
+            fine = False
     if offered != known:
         print(f"verbs: completion has {sorted(offered - known)} too many, "
               f"lacks {sorted(known - offered)}")
         fine = False
-    for line in lines[2:]:
+    for line in lines[1 + len(PARENTS):]:
         verb, options = line.split(":")
         options = options.split()
-        if verb not in known and verb.split()[-1] not in subs:
+        if verb not in known and verb not in subs:
             continue
         text = output(weft, *verb.split(), "--help")
         named = set(re.findall(r"^ +(?:-\w, )?(--[a-z-]+)", text, re.M))

@@ -1,0 +1,267 @@
+// SPDX-License-Identifier: Apache-2.0
+// A contest from its options to its result: the process that builds the stage and watches over the
+// others.
+
+#include "contest_internal.h"
+
+#include <errno.h>
+#include <math.h>
+#include <netlink.h>
+#include <sched.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/mount.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#define PRIORITY 10
+// A run that takes longer than this many times its worst case is stuck.
+#define PATIENCE 4.0
+
+// ---- the run, in a process of its own ----
+
+// What the run mounts and names below /run is nobody else's, and is gone with it.
+static bool hide(struct weft_error *error)
+{
+    if (unshare(CLONE_NEWNS) != 0 || mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) != 0 ||
+        mount("weft", "/run", "tmpfs", 0, "mode=0755") != 0) {
+        return weft_fail(error, WEFT_UNSUPPORTED,
+                         "the kernel permits no mount namespace: %s; run it as root, in a "
+                         "container with CAP_SYS_ADMIN",
+                         strerror(errno));
+    }
+    return true;
+}
+
+static void tell_trouble(struct contest_board *board, const struct weft_error *error)
+{
+    uint32_t none = 0;
+    if (atomic_compare_exchange_strong(&board->trouble, &none, 2)) {
+        board->error = *error;
+        atomic_store(&board->trouble, 1);
+    }
+}
+
+// A process in a namespace of the stage that does its part and ends. It dies with the caller.
+static pid_t start_part(uint32_t job, const struct weft_contest_options *options,
+                        struct contest_board *board)
+{
+    pid_t parent = getpid();
+    pid_t child = fork();
+    if (child != 0) {
+        return child;
+    }
+    struct weft_error error;
+    char netns[32];
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    if (getppid() != parent) {
+        _exit(1);
+    }
+    const struct sched_param priority = {.sched_priority = PRIORITY};
+    if (sched_setscheduler(0, SCHED_FIFO, &priority) != 0) {
+        atomic_fetch_add(&board->unscheduled, 1);
+    }
+    bool fine = weft_netns_enter(contest_netns(netns, job), &error) &&
+                (job == CONTEST_RECEIVER ? contest_receive(options, board, &error)
+                                         : contest_send(job, options, board, &error));
+    if (!fine) {
+        weft_wrap(&error, job == CONTEST_RECEIVER ? "receiver" : "job %u", job);
+        tell_trouble(board, &error);
+    }
+    _exit(fine ? 0 : 1);
+}
+
+static void pause_ms(long wait_ms)
+{
+    const struct timespec wait = {.tv_sec = wait_ms / 1000, .tv_nsec = wait_ms % 1000 * 1000000};
+    nanosleep(&wait, NULL);
+}
+
+static bool wait_ready(const struct contest_board *board, uint32_t count, struct weft_error *error)
+{
+    for (uint32_t i = 0; i < 1000; i++) {
+        if (atomic_load(&board->trouble) == 1) {
+            *error = board->error;
+            return false;
+        }
+        if (atomic_load(&board->ready) >= count) {
+            return true;
+        }
+        pause_ms(10);
+    }
+    return weft_fail(error, WEFT_IO, "%u of %u processes did not connect within 10 s",
+                     count - atomic_load(&board->ready), count);
+}
+
+// Waits for all senders to end.
+static bool wait_senders(uint32_t count, const struct weft_contest_options *options,
+                         const struct contest_board *board, struct weft_error *error)
+{
+    double worst_s = options->iterations *
+                     (options->compute_s + weft_contest_alone_s(options) * options->job_count);
+    double left_s = PATIENCE * worst_s + 10;
+    while (count > 0 && left_s > 0) {
+        int status = 0;
+        pid_t ended = waitpid(-1, &status, WNOHANG);
+        if (ended > 0 && (!WIFEXITED(status) || WEXITSTATUS(status) != 0)) {
+            pause_ms(10); // for its word
+            if (atomic_load(&board->trouble) == 1) {
+                *error = board->error;
+                return false;
+            }
+            return weft_fail(error, WEFT_IO, "a sender ended before its time (status %d)", status);
+        }
+        if (ended > 0) {
+            count--;
+            continue;
+        }
+        pause_ms(20);
+        left_s -= 0.02;
+    }
+    return count == 0 || weft_fail(error, WEFT_IO,
+                                   "the senders got stuck; the machine may be too slow for this "
+                                   "rate");
+}
+
+// What MLTCP has learned, by job: sockets carry the job's number as their mark.
+static void note_learned(struct contest_board *board, const struct weft_cc *cc,
+                         const struct weft_contest_options *options, struct weft_arena scratch)
+{
+    struct weft_cc_connection *list = NULL;
+    uint32_t count = 0;
+    struct weft_error ignored;
+    if (!weft_cc_connections(&list, &count, cc, &scratch, &ignored)) {
+        return;
+    }
+    for (uint32_t i = 0; i < count; i++) {
+        uint32_t job = list[i].counts.mark - 1;
+        if (list[i].counts.mark >= 1 && job < options->job_count) {
+            board->jobs[job].learned_bytes +=
+                (double)list[i].job.iteration_bytes / options->flow_count;
+            board->jobs[job].timeouts += list[i].counts.timeouts;
+        }
+    }
+}
+
+static bool play(struct contest_board *board, const struct weft_contest_options *options,
+                 const struct contest_stage *stage, struct weft_error *error)
+{
+    if (start_part(CONTEST_RECEIVER, options, board) < 0) {
+        return weft_fail(error, WEFT_IO, "fork: %s", strerror(errno));
+    }
+    if (!wait_ready(board, 1, error)) {
+        return false;
+    }
+    for (uint32_t job = 0; job < options->job_count; job++) {
+        if (start_part(job, options, board) < 0) {
+            return weft_fail(error, WEFT_IO, "fork: %s", strerror(errno));
+        }
+    }
+    if (!wait_ready(board, options->job_count + 1, error)) {
+        return false;
+    }
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    atomic_store(&board->start_ns,
+                 (uint64_t)now.tv_sec * 1000000000ull + (uint64_t)now.tv_nsec + CONTEST_START_NS);
+    return wait_senders(options->job_count, options, board, error) &&
+           contest_count(&board->result, stage, options, error);
+}
+
+static bool run_inside(struct contest_board *board, const struct weft_contest_options *options,
+                       struct weft_arena scratch, struct weft_error *error)
+{
+    struct weft_cc cc = {.map = -1, .link = -1};
+    struct contest_stage stage;
+    if (!hide(error)) {
+        return false;
+    }
+    snprintf(board->congestion, sizeof board->congestion, "%s",
+             options->loads ? "weft" : options->congestion);
+    if (options->loads) {
+        snprintf(board->congestion, sizeof board->congestion, "weft%d", (int)getpid());
+        if (!weft_cc_open(&cc, board->congestion, &options->parameters, error)) {
+            return false;
+        }
+    }
+    bool fine = contest_build(&stage, options, error) && play(board, options, &stage, error);
+    if (options->loads) {
+        if (fine) {
+            note_learned(board, &cc, options, scratch);
+        }
+        weft_cc_close(&cc);
+    }
+    return fine;
+}
+
+// The run's numbers from the shared board into `arena`.
+static void collect(struct weft_contest_result *result, const struct contest_board *board,
+                    const struct weft_contest_options *options, struct weft_arena *arena)
+{
+    uint32_t rounds = options->iterations;
+    size_t count = (size_t)options->job_count * rounds;
+    double *iterations_s = WEFT_NEW(arena, double, count);
+    struct weft_contest_job *jobs = WEFT_NEW(arena, struct weft_contest_job, options->job_count);
+    memcpy(iterations_s, board->iterations_s, count * sizeof(double));
+    memcpy(jobs, board->jobs, options->job_count * sizeof *jobs);
+    for (uint32_t job = 0; job < options->job_count; job++) {
+        const double *own_s = iterations_s + (size_t)job * rounds;
+        double sum_s = 0;
+        for (uint32_t i = rounds / 2; i < rounds; i++) {
+            sum_s += own_s[i];
+            jobs[job].longest_s = fmax(jobs[job].longest_s, own_s[i]);
+        }
+        jobs[job].mean_s = sum_s / (rounds - rounds / 2);
+    }
+    *result = board->result;
+    result->iterations_s = iterations_s;
+    result->jobs = jobs;
+    result->late_s = (double)atomic_load(&board->late_ns) / 1e9;
+    result->scheduled = atomic_load(&board->unscheduled) == 0;
+    result->ideal_s = options->compute_s + weft_contest_alone_s(options);
+    weft_contest_judge(result, options->job_count, rounds, *arena);
+}
+
+bool weft_contest_run(struct weft_contest_result *result,
+                      const struct weft_contest_options *options, struct weft_arena *arena,
+                      struct weft_error *error)
+{
+    if (!weft_contest_check(options, error) || !weft_cc_capable(error)) {
+        return false;
+    }
+    size_t count = (size_t)options->job_count * options->iterations;
+    size_t bytes = sizeof(struct contest_board) + count * sizeof(double);
+    struct contest_board *board =
+        mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    if (board == MAP_FAILED) {
+        return weft_fail(error, WEFT_IO, "out of memory");
+    }
+    struct weft_arena scratch = *arena;
+    pid_t parent = getpid();
+    pid_t child = fork();
+    if (child == 0) {
+        prctl(PR_SET_PDEATHSIG, SIGKILL);
+        struct weft_error inside;
+        bool fine = getppid() == parent && run_inside(board, options, scratch, &inside);
+        if (!fine) {
+            tell_trouble(board, &inside);
+        }
+        _exit(fine ? 0 : 1); // and with it all parts
+    }
+    int status = 1;
+    while (child > 0 && waitpid(child, &status, 0) < 0 && errno == EINTR) {
+    }
+    bool fine = child > 0 && status == 0;
+    if (fine) {
+        collect(result, board, options, arena);
+    } else if (atomic_load(&board->trouble) == 1) {
+        *error = board->error;
+    } else {
+        weft_fail(error, WEFT_IO, "the run was ended from outside");
+    }
+    munmap(board, bytes);
+    return fine;
+}
