@@ -14,6 +14,7 @@
 #include "weft/interleave.h"
 #include "weft/model.h"
 #include "weft/plan.h"
+#include "weft/scheduler.h"
 #include "weft/sim.h"
 #include "weft/taskgraph.h"
 
@@ -359,6 +360,16 @@ bool weft_sweep_read(struct weft_sweep *sweep, const char *data, size_t length,
 const struct weft_sweep_grid *
 weft_sweep_scenario(const struct weft_sweep_value *values[WEFT_SWEEP_KEYS_MAX],
                     const struct weft_sweep *sweep, uint32_t index);
+
+// ---- traces of many jobs (YAML): docs/scheduler.md ----
+
+// Classes that name files of jobs or plans have no demand yet: the caller loads and measures them
+// (weft_job_class_measure), then weft_job_trace_check tells what does not fit. Fails with INPUT,
+// "line N: ...; remedy". O(bytes + keys^2).
+bool weft_job_trace_read(struct weft_job_trace *trace, const char *data, size_t length,
+                         struct weft_arena *arena, struct weft_error *error) WEFT_MUST_USE;
+bool weft_job_trace_load(struct weft_job_trace *trace, const char *path, struct weft_arena *arena,
+                         struct weft_error *error) WEFT_MUST_USE;
 
 // ---- plans (JSON, schema weft.plan/1) ----
 

@@ -9,6 +9,7 @@
 
 #include "weft/base.h"
 #include "weft/plan.h"
+#include "weft/scheduler.h"
 #include "weft/sim.h"
 #include "weft/strategy.h"
 #include "weft/taskgraph.h"
@@ -94,6 +95,15 @@ enum weft_sweep_figure {
 const char *weft_report_svg_sweep(const struct weft_model_comparison *comparisons, uint32_t count,
                                   enum weft_sweep_axis axis, enum weft_sweep_figure figure,
                                   struct weft_arena *arena, struct weft_arena scratch);
+
+// ---- many jobs ----
+
+// Who had which servers when, as an SVG file: time across, servers down, a color for each class,
+// grey while a job has servers but does not iterate yet, a mark where a failure ended it; below,
+// how many jobs wait. `trace` is the expanded one. O(spans * servers + jobs).
+const char *weft_report_svg_gantt(const struct weft_timetable *schedule,
+                                  const struct weft_job_trace *trace, const char *title,
+                                  struct weft_arena *arena);
 
 // ---- a late rank ----
 

@@ -285,6 +285,7 @@ struct weft_sim_pace {
     uint64_t period_ps;
     double stray_ratio;
     uint32_t step_group;
+    uint32_t iterations; // of this job, at most the options'; 0 = as many
 };
 
 // A message of the packet engine, from its start to its end at the receiver.

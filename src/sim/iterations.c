@@ -8,6 +8,13 @@
 
 #define ITERATIONS_MAX ((uint32_t)1 << 24)
 
+static uint32_t own_iterations(const struct machine *machine, uint32_t job)
+{
+    const struct weft_sim_pace *paces = machine->net.options->paces;
+    uint32_t own = paces == NULL ? 0 : paces[job].iterations;
+    return own > 0 && own < machine->iterations ? own : machine->iterations;
+}
+
 static bool check_paces(const struct weft_sim_options *options, uint32_t job_count,
                         struct weft_error *error)
 {
@@ -110,7 +117,7 @@ void machine_begin_iteration(struct machine *machine, uint32_t job, double now_p
             machine_make_ready(machine, first + task);
         }
     }
-    while (graph->task_count == 0 && machine->iteration[job] < machine->iterations) {
+    while (graph->task_count == 0 && machine->iteration[job] < own_iterations(machine, job)) {
         end_iteration(machine, job, now_ps);
     }
 }
@@ -144,7 +151,7 @@ void machine_count_task(struct machine *machine, uint32_t job, double now_ps)
         return;
     }
     end_iteration(machine, job, now_ps);
-    if (machine->iteration[job] == machine->iterations) {
+    if (machine->iteration[job] == own_iterations(machine, job)) {
         return;
     }
     double wait_ps = time_ahead_ps(machine, job, now_ps);
@@ -159,14 +166,14 @@ void machine_count_task(struct machine *machine, uint32_t job, double now_ps)
 bool machine_iterations(struct weft_sim_result *result, const struct machine *machine,
                         struct weft_arena *arena, struct weft_error *error)
 {
-    uint32_t count = machine->iterations;
     const struct weft_sim_pace *paces = machine->net.options->paces;
     const uint64_t **lines = WEFT_NEW(arena, const uint64_t *, machine->job_count);
     uint64_t *mean_ps = WEFT_NEW_RAW(arena, uint64_t, machine->job_count);
     for (uint32_t job = 0; job < machine->job_count; job++) {
+        uint32_t count = own_iterations(machine, job);
         uint64_t *ends = WEFT_NEW_RAW(arena, uint64_t, count);
         for (uint32_t i = 0; i < count; i++) {
-            double end_ps = machine->iteration_end_ps[(size_t)job * count + i];
+            double end_ps = machine->iteration_end_ps[(size_t)job * machine->iterations + i];
             if (!weft_simnet_round_ps(&ends[i], end_ps, error)) {
                 return weft_wrap(error, "job %u", job);
             }

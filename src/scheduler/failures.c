@@ -1,0 +1,206 @@
+// SPDX-License-Identifier: Apache-2.0
+// Servers and links that fail and come back.
+
+#include "state.h"
+
+#include <math.h>
+
+// Links of a fabric stand both ways: a cable is two of them.
+static double cable_count(const struct sched *sched)
+{
+    return sched->network != NULL ? sched->network->fabric.link_count / 2.0
+                                  : (double)sched->server_count * sched->trace->cluster.degree;
+}
+
+static uint64_t draw_ps(struct sched *sched, uint64_t mtbf_ps, double count)
+{
+    if (mtbf_ps == 0 || count < 1) {
+        return WEFT_NEVER;
+    }
+    double wait_ps = weft_rng_exponential(&sched->chance_rng, (double)mtbf_ps / count);
+    return sched->now_ps + (uint64_t)fmin(wait_ps, 0x1p62) + 1;
+}
+
+static void draw_next(struct sched *sched, bool is_link)
+{
+    const struct weft_trace_chance *chance = &sched->trace->chance;
+    sched->next_chance_ps[is_link] =
+        is_link ? draw_ps(sched, chance->link_mtbf_ps, cable_count(sched))
+                : draw_ps(sched, chance->server_mtbf_ps, sched->server_count);
+}
+
+void sched_begin_chance(struct sched *sched)
+{
+    weft_rng_init(&sched->chance_rng, sched->trace->chance.seed);
+    draw_next(sched, false);
+    draw_next(sched, true);
+}
+
+uint64_t sched_next_failure_ps(const struct sched *sched)
+{
+    uint64_t next_ps = sched->next_chance_ps[0];
+    next_ps = sched->next_chance_ps[1] < next_ps ? sched->next_chance_ps[1] : next_ps;
+    if (sched->next_failure < sched->trace->failure_count) {
+        uint64_t time_ps = sched->trace->failures[sched->next_failure].time_ps;
+        next_ps = time_ps < next_ps ? time_ps : next_ps;
+    }
+    for (uint32_t i = 0; i < sched->open_count; i++) {
+        uint64_t end_ps = sched->open[i].time_ps + sched->open[i].repair_ps;
+        next_ps = end_ps < next_ps ? end_ps : next_ps;
+    }
+    return next_ps;
+}
+
+static void set_server(struct sched *sched, uint32_t server, bool down)
+{
+    if (!down) {
+        WEFT_ASSERT(sched->server_down[server] > 0);
+        sched->server_down[server]--;
+        return;
+    }
+    sched->server_down[server]++;
+    uint32_t job = sched->holder[server];
+    if (job != WEFT_NONE) {
+        sched->jobs[job].record->failures++;
+        sched_stop(sched, job, SCHED_WAITING, true);
+    }
+}
+
+// Jobs that hold servers find their paths anew; those that have none left lose their servers.
+static void lay_again(struct sched *sched, struct weft_arena scratch)
+{
+    for (uint32_t j = 0; j < sched->next_arrival; j++) {
+        struct sched_job *job = &sched->jobs[j];
+        struct sched_place place;
+        if (job->phase != SCHED_HOLDING && job->phase != SCHED_RUNNING) {
+            continue;
+        }
+        if (!sched_lay(&place, sched, j, job->place.servers, job->size, sched->arena, scratch)) {
+            job->record->failures++;
+            sched_stop(sched, j, SCHED_WAITING, true);
+            continue;
+        }
+        place.score = job->place.score;
+        job->place = place;
+        job->steady.segments = place.segments;
+        job->steady.alone_ps = place.alone_ps;
+        job->signature = 0;
+    }
+}
+
+static void set_link(struct sched *sched, uint32_t link, bool down)
+{
+    if (link != WEFT_NONE) {
+        sched->link_down[link] += down ? 1 : UINT32_MAX;
+        sched->links_down += down ? 1 : UINT32_MAX;
+    }
+}
+
+// A fibre of a shard: its rings go on over the other ports, until a spare port of the patch panel
+// takes its place (with look-ahead ports: after a wiring) or it is mended.
+static void set_port(struct sched *sched, const struct weft_trace_failure *failure, bool down)
+{
+    uint32_t degree = sched->trace->cluster.degree;
+    uint32_t job = sched->holder[failure->server];
+    if (degree < 2) {
+        set_server(sched, failure->server, down);
+        return;
+    }
+    if (job == WEFT_NONE) {
+        return;
+    }
+    const struct weft_demand *demand = &sched->jobs[job].class->demand;
+    double sending_ps = 0;
+    for (uint32_t p = 0; p < demand->phase_count; p++) {
+        sending_ps += (double)demand->phases[p].duration_ps;
+    }
+    double more = sending_ps / (double)demand->iteration_ps / (degree - 1);
+    sched->jobs[job].degradation = down ? 1 + more : 1;
+    sched->jobs[job].record->failures += down;
+}
+
+static void apply(struct sched *sched, const struct weft_trace_failure *failure, bool down,
+                  struct weft_arena scratch)
+{
+    if (!failure->is_link) {
+        set_server(sched, failure->server, down);
+        return;
+    }
+    if (sched->network == NULL) {
+        set_port(sched, failure, down);
+        return;
+    }
+    const struct weft_fabric *fabric = &sched->network->fabric;
+    set_link(sched, weft_fabric_find_link(fabric, failure->server, failure->peer), down);
+    set_link(sched, weft_fabric_find_link(fabric, failure->peer, failure->server), down);
+    bool switched = fabric->node_count > fabric->server_count;
+    if (switched && failure->server < fabric->server_count) {
+        set_server(sched, failure->server, down);
+    }
+    if (switched && failure->peer < fabric->server_count) {
+        set_server(sched, failure->peer, down);
+    }
+    lay_again(sched, scratch);
+}
+
+static void open_failure(struct sched *sched, struct weft_trace_failure failure,
+                         struct weft_arena scratch)
+{
+    failure.time_ps = sched->now_ps;
+    sched->failures = sched_grow(sched->failures, &sched->failure_room, sched->failure_count,
+                                 sizeof failure, sched->arena);
+    sched->failures[sched->failure_count++] = failure;
+    uint64_t wiring_ps = sched->trace->shards.wiring_ps;
+    if (failure.is_link && sched->network == NULL && sched->trace->shards.look_ahead &&
+        sched->trace->cluster.degree > 1 && wiring_ps < failure.repair_ps) {
+        failure.repair_ps = wiring_ps;
+    }
+    sched->open =
+        sched_grow(sched->open, &sched->open_room, sched->open_count, sizeof failure, sched->arena);
+    sched->open[sched->open_count++] = failure;
+    apply(sched, &failure, true, scratch);
+}
+
+static struct weft_trace_failure draw_failure(struct sched *sched, bool is_link)
+{
+    struct weft_trace_failure failure = {
+        .repair_ps = sched->trace->chance.repair_ps,
+        .is_link = is_link,
+    };
+    struct weft_rng *rng = &sched->chance_rng;
+    if (is_link && sched->network != NULL) {
+        const struct weft_fabric *fabric = &sched->network->fabric;
+        const struct weft_link *link = &fabric->links[weft_rng_below(rng, fabric->link_count)];
+        failure.server = link->from;
+        failure.peer = link->to;
+    } else {
+        failure.server = weft_rng_below(rng, sched->server_count);
+    }
+    return failure;
+}
+
+void sched_play_failures(struct sched *sched, struct weft_arena scratch)
+{
+    for (uint32_t i = 0; i < sched->open_count;) {
+        struct weft_trace_failure failure = sched->open[i];
+        if (failure.time_ps + failure.repair_ps > sched->now_ps) {
+            i++;
+            continue;
+        }
+        for (uint32_t k = i + 1; k < sched->open_count; k++) {
+            sched->open[k - 1] = sched->open[k];
+        }
+        sched->open_count--;
+        apply(sched, &failure, false, scratch);
+    }
+    while (sched->next_failure < sched->trace->failure_count &&
+           sched->trace->failures[sched->next_failure].time_ps <= sched->now_ps) {
+        open_failure(sched, sched->trace->failures[sched->next_failure++], scratch);
+    }
+    for (uint32_t kind = 0; kind < 2; kind++) {
+        if (sched->next_chance_ps[kind] <= sched->now_ps) {
+            open_failure(sched, draw_failure(sched, kind == 1), scratch);
+            draw_next(sched, kind == 1);
+        }
+    }
+}

@@ -1,0 +1,179 @@
+// SPDX-License-Identifier: Apache-2.0
+// How fast each running job goes: steady states of those that share links.
+
+#include "state.h"
+
+#include <math.h>
+#include <string.h>
+
+// Packets, for estimates of marks: 4 kB with a threshold of 65 (Alizadeh et al., SIGCOMM 2010).
+#define PACKET_BYTES 4096.0
+#define MARK_PACKETS 65.0
+
+static void set_rate(struct sched_job *job)
+{
+    job->rate = job->step / job->steady.mean_ps;
+}
+
+static void go_alone(struct sched_job *job, double mean_ps)
+{
+    struct steady_job *steady = &job->steady;
+    steady->mean_ps = mean_ps;
+    steady->marks = 0;
+    steady->period_ps = 0;
+    memset(steady->bins, 0, SCHED_BINS * sizeof(float));
+    steady->bins[sched_bin(mean_ps / steady->compared_ps)] = 1;
+    set_rate(job);
+}
+
+// ---- three ways to run a component ----
+
+enum pace {
+    PACE_FREE,  // from where the jobs stand
+    PACE_ONCE,  // from the time-shifts, then free
+    PACE_STEPS, // from the time-shifts, and kept in step with them
+    PACE_COUNT,
+};
+
+struct trial {
+    struct steady steady;
+    double speed; // of all jobs together, each 1 alone
+};
+
+static struct trial play_pace(const struct sched *sched, const struct sched_component *component,
+                              const struct sched_shifts *shifts, enum pace pace,
+                              struct weft_arena *arena, struct weft_arena scratch)
+{
+    const struct weft_scheduler_options *options = sched->options;
+    struct trial trial = {
+        .steady =
+            {
+                .job_count = component->job_count,
+                .jobs = WEFT_NEW(arena, struct steady_job, component->job_count),
+                .link_count = component->link_count,
+                .links = component->links,
+                .warm_up = options->warm_up == 0 ? 10 : options->warm_up,
+                .window = options->window == 0 ? 40 : options->window,
+                .packet_bytes = PACKET_BYTES,
+                .mark_bytes = MARK_PACKETS * PACKET_BYTES,
+                .round_trip_ps =
+                    2.0 * sched->network->routes.hop_max * (double)sched->trace->cluster.latency_ps,
+            },
+    };
+    for (uint32_t i = 0; i < component->job_count; i++) {
+        struct steady_job *job = &trial.steady.jobs[i];
+        *job = sched->jobs[component->jobs[i]].steady;
+        job->bins = WEFT_NEW(arena, float, SCHED_BINS);
+        job->period_ps = 0;
+        if (pace != PACE_FREE) {
+            steady_begin(job, shifts->shift_ps[i]);
+        }
+        if (pace == PACE_STEPS) {
+            job->anchor_ps = shifts->shift_ps[i];
+            job->period_ps = shifts->period_ps[i];
+        }
+    }
+    steady_play(&trial.steady, scratch);
+    for (uint32_t i = 0; i < component->job_count; i++) {
+        trial.speed += trial.steady.jobs[i].alone_ps / trial.steady.jobs[i].mean_ps;
+    }
+    return trial;
+}
+
+static void keep(struct sched *sched, const struct sched_component *component,
+                 const struct trial *trial)
+{
+    for (uint32_t i = 0; i < component->job_count; i++) {
+        struct sched_job *job = &sched->jobs[component->jobs[i]];
+        float *bins = job->steady.bins;
+        memcpy(bins, trial->steady.jobs[i].bins, SCHED_BINS * sizeof(float));
+        job->steady = trial->steady.jobs[i];
+        job->steady.bins = bins;
+        set_rate(job);
+    }
+}
+
+// Time-shifts are kept where the jobs get on faster with them: what a score promises, drift and
+// stretched periods may take back.
+static bool play_component(struct sched *sched, const struct sched_component *component,
+                           struct weft_arena scratch)
+{
+    struct weft_arena results = weft_arena_split(&scratch);
+    struct trial best = play_pace(sched, component, NULL, PACE_FREE, &results, scratch);
+    sched->totals.steady_count++;
+    sched->totals.shared_count++;
+    if (!sched->options->interleave) {
+        keep(sched, component, &best);
+        return true;
+    }
+    struct sched_shifts shifts;
+    if (!sched_shift(&shifts, sched, component, &results, scratch, sched->error)) {
+        return false;
+    }
+    bool shifted = false;
+    for (enum pace pace = PACE_ONCE; pace < PACE_COUNT; pace++) {
+        struct trial trial = play_pace(sched, component, &shifts, pace, &results, scratch);
+        if (trial.speed > best.speed * (1 + 1e-6)) {
+            best = trial;
+            shifted = true;
+        }
+    }
+    sched->totals.interleaved_count += shifted;
+    for (uint32_t i = 0; i < component->job_count; i++) {
+        double *score = &sched->jobs[component->jobs[i]].place.score;
+        *score = fmin(*score, shifts.score);
+    }
+    keep(sched, component, &best);
+    return true;
+}
+
+static bool is_new(const struct sched *sched, const struct sched_component *component)
+{
+    for (uint32_t i = 0; i < component->job_count; i++) {
+        if (sched->jobs[component->jobs[i]].signature != component->signature) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static bool update_shared(struct sched *sched, struct weft_arena scratch)
+{
+    struct weft_arena results = weft_arena_split(&scratch);
+    struct sched_affinity affinity;
+    sched_affinity_build(&affinity, sched, 0, NULL, &results);
+    bool *visited = WEFT_NEW(&results, bool, sched->running_count);
+    for (uint32_t i = 0; i < sched->running_count; i++) {
+        struct sched_component component;
+        if (visited[i]) {
+            continue;
+        }
+        sched_component_build(&component, sched, &affinity, i, visited, &results, scratch);
+        if (!is_new(sched, &component)) {
+            continue;
+        }
+        for (uint32_t m = 0; m < component.job_count; m++) {
+            sched->jobs[component.jobs[m]].signature = component.signature;
+        }
+        if (component.link_count == 0) {
+            struct sched_job *job = &sched->jobs[component.jobs[0]];
+            go_alone(job, job->place.alone_ps);
+        } else if (!play_component(sched, &component, scratch)) {
+            return false;
+        }
+    }
+    return true;
+}
+
+bool sched_update_rates(struct sched *sched, struct weft_arena scratch)
+{
+    if (sched->network != NULL) {
+        return sched->options->engine == WEFT_STEADY_FLOW ? sched_flow_rates(sched, scratch)
+                                                          : update_shared(sched, scratch);
+    }
+    for (uint32_t i = 0; i < sched->running_count; i++) {
+        struct sched_job *job = &sched->jobs[sched->running[i]];
+        go_alone(job, job->place.alone_ps * job->degradation);
+    }
+    return true;
+}

@@ -1,0 +1,344 @@
+// SPDX-License-Identifier: Apache-2.0
+// A schedule from event to event.
+
+#include "state.h"
+
+#include <math.h>
+#include <string.h>
+
+// Of a schedule: beyond, failures never let it end.
+#define EVENTS_MAX 10000000u
+#define LEASE_PS (600 * WEFT_PS_PER_S)
+
+void *sched_grow(void *values, uint32_t *room, uint32_t count, size_t size,
+                 struct weft_arena *arena)
+{
+    if (count < *room) {
+        return values;
+    }
+    *room = *room == 0 ? 64 : 2 * *room;
+    void *larger = weft_arena_alloc(arena, *room, size);
+    if (count > 0) {
+        memcpy(larger, values, count * size);
+    }
+    return larger;
+}
+
+// ---- servers are given and taken ----
+
+static void insert(uint32_t *list, uint32_t *count, uint32_t job)
+{
+    uint32_t at = (*count)++;
+    for (; at > 0 && list[at - 1] > job; at--) {
+        list[at] = list[at - 1];
+    }
+    list[at] = job;
+}
+
+static void take_out(uint32_t *list, uint32_t *count, uint32_t job)
+{
+    for (uint32_t at = 0; at < *count; at++) {
+        if (list[at] == job) {
+            memmove(list + at, list + at + 1, (*count - at - 1) * sizeof *list);
+            (*count)--;
+            return;
+        }
+    }
+}
+
+// Jobs stand in order of arrival, so that one that lost its servers comes before later ones.
+void sched_queue(struct sched *sched, uint32_t job)
+{
+    sched->jobs[job].phase = SCHED_WAITING;
+    insert(sched->queue, &sched->queue_count, job);
+}
+
+void sched_unqueue(struct sched *sched, uint32_t job)
+{
+    take_out(sched->queue, &sched->queue_count, job);
+}
+
+static void begin_iterations(struct sched *sched, uint32_t id)
+{
+    struct sched_job *job = &sched->jobs[id];
+    job->phase = SCHED_RUNNING;
+    job->updated_ps = sched->now_ps;
+    job->lease_end_ps = sched->now_ps + sched->options->lease_ps;
+    job->signature = 0;
+    job->steady.segments = job->place.segments;
+    job->steady.segment_count = job->place.segment_count;
+    job->steady.alone_ps = job->place.alone_ps;
+    // Nothing keeps jobs in step with one another: each begins anywhere in its first iteration.
+    uint64_t draw = weft_hash(job->steady.seed ^ weft_hash(job->record->placements));
+    steady_begin(&job->steady, (double)(draw >> 11) * 0x1p-53 * job->steady.alone_ps);
+    insert(sched->running, &sched->running_count, id);
+}
+
+void sched_start(struct sched *sched, uint32_t id, const struct sched_place *place,
+                 uint64_t ready_ps)
+{
+    struct sched_job *job = &sched->jobs[id];
+    struct weft_job_record *record = job->record;
+    WEFT_ASSERT(job->phase == SCHED_WAITING);
+    sched_unqueue(sched, id);
+    job->place = *place;
+    job->step = sched_step(job->class, job->size);
+    job->phase = SCHED_HOLDING;
+    job->begin_ps = ready_ps;
+    job->saved = job->done;
+    job->rate = 0;
+    for (uint32_t i = 0; i < place->server_count; i++) {
+        WEFT_ASSERT(sched->holder[place->servers[i]] == WEFT_NONE);
+        sched->holder[place->servers[i]] = id;
+    }
+    record->start_ps = record->placements == 0 ? sched->now_ps : record->start_ps;
+    record->placements++;
+    sched->spans = sched_grow(sched->spans, &sched->span_room, sched->span_count,
+                              sizeof *sched->spans, sched->arena);
+    job->span = sched->span_count++;
+    sched->spans[job->span] = (struct weft_job_span){
+        .job = id,
+        .start_ps = sched->now_ps,
+        .begin_ps = ready_ps,
+        .server_count = place->server_count,
+        .servers = place->servers,
+    };
+    if (ready_ps <= sched->now_ps) {
+        begin_iterations(sched, id);
+    }
+}
+
+void sched_stop(struct sched *sched, uint32_t id, enum sched_phase next, bool interrupted)
+{
+    struct sched_job *job = &sched->jobs[id];
+    struct weft_job_span *span = &sched->spans[job->span];
+    WEFT_ASSERT(job->phase == SCHED_HOLDING || job->phase == SCHED_RUNNING);
+    for (uint32_t i = 0; i < job->place.server_count; i++) {
+        WEFT_ASSERT(sched->holder[job->place.servers[i]] == id);
+        sched->holder[job->place.servers[i]] = WEFT_NONE;
+    }
+    if (interrupted) {
+        double lost = job->done - job->saved;
+        job->record->lost_iterations += lost;
+        sched->totals.lost_server_s += lost / job->step * job->steady.mean_ps /
+                                       (double)WEFT_PS_PER_S * job->place.server_count;
+        job->done = job->saved;
+    }
+    span->end_ps = sched->now_ps;
+    span->begin_ps = span->begin_ps < span->end_ps ? span->begin_ps : span->end_ps;
+    span->score = job->place.score;
+    span->interrupted = interrupted;
+    job->record->held_ps += span->end_ps - span->start_ps;
+    job->record->score = fmin(job->record->score, job->place.score);
+    take_out(sched->running, &sched->running_count, id);
+    job->rate = 0;
+    job->degradation = 1;
+    if (next == SCHED_WAITING) {
+        sched_queue(sched, id);
+    } else {
+        job->phase = next;
+        job->record->end_ps = sched->now_ps;
+    }
+}
+
+// ---- events ----
+
+static void begin_waiting_ends(struct sched *sched)
+{
+    for (uint32_t j = 0; j < sched->next_arrival; j++) {
+        if (sched->jobs[j].phase == SCHED_HOLDING && sched->jobs[j].begin_ps <= sched->now_ps) {
+            begin_iterations(sched, j);
+        }
+    }
+    for (uint32_t i = 0; i < sched->running_count;) {
+        uint32_t id = sched->running[i];
+        if (sched->jobs[id].done >= sched->jobs[id].work) {
+            sched_stop(sched, id, SCHED_ENDED, false);
+        } else {
+            i++;
+        }
+    }
+    while (sched->next_arrival < sched->job_count &&
+           sched->trace->jobs[sched->next_arrival].arrival_ps <= sched->now_ps) {
+        sched_queue(sched, sched->next_arrival++);
+    }
+}
+
+static uint64_t earlier(uint64_t a_ps, uint64_t b_ps)
+{
+    return a_ps < b_ps ? a_ps : b_ps;
+}
+
+static uint64_t job_event_ps(const struct sched *sched, const struct sched_job *job)
+{
+    if (job->phase == SCHED_WAITING && job->wired_ps > sched->now_ps) {
+        return job->wired_ps;
+    }
+    if (job->phase == SCHED_HOLDING) {
+        return job->begin_ps;
+    }
+    if (job->phase != SCHED_RUNNING) {
+        return WEFT_NEVER;
+    }
+    uint64_t next_ps = WEFT_NEVER;
+    double left_ps = ceil((job->work - job->done) / job->rate);
+    if (left_ps < 0x1p62) {
+        next_ps = sched->now_ps + (left_ps < 1 ? 1 : (uint64_t)left_ps);
+    }
+    bool leased = sched->options->policy == WEFT_POLICY_THEMIS && sched->network != NULL &&
+                  sched->queue_count > 0 && job->lease_end_ps > sched->now_ps;
+    return leased ? earlier(next_ps, job->lease_end_ps) : next_ps;
+}
+
+static uint64_t next_event_ps(const struct sched *sched)
+{
+    uint64_t next_ps = sched_next_failure_ps(sched);
+    if (sched->next_arrival < sched->job_count) {
+        next_ps = earlier(next_ps, sched->trace->jobs[sched->next_arrival].arrival_ps);
+    }
+    bool active = false;
+    for (uint32_t j = 0; j < sched->next_arrival; j++) {
+        next_ps = earlier(next_ps, job_event_ps(sched, &sched->jobs[j]));
+        active |= sched->jobs[j].phase != SCHED_ENDED;
+    }
+    if (sched->options->policy == WEFT_POLICY_POLLUX && sched->network != NULL && active &&
+        sched->running_count > 0) {
+        next_ps = earlier(next_ps, sched->next_lease_ps);
+    }
+    return next_ps;
+}
+
+static uint32_t jobs_left(const struct sched *sched, uint32_t *waiting)
+{
+    uint32_t left = 0;
+    for (uint32_t j = 0; j < sched->job_count; j++) {
+        if (sched->jobs[j].phase != SCHED_ENDED) {
+            *waiting = j;
+            left++;
+        }
+    }
+    return left;
+}
+
+static bool play(struct sched *sched, struct weft_arena scratch)
+{
+    for (;; sched->totals.event_count++) {
+        uint32_t waiting = 0;
+        sched_advance(sched);
+        begin_waiting_ends(sched);
+        sched_play_failures(sched, scratch);
+        if (!sched_allocate(sched, scratch) || !sched_update_rates(sched, scratch)) {
+            return false;
+        }
+        if (jobs_left(sched, &waiting) == 0) {
+            return true;
+        }
+        uint64_t next_ps = next_event_ps(sched);
+        const char *name = sched->jobs[waiting].record->name;
+        if (next_ps >= WEFT_NEVER / 2) {
+            return weft_fail(sched->error, WEFT_INFEASIBLE,
+                             "job %s waits for ever: too few servers that work and are joined; "
+                             "give failures a repair time, or the cluster more servers",
+                             name);
+        }
+        if (weft_stopped(sched->options->stop) || sched->totals.event_count >= EVENTS_MAX) {
+            return weft_fail(sched->error, WEFT_INFEASIBLE,
+                             "stopped before job %s had ended, at %.6g s; failures may come more "
+                             "often than checkpoints",
+                             name, weft_seconds(sched->now_ps));
+        }
+        WEFT_ASSERT(next_ps > sched->now_ps);
+        sched->now_ps = next_ps;
+    }
+}
+
+// ---- the beginning ----
+
+static void init_job(struct sched *sched, uint32_t id)
+{
+    struct sched_job *job = &sched->jobs[id];
+    const struct weft_trace_job *asked = &sched->trace->jobs[id];
+    const struct weft_job_class *class = &sched->trace->classes[asked->class_id];
+    bool elastic = sched->options->policy == WEFT_POLICY_POLLUX && sched->network != NULL;
+    struct weft_job_record *record = WEFT_NEW(sched->arena, struct weft_job_record, 1);
+    *record = (struct weft_job_record){
+        .name = asked->name,
+        .class_id = asked->class_id,
+        .arrival_ps = asked->arrival_ps,
+        .score = 1,
+    };
+    *job = (struct sched_job){
+        .class = class,
+        .size = elastic ? class->servers_min : class->server_count,
+        .step = 1,
+        .work = (double)asked->iterations,
+        .degradation = 1,
+        .bins = WEFT_NEW(sched->arena, double, SCHED_BINS),
+        .wired_ps = WEFT_NEVER,
+        .record = record,
+        .graph = class->graph,
+    };
+    job->steady = (struct steady_job){
+        .compared_ps = (double)class->demand.iteration_ps,
+        .jitter_ratio = class->jitter_ratio,
+        .seed = weft_hash(sched->options->seed ^ weft_hash(id)),
+        .compute_ratio = 1,
+        .bins = WEFT_NEW(sched->arena, float, SCHED_BINS),
+    };
+}
+
+static void init(struct sched *sched)
+{
+    struct weft_arena *arena = sched->arena;
+    uint32_t n = sched->server_count;
+    sched->job_count = sched->trace->job_count;
+    sched->jobs = WEFT_NEW(arena, struct sched_job, sched->job_count);
+    sched->queue = WEFT_NEW(arena, uint32_t, (size_t)sched->job_count + 1);
+    sched->running = WEFT_NEW(arena, uint32_t, (size_t)sched->job_count + 1);
+    sched->holder = WEFT_NEW(arena, uint32_t, n);
+    sched->server_down = WEFT_NEW(arena, uint32_t, n);
+    sched->ahead = WEFT_NEW(arena, uint32_t, n);
+    for (uint32_t v = 0; v < n; v++) {
+        sched->holder[v] = WEFT_NONE;
+        sched->ahead[v] = WEFT_NONE;
+    }
+    if (sched->network != NULL) {
+        sched->link_down = WEFT_NEW(arena, uint32_t, sched->network->fabric.link_count);
+    }
+    sched_find_racks(sched);
+    for (uint32_t j = 0; j < sched->job_count; j++) {
+        init_job(sched, j);
+    }
+    sched_begin_chance(sched);
+}
+
+bool weft_scheduler_run(struct weft_timetable *schedule, const struct weft_job_trace *trace,
+                        const struct weft_network *network,
+                        const struct weft_scheduler_options *options, struct weft_arena *arena,
+                        struct weft_arena scratch, struct weft_error *error)
+{
+    if (!weft_job_trace_check(trace, error)) {
+        return false;
+    }
+    WEFT_ASSERT(trace->shards.dedicated == (network == NULL));
+    WEFT_ASSERT(network == NULL || network->fabric.server_count >= trace->cluster.server_count);
+    struct weft_job_trace *full = WEFT_NEW(arena, struct weft_job_trace, 1);
+    weft_job_trace_expand(full, trace, arena, scratch);
+    struct weft_scheduler_options *filled = WEFT_NEW(arena, struct weft_scheduler_options, 1);
+    *filled = *options;
+    filled->lease_ps = options->lease_ps == 0 ? LEASE_PS : options->lease_ps;
+    struct sched sched = {
+        .trace = full,
+        .network = network,
+        .options = filled,
+        .server_count = trace->cluster.server_count,
+        .arena = arena,
+        .error = error,
+    };
+    init(&sched);
+    if (!play(&sched, scratch)) {
+        return false;
+    }
+    sched_tally(schedule, &sched, arena, scratch);
+    return true;
+}

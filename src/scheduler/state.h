@@ -1,0 +1,261 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef WEFT_SCHEDULER_STATE_H
+#define WEFT_SCHEDULER_STATE_H
+
+// What a schedule knows while it is played.
+
+#include "weft/scheduler.h"
+
+// ---- steady states (steady.c) ----
+
+// A piece of an iteration: the job asks rate_Bps of its links, or computes (0).
+struct sched_segment {
+    double duration_ps; // at full speed
+    double rate_Bps;
+};
+
+// Slowdowns are counted in bins of half a percent, from half of the time alone.
+#define SCHED_BINS 1200u
+uint32_t sched_bin(double slowdown);
+double sched_bin_value(uint32_t bin);
+
+// Where a job stands in its iteration, and what its iterations took.
+struct steady_job {
+    const struct sched_segment *segments;
+    uint32_t segment_count;
+    double alone_ps;    // of all segments
+    double compared_ps; // what slowdowns are told against
+    double jitter_ratio;
+    uint64_t seed;
+    // Keeps in step: its i-th iteration is due at anchor_ps + i * period_ps. 0 = it does not.
+    double anchor_ps;
+    double period_ps;
+    double late_ps;
+    // From one steady state to the next.
+    uint32_t segment;
+    double left_ps;    // of the segment
+    double wait_ps;    // the next iteration begins then
+    double started_ps; // of this iteration
+    double compute_ratio;
+    uint64_t iteration;
+    // Results.
+    double mean_ps;
+    double marks; // an iteration, estimate
+    float *bins;  // [SCHED_BINS], adding up to 1
+};
+
+// A link, or several that the same jobs load alike.
+struct steady_link {
+    double capacity_Bps;
+    uint32_t copies;
+    uint32_t job_count;
+    const uint32_t *jobs; // of the steady state
+    const double *shares; // of their rates
+};
+
+struct steady {
+    uint32_t job_count;
+    struct steady_job *jobs;
+    uint32_t link_count;
+    const struct steady_link *links;
+    uint32_t warm_up;
+    uint32_t window;
+    double packet_bytes; // for marks
+    double mark_bytes;
+    double round_trip_ps;
+};
+
+// Plays the jobs side by side: rates are max-min fair between flows, and a job's flows go as fast
+// as its slowest. Fills means, bins and marks, and leaves the jobs where they then stand.
+// O(iterations * segments * jobs * (jobs + entries of links)).
+void steady_play(struct steady *steady, struct weft_arena scratch);
+// Puts a job at the start of an iteration that begins `wait_ps` from now.
+void steady_begin(struct steady_job *job, double wait_ps);
+
+// ---- jobs ----
+
+enum sched_phase {
+    SCHED_FUTURE,
+    SCHED_WAITING,
+    SCHED_HOLDING, // has servers, waits for restart, wiring or switches
+    SCHED_RUNNING,
+    SCHED_ENDED,
+};
+
+struct sched_use {
+    uint32_t link;
+    double share; // of the job's rate
+};
+
+// A placement and what it asks of links.
+struct sched_place {
+    uint32_t server_count;
+    uint32_t *servers;
+    uint32_t use_count;
+    struct sched_use *uses; // ascending links
+    uint32_t segment_count;
+    struct sched_segment *segments; // no faster than its own links allow
+    double alone_ps;
+    double peak_Bps;
+    double score;
+};
+
+struct sched_job {
+    const struct weft_job_class *class;
+    enum sched_phase phase;
+    uint32_t size; // servers that it holds or asks for
+    double step;   // of its work an iteration does, in iterations of server_count servers
+    double work;
+    double done;
+    double saved; // in the last checkpoint
+    double rate;  // of work, a ps
+    uint64_t begin_ps;
+    uint64_t updated_ps;
+    uint64_t lease_end_ps;
+    struct sched_place place;
+    const struct weft_taskgraph *graph; // what the flow engine plays; or NULL
+    struct steady_job steady;
+    uint64_t signature; // of the steady state that `rate` came from
+    double degradation; // of a dedicated shard's iteration, by failed ports
+    uint32_t span;      // open one
+    double *bins;       // [SCHED_BINS] iterations
+    uint64_t wired_ps;  // dedicated: its shard is wired; WEFT_NEVER = not ordered
+    struct weft_job_record *record;
+};
+
+struct sched {
+    const struct weft_job_trace *trace;
+    const struct weft_network *network; // NULL: dedicated
+    const struct weft_scheduler_options *options;
+    uint64_t now_ps;
+    uint32_t job_count;
+    struct sched_job *jobs;
+    uint32_t next_arrival;
+    // Jobs that wait, in order of their turn.
+    uint32_t *queue;
+    uint32_t queue_count;
+    uint32_t *running; // iterate now, ascending
+    uint32_t running_count;
+    // Servers.
+    uint32_t server_count;
+    uint32_t *holder;      // job, or WEFT_NONE
+    uint32_t *server_down; // reasons why it is not to be used
+    uint32_t *ahead;       // dedicated: job whose plane the look-ahead ports have, or WEFT_NONE
+    uint32_t *rack;
+    uint32_t rack_count;
+    uint64_t robots_free_ps;
+    // Links.
+    uint32_t *link_down;
+    uint32_t links_down; // links with a reason
+    // Failures under way and to come.
+    uint32_t next_failure;
+    uint64_t next_chance_ps[2]; // a server, a link
+    struct weft_rng chance_rng;
+    struct weft_trace_failure *open;
+    uint32_t open_count;
+    uint32_t open_room;
+    struct weft_trace_failure *failures;
+    uint32_t failure_count;
+    uint32_t failure_room;
+    uint64_t next_lease_ps; // Pollux
+    uint64_t flow_signature;
+    struct weft_job_span *spans;
+    uint32_t span_count;
+    uint32_t span_room;
+    struct weft_timetable totals;
+    struct weft_arena *arena;
+    struct weft_error *error;
+};
+
+// ---- the parts ----
+
+// racks.c: servers below the same first switch.
+void sched_find_racks(struct sched *sched);
+
+// place.c: up to `limit` candidates of different servers for a job of `size`, the policy's favorite
+// first. Returns their number: 0 where too few are free.
+uint32_t sched_candidates(uint32_t **candidates, uint32_t limit, const struct sched *sched,
+                          uint32_t job, uint32_t size, struct weft_arena *arena,
+                          struct weft_arena scratch);
+bool sched_usable(const struct sched *sched, uint32_t server);
+
+// uses.c: what a job on these servers asks of links. False: two of them have no path left.
+bool sched_lay(struct sched_place *place, const struct sched *sched, uint32_t job,
+               const uint32_t *servers, uint32_t count, struct weft_arena *arena,
+               struct weft_arena scratch);
+
+// share.c: which jobs share links that they can fill. `extra` (may be NULL) takes part as job
+// extra_job.
+struct sched_affinity {
+    uint32_t job_count; // running ones, then extra
+    const uint32_t *jobs;
+    const struct sched_place **places;
+    uint32_t *first;     // CSR by link: entries
+    uint32_t *entry_job; // index into jobs
+    double *entry_share;
+    double *load_Bps; // peaks added up, by link
+};
+struct sched_component {
+    uint32_t job_count;
+    uint32_t *jobs; // ids, ascending
+    const struct sched_place **places;
+    uint32_t link_count;
+    struct steady_link *links; // jobs index `jobs`
+    uint64_t signature;
+};
+void sched_affinity_build(struct sched_affinity *affinity, const struct sched *sched,
+                          uint32_t extra_job, const struct sched_place *extra,
+                          struct weft_arena *arena);
+// The jobs that share links with `start` (index of the affinity's jobs), directly or through
+// others; visited[] marks them.
+void sched_component_build(struct sched_component *component, const struct sched *sched,
+                           const struct sched_affinity *affinity, uint32_t start, bool *visited,
+                           struct weft_arena *arena, struct weft_arena scratch);
+
+// shift.c: the best score that time-shifts give, and the shifts, for jobs of a component with
+// periods padded so that their circle is small.
+struct sched_shifts {
+    double score;
+    double *shift_ps;
+    double *period_ps;
+};
+bool sched_shift(struct sched_shifts *shifts, const struct sched *sched,
+                 const struct sched_component *component, struct weft_arena *arena,
+                 struct weft_arena scratch, struct weft_error *error);
+
+// rates.c: iteration times of all running jobs anew, where their company has changed.
+bool sched_update_rates(struct sched *sched, struct weft_arena scratch);
+// flow.c: the same by the flow engine, all running jobs together.
+bool sched_flow_rates(struct sched *sched, struct weft_arena scratch);
+
+// turns.c: who gets servers now.
+bool sched_allocate(struct sched *sched, struct weft_arena scratch);
+double sched_step(const struct weft_job_class *class, uint32_t size);
+// share_out.c: Themis and Pollux take servers back and set sizes, before queues are served.
+void sched_themis(struct sched *sched, struct weft_arena scratch);
+void sched_pollux(struct sched *sched, struct weft_arena scratch);
+
+// shards.c: dedicated servers with look-ahead wiring.
+bool sched_allocate_shards(struct sched *sched, struct weft_arena scratch);
+
+// failures.c
+uint64_t sched_next_failure_ps(const struct sched *sched);
+void sched_play_failures(struct sched *sched, struct weft_arena scratch);
+void sched_begin_chance(struct sched *sched);
+
+// run.c: servers are given and taken.
+void sched_start(struct sched *sched, uint32_t job, const struct sched_place *place,
+                 uint64_t ready_ps);
+void sched_stop(struct sched *sched, uint32_t job, enum sched_phase next, bool interrupted);
+void sched_queue(struct sched *sched, uint32_t job);
+void sched_unqueue(struct sched *sched, uint32_t job);
+// Room for one more value than `count`.
+void *sched_grow(void *values, uint32_t *room, uint32_t count, size_t size,
+                 struct weft_arena *arena);
+
+// tally.c
+void sched_advance(struct sched *sched);
+void sched_tally(struct weft_timetable *schedule, const struct sched *sched,
+                 struct weft_arena *arena, struct weft_arena scratch);
+
+#endif

@@ -1,0 +1,348 @@
+// SPDX-License-Identifier: Apache-2.0
+// Jobs side by side, phase by phase: how long their iterations take once they have settled.
+
+#include "state.h"
+
+#include <math.h>
+#include <string.h>
+
+#define BIN_RATIO 1.005
+#define BIN_ONE 139.5 // where a slowdown of 1 stands: in the middle of its bin
+// What one steady state may cost, in segments played.
+#define EVENTS_MAX 400000.0
+// Segments that end this close to one another end together.
+#define TOGETHER_PS 0.5
+// Of a period: what jobs may stray from one another (Cassini's agents allow 5 %).
+#define STRAY_RATIO 0.05
+
+uint32_t sched_bin(double slowdown)
+{
+    double bin = floor(log(slowdown) / log(BIN_RATIO) + BIN_ONE);
+    return (uint32_t)fmin(fmax(bin, 0), SCHED_BINS - 1);
+}
+
+double sched_bin_value(uint32_t bin)
+{
+    return pow(BIN_RATIO, bin + 0.5 - BIN_ONE);
+}
+
+struct play {
+    struct steady *steady;
+    double now_ps;
+    double from_ps; // measured from here on
+    double *speed;  // of the segment, 1 = full
+    double *level_Bps;
+    bool *fixed;
+    // Per job, measured.
+    double *began; // iterations, with the part of the one under way, at from_ps
+    double *count; // ended since
+    double *marks;
+};
+
+void steady_begin(struct steady_job *job, double wait_ps)
+{
+    job->segment = 0;
+    job->left_ps = job->segments[0].duration_ps;
+    job->wait_ps = wait_ps;
+    job->started_ps = wait_ps;
+    job->compute_ratio = 1;
+    job->iteration = 0;
+    job->late_ps = 0;
+}
+
+// Normal from a hash, by Box and Muller (1958); beyond three deviations: three.
+static double draw_ratio(const struct steady_job *job)
+{
+    if (job->jitter_ratio == 0) {
+        return 1;
+    }
+    uint64_t first = weft_hash(job->seed ^ weft_hash(2 * job->iteration));
+    uint64_t second = weft_hash(job->seed ^ weft_hash(2 * job->iteration + 1));
+    double radius = sqrt(-2 * log(1 - (double)(first >> 11) * 0x1p-53));
+    double normal = radius * cos(2 * M_PI * ((double)(second >> 11) * 0x1p-53));
+    return 1 + job->jitter_ratio * fmax(-3, fmin(normal, 3));
+}
+
+// When the next iteration of a job begins: one that is ahead of the latest of its company by more
+// than a stray waits for the difference, so that their time-shifts stay what they were.
+static double next_begin(const struct steady *steady, struct steady_job *job, double now_ps)
+{
+    if (job->period_ps == 0) {
+        return now_ps;
+    }
+    double due_ps = job->anchor_ps + (double)job->iteration * job->period_ps;
+    double latest_ps = now_ps - due_ps;
+    job->late_ps = latest_ps;
+    for (uint32_t j = 0; j < steady->job_count; j++) {
+        latest_ps = fmax(latest_ps, steady->jobs[j].late_ps);
+    }
+    double ahead_ps = latest_ps - job->late_ps;
+    if (ahead_ps <= STRAY_RATIO * job->period_ps) {
+        return now_ps;
+    }
+    job->late_ps = latest_ps;
+    return now_ps + ahead_ps;
+}
+
+static void enter_segment(struct steady_job *job)
+{
+    const struct sched_segment *segment = &job->segments[job->segment];
+    job->left_ps = segment->duration_ps * (segment->rate_Bps > 0 ? 1 : job->compute_ratio);
+}
+
+static void end_iteration(struct play *play, uint32_t j)
+{
+    struct steady_job *job = &play->steady->jobs[j];
+    if (play->now_ps > play->from_ps) {
+        play->count[j]++;
+        job->bins[sched_bin((play->now_ps - job->started_ps) / job->compared_ps)]++;
+    }
+    // Waiting to be in step belongs to the iteration that waits: times add up to the whole.
+    job->started_ps = play->now_ps;
+    job->iteration++;
+    job->compute_ratio = draw_ratio(job);
+    job->wait_ps = next_begin(play->steady, job, play->now_ps);
+    job->segment = 0;
+    enter_segment(job);
+}
+
+static void end_segment(struct play *play, uint32_t j)
+{
+    struct steady_job *job = &play->steady->jobs[j];
+    if (job->segment + 1 < job->segment_count) {
+        job->segment++;
+        enter_segment(job);
+    } else {
+        end_iteration(play, j);
+    }
+}
+
+static bool is_sending(const struct play *play, uint32_t j)
+{
+    const struct steady_job *job = &play->steady->jobs[j];
+    return job->wait_ps <= play->now_ps && job->segments[job->segment].rate_Bps > 0;
+}
+
+// The level that the flows of jobs not yet fixed reach on a link.
+static double link_level(const struct play *play, const struct steady_link *link)
+{
+    double left_Bps = link->capacity_Bps;
+    double shares = 0;
+    for (uint32_t i = 0; i < link->job_count; i++) {
+        uint32_t j = link->jobs[i];
+        if (play->fixed[j]) {
+            left_Bps -= link->shares[i] * play->level_Bps[j];
+        } else {
+            shares += link->shares[i];
+        }
+    }
+    return shares > 0 ? fmax(left_Bps, 0) / shares : (double)INFINITY;
+}
+
+static void fix_link(struct play *play, const struct steady_link *link, double level_Bps)
+{
+    for (uint32_t i = 0; i < link->job_count; i++) {
+        uint32_t j = link->jobs[i];
+        if (!play->fixed[j]) {
+            play->fixed[j] = true;
+            play->level_Bps[j] = level_Bps;
+        }
+    }
+}
+
+// Max-min fair levels by progressive filling (Bertsekas and Gallager, 6.5.2): all flows rise
+// together until a link is full or a job asks no more.
+static void share_links(struct play *play)
+{
+    struct steady *steady = play->steady;
+    double top_Bps = INFINITY;
+    for (uint32_t j = 0; j < steady->job_count; j++) {
+        const struct steady_job *job = &steady->jobs[j];
+        play->fixed[j] = !is_sending(play, j);
+        play->level_Bps[j] = 0;
+        play->speed[j] = 1;
+        if (!play->fixed[j]) {
+            top_Bps = fmin(top_Bps, job->segments[job->segment].rate_Bps);
+        }
+    }
+    while (!isinf(top_Bps)) {
+        double level_Bps = top_Bps;
+        for (uint32_t l = 0; l < steady->link_count; l++) {
+            level_Bps = fmin(level_Bps, link_level(play, &steady->links[l]));
+        }
+        for (uint32_t l = 0; l < steady->link_count; l++) {
+            const struct steady_link *link = &steady->links[l];
+            if (link_level(play, link) <= level_Bps * (1 + 1e-12)) {
+                fix_link(play, link, level_Bps);
+            }
+        }
+        top_Bps = INFINITY;
+        for (uint32_t j = 0; j < steady->job_count; j++) {
+            double ask_Bps = steady->jobs[j].segments[steady->jobs[j].segment].rate_Bps;
+            if (!play->fixed[j] && ask_Bps <= level_Bps * (1 + 1e-12)) {
+                play->fixed[j] = true;
+                play->level_Bps[j] = ask_Bps;
+            }
+            top_Bps = play->fixed[j] ? top_Bps : fmin(top_Bps, ask_Bps);
+        }
+    }
+    for (uint32_t j = 0; j < steady->job_count; j++) {
+        if (is_sending(play, j)) {
+            const struct steady_job *job = &steady->jobs[j];
+            double ask_Bps = job->segments[job->segment].rate_Bps;
+            // A standstill would never end: rates are as good as 0 only where shares are huge.
+            play->speed[j] = fmax(play->level_Bps[j] / ask_Bps, 1e-9);
+        }
+    }
+}
+
+// Of packets over a full link with `flows` flows DCTCP marks the part a of which a^2 (1 - a/4) =
+// (2 w + 1) / (w + 1)^2, w the window at which marking starts (Alizadeh et al., SIGCOMM 2010,
+// section 3.3): about sqrt(2 / w).
+static double mark_ratio(const struct steady *steady, double capacity_Bps, double flows)
+{
+    double pipe_bytes = capacity_Bps * steady->round_trip_ps / (double)WEFT_PS_PER_S;
+    double window = (pipe_bytes + steady->mark_bytes) / (steady->packet_bytes * fmax(flows, 1));
+    double right = (2 * window + 1) / ((window + 1) * (window + 1));
+    double ratio = fmin(sqrt(right), 1);
+    for (int i = 0; i < 4; i++) {
+        ratio = fmin(sqrt(right / (1 - ratio / 4)), 1);
+    }
+    return ratio;
+}
+
+static void count_marks(struct play *play, double span_ps)
+{
+    const struct steady *steady = play->steady;
+    for (uint32_t l = 0; l < steady->link_count; l++) {
+        const struct steady_link *link = &steady->links[l];
+        double asked_Bps = 0;
+        double flows = 0;
+        uint32_t senders = 0;
+        for (uint32_t i = 0; i < link->job_count; i++) {
+            uint32_t j = link->jobs[i];
+            if (is_sending(play, j)) {
+                const struct steady_job *job = &steady->jobs[j];
+                asked_Bps += link->shares[i] * job->segments[job->segment].rate_Bps;
+                flows += link->shares[i];
+                senders++;
+            }
+        }
+        if (senders < 2 || asked_Bps <= link->capacity_Bps * (1 + 1e-9)) {
+            continue;
+        }
+        double ratio = mark_ratio(steady, link->capacity_Bps, flows);
+        for (uint32_t i = 0; i < link->job_count; i++) {
+            uint32_t j = link->jobs[i];
+            double bytes = link->shares[i] * play->level_Bps[j] * span_ps / (double)WEFT_PS_PER_S;
+            play->marks[j] += ratio * bytes / steady->packet_bytes * link->copies;
+        }
+    }
+}
+
+// Iterations since the beginning, with the part of the one under way.
+static double position(const struct steady_job *job)
+{
+    double ahead_ps = 0;
+    for (uint32_t s = job->segment + 1; s < job->segment_count; s++) {
+        ahead_ps += job->segments[s].duration_ps;
+    }
+    double left_ps = fmin(job->left_ps, job->segments[job->segment].duration_ps);
+    return (double)job->iteration + 1 - (ahead_ps + left_ps) / job->alone_ps;
+}
+
+static double next_event(const struct play *play)
+{
+    double next_ps = INFINITY;
+    for (uint32_t j = 0; j < play->steady->job_count; j++) {
+        const struct steady_job *job = &play->steady->jobs[j];
+        bool waits = job->wait_ps > play->now_ps;
+        double end_ps = waits ? job->wait_ps : play->now_ps + job->left_ps / play->speed[j];
+        next_ps = fmin(next_ps, end_ps);
+    }
+    return next_ps;
+}
+
+static void move_to(struct play *play, double next_ps)
+{
+    double span_ps = next_ps - play->now_ps;
+    if (play->now_ps >= play->from_ps) {
+        count_marks(play, span_ps);
+    }
+    for (uint32_t j = 0; j < play->steady->job_count; j++) {
+        struct steady_job *job = &play->steady->jobs[j];
+        if (job->wait_ps <= play->now_ps) {
+            job->left_ps -= span_ps * play->speed[j];
+        }
+    }
+    play->now_ps = next_ps;
+}
+
+static void play_until(struct play *play, double end_ps)
+{
+    struct steady *steady = play->steady;
+    while (play->now_ps < end_ps) {
+        share_links(play);
+        double next_ps = fmin(next_event(play), end_ps);
+        move_to(play, next_ps);
+        for (uint32_t j = 0; j < steady->job_count; j++) {
+            struct steady_job *job = &steady->jobs[j];
+            if (job->wait_ps <= play->now_ps && job->left_ps <= TOGETHER_PS * play->speed[j]) {
+                end_segment(play, j);
+            }
+        }
+    }
+}
+
+static void take_results(struct play *play, uint32_t j)
+{
+    struct steady_job *job = &play->steady->jobs[j];
+    double span_ps = play->now_ps - play->from_ps;
+    double turns = position(job) - play->began[j];
+    job->mean_ps = span_ps / fmax(turns, 1e-9);
+    job->marks = play->marks[j] / fmax(turns, 1e-9);
+    if (play->count[j] == 0) {
+        job->bins[sched_bin(job->mean_ps / job->compared_ps)] = 1;
+    }
+    for (uint32_t b = 0; b < SCHED_BINS && play->count[j] > 0; b++) {
+        job->bins[b] = (float)((double)job->bins[b] / play->count[j]);
+    }
+    // The next steady state begins at 0.
+    job->wait_ps = fmax(job->wait_ps - play->now_ps, 0);
+    job->started_ps -= play->now_ps;
+}
+
+void steady_play(struct steady *steady, struct weft_arena scratch)
+{
+    uint32_t count = steady->job_count;
+    struct play play = {
+        .steady = steady,
+        .speed = WEFT_NEW(&scratch, double, count),
+        .level_Bps = WEFT_NEW(&scratch, double, count),
+        .fixed = WEFT_NEW(&scratch, bool, count),
+        .began = WEFT_NEW(&scratch, double, count),
+        .count = WEFT_NEW(&scratch, double, count),
+        .marks = WEFT_NEW(&scratch, double, count),
+    };
+    double longest_ps = 0;
+    for (uint32_t j = 0; j < count; j++) {
+        longest_ps = fmax(longest_ps, fmax(steady->jobs[j].alone_ps, steady->jobs[j].period_ps));
+        memset(steady->jobs[j].bins, 0, SCHED_BINS * sizeof(float));
+    }
+    double events = 0;
+    for (uint32_t j = 0; j < count; j++) {
+        events += steady->jobs[j].segment_count * longest_ps / steady->jobs[j].alone_ps;
+    }
+    double turns = fmin(steady->warm_up + steady->window, fmax(EVENTS_MAX / events, 2));
+    double warm = turns * steady->warm_up / (steady->warm_up + steady->window);
+    play.from_ps = INFINITY;
+    play_until(&play, warm * longest_ps);
+    play.from_ps = play.now_ps;
+    for (uint32_t j = 0; j < count; j++) {
+        play.began[j] = position(&steady->jobs[j]);
+    }
+    play_until(&play, turns * longest_ps);
+    for (uint32_t j = 0; j < count; j++) {
+        take_results(&play, j);
+    }
+}

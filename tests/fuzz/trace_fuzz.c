@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+// Traces of jobs in YAML: any bytes are one line of complaint or a trace; one whose classes need no
+// other file passes its check or is refused in one line, and its arrivals then rise.
+//
+// Seen to fail on corpus/trace/odd_times when arrivals of poisson were not held against what a time
+// can be.
+
+#include "fuzz.h"
+#include "weft/format.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static void check_refusal(const struct weft_error *error)
+{
+    WEFT_ASSERT(error->code == WEFT_INPUT && error->message[0] != '\0');
+    WEFT_ASSERT(strpbrk(error->message, "\n\r\x1b") == NULL);
+}
+
+static void check_trace(struct weft_job_trace *trace, struct weft_arena *arena,
+                        struct weft_arena scratch)
+{
+    struct weft_error error = {.code = WEFT_OK};
+    struct weft_job_trace full;
+    for (uint32_t c = 0; c < trace->class_count; c++) {
+        WEFT_ASSERT(trace->classes[c].name != NULL);
+        if (trace->classes[c].job_path != NULL || trace->classes[c].plan_path != NULL) {
+            return;
+        }
+    }
+    if (!weft_job_trace_check(trace, &error)) {
+        check_refusal(&error);
+        return;
+    }
+    trace->poisson.count = trace->poisson.count > 1000 ? 1000 : trace->poisson.count;
+    weft_job_trace_expand(&full, trace, arena, scratch);
+    WEFT_ASSERT(full.job_count == trace->job_count + trace->poisson.count);
+    for (uint32_t j = 0; j < full.job_count; j++) {
+        WEFT_ASSERT(full.jobs[j].iterations > 0 && full.jobs[j].class_id < full.class_count);
+        WEFT_ASSERT(j == 0 || full.jobs[j].arrival_ps >= full.jobs[j - 1].arrival_ps);
+    }
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    struct weft_arena arena;
+    struct weft_error error = {.code = WEFT_OK};
+    WEFT_ASSERT(weft_arena_init(&arena, (size_t)1 << 30, &error));
+    struct weft_arena all = arena;
+    char *text = malloc(size + 1); // exact, so that the sanitizer sees a byte too far
+    WEFT_ASSERT(text != NULL);
+    memcpy(text, data, size);
+    struct weft_job_trace trace = {.class_count = 7};
+    struct weft_arena scratch = weft_arena_split(&arena);
+    if (weft_job_trace_read(&trace, text, size, &arena, &error)) {
+        check_trace(&trace, &arena, scratch);
+    } else {
+        check_refusal(&error);
+        WEFT_ASSERT(trace.class_count == 7);
+    }
+    free(text);
+    weft_arena_release(&all);
+    return 0;
+}

@@ -1,0 +1,317 @@
+// SPDX-License-Identifier: Apache-2.0
+// Many jobs on one cluster: turns, sharing, failures, shards.
+
+#include "weft/scheduler.h"
+
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#define SECOND WEFT_PS_PER_S
+#define MS (WEFT_PS_PER_S / 1000)
+#define GBPS 125e6
+
+struct house {
+    struct weft_arena arena;
+    struct weft_arena scratch;
+    struct weft_arena all[2];
+    struct weft_error error;
+    struct weft_job_trace trace;
+    struct weft_job_class classes[2];
+    struct weft_trace_job jobs[4];
+    struct weft_trace_failure failure;
+    struct weft_network network;
+    struct weft_scheduler_options options;
+    struct weft_timetable table;
+};
+
+// Sends at 10 Gbps for half of its 100 ms.
+static const struct weft_demand_phase half = {50 * MS, 50 * MS, 10 * GBPS};
+
+static struct weft_job_class class_of(const char *name, uint32_t servers, uint64_t iterations)
+{
+    return (struct weft_job_class){
+        .name = name,
+        .server_count = servers,
+        .servers_min = servers,
+        .servers_max = servers,
+        .demand = {100 * MS, &half, 1},
+        .weight = 1,
+        .noise_ratio = 1,
+        .iterations = iterations,
+    };
+}
+
+// Two racks of two servers with one uplink each.
+static void begin(struct house *house, const char *fabric)
+{
+    memset(house, 0, sizeof *house);
+    assert_true(weft_arena_init(&house->arena, (size_t)1 << 30, &house->error));
+    assert_true(weft_arena_init(&house->scratch, (size_t)1 << 30, &house->error));
+    house->all[0] = house->arena;
+    house->all[1] = house->scratch;
+    struct weft_job_trace *trace = &house->trace;
+    trace->name = "test";
+    trace->fabric = fabric;
+    assert_true(weft_cluster_build(&trace->cluster, 4, 1, 10 * GBPS, &house->error));
+    trace->shape.radix = 3;
+    trace->shape.oversubscription = 2;
+    trace->classes = house->classes;
+    trace->class_count = 2;
+    trace->jobs = house->jobs;
+    trace->shards.dedicated = strcmp(fabric, "shards") == 0;
+    house->classes[0] = class_of("a", 2, 1000);
+    house->classes[1] = class_of("b", 4, 1000);
+}
+
+static const struct weft_timetable *play(struct house *house)
+{
+    bool dedicated = house->trace.shards.dedicated;
+    if (!dedicated && !weft_fabric_build_named(&house->network, house->trace.fabric,
+                                               &house->trace.cluster, &house->trace.shape,
+                                               &house->arena, house->scratch, &house->error)) {
+        fail_msg("%s", house->error.message);
+    }
+    if (!weft_scheduler_run(&house->table, &house->trace, dedicated ? NULL : &house->network,
+                            &house->options, &house->arena, house->scratch, &house->error)) {
+        fail_msg("%s", house->error.message);
+    }
+    return &house->table;
+}
+
+static void end(struct house *house)
+{
+    weft_arena_release(&house->all[0]);
+    weft_arena_release(&house->all[1]);
+}
+
+static void add_job(struct house *house, uint32_t class, uint64_t arrival_ps)
+{
+    static const char *const names[] = {"first", "second", "third", "fourth"};
+    uint32_t j = house->trace.job_count++;
+    house->jobs[j] = (struct weft_trace_job){names[j], class, arrival_ps, 0, 0};
+}
+
+static void a_job_alone_takes_what_its_iterations_take(void **state)
+{
+    (void)state;
+    struct house house;
+    begin(&house, "ideal");
+    add_job(&house, 0, 3 * SECOND);
+    const struct weft_timetable *table = play(&house);
+    assert_int_equal(table->end_ps, 103 * SECOND);
+    assert_true(fabs(table->jobs[0].iteration_mean_s - 0.1) < 1e-12);
+    assert_true(fabs(table->jobs[0].iterations - 1000) < 1e-6);
+    assert_true(fabs(table->slowdown_p99 - 1) < 1e-9);
+    assert_true(fabs(table->utilization - 100.0 * 2 / (103 * 4)) < 1e-12);
+    assert_true(fabs(table->useful_utilization - table->utilization) < 1e-9);
+    end(&house);
+}
+
+static void nobody_overtakes_who_waits(void **state)
+{
+    (void)state;
+    struct house house;
+    begin(&house, "ideal");
+    add_job(&house, 0, 0);
+    add_job(&house, 1, SECOND);
+    add_job(&house, 0, 2 * SECOND);
+    const struct weft_timetable *table = play(&house);
+    assert_int_equal(table->jobs[1].start_ps, 100 * SECOND);
+    assert_int_equal(table->jobs[2].start_ps, 200 * SECOND);
+    assert_true(fabs(table->queueing_mean_s - (99.0 + 198.0) / 3) < 1e-9);
+    end(&house);
+}
+
+// Jobs over both racks want both uplinks half of the time.
+static void share_uplinks(struct house *house, bool interleave)
+{
+    begin(house, "leaf-spine");
+    house->options.policy = WEFT_POLICY_RANDOM;
+    house->options.interleave = interleave;
+    house->options.candidates = 1;
+    add_job(house, 0, 0);
+    add_job(house, 0, 0);
+}
+
+static void time_shifts_part_two_halves(void **state)
+{
+    (void)state;
+    bool met = false;
+    for (uint64_t seed = 1; seed < 40 && !met; seed++) {
+        struct house house;
+        share_uplinks(&house, false);
+        house.options.seed = seed;
+        double fair = play(&house)->slowdown_mean;
+        met = fair > 1.2;
+        end(&house);
+        share_uplinks(&house, true);
+        house.options.seed = seed;
+        const struct weft_timetable *table = play(&house);
+        assert_true(fabs(table->slowdown_mean - 1) < 0.01);
+        assert_true(table->jobs[0].score > 0.999);
+        assert_true(!met || table->interleaved_count > 0);
+        assert_true(!met || table->ecn_marks == 0);
+        end(&house);
+    }
+    assert_true(met); // some seed puts both jobs across the racks and in step
+}
+
+static void the_flow_engine_says_the_same_of_two_halves(void **state)
+{
+    (void)state;
+    for (uint64_t seed = 1; seed < 8; seed++) {
+        double slowdown[2];
+        for (int engine = 0; engine < 2; engine++) {
+            struct house house;
+            share_uplinks(&house, false);
+            house.options.engine = engine == 0 ? WEFT_STEADY_MODEL : WEFT_STEADY_FLOW;
+            house.options.seed = seed;
+            slowdown[engine] = play(&house)->slowdown_mean;
+            end(&house);
+        }
+        assert_true(fabs(slowdown[0] - slowdown[1]) < 0.01);
+    }
+}
+
+static void a_failure_costs_what_no_checkpoint_holds(void **state)
+{
+    (void)state;
+    struct house house;
+    begin(&house, "ideal");
+    add_job(&house, 0, 0);
+    house.trace.checkpoint_ps = 20 * SECOND;
+    house.trace.restart_ps = 5 * SECOND;
+    house.failure = (struct weft_trace_failure){
+        .time_ps = 50 * SECOND, .repair_ps = 1000 * SECOND, .server = 0};
+    house.trace.failures = &house.failure;
+    house.trace.failure_count = 1;
+    const struct weft_timetable *table = play(&house);
+    // 40 s are saved, 10 s lost, 5 s to restart on two other servers.
+    assert_true(fabs(table->jobs[0].lost_iterations - 100) < 1e-6);
+    assert_int_equal(table->end_ps, 115 * SECOND);
+    assert_true(fabs(table->lost_server_s - 20) < 1e-9);
+    assert_int_equal(table->jobs[0].placements, 2);
+    assert_int_equal(table->span_count, 2);
+    assert_true(table->spans[0].interrupted && !table->spans[1].interrupted);
+    for (uint32_t i = 0; i < 2; i++) {
+        assert_true(table->spans[1].servers[i] != 0);
+    }
+    end(&house);
+}
+
+static void shards_are_wired_while_others_run(void **state)
+{
+    (void)state;
+    for (int ahead = 0; ahead < 2; ahead++) {
+        struct house house;
+        begin(&house, "shards");
+        house.trace.shards.look_ahead = ahead == 1;
+        house.trace.shards.wiring_ps = 60 * SECOND;
+        house.trace.shards.switch_ps = SECOND;
+        house.classes[1].shard_iteration_ps = 50 * MS;
+        add_job(&house, 1, 0);
+        add_job(&house, 1, 0);
+        const struct weft_timetable *table = play(&house);
+        uint64_t first_ps = 60 * SECOND + SECOND + 50 * SECOND;
+        uint64_t wiring_ps = ahead == 1 ? 0 : 60 * SECOND;
+        // Both are wired one after the other: the second plane is ready at 120 s.
+        uint64_t start_ps = ahead == 1 ? 120 * SECOND : first_ps + wiring_ps;
+        assert_int_equal(table->jobs[0].end_ps, first_ps);
+        assert_int_equal(table->jobs[1].start_ps, start_ps);
+        assert_int_equal(table->end_ps, start_ps + 51 * SECOND);
+        end(&house);
+    }
+}
+
+static void a_lease_that_has_run_out_goes_to_who_waits_longer(void **state)
+{
+    (void)state;
+    struct house house;
+    begin(&house, "ideal");
+    house.options.policy = WEFT_POLICY_THEMIS;
+    house.options.lease_ps = 30 * SECOND;
+    add_job(&house, 1, 0);
+    add_job(&house, 1, 0);
+    const struct weft_timetable *table = play(&house);
+    assert_true(table->jobs[0].placements > 1);
+    assert_true(table->jobs[1].start_ps <= 60 * SECOND);
+    assert_int_equal(table->end_ps, 200 * SECOND);
+    end(&house);
+}
+
+static void a_job_grows_onto_idle_servers(void **state)
+{
+    (void)state;
+    struct house house;
+    begin(&house, "ideal");
+    house.options.policy = WEFT_POLICY_POLLUX;
+    house.options.lease_ps = 10 * SECOND;
+    house.classes[0].servers_max = 4;
+    house.classes[0].noise_ratio = 3;
+    add_job(&house, 0, 0);
+    const struct weft_timetable *table = play(&house);
+    const struct weft_job_span *last = &table->spans[table->span_count - 1];
+    assert_int_equal(last->server_count, 4);
+    // Twice the samples at 4/5 of their worth.
+    assert_true(fabs(weft_seconds(table->end_ps) - 100 / 1.6) < 0.11);
+    end(&house);
+}
+
+static void a_job_without_servers_for_ever_is_told(void **state)
+{
+    (void)state;
+    struct house house;
+    begin(&house, "ideal");
+    add_job(&house, 1, 0);
+    house.failure =
+        (struct weft_trace_failure){.time_ps = 0, .repair_ps = WEFT_NEVER / 2, .server = 1};
+    house.trace.failures = &house.failure;
+    house.trace.failure_count = 1;
+    assert_false(weft_job_trace_check(&house.trace, &house.error));
+    assert_int_equal(house.error.code, WEFT_INPUT);
+    end(&house);
+}
+
+static void poisson_arrivals_are_those_of_their_seed(void **state)
+{
+    (void)state;
+    struct house house;
+    begin(&house, "ideal");
+    house.trace.poisson = (struct weft_trace_poisson){2000, 0.01, 5};
+    struct weft_job_trace full;
+    struct weft_job_trace again;
+    weft_job_trace_expand(&full, &house.trace, &house.arena, house.scratch);
+    weft_job_trace_expand(&again, &house.trace, &house.arena, house.scratch);
+    assert_int_equal(full.job_count, 2000);
+    uint32_t of_a = 0;
+    for (uint32_t j = 0; j < 2000; j++) {
+        assert_int_equal(full.jobs[j].arrival_ps, again.jobs[j].arrival_ps);
+        assert_true(j == 0 || full.jobs[j].arrival_ps >= full.jobs[j - 1].arrival_ps);
+        of_a += full.jobs[j].class_id == 0;
+    }
+    // Means of 2000 draws, four deviations wide.
+    assert_true(fabs(weft_seconds(full.jobs[1999].arrival_ps) / 200000 - 1) < 4 / sqrt(2000));
+    assert_true(fabs(of_a - 1000.0) < 4 * 23);
+    end(&house);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_job_alone_takes_what_its_iterations_take),
+        cmocka_unit_test(nobody_overtakes_who_waits),
+        cmocka_unit_test(time_shifts_part_two_halves),
+        cmocka_unit_test(the_flow_engine_says_the_same_of_two_halves),
+        cmocka_unit_test(a_failure_costs_what_no_checkpoint_holds),
+        cmocka_unit_test(shards_are_wired_while_others_run),
+        cmocka_unit_test(a_lease_that_has_run_out_goes_to_who_waits_longer),
+        cmocka_unit_test(a_job_grows_onto_idle_servers),
+        cmocka_unit_test(a_job_without_servers_for_ever_is_told),
+        cmocka_unit_test(poisson_arrivals_are_those_of_their_seed),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
