@@ -20,6 +20,7 @@ enum {
 struct contest_board {
     _Atomic uint64_t start_ns;    // when iterations begin; 0 = not yet
     _Atomic uint32_t ready;       // senders that are connected
+    _Atomic uint32_t done;        // senders that have sent all; they stay connected
     _Atomic uint32_t unscheduled; // processes without real-time priority
     _Atomic uint64_t late_ns;     // the latest waking
     _Atomic uint32_t trouble;     // 1 = `error` is filled
@@ -51,7 +52,7 @@ bool contest_mark(struct contest_stage *stage, uint32_t mark_packets, struct wef
 int contest_marker_program(const struct contest_stage *stage);
 bool contest_marks(uint64_t counts[4], const struct contest_stage *stage);
 
-// One process each; both end when the run does, and never return to their caller's caller.
+// One process each: they return on failure only, and else end with the run.
 bool contest_receive(const struct weft_contest_options *options, struct contest_board *board,
                      struct weft_error *error) WEFT_MUST_USE;
 bool contest_send(uint32_t job, const struct weft_contest_options *options,
