@@ -11,7 +11,7 @@
 
 #include <cmocka.h>
 
-#include "netlink.h"
+#include "../../lab/netlink.h"
 
 #include <stdlib.h>
 #include <unistd.h>
