@@ -96,7 +96,7 @@ static bool narrow(struct contest_stage *stage, struct weft_netlink *switches,
                    const struct weft_contest_options *options, struct weft_error *error)
 {
     uint32_t frame_bytes = options->mtu_bytes + CONTEST_ETHERNET_BYTES;
-    const struct weft_shape shape = {
+    const struct weft_shaper shape = {
         .rate_Bps = options->rate_Bps,
         .burst_bytes = BURST_PACKETS * frame_bytes,
         .limit_bytes = options->queue_packets * frame_bytes,
@@ -121,7 +121,7 @@ bool contest_build(struct contest_stage *stage, const struct weft_contest_option
         !weft_netlink_open(&switches, BRIDGE_NETNS, error)) {
         return false;
     }
-    bool fine = weft_link_bridge(&switches, "bridge", options->mtu_bytes, error) &&
+    bool fine = weft_link_bridge(&switches, "bridge", 0, options->mtu_bytes, error) &&
                 weft_link_find(&bridge, &switches, "bridge", error) &&
                 weft_link_set_up(&switches, bridge, true, error) &&
                 add_host(&stage->bottleneck, &switches, bridge, CONTEST_RECEIVER, options, error);

@@ -9,5 +9,7 @@ extern const unsigned char bpf_mark[];
 extern const unsigned long bpf_mark_bytes;
 extern const unsigned char bpf_mltcp[];
 extern const unsigned long bpf_mltcp_bytes;
+extern const unsigned char bpf_ocs[];
+extern const unsigned long bpf_ocs_bytes;
 
 #endif

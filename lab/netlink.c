@@ -238,12 +238,13 @@ bool weft_link_veth(struct weft_netlink *netlink, const struct weft_veth_end *ne
     return fine;
 }
 
-bool weft_link_bridge(struct weft_netlink *netlink, const char *name, uint32_t mtu_bytes,
-                      struct weft_error *error)
+bool weft_link_bridge(struct weft_netlink *netlink, const char *name, uint32_t index,
+                      uint32_t mtu_bytes, struct weft_error *error)
 {
     struct request request;
-    weft_request_begin(&request, netlink, RTM_NEWLINK, NLM_F_CREATE | NLM_F_EXCL,
-                       sizeof(struct ifinfomsg), "bridge %s", name);
+    struct ifinfomsg *info = weft_request_begin(
+        &request, netlink, RTM_NEWLINK, NLM_F_CREATE | NLM_F_EXCL, sizeof *info, "bridge %s", name);
+    info->ifi_index = (int)index;
     mnl_attr_put_strz(request.header, IFLA_IFNAME, name);
     mnl_attr_put_u32(request.header, IFLA_MTU, mtu_bytes);
     struct nlattr *link = mnl_attr_nest_start(request.header, IFLA_LINKINFO);

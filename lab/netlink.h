@@ -76,8 +76,9 @@ struct weft_veth_end {
 bool weft_link_veth(struct weft_netlink *netlink, const struct weft_veth_end *near,
                     const struct weft_veth_end *far, uint32_t mtu_bytes, struct weft_error *error)
     WEFT_MUST_USE;
-bool weft_link_bridge(struct weft_netlink *netlink, const char *name, uint32_t mtu_bytes,
-                      struct weft_error *error) WEFT_MUST_USE;
+// index 0: the kernel's choice.
+bool weft_link_bridge(struct weft_netlink *netlink, const char *name, uint32_t index,
+                      uint32_t mtu_bytes, struct weft_error *error) WEFT_MUST_USE;
 bool weft_link_delete(struct weft_netlink *netlink, uint32_t index, struct weft_error *error)
     WEFT_MUST_USE;
 bool weft_link_find(uint32_t *index, struct weft_netlink *netlink, const char *name,
@@ -148,15 +149,15 @@ bool weft_rule_delete(struct weft_netlink *netlink, uint32_t source, uint32_t ta
 // What leaves the link: at most rate_Bps after a burst, with limit_bytes waiting and the rest
 // dropped. A burst below the largest packet would stop the link: with segmentation offload that is
 // 64 kB, else the MTU and 14 bytes. Each replaces the root.
-struct weft_shape {
+struct weft_shaper {
     double rate_Bps;
     uint32_t burst_bytes;
     uint32_t limit_bytes;
 };
-bool weft_qdisc_tbf(struct weft_netlink *netlink, uint32_t index, const struct weft_shape *shape,
+bool weft_qdisc_tbf(struct weft_netlink *netlink, uint32_t index, const struct weft_shaper *shape,
                     struct weft_error *error) WEFT_MUST_USE;
 // The same by one class of HTB with a FIFO of limit_bytes.
-bool weft_qdisc_htb(struct weft_netlink *netlink, uint32_t index, const struct weft_shape *shape,
+bool weft_qdisc_htb(struct weft_netlink *netlink, uint32_t index, const struct weft_shaper *shape,
                     struct weft_error *error) WEFT_MUST_USE;
 // Takes the root away: what leaves is as quick as the link. Absent is no failure.
 bool weft_qdisc_delete(struct weft_netlink *netlink, uint32_t index, struct weft_error *error)

@@ -24,7 +24,7 @@ static struct tcmsg *begin(struct request *request, struct weft_netlink *netlink
     return body;
 }
 
-static struct tc_ratespec rate_of(const struct weft_shape *shape)
+static struct tc_ratespec rate_of(const struct weft_shaper *shape)
 {
     return (struct tc_ratespec){
         .rate = shape->rate_Bps >= (double)UINT32_MAX ? UINT32_MAX : (uint32_t)shape->rate_Bps,
@@ -33,13 +33,13 @@ static struct tc_ratespec rate_of(const struct weft_shape *shape)
 }
 
 // A burst in the scheduler's ticks of 64 ns.
-static uint32_t ticks_of(const struct weft_shape *shape)
+static uint32_t ticks_of(const struct weft_shaper *shape)
 {
     double ticks = shape->burst_bytes / shape->rate_Bps * 1e9 / 64;
     return ticks >= (double)UINT32_MAX ? UINT32_MAX : (uint32_t)ticks + 1;
 }
 
-bool weft_qdisc_tbf(struct weft_netlink *netlink, uint32_t index, const struct weft_shape *shape,
+bool weft_qdisc_tbf(struct weft_netlink *netlink, uint32_t index, const struct weft_shaper *shape,
                     struct weft_error *error)
 {
     struct request request;
@@ -73,7 +73,7 @@ static bool htb_root(struct weft_netlink *netlink, uint32_t index, struct weft_e
     return weft_request_send(&request, NULL, NULL, error);
 }
 
-static bool htb_class(struct weft_netlink *netlink, uint32_t index, const struct weft_shape *shape,
+static bool htb_class(struct weft_netlink *netlink, uint32_t index, const struct weft_shaper *shape,
                       struct weft_error *error)
 {
     struct request request;
@@ -98,7 +98,7 @@ static bool htb_class(struct weft_netlink *netlink, uint32_t index, const struct
     return weft_request_send(&request, NULL, NULL, error);
 }
 
-static bool htb_leaf(struct weft_netlink *netlink, uint32_t index, const struct weft_shape *shape,
+static bool htb_leaf(struct weft_netlink *netlink, uint32_t index, const struct weft_shaper *shape,
                      struct weft_error *error)
 {
     struct request request;
@@ -110,7 +110,7 @@ static bool htb_leaf(struct weft_netlink *netlink, uint32_t index, const struct 
     return weft_request_send(&request, NULL, NULL, error);
 }
 
-bool weft_qdisc_htb(struct weft_netlink *netlink, uint32_t index, const struct weft_shape *shape,
+bool weft_qdisc_htb(struct weft_netlink *netlink, uint32_t index, const struct weft_shaper *shape,
                     struct weft_error *error)
 {
     WEFT_ASSERT(shape->rate_Bps >= 1 && shape->burst_bytes > 0);

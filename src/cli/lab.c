@@ -3,12 +3,17 @@
 
 #include "lab.h"
 
+#include <live.h>
+
 #include <string.h>
 
 // A row a sub-verb; ends with a NULL name.
 static const struct cli_entry subs[] = {
+    {"up", "raise a plan, a ring or a switch: a network namespace a server", lab_up},
+    {"status", "the labs that stand, with their counters", lab_status},
     {"mltcp", "jobs that contend for one link, on real TCP: MLTCP against Reno and CUBIC",
      lab_mltcp},
+    {"down", "take a lab away, complete or not", lab_down},
     {NULL, NULL, NULL},
 };
 
@@ -78,4 +83,10 @@ int cli_lab(int argc, char **argv)
     struct cli *input = &cli;
     bool parsed = cli_parse(&cli, &verb, argc, argv, &input);
     return cli_finish(&cli, parsed);
+}
+
+error_t lab_take_name(struct cli *cli, const char **name, const char *text)
+{
+    *name = text;
+    return cli_value(cli, weft_lab_check_name(text, &cli->error), "name");
 }

@@ -7,6 +7,19 @@
 
 #include "cli.h"
 
+int lab_down(int argc, char **argv);
 int lab_mltcp(int argc, char **argv);
+int lab_status(int argc, char **argv);
+int lab_up(int argc, char **argv);
+
+// ---- what sub-verbs share: --name NAME ----
+
+enum { LAB_NAME = 200 };
+#define LAB_NAME_OPTION                                                                            \
+    {                                                                                              \
+        "name", LAB_NAME, "NAME", 0, "which lab (lab)", 0                                          \
+    }
+// The value of --name; 0 or EINVAL.
+error_t lab_take_name(struct cli *cli, const char **name, const char *text);
 
 #endif

@@ -140,7 +140,7 @@ static void shapers_hold_the_rate(void **state)
     join(&near, &far);
     must(weft_link_set_offloads(&near, "port0", false, &error), &error);
     for (int htb = 0; htb < 2; htb++) {
-        const struct weft_shape shape = {1.25e6, 18028, 4 << 20};
+        const struct weft_shaper shape = {1.25e6, 18028, 4 << 20};
         must(htb ? weft_qdisc_htb(&near, 7, &shape, &error)
                  : weft_qdisc_tbf(&near, 7, &shape, &error),
              &error);
@@ -156,7 +156,7 @@ static void shapers_hold_the_rate(void **state)
         assert_int_equal(counters.dropped_packets, 0);
     }
     // A short queue drops, and says so.
-    const struct weft_shape tight = {1.25e6, 18028, 40000};
+    const struct weft_shaper tight = {1.25e6, 18028, 40000};
     must(weft_qdisc_tbf(&near, 7, &tight, &error), &error);
     int came = send_across(100, 8000, NULL);
     struct weft_qdisc_counters counters;
@@ -200,7 +200,7 @@ static void bridges_carry_between_pairs(void **state)
     struct weft_netlink far;
     join(&near, &far);
     uint32_t bridge = 0;
-    must(weft_link_bridge(&near, "switch", 9000, &error), &error);
+    must(weft_link_bridge(&near, "switch", 0, 9000, &error), &error);
     must(weft_link_find(&bridge, &near, "switch", &error), &error);
     must(weft_link_set_master(&near, 7, bridge, &error), &error);
     must(weft_link_set_mtu(&near, 7, 1500, &error), &error);

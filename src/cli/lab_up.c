@@ -1,0 +1,258 @@
+// SPDX-License-Identifier: Apache-2.0
+// weft lab up: a plan, a ring or a switch as network namespaces.
+
+#include "lab.h"
+#include <live.h>
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct request {
+    struct cli *cli;
+    const char *plan_path;
+    uint32_t host_count; // 0 = a plan
+    bool is_ring;
+    bool fabric_given;
+    struct weft_lab_options options;
+};
+
+enum {
+    KEY_HOSTS = 1,
+    KEY_FABRIC,
+    KEY_RATE,
+    KEY_MTU,
+    KEY_BURST,
+    KEY_BUFFER,
+    KEY_SHAPER,
+    KEY_OFFLOADS,
+    KEY_DARK,
+};
+
+static const struct argp_option options[] = {
+    {"hosts", KEY_HOSTS, "N", 0, "no plan: N servers of one port, or two in a ring", 0},
+    {"fabric", KEY_FABRIC, "F", 0, "of --hosts: switch (default) or ring", 0},
+    {"rate", KEY_RATE, "R", 0,
+     "what a port carries; 200Mbps, or less where all ports together would exceed 4.8Gbps", 0},
+    {"mtu", KEY_MTU, "BYTES", 0, "largest packet (9000)", 0},
+    {"burst", KEY_BURST, "SIZE", 0, "of the shapers (what 1 ms carries, two packets at least)", 0},
+    {"buffer", KEY_BUFFER, "SIZE", 0, "of a port's queue (64 packets)", 0},
+    {"shaper", KEY_SHAPER, "S", 0, "tbf (default) or htb", 0},
+    {"offloads", KEY_OFFLOADS, NULL, 0, "leave segmentation offload on: less work, larger bursts",
+     0},
+    {"dark", KEY_DARK, "T", 0, "how long a circuit that is switched stays dark (10ms)", 0},
+    LAB_NAME_OPTION,
+    {0},
+};
+
+static const char doc[] =
+    "Raises a lab: a network namespace for each server, a veth pair for each port, its rate held "
+    "by a shaper, the plan's circuits as optical switches in eBPF, its routes in the kernels.\v"
+    "Examples:\n"
+    "  $ weft lab up plan.json\n"
+    "  $ weft lab up plan.json --rate 100Mbps --dark 25ms\n"
+    "  $ weft lab up --hosts 64 --fabric ring\n"
+    "  $ ip netns exec weft-lab-s3 ping 10.128.0.7\n";
+
+static error_t parse_size(struct cli *cli, uint32_t *value, const char *option, const char *text)
+{
+    uint64_t bytes = 0;
+    bool parsed = weft_parse_bytes(&bytes, text, &cli->error);
+    if (parsed && (bytes < 1000 || bytes > 1u << 30)) {
+        parsed = weft_fail(&cli->error, WEFT_INPUT, "'%.40s' is not between 1kB and 1GiB", text);
+    }
+    *value = parsed ? (uint32_t)bytes : 0;
+    return cli_value(cli, parsed, option);
+}
+
+static error_t parse_rate(struct request *request, const char *text)
+{
+    struct cli *cli = request->cli;
+    double *rate_Bps = &request->options.rate_Bps;
+    bool parsed = weft_parse_rate(rate_Bps, text, &cli->error);
+    if (parsed && (*rate_Bps < 1000 || *rate_Bps > 125e9)) {
+        parsed = weft_fail(&cli->error, WEFT_INPUT, "'%.40s' is not between 8kbps and 1Tbps", text);
+    }
+    return cli_value(cli, parsed, "rate");
+}
+
+static error_t parse_dark(struct request *request, const char *text)
+{
+    struct cli *cli = request->cli;
+    uint64_t dark_ps = 0;
+    bool parsed = weft_parse_time(&dark_ps, text, &cli->error);
+    if (parsed && dark_ps > 600 * WEFT_PS_PER_S) {
+        parsed = weft_fail(&cli->error, WEFT_INPUT, "'%.40s' is more than 600s", text);
+    }
+    request->options.dark_ns = dark_ps / 1000;
+    return cli_value(cli, parsed, "dark");
+}
+
+// One of two words.
+static error_t parse_word(struct cli *cli, bool *second, const char *option, const char *text,
+                          const char *const words[2])
+{
+    *second = strcmp(text, words[1]) == 0;
+    if (!*second && strcmp(text, words[0]) != 0) {
+        return cli_usage(cli, "--%s: '%.40s' is none; write %s or %s", option, text, words[0],
+                         words[1]);
+    }
+    return 0;
+}
+
+static error_t parse(int key, char *argument, struct argp_state *state)
+{
+    static const char *const fabrics[2] = {"switch", "ring"};
+    static const char *const shapers[2] = {"tbf", "htb"};
+    struct request *request = state->input;
+    struct cli *cli = request->cli;
+    switch (key) {
+    case KEY_HOSTS:
+        return cli_count(cli, &request->host_count, "hosts", argument, 2, WEFT_LAB_SERVERS_MAX);
+    case KEY_FABRIC:
+        request->fabric_given = true;
+        return parse_word(cli, &request->is_ring, "fabric", argument, fabrics);
+    case KEY_RATE:
+        return parse_rate(request, argument);
+    case KEY_MTU:
+        return cli_count(cli, &request->options.mtu_bytes, "mtu", argument, 576, 65521);
+    case KEY_BURST:
+        return parse_size(cli, &request->options.burst_bytes, "burst", argument);
+    case KEY_BUFFER:
+        return parse_size(cli, &request->options.buffer_bytes, "buffer", argument);
+    case KEY_SHAPER:
+        return parse_word(cli, &request->options.htb, "shaper", argument, shapers);
+    case KEY_OFFLOADS:
+        request->options.offloads = true;
+        return 0;
+    case KEY_DARK:
+        return parse_dark(request, argument);
+    case LAB_NAME:
+        return lab_take_name(cli, &request->options.name, argument);
+    case ARGP_KEY_ARG:
+        return cli_take(cli, &request->plan_path, argument, "plan");
+    default:
+        return ARGP_ERR_UNKNOWN;
+    }
+}
+
+static bool wire(struct weft_lab_wiring *wiring, struct request *request)
+{
+    struct cli *cli = request->cli;
+    struct weft_lab_options *lab = &request->options;
+    if (request->host_count > 0) {
+        lab->fabric = request->is_ring ? "ring" : "switch";
+        return request->is_ring ? weft_lab_wire_ring(wiring, request->host_count, &cli->arena,
+                                                     cli->scratch, &cli->error)
+                                : weft_lab_wire_switch(wiring, request->host_count, &cli->error);
+    }
+    lab->fabric = "plan";
+    struct weft_plan *plan = WEFT_NEW(&cli->arena, struct weft_plan, 1);
+    if (!weft_plan_load(plan, request->plan_path, &cli->arena, cli->scratch, &cli->error)) {
+        return false;
+    }
+    // Others that use the lab find the plan from any folder.
+    char *full = realpath(request->plan_path, NULL);
+    if (full != NULL && strlen(full) < sizeof((struct weft_lab *)0)->plan_path) {
+        lab->plan_path = weft_arena_text(&cli->arena, full, strlen(full));
+    }
+    free(full);
+    return weft_lab_wire_plan(wiring, plan, &cli->arena, cli->scratch, &cli->error) ||
+           weft_wrap(&cli->error, "%s", request->plan_path);
+}
+
+static bool check_request(const struct request *request)
+{
+    struct cli *cli = request->cli;
+    if (request->plan_path == NULL && request->host_count == 0) {
+        return cli_misuse(cli, "what? write %s PLAN.json or %s --hosts N", cli->program,
+                          cli->program);
+    }
+    if (request->plan_path != NULL && request->host_count > 0) {
+        return cli_misuse(cli, "a plan says its servers; leave --hosts out");
+    }
+    if (request->fabric_given && request->host_count == 0) {
+        return cli_misuse(cli, "a plan says its fabric; --fabric goes with --hosts");
+    }
+    return true;
+}
+
+static json_t *describe(const struct weft_lab *lab, double seconds)
+{
+    json_t *object = cli_object("weft.lab-up/1");
+    cli_set_text(object, "name", lab->name);
+    cli_set_text(object, "fabric", lab->fabric);
+    cli_set_count(object, "servers", lab->server_count);
+    cli_set_count(object, "ports", lab->port_count);
+    cli_set_real(object, "rate_Bps", lab->rate_Bps);
+    cli_set_real(object, "scale",
+                 lab->planned_rate_Bps > 0 ? lab->planned_rate_Bps / lab->rate_Bps : 1);
+    cli_set_count(object, "mtu_bytes", lab->mtu_bytes);
+    cli_set_count(object, "burst_bytes", lab->burst_bytes);
+    cli_set_count(object, "buffer_bytes", lab->buffer_bytes);
+    cli_set_real(object, "dark_s", 1e-9 * (double)lab->dark_ns);
+    cli_set_real(object, "wall_s", seconds);
+    return object;
+}
+
+static void tell(struct cli *cli, const struct weft_lab *lab)
+{
+    char rate[WEFT_UNIT_TEXT];
+    char planned[WEFT_UNIT_TEXT];
+    cli_say(cli, "lab '%s' is up: %u servers of %u port%s of %s, ", lab->name, lab->server_count,
+            lab->port_count, lab->port_count == 1 ? "" : "s", weft_show_rate(rate, lab->rate_Bps));
+    if (lab->ocs_count > 0) {
+        cli_say(cli, "%u optical switch%s", lab->ocs_count, lab->ocs_count == 1 ? "" : "es");
+    } else {
+        cli_say(cli, "one packet switch");
+    }
+    if (lab->planned_rate_Bps > 0) {
+        cli_say(cli, "; planned: %s, 1:%.6g", weft_show_rate(planned, lab->planned_rate_Bps),
+                lab->planned_rate_Bps / lab->rate_Bps);
+    }
+    cli_say(cli, "\n%.2f s; servers are namespaces weft-%s-s0 to s%u, addresses 10.128.0.0 on\n",
+            cli_elapsed_s(cli), lab->name, lab->server_count - 1);
+}
+
+static bool run(struct request *request)
+{
+    struct cli *cli = request->cli;
+    struct weft_lab_wiring wiring;
+    struct weft_lab_claim claim;
+    struct weft_lab *lab = WEFT_NEW(&cli->arena, struct weft_lab, 1);
+    if (!check_request(request) || !wire(&wiring, request) ||
+        !weft_lab_claim(&claim, request->options.name, &cli->error)) {
+        return false;
+    }
+    request->options.stop = cli_clock_start(cli, "raising the lab", 0);
+    bool fine = weft_lab_up(lab, &wiring, &request->options, cli->scratch, &cli->error);
+    cli_clock_stop(cli);
+    weft_lab_unclaim(&claim, request->options.name);
+    if (!fine) {
+        return false;
+    }
+    if (cli->json) {
+        cli_json(cli, describe(lab, cli_elapsed_s(cli)));
+    } else {
+        tell(cli, lab);
+    }
+    return true;
+}
+
+int lab_up(int argc, char **argv)
+{
+    static const struct cli_verb verb = {
+        .name = "weft lab up",
+        .arguments = "PLAN.json|--hosts N",
+        .doc = doc,
+        .options = options,
+        .parser = parse,
+    };
+    struct cli cli;
+    struct request request = {
+        .cli = &cli,
+        .options = {.name = WEFT_LAB_DEFAULT, .dark_ns = 10000000},
+    };
+    bool fine = cli_parse(&cli, &verb, argc, argv, &request) && run(&request);
+    return cli_finish(&cli, fine);
+}
