@@ -12,6 +12,8 @@
 // 2024, section 3). docs/interleave.md has the equations.
 
 #include "weft/base.h"
+#include "weft/fabric.h"
+#include "weft/sim.h"
 
 // A job asks rate_Bps of its links from start_ps on, for duration_ps.
 struct weft_demand_phase {
@@ -117,5 +119,52 @@ bool weft_interleave_score(struct weft_interleaving *result, const struct weft_s
                            const uint64_t *time_shift_ps,
                            const struct weft_interleave_options *options, struct weft_arena *arena,
                            struct weft_arena scratch, struct weft_error *error) WEFT_MUST_USE;
+
+// ---- playing a snapshot ----
+
+// A snapshot as a network and jobs that the engines play. Of each job, or with link_demands of each
+// of its links: a phase of rate r and duration d is a message of r * d bytes, headers included,
+// from a server whose NIC carries r, over the job's links one behind the other; what lies between
+// phases is computed. A job without links computes only.
+struct weft_snapshot_jobs {
+    struct weft_network network;
+    const struct weft_sim_job *jobs;
+    const uint32_t *links;      // per link of the snapshot: the fabric's
+    const uint64_t *compute_ps; // per job: of an iteration, all that is not a phase with bytes
+};
+struct weft_snapshot_options {
+    uint64_t latency_ps;  // of every link and NIC
+    double payload_ratio; // of a packet's bytes; 0 = 1
+    bool shaped;          // a phase's rate is a port's behind a fast NIC, where it is below that
+                          // of all links: for windows, which see no queue in their own host
+};
+// `lowered` must stay where it was built. Fails as weft_snapshot_check does, and with INPUT beyond
+// 4096 ends of messages. O(ends^2 + phases).
+bool weft_snapshot_lower(struct weft_snapshot_jobs *lowered, const struct weft_snapshot *snapshot,
+                         const struct weft_snapshot_options *options, struct weft_arena *arena,
+                         struct weft_arena scratch, struct weft_error *error) WEFT_MUST_USE;
+
+// What became of a job, or of all together.
+struct weft_sharing_outcome {
+    double ideal_s;  // an iteration alone
+    double mean_s;   // of the later half of its iterations
+    double p99_s;    // of those; nearest rank
+    double slowdown; // mean over ideal
+    // Iterations until all stay within 5 % of the ideal one; WEFT_NONE: they do not.
+    uint32_t converged_after;
+};
+struct weft_sharing_play {
+    struct weft_sharing_outcome all; // means over the jobs; converged: the mean of their slowdowns
+    const struct weft_sharing_outcome *jobs;
+    const uint32_t *links; // per link of the snapshot: the fabric's, as the result below counts
+    struct weft_sim_result sim;
+};
+// Plays sim->iterations (2 or more) of each job, with the paces, shares or transport of *sim, and a
+// few of each alone. Where a pace's stray_ratio is set its period becomes the iteration alone and
+// its group those that share links with it, however indirectly. Fails as the engines do.
+bool weft_snapshot_play(struct weft_sharing_play *play, const struct weft_snapshot *snapshot,
+                        const struct weft_snapshot_options *options,
+                        const struct weft_sim_options *sim, struct weft_arena *arena,
+                        struct weft_arena scratch, struct weft_error *error) WEFT_MUST_USE;
 
 #endif

@@ -96,6 +96,7 @@ struct cli {
     struct cli_trace trace;
     const char *packet_words[CLI_PACKET_WORDS]; // what options of CLI_PACKETS say; NULL = not given
     struct weft_packet_options packet;          // made of them by cli_packets
+    bool fluid_learns;                          // MLTCP's parameters are the flow engine's, too
     const char *pace_words[CLI_PACE_WORDS];     // likewise of CLI_PACES
     struct cli_records records;
     struct weft_sim_progress progress; // of a simulation under way
@@ -287,6 +288,8 @@ bool cli_packets(struct weft_sim_options *sim, struct cli *cli, bool is_taskgrap
 bool cli_buffer_given(const struct cli *cli);
 // What --dcqcn-timer says, for one or for each job; NULL = nothing.
 const char *cli_dcqcn_timers(const struct cli *cli);
+// MLTCP's parameters by the options; those that are not given stay.
+bool cli_mltcp(struct weft_mltcp_options *mltcp, struct cli *cli) WEFT_MUST_USE;
 extern const struct argp cli_packets_argp;
 extern const struct argp cli_paces_argp;
 extern const struct argp cli_records_argp;

@@ -228,7 +228,9 @@ static bool choose_engine(struct weft_sim_options *sim, struct cli *cli)
 static bool refuse_packet_words(struct cli *cli)
 {
     for (int i = OPTION_LIKE; i < OPTION_COUNT; i++) {
-        if (cli->packet_words[i] != NULL && i != OPTION_MTU && i != OPTION_HEADER) {
+        bool is_growth = i >= OPTION_MLTCP_SLOPE && i <= OPTION_MLTCP_PER_JOB;
+        if (cli->packet_words[i] != NULL && i != OPTION_MTU && i != OPTION_HEADER &&
+            !(is_growth && cli->fluid_learns)) {
             return cli_misuse(cli, "--%s is for packets; write --engine packet, too",
                               options[i].name);
         }
@@ -327,6 +329,13 @@ static bool take_number(double *value, struct cli *cli, int option, double low, 
                                      options[option].name) == 0;
 }
 
+bool cli_mltcp(struct weft_mltcp_options *mltcp, struct cli *cli)
+{
+    mltcp->per_job = cli->packet_words[OPTION_MLTCP_PER_JOB] != NULL;
+    return take_number(&mltcp->slope, cli, OPTION_MLTCP_SLOPE, 0, 1000) &&
+           take_number(&mltcp->intercept, cli, OPTION_MLTCP_INTERCEPT, 1e-3, 1000);
+}
+
 // What transports keep and how they learn.
 static bool take_transport(struct weft_sim_options *sim, struct weft_packet_options *packet,
                            struct cli *cli)
@@ -339,13 +348,11 @@ static bool take_transport(struct weft_sim_options *sim, struct weft_packet_opti
     }
     sim->persistent = cli->packet_words[OPTION_PERSISTENT] != NULL;
     packet->idle_restart = cli->packet_words[OPTION_IDLE_RESTART] != NULL;
-    packet->mltcp.per_job = cli->packet_words[OPTION_MLTCP_PER_JOB] != NULL;
     const char *timers = cli->packet_words[OPTION_DCQCN_TIMER];
     const char *step = cli->packet_words[OPTION_DCQCN_STEP];
     if (!take_count(&packet->connection_count, cli, OPTION_CONNECTIONS, 1, 1u << 16) ||
         !take_count(&packet->mltcp.restart_packets, cli, OPTION_RESTART_WINDOW, 1, 1u << 20) ||
-        !take_number(&packet->mltcp.slope, cli, OPTION_MLTCP_SLOPE, 0, 1000) ||
-        !take_number(&packet->mltcp.intercept, cli, OPTION_MLTCP_INTERCEPT, 1e-3, 1000) ||
+        !cli_mltcp(&packet->mltcp, cli) ||
         (timers != NULL && strchr(timers, ',') == NULL &&
          !take_time(&packet->dcqcn.timer_ps, cli, OPTION_DCQCN_TIMER))) {
         return false;

@@ -12,6 +12,11 @@ enum {
     KEY_ACKNOWLEDGED,
     KEY_ROUNDS,
     KEY_TOPOLOGY,
+    KEY_SHARING,
+    KEY_SHIFTS,
+    KEY_REALIGN,
+    KEY_ROOT,
+    KEY_STEPS,
 };
 
 static const struct argp_option options[] = {
@@ -26,6 +31,19 @@ static const struct argp_option options[] = {
     {"acknowledged", KEY_ACKNOWLEDGED, NULL, 0, "a transfer ends when its sender knows", 0},
     {"all-rounds", KEY_ROUNDS, NULL, 0,
      "an AllReduce takes 2(k-1) rounds even with less than a packet for each member", 0},
+    {"sharing", KEY_SHARING, "WAY", 0,
+     "how a snapshot's jobs share links: fair, unfair:60/40, mltcp", 0},
+    {"shifts", KEY_SHIFTS, "FILE.json", 0,
+     "a snapshot's jobs begin at the time-shifts that weft interleave --json found; find: at those "
+     "that it would find",
+     0},
+    {"realign", KEY_REALIGN, "RATIO", 0,
+     "a snapshot's job that is ahead of the others by more than this of its iteration waits (0: "
+     "never)",
+     0},
+    {"mltcp-root", KEY_ROOT, NULL, 0, "of the flow engine: shares follow the root of growth", 0},
+    {"mltcp-steps", KEY_STEPS, "N", 0,
+     "of the flow engine: steps of a share over an iteration's bytes (256)", 0},
     {"oversubscription", KEY_OVERSUBSCRIPTION, "X", 0, "ports down for each port up at a leaf", 0},
     {0},
 };
@@ -38,6 +56,11 @@ static const char doc[] =
     "A job is a TopoOpt task graph (FILE.fbuf), a Chakra trace (PREFIX of PREFIX.<rank>.et,\n"
     "PREFIX.%r.et, or a folder that holds one), a traffic matrix of htsim (FILE.cm) or a GOAL\n"
     "schedule, text or binary (FILE.goal, FILE.bin); a rank, a node is a server.\n"
+    "\n"
+    "A snapshot (FILE.json, as weft interleave takes it) says what jobs ask of which links. Its\n"
+    "jobs play 60 iterations, the first ones 1 ms after each other (at most a hundredth of the\n"
+    "shortest iteration) unless --start, --shifts or the file say otherwise; the later half "
+    "counts.\n"
     "\n"
     "Flows:\n"
     "  allreduce:SIZE            one ring over all servers; SIZE on each of them\n"
@@ -65,6 +88,8 @@ static const char doc[] =
     "      --transport mltcp-reno --iterations 50 --start 0,1ms --jitter 0.01\n"
     "  $ weft simulate traces/step --rate 400Gbps --accelerator H100\n"
     "  $ weft simulate perm.cm --topology leaf_spine.topo --engine packet --mtu 4096\n"
+    "  $ weft simulate jobs.json --sharing mltcp --json\n"
+    "  $ weft simulate jobs.json --sharing unfair:60/40 --engine packet --transport dcqcn\n"
     "  $ weft simulate allreduce.goal --fabric fat-tree --rate 200Gbps\n"
     "  $ weft simulate allreduce:100MB --fabric ring --servers 64 --rate 400Gbps\n";
 
@@ -110,6 +135,20 @@ static error_t parse(int key, char *argument, struct argp_state *state)
         return 0;
     case KEY_NAMES:
         return list_fabrics(simulate);
+    case KEY_SHARING:
+        simulate->sharing.way = argument;
+        return 0;
+    case KEY_SHIFTS:
+        simulate->sharing.shifts = argument;
+        return 0;
+    case KEY_REALIGN:
+        simulate->sharing.realign = argument;
+        return 0;
+    case KEY_ROOT:
+        simulate->sharing.root = true;
+        return 0;
+    case KEY_STEPS:
+        return cli_count(cli, &simulate->sharing.steps, "mltcp-steps", argument, 1, 1u << 20);
     case KEY_RADIX:
         return cli_count(cli, &simulate->shape.radix, "radix", argument, 2, 4096);
     case KEY_OVERSUBSCRIPTION:
@@ -219,6 +258,12 @@ static bool run(struct simulate *simulate)
         // The plan's own job, or the list of fabrics.
         return simulate->plan_path == NULL || simulate_jobs(simulate);
     }
+    if (simulate_is_snapshot(simulate)) {
+        return simulate_sharing(simulate);
+    }
+    if (!simulate_refuse_sharing(simulate)) {
+        return false;
+    }
     struct weft_flows_spec spec;
     bool matches = false;
     if (!weft_flows_parse(&spec, &matches, simulate->paths[0], &cli->error)) {
@@ -251,7 +296,7 @@ const struct cli_runner simulate_runner = {
     .verb =
         {
             .name = "weft simulate",
-            .arguments = "JOB... --rate R\nFLOWS --servers N --rate R",
+            .arguments = "JOB... --rate R\nFLOWS --servers N --rate R\nSNAPSHOT.json --sharing WAY",
             .doc = doc,
             .options = options,
             .parser = parse,

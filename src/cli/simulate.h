@@ -11,6 +11,15 @@
 
 enum { SIMULATE_JOBS_MAX = 256 };
 
+// What options say of a snapshot; NULL = not given.
+struct simulate_sharing {
+    const char *way;
+    const char *shifts;
+    const char *realign;
+    bool root;
+    uint32_t steps;
+};
+
 struct simulate {
     struct cli *cli;
     const char *paths[SIMULATE_JOBS_MAX];
@@ -19,6 +28,9 @@ struct simulate {
     const char *plan_path;     // NULL = a reference fabric
     const char *topology_path; // htsim's .topo; NULL = --fabric says
     struct weft_sim_options packets;
+    struct simulate_sharing sharing;
+    struct weft_sim_pace *paces; // that options change; NULL = all zero
+    const uint64_t *compute_ps;  // per job, of an iteration: so that jitter may be a time; or NULL
     bool fabric_given;
     bool all_rounds; // of every AllReduce
     struct weft_fabric_options shape;
@@ -60,6 +72,8 @@ void simulate_tell_drops(struct simulate *simulate, json_t *object,
 // Iterations, starts, jitter, weights and priorities of jobs, or the priorities of a list of flows:
 // what the options say, after cli_packets (simulate_paces.c).
 bool simulate_paces(struct simulate *simulate, uint32_t job_count) WEFT_MUST_USE;
+// Of a time, 0 where nothing is computed.
+double simulate_jitter_ratio(uint64_t jitter_ps, uint64_t compute_ps);
 bool simulate_flow_paces(struct simulate *simulate, uint32_t flow_count) WEFT_MUST_USE;
 // Whether jobs have several iterations; if so, the 99th percentile of one's.
 bool simulate_repeats(const struct simulate *simulate);
@@ -70,6 +84,12 @@ double simulate_iteration_s(const struct simulate *simulate, const struct weft_s
                             uint32_t job_count);
 
 bool simulate_jobs(struct simulate *simulate) WEFT_MUST_USE;
+// Whether the first path is a JSON document, by its name or its beginning: jobs that share links
+// (simulate_sharing.c).
+bool simulate_is_snapshot(const struct simulate *simulate);
+bool simulate_sharing(struct simulate *simulate) WEFT_MUST_USE;
+// What is for snapshots only.
+bool simulate_refuse_sharing(struct simulate *simulate) WEFT_MUST_USE;
 bool simulate_flows(struct simulate *simulate, const struct weft_flows_spec *spec) WEFT_MUST_USE;
 
 extern const struct cli_runner simulate_runner;

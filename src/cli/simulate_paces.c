@@ -19,9 +19,13 @@ static const struct argp_option options[] = {
     {"start", KEY_FIRST + OPTION_START, "TIME,...", 0,
      "when jobs begin (0): one for all, or one for each", 0},
     {"jitter", KEY_FIRST + OPTION_JITTER, "RATIO,...", 0,
-     "standard deviation of an iteration's compute times, all by one factor (0), likewise", 0},
+     "standard deviation of an iteration's compute times, all by one factor (0), likewise; of a "
+     "snapshot's jobs also a time",
+     0},
     {"weight", KEY_FIRST + OPTION_WEIGHT, "W,...", 0,
-     "growth of a job's windows or rates, of 1 (packets), likewise", 0},
+     "of a job's flows on links, or of the growth of its windows or rates (packets), of 1, "
+     "likewise",
+     0},
     {"priority", KEY_FIRST + OPTION_PRIORITY, "P,...", 0,
      "a job's queue at each port, 0 the most urgent, at most 6 (packets), likewise; of flows in "
      "words in turn",
@@ -115,13 +119,34 @@ static bool take_priorities(struct simulate *simulate, uint32_t count, bool turn
     return true;
 }
 
-static bool check_engine(struct simulate *simulate)
+// A ratio; or a time, of what the job computes.
+static bool take_jitter(double *ratio, struct simulate *simulate, uint32_t index, uint32_t count)
 {
     struct cli *cli = simulate->cli;
-    if (simulate->packets.engine != WEFT_ENGINE_PACKET && cli->pace_words[OPTION_WEIGHT] != NULL) {
-        return cli_misuse(cli, "--weight is for packets; write --engine packet, too");
+    const char *list = cli->pace_words[OPTION_JITTER];
+    char word[WORD_MAX];
+    if (list == NULL) {
+        return true;
     }
-    return true;
+    if (!pick(word, cli, "jitter", list, index, count, false)) {
+        return false;
+    }
+    size_t length = strlen(word);
+    if (simulate->compute_ps == NULL || word[length - 1] != 's') {
+        return cli_value(cli, weft_parse_number(ratio, word, 0, 0.299, &cli->error), "jitter") == 0;
+    }
+    uint64_t time_ps = 0;
+    if (cli_value(cli, weft_parse_time(&time_ps, word, &cli->error), "jitter") != 0) {
+        return false;
+    }
+    *ratio = simulate_jitter_ratio(time_ps, simulate->compute_ps[index]);
+    return *ratio < 0.3 ||
+           cli_misuse(cli, "--jitter: %s is more than 0.3 of what a job computes", word);
+}
+
+double simulate_jitter_ratio(uint64_t jitter_ps, uint64_t compute_ps)
+{
+    return jitter_ps == 0 || compute_ps == 0 ? 0 : (double)jitter_ps / (double)compute_ps;
 }
 
 bool simulate_paces(struct simulate *simulate, uint32_t job_count)
@@ -129,19 +154,20 @@ bool simulate_paces(struct simulate *simulate, uint32_t job_count)
     struct cli *cli = simulate->cli;
     struct weft_sim_options *sim = &simulate->packets;
     const char *iterations = cli->pace_words[OPTION_ITERATIONS];
-    if (!check_engine(simulate) ||
-        (iterations != NULL &&
-         cli_count(cli, &sim->iterations, "iterations", iterations, 1, 1u << 20) != 0)) {
+    if (iterations != NULL &&
+        cli_count(cli, &sim->iterations, "iterations", iterations, 1, 1u << 20) != 0) {
         return false;
     }
-    struct weft_sim_pace *paces = WEFT_NEW(&cli->arena, struct weft_sim_pace, job_count);
+    struct weft_sim_pace *paces = simulate->paces != NULL
+                                      ? simulate->paces
+                                      : WEFT_NEW(&cli->arena, struct weft_sim_pace, job_count);
     for (uint32_t job = 0; job < job_count; job++) {
         struct weft_sim_pace *pace = &paces[job];
         if (!take_time(&pace->start_ps, cli, "start", cli->pace_words[OPTION_START], job,
                        job_count) ||
             !take_time(&pace->dcqcn_timer_ps, cli, "dcqcn-timer", cli_dcqcn_timers(cli), job,
                        job_count) ||
-            !take_number(&pace->jitter_ratio, cli, OPTION_JITTER, job, job_count, 0, 0.299) ||
+            !take_jitter(&pace->jitter_ratio, simulate, job, job_count) ||
             !take_number(&pace->weight_ratio, cli, OPTION_WEIGHT, job, job_count, 1e-3, 1e3)) {
             return false;
         }
