@@ -8,6 +8,7 @@
 //   plan, sim, traffic ──► [report] ──► cli
 
 #include "weft/base.h"
+#include "weft/interleave.h"
 #include "weft/plan.h"
 #include "weft/scheduler.h"
 #include "weft/sim.h"
@@ -124,5 +125,13 @@ const char *weft_report_svg_delays(const struct weft_delay_curve *curve, struct 
 // and the bound below. Sizes ascend; rankings as weft_collective_rank makes them. O(count).
 const char *weft_report_svg_ranking(const struct weft_collective_ranking *rankings, uint32_t count,
                                     const char *title, struct weft_arena *arena);
+
+// ---- jobs that share links ----
+
+// Unified circles of the links that are shared, before and after the shifts, as an SVG file; the
+// dozen that score worst. O(links log links + circles * phases).
+const char *weft_report_svg_circles(const struct weft_snapshot *snapshot,
+                                    const struct weft_interleaving *found, struct weft_arena *arena,
+                                    struct weft_arena scratch);
 
 #endif

@@ -311,6 +311,7 @@ int cli_export(int argc, char **argv);
 int cli_fabrics(int argc, char **argv);
 int cli_help(int argc, char **argv);
 int cli_lab(int argc, char **argv);
+int cli_interleave(int argc, char **argv);
 int cli_models(int argc, char **argv);
 int cli_plan(int argc, char **argv);
 int cli_profile(int argc, char **argv);

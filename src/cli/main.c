@@ -11,6 +11,8 @@ const struct cli_entry cli_entries[] = {
     {"strategy", "how a model is split and placed on a given fabric", cli_strategy},
     {"simulate", "play jobs or flows on a fabric", cli_simulate},
     {"schedule", "many jobs on one cluster over time: placement, sharing, failures", cli_schedule},
+    {"interleave", "when jobs that share links should start, so that their bursts miss each other",
+     cli_interleave},
     {"sweep", "many simulations or plans of a grid, over threads and machines", cli_sweep},
     {"compare", "one job on every reference fabric: time, cost, power, load", cli_compare},
     {"traffic", "what a job asks of the network: groups, transfers, heat map", cli_traffic},

@@ -292,7 +292,7 @@ void interleave_traverse(uint64_t *time_shift_ps, const struct affinity *affinit
     uint32_t head = 0;
     for (uint32_t g = 0; g < affinity->group_count; g++) {
         if (!at.group_known[g]) {
-            take_group(&at, g, 0);
+            take_group(&at, g, -(double)rotations[g][0]);
         }
         while (head < at.queued) {
             reach_from(&at, &affinity->groups[at.queue[head++]]);

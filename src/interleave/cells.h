@@ -99,6 +99,10 @@ void interleave_descend(struct found *found, const struct cells *cells,
 void interleave_prove(struct found *found, const struct cells *cells,
                       const struct search_limits *limits, struct weft_arena scratch);
 
+// Moves each job to the middle of the rotations around its own that cost no link anything, so that
+// it may stray either way.
+void interleave_center(struct found *found, const struct cells *cells, struct weft_arena scratch);
+
 // Lowers slack_ps of the group's jobs to what they may stray either way, one at a time, before a
 // link of the group loses more than `loss` of its score; to an eighth of an angle.
 void interleave_slack(uint64_t *slack_ps, const struct group *group,

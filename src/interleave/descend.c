@@ -7,6 +7,7 @@
 #include <string.h>
 
 #define SWEEPS_MAX 50u
+#define CENTER_SWEEPS 3u
 
 struct descent {
     const struct cells *cells;
@@ -197,4 +198,51 @@ void interleave_descend(struct found *found, const struct cells *cells,
         }
     }
     found->work = descent.work;
+}
+
+// Rotations from here, one way, that leave every link of the piece as it is.
+static uint32_t run_of(const struct descent *descent, const struct cell_piece *piece, uint32_t from,
+                       bool late)
+{
+    uint32_t length = 0;
+    for (; length + 1 < piece->angles; length++) {
+        uint32_t step = length + 1;
+        uint32_t r = (from + (late ? step : piece->angles - step)) % piece->angles;
+        for (uint32_t i = 0; i < piece->place_count; i++) {
+            if (descent->prices[i][r] > descent->prices[i][from] + VALUE_EQUAL) {
+                return length;
+            }
+        }
+    }
+    return length;
+}
+
+void interleave_center(struct found *found, const struct cells *cells, struct weft_arena scratch)
+{
+    struct descent descent;
+    descent_init(&descent, cells, &scratch);
+    memcpy(descent.rotations, found->rotations, cells->piece_count * sizeof(uint32_t));
+    for (uint32_t p = 0; p < cells->piece_count; p++) {
+        put(&descent, p, 1);
+    }
+    for (uint32_t step = 0; step < CENTER_SWEEPS * cells->piece_count; step++) {
+        uint32_t p = step % cells->piece_count;
+        const struct cell_piece *piece = &cells->pieces[p];
+        put(&descent, p, -1);
+        for (uint32_t i = 0; i < piece->place_count; i++) {
+            const struct cell_place *place = &piece->places[i];
+            descent.work += interleave_cells_price(descent.prices[i], cells, place, piece->angles,
+                                                   descent.loads[place->circle], scratch);
+        }
+        uint32_t here = descent.rotations[p];
+        uint32_t late = run_of(&descent, piece, here, true);
+        uint32_t early = run_of(&descent, piece, here, false);
+        if (late + early + 1 < piece->angles) {
+            uint32_t first = here + piece->angles - early;
+            descent.rotations[p] = (first + (late + early) / 2) % piece->angles;
+        }
+        put(&descent, p, 1);
+    }
+    memcpy(found->rotations, descent.rotations, cells->piece_count * sizeof(uint32_t));
+    found->work += descent.work;
 }

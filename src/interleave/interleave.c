@@ -116,6 +116,7 @@ static uint32_t *solve_group(struct solving *solving, uint32_t g, struct weft_ar
             lower_bound_to(&solving->links[group->circles[0].link].upper_bound, 1 - found.bound);
         }
     }
+    interleave_center(&found, &cells, scratch);
     solving->work += found.work;
     return found.rotations;
 }

@@ -157,6 +157,7 @@ bool interleave_quantise(uint32_t *angles, double *period_error_ratio,
         .angles_min = (uint32_t)fmin(ANGLES_MAX, ceil(360 / degrees - 1e-9)),
         .angles_max = options->heuristic ? ANGLES_MAX_FAST : ANGLES_MAX,
     };
+    const uint64_t limit = fit.perimeter_limit;
     double quantum_ps = quantum_of(&fit, options);
     uint32_t parts = cut(&fit);
     if (parts == 0) {
@@ -164,7 +165,7 @@ bool interleave_quantise(uint32_t *angles, double *period_error_ratio,
                          "the unified circle of these iteration times has more than %llu "
                          "iterations of its shortest job or %u angles; use a coarser quantum, or "
                          "leave out the job whose time is so unlike",
-                         (unsigned long long)fit.perimeter_limit, fit.angles_max);
+                         (unsigned long long)limit, fit.angles_max);
     }
     for (uint32_t j = 0; j < periods->job_count; j++) {
         double period_ps = (double)periods->iteration_ps[j];

@@ -33,8 +33,9 @@ static bool check_demand(const struct weft_demand *demand, const char *job, doub
         }
         if (phase->rate_Bps > capacity_Bps) {
             return weft_fail(error, WEFT_INPUT,
-                             "job %s, phase %u: asks %g B/s of link %s, which carries %g", job, p,
-                             phase->rate_Bps, link, capacity_Bps);
+                             "job %s, phase %u: asks %g B/s of link %s, which carries %g; lower "
+                             "rate_Bps (bytes, not bits)",
+                             job, p, phase->rate_Bps, link, capacity_Bps);
         }
         free_from_ps = phase->start_ps + phase->duration_ps;
     }

@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef WEFT_CLI_INTERLEAVE_H
+#define WEFT_CLI_INTERLEAVE_H
+
+// What the parts of `weft interleave` share.
+
+#include "cli.h"
+#include "weft/interleave.h"
+
+struct interleave_request {
+    struct cli *cli;
+    const char *path;
+    const char *report_path; // NULL = no picture
+    struct weft_interleave_options options;
+};
+
+// Adds shifts and scores to the result, as a table or as JSON.
+void interleave_tell(const struct interleave_request *request, const struct weft_snapshot *snapshot,
+                     const struct weft_interleaving *found);
+
+#endif
