@@ -10,6 +10,7 @@
 // A row a sub-verb; ends with a NULL name.
 static const struct cli_entry subs[] = {
     {"up", "raise a plan, a ring or a switch: a network namespace a server", lab_up},
+    {"run", "a plan's job, iteration by iteration, beside what was predicted", lab_run},
     {"status", "the labs that stand, with their counters", lab_status},
     {"mltcp", "jobs that contend for one link, on real TCP: MLTCP against Reno and CUBIC",
      lab_mltcp},

@@ -9,6 +9,7 @@
 
 int lab_down(int argc, char **argv);
 int lab_mltcp(int argc, char **argv);
+int lab_run(int argc, char **argv);
 int lab_status(int argc, char **argv);
 int lab_up(int argc, char **argv);
 

@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef WEFT_LAB_TRIAL_H
+#define WEFT_LAB_TRIAL_H
+
+// Trials: iterations of a job in a lab, beside what the engines predict for them.
+//
+//   network + task graph ──► scale ──► sim (flow, packet)
+//                              └─────► play ──► work in a lab ──► phases
+//
+// A lab is slower than what it stands for, so time is stretched: with rates r times lower and bytes
+// s times as many (s <= 1), every time is s * r times as long. What is predicted is the scaled job
+// on the scaled fabric with the lab's packets.
+
+#include "live.h"
+#include "work.h"
+
+#include "weft/sim.h"
+
+struct lab_trial_options {
+    const struct weft_network *network; // as planned; its rings are those of the job's groups
+    const struct weft_taskgraph *graph;
+    const struct weft_lab_wiring *wiring;
+    const struct weft_lab *lab; // up
+    double plan_rate_Bps;       // of what is a port in the lab
+    bool one_lane;              // parallel cables of the plan are one port of the lab
+    double planned_s;           // the planned iteration, by which bytes are scaled down so that
+    double target_s;            // it takes about so long in the lab; 0 = bytes as they are
+    bool small_in_one_round;    // as the plan was simulated
+    uint32_t iterations;        // measured; one more goes before
+    const char *congestion;     // NULL = the system's
+    bool ecn;                   // ports mark, hosts react
+    bool check;
+    uint32_t stall_ms;
+    uint32_t timeout_ms;
+    uint64_t seed;
+    weft_stop stop;
+};
+
+enum { LAB_PHASE_NAME = 48, LAB_PHASES_MAX = 64 };
+// The time in which any task of the phase is under way.
+struct lab_phase {
+    char name[LAB_PHASE_NAME];
+    uint32_t task_count;
+    double predicted_flow_s;
+    double predicted_packet_s;
+    double measured_mean_s;
+    double measured_p99_s;
+    double *measured_s; // of each iteration
+};
+
+struct lab_trial {
+    double rate_ratio;  // planned rate over the lab's
+    double bytes_ratio; // bytes of the lab over the plan's
+    double time_ratio;  // time of the lab over the plan's
+    double lab_rate_Bps;
+    uint32_t iteration_count;
+    uint32_t phase_count;
+    struct lab_phase phases[LAB_PHASES_MAX]; // the last is the whole iteration
+    struct weft_packet_counts predicted;     // by the packet engine, an iteration in mean
+    struct lab_tcp_counts tcp;               // of the measured iterations together
+    uint64_t drops;                          // at ports
+    uint64_t checked_count;                  // elements of AllReduces that were held against sums
+    uint64_t sent_bytes;                     // an iteration, all workers
+    uint32_t stream_count;
+    uint32_t signal_count;
+    double cpu_s; // of all workers, all iterations
+};
+
+// Scales, predicts, plays. Fails as the engines and workers do.
+bool lab_trial_run(struct lab_trial *trial, const struct lab_trial_options *options,
+                   struct weft_arena *arena, struct weft_arena scratch, struct weft_error *error)
+    WEFT_MUST_USE;
+
+// ---- parts of it ----
+
+// Phases of a task graph's tasks: their names, and each task's number.
+void lab_phases_name(struct lab_trial *trial, uint8_t *phase, const struct weft_taskgraph *graph);
+// Seconds of each phase, from times of tasks in seconds; tasks that never ran end at 0.
+void lab_phases_measure(double *seconds, const struct lab_trial *trial, const uint8_t *phase,
+                        const double *start_s, const double *end_s, uint32_t task_count,
+                        struct weft_arena scratch);
+// The graph with bytes times bytes_ratio and times times time_ratio.
+void lab_scale_graph(struct weft_taskgraph *scaled, const struct weft_taskgraph *graph,
+                     double bytes_ratio, double time_ratio, struct weft_arena *arena);
+bool lab_trial_predict(struct lab_trial *trial, const struct lab_trial_options *options,
+                       const struct weft_taskgraph *graph, const uint8_t *phase,
+                       struct weft_arena *arena, struct weft_arena scratch,
+                       struct weft_error *error) WEFT_MUST_USE;
+
+#endif
