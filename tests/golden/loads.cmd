@@ -40,7 +40,8 @@ weft simulate ring.cm --topology tree.topo --engine packet --transport dctcp --m
     grep -E 'packets|drops|retransmits|transfers'
 # Its queues lose packets; --buffer wins over them.
 sed 's/^Radix_Down 2$/&\nQueue_Down 10000/' tree.topo > shallow.topo
-printf 'Nodes 8\nConnections 2\n0->3 id 1 start 0 size 1000000\n5->3 id 2 start 0 size 1000000\n' > two.cm
+printf 'Nodes 8\nConnections 2\n0->3 id 1 start 0 size 1000000\n' > two.cm
+echo '5->3 id 2 start 0 size 1000000' >> two.cm
 for options in "--topology tree.topo" "--topology shallow.topo" \
     "--topology shallow.topo --buffer 1MB"; do
     weft simulate two.cm $options --transport dctcp --mtu 4096 --json > lossy
