@@ -202,7 +202,8 @@ struct weft_packet_options {
     bool handshake;     // a header goes there and back before the first packet
     bool slow_start;    // off: windows begin in congestion avoidance
     uint64_t timeout_min_ps;
-    uint64_t timeout_first_ps; // before there is a round trip to go by
+    uint64_t timeout_first_ps; // before there is a round trip to go by; 0 = what the path takes
+                               // there and back when all its ports are full, at most 1 s
     uint32_t reorder_packets;  // a packet is lost when one this far above it has come
     // With `persistent` of weft_sim_options:
     uint32_t connection_count; // of a job and path; messages beyond wait for those before them
@@ -219,7 +220,6 @@ struct weft_packet_options {
                                   .mark_bytes = 1 << 17,                                           \
                                   .slow_start = true,                                              \
                                   .timeout_min_ps = 1000000000,                                    \
-                                  .timeout_first_ps = 10000000000,                                 \
                                   .reorder_packets = 3,                                            \
                                   .connection_count = 1,                                           \
                                   .cubic = WEFT_CUBIC_DEFAULTS,                                    \

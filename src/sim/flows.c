@@ -152,6 +152,12 @@ static void play_packets(struct player *player)
     }
 }
 
+static void name_flow(char *text, size_t room, const void *input, uint32_t owner)
+{
+    (void)input;
+    snprintf(text, room, "flow %u", owner);
+}
+
 bool weft_sim_run_flows(struct weft_sim_result *result, uint64_t *completion_ps,
                         const struct weft_fabric *fabric, const struct weft_routes *routes,
                         const struct weft_flow_list *flows, const struct weft_sim_options *options,
@@ -188,7 +194,7 @@ bool weft_sim_run_flows(struct weft_sim_result *result, uint64_t *completion_ps,
     } else {
         play(&player);
     }
-    if (!sim_watch_check(&player.watch, &player.net, error)) {
+    if (!sim_watch_check(&player.watch, &player.net, name_flow, NULL, error)) {
         return false;
     }
 

@@ -298,6 +298,17 @@ static void play_packets(struct machine *machine)
     machine->event_count += packets->counts.events;
 }
 
+static void name_task(char *text, size_t room, const void *input, uint32_t owner)
+{
+    const struct machine *machine = input;
+    bool is_run = (owner & MACHINE_RUN_OWNER) != 0;
+    uint32_t task = is_run ? machine->runs[owner & ~MACHINE_RUN_OWNER].task : owner;
+    uint32_t local;
+    const struct weft_taskgraph *graph = machine_graph(machine, task, &local);
+    snprintf(text, room, "task %u (%s) of job %u", local, weft_task_facts[graph->kind[local]].name,
+             machine->task_job[task]);
+}
+
 // ---- results ----
 
 static bool round_all(const uint64_t **out, const double *values_ps, uint32_t count,
@@ -352,7 +363,7 @@ bool weft_sim_run_jobs(struct weft_sim_result *result, const struct weft_fabric 
     } else {
         play(&machine);
     }
-    if (!sim_watch_check(&machine.watch, &machine.net, error)) {
+    if (!sim_watch_check(&machine.watch, &machine.net, name_task, &machine, error)) {
         return false;
     }
     struct weft_sim_result r = {.records = sim_watch_records(&machine.watch)};

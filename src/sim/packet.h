@@ -91,6 +91,7 @@ struct packet_flow {
     double window;    // packets in flight that it may have
     double threshold; // slow start ends
     uint64_t deadline_ps;
+    uint64_t left_ps;   // when the last packet leaves the sender's own port
     uint64_t smooth_ps; // round trip (RFC 6298)
     uint64_t vary_ps;
     uint32_t next; // packet that was never sent

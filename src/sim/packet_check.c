@@ -39,7 +39,7 @@ static bool check_ends(const struct weft_packet_options *packet, struct weft_err
         return weft_fail(error, WEFT_INPUT,
                          "a window limit of %u packets; write a power of two from 64 on", limit);
     }
-    if (packet->timeout_min_ps == 0 || packet->timeout_first_ps == 0) {
+    if (packet->timeout_min_ps == 0) {
         return weft_fail(error, WEFT_INPUT,
                          "a timeout of 0 sends again for ever; write for example 1ms");
     }

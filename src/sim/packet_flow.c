@@ -69,16 +69,48 @@ static bool put(struct packet_engine *engine, struct packet_window *window, uint
 
 // ---- the timer ----
 
+// The longest that a packet can be on its way and not be lost: every port full, there and back.
+static uint64_t longest_trip_ps(const struct packet_engine *engine, const struct packet_flow *flow)
+{
+    const uint32_t ways[] = {flow->data_hop, flow->ack_hop};
+    uint64_t sum_ps = 0;
+    for (uint32_t w = 0; w < 2 && ways[w] != WEFT_NONE; w++) {
+        for (uint32_t hop = ways[w]; engine->hops[hop] != WEFT_NONE; hop++) {
+            const struct packet_link *link = &engine->links[engine->hops[hop]];
+            bool is_own = hop == ways[w];
+            sum_ps += link->latency_ps + (is_own ? 0 : link->limit_ps) +
+                      (uint64_t)(engine->packet_bytes * link->ps_per_byte);
+            sum_ps = sum_ps < WEFT_PS_PER_S ? sum_ps : WEFT_PS_PER_S; // RFC 6298, 2.1
+        }
+    }
+    return sum_ps;
+}
+
 static uint64_t timeout_ps(const struct packet_engine *engine, const struct packet_flow *flow)
 {
     uint64_t timeout = engine->options->timeout_first_ps;
     if (flow->smooth_ps > 0) {
         timeout = flow->smooth_ps + 4 * flow->vary_ps;
+    } else if (timeout == 0) {
+        timeout = longest_trip_ps(engine, flow);
     }
     if (timeout < engine->options->timeout_min_ps) {
         timeout = engine->options->timeout_min_ps;
     }
     return timeout << flow->backoff;
+}
+
+// What waits in the sender's own port.
+static uint64_t own_backlog_ps(const struct packet_engine *engine, const struct packet_flow *flow)
+{
+    uint32_t link = engine->hops[flow->data_hop];
+    uint64_t now_ps = engine->clock.now_ps;
+    if (engine->ports.queues != NULL) {
+        const struct packet_port *port = &engine->ports.queues[link];
+        return port->waiting_ps + (port->busy_ps > now_ps ? port->busy_ps - now_ps : 0);
+    }
+    uint64_t free_ps = engine->links[link].free_ps;
+    return free_ps > now_ps ? free_ps - now_ps : 0;
 }
 
 void packet_set_timer(struct packet_engine *engine, uint32_t id)
@@ -109,7 +141,7 @@ static void measure_trip(struct packet_flow *flow, uint64_t trip_ps)
 
 static void transmit(struct packet_engine *engine, uint32_t id, uint32_t sequence, uint32_t flags)
 {
-    const struct packet_flow *flow = &engine->flows[id];
+    struct packet_flow *flow = &engine->flows[id];
     uint32_t packet_id = packet_take(engine);
     struct packet *packet = &engine->packets[packet_id];
     packet->generation = flow->generation;
@@ -128,6 +160,7 @@ static void transmit(struct packet_engine *engine, uint32_t id, uint32_t sequenc
     }
     engine->counts.packets++;
     packet_enter(engine, packet_id);
+    flow->left_ps = engine->clock.now_ps + own_backlog_ps(engine, flow);
 }
 
 // What to send again first, then what was never sent; WEFT_NONE if nothing may go.
@@ -201,6 +234,9 @@ void packet_retransmit_timer(struct packet_engine *engine, uint32_t id)
     if (flow->in_flight == 0 && flow->pace_ps > engine->clock.now_ps) {
         return; // the next packet sets the timer
     }
+    // What waits in the sender's own port is not under way yet.
+    uint64_t least_ps = flow->left_ps + timeout_ps(engine, flow);
+    flow->deadline_ps = flow->deadline_ps > least_ps ? flow->deadline_ps : least_ps;
     if (flow->deadline_ps > engine->clock.now_ps) {
         flow->timer_filed = true;
         clock_file(&engine->clock, (uint32_t)PACKET_EVENT_RETRANSMIT << CLOCK_KIND_SHIFT | id,

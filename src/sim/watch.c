@@ -201,8 +201,19 @@ struct weft_records sim_watch_records(const struct sim_watch *watch)
 
 // ---- the end ----
 
-// "from server 0 to server 5 packet 10 of 112 is not acknowledged after 24 timeouts; ..."
-static void name_waiting(char *text, size_t room, const struct weft_simnet *net)
+// The first message of a flow that has not come; of a stream without one, that is not acknowledged.
+static uint32_t owner_waiting(const struct packet_engine *engine, const struct packet_flow *flow)
+{
+    if (!flow->is_stream) {
+        return flow->owner;
+    }
+    uint32_t message = flow->message_due != WEFT_NONE ? flow->message_due : flow->message_first;
+    return message != WEFT_NONE ? engine->messages[message].owner : flow->owner;
+}
+
+// "flow 3 from server 0 to server 5: packet 10 of 112 is not acknowledged after 24 timeouts; ..."
+static void name_waiting(char *text, size_t room, const struct weft_simnet *net,
+                         sim_name_message *name, const void *input)
 {
     const struct packet_engine *engine = &net->packets;
     uint32_t named = 0;
@@ -220,10 +231,12 @@ static void name_waiting(char *text, size_t room, const struct weft_simnet *net)
         if (flow->is_connected) {
             snprintf(what, sizeof(what), "packet %u of %u", flow->acknowledged.low, flow->total);
         }
+        char whose[64];
+        name(whose, sizeof(whose), input, owner_waiting(engine, flow));
         int added = snprintf(text + length, room - length,
-                             "%s from server %u to server %u %s is not acknowledged after %u "
+                             "%s %s from server %u to server %u: %s is not acknowledged after %u "
                              "timeouts",
-                             named == 0 ? "" : ";", from, to, what, flow->timeout_count);
+                             named == 0 ? "" : ";", whose, from, to, what, flow->timeout_count);
         WEFT_ASSERT(added > 0);
         length = least(length + (size_t)added, room - 1);
         named++;
@@ -231,7 +244,7 @@ static void name_waiting(char *text, size_t room, const struct weft_simnet *net)
 }
 
 bool sim_watch_check(const struct sim_watch *watch, const struct weft_simnet *net,
-                     struct weft_error *error)
+                     sim_name_message *name, const void *input, struct weft_error *error)
 {
     const struct packet_engine *engine = &net->packets;
     char time[WEFT_UNIT_TEXT];
@@ -253,7 +266,7 @@ bool sim_watch_check(const struct sim_watch *watch, const struct weft_simnet *ne
         return true;
     }
     char flows[400];
-    name_waiting(flows, sizeof(flows), net);
+    name_waiting(flows, sizeof(flows), net, name, input);
     return weft_fail(error, WEFT_INFEASIBLE, "nothing comes any more at %s, and %llu flows wait:%s",
                      weft_show_time(time, engine->clock.now_ps), (unsigned long long)waiting,
                      flows);

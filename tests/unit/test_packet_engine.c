@@ -2,7 +2,8 @@
 // The packet engine: a lone message's closed form, losses that mend themselves, counts that add up.
 //
 // Mutations that made these tests fail (each was run): a queue that forgets its backlog; packets
-// lost that nobody sends again; an acknowledgement that counts twice; marks on a host's own queue.
+// lost that nobody sends again; an acknowledgement that counts twice; marks on a host's own queue;
+// a first timeout without the ports' buffers; timers that run while a packet waits in its own port.
 
 #include "weft/sim.h"
 
@@ -36,10 +37,12 @@ static int tear_down(void **state)
     return 0;
 }
 
-// `senders` servers send size_bytes each to the last one, at once.
-static struct weft_sim_result play(uint32_t senders, uint64_t size_bytes,
-                                   const struct weft_packet_options *packet,
-                                   enum weft_sim_transport transport)
+// `senders` servers send size_bytes each to the last one, each gap_ps after the one before; or, if
+// `out`, it to them.
+static struct weft_sim_result play_spread(uint32_t senders, uint64_t size_bytes,
+                                          const struct weft_packet_options *packet,
+                                          enum weft_sim_transport transport, uint64_t gap_ps,
+                                          bool out)
 {
     struct weft_arena arena = arena_kept;
     struct weft_cluster cluster;
@@ -48,9 +51,10 @@ static struct weft_sim_result play(uint32_t senders, uint64_t size_bytes,
     uint32_t from[64], to[64];
     uint64_t sizes[64], starts[64] = {0};
     for (uint32_t i = 0; i < senders; i++) {
-        from[i] = i;
-        to[i] = senders;
+        from[i] = out ? senders : i;
+        to[i] = out ? i : senders;
         sizes[i] = size_bytes;
+        starts[i] = i * gap_ps;
     }
     struct weft_flow_list flows = {senders, from, to, sizes, starts};
     struct weft_sim_options options = {.packet_bytes = PACKET_BYTES,
@@ -67,6 +71,13 @@ static struct weft_sim_result play(uint32_t senders, uint64_t size_bytes,
         fail_msg("%s", error.message);
     }
     return result;
+}
+
+static struct weft_sim_result play(uint32_t senders, uint64_t size_bytes,
+                                   const struct weft_packet_options *packet,
+                                   enum weft_sim_transport transport)
+{
+    return play_spread(senders, size_bytes, packet, transport, 0, false);
 }
 
 // All packets leave back to back: the bytes' time, one packet's more at the switch, two latencies.
@@ -139,6 +150,48 @@ static void marks_keep_queues_from_losing(void **state)
     assert_int_equal(result.packets.ecn_marks, 0);
 }
 
+// Two packets meet at a port that holds one: the second is lost, and comes again when it could have
+// been there and back with every port full.
+static void a_first_timeout_is_the_longest_trip(void **state)
+{
+    (void)state;
+    struct weft_packet_options packet = WEFT_PACKET_DEFAULTS;
+    const uint64_t packet_ps = (uint64_t)(PACKET_BYTES * 1e12 / RATE_BPS);
+    packet.buffer_bytes = PACKET_BYTES;
+    packet.timeout_min_ps = 1;
+    struct weft_sim_result result =
+        play_spread(2, 1400, &packet, WEFT_TRANSPORT_RENO, packet_ps / 2, false);
+    uint64_t timeout_ps = 4 * (LATENCY_PS + packet_ps) + 2 * packet_ps;
+    uint64_t left_ps = packet_ps / 2 + packet_ps;
+    assert_int_equal(result.packets.drops, 1);
+    assert_int_equal(result.packets.timeouts, 1);
+    assert_int_equal(result.end_ps, left_ps + timeout_ps + 2 * (packet_ps + LATENCY_PS));
+    packet.timeout_min_ps = WEFT_PS_PER_S;
+    result = play_spread(2, 1400, &packet, WEFT_TRANSPORT_RENO, packet_ps / 2, false);
+    assert_int_equal(result.end_ps, left_ps + WEFT_PS_PER_S + 2 * (packet_ps + LATENCY_PS));
+}
+
+// 2.3 ms of packets wait in one server's own port, longer than any timeout: nothing is lost, so
+// nothing is sent again.
+static void what_waits_at_home_is_not_late(void **state)
+{
+    (void)state;
+    static const enum weft_sim_transport transports[] = {WEFT_TRANSPORT_RENO, WEFT_TRANSPORT_DCQCN,
+                                                         WEFT_TRANSPORT_SWIFT};
+    for (size_t i = 0; i < 3; i++) {
+        for (int queued = 0; queued < 2; queued++) {
+            struct weft_packet_options packet = WEFT_PACKET_DEFAULTS;
+            packet.initial_window_packets = 400;
+            packet.port.queued = queued;
+            struct weft_sim_result result =
+                play_spread(48, 1400ull * 400, &packet, transports[i], 0, true);
+            assert_int_equal(result.packets.drops, 0);
+            assert_int_equal(result.packets.timeouts, 0);
+            assert_int_equal(result.packets.packets, 48 * 400);
+        }
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -146,6 +199,8 @@ int main(void)
         cmocka_unit_test(a_window_limits_the_rate),
         cmocka_unit_test(lost_packets_are_sent_again),
         cmocka_unit_test(marks_keep_queues_from_losing),
+        cmocka_unit_test(a_first_timeout_is_the_longest_trip),
+        cmocka_unit_test(what_waits_at_home_is_not_late),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);
 }

@@ -203,11 +203,49 @@ static void a_run_that_gets_nowhere_says_who_waits(void **state)
     assert_false(play(&result, NULL, recording(0, 0, 0), &packet, 0, &arena, &error));
     assert_int_equal(error.code, WEFT_INFEASIBLE);
     assert_non_null(strstr(error.message,
-                           "12 flows wait: from server 0 to server 12 packet 0 of 72 "
+                           "12 flows wait: flow 0 from server 0 to server 12: packet 0 of 72 "
                            "is not acknowledged after "));
     packet.handshake = true;
     assert_false(play(&result, NULL, recording(0, 0, 0), &packet, 0, &arena, &error));
     assert_non_null(strstr(error.message, "the connection is not acknowledged"));
+}
+
+static void tasks_that_wait_are_named(void **state)
+{
+    (void)state;
+    struct weft_arena arena = arena_kept;
+    struct weft_error error;
+    struct weft_sim_result result;
+    struct weft_packet_options packet = WEFT_PACKET_DEFAULTS;
+    struct weft_taskgraph graph;
+    const uint32_t members[] = {4, 5, 6};
+    const struct weft_task tasks[] = {
+        {.kind = WEFT_TASK_TRANSFER, .from = 1, .to = 2, .size_bytes = 0},
+        {.kind = WEFT_TASK_TRANSFER, .from = 3, .to = 2, .size_bytes = 100000},
+    };
+    const struct weft_task ring = {
+        .kind = WEFT_TASK_ALLREDUCE, .members = members, .member_count = 3, .size_bytes = 300000};
+    const struct weft_sim_job job = {.graph = &graph};
+    packet.buffer_bytes = PACKET_BYTES;
+    packet.ack_bytes = PACKET_BYTES + 1;
+    assert_false(play(&result, NULL, recording(0, 0, 0), &packet, 0, &arena, &error)); // builds
+    for (int persistent = 0; persistent < 2; persistent++) {
+        const struct weft_sim_options options = {.packet_bytes = PACKET_BYTES,
+                                                 .header_bytes = HEADER_BYTES,
+                                                 .engine = WEFT_ENGINE_PACKET,
+                                                 .transport = WEFT_TRANSPORT_RENO,
+                                                 .packet = &packet,
+                                                 .persistent = persistent};
+        for (int is_ring = 0; is_ring < 2; is_ring++) {
+            assert_true(weft_taskgraph_build(&graph, 13, 0, NULL, is_ring ? &ring : tasks,
+                                             is_ring ? 1 : 2, &arena, scratch_kept, &error));
+            assert_false(weft_sim_run_jobs(&result, &network.fabric, &network.routes, &job, 1,
+                                           &options, &arena, scratch_kept, &error));
+            assert_non_null(
+                strstr(error.message, is_ring ? ": task 0 (AllReduce) of job 0 from server 4"
+                                              : ": task 1 (transfer) of job 0 from server 3"));
+        }
+    }
 }
 
 static void a_run_can_be_stopped(void **state)
@@ -226,7 +264,9 @@ static void a_run_can_be_stopped(void **state)
     assert_int_equal(error.code, WEFT_INFEASIBLE);
     stop = false;
     assert_true(play(&result, NULL, options, &packet, 0, &arena, &error));
-    assert_true(progress.now_ps > 0 && progress.now_ps <= result.end_ps);
+    // Timers of messages that have come run out behind the end.
+    assert_true(progress.now_ps > 0 &&
+                progress.now_ps <= 2 * (result.end_ps + WEFT_PS_PER_S / 1000));
     assert_true(progress.events > 0 && progress.events <= result.packets.events);
 }
 
@@ -250,6 +290,7 @@ int main(void)
         cmocka_unit_test(samples_add_up_to_the_links_bytes),
         cmocka_unit_test(a_fluids_samples_are_its_rates),
         cmocka_unit_test(a_run_that_gets_nowhere_says_who_waits),
+        cmocka_unit_test(tasks_that_wait_are_named),
         cmocka_unit_test(a_run_can_be_stopped),
         cmocka_unit_test(time_that_runs_out_is_told),
     };
