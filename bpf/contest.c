@@ -137,6 +137,9 @@ static void note_learned(struct contest_board *board, const struct weft_cc *cc,
             board->jobs[job].learned_bytes +=
                 (double)list[i].job.iteration_bytes / options->flow_count;
             board->jobs[job].timeouts += list[i].counts.timeouts;
+            if (list[i].counts.peak_window > board->jobs[job].peak_window) {
+                board->jobs[job].peak_window = list[i].counts.peak_window;
+            }
         }
     }
 }

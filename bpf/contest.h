@@ -38,6 +38,7 @@ struct weft_contest_job {
     uint64_t retransmits;
     uint64_t ecn_marks;
     uint64_t timeouts;
+    uint32_t peak_window; // segments, of any flow; 0 = not MLTCP
     double learned_bytes; // mean over its flows; 0 = nothing or not MLTCP
 };
 

@@ -417,6 +417,9 @@ static void restart(struct state *s, struct tcp_sock *tp, struct mltcp_connectio
     s->threshold = most(parameters.restart, WINDOW_MIN);
     s->origin = 0;
     s->count = 0;
+    // What was before the last burst's reduction is not to come back.
+    s->prior_window = s->window;
+    s->prior_threshold = s->threshold;
     connection->restarts++;
     write_window(tp, s, s->window);
 }
@@ -451,6 +454,7 @@ static void note(struct mltcp_connection *connection, const struct state *s, str
 {
     connection->bytes_acked = tp->bytes_acked;
     connection->window = tp->snd_cwnd;
+    connection->peak_window = most(connection->peak_window, tp->snd_cwnd);
     connection->threshold = s->threshold;
     connection->factor = factor;
     connection->srtt_us = tp->srtt_us >> 3;

@@ -78,6 +78,8 @@ struct mltcp_connection {
     __u32 retransmits;
     __u32 ecn_marks; // segments that arrived with a mark
     __u32 restarts;
+    __u32 peak_window; // segments
+    __u32 unused_too;
 };
 
 #endif

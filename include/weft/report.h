@@ -134,4 +134,25 @@ const char *weft_report_svg_circles(const struct weft_snapshot *snapshot,
                                     const struct weft_interleaving *found, struct weft_arena *arena,
                                     struct weft_arena scratch);
 
+// ---- measured ratios ----
+
+// How many times the ideal something took: of several runs the mean, the least and the most. A mean
+// that is not finite is one that was not measured.
+struct weft_ratio {
+    double mean;
+    double low;
+    double high;
+};
+struct weft_ratio_chart {
+    const char *title;
+    const char *axis; // "% longer than ideal"
+    uint32_t group_count;
+    uint32_t series_count; // 4 at most; the last stands out
+    const char *const *groups;
+    const char *const *series;
+    const struct weft_ratio *ratios; // [group * series_count + series]
+};
+// What is lost against the ideal, in per cent, as bars in groups, an SVG file. O(bars).
+const char *weft_report_svg_ratios(const struct weft_ratio_chart *chart, struct weft_arena *arena);
+
 #endif

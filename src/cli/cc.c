@@ -216,6 +216,7 @@ static json_t *connection_json(const struct weft_cc_connection *connection,
     cli_set_text(object, "base", counts->base == MLTCP_CUBIC ? "cubic" : "reno");
     cli_set_count(object, "bytes_acked", counts->bytes_acked);
     cli_set_count(object, "window", counts->window);
+    cli_set_count(object, "peak_window", counts->peak_window);
     cli_set_count(object, "threshold", counts->threshold);
     cli_set_real(object, "factor", (double)counts->factor / MLTCP_ONE);
     cli_set_real(object, "srtt_s", (double)counts->srtt_us / 1e6);
