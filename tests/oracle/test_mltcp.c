@@ -33,11 +33,12 @@ static int tear_down(void **state)
     return 0;
 }
 
-static double slowdown(const struct interleaved_case *a, enum weft_sim_transport transport)
+static double slowdown_of(const struct interleaved_case *a, enum weft_sim_transport transport,
+                          bool per_job)
 {
     double mean = 0;
     for (uint64_t seed = 1; seed <= REPEATS; seed++) {
-        struct interleaved_run run = {transport, 60, seed, false};
+        struct interleaved_run run = {transport, 60, seed, per_job};
         struct interleaved_result result = {0};
         struct weft_error error;
         if (!play_interleaved(&result, a, &run, arena_kept, scratch_kept, &error)) {
@@ -47,6 +48,11 @@ static double slowdown(const struct interleaved_case *a, enum weft_sim_transport
         mean += result.slowdown / REPEATS;
     }
     return mean;
+}
+
+static double slowdown(const struct interleaved_case *a, enum weft_sim_transport transport)
+{
+    return slowdown_of(a, transport, false);
 }
 
 static void mltcp_interleaves_where_it_was_measured_to(void **state)
@@ -104,12 +110,32 @@ static void all_of_mltcp_interleave(void **state)
     }
 }
 
+// Several flows of a job that begins each burst anew: progress of the job against each flow's.
+static void a_jobs_progress_helps_its_flows(void **state)
+{
+    (void)state;
+    uint32_t played = 0;
+    for (size_t c = 0; c < INTERLEAVED_CASE_COUNT; c++) {
+        const struct interleaved_case *a = &interleaved_cases[c];
+        if (a->flows == 1) {
+            continue;
+        }
+        double each = slowdown_of(a, WEFT_TRANSPORT_MLTCP_RENO, false);
+        double all = slowdown_of(a, WEFT_TRANSPORT_MLTCP_RENO, true);
+        print_message("%-54s per flow %.3f, per job %.3f\n", a->name, each, all);
+        assert_true(a->restart_packets == 0 || all < each);
+        played++;
+    }
+    assert_true(played >= 3);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(mltcp_interleaves_where_it_was_measured_to),
         cmocka_unit_test(reno_does_not),
         cmocka_unit_test(all_of_mltcp_interleave),
+        cmocka_unit_test(a_jobs_progress_helps_its_flows),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);
 }
