@@ -136,6 +136,10 @@ bool weft_lab_load(struct weft_lab *lab, const char *name, struct weft_arena scr
 bool weft_lab_save(const struct weft_lab *lab, struct weft_arena scratch, struct weft_error *error)
     WEFT_MUST_USE;
 
+// The wiring of a lab that is up: of its plan's file, its ring or its switch.
+bool weft_lab_rewire(struct weft_lab_wiring *wiring, const struct weft_lab *lab,
+                     struct weft_arena *arena, struct weft_arena scratch, struct weft_error *error)
+    WEFT_MUST_USE;
 // The switch of a plane. INPUT when there is none.
 bool weft_lab_open_ocs(struct weft_ocs *ocs, const struct weft_lab *lab, uint32_t plane,
                        struct weft_arena *arena, struct weft_error *error) WEFT_MUST_USE;

@@ -3,6 +3,8 @@
 
 #include "live.h"
 
+#include <string.h>
+
 static bool fits(uint32_t server_count, uint32_t port_count, struct weft_error *error)
 {
     if (server_count < 2 || server_count > WEFT_LAB_SERVERS_MAX ||
@@ -73,5 +75,34 @@ bool weft_lab_wire_switch(struct weft_lab_wiring *wiring, uint32_t server_count,
         return false;
     }
     *wiring = (struct weft_lab_wiring){.server_count = server_count, .port_count = 1};
+    return true;
+}
+
+bool weft_lab_rewire(struct weft_lab_wiring *wiring, const struct weft_lab *lab,
+                     struct weft_arena *arena, struct weft_arena scratch, struct weft_error *error)
+{
+    struct weft_lab_wiring made = {0};
+    if (strcmp(lab->fabric, "ring") == 0) {
+        return weft_lab_wire_ring(wiring, lab->server_count, arena, scratch, error);
+    }
+    if (strcmp(lab->fabric, "switch") == 0) {
+        return weft_lab_wire_switch(wiring, lab->server_count, error);
+    }
+    if (lab->plan_path[0] == '\0') {
+        return weft_fail(error, WEFT_INPUT,
+                         "lab '%s' was raised from a plan that is no file; weft lab ocs apply "
+                         "PLAN.json names it again",
+                         lab->name);
+    }
+    struct weft_plan *plan = WEFT_NEW(arena, struct weft_plan, 1);
+    if (!weft_plan_load(plan, lab->plan_path, arena, scratch, error) ||
+        !weft_lab_wire_plan(&made, plan, arena, scratch, error)) {
+        return false;
+    }
+    if (made.server_count != lab->server_count || made.port_count != lab->port_count) {
+        return weft_fail(error, WEFT_INPUT, "%s is not the plan that lab '%s' was raised from",
+                         lab->plan_path, lab->name);
+    }
+    *wiring = made;
     return true;
 }

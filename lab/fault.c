@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: Apache-2.0
+// Faults: cables that lose their light, and get it back.
+
+#include "fault.h"
+
+#include <string.h>
+#include <time.h>
+
+static uint64_t now_ns(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+}
+
+static bool parse_below(uint32_t *value, const char *text, size_t length, uint32_t end,
+                        const char *what, struct weft_error *error)
+{
+    char word[16];
+    uint64_t count = 0;
+    snprintf(word, sizeof word, "%.*s", (int)(length < 15 ? length : 15), text);
+    if (!weft_parse_count(&count, word, 0, end - 1, error)) {
+        return weft_fail(error, WEFT_INPUT, "'%.40s': there is no such %s; they are 0 to %u", word,
+                         what, end - 1);
+    }
+    *value = (uint32_t)count;
+    return true;
+}
+
+bool weft_lab_fault_parse(struct weft_lab_fault *fault, const char *kind, const char *which,
+                          const struct weft_lab *lab, struct weft_error *error)
+{
+    struct weft_lab_fault made = {.kind = WEFT_LAB_FAULT_LINK};
+    size_t length = strlen(which);
+    if (strcmp(kind, "link") == 0) {
+        size_t colon = strcspn(which, ":");
+        if (colon == length) {
+            return weft_fail(error, WEFT_INPUT,
+                             "'%.40s' is no link; write SERVER:PORT, for example 3:1", which);
+        }
+        if (!parse_below(&made.server, which, colon, lab->server_count, "server", error) ||
+            !parse_below(&made.port, which + colon + 1, length - colon - 1, lab->port_count, "port",
+                         error)) {
+            return false;
+        }
+    } else if (strcmp(kind, "server") == 0) {
+        made.kind = WEFT_LAB_FAULT_SERVER;
+        if (!parse_below(&made.server, which, length, lab->server_count, "server", error)) {
+            return false;
+        }
+    } else if (strcmp(kind, "ocs") == 0) {
+        made.kind = WEFT_LAB_FAULT_OCS;
+        if (lab->ocs_count == 0) {
+            return weft_fail(error, WEFT_INPUT, "lab '%s' has no optical switches", lab->name);
+        }
+        if (!parse_below(&made.port, which, length, lab->ocs_count, "optical switch", error)) {
+            return false;
+        }
+    } else {
+        return weft_fail(error, WEFT_INPUT, "'%.40s' does not fail; write link, server or ocs",
+                         kind);
+    }
+    *fault = made;
+    return true;
+}
+
+static bool change(struct weft_lab_fault_times *times, const struct weft_lab *lab,
+                   const struct weft_lab_fault *fault, bool up, struct weft_error *error)
+{
+    struct weft_lab_fault_times made = {0};
+    struct weft_netlink switches[WEFT_LAB_PORTS_MAX] = {{0}};
+    char netns[WEFT_NETNS_NAME_MAX];
+    bool one_plane = fault->kind != WEFT_LAB_FAULT_SERVER;
+    bool one_server = fault->kind != WEFT_LAB_FAULT_OCS;
+    uint32_t first = one_plane ? fault->port : 0;
+    uint32_t end = one_plane ? fault->port + 1 : lab->port_count;
+    bool fine = true;
+    // Sessions are made ready first, so that the cables fail together.
+    for (uint32_t p = first; p < end && fine; p++) {
+        fine = weft_netlink_open(&switches[p], weft_lab_switch_netns(netns, lab, p), error);
+    }
+    made.begun_ns = now_ns();
+    for (uint32_t p = first; p < end && fine; p++) {
+        for (uint32_t s = 0; s < lab->server_count && fine; s++) {
+            if (!one_server || s == fault->server) {
+                fine = weft_link_set_up(&switches[p], weft_lab_cable_index(s), up, error);
+                made.cable_count++;
+            }
+        }
+    }
+    made.ended_ns = now_ns();
+    for (uint32_t p = first; p < end; p++) {
+        weft_netlink_close(&switches[p]);
+    }
+    if (fine) {
+        *times = made;
+    }
+    return fine;
+}
+
+bool weft_lab_fail(struct weft_lab_fault_times *times, const struct weft_lab *lab,
+                   const struct weft_lab_fault *fault, struct weft_error *error)
+{
+    return change(times, lab, fault, false, error);
+}
+
+bool weft_lab_mend(struct weft_lab_fault_times *times, const struct weft_lab *lab,
+                   const struct weft_lab_fault *fault, struct weft_error *error)
+{
+    return change(times, lab, fault, true, error);
+}

@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: Apache-2.0
+// weft lab fail, weft lab mend: cables that lose their light, and get it back.
+
+#include "lab.h"
+
+#include <fault.h>
+
+struct request {
+    struct cli *cli;
+    const char *name;
+    const char *kind;
+    const char *which;
+    bool mend;
+};
+
+static const struct argp_option options[] = {
+    LAB_NAME_OPTION,
+    {0},
+};
+
+static const char fail_doc[] =
+    "Takes the light away: from the cable of one port (link SERVER:PORT), from all cables of a "
+    "server or of an optical switch (ocs).\v"
+    "Examples:\n"
+    "  $ weft lab fail link 3:1\n"
+    "  $ weft lab fail ocs 2\n"
+    "  $ weft lab mend ocs 2\n";
+static const char mend_doc[] = "Brings the light back that weft lab fail took.\v"
+                               "Examples:\n"
+                               "  $ weft lab mend link 3:1\n"
+                               "  $ weft lab mend server 5\n";
+
+static error_t parse(int key, char *argument, struct argp_state *state)
+{
+    struct request *request = state->input;
+    struct cli *cli = request->cli;
+    switch (key) {
+    case LAB_NAME:
+        return lab_take_name(cli, &request->name, argument);
+    case ARGP_KEY_ARG:
+        return request->kind == NULL ? cli_take(cli, &request->kind, argument, "kind")
+                                     : cli_take(cli, &request->which, argument, "fault");
+    case ARGP_KEY_END:
+        return request->which != NULL
+                   ? 0
+                   : cli_usage(cli, "what? write link SERVER:PORT, server S or ocs P");
+    default:
+        return ARGP_ERR_UNKNOWN;
+    }
+}
+
+static bool run(const struct request *request)
+{
+    struct cli *cli = request->cli;
+    struct weft_lab *lab = WEFT_NEW(&cli->arena, struct weft_lab, 1);
+    struct weft_lab_fault fault;
+    struct weft_lab_fault_times times;
+    if (!weft_lab_load(lab, request->name, cli->scratch, &cli->error) ||
+        !weft_lab_fault_parse(&fault, request->kind, request->which, lab, &cli->error) ||
+        !(request->mend ? weft_lab_mend(&times, lab, &fault, &cli->error)
+                        : weft_lab_fail(&times, lab, &fault, &cli->error))) {
+        return false;
+    }
+    double seconds = 1e-9 * (double)(times.ended_ns - times.begun_ns);
+    if (cli->json) {
+        json_t *object = cli_object("weft.lab-fault/1");
+        cli_set_text(object, "kind", request->kind);
+        cli_set_text(object, "which", request->which);
+        cli_set_truth(object, "mended", request->mend);
+        cli_set_count(object, "cables", times.cable_count);
+        cli_set_real(object, "begun_monotonic_s", 1e-9 * (double)times.begun_ns);
+        cli_set_real(object, "seconds", seconds);
+        cli_json(cli, object);
+        return true;
+    }
+    cli_say(cli, "%s %s: %u cable%s %s within %.3f ms\n", request->kind, request->which,
+            times.cable_count, times.cable_count == 1 ? "" : "s",
+            request->mend ? "lit again" : "dark", 1e3 * seconds);
+    return true;
+}
+
+static int run_verb(const struct cli_verb *verb, bool mend, int argc, char **argv)
+{
+    struct cli cli;
+    struct request request = {.cli = &cli, .name = WEFT_LAB_DEFAULT, .mend = mend};
+    bool fine = cli_parse(&cli, verb, argc, argv, &request) && run(&request);
+    return cli_finish(&cli, fine);
+}
+
+int lab_fail(int argc, char **argv)
+{
+    static const struct cli_verb verb = {
+        .name = "weft lab fail",
+        .arguments = "link SERVER:PORT|server S|ocs P",
+        .doc = fail_doc,
+        .options = options,
+        .parser = parse,
+    };
+    return run_verb(&verb, false, argc, argv);
+}
+
+int lab_mend(int argc, char **argv)
+{
+    static const struct cli_verb verb = {
+        .name = "weft lab mend",
+        .arguments = "link SERVER:PORT|server S|ocs P",
+        .doc = mend_doc,
+        .options = options,
+        .parser = parse,
+    };
+    return run_verb(&verb, true, argc, argv);
+}
