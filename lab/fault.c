@@ -104,8 +104,46 @@ bool weft_lab_fail(struct weft_lab_fault_times *times, const struct weft_lab *la
     return change(times, lab, fault, false, error);
 }
 
+// Waits for the carrier of one port; its routes come back with it.
+static bool wait_port(const struct weft_lab *lab, uint32_t server, uint32_t port,
+                      struct weft_error *error)
+{
+    enum { TRIES = 3000 };
+    const struct timespec pause = {.tv_nsec = 1000000};
+    struct weft_link_counters counters = {0};
+    struct weft_netlink netlink;
+    char netns[WEFT_NETNS_NAME_MAX];
+    if (!weft_netlink_open(&netlink, weft_lab_server_netns(netns, lab->name, server), error)) {
+        return false;
+    }
+    bool fine = true;
+    for (int i = 0; i < TRIES && fine && !counters.carrier; i++) {
+        fine = weft_link_counters(&counters, &netlink, weft_lab_port_index(port), error);
+        if (!counters.carrier) {
+            nanosleep(&pause, NULL);
+        }
+    }
+    weft_netlink_close(&netlink);
+    return fine &&
+           (counters.carrier ||
+            weft_fail(error, WEFT_IO, "server %u: port %u stays without carrier", server, port));
+}
+
 bool weft_lab_mend(struct weft_lab_fault_times *times, const struct weft_lab *lab,
                    const struct weft_lab_fault *fault, struct weft_error *error)
 {
-    return change(times, lab, fault, true, error);
+    if (!change(times, lab, fault, true, error)) {
+        return false;
+    }
+    for (uint32_t s = 0; s < lab->server_count; s++) {
+        for (uint32_t p = 0; p < lab->port_count; p++) {
+            bool meant = (fault->kind == WEFT_LAB_FAULT_OCS || s == fault->server) &&
+                         (fault->kind == WEFT_LAB_FAULT_SERVER || p == fault->port);
+            if (meant && !wait_port(lab, s, p, error)) {
+                return false;
+            }
+        }
+    }
+    times->ended_ns = now_ns();
+    return true;
 }

@@ -32,6 +32,7 @@ bool weft_lab_fault_parse(struct weft_lab_fault *fault, const char *kind, const 
                           const struct weft_lab *lab, struct weft_error *error) WEFT_MUST_USE;
 bool weft_lab_fail(struct weft_lab_fault_times *times, const struct weft_lab *lab,
                    const struct weft_lab_fault *fault, struct weft_error *error) WEFT_MUST_USE;
+// Returns when the ports have their carrier again, which the kernel notices up to a second later.
 bool weft_lab_mend(struct weft_lab_fault_times *times, const struct weft_lab *lab,
                    const struct weft_lab_fault *fault, struct weft_error *error) WEFT_MUST_USE;
 

@@ -147,14 +147,15 @@ bool weft_lab_open_ocs(struct weft_ocs *ocs, const struct weft_lab *lab, uint32_
 bool weft_lab_route(const struct weft_lab *lab, const struct weft_lab_wiring *wiring,
                     struct weft_arena scratch, struct weft_error *error) WEFT_MUST_USE;
 
-// Circuits of all planes, then routes, of another wiring of as many servers and ports.
+// Circuits of all planes, then (if asked for) routes, of another wiring of as many servers and
+// ports. Nothing moves unless every plane is a matching (INFEASIBLE).
 struct weft_lab_move {
     struct weft_ocs_change circuits; // of all planes together
     double circuits_s;               // from the first command to the last circuit set
     double routes_s;
 };
 bool weft_lab_apply(struct weft_lab_move *move, const struct weft_lab *lab,
-                    const struct weft_lab_wiring *wiring, struct weft_arena scratch,
-                    struct weft_error *error) WEFT_MUST_USE;
+                    const struct weft_lab_wiring *wiring, bool with_routes,
+                    struct weft_arena scratch, struct weft_error *error) WEFT_MUST_USE;
 
 #endif

@@ -108,20 +108,20 @@ struct weft_ocs_box {
 bool weft_ocs_open_restconf(struct weft_ocs *ocs, const struct weft_ocs_box *box,
                             struct weft_arena *arena, struct weft_error *error) WEFT_MUST_USE;
 
-// An emulator of such a box: serves until *stop, on a loopback port (0: the kernel's choice, told
-// by *port before `ready` is called). Circuits move after switch_ms.
+// An emulator of such a box, on the loopback address: serves until *stop. Circuits have moved,
+// after switch_ms, when it answers.
 struct weft_ocs_emulator {
     uint32_t port_count;
     uint32_t switch_ms;
     const char *user;
     const char *password;
-    uint16_t port;
-    // Faults, for tests: the n-th request (from 1) is answered with this status, or with nothing
-    // where the status is 0; 0 = none.
+    uint16_t port; // 0 = the kernel's choice, which `ready` is told
+    // A fault, for tests: the fail_at-th request (from 1) gets this status, or no answer where it
+    // is 0; fail_at 0 = none.
     uint32_t fail_at;
     uint32_t fail_status;
 };
-bool weft_ocs_emulate(struct weft_ocs_emulator *emulator, weft_stop stop,
+bool weft_ocs_emulate(const struct weft_ocs_emulator *said, weft_stop stop,
                       void (*ready)(void *context, uint16_t port), void *context,
                       struct weft_error *error) WEFT_MUST_USE;
 

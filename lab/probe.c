@@ -111,6 +111,12 @@ static void take_answer(struct probing *self, uint32_t f, const struct payload *
         return; // a late answer to a probe that was repeated
     }
     flow->answered = true;
+    if (next == flow->at && failure->ee_type == ICMP_DEST_UNREACH) {
+        flow->ended = true;
+        self->report->lost_count++;
+        note(self, payload->target, "no way on from", next);
+        return;
+    }
     if (next >= lab->server_count || !take_step(self, payload->target, flow, next)) {
         flow->ended = true;
         self->report->strayed_count++;

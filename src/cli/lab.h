@@ -7,12 +7,13 @@
 
 #include "cli.h"
 
-int lab_check(int argc, char **argv);
+int lab_check_routes(int argc, char **argv);
 int lab_down(int argc, char **argv);
 int lab_fail(int argc, char **argv);
 int lab_mend(int argc, char **argv);
 int lab_mltcp(int argc, char **argv);
 int lab_run(int argc, char **argv);
+int lab_ocs(int argc, char **argv);
 int lab_status(int argc, char **argv);
 int lab_up(int argc, char **argv);
 

@@ -85,7 +85,7 @@ static bool run(const struct request *request)
     return true;
 }
 
-int lab_check(int argc, char **argv)
+int lab_check_routes(int argc, char **argv)
 {
     static const struct cli_verb verb = {
         .name = "weft lab check",
