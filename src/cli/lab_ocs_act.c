@@ -65,10 +65,14 @@ static bool show_switch(json_t *list, const struct ocs_ask *ask, const struct we
     json_t *rows = json_array();
     cli_set_count(object, "switch", plane);
     cli_set_text(object, "driver", driver);
-    cli_say(cli, "switch %u (%s)\n", plane, driver);
+    if (!cli->json) {
+        cli_say(cli, "switch %u (%s)\n", plane, driver);
+    }
     for (uint32_t i = 0; i < n; i++) {
         json_array_append_new(rows, describe_port(i, outputs[i], &ports[i]));
-        tell_port(cli, i, outputs[i], &ports[i]);
+        if (!cli->json) {
+            tell_port(cli, i, outputs[i], &ports[i]);
+        }
     }
     cli_set(object, "ports", rows);
     json_array_append_new(list, object);
@@ -93,7 +97,6 @@ bool ocs_show(const struct ocs_ask *ask, const struct weft_lab *lab)
         json_decref(list);
         return fine;
     }
-    cli->text.length = 0;
     json_t *object = cli_object("weft.lab-ocs/1");
     cli_set(object, "switches", list);
     cli_json(cli, object);

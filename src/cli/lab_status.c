@@ -136,6 +136,9 @@ static bool show(json_t *list, struct cli *cli, const char *name)
         cli_set_truth(object, "is_up", false);
         int failed = json_array_append_new(list, object);
         WEFT_ASSERT(failed == 0);
+        if (cli->json) {
+            return true;
+        }
         cli_say(cli, "%-8s leftovers or under way; weft lab down --name %s takes leftovers away\n",
                 name, name);
         return true;
@@ -148,7 +151,9 @@ static bool show(json_t *list, struct cli *cli, const char *name)
     }
     int failed = json_array_append_new(list, describe(lab, ports));
     WEFT_ASSERT(failed == 0);
-    tell(cli, lab, &sums);
+    if (!cli->json) {
+        tell(cli, lab, &sums);
+    }
     return true;
 }
 
@@ -173,7 +178,6 @@ static bool run(const struct request *request)
         }
     }
     if (cli->json) {
-        cli->text.length = 0;
         json_t *object = cli_object("weft.lab-status/1");
         cli_set(object, "labs", list);
         cli_json(cli, object);

@@ -1,0 +1,37 @@
+# SPDX-License-Identifier: Apache-2.0
+try() { "$@"; echo "= $?"; }
+# Bad usage and bad input of the lab's sub-verbs, before anything is raised: one line, exit 2 or 3.
+try weft lab
+try weft lab upp
+try weft lab up
+try weft lab up --hosts 1
+try weft lab up --hosts many
+try weft lab up --hosts 2 --fabric ring
+try weft lab up --hosts 4 --fabric torus
+try weft lab up plan.json --hosts 4
+try weft lab up plan.json --fabric ring
+try weft lab up no-such-plan.json
+echo '{"schema": "weft.plan/1"}' >half.json
+try weft lab up half.json
+try weft lab up --hosts 4 --rate 100
+try weft lab up --hosts 4 --rate 1bps
+try weft lab up --hosts 4 --mtu 70000
+try weft lab up --hosts 4 --buffer 1B
+try weft lab up --hosts 4 --dark 11
+try weft lab up --hosts 4 --shaper red
+try weft lab up --hosts 4 --name My-Lab
+try weft lab down --all --name mine
+try weft lab check --flows 0
+try weft lab check --name nosuchlab
+try weft lab fail
+try weft lab fail link --name nosuchlab
+try weft lab fail link 3:1 --name nosuchlab
+try weft lab ocs
+try weft lab ocs shwo
+try weft lab ocs show --name nosuchlab
+try weft lab ocs connect --box 127.0.0.1:1
+try weft lab ocs connect 3 --box 127.0.0.1:1
+try weft lab ocs connect 0:3-5 --box 127.0.0.1:1
+try weft lab ocs apply --box 127.0.0.1:1
+try weft lab ocs show --box 127.0.0.1:1
+try weft lab ocs show --box 127.0.0.1:1 --user admin
