@@ -37,24 +37,21 @@ void weft_cc_close(struct weft_cc *cc)
 
 bool weft_cc_load(const struct weft_cc_request *request, bool *leftovers, struct weft_error *error)
 {
-    (void)request;
     (void)leftovers;
-    return lacking(error);
+    return weft_cc_check_name(request->name, error) && weft_cc_check(&request->parameters, error) &&
+           lacking(error);
 }
 
 bool weft_cc_tune(const char *name, const struct weft_cc_parameters *parameters,
                   struct weft_error *error)
 {
-    (void)name;
-    (void)parameters;
-    return lacking(error);
+    return weft_cc_check_name(name, error) && weft_cc_check(parameters, error) && lacking(error);
 }
 
 bool weft_cc_unload(const char *name, uint32_t *connections, struct weft_error *error)
 {
-    (void)name;
     (void)connections;
-    return lacking(error);
+    return weft_cc_check_name(name, error) && lacking(error);
 }
 
 bool weft_cc_list(struct weft_cc_status **list, uint32_t *count, struct weft_arena *arena,

@@ -216,7 +216,7 @@ static error_t parse(int key, char *argument, struct argp_state *state)
     case KEY_BYTES:
         return take_bytes(cli, &asked->bytes, argument);
     case KEY_ITERATIONS:
-        return cli_count(cli, &asked->iterations, "iterations", argument, 2, 100000);
+        return cli_count(cli, &asked->iterations, "iterations", argument, 1, 100000);
     case KEY_CC:
         request->congestion = argument;
         return 0;
