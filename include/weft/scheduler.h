@@ -84,8 +84,8 @@ struct weft_trace_poisson {
 
 // Failures by chance, exponential; 0 = never.
 struct weft_trace_chance {
-    uint64_t server_mtbf_ps; // of one server
-    uint64_t link_mtbf_ps;   // of one cable
+    double server_mtbf_s; // of one server
+    double link_mtbf_s;   // of one cable
     uint64_t repair_ps;
     uint64_t seed;
 };
@@ -159,6 +159,7 @@ struct weft_scheduler_options {
     enum weft_steady_engine engine;
     uint32_t window;   // iterations of the longest job that a steady state is measured over; 0 = 40
     uint32_t warm_up;  // before them; 0 = 10
+    uint64_t until_ps; // jobs that are not done by then are cut off there; 0 = play all to the end
     uint64_t lease_ps; // Themis, Pollux: between renewals; 0 = 10 min
     uint64_t seed;
     struct weft_sim_options sim; // flow engine
@@ -193,6 +194,7 @@ struct weft_job_record {
     double ecn_marks;       // estimate
     uint32_t placements;
     uint32_t failures; // that hit it
+    bool cut_off;      // by until_ps
 };
 
 struct weft_timetable {

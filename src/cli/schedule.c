@@ -16,6 +16,7 @@ enum {
     KEY_WINDOW,
     KEY_WARM_UP,
     KEY_LEASE,
+    KEY_UNTIL,
     KEY_GANTT,
     KEY_ALL,
 };
@@ -34,6 +35,7 @@ static const struct argp_option options[] = {
      "iterations of the slowest job that a steady state is measured over (40)", 0},
     {"warm-up", KEY_WARM_UP, "N", 0, "... and those before them (10)", 0},
     {"lease", KEY_LEASE, "TIME", 0, "themis, pollux: between renewals (10min)", 0},
+    {"until", KEY_UNTIL, "TIME", 0, "cut off there what is not done", 0},
     {"gantt", KEY_GANTT, "FILE.svg", 0, "draw who had which servers when", 0},
     {"all", KEY_ALL, NULL, 0, "show all jobs, not the first 20", 0},
     {0},
@@ -92,6 +94,8 @@ static error_t parse(int key, char *argument, struct argp_state *state)
         return cli_count(cli, &own->warm_up, "warm-up", argument, 1, 100000);
     case KEY_LEASE:
         return cli_value(cli, weft_parse_time(&own->lease_ps, argument, &cli->error), "lease");
+    case KEY_UNTIL:
+        return cli_value(cli, weft_parse_time(&own->until_ps, argument, &cli->error), "until");
     case KEY_GANTT:
         schedule->gantt_path = argument;
         return 0;

@@ -34,6 +34,7 @@ static json_t *job_object(const struct schedule *schedule, const struct weft_job
     cli_set_real(object, "score", record->score);
     cli_set_real(object, "ecn_marks_estimate", record->ecn_marks);
     cli_set_count(object, "placements", record->placements);
+    cli_set_truth(object, "cut_off", record->cut_off);
     cli_set_count(object, "failures", record->failures);
     return object;
 }

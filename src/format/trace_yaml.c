@@ -42,7 +42,7 @@ struct raw_event {
     char *at, *server, *peer, *repair;
 };
 struct raw_failures {
-    char *server_mtbf, *link_mtbf, *repair, *seed;
+    char *server_mtbf_hours, *link_mtbf_hours, *repair, *seed;
     struct raw_event *events;
     unsigned events_count;
 };
@@ -136,8 +136,8 @@ static const cyaml_schema_field_t event_fields[] = {
 static const cyaml_schema_value_t event_value = {
     CYAML_VALUE_MAPPING(CYAML_FLAG_DEFAULT, struct raw_event, event_fields)};
 static const cyaml_schema_field_t failures_fields[] = {
-    WEFT_YAML_WORD(server_mtbf, WEFT_YAML_OPTIONAL, raw_failures),
-    WEFT_YAML_WORD(link_mtbf, WEFT_YAML_OPTIONAL, raw_failures),
+    WEFT_YAML_WORD(server_mtbf_hours, WEFT_YAML_OPTIONAL, raw_failures),
+    WEFT_YAML_WORD(link_mtbf_hours, WEFT_YAML_OPTIONAL, raw_failures),
     WEFT_YAML_WORD(repair, WEFT_YAML_OPTIONAL, raw_failures),
     WEFT_YAML_WORD(seed, WEFT_YAML_OPTIONAL, raw_failures),
     CYAML_FIELD_SEQUENCE("events", WEFT_YAML_OPTIONAL, struct raw_failures, events, &event_value, 1,
@@ -474,15 +474,19 @@ static bool read_failures(struct weft_job_trace *trace, const struct raw_failure
                           const struct weft_yaml_source *source)
 {
     struct weft_trace_chance *chance = &trace->chance;
+    double server_hours = 0;
+    double link_hours = 0;
     const struct item items[] = {
-        {"server_mtbf", raw->server_mtbf, TIME, &chance->server_mtbf_ps, 0},
-        {"link_mtbf", raw->link_mtbf, TIME, &chance->link_mtbf_ps, 0},
+        {"server_mtbf_hours", raw->server_mtbf_hours, REAL, &server_hours, 1e9},
+        {"link_mtbf_hours", raw->link_mtbf_hours, REAL, &link_hours, 1e9},
         {"repair", raw->repair, TIME, &chance->repair_ps, 0},
         {"seed", raw->seed, WIDE, &chance->seed, 0},
     };
     if (!READ(items, "failures", source)) {
         return false;
     }
+    chance->server_mtbf_s = 3600 * server_hours;
+    chance->link_mtbf_s = 3600 * link_hours;
     struct weft_trace_failure *failures =
         WEFT_NEW(source->arena, struct weft_trace_failure, raw->events_count);
     for (unsigned e = 0; e < raw->events_count; e++) {

@@ -57,7 +57,11 @@ static void add_box(const struct gantt *gantt, const struct weft_job_span *span,
         letters++;
     }
     if (named && height >= NAME_HEIGHT && end - begin > letters * LETTER + 6) {
-        svg_label(gantt->text, begin + 3, y + height / 2 + 3.6, SVG_START, "w", "%s", job->name);
+        // White on the dark colors, black on the others.
+        bool dark =
+            job->class_id % SVG_COLOR_COUNT % 5 == 0 || job->class_id % SVG_COLOR_COUNT == 2;
+        svg_label(gantt->text, begin + 3, y + height / 2 + 3.6, SVG_START, dark ? "bg" : "", "%s",
+                  job->name);
     }
     if (span->interrupted) {
         weft_text_add(gantt->text, "<path class=\"e\" stroke-width=\"2\" d=\"M%.2f %.2fV%.2f\"/>\n",

@@ -176,7 +176,11 @@ static bool check_jobs(const struct weft_job_trace *trace, struct weft_error *er
 static bool check_failures(const struct weft_job_trace *trace, struct weft_error *error)
 {
     const struct weft_trace_chance *chance = &trace->chance;
-    if ((chance->server_mtbf_ps > 0 || chance->link_mtbf_ps > 0) &&
+    if (!(chance->server_mtbf_s >= 0) || !(chance->link_mtbf_s >= 0) ||
+        isinf(chance->server_mtbf_s + chance->link_mtbf_s)) {
+        return weft_fail(error, WEFT_INPUT, "failures: a mean time that is none");
+    }
+    if ((chance->server_mtbf_s > 0 || chance->link_mtbf_s > 0) &&
         (chance->repair_ps == 0 || chance->repair_ps > TIME_MAX_PS)) {
         return weft_fail(error, WEFT_INPUT,
                          "failures: a repair of 0 s or of more than 53 days; write for example "

@@ -12,12 +12,13 @@ static double cable_count(const struct sched *sched)
                                   : (double)sched->server_count * sched->trace->cluster.degree;
 }
 
-static uint64_t draw_ps(struct sched *sched, uint64_t mtbf_ps, double count)
+static uint64_t draw_ps(struct sched *sched, double mtbf_s, double count)
 {
-    if (mtbf_ps == 0 || count < 1) {
+    if (mtbf_s == 0 || count < 1) {
         return WEFT_NEVER;
     }
-    double wait_ps = weft_rng_exponential(&sched->chance_rng, (double)mtbf_ps / count);
+    double wait_ps =
+        weft_rng_exponential(&sched->chance_rng, mtbf_s * (double)WEFT_PS_PER_S / count);
     return sched->now_ps + (uint64_t)fmin(wait_ps, 0x1p62) + 1;
 }
 
@@ -25,8 +26,8 @@ static void draw_next(struct sched *sched, bool is_link)
 {
     const struct weft_trace_chance *chance = &sched->trace->chance;
     sched->next_chance_ps[is_link] =
-        is_link ? draw_ps(sched, chance->link_mtbf_ps, cable_count(sched))
-                : draw_ps(sched, chance->server_mtbf_ps, sched->server_count);
+        is_link ? draw_ps(sched, chance->link_mtbf_s, cable_count(sched))
+                : draw_ps(sched, chance->server_mtbf_s, sched->server_count);
 }
 
 void sched_begin_chance(struct sched *sched)

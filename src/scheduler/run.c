@@ -220,12 +220,33 @@ static uint32_t jobs_left(const struct sched *sched, uint32_t *waiting)
     return left;
 }
 
+// Ends what has not ended.
+static void cut_off(struct sched *sched)
+{
+    for (uint32_t j = 0; j < sched->job_count; j++) {
+        struct sched_job *job = &sched->jobs[j];
+        job->record->cut_off = job->phase != SCHED_ENDED;
+        if (job->phase == SCHED_HOLDING || job->phase == SCHED_RUNNING) {
+            sched_stop(sched, j, SCHED_ENDED, false);
+        } else if (job->phase != SCHED_ENDED) {
+            bool came = job->record->arrival_ps < sched->now_ps;
+            job->record->end_ps = came ? sched->now_ps : job->record->arrival_ps;
+            job->phase = SCHED_ENDED;
+        }
+    }
+}
+
 static bool play(struct sched *sched, struct weft_arena scratch)
 {
+    uint64_t until_ps = sched->options->until_ps == 0 ? WEFT_NEVER : sched->options->until_ps;
     for (;; sched->totals.event_count++) {
         uint32_t waiting = 0;
         sched_advance(sched);
         begin_waiting_ends(sched);
+        if (sched->now_ps >= until_ps) {
+            cut_off(sched);
+            return true;
+        }
         sched_play_failures(sched, scratch);
         if (!sched_allocate(sched, scratch) || !sched_update_rates(sched, scratch)) {
             return false;
@@ -233,7 +254,7 @@ static bool play(struct sched *sched, struct weft_arena scratch)
         if (jobs_left(sched, &waiting) == 0) {
             return true;
         }
-        uint64_t next_ps = next_event_ps(sched);
+        uint64_t next_ps = earlier(next_event_ps(sched), until_ps);
         const char *name = sched->jobs[waiting].record->name;
         if (next_ps >= WEFT_NEVER / 2) {
             return weft_fail(sched->error, WEFT_INFEASIBLE,

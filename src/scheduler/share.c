@@ -151,6 +151,50 @@ static struct steady_link take_link(const struct sched *sched,
     };
 }
 
+// Whether `tight` is full whenever `link` would be: it has all its jobs, each with as large a part.
+// Jobs of a link ascend.
+static bool is_covered(const struct steady_link *link, const struct steady_link *tight)
+{
+    uint32_t at = 0;
+    for (uint32_t i = 0; i < link->job_count; i++) {
+        while (at < tight->job_count && tight->jobs[at] < link->jobs[i]) {
+            at++;
+        }
+        if (at == tight->job_count || tight->jobs[at] != link->jobs[i] ||
+            link->shares[i] / link->capacity_Bps >
+                tight->shares[at] / tight->capacity_Bps * (1 + 1e-6)) {
+            return false;
+        }
+    }
+    return true;
+}
+
+// Leaves out links that others cover: they are never what holds a job up. Of two that cover one
+// another the first stays. O(links^2 * jobs).
+static void leave_out_covered(struct sched_component *component)
+{
+    uint32_t kept = 0;
+    for (uint32_t l = 0; l < component->link_count; l++) {
+        struct steady_link link = component->links[l];
+        bool covered = false;
+        for (uint32_t k = 0; k < kept && !covered; k++) {
+            covered = is_covered(&link, &component->links[k]);
+        }
+        if (covered) {
+            continue;
+        }
+        uint32_t left = 0;
+        for (uint32_t k = 0; k < kept; k++) {
+            if (!is_covered(&component->links[k], &link)) {
+                component->links[left++] = component->links[k];
+            }
+        }
+        component->links[left++] = link;
+        kept = left;
+    }
+    component->link_count = kept;
+}
+
 void sched_component_build(struct sched_component *component, const struct sched *sched,
                            const struct sched_affinity *affinity, uint32_t start, bool *visited,
                            struct weft_arena *arena, struct weft_arena scratch)
@@ -190,4 +234,5 @@ void sched_component_build(struct sched_component *component, const struct sched
         signature = weft_hash(signature ^ component->jobs[i]);
     }
     component->signature = signature;
+    leave_out_covered(component);
 }

@@ -10,6 +10,9 @@
 // Periods are stretched to multiples of the shortest one's n-th part; n up to this.
 #define PARTS_MAX 60u
 
+// Cells of circles that one question may cost: a few ms.
+#define WORK_MAX 4000000u
+
 static uint64_t gcd(uint64_t a, uint64_t b)
 {
     while (b > 0) {
@@ -140,6 +143,7 @@ bool sched_shift(struct sched_shifts *shifts, const struct sched *sched,
         .quantum_ps = (uint64_t)quantum_ps,
         .perimeter_limit = CIRCLE_MAX,
         .heuristic = true,
+        .work_limit = WORK_MAX,
         .seed = sched->options->seed,
     };
     struct weft_interleaving answer;

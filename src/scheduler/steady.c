@@ -8,8 +8,8 @@
 
 #define BIN_RATIO 1.005
 #define BIN_ONE 139.5 // where a slowdown of 1 stands: in the middle of its bin
-// What one steady state may cost, in segments played.
-#define EVENTS_MAX 400000.0
+// What one steady state may cost, in links looked at: some 10 ms.
+#define WORK_MAX 1e7
 // Segments that end this close to one another end together.
 #define TOGETHER_PS 0.5
 // Of a period: what jobs may stray from one another (Cassini's agents allow 5 %).
@@ -33,6 +33,11 @@ struct play {
     double *speed;  // of the segment, 1 = full
     double *level_Bps;
     bool *fixed;
+    double *left_Bps; // per link, of flows not yet fixed
+    double *shares;
+    uint32_t *job_first; // CSR: links of each job
+    uint32_t *job_link;
+    double *job_share;
     // Per job, measured.
     double *began; // iterations, with the part of the one under way, at from_ps
     double *count; // ended since
@@ -123,31 +128,58 @@ static bool is_sending(const struct play *play, uint32_t j)
     return job->wait_ps <= play->now_ps && job->segments[job->segment].rate_Bps > 0;
 }
 
-// The level that the flows of jobs not yet fixed reach on a link.
-static double link_level(const struct play *play, const struct steady_link *link)
+// Fixes a job's flows at a level: its links have that much less, for fewer.
+static void fix_job(struct play *play, uint32_t j, double level_Bps)
 {
-    double left_Bps = link->capacity_Bps;
-    double shares = 0;
-    for (uint32_t i = 0; i < link->job_count; i++) {
-        uint32_t j = link->jobs[i];
-        if (play->fixed[j]) {
-            left_Bps -= link->shares[i] * play->level_Bps[j];
-        } else {
-            shares += link->shares[i];
-        }
+    play->fixed[j] = true;
+    play->level_Bps[j] = level_Bps;
+    for (uint32_t e = play->job_first[j]; e < play->job_first[j + 1]; e++) {
+        play->left_Bps[play->job_link[e]] -= play->job_share[e] * level_Bps;
+        play->shares[play->job_link[e]] -= play->job_share[e];
     }
-    return shares > 0 ? fmax(left_Bps, 0) / shares : (double)INFINITY;
+}
+
+// The level that flows not yet fixed reach on a link.
+static double link_level(const struct play *play, uint32_t link)
+{
+    // What subtraction leaves of a sum of shares is no share.
+    return play->shares[link] > 1e-9 ? fmax(play->left_Bps[link], 0) / play->shares[link]
+                                     : (double)INFINITY;
 }
 
 static void fix_link(struct play *play, const struct steady_link *link, double level_Bps)
 {
     for (uint32_t i = 0; i < link->job_count; i++) {
-        uint32_t j = link->jobs[i];
-        if (!play->fixed[j]) {
-            play->fixed[j] = true;
-            play->level_Bps[j] = level_Bps;
+        if (!play->fixed[link->jobs[i]]) {
+            fix_job(play, link->jobs[i], level_Bps);
         }
     }
+}
+
+// All who do not send are fixed at 0; the others' shares are counted. Returns the least of what
+// they ask, INFINITY where nobody sends.
+static double begin_sharing(struct play *play)
+{
+    struct steady *steady = play->steady;
+    double top_Bps = INFINITY;
+    for (uint32_t l = 0; l < steady->link_count; l++) {
+        play->left_Bps[l] = steady->links[l].capacity_Bps;
+        play->shares[l] = 0;
+    }
+    for (uint32_t j = 0; j < steady->job_count; j++) {
+        const struct steady_job *job = &steady->jobs[j];
+        play->fixed[j] = !is_sending(play, j);
+        play->level_Bps[j] = 0;
+        play->speed[j] = 1;
+        if (play->fixed[j]) {
+            continue;
+        }
+        top_Bps = fmin(top_Bps, job->segments[job->segment].rate_Bps);
+        for (uint32_t e = play->job_first[j]; e < play->job_first[j + 1]; e++) {
+            play->shares[play->job_link[e]] += play->job_share[e];
+        }
+    }
+    return top_Bps;
 }
 
 // Max-min fair levels by progressive filling (Bertsekas and Gallager, 6.5.2): all flows rise
@@ -155,33 +187,22 @@ static void fix_link(struct play *play, const struct steady_link *link, double l
 static void share_links(struct play *play)
 {
     struct steady *steady = play->steady;
-    double top_Bps = INFINITY;
-    for (uint32_t j = 0; j < steady->job_count; j++) {
-        const struct steady_job *job = &steady->jobs[j];
-        play->fixed[j] = !is_sending(play, j);
-        play->level_Bps[j] = 0;
-        play->speed[j] = 1;
-        if (!play->fixed[j]) {
-            top_Bps = fmin(top_Bps, job->segments[job->segment].rate_Bps);
-        }
-    }
+    double top_Bps = begin_sharing(play);
     while (!isinf(top_Bps)) {
         double level_Bps = top_Bps;
         for (uint32_t l = 0; l < steady->link_count; l++) {
-            level_Bps = fmin(level_Bps, link_level(play, &steady->links[l]));
+            level_Bps = fmin(level_Bps, link_level(play, l));
         }
         for (uint32_t l = 0; l < steady->link_count; l++) {
-            const struct steady_link *link = &steady->links[l];
-            if (link_level(play, link) <= level_Bps * (1 + 1e-12)) {
-                fix_link(play, link, level_Bps);
+            if (link_level(play, l) <= level_Bps * (1 + 1e-12)) {
+                fix_link(play, &steady->links[l], level_Bps);
             }
         }
         top_Bps = INFINITY;
         for (uint32_t j = 0; j < steady->job_count; j++) {
             double ask_Bps = steady->jobs[j].segments[steady->jobs[j].segment].rate_Bps;
             if (!play->fixed[j] && ask_Bps <= level_Bps * (1 + 1e-12)) {
-                play->fixed[j] = true;
-                play->level_Bps[j] = ask_Bps;
+                fix_job(play, j, ask_Bps);
             }
             top_Bps = play->fixed[j] ? top_Bps : fmin(top_Bps, ask_Bps);
         }
@@ -312,11 +333,52 @@ static void take_results(struct play *play, uint32_t j)
     job->started_ps -= play->now_ps;
 }
 
+static void list_links(struct play *play, struct weft_arena *scratch)
+{
+    const struct steady *steady = play->steady;
+    uint32_t *first = WEFT_NEW(scratch, uint32_t, (size_t)steady->job_count + 1);
+    for (uint32_t l = 0; l < steady->link_count; l++) {
+        for (uint32_t i = 0; i < steady->links[l].job_count; i++) {
+            first[steady->links[l].jobs[i] + 1]++;
+        }
+    }
+    for (uint32_t j = 0; j < steady->job_count; j++) {
+        first[j + 1] += first[j];
+    }
+    play->job_first = first;
+    play->job_link = WEFT_NEW(scratch, uint32_t, first[steady->job_count]);
+    play->job_share = WEFT_NEW(scratch, double, first[steady->job_count]);
+    uint32_t *filled = WEFT_NEW(scratch, uint32_t, steady->job_count);
+    for (uint32_t l = 0; l < steady->link_count; l++) {
+        for (uint32_t i = 0; i < steady->links[l].job_count; i++) {
+            uint32_t j = steady->links[l].jobs[i];
+            uint32_t at = first[j] + filled[j]++;
+            play->job_link[at] = l;
+            play->job_share[at] = steady->links[l].shares[i];
+        }
+    }
+}
+
+// How many iterations of the longest job are played: all that are asked for, as far as the work
+// allows.
+static double count_turns(const struct play *play, double longest_ps)
+{
+    const struct steady *steady = play->steady;
+    double events = 0;
+    for (uint32_t j = 0; j < steady->job_count; j++) {
+        events += steady->jobs[j].segment_count * longest_ps / steady->jobs[j].alone_ps;
+    }
+    double work = events * (play->job_first[steady->job_count] + 4.0 * steady->link_count + 50);
+    return fmin(steady->warm_up + steady->window, fmax(WORK_MAX / work, 4));
+}
+
 void steady_play(struct steady *steady, struct weft_arena scratch)
 {
     uint32_t count = steady->job_count;
     struct play play = {
         .steady = steady,
+        .left_Bps = WEFT_NEW(&scratch, double, steady->link_count),
+        .shares = WEFT_NEW(&scratch, double, steady->link_count),
         .speed = WEFT_NEW(&scratch, double, count),
         .level_Bps = WEFT_NEW(&scratch, double, count),
         .fixed = WEFT_NEW(&scratch, bool, count),
@@ -329,11 +391,8 @@ void steady_play(struct steady *steady, struct weft_arena scratch)
         longest_ps = fmax(longest_ps, fmax(steady->jobs[j].alone_ps, steady->jobs[j].period_ps));
         memset(steady->jobs[j].bins, 0, SCHED_BINS * sizeof(float));
     }
-    double events = 0;
-    for (uint32_t j = 0; j < count; j++) {
-        events += steady->jobs[j].segment_count * longest_ps / steady->jobs[j].alone_ps;
-    }
-    double turns = fmin(steady->warm_up + steady->window, fmax(EVENTS_MAX / events, 2));
+    list_links(&play, &scratch);
+    double turns = count_turns(&play, longest_ps);
     double warm = turns * steady->warm_up / (steady->warm_up + steady->window);
     play.from_ps = INFINITY;
     play_until(&play, warm * longest_ps);

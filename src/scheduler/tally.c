@@ -109,7 +109,7 @@ static void tally_job(struct sums *sums, const struct sched_job *job)
     sums->iteration_total += iterations;
     sums->time_total_s += time_s;
     sums->slowdown_total += time_s / record->alone_s;
-    sums->useful_server_s += job->work * record->alone_s * job->class->server_count;
+    sums->useful_server_s += job->done * record->alone_s * job->class->server_count;
 }
 
 static void tally_times(struct weft_timetable *schedule, struct sums *sums,
@@ -178,8 +178,9 @@ void sched_tally(struct weft_timetable *schedule, const struct sched *sched,
     schedule->spans = sched->spans;
     schedule->failure_count = sched->failure_count;
     schedule->failures = sched->failures;
-    schedule->iteration_mean_s = sums.time_total_s / sums.iteration_total;
-    schedule->slowdown_mean = sums.slowdown_total / sums.iteration_total;
+    double turns = fmax(sums.iteration_total, 1e-300); // where all were cut off before they began
+    schedule->iteration_mean_s = sums.time_total_s / turns;
+    schedule->slowdown_mean = sums.slowdown_total / turns;
     tally_times(schedule, &sums, sched);
     tally_slowdowns(schedule, &sums, sched);
     double room_s = weft_seconds(schedule->end_ps) * sched->server_count;

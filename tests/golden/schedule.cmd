@@ -23,7 +23,7 @@ END
 sed '/^failures/,$d' "$trace" > failing.yaml
 cat >> failing.yaml <<'END'
 failures:
-  {server_mtbf: 20h, link_mtbf: 30h, repair: 30min, seed: 4,
+  {server_mtbf_hours: 20, link_mtbf_hours: 30, repair: 30min, seed: 4,
    events: [{at: 10min, server: 24, peer: 30, repair: 1h}]}
 END
 try weft schedule failing.yaml --policy rack-aware
