@@ -54,6 +54,10 @@ asan: build-asan/build.ninja
 tsan: build-tsan/build.ninja
 	@meson compile -C build-tsan
 
+.PHONY: lab-demo
+lab-demo: all
+	@tools/lab-demo $(BUILD)
+
 .PHONY: fuzz
 fuzz: build-fuzz/build.ninja
 	@meson compile -C build-fuzz

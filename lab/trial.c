@@ -12,9 +12,24 @@ static const uint32_t name_room = WEFT_NETNS_NAME_MAX;
 
 // ---- where streams go ----
 
+// A prescribed way of several hops has an address of its own, 10.192.0.0 and on: it is on the lo of
+// the way's last server, and every server on the way has a route for it. So each connection takes
+// the way that was planned for it, however many join a pair; its acknowledgements go by the routes.
+struct way {
+    uint32_t from;
+    uint32_t to;
+    uint32_t link_count;
+    uint32_t *links;
+};
+
 struct addressing {
     const struct lab_trial_options *options;
+    struct weft_arena *arena;
+    uint32_t way_count;
+    struct way *ways; // room for WAYS_MAX
 };
+enum { WAYS_MAX = 1 << 16 };
+static const uint32_t way_address = 0x0ac00000;
 
 // The lane-th port of a server whose cable ends at `to`; WEFT_NONE = none.
 static uint32_t port_to(const struct weft_lab_wiring *wiring, uint32_t from, uint32_t to,
@@ -32,45 +47,118 @@ static uint32_t port_to(const struct weft_lab_wiring *wiring, uint32_t from, uin
     return found;
 }
 
-// To a neighbor by the address of its port, which its cable alone leads to; to others by their own
-// address, which the routes decide about.
+static uint32_t find_way(struct addressing *addressing, const struct lab_stream *stream,
+                         const uint32_t *links, uint32_t link_count)
+{
+    for (uint32_t i = 0; i < addressing->way_count; i++) {
+        const struct way *way = &addressing->ways[i];
+        if (way->from == stream->from && way->to == stream->to && way->link_count == link_count &&
+            memcmp(way->links, links, link_count * sizeof *links) == 0) {
+            return i;
+        }
+    }
+    if (addressing->way_count == WAYS_MAX) {
+        return WEFT_NONE;
+    }
+    uint32_t *copy = WEFT_NEW(addressing->arena, uint32_t, link_count);
+    memcpy(copy, links, link_count * sizeof *links);
+    addressing->ways[addressing->way_count] =
+        (struct way){stream->from, stream->to, link_count, copy};
+    return addressing->way_count++;
+}
+
+// To a neighbor by the address of its port, which its cable alone leads to; to others by the
+// address of the way.
 static void address_stream(void *context, struct lab_stream *stream, const uint32_t *links,
                            uint32_t link_count, uint32_t lane)
 {
-    const struct addressing *addressing = context;
+    struct addressing *addressing = context;
     const struct weft_lab_wiring *wiring = addressing->options->wiring;
-    (void)links;
-    uint32_t port = link_count == 1 ? port_to(wiring, stream->from, stream->to, lane) : WEFT_NONE;
     stream->from_ip = weft_lab_server_address(stream->from);
-    stream->to_ip = port != WEFT_NONE ? weft_lab_port_address(stream->to, port)
-                                      : weft_lab_server_address(stream->to);
+    stream->to_ip = weft_lab_server_address(stream->to);
+    if (wiring->planes == NULL) {
+        return;
+    }
+    uint32_t port = link_count == 1 ? port_to(wiring, stream->from, stream->to, lane) : WEFT_NONE;
+    uint32_t way = link_count > 1 ? find_way(addressing, stream, links, link_count) : WEFT_NONE;
+    if (port != WEFT_NONE) {
+        stream->to_ip = weft_lab_port_address(stream->to, port);
+    } else if (way != WEFT_NONE) {
+        stream->to_ip = way_address + way;
+    }
 }
 
-// Routes to the ports of neighbors; the lab's own are to servers.
-static bool route_ports(const struct lab_trial_options *options, struct weft_error *error)
+// A route to one address out of a server's port.
+static bool route_out(struct weft_netlink *netlink, const struct weft_lab_wiring *wiring,
+                      uint32_t server, uint32_t port, uint32_t target, struct weft_error *error)
 {
-    const struct weft_lab_wiring *wiring = options->wiring;
+    uint32_t to = wiring->planes[(size_t)port * wiring->server_count + server];
+    const struct weft_next_hop hop = {weft_lab_port_index(port), weft_lab_port_address(to, port),
+                                      1};
+    const struct weft_route route = {
+        .target = target,
+        .prefix_bits = 32,
+        .source = weft_lab_server_address(server),
+        .hop_count = 1,
+        .hops = &hop,
+    };
+    return weft_route_set(netlink, &route, error);
+}
+
+// What a way asks of one server.
+static bool route_way(struct weft_netlink *netlink, const struct addressing *addressing,
+                      uint32_t index, uint32_t server, struct weft_error *error)
+{
+    const struct way *way = &addressing->ways[index];
+    const struct weft_fabric *fabric = &addressing->options->network->fabric;
+    const struct weft_lab_wiring *wiring = addressing->options->wiring;
+    uint32_t target = way_address + index;
+    if (way->to == server) {
+        return weft_address_add(netlink, 1, target, 32, error);
+    }
+    for (uint32_t i = 0; i < way->link_count; i++) {
+        const struct weft_link *link = &fabric->links[way->links[i]];
+        if (link->from == server) {
+            uint32_t port = port_to(wiring, server, link->to, index % link->width);
+            return port == WEFT_NONE ? weft_fail(error, WEFT_INPUT, "server %u has no port to %u",
+                                                 server, link->to)
+                                     : route_out(netlink, wiring, server, port, target, error);
+        }
+    }
+    return true;
+}
+
+static bool route_server(struct weft_netlink *netlink, const struct addressing *addressing,
+                         uint32_t server, struct weft_error *error)
+{
+    const struct weft_lab_wiring *wiring = addressing->options->wiring;
+    for (uint32_t p = 0; p < wiring->port_count; p++) {
+        uint32_t to = wiring->planes[(size_t)p * wiring->server_count + server];
+        if (to != server &&
+            !route_out(netlink, wiring, server, p, weft_lab_port_address(to, p), error)) {
+            return false;
+        }
+    }
+    for (uint32_t i = 0; i < addressing->way_count; i++) {
+        if (!route_way(netlink, addressing, i, server, error)) {
+            return false;
+        }
+    }
+    return true;
+}
+
+// Routes to the ports of neighbors and along ways; the lab's own are to servers.
+static bool route_streams(const struct addressing *addressing, struct weft_error *error)
+{
+    const struct weft_lab_wiring *wiring = addressing->options->wiring;
     char netns[WEFT_NETNS_NAME_MAX];
     for (uint32_t s = 0; wiring->planes != NULL && s < wiring->server_count; s++) {
         struct weft_netlink netlink;
-        if (!weft_netlink_open(&netlink, weft_lab_server_netns(netns, options->lab->name, s),
-                               error)) {
+        weft_lab_server_netns(netns, addressing->options->lab->name, s);
+        if (!weft_netlink_open(&netlink, netns, error)) {
             return false;
         }
-        bool fine = true;
-        for (uint32_t p = 0; p < wiring->port_count && fine; p++) {
-            uint32_t to = wiring->planes[(size_t)p * wiring->server_count + s];
-            const struct weft_next_hop hop = {weft_lab_port_index(p), weft_lab_port_address(to, p),
-                                              1};
-            const struct weft_route route = {
-                .target = weft_lab_port_address(to, p),
-                .prefix_bits = 32,
-                .source = weft_lab_server_address(s),
-                .hop_count = 1,
-                .hops = &hop,
-            };
-            fine = to == s || weft_route_set(&netlink, &route, error);
-        }
+        bool fine = route_server(&netlink, addressing, s, error);
         weft_netlink_close(&netlink);
         if (!fine) {
             return false;
@@ -306,7 +394,11 @@ bool lab_trial_run(struct lab_trial *trial, const struct lab_trial_options *opti
     for (uint32_t p = 0; p < trial->phase_count; p++) {
         trial->phases[p].measured_s = WEFT_NEW(arena, double, options->iterations);
     }
-    struct addressing addressing = {options};
+    struct addressing addressing = {
+        .options = options,
+        .arena = arena,
+        .ways = WEFT_NEW(arena, struct way, WAYS_MAX),
+    };
     const struct lab_play_options play_options = {
         .network = options->network,
         .rings = &options->network->rings,
@@ -320,7 +412,7 @@ bool lab_trial_run(struct lab_trial *trial, const struct lab_trial_options *opti
     struct lab_play play;
     if (!lab_trial_predict(trial, options, &graph, phase, arena, scratch, error) ||
         !lab_play_build(&play, &graph, &play_options, arena, scratch, error) ||
-        !route_ports(options, error)) {
+        !route_streams(&addressing, error)) {
         return false;
     }
     trial->stream_count = play.stream_count;

@@ -155,4 +155,36 @@ struct weft_ratio_chart {
 // What is lost against the ideal, in per cent, as bars in groups, an SVG file. O(bars).
 const char *weft_report_svg_ratios(const struct weft_ratio_chart *chart, struct weft_arena *arena);
 
+// ---- trials in the lab ----
+
+// A phase of an iteration: what both engines predict, and what was measured.
+struct weft_report_phase {
+    const char *name;
+    double flow_s;
+    double packet_s;
+    double mean_s;
+    double p99_s;
+};
+struct weft_report_trial {
+    const char *fabric;
+    uint32_t phase_count; // >= 1; the last is the whole iteration
+    const struct weft_report_phase *phases;
+    uint64_t retransmits;
+    uint64_t ecn_marks;
+    uint64_t drops;
+    double rate_Bps; // of a port in the lab
+};
+struct weft_report_lab {
+    const char *title;      // the plan's file, for people
+    const char *congestion; // control of TCP
+    uint32_t iterations;
+    double rate_ratio; // planned rate over the lab's
+    double time_ratio; // time in the lab over the plan's
+    uint32_t trial_count;
+    const struct weft_report_trial *trials;
+};
+// One HTML page that needs nothing else: iterations of each fabric, then its phases, predicted and
+// measured side by side. O(phases).
+const char *weft_report_lab_html(const struct weft_report_lab *lab, struct weft_arena *arena);
+
 #endif

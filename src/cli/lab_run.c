@@ -24,6 +24,7 @@ enum {
 };
 
 #define ITERATIONS_MAX 10000u
+#define BUFFER_PACKETS 256u
 
 static const struct argp_option options[] = {
     {"iterations", KEY_ITERATIONS, "N", 0, "how many are measured, after one that is not (10)", 0},
@@ -33,7 +34,7 @@ static const struct argp_option options[] = {
     {"job", KEY_JOB, "FILE", 0, "the job's task graph, of a plan that has none inside", 0},
     {"rate", KEY_RATE, "R", 0, "what a port of the plan carries here (100Mbps)", 0},
     {"mtu", KEY_MTU, "BYTES", 0, "largest packet (9000)", 0},
-    {"buffer", KEY_BUFFER, "SIZE", 0, "of a port's queue (64 packets)", 0},
+    {"buffer", KEY_BUFFER, "SIZE", 0, "of a port's queue (256 packets)", 0},
     {"target", KEY_TARGET, "T", 0,
      "bytes are scaled down so that the plan's iteration takes about T here (1s); 0: not", 0},
     {"cc", KEY_CC, "NAME", 0, "congestion control: reno, cubic, dctcp, mltcp (cubic)", 0},
@@ -284,7 +285,11 @@ int lab_run(int argc, char **argv)
         .congestion = "cubic",
         .name = WEFT_LAB_DEFAULT,
     };
-    bool fine = cli_parse(&cli, &verb, argc, argv, &run) && lab_run_all(&run);
+    bool fine = cli_parse(&cli, &verb, argc, argv, &run);
+    if (run.buffer_bytes == 0) {
+        run.buffer_bytes = BUFFER_PACKETS * (run.mtu_bytes + 14);
+    }
+    fine = fine && lab_run_all(&run);
     if (fine && cli.json) {
         tell_json(&run);
     } else if (fine) {

@@ -22,7 +22,7 @@ struct lab_run {
     enum lab_run_fabric fabrics[LAB_RUN_FABRICS_MAX];
     double rate_Bps;
     uint32_t mtu_bytes;
-    uint32_t buffer_bytes; // 0 = the lab's own
+    uint32_t buffer_bytes; // of a port's queue
     double target_s;
     double timeout_s;
     double stall_s;

@@ -196,6 +196,44 @@ static bool load(struct lab_run *run)
                             &cli->error);
 }
 
+static bool write_page(struct lab_run *run)
+{
+    struct cli *cli = run->cli;
+    struct weft_report_trial trials[LAB_RUN_FABRICS_MAX];
+    for (uint32_t f = 0; f < run->fabric_count; f++) {
+        const struct lab_trial *trial = &run->trials[f];
+        struct weft_report_phase *phases =
+            WEFT_NEW(&cli->arena, struct weft_report_phase, trial->phase_count);
+        for (uint32_t i = 0; i < trial->phase_count; i++) {
+            const struct lab_phase *phase = &trial->phases[i];
+            phases[i] = (struct weft_report_phase){phase->name, phase->predicted_flow_s,
+                                                   phase->predicted_packet_s,
+                                                   phase->measured_mean_s, phase->measured_p99_s};
+        }
+        trials[f] = (struct weft_report_trial){
+            .fabric = lab_run_fabric_name(run->fabrics[f]),
+            .phase_count = trial->phase_count,
+            .phases = phases,
+            .retransmits = trial->tcp.retransmits,
+            .ecn_marks = trial->tcp.ecn_marks,
+            .drops = trial->drops,
+            .rate_Bps = trial->lab_rate_Bps,
+        };
+    }
+    const char *slash = strrchr(run->plan_path, '/');
+    const struct weft_report_lab lab = {
+        .title = slash != NULL ? slash + 1 : run->plan_path,
+        .congestion = run->congestion,
+        .iterations = run->iterations,
+        .rate_ratio = run->trials[0].rate_ratio,
+        .time_ratio = run->trials[0].time_ratio,
+        .trial_count = run->fabric_count,
+        .trials = trials,
+    };
+    const char *page = weft_report_lab_html(&lab, &cli->scratch);
+    return weft_file_save(run->report_path, page, strlen(page), &cli->error);
+}
+
 bool lab_run_all(struct lab_run *run)
 {
     struct cli *cli = run->cli;
@@ -208,5 +246,5 @@ bool lab_run_all(struct lab_run *run)
         fine = run_fabric(run, i, stop);
     }
     cli_clock_stop(cli);
-    return fine;
+    return fine && (run->report_path == NULL || write_page(run));
 }

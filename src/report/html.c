@@ -298,18 +298,31 @@ static void add_parts_table(struct weft_text *text, const struct weft_plan *plan
     weft_text_add(text, "</table></div>\n</section>\n");
 }
 
+void html_begin(struct weft_text *text, const char *title, const char *what)
+{
+    weft_text_add(text, "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"
+                        "<meta name=\"viewport\" content=\"width=device-width,initial-scale=1\">\n"
+                        "<title>");
+    weft_text_add_escaped(text, title);
+    weft_text_add(text, ": %s</title>\n<style>%s\n", what, page_style);
+    svg_add_style(text);
+    weft_text_add(text, "</style>\n</head>\n<body>\n<main>\n");
+}
+
+void html_end(struct weft_text *text)
+{
+    weft_text_add(text,
+                  "<footer class=\"muted\"><p>Written by weft %s.</p></footer>\n</main>\n"
+                  "</body>\n</html>\n",
+                  WEFT_VERSION);
+}
+
 const char *weft_report_html(const struct weft_report *report, struct weft_arena *arena,
                              struct weft_arena scratch)
 {
     struct weft_text text;
     weft_text_init(&text, arena);
-    weft_text_add(&text, "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"
-                         "<meta name=\"viewport\" content=\"width=device-width,initial-scale=1\">\n"
-                         "<title>");
-    weft_text_add_escaped(&text, report->title);
-    weft_text_add(&text, ": Weft plan</title>\n<style>%s\n", page_style);
-    svg_add_style(&text);
-    weft_text_add(&text, "</style>\n</head>\n<body>\n<main>\n");
+    html_begin(&text, report->title, "Weft plan");
     add_header(&text, report);
     html_strategy(&text, report, scratch);
     html_memory(&text, report, scratch);
@@ -322,10 +335,7 @@ const char *weft_report_html(const struct weft_report *report, struct weft_arena
     add_traffic(&text, report, scratch);
     add_rings_table(&text, report->plan);
     add_parts_table(&text, report->plan);
-    weft_text_add(&text,
-                  "<footer class=\"muted\"><p>Written by weft %s.</p></footer>\n</main>\n"
-                  "</body>\n</html>\n",
-                  WEFT_VERSION);
+    html_end(&text);
     return text.data;
 }
 

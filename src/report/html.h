@@ -6,6 +6,9 @@
 
 #include "weft/report.h"
 
+// A page up to its first section, and its end.
+void html_begin(struct weft_text *text, const char *title, const char *what);
+void html_end(struct weft_text *text);
 // Opens a section; its end is the caller's.
 void html_heading(struct weft_text *text, const char *title, const char *words);
 void html_tile(struct weft_text *text, const char *name, const char *value, const char *small);
