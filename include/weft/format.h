@@ -410,11 +410,9 @@ struct weft_ip_ways {
     size_t count;
     const struct weft_ip_way *ways; // by node, source, target, next, port
 };
-// What every server's kernel has to know: the routes of all pairs as weighted next hops. A packet
-// knows its source and target but not its path, so paths of a pair are taken heaviest first and one
-// that would close a cycle with those before is left out; parallel ports share. Fails with
-// UNSUPPORTED beyond 65536 servers or 128 ports or when the fabric has switches, with INPUT when a
-// link is in no plane. O(paths * hops * log).
+// The routes of all pairs as weighted next hops of every server. A packet knows its pair, not its
+// path, so paths of a pair are taken heaviest first and one that would close a cycle with those
+// before is left out; parallel ports share. Fails as weft_export_ip_routes. O(paths * hops * log).
 bool weft_ip_list_ways(struct weft_ip_ways *ways, const struct weft_topology *topology,
                        const struct weft_routes *routes, struct weft_arena *arena,
                        struct weft_arena scratch, struct weft_error *error) WEFT_MUST_USE;
