@@ -2,8 +2,7 @@
 // Traces of jobs in YAML: any bytes are one line of complaint or a trace; one whose classes need no
 // other file passes its check or is refused in one line, and its arrivals then rise.
 //
-// Seen to fail on corpus/trace/odd_times when arrivals of poisson were not held against what a time
-// can be.
+// Seen to fail on corpus/trace/mixed when listed jobs were merged behind later arrivals.
 
 #include "fuzz.h"
 #include "weft/format.h"
