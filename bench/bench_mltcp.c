@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Jobs that share a link under Reno, CUBIC and MLTCP: bench_mltcp [REPEATS [ITERATIONS]].
-// Prints the table of docs/transports.md, ours beside what was measured on a real kernel.
+// Prints the tables of docs/transports.md and docs/sharing.md, ours beside what was measured on a
+// real kernel: in packets, and as a fluid.
 
 #include "../tests/oracle/interleaved_jobs.h"
 
@@ -34,6 +35,25 @@ static void print_cell(const struct interleaved_case *a, struct interleaved_run 
     }
 }
 
+// Fair shares, shares by F and by its root.
+static void print_fluids(struct interleaved_run run, uint32_t repeats)
+{
+    run.transport = WEFT_TRANSPORT_IDEAL;
+    printf("\nas a fluid; [measured of Reno] [of MLTCP-Reno]\n%-54s %-21s %-21s %s\n", "", " fair",
+           " F", " sqrt(F)");
+    for (size_t c = 0; c < INTERLEAVED_CASE_COUNT; c++) {
+        const struct interleaved_case *a = &interleaved_cases[c];
+        const double measured[] = {a->reno, a->mltcp, a->mltcp};
+        printf("%-54s", a->name);
+        for (int way = 0; way < 3; way++) {
+            run.fluid = (struct weft_fluid_options){
+                .learns = way > 0, .square_root = way == 2, .mltcp = WEFT_MLTCP_DEFAULTS};
+            print_cell(a, run, repeats, measured[way]);
+        }
+        printf("\n");
+    }
+}
+
 int main(int argc, char **argv)
 {
     struct weft_error error;
@@ -63,5 +83,6 @@ int main(int argc, char **argv)
         printf("\n");
         fflush(stdout);
     }
+    print_fluids(run, repeats);
     return 0;
 }

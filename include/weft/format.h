@@ -269,8 +269,7 @@ bool weft_snapshot_read(struct weft_job_set *set, const char *data, size_t lengt
 bool weft_snapshot_load(struct weft_job_set *set, const char *path, struct weft_arena *arena,
                         struct weft_arena scratch, struct weft_error *error) WEFT_MUST_USE;
 const char *weft_snapshot_write(const struct weft_job_set *set, struct weft_arena *arena);
-// Time-shifts that weft interleave --json wrote, into shift_ps[job]: of each job of the snapshot by
-// its name. Fails with INPUT naming the place, or the job that has none. O(bytes + jobs^2).
+// Time-shifts that weft interleave --json wrote, shift_ps[job]. Fails with INPUT naming the place.
 bool weft_shifts_load(uint64_t *shift_ps, const struct weft_snapshot *snapshot, const char *path,
                       struct weft_arena scratch, struct weft_error *error) WEFT_MUST_USE;
 

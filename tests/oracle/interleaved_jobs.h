@@ -66,7 +66,8 @@ static const struct interleaved_case interleaved_cases[] = {
 #define INTERLEAVED_CASE_COUNT (sizeof interleaved_cases / sizeof interleaved_cases[0])
 
 struct interleaved_run {
-    enum weft_sim_transport transport;
+    enum weft_sim_transport transport; // IDEAL: in the flow engine,
+    struct weft_fluid_options fluid;   // with these shares
     uint32_t iterations;
     uint64_t seed; // of the jobs' starts, within 10 ms, and their jitter
     bool per_job;  // MLTCP's progress
@@ -145,6 +146,7 @@ static bool play_interleaved(struct interleaved_result *out, const struct interl
     const struct interleaved_wire *wire = &interleaved_wires[a->speed];
     uint32_t packet_bytes = wire->packet_bytes;
     // Rates begin at the host's: with a faster one all is lost first.
+    bool is_fluid = run->transport == WEFT_TRANSPORT_IDEAL;
     bool has_rate =
         run->transport == WEFT_TRANSPORT_DCQCN || run->transport == WEFT_TRANSPORT_MLTCP_DCQCN;
     struct weft_network network;
@@ -167,8 +169,9 @@ static bool play_interleaved(struct interleaved_result *out, const struct interl
                                        .header_bytes = 66,
                                        .seed = run->seed,
                                        .acknowledged = true,
-                                       .engine = WEFT_ENGINE_PACKET,
+                                       .engine = is_fluid ? WEFT_ENGINE_FLOW : WEFT_ENGINE_PACKET,
                                        .transport = run->transport,
+                                       .fluid = run->fluid,
                                        .dctcp = WEFT_DCTCP_DEFAULTS,
                                        .packet = &packet,
                                        .iterations = run->iterations,

@@ -38,7 +38,8 @@ static double slowdown_of(const struct interleaved_case *a, enum weft_sim_transp
 {
     double mean = 0;
     for (uint64_t seed = 1; seed <= REPEATS; seed++) {
-        struct interleaved_run run = {transport, 60, seed, per_job};
+        struct interleaved_run run = {
+            .transport = transport, .iterations = 60, .seed = seed, .per_job = per_job};
         struct interleaved_result result = {0};
         struct weft_error error;
         if (!play_interleaved(&result, a, &run, arena_kept, scratch_kept, &error)) {
