@@ -247,17 +247,6 @@ bool weft_comparisons_read(struct weft_model_comparison **comparisons, uint32_t 
 
 // ---- snapshots of jobs that share links (JSON): docs/interleave.md ----
 
-// What `weft simulate --sharing` plays of a job beside its demand.
-struct weft_job_play {
-    uint32_t iterations; // 0 = not stated
-    uint64_t jitter_ps;  // standard deviation of an iteration's compute time
-    uint64_t start_ps;   // of its first iteration
-    double weight;       // of its flows; 1 = not stated
-};
-struct weft_job_set {
-    struct weft_snapshot snapshot;     // passes weft_snapshot_check
-    const struct weft_job_play *plays; // per job; NULL (for the writer) = nothing stated
-};
 // {"links": [{"name", "capacity_Bps"}], "jobs": [{"name", "iteration_s", "phases": [{"start_s",
 // "duration_s", "rate_Bps"}], "links": ["NAME" or {"name", "phases"}], and as may be "iterations",
 // "jitter_s", "start_s", "weight"}]}. Phases may stand in any order. Keys that are not known pass,
@@ -268,6 +257,16 @@ bool weft_snapshot_read(struct weft_job_set *set, const char *data, size_t lengt
                         struct weft_error *error) WEFT_MUST_USE;
 bool weft_snapshot_load(struct weft_job_set *set, const char *path, struct weft_arena *arena,
                         struct weft_arena scratch, struct weft_error *error) WEFT_MUST_USE;
+// Series of what links carried, as CSV: a line of names, time_s and bytes among them, then samples
+// in equal steps; bytes since the sample before. With a column link there are several; samples that
+// are missing carried nothing. That is what `weft simulate --series` writes.
+// Fails with INPUT naming the line. O(bytes log samples).
+bool weft_series_read(struct weft_series_set *set, const char *data, size_t length,
+                      struct weft_arena *arena, struct weft_arena scratch, struct weft_error *error)
+    WEFT_MUST_USE;
+bool weft_series_load(struct weft_series_set *set, const char *path, struct weft_arena *arena,
+                      struct weft_arena scratch, struct weft_error *error) WEFT_MUST_USE;
+
 const char *weft_snapshot_write(const struct weft_job_set *set, struct weft_arena *arena);
 // Time-shifts that weft interleave --json wrote, shift_ps[job]. Fails with INPUT naming the place.
 bool weft_shifts_load(uint64_t *shift_ps, const struct weft_snapshot *snapshot, const char *path,

@@ -57,6 +57,18 @@ struct weft_snapshot {
 bool weft_snapshot_check(const struct weft_snapshot *snapshot, struct weft_error *error)
     WEFT_MUST_USE;
 
+// What `weft simulate --sharing` plays of a job beside its demand.
+struct weft_job_play {
+    uint32_t iterations; // 0 = not stated
+    uint64_t jitter_ps;  // standard deviation of an iteration's compute time
+    uint64_t start_ps;   // of its first iteration
+    double weight;       // of its flows; 1 = not stated
+};
+struct weft_job_set {
+    struct weft_snapshot snapshot;     // passes weft_snapshot_check
+    const struct weft_job_play *plays; // per job; NULL (for the writer) = nothing stated
+};
+
 struct weft_interleave_options {
     // Rotations are multiples of an angle, at most this much of the circle of the shortest
     // iteration that a link sees (so never more of the unified circle); 0 = 5.
@@ -66,7 +78,7 @@ struct weft_interleave_options {
     uint64_t quantum_ps;
     uint32_t perimeter_limit; // 0 = 120
     bool heuristic;           // no proof: for many jobs in little time
-    uint64_t work_limit;      // cells of circles looked at, about 1e9 a second; 0 = 2e9. Then the
+    uint64_t work_limit;      // cells of circles looked at, about 1e9 a second; 0 = 5e8. Then the
                               // best so far, with the bound that is proved
     double slack_loss;        // of score, that a stray may cost a link; 0 = 0.01
     uint64_t seed;
@@ -166,5 +178,37 @@ bool weft_snapshot_play(struct weft_sharing_play *play, const struct weft_snapsh
                         const struct weft_snapshot_options *options,
                         const struct weft_sim_options *sim, struct weft_arena *arena,
                         struct weft_arena scratch, struct weft_error *error) WEFT_MUST_USE;
+
+// ---- demands from measurements ----
+
+// What a link carried: bytes[i] from (i * step_ps) on, for step_ps.
+struct weft_series {
+    uint64_t step_ps; // > 0
+    uint32_t count;   // > 0
+    const double *bytes;
+};
+// Those of several links, as a file has them.
+struct weft_series_set {
+    uint32_t link_count;
+    const struct weft_series *series; // per link, alike in step and count
+    const char *const *names;         // "" = not stated
+    const double *capacity_Bps;       // from a column utilization_ratio; 0 = not stated
+};
+struct weft_measured_demand {
+    uint64_t iteration_ps;
+    const struct weft_demand *link_demands; // per series
+    double iterations;                      // in the series
+    double period_error_ratio; // half a step over all periods compared; 0 = it was given
+    double
+        shape_error_ratio; // bytes of an iteration that the phases put elsewhere, of the worst link
+};
+// The demand of a job from series of all its links, alike in step and count. The iteration is the
+// first lag at which the sum of all links is nearly as like itself as at any (autocorrelation; of
+// more than 16384 samples some are joined), refined by later peaks. Phases are the times of at
+// least half the largest rate of the folded iteration. iteration_ps > 0: known, not looked for.
+// Fails with INPUT where no iteration shows. O(samples^2 + links * samples).
+bool weft_demand_measure(struct weft_measured_demand *result, const struct weft_series *series,
+                         uint32_t link_count, uint64_t iteration_ps, struct weft_arena *arena,
+                         struct weft_arena scratch, struct weft_error *error) WEFT_MUST_USE;
 
 #endif

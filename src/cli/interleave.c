@@ -16,6 +16,10 @@ enum {
     KEY_WORK,
     KEY_SLACK,
     KEY_REPORT,
+    KEY_SERIES,
+    KEY_PERIOD,
+    KEY_CAPACITY,
+    KEY_NAME,
 };
 
 static const struct argp_option options[] = {
@@ -23,9 +27,14 @@ static const struct argp_option options[] = {
     {"quantum", KEY_QUANTUM, "TIME", 0, "round iteration times to multiples of this", 0},
     {"perimeter", KEY_PERIMETER, "N", 0, "at most N iterations of a link's shortest job (120)", 0},
     {"heuristic", KEY_HEURISTIC, NULL, 0, "many jobs in little time: no proof by search", 0},
-    {"work", KEY_WORK, "N", 0, "end the search after N million cells (2000)", 0},
+    {"work", KEY_WORK, "N", 0, "end the search after N million cells (500)", 0},
     {"slack", KEY_SLACK, "SCORE", 0, "what a stray may cost a link (0.01)", 0},
     {"report", KEY_REPORT, "FILE.svg", 0, "draw the circles before and after", 0},
+    {"series", KEY_SERIES, "FILE.csv", 0,
+     "no snapshot: make one of a job from what its links carried", 0},
+    {"period", KEY_PERIOD, "TIME", 0, "its iteration, where that is known", 0},
+    {"capacity", KEY_CAPACITY, "RATE", 0, "of its links", 0},
+    {"name", KEY_NAME, "NAME", 0, "of that job", 0},
     {0},
 };
 
@@ -39,7 +48,9 @@ static const char doc[] =
     "Examples:\n"
     "  $ weft interleave examples/interleave/dlrm_dlrm.json\n"
     "  $ weft interleave examples/interleave/vgg19_vgg16_resnet50.json --report circles.svg\n"
-    "  $ weft interleave - --json --heuristic < snapshot.json\n";
+    "  $ weft interleave - --json --heuristic < snapshot.json\n"
+    "  $ weft simulate job.fbuf --plan plan.json --iterations 8 --series links.csv\n"
+    "  $ weft interleave --series links.csv --name job > snapshot.json\n";
 
 static error_t parse_text(struct interleave_request *request, int key, const char *argument)
 {
@@ -56,6 +67,12 @@ static error_t parse_text(struct interleave_request *request, int key, const cha
                          "quantum");
     case KEY_PERIMETER:
         return cli_count(cli, &request->options.perimeter_limit, "perimeter", argument, 1, 1000000);
+    case KEY_PERIOD:
+        return cli_value(cli, weft_parse_time(&request->period_ps, argument, &cli->error),
+                         "period");
+    case KEY_CAPACITY:
+        return cli_value(cli, weft_parse_rate(&request->capacity_Bps, argument, &cli->error),
+                         "capacity");
     case KEY_WORK:
         if (!weft_parse_count(&millions, argument, 1, 1000000000, &cli->error)) {
             return cli_value(cli, false, "work");
@@ -81,11 +98,25 @@ static error_t parse(int key, char *argument, struct argp_state *state)
     case KEY_REPORT:
         request->report_path = argument;
         return 0;
+    case KEY_SERIES:
+        request->series_path = argument;
+        return 0;
+    case KEY_NAME:
+        request->name = argument;
+        return 0;
     case ARGP_KEY_ARG:
         return cli_take(request->cli, &request->path, argument, "snapshot");
+    case ARGP_KEY_END:
+        if (request->series_path != NULL && request->path != NULL) {
+            return cli_usage(request->cli, "--series makes a snapshot; leave out %s",
+                             request->path);
+        }
+        return 0;
     case ARGP_KEY_NO_ARGS:
-        return cli_usage(request->cli, "which snapshot? write %s SNAPSHOT.json",
-                         request->cli->program);
+        return request->series_path != NULL
+                   ? 0
+                   : cli_usage(request->cli, "which snapshot? write %s SNAPSHOT.json",
+                               request->cli->program);
     default:
         return parse_text(request, key, argument);
     }
@@ -95,6 +126,9 @@ static bool run(struct interleave_request *request)
 {
     struct cli *cli = request->cli;
     struct weft_job_set set;
+    if (request->series_path != NULL) {
+        return interleave_series(request);
+    }
     if (request->report_path != NULL && !cli_can_write(cli, request->report_path)) {
         return false;
     }
@@ -122,7 +156,7 @@ int cli_interleave(int argc, char **argv)
 {
     static const struct cli_verb verb = {
         .name = "weft interleave",
-        .arguments = "SNAPSHOT.json",
+        .arguments = "SNAPSHOT.json\n--series FILE.csv",
         .doc = doc,
         .options = options,
         .parser = parse,

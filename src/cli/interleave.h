@@ -12,7 +12,14 @@ struct interleave_request {
     const char *path;
     const char *report_path; // NULL = no picture
     struct weft_interleave_options options;
+    const char *series_path; // NULL = no series to measure
+    const char *name;        // of its job; NULL = "job"
+    uint64_t period_ps;      // of its iterations; 0 = to be found
+    double capacity_Bps;     // of its links; 0 = as the file says
 };
+
+// Makes a snapshot of one job from --series the result.
+bool interleave_series(const struct interleave_request *request) WEFT_MUST_USE;
 
 // Adds shifts and scores to the result, as a table or as JSON.
 void interleave_tell(const struct interleave_request *request, const struct weft_snapshot *snapshot,

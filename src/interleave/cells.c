@@ -8,7 +8,7 @@
 #include <string.h>
 
 #define CELLS_MAX ((uint32_t)1 << 20)
-#define CUTS_MAX_COARSE 8u
+#define CUTS_MAX_COARSE 2u
 
 static int by_tick(const void *a, const void *b)
 {
@@ -217,6 +217,24 @@ void interleave_cells_add(double *loads, const struct cells *cells, const struct
                 }
                 for (uint32_t c = 0; c < length - straight; c++) {
                     loads[c] += load;
+                }
+            }
+        }
+    }
+}
+
+void interleave_cells_mark(uint16_t *sets, const struct cells *cells,
+                           const struct cell_place *place, uint32_t rotation, uint32_t stride)
+{
+    const struct cell_circle *circle = &cells->circles[place->circle];
+    for (uint32_t i = 0; i < place->load_count; i++) {
+        uint16_t mark = (uint16_t)((i + 1) * stride);
+        for (uint32_t a = place->load_first[i]; a < place->load_first[i + 1]; a++) {
+            for (uint32_t turn = 0; turn < place->turns; turn++) {
+                uint32_t at = place->arcs[a].from + rotation * circle->cuts + turn * place->folded;
+                for (uint32_t c = place->arcs[a].from; c < place->arcs[a].to; c++, at++) {
+                    uint32_t cell = at < circle->cell_count ? at : at - circle->cell_count;
+                    sets[cell] = (uint16_t)(sets[cell] + mark);
                 }
             }
         }

@@ -10,7 +10,7 @@
 
 #include "circle.h"
 
-#define VALUE_EQUAL 1e-10
+#define VALUE_EQUAL 1e-9
 
 // What is made small: the largest excess of a link, then the sum over links.
 struct value {
@@ -68,6 +68,9 @@ void interleave_cells_build(struct cells *cells, const struct group *group, bool
 // Adds the demand of a place, `rotation` angles late, to the loads of its circle's cells.
 void interleave_cells_add(double *loads, const struct cells *cells, const struct cell_place *place,
                           uint32_t rotation, double sign);
+// Adds stride * (1 + which load) to the codes of the cells that a place fills.
+void interleave_cells_mark(uint16_t *sets, const struct cells *cells,
+                           const struct cell_place *place, uint32_t rotation, uint32_t stride);
 // What the place would add to the excess, for each of its rotations. Returns the cells looked at.
 uint64_t interleave_cells_price(double *price, const struct cells *cells,
                                 const struct cell_place *place, uint32_t angles,
@@ -104,7 +107,7 @@ void interleave_prove(struct found *found, const struct cells *cells,
 void interleave_center(struct found *found, const struct cells *cells, struct weft_arena scratch);
 
 // Lowers slack_ps of the group's jobs to what they may stray either way, one at a time, before a
-// link of the group loses more than `loss` of its score; to an eighth of an angle.
+// link of the group loses more than `loss` of its score; to half an angle.
 void interleave_slack(uint64_t *slack_ps, const struct group *group,
                       const struct weft_snapshot *snapshot, const uint64_t *time_shift_ps,
                       double loss, struct weft_arena scratch);

@@ -8,9 +8,9 @@
 #include <string.h>
 
 #define SCORE_EQUAL 1e-6
-#define WORK_LIMIT 2000000000ull
+#define WORK_LIMIT 500000000ull
 #define STARTS 16u
-#define STARTS_FAST 3u
+#define STARTS_FAST 2u
 #define PIECES_MAX 64u // of a group that is proved
 #define SLACK_LOSS 0.01
 

@@ -2,14 +2,16 @@
 // Branch and bound over whole-angle rotations of a group's jobs.
 //
 // Jobs are placed one after another, the first at 0 (turning all jobs alike changes nothing). What
-// jobs not yet placed must still add is bounded for each circle in two ways:
+// jobs not yet placed must still add is bounded for each circle in three ways:
 //   - excess is convex in the load, so a job adds at least what it adds to the placed ones alone,
 //     at its best rotation: the sum of these minima is a bound;
 //   - a cut of all angles (the cells of one offset) holds at most one load a cell, and a rotation
 //     keeps what a job asks of each cut: what goes beyond the room left there is excess.
-// The larger counts. Jobs with equal demands are kept in order of their rotations.
+// - which loads can come together bounds what the cells of a cut take (bound.h).
+// The larger counts; of the last two for each cut. Jobs with equal demands are kept in order of
+// their rotations.
 
-#include "cells.h"
+#include "bound.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -22,6 +24,7 @@ struct child {
 
 struct level {
     double **loads;  // per circle: of what is placed
+    uint16_t **sets; // likewise: the loads as a code
     double *excess;  // per circle
     double *floor;   // per circle: at least, with all jobs but the one to place
     double *least;   // per circle: at least, with all jobs
@@ -38,9 +41,11 @@ struct proof {
     struct level *levels;
     struct found *found;
     const struct search_limits *limits;
-    double *room;  // per cut
-    double *spare; // per rotation
-    double open;   // least worst excess of what was left out when it had to stop
+    struct load_bound *bounds; // per circle
+    double *room;              // per cut
+    double *taken;             // per cut
+    double *spare;             // per rotation
+    double open;               // least worst excess of what was left out when it had to stop
     bool stopped;
 };
 
@@ -51,26 +56,57 @@ static bool out_of_work(struct proof *proof)
     return proof->stopped;
 }
 
-// Excess of a circle at least, whatever is done with the jobs from this level on: by areas.
-static double area_bound(struct proof *proof, const struct level *level, uint32_t c)
+// Excess of each cut, and its room for what is still to come.
+static void sum_cuts(struct proof *proof, const struct level *level, uint32_t c)
 {
     const struct cell_circle *circle = &proof->cells->circles[c];
     const double *loads = level->loads[c];
     const double top = level->top[c];
     double *room = proof->room;
+    double *over = proof->taken;
     memset(room, 0, circle->cuts * sizeof room[0]);
+    memset(over, 0, circle->cuts * sizeof over[0]);
     for (uint32_t at = 0; at < circle->cell_count; at += circle->cuts) {
         for (uint32_t cut = 0; cut < circle->cuts; cut++) {
             double free = 1 - loads[at + cut];
-            free = free > 0 ? free : 0;
-            room[cut] += free < top ? free : top;
+            double left = free > 0 ? free : 0;
+            over[cut] += left - free;
+            room[cut] += left < top ? left : top;
         }
     }
-    double bound = level->excess[c];
-    for (uint32_t cut = 0; cut < circle->cuts; cut++) {
-        bound += fmax(0, level->area[c][cut] - room[cut]) * circle->weights[cut];
-    }
     proof->found->work += circle->cell_count;
+}
+
+// Excess of a circle at least, whatever is done with the jobs from this level on.
+static double least_excess(struct proof *proof, uint32_t depth, uint32_t c)
+{
+    const struct level *level = &proof->levels[depth];
+    const struct cell_circle *circle = &proof->cells->circles[c];
+    const struct load_bound *load_bound = &proof->bounds[c];
+    double *cut_bound = proof->taken;
+    sum_cuts(proof, level, c);
+    for (uint32_t cut = 0; cut < circle->cuts; cut++) {
+        cut_bound[cut] += fmax(0, level->area[c][cut] - proof->room[cut]);
+    }
+    if (load_bound->usable) {
+        const double *worth = load_bound->worth[depth];
+        const uint16_t *sets = level->sets[c];
+        double *left = proof->room;
+        memcpy(left, load_bound->asks[depth], circle->cuts * sizeof left[0]);
+        for (uint32_t at = 0; at < circle->cell_count; at += circle->cuts) {
+            for (uint32_t cut = 0; cut < circle->cuts; cut++) {
+                left[cut] -= worth[sets[at + cut]];
+            }
+        }
+        for (uint32_t cut = 0; cut < circle->cuts; cut++) {
+            cut_bound[cut] = fmax(cut_bound[cut], left[cut]);
+        }
+        proof->found->work += circle->cell_count;
+    }
+    double bound = 0;
+    for (uint32_t cut = 0; cut < circle->cuts; cut++) {
+        bound += cut_bound[cut] * circle->weights[cut];
+    }
     return bound;
 }
 
@@ -159,11 +195,18 @@ static void place_piece(struct proof *proof, uint32_t depth, uint32_t rotation)
     for (uint32_t c = 0; c < cells->circle_count; c++) {
         memcpy(next->loads[c], level->loads[c], cells->circles[c].cell_count * sizeof(double));
         next->excess[c] = level->excess[c];
+        if (proof->bounds[c].usable) {
+            memcpy(next->sets[c], level->sets[c], cells->circles[c].cell_count * sizeof(uint16_t));
+        }
         proof->found->work += cells->circles[c].cell_count;
     }
     for (uint32_t i = 0; i < piece->place_count; i++) {
         const struct cell_place *place = &piece->places[i];
         interleave_cells_add(next->loads[place->circle], cells, place, rotation, 1);
+        if (proof->bounds[place->circle].usable) {
+            uint32_t stride = proof->bounds[place->circle].stride[proof->order[depth]];
+            interleave_cells_mark(next->sets[place->circle], cells, place, rotation, stride);
+        }
         next->excess[place->circle] += level->prices[i][rotation];
     }
 }
@@ -189,7 +232,7 @@ static bool worth_a_look(struct proof *proof, uint32_t depth)
     struct level *level = &proof->levels[depth];
     struct value least = {0, 0};
     for (uint32_t c = 0; c < proof->cells->circle_count; c++) {
-        level->least[c] = area_bound(proof, level, c);
+        level->least[c] = least_excess(proof, depth, c);
         least.worst = fmax(least.worst, level->least[c]);
         least.sum += level->least[c];
     }
@@ -249,6 +292,7 @@ static void init_level(struct proof *proof, struct level *level, uint32_t places
     const uint32_t circles = proof->cells->circle_count;
     *level = (struct level){
         .loads = WEFT_NEW(arena, double *, circles),
+        .sets = WEFT_NEW(arena, uint16_t *, circles),
         .excess = WEFT_NEW(arena, double, circles),
         .floor = WEFT_NEW(arena, double, circles),
         .least = WEFT_NEW(arena, double, circles),
@@ -259,6 +303,7 @@ static void init_level(struct proof *proof, struct level *level, uint32_t places
     };
     for (uint32_t c = 0; c < circles; c++) {
         level->loads[c] = WEFT_NEW(arena, double, proof->cells->circles[c].cell_count);
+        level->sets[c] = WEFT_NEW(arena, uint16_t, proof->cells->circles[c].cell_count);
         level->area[c] = WEFT_NEW(arena, double, proof->cells->circles[c].cuts);
     }
     for (uint32_t i = 0; i < places; i++) {
@@ -308,7 +353,9 @@ void interleave_prove(struct found *found, const struct cells *cells,
         .levels = WEFT_NEW(&scratch, struct level, (size_t)cells->piece_count + 1),
         .found = found,
         .limits = limits,
+        .bounds = WEFT_NEW(&scratch, struct load_bound, cells->circle_count),
         .room = WEFT_NEW(&scratch, double, cut_max),
+        .taken = WEFT_NEW(&scratch, double, cut_max),
         .spare = WEFT_NEW(&scratch, double, angle_max),
         .open = (double)INFINITY,
     };
@@ -317,6 +364,10 @@ void interleave_prove(struct found *found, const struct cells *cells,
     }
     order_pieces(&proof);
     sum_areas(&proof);
+    struct weft_arena kept = weft_arena_split(&scratch);
+    for (uint32_t c = 0; c < cells->circle_count; c++) {
+        load_bound_build(&proof.bounds[c], cells, c, proof.order, &kept, scratch);
+    }
     search(&proof, 0, scratch);
     found->proved = !proof.stopped;
     found->bound = fmin(found->value.worst, proof.open);
