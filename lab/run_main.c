@@ -1,14 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // weft-run: a collective by real processes over TCP, timed and checked.
 
-#include "collective.h"
-#include "crew.h"
+#include "live.h"
+#include "run.h"
 #include "weft/format.h"
 
 #include <arpa/inet.h>
 #include <errno.h>
-#include <inttypes.h>
-#include <math.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -22,6 +20,7 @@ static const char doc[] =
     "Examples:\n"
     "  weft-run -n 8 --collective ring --size 64MB --check\n"
     "  weft-run -n 8 --collective stragglar --straggler 3 --late 200ms --size 64MB\n"
+    "  weft-run -n 8 --lab lab --collective ring --size 4MB   # after weft lab up --hosts 8\n"
     "  mpirun -n 4 weft-run --collective halving-doubling --size 16MB --check --json\n";
 
 #define RANKS_MAX 1024u
@@ -44,6 +43,7 @@ enum {
     KEY_FAULT,
     KEY_RENDEZVOUS,
     KEY_OUT_OF_PLACE,
+    KEY_LAB,
 };
 
 static const struct argp_option options[] = {
@@ -71,23 +71,13 @@ static const struct argp_option options[] = {
     {"timeout", KEY_TIMEOUT, "T", 0, "a peer that is silent for so long ends the run (10s)", 0},
     {"fault", KEY_FAULT, "kill|stop:R@K", 0,
      "try a failure: rank R dies, or stops, in iteration K (from 0)", 0},
+    {"lab", KEY_LAB, "NAME", 0, "rank i runs in server i of this lab (weft lab up); needs root", 0},
     {"rendezvous", KEY_RENDEZVOUS, "A.B.C.D:PORT", 0,
      "where rank 0 listens for the others, under mpirun", 0},
     {0},
 };
 
-struct request {
-    struct collective_ask ask; // first: its parser takes the request
-    struct lab_crew_options crew;
-    bool out_of_place;
-    uint32_t processes; // -n; 0 = not given
-    const char *rendezvous;
-    // Under mpirun: which rank this is, of how many. count 0: it is not.
-    uint32_t rank;
-    uint32_t count;
-};
-
-static error_t parse_fault(struct request *request, const char *text)
+static error_t parse_fault(struct run_request *request, const char *text)
 {
     struct lab_crew_options *crew = &request->crew;
     unsigned rank = 0;
@@ -114,7 +104,7 @@ static error_t parse_fault(struct request *request, const char *text)
     return 0;
 }
 
-static error_t parse_bytes(struct request *request, uint32_t *value, const char *option,
+static error_t parse_bytes(struct run_request *request, uint32_t *value, const char *option,
                            const char *text)
 {
     struct cli *cli = request->ask.cli;
@@ -126,7 +116,7 @@ static error_t parse_bytes(struct request *request, uint32_t *value, const char 
     return cli_value(cli, fine, option);
 }
 
-static error_t parse_time(struct request *request, uint64_t *ns, const char *option,
+static error_t parse_time(struct run_request *request, uint64_t *ns, const char *option,
                           const char *text)
 {
     struct cli *cli = request->ask.cli;
@@ -138,7 +128,7 @@ static error_t parse_time(struct request *request, uint64_t *ns, const char *opt
     return cli_value(cli, fine, option);
 }
 
-static error_t parse_type(struct request *request, const char *text)
+static error_t parse_type(struct run_request *request, const char *text)
 {
     bool half = strcmp(text, "bf16") == 0;
     if (!half && strcmp(text, "f32") != 0) {
@@ -148,7 +138,7 @@ static error_t parse_type(struct request *request, const char *text)
     return 0;
 }
 
-static error_t parse_wire(int key, char *argument, struct request *request)
+static error_t parse_wire(int key, char *argument, struct run_request *request)
 {
     struct lab_crew_options *crew = &request->crew;
     uint64_t timeout_ns = 0;
@@ -170,6 +160,10 @@ static error_t parse_wire(int key, char *argument, struct request *request)
         failed = parse_time(request, &timeout_ns, "timeout", argument);
         crew->timeout_ms = (uint32_t)(timeout_ns / 1000000);
         return failed;
+    case KEY_LAB:
+        request->lab = argument;
+        return cli_value(request->ask.cli, weft_lab_check_name(argument, &request->ask.cli->error),
+                         "lab");
     case KEY_RENDEZVOUS:
         request->rendezvous = argument;
         return 0;
@@ -180,7 +174,7 @@ static error_t parse_wire(int key, char *argument, struct request *request)
 
 static error_t parse(int key, char *argument, struct argp_state *state)
 {
-    struct request *request = state->input;
+    struct run_request *request = state->input;
     struct cli *cli = request->ask.cli;
     switch (key) {
     case 'n':
@@ -238,7 +232,7 @@ static uint32_t from_environment(const char *const *names, uint32_t count)
     return WEFT_NONE;
 }
 
-static bool find_rank(struct request *request)
+static bool find_rank(struct run_request *request)
 {
     static const char *const ranks[] = {"OMPI_COMM_WORLD_RANK", "PMI_RANK", "PMIX_RANK"};
     static const char *const sizes[] = {"OMPI_COMM_WORLD_SIZE", "PMI_SIZE"};
@@ -263,7 +257,7 @@ static bool find_rank(struct request *request)
 
 // Where the members of an MPI job meet: as --rendezvous says, else at a port of this machine that
 // all of one job derive from what they share.
-static bool meeting_place(struct sockaddr_in *address, const struct request *request)
+static bool meeting_place(struct sockaddr_in *address, const struct run_request *request)
 {
     struct cli *cli = request->ask.cli;
     *address = (struct sockaddr_in){.sin_family = AF_INET};
@@ -292,7 +286,7 @@ static bool meeting_place(struct sockaddr_in *address, const struct request *req
 
 // ---- the schedule ----
 
-static bool build_file(struct weft_schedule *schedule, struct request *request)
+static bool build_file(struct weft_schedule *schedule, struct run_request *request)
 {
     struct cli *cli = request->ask.cli;
     struct weft_program program;
@@ -312,7 +306,7 @@ static bool build_file(struct weft_schedule *schedule, struct request *request)
            weft_wrap(&cli->error, "%s", request->ask.what);
 }
 
-static bool build(struct weft_schedule *schedule, struct request *request)
+static bool build(struct weft_schedule *schedule, struct run_request *request)
 {
     struct collective_ask *ask = &request->ask;
     struct cli *cli = ask->cli;
@@ -346,7 +340,7 @@ static bool build(struct weft_schedule *schedule, struct request *request)
     return true;
 }
 
-static bool settle(struct request *request, const struct weft_schedule *schedule)
+static bool settle(struct run_request *request, const struct weft_schedule *schedule)
 {
     struct lab_crew_options *crew = &request->crew;
     struct cli *cli = request->ask.cli;
@@ -371,6 +365,37 @@ static bool settle(struct request *request, const struct weft_schedule *schedule
     return true;
 }
 
+// Ranks in the servers of a lab, at their addresses.
+static bool enter_lab(struct run_request *request, const struct weft_schedule *schedule)
+{
+    struct cli *cli = request->ask.cli;
+    uint32_t n = schedule->rank_count;
+    if (request->lab == NULL) {
+        return true;
+    }
+    struct weft_lab *lab = WEFT_NEW(&cli->arena, struct weft_lab, 1);
+    if (request->count > 0) {
+        return cli_misuse(cli, "--lab: mpirun's processes stay where they are; write -n");
+    }
+    if (!weft_lab_load(lab, request->lab, cli->scratch, &cli->error)) {
+        return false;
+    }
+    if (lab->server_count < n) {
+        return weft_fail(&cli->error, WEFT_INPUT, "--lab: '%s' has %u servers for %u ranks",
+                         request->lab, lab->server_count, n);
+    }
+    const char **netns = WEFT_NEW(&cli->arena, const char *, n);
+    uint32_t *addresses = WEFT_NEW(&cli->arena, uint32_t, n);
+    for (uint32_t i = 0; i < n; i++) {
+        char *name = WEFT_NEW(&cli->arena, char, WEFT_NETNS_NAME_MAX);
+        netns[i] = weft_lab_server_netns(name, lab->name, i);
+        addresses[i] = weft_lab_server_address(i);
+    }
+    request->crew.netns = netns;
+    request->crew.addresses = addresses;
+    return true;
+}
+
 // ---- running ----
 
 static int listen_at(const struct sockaddr_in *address, struct weft_error *error)
@@ -392,7 +417,7 @@ static int listen_at(const struct sockaddr_in *address, struct weft_error *error
 }
 
 // A rank above 0 under mpirun: no output but by rank 0.
-static int be_guest(struct request *request, struct lab_crew *crew)
+static int be_guest(struct run_request *request, struct lab_crew *crew)
 {
     struct cli *cli = request->ask.cli;
     struct lab_member member = {.rank = request->rank,
@@ -414,7 +439,7 @@ static int be_guest(struct request *request, struct lab_crew *crew)
     return code;
 }
 
-static bool lead(struct lab_crew_result *result, struct request *request, struct lab_crew *crew)
+static bool lead(struct lab_crew_result *result, struct run_request *request, struct lab_crew *crew)
 {
     struct cli *cli = request->ask.cli;
     struct lab_hub hub;
@@ -437,107 +462,6 @@ static bool lead(struct lab_crew_result *result, struct request *request, struct
            lab_crew_lead(result, &hub, crew, &cli->arena, &cli->error);
 }
 
-// ---- telling ----
-
-struct summary {
-    double mean_s;
-    double least_s;
-    double most_s;
-    double after_late_s; // mean
-    double worst_ratio;
-};
-
-static struct summary summarize(const struct lab_crew_result *result)
-{
-    struct summary summary = {.least_s = INFINITY};
-    for (uint32_t i = 0; i < result->iteration_count; i++) {
-        const struct lab_crew_time *time = &result->times[i];
-        summary.mean_s += time->seconds / result->iteration_count;
-        summary.after_late_s += time->after_late_s / result->iteration_count;
-        summary.least_s = fmin(summary.least_s, time->seconds);
-        summary.most_s = fmax(summary.most_s, time->seconds);
-        summary.worst_ratio = fmax(summary.worst_ratio, time->worst_ratio);
-    }
-    return summary;
-}
-
-static void tell_json(const struct request *request, const struct weft_schedule *schedule,
-                      const struct lab_crew_result *result)
-{
-    struct summary summary = summarize(result);
-    json_t *object = cli_object("weft.run/1");
-    cli_set_text(object, "algorithm", schedule->name);
-    cli_set_text(object, "collective", weft_collective_name(schedule->kind));
-    cli_set_count(object, "ranks", schedule->rank_count);
-    cli_set_count(object, "size_bytes", request->crew.size_bytes);
-    cli_set_text(object, "type", request->crew.type == LAB_FLOAT32 ? "f32" : "bf16");
-    cli_set_count(object, "lanes", request->crew.lanes);
-    cli_set_truth(object, "zero_copy", request->crew.wire.zero_copy);
-    cli_set_truth(object, "checked", request->crew.check);
-    cli_set_count(object, "iterations", result->iteration_count);
-    cli_set_real(object, "mean_s", summary.mean_s);
-    cli_set_real(object, "least_s", summary.least_s);
-    cli_set_real(object, "most_s", summary.most_s);
-    cli_set_real(object, "late_s", 1e-9 * (double)request->crew.late_ns);
-    cli_set_real(object, "after_late_s", summary.after_late_s);
-    cli_set_real(object, "rounding_ratio", summary.worst_ratio);
-    json_t *times = json_array();
-    for (uint32_t i = 0; i < result->iteration_count; i++) {
-        json_array_append_new(times, json_real(result->times[i].seconds));
-    }
-    cli_set(object, "seconds", times);
-    cli_set_real(object, "cpu_s", result->cpu_s);
-    cli_set_count(object, "sent_bytes", result->counts.sent_bytes);
-    cli_set_count(object, "sends", result->counts.sends);
-    cli_set_count(object, "receives", result->counts.receives);
-    cli_set_count(object, "waits", result->counts.waits);
-    cli_set_count(object, "kept_bytes", result->counts.kept_bytes);
-    cli_set_count(object, "zero_copies", result->counts.zero_copies);
-    cli_set_count(object, "zero_copies_copied", result->counts.copies);
-    cli_set_count(object, "retransmits", result->tcp.retransmits);
-    cli_set_count(object, "ecn_marks", result->tcp.ecn_marks);
-    cli_json(request->ask.cli, object);
-}
-
-static void tell_text(const struct request *request, const struct weft_schedule *schedule,
-                      const struct lab_crew_result *result)
-{
-    struct cli *cli = request->ask.cli;
-    struct summary summary = summarize(result);
-    char size[WEFT_UNIT_TEXT];
-    char mean[WEFT_UNIT_TEXT];
-    char least[WEFT_UNIT_TEXT];
-    char most[WEFT_UNIT_TEXT];
-    char rate[WEFT_UNIT_TEXT];
-    double size_bytes = (double)request->crew.size_bytes;
-    cli_say(cli, "%s: %s of %s (%s) by %u processes\n", schedule->name,
-            weft_collective_name(schedule->kind), weft_show_bytes(size, size_bytes),
-            request->crew.type == LAB_FLOAT32 ? "f32" : "bf16", schedule->rank_count);
-    if (request->crew.check) {
-        cli_say(cli, "sums     right in %u iteration%s: whole numbers exactly%s",
-                result->iteration_count, plural(result->iteration_count),
-                result->iteration_count < 2 ? "\n" : "");
-        if (result->iteration_count > 1) {
-            cli_say(cli, ", rounded ones within %.2g of their bound\n", summary.worst_ratio);
-        }
-    }
-    cli_say(cli, "time     %s in mean, %s to %s, %u iteration%s\n",
-            weft_show_time(mean, weft_picoseconds(summary.mean_s)),
-            weft_show_time(least, weft_picoseconds(summary.least_s)),
-            weft_show_time(most, weft_picoseconds(summary.most_s)), result->iteration_count,
-            plural(result->iteration_count));
-    if (request->crew.late_ns > 0) {
-        cli_say(cli, "late     %s after rank %u began\n",
-                weft_show_time(mean, weft_picoseconds(summary.after_late_s)),
-                request->crew.late_rank);
-    }
-    cli_say(cli, "rate     %s of the collective's size\n",
-            weft_show_rate(rate, size_bytes / summary.mean_s));
-    cli_say(cli, "sent     %s in %" PRIu64 " sends, %" PRIu64 " retransmits; %.2f s of CPU\n",
-            weft_show_bytes(size, (double)result->counts.sent_bytes), result->counts.sends,
-            result->tcp.retransmits, result->cpu_s);
-}
-
 int main(int argc, char **argv)
 {
     static const struct cli_verb verb = {
@@ -549,7 +473,7 @@ int main(int argc, char **argv)
     };
     signal(SIGXFSZ, SIG_IGN);
     struct cli cli;
-    struct request request = {
+    struct run_request request = {
         .ask = {.cli = &cli},
         .crew = {.size_bytes = 16000000,
                  .iterations = 5,
@@ -563,16 +487,15 @@ int main(int argc, char **argv)
     bool fine =
         cli_parse(&cli, &verb, argc, argv, &request) && find_rank(&request) &&
         build(&schedule, &request) && settle(&request, &schedule) &&
+        enter_lab(&request, &schedule) &&
         lab_crew_prepare(&crew, &schedule, &request.crew, &cli.arena, cli.scratch, &cli.error);
     if (fine && request.rank > 0) {
         return be_guest(&request, &crew);
     }
     struct lab_crew_result result;
     fine = fine && lead(&result, &request, &crew);
-    if (fine && cli.json) {
-        tell_json(&request, &schedule, &result);
-    } else if (fine) {
-        tell_text(&request, &schedule, &result);
+    if (fine) {
+        run_tell(&request, &schedule, &result);
     }
     return cli_finish(&cli, fine);
 }

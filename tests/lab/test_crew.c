@@ -3,7 +3,7 @@
 //
 // Mutations that these tests caught: a write that does not wait for the reads of its round
 // (lab_may without `reads`: swapped slots come out wrong in recursive-doubling), a segment counted
-// on the wrong lane (lanes > 1 hang, and end by their timeout), a copy where the schedule adds.
+// on the wrong lane (sums come out wrong with lanes > 1), a copy where the schedule adds.
 
 #include <setjmp.h> // cmocka needs these four first
 #include <stdarg.h>

@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: Apache-2.0
+// What weft-run tells about a run.
+
+#include "run.h"
+
+#include <inttypes.h>
+#include <math.h>
+
+struct summary {
+    double mean_s;
+    double least_s;
+    double most_s;
+    double after_late_s; // mean
+    double worst_ratio;
+};
+
+static struct summary summarize(const struct lab_crew_result *result)
+{
+    struct summary summary = {.least_s = INFINITY};
+    for (uint32_t i = 0; i < result->iteration_count; i++) {
+        const struct lab_crew_time *time = &result->times[i];
+        summary.mean_s += time->seconds / result->iteration_count;
+        summary.after_late_s += time->after_late_s / result->iteration_count;
+        summary.least_s = fmin(summary.least_s, time->seconds);
+        summary.most_s = fmax(summary.most_s, time->seconds);
+        summary.worst_ratio = fmax(summary.worst_ratio, time->worst_ratio);
+    }
+    return summary;
+}
+
+static void tell_json(const struct run_request *request, const struct weft_schedule *schedule,
+                      const struct lab_crew_result *result)
+{
+    struct summary summary = summarize(result);
+    json_t *object = cli_object("weft.run/1");
+    cli_set_text(object, "algorithm", schedule->name);
+    cli_set_text(object, "collective", weft_collective_name(schedule->kind));
+    cli_set_count(object, "ranks", schedule->rank_count);
+    cli_set_count(object, "size_bytes", request->crew.size_bytes);
+    cli_set_text(object, "type", request->crew.type == LAB_FLOAT32 ? "f32" : "bf16");
+    cli_set_count(object, "lanes", request->crew.lanes);
+    cli_set_truth(object, "zero_copy", request->crew.wire.zero_copy);
+    cli_set_truth(object, "checked", request->crew.check);
+    cli_set_count(object, "iterations", result->iteration_count);
+    cli_set_real(object, "mean_s", summary.mean_s);
+    cli_set_real(object, "least_s", summary.least_s);
+    cli_set_real(object, "most_s", summary.most_s);
+    cli_set_real(object, "late_s", 1e-9 * (double)request->crew.late_ns);
+    cli_set_real(object, "after_late_s", summary.after_late_s);
+    cli_set_real(object, "rounding_ratio", summary.worst_ratio);
+    json_t *times = json_array();
+    for (uint32_t i = 0; i < result->iteration_count; i++) {
+        json_array_append_new(times, json_real(result->times[i].seconds));
+    }
+    cli_set(object, "seconds", times);
+    cli_set_real(object, "cpu_s", result->cpu_s);
+    cli_set_count(object, "sent_bytes", result->counts.sent_bytes);
+    cli_set_count(object, "sends", result->counts.sends);
+    cli_set_count(object, "receives", result->counts.receives);
+    cli_set_count(object, "waits", result->counts.waits);
+    cli_set_count(object, "kept_bytes", result->counts.kept_bytes);
+    cli_set_count(object, "zero_copies", result->counts.zero_copies);
+    cli_set_count(object, "zero_copies_copied", result->counts.copies);
+    cli_set_count(object, "retransmits", result->tcp.retransmits);
+    cli_set_count(object, "ecn_marks", result->tcp.ecn_marks);
+    cli_json(request->ask.cli, object);
+}
+
+static void tell_text(const struct run_request *request, const struct weft_schedule *schedule,
+                      const struct lab_crew_result *result)
+{
+    struct cli *cli = request->ask.cli;
+    struct summary summary = summarize(result);
+    char size[WEFT_UNIT_TEXT];
+    char mean[WEFT_UNIT_TEXT];
+    char least[WEFT_UNIT_TEXT];
+    char most[WEFT_UNIT_TEXT];
+    char rate[WEFT_UNIT_TEXT];
+    double size_bytes = (double)request->crew.size_bytes;
+    cli_say(cli, "%s: %s of %s (%s) by %u processes\n", schedule->name,
+            weft_collective_name(schedule->kind), weft_show_bytes(size, size_bytes),
+            request->crew.type == LAB_FLOAT32 ? "f32" : "bf16", schedule->rank_count);
+    if (request->crew.check) {
+        cli_say(cli, "sums     right in %u iteration%s: whole numbers exactly%s",
+                result->iteration_count, plural(result->iteration_count),
+                result->iteration_count < 2 ? "\n" : "");
+        if (result->iteration_count > 1) {
+            cli_say(cli, ", rounded ones within %.2g of their bound\n", summary.worst_ratio);
+        }
+    }
+    cli_say(cli, "time     %s in mean, %s to %s, %u iteration%s\n",
+            weft_show_time(mean, weft_picoseconds(summary.mean_s)),
+            weft_show_time(least, weft_picoseconds(summary.least_s)),
+            weft_show_time(most, weft_picoseconds(summary.most_s)), result->iteration_count,
+            plural(result->iteration_count));
+    if (request->crew.late_ns > 0) {
+        cli_say(cli, "late     %s after rank %u began\n",
+                weft_show_time(mean, weft_picoseconds(summary.after_late_s)),
+                request->crew.late_rank);
+    }
+    cli_say(cli, "rate     %s of the collective's size\n",
+            weft_show_rate(rate, size_bytes / summary.mean_s));
+    cli_say(cli, "sent     %s in %" PRIu64 " sends, %" PRIu64 " retransmits; %.2f s of CPU\n",
+            weft_show_bytes(size, (double)result->counts.sent_bytes), result->counts.sends,
+            result->tcp.retransmits, result->cpu_s);
+}
+
+void run_tell(const struct run_request *request, const struct weft_schedule *schedule,
+              const struct lab_crew_result *result)
+{
+    if (request->ask.cli->json) {
+        tell_json(request, schedule, result);
+    } else {
+        tell_text(request, schedule, result);
+    }
+}
