@@ -50,7 +50,7 @@ static const char doc[] =
     "from the flow engine.\n"
     "\n"
     "Examples:\n"
-    "  $ weft schedule examples/traces/two-racks.yaml --policy rack-aware --interleave\n"
+    "  $ weft schedule examples/traces/six-racks.yaml --policy rack-aware --interleave\n"
     "  $ weft schedule day.yaml --policy themis --interleave --gantt day.svg --json -o day.json\n"
     "  $ weft schedule day.yaml --fabric shards\n";
 
