@@ -210,11 +210,11 @@ bool weft_strategy_space_build(struct weft_strategy_space **space, const struct 
 uint64_t weft_strategy_estimate(const struct weft_strategy_space *space,
                                 const struct weft_strategy *strategy, struct weft_arena scratch);
 // Data parallelism whose branches (chains of operators that end where several meet) are dealt out
-// to blocks of `parts` servers, n / parts apart, which must divide. False when it does not fit into
-// memory. The result, with its memory, lives in `arena`.
+// to blocks of `parts` servers, n / parts apart, which must divide: whole, or, with `cut`, one after
+// the other in strips of equal work, one a block. False when it does not fit into memory. The result, with its memory, lives in `arena`.
 bool weft_strategy_branches(struct weft_strategy *strategy, const struct weft_strategy_space *space,
-                            uint32_t parts, struct weft_arena *arena, struct weft_arena scratch)
-    WEFT_MUST_USE;
+                            uint32_t parts, bool cut, struct weft_arena *arena,
+                            struct weft_arena scratch) WEFT_MUST_USE;
 // A strategy that differs by one move of the search: of `draws` random moves that fit into memory
 // the one with the shortest estimate, even if that is longer than before. False when the strategy
 // is not of this space or no move fits. The result, with its memory, lives in `arena`.

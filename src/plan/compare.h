@@ -30,4 +30,20 @@ void compare_reconfig(struct table *table, struct weft_comparison *row, struct w
 // Fills every row's ratio to the ideal switch, where that has a row.
 void compare_ratios(struct table *table);
 
+// What strategies descend on: a network that stands, whose rings, with `tours`, are tours of each
+// strategy's groups.
+struct compare_ground {
+    const struct weft_model *model;
+    const struct weft_cluster *cluster;
+    const struct weft_strategy_setting *setting;
+    const struct weft_coplan_options *options;
+    struct weft_network *network;
+    bool tours;
+};
+// Descends (descent.h) from *strategy, whose end takes its place, in `arena`; *iteration_s is what
+// it takes, HUGE_VAL where it cannot be judged. Returns the work units.
+double compare_descend(struct weft_strategy *strategy, double *iteration_s,
+                       const struct compare_ground *ground, double work_units,
+                       struct weft_arena *arena, struct weft_arena scratch);
+
 #endif

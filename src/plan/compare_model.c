@@ -6,16 +6,20 @@
 
 #include "compare.h"
 #include "coplan.h"
+#include "search.h"
 #include "tour.h"
 
 #include <math.h>
 #include <string.h>
 
-#define ENTRIES_MAX 48u
+#define ENTRIES_MAX 80u
 // Strategies that a fabric's own search hands over.
 #define KEEP 3u
 // A fabric's own search gets this share of the effort of Weft's plan.
 #define SEARCH_SHARE 0.25
+// Descents on a fabric, from the quickest by judgement, share so much of that effort.
+#define DESCENT_SHARE 0.25
+#define DESCENTS 3u
 // Strategies that are played in full on a fabric, the quickest by judgement first; fewer where that
 // is dear.
 #define FINALISTS 4u
@@ -174,6 +178,46 @@ static void search_field(struct contest *contest, struct field *field, struct we
     }
 }
 
+// The quickest entry by judgement that was not taken.
+static uint32_t find_quickest(const struct contest *contest, const struct field *field,
+                              const bool *taken)
+{
+    uint32_t best = WEFT_NONE;
+    for (uint32_t i = 0; i < contest->entry_count; i++) {
+        bool better = best == WEFT_NONE || field->quick_s[i] < field->quick_s[best];
+        best = !taken[i] && better ? i : best;
+    }
+    return best;
+}
+
+// Small changes of the best strategies known for a fabric, judged on it.
+static void descend_field(struct contest *contest, struct field *field, struct weft_arena scratch)
+{
+    if (contest->hybrid || contest->table.cluster->server_count > MANY_SERVERS) {
+        return;
+    }
+    judge_new(contest, field, scratch);
+    const struct compare_ground ground = {contest->model,   contest->table.cluster,
+                                          contest->setting, contest->options,
+                                          field->network,   field->tours};
+    double left = contest->options->seconds * DESCENT_SHARE * WORK_UNITS_PER_S;
+    bool taken[ENTRIES_MAX] = {false};
+    uint32_t count = contest->entry_count;
+    for (uint32_t i = 0; i < DESCENTS && i < count && left > 0; i++) {
+        uint32_t best = find_quickest(contest, field, taken);
+        taken[best] = true;
+        struct weft_strategy strategy = contest->entries[best]->strategy;
+        struct weft_arena kept = weft_arena_split(&scratch);
+        double iteration_s;
+        set_rings(field, contest->entries[best], &kept, scratch);
+        left -= compare_descend(&strategy, &iteration_s, &ground, left, &kept, scratch);
+        if (iteration_s < HUGE_VAL && contest->entry_count < ENTRIES_MAX) {
+            taken[contest->entry_count] = true; // where a descent ended
+            add_entry(contest, &strategy, field->row->name, scratch);
+        }
+    }
+}
+
 // Plays the finalists in full; the row is the better one's.
 static void settle_field(struct contest *contest, struct field *field, struct weft_arena scratch)
 {
@@ -183,11 +227,7 @@ static void settle_field(struct contest *contest, struct field *field, struct we
     uint32_t finalists =
         contest->table.cluster->server_count > MANY_SERVERS ? FINALISTS_MANY : FINALISTS;
     for (uint32_t f = 0; f < finalists && f < contest->entry_count; f++) {
-        uint32_t best = WEFT_NONE;
-        for (uint32_t i = 0; i < contest->entry_count; i++) {
-            bool better = best == WEFT_NONE || field->quick_s[i] < field->quick_s[best];
-            best = !taken[i] && better ? i : best;
-        }
+        uint32_t best = find_quickest(contest, field, taken);
         taken[best] = true;
         struct weft_comparison row = blank;
         struct weft_arena results = weft_arena_split(&scratch);
@@ -371,6 +411,7 @@ static void fill_rows(struct contest *contest, const struct weft_compare_options
     }
     for (uint32_t i = 0; i < contest->field_count; i++) {
         search_field(contest, contest->fields[i], scratch);
+        descend_field(contest, contest->fields[i], scratch);
     }
     for (uint32_t i = 0; i < contest->field_count; i++) {
         settle_field(contest, contest->fields[i], scratch);

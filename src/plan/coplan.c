@@ -11,7 +11,7 @@
 // Effort for each second asked for: two cores are done in about that second.
 #define EFFORT_RATIO 2.0
 // Shares of what is left after the rounds.
-#define REFINE_SHARE 0.85
+#define REFINE_SHARE 0.92
 // Beyond so many servers, the best strategies get their topologies searched anew at the end, each
 // with so much of the effort on top.
 #define MANY_SERVERS 64u

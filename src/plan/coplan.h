@@ -55,9 +55,9 @@ void coplan_tell(const struct coplan *coplan, double iteration_s);
 // Searches a topology anew for a known strategy, its design among the seeds.
 void coplan_wire(struct coplan *coplan, struct settled *settled, double seconds,
                  struct weft_arena scratch);
-// Judges a strategy truly on a design, and knows it, or knows it better.
-void coplan_adopt(struct coplan *coplan, const struct weft_strategy *strategy,
-                  const struct design *design, struct weft_arena scratch);
+// Judges a strategy truly on a design, and knows it, or knows it better. Returns the work units.
+double coplan_adopt(struct coplan *coplan, const struct weft_strategy *strategy,
+                    const struct design *design, struct weft_arena scratch);
 // A number that equal strategies of a model share.
 uint64_t coplan_key(const struct weft_strategy *strategy, const struct weft_model *model);
 // A copy of a strategy in memory of its own, without its memory figures.
@@ -80,11 +80,10 @@ uint32_t coplan_keep(uint32_t count, const struct coplan *coplan);
 // The rounds: leaves what it found among those known.
 bool coplan_alternate(struct coplan *coplan, struct weft_arena scratch, struct weft_error *error)
     WEFT_MUST_USE;
-// Changes a known strategy, one run of operators after the other, on the network that it has, until
-// `patience` changes in a row are no better or `work_units` are spent; knows what it comes to, and
-// points there. Returns the work done.
-double coplan_descend(struct coplan *coplan, struct settled **settled, uint32_t patience,
-                      double work_units, struct weft_arena scratch);
+// Descents (descent.h): quick ones from all known that come near the best, then from where random
+// changes of the best lead, then thorough ones from the very best. Returns what is left of
+// `seconds`.
+double coplan_descend(struct coplan *coplan, double seconds, struct weft_arena scratch);
 // Small changes of strategy and design together, from the best known, with `seconds` of effort.
 void coplan_refine(struct coplan *coplan, double seconds, struct weft_arena scratch);
 

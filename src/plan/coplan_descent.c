@@ -1,274 +1,71 @@
 // SPDX-License-Identifier: Apache-2.0
-// Systematic small changes of a strategy on the network that it has: runs of operators take
-// placements that others have, the most promising first by the search's estimate, and the simulated
-// iteration decides.
+// Descents from known strategies on the designs that they have, and from where changes at random
+// lead.
 
 #include "coplan.h"
+#include "descent.h"
 
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
-// Steps judged side by side: the best of them is taken. Not the number of threads, which must not
-// change what is found.
-#define BATCH 8u
-// Distinct placements that steps may hand on, those met first.
-#define PLACEMENTS_MAX 24u
-// A step that gains less is none.
-#define GAIN_RATIO 1e-5
-// A step whose estimate is so much longer than the best of all steps' is not judged.
-#define WORSE_RATIO 1.15
-// Steps considered at most, for each operator: those to the placements met last are left out.
-#define STEPS_PER_OPERATOR 64u
-// Work units of an estimate, for each operator, and of a task graph, for each task.
-#define UNITS_PER_OPERATOR 1500.0
-#define UNITS_PER_TASK 300.0
-// Strategies judged on one network at most, a power of two.
-#define JUDGED_MAX 16384u
+// Before and after the first descents, what is so much longer than the best is judged on the
+// designs of all others, the best of them first.
+#define CROSS_RATIO 1.25
+#define CROSSED_MAX 24u
+#define CROSS_SHARE_MOST 0.15
+// Descents begin at what is this much longer than the best, too, and first end after so many steps
+// that gain nothing. From what got so much shorter since, one is made again.
+#define DESCENT_RATIO 1.15
+#define PATIENCE_QUICK 96u
+#define AGAIN_RATIO 0.003
+// Where they end near enough to the best, and it was worth it, a new topology with such a share of
+// the effort follows.
+#define WIRE_RATIO 1.01
+#define WIRE_SHARE 0.03
+#define WIRE_S_MOST 0.8
+// Kicks: their share of what the first descents left, the strategies they begin at (how many, and
+// how much longer than the best), random changes of strategy and design at most, and how many in a
+// row may gain nothing.
+#define KICK_SHARE 0.8
+#define KICKED_FROM 6u
+#define KICK_RATIO 1.02
+#define KICKS_MAX 3u
+#define DESIGN_MOVES_MAX 2u
+#define KICKS_IDLE_MAX 64u
+#define PATIENCE_KICKED 64u
+#define KICK_SEED 0x6b69636bu
 
-// The operators [first, end) take one placement.
-struct step {
-    uint32_t first;
-    uint32_t end;
-    uint32_t order; // of the placement among those met, to break ties
-    struct weft_placement place;
-    uint64_t estimate_ps;
-    uint64_t key; // of the strategy that it leads to
-    double iteration_s;
+// What one descent may cost, and where it begins.
+struct attempt {
     double work_units;
+    uint32_t patience;
+    uint32_t kicks;    // random changes of the strategy first
+    bool kicks_design; // the design is changed first, too
+    struct weft_rng *rng;
 };
 
-struct descent {
+struct ground {
     const struct coplan *coplan;
-    const struct weft_strategy_space *space;
     const struct design *design;
-    struct weft_strategy strategy;
-    struct weft_placement *places; // the strategy's own
-    double iteration_s;
-    struct step *steps;
-    uint32_t step_count;
-    uint32_t step_max;
-    struct step batch[BATCH];
-    uint32_t patience; // steps in a row that may gain nothing
-    uint64_t *judged;  // keys, open addressing; 0 = empty
-    uint32_t judged_count;
 };
 
-static bool is_input(const struct descent *descent, uint32_t op)
+static struct descent_verdict judge(const void *context, const struct weft_taskgraph *graph,
+                                    double limit_s, struct weft_arena scratch)
 {
-    return descent->coplan->model->operators[op].spec.kind == WEFT_OP_INPUT;
-}
-
-static bool same_place(const struct weft_placement *a, const struct weft_placement *b)
-{
-    return a->sample_parts == b->sample_parts && a->parameter_parts == b->parameter_parts &&
-           memcmp(a->servers, b->servers,
-                  sizeof *a->servers * a->sample_parts * a->parameter_parts) == 0;
-}
-
-static struct weft_strategy apply(const struct descent *descent, const struct step *step,
-                                  struct weft_arena *arena)
-{
-    uint32_t count = descent->coplan->model->operator_count;
-    struct weft_strategy strategy = descent->strategy;
-    struct weft_placement *places = WEFT_NEW_RAW(arena, struct weft_placement, (size_t)count + 1);
-    memcpy(places, descent->places, count * sizeof *places);
-    for (uint32_t op = step->first; op < step->end; op++) {
-        if (!is_input(descent, op)) {
-            places[op] = step->place;
-        }
-    }
-    strategy.placements = places;
-    strategy.memory = NULL;
-    return strategy;
-}
-
-// ---- which steps there are ----
-
-static uint32_t find_placements(struct weft_placement *found, const struct descent *descent)
-{
-    uint32_t count = 0;
-    for (uint32_t op = 0; op < descent->coplan->model->operator_count; op++) {
-        uint32_t at = 0;
-        while (at < count && !same_place(&found[at], &descent->places[op])) {
-            at++;
-        }
-        if (at == count && count < PLACEMENTS_MAX && !is_input(descent, op)) {
-            found[count++] = descent->places[op];
-        }
-    }
-    return count;
-}
-
-// Runs, in the model's order, of operators that lie alike.
-static void list_runs(struct descent *descent, uint32_t first, uint32_t order,
-                      const struct weft_placement *place)
-{
-    static const uint32_t lengths[] = {1, 2, 3, 4, 6, 8, 10, 12, 20};
-    uint32_t count = descent->coplan->model->operator_count;
-    uint32_t longest = 0;
-    while (first + longest < count &&
-           same_place(&descent->places[first + longest], &descent->places[first])) {
-        longest++;
-    }
-    for (size_t i = 0; i < sizeof lengths / sizeof lengths[0]; i++) {
-        if (lengths[i] <= longest && descent->step_count < descent->step_max) {
-            descent->steps[descent->step_count++] = (struct step){
-                .first = first, .end = first + lengths[i], .order = order, .place = *place};
-        }
-    }
-}
-
-static void estimate_step(void *context, uint32_t index, struct weft_arena scratch)
-{
-    struct descent *descent = context;
-    struct step *step = &descent->steps[index];
+    const struct ground *ground = context;
+    const struct coplan *coplan = ground->coplan;
+    struct descent_verdict verdict = {.quick_s = HUGE_VAL, .iteration_s = HUGE_VAL};
     struct weft_arena kept = weft_arena_split(&scratch);
-    struct weft_strategy strategy = apply(descent, step, &kept);
-    step->estimate_ps = weft_strategy_estimate(descent->space, &strategy, scratch);
-}
-
-static int compare_steps(const void *left, const void *right)
-{
-    const struct step *a = left;
-    const struct step *b = right;
-    if (a->estimate_ps != b->estimate_ps) {
-        return a->estimate_ps < b->estimate_ps ? -1 : 1;
-    }
-    if (a->first != b->first) {
-        return a->first < b->first ? -1 : 1;
-    }
-    if (a->end != b->end) {
-        return a->end < b->end ? -1 : 1;
-    }
-    return a->order < b->order ? -1 : a->order > b->order ? 1 : 0;
-}
-
-// All steps from the strategy, the shortest estimate first. Returns the work units.
-static double list_steps(struct descent *descent)
-{
-    struct weft_placement found[PLACEMENTS_MAX];
-    uint32_t placements = find_placements(found, descent);
-    uint32_t operators = descent->coplan->model->operator_count;
-    descent->step_count = 0;
-    for (uint32_t p = 0; p < placements; p++) {
-        for (uint32_t op = 0; op < operators; op++) {
-            if (!is_input(descent, op) && !same_place(&descent->places[op], &found[p])) {
-                list_runs(descent, op, p, &found[p]);
-            }
-        }
-    }
-    weft_parallel_for(descent->step_count, descent->coplan->options->search.threads, estimate_step,
-                      descent);
-    qsort(descent->steps, descent->step_count, sizeof *descent->steps, compare_steps);
-    double units = UNITS_PER_OPERATOR * operators * descent->step_count;
-    uint32_t kept = 0;
-    while (kept < descent->step_count && descent->steps[kept].estimate_ps != WEFT_NEVER &&
-           (double)descent->steps[kept].estimate_ps <=
-               WORSE_RATIO * (double)descent->steps[0].estimate_ps) {
-        kept++;
-    }
-    descent->step_count = kept;
-    return units;
-}
-
-// ---- judging ----
-
-// Whether a strategy was not judged before on this network; notes it.
-static bool is_new(struct descent *descent, uint64_t key)
-{
-    key = key == 0 ? 1 : key;
-    uint32_t at = (uint32_t)key & (JUDGED_MAX - 1);
-    while (descent->judged[at] != 0 && descent->judged[at] != key) {
-        at = (at + 1) & (JUDGED_MAX - 1);
-    }
-    if (descent->judged[at] == key || descent->judged_count >= JUDGED_MAX / 2) {
-        return false;
-    }
-    descent->judged[at] = key;
-    descent->judged_count++;
-    return true;
-}
-
-static void judge_step(void *context, uint32_t index, struct weft_arena scratch)
-{
-    struct descent *descent = context;
-    const struct coplan *coplan = descent->coplan;
-    struct step *step = &descent->batch[index];
-    struct weft_arena kept = weft_arena_split(&scratch);
-    struct weft_error error;
-    struct weft_taskgraph graph;
     struct weft_traffic traffic;
-    step->iteration_s = HUGE_VAL;
-    step->work_units = 0;
-    struct weft_strategy strategy = apply(descent, step, &kept);
-    if (!weft_strategy_memory(&strategy, coplan->model, coplan->cluster, coplan->setting, &kept,
-                              scratch, &error) ||
-        !weft_strategy_taskgraph(&graph, &strategy, coplan->model, coplan->cluster, coplan->setting,
-                                 &kept, scratch, &error)) {
-        return;
-    }
-    weft_traffic_build(&traffic, &graph, &kept, scratch);
-    struct search search = method_open(&graph, &traffic, coplan->cluster, &coplan->options->plan);
-    struct design design = design_copy(descent->design, &kept);
+    weft_traffic_build(&traffic, graph, &kept, scratch);
+    struct search search = method_open(graph, &traffic, coplan->cluster, &coplan->options->plan);
+    struct design design = design_copy(ground->design, &kept);
     design_regroup(&design, &traffic, scratch);
-    struct verdict verdict = search_judge(&search, &design, false, scratch);
-    step->iteration_s = verdict.iteration_s;
-    step->work_units = verdict.work_units + UNITS_PER_TASK * graph.task_count;
-}
-
-// Fills the batch with the next steps that lead to strategies not judged yet, from *at on.
-static uint32_t fill_batch(struct descent *descent, uint32_t *at, struct weft_arena scratch)
-{
-    uint32_t count = 0;
-    for (; *at < descent->step_count && count < BATCH; ++*at) {
-        struct weft_arena room = scratch;
-        struct weft_strategy strategy = apply(descent, &descent->steps[*at], &room);
-        if (is_new(descent, coplan_key(&strategy, descent->coplan->model))) {
-            descent->batch[count++] = descent->steps[*at];
-        }
+    struct weft_network network;
+    if (!search_network(&network, &verdict.work_units, &search, &design, &kept, scratch)) {
+        return verdict;
     }
-    return count;
-}
-
-static void take(struct descent *descent, const struct step *step)
-{
-    for (uint32_t op = step->first; op < step->end; op++) {
-        if (!is_input(descent, op)) {
-            descent->places[op] = step->place;
-        }
-    }
-    descent->iteration_s = step->iteration_s;
-    coplan_tell(descent->coplan, step->iteration_s);
-}
-
-// Goes through all steps once. Whether any was taken.
-static bool sweep(struct descent *descent, double *work_units, struct weft_arena scratch)
-{
-    const struct weft_search_options *options = &descent->coplan->options->search;
-    bool gained = false;
-    uint32_t idle = 0;
-    *work_units -= list_steps(descent);
-    for (uint32_t at = 0;
-         idle<descent->patience && * work_units> 0 && !weft_stopped(options->stop);) {
-        uint32_t count = fill_batch(descent, &at, scratch);
-        if (count == 0) {
-            break;
-        }
-        weft_parallel_for(count, options->threads, judge_step, descent);
-        const struct step *best = &descent->batch[0];
-        idle += count;
-        for (uint32_t i = 0; i < count; i++) {
-            *work_units -= descent->batch[i].work_units;
-            best = descent->batch[i].iteration_s < best->iteration_s ? &descent->batch[i] : best;
-        }
-        if (best->iteration_s < descent->iteration_s * (1 - GAIN_RATIO)) {
-            take(descent, best);
-            gained = true;
-            idle = 0;
-        }
-    }
-    return gained;
+    return descent_simulate(&search, &network, limit_s, verdict.work_units, scratch);
 }
 
 // Marks the strategy of this key as one that descents lead to.
@@ -283,8 +80,17 @@ static struct settled *mark(struct coplan *coplan, uint64_t key)
     return NULL;
 }
 
-double coplan_descend(struct coplan *coplan, struct settled **settled_at, uint32_t patience,
-                      double work_units, struct weft_arena scratch)
+static void kick_design(struct design *design, struct weft_rng *rng)
+{
+    uint32_t moves = 1 + weft_rng_below(rng, DESIGN_MOVES_MAX);
+    for (uint32_t i = 0; i < moves && design_move(design, rng); i++) {
+    }
+}
+
+// Changes a known strategy step by step on the design that it has; knows what it comes to if that
+// is shorter, and points there. Returns the seconds of effort.
+static double descend_from(struct settled **settled_at, struct coplan *coplan,
+                           const struct attempt *how, struct weft_arena scratch)
 {
     struct settled *settled = *settled_at;
     settled->descended_s = settled->verdict.iteration_s;
@@ -293,36 +99,167 @@ double coplan_descend(struct coplan *coplan, struct settled **settled_at, uint32
     struct weft_network network;
     struct weft_error error;
     double units = 0;
-    uint32_t operators = coplan->model->operator_count;
-    if (!search_network(&network, &units, &settled->search, &settled->design, &kept, scratch) ||
+    struct design design = design_copy(&settled->design, &kept);
+    if (how->kicks_design) {
+        kick_design(&design, how->rng);
+        design_regroup(&design, &settled->traffic, scratch);
+    }
+    if (!search_network(&network, &units, &settled->search, &design, &kept, scratch) ||
         !weft_strategy_space_build(&space, coplan->model, coplan->cluster, &network,
                                    coplan->setting, &kept, scratch, &error)) {
-        return units;
+        return units / WORK_UNITS_PER_S;
     }
-    struct descent *descent = WEFT_NEW(&kept, struct descent, 1);
-    *descent = (struct descent){
-        .coplan = coplan,
+    const struct ground ground = {coplan, &design};
+    const struct descent_job job = {
+        .model = coplan->model,
+        .cluster = coplan->cluster,
+        .setting = coplan->setting,
         .space = space,
-        .design = &settled->design,
-        .strategy = settled->strategy,
-        .places = WEFT_NEW_RAW(&kept, struct weft_placement, (size_t)operators + 1),
-        .iteration_s = settled->verdict.iteration_s,
-        .step_max = operators * STEPS_PER_OPERATOR,
-        .patience = patience,
-        .judged = WEFT_NEW(&kept, uint64_t, JUDGED_MAX),
+        .judge = judge,
+        .context = &ground,
+        .threads = coplan->options->search.threads,
+        .stop = coplan->options->search.stop,
+        .work_units = how->work_units - units,
+        .patience = how->patience,
+        .kicks = how->kicks,
+        .rng = how->rng,
+        .goal_s = coplan->known[0]->verdict.iteration_s,
     };
-    descent->steps = WEFT_NEW_RAW(&kept, struct step, (size_t)descent->step_max + 1);
-    memcpy(descent->places, settled->strategy.placements, operators * sizeof *descent->places);
-    is_new(descent, settled->key);
-    double left = work_units - units;
-    while (left > 0 && sweep(descent, &left, scratch)) {
-    }
-    if (descent->iteration_s < settled->verdict.iteration_s) {
-        descent->strategy.placements = descent->places;
-        descent->strategy.memory = NULL;
-        coplan_adopt(coplan, &descent->strategy, descent->design, scratch);
-        struct settled *found = mark(coplan, coplan_key(&descent->strategy, coplan->model));
+    struct weft_strategy strategy = settled->strategy;
+    double iteration_s;
+    units += descent_run(&strategy, &iteration_s, &job, &kept, scratch);
+    if (iteration_s < settled->verdict.iteration_s) {
+        coplan_adopt(coplan, &strategy, &design, scratch);
+        struct settled *found = mark(coplan, coplan_key(&strategy, coplan->model));
         *settled_at = found != NULL ? found : settled;
     }
-    return work_units - left;
+    return units / WORK_UNITS_PER_S;
+}
+
+// The shortest of those known from which no descent was made since it got so short.
+static struct settled *find_undescended(const struct coplan *coplan)
+{
+    for (uint32_t i = 0; i < coplan->known_count; i++) {
+        struct settled *known = coplan->known[i];
+        if (known->verdict.iteration_s > coplan->known[0]->verdict.iteration_s * DESCENT_RATIO) {
+            return NULL;
+        }
+        if (known->descended_s <= 0 ||
+            known->verdict.iteration_s < known->descended_s * (1 - AGAIN_RATIO)) {
+            return known;
+        }
+    }
+    return NULL;
+}
+
+// Judges a strategy on the designs of all others. Returns the seconds of effort.
+static double cross(struct coplan *coplan, struct settled *settled, struct weft_arena scratch)
+{
+    const struct settled *others[SETTLED_MAX];
+    uint32_t count = coplan->known_count;
+    memcpy(others, coplan->known, count * sizeof(struct settled *)); // the order may change
+    double work_units = 0;
+    for (uint32_t i = 0; i < count; i++) {
+        if (others[i] != settled) {
+            work_units += coplan_adopt(coplan, &settled->strategy, &others[i]->design, scratch);
+        }
+    }
+    return work_units / WORK_UNITS_PER_S;
+}
+
+// Judges all from which descents may begin on the designs of the others. Returns the seconds of
+// effort.
+static double cross_all(struct coplan *coplan, double seconds, struct weft_arena scratch)
+{
+    struct settled *all[CROSSED_MAX];
+    uint32_t count = coplan->known_count < CROSSED_MAX ? coplan->known_count : CROSSED_MAX;
+    memcpy(all, coplan->known, count * sizeof(struct settled *)); // the order may change
+    double spent = 0;
+    double limit_s = coplan->known[0]->verdict.iteration_s * CROSS_RATIO;
+    for (uint32_t i = 0; i < count && spent < seconds; i++) {
+        if (all[i]->verdict.iteration_s <= limit_s) {
+            spent += cross(coplan, all[i], scratch);
+        }
+    }
+    return spent;
+}
+
+// Descents from the best known, each followed by a new topology where it ended near the best, until
+// all have ended or the effort is spent. Returns the effort left of `left`.
+static double descend_all(struct coplan *coplan, double left, double wire_s, uint32_t patience,
+                          struct weft_arena scratch)
+{
+    while (left > 0 && !weft_stopped(coplan->options->search.stop)) {
+        struct settled *settled = find_undescended(coplan);
+        if (settled == NULL) {
+            break;
+        }
+        double before_s = settled->verdict.iteration_s;
+        const struct attempt how = {.work_units = left * WORK_UNITS_PER_S, .patience = patience};
+        left -= descend_from(&settled, coplan, &how, scratch);
+        double after_s = settled->verdict.iteration_s;
+        if (after_s < before_s && after_s <= coplan->known[0]->verdict.iteration_s * WIRE_RATIO) {
+            coplan_wire(coplan, settled, wire_s, scratch);
+            left -= wire_s;
+        }
+    }
+    return left;
+}
+
+// One of the best known, the better ones more often.
+static struct settled *draw_known(const struct coplan *coplan, struct weft_rng *rng)
+{
+    double limit_s = coplan->known[0]->verdict.iteration_s * KICK_RATIO;
+    uint32_t near = 1;
+    while (near < KICKED_FROM && near < coplan->known_count &&
+           coplan->known[near]->verdict.iteration_s <= limit_s) {
+        near++;
+    }
+    uint32_t first = weft_rng_below(rng, near);
+    uint32_t second = weft_rng_below(rng, near);
+    return coplan->known[first < second ? first : second];
+}
+
+// Descents from where random changes of the best lead, with `seconds` of effort. Returns what is
+// left of it.
+static double kick_all(struct coplan *coplan, double seconds, double wire_s,
+                       struct weft_arena scratch)
+{
+    struct weft_rng rng;
+    weft_rng_init(&rng, weft_hash(coplan->options->search.seed ^ KICK_SEED));
+    double left = seconds;
+    for (uint32_t idle = 0;
+         left > 0 && idle < KICKS_IDLE_MAX && !weft_stopped(coplan->options->search.stop); idle++) {
+        struct settled *settled = draw_known(coplan, &rng);
+        double before_s = settled->verdict.iteration_s;
+        uint32_t kind = weft_rng_below(&rng, 3); // the design, the strategy, both
+        const struct attempt how = {.work_units = left * WORK_UNITS_PER_S,
+                                    .patience = PATIENCE_KICKED,
+                                    .kicks = kind == 0 ? 0 : 1 + weft_rng_below(&rng, KICKS_MAX),
+                                    .kicks_design = kind != 1,
+                                    .rng = &rng};
+        left -= descend_from(&settled, coplan, &how, scratch);
+        if (settled->verdict.iteration_s < before_s && settled == coplan->known[0]) {
+            coplan_wire(coplan, settled, wire_s, scratch);
+            left -= wire_s;
+            idle = 0;
+        }
+    }
+    return left;
+}
+
+double coplan_descend(struct coplan *coplan, double seconds, struct weft_arena scratch)
+{
+    double wire_s = fmin(WIRE_S_MOST, seconds * WIRE_SHARE);
+    double left = seconds - cross_all(coplan, seconds * CROSS_SHARE_MOST, scratch);
+    left = descend_all(coplan, left, wire_s, PATIENCE_QUICK, scratch);
+    left -= cross_all(coplan, left * CROSS_SHARE_MOST, scratch);
+    double kick_s = left * KICK_SHARE;
+    left += kick_all(coplan, kick_s, wire_s, scratch) - kick_s;
+    double limit_s = coplan->known[0]->verdict.iteration_s * WIRE_RATIO;
+    for (uint32_t i = 0; i < coplan->known_count; i++) {
+        struct settled *known = coplan->known[i];
+        known->descended_s = known->verdict.iteration_s <= limit_s ? 0 : known->verdict.iteration_s;
+    }
+    return descend_all(coplan, left, wire_s, UINT32_MAX, scratch);
 }

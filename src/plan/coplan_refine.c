@@ -11,13 +11,6 @@
 // Every other chain begins so many times warmer: what lies between two good strategies is often
 // worse than both.
 #define HOTTER 4.0
-// Descents begin at what is this much longer than the best, too, and first end after so many steps
-// that gain nothing. Where they end near enough to the best, a new topology with such a share of
-// the effort follows.
-#define DESCENT_RATIO 1.1
-#define PATIENCE_QUICK 96u
-#define DESCENT_WIRE_SHARE 0.03
-#define WIRE_RATIO 1.01
 // Beyond so many servers a judgement takes too long for descents.
 #define MANY_SERVERS 64u
 // Strategies that get new topologies after each round, and the share of the effort for that.
@@ -319,55 +312,6 @@ static void wire_anew(struct coplan *coplan, double seconds, struct weft_arena s
     }
 }
 
-// The shortest of those known from which no descent was made since it got so short.
-static struct settled *find_undescended(const struct coplan *coplan)
-{
-    for (uint32_t i = 0; i < coplan->known_count; i++) {
-        struct settled *known = coplan->known[i];
-        if (known->verdict.iteration_s > coplan->known[0]->verdict.iteration_s * DESCENT_RATIO) {
-            return NULL;
-        }
-        if (known->descended_s <= 0 || known->verdict.iteration_s < known->descended_s) {
-            return known;
-        }
-    }
-    return NULL;
-}
-
-// Descents from the best known, each followed by a new topology where it ended near the best, until
-// all have ended or the effort is spent. Returns the effort left of `left`.
-static double descend_all(struct coplan *coplan, double left, double wire_s, uint32_t patience,
-                          struct weft_arena scratch)
-{
-    while (left > 0 && !weft_stopped(coplan->options->search.stop)) {
-        struct settled *settled = find_undescended(coplan);
-        if (settled == NULL) {
-            break;
-        }
-        left -= coplan_descend(coplan, &settled, patience, left * WORK_UNITS_PER_S, scratch) /
-                WORK_UNITS_PER_S;
-        if (settled->verdict.iteration_s <= coplan->known[0]->verdict.iteration_s * WIRE_RATIO) {
-            coplan_wire(coplan, settled, wire_s, scratch);
-            left -= wire_s;
-        }
-    }
-    return left;
-}
-
-// Quick descents from all that come near, then thorough ones from the very best.
-static double descend(struct coplan *coplan, double seconds, struct weft_arena scratch)
-{
-    double wire_s = seconds * DESCENT_WIRE_SHARE;
-    double left = descend_all(coplan, seconds, wire_s, PATIENCE_QUICK, scratch);
-    for (uint32_t i = 0; i < coplan->known_count; i++) {
-        struct settled *known = coplan->known[i];
-        bool best =
-            known->verdict.iteration_s <= coplan->known[0]->verdict.iteration_s * WIRE_RATIO;
-        known->descended_s = best ? 0 : known->verdict.iteration_s;
-    }
-    return descend_all(coplan, left, wire_s, UINT32_MAX, scratch);
-}
-
 // Rounds of chains, where the effort is worth it.
 static void run_chains(struct coplan *coplan, double seconds, struct weft_arena scratch)
 {
@@ -397,7 +341,7 @@ static void run_chains(struct coplan *coplan, double seconds, struct weft_arena 
 void coplan_refine(struct coplan *coplan, double seconds, struct weft_arena scratch)
 {
     bool many = coplan->cluster->server_count > MANY_SERVERS;
-    double left = many ? seconds : descend(coplan, seconds, scratch);
+    double left = many ? seconds : coplan_descend(coplan, seconds, scratch);
     coplan->seconds_left -= seconds - left;
     run_chains(coplan, left, scratch);
 }

@@ -26,10 +26,12 @@ static const struct shares later_shares[2] = {{0.02, 0.04}, {0.04, 0.06}};
 static const double judgements_least[2] = {8, 4};
 // A search of operators' strategies finds little more after this; what follows does.
 #define STRATEGY_S_MOST 4.8
+// Descents do more for candidates than more of this for their topologies.
+#define TOPOLOGY_S_MOST 4.8
 // Strategies that are not searched for.
 #define KNOWN_SHARE 0.02
 // Where what follows is worth more, rounds after a first search leave it so much of the effort.
-#define KEEP_SHARE 0.6
+#define KEEP_SHARE 0.75
 // Candidates of a round at most where servers are many.
 #define CHOSEN_MANY 4u
 // Branches are tried on blocks of a half and a quarter of the servers.
@@ -83,10 +85,11 @@ static bool run_round(struct settled **best, struct coplan *coplan, const struct
                                   : start->network != NULL ? &switch_shares[many]
                                                            : &first_shares[many];
     double strategy_s = seconds * shares->strategy;
+    double topology_s = seconds * shares->topology;
     if (!many && !coplan->hybrid) {
         strategy_s = fmin(strategy_s, STRATEGY_S_MOST);
+        topology_s = fmin(topology_s, TOPOLOGY_S_MOST);
     }
-    double topology_s = seconds * shares->topology;
     uint32_t count = affordable(coplan, topology_s, dear_units);
     if (many && first && start->network != NULL && count < SWITCH_CHOSEN) {
         count = SWITCH_CHOSEN;
@@ -207,9 +210,11 @@ static void know_branches(struct coplan *coplan, struct weft_arena scratch)
     }
     double seconds = coplan->options->seconds * KNOWN_SHARE;
     for (uint32_t blocks = 2; blocks <= BLOCKS_MAX && n % blocks == 0; blocks *= 2) {
-        struct weft_strategy strategy;
-        if (weft_strategy_branches(&strategy, space, n / blocks, &kept, scratch)) {
-            coplan_settle(coplan, &strategy, seconds, NULL, scratch);
+        for (uint32_t cut = 0; cut < 2; cut++) {
+            struct weft_strategy strategy;
+            if (weft_strategy_branches(&strategy, space, n / blocks, cut > 0, &kept, scratch)) {
+                coplan_settle(coplan, &strategy, seconds, NULL, scratch);
+            }
         }
     }
 }

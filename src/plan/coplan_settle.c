@@ -137,8 +137,8 @@ static bool open_settled(struct settled *settled, struct coplan *coplan,
     return method_bound(&settled->search, scratch, error);
 }
 
-void coplan_adopt(struct coplan *coplan, const struct weft_strategy *strategy,
-                  const struct design *design, struct weft_arena scratch)
+double coplan_adopt(struct coplan *coplan, const struct weft_strategy *strategy,
+                    const struct design *design, struct weft_arena scratch)
 {
     uint64_t key = coplan_key(strategy, coplan->model);
     struct settled *settled = find_known(coplan, key);
@@ -151,8 +151,9 @@ void coplan_adopt(struct coplan *coplan, const struct weft_strategy *strategy,
         settled->verdict.iteration_s = HUGE_VAL;
         if (!open_settled(settled, coplan, strategy, scratch, &coplan->why_not)) {
             *coplan->arena = before;
-            return;
+            return 0;
         }
+        before = *coplan->arena;
     }
     struct design own = design_copy(design, coplan->arena);
     design_regroup(&own, &settled->traffic, scratch);
@@ -161,7 +162,10 @@ void coplan_adopt(struct coplan *coplan, const struct weft_strategy *strategy,
         settled->design = own;
         settled->verdict = verdict;
         coplan_know(coplan, settled);
+    } else {
+        *coplan->arena = before;
     }
+    return verdict.work_units;
 }
 
 void coplan_wire(struct coplan *coplan, struct settled *settled, double seconds,

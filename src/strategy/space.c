@@ -38,13 +38,18 @@ uint64_t weft_strategy_estimate(const struct weft_strategy_space *space,
 }
 
 bool weft_strategy_branches(struct weft_strategy *strategy, const struct weft_strategy_space *space,
-                            uint32_t parts, struct weft_arena *arena, struct weft_arena scratch)
+                            uint32_t parts, bool cut, struct weft_arena *arena,
+                            struct weft_arena scratch)
 {
     struct layout layout;
     struct weft_error error;
     weft_layout_init(&layout, &space->problem, &scratch);
     weft_start_parallel(&layout, scratch);
-    weft_start_branches(&layout, parts, scratch);
+    if (cut) {
+        weft_start_strips(&layout, parts, scratch);
+    } else {
+        weft_start_branches(&layout, parts, scratch);
+    }
     return weft_layout_store(strategy, &layout, arena, scratch, &error);
 }
 

@@ -84,13 +84,19 @@ static uint32_t find_branches(struct branch *branches, const struct problem *pro
     return count;
 }
 
+static void list_servers(uint32_t *servers, const struct problem *problem, uint32_t parts,
+                         uint32_t block)
+{
+    for (uint32_t p = 0; p < parts; p++) {
+        servers[p] = block + p * (problem->server_count / parts);
+    }
+}
+
 static void place_branch(struct layout *layout, const struct branch *branch, uint32_t parts,
                          uint32_t block, uint32_t *servers)
 {
     const struct problem *problem = layout->problem;
-    for (uint32_t p = 0; p < parts; p++) {
-        servers[p] = block + p * (problem->server_count / parts);
-    }
+    list_servers(servers, problem, parts, block);
     uint32_t node = branch->first;
     for (uint32_t i = 0; i < branch->length; i++, node = next_in_chain(problem, node)) {
         uint32_t choice = weft_problem_choice(problem, node, parts, 1);
@@ -125,6 +131,41 @@ void weft_start_branches(struct layout *layout, uint32_t parts, struct weft_aren
         branches[longest].placed = true;
         work_s[block] += branches[longest].work_s;
         place_branch(layout, &branches[longest], parts, block, servers);
+    }
+    weft_layout_apply(layout);
+    weft_layout_keep(layout);
+}
+
+void weft_start_strips(struct layout *layout, uint32_t parts, struct weft_arena scratch)
+{
+    const struct problem *problem = layout->problem;
+    uint32_t n = problem->server_count;
+    if (parts == 0 || n % parts != 0) {
+        return;
+    }
+    uint32_t blocks = n / parts;
+    struct branch *branches = WEFT_NEW(&scratch, struct branch, problem->node_count);
+    uint32_t *servers = WEFT_NEW(&scratch, uint32_t, parts);
+    uint32_t count = find_branches(branches, problem, parts);
+    double all_s = 0;
+    for (uint32_t i = 0; i < count; i++) {
+        all_s += branches[i].work_s;
+    }
+    double done_s = 0;
+    for (uint32_t i = 0; i < count; i++) {
+        uint32_t node = branches[i].first;
+        for (uint32_t k = 0; k < branches[i].length; k++, node = next_in_chain(problem, node)) {
+            uint32_t choice = weft_problem_choice(problem, node, parts, 1);
+            if (choice == WEFT_NONE) {
+                continue;
+            }
+            double work_s =
+                problem->choices[choice].forward_s + problem->choices[choice].backward_s;
+            uint32_t block = (uint32_t)((done_s + work_s / 2) / all_s * blocks);
+            list_servers(servers, problem, parts, block < blocks ? block : blocks - 1);
+            weft_layout_set(layout, node, choice, servers);
+            done_s += work_s;
+        }
     }
     weft_layout_apply(layout);
     weft_layout_keep(layout);

@@ -9,6 +9,44 @@
 
 static struct weft_arena arena_kept, scratch_kept;
 
+// ---- starts ----
+
+// Three branches of four equal layers on two blocks of two servers: strips of six, the second
+// branch cut in the middle, what follows on all. Mutation: whole branches (two on one block).
+static void branches_are_cut_into_strips(void **state)
+{
+    struct weft_arena arena = arena_kept;
+    (void)state;
+    struct net net = {0};
+    uint32_t ends[3];
+    uint32_t layers[3][4];
+    for (uint32_t b = 0; b < 3; b++) {
+        uint32_t last = net_add(&net, WEFT_OP_INPUT, 64, 0, NULL);
+        for (uint32_t i = 0; i < 4; i++) {
+            last = layers[b][i] = net_after(&net, WEFT_OP_DENSE, 64, last);
+        }
+        ends[b] = last;
+    }
+    uint32_t all = net_add(&net, WEFT_OP_CONCAT, 0, 3, ends);
+    uint32_t top = net_after(&net, WEFT_OP_DENSE, 8, all);
+    struct weft_model model = net_build(&net, 64, &arena);
+    struct weft_cluster cluster = net_cluster(4, 2);
+    struct weft_strategy_setting setting = net_setting();
+    struct weft_strategy_space *space;
+    struct weft_strategy strategy;
+    struct weft_error error;
+    assert_true(weft_strategy_space_build(&space, &model, &cluster, NULL, &setting, &arena,
+                                          scratch_kept, &error));
+    assert_true(weft_strategy_branches(&strategy, space, 2, true, &arena, scratch_kept));
+    for (uint32_t i = 0; i < 12; i++) {
+        const struct weft_placement *place = &strategy.placements[layers[i / 4][i % 4]];
+        assert_int_equal(place->sample_parts, 2);
+        assert_int_equal(place->servers[0], i / 6);
+        assert_int_equal(place->servers[1], i / 6 + 2);
+    }
+    assert_int_equal(strategy.placements[top].sample_parts, 4);
+}
+
 // ---- task graphs ----
 
 static uint32_t count_kind(const struct weft_taskgraph *graph, enum weft_task_kind kind)
@@ -535,6 +573,7 @@ int main(void)
         return 1;
     }
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(branches_are_cut_into_strips),
         cmocka_unit_test(parts_that_share_elements_are_joined),
         cmocka_unit_test(concatenations_take_only_what_they_read),
         cmocka_unit_test(data_parallelism_deals_tables_out),
