@@ -210,8 +210,9 @@ bool weft_strategy_space_build(struct weft_strategy_space **space, const struct 
 uint64_t weft_strategy_estimate(const struct weft_strategy_space *space,
                                 const struct weft_strategy *strategy, struct weft_arena scratch);
 // Data parallelism whose branches (chains of operators that end where several meet) are dealt out
-// to blocks of `parts` servers, n / parts apart, which must divide: whole, or, with `cut`, one after
-// the other in strips of equal work, one a block. False when it does not fit into memory. The result, with its memory, lives in `arena`.
+// to blocks of `parts` servers, n / parts apart, which must divide: whole, or cut, in strips of
+// equal work, one a block. False when it does not fit into memory. The result, with its memory,
+// lives in `arena`.
 bool weft_strategy_branches(struct weft_strategy *strategy, const struct weft_strategy_space *space,
                             uint32_t parts, bool cut, struct weft_arena *arena,
                             struct weft_arena scratch) WEFT_MUST_USE;
