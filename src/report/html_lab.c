@@ -27,14 +27,15 @@ static void add_row(struct weft_text *text, const struct row *row, double y, dou
 {
     const double seconds[] = {row->phase->flow_s, row->phase->packet_s, row->phase->mean_s};
     char label[WEFT_UNIT_TEXT];
+    double tail = LEFT + (RIGHT - LEFT) * row->phase->p99_s / high_s;
     svg_label(text, LEFT - 10, y + 1.5 * BAR + 4, SVG_END, "t", "%s", row->name);
     for (int i = 0; i < 3; i++) {
         double width = (RIGHT - LEFT) * seconds[i] / high_s;
         svg_rect(text, LEFT, y + i * BAR, fmax(width, 0.5), BAR - 2, series[i]);
-        svg_label(text, LEFT + width + 6, y + i * BAR + 10, SVG_START, "m", "%s",
+        double end = i == 2 ? fmax(LEFT + width, tail) : LEFT + width;
+        svg_label(text, end + 6, y + i * BAR + 10, SVG_START, "m", "%s",
                   weft_show_time(label, weft_picoseconds(seconds[i])));
     }
-    double tail = LEFT + (RIGHT - LEFT) * row->phase->p99_s / high_s;
     svg_line(text, tail, y + 2 * BAR - 1, tail, y + 3 * BAR - 1, "e");
 }
 
