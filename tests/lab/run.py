@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""A collective, and a plan's job, in the servers of a lab. Usage: run.py WEFT WEFT_RUN CLUSTER MODEL
+"""A collective, and a plan's job, in the servers of a lab: run.py WEFT WEFT_RUN CLUSTER MODEL
 
 Mutation that makes it fail: weft-run --lab whose ranks stay in the machine's own namespace (they
 find no address of their own there).
