@@ -81,6 +81,7 @@ struct lab_hub {
     struct weft_error error; // where no rank told it
     uint32_t deaths;
     struct weft_error death;
+    bool at_once; // the first failure that is told ends a gathering; others are not waited for
     void (*idle)(void *context); // called several times a second while gathering; or NULL
     void *idle_context;
 };

@@ -358,10 +358,11 @@ bool lab_hub_gather(struct lab_hub *hub, enum lab_message kind, void *items, siz
     WEFT_ASSERT(done != NULL && waits != NULL);
     uint32_t left = hub->count;
     uint64_t failed_ns = 0;
+    const uint64_t linger = hub->at_once ? 0 : linger_ns;
     for (uint32_t i = 0; i < hub->count; i++) {
         hub->seats[i].heard_ns = lab_now_ns();
     }
-    while (left > 0 && (failed_ns == 0 || lab_now_ns() - failed_ns < linger_ns)) {
+    while (left > 0 && (failed_ns == 0 || lab_now_ns() - failed_ns < linger)) {
         for (uint32_t i = 0; i < hub->count; i++) {
             char *item = items != NULL ? (char *)items + i * item_bytes : NULL;
             if (!done[i] && take_messages(hub, i, kind, item, item_bytes)) {

@@ -57,7 +57,7 @@ static uint32_t find_way(struct addressing *addressing, const struct lab_stream 
             return i;
         }
     }
-    if (addressing->way_count == WAYS_MAX) {
+    if (addressing->options->way_first + addressing->way_count >= WAYS_MAX) {
         return WEFT_NONE;
     }
     uint32_t *copy = WEFT_NEW(addressing->arena, uint32_t, link_count);
@@ -84,7 +84,7 @@ static void address_stream(void *context, struct lab_stream *stream, const uint3
     if (port != WEFT_NONE) {
         stream->to_ip = weft_lab_port_address(stream->to, port);
     } else if (way != WEFT_NONE) {
-        stream->to_ip = way_address + way;
+        stream->to_ip = way_address + addressing->options->way_first + way;
     }
 }
 
@@ -112,7 +112,7 @@ static bool route_way(struct weft_netlink *netlink, const struct addressing *add
     const struct way *way = &addressing->ways[index];
     const struct weft_fabric *fabric = &addressing->options->network->fabric;
     const struct weft_lab_wiring *wiring = addressing->options->wiring;
-    uint32_t target = way_address + index;
+    uint32_t target = way_address + addressing->options->way_first + index;
     if (way->to == server) {
         return weft_address_add(netlink, 1, target, 32, error);
     }
@@ -278,14 +278,63 @@ static void add_reports(struct running *running, uint32_t count, int sign)
     }
 }
 
+// The first worker that noticed.
+static bool note_moment(struct lab_moments *moments, const struct lab_hub *hub)
+{
+    for (uint32_t i = 0; i < hub->count; i++) {
+        const struct lab_seat *seat = &hub->seats[i];
+        if (seat->fail_ns > 0 &&
+            (moments->noticed_ns == 0 || seat->fail_ns < moments->noticed_ns)) {
+            moments->noticed_ns = seat->fail_ns;
+            moments->rank = i;
+            moments->by_carrier = seat->blamed == WEFT_NONE;
+        }
+    }
+    return moments->noticed_ns > moments->fault_ns;
+}
+
+// An iteration with a fault at its begin. It may yet end, where nobody sent over what failed; then
+// those that follow are watched as well.
+static bool play_fault(struct running *running, struct lab_hub *hub, struct weft_error *error)
+{
+    enum { TRIES = 8 };
+    struct lab_moments *moments = &running->trial->moments;
+    const struct lab_work_order order = {running->trial->iteration_count + 1};
+    struct weft_lab_fault_times times;
+    lab_times_reset(&running->work->times, running->graph->task_count);
+    if (!lab_hub_tell(hub, LAB_MESSAGE_GO, &order, sizeof order, error) ||
+        !lab_hub_gather(hub, LAB_MESSAGE_READY, NULL, 0, error) ||
+        !lab_hub_tell(hub, LAB_MESSAGE_GO, &order, sizeof order, error) ||
+        !weft_lab_fail(&times, running->options->lab, running->options->fault, error)) {
+        return false;
+    }
+    moments->fault_ns = times.begun_ns;
+    hub->at_once = true; // the cause is known
+    moments->cable_count = times.cable_count;
+    bool ended =
+        lab_hub_gather(hub, LAB_MESSAGE_RESULT, running->reports, sizeof *running->reports, error);
+    for (uint32_t i = 0; i < TRIES && ended; i++) {
+        ended = play_iteration(running, hub, order.iteration + 1 + i, error);
+    }
+    if (ended) {
+        return weft_fail(error, WEFT_IO, "nobody noticed the fault in %u iterations", TRIES + 1);
+    }
+    return note_moment(moments, hub); // else for another reason
+}
+
 static bool play_all(struct running *running, struct lab_hub *hub, struct weft_error *error)
 {
     struct lab_trial *trial = running->trial;
     uint64_t drops = 0;
     uint64_t drops_after = 0;
     // One before the others, with its sums checked: windows open, memory is touched.
-    if (!lab_wire_introduce(hub, error) || !play_iteration(running, hub, 0, error) ||
-        !count_drops(&drops, running->options, error)) {
+    bool opened = lab_wire_introduce(hub, error);
+    trial->moments.opened_ns = lab_now_ns();
+    if (!opened || !play_iteration(running, hub, 0, error)) {
+        return false;
+    }
+    trial->moments.first_ns = lab_now_ns();
+    if (!count_drops(&drops, running->options, error)) {
         return false;
     }
     add_reports(running, hub->count, -1);
@@ -307,7 +356,7 @@ static bool play_all(struct running *running, struct lab_hub *hub, struct weft_e
     }
     bool fine = count_drops(&drops_after, running->options, error);
     trial->drops = drops_after - drops;
-    return fine;
+    return fine && (running->options->fault == NULL || play_fault(running, hub, error));
 }
 
 static int by_value(const void *a, const void *b)
@@ -351,6 +400,7 @@ static bool run_workers(struct running *running, const struct lab_play *play,
                     .addresses = addresses,
                     .check = options->check,
                     .stall_ms = options->stall_ms,
+                    .watch_carrier = options->watch_carrier,
                     .real_time = true},
     };
     running->work = &work;
@@ -363,6 +413,7 @@ static bool run_workers(struct running *running, const struct lab_play *play,
     double before_s = children_cpu_s();
     bool fine = play_all(running, &hub, error);
     lab_hub_close(&hub);
+    running->trial->moments.stopped_ns = lab_now_ns();
     running->trial->cpu_s = children_cpu_s() - before_s;
     return fine;
 }
@@ -410,13 +461,15 @@ bool lab_trial_run(struct lab_trial *trial, const struct lab_trial_options *opti
         .context = &addressing,
     };
     struct lab_play play;
-    if (!lab_trial_predict(trial, options, &graph, phase, arena, scratch, error) ||
+    if ((!options->predict_last &&
+         !lab_trial_predict(trial, options, &graph, phase, arena, scratch, error)) ||
         !lab_play_build(&play, &graph, &play_options, arena, scratch, error) ||
         !route_streams(&addressing, error)) {
         return false;
     }
     trial->stream_count = play.stream_count;
     trial->signal_count = play.signal_count;
+    trial->way_end = options->way_first + addressing.way_count;
     struct running running = {
         .trial = trial,
         .options = options,
@@ -430,5 +483,6 @@ bool lab_trial_run(struct lab_trial *trial, const struct lab_trial_options *opti
         return false;
     }
     summarize(trial, scratch);
-    return true;
+    return !options->predict_last ||
+           lab_trial_predict(trial, options, &graph, phase, arena, scratch, error);
 }

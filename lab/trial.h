@@ -11,6 +11,7 @@
 // s times as many (s <= 1), every time is s * r times as long. What is predicted is the scaled job
 // on the scaled fabric with the lab's packets.
 
+#include "fault.h"
 #include "live.h"
 #include "work.h"
 
@@ -34,6 +35,23 @@ struct lab_trial_options {
     uint32_t timeout_ms;
     uint64_t seed;
     weft_stop stop;
+    // A fault at the begin of one more iteration, whose failure is what is expected; NULL = none.
+    const struct weft_lab_fault *fault;
+    bool watch_carrier; // workers also fail when a port of their server loses its carrier
+    bool predict_last;  // after the run, where time counts until then
+    uint32_t way_first; // number of the first address of a way; earlier ones may still stand
+};
+
+// Of a fault and what follows, by lab_now_ns; 0 = did not happen.
+struct lab_moments {
+    uint64_t fault_ns;   // just before the first cable was cut
+    uint64_t noticed_ns; // by the first worker
+    uint64_t stopped_ns; // all workers have ended
+    uint64_t opened_ns;  // all connections stand
+    uint64_t first_ns;   // the iteration before the measured ones has ended
+    uint32_t cable_count;
+    uint32_t rank;   // of the worker that noticed first
+    bool by_carrier; // else by a peer that took nothing
 };
 
 enum { LAB_PHASE_NAME = 48, LAB_PHASES_MAX = 64 };
@@ -63,6 +81,8 @@ struct lab_trial {
     uint64_t sent_bytes;                     // an iteration, all workers
     uint32_t stream_count;
     uint32_t signal_count;
+    uint32_t way_end; // after the last address of a way
+    struct lab_moments moments;
     double cpu_s; // of all workers, all iterations
 };
 

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-// From a port to the next, as measured between namespaces (docs/lab-run.md).
+// From a port to the next between namespaces: assumed, not measured.
 static const uint64_t link_latency_ps = 20000000;
 // Ethernet, IP, TCP with timestamps.
 static const uint32_t ethernet_bytes = 14;
@@ -179,7 +179,7 @@ static struct weft_packet_options packets_of(const struct weft_lab *lab)
     packets.timeout_min_ps = 200000000000;
     packets.timeout_first_ps = 1000000000000;
     packets.idle_restart = true;
-    // A receiver's buffer and TCP's small queues hold Linux' flows near this.
+    // Assumed: a receiver's buffer and TCP's small queues hold Linux' flows near this.
     packets.window_limit_packets = window_limit_packets;
     return packets;
 }

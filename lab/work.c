@@ -4,6 +4,7 @@
 #include "work_inside.h"
 
 #include <errno.h>
+#include <poll.h>
 #include <sched.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,6 +15,7 @@
 
 static const uint64_t wait_most_ns = 50000000;
 static const uint64_t check_every_ns = 20000000;
+static const uint64_t watcher_index = UINT64_MAX - 1; // among what epoll tells
 enum { EVENTS_MAX = 64 };
 
 // ---- times ----
@@ -86,6 +88,9 @@ static bool open_connections(struct lab_worker *worker)
             }
         }
     }
+    if (worker->watcher >= 0 && !watch(worker, worker->watcher, watcher_index, EPOLLIN)) {
+        return false;
+    }
     return watch(worker, worker->member->control, UINT64_MAX, EPOLLRDHUP);
 }
 
@@ -117,6 +122,9 @@ static void close_worker(struct lab_worker *worker)
     }
     if (worker->poll >= 0) {
         close(worker->poll);
+    }
+    if (worker->watcher >= 0) {
+        close(worker->watcher);
     }
     free(worker->outs);
     free(worker->ins);
@@ -231,6 +239,10 @@ static bool wait_events(struct lab_worker *worker, uint64_t due_ns)
                                  "rank %u: the process that started it has gone",
                                  worker->member->rank);
             }
+        } else if (index == watcher_index) {
+            if (!lab_carrier_check(worker)) {
+                return false;
+            }
         } else if (index % 2 == 0) {
             worker->outs[index / 2].writable = true;
         } else {
@@ -292,6 +304,20 @@ static bool do_iteration(struct lab_worker *worker, const struct lab_work_order 
                           worker->error);
 }
 
+// Until the hub says something; ports are watched meanwhile.
+static bool wait_hub(struct lab_worker *worker)
+{
+    struct pollfd waits[] = {{.fd = worker->member->control, .events = POLLIN},
+                             {.fd = worker->watcher, .events = POLLIN}};
+    while (worker->watcher >= 0 && waits[0].revents == 0) {
+        poll(waits, 2, -1);
+        if (waits[1].revents != 0 && !lab_carrier_check(worker)) {
+            return false;
+        }
+    }
+    return true;
+}
+
 static bool live(struct lab_worker *worker)
 {
     const struct lab_work *work = worker->work;
@@ -308,6 +334,9 @@ static bool live(struct lab_worker *worker)
         const struct sched_param first = {.sched_priority = 1};
         sched_setscheduler(0, SCHED_FIFO, &first);
     }
+    if (work->options.watch_carrier && !lab_carrier_watch(worker)) {
+        return false;
+    }
     if (!lab_wire_open(&worker->wire, worker->member, work->play->streams, work->play->stream_count,
                        &options, worker->error) ||
         !open_connections(worker)) {
@@ -316,6 +345,9 @@ static bool live(struct lab_worker *worker)
     open_parts(worker);
     for (;;) {
         struct lab_work_order order;
+        if (!wait_hub(worker)) {
+            return false;
+        }
         if (!lab_member_hear(worker->member, LAB_MESSAGE_GO, &order, sizeof order, worker->error)) {
             return worker->error->code == WEFT_OK; // the end
         }
@@ -329,8 +361,12 @@ int lab_work_member(struct lab_member *member, void *context)
 {
     const struct lab_work *work = context;
     struct weft_error error = {.code = WEFT_OK};
-    struct lab_worker worker = {
-        .work = work, .play = work->play, .member = member, .poll = -1, .error = &error};
+    struct lab_worker worker = {.work = work,
+                                .play = work->play,
+                                .member = member,
+                                .poll = -1,
+                                .watcher = -1,
+                                .error = &error};
     bool fine = live(&worker);
     if (!fine) {
         lab_member_fail(member, &error);

@@ -24,8 +24,9 @@ struct lab_work_options {
     const char *const *netns;  // by server; NULL = the caller's own
     const uint32_t *addresses; // by server; NULL = 127.0.0.1
     bool check;                // sums of the first iteration's AllReduces
-    uint32_t stall_ms; // bytes that a peer does not take for so long are a failure; 0 = never
-    bool real_time;    // SCHED_FIFO, where permitted
+    uint32_t stall_ms;  // bytes that a peer does not take for so long are a failure; 0 = never
+    bool watch_carrier; // a port of the server that loses its carrier is a failure, too
+    bool real_time;     // SCHED_FIFO, where permitted
 };
 
 // What all workers share; the context of lab_work_member.

@@ -86,6 +86,7 @@ struct lab_worker {
     struct lab_member *member;
     struct lab_wire wire;
     int poll;
+    int watcher; // of the server's ports; -1 = none
     uint32_t out_count;
     struct lab_out *outs;
     uint32_t *out_of_stream; // index into outs; WEFT_NONE
@@ -128,6 +129,9 @@ void lab_out_add(struct lab_worker *worker, uint32_t stream, const struct lab_fr
                  const char *data);
 // What can be done without waiting; false with worker->error.
 bool lab_out_flush(struct lab_worker *worker, struct lab_out *out, bool *moved) WEFT_MUST_USE;
+// Tells when a port loses its carrier, from now on; and whether one has.
+bool lab_carrier_watch(struct lab_worker *worker) WEFT_MUST_USE;
+bool lab_carrier_check(struct lab_worker *worker) WEFT_MUST_USE;
 bool lab_in_drain(struct lab_worker *worker, struct lab_in *in, bool *moved) WEFT_MUST_USE;
 // Whether a peer has not acknowledged what was sent for stall_ms.
 bool lab_out_check(struct lab_worker *worker, uint64_t now_ns) WEFT_MUST_USE;

@@ -10,6 +10,8 @@
 #include <sys/socket.h>
 #include <sys/uio.h>
 
+#include <linux/if.h>
+#include <linux/rtnetlink.h>
 #include <linux/sockios.h>
 
 static const size_t nothing_bytes = (size_t)1 << 20;
@@ -100,6 +102,37 @@ bool lab_out_check(struct lab_worker *worker, uint64_t now_ns)
             char why[64];
             snprintf(why, sizeof why, "took nothing for %u ms", worker->work->options.stall_ms);
             return lost(worker, worker->wire.streams[out->stream].to, why);
+        }
+    }
+    return true;
+}
+
+// ---- ports ----
+
+bool lab_carrier_watch(struct lab_worker *worker)
+{
+    const struct sockaddr_nl own = {.nl_family = AF_NETLINK, .nl_groups = RTMGRP_LINK};
+    worker->watcher = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC | SOCK_NONBLOCK, NETLINK_ROUTE);
+    return (worker->watcher >= 0 &&
+            bind(worker->watcher, (const struct sockaddr *)&own, sizeof own) == 0) ||
+           weft_fail(worker->error, WEFT_IO, "rank %u: watching ports: %s", worker->member->rank,
+                     strerror(errno));
+}
+
+bool lab_carrier_check(struct lab_worker *worker)
+{
+    _Alignas(struct nlmsghdr) char buffer[16384];
+    ssize_t got;
+    while ((got = recv(worker->watcher, buffer, sizeof buffer, 0)) > 0) {
+        size_t left = (size_t)got;
+        for (const struct nlmsghdr *head = (const void *)buffer; NLMSG_OK(head, left);
+             head = NLMSG_NEXT(head, left)) {
+            const struct ifinfomsg *link = NLMSG_DATA(head);
+            if (head->nlmsg_type == RTM_NEWLINK && (link->ifi_flags & IFF_UP) != 0 &&
+                (link->ifi_flags & IFF_LOWER_UP) == 0) {
+                return weft_fail(worker->error, WEFT_IO, "rank %u: interface %d lost its carrier",
+                                 worker->member->rank, link->ifi_index);
+            }
         }
     }
     return true;

@@ -21,6 +21,8 @@ enum {
     KEY_STALL,
     KEY_REPORT,
     KEY_JOB,
+    KEY_FAIL,
+    KEY_DETECT,
 };
 
 #define ITERATIONS_MAX 10000u
@@ -41,6 +43,12 @@ static const struct argp_option options[] = {
     {"timeout", KEY_TIMEOUT, "T", 0, "a worker that is silent for so long ends the run (30s)", 0},
     {"stall", KEY_STALL, "T", 0, "bytes that a peer does not take for so long end it (5s)", 0},
     {"report", KEY_REPORT, "FILE", 0, "a page with plots (FILE.html)", 0},
+    {"fail", KEY_FAIL, "FAULT", 0,
+     "link[:S:P]@I cuts port P of server S when iteration I begins, ocs[:P]@I optical switch P; "
+     "new ways are planned and the run goes on",
+     0},
+    {"detect", KEY_DETECT, "HOW", 0,
+     "how workers notice the fault: carrier of their ports (default), or stall of bytes alone", 0},
     LAB_NAME_OPTION,
     {0},
 };
@@ -131,6 +139,13 @@ static error_t parse(int key, char *argument, struct argp_state *state)
     case KEY_JOB:
         run->job_path = argument;
         return 0;
+    case KEY_FAIL:
+        return lab_run_take_fault(run, argument);
+    case KEY_DETECT:
+        run->detect_stall = strcmp(argument, "stall") == 0;
+        return run->detect_stall || strcmp(argument, "carrier") == 0
+                   ? 0
+                   : cli_usage(cli, "--detect: '%.40s' is neither carrier nor stall", argument);
     case LAB_NAME:
         run->name_given = true;
         return lab_take_name(cli, &run->name, argument);
@@ -145,7 +160,7 @@ static error_t parse(int key, char *argument, struct argp_state *state)
 
 // ---- telling ----
 
-static json_t *tell_phases(const struct lab_trial *trial)
+json_t *lab_run_phases_json(const struct lab_trial *trial)
 {
     json_t *list = json_array();
     for (uint32_t i = 0; i < trial->phase_count; i++) {
@@ -165,7 +180,7 @@ static json_t *tell_phases(const struct lab_trial *trial)
 static void set_trial(json_t *object, const struct lab_trial *trial)
 {
     const struct lab_phase *whole = &trial->phases[trial->phase_count - 1];
-    cli_set(object, "phases", tell_phases(trial));
+    cli_set(object, "phases", lab_run_phases_json(trial));
     cli_set_real(object, "predicted_flow_s", whole->predicted_flow_s);
     cli_set_real(object, "predicted_packet_s", whole->predicted_packet_s);
     cli_set_real(object, "measured_mean_s", whole->measured_mean_s);
@@ -209,6 +224,9 @@ static void tell_json(const struct lab_run *run)
         json_array_append_new(list, one);
     }
     cli_set(object, "fabrics", list);
+    if (run->recovery != NULL) {
+        cli_set(object, "recovery", lab_run_recovery_json(run));
+    }
     cli_json(run->cli, object);
 }
 
@@ -285,7 +303,7 @@ int lab_run(int argc, char **argv)
         .congestion = "cubic",
         .name = WEFT_LAB_DEFAULT,
     };
-    bool fine = cli_parse(&cli, &verb, argc, argv, &run);
+    bool fine = cli_parse(&cli, &verb, argc, argv, &run) && lab_run_check_fault(&run);
     if (run.buffer_bytes == 0) {
         run.buffer_bytes = BUFFER_PACKETS * (run.mtu_bytes + 14);
     }
@@ -294,6 +312,7 @@ int lab_run(int argc, char **argv)
         tell_json(&run);
     } else if (fine) {
         tell_text(&run);
+        lab_run_recovery_text(&run);
     }
     return cli_finish(&cli, fine);
 }

@@ -98,7 +98,8 @@ static bool use_standing(struct weft_lab *lab, bool *found, const struct stand *
 {
     struct cli *cli = run->cli;
     struct weft_error missing;
-    *found = stand->fabric == LAB_RUN_PLAN &&
+    // What stands is not damaged.
+    *found = stand->fabric == LAB_RUN_PLAN && run->fault_kind == NULL &&
              weft_lab_load(lab, run->name, cli->scratch, &missing) && lab->is_up;
     if (!*found) {
         return true;
@@ -119,7 +120,7 @@ static bool try_fabric(struct lab_trial *trial, const struct stand *stand,
                        const struct weft_lab *lab, struct lab_run *run, weft_stop stop)
 {
     struct cli *cli = run->cli;
-    const struct lab_trial_options options = {
+    struct lab_trial_options options = {
         .network = stand->network,
         .graph = stand->graph,
         .wiring = &stand->wiring,
@@ -137,7 +138,21 @@ static bool try_fabric(struct lab_trial *trial, const struct stand *stand,
         .seed = cli->seed,
         .stop = stop,
     };
-    return lab_trial_run(trial, &options, &cli->arena, cli->scratch, &cli->error);
+    if (run->fault_kind == NULL) {
+        return lab_trial_run(trial, &options, &cli->arena, cli->scratch, &cli->error);
+    }
+    if (!lab_run_choose_fault(run, lab, &stand->wiring)) {
+        return false;
+    }
+    run->recovery = WEFT_NEW(&cli->arena, struct lab_recovery, 1);
+    options.fault = &run->fault;
+    options.watch_carrier = !run->detect_stall;
+    options.iterations = run->fault_iteration - 1;
+    uint32_t left = run->iterations - run->fault_iteration;
+    bool fine = lab_recover_run(run->recovery, &options, left > 0 ? left : 1, &cli->arena,
+                                cli->scratch, &cli->error);
+    *trial = run->recovery->before;
+    return fine;
 }
 
 static bool run_fabric(struct lab_run *run, uint32_t index, weft_stop stop)

@@ -35,3 +35,9 @@ try weft lab ocs connect 0:3-5 --box 127.0.0.1:1
 try weft lab ocs apply --box 127.0.0.1:1
 try weft lab ocs show --box 127.0.0.1:1
 try weft lab ocs show --box 127.0.0.1:1 --user admin
+try weft lab run plan.json --fail disk@3
+try weft lab run plan.json --fail server:2@3
+try weft lab run plan.json --fail link@1
+try weft lab run plan.json --fail link@11
+try weft lab run plan.json --fail link@3 --fabrics plan,ring
+try weft lab run plan.json --fail link@3 --detect smell
