@@ -38,8 +38,8 @@ static bool hide(struct weft_error *error)
     return true;
 }
 
-// Keeps all processes, and with them all packets, on one processor: on several, packets of one flow
-// wait in several queues and overtake each other while others keep a processor busy.
+// Keeps all processes, and with them all packets, on one processor: on several, we think, packets
+// of one flow wait in several queues and overtake each other while others keep a processor busy.
 static void stay_together(const struct weft_contest_options *options)
 {
     cpu_set_t all;

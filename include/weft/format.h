@@ -79,11 +79,10 @@ bool weft_fbuf_load(struct weft_fbuf *fbuf, const char *path, struct weft_arena 
                     struct weft_arena scratch, struct weft_error *error) WEFT_MUST_USE;
 // The bytes of a file that holds `fbuf`, readable by the authors' tools: the same value gives the
 // same bytes. Runtimes and rates are rounded to floats (6e-8 of themselves), latencies are not
-// kept. ReduceScatters and AllGathers are written as
-// AllReduces of half their bytes; that they are none, successors of collectives and ring_words
-// stand in fields of Weft's own, which other readers skip. Fails with INPUT where the format has no
-// words for the value: links of which none has its reverse, a link whose rate is not width *
-// rate_Bps, 2 GiB or more.
+// kept. ReduceScatters and AllGathers are written as AllReduces of half their bytes; that they are
+// none, successors of collectives and ring_words stand in fields of Weft's own, which other readers
+// skip. Fails with INPUT where the format has no words for the value: links of which none has its
+// reverse, a link whose rate is not width * rate_Bps, 2 GiB or more.
 bool weft_fbuf_write(const char **data, size_t *length, const struct weft_fbuf *fbuf,
                      struct weft_arena *arena, struct weft_arena scratch, struct weft_error *error)
     WEFT_MUST_USE;
@@ -92,8 +91,8 @@ bool weft_fbuf_write(const char **data, size_t *length, const struct weft_fbuf *
 // share of its bytes: from each member the jumps, summed modulo server_count, name the relays and
 // at last the next member. A group whose size the file has no rings for, or without bytes and
 // without a usable ring, gets none. Where there are ring_words, those rings instead. Fails with
-// INPUT: no links, no routes, no rate; a path or ring
-// over a link that is not there; a descriptor that does not close into one ring over its group.
+// INPUT: no links, no routes, no rate; a path or ring over a link that is not there; a descriptor
+// that does not close into one ring over its group.
 bool weft_fbuf_network(struct weft_network *network, const struct weft_fbuf *fbuf, double rate_Bps,
                        struct weft_arena *arena, struct weft_arena scratch,
                        struct weft_error *error) WEFT_MUST_USE;
@@ -142,9 +141,8 @@ struct weft_chakra {
 // A task graph from a trace of any producer. Tasks stand in ascending order of node ids, then
 // ranks. Fails with INPUT naming rank and node: bytes that are no trace, a dependency on a node
 // that is not there, a cycle, a message without its other end, a collective that a member lacks;
-// with UNSUPPORTED for a collective with a root that the trace does not state. O(bytes + nodes log
-// nodes
-// + tasks).
+// with UNSUPPORTED for a collective with a root that the trace does not state. O(bytes + nodes
+// log nodes + tasks).
 bool weft_chakra_read(struct weft_chakra *chakra, const struct weft_chakra_input *input,
                       struct weft_arena *arena, struct weft_arena scratch, struct weft_error *error)
     WEFT_MUST_USE;

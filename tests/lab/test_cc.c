@@ -118,8 +118,7 @@ static void send_burst(const int ends[2], uint32_t bytes)
     }
 }
 
-// Bursts of 200 kB with 60 ms between: the program must have learned both. (Seen to fail with the
-// silence of the set-up learned, with no byte counted, and with a boundary at any silence.)
+// Bursts of 200 kB with 60 ms between: the program must have learned both.
 static void bytes_and_silences_are_learned(void **state)
 {
     (void)state;

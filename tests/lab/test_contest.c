@@ -127,8 +127,7 @@ static void nap(long wait_ms)
     nanosleep(&wait, NULL);
 }
 
-// Killed while it builds, connects or runs, all its processes and its congestion control go. (Seen
-// to fail without PR_SET_PDEATHSIG.)
+// Killed while it builds, connects or runs, all its processes and its congestion control go.
 static void nothing_is_left_after_a_kill(void **state)
 {
     (void)state;
