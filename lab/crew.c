@@ -135,6 +135,7 @@ static bool do_all(struct work *work, struct weft_error *error)
         .segment_bytes = crew->options.segment_bytes,
         .lanes = crew->options.lanes,
         .zero_copy = crew->options.wire.zero_copy,
+        .round_by_round = crew->options.round_by_round,
     };
     if (!lab_exec_open(&work->exec, member, &work->wire, &ops, crew->schedule, &options, error)) {
         return false;

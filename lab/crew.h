@@ -15,6 +15,7 @@ struct lab_crew_options {
     bool check;          // every iteration's sums; whole numbers and reals in turn
     uint32_t lanes;      // connections from a rank to another; 0 = 1
     uint32_t segment_bytes;
+    bool round_by_round; // a rank sends all of a round before any of a later one
     uint32_t timeout_ms;
     struct lab_wire_options wire;
     uint32_t late_rank; // begins late_ns after the others; WEFT_NONE = nobody

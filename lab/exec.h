@@ -21,6 +21,7 @@ struct lab_exec_options {
     uint32_t segment_bytes; // 0 = the default
     uint32_t lanes;         // >= 1
     bool zero_copy;         // the wire was opened so
+    bool round_by_round;    // a rank sends all of a round before any of a later one
 };
 #define LAB_SEGMENT_BYTES (256u << 10)
 

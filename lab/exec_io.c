@@ -66,6 +66,21 @@ static void note_sent(struct lab_exec *exec, struct lab_outgoing *outgoing, size
     }
 }
 
+// Whether all sends of earlier rounds are written. Sends wait for receives of earlier rounds only,
+// so the lowest round under way can still always end.
+static bool has_turn(const struct lab_exec *exec, uint32_t round)
+{
+    for (uint32_t i = 0; i < exec->outgoing_count; i++) {
+        const struct lab_outgoing *outgoing = &exec->outgoing[i];
+        const struct lab_queue *queue = outgoing->queue;
+        uint32_t at = outgoing->cursor.at;
+        if (at < queue->count && exec->ops->ops[queue->ops[at]].round < round) {
+            return false;
+        }
+    }
+    return true;
+}
+
 bool lab_exec_send(struct lab_exec *exec, struct lab_outgoing *outgoing, bool *moved,
                    struct weft_error *error)
 {
@@ -74,7 +89,8 @@ bool lab_exec_send(struct lab_exec *exec, struct lab_outgoing *outgoing, bool *m
     int flags = MSG_NOSIGNAL | (outgoing->copies != NULL ? MSG_ZEROCOPY : 0);
     while (outgoing->writable && cursor->at < queue->count && !copies_full(outgoing)) {
         const struct lab_op *op = &exec->ops->ops[queue->ops[cursor->at]];
-        if (!lab_may(exec, op, cursor->segment)) {
+        if (!lab_may(exec, op, cursor->segment) ||
+            (exec->options.round_by_round && !has_turn(exec, op->round))) {
             return true;
         }
         size_t size = lab_segment_size(exec, cursor->segment);

@@ -44,6 +44,7 @@ enum {
     KEY_RENDEZVOUS,
     KEY_OUT_OF_PLACE,
     KEY_LAB,
+    KEY_ROUND_BY_ROUND,
 };
 
 static const struct argp_option options[] = {
@@ -66,6 +67,8 @@ static const struct argp_option options[] = {
     {"lanes", KEY_LANES, "L", 0, "connections from a rank to another (1)", 0},
     {"segment", KEY_SEGMENT, "S", 0, "bytes that are passed on together (256KiB)", 0},
     {"buffer", KEY_BUFFER, "S", 0, "of a socket, each way (the system's)", 0},
+    {"round-by-round", KEY_ROUND_BY_ROUND, NULL, 0,
+     "a rank sends all of a round before any of a later one; with a small --buffer", 0},
     {"zero-copy", KEY_ZERO_COPY, NULL, 0, "send with MSG_ZEROCOPY", 0},
     {"cc", KEY_CC, "NAME", 0, "congestion control: reno, cubic, dctcp, mltcp (the system's)", 0},
     {"timeout", KEY_TIMEOUT, "T", 0, "a peer that is silent for so long ends the run (10s)", 0},
@@ -152,6 +155,9 @@ static error_t parse_wire(int key, char *argument, struct run_request *request)
         return parse_bytes(request, &crew->wire.buffer_bytes, "buffer", argument);
     case KEY_ZERO_COPY:
         crew->wire.zero_copy = true;
+        return 0;
+    case KEY_ROUND_BY_ROUND:
+        crew->round_by_round = true;
         return 0;
     case KEY_CC:
         crew->wire.congestion = argument;

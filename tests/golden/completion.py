@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """The bash completion offers the verbs of `weft help`, the sub-verbs of PARENTS and the options
-of every `weft VERB --help`, no more and no fewer. Usage: completion.py WEFT COMPLETION
+of every `weft VERB --help` and of weft-run, no more and no fewer.
+Usage: completion.py WEFT COMPLETION WEFT_RUN
 """
 
 import re
@@ -18,7 +19,7 @@ def output(*command):
 
 
 def main():
-    weft, completion = sys.argv[1:]
+    weft, completion, weft_run = sys.argv[1:]
     if shutil.which("bash") is None:
         print("skipped: no bash here")
         return 77
@@ -29,6 +30,7 @@ def main():
     for parent in PARENTS:
         script += (f' && for v in $_weft_{parent}; do '
                    f'echo "{parent} $v:" $(_weft_options "{parent} $v"); done')
+    script += ' && echo weft-run: $(_weft_options weft-run)'
     lines = output("bash", "-c", script, "bash", completion).splitlines()
     offered = set(lines[0].split())
     known = set(re.findall(r"^  ([a-z]+) +\S", output(weft, "help").split("Examples:")[0], re.M))
@@ -48,9 +50,9 @@ def main():
     for line in lines[1 + len(PARENTS):]:
         verb, options = line.split(":")
         options = options.split()
-        if verb not in known and verb not in subs:
+        if verb not in known and verb not in subs and verb != "weft-run":
             continue
-        text = output(weft, *verb.split(), "--help")
+        text = output(*([weft_run] if verb == "weft-run" else [weft, *verb.split()]), "--help")
         named = set(re.findall(r"^ +(?:-\w, )?(--[a-z-]+)", text, re.M))
         if set(options) != named:
             print(f"{verb}: completion has {sorted(set(options) - named)} too many, "
