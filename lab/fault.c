@@ -108,25 +108,14 @@ bool weft_lab_fail(struct weft_lab_fault_times *times, const struct weft_lab *la
 static bool wait_port(const struct weft_lab *lab, uint32_t server, uint32_t port,
                       struct weft_error *error)
 {
-    enum { TRIES = 3000 };
-    const struct timespec pause = {.tv_nsec = 1000000};
-    struct weft_link_counters counters = {0};
     struct weft_netlink netlink;
     char netns[WEFT_NETNS_NAME_MAX];
     if (!weft_netlink_open(&netlink, weft_lab_server_netns(netns, lab->name, server), error)) {
         return false;
     }
-    bool fine = true;
-    for (int i = 0; i < TRIES && fine && !counters.carrier; i++) {
-        fine = weft_link_counters(&counters, &netlink, weft_lab_port_index(port), error);
-        if (!counters.carrier) {
-            nanosleep(&pause, NULL);
-        }
-    }
+    bool fine = weft_link_await(&netlink, weft_lab_port_index(port), error);
     weft_netlink_close(&netlink);
-    return fine &&
-           (counters.carrier ||
-            weft_fail(error, WEFT_IO, "server %u: port %u stays without carrier", server, port));
+    return fine;
 }
 
 bool weft_lab_mend(struct weft_lab_fault_times *times, const struct weft_lab *lab,

@@ -13,6 +13,7 @@
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/socket.h>
+#include <time.h>
 #include <unistd.h>
 
 // ---- sessions ----
@@ -367,4 +368,21 @@ bool weft_link_counters(struct weft_link_counters *counters, struct weft_netlink
                                                 "counters of link %u", index);
     info->ifi_index = (int)index;
     return weft_request_send(&request, take_counters, counters, error);
+}
+
+bool weft_link_await(struct weft_netlink *netlink, uint32_t index, struct weft_error *error)
+{
+    enum { TRIES = 3000 };
+    const struct timespec pause = {.tv_nsec = 1000000};
+    for (int i = 0; i < TRIES; i++) {
+        struct weft_link_counters counters = {0};
+        if (!weft_link_counters(&counters, netlink, index, error)) {
+            return false;
+        }
+        if (counters.carrier) {
+            return true;
+        }
+        nanosleep(&pause, NULL);
+    }
+    return weft_fail(error, WEFT_IO, "%s: link %u stays without carrier", netlink->netns, index);
 }

@@ -106,6 +106,10 @@ struct weft_link_counters {
 };
 bool weft_link_counters(struct weft_link_counters *counters, struct weft_netlink *netlink,
                         uint32_t index, struct weft_error *error) WEFT_MUST_USE;
+// Waits until the link passes packets, at most 3 s: a link that was just set up drops what it is
+// given until the kernel has noticed its carrier, some milliseconds later. Fails with IO.
+bool weft_link_await(struct weft_netlink *netlink, uint32_t index, struct weft_error *error)
+    WEFT_MUST_USE;
 
 // ---- addresses, neighbors, routes ----
 

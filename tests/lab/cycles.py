@@ -8,6 +8,7 @@ Mutation that makes it fail: a lab down that leaves its last namespace.
 
 import os
 import random
+import socket
 import subprocess
 import sys
 import time
@@ -36,7 +37,7 @@ def left(name):
 
 
 def interfaces():
-    return sorted(os.listdir("/sys/class/net"))
+    return sorted(name for _, name in socket.if_nameindex())
 
 
 def cycle(weft, name, rng, kill):

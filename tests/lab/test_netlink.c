@@ -49,6 +49,8 @@ static void join(struct weft_netlink *near, struct weft_netlink *far)
     must(weft_link_veth(near, &ends[0], &ends[1], 9000, &error), &error);
     must(weft_link_set_up(near, 7, true, &error), &error);
     must(weft_link_set_up(far, 9, true, &error), &error);
+    must(weft_link_await(near, 7, &error), &error);
+    must(weft_link_await(far, 9, &error), &error);
     must(weft_address_add(near, 7, LEFT_IP, 32, &error), &error);
     must(weft_address_add(far, 9, RIGHT_IP, 32, &error), &error);
     must(weft_neighbor_set(near, 7, RIGHT_IP, right_mac, &error), &error);
