@@ -6,6 +6,7 @@
 // before; receives of one rank side by side; a transport that begins with 8 packets; a closed form
 // of rings with 2 % fewer bytes.
 
+#include "../arenas.h"
 #include "weft/collective.h"
 #include "weft/sim.h"
 
@@ -21,25 +22,7 @@
 #define PACKET_BYTES 1025u
 #define HEADER_BYTES 1u
 
-static struct weft_arena arena_kept, scratch_kept;
 static struct weft_network network;
-
-static int set_up(void **state)
-{
-    (void)state;
-    struct weft_error error;
-    return weft_arena_init(&arena_kept, 0, &error) && weft_arena_init(&scratch_kept, 0, &error)
-               ? 0
-               : -1;
-}
-
-static int tear_down(void **state)
-{
-    (void)state;
-    weft_arena_release(&arena_kept);
-    weft_arena_release(&scratch_kept);
-    return 0;
-}
 
 // Fabrics on which an algorithm's messages of a round never meet.
 enum ground { GROUND_SWITCH, GROUND_RING, GROUND_ONE_WAY, GROUND_TORUS, GROUND_CIRCULANT };

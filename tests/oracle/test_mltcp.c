@@ -5,6 +5,7 @@
 // Mutations that made these tests fail (each was run): a slope of 0; progress that is not
 // begun anew with an iteration.
 
+#include "../arenas.h"
 #include "interleaved_jobs.h"
 
 #include <setjmp.h>
@@ -13,25 +14,6 @@
 #include <cmocka.h>
 
 #define REPEATS 2u
-
-static struct weft_arena arena_kept, scratch_kept;
-
-static int set_up(void **state)
-{
-    (void)state;
-    struct weft_error error;
-    return weft_arena_init(&arena_kept, 0, &error) && weft_arena_init(&scratch_kept, 0, &error)
-               ? 0
-               : -1;
-}
-
-static int tear_down(void **state)
-{
-    (void)state;
-    weft_arena_release(&arena_kept);
-    weft_arena_release(&scratch_kept);
-    return 0;
-}
 
 static double slowdown_of(const struct interleaved_case *a, enum weft_sim_transport transport,
                           bool per_job)

@@ -6,6 +6,7 @@
 // beginning instead of its middle; progress that is not begun anew with an iteration; served bytes
 // at the share after a change instead of before it.
 
+#include "../arenas.h"
 #include "weft/fabric.h"
 #include "weft/sim.h"
 
@@ -19,25 +20,6 @@
 #define JOBS_MAX 8u
 #define MS_PS 1000000000ull
 #define RATE_BPS 25e6
-
-static struct weft_arena arena_kept, scratch_kept;
-
-static int set_up(void **state)
-{
-    (void)state;
-    struct weft_error error;
-    return weft_arena_init(&arena_kept, 0, &error) && weft_arena_init(&scratch_kept, 0, &error)
-               ? 0
-               : -1;
-}
-
-static int tear_down(void **state)
-{
-    (void)state;
-    weft_arena_release(&arena_kept);
-    weft_arena_release(&scratch_kept);
-    return 0;
-}
 
 // Equal jobs compute, then send to one receiver over one link.
 struct crowd {

@@ -5,6 +5,7 @@
 // Mutations that made these tests fail (each was run): weights that are all 1; paces without their
 // starts; waits that are never filed.
 
+#include "../arenas.h"
 #include "weft/interleave.h"
 
 #include <math.h>
@@ -16,25 +17,6 @@
 #define JOBS_MAX 6u
 #define MS_PS 1000000000ull
 #define RATE_BPS 1.25e9 // 10 Gbit/s
-
-static struct weft_arena arena_kept, scratch_kept;
-
-static int set_up(void **state)
-{
-    (void)state;
-    struct weft_error error;
-    return weft_arena_init(&arena_kept, 0, &error) && weft_arena_init(&scratch_kept, 0, &error)
-               ? 0
-               : -1;
-}
-
-static int tear_down(void **state)
-{
-    (void)state;
-    weft_arena_release(&arena_kept);
-    weft_arena_release(&scratch_kept);
-    return 0;
-}
 
 // Jobs compute, then use the link alone; milliseconds.
 struct mix {

@@ -5,6 +5,7 @@
 // Mutations that made these tests fail (each was run): one round too few; latency counted twice; a
 // ring's hop going to the member after the next; SPLIT shares of 1; a round ending 5 us early.
 
+#include "../arenas.h"
 #include "weft/sim.h"
 
 #include <math.h>
@@ -16,25 +17,7 @@
 #define RATE_BPS 50e9
 #define LATENCY_PS 500000u
 
-static struct weft_arena arena_kept, scratch_kept;
 static struct weft_network network; // stays where it is: its routes point to its fabric
-
-static int set_up(void **state)
-{
-    (void)state;
-    struct weft_error error;
-    return weft_arena_init(&arena_kept, 0, &error) && weft_arena_init(&scratch_kept, 0, &error)
-               ? 0
-               : -1;
-}
-
-static int tear_down(void **state)
-{
-    (void)state;
-    weft_arena_release(&arena_kept);
-    weft_arena_release(&scratch_kept);
-    return 0;
-}
 
 typedef bool builder(struct weft_network *, const struct weft_cluster *,
                      const struct weft_fabric_options *, struct weft_arena *, struct weft_error *);

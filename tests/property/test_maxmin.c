@@ -7,6 +7,7 @@
 // off its links; set_share that queues no link, or leaves the rate unscaled; loads that count a
 // flow and not its share; refill going on with links where rounding left something to rise.
 
+#include "../arenas.h"
 #include "../../src/sim/maxmin.h"
 #include "reference_maxmin.h"
 
@@ -22,25 +23,6 @@
 #define STEPS 300u
 #define SEEDS 40u
 #define TOLERANCE 1e-9
-
-static struct weft_arena arena_kept, scratch_kept;
-
-static int set_up(void **state)
-{
-    (void)state;
-    struct weft_error error;
-    return weft_arena_init(&arena_kept, 0, &error) && weft_arena_init(&scratch_kept, 0, &error)
-               ? 0
-               : -1;
-}
-
-static int tear_down(void **state)
-{
-    (void)state;
-    weft_arena_release(&arena_kept);
-    weft_arena_release(&scratch_kept);
-    return 0;
-}
 
 // The classes that live, as the reference sees them, and the solver's ids.
 struct world {

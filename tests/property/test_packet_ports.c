@@ -9,6 +9,7 @@
 // pause without its latency's head-room; a resume that is never sent; a slot of flows that does not
 // know whose packets it has.
 
+#include "../arenas.h"
 #include "weft/sim.h"
 
 #include <setjmp.h>
@@ -22,25 +23,7 @@
 #define FLOWS 40u
 #define SEEDS 40u
 
-static struct weft_arena arena_kept, scratch_kept;
 static struct weft_network network;
-
-static int set_up(void **state)
-{
-    (void)state;
-    struct weft_error error;
-    return weft_arena_init(&arena_kept, 0, &error) && weft_arena_init(&scratch_kept, 0, &error)
-               ? 0
-               : -1;
-}
-
-static int tear_down(void **state)
-{
-    (void)state;
-    weft_arena_release(&arena_kept);
-    weft_arena_release(&scratch_kept);
-    return 0;
-}
 
 static uint32_t join(struct weft_link *links, uint32_t count, uint32_t a, uint32_t b,
                      struct weft_rng *rng)

@@ -5,6 +5,7 @@
 // `serve` with the new rate instead of the old one; a window of 1 us; SPLIT shares ignored; link
 // bytes counted at the first hop only; NEARLY_FULL at 1.5; `meld` keeping the later end on top.
 
+#include "../arenas.h"
 #include "reference_flows.h"
 
 #include <setjmp.h>
@@ -14,25 +15,6 @@
 
 #define FLOWS_MAX 250u
 #define SEEDS 12u
-
-static struct weft_arena arena_kept, scratch_kept;
-
-static int set_up(void **state)
-{
-    (void)state;
-    struct weft_error error;
-    return weft_arena_init(&arena_kept, 0, &error) && weft_arena_init(&scratch_kept, 0, &error)
-               ? 0
-               : -1;
-}
-
-static int tear_down(void **state)
-{
-    (void)state;
-    weft_arena_release(&arena_kept);
-    weft_arena_release(&scratch_kept);
-    return 0;
-}
 
 enum shape { STAR, FAT_TREE, OVERSUBSCRIBED, RING, TORUS, SHAPE_COUNT };
 

@@ -4,6 +4,7 @@
 // Mutations that made these tests fail (each was run): devices never busy; a predecessor less to
 // wait for; a round too many; a round that ends before its last message.
 
+#include "../arenas.h"
 #include "weft/sim.h"
 
 #include <math.h>
@@ -20,25 +21,7 @@
 #define SEEDS 150u
 #define RATE_BPS 12.5e9
 
-static struct weft_arena arena_kept, scratch_kept;
 static struct weft_network network; // stays where it is: its routes point to its fabric
-
-static int set_up(void **state)
-{
-    (void)state;
-    struct weft_error error;
-    return weft_arena_init(&arena_kept, 0, &error) && weft_arena_init(&scratch_kept, 0, &error)
-               ? 0
-               : -1;
-}
-
-static int tear_down(void **state)
-{
-    (void)state;
-    weft_arena_release(&arena_kept);
-    weft_arena_release(&scratch_kept);
-    return 0;
-}
 
 struct draft {
     struct weft_task tasks[TASKS_MAX];

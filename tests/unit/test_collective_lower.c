@@ -4,6 +4,7 @@
 // Mutations that made these tests fail (each was run): a sum read before its addends have come; a
 // swap that waits for its own other half; sends of one rank side by side.
 
+#include "../arenas.h"
 #include "weft/collective.h"
 #include "weft/sim.h"
 
@@ -16,25 +17,7 @@
 #define RATE_BPS 50e9
 #define LATENCY_PS 500000u
 
-static struct weft_arena arena_kept, scratch_kept;
 static struct weft_network network;
-
-static int set_up(void **state)
-{
-    (void)state;
-    struct weft_error error;
-    return weft_arena_init(&arena_kept, 0, &error) && weft_arena_init(&scratch_kept, 0, &error)
-               ? 0
-               : -1;
-}
-
-static int tear_down(void **state)
-{
-    (void)state;
-    weft_arena_release(&arena_kept);
-    weft_arena_release(&scratch_kept);
-    return 0;
-}
 
 static double play_s(const struct weft_schedule *schedule, uint64_t size_bytes)
 {

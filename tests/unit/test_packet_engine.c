@@ -5,6 +5,7 @@
 // lost that nobody sends again; an acknowledgement that counts twice; marks on a host's own queue;
 // a first timeout without the ports' buffers; timers that run while a packet waits in its own port.
 
+#include "../arenas.h"
 #include "weft/sim.h"
 
 #include <math.h>
@@ -17,25 +18,7 @@
 #define LATENCY_PS 1000000u
 #define PACKET_BYTES 1500u
 
-static struct weft_arena arena_kept, scratch_kept;
 static struct weft_network network;
-
-static int set_up(void **state)
-{
-    (void)state;
-    struct weft_error error;
-    return weft_arena_init(&arena_kept, 0, &error) && weft_arena_init(&scratch_kept, 0, &error)
-               ? 0
-               : -1;
-}
-
-static int tear_down(void **state)
-{
-    (void)state;
-    weft_arena_release(&arena_kept);
-    weft_arena_release(&scratch_kept);
-    return 0;
-}
 
 // `senders` servers send size_bytes each to the last one, each gap_ps after the one before; or, if
 // `out`, it to them.

@@ -5,6 +5,7 @@
 // can go through; heads that wait for their tails; the less urgent first; a pause without effect; a
 // ramp that begins at 0; an average that is the last backlog.
 
+#include "../arenas.h"
 #include "weft/sim.h"
 
 #include <math.h>
@@ -21,25 +22,7 @@
 #define PACKET_PS 1500000u // at RATE_BPS
 #define FLOWS_MAX 16u
 
-static struct weft_arena arena_kept, scratch_kept;
 static struct weft_network network;
-
-static int set_up(void **state)
-{
-    (void)state;
-    struct weft_error error;
-    return weft_arena_init(&arena_kept, 0, &error) && weft_arena_init(&scratch_kept, 0, &error)
-               ? 0
-               : -1;
-}
-
-static int tear_down(void **state)
-{
-    (void)state;
-    weft_arena_release(&arena_kept);
-    weft_arena_release(&scratch_kept);
-    return 0;
-}
 
 struct flows {
     uint32_t count;

@@ -5,6 +5,7 @@
 // packets overtake; a window for reordering of 0; ways taken without turns; a header that is not
 // answered; pulls that do not count what was cut.
 
+#include "../arenas.h"
 #include "weft/sim.h"
 
 #include <math.h>
@@ -20,25 +21,7 @@
 #define HEADER_BYTES 64u
 #define FLOWS_MAX 128u
 
-static struct weft_arena arena_kept, scratch_kept;
 static struct weft_network network;
-
-static int set_up(void **state)
-{
-    (void)state;
-    struct weft_error error;
-    return weft_arena_init(&arena_kept, 0, &error) && weft_arena_init(&scratch_kept, 0, &error)
-               ? 0
-               : -1;
-}
-
-static int tear_down(void **state)
-{
-    (void)state;
-    weft_arena_release(&arena_kept);
-    weft_arena_release(&scratch_kept);
-    return 0;
-}
 
 struct flows {
     uint32_t count;

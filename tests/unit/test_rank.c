@@ -4,6 +4,7 @@
 // Mutations that made these tests fail (each was run): the slowest taken for the best; a sub-chunk
 // factor that is not tried; a bound of the latency of all hops of a ring.
 
+#include "../arenas.h"
 #include "weft/plan.h"
 
 #include <setjmp.h>
@@ -15,25 +16,7 @@
 #define SIZES 4u
 static const uint64_t sizes_bytes[SIZES] = {1 << 10, 1 << 16, 1 << 22, 1 << 26};
 
-static struct weft_arena arena_kept, scratch_kept;
 static struct weft_network network;
-
-static int set_up(void **state)
-{
-    (void)state;
-    struct weft_error error;
-    return weft_arena_init(&arena_kept, 0, &error) && weft_arena_init(&scratch_kept, 0, &error)
-               ? 0
-               : -1;
-}
-
-static int tear_down(void **state)
-{
-    (void)state;
-    weft_arena_release(&arena_kept);
-    weft_arena_release(&scratch_kept);
-    return 0;
-}
 
 static struct weft_collective_question question_of(enum weft_collective_kind kind, uint32_t n)
 {

@@ -6,6 +6,7 @@
 // messages of a stream that come at once only the first told of; a window that a restart leaves as
 // it was.
 
+#include "../arenas.h"
 #include "weft/sim.h"
 
 #include <math.h>
@@ -21,25 +22,7 @@
 #define HEADER_BYTES 100u
 #define MS_PS 1000000000ull
 
-static struct weft_arena arena_kept, scratch_kept;
 static struct weft_network network;
-
-static int set_up(void **state)
-{
-    (void)state;
-    struct weft_error error;
-    return weft_arena_init(&arena_kept, 0, &error) && weft_arena_init(&scratch_kept, 0, &error)
-               ? 0
-               : -1;
-}
-
-static int tear_down(void **state)
-{
-    (void)state;
-    weft_arena_release(&arena_kept);
-    weft_arena_release(&scratch_kept);
-    return 0;
-}
 
 static struct weft_sim_options packets(const struct weft_packet_options *packet)
 {

@@ -6,6 +6,7 @@
 // sample that forgets what left before; rows of one instant that stand twice after two became one;
 // a timeout that counts as news; a clock that files beyond its end.
 
+#include "../arenas.h"
 #include "weft/sim.h"
 
 #include <setjmp.h>
@@ -19,25 +20,7 @@
 #define PACKET_BYTES 1500u
 #define HEADER_BYTES 100u
 
-static struct weft_arena arena_kept, scratch_kept;
 static struct weft_network network;
-
-static int set_up(void **state)
-{
-    (void)state;
-    struct weft_error error;
-    return weft_arena_init(&arena_kept, 0, &error) && weft_arena_init(&scratch_kept, 0, &error)
-               ? 0
-               : -1;
-}
-
-static int tear_down(void **state)
-{
-    (void)state;
-    weft_arena_release(&arena_kept);
-    weft_arena_release(&scratch_kept);
-    return 0;
-}
 
 static uint64_t size_of(uint32_t flow)
 {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Snapshots as networks and jobs, and what is told of them.
 
+#include "../arenas.h"
 #include "weft/interleave.h"
 
 #include <math.h>
@@ -12,25 +13,6 @@
 
 #define MS 1000000000ull
 #define RATE 1e9
-
-static struct weft_arena arena_kept, scratch_kept;
-
-static int set_up(void **state)
-{
-    (void)state;
-    struct weft_error error;
-    return weft_arena_init(&arena_kept, 0, &error) && weft_arena_init(&scratch_kept, 0, &error)
-               ? 0
-               : -1;
-}
-
-static int tear_down(void **state)
-{
-    (void)state;
-    weft_arena_release(&arena_kept);
-    weft_arena_release(&scratch_kept);
-    return 0;
-}
 
 static const struct weft_shared_link links[] = {{"a", RATE}, {"b", 2 * RATE}, {"c", RATE}};
 static const uint32_t both[] = {0, 1};
