@@ -157,6 +157,22 @@ static bool raise_server(struct raising *raising, uint32_t server, struct weft_e
     return fine;
 }
 
+// Ports that are plugged in pass packets when the kernel has noticed it.
+static bool await_server(const struct weft_lab *lab, uint32_t server, struct weft_error *error)
+{
+    char netns[WEFT_NETNS_NAME_MAX];
+    struct weft_netlink netlink;
+    if (!weft_netlink_open(&netlink, weft_lab_server_netns(netns, lab->name, server), error)) {
+        return false;
+    }
+    bool fine = true;
+    for (uint32_t port = 0; port < lab->port_count && fine; port++) {
+        fine = weft_link_await(&netlink, weft_lab_port_index(port), error);
+    }
+    weft_netlink_close(&netlink);
+    return fine;
+}
+
 // ---- all ----
 
 static void fill(struct weft_lab *lab, const struct weft_lab_wiring *wiring,
@@ -269,6 +285,11 @@ static bool raise_all(struct raising *raising, weft_stop stop, struct weft_arena
     if (!set_circuits(lab, raising->wiring, scratch, error) ||
         !weft_lab_route(lab, raising->wiring, scratch, error)) {
         return false;
+    }
+    for (uint32_t s = 0; s < lab->server_count; s++) {
+        if (!await_server(lab, s, error)) {
+            return false;
+        }
     }
     lab->is_up = true;
     return weft_lab_save(lab, scratch, error);
