@@ -28,11 +28,17 @@
 // What the run mounts and names below /run is nobody else's, and is gone with it.
 static bool hide(struct weft_error *error)
 {
-    if (unshare(CLONE_NEWNS) != 0 || mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) != 0 ||
-        mount("weft", "/run", "tmpfs", 0, "mode=0755") != 0) {
+    if (unshare(CLONE_NEWNS) != 0) {
         return weft_fail(error, WEFT_UNSUPPORTED,
                          "the kernel permits no mount namespace: %s; run it as root, in a "
                          "container with CAP_SYS_ADMIN",
+                         strerror(errno));
+    }
+    if (mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) != 0 ||
+        mount("weft", "/run", "tmpfs", 0, "mode=0755") != 0) {
+        return weft_fail(error, WEFT_UNSUPPORTED,
+                         "mounts below / cannot be made private: %s; in a chroot bind its folder "
+                         "on itself first (mount --bind)",
                          strerror(errno));
     }
     return true;
