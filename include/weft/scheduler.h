@@ -133,8 +133,8 @@ enum weft_policy {
     WEFT_POLICY_CONSOLIDATED, // the lowest free servers in a row
     WEFT_POLICY_RANDOM,       // any free servers
     WEFT_POLICY_RACK_AWARE,   // as few racks as can be, the tightest that fits first
-    WEFT_POLICY_THEMIS,       // finish-time fairness with leases, simplified; places rack-aware
-    WEFT_POLICY_POLLUX,       // goodput with elastic sizes, simplified; places rack-aware
+    WEFT_POLICY_THEMIS,       // like Themis: finish-time fairness with leases; rack-aware
+    WEFT_POLICY_POLLUX,       // like Pollux: goodput with elastic sizes; rack-aware
     WEFT_POLICY_COUNT,
 };
 struct weft_policy_entry {

@@ -15,8 +15,8 @@ const struct weft_policy_entry weft_policies[WEFT_POLICY_COUNT] = {
     {"consolidated", "the lowest free servers"},
     {"random", "any free servers"},
     {"rack-aware", "as few racks as can be, the tightest that fits"},
-    {"themis", "finish-time fairness with leases, simplified"},
-    {"pollux", "goodput with elastic sizes, simplified"},
+    {"themis", "like Themis: finish-time fairness with leases"},
+    {"pollux", "like Pollux: goodput with elastic sizes"},
 };
 
 bool weft_policy_find(enum weft_policy *policy, const char *name, struct weft_error *error)
