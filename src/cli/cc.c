@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // weft cc: MLTCP as a congestion control of this machine's kernel.
 
-#include "cli.h"
+#include "cc_parameters.h"
 #include "weft/report.h"
 
 #include <arpa/inet.h>
@@ -75,22 +75,6 @@ static const char doc[] =
 
 // ---- parsing ----
 
-static error_t choose(struct cli *cli, uint32_t *choice, const char *option, const char *text,
-                      const char *const *names, uint32_t count)
-{
-    for (*choice = 0; *choice < count; (*choice)++) {
-        if (strcmp(names[*choice], text) == 0) {
-            return 0;
-        }
-    }
-    const char *list = "";
-    for (uint32_t i = 0; i < count; i++) {
-        list = weft_arena_format(&cli->arena, "%s%s%s", list, i > 0 ? ", " : "", names[i]);
-    }
-    return cli_value(
-        cli, weft_fail(&cli->error, WEFT_INPUT, "'%.40s'; choose one of %s", text, list), option);
-}
-
 static const char *const base_names[] = {"reno", "cubic"};
 static const char *const group_names[] = {"connection", "cgroup", "mark"};
 
@@ -102,27 +86,24 @@ static error_t parse_parameter(int key, const char *argument, struct request *re
     error_t bad = 0;
     switch (key) {
     case KEY_BASE:
-        bad = choose(cli, &choice, "base", argument, base_names, 2);
+        bad = cli_choose(cli, &choice, "base", argument, base_names, 2);
         given->base = (enum mltcp_base)choice;
         request->base_given = true;
         return bad;
     case KEY_GROUP:
-        bad = choose(cli, &choice, "group", argument, group_names, 3);
+        bad = cli_choose(cli, &choice, "group", argument, group_names, 3);
         given->group = (enum mltcp_group)choice;
         request->group_given = true;
         return bad;
     case KEY_SLOPE:
         request->slope_given = true;
-        return cli_value(cli, weft_parse_number(&given->slope, argument, 0, 64, &cli->error),
-                         "slope");
+        return cc_take_slope(cli, given, argument);
     case KEY_INTERCEPT:
         request->intercept_given = true;
-        return cli_value(cli,
-                         weft_parse_number(&given->intercept, argument, 0.001, 64, &cli->error),
-                         "intercept");
+        return cc_take_intercept(cli, given, argument);
     case KEY_RESTART:
         request->restart_given = true;
-        return cli_count(cli, &given->restart, "restart", argument, 0, 65535);
+        return cc_take_restart(cli, given, argument);
     case KEY_GAP:
         request->gap_given = true;
         return cli_count(cli, &given->gap_ms, "gap", argument, 1, 3600000);

@@ -172,6 +172,9 @@ error_t cli_take(struct cli *cli, const char **slot, const char *argument, const
 // For parsers: a count or quantity as the value of an option; 0 or EINVAL.
 error_t cli_count(struct cli *cli, uint32_t *value, const char *option, const char *text,
                   uint32_t low, uint32_t high);
+// The place of the text among names.
+error_t cli_choose(struct cli *cli, uint32_t *choice, const char *option, const char *text,
+                   const char *const *names, uint32_t count);
 error_t cli_value(struct cli *cli, bool parsed, const char *option);
 
 // One line on stderr that is no failure.
@@ -302,6 +305,15 @@ struct cli_entry {
     int (*main)(int argc, char **argv);
 };
 extern const struct cli_entry cli_entries[]; // ends with a NULL name
+
+// A verb that has sub-verbs.
+struct cli_family {
+    const char *name;             // "weft lab"
+    const char *intent;           // what it is, up to the list of sub-verbs
+    const char *advice;           // what follows the list
+    const struct cli_entry *subs; // ends with a NULL name; 16 at most
+};
+int cli_family(const struct cli_family *family, int argc, char **argv);
 
 int cli_cc(int argc, char **argv);
 int cli_check(int argc, char **argv);

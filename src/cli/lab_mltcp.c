@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // weft lab mltcp: jobs that contend for one link, on real TCP.
 
+#include "cc_parameters.h"
 #include "lab.h"
 #include "weft/report.h"
 
@@ -143,38 +144,31 @@ static error_t take_rate(struct cli *cli, double *rate_Bps, const char *text)
 
 static error_t parse_mltcp(int key, const char *argument, struct request *request)
 {
+    static const char *const base_names[] = {"reno", "cubic"};
+    static const char *const group_names[] = {"connection", "job"};
     struct cli *cli = request->cli;
     struct weft_cc_parameters *given = &request->given;
+    uint32_t choice = 0;
+    error_t bad = 0;
     switch (key) {
     case KEY_BASE:
         request->base_given = true;
-        given->base = strcmp(argument, "cubic") == 0 ? MLTCP_CUBIC : MLTCP_RENO;
-        return strcmp(argument, "cubic") == 0 || strcmp(argument, "reno") == 0
-                   ? 0
-                   : cli_value(cli,
-                               weft_fail(&cli->error, WEFT_INPUT, "'%.40s'; choose reno or cubic",
-                                         argument),
-                               "base");
+        bad = cli_choose(cli, &choice, "base", argument, base_names, 2);
+        given->base = choice == 1 ? MLTCP_CUBIC : MLTCP_RENO;
+        return bad;
     case KEY_GROUP:
-        given->group = strcmp(argument, "job") == 0 ? MLTCP_BY_MARK : MLTCP_BY_CONNECTION;
-        return strcmp(argument, "job") == 0 || strcmp(argument, "connection") == 0
-                   ? 0
-                   : cli_value(cli,
-                               weft_fail(&cli->error, WEFT_INPUT,
-                                         "'%.40s'; choose connection or job", argument),
-                               "group");
+        bad = cli_choose(cli, &choice, "group", argument, group_names, 2);
+        given->group = choice == 1 ? MLTCP_BY_MARK : MLTCP_BY_CONNECTION;
+        return bad;
     case KEY_SLOPE:
         request->slope_given = true;
-        return cli_value(cli, weft_parse_number(&given->slope, argument, 0, 64, &cli->error),
-                         "slope");
+        return cc_take_slope(cli, given, argument);
     case KEY_INTERCEPT:
         request->intercept_given = true;
-        return cli_value(cli,
-                         weft_parse_number(&given->intercept, argument, 0.001, 64, &cli->error),
-                         "intercept");
+        return cc_take_intercept(cli, given, argument);
     case KEY_RESTART:
         request->restart_given = true;
-        return cli_count(cli, &given->restart, "restart", argument, 0, 65535);
+        return cc_take_restart(cli, given, argument);
     default:
         return ARGP_ERR_UNKNOWN;
     }

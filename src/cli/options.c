@@ -118,6 +118,22 @@ error_t cli_count(struct cli *cli, uint32_t *value, const char *option, const ch
     return cli_value(cli, parsed, option);
 }
 
+error_t cli_choose(struct cli *cli, uint32_t *choice, const char *option, const char *text,
+                   const char *const *names, uint32_t count)
+{
+    for (*choice = 0; *choice < count; (*choice)++) {
+        if (strcmp(names[*choice], text) == 0) {
+            return 0;
+        }
+    }
+    const char *list = "";
+    for (uint32_t i = 0; i < count; i++) {
+        list = weft_arena_format(&cli->arena, "%s%s%s", list, i > 0 ? ", " : "", names[i]);
+    }
+    return cli_value(
+        cli, weft_fail(&cli->error, WEFT_INPUT, "'%.40s'; choose one of %s", text, list), option);
+}
+
 // What the topmost parser works on.
 struct top {
     struct cli *cli;
