@@ -20,22 +20,7 @@ enum { RANKS_MAX = 4 };
 static void check_complaint(const struct weft_error *error)
 {
     WEFT_ASSERT(error->code == WEFT_INPUT || error->code == WEFT_UNSUPPORTED);
-    WEFT_ASSERT(error->message[0] != '\0' && strpbrk(error->message, "\n\r\x1b") == NULL);
-}
-
-static void check_order(const struct weft_taskgraph *graph, struct weft_arena scratch)
-{
-    uint32_t *order = WEFT_NEW_RAW(&scratch, uint32_t, graph->task_count);
-    uint32_t *place = WEFT_NEW_RAW(&scratch, uint32_t, graph->task_count);
-    weft_taskgraph_order(graph, order, scratch);
-    for (uint32_t i = 0; i < graph->task_count; i++) {
-        place[order[i]] = i;
-    }
-    for (uint32_t t = 0; t < graph->task_count; t++) {
-        for (uint32_t e = graph->next_first[t]; e < graph->next_first[t + 1]; e++) {
-            WEFT_ASSERT(place[t] < place[graph->next[e]]);
-        }
-    }
+    fuzz_check_line(error);
 }
 
 static void check_round_trip(const struct weft_taskgraph *graph, struct weft_arena arena,
@@ -81,13 +66,9 @@ static uint32_t divide(void *blocks[RANKS_MAX + 1], size_t lengths[RANKS_MAX + 1
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    struct weft_arena arena;
-    struct weft_arena scratch;
+    struct fuzz_desk desk;
+    fuzz_open(&desk);
     struct weft_error error = {.code = WEFT_OK};
-    WEFT_ASSERT(weft_arena_init(&arena, (size_t)2 << 30, &error));
-    WEFT_ASSERT(weft_arena_init(&scratch, (size_t)8 << 30, &error));
-    struct weft_arena all = arena;
-    struct weft_arena all_scratch = scratch;
     void *blocks[RANKS_MAX + 1];
     size_t lengths[RANKS_MAX + 1];
     uint32_t ranks = divide(blocks, lengths, data, size);
@@ -101,9 +82,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         .memory_Bps = 1e12,
     };
     struct weft_chakra chakra = {.node_count = 77};
-    if (weft_chakra_read(&chakra, &input, &arena, scratch, &error)) {
-        check_order(&chakra.graph, scratch);
-        check_round_trip(&chakra.graph, arena, scratch);
+    if (weft_chakra_read(&chakra, &input, &desk.arena, desk.scratch, &error)) {
+        fuzz_check_order(&chakra.graph, desk.scratch);
+        check_round_trip(&chakra.graph, desk.arena, desk.scratch);
     } else {
         check_complaint(&error);
         WEFT_ASSERT(chakra.node_count == 77);
@@ -111,7 +92,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     for (uint32_t r = 0; r <= ranks; r++) {
         free(blocks[r]);
     }
-    weft_arena_release(&all);
-    weft_arena_release(&all_scratch);
+    fuzz_close(&desk);
     return 0;
 }

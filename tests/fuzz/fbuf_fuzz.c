@@ -16,27 +16,6 @@
 // Routes and rings are tables of the servers squared; small ones keep the fuzzer fast.
 #define NETWORK_SERVERS_MAX 64u
 
-static void check_complaint(const struct weft_error *error)
-{
-    WEFT_ASSERT(error->code == WEFT_INPUT && error->message[0] != '\0');
-    WEFT_ASSERT(strpbrk(error->message, "\n\r\x1b") == NULL);
-}
-
-static void check_order(const struct weft_taskgraph *graph, struct weft_arena scratch)
-{
-    uint32_t *order = WEFT_NEW_RAW(&scratch, uint32_t, graph->task_count);
-    uint32_t *place = WEFT_NEW_RAW(&scratch, uint32_t, graph->task_count);
-    weft_taskgraph_order(graph, order, scratch);
-    for (uint32_t i = 0; i < graph->task_count; i++) {
-        place[order[i]] = i;
-    }
-    for (uint32_t t = 0; t < graph->task_count; t++) {
-        for (uint32_t e = graph->next_first[t]; e < graph->next_first[t + 1]; e++) {
-            WEFT_ASSERT(place[t] < place[graph->next[e]]);
-        }
-    }
-}
-
 static void check_traffic(const struct weft_taskgraph *graph, struct weft_arena arena,
                           struct weft_arena scratch)
 {
@@ -58,7 +37,7 @@ static void check_network(const struct weft_fbuf *fbuf, struct weft_arena arena,
     struct weft_network network;
     struct weft_error error = {.code = WEFT_OK};
     if (!weft_fbuf_network(&network, fbuf, 0, &arena, scratch, &error)) {
-        check_complaint(&error);
+        fuzz_check_refusal(&error);
         return;
     }
     for (uint32_t r = 0; r < network.rings.ring_count; r++) {
@@ -88,30 +67,21 @@ static void check_round_trip(const struct weft_fbuf *fbuf, struct weft_arena are
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    struct weft_arena arena;
-    struct weft_arena scratch;
+    struct fuzz_desk desk;
+    fuzz_open(&desk);
     struct weft_error error = {.code = WEFT_OK};
-    WEFT_ASSERT(weft_arena_init(&arena, (size_t)1 << 30, &error));
-    WEFT_ASSERT(weft_arena_init(&scratch, (size_t)1 << 30, &error));
-    struct weft_arena all = arena;
-    struct weft_arena all_scratch = scratch;
-    uint8_t *exact = malloc(size > 0 ? size : 1); // so that the sanitizer sees a byte too far
-    WEFT_ASSERT(exact != NULL);
-    memcpy(exact, data, size);
     struct weft_fbuf fbuf = {.node_count = 77};
-    if (weft_fbuf_read(&fbuf, exact, size, &arena, scratch, &error)) {
-        check_order(&fbuf.graph, scratch);
+    if (weft_fbuf_read(&fbuf, data, size, &desk.arena, desk.scratch, &error)) {
+        fuzz_check_order(&fbuf.graph, desk.scratch);
         if (fbuf.graph.server_count <= NETWORK_SERVERS_MAX) {
-            check_traffic(&fbuf.graph, arena, scratch);
-            check_network(&fbuf, arena, scratch);
-            check_round_trip(&fbuf, arena, scratch);
+            check_traffic(&fbuf.graph, desk.arena, desk.scratch);
+            check_network(&fbuf, desk.arena, desk.scratch);
+            check_round_trip(&fbuf, desk.arena, desk.scratch);
         }
     } else {
-        check_complaint(&error);
+        fuzz_check_refusal(&error);
         WEFT_ASSERT(fbuf.node_count == 77);
     }
-    free(exact);
-    weft_arena_release(&all);
-    weft_arena_release(&all_scratch);
+    fuzz_close(&desk);
     return 0;
 }

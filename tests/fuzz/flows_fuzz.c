@@ -11,16 +11,13 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    char *text = malloc(size + 1); // exact, so that the sanitizer sees a byte too far
-    WEFT_ASSERT(text != NULL);
-    memcpy(text, data, size);
-    text[size] = '\0';
+    char *text = fuzz_string(data, size);
     struct weft_flows_spec spec = {.count = 7};
     struct weft_error error = {.code = WEFT_OK};
     bool matches = false;
     if (!weft_flows_parse(&spec, &matches, text, &error)) {
-        WEFT_ASSERT(matches && error.code == WEFT_INPUT && error.message[0] != '\0');
-        WEFT_ASSERT(strpbrk(error.message, "\n\r\x1b") == NULL);
+        WEFT_ASSERT(matches);
+        fuzz_check_refusal(&error);
         WEFT_ASSERT(spec.count == 7);
     } else if (matches) {
         WEFT_ASSERT(spec.size_bytes > 0);

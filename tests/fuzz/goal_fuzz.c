@@ -8,7 +8,6 @@
 #include "fuzz.h"
 #include "weft/format.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 static bool read_job(struct weft_goal_job *job, const char *data, size_t length,
@@ -17,21 +16,6 @@ static bool read_job(struct weft_goal_job *job, const char *data, size_t length,
     struct weft_goal goal;
     return weft_goal_read(&goal, data, length, arena, scratch, error) &&
            weft_goal_lower(job, &goal, arena, scratch, error);
-}
-
-static void check_order(const struct weft_taskgraph *graph, struct weft_arena scratch)
-{
-    uint32_t *order = WEFT_NEW_RAW(&scratch, uint32_t, graph->task_count);
-    uint32_t *place = WEFT_NEW_RAW(&scratch, uint32_t, graph->task_count);
-    weft_taskgraph_order(graph, order, scratch);
-    for (uint32_t i = 0; i < graph->task_count; i++) {
-        place[order[i]] = i;
-    }
-    for (uint32_t t = 0; t < graph->task_count; t++) {
-        for (uint32_t e = graph->next_first[t]; e < graph->next_first[t + 1]; e++) {
-            WEFT_ASSERT(place[t] < place[graph->next[e]]);
-        }
-    }
 }
 
 static void check_writing(const struct weft_taskgraph *graph, struct weft_arena *arena,
@@ -51,31 +35,20 @@ static void check_writing(const struct weft_taskgraph *graph, struct weft_arena 
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    struct weft_arena arena;
-    struct weft_arena scratch;
+    struct fuzz_desk desk;
+    fuzz_open(&desk);
     struct weft_error error = {.code = WEFT_OK};
-    WEFT_ASSERT(weft_arena_init(&arena, (size_t)8 << 30, &error));
-    WEFT_ASSERT(weft_arena_init(&scratch, (size_t)8 << 30, &error));
-    struct weft_arena all = arena;
-    struct weft_arena all_scratch = scratch;
-    char *text = malloc(size > 0 ? size : 1); // exact, so that the sanitizer sees a byte too far
-    WEFT_ASSERT(text != NULL);
-    if (size > 0) {
-        memcpy(text, data, size);
-    }
+    const char *text = (const char *)data;
     struct weft_goal_job job = {.open_count = 77, .void_count = 78};
-    if (read_job(&job, text, size, &arena, scratch, &error)) {
-        check_order(&job.graph, scratch);
+    if (read_job(&job, text, size, &desk.arena, desk.scratch, &error)) {
+        fuzz_check_order(&job.graph, desk.scratch);
         if (job.graph.server_count <= 4096) {
-            check_writing(&job.graph, &arena, scratch);
+            check_writing(&job.graph, &desk.arena, desk.scratch);
         }
     } else {
-        WEFT_ASSERT(error.code == WEFT_INPUT && error.message[0] != '\0');
-        WEFT_ASSERT(strpbrk(error.message, "\n\r\x1b") == NULL);
+        fuzz_check_refusal(&error);
         WEFT_ASSERT(job.open_count == 77 && job.void_count == 78);
     }
-    free(text);
-    weft_arena_release(&all);
-    weft_arena_release(&all_scratch);
+    fuzz_close(&desk);
     return 0;
 }

@@ -17,7 +17,7 @@
 static void check_refusal(const struct weft_error *error)
 {
     WEFT_ASSERT(error->code == WEFT_INPUT || error->code == WEFT_INFEASIBLE);
-    WEFT_ASSERT(error->message[0] != '\0' && strpbrk(error->message, "\n\r\x1b") == NULL);
+    fuzz_check_line(error);
 }
 
 // On a small model with experts, whatever the degrees.
@@ -69,26 +69,19 @@ static void check_use(const struct weft_hybrid *hybrid, struct weft_arena *arena
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    struct weft_arena arena;
-    struct weft_arena scratch;
+    struct fuzz_desk desk;
+    fuzz_open(&desk);
     struct weft_error error = {.code = WEFT_OK};
-    WEFT_ASSERT(weft_arena_init(&arena, (size_t)2 << 30, &error));
-    WEFT_ASSERT(weft_arena_init(&scratch, (size_t)2 << 30, &error));
-    struct weft_arena all = arena;
-    struct weft_arena all_scratch = scratch;
-    char *text = malloc(size + 1); // exact, so that the sanitizer sees a byte too far
-    WEFT_ASSERT(text != NULL);
-    memcpy(text, data, size);
-    text[size] = '\0';
+    char *text = fuzz_string(data, size);
     struct weft_hybrid hybrid = {.dp = 7};
     if (!weft_hybrid_parse(&hybrid, text, ACCELERATORS, &error)) {
         check_refusal(&error);
         WEFT_ASSERT(hybrid.dp == 7);
     } else {
-        const char *words = weft_hybrid_format(&hybrid, &arena);
+        const char *words = weft_hybrid_format(&hybrid, &desk.arena);
         struct weft_hybrid again;
         WEFT_ASSERT(weft_hybrid_parse(&again, words, 0, &error));
-        WEFT_ASSERT(strcmp(words, weft_hybrid_format(&again, &arena)) == 0);
+        WEFT_ASSERT(strcmp(words, weft_hybrid_format(&again, &desk.arena)) == 0);
         WEFT_ASSERT(again.dp == hybrid.dp && again.tp == hybrid.tp && again.pp == hybrid.pp);
         WEFT_ASSERT(again.ep == hybrid.ep && again.cp == hybrid.cp);
         WEFT_ASSERT(again.chunks == hybrid.chunks && again.micro_batch == hybrid.micro_batch);
@@ -97,10 +90,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         WEFT_ASSERT(again.overlap_gradients == hybrid.overlap_gradients);
         WEFT_ASSERT(again.fused_attention == hybrid.fused_attention);
         WEFT_ASSERT(strcmp(again.order, hybrid.order) == 0);
-        check_use(&hybrid, &arena, scratch);
+        check_use(&hybrid, &desk.arena, desk.scratch);
     }
     free(text);
-    weft_arena_release(&all);
-    weft_arena_release(&all_scratch);
+    fuzz_close(&desk);
     return 0;
 }

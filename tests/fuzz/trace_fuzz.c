@@ -7,15 +7,6 @@
 #include "fuzz.h"
 #include "weft/format.h"
 
-#include <stdlib.h>
-#include <string.h>
-
-static void check_refusal(const struct weft_error *error)
-{
-    WEFT_ASSERT(error->code == WEFT_INPUT && error->message[0] != '\0');
-    WEFT_ASSERT(strpbrk(error->message, "\n\r\x1b") == NULL);
-}
-
 static void check_trace(struct weft_job_trace *trace, struct weft_arena *arena,
                         struct weft_arena scratch)
 {
@@ -28,7 +19,7 @@ static void check_trace(struct weft_job_trace *trace, struct weft_arena *arena,
         }
     }
     if (!weft_job_trace_check(trace, &error)) {
-        check_refusal(&error);
+        fuzz_check_refusal(&error);
         return;
     }
     trace->poisson.count = trace->poisson.count > 1000 ? 1000 : trace->poisson.count;
@@ -42,22 +33,17 @@ static void check_trace(struct weft_job_trace *trace, struct weft_arena *arena,
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    struct weft_arena arena;
+    struct fuzz_desk desk;
+    fuzz_open(&desk);
     struct weft_error error = {.code = WEFT_OK};
-    WEFT_ASSERT(weft_arena_init(&arena, (size_t)1 << 30, &error));
-    struct weft_arena all = arena;
-    char *text = malloc(size + 1); // exact, so that the sanitizer sees a byte too far
-    WEFT_ASSERT(text != NULL);
-    memcpy(text, data, size);
+    const char *text = (const char *)data;
     struct weft_job_trace trace = {.class_count = 7};
-    struct weft_arena scratch = weft_arena_split(&arena);
-    if (weft_job_trace_read(&trace, text, size, &arena, &error)) {
-        check_trace(&trace, &arena, scratch);
+    if (weft_job_trace_read(&trace, text, size, &desk.arena, &error)) {
+        check_trace(&trace, &desk.arena, desk.scratch);
     } else {
-        check_refusal(&error);
+        fuzz_check_refusal(&error);
         WEFT_ASSERT(trace.class_count == 7);
     }
-    free(text);
-    weft_arena_release(&all);
+    fuzz_close(&desk);
     return 0;
 }
