@@ -8,7 +8,7 @@
 
 static struct weft_arena arena_kept, scratch_kept;
 
-static int set_up(void **state)
+static inline int set_up(void **state)
 {
     (void)state;
     struct weft_error error;
@@ -17,7 +17,7 @@ static int set_up(void **state)
                : -1;
 }
 
-static int tear_down(void **state)
+static inline int tear_down(void **state)
 {
     (void)state;
     weft_arena_release(&arena_kept);

@@ -10,6 +10,7 @@
 // group members written in falling order; all edges to a rank on one signal; an all-gather of
 // bytes that its members do not divide without its exact bytes.
 
+#include "../arenas.h"
 #include "../unit/fbuf_same.h"
 #include "weft/sim.h"
 
@@ -23,25 +24,7 @@
 #define INSTANCES 2000u
 #define SIMULATED_EACH 20u
 
-static struct weft_arena whole;
-static struct weft_arena whole_scratch;
 static uint64_t current_seed;
-
-static int open_arenas(void **state)
-{
-    (void)state;
-    struct weft_error error;
-    return !weft_arena_init(&whole, (size_t)1 << 30, &error) ||
-           !weft_arena_init(&whole_scratch, (size_t)1 << 30, &error);
-}
-
-static int close_arenas(void **state)
-{
-    (void)state;
-    weft_arena_release(&whole);
-    weft_arena_release(&whole_scratch);
-    return 0;
-}
 
 // ---- random task graphs ----
 
@@ -127,7 +110,7 @@ static void random_graph(struct weft_taskgraph *graph, struct weft_rng *rng,
     random_edges(tasks, count, rng, arena);
     struct weft_error error = {.message = ""};
     if (!weft_taskgraph_build(graph, servers, devices, device_server, tasks, count, arena,
-                              whole_scratch, &error)) {
+                              scratch_kept, &error)) {
         fail_msg("seed %llu: %s", (unsigned long long)current_seed, error.message);
     }
 }
@@ -140,7 +123,7 @@ static struct weft_chakra there_and_back(const struct weft_taskgraph *graph,
     struct weft_chakra_trace trace;
     struct weft_chakra chakra = {0};
     struct weft_error error = {.message = ""};
-    if (!weft_chakra_write(&trace, graph, arena, whole_scratch, &error)) {
+    if (!weft_chakra_write(&trace, graph, arena, scratch_kept, &error)) {
         fail_msg("seed %llu: %s", (unsigned long long)current_seed, error.message);
     }
     void **exact =
@@ -158,7 +141,7 @@ static struct weft_chakra there_and_back(const struct weft_taskgraph *graph,
         .groups = trace.groups,
         .groups_length = strlen(trace.groups),
     };
-    bool read = weft_chakra_read(&chakra, &input, arena, whole_scratch, &error);
+    bool read = weft_chakra_read(&chakra, &input, arena, scratch_kept, &error);
     for (uint32_t r = 0; r < trace.rank_count; r++) {
         free(exact[r]);
     }
@@ -179,11 +162,11 @@ static uint64_t ideal_time_ps(const struct weft_taskgraph *graph, struct weft_ar
     const struct weft_sim_job job = {.graph = graph};
     const struct weft_sim_options options = {.packet_bytes = 9000, .header_bytes = 64, .seed = 1};
     uint32_t servers = graph->server_count > 2 ? graph->server_count : 2;
-    bool good = weft_cluster_build(&cluster, servers, 1, 12.5e9, &error) &&
-                weft_fabric_build_named(&network, "ideal", &cluster, &shape, arena, whole_scratch,
-                                        &error) &&
-                weft_sim_run_jobs(&result, &network.fabric, &network.routes, &job, 1, &options,
-                                  arena, whole_scratch, &error);
+    bool good =
+        weft_cluster_build(&cluster, servers, 1, 12.5e9, &error) &&
+        weft_fabric_build_named(&network, "ideal", &cluster, &shape, arena, scratch_kept, &error) &&
+        weft_sim_run_jobs(&result, &network.fabric, &network.routes, &job, 1, &options, arena,
+                          scratch_kept, &error);
     if (!good) {
         fail_msg("seed %llu: %s", (unsigned long long)current_seed, error.message);
     }
@@ -194,7 +177,7 @@ static void random_graphs_come_back(void **state)
 {
     (void)state;
     for (current_seed = 1; current_seed <= INSTANCES; current_seed++) {
-        struct weft_arena arena = whole;
+        struct weft_arena arena = arena_kept;
         struct weft_rng rng;
         struct weft_taskgraph graph;
         weft_rng_init(&rng, current_seed);
@@ -246,7 +229,7 @@ static void in_order(struct weft_taskgraph *ordered, const struct weft_taskgraph
     }
     struct weft_error error = {.message = ""};
     if (!weft_taskgraph_build(ordered, graph->server_count, graph->device_count,
-                              graph->device_server, tasks, graph->task_count, arena, whole_scratch,
+                              graph->device_server, tasks, graph->task_count, arena, scratch_kept,
                               &error)) {
         fail_msg("%s", error.message);
     }
@@ -256,12 +239,12 @@ static void example_jobs_come_back(void **state)
 {
     (void)state;
     for (size_t j = 0; j < sizeof jobs / sizeof jobs[0]; j++) {
-        struct weft_arena arena = whole;
+        struct weft_arena arena = arena_kept;
         struct weft_fbuf job;
         struct weft_taskgraph ordered;
         struct weft_error error = {.message = ""};
         const char *path = weft_arena_format(&arena, SOURCE_ROOT "/examples/jobs/%s.fbuf", jobs[j]);
-        if (!weft_fbuf_load(&job, path, &arena, whole_scratch, &error)) {
+        if (!weft_fbuf_load(&job, path, &arena, scratch_kept, &error)) {
             fail_msg("%s", error.message);
         }
         in_order(&ordered, &job.graph, &arena);
@@ -285,5 +268,5 @@ int main(void)
         cmocka_unit_test(random_graphs_come_back),
         cmocka_unit_test(example_jobs_come_back),
     };
-    return cmocka_run_group_tests(tests, open_arenas, close_arenas);
+    return cmocka_run_group_tests(tests, set_up, tear_down);
 }

@@ -166,5 +166,5 @@ int main(void)
         cmocka_unit_test(mutations_of_larger_rings_are_judged_alike),
         cmocka_unit_test(every_mutation_of_an_algorithm_is_judged_alike),
     };
-    return cmocka_run_group_tests(tests, open_arenas, close_arenas);
+    return cmocka_run_group_tests(tests, open_arenas, tear_down);
 }

@@ -8,6 +8,7 @@
 // the last task that waits instead of walking to the cycle; successors of AllReduces left out;
 // half of an odd number of bytes rounded down.
 
+#include "../arenas.h"
 #include "../unit/fbuf_same.h"
 #include "weft/traffic.h"
 
@@ -20,25 +21,7 @@
 
 #define INSTANCES 2000u
 
-static struct weft_arena whole;
-static struct weft_arena whole_scratch;
 static uint64_t current_seed;
-
-static int open_arenas(void **state)
-{
-    (void)state;
-    struct weft_error error;
-    return !weft_arena_init(&whole, (size_t)64 << 20, &error) ||
-           !weft_arena_init(&whole_scratch, (size_t)64 << 20, &error);
-}
-
-static int close_arenas(void **state)
-{
-    (void)state;
-    weft_arena_release(&whole);
-    weft_arena_release(&whole_scratch);
-    return 0;
-}
 
 static void check(bool condition, const char *text)
 {
@@ -136,8 +119,7 @@ static struct weft_taskgraph build(const struct instance *instance, struct weft_
     struct weft_taskgraph graph = {0};
     struct weft_error error = {.message = ""};
     if (!weft_taskgraph_build(&graph, instance->servers, instance->devices, instance->device_server,
-                              instance->tasks, instance->task_count, arena, whole_scratch,
-                              &error)) {
+                              instance->tasks, instance->task_count, arena, scratch_kept, &error)) {
         fail_msg("seed %llu: %s", (unsigned long long)current_seed, error.message);
     }
     return graph;
@@ -201,7 +183,7 @@ static void random_graphs_survive_the_round_trip(void **state)
 {
     (void)state;
     for (current_seed = 0; current_seed < INSTANCES; current_seed++) {
-        struct weft_arena arena = whole;
+        struct weft_arena arena = arena_kept;
         struct weft_rng rng;
         weft_rng_init(&rng, current_seed);
         struct instance instance = random_instance(&rng, &arena);
@@ -215,8 +197,8 @@ static void random_graphs_survive_the_round_trip(void **state)
         size_t length = 0;
         struct weft_fbuf copy;
         struct weft_error error = {.message = ""};
-        if (!weft_fbuf_write(&data, &length, &fbuf, &arena, whole_scratch, &error) ||
-            !weft_fbuf_read(&copy, data, length, &arena, whole_scratch, &error)) {
+        if (!weft_fbuf_write(&data, &length, &fbuf, &arena, scratch_kept, &error) ||
+            !weft_fbuf_read(&copy, data, length, &arena, scratch_kept, &error)) {
             fail_msg("seed %llu: %s", (unsigned long long)current_seed, error.message);
         }
         const char *difference = fbuf_difference(&fbuf, &copy);
@@ -254,7 +236,7 @@ static void traffic_does_not_depend_on_the_order_of_tasks(void **state)
 {
     (void)state;
     for (current_seed = 0; current_seed < INSTANCES; current_seed++) {
-        struct weft_arena arena = whole;
+        struct weft_arena arena = arena_kept;
         struct weft_rng rng;
         weft_rng_init(&rng, current_seed);
         struct instance instance = random_instance(&rng, &arena);
@@ -263,8 +245,8 @@ static void traffic_does_not_depend_on_the_order_of_tasks(void **state)
         struct weft_taskgraph two_graph = build(&other, &arena);
         struct weft_traffic one;
         struct weft_traffic two;
-        weft_traffic_build(&one, &one_graph, &arena, whole_scratch);
-        weft_traffic_build(&two, &two_graph, &arena, whole_scratch);
+        weft_traffic_build(&one, &one_graph, &arena, scratch_kept);
+        weft_traffic_build(&two, &two_graph, &arena, scratch_kept);
         CHECK(one.group_count == two.group_count);
         CHECK(one.transfer_total_bytes == two.transfer_total_bytes); // whole numbers below 2^53
         size_t pairs = (size_t)instance.servers * instance.servers;
@@ -310,7 +292,7 @@ static void orders_put_every_task_after_its_predecessors(void **state)
 {
     (void)state;
     for (current_seed = 0; current_seed < INSTANCES; current_seed++) {
-        struct weft_arena arena = whole;
+        struct weft_arena arena = arena_kept;
         struct weft_rng rng;
         weft_rng_init(&rng, current_seed);
         struct instance instance = random_instance(&rng, &arena);
@@ -318,7 +300,7 @@ static void orders_put_every_task_after_its_predecessors(void **state)
         uint32_t *order = WEFT_NEW(&arena, uint32_t, graph.task_count);
         uint32_t *place = WEFT_NEW(&arena, uint32_t, graph.task_count);
         memset(place, 0xff, sizeof *place * graph.task_count);
-        weft_taskgraph_order(&graph, order, whole_scratch);
+        weft_taskgraph_order(&graph, order, scratch_kept);
         for (uint32_t i = 0; i < graph.task_count; i++) {
             CHECK(place[order[i]] == WEFT_NONE);
             place[order[i]] = i;
@@ -336,7 +318,7 @@ static void every_closed_chain_is_found(void **state)
 {
     (void)state;
     for (current_seed = 0; current_seed < INSTANCES; current_seed++) {
-        struct weft_arena arena = whole;
+        struct weft_arena arena = arena_kept;
         struct weft_rng rng;
         weft_rng_init(&rng, current_seed);
         struct instance instance = random_instance(&rng, &arena);
@@ -354,7 +336,7 @@ static void every_closed_chain_is_found(void **state)
         // Reached from `start` and reaching `end`: these and no others lie on a cycle through the
         // new edge.
         uint32_t *order = WEFT_NEW(&arena, uint32_t, graph.task_count);
-        weft_taskgraph_order(&graph, order, whole_scratch);
+        weft_taskgraph_order(&graph, order, scratch_kept);
         reached[start] = 1;
         reaches[end] = 1;
         for (uint32_t i = 0; i < graph.task_count; i++) {
@@ -375,7 +357,7 @@ static void every_closed_chain_is_found(void **state)
         struct weft_error error = {.message = ""};
         CHECK(!weft_taskgraph_build(&graph, instance.servers, instance.devices,
                                     instance.device_server, instance.tasks, instance.task_count,
-                                    &arena, whole_scratch, &error));
+                                    &arena, scratch_kept, &error));
         CHECK(strncmp(error.message, "task ", 5) == 0);
         unsigned long named = strtoul(error.message + 5, NULL, 10);
         CHECK(named < graph.task_count);
@@ -391,5 +373,5 @@ int main(void)
         cmocka_unit_test(orders_put_every_task_after_its_predecessors),
         cmocka_unit_test(every_closed_chain_is_found),
     };
-    return cmocka_run_group_tests_name("fbuf", tests, open_arenas, close_arenas);
+    return cmocka_run_group_tests_name("fbuf", tests, set_up, tear_down);
 }

@@ -6,6 +6,7 @@
 // servers outside the group let through; jumps taken from the group's place instead of the server's
 // id; every descriptor of a size given all bytes.
 
+#include "../arenas.h"
 #include "weft/format.h"
 
 #include <math.h>
@@ -20,25 +21,7 @@
 #define DESCRIPTORS_MAX 3u
 #define JUMPS_MAX 4u
 
-static struct weft_arena whole;
-static struct weft_arena whole_scratch;
 static uint64_t current_seed;
-
-static int open_arenas(void **state)
-{
-    (void)state;
-    struct weft_error error;
-    return !weft_arena_init(&whole, (size_t)64 << 20, &error) ||
-           !weft_arena_init(&whole_scratch, (size_t)64 << 20, &error);
-}
-
-static int close_arenas(void **state)
-{
-    (void)state;
-    weft_arena_release(&whole);
-    weft_arena_release(&whole_scratch);
-    return 0;
-}
 
 static void check(bool condition, const char *text)
 {
@@ -133,8 +116,7 @@ static struct weft_fbuf as_file(const struct instance *it, struct weft_arena *ar
                                    .members = it->members,
                                    .member_count = it->member_count};
     struct weft_error error;
-    CHECK(
-        weft_taskgraph_build(&fbuf.graph, it->n, 0, NULL, &task, 1, arena, whole_scratch, &error));
+    CHECK(weft_taskgraph_build(&fbuf.graph, it->n, 0, NULL, &task, 1, arena, scratch_kept, &error));
     struct weft_link *links = WEFT_NEW(arena, struct weft_link, (size_t)it->n * it->n);
     for (uint32_t pair = 0; pair < it->n * it->n; pair++) {
         if (it->linked[pair / it->n][pair % it->n]) {
@@ -186,7 +168,7 @@ static void rings_are_what_a_slow_walk_finds(void **state)
     uint32_t taken = 0;
     uint32_t refused = 0;
     for (current_seed = 0; current_seed < INSTANCES; current_seed++) {
-        struct weft_arena arena = whole;
+        struct weft_arena arena = arena_kept;
         struct weft_rng rng;
         weft_rng_init(&rng, current_seed);
         struct instance it = random_instance(&rng);
@@ -200,7 +182,7 @@ static void rings_are_what_a_slow_walk_finds(void **state)
         }
         struct weft_network network;
         struct weft_error error;
-        CHECK(weft_fbuf_network(&network, &fbuf, 0, &arena, whole_scratch, &error) == good);
+        CHECK(weft_fbuf_network(&network, &fbuf, 0, &arena, scratch_kept, &error) == good);
         taken += good;
         refused += !good;
         if (!good) {
@@ -221,5 +203,5 @@ static void rings_are_what_a_slow_walk_finds(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(rings_are_what_a_slow_walk_finds)};
-    return cmocka_run_group_tests_name("fbuf_rings", tests, open_arenas, close_arenas);
+    return cmocka_run_group_tests_name("fbuf_rings", tests, set_up, tear_down);
 }

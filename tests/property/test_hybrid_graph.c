@@ -144,5 +144,5 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(graphs_take_what_the_estimate_says),
     };
-    return cmocka_run_group_tests(tests, open_arenas, close_arenas);
+    return cmocka_run_group_tests(tests, open_arenas, tear_down);
 }

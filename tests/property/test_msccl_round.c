@@ -5,6 +5,7 @@
 // Seen to fail: when receives no longer waited for reads of what they overwrite (no `readers` in
 // need_writes: races), and when nops lost their wait.
 
+#include "../arenas.h"
 #include "weft/format.h"
 
 #include <setjmp.h>
@@ -14,32 +15,6 @@
 #include <string.h>
 
 #include <cmocka.h>
-
-struct fixture {
-    struct weft_arena all[2];
-    struct weft_arena arena;
-    struct weft_arena scratch;
-};
-
-static int set_up(void **state)
-{
-    static struct fixture fixture;
-    struct weft_error error;
-    assert_true(weft_arena_init(&fixture.all[0], 0, &error));
-    assert_true(weft_arena_init(&fixture.all[1], 0, &error));
-    fixture.arena = fixture.all[0];
-    fixture.scratch = fixture.all[1];
-    *state = &fixture;
-    return 0;
-}
-
-static int tear_down(void **state)
-{
-    struct fixture *fixture = *state;
-    weft_arena_release(&fixture->all[0]);
-    weft_arena_release(&fixture->all[1]);
-    return 0;
-}
 
 // A schedule, or false where the algorithm has none for these ranks.
 static bool build(struct weft_schedule *schedule, enum weft_algorithm algorithm,
@@ -73,28 +48,28 @@ static void prove(const struct weft_program *program, const char *what, uint32_t
 
 static void every_algorithm_makes_the_round(void **state)
 {
-    struct fixture *fixture = *state;
+    (void)state;
     static const uint32_t ranks[] = {2, 3, 4, 5, 6, 8, 9, 12, 16};
     uint32_t count = 0;
     for (uint32_t a = 0; a < WEFT_ALGORITHM_COUNT; a++) {
         for (uint32_t k = 0; k < WEFT_COLLECTIVE_KIND_COUNT; k++) {
             for (size_t i = 0; i < 2 * sizeof ranks / sizeof ranks[0]; i++) {
-                struct weft_arena arena = fixture->arena;
+                struct weft_arena arena = arena_kept;
                 struct weft_schedule schedule;
                 struct weft_program program;
                 struct weft_program_size size;
                 uint32_t n = ranks[i / 2];
                 struct weft_program_options options = {.in_place_only = i % 2 == 1};
                 if (!build(&schedule, (enum weft_algorithm)a, (enum weft_collective_kind)k, n,
-                           1 + (uint32_t)(i % 2), &arena, fixture->scratch)) {
+                           1 + (uint32_t)(i % 2), &arena, scratch_kept)) {
                     continue;
                 }
-                weft_program_build(&program, &size, &schedule, &options, &arena, fixture->scratch);
+                weft_program_build(&program, &size, &schedule, &options, &arena, scratch_kept);
                 assert_true(program.in_place || program.out_of_place);
                 char what[96];
                 snprintf(what, sizeof what, "%s %s", weft_algorithm_name((enum weft_algorithm)a),
                          weft_collective_name((enum weft_collective_kind)k));
-                prove(&program, what, n, arena, fixture->scratch);
+                prove(&program, what, n, arena, scratch_kept);
                 count++;
             }
         }
@@ -147,7 +122,7 @@ static bool damage(struct weft_program *program, struct weft_rng *rng, struct we
 
 static void damaged_programs_are_not_proved(void **state)
 {
-    struct fixture *fixture = *state;
+    (void)state;
     struct weft_rng rng;
     uint64_t seed = 20260611;
     weft_rng_init(&rng, seed);
@@ -157,7 +132,7 @@ static void damaged_programs_are_not_proved(void **state)
     uint32_t damaged = 0;
     uint32_t caught = 0;
     for (uint32_t i = 0; i < 400; i++) {
-        struct weft_arena arena = fixture->arena;
+        struct weft_arena arena = arena_kept;
         struct weft_schedule schedule;
         struct weft_program program;
         struct weft_program_size size;
@@ -165,15 +140,15 @@ static void damaged_programs_are_not_proved(void **state)
         struct weft_error error;
         struct weft_program_options options = {.in_place_only = true};
         if (!build(&schedule, algorithms[i % 4], WEFT_COLLECTIVE_ALLREDUCE,
-                   4 + weft_rng_below(&rng, 5), 1, &arena, fixture->scratch)) {
+                   4 + weft_rng_below(&rng, 5), 1, &arena, scratch_kept)) {
             continue;
         }
-        weft_program_build(&program, &size, &schedule, &options, &arena, fixture->scratch);
+        weft_program_build(&program, &size, &schedule, &options, &arena, scratch_kept);
         if (!damage(&program, &rng, &arena)) {
             continue;
         }
         damaged++;
-        if (!weft_program_check(&report, &program, fixture->scratch, &error)) {
+        if (!weft_program_check(&report, &program, scratch_kept, &error)) {
             fail_msg("seed %llu, case %u: %s", (unsigned long long)seed, i, error.message);
         }
         caught += report.valid ? 0 : 1;

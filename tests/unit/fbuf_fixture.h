@@ -4,6 +4,7 @@
 
 // Arenas and expectations that the tests of task graph files share.
 
+#include "../arenas.h"
 #include "fbuf_craft.h"
 #include "weft/format.h"
 
@@ -13,31 +14,13 @@
 
 #include <cmocka.h>
 
-static struct weft_arena whole;
-static struct weft_arena whole_scratch;
 static struct weft_arena arena;
 static struct craft craft;
-
-static inline int open_arenas(void **state)
-{
-    (void)state;
-    struct weft_error error;
-    return !weft_arena_init(&whole, (size_t)64 << 20, &error) ||
-           !weft_arena_init(&whole_scratch, (size_t)64 << 20, &error);
-}
-
-static inline int close_arenas(void **state)
-{
-    (void)state;
-    weft_arena_release(&whole);
-    weft_arena_release(&whole_scratch);
-    return 0;
-}
 
 static inline int empty_arena(void **state)
 {
     (void)state;
-    arena = whole;
+    arena = arena_kept;
     return 0;
 }
 
@@ -48,7 +31,7 @@ static inline bool read_file(struct weft_fbuf *fbuf, const struct craft_file *fi
     uint8_t *exact = malloc(craft.length); // so that a sanitizer sees a byte too far
     assert_non_null(exact);
     memcpy(exact, craft.data, craft.length);
-    bool good = weft_fbuf_read(fbuf, exact, craft.length, &arena, whole_scratch, error);
+    bool good = weft_fbuf_read(fbuf, exact, craft.length, &arena, scratch_kept, error);
     free(exact);
     return good;
 }

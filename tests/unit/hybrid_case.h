@@ -5,6 +5,7 @@
 // A model of the zoo on a cluster, with the arenas that tests of hybrid strategies need.
 
 #include "../../src/strategy/hybrid.h"
+#include "../fresh_arenas.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -12,35 +13,11 @@
 
 #include <cmocka.h>
 
-static struct weft_arena arena_start;
-static struct weft_arena scratch_start;
-static struct weft_arena arena;
-static struct weft_arena scratch;
 static struct weft_error error;
 
 static struct weft_model model;
 static struct weft_cluster cluster;
 static struct weft_strategy_setting setting;
-
-static inline int open_arenas(void **state)
-{
-    (void)state;
-    if (!weft_arena_init(&arena_start, (size_t)1 << 33, &error) ||
-        !weft_arena_init(&scratch_start, (size_t)1 << 32, &error)) {
-        return 1;
-    }
-    arena = arena_start;
-    scratch = scratch_start;
-    return 0;
-}
-
-static inline int close_arenas(void **state)
-{
-    (void)state;
-    weft_arena_release(&arena_start);
-    weft_arena_release(&scratch_start);
-    return 0;
-}
 
 // Sets model, cluster and setting; `sequence` 0 = the model's own.
 static inline void set_case(const char *name, uint64_t batch, uint64_t sequence, uint32_t servers,

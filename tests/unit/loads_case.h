@@ -5,6 +5,7 @@
 // What the tests of other simulators' loads share: arenas, a star on which times are known, and
 // refusals by a part of their message.
 
+#include "../fresh_arenas.h"
 #include "weft/format.h"
 
 #include <setjmp.h>
@@ -17,27 +18,7 @@
 #define CASE_RATE_BPS 50e9 // 20 ps a byte
 #define CASE_LATENCY_PS 500000ull
 
-static struct weft_arena arena_kept, arena, scratch_kept;
 static struct weft_network network; // stays where it is: its routes point to its fabric
-
-static int set_up(void **state)
-{
-    (void)state;
-    struct weft_error error;
-    if (!weft_arena_init(&arena_kept, 0, &error) || !weft_arena_init(&scratch_kept, 0, &error)) {
-        return -1;
-    }
-    arena = arena_kept;
-    return 0;
-}
-
-static int tear_down(void **state)
-{
-    (void)state;
-    weft_arena_release(&arena_kept);
-    weft_arena_release(&scratch_kept);
-    return 0;
-}
 
 // How long a message takes alone on the star: a fluid over two links.
 static inline uint64_t message_ps(uint64_t bytes)

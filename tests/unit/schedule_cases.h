@@ -4,6 +4,7 @@
 
 // Schedules written by hand for tests, a step a transfer or a ring in two steps.
 
+#include "../fresh_arenas.h"
 #include "weft/collective.h"
 
 #include <setjmp.h>
@@ -12,31 +13,7 @@
 
 #include <cmocka.h>
 
-static struct weft_arena arena_start;
-static struct weft_arena scratch_start;
-static struct weft_arena arena;
-static struct weft_arena scratch;
 static struct weft_error error;
-
-static inline int open_arenas(void **state)
-{
-    (void)state;
-    if (!weft_arena_init(&arena_start, (size_t)1 << 33, &error) ||
-        !weft_arena_init(&scratch_start, (size_t)1 << 33, &error)) {
-        return 1;
-    }
-    arena = arena_start;
-    scratch = scratch_start;
-    return 0;
-}
-
-static inline int close_arenas(void **state)
-{
-    (void)state;
-    weft_arena_release(&arena_start);
-    weft_arena_release(&scratch_start);
-    return 0;
-}
 
 // "round: from.slot -> to.slot", added or copied.
 struct line {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Chakra traces of hand-written bytes: what they become, and what is refused with which words.
 
+#include "../arenas.h"
 #include "chakra_craft.h"
 
 #include <setjmp.h>
@@ -9,31 +10,13 @@
 
 #include <cmocka.h>
 
-static struct weft_arena whole;
-static struct weft_arena whole_scratch;
 static struct weft_arena arena;
 static struct craft_trace trace;
-
-static int open_arenas(void **state)
-{
-    (void)state;
-    struct weft_error error;
-    return !weft_arena_init(&whole, (size_t)64 << 20, &error) ||
-           !weft_arena_init(&whole_scratch, (size_t)256 << 20, &error);
-}
-
-static int close_arenas(void **state)
-{
-    (void)state;
-    weft_arena_release(&whole);
-    weft_arena_release(&whole_scratch);
-    return 0;
-}
 
 static int begin(void **state)
 {
     (void)state;
-    arena = whole;
+    arena = arena_kept;
     craft_begin(&trace, 2);
     return 0;
 }
@@ -42,7 +25,7 @@ static struct weft_chakra read_good(void)
 {
     struct weft_chakra chakra = {0};
     struct weft_error error = {.message = ""};
-    if (!craft_read(&chakra, &trace, &arena, whole_scratch, &error)) {
+    if (!craft_read(&chakra, &trace, &arena, scratch_kept, &error)) {
         fail_msg("%s", error.message);
     }
     return chakra;
@@ -52,7 +35,7 @@ static void expect_refusal(const char *expected, enum weft_error_code code)
 {
     struct weft_chakra chakra = {.node_count = 77};
     struct weft_error error = {.code = WEFT_OK};
-    if (craft_read(&chakra, &trace, &arena, whole_scratch, &error)) {
+    if (craft_read(&chakra, &trace, &arena, scratch_kept, &error)) {
         fail_msg("taken, though it should fail with '%s'", expected);
     }
     assert_int_equal(error.code, code);
@@ -596,5 +579,5 @@ int main(void)
         TEST(values_out_of_range_are_named),
         TEST(bad_groups_are_named),
     };
-    return cmocka_run_group_tests(tests, open_arenas, close_arenas);
+    return cmocka_run_group_tests(tests, set_up, tear_down);
 }

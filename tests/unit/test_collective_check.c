@@ -507,5 +507,5 @@ int main(void)
         cmocka_unit_test(large_parts_are_played_as_they_are_walked),
         cmocka_unit_test(what_is_not_well_formed_is_refused),
     };
-    return cmocka_run_group_tests(tests, open_arenas, close_arenas);
+    return cmocka_run_group_tests(tests, open_arenas, tear_down);
 }

@@ -314,5 +314,5 @@ int main(void)
         cmocka_unit_test(text_says_a_ring_in_two_lines),
         cmocka_unit_test(text_says_every_part_of_a_step),
     };
-    return cmocka_run_group_tests(tests, open_arenas, close_arenas);
+    return cmocka_run_group_tests(tests, open_arenas, tear_down);
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Models over fabrics: every fabric plays the best strategy that was found for any of them.
 
+#include "../fresh_arenas.h"
 #include "weft/plan.h"
 
 #include <math.h>
@@ -12,20 +13,15 @@
 
 #define SERVERS 4u
 
-static struct weft_arena all;
-static struct weft_arena arena;
-static struct weft_arena scratch;
 static struct weft_model model;
 static struct weft_cluster cluster;
 static struct weft_strategy_setting setting;
 
 // Two towers that meet: a strategy may give each its own servers.
-static int set_up(void **state)
+static int begin(void **state)
 {
-    (void)state;
     struct weft_error error;
-    assert_true(weft_arena_init(&all, 0, &error));
-    assert_true(weft_arena_init(&scratch, 0, &error));
+    assert_int_equal(open_arenas(state), 0);
     static const uint32_t inputs[][2] = {{0, 0}, {0, 0}, {1, 0}, {1, 0}, {2, 3}, {4, 0}};
     struct weft_operator_spec specs[] = {
         {.name = "left", .kind = WEFT_OP_INPUT, .rank = 1, .shape = {1024}},
@@ -42,7 +38,7 @@ static int set_up(void **state)
         specs[i].dtype = WEFT_FP32;
     }
     static struct weft_arena kept;
-    kept = all;
+    kept = arena;
     assert_true(weft_model_build(&model, "towers", "made up", 64, specs, 6, &kept, &error));
     assert_true(weft_cluster_build(&cluster, SERVERS, 2, 12.5e9, &error));
     cluster.accelerators_per_server = 1;
@@ -51,14 +47,6 @@ static int set_up(void **state)
     setting = (struct weft_strategy_setting){
         .cost = {.accelerator = accelerator, .accelerators_per_server = 1}, .inside_Bps = 25e9};
     arena = kept;
-    return 0;
-}
-
-static int tear_down(void **state)
-{
-    (void)state;
-    weft_arena_release(&all);
-    weft_arena_release(&scratch);
     return 0;
 }
 
@@ -201,5 +189,5 @@ int main(void)
         cmocka_unit_test(threads_change_nothing),
         cmocka_unit_test(what_cannot_fit_is_said),
     };
-    return cmocka_run_group_tests_name("models over fabrics", tests, set_up, tear_down);
+    return cmocka_run_group_tests_name("models over fabrics", tests, begin, tear_down);
 }

@@ -5,6 +5,8 @@
 #include "sample_plan.h"
 #include "weft/format.h"
 
+#include "../fresh_arenas.h"
+
 #include <fcntl.h>
 #include <jansson.h>
 #include <math.h>
@@ -20,28 +22,14 @@
 #define SERVERS 16u
 #define PORTS 4u
 
-static struct weft_arena all;
-static struct weft_arena arena;
-static struct weft_arena scratch;
 static struct weft_plan sample;
 static const uint32_t sample_jumps[] = {1, 5};
 
-static int set_up(void **state)
+static int begin(void **state)
 {
-    (void)state;
     struct weft_error error;
-    assert_true(weft_arena_init(&all, 0, &error));
-    assert_true(weft_arena_init(&scratch, 0, &error));
-    arena = all;
+    assert_int_equal(open_arenas(state), 0);
     assert_true(sample_plan(&sample, SERVERS, sample_jumps, 2, &arena, &error));
-    return 0;
-}
-
-static int tear_down(void **state)
-{
-    (void)state;
-    weft_arena_release(&all);
-    weft_arena_release(&scratch);
     return 0;
 }
 
@@ -483,5 +471,5 @@ int main(void)
         cmocka_unit_test(rings_that_are_not_circulant_are_left_out),
         cmocka_unit_test(another_task_graph_or_rate_is_refused),
     };
-    return cmocka_run_group_tests_name("export", tests, set_up, tear_down);
+    return cmocka_run_group_tests_name("export", tests, begin, tear_down);
 }

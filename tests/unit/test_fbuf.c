@@ -229,9 +229,9 @@ static void a_written_file_reads_the_same_and_is_aligned(void **state)
     size_t again_length = 0;
     struct weft_fbuf copy;
     struct weft_error error;
-    assert_true(weft_fbuf_write(&data, &length, &fbuf, &arena, whole_scratch, &error));
-    assert_true(weft_fbuf_read(&copy, data, length, &arena, whole_scratch, &error));
-    assert_true(weft_fbuf_write(&again, &again_length, &copy, &arena, whole_scratch, &error));
+    assert_true(weft_fbuf_write(&data, &length, &fbuf, &arena, scratch_kept, &error));
+    assert_true(weft_fbuf_read(&copy, data, length, &arena, scratch_kept, &error));
+    assert_true(weft_fbuf_write(&again, &again_length, &copy, &arena, scratch_kept, &error));
     assert_int_equal(length, again_length);
     assert_memory_equal(data, again, length);
     assert_int_equal(copy.graph.task_count, fbuf.graph.task_count);
@@ -286,7 +286,7 @@ static void what_the_format_cannot_say_is_refused(void **state)
         const char *data = NULL;
         size_t length = 0;
         struct weft_error error = {.code = WEFT_OK};
-        assert_false(weft_fbuf_write(&data, &length, &cases[i], &arena, whole_scratch, &error));
+        assert_false(weft_fbuf_write(&data, &length, &cases[i], &arena, scratch_kept, &error));
         check_message(&error, messages[i]);
         assert_null(data);
     }
@@ -314,8 +314,8 @@ static char *write_kinds(size_t *length, size_t *kinds)
     struct weft_error error;
     const char *data = NULL;
     assert_true(
-        weft_taskgraph_build(&fbuf.graph, 4, 0, NULL, tasks, 3, &arena, whole_scratch, &error));
-    assert_true(weft_fbuf_write(&data, length, &fbuf, &arena, whole_scratch, &error));
+        weft_taskgraph_build(&fbuf.graph, 4, 0, NULL, tasks, 3, &arena, scratch_kept, &error));
+    assert_true(weft_fbuf_write(&data, length, &fbuf, &arena, scratch_kept, &error));
     static const uint32_t words[] = {4, 0, 1, 2, 2}; // count; task 0: 1, task 2: 2
     char *copy = WEFT_NEW_RAW(&arena, char, *length);
     memcpy(copy, data, *length);
@@ -335,7 +335,7 @@ static void halves_come_back_and_others_read_allreduces(void **state)
     char *data = write_kinds(&length, &kinds);
     struct weft_fbuf fbuf;
     struct weft_error error;
-    assert_true(weft_fbuf_read(&fbuf, data, length, &arena, whole_scratch, &error));
+    assert_true(weft_fbuf_read(&fbuf, data, length, &arena, scratch_kept, &error));
     static const uint8_t ours[] = {WEFT_TASK_REDUCE_SCATTER, WEFT_TASK_ALLREDUCE,
                                    WEFT_TASK_ALL_GATHER};
     static const uint64_t bytes[] = {7, 5, 10};
@@ -345,7 +345,7 @@ static void halves_come_back_and_others_read_allreduces(void **state)
     // What a reader without the field sees: half the bytes, rounded up.
     memset(data + kinds - 4, 0, 4);
     static const uint64_t halves[] = {4, 5, 5};
-    assert_true(weft_fbuf_read(&fbuf, data, length, &arena, whole_scratch, &error));
+    assert_true(weft_fbuf_read(&fbuf, data, length, &arena, scratch_kept, &error));
     for (uint32_t t = 0; t < 3; t++) {
         assert_int_equal(fbuf.graph.kind[t], WEFT_TASK_ALLREDUCE);
         assert_int_equal(fbuf.graph.size_bytes[t], halves[t]);
@@ -366,14 +366,14 @@ static void kinds_of_other_tasks_are_refused(void **state)
         {3, UINT32_MAX, "or 4294967295 is no kind"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
-        arena = whole;
+        arena = arena_kept;
         size_t length;
         size_t kinds;
         char *data = write_kinds(&length, &kinds);
         memcpy(data + kinds + 4 * (size_t)cases[i].at, &cases[i].word, 4);
         struct weft_fbuf fbuf;
         struct weft_error error = {.code = WEFT_OK};
-        assert_false(weft_fbuf_read(&fbuf, data, length, &arena, whole_scratch, &error));
+        assert_false(weft_fbuf_read(&fbuf, data, length, &arena, scratch_kept, &error));
         check_message(&error, cases[i].message);
     }
 }
@@ -392,5 +392,5 @@ int main(void)
         cmocka_unit_test_setup(halves_come_back_and_others_read_allreduces, empty_arena),
         cmocka_unit_test_setup(kinds_of_other_tasks_are_refused, empty_arena),
     };
-    return cmocka_run_group_tests_name("fbuf", tests, open_arenas, close_arenas);
+    return cmocka_run_group_tests_name("fbuf", tests, set_up, tear_down);
 }

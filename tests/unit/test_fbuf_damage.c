@@ -8,7 +8,7 @@ static void damaged_bytes_are_refused_with_their_place(void **state)
     (void)state;
     struct weft_fbuf fbuf;
     struct weft_error error;
-    assert_false(weft_fbuf_read(&fbuf, "", 0, &arena, whole_scratch, &error));
+    assert_false(weft_fbuf_read(&fbuf, "", 0, &arena, scratch_kept, &error));
     check_message(&error, "not a task graph in FlatBuffers: 0 bytes cannot be");
     static const struct {
         uint8_t bytes[16];
@@ -31,7 +31,7 @@ static void damaged_bytes_are_refused_with_their_place(void **state)
     };
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         assert_false(weft_fbuf_read(&fbuf, cases[i].bytes, sizeof cases[i].bytes, &arena,
-                                    whole_scratch, &error));
+                                    scratch_kept, &error));
         check_message(&error, cases[i].message);
     }
 }
@@ -53,7 +53,7 @@ static void huge_and_shared_vectors_are_refused(void **state)
     size_t vector = field + offset;
     assert_int_equal(craft.data[vector], file.task_count);
     craft_put(&craft, vector, UINT32_MAX, 4);
-    assert_false(weft_fbuf_read(&fbuf, craft.data, craft.length, &arena, whole_scratch, &error));
+    assert_false(weft_fbuf_read(&fbuf, craft.data, craft.length, &arena, scratch_kept, &error));
     check_message(&error, "tasks: byte");
     check_message(&error, "a vector of 4294967295 elements does not fit the file's");
 
@@ -84,7 +84,7 @@ static void huge_and_shared_vectors_are_refused(void **state)
     craft_table(&shared, paths, path, 2, path_at);
     size_t hops = craft_vector(&shared, path_at[0], 1000, 4);
     craft_put(&shared, hops + 4 * 999, 1, 4);
-    assert_false(weft_fbuf_read(&fbuf, shared.data, shared.length, &arena, whole_scratch, &error));
+    assert_false(weft_fbuf_read(&fbuf, shared.data, shared.length, &arena, scratch_kept, &error));
     check_message(&error, "the vectors of the file overlap; write each its own bytes");
 }
 
@@ -120,7 +120,7 @@ static void ids_chosen_to_collide_are_refused(void **state)
     }
     struct weft_fbuf fbuf;
     struct weft_error error;
-    assert_false(weft_fbuf_read(&fbuf, crowd.data, crowd.length, &arena, whole_scratch, &error));
+    assert_false(weft_fbuf_read(&fbuf, crowd.data, crowd.length, &arena, scratch_kept, &error));
     check_message(&error, "collides with too many others; number them from 1");
 }
 
@@ -131,5 +131,5 @@ int main(void)
         cmocka_unit_test_setup(huge_and_shared_vectors_are_refused, empty_arena),
         cmocka_unit_test_setup(ids_chosen_to_collide_are_refused, empty_arena),
     };
-    return cmocka_run_group_tests_name("fbuf_damage", tests, open_arenas, close_arenas);
+    return cmocka_run_group_tests_name("fbuf_damage", tests, set_up, tear_down);
 }

@@ -11,7 +11,7 @@ static void rings_follow_the_jumps(void **state)
     struct weft_fbuf fbuf = read_good(&file);
     struct weft_network network;
     struct weft_error error;
-    assert_true(weft_fbuf_network(&network, &fbuf, 0, &arena, whole_scratch, &error));
+    assert_true(weft_fbuf_network(&network, &fbuf, 0, &arena, scratch_kept, &error));
     assert_true(network.fabric.forwards);
     assert_int_equal(network.fabric.parts.nics, 16);
     assert_true(network.fabric.links[0].rate_Bps == 25e9);
@@ -38,7 +38,7 @@ static void rings_follow_the_jumps(void **state)
     // Over relay 0 in the third ring, over relay 2 in the fourth.
     assert_int_equal(network.fabric.links[network.rings.rings[2].hop_links[0]].to, 0);
     assert_int_equal(network.fabric.links[network.rings.rings[3].hop_links[0]].to, 2);
-    assert_true(weft_fbuf_network(&network, &fbuf, 1e9, &arena, whole_scratch, &error));
+    assert_true(weft_fbuf_network(&network, &fbuf, 1e9, &arena, scratch_kept, &error));
     assert_true(network.fabric.links[0].rate_Bps == 2e9);
     assert_true(network.fabric.parts.rate_Bps == 1e9);
 }
@@ -48,7 +48,7 @@ static void expect_no_network(const struct craft_file *file, const char *expecte
     struct weft_fbuf fbuf = read_good(file);
     struct weft_network network;
     struct weft_error error = {.code = WEFT_OK};
-    if (weft_fbuf_network(&network, &fbuf, 0, &arena, whole_scratch, &error)) {
+    if (weft_fbuf_network(&network, &fbuf, 0, &arena, scratch_kept, &error)) {
         fail_msg("taken, though it should fail with '%s'", expected);
     }
     check_message(&error, expected);
@@ -79,7 +79,7 @@ static void unusable_networks_are_refused(void **state)
         struct weft_fbuf fbuf = read_good(&file);
         struct weft_network network;
         struct weft_error error;
-        assert_true(weft_fbuf_network(&network, &fbuf, 0, &arena, whole_scratch, &error));
+        assert_true(weft_fbuf_network(&network, &fbuf, 0, &arena, scratch_kept, &error));
         assert_int_equal(network.rings.ring_count, 0);
     }
     struct craft_file file = craft_small();
@@ -121,14 +121,14 @@ static void switch_graphs_work_too(void **state)
     struct weft_fbuf fbuf = read_good(&file);
     struct weft_network network;
     struct weft_error error;
-    assert_true(weft_fbuf_network(&network, &fbuf, 0, &arena, whole_scratch, &error));
+    assert_true(weft_fbuf_network(&network, &fbuf, 0, &arena, scratch_kept, &error));
     assert_false(network.fabric.forwards);
     assert_int_equal(network.fabric.link_count, 8);
     assert_int_equal(network.rings.ring_count, 0);
     assert_int_equal(network.fabric.parts.nics, 4);
     assert_int_equal(network.fabric.parts.switch_ports, 4);
     assert_int_equal(network.routes.hop_max, 2);
-    assert_true(weft_routes_check(&network.routes, whole_scratch, &error));
+    assert_true(weft_routes_check(&network.routes, scratch_kept, &error));
 }
 
 int main(void)
@@ -138,5 +138,5 @@ int main(void)
         cmocka_unit_test_setup(unusable_networks_are_refused, empty_arena),
         cmocka_unit_test_setup(switch_graphs_work_too, empty_arena),
     };
-    return cmocka_run_group_tests_name("fbuf_network", tests, open_arenas, close_arenas);
+    return cmocka_run_group_tests_name("fbuf_network", tests, set_up, tear_down);
 }

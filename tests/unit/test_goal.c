@@ -394,16 +394,17 @@ static void dependencies_between_servers_are_messages(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(a_ring_takes_its_closed_form, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(cpus_calculate_one_thing_at_a_time, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(messages_match_first_come_first_served, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(open_receives_take_what_comes, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(empty_sends_to_nobody_join, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(bad_schedules_are_refused, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(binary_means_what_text_does, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(bad_binary_is_refused, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(what_is_written_takes_as_long, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(dependencies_between_servers_are_messages, set_up,
+        cmocka_unit_test_setup_teardown(a_ring_takes_its_closed_form, open_arenas, tear_down),
+        cmocka_unit_test_setup_teardown(cpus_calculate_one_thing_at_a_time, open_arenas, tear_down),
+        cmocka_unit_test_setup_teardown(messages_match_first_come_first_served, open_arenas,
+                                        tear_down),
+        cmocka_unit_test_setup_teardown(open_receives_take_what_comes, open_arenas, tear_down),
+        cmocka_unit_test_setup_teardown(empty_sends_to_nobody_join, open_arenas, tear_down),
+        cmocka_unit_test_setup_teardown(bad_schedules_are_refused, open_arenas, tear_down),
+        cmocka_unit_test_setup_teardown(binary_means_what_text_does, open_arenas, tear_down),
+        cmocka_unit_test_setup_teardown(bad_binary_is_refused, open_arenas, tear_down),
+        cmocka_unit_test_setup_teardown(what_is_written_takes_as_long, open_arenas, tear_down),
+        cmocka_unit_test_setup_teardown(dependencies_between_servers_are_messages, open_arenas,
                                         tear_down),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

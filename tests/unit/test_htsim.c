@@ -276,14 +276,15 @@ static void bad_topologies_are_refused(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(connections_start_at_their_picosecond, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(triggers_start_what_waits_for_them, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(each_activation_of_a_multishot_starts_the_next, set_up,
+        cmocka_unit_test_setup_teardown(connections_start_at_their_picosecond, open_arenas,
                                         tear_down),
-        cmocka_unit_test_setup_teardown(bad_matrices_are_refused, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(topologies_become_routed_fabrics, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(failures_take_cables_away, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(bad_topologies_are_refused, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(triggers_start_what_waits_for_them, open_arenas, tear_down),
+        cmocka_unit_test_setup_teardown(each_activation_of_a_multishot_starts_the_next, open_arenas,
+                                        tear_down),
+        cmocka_unit_test_setup_teardown(bad_matrices_are_refused, open_arenas, tear_down),
+        cmocka_unit_test_setup_teardown(topologies_become_routed_fabrics, open_arenas, tear_down),
+        cmocka_unit_test_setup_teardown(failures_take_cables_away, open_arenas, tear_down),
+        cmocka_unit_test_setup_teardown(bad_topologies_are_refused, open_arenas, tear_down),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -445,5 +445,5 @@ int main(void)
         cmocka_unit_test(a_network_of_full_rate_changes_nothing_and_half_of_it_halves),
         cmocka_unit_test(gradients_take_the_rings_of_the_network),
     };
-    return cmocka_run_group_tests(tests, open_arenas, close_arenas);
+    return cmocka_run_group_tests(tests, open_arenas, tear_down);
 }

@@ -290,5 +290,5 @@ int main(void)
         cmocka_unit_test(buckets_leave_one_by_one),
         cmocka_unit_test(graphs_too_large_are_refused),
     };
-    return cmocka_run_group_tests(tests, open_arenas, close_arenas);
+    return cmocka_run_group_tests(tests, open_arenas, tear_down);
 }

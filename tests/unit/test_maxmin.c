@@ -2,32 +2,13 @@
 // The max-min solver on small networks whose rates are known.
 
 #include "../../src/sim/maxmin.h"
+#include "../fresh_arenas.h"
 
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
 
 #include <cmocka.h>
-
-static struct weft_arena arena_kept, arena;
-
-static int set_up(void **state)
-{
-    (void)state;
-    struct weft_error error;
-    if (!weft_arena_init(&arena_kept, 0, &error)) {
-        return -1;
-    }
-    arena = arena_kept;
-    return 0;
-}
-
-static int tear_down(void **state)
-{
-    (void)state;
-    weft_arena_release(&arena_kept);
-    return 0;
-}
 
 static struct weft_maxmin solver(const double *capacity_Bps, uint32_t link_count)
 {
@@ -152,13 +133,14 @@ static void a_change_that_concerns_nobody_costs_nothing(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(one_flow_takes_the_slowest_link, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(what_a_held_flow_leaves_goes_to_the_rest, set_up,
+        cmocka_unit_test_setup_teardown(one_flow_takes_the_slowest_link, open_arenas, tear_down),
+        cmocka_unit_test_setup_teardown(what_a_held_flow_leaves_goes_to_the_rest, open_arenas,
                                         tear_down),
-        cmocka_unit_test_setup_teardown(flows_of_a_class_count_by_weight, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(shares_divide_a_link_in_their_ratio, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(only_changed_rates_are_reported, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(a_change_that_concerns_nobody_costs_nothing, set_up,
+        cmocka_unit_test_setup_teardown(flows_of_a_class_count_by_weight, open_arenas, tear_down),
+        cmocka_unit_test_setup_teardown(shares_divide_a_link_in_their_ratio, open_arenas,
+                                        tear_down),
+        cmocka_unit_test_setup_teardown(only_changed_rates_are_reported, open_arenas, tear_down),
+        cmocka_unit_test_setup_teardown(a_change_that_concerns_nobody_costs_nothing, open_arenas,
                                         tear_down),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // MSCCL programs: what is read, what is proved, and what each bad one is told.
 
+#include "../fresh_arenas.h"
 #include "weft/format.h"
 
 #include <setjmp.h>
@@ -10,32 +11,6 @@
 #include <string.h>
 
 #include <cmocka.h>
-
-struct fixture {
-    struct weft_arena all[2];
-    struct weft_arena arena;
-    struct weft_arena scratch;
-};
-
-static int set_up(void **state)
-{
-    static struct fixture fixture;
-    struct weft_error error;
-    assert_true(weft_arena_init(&fixture.all[0], 0, &error));
-    assert_true(weft_arena_init(&fixture.all[1], 0, &error));
-    fixture.arena = fixture.all[0];
-    fixture.scratch = fixture.all[1];
-    *state = &fixture;
-    return 0;
-}
-
-static int tear_down(void **state)
-{
-    struct fixture *fixture = *state;
-    weft_arena_release(&fixture->all[0]);
-    weft_arena_release(&fixture->all[1]);
-    return 0;
-}
 
 #define HEAD(coll, chunks)                                                                         \
     "<algo name=\"made up\" proto=\"Simple\" nchannels=\"2\" nchunksperloop=\"" chunks             \
@@ -61,29 +36,27 @@ static int tear_down(void **state)
 
 static void a_good_program_is_proved_and_reads_back(void **state)
 {
-    struct fixture *fixture = *state;
+    (void)state;
     struct weft_program program;
     struct weft_program_report report;
     struct weft_error error;
-    assert_true(
-        weft_msccl_read(&program, GOOD, strlen(GOOD), &fixture->arena, fixture->scratch, &error));
-    assert_true(weft_program_check(&report, &program, fixture->scratch, &error));
+    assert_true(weft_msccl_read(&program, GOOD, strlen(GOOD), &arena, scratch, &error));
+    assert_true(weft_program_check(&report, &program, scratch, &error));
     assert_string_equal(report.why, "");
     assert_true(report.valid);
     assert_int_equal(report.round_count, 2);
     assert_int_equal(report.transfer_count, 4);
     assert_int_equal(program.size_max_bytes, 100);
-    const char *text = weft_msccl_write(&program, &fixture->arena);
+    const char *text = weft_msccl_write(&program, &arena);
     struct weft_program again;
-    assert_true(
-        weft_msccl_read(&again, text, strlen(text), &fixture->arena, fixture->scratch, &error));
-    assert_string_equal(weft_msccl_write(&again, &fixture->arena), text);
+    assert_true(weft_msccl_read(&again, text, strlen(text), &arena, scratch, &error));
+    assert_string_equal(weft_msccl_write(&again, &arena), text);
     assert_string_equal(again.name, "made up");
 }
 
 static void the_first_wrong_step_is_named(void **state)
 {
-    struct fixture *fixture = *state;
+    (void)state;
     static const struct {
         const char *text;
         uint32_t rank;
@@ -135,9 +108,9 @@ static void the_first_wrong_step_is_named(void **state)
         struct weft_program program;
         struct weft_program_report report;
         struct weft_error error = {.message = ""};
-        if (!weft_msccl_read(&program, cases[i].text, strlen(cases[i].text), &fixture->arena,
-                             fixture->scratch, &error) ||
-            !weft_program_check(&report, &program, fixture->scratch, &error)) {
+        if (!weft_msccl_read(&program, cases[i].text, strlen(cases[i].text), &arena, scratch,
+                             &error) ||
+            !weft_program_check(&report, &program, scratch, &error)) {
             fail_msg("case %zu: %s", i, error.message);
         }
         assert_false(report.valid);
@@ -154,7 +127,7 @@ static void the_first_wrong_step_is_named(void **state)
 // A chain of sends that needs room: both ranks send three before they receive.
 static void full_connections_are_a_deadlock(void **state)
 {
-    struct fixture *fixture = *state;
+    (void)state;
 #define THREE(peer)                                                                                \
     TB("0", peer, peer, "0")                                                                       \
     STEP("0", "s", "i", "0", "i", "0", "-1", "-1", "0")                                            \
@@ -168,21 +141,20 @@ static void full_connections_are_a_deadlock(void **state)
     struct weft_program program;
     struct weft_program_report report;
     struct weft_error error;
-    assert_true(
-        weft_msccl_read(&program, text, strlen(text), &fixture->arena, fixture->scratch, &error));
-    assert_true(weft_program_check(&report, &program, fixture->scratch, &error));
+    assert_true(weft_msccl_read(&program, text, strlen(text), &arena, scratch, &error));
+    assert_true(weft_program_check(&report, &program, scratch, &error));
     assert_false(report.valid);
     assert_non_null(strstr(report.why, "once connections are full"));
     // With the eight messages of LL it goes on, and only the result is wrong.
     program.protocol = "LL";
-    assert_true(weft_program_check(&report, &program, fixture->scratch, &error));
+    assert_true(weft_program_check(&report, &program, scratch, &error));
     assert_false(report.valid);
     assert_null(strstr(report.why, "deadlock"));
 }
 
 static void bad_files_are_refused_by_line(void **state)
 {
-    struct fixture *fixture = *state;
+    (void)state;
     static const struct {
         const char *text;
         const char *message;
@@ -223,8 +195,8 @@ static void bad_files_are_refused_by_line(void **state)
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         struct weft_program program = {.rank_count = 77};
         struct weft_error error;
-        assert_false(weft_msccl_read(&program, cases[i].text, strlen(cases[i].text),
-                                     &fixture->arena, fixture->scratch, &error));
+        assert_false(weft_msccl_read(&program, cases[i].text, strlen(cases[i].text), &arena,
+                                     scratch, &error));
         assert_string_equal(error.message, cases[i].message);
         assert_int_equal(program.rank_count, 77);
     }
@@ -233,10 +205,11 @@ static void bad_files_are_refused_by_line(void **state)
 int main(void)
 {
     static const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(a_good_program_is_proved_and_reads_back, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(the_first_wrong_step_is_named, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(full_connections_are_a_deadlock, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(bad_files_are_refused_by_line, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(a_good_program_is_proved_and_reads_back, open_arenas,
+                                        tear_down),
+        cmocka_unit_test_setup_teardown(the_first_wrong_step_is_named, open_arenas, tear_down),
+        cmocka_unit_test_setup_teardown(full_connections_are_a_deadlock, open_arenas, tear_down),
+        cmocka_unit_test_setup_teardown(bad_files_are_refused_by_line, open_arenas, tear_down),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

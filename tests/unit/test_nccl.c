@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // NCCL's files: topologies as clusters, graphs, tuner rows; out and in again, and what is refused.
 
+#include "../fresh_arenas.h"
 #include "weft/format.h"
 
 #include <setjmp.h>
@@ -10,32 +11,6 @@
 #include <cmocka.h>
 
 #define GBPS 125e6
-
-struct fixture {
-    struct weft_arena all[2];
-    struct weft_arena arena;
-    struct weft_arena scratch;
-};
-
-static int set_up(void **state)
-{
-    static struct fixture fixture;
-    struct weft_error error;
-    assert_true(weft_arena_init(&fixture.all[0], 0, &error));
-    assert_true(weft_arena_init(&fixture.all[1], 0, &error));
-    fixture.arena = fixture.all[0];
-    fixture.scratch = fixture.all[1];
-    *state = &fixture;
-    return 0;
-}
-
-static int tear_down(void **state)
-{
-    struct fixture *fixture = *state;
-    weft_arena_release(&fixture->all[0]);
-    weft_arena_release(&fixture->all[1]);
-    return 0;
-}
 
 static const char server[] =
     "<system version=\"1\">\n"
@@ -51,12 +26,12 @@ static const char server[] =
 
 static void a_server_becomes_a_cluster(void **state)
 {
-    struct fixture *fixture = *state;
+    (void)state;
     struct weft_nccl_topology topology;
     struct weft_cluster cluster;
     struct weft_error error;
-    assert_true(weft_nccl_topology_read(&topology, server, strlen(server), &fixture->arena,
-                                        fixture->scratch, &error));
+    assert_true(
+        weft_nccl_topology_read(&topology, server, strlen(server), &arena, scratch, &error));
     assert_int_equal(topology.cpu_count, 2);
     assert_int_equal(topology.gpu_count, 2);
     assert_int_equal(topology.net_count, 2);
@@ -73,17 +48,16 @@ static void a_server_becomes_a_cluster(void **state)
     assert_true(cluster.rate_Bps == 100 * GBPS);
     assert_int_equal(cluster.accelerators_per_server, 2);
     assert_string_equal(cluster.accelerator, "A100");
-    const char *text = weft_nccl_topology_write(&topology, &fixture->arena);
+    const char *text = weft_nccl_topology_write(&topology, &arena);
     struct weft_nccl_topology again;
-    assert_true(weft_nccl_topology_read(&again, text, strlen(text), &fixture->arena,
-                                        fixture->scratch, &error));
-    assert_string_equal(weft_nccl_topology_write(&again, &fixture->arena), text);
+    assert_true(weft_nccl_topology_read(&again, text, strlen(text), &arena, scratch, &error));
+    assert_string_equal(weft_nccl_topology_write(&again, &arena), text);
     assert_string_equal(again.nets[0].name, "eth&0");
 }
 
 static void bare_devices_count_where_nothing_else_stands(void **state)
 {
-    struct fixture *fixture = *state;
+    (void)state;
     static const char text[] =
         "<system><cpu><pci busid=\"1\" class=\"0x030200\" link_speed=\"32 GT/s\" "
         "link_width=\"16\"/><pci busid=\"2\" class=\"0x020700\" link_speed=\"16 GT/s\" "
@@ -91,8 +65,7 @@ static void bare_devices_count_where_nothing_else_stands(void **state)
     struct weft_nccl_topology topology;
     struct weft_cluster cluster;
     struct weft_error error;
-    assert_true(weft_nccl_topology_read(&topology, text, strlen(text), &fixture->arena,
-                                        fixture->scratch, &error));
+    assert_true(weft_nccl_topology_read(&topology, text, strlen(text), &arena, scratch, &error));
     weft_nccl_cluster(&cluster, &topology, 4);
     assert_int_equal(cluster.degree, 1);
     assert_int_equal(cluster.accelerators_per_server, 1);
@@ -101,7 +74,7 @@ static void bare_devices_count_where_nothing_else_stands(void **state)
 
 static void a_cluster_writes_its_server(void **state)
 {
-    struct fixture *fixture = *state;
+    (void)state;
     struct weft_nccl_topology topology;
     struct weft_cluster cluster;
     struct weft_cluster again;
@@ -109,10 +82,9 @@ static void a_cluster_writes_its_server(void **state)
     assert_true(weft_cluster_build(&cluster, 12, 4, 25 * GBPS, &error));
     cluster.accelerators_per_server = 8;
     cluster.accelerator = "H100";
-    weft_nccl_server(&topology, &cluster, &fixture->arena);
-    const char *text = weft_nccl_topology_write(&topology, &fixture->arena);
-    assert_true(weft_nccl_topology_read(&topology, text, strlen(text), &fixture->arena,
-                                        fixture->scratch, &error));
+    weft_nccl_server(&topology, &cluster, &arena);
+    const char *text = weft_nccl_topology_write(&topology, &arena);
+    assert_true(weft_nccl_topology_read(&topology, text, strlen(text), &arena, scratch, &error));
     weft_nccl_cluster(&again, &topology, 12);
     assert_int_equal(again.degree, 4);
     assert_true(again.rate_Bps == cluster.rate_Bps);
@@ -127,7 +99,7 @@ static void a_cluster_writes_its_server(void **state)
 
 static void graphs_read_back(void **state)
 {
-    struct fixture *fixture = *state;
+    (void)state;
     static const char text[] = "<graphs version=\"1\">\n" GRAPH(
         "0", "2") "<channel><net dev=\"a\"/><gpu dev=\"0\"/>"
                   "<gpu dev=\"0x1\"/><net dev=\"0xb\"/></channel><channel><gpu dev=\"1\"/>"
@@ -135,8 +107,7 @@ static void graphs_read_back(void **state)
     struct weft_nccl_graphs graphs;
     struct weft_nccl_graphs again;
     struct weft_error error;
-    assert_true(weft_nccl_graphs_read(&graphs, text, strlen(text), &fixture->arena,
-                                      fixture->scratch, &error));
+    assert_true(weft_nccl_graphs_read(&graphs, text, strlen(text), &arena, scratch, &error));
     assert_int_equal(graphs.graph_count, 1);
     assert_int_equal(graphs.graphs[0].channel_count, 2);
     assert_true(graphs.graphs[0].intra_Bps == 12.5e9);
@@ -144,37 +115,34 @@ static void graphs_read_back(void **state)
     assert_int_equal(graphs.graphs[0].channels[0].net_out, 11);
     assert_int_equal(graphs.graphs[0].channels[1].net_in, WEFT_NONE);
     assert_int_equal(graphs.graphs[0].channels[1].gpus[0], 1);
-    const char *written = weft_nccl_graphs_write(&graphs, "a comment", &fixture->arena);
-    assert_true(weft_nccl_graphs_read(&again, written, strlen(written), &fixture->arena,
-                                      fixture->scratch, &error));
-    assert_string_equal(weft_nccl_graphs_write(&again, "a comment", &fixture->arena), written);
+    const char *written = weft_nccl_graphs_write(&graphs, "a comment", &arena);
+    assert_true(weft_nccl_graphs_read(&again, written, strlen(written), &arena, scratch, &error));
+    assert_string_equal(weft_nccl_graphs_write(&again, "a comment", &arena), written);
     assert_int_equal(again.graphs[0].channels[0].net_out, 11);
 }
 
 static void tuner_rows_read_back(void **state)
 {
-    struct fixture *fixture = *state;
+    (void)state;
     static const char text[] = "# a comment\n\nallreduce,0,65536,tree,simple,2,1,-1,-1,1\n"
                                " reducescatter , 5,6 ,ring,ll128,-1,-1,32\r\n";
     struct weft_nccl_choice *choices = NULL;
     uint32_t count = 0;
     struct weft_error error;
-    assert_true(
-        weft_nccl_tuner_read(&choices, &count, text, strlen(text), &fixture->arena, &error));
+    assert_true(weft_nccl_tuner_read(&choices, &count, text, strlen(text), &arena, &error));
     assert_int_equal(count, 2);
     assert_int_equal(choices[0].registered, 1);
     assert_int_equal(choices[1].kind, WEFT_COLLECTIVE_REDUCE_SCATTER);
     assert_int_equal(choices[1].rank_count, 32);
     assert_int_equal(choices[1].pipe_ops, -1);
-    const char *once = weft_nccl_tuner_write(choices, count, &fixture->arena);
-    assert_true(
-        weft_nccl_tuner_read(&choices, &count, once, strlen(once), &fixture->arena, &error));
-    assert_string_equal(weft_nccl_tuner_write(choices, count, &fixture->arena), once);
+    const char *once = weft_nccl_tuner_write(choices, count, &arena);
+    assert_true(weft_nccl_tuner_read(&choices, &count, once, strlen(once), &arena, &error));
+    assert_string_equal(weft_nccl_tuner_write(choices, count, &arena), once);
 }
 
 static void bad_files_are_refused_by_line(void **state)
 {
-    struct fixture *fixture = *state;
+    (void)state;
     enum { TOPOLOGY, GRAPHS, TUNER };
     static const struct {
         int kind;
@@ -209,14 +177,12 @@ static void bad_files_are_refused_by_line(void **state)
         struct weft_nccl_graphs graphs;
         struct weft_nccl_choice *choices = NULL;
         uint32_t count = 0;
-        bool read = cases[i].kind == TOPOLOGY
-                        ? weft_nccl_topology_read(&topology, text, strlen(text), &fixture->arena,
-                                                  fixture->scratch, &error)
-                    : cases[i].kind == GRAPHS
-                        ? weft_nccl_graphs_read(&graphs, text, strlen(text), &fixture->arena,
-                                                fixture->scratch, &error)
-                        : weft_nccl_tuner_read(&choices, &count, text, strlen(text),
-                                               &fixture->arena, &error);
+        bool read =
+            cases[i].kind == TOPOLOGY
+                ? weft_nccl_topology_read(&topology, text, strlen(text), &arena, scratch, &error)
+            : cases[i].kind == GRAPHS
+                ? weft_nccl_graphs_read(&graphs, text, strlen(text), &arena, scratch, &error)
+                : weft_nccl_tuner_read(&choices, &count, text, strlen(text), &arena, &error);
         assert_false(read);
         assert_string_equal(error.message, cases[i].message);
     }
@@ -225,13 +191,13 @@ static void bad_files_are_refused_by_line(void **state)
 int main(void)
 {
     static const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(a_server_becomes_a_cluster, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(bare_devices_count_where_nothing_else_stands, set_up,
+        cmocka_unit_test_setup_teardown(a_server_becomes_a_cluster, open_arenas, tear_down),
+        cmocka_unit_test_setup_teardown(bare_devices_count_where_nothing_else_stands, open_arenas,
                                         tear_down),
-        cmocka_unit_test_setup_teardown(a_cluster_writes_its_server, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(graphs_read_back, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(tuner_rows_read_back, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(bad_files_are_refused_by_line, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(a_cluster_writes_its_server, open_arenas, tear_down),
+        cmocka_unit_test_setup_teardown(graphs_read_back, open_arenas, tear_down),
+        cmocka_unit_test_setup_teardown(tuner_rows_read_back, open_arenas, tear_down),
+        cmocka_unit_test_setup_teardown(bad_files_are_refused_by_line, open_arenas, tear_down),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -8,6 +8,7 @@
 // servers' own queues; connections that need no trip; packets that overtake the one on the link;
 // starts that wrap around the end of time.
 
+#include "../fresh_arenas.h"
 #include "weft/sim.h"
 
 #include <setjmp.h>
@@ -23,19 +24,16 @@
 #define HEADER_BYTES 100u
 #define PAYLOAD_BYTES (PACKET_BYTES - HEADER_BYTES)
 
-static struct weft_arena arena_kept, arena, scratch_kept;
 static struct weft_network network; // stays where it is: its routes point to its fabric
 static struct weft_sim_options options;
 static struct weft_packet_options packet;
 
-static int set_up(void **state)
+static int begin(void **state)
 {
-    (void)state;
     struct weft_error error;
-    if (!weft_arena_init(&arena_kept, 0, &error) || !weft_arena_init(&scratch_kept, 0, &error)) {
+    if (open_arenas(state) != 0) {
         return -1;
     }
-    arena = arena_kept;
     struct weft_cluster cluster;
     struct weft_fabric_options shape = {0};
     if (!weft_cluster_build(&cluster, 4, 1, RATE_BPS, &error)) {
@@ -54,14 +52,6 @@ static int set_up(void **state)
     packet = WEFT_PACKET_TOPOOPT;
     packet.slow_start = false;
     packet.mark_bytes = 50 * PACKET_BYTES;
-    return 0;
-}
-
-static int tear_down(void **state)
-{
-    (void)state;
-    weft_arena_release(&arena_kept);
-    weft_arena_release(&scratch_kept);
     return 0;
 }
 
@@ -243,14 +233,14 @@ static void pairs_without_a_way_are_refused(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(a_window_opens_by_one_packet_a_turn, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(marks_cut_the_window, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(the_queue_in_a_server_marks_nothing, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(the_port_is_never_idle_while_windows_last, set_up,
+        cmocka_unit_test_setup_teardown(a_window_opens_by_one_packet_a_turn, begin, tear_down),
+        cmocka_unit_test_setup_teardown(marks_cut_the_window, begin, tear_down),
+        cmocka_unit_test_setup_teardown(the_queue_in_a_server_marks_nothing, begin, tear_down),
+        cmocka_unit_test_setup_teardown(the_port_is_never_idle_while_windows_last, begin,
                                         tear_down),
-        cmocka_unit_test_setup_teardown(what_it_cannot_play_is_refused, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(flows_that_cannot_be_are_refused, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(pairs_without_a_way_are_refused, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(what_it_cannot_play_is_refused, begin, tear_down),
+        cmocka_unit_test_setup_teardown(flows_that_cannot_be_are_refused, begin, tear_down),
+        cmocka_unit_test_setup_teardown(pairs_without_a_way_are_refused, begin, tear_down),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -5,6 +5,8 @@
 #include "sample_plan.h"
 #include "weft/format.h"
 
+#include "../fresh_arenas.h"
+
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdlib.h>
@@ -14,9 +16,6 @@
 
 enum { N = 8 };
 
-static struct weft_arena all;
-static struct weft_arena arena;
-static struct weft_arena scratch;
 static struct weft_plan sample;
 static struct weft_plan_job job;
 static struct weft_memory memory[N];
@@ -68,13 +67,10 @@ static bool build_graph(struct weft_error *error)
                                 &arena, scratch, error);
 }
 
-static int set_up(void **state)
+static int begin(void **state)
 {
-    (void)state;
     struct weft_error error;
-    assert_true(weft_arena_init(&all, 0, &error));
-    assert_true(weft_arena_init(&scratch, 0, &error));
-    arena = all;
+    assert_int_equal(open_arenas(state), 0);
     for (uint32_t s = 0; s < N; s++) {
         memory[s] = (struct weft_memory){1e9 + s, 1e9, 2e9, 0.5, 4e9 + s + 0.5};
     }
@@ -105,14 +101,6 @@ static int set_up(void **state)
     }
     sample.job = &job;
     sample_text = weft_plan_write(&sample, &arena);
-    return 0;
-}
-
-static int tear_down(void **state)
-{
-    (void)state;
-    weft_arena_release(&all);
-    weft_arena_release(&scratch);
     return 0;
 }
 
@@ -324,11 +312,11 @@ static void the_check_sees_degrees_that_are_not_the_jobs(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(a_job_comes_back, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(a_hybrid_strategy_comes_back, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(each_bad_job_is_told_what_is_wrong, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(the_check_sees_what_does_not_hold, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(the_check_sees_degrees_that_are_not_the_jobs, set_up,
+        cmocka_unit_test_setup_teardown(a_job_comes_back, begin, tear_down),
+        cmocka_unit_test_setup_teardown(a_hybrid_strategy_comes_back, begin, tear_down),
+        cmocka_unit_test_setup_teardown(each_bad_job_is_told_what_is_wrong, begin, tear_down),
+        cmocka_unit_test_setup_teardown(the_check_sees_what_does_not_hold, begin, tear_down),
+        cmocka_unit_test_setup_teardown(the_check_sees_degrees_that_are_not_the_jobs, begin,
                                         tear_down),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

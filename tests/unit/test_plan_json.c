@@ -4,6 +4,8 @@
 #include "sample_plan.h"
 #include "weft/format.h"
 
+#include "../fresh_arenas.h"
+
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdlib.h>
@@ -11,32 +13,18 @@
 
 #include <cmocka.h>
 
-static struct weft_arena all;
-static struct weft_arena arena;
-static struct weft_arena scratch;
 static struct weft_plan sample;
 static const char *sample_text;
 static const uint32_t sample_jumps[] = {1, 3};
 
-static int set_up(void **state)
+static int begin(void **state)
 {
-    (void)state;
     struct weft_error error;
-    assert_true(weft_arena_init(&all, 0, &error));
-    assert_true(weft_arena_init(&scratch, 0, &error));
-    arena = all;
+    assert_int_equal(open_arenas(state), 0);
     if (!sample_plan(&sample, 8, sample_jumps, 2, &arena, &error)) {
         fail_msg("%s", error.message);
     }
     sample_text = weft_plan_write(&sample, &arena);
-    return 0;
-}
-
-static int tear_down(void **state)
-{
-    (void)state;
-    weft_arena_release(&all);
-    weft_arena_release(&scratch);
     return 0;
 }
 
@@ -351,5 +339,5 @@ int main(void)
         cmocka_unit_test(wrong_planes_loops_and_weights_are_read_for_the_check),
         cmocka_unit_test(every_truncation_is_refused),
     };
-    return cmocka_run_group_tests_name("plan_json", tests, set_up, tear_down);
+    return cmocka_run_group_tests_name("plan_json", tests, begin, tear_down);
 }

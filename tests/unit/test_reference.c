@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The reference fabrics: shapes, parts, prices, refusals.
 
+#include "../fresh_arenas.h"
 #include "weft/fabric.h"
 
 #include <math.h>
@@ -12,29 +13,12 @@
 
 #define GBPS 125e6
 
-static struct weft_arena arena;
-static struct weft_arena arena_start;
-static struct weft_arena scratch;
-static struct weft_arena scratch_start;
 static struct weft_error error;
 
-static int open_arenas(void **state)
+static int begin(void **state)
 {
-    (void)state;
     error = (struct weft_error){.code = WEFT_OK};
-    bool ok = weft_arena_init(&arena, (size_t)1 << 32, &error) &&
-              weft_arena_init(&scratch, (size_t)1 << 32, &error);
-    arena_start = arena;
-    scratch_start = scratch;
-    return ok ? 0 : -1;
-}
-
-static int close_arenas(void **state)
-{
-    (void)state;
-    weft_arena_release(&arena_start);
-    weft_arena_release(&scratch_start);
-    return 0;
+    return open_arenas(state);
 }
 
 static struct weft_cluster cluster_of(uint32_t server_count, uint32_t degree, double rate_Bps)
@@ -311,7 +295,7 @@ static void every_fabric_has_a_name(void **state)
     assert_non_null(strstr(error.message, "leaf-spine, expander"));
 }
 
-#define CASE(name) cmocka_unit_test_setup_teardown(name, open_arenas, close_arenas)
+#define CASE(name) cmocka_unit_test_setup_teardown(name, begin, tear_down)
 
 int main(void)
 {

@@ -5,33 +5,13 @@
 #include "svg_check.h"
 #include "weft/report.h"
 
+#include "../fresh_arenas.h"
+
 #include <setjmp.h>
 #include <stdarg.h>
 #include <string.h>
 
 #include <cmocka.h>
-
-static struct weft_arena all;
-static struct weft_arena arena;
-static struct weft_arena scratch;
-
-static int set_up(void **state)
-{
-    (void)state;
-    struct weft_error error;
-    assert_true(weft_arena_init(&all, 0, &error));
-    assert_true(weft_arena_init(&scratch, 0, &error));
-    arena = all;
-    return 0;
-}
-
-static int tear_down(void **state)
-{
-    (void)state;
-    weft_arena_release(&all);
-    weft_arena_release(&scratch);
-    return 0;
-}
 
 // ---- a job of everything on n servers ----
 
@@ -324,5 +304,5 @@ int main(void)
         cmocka_unit_test(large_timelines_have_a_panel_each_for_compute_and_network),
         cmocka_unit_test(bars_mark_what_binds_and_what_is_not_there),
     };
-    return cmocka_run_group_tests_name("report", tests, set_up, tear_down);
+    return cmocka_run_group_tests_name("report", tests, open_arenas, tear_down);
 }

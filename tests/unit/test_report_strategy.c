@@ -8,33 +8,14 @@
 
 #include "../../src/report/pictures.h"
 
+#include "../fresh_arenas.h"
+
 #include <stdlib.h>
-
-static struct weft_arena all;
-static struct weft_arena arena;
-static struct weft_arena scratch;
-
-static int set_up(void **state)
-{
-    (void)state;
-    struct weft_error error;
-    assert_true(weft_arena_init(&all, 0, &error));
-    assert_true(weft_arena_init(&scratch, 0, &error));
-    return 0;
-}
-
-static int tear_down(void **state)
-{
-    (void)state;
-    weft_arena_release(&all);
-    weft_arena_release(&scratch);
-    return 0;
-}
 
 static int each_set_up(void **state)
 {
     (void)state;
-    arena = all;
+    arena = arena_kept;
     return 0;
 }
 
@@ -354,5 +335,5 @@ int main(void)
         cmocka_unit_test_setup(a_sweep_has_a_panel_for_each_model_and_degree, each_set_up),
         cmocka_unit_test_setup(a_sweep_over_batches_shows_the_tax, each_set_up),
     };
-    return cmocka_run_group_tests_name("report of strategies", tests, set_up, tear_down);
+    return cmocka_run_group_tests_name("report of strategies", tests, open_arenas, tear_down);
 }

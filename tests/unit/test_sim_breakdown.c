@@ -2,6 +2,7 @@
 // Where the time of an iteration goes: cases whose answer is known, and random ones against a
 // count that looks at every moment.
 
+#include "../fresh_arenas.h"
 #include "weft/sim.h"
 
 #include <setjmp.h>
@@ -10,28 +11,6 @@
 #include <string.h>
 
 #include <cmocka.h>
-
-static struct weft_arena all;
-static struct weft_arena arena;
-static struct weft_arena scratch;
-
-static int set_up(void **state)
-{
-    (void)state;
-    struct weft_error error;
-    assert_true(weft_arena_init(&all, 0, &error));
-    assert_true(weft_arena_init(&scratch, 0, &error));
-    arena = all;
-    return 0;
-}
-
-static int tear_down(void **state)
-{
-    (void)state;
-    weft_arena_release(&all);
-    weft_arena_release(&scratch);
-    return 0;
-}
 
 static void a_known_iteration_is_taken_apart(void **state)
 {
@@ -185,7 +164,7 @@ static void random_iterations_match_a_count_of_every_moment(void **state)
 {
     (void)state;
     for (uint64_t seed = 1; seed <= 60; seed++) {
-        arena = all;
+        arena = arena_kept;
         struct weft_rng rng;
         weft_rng_init(&rng, seed);
         struct random_job *job = WEFT_NEW(&arena, struct random_job, 1);
@@ -231,5 +210,5 @@ int main(void)
         cmocka_unit_test(a_known_iteration_is_taken_apart),
         cmocka_unit_test(random_iterations_match_a_count_of_every_moment),
     };
-    return cmocka_run_group_tests_name("breakdown", tests, set_up, tear_down);
+    return cmocka_run_group_tests_name("breakdown", tests, open_arenas, tear_down);
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Lists of flows whose ends have closed forms, and lists that are refused.
 
+#include "../fresh_arenas.h"
 #include "weft/sim.h"
 
 #include <setjmp.h>
@@ -11,27 +12,6 @@
 
 #define RATE_BPS 50e9
 #define FLOWS_MAX 256
-
-static struct weft_arena arena_kept, arena, scratch_kept;
-
-static int set_up(void **state)
-{
-    (void)state;
-    struct weft_error error;
-    if (!weft_arena_init(&arena_kept, 0, &error) || !weft_arena_init(&scratch_kept, 0, &error)) {
-        return -1;
-    }
-    arena = arena_kept;
-    return 0;
-}
-
-static int tear_down(void **state)
-{
-    (void)state;
-    weft_arena_release(&arena_kept);
-    weft_arena_release(&scratch_kept);
-    return 0;
-}
 
 struct list {
     struct weft_flow_list flows;
@@ -215,15 +195,16 @@ static void bad_lists_are_refused(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(a_lone_flow_takes_size_over_rate_and_latency, set_up,
+        cmocka_unit_test_setup_teardown(a_lone_flow_takes_size_over_rate_and_latency, open_arenas,
                                         tear_down),
-        cmocka_unit_test_setup_teardown(packets_add_headers_and_one_store, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(an_acknowledgment_adds_a_trip_of_a_header, set_up,
+        cmocka_unit_test_setup_teardown(packets_add_headers_and_one_store, open_arenas, tear_down),
+        cmocka_unit_test_setup_teardown(an_acknowledgment_adds_a_trip_of_a_header, open_arenas,
                                         tear_down),
-        cmocka_unit_test_setup_teardown(two_flows_share_and_the_rest_speeds_up, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(empty_and_local_flows_end, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(all_to_all_on_a_switch_is_exact, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(bad_lists_are_refused, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(two_flows_share_and_the_rest_speeds_up, open_arenas,
+                                        tear_down),
+        cmocka_unit_test_setup_teardown(empty_and_local_flows_end, open_arenas, tear_down),
+        cmocka_unit_test_setup_teardown(all_to_all_on_a_switch_is_exact, open_arenas, tear_down),
+        cmocka_unit_test_setup_teardown(bad_lists_are_refused, open_arenas, tear_down),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

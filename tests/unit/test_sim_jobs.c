@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Task graphs whose times are known, and jobs that are refused.
 
+#include "../fresh_arenas.h"
 #include "weft/sim.h"
 
 #include <setjmp.h>
@@ -13,30 +14,15 @@
 #define US 1000000u
 #define TASKS_MAX 16
 
-static struct weft_arena arena_kept, arena, scratch_kept;
 static struct weft_network network; // stays where it is: its routes point to its fabric
 static struct weft_taskgraph graph;
 static struct weft_task tasks[TASKS_MAX];
 static uint32_t task_count;
 
-static int set_up(void **state)
+static int begin(void **state)
 {
-    (void)state;
-    struct weft_error error;
-    if (!weft_arena_init(&arena_kept, 0, &error) || !weft_arena_init(&scratch_kept, 0, &error)) {
-        return -1;
-    }
-    arena = arena_kept;
     task_count = 0;
-    return 0;
-}
-
-static int tear_down(void **state)
-{
-    (void)state;
-    weft_arena_release(&arena_kept);
-    weft_arena_release(&scratch_kept);
-    return 0;
+    return open_arenas(state);
 }
 
 static void build_network(bool ring, uint32_t server_count)
@@ -377,26 +363,25 @@ static void a_pair_without_route_is_refused(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(devices_serve_in_order_of_readiness, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(devices_serve_in_order_of_readiness, begin, tear_down),
         cmocka_unit_test_setup_teardown(
-            a_task_that_waits_goes_before_one_that_becomes_ready_at_the_end, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(transfers_wait_for_tasks_and_share_links, set_up,
+            a_task_that_waits_goes_before_one_that_becomes_ready_at_the_end, begin, tear_down),
+        cmocka_unit_test_setup_teardown(transfers_wait_for_tasks_and_share_links, begin, tear_down),
+        cmocka_unit_test_setup_teardown(a_barrier_and_a_local_transfer_take_no_time, begin,
                                         tear_down),
-        cmocka_unit_test_setup_teardown(a_barrier_and_a_local_transfer_take_no_time, set_up,
+        cmocka_unit_test_setup_teardown(an_allreduce_takes_its_rounds, begin, tear_down),
+        cmocka_unit_test_setup_teardown(the_part_inside_the_servers_comes_first, begin, tear_down),
+        cmocka_unit_test_setup_teardown(a_small_allreduce_may_take_one_round, begin, tear_down),
+        cmocka_unit_test_setup_teardown(any_allreduce_may_take_one_round, begin, tear_down),
+        cmocka_unit_test_setup_teardown(rings_share_an_allreduce_over_given_links, begin,
                                         tear_down),
-        cmocka_unit_test_setup_teardown(an_allreduce_takes_its_rounds, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(the_part_inside_the_servers_comes_first, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(a_small_allreduce_may_take_one_round, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(any_allreduce_may_take_one_round, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(rings_share_an_allreduce_over_given_links, set_up,
+        cmocka_unit_test_setup_teardown(shares_of_less_than_any_byte_still_take_their_way, begin,
                                         tear_down),
-        cmocka_unit_test_setup_teardown(shares_of_less_than_any_byte_still_take_their_way, set_up,
-                                        tear_down),
-        cmocka_unit_test_setup_teardown(relayed_hops_load_every_link, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(jobs_share_the_fabric, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(bad_jobs_are_refused, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(endless_times_are_refused, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(a_pair_without_route_is_refused, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(relayed_hops_load_every_link, begin, tear_down),
+        cmocka_unit_test_setup_teardown(jobs_share_the_fabric, begin, tear_down),
+        cmocka_unit_test_setup_teardown(bad_jobs_are_refused, begin, tear_down),
+        cmocka_unit_test_setup_teardown(endless_times_are_refused, begin, tear_down),
+        cmocka_unit_test_setup_teardown(a_pair_without_route_is_refused, begin, tear_down),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -22,7 +22,7 @@ static uint32_t ceil_log2(uint32_t n)
 
 static struct weft_schedule build(uint32_t n, uint32_t factor, uint32_t straggler)
 {
-    arena = arena_start;
+    arena = arena_kept;
     struct weft_schedule schedule;
     const struct weft_algorithm_options options = {
         .rank_count = n, .chunk_factor = factor, .straggler = straggler};
@@ -153,7 +153,7 @@ static void bad_options_are_refused_in_a_line(void **state)
     };
     for (uint32_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         struct weft_schedule schedule;
-        arena = arena_start;
+        arena = arena_kept;
         assert_false(weft_stragglar_build(&schedule, &cases[i].options, &arena, scratch, &error));
         assert_int_equal(error.code, WEFT_INPUT);
         assert_string_equal(error.message, cases[i].says);
@@ -171,5 +171,5 @@ int main(void)
         cmocka_unit_test(real_buffers_hold_the_sum),
         cmocka_unit_test(bad_options_are_refused_in_a_line),
     };
-    return cmocka_run_group_tests(tests, open_arenas, close_arenas);
+    return cmocka_run_group_tests(tests, open_arenas, tear_down);
 }

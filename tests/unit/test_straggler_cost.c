@@ -165,7 +165,7 @@ static void the_closed_form_is_the_time_of_the_schedule(void **state)
         weft_straggler_cost(&cost, n, 3e8, 0, 9, &model);
         const struct weft_algorithm_options options = {.rank_count = n,
                                                        .chunk_factor = cost.chunk_factor};
-        arena = arena_start;
+        arena = arena_kept;
         struct weft_schedule schedule;
         if (!weft_stragglar_build(&schedule, &options, &arena, scratch, &error)) {
             fail_msg("%s", error.message);
@@ -229,5 +229,5 @@ int main(void)
         cmocka_unit_test(the_factor_is_the_best_of_all),
         cmocka_unit_test(two_ranks_have_only_the_ring),
     };
-    return cmocka_run_group_tests(tests, open_arenas, close_arenas);
+    return cmocka_run_group_tests(tests, open_arenas, tear_down);
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Task graphs: what the builder keeps, what it refuses, and the order it gives.
 
+#include "../fresh_arenas.h"
 #include "weft/taskgraph.h"
 
 #include <setjmp.h>
@@ -20,32 +21,6 @@ static const uint32_t to_9[] = {9};
 
 #define NEXT(list) .next = (list), .next_count = sizeof(list) / sizeof(list)[0]
 #define GROUP(list) .members = (list), .member_count = sizeof(list) / sizeof(list)[0]
-
-static struct weft_arena whole;
-static struct weft_arena arena;
-static struct weft_arena scratch;
-static struct weft_arena whole_scratch;
-
-static int open_arenas(void **state)
-{
-    (void)state;
-    struct weft_error error;
-    if (!weft_arena_init(&whole, 1 << 24, &error) ||
-        !weft_arena_init(&whole_scratch, 1 << 24, &error)) {
-        return 1;
-    }
-    arena = whole;
-    scratch = whole_scratch;
-    return 0;
-}
-
-static int close_arenas(void **state)
-{
-    (void)state;
-    weft_arena_release(&whole);
-    weft_arena_release(&whole_scratch);
-    return 0;
-}
 
 static bool build(struct weft_taskgraph *graph, const struct weft_task *tasks, uint32_t count,
                   struct weft_error *error)
@@ -370,5 +345,5 @@ int main(void)
         cmocka_unit_test(the_order_is_first_in_first_out),
         cmocka_unit_test(graphs_that_differ_in_one_thing_are_told_apart),
     };
-    return cmocka_run_group_tests_name("taskgraph", tests, open_arenas, close_arenas);
+    return cmocka_run_group_tests_name("taskgraph", tests, open_arenas, tear_down);
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Traffic: groups joined by their set of members, transfers summed by pair.
 
+#include "../fresh_arenas.h"
 #include "weft/traffic.h"
 
 #include <math.h>
@@ -11,39 +12,14 @@
 
 #define GROUP(list) .members = (list), .member_count = sizeof(list) / sizeof(list)[0]
 
-static struct weft_arena whole;
-static struct weft_arena whole_scratch;
-static struct weft_arena arena;
-
-static int open_arenas(void **state)
-{
-    (void)state;
-    struct weft_error error;
-    if (!weft_arena_init(&whole, 1 << 24, &error) ||
-        !weft_arena_init(&whole_scratch, 1 << 24, &error)) {
-        return 1;
-    }
-    arena = whole;
-    return 0;
-}
-
-static int close_arenas(void **state)
-{
-    (void)state;
-    weft_arena_release(&whole);
-    weft_arena_release(&whole_scratch);
-    return 0;
-}
-
 static struct weft_traffic traffic_of(const struct weft_task *tasks, uint32_t count)
 {
     static const uint32_t devices[] = {0, 1, 2, 3};
     struct weft_taskgraph graph;
     struct weft_error error;
-    assert_true(
-        weft_taskgraph_build(&graph, 4, 4, devices, tasks, count, &arena, whole_scratch, &error));
+    assert_true(weft_taskgraph_build(&graph, 4, 4, devices, tasks, count, &arena, scratch, &error));
     struct weft_traffic traffic;
-    weft_traffic_build(&traffic, &graph, &arena, whole_scratch);
+    weft_traffic_build(&traffic, &graph, &arena, scratch);
     return traffic;
 }
 
@@ -137,5 +113,5 @@ int main(void)
         cmocka_unit_test(halves_count_as_half_an_allreduce),
         cmocka_unit_test(no_traffic_has_share_zero),
     };
-    return cmocka_run_group_tests_name("traffic", tests, open_arenas, close_arenas);
+    return cmocka_run_group_tests_name("traffic", tests, open_arenas, tear_down);
 }
