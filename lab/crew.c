@@ -39,6 +39,7 @@ bool lab_crew_prepare(struct lab_crew *crew, const struct weft_schedule *schedul
     }
     *crew = (struct lab_crew){.schedule = schedule, .options = *options, .scratch = scratch};
     crew->options.lanes = options->lanes == 0 ? 1 : options->lanes;
+    crew->options.wire.unsent_bytes = options->round_by_round ? 1 : options->wire.unsent_bytes;
     crew->slot_elements = (elements + schedule->chunk_count - 1) / schedule->chunk_count;
     double wanted = (double)crew->slot_elements * bytes * schedule->slot_count *
                     (options->netns == NULL ? schedule->rank_count : 1.0);
@@ -247,18 +248,23 @@ static bool lead_iterations(struct lab_crew_result *result, struct lab_hub *hub,
     return true;
 }
 
-static double children_cpu_s(void)
+static struct rusage children_usage(void)
 {
     struct rusage usage;
     getrusage(RUSAGE_CHILDREN, &usage);
-    return (double)(usage.ru_utime.tv_sec + usage.ru_stime.tv_sec) +
-           1e-6 * (double)(usage.ru_utime.tv_usec + usage.ru_stime.tv_usec);
+    return usage;
+}
+
+static double cpu_s_of(const struct rusage *usage)
+{
+    return (double)(usage->ru_utime.tv_sec + usage->ru_stime.tv_sec) +
+           1e-6 * (double)(usage->ru_utime.tv_usec + usage->ru_stime.tv_usec);
 }
 
 bool lab_crew_lead(struct lab_crew_result *result, struct lab_hub *hub, const struct lab_crew *crew,
                    struct weft_arena *arena, struct weft_error *error)
 {
-    double before_s = children_cpu_s();
+    const struct rusage before = children_usage();
     *result = (struct lab_crew_result){
         .iteration_count = crew->options.iterations,
         .times = WEFT_NEW(arena, struct lab_crew_time, crew->options.iterations),
@@ -271,7 +277,9 @@ bool lab_crew_lead(struct lab_crew_result *result, struct lab_hub *hub, const st
         add_counts(result, &reports[i]);
     }
     lab_hub_close(hub);
-    result->cpu_s = children_cpu_s() - before_s;
+    const struct rusage after = children_usage();
+    result->cpu_s = cpu_s_of(&after) - cpu_s_of(&before);
+    result->preemptions = (uint64_t)(after.ru_nivcsw - before.ru_nivcsw);
     return fine;
 }
 

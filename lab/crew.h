@@ -15,7 +15,7 @@ struct lab_crew_options {
     bool check;          // every iteration's sums; whole numbers and reals in turn
     uint32_t lanes;      // connections from a rank to another; 0 = 1
     uint32_t segment_bytes;
-    bool round_by_round; // a rank sends all of a round before any of a later one
+    bool round_by_round; // as in exec.h; sets the wire's unsent_bytes
     uint32_t timeout_ms;
     struct lab_wire_options wire;
     uint32_t late_rank; // begins late_ns after the others; WEFT_NONE = nobody
@@ -46,7 +46,9 @@ struct lab_crew_result {
     struct lab_crew_time *times;
     struct lab_exec_counts counts; // of all ranks together
     struct lab_tcp_counts tcp;
-    double cpu_s; // of all ranks that were forked
+    // Of all ranks that were forked.
+    double cpu_s;
+    uint64_t preemptions; // a rank had to leave its processor to somebody else
     size_t slot_elements;
 };
 

@@ -122,6 +122,18 @@ static bool watch_all(struct lab_exec *exec, struct weft_error *error)
     return watch(exec, exec->member->control, UINT64_MAX, EPOLLRDHUP, error);
 }
 
+// Whole units of lab_add's vectors.
+static size_t segment_bytes(size_t slot_bytes, const struct lab_exec_options *options)
+{
+    size_t bytes = options->segment_bytes;
+    if (bytes == 0) {
+        bytes = slot_bytes / LAB_SEGMENTS_LEAST;
+        bytes = bytes < LAB_SEGMENT_BYTES_MIN ? LAB_SEGMENT_BYTES_MIN : bytes;
+        bytes = bytes > LAB_SEGMENT_BYTES ? LAB_SEGMENT_BYTES : bytes;
+    }
+    return bytes - bytes % 64;
+}
+
 bool lab_exec_open(struct lab_exec **result, struct lab_member *member, const struct lab_wire *wire,
                    const struct lab_ops *ops, const struct weft_schedule *schedule,
                    const struct lab_exec_options *options, struct weft_error *error)
@@ -133,8 +145,7 @@ bool lab_exec_open(struct lab_exec **result, struct lab_member *member, const st
     exec->options = *options;
     exec->element_bytes = lab_type_bytes(options->type);
     exec->slot_bytes = options->slot_elements * exec->element_bytes;
-    exec->segment_bytes = options->segment_bytes == 0 ? LAB_SEGMENT_BYTES : options->segment_bytes;
-    exec->segment_bytes -= exec->segment_bytes % 64;
+    exec->segment_bytes = segment_bytes(exec->slot_bytes, options);
     if (exec->slot_bytes < exec->segment_bytes || exec->segment_bytes == 0) {
         exec->segment_bytes = exec->slot_bytes;
     }
@@ -209,6 +220,7 @@ static void begin(struct lab_exec *exec, void *memory)
     exec->moved_in = 0;
     for (uint32_t i = 0; i < exec->outgoing_count; i++) {
         exec->outgoing[i].cursor = (struct lab_cursor){0};
+        exec->outgoing[i].drains = false;
         lab_cursor_settle(exec, exec->outgoing[i].queue, &exec->outgoing[i].cursor,
                           exec->outgoing[i].lane);
     }
@@ -280,6 +292,7 @@ static bool take_event(struct lab_exec *exec, const struct epoll_event *event, b
     }
     struct lab_outgoing *outgoing = &exec->outgoing[index];
     outgoing->writable = true;
+    outgoing->drains = outgoing->drains && (event->events & EPOLLOUT) == 0;
     return (event->events & EPOLLERR) == 0 || lab_exec_finish_copies(exec, outgoing, moved, error);
 }
 

@@ -18,12 +18,16 @@
 struct lab_exec_options {
     enum lab_type type;
     size_t slot_elements;
-    uint32_t segment_bytes; // 0 = the default
+    uint32_t segment_bytes; // 0 = a quarter of a slot, within the bounds below
     uint32_t lanes;         // >= 1
     bool zero_copy;         // the wire was opened so
-    bool round_by_round;    // a rank sends all of a round before any of a later one
+    // A rank's TCP hands all packets of a round on before any of a later one, so that rounds keep
+    // their order on its port. The wire was opened with unsent_bytes 1.
+    bool round_by_round;
 };
 #define LAB_SEGMENT_BYTES (256u << 10)
+#define LAB_SEGMENT_BYTES_MIN (8u << 10)
+#define LAB_SEGMENTS_LEAST 4u
 
 struct lab_exec_counts {
     uint64_t sent_bytes;

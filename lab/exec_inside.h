@@ -35,6 +35,9 @@ struct lab_outgoing {
     const struct lab_queue *queue;
     struct lab_cursor cursor;
     bool writable;
+    // Round by round: of drain_round there are bytes that TCP has not yet handed on.
+    bool drains;
+    uint32_t drain_round;
     struct lab_copies *copies; // NULL: the kernel copies
 };
 

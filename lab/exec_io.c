@@ -8,6 +8,7 @@
 #include <netinet/in.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/epoll.h>
 #include <sys/socket.h>
 
 // ---- cursors ----
@@ -66,19 +67,33 @@ static void note_sent(struct lab_exec *exec, struct lab_outgoing *outgoing, size
     }
 }
 
-// Whether all sends of earlier rounds are written. Sends wait for receives of earlier rounds only,
-// so the lowest round under way can still always end.
-static bool has_turn(const struct lab_exec *exec, uint32_t round)
+// Whether TCP has taken all of earlier rounds and handed it on: what only lies in several sockets
+// would share the port. Sends wait for receives of earlier rounds only, so the lowest round under
+// way can still always end.
+static bool has_turn(const struct lab_exec *exec, const struct lab_outgoing *self, uint32_t round)
 {
     for (uint32_t i = 0; i < exec->outgoing_count; i++) {
         const struct lab_outgoing *outgoing = &exec->outgoing[i];
         const struct lab_queue *queue = outgoing->queue;
         uint32_t at = outgoing->cursor.at;
-        if (at < queue->count && exec->ops->ops[queue->ops[at]].round < round) {
+        if ((at < queue->count && exec->ops->ops[queue->ops[at]].round < round) ||
+            (outgoing != self && outgoing->drains && outgoing->drain_round < round)) {
             return false;
         }
     }
     return true;
+}
+
+// A message is written; its connection tells when nothing of it is unsent (TCP_NOTSENT_LOWAT).
+static bool await_drain(struct lab_exec *exec, struct lab_outgoing *outgoing, uint32_t round,
+                        struct weft_error *error)
+{
+    struct epoll_event event = {.events = EPOLLOUT | EPOLLET,
+                                .data.u64 = (uint64_t)(outgoing - exec->outgoing)};
+    outgoing->drains = true;
+    outgoing->drain_round = round;
+    return epoll_ctl(exec->poll, EPOLL_CTL_MOD, outgoing->socket, &event) == 0 ||
+           weft_fail(error, WEFT_IO, "rank %u: epoll: %s", exec->member->rank, strerror(errno));
 }
 
 bool lab_exec_send(struct lab_exec *exec, struct lab_outgoing *outgoing, bool *moved,
@@ -90,7 +105,7 @@ bool lab_exec_send(struct lab_exec *exec, struct lab_outgoing *outgoing, bool *m
     while (outgoing->writable && cursor->at < queue->count && !copies_full(outgoing)) {
         const struct lab_op *op = &exec->ops->ops[queue->ops[cursor->at]];
         if (!lab_may(exec, op, cursor->segment) ||
-            (exec->options.round_by_round && !has_turn(exec, op->round))) {
+            (exec->options.round_by_round && !has_turn(exec, outgoing, op->round))) {
             return true;
         }
         size_t size = lab_segment_size(exec, cursor->segment);
@@ -113,7 +128,12 @@ bool lab_exec_send(struct lab_exec *exec, struct lab_outgoing *outgoing, bool *m
         bool complete = cursor->offset == size;
         note_sent(exec, outgoing, lab_place(exec, op, cursor->segment), complete);
         if (complete) {
+            uint32_t at = cursor->at;
             lab_cursor_advance(exec, queue, cursor, outgoing->lane);
+            if (exec->options.round_by_round && cursor->at != at &&
+                !await_drain(exec, outgoing, op->round, error)) {
+                return false;
+            }
         }
     }
     return true;

@@ -54,6 +54,7 @@ static void tell_json(const struct run_request *request, const struct weft_sched
     }
     cli_set(object, "seconds", times);
     cli_set_real(object, "cpu_s", result->cpu_s);
+    cli_set_count(object, "preemptions", result->preemptions);
     cli_set_count(object, "sent_bytes", result->counts.sent_bytes);
     cli_set_count(object, "sends", result->counts.sends);
     cli_set_count(object, "receives", result->counts.receives);
