@@ -67,6 +67,7 @@ struct lab_seat {
     size_t pending_room;
     uint64_t heard_ns;
     uint64_t fail_ns; // when it said that it failed; by the members' clock
+    uint64_t died_ns; // when its end was seen to be closed
     uint32_t blamed;  // the peer that this was about; WEFT_NONE = none
     struct weft_error error;
 };
@@ -81,6 +82,7 @@ struct lab_hub {
     struct weft_error error; // where no rank told it
     uint32_t deaths;
     struct weft_error death;
+    bool deaf;    // deaths are not noticed, but what others tell
     bool at_once; // the first failure that is told ends a gathering; others are not waited for
     void (*idle)(void *context); // called several times a second while gathering; or NULL
     void *idle_context;

@@ -230,6 +230,7 @@ static void note_death(struct lab_hub *hub, uint32_t rank)
     struct lab_seat *seat = &hub->seats[rank];
     close(seat->control);
     seat->control = -1;
+    seat->died_ns = lab_now_ns();
     if (seat->failed) {
         return;
     }
@@ -279,7 +280,9 @@ static bool take_messages(struct lab_hub *hub, uint32_t rank, enum lab_message k
 static void check_silence(struct lab_hub *hub, const bool *done)
 {
     uint64_t limit_ns = (uint64_t)hub->timeout_ms * 1000000u + grace_ns;
+    bool hopeful = false;
     for (uint32_t i = 0; i < hub->count; i++) {
+        hopeful = hopeful || (!done[i] && !hub->seats[i].failed);
         if (!done[i] && !hub->seats[i].failed && lab_now_ns() - hub->seats[i].heard_ns > limit_ns) {
             struct weft_error error;
             weft_fail(&error, WEFT_IO, "rank %u: nothing was heard of it for %.1f s", i,
@@ -287,6 +290,13 @@ static void check_silence(struct lab_hub *hub, const bool *done)
             note_failure(hub, &error);
         }
     }
+    // Where nobody is left who could tell of a death, it is noticed after all.
+    hub->deaf = hub->deaf && hopeful;
+}
+
+static bool has_failed(const struct lab_hub *hub)
+{
+    return hub->failed || (hub->deaths > 0 && !hub->deaf);
 }
 
 static void poll_seats(struct lab_hub *hub, struct pollfd *waits)
@@ -294,7 +304,7 @@ static void poll_seats(struct lab_hub *hub, struct pollfd *waits)
     for (uint32_t i = 0; i < hub->count; i++) {
         waits[i] = (struct pollfd){.fd = hub->seats[i].control, .events = POLLIN};
     }
-    if (poll(waits, hub->count, hub->failed || hub->deaths > 0 ? 20 : poll_ms) <= 0) {
+    if (poll(waits, hub->count, has_failed(hub) ? 20 : poll_ms) <= 0) {
         return;
     }
     for (uint32_t i = 0; i < hub->count; i++) {
@@ -309,11 +319,6 @@ static void poll_seats(struct lab_hub *hub, struct pollfd *waits)
             note_death(hub, i);
         }
     }
-}
-
-static bool has_failed(const struct lab_hub *hub)
-{
-    return hub->failed || hub->deaths > 0;
 }
 
 // Whether seat `a` tells more of the cause than `b` (NULL: none): it blames a peer that has nothing

@@ -4,6 +4,7 @@
 #include "trial.h"
 
 #include <math.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
@@ -74,31 +75,34 @@ static void address_stream(void *context, struct lab_stream *stream, const uint3
 {
     struct addressing *addressing = context;
     const struct weft_lab_wiring *wiring = addressing->options->wiring;
-    stream->from_ip = weft_lab_server_address(stream->from);
-    stream->to_ip = weft_lab_server_address(stream->to);
+    const uint32_t *place = addressing->options->place;
+    stream->from_ip = weft_lab_server_address(lab_server_at(place, stream->from));
+    stream->to_ip = weft_lab_server_address(lab_server_at(place, stream->to));
     if (wiring->planes == NULL) {
         return;
     }
     uint32_t port = link_count == 1 ? port_to(wiring, stream->from, stream->to, lane) : WEFT_NONE;
     uint32_t way = link_count > 1 ? find_way(addressing, stream, links, link_count) : WEFT_NONE;
     if (port != WEFT_NONE) {
-        stream->to_ip = weft_lab_port_address(stream->to, port);
+        stream->to_ip = weft_lab_port_address(lab_server_at(place, stream->to), port);
     } else if (way != WEFT_NONE) {
         stream->to_ip = way_address + addressing->options->way_first + way;
     }
 }
 
-// A route to one address out of a server's port.
-static bool route_out(struct weft_netlink *netlink, const struct weft_lab_wiring *wiring,
-                      uint32_t server, uint32_t port, uint32_t target, struct weft_error *error)
+// A route to one address out of a port of the server at `at`.
+static bool route_out(struct weft_netlink *netlink, const struct lab_trial_options *options,
+                      uint32_t at, uint32_t port, uint32_t target, struct weft_error *error)
 {
-    uint32_t to = wiring->planes[(size_t)port * wiring->server_count + server];
-    const struct weft_next_hop hop = {weft_lab_port_index(port), weft_lab_port_address(to, port),
-                                      1};
+    const struct weft_lab_wiring *wiring = options->wiring;
+    uint32_t to = wiring->planes[(size_t)port * wiring->server_count + at];
+    const struct weft_next_hop hop = {
+        weft_lab_port_index(port), weft_lab_port_address(lab_server_at(options->place, to), port),
+        1};
     const struct weft_route route = {
         .target = target,
         .prefix_bits = 32,
-        .source = weft_lab_server_address(server),
+        .source = weft_lab_server_address(lab_server_at(options->place, at)),
         .hop_count = 1,
         .hops = &hop,
     };
@@ -120,9 +124,10 @@ static bool route_way(struct weft_netlink *netlink, const struct addressing *add
         const struct weft_link *link = &fabric->links[way->links[i]];
         if (link->from == server) {
             uint32_t port = port_to(wiring, server, link->to, index % link->width);
-            return port == WEFT_NONE ? weft_fail(error, WEFT_INPUT, "server %u has no port to %u",
-                                                 server, link->to)
-                                     : route_out(netlink, wiring, server, port, target, error);
+            return port == WEFT_NONE
+                       ? weft_fail(error, WEFT_INPUT, "server %u has no port to %u", server,
+                                   link->to)
+                       : route_out(netlink, addressing->options, server, port, target, error);
         }
     }
     return true;
@@ -131,11 +136,12 @@ static bool route_way(struct weft_netlink *netlink, const struct addressing *add
 static bool route_server(struct weft_netlink *netlink, const struct addressing *addressing,
                          uint32_t server, struct weft_error *error)
 {
-    const struct weft_lab_wiring *wiring = addressing->options->wiring;
+    const struct lab_trial_options *options = addressing->options;
+    const struct weft_lab_wiring *wiring = options->wiring;
     for (uint32_t p = 0; p < wiring->port_count; p++) {
         uint32_t to = wiring->planes[(size_t)p * wiring->server_count + server];
-        if (to != server &&
-            !route_out(netlink, wiring, server, p, weft_lab_port_address(to, p), error)) {
+        uint32_t address = weft_lab_port_address(lab_server_at(options->place, to), p);
+        if (to != server && !route_out(netlink, options, server, p, address, error)) {
             return false;
         }
     }
@@ -154,7 +160,8 @@ static bool route_streams(const struct addressing *addressing, struct weft_error
     char netns[WEFT_NETNS_NAME_MAX];
     for (uint32_t s = 0; wiring->planes != NULL && s < wiring->server_count; s++) {
         struct weft_netlink netlink;
-        weft_lab_server_netns(netns, addressing->options->lab->name, s);
+        weft_lab_server_netns(netns, addressing->options->lab->name,
+                              lab_server_at(addressing->options->place, s));
         if (!weft_netlink_open(&netlink, netns, error)) {
             return false;
         }
@@ -278,38 +285,70 @@ static void add_reports(struct running *running, uint32_t count, int sign)
     }
 }
 
-// The first worker that noticed.
-static bool note_moment(struct lab_moments *moments, const struct lab_hub *hub)
+// The first worker that noticed. `dead` is the one that the fault ended: its end counts where it is
+// watched for, or nobody else told.
+static bool note_moment(struct lab_moments *moments, const struct lab_hub *hub, uint32_t dead,
+                        bool watched)
 {
     for (uint32_t i = 0; i < hub->count; i++) {
         const struct lab_seat *seat = &hub->seats[i];
-        if (seat->fail_ns > 0 &&
+        if (i != dead && seat->fail_ns > 0 &&
             (moments->noticed_ns == 0 || seat->fail_ns < moments->noticed_ns)) {
             moments->noticed_ns = seat->fail_ns;
             moments->rank = i;
-            moments->by_carrier = seat->blamed == WEFT_NONE;
+            moments->noticed = seat->blamed == WEFT_NONE ? LAB_NOTICED_CARRIER : LAB_NOTICED_STALL;
         }
+    }
+    uint64_t died_ns = dead != WEFT_NONE ? hub->seats[dead].died_ns : 0;
+    if (died_ns > 0 && (moments->noticed_ns == 0 || (watched && died_ns < moments->noticed_ns))) {
+        moments->noticed_ns = died_ns;
+        moments->rank = dead;
+        moments->noticed = LAB_NOTICED_DEATH;
     }
     return moments->noticed_ns > moments->fault_ns;
 }
 
-// An iteration with a fault at its begin. It may yet end, where nobody sent over what failed; then
-// those that follow are watched as well.
-static bool play_fault(struct running *running, struct lab_hub *hub, struct weft_error *error)
+// The fault itself; *dead is the rank that it ends. A server's worker stands still before its
+// cables are cut and ends after it, so that nobody hears of its end by them.
+static bool do_fault(struct weft_lab_fault_times *times, uint32_t *dead,
+                     const struct lab_trial_options *options, struct lab_hub *hub,
+                     struct weft_error *error)
+{
+    const struct weft_lab_fault *fault = options->fault;
+    *dead = fault->kind == WEFT_LAB_FAULT_SERVER
+                ? lab_place_of(options->place, options->wiring->server_count, fault->server)
+                : WEFT_NONE;
+    bool known = *dead != WEFT_NONE;
+    hub->at_once = true; // the cause is known
+    hub->deaf = known && !options->watch_carrier;
+    if (known) {
+        kill(hub->seats[*dead].pid, SIGSTOP);
+    }
+    bool fine = weft_lab_fail(times, options->lab, fault, error);
+    if (known) {
+        kill(hub->seats[*dead].pid, SIGKILL);
+    }
+    return fine;
+}
+
+// Iteration `number` with a fault at its begin. It may yet end, where nobody sent over what failed;
+// then those that follow are watched as well.
+static bool play_fault(struct running *running, struct lab_hub *hub, uint32_t number,
+                       struct weft_error *error)
 {
     enum { TRIES = 8 };
     struct lab_moments *moments = &running->trial->moments;
-    const struct lab_work_order order = {running->trial->iteration_count + 1};
+    const struct lab_work_order order = {number};
     struct weft_lab_fault_times times;
+    uint32_t dead = WEFT_NONE;
     lab_times_reset(&running->work->times, running->graph->task_count);
     if (!lab_hub_tell(hub, LAB_MESSAGE_GO, &order, sizeof order, error) ||
         !lab_hub_gather(hub, LAB_MESSAGE_READY, NULL, 0, error) ||
         !lab_hub_tell(hub, LAB_MESSAGE_GO, &order, sizeof order, error) ||
-        !weft_lab_fail(&times, running->options->lab, running->options->fault, error)) {
+        !do_fault(&times, &dead, running->options, hub, error)) {
         return false;
     }
     moments->fault_ns = times.begun_ns;
-    hub->at_once = true; // the cause is known
     moments->cable_count = times.cable_count;
     bool ended =
         lab_hub_gather(hub, LAB_MESSAGE_RESULT, running->reports, sizeof *running->reports, error);
@@ -319,7 +358,8 @@ static bool play_fault(struct running *running, struct lab_hub *hub, struct weft
     if (ended) {
         return weft_fail(error, WEFT_IO, "nobody noticed the fault in %u iterations", TRIES + 1);
     }
-    return note_moment(moments, hub); // else for another reason
+    return note_moment(moments, hub, dead,
+                       running->options->watch_carrier); // else for another reason
 }
 
 static bool play_all(struct running *running, struct lab_hub *hub, struct weft_error *error)
@@ -330,6 +370,9 @@ static bool play_all(struct running *running, struct lab_hub *hub, struct weft_e
     // One before the others, with its sums checked: windows open, memory is touched.
     bool opened = lab_wire_introduce(hub, error);
     trial->moments.opened_ns = lab_now_ns();
+    if (opened && running->options->fault_first) {
+        return play_fault(running, hub, 0, error);
+    }
     if (!opened || !play_iteration(running, hub, 0, error)) {
         return false;
     }
@@ -356,7 +399,8 @@ static bool play_all(struct running *running, struct lab_hub *hub, struct weft_e
     }
     bool fine = count_drops(&drops_after, running->options, error);
     trial->drops = drops_after - drops;
-    return fine && (running->options->fault == NULL || play_fault(running, hub, error));
+    return fine && (running->options->fault == NULL ||
+                    play_fault(running, hub, trial->iteration_count + 1, error));
 }
 
 static int by_value(const void *a, const void *b)
@@ -370,7 +414,7 @@ static void summarize(struct lab_trial *trial, struct weft_arena scratch)
 {
     uint32_t n = trial->iteration_count;
     double *sorted = WEFT_NEW(&scratch, double, (size_t)n + 1);
-    for (uint32_t p = 0; p < trial->phase_count; p++) {
+    for (uint32_t p = 0; p < trial->phase_count && n > 0; p++) {
         struct lab_phase *phase = &trial->phases[p];
         memcpy(sorted, phase->measured_s, n * sizeof *sorted);
         qsort(sorted, n, sizeof *sorted, by_value);
@@ -385,13 +429,16 @@ static bool run_workers(struct running *running, const struct lab_play *play,
                         struct weft_arena *arena, struct weft_error *error)
 {
     const struct lab_trial_options *options = running->options;
-    uint32_t n = options->lab->server_count;
+    uint32_t n = options->wiring->server_count;
     const char **netns = WEFT_NEW(arena, const char *, n);
     uint32_t *addresses = WEFT_NEW(arena, uint32_t, n);
+    uint64_t *dark = WEFT_NEW(arena, uint64_t, n);
     for (uint32_t s = 0; s < n; s++) {
         char *name = WEFT_NEW(arena, char, name_room);
-        netns[s] = weft_lab_server_netns(name, options->lab->name, s);
-        addresses[s] = weft_lab_server_address(s);
+        uint32_t server = lab_server_at(options->place, s);
+        netns[s] = weft_lab_server_netns(name, options->lab->name, server);
+        addresses[s] = weft_lab_server_address(server);
+        dark[s] = options->dark_interfaces != NULL ? options->dark_interfaces[server] : 0;
     }
     struct lab_work work = {
         .play = play,
@@ -400,7 +447,8 @@ static bool run_workers(struct running *running, const struct lab_play *play,
                     .addresses = addresses,
                     .check = options->check,
                     .stall_ms = options->stall_ms,
-                    .watch_carrier = options->watch_carrier,
+                    .watch_carrier = options->watch_carrier && options->fault != NULL,
+                    .dark_interfaces = dark,
                     .real_time = true},
     };
     running->work = &work;

@@ -20,8 +20,10 @@
 struct lab_trial_options {
     const struct weft_network *network; // as planned; its rings are those of the job's groups
     const struct weft_taskgraph *graph;
-    const struct weft_lab_wiring *wiring;
-    const struct weft_lab *lab; // up
+    const struct weft_taskgraph *job_graph; // before collectives became transfers; NULL = `graph`
+    const struct weft_lab_wiring *wiring;   // of places, as many as the network has servers
+    const uint32_t *place;      // the lab's server that plays each of them; NULL = the same number
+    const struct weft_lab *lab; // up; may have more servers
     double plan_rate_Bps;       // of what is a port in the lab
     bool one_lane;              // parallel cables of the plan are one port of the lab
     double planned_s;           // the planned iteration, by which bytes are scaled down so that
@@ -37,9 +39,20 @@ struct lab_trial_options {
     weft_stop stop;
     // A fault at the begin of one more iteration, whose failure is what is expected; NULL = none.
     const struct weft_lab_fault *fault;
-    bool watch_carrier; // workers also fail when a port of their server loses its carrier
-    bool predict_last;  // after the run, where time counts until then
+    bool fault_first; // in the iteration before the measured ones, of which there are then none
+    // Workers also fail when a port of their server loses its carrier, and the hub sees workers
+    // die; else what peers no longer acknowledge tells.
+    bool watch_carrier;
+    const uint64_t *dark_interfaces; // by the lab's server: bits of ports that are dark already;
+                                     // all of a server that is lost
+    bool predict_last;               // after the run, where time counts until then
     uint32_t way_first; // number of the first address of a way; earlier ones may still stand
+};
+
+enum lab_noticed {
+    LAB_NOTICED_CARRIER, // a worker, by a port of its server
+    LAB_NOTICED_STALL,   // a worker, by a peer that took nothing
+    LAB_NOTICED_DEATH,   // the hub, by a worker that is gone
 };
 
 // Of a fault and what follows, by lab_now_ns; 0 = did not happen.
@@ -50,8 +63,8 @@ struct lab_moments {
     uint64_t opened_ns;  // all connections stand
     uint64_t first_ns;   // the iteration before the measured ones has ended
     uint32_t cable_count;
-    uint32_t rank;   // of the worker that noticed first
-    bool by_carrier; // else by a peer that took nothing
+    uint32_t rank; // of the worker that noticed first, or died
+    enum lab_noticed noticed;
 };
 
 enum { LAB_PHASE_NAME = 48, LAB_PHASES_MAX = 64 };
@@ -85,6 +98,20 @@ struct lab_trial {
     struct lab_moments moments;
     double cpu_s; // of all workers, all iterations
 };
+
+static inline uint32_t lab_server_at(const uint32_t *place, uint32_t at)
+{
+    return place != NULL ? place[at] : at;
+}
+// The place of a server, of `count`; WEFT_NONE = it has none.
+static inline uint32_t lab_place_of(const uint32_t *place, uint32_t count, uint32_t server)
+{
+    uint32_t at = 0;
+    while (at < count && lab_server_at(place, at) != server) {
+        at++;
+    }
+    return at < count ? at : WEFT_NONE;
+}
 
 // Scales, predicts, plays. Fails as the engines and workers do.
 bool lab_trial_run(struct lab_trial *trial, const struct lab_trial_options *options,

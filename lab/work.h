@@ -26,7 +26,8 @@ struct lab_work_options {
     bool check;                // sums of the first iteration's AllReduces
     uint32_t stall_ms;  // bytes that a peer does not take for so long are a failure; 0 = never
     bool watch_carrier; // a port of the server that loses its carrier is a failure, too
-    bool real_time;     // SCHED_FIFO, where permitted
+    const uint64_t *dark_interfaces; // by server: bits of those that are dark already; NULL = none
+    bool real_time;                  // SCHED_FIFO, where permitted
 };
 
 // What all workers share; the context of lab_work_member.

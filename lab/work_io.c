@@ -122,14 +122,17 @@ bool lab_carrier_watch(struct lab_worker *worker)
 bool lab_carrier_check(struct lab_worker *worker)
 {
     _Alignas(struct nlmsghdr) char buffer[16384];
+    const uint64_t *all = worker->work->options.dark_interfaces;
+    uint64_t dark = all != NULL ? all[worker->member->rank] : 0;
     ssize_t got;
     while ((got = recv(worker->watcher, buffer, sizeof buffer, 0)) > 0) {
         size_t left = (size_t)got;
         for (const struct nlmsghdr *head = (const void *)buffer; NLMSG_OK(head, left);
              head = NLMSG_NEXT(head, left)) {
             const struct ifinfomsg *link = NLMSG_DATA(head);
+            bool known = link->ifi_index < 64 && (dark >> link->ifi_index & 1) != 0;
             if (head->nlmsg_type == RTM_NEWLINK && (link->ifi_flags & IFF_UP) != 0 &&
-                (link->ifi_flags & IFF_LOWER_UP) == 0) {
+                (link->ifi_flags & IFF_LOWER_UP) == 0 && !known) {
                 return weft_fail(worker->error, WEFT_IO, "rank %u: interface %d lost its carrier",
                                  worker->member->rank, link->ifi_index);
             }

@@ -23,6 +23,7 @@ enum {
     KEY_JOB,
     KEY_FAIL,
     KEY_DETECT,
+    KEY_SPARES,
 };
 
 #define ITERATIONS_MAX 10000u
@@ -44,11 +45,14 @@ static const struct argp_option options[] = {
     {"stall", KEY_STALL, "T", 0, "bytes that a peer does not take for so long end it (5s)", 0},
     {"report", KEY_REPORT, "FILE", 0, "a page with plots (FILE.html)", 0},
     {"fail", KEY_FAIL, "FAULT", 0,
-     "link[:S:P]@I cuts port P of server S when iteration I begins, ocs[:P]@I optical switch P; "
-     "new ways are planned and the run goes on",
+     "when iteration I begins: link[:S:P]@I cuts port P of server S, ocs[:P]@I optical switch P, "
+     "server[:S]@I ends server S; it is planned anew, and the run goes on; up to 4 times",
      0},
+    {"spares", KEY_SPARES, "N", 0, "servers beside the plan's, for those that --fail ends (0)", 0},
     {"detect", KEY_DETECT, "HOW", 0,
-     "how workers notice the fault: carrier of their ports (default), or stall of bytes alone", 0},
+     "how a fault is noticed: carrier of ports and end of workers (default), or stall of bytes "
+     "alone",
+     0},
     LAB_NAME_OPTION,
     {0},
 };
@@ -141,6 +145,8 @@ static error_t parse(int key, char *argument, struct argp_state *state)
         return 0;
     case KEY_FAIL:
         return lab_run_take_fault(run, argument);
+    case KEY_SPARES:
+        return cli_count(cli, &run->spares, "spares", argument, 0, 64);
     case KEY_DETECT:
         run->detect_stall = strcmp(argument, "stall") == 0;
         return run->detect_stall || strcmp(argument, "carrier") == 0
@@ -224,8 +230,13 @@ static void tell_json(const struct lab_run *run)
         json_array_append_new(list, one);
     }
     cli_set(object, "fabrics", list);
-    if (run->recovery != NULL) {
-        cli_set(object, "recovery", lab_run_recovery_json(run));
+    if (run->recoveries != NULL) {
+        json_t *recoveries = json_array();
+        for (uint32_t i = 0; i < run->fault_count; i++) {
+            json_array_append_new(recoveries, lab_run_recovery_json(run, i));
+        }
+        cli_set(object, "recovery", lab_run_recovery_json(run, 0));
+        cli_set(object, "recoveries", recoveries);
     }
     cli_json(run->cli, object);
 }
@@ -303,7 +314,7 @@ int lab_run(int argc, char **argv)
         .congestion = "cubic",
         .name = WEFT_LAB_DEFAULT,
     };
-    bool fine = cli_parse(&cli, &verb, argc, argv, &run) && lab_run_check_fault(&run);
+    bool fine = cli_parse(&cli, &verb, argc, argv, &run) && lab_run_check_faults(&run);
     if (run.buffer_bytes == 0) {
         run.buffer_bytes = BUFFER_PACKETS * (run.mtu_bytes + 14);
     }
@@ -312,7 +323,9 @@ int lab_run(int argc, char **argv)
         tell_json(&run);
     } else if (fine) {
         tell_text(&run);
-        lab_run_recovery_text(&run);
+        for (uint32_t i = 0; i < run.fault_count; i++) {
+            lab_run_recovery_text(&run, i);
+        }
     }
     return cli_finish(&cli, fine);
 }

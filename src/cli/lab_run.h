@@ -13,6 +13,13 @@
 enum lab_run_fabric { LAB_RUN_PLAN, LAB_RUN_SWITCH, LAB_RUN_RING, LAB_RUN_FABRICS_MAX };
 const char *lab_run_fabric_name(enum lab_run_fabric fabric);
 
+// A fault, in words.
+struct lab_asked_fault {
+    const char *kind;
+    const char *which;  // NULL = of our choice
+    uint32_t iteration; // 0 = in the middle
+};
+
 struct lab_run {
     struct cli *cli;
     const char *plan_path;
@@ -30,17 +37,17 @@ struct lab_run {
     const char *report_path; // NULL = none
     const char *name;
     bool name_given;
-    const char *fault_kind;   // NULL = none
-    const char *fault_which;  // NULL = of our choice
-    uint32_t fault_iteration; // 0 = in the middle
-    bool detect_stall;        // the carrier is not watched
+    uint32_t fault_count;
+    struct lab_asked_fault asked[LAB_FAULTS_MAX];
+    bool detect_stall; // neither the carrier nor workers are watched
+    uint32_t spares;   // servers beside the plan's
 
     struct weft_plan plan;
     struct weft_taskgraph graph;                  // the plan's job
     struct weft_taskgraph played;                 // with the plan's collectives
     struct lab_trial trials[LAB_RUN_FABRICS_MAX]; // of fabrics[]
-    struct weft_lab_fault fault;
-    struct lab_recovery *recovery; // NULL = none
+    struct lab_planned_fault faults[LAB_FAULTS_MAX];
+    struct lab_recovery *recoveries; // by fault; NULL = none
 };
 
 // Loads the plan, raises labs, plays, and takes them away. False with cli->error.
@@ -51,11 +58,11 @@ bool lab_run_all(struct lab_run *run) WEFT_MUST_USE;
 // "link:3:1@4". Words alone; whether the lab has such a thing is seen when it stands.
 error_t lab_run_take_fault(struct lab_run *run, char *text);
 // Whether the run can have it.
-bool lab_run_check_fault(struct lab_run *run) WEFT_MUST_USE;
-bool lab_run_choose_fault(struct lab_run *run, const struct weft_lab *lab,
-                          const struct weft_lab_wiring *wiring) WEFT_MUST_USE;
-json_t *lab_run_recovery_json(const struct lab_run *run);
-void lab_run_recovery_text(const struct lab_run *run);
+bool lab_run_check_faults(struct lab_run *run) WEFT_MUST_USE;
+bool lab_run_choose_faults(struct lab_run *run, const struct weft_lab *lab,
+                           const struct weft_lab_wiring *wiring) WEFT_MUST_USE;
+json_t *lab_run_recovery_json(const struct lab_run *run, uint32_t index);
+void lab_run_recovery_text(const struct lab_run *run, uint32_t index);
 json_t *lab_run_phases_json(const struct lab_trial *trial);
 
 #endif

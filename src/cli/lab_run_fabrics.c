@@ -89,7 +89,10 @@ static bool raise_own(struct weft_lab *lab, const char *name, const struct stand
         .dark_ns = 10000000,
         .stop = stop,
     };
-    return weft_lab_up(lab, &stand->wiring, &options, cli->scratch, &cli->error);
+    struct weft_lab_wiring wiring;
+    lab_spread_wiring(&wiring, &stand->wiring, NULL, stand->wiring.server_count + run->spares,
+                      &cli->arena);
+    return weft_lab_up(lab, &wiring, &options, cli->scratch, &cli->error);
 }
 
 // A lab that stands under --name may be used, if it stands for this plan.
@@ -99,7 +102,7 @@ static bool use_standing(struct weft_lab *lab, bool *found, const struct stand *
     struct cli *cli = run->cli;
     struct weft_error missing;
     // What stands is not damaged.
-    *found = stand->fabric == LAB_RUN_PLAN && run->fault_kind == NULL &&
+    *found = stand->fabric == LAB_RUN_PLAN && run->fault_count == 0 &&
              weft_lab_load(lab, run->name, cli->scratch, &missing) && lab->is_up;
     if (!*found) {
         return true;
@@ -123,6 +126,7 @@ static bool try_fabric(struct lab_trial *trial, const struct stand *stand,
     struct lab_trial_options options = {
         .network = stand->network,
         .graph = stand->graph,
+        .job_graph = stand->fabric == LAB_RUN_PLAN ? &run->graph : stand->graph,
         .wiring = &stand->wiring,
         .lab = lab,
         .plan_rate_Bps = stand->port_rate_Bps,
@@ -138,20 +142,17 @@ static bool try_fabric(struct lab_trial *trial, const struct stand *stand,
         .seed = cli->seed,
         .stop = stop,
     };
-    if (run->fault_kind == NULL) {
+    if (run->fault_count == 0) {
         return lab_trial_run(trial, &options, &cli->arena, cli->scratch, &cli->error);
     }
-    if (!lab_run_choose_fault(run, lab, &stand->wiring)) {
+    if (!lab_run_choose_faults(run, lab, &stand->wiring)) {
         return false;
     }
-    run->recovery = WEFT_NEW(&cli->arena, struct lab_recovery, 1);
-    options.fault = &run->fault;
+    run->recoveries = WEFT_NEW(&cli->arena, struct lab_recovery, run->fault_count);
     options.watch_carrier = !run->detect_stall;
-    options.iterations = run->fault_iteration - 1;
-    uint32_t left = run->iterations - run->fault_iteration;
-    bool fine = lab_recover_run(run->recovery, &options, left > 0 ? left : 1, &cli->arena,
-                                cli->scratch, &cli->error);
-    *trial = run->recovery->before;
+    bool fine = lab_recover_run(run->recoveries, &options, run->faults, run->fault_count,
+                                run->iterations, &cli->arena, cli->scratch, &cli->error);
+    *trial = run->recoveries[0].before;
     return fine;
 }
 

@@ -8,10 +8,14 @@
 error_t lab_run_take_fault(struct lab_run *run, char *text)
 {
     struct cli *cli = run->cli;
+    if (run->fault_count == LAB_FAULTS_MAX) {
+        return cli_usage(cli, "--fail: at most %u faults", LAB_FAULTS_MAX);
+    }
+    struct lab_asked_fault *asked = &run->asked[run->fault_count++];
     char *at = strchr(text, '@');
     if (at != NULL) {
         *at = '\0';
-        error_t wrong = cli_count(cli, &run->fault_iteration, "fail", at + 1, 2, WEFT_NONE - 1);
+        error_t wrong = cli_count(cli, &asked->iteration, "fail", at + 1, 2, WEFT_NONE - 1);
         if (wrong != 0) {
             return wrong;
         }
@@ -19,56 +23,72 @@ error_t lab_run_take_fault(struct lab_run *run, char *text)
     char *colon = strchr(text, ':');
     if (colon != NULL) {
         *colon = '\0';
-        run->fault_which = colon + 1;
+        asked->which = colon + 1;
     }
-    run->fault_kind = text;
+    asked->kind = text;
     bool known =
         strcmp(text, "link") == 0 || strcmp(text, "server") == 0 || strcmp(text, "ocs") == 0;
     return known ? 0
-                 : cli_usage(cli, "--fail: '%.40s' does not fail; write link[:S:P]@I or ocs[:P]@I",
+                 : cli_usage(cli,
+                             "--fail: '%.40s' does not fail; write link[:S:P]@I, server[:S]@I or "
+                             "ocs[:P]@I",
                              text);
 }
 
-bool lab_run_check_fault(struct lab_run *run)
+bool lab_run_check_faults(struct lab_run *run)
 {
     struct weft_error *error = &run->cli->error;
-    if (run->fault_kind == NULL) {
-        return true;
-    }
-    if (strcmp(run->fault_kind, "server") == 0) {
-        return weft_fail(error, WEFT_UNSUPPORTED,
-                         "--fail server: not supported, as nobody else can do a server's tasks; "
-                         "write link[:S:P]@I or ocs[:P]@I");
+    if (run->fault_count == 0) {
+        return run->spares == 0 ||
+               weft_fail(error, WEFT_INPUT, "--spares: for runs with --fail server alone");
     }
     if (run->fabric_count != 1 || run->fabrics[0] != LAB_RUN_PLAN) {
         return weft_fail(error, WEFT_INPUT, "--fail: the plan's fabric alone; leave out --fabrics");
     }
-    if (run->fault_iteration == 0) {
-        run->fault_iteration = run->iterations / 2 + 1;
+    uint32_t last = 2;
+    for (uint32_t i = 0; i < run->fault_count; i++) {
+        uint32_t *iteration = &run->asked[i].iteration;
+        if (*iteration == 0) {
+            *iteration = run->iterations / 2 + 1;
+        }
+        if (*iteration < 2 || *iteration > run->iterations) {
+            return weft_fail(error, WEFT_INPUT,
+                             "--fail: iteration %u is not one of 2 to %u (--iterations)",
+                             *iteration, run->iterations);
+        }
+        if (*iteration < last) {
+            return weft_fail(error, WEFT_INPUT,
+                             "--fail: iteration %u comes after %u; write faults in their order",
+                             *iteration, last);
+        }
+        last = *iteration;
     }
-    return (run->fault_iteration >= 2 && run->fault_iteration <= run->iterations) ||
-           weft_fail(error, WEFT_INPUT, "--fail: iteration %u is not one of 2 to %u (--iterations)",
-                     run->fault_iteration, run->iterations);
+    return true;
 }
 
-bool lab_run_choose_fault(struct lab_run *run, const struct weft_lab *lab,
-                          const struct weft_lab_wiring *wiring)
+bool lab_run_choose_faults(struct lab_run *run, const struct weft_lab *lab,
+                           const struct weft_lab_wiring *wiring)
 {
     struct cli *cli = run->cli;
-    const char *which = run->fault_which;
-    if (which == NULL && strcmp(run->fault_kind, "link") == 0) {
-        uint32_t port = 0; // the first of server 0 that is lit
-        while (port + 1 < wiring->port_count &&
-               wiring->planes[(size_t)port * wiring->server_count] == 0) {
-            port++;
+    for (uint32_t i = 0; i < run->fault_count; i++) {
+        struct lab_asked_fault *asked = &run->asked[i];
+        if (asked->which == NULL && strcmp(asked->kind, "link") == 0) {
+            uint32_t port = 0; // the first of server 0 that is lit
+            while (port + 1 < wiring->port_count &&
+                   wiring->planes[(size_t)port * wiring->server_count] == 0) {
+                port++;
+            }
+            asked->which = weft_arena_format(&cli->arena, "0:%u", port);
+        } else if (asked->which == NULL) {
+            asked->which = "0";
         }
-        which = weft_arena_format(&cli->arena, "0:%u", port);
-    } else if (which == NULL) {
-        which = "0";
+        run->faults[i].iteration = asked->iteration;
+        if (!weft_lab_fault_parse(&run->faults[i].fault, asked->kind, asked->which, lab,
+                                  &cli->error)) {
+            return weft_wrap(&cli->error, "--fail");
+        }
     }
-    run->fault_which = which;
-    return weft_lab_fault_parse(&run->fault, run->fault_kind, which, lab, &cli->error) ||
-           weft_wrap(&cli->error, "--fail");
+    return true;
 }
 
 // ---- telling ----
@@ -80,21 +100,34 @@ static const struct lab_phase *whole(const struct lab_trial *trial)
 
 static const char *how(const struct lab_recovery *recovery)
 {
-    return recovery->before.moments.by_carrier ? "carrier" : "stall";
+    static const char *const names[] = {"carrier", "stall", "worker"};
+    return names[recovery->before.moments.noticed];
 }
 
-json_t *lab_run_recovery_json(const struct lab_run *run)
+json_t *lab_run_recovery_json(const struct lab_run *run, uint32_t index)
 {
-    const struct lab_recovery *recovery = run->recovery;
+    const struct lab_recovery *recovery = &run->recoveries[index];
+    const struct lab_rest *rest = &recovery->rest;
     const struct lab_phase *before = whole(&recovery->before);
     const struct lab_phase *after = whole(&recovery->after);
     json_t *object = json_object();
-    cli_set_text(object, "fault", run->fault_kind);
-    cli_set_text(object, "where", run->fault_which);
-    cli_set_count(object, "iteration", run->fault_iteration);
+    cli_set_text(object, "fault", run->asked[index].kind);
+    cli_set_text(object, "where", run->asked[index].which);
+    cli_set_count(object, "iteration", run->asked[index].iteration);
     cli_set_count(object, "cables", recovery->before.moments.cable_count);
-    cli_set_count(object, "circuits_lost", recovery->rest.circuits_lost);
-    cli_set_count(object, "detours", recovery->rest.detours);
+    cli_set_count(object, "circuits_lost", rest->circuits_lost);
+    cli_set_count(object, "circuits_new", rest->circuits_new);
+    cli_set_count(object, "servers", rest->wiring.server_count);
+    cli_set(object, "spare",
+            rest->spare_server == WEFT_NONE ? json_null() : json_integer(rest->spare_server));
+    cli_set_count(object, "rings_broken", rest->rings_broken);
+    cli_set_text(object, "rings", lab_ring_choice_name(rest->choice));
+    for (int i = 0; i < LAB_RING_CHOICES; i++) {
+        const char *key = weft_arena_format(&run->cli->arena, "choice_%s_s",
+                                            lab_ring_choice_name((enum lab_ring_choice)i));
+        cli_set_real(object, key, rest->choice_s[i]);
+    }
+    cli_set_count(object, "detours", rest->detours);
     cli_set_text(object, "detected_by", how(recovery));
     cli_set_count(object, "detected_at", recovery->before.moments.rank);
     cli_set_real(object, "detection_s", recovery->detection_s);
@@ -116,20 +149,37 @@ json_t *lab_run_recovery_json(const struct lab_run *run)
     return object;
 }
 
-void lab_run_recovery_text(const struct lab_run *run)
+// What became of the rings.
+static const char *rings_text(struct cli *cli, const struct lab_rest *rest)
 {
-    const struct lab_recovery *recovery = run->recovery;
-    if (recovery == NULL) {
-        return;
+    if (rest->rings_broken == 0) {
+        return "no ring broken";
     }
+    const char *what = rest->choice == LAB_RINGS_NEW     ? "others take their place"
+                       : rest->choice == LAB_RINGS_FEWER ? "the others carry their share"
+                                                         : "they go round";
+    return weft_arena_format(&cli->arena, "%u rings broken, %s", rest->rings_broken, what);
+}
+
+void lab_run_recovery_text(const struct lab_run *run, uint32_t index)
+{
+    const struct lab_recovery *recovery = &run->recoveries[index];
+    const struct lab_rest *rest = &recovery->rest;
     const struct lab_phase *before = whole(&recovery->before);
     const struct lab_phase *after = whole(&recovery->after);
+    const struct lab_moments *moments = &recovery->before.moments;
     struct cli *cli = run->cli;
-    cli_say(cli,
-            "%s %s at iteration %u: %u circuits lost, %u hops of rings go round; noticed by "
-            "server %u by its %s\n",
-            run->fault_kind, run->fault_which, run->fault_iteration, recovery->rest.circuits_lost,
-            recovery->rest.detours, recovery->before.moments.rank, how(recovery));
+    cli_say(cli, "%s %s at iteration %u: %u circuits lost, %u new, %s; noticed by server %u's %s\n",
+            run->asked[index].kind, run->asked[index].which, run->asked[index].iteration,
+            rest->circuits_lost, rest->circuits_new, rings_text(cli, rest), moments->rank,
+            how(recovery));
+    if (rest->spare_server != WEFT_NONE) {
+        cli_say(cli, "server %u takes the place of server %u\n", rest->spare_server,
+                rest->lost_server);
+    } else if (rest->lost_server != WEFT_NONE) {
+        cli_say(cli, "%u servers go on without server %u\n", rest->wiring.server_count,
+                rest->lost_server);
+    }
     cli_say(cli,
             "recovery %.1f ms: noticed %.1f, workers ended %.1f, re-planned %.1f, circuits %.1f, "
             "routes %.1f, connected %.1f, iteration %.1f\n",

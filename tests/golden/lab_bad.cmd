@@ -36,8 +36,13 @@ try weft lab ocs apply --box 127.0.0.1:1
 try weft lab ocs show --box 127.0.0.1:1
 try weft lab ocs show --box 127.0.0.1:1 --user admin
 try weft lab run plan.json --fail disk@3
-try weft lab run plan.json --fail server:2@3
+try weft lab run plan.json --fail server:2@13
 try weft lab run plan.json --fail link@1
 try weft lab run plan.json --fail link@11
 try weft lab run plan.json --fail link@3 --fabrics plan,ring
 try weft lab run plan.json --fail link@3 --detect smell
+try weft lab run plan.json --fail rack@3
+try weft lab run plan.json --fail link@3 --fail ocs@2
+try weft lab run plan.json --fail link@2 --fail link@2 --fail link@2 --fail link@2 --fail link@2
+try weft lab run plan.json --spares 1
+try weft lab run plan.json --fail server@3 --spares 65
