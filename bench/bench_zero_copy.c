@@ -190,8 +190,7 @@ static void measure(char names[2][WEFT_NETNS_NAME_MAX], bool offloads, enum way 
     printf("| %s | %s | %.2f s | %.2f s | %.2f s |", offloads ? "on" : "off", way_names[way],
            sender_s, receiver_s, sender_s + receiver_s);
     if (way == ZERO_COPY) {
-        printf(" %.0f %% |\n",
-               100 * (double)told.copied / (double)(told.copied + told.without));
+        printf(" %.0f %% |\n", 100 * (double)told.copied / (double)(told.copied + told.without));
     } else {
         printf(" |\n");
     }

@@ -2,6 +2,7 @@
 // Where Weft was built without clang or libbpf.
 
 #include "contest.h"
+#include "mark.h"
 
 static bool lacking(struct weft_error *error)
 {
@@ -82,4 +83,23 @@ bool weft_contest_run(struct weft_contest_result *result,
     (void)options;
     (void)arena;
     return lacking(error);
+}
+
+bool weft_marker_load(struct weft_marker *marker, uint32_t packets, struct weft_error *error)
+{
+    (void)marker;
+    (void)packets;
+    return lacking(error);
+}
+
+bool weft_marker_total(uint64_t *marked, uint32_t id, struct weft_error *error)
+{
+    (void)marked;
+    (void)id;
+    return lacking(error);
+}
+
+void weft_marker_close(struct weft_marker *marker)
+{
+    (void)marker;
 }

@@ -5,6 +5,7 @@
 // What the processes of a contest share.
 
 #include "contest.h"
+#include "mark.h"
 
 #include <stdatomic.h>
 #include <sys/types.h>
@@ -37,8 +38,7 @@ uint32_t contest_address(uint32_t job);
 
 // Namespaces, links, the shaper and the marker; entered by name, which only this run sees.
 struct contest_stage {
-    int marks; // BPF map; -1 = none
-    void *marker;
+    struct weft_marker marker;
     uint32_t bottleneck; // interface in the bridge's namespace
 };
 const char *contest_netns(char name[32], uint32_t job);
@@ -47,10 +47,6 @@ bool contest_build(struct contest_stage *stage, const struct weft_contest_option
 bool contest_count(struct weft_contest_result *result, const struct contest_stage *stage,
                    const struct weft_contest_options *options, struct weft_error *error)
     WEFT_MUST_USE;
-bool contest_mark(struct contest_stage *stage, uint32_t mark_packets, struct weft_error *error)
-    WEFT_MUST_USE;
-int contest_marker_program(const struct contest_stage *stage);
-bool contest_marks(uint64_t counts[4], const struct contest_stage *stage);
 
 // One process each: they return on failure only, and else end with the run.
 bool contest_receive(const struct weft_contest_options *options, struct contest_board *board,

@@ -105,16 +105,16 @@ static bool narrow(struct contest_stage *stage, struct weft_netlink *switches,
         return false;
     }
     return options->mark_packets == 0 ||
-           (contest_mark(stage, options->mark_packets, error) &&
+           (weft_marker_load(&stage->marker, options->mark_packets, error) &&
             weft_qdisc_clsact(switches, stage->bottleneck, error) &&
-            weft_filter_bpf(switches, stage->bottleneck, true, 1, contest_marker_program(stage),
+            weft_filter_bpf(switches, stage->bottleneck, true, 1, stage->marker.program_fd,
                             "weft_mark", error));
 }
 
 bool contest_build(struct contest_stage *stage, const struct weft_contest_options *options,
                    struct weft_error *error)
 {
-    *stage = (struct contest_stage){.marks = -1};
+    *stage = (struct contest_stage){.bottleneck = 0};
     struct weft_netlink switches;
     uint32_t bridge = 0;
     if (!weft_netns_create(BRIDGE_NETNS, error) ||
@@ -145,7 +145,7 @@ bool contest_count(struct weft_contest_result *result, const struct contest_stag
     bool fine = weft_qdisc_counters(&counters, &switches, stage->bottleneck, error);
     weft_netlink_close(&switches);
     uint64_t counts[4] = {0};
-    if (fine && options->mark_packets > 0 && !contest_marks(counts, stage)) {
+    if (fine && options->mark_packets > 0 && !weft_marker_counts(counts, &stage->marker)) {
         return weft_fail(error, WEFT_IO, "the counts of marks are gone");
     }
     result->drops = counters.dropped_packets;

@@ -65,7 +65,9 @@ struct weft_lab {
     uint32_t mtu_bytes;
     uint32_t burst_bytes;
     uint32_t buffer_bytes;
-    bool htb; // instead of TBF
+    uint32_t mark_packets; // ports mark what finds so many waiting; 0 = never
+    uint32_t marks_id;     // of the map that counts marks
+    bool htb;              // instead of TBF
     bool offloads;
     uint64_t dark_ns;
     uint32_t ocs_count; // port_count, or 0 with one switch
@@ -81,6 +83,7 @@ struct weft_lab_options {
     uint32_t mtu_bytes;
     uint32_t burst_bytes;
     uint32_t buffer_bytes;
+    uint32_t mark_packets;
     bool htb;
     bool offloads;
     uint64_t dark_ns;

@@ -109,12 +109,13 @@ static json_t *describe(const struct weft_lab *lab)
         json_array_append_new(tables, json_pack("[I, I]", (json_int_t)lab->ocs[p].circuits_id,
                                                 (json_int_t)lab->ocs[p].counts_id));
     }
-    return json_pack("{ss, ss, sb, ss, ss, si, si, sf, sf, si, si, si, sb, sb, sI, so}", //
+    return json_pack("{ss, ss, sb, ss, ss, si, si, sf, sf, si, si, si, si, si, sb, sb, sI, so}", //
                      "schema", SCHEMA, "name", lab->name, "is_up", lab->is_up, "fabric",
                      lab->fabric, "plan", lab->plan_path, "servers", (int)lab->server_count,
                      "ports", (int)lab->port_count, "rate_Bps", lab->rate_Bps, "planned_rate_Bps",
                      lab->planned_rate_Bps, "mtu_bytes", (int)lab->mtu_bytes, "burst_bytes",
-                     (int)lab->burst_bytes, "buffer_bytes", (int)lab->buffer_bytes, "htb", lab->htb,
+                     (int)lab->burst_bytes, "buffer_bytes", (int)lab->buffer_bytes, "mark_packets",
+                     (int)lab->mark_packets, "marks_id", (int)lab->marks_id, "htb", lab->htb,
                      "offloads", lab->offloads, "dark_ns", (json_int_t)lab->dark_ns, "tables",
                      tables);
 }
@@ -160,15 +161,17 @@ static bool read_state(struct weft_lab *lab, json_t *object)
     int is_up = 0;
     int htb = 0;
     int offloads = 0;
-    int counts[5] = {0};
+    int counts[7] = {0};
     json_int_t dark_ns = 0;
     struct weft_lab made = {0};
-    if (json_unpack(object, "{ss, ss, sb, ss, ss, si, si, sF, sF, si, si, si, sb, sb, sI, so}",
+    if (json_unpack(object,
+                    "{ss, ss, sb, ss, ss, si, si, sF, sF, si, si, si, si, si, sb, sb, sI, so}",
                     "schema", &schema, "name", &name, "is_up", &is_up, "fabric", &fabric, "plan",
                     &plan, "servers", &counts[0], "ports", &counts[1], "rate_Bps", &made.rate_Bps,
                     "planned_rate_Bps", &made.planned_rate_Bps, "mtu_bytes", &counts[2],
-                    "burst_bytes", &counts[3], "buffer_bytes", &counts[4], "htb", &htb, "offloads",
-                    &offloads, "dark_ns", &dark_ns, "tables", &tables) != 0 ||
+                    "burst_bytes", &counts[3], "buffer_bytes", &counts[4], "mark_packets",
+                    &counts[5], "marks_id", &counts[6], "htb", &htb, "offloads", &offloads,
+                    "dark_ns", &dark_ns, "tables", &tables) != 0 ||
         strcmp(schema, SCHEMA) != 0 || strlen(name) >= sizeof made.name ||
         strlen(fabric) >= sizeof made.fabric || strlen(plan) >= sizeof made.plan_path ||
         counts[0] < 2 || (uint32_t)counts[0] > WEFT_LAB_SERVERS_MAX || counts[1] < 1 ||
@@ -187,6 +190,8 @@ static bool read_state(struct weft_lab *lab, json_t *object)
     made.mtu_bytes = (uint32_t)counts[2];
     made.burst_bytes = (uint32_t)counts[3];
     made.buffer_bytes = (uint32_t)counts[4];
+    made.mark_packets = (uint32_t)counts[5];
+    made.marks_id = (uint32_t)counts[6];
     made.dark_ns = (uint64_t)dark_ns;
     *lab = made;
     return true;

@@ -2,6 +2,7 @@
 // A trial: workers in a lab's servers, and their times by phase.
 
 #include "trial.h"
+#include "mark.h"
 
 #include <math.h>
 #include <signal.h>
@@ -176,10 +177,14 @@ static bool route_streams(const struct addressing *addressing, struct weft_error
 
 // ---- counters ----
 
-static bool count_drops(uint64_t *drops, const struct lab_trial_options *options,
-                        struct weft_error *error)
+static bool count_marks(uint64_t *marks, const struct weft_lab *lab, struct weft_error *error)
 {
-    const struct weft_lab *lab = options->lab;
+    *marks = 0;
+    return lab->mark_packets == 0 || weft_marker_total(marks, lab->marks_id, error);
+}
+
+static bool count_drops(uint64_t *drops, const struct weft_lab *lab, struct weft_error *error)
+{
     char netns[WEFT_NETNS_NAME_MAX];
     *drops = 0;
     for (uint32_t s = 0; s < lab->server_count; s++) {
@@ -367,6 +372,9 @@ static bool play_all(struct running *running, struct lab_hub *hub, struct weft_e
     struct lab_trial *trial = running->trial;
     uint64_t drops = 0;
     uint64_t drops_after = 0;
+    uint64_t marks = 0;
+    uint64_t marks_after = 0;
+    const struct weft_lab *lab = running->options->lab;
     // One before the others, with its sums checked: windows open, memory is touched.
     bool opened = lab_wire_introduce(hub, error);
     trial->moments.opened_ns = lab_now_ns();
@@ -377,7 +385,7 @@ static bool play_all(struct running *running, struct lab_hub *hub, struct weft_e
         return false;
     }
     trial->moments.first_ns = lab_now_ns();
-    if (!count_drops(&drops, running->options, error)) {
+    if (!count_drops(&drops, lab, error) || !count_marks(&marks, lab, error)) {
         return false;
     }
     add_reports(running, hub->count, -1);
@@ -397,8 +405,9 @@ static bool play_all(struct running *running, struct lab_hub *hub, struct weft_e
     for (uint32_t i = 0; i < hub->count; i++) {
         trial->sent_bytes += running->reports[i].sent_bytes;
     }
-    bool fine = count_drops(&drops_after, running->options, error);
+    bool fine = count_drops(&drops_after, lab, error) && count_marks(&marks_after, lab, error);
     trial->drops = drops_after - drops;
+    trial->marks = marks_after - marks;
     return fine && (running->options->fault == NULL ||
                     play_fault(running, hub, trial->iteration_count + 1, error));
 }

@@ -31,7 +31,6 @@ struct lab_trial_options {
     bool small_in_one_round;    // as the plan was simulated
     uint32_t iterations;        // measured; one more goes before
     const char *congestion;     // NULL = the system's
-    bool ecn;                   // ports mark, hosts react
     bool check;
     uint32_t stall_ms;
     uint32_t timeout_ms;
@@ -90,6 +89,7 @@ struct lab_trial {
     struct weft_packet_counts predicted;     // by the packet engine, an iteration in mean
     struct lab_tcp_counts tcp;               // of the measured iterations together
     uint64_t drops;                          // at ports
+    uint64_t marks;                          // likewise, by ECN
     uint64_t checked_count;                  // elements of AllReduces that were held against sums
     uint64_t sent_bytes;                     // an iteration, all workers
     uint32_t stream_count;

@@ -175,7 +175,9 @@ static struct weft_packet_options packets_of(const struct weft_lab *lab)
     struct weft_packet_options packets = WEFT_PACKET_DEFAULTS;
     packets.ack_bytes = header_bytes;
     packets.buffer_bytes = lab->buffer_bytes;
-    packets.mark_bytes = lab->buffer_bytes;
+    packets.mark_bytes = lab->mark_packets > 0
+                             ? (uint64_t)lab->mark_packets * (lab->mtu_bytes + ethernet_bytes)
+                             : lab->buffer_bytes;
     packets.timeout_min_ps = 200000000000;
     packets.timeout_first_ps = 1000000000000;
     packets.idle_restart = true;

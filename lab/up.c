@@ -2,6 +2,7 @@
 // Raising a lab: switches, servers, cables, rates, circuits, routes.
 
 #include "live_inside.h"
+#include "mark.h"
 
 #include <math.h>
 #include <string.h>
@@ -15,6 +16,7 @@ struct raising {
     struct weft_lab *lab;
     const struct weft_lab_wiring *wiring;
     uint32_t bridge; // of one switch
+    struct weft_marker marker;
     struct weft_netlink switches[WEFT_LAB_PORTS_MAX];
 };
 
@@ -36,6 +38,8 @@ static const struct setting {
     // The check of routes asks for more than a thousand answers a second.
     {"net/ipv4/icmp_ratemask", "0", true},
 };
+// Where ports mark, hosts ask for it.
+static const struct setting mark_settings[] = {{"net/ipv4/tcp_ecn", "1", true}};
 static const struct setting all_settings[] = {
     // Nothing but what is sent: no neighbor discovery, no router solicitations.
     {"net/ipv6/conf/all/disable_ipv6", "1", false},
@@ -76,12 +80,17 @@ static bool raise_switch(struct raising *raising, uint32_t plane, struct weft_er
            weft_link_set_up(netlink, raising->bridge, true, error);
 }
 
-static bool shape(const struct weft_lab *lab, struct weft_netlink *netlink, uint32_t index,
+static bool shape(const struct raising *raising, struct weft_netlink *netlink, uint32_t index,
                   struct weft_error *error)
 {
+    const struct weft_lab *lab = raising->lab;
     const struct weft_shaper shape = {lab->rate_Bps, lab->burst_bytes, lab->buffer_bytes};
-    return lab->htb ? weft_qdisc_htb(netlink, index, &shape, error)
-                    : weft_qdisc_tbf(netlink, index, &shape, error);
+    bool shaped = lab->htb ? weft_qdisc_htb(netlink, index, &shape, error)
+                           : weft_qdisc_tbf(netlink, index, &shape, error);
+    return shaped && (lab->mark_packets == 0 ||
+                      (weft_qdisc_clsact(netlink, index, error) &&
+                       weft_filter_bpf(netlink, index, true, 1, raising->marker.program_fd,
+                                       "weft-mark", error)));
 }
 
 // The switch's end of a cable.
@@ -103,7 +112,7 @@ static bool plug_in(struct raising *raising, uint32_t server, uint32_t plane,
                weft_link_set_up(netlink, index, true, error);
     }
     // A circuit's output carries what one port sent; a switch's what many did.
-    return shape(lab, netlink, index, error) &&
+    return shape(raising, netlink, index, error) &&
            weft_link_set_master(netlink, index, raising->bridge, error) &&
            weft_link_set_up(netlink, index, true, error);
 }
@@ -129,7 +138,7 @@ static bool add_port(struct raising *raising, struct weft_netlink *netlink, uint
     };
     return weft_link_veth(netlink, &near, &far, lab->mtu_bytes, error) &&
            weft_link_set_offloads(netlink, names[0], lab->offloads, error) &&
-           shape(lab, netlink, index, error) &&
+           shape(raising, netlink, index, error) &&
            weft_address_add(netlink, index, weft_lab_port_address(server, port), 32, error) &&
            weft_link_set_up(netlink, index, true, error) && plug_in(raising, server, port, error);
 }
@@ -146,6 +155,7 @@ static bool raise_server(struct raising *raising, uint32_t server, struct weft_e
     const struct setting own = {"net/ipv4/fib_multipath_hash_seed", seed, false};
     if (!weft_netns_create(netns, error) || !SET_ALL(netns, all_settings, error) ||
         !SET_ALL(netns, server_settings, error) || !set_all(netns, &own, 1, error) ||
+        (lab->mark_packets > 0 && !SET_ALL(netns, mark_settings, error)) ||
         !weft_netlink_open(&netlink, netns, error)) {
         return false;
     }
@@ -187,6 +197,7 @@ static void fill(struct weft_lab *lab, const struct weft_lab_wiring *wiring,
         .mtu_bytes = options->mtu_bytes != 0 ? options->mtu_bytes : 9000,
         .burst_bytes = options->burst_bytes,
         .buffer_bytes = options->buffer_bytes,
+        .mark_packets = options->mark_packets,
         .htb = options->htb,
         .offloads = options->offloads,
         .dark_ns = options->dark_ns,
@@ -269,6 +280,10 @@ static bool raise_all(struct raising *raising, weft_stop stop, struct weft_arena
 {
     struct weft_lab *lab = raising->lab;
     uint32_t switch_count = lab->ocs_count > 0 ? lab->ocs_count : 1;
+    if (lab->mark_packets > 0 && !weft_marker_load(&raising->marker, lab->mark_packets, error)) {
+        return false;
+    }
+    lab->marks_id = raising->marker.id;
     for (uint32_t p = 0; p < switch_count; p++) {
         if (!raise_switch(raising, p, error)) {
             return false;
@@ -307,6 +322,7 @@ bool weft_lab_up(struct weft_lab *lab, const struct weft_lab_wiring *wiring,
         return false;
     }
     bool fine = raise_all(&raising, options->stop, scratch, error);
+    weft_marker_close(&raising.marker);
     for (uint32_t p = 0; p < WEFT_LAB_PORTS_MAX; p++) {
         weft_netlink_close(&raising.switches[p]);
         if (lab->ocs[p].program_fd > 0) {

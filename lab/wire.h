@@ -37,7 +37,7 @@ struct lab_wire {
 struct lab_tcp_counts {
     uint64_t segments;
     uint64_t retransmits;
-    uint64_t ecn_marks; // segments that their receiver saw marked
+    uint64_t ecn_marks; // segments that were acknowledged with an echo of a mark
 };
 
 // Says hello to the hub, hears the table of members, connects all streams and waits for GO. Fails

@@ -24,6 +24,7 @@ enum {
     KEY_FAIL,
     KEY_DETECT,
     KEY_SPARES,
+    KEY_ECN,
 };
 
 #define ITERATIONS_MAX 10000u
@@ -41,6 +42,7 @@ static const struct argp_option options[] = {
     {"target", KEY_TARGET, "T", 0,
      "bytes are scaled down so that the plan's iteration takes about T here (1s); 0: not", 0},
     {"cc", KEY_CC, "NAME", 0, "congestion control: reno, cubic, dctcp, mltcp (cubic)", 0},
+    {"ecn", KEY_ECN, "PACKETS", 0, "ports mark packets that find so many waiting; 0: none", 0},
     {"timeout", KEY_TIMEOUT, "T", 0, "a worker that is silent for so long ends the run (30s)", 0},
     {"stall", KEY_STALL, "T", 0, "bytes that a peer does not take for so long end it (5s)", 0},
     {"report", KEY_REPORT, "FILE", 0, "a page with plots (FILE.html)", 0},
@@ -107,6 +109,8 @@ static error_t parse_sizes(int key, char *argument, struct lab_run *run)
         return cli_value(cli, weft_parse_rate(&run->rate_Bps, argument, &cli->error), "rate");
     case KEY_MTU:
         return cli_count(cli, &run->mtu_bytes, "mtu", argument, 576, 65521);
+    case KEY_ECN:
+        return cli_count(cli, &run->mark_packets, "ecn", argument, 0, 99999);
     case KEY_BUFFER:
         if (!weft_parse_bytes(&bytes, argument, &cli->error) ||
             (bytes < 10000 || bytes > 1u << 30)) {
@@ -203,10 +207,11 @@ static void set_trial(json_t *object, const struct lab_trial *trial)
     cli_set_real(object, "bytes_ratio", trial->bytes_ratio);
     cli_set_real(object, "time_ratio", trial->time_ratio);
     cli_set_count(object, "retransmits", trial->tcp.retransmits);
-    cli_set_count(object, "ecn_marks", trial->tcp.ecn_marks);
+    cli_set_count(object, "ecn_marks", trial->marks);
     cli_set_count(object, "drops", trial->drops);
     cli_set_count(object, "predicted_drops", trial->predicted.drops);
     cli_set_count(object, "predicted_retransmits", trial->predicted.retransmits);
+    cli_set_count(object, "predicted_ecn_marks", trial->predicted.ecn_marks);
     cli_set_count(object, "checked_elements", trial->checked_count);
     cli_set_count(object, "sent_bytes", trial->sent_bytes);
     cli_set_count(object, "connections", trial->stream_count);
@@ -219,6 +224,7 @@ static void tell_json(const struct lab_run *run)
     json_t *object = cli_object("weft.lab-run/1");
     cli_set_text(object, "plan", run->plan_path);
     cli_set_text(object, "cc", run->congestion);
+    cli_set_count(object, "ecn_packets", run->mark_packets);
     cli_set_count(object, "iterations", run->iterations);
     cli_set_text(object, "fabric", lab_run_fabric_name(run->fabrics[0]));
     set_trial(object, &run->trials[0]);
@@ -287,7 +293,7 @@ static void tell_text(const struct lab_run *run)
             cli,
             "%s: %llu sums right, %llu retransmits, %llu ECN marks, %llu drops, %.2f s of CPU\n",
             lab_run_fabric_name(run->fabrics[f]), (unsigned long long)trial->checked_count,
-            (unsigned long long)trial->tcp.retransmits, (unsigned long long)trial->tcp.ecn_marks,
+            (unsigned long long)trial->tcp.retransmits, (unsigned long long)trial->marks,
             (unsigned long long)trial->drops, trial->cpu_s);
     }
 }

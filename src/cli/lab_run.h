@@ -30,6 +30,7 @@ struct lab_run {
     double rate_Bps;
     uint32_t mtu_bytes;
     uint32_t buffer_bytes; // of a port's queue
+    uint32_t mark_packets; // ports mark what finds so many waiting; 0 = never
     double target_s;
     double timeout_s;
     double stall_s;

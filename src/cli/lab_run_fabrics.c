@@ -86,6 +86,7 @@ static bool raise_own(struct weft_lab *lab, const char *name, const struct stand
         .rate_Bps = stand->port_rate_Bps * ratio,
         .mtu_bytes = run->mtu_bytes,
         .buffer_bytes = run->buffer_bytes,
+        .mark_packets = run->mark_packets,
         .dark_ns = 10000000,
         .stop = stop,
     };
@@ -114,9 +115,18 @@ static bool use_standing(struct weft_lab *lab, bool *found, const struct stand *
         *found = false; // somebody else's; ours gets another name
         return true;
     }
-    return same || weft_fail(&cli->error, WEFT_INPUT,
-                             "lab '%s' stands for '%.200s'; weft lab down --name %s takes it away",
-                             run->name, lab->plan_path, run->name);
+    if (!same) {
+        return weft_fail(&cli->error, WEFT_INPUT,
+                         "lab '%s' stands for '%.200s'; weft lab down --name %s takes it away",
+                         run->name, lab->plan_path, run->name);
+    }
+    if (run->mark_packets > 0 && run->mark_packets != lab->mark_packets) {
+        return weft_fail(&cli->error, WEFT_INPUT,
+                         "--ecn %u: lab '%s' stands with --ecn %u; leave it out", run->mark_packets,
+                         run->name, lab->mark_packets);
+    }
+    run->mark_packets = lab->mark_packets;
+    return true;
 }
 
 static bool try_fabric(struct lab_trial *trial, const struct stand *stand,
@@ -231,7 +241,7 @@ static bool write_page(struct lab_run *run)
             .phase_count = trial->phase_count,
             .phases = phases,
             .retransmits = trial->tcp.retransmits,
-            .ecn_marks = trial->tcp.ecn_marks,
+            .ecn_marks = trial->marks,
             .drops = trial->drops,
             .rate_Bps = trial->lab_rate_Bps,
         };

@@ -106,6 +106,7 @@ static json_t *describe(const struct weft_lab *lab, json_t *ports)
     cli_set_count(object, "mtu_bytes", lab->mtu_bytes);
     cli_set_count(object, "burst_bytes", lab->burst_bytes);
     cli_set_count(object, "buffer_bytes", lab->buffer_bytes);
+    cli_set_count(object, "mark_packets", lab->mark_packets);
     cli_set_text(object, "shaper", lab->htb ? "htb" : "tbf");
     cli_set_truth(object, "offloads", lab->offloads);
     cli_set_real(object, "dark_s", 1e-9 * (double)lab->dark_ns);

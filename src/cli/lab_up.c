@@ -27,6 +27,7 @@ enum {
     KEY_SHAPER,
     KEY_OFFLOADS,
     KEY_DARK,
+    KEY_ECN,
 };
 
 static const struct argp_option options[] = {
@@ -37,6 +38,7 @@ static const struct argp_option options[] = {
     {"mtu", KEY_MTU, "BYTES", 0, "largest packet (9000)", 0},
     {"burst", KEY_BURST, "SIZE", 0, "of the shapers (what 1 ms carries, two packets at least)", 0},
     {"buffer", KEY_BUFFER, "SIZE", 0, "of a port's queue (64 packets)", 0},
+    {"ecn", KEY_ECN, "PACKETS", 0, "ports mark packets that find so many waiting; 0: none", 0},
     {"shaper", KEY_SHAPER, "S", 0, "tbf (default) or htb", 0},
     {"offloads", KEY_OFFLOADS, NULL, 0, "leave segmentation offload on: less work, larger bursts",
      0},
@@ -125,6 +127,8 @@ static error_t parse(int key, char *argument, struct argp_state *state)
     case KEY_OFFLOADS:
         request->options.offloads = true;
         return 0;
+    case KEY_ECN:
+        return cli_count(cli, &request->options.mark_packets, "ecn", argument, 0, 99999);
     case KEY_DARK:
         return parse_dark(request, argument);
     case LAB_NAME:

@@ -35,6 +35,8 @@ try weft lab ocs connect 0:3-5 --box 127.0.0.1:1
 try weft lab ocs apply --box 127.0.0.1:1
 try weft lab ocs show --box 127.0.0.1:1
 try weft lab ocs show --box 127.0.0.1:1 --user admin
+try weft lab run plan.json --ecn none
+try weft lab up --hosts 4 --ecn 100000
 try weft lab run plan.json --fail disk@3
 try weft lab run plan.json --fail server:2@13
 try weft lab run plan.json --fail link@1

@@ -4,7 +4,7 @@
 
 Mutations that make it fail: weft-run --lab whose ranks stay in the machine's own namespace (they
 find no address of their own there); a turn that does not wait for what earlier rounds have unsent
-(has_turn without `drains`).
+(has_turn without `drains`); hosts that do not ask for ECN (mark_settings left out).
 """
 
 import json
@@ -94,11 +94,18 @@ def phases(weft, cluster, model):
             return [f"plan: {made.stderr.strip()}"]
         done = run(weft, "lab", "run", plan, "--iterations", "2", "--target", "300ms", "--name",
                    NAME, "--json")
+        marked = run(weft, "lab", "run", plan, "--iterations", "1", "--target", "200ms", "--name",
+                     NAME, "--json", "--cc", "reno", "--ecn", "3")
     if done.returncode != 0:
         return [f"lab run: exit {done.returncode}: {done.stderr.strip()}"]
+    if marked.returncode != 0:
+        return [f"lab run --ecn: exit {marked.returncode}: {marked.stderr.strip()}"]
     told = json.loads(done.stdout)
+    marks = [told["ecn_marks"], json.loads(marked.stdout)["ecn_marks"]]
     keys = ("predicted_flow_s", "predicted_packet_s", "measured_mean_s", "measured_p99_s")
     faults = [f"phase {phase}" for phase in told["phases"] if any(k not in phase for k in keys)]
+    if marks[0] > 0 or marks[1] == 0:
+        faults.append(f"{marks[0]} ECN marks without --ecn, {marks[1]} with it")
     whole = told["phases"][-1]
     ratio = whole["measured_mean_s"] / whole["predicted_packet_s"]
     # Wide, since other programs may take the processors meanwhile.

@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+// The classifier that marks packets before a long queue.
+
+#include "mark.h"
+#include "cc_internal.h"
+#include "embedded.h"
+
+#include <string.h>
+#include <unistd.h>
+
+bool weft_marker_load(struct weft_marker *marker, uint32_t packets, struct weft_error *error)
+{
+    struct bpf_object *object = cc_open_object(bpf_mark, bpf_mark_bytes, error);
+    if (object == NULL) {
+        return false;
+    }
+    int failed = bpf_object__load(object);
+    if (failed != 0) {
+        bpf_object__close(object);
+        return weft_fail(error, WEFT_UNSUPPORTED,
+                         "--ecn: the kernel refuses the program that marks: %s; it needs Linux "
+                         "6.2 or later",
+                         strerror(-failed));
+    }
+    const struct bpf_program *program = bpf_object__find_program_by_name(object, "weft_mark");
+    int marks = bpf_object__find_map_fd_by_name(object, "marks");
+    WEFT_ASSERT(program != NULL && marks >= 0);
+    uint32_t first = 0;
+    uint64_t threshold = packets;
+    if (bpf_map_update_elem(marks, &first, &threshold, BPF_ANY) != 0) {
+        bpf_object__close(object);
+        return weft_fail(error, WEFT_IO, "--ecn: cannot write a BPF map");
+    }
+    struct bpf_map_info info = {0};
+    uint32_t size = sizeof info;
+    uint32_t id = bpf_obj_get_info_by_fd(marks, &info, &size) == 0 ? info.id : 0;
+    *marker = (struct weft_marker){object, bpf_program__fd(program), marks, id};
+    return true;
+}
+
+bool weft_marker_counts(uint64_t counts[4], const struct weft_marker *marker)
+{
+    for (uint32_t i = 0; i < 4; i++) {
+        if (bpf_map_lookup_elem(marker->marks, &i, &counts[i]) != 0) {
+            return false;
+        }
+    }
+    return true;
+}
+
+bool weft_marker_total(uint64_t *marked, uint32_t id, struct weft_error *error)
+{
+    int map = bpf_map_get_fd_by_id(id);
+    uint32_t cell = 1;
+    bool fine = map >= 0 && bpf_map_lookup_elem(map, &cell, marked) == 0;
+    if (map >= 0) {
+        close(map);
+    }
+    return fine || weft_fail(error, WEFT_IO, "the counts of marks are gone");
+}
+
+void weft_marker_close(struct weft_marker *marker)
+{
+    bpf_object__close(marker->object);
+    *marker = (struct weft_marker){.program_fd = -1, .marks = -1};
+}
