@@ -22,6 +22,7 @@ struct settled {
 #define SETTLED_MAX 64u
 #define BOUNDS_OF_ANY_MAX 2u
 #define CHOSEN_MAX 8u // strategies of each search that get a topology
+#define BRANCHES_MAX 4u
 
 struct coplan {
     const struct weft_model *model;
@@ -80,6 +81,10 @@ uint32_t coplan_keep(uint32_t count, const struct coplan *coplan);
 // The rounds: leaves what it found among those known.
 bool coplan_alternate(struct coplan *coplan, struct weft_arena scratch, struct weft_error *error)
     WEFT_MUST_USE;
+// Branches of the model on blocks of a half and a quarter of the servers, whole and cut into strips
+// of equal work: far from data parallelism, whatever the estimate thinks of them. Returns how many.
+uint32_t coplan_branches(struct weft_strategy *found, struct coplan *coplan,
+                         struct weft_arena *arena, struct weft_arena scratch);
 // Descents (descent.h): quick ones from all known that come near the best, then from where random
 // changes of the best lead, then thorough ones from the very best. Returns what is left of
 // `seconds`.

@@ -73,36 +73,42 @@ static uint32_t affordable(const struct coplan *coplan, double seconds, double d
     return (uint32_t)fmin(most, fmax(1, count));
 }
 
+// The effort of a round, in seconds.
+static struct shares share_out(const struct coplan *coplan, const struct shares *shares)
+{
+    double seconds = coplan->options->seconds;
+    struct shares out = {seconds * shares->strategy, seconds * shares->topology};
+    if (coplan->cluster->server_count <= MANY_SERVERS && !coplan->hybrid) {
+        out.strategy = fmin(out.strategy, STRATEGY_S_MOST);
+        out.topology = fmin(out.topology, TOPOLOGY_S_MOST);
+    }
+    return out;
+}
+
 // One round on `start`. The best that it found, or NULL; false only on failure.
 static bool run_round(struct settled **best, struct coplan *coplan, const struct start *start,
                       struct weft_arena scratch, struct weft_error *error)
 {
     bool first = start->fresh;
-    double seconds = coplan->options->seconds;
     double dear_units = coplan->known_count > 0 ? coplan->known[0]->verdict.work_units : 0;
     bool many = coplan->cluster->server_count > MANY_SERVERS;
     const struct shares *shares = !first                   ? &later_shares[many]
                                   : start->network != NULL ? &switch_shares[many]
                                                            : &first_shares[many];
-    double strategy_s = seconds * shares->strategy;
-    double topology_s = seconds * shares->topology;
-    if (!many && !coplan->hybrid) {
-        strategy_s = fmin(strategy_s, STRATEGY_S_MOST);
-        topology_s = fmin(topology_s, TOPOLOGY_S_MOST);
-    }
-    uint32_t count = affordable(coplan, topology_s, dear_units);
+    struct shares round_s = share_out(coplan, shares);
+    uint32_t count = affordable(coplan, round_s.topology, dear_units);
     if (many && first && start->network != NULL && count < SWITCH_CHOSEN) {
         count = SWITCH_CHOSEN;
     }
     struct weft_search_result result;
     struct weft_arena kept = weft_arena_split(&scratch);
-    if (!search_strategies(&result, coplan, start, coplan->round_count, strategy_s,
+    if (!search_strategies(&result, coplan, start, coplan->round_count, round_s.strategy,
                            coplan_keep(count, coplan), &kept, scratch, error)) {
         return false;
     }
     *best = NULL;
     const struct weft_strategy *chosen[CHOSEN_MAX];
-    double settle_s = topology_s / count;
+    double settle_s = round_s.topology / count;
     count = coplan_choose(chosen, count, &result, coplan);
     for (uint32_t i = 0; i < count && (i == 0 || !weft_stopped(coplan->options->search.stop));
          i++) {
@@ -110,7 +116,7 @@ static bool run_round(struct settled **best, struct coplan *coplan, const struct
             coplan_settle(coplan, chosen[i], settle_s,
                           start->from != NULL ? &start->from->design : NULL, scratch);
         if (settled != NULL && coplan->hybrid) { // now it is known what one costs
-            uint32_t most = affordable(coplan, topology_s, settled->verdict.work_units);
+            uint32_t most = affordable(coplan, round_s.topology, settled->verdict.work_units);
             count = most < count ? most : count;
         }
         if (settled != NULL &&
@@ -196,9 +202,8 @@ static struct settled *know_data_parallel(struct coplan *coplan, struct weft_are
     return coplan_settle(coplan, &strategy, seconds, NULL, scratch);
 }
 
-// Branches of the model on blocks of servers: far from data parallelism, whatever the estimate
-// thinks of them.
-static void know_branches(struct coplan *coplan, struct weft_arena scratch)
+uint32_t coplan_branches(struct weft_strategy *found, struct coplan *coplan,
+                         struct weft_arena *arena, struct weft_arena scratch)
 {
     struct weft_arena kept = weft_arena_split(&scratch);
     struct weft_strategy_space *space = NULL;
@@ -206,16 +211,27 @@ static void know_branches(struct coplan *coplan, struct weft_arena scratch)
     uint32_t n = coplan->cluster->server_count;
     if (coplan->hybrid || !weft_strategy_space_build(&space, coplan->model, coplan->cluster, NULL,
                                                      coplan->setting, &kept, scratch, &error)) {
-        return;
+        return 0;
     }
-    double seconds = coplan->options->seconds * KNOWN_SHARE;
+    uint32_t count = 0;
     for (uint32_t blocks = 2; blocks <= BLOCKS_MAX && n % blocks == 0; blocks *= 2) {
         for (uint32_t cut = 0; cut < 2; cut++) {
-            struct weft_strategy strategy;
-            if (weft_strategy_branches(&strategy, space, n / blocks, cut > 0, &kept, scratch)) {
-                coplan_settle(coplan, &strategy, seconds, NULL, scratch);
-            }
+            count +=
+                weft_strategy_branches(&found[count], space, n / blocks, cut > 0, arena, scratch);
         }
+    }
+    WEFT_ASSERT(count <= BRANCHES_MAX);
+    return count;
+}
+
+static void know_branches(struct coplan *coplan, struct weft_arena scratch)
+{
+    struct weft_strategy branches[BRANCHES_MAX];
+    struct weft_arena kept = weft_arena_split(&scratch);
+    uint32_t count = coplan_branches(branches, coplan, &kept, scratch);
+    double seconds = coplan->options->seconds * KNOWN_SHARE;
+    for (uint32_t i = 0; i < count; i++) {
+        coplan_settle(coplan, &branches[i], seconds, NULL, scratch);
     }
 }
 
