@@ -85,6 +85,10 @@ bool coplan_alternate(struct coplan *coplan, struct weft_arena scratch, struct w
 // of equal work: far from data parallelism, whatever the estimate thinks of them. Returns how many.
 uint32_t coplan_branches(struct weft_strategy *found, struct coplan *coplan,
                          struct weft_arena *arena, struct weft_arena scratch);
+// First searches of the full mesh and the ideal switch once more, with other random choices, and
+// the effort that they take at most. False when a search fails.
+bool coplan_start_anew(struct coplan *coplan, struct weft_arena scratch) WEFT_MUST_USE;
+double coplan_anew_seconds(const struct coplan *coplan);
 // Descents (descent.h): quick ones from all known that come near the best, then from where random
 // changes of the best lead, then thorough ones from the very best. Returns what is left of
 // `seconds`.

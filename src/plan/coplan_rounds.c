@@ -254,6 +254,20 @@ static bool run_switch(struct coplan *coplan, struct weft_arena scratch, struct 
     return run_start(coplan, (struct start){ideal, NULL, true, begin}, scratch, error);
 }
 
+bool coplan_start_anew(struct coplan *coplan, struct weft_arena scratch)
+{
+    struct weft_error error; // then what is known stands
+    const struct start mesh = {NULL, NULL, true, NULL};
+    return run_start(coplan, mesh, scratch, &error) && run_switch(coplan, scratch, &error);
+}
+
+double coplan_anew_seconds(const struct coplan *coplan)
+{
+    struct shares mesh = share_out(coplan, &first_shares[0]);
+    struct shares ideal = share_out(coplan, &switch_shares[0]);
+    return mesh.strategy + mesh.topology + ideal.strategy + ideal.topology;
+}
+
 bool coplan_alternate(struct coplan *coplan, struct weft_arena scratch, struct weft_error *error)
 {
     const struct weft_coplan_options *options = coplan->options;

@@ -288,6 +288,34 @@ static void threads_change_nothing(void **state)
     assert_string_equal(texts[0], texts[1]);
 }
 
+// Data parallelism alone is known, and far more effort is left than a first search takes. Mutation:
+// nothing is begun anew.
+static void much_effort_begins_anew(void **state)
+{
+    (void)state;
+    struct vgg vgg;
+    make_vgg(&vgg);
+    vgg.cluster.rate_Bps = 1e9;
+    struct coplan both = {.model = &vgg.model,
+                          .cluster = &vgg.cluster,
+                          .setting = &vgg.setting,
+                          .options = &vgg.options,
+                          .arena = &case_arena,
+                          .seconds_left = 1};
+    struct weft_strategy plain;
+    struct weft_error error;
+    assert_true(weft_strategy_data_parallel(&plain, &vgg.model, &vgg.cluster, &vgg.setting,
+                                            &case_arena, case_scratch, &error));
+    const struct settled *settled = coplan_settle(&both, &plain, 0.01, NULL, case_scratch);
+    assert_non_null(settled);
+    double plain_s = settled->verdict.iteration_s;
+    double before_s = both.seconds_left;
+    assert_true(coplan_descend(&both, 0.5, case_scratch) < 0.5);
+    assert_true(both.start_count >= 2 && both.round_count >= 2);
+    assert_true(both.known[0]->verdict.iteration_s < plain_s);
+    assert_true(both.seconds_left == before_s); // it is the caller that counts
+}
+
 static void the_plan_file_keeps_what_it_takes_to_play_it(void **state)
 {
     (void)state;
@@ -432,6 +460,7 @@ int main(void)
                                         case_close),
         cmocka_unit_test_setup_teardown(a_strategy_alone_is_played_before_it_is_taken, case_open,
                                         case_close),
+        cmocka_unit_test_setup_teardown(much_effort_begins_anew, case_open, case_close),
         cmocka_unit_test_setup_teardown(threads_change_nothing, case_open, case_close),
         cmocka_unit_test_setup_teardown(the_plan_file_keeps_what_it_takes_to_play_it, case_open,
                                         case_close),
