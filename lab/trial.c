@@ -12,169 +12,6 @@
 
 static const uint32_t name_room = WEFT_NETNS_NAME_MAX;
 
-// ---- where streams go ----
-
-// A prescribed way of several hops has an address of its own, 10.192.0.0 and on: it is on the lo of
-// the way's last server, and every server on the way has a route for it. So each connection takes
-// the way that was planned for it, however many join a pair; its acknowledgements go by the routes.
-struct way {
-    uint32_t from;
-    uint32_t to;
-    uint32_t link_count;
-    uint32_t *links;
-};
-
-struct addressing {
-    const struct lab_trial_options *options;
-    struct weft_arena *arena;
-    uint32_t way_count;
-    struct way *ways; // room for WAYS_MAX
-};
-enum { WAYS_MAX = 1 << 16 };
-static const uint32_t way_address = 0x0ac00000;
-
-// The lane-th port of a server whose cable ends at `to`; WEFT_NONE = none.
-static uint32_t port_to(const struct weft_lab_wiring *wiring, uint32_t from, uint32_t to,
-                        uint32_t lane)
-{
-    uint32_t found = WEFT_NONE;
-    for (uint32_t p = 0; wiring->planes != NULL && p < wiring->port_count; p++) {
-        if (wiring->planes[(size_t)p * wiring->server_count + from] == to) {
-            found = p;
-            if (lane-- == 0) {
-                break;
-            }
-        }
-    }
-    return found;
-}
-
-static uint32_t find_way(struct addressing *addressing, const struct lab_stream *stream,
-                         const uint32_t *links, uint32_t link_count)
-{
-    for (uint32_t i = 0; i < addressing->way_count; i++) {
-        const struct way *way = &addressing->ways[i];
-        if (way->from == stream->from && way->to == stream->to && way->link_count == link_count &&
-            memcmp(way->links, links, link_count * sizeof *links) == 0) {
-            return i;
-        }
-    }
-    if (addressing->options->way_first + addressing->way_count >= WAYS_MAX) {
-        return WEFT_NONE;
-    }
-    uint32_t *copy = WEFT_NEW(addressing->arena, uint32_t, link_count);
-    memcpy(copy, links, link_count * sizeof *links);
-    addressing->ways[addressing->way_count] =
-        (struct way){stream->from, stream->to, link_count, copy};
-    return addressing->way_count++;
-}
-
-// To a neighbor by the address of its port, which its cable alone leads to; to others by the
-// address of the way.
-static void address_stream(void *context, struct lab_stream *stream, const uint32_t *links,
-                           uint32_t link_count, uint32_t lane)
-{
-    struct addressing *addressing = context;
-    const struct weft_lab_wiring *wiring = addressing->options->wiring;
-    const uint32_t *place = addressing->options->place;
-    stream->from_ip = weft_lab_server_address(lab_server_at(place, stream->from));
-    stream->to_ip = weft_lab_server_address(lab_server_at(place, stream->to));
-    if (wiring->planes == NULL) {
-        return;
-    }
-    uint32_t port = link_count == 1 ? port_to(wiring, stream->from, stream->to, lane) : WEFT_NONE;
-    uint32_t way = link_count > 1 ? find_way(addressing, stream, links, link_count) : WEFT_NONE;
-    if (port != WEFT_NONE) {
-        stream->to_ip = weft_lab_port_address(lab_server_at(place, stream->to), port);
-    } else if (way != WEFT_NONE) {
-        stream->to_ip = way_address + addressing->options->way_first + way;
-    }
-}
-
-// A route to one address out of a port of the server at `at`.
-static bool route_out(struct weft_netlink *netlink, const struct lab_trial_options *options,
-                      uint32_t at, uint32_t port, uint32_t target, struct weft_error *error)
-{
-    const struct weft_lab_wiring *wiring = options->wiring;
-    uint32_t to = wiring->planes[(size_t)port * wiring->server_count + at];
-    const struct weft_next_hop hop = {
-        weft_lab_port_index(port), weft_lab_port_address(lab_server_at(options->place, to), port),
-        1};
-    const struct weft_route route = {
-        .target = target,
-        .prefix_bits = 32,
-        .source = weft_lab_server_address(lab_server_at(options->place, at)),
-        .hop_count = 1,
-        .hops = &hop,
-    };
-    return weft_route_set(netlink, &route, error);
-}
-
-// What a way asks of one server.
-static bool route_way(struct weft_netlink *netlink, const struct addressing *addressing,
-                      uint32_t index, uint32_t server, struct weft_error *error)
-{
-    const struct way *way = &addressing->ways[index];
-    const struct weft_fabric *fabric = &addressing->options->network->fabric;
-    const struct weft_lab_wiring *wiring = addressing->options->wiring;
-    uint32_t target = way_address + addressing->options->way_first + index;
-    if (way->to == server) {
-        return weft_address_add(netlink, 1, target, 32, error);
-    }
-    for (uint32_t i = 0; i < way->link_count; i++) {
-        const struct weft_link *link = &fabric->links[way->links[i]];
-        if (link->from == server) {
-            uint32_t port = port_to(wiring, server, link->to, index % link->width);
-            return port == WEFT_NONE
-                       ? weft_fail(error, WEFT_INPUT, "server %u has no port to %u", server,
-                                   link->to)
-                       : route_out(netlink, addressing->options, server, port, target, error);
-        }
-    }
-    return true;
-}
-
-static bool route_server(struct weft_netlink *netlink, const struct addressing *addressing,
-                         uint32_t server, struct weft_error *error)
-{
-    const struct lab_trial_options *options = addressing->options;
-    const struct weft_lab_wiring *wiring = options->wiring;
-    for (uint32_t p = 0; p < wiring->port_count; p++) {
-        uint32_t to = wiring->planes[(size_t)p * wiring->server_count + server];
-        uint32_t address = weft_lab_port_address(lab_server_at(options->place, to), p);
-        if (to != server && !route_out(netlink, options, server, p, address, error)) {
-            return false;
-        }
-    }
-    for (uint32_t i = 0; i < addressing->way_count; i++) {
-        if (!route_way(netlink, addressing, i, server, error)) {
-            return false;
-        }
-    }
-    return true;
-}
-
-// Routes to the ports of neighbors and along ways; the lab's own are to servers.
-static bool route_streams(const struct addressing *addressing, struct weft_error *error)
-{
-    const struct weft_lab_wiring *wiring = addressing->options->wiring;
-    char netns[WEFT_NETNS_NAME_MAX];
-    for (uint32_t s = 0; wiring->planes != NULL && s < wiring->server_count; s++) {
-        struct weft_netlink netlink;
-        weft_lab_server_netns(netns, addressing->options->lab->name,
-                              lab_server_at(addressing->options->place, s));
-        if (!weft_netlink_open(&netlink, netns, error)) {
-            return false;
-        }
-        bool fine = route_server(&netlink, addressing, s, error);
-        weft_netlink_close(&netlink);
-        if (!fine) {
-            return false;
-        }
-    }
-    return true;
-}
-
 // ---- counters ----
 
 static bool count_marks(uint64_t *marks, const struct weft_lab *lab, struct weft_error *error)
@@ -230,23 +67,12 @@ static double children_cpu_s(void)
 
 // ---- running ----
 
-struct running {
-    struct lab_trial *trial;
-    const struct lab_trial_options *options;
-    const struct weft_taskgraph *graph;
-    const uint8_t *phase;
-    struct lab_work *work;
-    struct lab_work_report *reports;
-    double *start_s;
-    double *end_s;
-    struct weft_arena scratch;
-};
-
-static void measure(struct running *running, uint32_t iteration)
+static void measure(struct lab_session *session, uint32_t iteration)
 {
-    struct lab_trial *trial = running->trial;
-    const struct lab_times *times = &running->work->times;
-    uint32_t task_count = running->graph->task_count;
+    const struct lab_stage *stage = session->stage;
+    struct lab_trial *trial = stage->trial;
+    const struct lab_times *times = &session->work.times;
+    uint32_t task_count = stage->graph.task_count;
     uint64_t first_ns = UINT64_MAX;
     for (uint32_t t = 0; t < task_count; t++) {
         uint64_t start_ns = atomic_load(&times->start_ns[t]);
@@ -256,34 +82,34 @@ static void measure(struct running *running, uint32_t iteration)
         uint64_t start_ns = atomic_load(&times->start_ns[t]);
         uint64_t end_ns = atomic_load(&times->end_ns[t]);
         bool ran = start_ns != UINT64_MAX && end_ns >= start_ns;
-        running->start_s[t] = ran ? 1e-9 * (double)(start_ns - first_ns) : 0;
-        running->end_s[t] = ran ? 1e-9 * (double)(end_ns - first_ns) : 0;
+        stage->start_s[t] = ran ? 1e-9 * (double)(start_ns - first_ns) : 0;
+        stage->end_s[t] = ran ? 1e-9 * (double)(end_ns - first_ns) : 0;
     }
     double seconds[LAB_PHASES_MAX];
-    lab_phases_measure(seconds, trial, running->phase, running->start_s, running->end_s, task_count,
-                       running->scratch);
+    lab_phases_measure(seconds, trial, stage->phase, stage->start_s, stage->end_s, task_count,
+                       session->scratch);
     for (uint32_t p = 0; p < trial->phase_count; p++) {
         trial->phases[p].measured_s[iteration] = seconds[p];
     }
 }
 
-static bool play_iteration(struct running *running, struct lab_hub *hub, uint32_t iteration,
+static bool play_iteration(struct lab_session *session, struct lab_hub *hub, uint32_t iteration,
                            struct weft_error *error)
 {
     const struct lab_work_order order = {iteration};
-    lab_times_reset(&running->work->times, running->graph->task_count);
+    lab_times_reset(&session->work.times, session->stage->graph.task_count);
     return lab_hub_tell(hub, LAB_MESSAGE_GO, &order, sizeof order, error) &&
            lab_hub_gather(hub, LAB_MESSAGE_READY, NULL, 0, error) &&
            lab_hub_tell(hub, LAB_MESSAGE_GO, &order, sizeof order, error) &&
-           lab_hub_gather(hub, LAB_MESSAGE_RESULT, running->reports, sizeof *running->reports,
+           lab_hub_gather(hub, LAB_MESSAGE_RESULT, session->reports, sizeof *session->reports,
                           error);
 }
 
-static void add_reports(struct running *running, uint32_t count, int sign)
+static void add_reports(struct lab_session *session, uint32_t count, int sign)
 {
-    struct lab_tcp_counts *sum = &running->trial->tcp;
+    struct lab_tcp_counts *sum = &session->stage->trial->tcp;
     for (uint32_t i = 0; i < count; i++) {
-        const struct lab_tcp_counts *tcp = &running->reports[i].tcp;
+        const struct lab_tcp_counts *tcp = &session->reports[i].tcp;
         sum->segments += sign > 0 ? tcp->segments : -tcp->segments;
         sum->retransmits += sign > 0 ? tcp->retransmits : -tcp->retransmits;
         sum->ecn_marks += sign > 0 ? tcp->ecn_marks : -tcp->ecn_marks;
@@ -338,78 +164,79 @@ static bool do_fault(struct weft_lab_fault_times *times, uint32_t *dead,
 
 // Iteration `number` with a fault at its begin. It may yet end, where nobody sent over what failed;
 // then those that follow are watched as well.
-static bool play_fault(struct running *running, struct lab_hub *hub, uint32_t number,
+static bool play_fault(struct lab_session *session, struct lab_hub *hub, uint32_t number,
                        struct weft_error *error)
 {
     enum { TRIES = 8 };
-    struct lab_moments *moments = &running->trial->moments;
+    struct lab_moments *moments = &session->stage->trial->moments;
     const struct lab_work_order order = {number};
     struct weft_lab_fault_times times;
     uint32_t dead = WEFT_NONE;
-    lab_times_reset(&running->work->times, running->graph->task_count);
+    lab_times_reset(&session->work.times, session->stage->graph.task_count);
     if (!lab_hub_tell(hub, LAB_MESSAGE_GO, &order, sizeof order, error) ||
         !lab_hub_gather(hub, LAB_MESSAGE_READY, NULL, 0, error) ||
         !lab_hub_tell(hub, LAB_MESSAGE_GO, &order, sizeof order, error) ||
-        !do_fault(&times, &dead, running->options, hub, error)) {
+        !do_fault(&times, &dead, session->stage->options, hub, error)) {
         return false;
     }
     moments->fault_ns = times.begun_ns;
     moments->cable_count = times.cable_count;
     bool ended =
-        lab_hub_gather(hub, LAB_MESSAGE_RESULT, running->reports, sizeof *running->reports, error);
+        lab_hub_gather(hub, LAB_MESSAGE_RESULT, session->reports, sizeof *session->reports, error);
     for (uint32_t i = 0; i < TRIES && ended; i++) {
-        ended = play_iteration(running, hub, order.iteration + 1 + i, error);
+        ended = play_iteration(session, hub, order.iteration + 1 + i, error);
     }
     if (ended) {
         return weft_fail(error, WEFT_IO, "nobody noticed the fault in %u iterations", TRIES + 1);
     }
     return note_moment(moments, hub, dead,
-                       running->options->watch_carrier); // else for another reason
+                       session->stage->options->watch_carrier); // else for another reason
 }
 
-static bool play_all(struct running *running, struct lab_hub *hub, struct weft_error *error)
+bool lab_session_play(struct lab_session *session, struct weft_error *error)
 {
-    struct lab_trial *trial = running->trial;
+    struct lab_hub *hub = &session->hub;
+    struct lab_trial *trial = session->stage->trial;
     uint64_t drops = 0;
     uint64_t drops_after = 0;
     uint64_t marks = 0;
     uint64_t marks_after = 0;
-    const struct weft_lab *lab = running->options->lab;
+    const struct weft_lab *lab = session->stage->options->lab;
     // One before the others, with its sums checked: windows open, memory is touched.
     bool opened = lab_wire_introduce(hub, error);
     trial->moments.opened_ns = lab_now_ns();
-    if (opened && running->options->fault_first) {
-        return play_fault(running, hub, 0, error);
+    if (opened && session->stage->options->fault_first) {
+        return play_fault(session, hub, 0, error);
     }
-    if (!opened || !play_iteration(running, hub, 0, error)) {
+    if (!opened || !play_iteration(session, hub, 0, error)) {
         return false;
     }
     trial->moments.first_ns = lab_now_ns();
     if (!count_drops(&drops, lab, error) || !count_marks(&marks, lab, error)) {
         return false;
     }
-    add_reports(running, hub->count, -1);
+    add_reports(session, hub->count, -1);
     for (uint32_t i = 0; i < hub->count; i++) {
-        trial->checked_count += running->reports[i].checked_count;
+        trial->checked_count += session->reports[i].checked_count;
     }
     for (uint32_t i = 0; i < trial->iteration_count; i++) {
-        if (weft_stopped(running->options->stop)) {
+        if (weft_stopped(session->stage->options->stop)) {
             return weft_fail(error, WEFT_IO, "stopped after %u iterations", i);
         }
-        if (!play_iteration(running, hub, i + 1, error)) {
+        if (!play_iteration(session, hub, i + 1, error)) {
             return weft_wrap(error, "iteration %u", i + 1);
         }
-        measure(running, i);
+        measure(session, i);
     }
-    add_reports(running, hub->count, 1);
+    add_reports(session, hub->count, 1);
     for (uint32_t i = 0; i < hub->count; i++) {
-        trial->sent_bytes += running->reports[i].sent_bytes;
+        trial->sent_bytes += session->reports[i].sent_bytes;
     }
     bool fine = count_drops(&drops_after, lab, error) && count_marks(&marks_after, lab, error);
     trial->drops = drops_after - drops;
     trial->marks = marks_after - marks;
-    return fine && (running->options->fault == NULL ||
-                    play_fault(running, hub, trial->iteration_count + 1, error));
+    return fine && (session->stage->options->fault == NULL ||
+                    play_fault(session, hub, trial->iteration_count + 1, error));
 }
 
 static int by_value(const void *a, const void *b)
@@ -419,7 +246,7 @@ static int by_value(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-static void summarize(struct lab_trial *trial, struct weft_arena scratch)
+void lab_trial_summarize(struct lab_trial *trial, struct weft_arena scratch)
 {
     uint32_t n = trial->iteration_count;
     double *sorted = WEFT_NEW(&scratch, double, (size_t)n + 1);
@@ -434,11 +261,13 @@ static void summarize(struct lab_trial *trial, struct weft_arena scratch)
     }
 }
 
-static bool run_workers(struct running *running, const struct lab_play *play,
-                        struct weft_arena *arena, struct weft_error *error)
+bool lab_session_open(struct lab_session *session, const struct lab_stage *stage,
+                      const struct lab_stage *next, struct weft_arena *arena,
+                      struct weft_arena scratch, struct weft_error *error)
 {
-    const struct lab_trial_options *options = running->options;
+    const struct lab_trial_options *options = stage->options;
     uint32_t n = options->wiring->server_count;
+    uint32_t task_count = stage->graph.task_count;
     const char **netns = WEFT_NEW(arena, const char *, n);
     uint32_t *addresses = WEFT_NEW(arena, uint32_t, n);
     uint64_t *dark = WEFT_NEW(arena, uint64_t, n);
@@ -449,30 +278,44 @@ static bool run_workers(struct running *running, const struct lab_play *play,
         addresses[s] = weft_lab_server_address(server);
         dark[s] = options->dark_interfaces != NULL ? options->dark_interfaces[server] : 0;
     }
-    struct lab_work work = {
-        .play = play,
-        .options = {.wire = {.congestion = options->congestion},
-                    .netns = netns,
-                    .addresses = addresses,
-                    .check = options->check,
-                    .stall_ms = options->stall_ms,
-                    .watch_carrier = options->watch_carrier && options->fault != NULL,
-                    .dark_interfaces = dark,
-                    .real_time = true},
+    *session = (struct lab_session){
+        .stage = stage,
+        .work = {.play = &stage->play,
+                 .next_play = next != NULL ? &next->play : NULL,
+                 .options = {.wire = {.congestion = options->congestion},
+                             .netns = netns,
+                             .addresses = addresses,
+                             .check = options->check,
+                             .stall_ms = options->stall_ms,
+                             .watch_carrier = options->watch_carrier && options->fault != NULL,
+                             .dark_interfaces = dark,
+                             .real_time = true}},
+        .reports = WEFT_NEW(arena, struct lab_work_report, n),
+        .cpu_s = children_cpu_s(),
+        .scratch = scratch,
     };
-    running->work = &work;
-    running->reports = WEFT_NEW(arena, struct lab_work_report, n);
-    struct lab_hub hub;
-    if (!lab_times_open(&work.times, running->graph->task_count, error) ||
-        !lab_hub_fork(&hub, n, options->timeout_ms, lab_work_member, &work, error)) {
-        return false;
+    if (next != NULL && next->graph.task_count > task_count) {
+        task_count = next->graph.task_count;
     }
-    double before_s = children_cpu_s();
-    bool fine = play_all(running, &hub, error);
-    lab_hub_close(&hub);
-    running->trial->moments.stopped_ns = lab_now_ns();
-    running->trial->cpu_s = children_cpu_s() - before_s;
-    return fine;
+    return lab_times_open(&session->work.times, task_count, error) &&
+           lab_hub_fork(&session->hub, n, options->timeout_ms, lab_work_member, &session->work,
+                        error);
+}
+
+bool lab_session_drain(struct lab_session *session, const struct lab_stage *next,
+                       struct weft_error *error)
+{
+    const struct lab_work_order order = {LAB_WORK_CHANGE};
+    session->stage = next;
+    return lab_hub_tell(&session->hub, LAB_MESSAGE_GO, &order, sizeof order, error) &&
+           lab_hub_gather(&session->hub, LAB_MESSAGE_READY, NULL, 0, error);
+}
+
+void lab_session_close(struct lab_session *session)
+{
+    lab_hub_close(&session->hub);
+    session->stage->trial->moments.stopped_ns = lab_now_ns();
+    session->stage->trial->cpu_s = children_cpu_s() - session->cpu_s;
 }
 
 // ---- all ----
@@ -489,24 +332,26 @@ static void choose_scale(struct lab_trial *trial, const struct lab_trial_options
     trial->time_ratio = trial->rate_ratio * trial->bytes_ratio;
 }
 
-bool lab_trial_run(struct lab_trial *trial, const struct lab_trial_options *options,
-                   struct weft_arena *arena, struct weft_arena scratch, struct weft_error *error)
+bool lab_stage_prepare(struct lab_stage *stage, struct lab_trial *trial,
+                       const struct lab_trial_options *options, struct weft_arena *arena,
+                       struct weft_arena scratch, struct weft_error *error)
 {
-    *trial = (struct lab_trial){.iteration_count = options->iterations};
     uint32_t task_count = options->graph->task_count;
-    struct weft_taskgraph graph;
-    choose_scale(trial, options);
-    lab_scale_graph(&graph, options->graph, trial->bytes_ratio, trial->time_ratio, arena);
-    uint8_t *phase = WEFT_NEW(arena, uint8_t, (size_t)task_count + 1);
-    lab_phases_name(trial, phase, &graph);
-    for (uint32_t p = 0; p < trial->phase_count; p++) {
-        trial->phases[p].measured_s = WEFT_NEW(arena, double, options->iterations);
-    }
-    struct addressing addressing = {
+    *trial = (struct lab_trial){.iteration_count = options->iterations};
+    *stage = (struct lab_stage){
+        .trial = trial,
         .options = options,
-        .arena = arena,
-        .ways = WEFT_NEW(arena, struct way, WAYS_MAX),
+        .phase = WEFT_NEW(arena, uint8_t, (size_t)task_count + 1),
+        .start_s = WEFT_NEW(arena, double, (size_t)task_count + 1),
+        .end_s = WEFT_NEW(arena, double, (size_t)task_count + 1),
     };
+    choose_scale(trial, options);
+    lab_scale_graph(&stage->graph, options->graph, trial->bytes_ratio, trial->time_ratio, arena);
+    lab_phases_name(trial, stage->phase, &stage->graph);
+    for (uint32_t p = 0; p < trial->phase_count; p++) {
+        trial->phases[p].measured_s = WEFT_NEW(arena, double, (size_t)options->iterations + 1);
+    }
+    lab_ways_init(&stage->ways, options, arena);
     const struct lab_play_options play_options = {
         .network = options->network,
         .rings = &options->network->rings,
@@ -514,32 +359,41 @@ bool lab_trial_run(struct lab_trial *trial, const struct lab_trial_options *opti
         .small_in_one_round = options->small_in_one_round,
         .packet_bytes = options->lab->mtu_bytes + 14,
         .one_lane = options->one_lane,
-        .address = address_stream,
-        .context = &addressing,
+        .address = lab_ways_address,
+        .context = &stage->ways,
     };
-    struct lab_play play;
-    if ((!options->predict_last &&
-         !lab_trial_predict(trial, options, &graph, phase, arena, scratch, error)) ||
-        !lab_play_build(&play, &graph, &play_options, arena, scratch, error) ||
-        !route_streams(&addressing, error)) {
+    if (!lab_play_build(&stage->play, &stage->graph, &play_options, arena, scratch, error)) {
         return false;
     }
-    trial->stream_count = play.stream_count;
-    trial->signal_count = play.signal_count;
-    trial->way_end = options->way_first + addressing.way_count;
-    struct running running = {
-        .trial = trial,
-        .options = options,
-        .graph = &graph,
-        .phase = phase,
-        .start_s = WEFT_NEW(arena, double, (size_t)task_count + 1),
-        .end_s = WEFT_NEW(arena, double, (size_t)task_count + 1),
-        .scratch = scratch,
-    };
-    if (!run_workers(&running, &play, arena, error)) {
+    trial->stream_count = stage->play.stream_count;
+    trial->signal_count = stage->play.signal_count;
+    trial->way_end = options->way_first + stage->ways.way_count;
+    return true;
+}
+
+bool lab_stage_predict(const struct lab_stage *stage, struct weft_arena *arena,
+                       struct weft_arena scratch, struct weft_error *error)
+{
+    return lab_trial_predict(stage->trial, stage->options, &stage->graph, stage->phase, arena,
+                             scratch, error);
+}
+
+bool lab_trial_run(struct lab_trial *trial, const struct lab_trial_options *options,
+                   struct weft_arena *arena, struct weft_arena scratch, struct weft_error *error)
+{
+    struct lab_stage *stage = WEFT_NEW(arena, struct lab_stage, 1);
+    struct lab_session *session = WEFT_NEW(arena, struct lab_session, 1);
+    if (!lab_stage_prepare(stage, trial, options, arena, scratch, error) ||
+        (!options->predict_last && !lab_stage_predict(stage, arena, scratch, error)) ||
+        !lab_ways_route(&stage->ways, error) ||
+        !lab_session_open(session, stage, NULL, arena, scratch, error)) {
         return false;
     }
-    summarize(trial, scratch);
-    return !options->predict_last ||
-           lab_trial_predict(trial, options, &graph, phase, arena, scratch, error);
+    bool fine = lab_session_play(session, error);
+    lab_session_close(session);
+    if (!fine) {
+        return false;
+    }
+    lab_trial_summarize(trial, scratch);
+    return !options->predict_last || lab_stage_predict(stage, arena, scratch, error);
 }

@@ -118,6 +118,71 @@ bool lab_trial_run(struct lab_trial *trial, const struct lab_trial_options *opti
                    struct weft_arena *arena, struct weft_arena scratch, struct weft_error *error)
     WEFT_MUST_USE;
 
+// ---- where streams go: trial_ways.c ----
+
+// A way of several links has an address of its own.
+struct lab_way {
+    uint32_t from; // place
+    uint32_t to;
+    uint32_t link_count;
+    uint32_t *links;
+};
+enum { LAB_WAYS_MAX = 1 << 16 };
+struct lab_ways {
+    const struct lab_trial_options *options;
+    struct weft_arena *arena;
+    uint32_t way_count;
+    struct lab_way *ways; // room for LAB_WAYS_MAX
+};
+void lab_ways_init(struct lab_ways *ways, const struct lab_trial_options *options,
+                   struct weft_arena *arena);
+// A lab_address; its context is the struct lab_ways.
+void lab_ways_address(void *context, struct lab_stream *stream, const uint32_t *links,
+                      uint32_t link_count, uint32_t lane);
+// Sets the routes of all ways, and to the ports of neighbors.
+bool lab_ways_route(const struct lab_ways *ways, struct weft_error *error) WEFT_MUST_USE;
+
+// ---- sessions: workers that play one job after another ----
+
+// A job made ready. Does not move.
+struct lab_stage {
+    struct lab_trial *trial;
+    const struct lab_trial_options *options;
+    struct weft_taskgraph graph; // scaled
+    uint8_t *phase;
+    struct lab_ways ways;
+    struct lab_play play;
+    double *start_s; // by task, of an iteration
+    double *end_s;
+};
+// Does not move.
+struct lab_session {
+    const struct lab_stage *stage; // that is played now
+    struct lab_hub hub;
+    struct lab_work work;
+    struct lab_work_report *reports;
+    double cpu_s; // of children, when it began
+    struct weft_arena scratch;
+};
+// Scales and compiles; fills stage->trial's figures of the scale.
+bool lab_stage_prepare(struct lab_stage *stage, struct lab_trial *trial,
+                       const struct lab_trial_options *options, struct weft_arena *arena,
+                       struct weft_arena scratch, struct weft_error *error) WEFT_MUST_USE;
+bool lab_stage_predict(const struct lab_stage *stage, struct weft_arena *arena,
+                       struct weft_arena scratch, struct weft_error *error) WEFT_MUST_USE;
+// Starts workers for `stage`, which can go on with `next` (NULL = none) in the same servers.
+bool lab_session_open(struct lab_session *session, const struct lab_stage *stage,
+                      const struct lab_stage *next, struct weft_arena *arena,
+                      struct weft_arena scratch, struct weft_error *error) WEFT_MUST_USE;
+// Connects the workers and plays the stage's iterations, and its fault.
+bool lab_session_play(struct lab_session *session, struct weft_error *error) WEFT_MUST_USE;
+// Lets all connections run dry and closes them; lab_session_play plays `next` from then on.
+bool lab_session_drain(struct lab_session *session, const struct lab_stage *next,
+                       struct weft_error *error) WEFT_MUST_USE;
+void lab_session_close(struct lab_session *session);
+// Means of what was measured.
+void lab_trial_summarize(struct lab_trial *trial, struct weft_arena scratch);
+
 // ---- parts of it ----
 
 // Phases of a task graph's tasks: their names, and each task's number.

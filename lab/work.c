@@ -318,27 +318,35 @@ static bool wait_hub(struct lab_worker *worker)
     return true;
 }
 
-static bool live(struct lab_worker *worker)
+// What the process is from its begin on.
+static bool settle(const struct lab_work *work, const struct lab_member *member,
+                   struct weft_error *error)
 {
-    const struct lab_work *work = worker->work;
-    uint32_t rank = worker->member->rank;
-    struct lab_wire_options options = work->options.wire;
-    if (work->options.addresses != NULL) {
-        options.own_ip = work->options.addresses[rank];
-    }
     if (work->options.netns != NULL &&
-        !lab_member_enter(work->options.netns[rank], worker->error)) {
+        !lab_member_enter(work->options.netns[member->rank], error)) {
         return false;
     }
     if (work->options.real_time) {
         const struct sched_param first = {.sched_priority = 1};
         sched_setscheduler(0, SCHED_FIFO, &first);
     }
+    return true;
+}
+
+// Connects and plays, until the end or (*changes) a change.
+static bool live(struct lab_worker *worker, bool *changes)
+{
+    const struct lab_work *work = worker->work;
+    struct lab_wire_options options = work->options.wire;
+    *changes = false;
+    if (work->options.addresses != NULL) {
+        options.own_ip = work->options.addresses[worker->member->rank];
+    }
     if (work->options.watch_carrier && !lab_carrier_watch(worker)) {
         return false;
     }
-    if (!lab_wire_open(&worker->wire, worker->member, work->play->streams, work->play->stream_count,
-                       &options, worker->error) ||
+    if (!lab_wire_open(&worker->wire, worker->member, worker->play->streams,
+                       worker->play->stream_count, &options, worker->error) ||
         !open_connections(worker)) {
         return false;
     }
@@ -351,6 +359,11 @@ static bool live(struct lab_worker *worker)
         if (!lab_member_hear(worker->member, LAB_MESSAGE_GO, &order, sizeof order, worker->error)) {
             return worker->error->code == WEFT_OK; // the end
         }
+        if (order.iteration == LAB_WORK_CHANGE) {
+            *changes = true;
+            return lab_connections_drain(worker) &&
+                   lab_member_say(worker->member, LAB_MESSAGE_READY, NULL, 0, worker->error);
+        }
         if (!do_iteration(worker, &order)) {
             return false;
         }
@@ -361,16 +374,24 @@ int lab_work_member(struct lab_member *member, void *context)
 {
     const struct lab_work *work = context;
     struct weft_error error = {.code = WEFT_OK};
-    struct lab_worker worker = {.work = work,
-                                .play = work->play,
-                                .member = member,
-                                .poll = -1,
-                                .watcher = -1,
-                                .error = &error};
-    bool fine = live(&worker);
+    bool changes = false;
+    bool fine = settle(work, member, &error);
     if (!fine) {
         lab_member_fail(member, &error);
     }
-    close_worker(&worker);
+    for (const struct lab_play *play = work->play; fine && play != NULL;) {
+        struct lab_worker worker = {.work = work,
+                                    .play = play,
+                                    .member = member,
+                                    .poll = -1,
+                                    .watcher = -1,
+                                    .error = &error};
+        fine = live(&worker, &changes);
+        if (!fine) {
+            lab_member_fail(member, &error);
+        }
+        close_worker(&worker);
+        play = changes ? work->next_play : NULL;
+    }
     return fine ? 0 : (int)error.code;
 }

@@ -33,11 +33,14 @@ struct lab_work_options {
 // What all workers share; the context of lab_work_member.
 struct lab_work {
     const struct lab_play *play;
+    const struct lab_play *next_play; // after LAB_WORK_CHANGE; NULL = none
     struct lab_work_options options;
     struct lab_times times;
 };
 
 // A worker's answer to LAB_MESSAGE_GO (struct lab_work_order).
+#define LAB_WORK_CHANGE                                                                            \
+    UINT32_MAX // drain and close connections, say READY, open those of next_play
 struct lab_work_order {
     uint32_t iteration;
 };

@@ -127,6 +127,8 @@ bool lab_collectives_check(struct lab_worker *worker, uint64_t *checked_count) W
 
 void lab_out_add(struct lab_worker *worker, uint32_t stream, const struct lab_frame *frame,
                  const char *data);
+// Ends all connections when their bytes have arrived. False with worker->error.
+bool lab_connections_drain(struct lab_worker *worker) WEFT_MUST_USE;
 // What can be done without waiting; false with worker->error.
 bool lab_out_flush(struct lab_worker *worker, struct lab_out *out, bool *moved) WEFT_MUST_USE;
 // Tells when a port loses its carrier, from now on; and whether one has.

@@ -9,6 +9,8 @@
 #include <sys/ioctl.h>
 #include <sys/socket.h>
 #include <sys/uio.h>
+#include <time.h>
+#include <unistd.h>
 
 #include <linux/if.h>
 #include <linux/rtnetlink.h>
@@ -103,6 +105,46 @@ bool lab_out_check(struct lab_worker *worker, uint64_t now_ns)
             snprintf(why, sizeof why, "took nothing for %u ms", worker->work->options.stall_ms);
             return lost(worker, worker->wire.streams[out->stream].to, why);
         }
+    }
+    return true;
+}
+
+// ---- the end ----
+
+// Whether the peer has closed its end, after all that it sent.
+static bool has_closed(struct lab_worker *worker, int socket)
+{
+    ssize_t got;
+    do {
+        got = recv(socket, worker->read_buffer, LAB_READ_BYTES, 0);
+    } while (got > 0 || (got < 0 && errno == EINTR));
+    return got == 0 || errno != EAGAIN;
+}
+
+bool lab_connections_drain(struct lab_worker *worker)
+{
+    struct lab_wire *wire = &worker->wire;
+    uint64_t end_ns = lab_now_ns() + (uint64_t)worker->member->timeout_ms * 1000000u;
+    uint32_t left = worker->out_count + worker->in_count;
+    for (uint32_t i = 0; i < worker->out_count; i++) {
+        shutdown(worker->outs[i].socket, SHUT_WR);
+    }
+    // A sender says that it ends; the receiver has all then, and ends; that reaches the sender.
+    while (left > 0) {
+        for (uint32_t i = 0; i < wire->stream_count; i++) {
+            if (wire->sockets[i] >= 0 && has_closed(worker, wire->sockets[i])) {
+                close(wire->sockets[i]);
+                wire->sockets[i] = -1;
+                left--;
+            }
+        }
+        if (left > 0 && lab_now_ns() > end_ns) {
+            return weft_fail(worker->error, WEFT_IO,
+                             "rank %u: %u connections did not drain within %u ms",
+                             worker->member->rank, left, worker->member->timeout_ms);
+        }
+        const struct timespec pause = {0, 200000};
+        nanosleep(&pause, NULL);
     }
     return true;
 }

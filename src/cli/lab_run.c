@@ -25,6 +25,9 @@ enum {
     KEY_DETECT,
     KEY_SPARES,
     KEY_ECN,
+    KEY_CHANGE,
+    KEY_AT,
+    KEY_DARK,
 };
 
 #define ITERATIONS_MAX 10000u
@@ -55,6 +58,12 @@ static const struct argp_option options[] = {
      "how a fault is noticed: carrier of ports and end of workers (default), or stall of bytes "
      "alone",
      0},
+    {"change", KEY_CHANGE, "PLAN2", 0,
+     "go on by another plan of the same job, servers and ports: its circuits, routes and rings, "
+     "after connections have run dry",
+     0},
+    {"at", KEY_AT, "I", 0, "the first iteration by the plan of --change (the middle)", 0},
+    {"dark", KEY_DARK, "T", 0, "how long circuits are dark that change (10ms)", 0},
     LAB_NAME_OPTION,
     {0},
 };
@@ -120,6 +129,13 @@ static error_t parse_sizes(int key, char *argument, struct lab_run *run)
         return 0;
     case KEY_TARGET:
         return parse_time(run, &run->target_s, "target", argument);
+    case KEY_DARK:
+        return cli_value(
+            cli,
+            weft_parse_time(&run->dark_ps, argument, &cli->error) &&
+                (run->dark_ps <= 10 * WEFT_PS_PER_S ||
+                 weft_fail(&cli->error, WEFT_INPUT, "at most 10s, not %.40s", argument)),
+            "dark");
     case KEY_TIMEOUT:
         return parse_time(run, &run->timeout_s, "timeout", argument);
     case KEY_STALL:
@@ -149,6 +165,11 @@ static error_t parse(int key, char *argument, struct argp_state *state)
         return 0;
     case KEY_FAIL:
         return lab_run_take_fault(run, argument);
+    case KEY_CHANGE:
+        run->change_path = argument;
+        return 0;
+    case KEY_AT:
+        return cli_count(cli, &run->change_at, "at", argument, 2, ITERATIONS_MAX);
     case KEY_SPARES:
         return cli_count(cli, &run->spares, "spares", argument, 0, 64);
     case KEY_DETECT:
@@ -244,6 +265,9 @@ static void tell_json(const struct lab_run *run)
         cli_set(object, "recovery", lab_run_recovery_json(run, 0));
         cli_set(object, "recoveries", recoveries);
     }
+    if (run->change != NULL) {
+        cli_set(object, "change", lab_run_change_json(run));
+    }
     cli_json(run->cli, object);
 }
 
@@ -317,10 +341,12 @@ int lab_run(int argc, char **argv)
         .target_s = 1,
         .timeout_s = 30,
         .stall_s = 5,
+        .dark_ps = WEFT_PS_PER_S / 100,
         .congestion = "cubic",
         .name = WEFT_LAB_DEFAULT,
     };
-    bool fine = cli_parse(&cli, &verb, argc, argv, &run) && lab_run_check_faults(&run);
+    bool fine = cli_parse(&cli, &verb, argc, argv, &run) && lab_run_check_faults(&run) &&
+                lab_run_check_change(&run);
     if (run.buffer_bytes == 0) {
         run.buffer_bytes = BUFFER_PACKETS * (run.mtu_bytes + 14);
     }
@@ -329,6 +355,7 @@ int lab_run(int argc, char **argv)
         tell_json(&run);
     } else if (fine) {
         tell_text(&run);
+        lab_run_change_text(&run);
         for (uint32_t i = 0; i < run.fault_count; i++) {
             lab_run_recovery_text(&run, i);
         }

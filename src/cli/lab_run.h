@@ -8,6 +8,7 @@
 #include "weft/plan.h"
 #include "weft/report.h"
 
+#include <change.h>
 #include <recover.h>
 
 enum lab_run_fabric { LAB_RUN_PLAN, LAB_RUN_SWITCH, LAB_RUN_RING, LAB_RUN_FABRICS_MAX };
@@ -40,8 +41,11 @@ struct lab_run {
     bool name_given;
     uint32_t fault_count;
     struct lab_asked_fault asked[LAB_FAULTS_MAX];
-    bool detect_stall; // neither the carrier nor workers are watched
-    uint32_t spares;   // servers beside the plan's
+    bool detect_stall;       // neither the carrier nor workers are watched
+    uint32_t spares;         // servers beside the plan's
+    const char *change_path; // another plan; NULL = none
+    uint32_t change_at;      // the first iteration of it; 0 = in the middle
+    uint64_t dark_ps;        // of circuits that change
 
     struct weft_plan plan;
     struct weft_taskgraph graph;                  // the plan's job
@@ -49,10 +53,23 @@ struct lab_run {
     struct lab_trial trials[LAB_RUN_FABRICS_MAX]; // of fabrics[]
     struct lab_planned_fault faults[LAB_FAULTS_MAX];
     struct lab_recovery *recoveries; // by fault; NULL = none
+    struct weft_plan other;          // of change_path
+    struct weft_taskgraph other_graph;
+    struct lab_change *change; // NULL = none
 };
 
 // Loads the plan, raises labs, plays, and takes them away. False with cli->error.
 bool lab_run_all(struct lab_run *run) WEFT_MUST_USE;
+
+// ---- lab_run_change.c ----
+
+bool lab_run_check_change(struct lab_run *run) WEFT_MUST_USE;
+// Loads the other plan, which has to be of the same job, servers and ports.
+bool lab_run_load_other(struct lab_run *run) WEFT_MUST_USE;
+bool lab_run_play_change(struct lab_run *run, const struct lab_trial_options *options)
+    WEFT_MUST_USE;
+json_t *lab_run_change_json(const struct lab_run *run);
+void lab_run_change_text(const struct lab_run *run);
 
 // ---- lab_run_fail.c ----
 

@@ -87,7 +87,7 @@ static bool raise_own(struct weft_lab *lab, const char *name, const struct stand
         .mtu_bytes = run->mtu_bytes,
         .buffer_bytes = run->buffer_bytes,
         .mark_packets = run->mark_packets,
-        .dark_ns = 10000000,
+        .dark_ns = run->dark_ps / 1000,
         .stop = stop,
     };
     struct weft_lab_wiring wiring;
@@ -103,7 +103,7 @@ static bool use_standing(struct weft_lab *lab, bool *found, const struct stand *
     struct cli *cli = run->cli;
     struct weft_error missing;
     // What stands is not damaged.
-    *found = stand->fabric == LAB_RUN_PLAN && run->fault_count == 0 &&
+    *found = stand->fabric == LAB_RUN_PLAN && run->fault_count == 0 && run->change_path == NULL &&
              weft_lab_load(lab, run->name, cli->scratch, &missing) && lab->is_up;
     if (!*found) {
         return true;
@@ -152,6 +152,11 @@ static bool try_fabric(struct lab_trial *trial, const struct stand *stand,
         .seed = cli->seed,
         .stop = stop,
     };
+    if (run->change_path != NULL) {
+        bool changed = lab_run_play_change(run, &options);
+        *trial = run->change->before;
+        return changed;
+    }
     if (run->fault_count == 0) {
         return lab_trial_run(trial, &options, &cli->arena, cli->scratch, &cli->error);
     }
@@ -219,7 +224,8 @@ static bool load(struct lab_run *run)
                          "%s: the plan has no job inside; write --job FILE.fbuf", run->plan_path);
     }
     return weft_plan_played(&run->played, &run->plan, &run->graph, &cli->arena, cli->scratch,
-                            &cli->error);
+                            &cli->error) &&
+           (run->change_path == NULL || lab_run_load_other(run));
 }
 
 static bool write_page(struct lab_run *run)

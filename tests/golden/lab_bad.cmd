@@ -48,3 +48,8 @@ try weft lab run plan.json --fail link@3 --fail ocs@2
 try weft lab run plan.json --fail link@2 --fail link@2 --fail link@2 --fail link@2 --fail link@2
 try weft lab run plan.json --spares 1
 try weft lab run plan.json --fail server@3 --spares 65
+try weft lab run plan.json --at 3
+try weft lab run plan.json --change other.json --fail link@3
+try weft lab run plan.json --change other.json --fabrics plan,ring
+try weft lab run plan.json --change other.json --at 11
+try weft lab run plan.json --change other.json --dark 11s
