@@ -119,7 +119,7 @@ static bool play(const struct changing *self, struct weft_error *error)
     }
     const struct lab_moments *moments = &change->after.moments;
     change->connect_s = 1e-9 * (double)(moments->opened_ns - last_ns);
-    change->first_s = 1e-9 * (double)(moments->first_ns - moments->opened_ns);
+    change->first_s = 1e-9 * (double)(moments->first_ns - moments->begun_ns);
     change->pause_s = change->drain_s + change->circuits_s + change->routes_s + change->dark_s +
                       change->verify_s + change->connect_s;
     change->lost_moved = after[0] - before[0];

@@ -46,7 +46,7 @@ static void tell_steps(struct lab_recovery *recovery)
     const struct lab_moments *after = &recovery->after.moments;
     recovery->detection_s = between(moments->fault_ns, moments->noticed_ns);
     recovery->stop_s = between(moments->noticed_ns, moments->stopped_ns);
-    recovery->first_s = between(after->opened_ns, after->first_ns);
+    recovery->first_s = between(after->begun_ns, after->first_ns);
     recovery->recovery_s = recovery->detection_s + recovery->stop_s + recovery->replan_s +
                            recovery->circuits_s + recovery->routes_s + recovery->reconnect_s +
                            recovery->first_s;

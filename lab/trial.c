@@ -193,6 +193,19 @@ static bool play_fault(struct lab_session *session, struct lab_hub *hub, uint32_
                        session->stage->options->watch_carrier); // else for another reason
 }
 
+// The iteration before the measured ones, without the checking of its sums.
+static void note_first(const struct lab_session *session)
+{
+    struct lab_moments *moments = &session->stage->trial->moments;
+    moments->begun_ns = UINT64_MAX;
+    for (uint32_t t = 0; t < session->stage->graph.task_count; t++) {
+        uint64_t start_ns = atomic_load(&session->work.times.start_ns[t]);
+        uint64_t end_ns = atomic_load(&session->work.times.end_ns[t]);
+        moments->begun_ns = start_ns < moments->begun_ns ? start_ns : moments->begun_ns;
+        moments->first_ns = end_ns > moments->first_ns ? end_ns : moments->first_ns;
+    }
+}
+
 bool lab_session_play(struct lab_session *session, struct weft_error *error)
 {
     struct lab_hub *hub = &session->hub;
@@ -211,7 +224,7 @@ bool lab_session_play(struct lab_session *session, struct weft_error *error)
     if (!opened || !play_iteration(session, hub, 0, error)) {
         return false;
     }
-    trial->moments.first_ns = lab_now_ns();
+    note_first(session);
     if (!count_drops(&drops, lab, error) || !count_marks(&marks, lab, error)) {
         return false;
     }

@@ -60,7 +60,8 @@ struct lab_moments {
     uint64_t noticed_ns; // by the first worker
     uint64_t stopped_ns; // all workers have ended
     uint64_t opened_ns;  // all connections stand
-    uint64_t first_ns;   // the iteration before the measured ones has ended
+    uint64_t begun_ns;   // the first task of the iteration before the measured ones has begun
+    uint64_t first_ns;   // and its last has ended
     uint32_t cable_count;
     uint32_t rank; // of the worker that noticed first, or died
     enum lab_noticed noticed;

@@ -174,6 +174,20 @@ struct weft_report_trial {
     uint64_t drops;
     double rate_Bps; // of a port in the lab
 };
+// What came over the job, a fault or another plan: what was done, step after step, and whole
+// iterations before and after.
+struct weft_report_step {
+    const char *name;
+    double seconds;
+};
+struct weft_report_event {
+    const char *title; // "link 3:1 at iteration 4"
+    const char *words; // what was lost and what was done about it
+    uint32_t step_count;
+    const struct weft_report_step *steps; // each from the end of the one before
+    struct weft_report_phase before;
+    struct weft_report_phase after;
+};
 struct weft_report_lab {
     const char *title;      // the plan's file, for people
     const char *congestion; // control of TCP
@@ -182,9 +196,11 @@ struct weft_report_lab {
     double time_ratio; // time in the lab over the plan's
     uint32_t trial_count;
     const struct weft_report_trial *trials;
+    uint32_t event_count;
+    const struct weft_report_event *events;
 };
-// One HTML page that needs nothing else: iterations of each fabric, then its phases, predicted and
-// measured side by side. O(phases).
+// One HTML page that needs nothing else: iterations of each fabric, then events with their steps,
+// then each fabric's phases, predicted and measured side by side. O(phases).
 const char *weft_report_lab_html(const struct weft_report_lab *lab, struct weft_arena *arena);
 
 #endif

@@ -205,6 +205,9 @@ double cli_elapsed_s(const struct cli *cli);
 // Starts the clock. `deadline_s` <= 0: none. `what` is shown on a terminal. Returns the flag that
 // stages poll.
 weft_stop cli_clock_start(struct cli *cli, const char *what, double deadline_s);
+// SIGTERM and SIGHUP, too, ask for the end, and a second Ctrl-C does not end the program: for verbs
+// that take away what they made. After cli_clock_start.
+void cli_clock_heed(void);
 void cli_clock_stop(struct cli *cli);
 
 // ---- hardware and search ----

@@ -137,6 +137,14 @@ weft_stop cli_clock_start(struct cli *cli, const char *what, double deadline_s)
     return &stop_requested;
 }
 
+void cli_clock_heed(void)
+{
+    const struct sigaction interrupt = {.sa_handler = on_interrupt};
+    sigaction(SIGINT, &interrupt, NULL);
+    sigaction(SIGTERM, &interrupt, NULL);
+    sigaction(SIGHUP, &interrupt, NULL);
+}
+
 void cli_clock_stop(struct cli *cli)
 {
     if (cli->nested) {
@@ -155,4 +163,6 @@ void cli_clock_stop(struct cli *cli)
     }
     pthread_cond_destroy(&ticker.wake);
     signal(SIGINT, SIG_DFL);
+    signal(SIGTERM, SIG_DFL);
+    signal(SIGHUP, SIG_DFL);
 }

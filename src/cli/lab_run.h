@@ -60,6 +60,8 @@ struct lab_run {
 
 // Loads the plan, raises labs, plays, and takes them away. False with cli->error.
 bool lab_run_all(struct lab_run *run) WEFT_MUST_USE;
+// Of a whole iteration.
+struct weft_report_phase lab_run_whole(const struct lab_trial *trial, const char *name);
 
 // ---- lab_run_change.c ----
 
@@ -69,6 +71,7 @@ bool lab_run_load_other(struct lab_run *run) WEFT_MUST_USE;
 bool lab_run_play_change(struct lab_run *run, const struct lab_trial_options *options)
     WEFT_MUST_USE;
 json_t *lab_run_change_json(const struct lab_run *run);
+void lab_run_change_event(struct weft_report_event *event, const struct lab_run *run);
 void lab_run_change_text(const struct lab_run *run);
 
 // ---- lab_run_fail.c ----
@@ -79,6 +82,8 @@ error_t lab_run_take_fault(struct lab_run *run, char *text);
 bool lab_run_check_faults(struct lab_run *run) WEFT_MUST_USE;
 bool lab_run_choose_faults(struct lab_run *run, const struct weft_lab *lab,
                            const struct weft_lab_wiring *wiring) WEFT_MUST_USE;
+void lab_run_recovery_event(struct weft_report_event *event, const struct lab_run *run,
+                            uint32_t index);
 json_t *lab_run_recovery_json(const struct lab_run *run, uint32_t index);
 void lab_run_recovery_text(const struct lab_run *run, uint32_t index);
 json_t *lab_run_phases_json(const struct lab_trial *trial);

@@ -124,6 +124,36 @@ json_t *lab_run_change_json(const struct lab_run *run)
     return object;
 }
 
+void lab_run_change_event(struct weft_report_event *event, const struct lab_run *run)
+{
+    const struct lab_change *change = run->change;
+    struct cli *cli = run->cli;
+    const struct weft_report_step steps[] = {
+        {"drained", change->drain_s},         {"circuits set", change->circuits_s},
+        {"routes set", change->routes_s},     {"dark", change->dark_s},
+        {"verified", change->verify_s},       {"connected", change->connect_s},
+        {"first iteration", change->first_s},
+    };
+    enum { STEPS = sizeof steps / sizeof steps[0] };
+    struct weft_report_step *kept = WEFT_NEW(&cli->arena, struct weft_report_step, STEPS);
+    memcpy(kept, steps, sizeof steps);
+    *event = (struct weft_report_event){
+        .title =
+            weft_arena_format(&cli->arena, "Another plan from iteration %u on", run->change_at),
+        .words = weft_arena_format(
+            &cli->arena,
+            "%s: %u circuits changed, %u stayed; %u pairs probed. Lost: %llu packets on circuits "
+            "that changed, %llu on the others.",
+            run->change_path, change->circuits_changed, change->circuits_untouched,
+            change->pair_count, (unsigned long long)change->lost_moved,
+            (unsigned long long)change->lost_untouched),
+        .step_count = STEPS,
+        .steps = kept,
+        .before = lab_run_whole(&change->before, "iteration before"),
+        .after = lab_run_whole(&change->after, "iteration after"),
+    };
+}
+
 void lab_run_change_text(const struct lab_run *run)
 {
     const struct lab_change *change = run->change;

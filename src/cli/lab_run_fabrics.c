@@ -228,6 +228,13 @@ static bool load(struct lab_run *run)
            (run->change_path == NULL || lab_run_load_other(run));
 }
 
+struct weft_report_phase lab_run_whole(const struct lab_trial *trial, const char *name)
+{
+    const struct lab_phase *whole = &trial->phases[trial->phase_count - 1];
+    return (struct weft_report_phase){name, whole->predicted_flow_s, whole->predicted_packet_s,
+                                      whole->measured_mean_s, whole->measured_p99_s};
+}
+
 static bool write_page(struct lab_run *run)
 {
     struct cli *cli = run->cli;
@@ -252,6 +259,14 @@ static bool write_page(struct lab_run *run)
             .rate_Bps = trial->lab_rate_Bps,
         };
     }
+    struct weft_report_event events[LAB_FAULTS_MAX];
+    uint32_t event_count = run->recoveries != NULL ? run->fault_count : 0;
+    for (uint32_t i = 0; i < event_count; i++) {
+        lab_run_recovery_event(&events[i], run, i);
+    }
+    if (run->change != NULL) {
+        lab_run_change_event(&events[event_count++], run);
+    }
     const char *slash = strrchr(run->plan_path, '/');
     const struct weft_report_lab lab = {
         .title = slash != NULL ? slash + 1 : run->plan_path,
@@ -261,6 +276,8 @@ static bool write_page(struct lab_run *run)
         .time_ratio = run->trials[0].time_ratio,
         .trial_count = run->fabric_count,
         .trials = trials,
+        .event_count = event_count,
+        .events = events,
     };
     const char *page = weft_report_lab_html(&lab, &cli->scratch);
     return weft_file_save(run->report_path, page, strlen(page), &cli->error);
@@ -273,6 +290,7 @@ bool lab_run_all(struct lab_run *run)
         return false;
     }
     weft_stop stop = cli_clock_start(cli, "running in the lab", 0);
+    cli_clock_heed();
     bool fine = true;
     for (uint32_t i = 0; i < run->fabric_count && fine; i++) {
         fine = run_fabric(run, i, stop);

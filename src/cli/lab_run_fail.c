@@ -144,6 +144,9 @@ json_t *lab_run_recovery_json(const struct lab_run *run, uint32_t index)
     cli_set_real(object, "predicted_flow_after_s", after->predicted_flow_s);
     cli_set_real(object, "predicted_packet_before_s", before->predicted_packet_s);
     cli_set_real(object, "predicted_packet_after_s", after->predicted_packet_s);
+    cli_set_count(object, "predicted_drops_after", recovery->after.predicted.drops);
+    cli_set_count(object, "drops_after", recovery->after.drops);
+    cli_set_count(object, "retransmits_after", recovery->after.tcp.retransmits);
     cli_set_count(object, "checked_elements", recovery->after.checked_count);
     cli_set(object, "phases", lab_run_phases_json(&recovery->after));
     return object;
@@ -159,6 +162,52 @@ static const char *rings_text(struct cli *cli, const struct lab_rest *rest)
                        : rest->choice == LAB_RINGS_FEWER ? "the others carry their share"
                                                          : "they go round";
     return weft_arena_format(&cli->arena, "%u rings broken, %s", rest->rings_broken, what);
+}
+
+// What was lost and what was done, in a sentence.
+static const char *words(struct cli *cli, const struct lab_recovery *recovery)
+{
+    const struct lab_rest *rest = &recovery->rest;
+    const char *server = "";
+    if (rest->spare_server != WEFT_NONE) {
+        server = weft_arena_format(&cli->arena, " Server %u takes the place of server %u.",
+                                   rest->spare_server, rest->lost_server);
+    } else if (rest->lost_server != WEFT_NONE) {
+        server = weft_arena_format(&cli->arena, " %u servers go on without server %u.",
+                                   rest->wiring.server_count, rest->lost_server);
+    }
+    return weft_arena_format(&cli->arena,
+                             "%u cables were cut: %u circuits lost, %u new; %s. Noticed by server "
+                             "%u's %s.%s",
+                             recovery->before.moments.cable_count, rest->circuits_lost,
+                             rest->circuits_new, rings_text(cli, rest),
+                             recovery->before.moments.rank, how(recovery), server);
+}
+
+void lab_run_recovery_event(struct weft_report_event *event, const struct lab_run *run,
+                            uint32_t index)
+{
+    const struct lab_recovery *recovery = &run->recoveries[index];
+    const struct lab_asked_fault *asked = &run->asked[index];
+    struct cli *cli = run->cli;
+    const struct weft_report_step steps[] = {
+        {"noticed", recovery->detection_s},        {"workers ended", recovery->stop_s},
+        {"re-planned", recovery->replan_s},        {"circuits set", recovery->circuits_s},
+        {"routes set", recovery->routes_s},        {"connected", recovery->reconnect_s},
+        {"iteration repeated", recovery->first_s},
+    };
+    enum { STEPS = sizeof steps / sizeof steps[0] };
+    struct weft_report_step *kept = WEFT_NEW(&cli->arena, struct weft_report_step, STEPS);
+    memcpy(kept, steps, sizeof steps);
+    *event = (struct weft_report_event){
+        .title = weft_arena_format(&cli->arena, "%s %s at iteration %u", asked->kind, asked->which,
+                                   asked->iteration),
+        .words = words(cli, recovery),
+        .step_count = STEPS,
+        .steps = kept,
+        .before = lab_run_whole(&recovery->before, "iteration before"),
+        .after = lab_run_whole(&recovery->after, "iteration after"),
+    };
 }
 
 void lab_run_recovery_text(const struct lab_run *run, uint32_t index)

@@ -229,6 +229,7 @@ static bool run(struct request *request)
         return false;
     }
     request->options.stop = cli_clock_start(cli, "raising the lab", 0);
+    cli_clock_heed();
     bool fine = weft_lab_up(lab, &wiring, &request->options, cli->scratch, &cli->error);
     cli_clock_stop(cli);
     weft_lab_unclaim(&claim, request->options.name);

@@ -13,6 +13,8 @@
 #define TOP 44.0
 #define BAR 13.0
 #define GAP 16.0
+#define STEP 20.0
+#define STEPS_TOP 18.0
 
 // A row of three bars.
 struct row {
@@ -108,6 +110,48 @@ static void add_trial(struct weft_text *text, const struct weft_report_trial *tr
     weft_text_add(text, "</section>\n");
 }
 
+// ---- events ----
+
+// Steps one under the other, each from where the one before ended.
+static void add_steps(struct weft_text *text, const struct weft_report_event *event)
+{
+    double sum_s = 0;
+    for (uint32_t i = 0; i < event->step_count; i++) {
+        sum_s += event->steps[i].seconds;
+    }
+    double high_s = sum_s > 0 ? 1.15 * sum_s : 1;
+    struct svg_unit unit = svg_time_unit(high_s);
+    double bottom = STEPS_TOP + event->step_count * STEP;
+    double at_s = 0;
+    weft_text_add(text, "<figure>\n");
+    svg_begin(text, WIDTH, bottom + 40, "Steps, each from the end of the one before", false);
+    svg_axis_x(text, LEFT, RIGHT, bottom, STEPS_TOP - 8, high_s / unit.scale, unit.name);
+    for (uint32_t i = 0; i < event->step_count; i++) {
+        const struct weft_report_step *step = &event->steps[i];
+        char label[WEFT_UNIT_TEXT];
+        double y = STEPS_TOP + i * STEP;
+        double x = LEFT + (RIGHT - LEFT) * at_s / high_s;
+        double width = fmax((RIGHT - LEFT) * step->seconds / high_s, 1);
+        svg_label(text, LEFT - 10, y + 11, SVG_END, "t", "%s", step->name);
+        svg_rect(text, x, y, width, STEP - 6, "f0");
+        svg_label(text, x + width + 6, y + 11, SVG_START, "m", "%s",
+                  weft_show_time(label, weft_picoseconds(step->seconds)));
+        at_s += step->seconds;
+    }
+    svg_end(text);
+    weft_text_add(text, "</figure>\n");
+}
+
+static void add_event(struct weft_text *text, const struct weft_report_event *event)
+{
+    const struct row rows[] = {{event->before.name, &event->before},
+                               {event->after.name, &event->after}};
+    html_heading(text, event->title, event->words);
+    add_steps(text, event);
+    add_bars(text, "Seconds of an iteration before and after", rows, 2);
+    weft_text_add(text, "</section>\n");
+}
+
 const char *weft_report_lab_html(const struct weft_report_lab *lab, struct weft_arena *arena)
 {
     uint32_t most = lab->trial_count;
@@ -134,6 +178,9 @@ const char *weft_report_lab_html(const struct weft_report_lab *lab, struct weft_
     }
     add_bars(&text, "Seconds of an iteration by fabric", rows, lab->trial_count);
     weft_text_add(&text, "</section>\n");
+    for (uint32_t i = 0; i < lab->event_count; i++) {
+        add_event(&text, &lab->events[i]);
+    }
     for (uint32_t i = 0; i < lab->trial_count; i++) {
         add_trial(&text, &lab->trials[i], rows);
     }

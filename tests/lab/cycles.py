@@ -1,9 +1,11 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """Labs that are raised and taken away, half of them killed at a random moment while they are
-raised; nothing may be left. Usage: cycles.py WEFT CYCLES SEED
+raised; every fourth is a job that runs, killed at a random moment before, in or after a fault, its
+recovery, or a change of its plan. Nothing may be left. Usage: cycles.py WEFT CYCLES SEED CLUSTER
 
-Mutation that makes it fail: a lab down that leaves its last namespace.
+Mutations that make it fail: a lab down that leaves its last namespace; workers that outlive the
+program that started them.
 """
 
 import os
@@ -11,6 +13,7 @@ import random
 import socket
 import subprocess
 import sys
+import tempfile
 import time
 
 
@@ -75,8 +78,48 @@ def cycle(weft, name, rng, kill):
 cycle.up_s = 0.3
 
 
+def make_plans(weft, cluster, folder):
+    """Two plans of one job on four servers."""
+    plans = []
+    for words in (("--variant", "topology"), ("--method", "topoopt")):
+        plans.append(os.path.join(folder, f"plan{len(plans)}.json"))
+        made = run(weft, "plan", "--model", "vgg16", cluster, "--servers", "4", "--degree", "2",
+                   "--batch", "64", "--effort", "1", "--quiet", *words, "-o", plans[-1])
+        if made.returncode != 0:
+            raise RuntimeError(made.stderr)
+    return plans
+
+
+def play_and_kill(weft, name, rng, plans):
+    """A run that is killed; its workers have to end with it."""
+    what = rng.choice([["--fail", "link@2"], ["--fail", "server:1@2"],
+                       ["--fail", "link:2:1@2", "--fail", "server:1@2"], ["--fail", "ocs:1@2"],
+                       ["--change", plans[1], "--at", "2"]])
+    command = [weft, "lab", "run", plans[0], "--iterations", "3", "--target", "200ms", "--name",
+               name, *what]
+    begun = time.monotonic()
+    played = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+    time.sleep(rng.random() * play_and_kill.run_s)
+    ended = played.poll()
+    played.kill()
+    said = played.communicate()[1]
+    if ended is not None:
+        play_and_kill.run_s = time.monotonic() - begun
+    if ended not in (None, 0):
+        return f"{what}: exit {ended}: {said.strip()}"
+    time.sleep(0.05)
+    alive = [entry for entry in left(name) if entry.startswith("process")]
+    down = run(weft, "lab", "down", "--name", name)
+    if alive or down.returncode != 0 or left(name):
+        return f"{what}: workers {alive}, lab down {down.returncode}, left {left(name)}"
+    return None
+
+
+play_and_kill.run_s = 3.0
+
+
 def main():
-    weft, cycles, seed = sys.argv[1], int(sys.argv[2]), int(sys.argv[3])
+    weft, seed = sys.argv[1], int(sys.argv[3])
     name = f"c{os.getpid()}"
     probe = run(weft, "lab", "up", "--hosts", "3", "--fabric", "ring", "--name", name)
     run(weft, "lab", "down", "--name", name)
@@ -85,8 +128,18 @@ def main():
         return 77
     before = interfaces()
     rng = random.Random(seed)
+    with tempfile.TemporaryDirectory() as folder:
+        plans = make_plans(weft, sys.argv[4], folder)
+        return run_cycles(weft, name, rng, plans, before)
+
+
+def run_cycles(weft, name, rng, plans, before):
+    cycles, seed = int(sys.argv[2]), int(sys.argv[3])
     for i in range(cycles):
-        fault = cycle(weft, name, rng, kill=i % 2 == 1)
+        if i % 4 == 3:
+            fault = play_and_kill(weft, name, rng, plans)
+        else:
+            fault = cycle(weft, name, rng, kill=i % 2 == 1)
         if fault is not None:
             print(f"cycle {i} of seed {seed}: {fault}")
             run(weft, "lab", "down", "--name", name)
@@ -94,7 +147,7 @@ def main():
     if interfaces() != before:
         print(f"interfaces of the machine: {before} before, {interfaces()} after")
         return 1
-    print(f"{cycles} cycles, half of them killed: nothing left")
+    print(f"{cycles} cycles, half of them killed, every fourth with a job: nothing left")
     return 0
 
 

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """What can go wrong with a lab: one line with the remedy, exit 4 or 5, nothing left behind.
-Usage: trouble.py WEFT
+Usage: trouble.py WEFT CLUSTER
 """
 
 import fcntl
@@ -33,8 +33,9 @@ def left():
 
 
 class Tests:
-    def __init__(self, weft):
+    def __init__(self, weft, plan):
         self.weft = weft
+        self.plan = plan
         self.faults = 0
 
     def lab(self, sub, *words, **options):
@@ -150,15 +151,78 @@ class Tests:
         self.nothing_left("Ctrl-C")
 
 
+    def play(self, *words):
+        """A job, and one of its workers, once they are at work."""
+        command = [self.weft, "lab", "run", self.plan, "--iterations", "50", "--target", "200ms",
+                   "--name", NAME, *words]
+        job = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,
+                               text=True)
+        workers = []
+        while len(workers) < 4 and job.poll() is None:
+            time.sleep(0.05)
+            path = f"/proc/{job.pid}/task/{job.pid}/children"
+            with open(path, encoding="utf-8") as file:
+                workers = file.read().split()
+        time.sleep(0.5)
+        return job, int(workers[0]) if workers else 0
+
+    def end(self, what, job, code, *words):
+        said = job.communicate()[1]
+        done = subprocess.CompletedProcess([], job.returncode, "", said)
+        self.expect(what, done, code, *words)
+        self.nothing_left(what)
+
+    def runs(self):
+        job, worker = self.play()
+        os.kill(worker, 9)
+        self.end("a worker is killed", job, 5, "was ended by signal 9")
+        job, _ = self.play("--stall", "400ms")
+        self.lab("fail", "server", "2")
+        self.end("an unreachable peer", job, 5, "took nothing for 400 ms")
+        for signal in (2, 15, 1):
+            job, _ = self.play()
+            job.send_signal(signal)
+            job.send_signal(signal)  # a second one does not leave it half taken away
+            self.end(f"signal {signal}", job, 5, "stopped after")
+        job, _ = self.play()
+        job.kill()
+        job.communicate()
+        done = self.lab("run", self.plan, "--fail", "link@2", "--iterations", "2")
+        self.expect("a run over leftovers", done, 5, "weft lab down")
+        self.lab("down")
+        self.nothing_left("a killed run")
+        with tempfile.TemporaryDirectory() as folder:
+            mounted = run("mount", "-t", "tmpfs", "-o", "size=4k", "none", folder).returncode == 0
+            if mounted:
+                done = self.lab("run", self.plan, "--iterations", "1", "--target", "100ms",
+                                "--report", os.path.join(folder, "page.html"))
+                self.expect("a full disk at the end", done, 5, "No space left")
+                if os.listdir(folder):
+                    print(f"a full disk at the end: left {os.listdir(folder)}")
+                    self.faults += 1
+                run("umount", folder)
+        self.nothing_left("a full disk at the end")
+
+
 def main():
-    tests = Tests(sys.argv[1])
+    with tempfile.TemporaryDirectory() as folder:
+        return run_all(sys.argv[1], sys.argv[2], os.path.join(folder, "plan.json"))
+
+
+def run_all(weft, cluster, plan):
+    made = run(weft, "plan", "--model", "vgg16", cluster, "--servers", "4", "--degree", "2",
+               "--effort", "1", "--quiet", "-o", plan)
+    if made.returncode != 0:
+        print(f"no plan: {made.stderr}")
+        return 1
+    tests = Tests(weft, plan)
     probe = tests.lab("up", "--hosts", "3", "--fabric", "ring")
     tests.lab("down")
     if probe.returncode == 4:
         print(f"SKIP: {probe.stderr.strip()}")
         return 77
     for test in (tests.not_root, tests.taken, tests.killed, tests.claimed, tests.full_disk,
-                 tests.out_of_files, tests.stopped):
+                 tests.out_of_files, tests.stopped, tests.runs):
         test()
         tests.lab("down")
     return 1 if tests.faults else 0
