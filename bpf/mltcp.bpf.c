@@ -416,6 +416,7 @@ static void restart(struct state *s, struct tcp_sock *tp, struct mltcp_connectio
     s->window = least(s->window, parameters.restart);
     s->threshold = most(parameters.restart, WINDOW_MIN);
     s->origin = 0;
+    s->stamp_ns = 0; // else CUBIC would go on from the window of before
     s->count = 0;
     // What was before the last burst's reduction is not to come back.
     s->prior_window = s->window;

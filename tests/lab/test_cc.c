@@ -1,5 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // MLTCP into the kernel and out of it: what is listed, told, changed, and left behind: nothing.
+//
+// Mutations of bpf/mltcp.bpf.c that these tests caught: F without its bound, its slope or its
+// intercept; an iteration that begins after any silence, or after less than half the learned one;
+// bytes or silences learned at once; the byte of SYN taken for an iteration; a restart that leaves
+// the window, or CUBIC's epoch; Reno's growth without F.
 
 #include "lab_test.h"
 
@@ -99,6 +104,9 @@ static void connect_pair(int ends[2])
     ends[0] = socket(AF_INET, SOCK_STREAM, 0);
     assert_int_equal(
         setsockopt(ends[0], IPPROTO_TCP, TCP_CONGESTION, name, (socklen_t)strlen(name)), 0);
+    int segment_bytes = 536;
+    assert_int_equal(
+        setsockopt(ends[0], IPPROTO_TCP, TCP_MAXSEG, &segment_bytes, sizeof segment_bytes), 0);
     assert_int_equal(connect(ends[0], (struct sockaddr *)&here, sizeof here), 0);
     ends[1] = accept(listener, NULL, NULL);
     assert_true(ends[1] >= 0);
@@ -146,6 +154,130 @@ static void bytes_and_silences_are_learned(void **state)
     close(ends[0]);
     close(ends[1]);
     unload(0);
+}
+
+static void rest(long wait_ms)
+{
+    const struct timespec wait = {.tv_sec = wait_ms / 1000, .tv_nsec = wait_ms % 1000 * 1000000};
+    nanosleep(&wait, NULL);
+}
+
+static const struct weft_cc_connection *only_connection(void)
+{
+    const struct weft_cc_status *status = find();
+    assert_non_null(status);
+    assert_int_equal(status->connection_count, 1);
+    return &status->connections[0];
+}
+
+// Bursts of 200 kB and silences of 300 ms are learned; then F within an iteration, past its end,
+// and what other silences and bursts do to what was learned.
+static void the_factor_goes_from_the_intercept_to_the_bound(void **state)
+{
+    (void)state;
+    struct weft_cc_parameters parameters = weft_cc_defaults("mltcp");
+    load(&parameters);
+    int ends[2];
+    connect_pair(ends);
+    rest(150);
+    for (uint32_t i = 0; i < 3; i++) {
+        send_burst(ends, 200000);
+        rest(300);
+    }
+    send_burst(ends, 50000);
+    const struct weft_cc_connection *one = only_connection();
+    assert_int_equal(one->job.iterations, 4);
+    assert_in_range(one->counts.factor, 690, 715); // 1.75 / 4 + 0.25 = 0.6875
+    send_burst(ends, 250000);
+    assert_int_equal(only_connection()->counts.factor, 2048); // 1.5 times the bytes
+    // Less than half the learned silence is none.
+    rest(60);
+    send_burst(ends, 10000);
+    assert_int_equal(only_connection()->job.iterations, 4);
+    rest(300);
+    send_burst(ends, 60000); // the fourth had 310 kB
+    rest(900);
+    send_burst(ends, 10000);
+    one = only_connection();
+    assert_int_equal(one->job.iterations, 6);
+    assert_in_range(one->job.iteration_bytes, 246000, 249000); // 310 - (310 - 60) / 4
+    assert_in_range(one->job.gap_ns / 1000000, 400, 600);      // 300 + (900 - 300) / 4
+    close(ends[0]);
+    close(ends[1]);
+    unload(0);
+}
+
+// Two bursts with a pause below --gap are one iteration, also before anything is learned.
+static void a_short_pause_is_no_silence(void **state)
+{
+    (void)state;
+    struct weft_cc_parameters parameters = weft_cc_defaults("mltcp");
+    parameters.gap_ms = 200;
+    load(&parameters);
+    int ends[2];
+    connect_pair(ends);
+    rest(400);
+    send_burst(ends, 50000);
+    rest(10);
+    send_burst(ends, 50000);
+    const struct weft_cc_connection *one = only_connection();
+    assert_int_equal(one->job.iterations, 1);
+    assert_int_equal(one->job.iteration_bytes, 0); // SYN's silence teaches nothing
+    assert_int_equal(one->counts.factor, 1024);
+    close(ends[0]);
+    close(ends[1]);
+    unload(0);
+}
+
+// All at once, so that the window is what limits.
+static void send_bulk(const int ends[2], uint32_t bytes)
+{
+    static char block[100000];
+    for (uint32_t sent = 0, got = 0; got < bytes;) {
+        uint32_t left = bytes - sent;
+        ssize_t some =
+            send(ends[0], block, left < sizeof block ? left : sizeof block, MSG_DONTWAIT);
+        sent += some > 0 ? (uint32_t)some : 0;
+        some = recv(ends[1], block, sizeof block, MSG_DONTWAIT);
+        got += some > 0 ? (uint32_t)some : 0;
+    }
+}
+
+// The window after 2 MB from a restart at 10 segments of 536 bytes.
+static uint32_t window_after_bulk(enum mltcp_base base, double intercept)
+{
+    struct weft_cc_parameters parameters = weft_cc_defaults("mltcp");
+    parameters.base = base;
+    parameters.slope = 0;
+    parameters.intercept = intercept;
+    load(&parameters);
+    int ends[2];
+    connect_pair(ends);
+    rest(150);
+    send_bulk(ends, 2000000);
+    rest(150);
+    send_burst(ends, 10000);
+    uint32_t begun = only_connection()->counts.window;
+    assert_in_range(begun, 10, 50); // 80 and more before
+    send_bulk(ends, 2000000);
+    uint32_t window = only_connection()->counts.window;
+    close(ends[0]);
+    close(ends[1]);
+    unload(0);
+    return window;
+}
+
+// From a restart on a window w grows by F / w a segment: w^2 = 100 + 2 F * 3700 at most.
+static void windows_grow_by_the_factor(void **state)
+{
+    (void)state;
+    for (int base = 0; base < 2; base++) {
+        uint32_t slow = window_after_bulk((enum mltcp_base)base, 0.25);
+        uint32_t quick = window_after_bulk((enum mltcp_base)base, 8);
+        print_message("base %d: window %u with F = 0.25, %u with F = 8\n", base, slow, quick);
+        assert_in_range(slow, 10, 60);
+        assert_true(quick > 2 * slow);
+    }
 }
 
 // An open connection keeps the program, not its name.
@@ -228,6 +360,9 @@ int main(void)
         cmocka_unit_test(it_is_loaded_told_tuned_and_unloaded),
         cmocka_unit_test(a_name_is_taken_once),
         cmocka_unit_test(bytes_and_silences_are_learned),
+        cmocka_unit_test(the_factor_goes_from_the_intercept_to_the_bound),
+        cmocka_unit_test(a_short_pause_is_no_silence),
+        cmocka_unit_test(windows_grow_by_the_factor),
         cmocka_unit_test(unloading_does_not_wait_for_connections),
         cmocka_unit_test(both_bases_carry_data),
         cmocka_unit_test(nothing_is_left_of_a_killed_program),
