@@ -2,6 +2,7 @@
 // The transports' tables, their parameters' bounds, and what MLTCP adds to any of them.
 
 #include "packet.h"
+#include "transports.h"
 
 #include <math.h>
 
@@ -124,18 +125,6 @@ static bool check_dcqcn(const struct weft_dcqcn_options *dcqcn, struct weft_erro
     return true;
 }
 
-static bool check_mltcp(const struct weft_mltcp_options *mltcp, struct weft_error *error)
-{
-    if (!(mltcp->slope >= 0) || !(mltcp->intercept > 0) || isinf(mltcp->slope) ||
-        isinf(mltcp->intercept)) {
-        return weft_fail(error, WEFT_INPUT,
-                         "mltcp: a slope of %g and an intercept of %g; write a slope of 0 or more "
-                         "and an intercept above 0",
-                         mltcp->slope, mltcp->intercept);
-    }
-    return true;
-}
-
 static bool check_cubic(const struct weft_cubic_options *cubic, struct weft_error *error)
 {
     if (!(cubic->growth > 0) || !(cubic->decrease_ratio > 0 && cubic->decrease_ratio < 1)) {
@@ -153,7 +142,7 @@ bool packet_check_transport(const struct weft_sim_options *options, struct weft_
     if (options->persistent && packet->connection_count == 0) {
         return weft_fail(error, WEFT_INPUT, "a pair has 0 connections; write 1 or more");
     }
-    if (transport_learns(transport) && !check_mltcp(&packet->mltcp, error)) {
+    if (transport_learns(transport) && !weft_mltcp_check(&packet->mltcp, error)) {
         return false;
     }
     if (transport == WEFT_TRANSPORT_CUBIC || transport == WEFT_TRANSPORT_MLTCP_CUBIC) {

@@ -2,6 +2,7 @@
 // Shares of jobs in the flow engine: fixed ones, and those that follow an iteration's progress.
 
 #include "shares.h"
+#include "transports.h"
 
 #include <math.h>
 
@@ -37,15 +38,7 @@ bool sim_shares_check(const struct weft_sim_options *options, struct weft_error 
         return weft_fail(error, WEFT_INPUT, "%u steps of an iteration's bytes; write at most %u",
                          fluid->steps, STEPS_MAX);
     }
-    const struct weft_mltcp_options *mltcp = &fluid->mltcp;
-    if (!(mltcp->slope >= 0) || !(mltcp->intercept > 0) || isinf(mltcp->slope) ||
-        isinf(mltcp->intercept)) {
-        return weft_fail(error, WEFT_INPUT,
-                         "mltcp: a slope of %g and an intercept of %g; write a slope of 0 or more "
-                         "and an intercept above 0",
-                         mltcp->slope, mltcp->intercept);
-    }
-    return true;
+    return weft_mltcp_check(&fluid->mltcp, error);
 }
 
 // F of a part sent.

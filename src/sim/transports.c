@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Transports by name.
+// Transports by name, and the bounds of MLTCP's parameters, which both engines play.
 
-#include "weft/sim.h"
+#include "transports.h"
 
+#include <math.h>
 #include <string.h>
 
 // In the order of the enum.
@@ -55,4 +56,16 @@ bool weft_transport_find(enum weft_sim_transport *transport, const char *name,
         length += (size_t)added;
     }
     return weft_fail(error, WEFT_INPUT, "'%.60s' is no transport; write %s", name, all);
+}
+
+bool weft_mltcp_check(const struct weft_mltcp_options *mltcp, struct weft_error *error)
+{
+    if (!(mltcp->slope >= 0) || !(mltcp->intercept > 0) || isinf(mltcp->slope) ||
+        isinf(mltcp->intercept)) {
+        return weft_fail(error, WEFT_INPUT,
+                         "mltcp: a slope of %g and an intercept of %g; write a slope of 0 or more "
+                         "and an intercept above 0",
+                         mltcp->slope, mltcp->intercept);
+    }
+    return true;
 }
