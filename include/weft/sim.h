@@ -29,6 +29,7 @@ enum weft_sim_transport {
     WEFT_TRANSPORT_DCQCN, // Zhu et al., SIGCOMM 2015
     WEFT_TRANSPORT_SWIFT, // Kumar et al., SIGCOMM 2020
     WEFT_TRANSPORT_NDP,   // Handley et al., SIGCOMM 2017; for ports that trim
+    WEFT_TRANSPORT_NSCC,  // Ultra Ethernet 1.0; for sprayed packets
     // MLTCP (Rajasekaran et al., arXiv 2402.09589): growth scaled by an iteration's progress.
     WEFT_TRANSPORT_MLTCP_RENO,
     WEFT_TRANSPORT_MLTCP_CUBIC,
@@ -121,6 +122,34 @@ struct weft_swift_options {
                                  .window_min_packets = 0.001,                                      \
                                  .window_max_packets = 8192})
 
+// NSCC (packet_nscc.c), in uet-htsim's units: growth is scaled by the path's bandwidth times delay
+// over 100 Gbit/s times 12 us.
+struct weft_nscc_options {
+    uint64_t base_ps;      // a round trip when nothing waits; 0 = of the path
+    uint64_t target_ps;    // of queueing; 0 = base_ps, of which 3/4 where ports trim
+    double window_ratio;   // the first and largest window: round trips at the first link's rate
+    double missing_gain;   // packets a round trip for 12 us below the target
+    double fair_gain;      // ... above it without a mark
+    double even_step;      // ... always
+    double fast_gain;      // of what is acknowledged, when a window found no queue
+    uint64_t empty_ps;     // a queue below is none
+    double decrease_ratio; // of the part of the average delay that is above the target
+    double decrease_max;   // at most so much of the window at once; in (0, 1)
+    double delay_gain;     // of the average delay; in (0, 1]
+    double adapt_divisor;  // quick adapt when less than the largest window over this came
+};
+#define WEFT_NSCC_DEFAULTS                                                                         \
+    ((struct weft_nscc_options){.window_ratio = 1.5,                                               \
+                                .missing_gain = 4,                                                 \
+                                .fair_gain = 5,                                                    \
+                                .even_step = 0.15,                                                 \
+                                .fast_gain = 0.25,                                                 \
+                                .empty_ps = 1000000,                                               \
+                                .decrease_ratio = 0.8,                                             \
+                                .decrease_max = 0.5,                                               \
+                                .delay_gain = 0.0125,                                              \
+                                .adapt_divisor = 8})
+
 // MLTCP: growth times slope * r + intercept, r the part of an iteration's packets that has been
 // acknowledged. What an iteration has is what the last one had; in the first, what it has so far.
 struct weft_mltcp_options {
@@ -153,6 +182,13 @@ enum weft_marking {
 
 // What ports do besides serving first come, first served: all zero, nothing. A priority is a
 // queue; urgent ones go first, a packet on its way is not broken off.
+// How a packet's way is chosen among its flow's.
+enum weft_spray {
+    WEFT_SPRAY_TURN,
+    WEFT_SPRAY_CHANCE,
+    WEFT_SPRAY_MARKS, // in turn, but ways that brought marks or cut packets are passed over
+};
+
 struct weft_port_options {
     bool queued;             // play departures too; implied by what needs it
     uint32_t priority_count; // 0 the most urgent; 0 = 1; at most 7
@@ -178,12 +214,15 @@ struct weft_port_options {
     // A switch sends a packet on when it has so many bytes of it, or later, so that the packet does
     // not run out on a faster link; 0 = all (store and forward). Servers that relay store.
     uint32_t cut_through_bytes;
-    // Packets of a flow go over so many of its pair's ways, the flow's own among them, in turn or
-    // by chance; so do acknowledgements. 0 or 1 = all over the flow's own (ECMP by hash). Ways that
-    // a ring prescribes stay alone. Losses are told by time then: what was sent a smoothed round
-    // trip before a packet that has come is lost (RFC 8985, 6.2), instead of reorder_packets.
+    // Packets of a flow go over so many of its pair's ways, the flow's own among them; so do
+    // acknowledgements. 0 or 1 = all over the flow's own (ECMP by hash). Ways that a ring
+    // prescribes stay alone. Losses are told by time then: what was sent a smoothed round trip
+    // before a packet that has come is lost (RFC 8985, 6.2), instead of reorder_packets.
     uint32_t spray_paths;
-    bool spray_random;
+    enum weft_spray spray_by;
+    // The ways are drawn by a hash of each one's number, as switches choose them by what senders
+    // write into packets, so that some are the same. Off: they differ, as far as there are others.
+    bool spray_hashed;
 };
 
 // What the packet engine plays with besides the packet sizes of weft_sim_options. A host's own
@@ -191,6 +230,10 @@ struct weft_port_options {
 struct weft_packet_options {
     uint32_t ack_bytes; // an acknowledgement's; 0 = a header
     bool ack_at_once;   // acknowledgements take no time and load nothing
+    // A server's own port gets all that windows allow at once. Off: a flow's next packet when its
+    // last one begins to leave, so that flows take turns and acknowledgements wait for a packet of
+    // each at most (Linux: small queues and fq; adapters: rounds of their queue pairs).
+    bool own_at_once;
     uint32_t initial_window_packets;
     uint32_t window_limit_packets; // no more are in flight; a power of two >= 64
     uint64_t buffer_bytes;         // of a port: what would not fit is lost; a link's own wins
@@ -211,6 +254,7 @@ struct weft_packet_options {
     struct weft_cubic_options cubic;
     struct weft_dcqcn_options dcqcn;
     struct weft_swift_options swift;
+    struct weft_nscc_options nscc;
     struct weft_mltcp_options mltcp;
 };
 #define WEFT_PACKET_DEFAULTS                                                                       \
@@ -225,6 +269,7 @@ struct weft_packet_options {
                                   .cubic = WEFT_CUBIC_DEFAULTS,                                    \
                                   .dcqcn = WEFT_DCQCN_DEFAULTS,                                    \
                                   .swift = WEFT_SWIFT_DEFAULTS,                                    \
+                                  .nscc = WEFT_NSCC_DEFAULTS,                                      \
                                   .mltcp = WEFT_MLTCP_DEFAULTS})
 
 // As the TopoOpt authors' simulator and their published runs have it (docs/packet-engine.md). It
@@ -232,6 +277,7 @@ struct weft_packet_options {
 #define WEFT_PACKET_TOPOOPT_BYTES 8936u
 #define WEFT_PACKET_TOPOOPT                                                                        \
     ((struct weft_packet_options){.ack_at_once = true,                                             \
+                                  .own_at_once = true,                                             \
                                   .initial_window_packets = 100,                                   \
                                   .window_limit_packets = 16384,                                   \
                                   .buffer_bytes = 50000ull * WEFT_PACKET_TOPOOPT_BYTES,            \
@@ -248,6 +294,7 @@ struct weft_packet_options {
                                   .cubic = WEFT_CUBIC_DEFAULTS,                                    \
                                   .dcqcn = WEFT_DCQCN_DEFAULTS,                                    \
                                   .swift = WEFT_SWIFT_DEFAULTS,                                    \
+                                  .nscc = WEFT_NSCC_DEFAULTS,                                      \
                                   .mltcp = WEFT_MLTCP_DEFAULTS})
 
 struct weft_packet_counts {

@@ -16,6 +16,7 @@ enum {
     OPTION_MTU,
     OPTION_HEADER,
     OPTION_ACK,
+    OPTION_HOST_QUEUE,
     OPTION_INITIAL_WINDOW,
     OPTION_BUFFER,
     OPTION_MARK,
@@ -35,6 +36,7 @@ enum {
     OPTION_CUT_THROUGH,
     OPTION_SPRAY,
     OPTION_SPRAY_BY,
+    OPTION_SPRAY_HASHED,
     OPTION_XON,
     OPTION_HEADROOM,
     OPTION_CONTROL_BYTES,
@@ -64,6 +66,8 @@ static const struct argp_option options[] = {
     {"header", KEY_FIRST + OPTION_HEADER, "BYTES", 0, "of each packet (64)", 0},
     {"ack", KEY_FIRST + OPTION_ACK, "HOW", 0,
      "acknowledgements go through the network, or are known at-once", 0},
+    {"host-queue", KEY_FIRST + OPTION_HOST_QUEUE, "HOW", 0,
+     "a server's port gets turns: a packet of each flow (default), or all that windows allow", 0},
     {"initial-window", KEY_FIRST + OPTION_INITIAL_WINDOW, "N", 0, "packets", 0},
     {"buffer", KEY_FIRST + OPTION_BUFFER, "SIZE", 0,
      "of a port (1MiB, or the topology's); what would not fit is lost", 0},
@@ -87,13 +91,16 @@ static const struct argp_option options[] = {
     {"lossless", KEY_FIRST + OPTION_LOSSLESS, "SIZE", 0,
      "ports pause those before them (PFC) who bring more than this, instead of losing", 0},
     {"trim", KEY_FIRST + OPTION_TRIM, NULL, 0,
-     "ports cut to the header what does not fit (with --transport ndp)", 0},
+     "ports cut to the header what does not fit, which tells the sender at once", 0},
     {"acks-first", KEY_FIRST + OPTION_ACKS_FIRST, NULL, 0, "acknowledgements go before data", 0},
     {"cut-through", KEY_FIRST + OPTION_CUT_THROUGH, "BYTES", 0,
      "switches send on when they have so much of a packet", 0},
     {"spray", KEY_FIRST + OPTION_SPRAY, "PATHS", 0,
      "a message's packets take so many paths, instead of one by hash", 0},
-    {"spray-by", KEY_FIRST + OPTION_SPRAY_BY, "HOW", 0, "turn (default) or chance", 0},
+    {"spray-by", KEY_FIRST + OPTION_SPRAY_BY, "HOW", 0,
+     "turn (default), chance, or marks: in turn, but not where packets came marked or cut", 0},
+    {"spray-hashed", KEY_FIRST + OPTION_SPRAY_HASHED, NULL, 0,
+     "each of these paths is a hash's, as switches draw them, so that some are the same", 0},
     {"xon", KEY_FIRST + OPTION_XON, "SIZE", 0,
      "with --lossless: the pause ends when so much is left (half of it)", 0},
     {"headroom", KEY_FIRST + OPTION_HEADROOM, "SIZE", 0,
@@ -243,6 +250,7 @@ static bool take_words(struct weft_packet_options *packet, struct cli *cli)
 {
     bool network = !packet->ack_at_once;
     if (!choose(&network, cli, OPTION_ACK, "at-once", "network") ||
+        !choose(&packet->own_at_once, cli, OPTION_HOST_QUEUE, "turns", "all") ||
         !choose(&packet->mark_at_departure, cli, OPTION_MARK_AT, "arrival", "departure") ||
         !take_count(&packet->initial_window_packets, cli, OPTION_INITIAL_WINDOW, 1, 1u << 20) ||
         !take_size(&packet->buffer_bytes, cli, OPTION_BUFFER) ||
@@ -287,6 +295,20 @@ static bool take_with(struct cli *cli, int option, int other)
                       options[other].name);
 }
 
+static bool take_spray(enum weft_spray *by, struct cli *cli)
+{
+    static const char *const words[] = {"turn", "chance", "marks"};
+    const char *word = cli->packet_words[OPTION_SPRAY_BY];
+    for (uint32_t i = 0; word != NULL && i < sizeof words / sizeof words[0]; i++) {
+        if (strcmp(word, words[i]) == 0) {
+            *by = (enum weft_spray)i;
+            return true;
+        }
+    }
+    return word == NULL ||
+           cli_misuse(cli, "--spray-by: '%.60s' is none; write turn, chance or marks", word);
+}
+
 // What ports do, and which way packets go.
 static bool take_ports(struct weft_packet_options *packet, struct cli *cli)
 {
@@ -294,13 +316,14 @@ static bool take_ports(struct weft_packet_options *packet, struct cli *cli)
     if (!take_marking(packet, cli) || !take_size(&port->xoff_bytes, cli, OPTION_LOSSLESS) ||
         !take_packet_bytes(&port->cut_through_bytes, cli, OPTION_CUT_THROUGH, 1) ||
         !take_count(&port->spray_paths, cli, OPTION_SPRAY, 1, 256) ||
-        !choose(&port->spray_random, cli, OPTION_SPRAY_BY, "turn", "chance")) {
+        !take_spray(&port->spray_by, cli)) {
         return false;
     }
     port->lossless = cli->packet_words[OPTION_LOSSLESS] != NULL;
     port->xon_bytes = port->xoff_bytes / 2;
     port->trims = cli->packet_words[OPTION_TRIM] != NULL;
     if (!take_with(cli, OPTION_XON, OPTION_LOSSLESS) ||
+        !take_with(cli, OPTION_SPRAY_HASHED, OPTION_SPRAY) ||
         !take_with(cli, OPTION_HEADROOM, OPTION_LOSSLESS) ||
         !take_with(cli, OPTION_CONTROL_BYTES, OPTION_TRIM) ||
         !take_size(&port->xon_bytes, cli, OPTION_XON) ||
@@ -308,6 +331,7 @@ static bool take_ports(struct weft_packet_options *packet, struct cli *cli)
         !take_size(&port->control_bytes, cli, OPTION_CONTROL_BYTES)) {
         return false;
     }
+    port->spray_hashed = cli->packet_words[OPTION_SPRAY_HASHED] != NULL;
     port->control_weight = port->trims ? 10 : 0; // as Handley et al. have it
     port->control_first = cli->packet_words[OPTION_ACKS_FIRST] != NULL;
     return true;

@@ -128,7 +128,8 @@ static bool is_path(const struct weft_simnet *net, uint32_t from, uint32_t to, u
 }
 
 // Offers the packets of a message, or its acknowledgements, other ways than their own: all of the
-// pair's, or as many as there is room for, from a place that the hash says in equal steps.
+// pair's, or as many as there is room for, from a place that the hash says in equal steps; or as
+// many as there is room for, each by a hash of its own.
 static void offer_ways(struct weft_simnet *net, uint32_t from, uint32_t to, const uint32_t *links,
                        uint32_t hop_count, uint64_t hash, bool is_back)
 {
@@ -141,11 +142,13 @@ static void offer_ways(struct weft_simnet *net, uint32_t from, uint32_t to, cons
     if (own == count) { // prescribed
         return;
     }
-    uint32_t others = count - 1 < room - 1 ? count - 1 : room - 1;
-    uint32_t start = others > 0 ? (uint32_t)(hash >> 32) % (count - 1) : 0;
+    bool hashed = net->packets.options->port.spray_hashed;
+    uint32_t others = hashed || room < count ? room - 1 : count - 1;
+    uint32_t start = count > 1 ? (uint32_t)(hash >> 32) % (count - 1) : 0;
     for (uint32_t i = 0; i < others; i++) {
         uint32_t step = (uint32_t)((uint64_t)i * (count - 1) / others);
-        uint32_t index = (own + 1 + (start + step) % (count - 1)) % count;
+        uint32_t index = hashed ? (uint32_t)(weft_hash(hash ^ weft_hash(i)) % count)
+                                : (own + 1 + (start + step) % (count - 1)) % count;
         uint32_t hops = weft_routes_path(net->routes, from, to, index, net->links, NULL);
         packet_spray_offer(&net->packets, net->links, hops, is_back);
     }

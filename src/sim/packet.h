@@ -48,6 +48,7 @@ struct packet {
     uint16_t flags;
     uint32_t behind;  // the next packet in the same link
     uint32_t link;    // that it is on; in a queue by priority: that it came by
+    uint32_t way;     // of its flow's, with spraying
     uint64_t tail_ps; // cut-through: when its last bit is here
 };
 
@@ -77,6 +78,13 @@ struct packet_window {
     uint32_t low;   // all packets below have come
 };
 
+// Packets that were cut to their headers and go again.
+struct packet_cuts {
+    uint64_t *bits; // a ring; NULL until there are any
+    uint32_t count;
+    uint32_t from; // none below
+};
+
 struct packet_flow {
     bool timer_filed; // a later deadline is looked at when it fires
     bool is_paced;    // a PACE event is filed
@@ -92,6 +100,7 @@ struct packet_flow {
     double threshold; // slow start ends
     uint64_t deadline_ps;
     uint64_t left_ps;   // when the last packet leaves the sender's own port
+    uint64_t turn_ps;   // ... begins to, and the next may enter it; WEFT_NEVER: it waits there
     uint64_t smooth_ps; // round trip (RFC 6298)
     uint64_t vary_ps;
     uint32_t next; // packet that was never sent
@@ -103,6 +112,7 @@ struct packet_flow {
     uint32_t recover; // `next` when the window was last cut: one cut a window
     uint32_t backoff;
     struct packet_window acknowledged;
+    struct packet_cuts cuts;
     struct packet_window received; // what the receiver knows
     double last_bytes;
     uint64_t started_ps;
@@ -153,16 +163,29 @@ struct packet_flow {
             uint32_t byte_count;
         } dcqcn;
         struct {
-            uint64_t *cut; // to send again; a ring of bits; NULL until there are any
-            uint32_t cut_count;
-            uint32_t cut_from; // none below
-            uint32_t credit;   // packets that may go
+            uint32_t credit; // packets that may go
         } ndp;
         struct {
             uint64_t cut_ps;
             uint32_t hop_count;
             uint32_t timeouts;
         } swift;
+        struct {
+            uint64_t network_ps; // a round trip when nothing waits, as the path has it
+            uint64_t base_ps;    // ... the shortest seen
+            double delay_ps;     // average of queues
+            double growth;       // to come, times the window
+            uint64_t adapt_ps;   // this period of quick adapt ends; 0: none has begun
+            uint64_t cut_ps;
+            uint64_t settled_ps; // when the even step was taken
+            uint32_t settled;    // packets acknowledged since growth was added
+            uint32_t achieved;   // ... in this period
+            uint32_t ignored;    // ... since the last quick adapt
+            uint32_t to_ignore;
+            uint32_t empty_count; // ... that found no queue, in a row
+            bool is_fast;
+            bool is_alarmed; // a packet was cut
+        } nscc;
     } cc;
 };
 
@@ -223,6 +246,8 @@ struct packet_transport {
                          const struct packet_ack *ack);
     void (*lost)(struct packet_engine *engine, struct packet_flow *flow); // once a window
     void (*timed_out)(struct packet_engine *engine, struct packet_flow *flow);
+    // A packet was cut to its header. May be NULL: `lost`, once a window.
+    void (*trimmed)(struct packet_engine *engine, struct packet_flow *flow);
     // May be NULL. A packet goes: sets pace_ps, before which no other does.
     void (*sent)(struct packet_engine *engine, struct packet_flow *flow, uint32_t bytes);
     // May be NULL. A stream goes on after a pause; `restarted`: with a window that begins again.
@@ -248,6 +273,7 @@ struct packet_engine {
     uint32_t way_room; // with spraying as many paths each way, way_stride apart
     uint32_t way_stride;
     struct packet_spray *sprays; // per slot; NULL: one way each
+    uint8_t *skips;              // per slot, way_room each: WEFT_SPRAY_MARKS
     uint32_t *offers;            // ways of the message that starts next, as in `hops`
     uint32_t offer_counts[2];    // there and back, besides the first
     struct packet_pull *pulls;   // per slot; pulled transports
@@ -343,15 +369,15 @@ void packet_lose(struct packet_engine *engine, struct packet_link *link, uint32_
 void packet_deliver(struct packet_engine *engine, uint32_t id);
 void packet_retransmit_timer(struct packet_engine *engine, uint32_t flow);
 void packet_send(struct packet_engine *engine, uint32_t flow);
+// Whether a flow's next packet has to wait: for its pace, or for its turn in the sender's own port.
+// It is filed then.
+bool packet_is_held(struct packet_engine *engine, uint32_t flow);
+// A packet of the sender's own begins to leave a port with queues: its flow has its turn.
+void packet_turn(struct packet_engine *engine, const struct packet *packet);
 
 // For packet_pull.c.
 void packet_transmit(struct packet_engine *engine, uint32_t flow, uint32_t sequence,
                      uint32_t flags);
-bool packet_has_come(const struct packet_engine *engine, const struct packet_window *window,
-                     uint32_t sequence);
-bool packet_put(struct packet_engine *engine, struct packet_window *window, uint32_t sequence);
-uint64_t *packet_take_bits(struct packet_engine *engine);
-void packet_release_bits(struct packet_engine *engine, struct packet_window *window);
 void packet_measure_trip(struct packet_flow *flow, uint64_t trip_ps);
 void packet_close(struct packet_engine *engine, uint32_t flow);
 
@@ -416,6 +442,7 @@ struct packet_transport packet_cubic(void);
 struct packet_transport packet_dcqcn(void);
 struct packet_transport packet_swift(void);
 struct packet_transport packet_ndp(void);
+struct packet_transport packet_nscc(void);
 // CUBIC's K: how long a window takes from `from` to `peak` packets (RFC 9438, figure 2).
 double packet_cubic_period_s(const struct weft_cubic_options *options, double peak, double from);
 // Swift's target of a round trip.

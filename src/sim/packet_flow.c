@@ -5,67 +5,12 @@
 // reorder_packets above it has come (Mathis and Mahdavi, "Forward acknowledgement", SIGCOMM 1996;
 // RFC 6675 counts likewise), or when the timer ends (RFC 6298).
 
-#include "packet.h"
+#include "packet_sequence.h"
 
 #include <math.h>
 #include <string.h>
 
 #define BACKOFF_MAX 6u
-
-// ---- windows of sequence numbers ----
-
-static bool has_come(const struct packet_engine *engine, const struct packet_window *window,
-                     uint32_t sequence)
-{
-    if (sequence < window->low || window->bits == NULL) {
-        return sequence < window->low;
-    }
-    uint32_t place = sequence & (engine->options->window_limit_packets - 1);
-    return (window->bits[place / 64] >> (place % 64) & 1) != 0;
-}
-
-static uint64_t *take_bits(struct packet_engine *engine)
-{
-    size_t words = engine->options->window_limit_packets / 64;
-    uint64_t *bits = engine->bits_free;
-    if (bits == NULL) {
-        return WEFT_NEW(engine->arena, uint64_t, words);
-    }
-    memcpy(&engine->bits_free, bits, sizeof(bits));
-    memset(bits, 0, words * sizeof(*bits));
-    return bits;
-}
-
-static void release_bits(struct packet_engine *engine, struct packet_window *window)
-{
-    if (window->bits != NULL) {
-        memcpy(window->bits, &engine->bits_free, sizeof(window->bits));
-        engine->bits_free = window->bits;
-        window->bits = NULL;
-    }
-}
-
-// False if it had come before.
-static bool put(struct packet_engine *engine, struct packet_window *window, uint32_t sequence)
-{
-    if (window->bits == NULL && sequence == window->low) {
-        window->low++;
-        return true;
-    }
-    if (has_come(engine, window, sequence)) {
-        return false;
-    }
-    if (window->bits == NULL) {
-        window->bits = take_bits(engine);
-    }
-    uint32_t mask = engine->options->window_limit_packets - 1;
-    window->bits[(sequence & mask) / 64] |= (uint64_t)1 << (sequence % 64);
-    while (window->bits[(window->low & mask) / 64] >> (window->low % 64) & 1) {
-        window->bits[(window->low & mask) / 64] &= ~((uint64_t)1 << (window->low % 64));
-        window->low++;
-    }
-    return true;
-}
 
 // ---- the timer ----
 
@@ -101,9 +46,8 @@ static uint64_t timeout_ps(const struct packet_engine *engine, const struct pack
 }
 
 // What waits in the sender's own port.
-static uint64_t own_backlog_ps(const struct packet_engine *engine, const struct packet_flow *flow)
+static uint64_t own_backlog_ps(const struct packet_engine *engine, uint32_t link)
 {
-    uint32_t link = engine->hops[flow->data_hop];
     uint64_t now_ps = engine->clock.now_ps;
     if (engine->ports.queues != NULL) {
         const struct packet_port *port = &engine->ports.queues[link];
@@ -139,6 +83,17 @@ static void measure_trip(struct packet_flow *flow, uint64_t trip_ps)
 
 // ---- sending ----
 
+// When the packet that entered a port of its sender's begins to leave.
+static uint64_t next_turn_ps(const struct packet_engine *engine, const struct packet_flow *flow,
+                             uint32_t link, uint32_t id)
+{
+    if (engine->ports.queues == NULL) {
+        double serial_ps = engine->packets[id].bytes * engine->links[link].ps_per_byte;
+        return flow->left_ps - (uint64_t)(serial_ps + 0.5);
+    }
+    return packet_queue_keeps(engine, link, id) ? WEFT_NEVER : engine->clock.now_ps;
+}
+
 static void transmit(struct packet_engine *engine, uint32_t id, uint32_t sequence, uint32_t flags)
 {
     struct packet_flow *flow = &engine->flows[id];
@@ -150,7 +105,8 @@ static void transmit(struct packet_engine *engine, uint32_t id, uint32_t sequenc
     packet->sequence = sequence;
     packet->hop = flow->data_hop;
     if (engine->sprays != NULL) {
-        packet->hop += packet_spray_way(engine, id);
+        packet->way = packet_spray_way(engine, id);
+        packet->hop += packet->way * engine->way_stride;
         packet_spray_sent(engine, id);
     }
     packet->bytes = (uint16_t)packet_stream_bytes(engine, flow, sequence);
@@ -159,19 +115,26 @@ static void transmit(struct packet_engine *engine, uint32_t id, uint32_t sequenc
         packet->bytes = (uint16_t)(engine->header_bytes > 0 ? engine->header_bytes : 1);
     }
     engine->counts.packets++;
+    uint32_t link = engine->hops[packet->hop];
     packet_enter(engine, packet_id);
-    flow->left_ps = engine->clock.now_ps + own_backlog_ps(engine, flow);
+    flow->left_ps = engine->clock.now_ps + own_backlog_ps(engine, link);
+    if (!engine->options->own_at_once) {
+        flow->turn_ps = next_turn_ps(engine, flow, link, packet_id);
+    }
 }
 
 // What to send again first, then what was never sent; WEFT_NONE if nothing may go.
-static uint32_t choose(const struct packet_engine *engine, struct packet_flow *flow)
+static uint32_t choose(struct packet_engine *engine, struct packet_flow *flow)
 {
+    if (flow->cuts.count > 0) {
+        return packet_take_cut(engine, flow);
+    }
     if (flow->lost_from < flow->acknowledged.low) {
         flow->lost_from = flow->acknowledged.low;
     }
     while (flow->lost_from < flow->lost_until) {
         uint32_t sequence = flow->lost_from++;
-        if (!has_come(engine, &flow->acknowledged, sequence)) {
+        if (!packet_has_come(engine, &flow->acknowledged, sequence)) {
             return sequence;
         }
     }
@@ -183,13 +146,34 @@ static uint32_t choose(const struct packet_engine *engine, struct packet_flow *f
 }
 
 // Files the instant when the next packet may go, if there is one to send.
-static void wait_pace(struct packet_engine *engine, uint32_t id)
+static void wait_pace(struct packet_engine *engine, uint32_t id, uint64_t at_ps)
 {
     struct packet_flow *flow = &engine->flows[id];
-    if (!flow->is_paced && (flow->lost_from < flow->lost_until || flow->next < flow->total)) {
+    bool more =
+        flow->lost_from < flow->lost_until || flow->next < flow->total || flow->cuts.count > 0;
+    if (!flow->is_paced && more && at_ps != WEFT_NEVER) {
         flow->is_paced = true;
-        clock_file(&engine->clock, (uint32_t)PACKET_EVENT_PACE << CLOCK_KIND_SHIFT | id,
-                   flow->pace_ps);
+        clock_file(&engine->clock, (uint32_t)PACKET_EVENT_PACE << CLOCK_KIND_SHIFT | id, at_ps);
+    }
+}
+
+bool packet_is_held(struct packet_engine *engine, uint32_t id)
+{
+    const struct packet_flow *flow = &engine->flows[id];
+    uint64_t from_ps = flow->pace_ps > flow->turn_ps ? flow->pace_ps : flow->turn_ps;
+    if (from_ps <= engine->clock.now_ps) {
+        return false;
+    }
+    wait_pace(engine, id, from_ps);
+    return true;
+}
+
+void packet_turn(struct packet_engine *engine, const struct packet *packet)
+{
+    struct packet_flow *flow = &engine->flows[packet->flow];
+    if (packet->generation == flow->generation && flow->turn_ps == WEFT_NEVER) {
+        flow->turn_ps = engine->clock.now_ps;
+        wait_pace(engine, packet->flow, flow->turn_ps);
     }
 }
 
@@ -201,8 +185,7 @@ void packet_send(struct packet_engine *engine, uint32_t id)
         return;
     }
     while (flow->in_flight + 1 <= flow->window || flow->in_flight == 0) {
-        if (flow->pace_ps > engine->clock.now_ps) {
-            wait_pace(engine, id);
+        if (packet_is_held(engine, id)) {
             return;
         }
         uint32_t before = flow->next;
@@ -257,6 +240,7 @@ void packet_retransmit_timer(struct packet_engine *engine, uint32_t id)
         packet_set_timer(engine, id);
         return;
     }
+    packet_forget_cuts(engine, flow);
     flow->in_flight = 0;
     flow->lost_from = flow->acknowledged.low;
     flow->lost_until = flow->next;
@@ -268,6 +252,16 @@ void packet_retransmit_timer(struct packet_engine *engine, uint32_t id)
 
 // ---- acknowledgements ----
 
+// Once a window.
+static void begin_recovery(struct packet_engine *engine, struct packet_flow *flow)
+{
+    if (flow->acknowledged.low >= flow->recover) {
+        flow->recover = flow->next;
+        flow->in_recovery = true;
+        engine->transport.lost(engine, flow);
+    }
+}
+
 // Packets that are lost by now leave the count of those in flight; they are sent again in order.
 static void find_lost(struct packet_engine *engine, struct packet_flow *flow, uint32_t until)
 {
@@ -278,7 +272,7 @@ static void find_lost(struct packet_engine *engine, struct packet_flow *flow, ui
         flow->lost_until > flow->acknowledged.low ? flow->lost_until : flow->acknowledged.low;
     uint32_t lost = 0;
     for (uint32_t sequence = from; sequence < until; sequence++) {
-        lost += !has_come(engine, &flow->acknowledged, sequence);
+        lost += !packet_has_come(engine, &flow->acknowledged, sequence);
     }
     if (until > flow->lost_until) {
         if (flow->lost_from >= flow->lost_until) {
@@ -286,14 +280,23 @@ static void find_lost(struct packet_engine *engine, struct packet_flow *flow, ui
         }
         flow->lost_until = until;
     }
-    if (lost == 0) {
+    if (lost > 0) {
+        flow->in_flight -= lost < flow->in_flight ? lost : flow->in_flight;
+        begin_recovery(engine, flow);
+    }
+}
+
+// A packet came as its header: it goes again at once.
+static void take_cut(struct packet_engine *engine, struct packet_flow *flow, uint32_t sequence)
+{
+    if (!packet_note_cut(engine, flow, sequence)) {
         return;
     }
-    flow->in_flight -= lost < flow->in_flight ? lost : flow->in_flight;
-    if (flow->acknowledged.low >= flow->recover) {
-        flow->recover = flow->next;
-        flow->in_recovery = true;
-        engine->transport.lost(engine, flow);
+    flow->in_flight -= flow->in_flight > 0;
+    if (engine->transport.trimmed != NULL) {
+        engine->transport.trimmed(engine, flow);
+    } else {
+        begin_recovery(engine, flow);
     }
 }
 
@@ -309,15 +312,20 @@ static void take_acknowledgement(struct packet_engine *engine, const struct pack
         packet_send(engine, id);
         return;
     }
-    uint32_t newly = put(engine, &flow->acknowledged, packet->sequence);
+    bool cut = (packet->flags & PACKET_TRIMMED) != 0;
+    uint32_t newly = !cut && packet_put(engine, &flow->acknowledged, packet->sequence);
+    if (newly > 0 && flow->cuts.count > 0) {
+        packet_forget_cut(engine, flow, packet->sequence);
+    }
     while (flow->acknowledged.low < packet->cumulative) {
-        put(engine, &flow->acknowledged, flow->acknowledged.low);
+        packet_forget_cut(engine, flow, flow->acknowledged.low);
+        packet_put(engine, &flow->acknowledged, flow->acknowledged.low);
         newly++;
     }
     if (flow->is_stream) {
         packet_stream_acknowledged(engine, flow);
     }
-    uint32_t gone = newly > 0 || (packet->flags & PACKET_RESENT) == 0 ? newly : 1;
+    uint32_t gone = cut || newly > 0 || (packet->flags & PACKET_RESENT) == 0 ? newly : 1;
     flow->in_flight -= gone < flow->in_flight ? gone : flow->in_flight;
     if (packet->sequence + 1 > flow->highest) {
         flow->highest = packet->sequence + 1;
@@ -345,10 +353,15 @@ static void take_acknowledgement(struct packet_engine *engine, const struct pack
     uint32_t until = flow->highest > reorder ? flow->highest - reorder : 0;
     if (engine->sprays != NULL) {
         until = packet_spray_until(engine, id, packet->sent_ps);
+        packet_spray_heed(engine, id, packet);
     }
-    find_lost(engine, flow, until);
+    if (cut) {
+        take_cut(engine, flow, packet->sequence);
+    } else if (!engine->ports.options->trims) { // else headers tell
+        find_lost(engine, flow, until);
+    }
     packet_send(engine, id);
-    if (newly > 0) {
+    if (newly > 0 || cut) {
         packet_set_timer(engine, id);
     }
 }
@@ -359,8 +372,9 @@ static void close_flow(struct packet_engine *engine, uint32_t id)
 {
     struct packet_flow *flow = &engine->flows[id];
     engine->jobs[flow->job].acknowledged += flow->total - flow->acknowledged.low;
-    release_bits(engine, &flow->acknowledged);
-    release_bits(engine, &flow->received);
+    packet_release_bits(engine, &flow->acknowledged);
+    packet_release_bits(engine, &flow->received);
+    packet_forget_cuts(engine, flow);
     engine->ended = (struct packet_end){flow->owner, flow->path_id, flow->job};
     engine->ledger = (struct packet_ledger){
         .started_ps = flow->started_ps,
@@ -399,8 +413,8 @@ static void receive(struct packet_engine *engine, uint32_t id)
 {
     struct packet *packet = &engine->packets[id];
     struct packet_flow *flow = &engine->flows[packet->flow];
-    if (packet->sequence != WEFT_NONE) {
-        if (put(engine, &flow->received, packet->sequence)) {
+    if (packet->sequence != WEFT_NONE && (packet->flags & PACKET_TRIMMED) == 0) {
+        if (packet_put(engine, &flow->received, packet->sequence)) {
             bool marked = (packet->flags & PACKET_MARKED) != 0;
             engine->counts.ecn_marks += marked;
             flow->marked_count += marked;
@@ -448,27 +462,6 @@ void packet_deliver(struct packet_engine *engine, uint32_t id)
 void packet_transmit(struct packet_engine *engine, uint32_t flow, uint32_t sequence, uint32_t flags)
 {
     transmit(engine, flow, sequence, flags);
-}
-
-bool packet_has_come(const struct packet_engine *engine, const struct packet_window *window,
-                     uint32_t sequence)
-{
-    return has_come(engine, window, sequence);
-}
-
-bool packet_put(struct packet_engine *engine, struct packet_window *window, uint32_t sequence)
-{
-    return put(engine, window, sequence);
-}
-
-uint64_t *packet_take_bits(struct packet_engine *engine)
-{
-    return take_bits(engine);
-}
-
-void packet_release_bits(struct packet_engine *engine, struct packet_window *window)
-{
-    release_bits(engine, window);
 }
 
 void packet_measure_trip(struct packet_flow *flow, uint64_t trip_ps)

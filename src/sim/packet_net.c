@@ -62,6 +62,9 @@ void packet_engine_init(struct packet_engine *engine, const struct weft_fabric *
     if (paths > 1) {
         engine->sprays = WEFT_NEW_RAW(arena, struct packet_spray, flow_room);
         engine->offers = WEFT_NEW_RAW(arena, uint32_t, hop_stride);
+        if (options->packet->port.spray_by == WEFT_SPRAY_MARKS) {
+            engine->skips = WEFT_NEW_RAW(arena, uint8_t, (size_t)flow_room * way_room);
+        }
     }
     if (engine->transport.is_pulled) {
         packet_pull_init(engine, fabric->link_count);

@@ -62,8 +62,7 @@ static bool check_pulled(const struct weft_sim_options *options, struct weft_err
 {
     const struct weft_packet_options *packet = options->packet;
     if (options->transport != WEFT_TRANSPORT_NDP) {
-        return !packet->port.trims ||
-               fail_port(error, "only ndp knows what to do with trimmed packets; choose it");
+        return true;
     }
     if (packet->handshake) {
         return weft_fail(error, WEFT_INPUT,

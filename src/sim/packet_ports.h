@@ -104,6 +104,8 @@ void packet_queue_enter(struct packet_engine *engine, uint32_t id);
 void packet_queue_event(struct packet_engine *engine, uint32_t event);
 // The best packet that may leave does, if the port is free.
 void packet_queue_serve(struct packet_engine *engine, uint32_t link);
+// Whether a packet that has just entered waits there.
+bool packet_queue_keeps(const struct packet_engine *engine, uint32_t link, uint32_t id);
 
 // ---- pauses (packet_pause.c) ----
 

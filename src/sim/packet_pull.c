@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // NDP: the receiver's pulls, and what the sender makes of them.
 
-#include "packet.h"
+#include "packet_sequence.h"
 
 #include <string.h>
 
@@ -32,62 +32,22 @@ static void open_pulled(struct packet_engine *engine, struct packet_flow *flow)
 
 // ---- the sender ----
 
-static bool is_cut(const struct packet_engine *engine, const struct packet_flow *flow,
-                   uint32_t sequence)
-{
-    uint32_t place = sequence & (engine->options->window_limit_packets - 1);
-    return flow->cc.ndp.cut != NULL && (flow->cc.ndp.cut[place / 64] >> (place % 64) & 1) != 0;
-}
-
-static void forget_cut(struct packet_engine *engine, struct packet_flow *flow, uint32_t sequence)
-{
-    if (is_cut(engine, flow, sequence)) {
-        uint32_t place = sequence & (engine->options->window_limit_packets - 1);
-        flow->cc.ndp.cut[place / 64] &= ~((uint64_t)1 << (place % 64));
-        flow->cc.ndp.cut_count--;
-    }
-}
-
-// A packet has to be sent again.
-static void note_cut(struct packet_engine *engine, struct packet_flow *flow, uint32_t sequence)
-{
-    if (packet_has_come(engine, &flow->acknowledged, sequence) || is_cut(engine, flow, sequence)) {
-        return;
-    }
-    if (flow->cc.ndp.cut == NULL) {
-        flow->cc.ndp.cut = packet_take_bits(engine);
-    }
-    uint32_t place = sequence & (engine->options->window_limit_packets - 1);
-    flow->cc.ndp.cut[place / 64] |= (uint64_t)1 << (place % 64);
-    if (flow->cc.ndp.cut_count++ == 0 || sequence < flow->cc.ndp.cut_from) {
-        flow->cc.ndp.cut_from = sequence;
-    }
-}
-
 // What was cut first, then what was never sent.
 static uint32_t choose(struct packet_engine *engine, struct packet_flow *flow)
 {
-    uint32_t low = flow->acknowledged.low;
-    if (flow->cc.ndp.cut_count > 0) {
-        uint32_t sequence = flow->cc.ndp.cut_from > low ? flow->cc.ndp.cut_from : low;
-        while (!is_cut(engine, flow, sequence)) {
-            sequence++;
-            WEFT_ASSERT(sequence < flow->next);
-        }
-        forget_cut(engine, flow, sequence);
-        flow->cc.ndp.cut_from = sequence + 1;
-        return sequence;
-    }
-    if (flow->next < flow->total && flow->next - low < engine->options->window_limit_packets) {
+    uint32_t sequence = packet_take_cut(engine, flow);
+    uint32_t sent = flow->next - flow->acknowledged.low;
+    if (sequence == WEFT_NONE && flow->next < flow->total &&
+        sent < engine->options->window_limit_packets) {
         return flow->next++;
     }
-    return WEFT_NONE;
+    return sequence;
 }
 
 void packet_pull_send(struct packet_engine *engine, uint32_t id)
 {
     struct packet_flow *flow = &engine->flows[id];
-    while (flow->cc.ndp.credit > 0) {
+    while (flow->cc.ndp.credit > 0 && !packet_is_held(engine, id)) {
         uint32_t before = flow->next;
         uint32_t sequence = choose(engine, flow);
         if (sequence == WEFT_NONE) {
@@ -107,7 +67,7 @@ void packet_pull_timed_out(struct packet_engine *engine, uint32_t id)
     struct packet_flow *flow = &engine->flows[id];
     uint32_t window = engine->options->initial_window_packets;
     for (uint32_t sequence = flow->acknowledged.low; sequence < flow->next; sequence++) {
-        note_cut(engine, flow, sequence);
+        packet_note_cut(engine, flow, sequence);
     }
     flow->cc.ndp.credit = flow->cc.ndp.credit > window ? flow->cc.ndp.credit : window;
     packet_pull_send(engine, id);
@@ -122,16 +82,16 @@ static void take_answer(struct packet_engine *engine, const struct packet *packe
     if (packet->flags & PACKET_PULL) {
         flow->cc.ndp.credit++;
     } else if (packet->flags & PACKET_TRIMMED) {
-        note_cut(engine, flow, packet->sequence);
+        packet_note_cut(engine, flow, packet->sequence);
     } else {
         packet_put(engine, &flow->acknowledged, packet->sequence);
-        forget_cut(engine, flow, packet->sequence);
+        packet_forget_cut(engine, flow, packet->sequence);
         if ((packet->flags & PACKET_RESENT) == 0) {
             packet_measure_trip(flow, engine->clock.now_ps - packet->sent_ps);
         }
     }
     while (flow->acknowledged.low < packet->cumulative) {
-        forget_cut(engine, flow, flow->acknowledged.low);
+        packet_forget_cut(engine, flow, flow->acknowledged.low);
         packet_put(engine, &flow->acknowledged, flow->acknowledged.low);
     }
     packet_pull_send(engine, id);
@@ -233,9 +193,6 @@ void packet_pull_event(struct packet_engine *engine, uint32_t link)
 
 static void close_pulled(struct packet_engine *engine, uint32_t id)
 {
-    struct packet_flow *flow = &engine->flows[id];
-    struct packet_window cut = {.bits = flow->cc.ndp.cut};
-    packet_release_bits(engine, &cut);
     engine->pulls[id].wanted = 0;
     packet_close(engine, id);
 }

@@ -114,6 +114,9 @@ void packet_queue_serve(struct packet_engine *engine, uint32_t link_id)
     port->leaving_from = packet->link;
     port->leaving_bytes = held ? packet->bytes : 0;
     packet->link = link_id;
+    if ((packet->flags & (PACKET_OWN | PACKET_ACK)) == PACKET_OWN) {
+        packet_turn(engine, packet);
+    }
     if (engine->ports.holds != NULL || port->waiting != 0) {
         port->is_awaited = true;
         clock_file(&engine->clock,
@@ -121,6 +124,12 @@ void packet_queue_serve(struct packet_engine *engine, uint32_t link_id)
                    port->busy_ps);
     }
     clock_file(&engine->clock, (uint32_t)PACKET_EVENT_ARRIVAL << CLOCK_KIND_SHIFT | id, arrives_ps);
+}
+
+bool packet_queue_keeps(const struct packet_engine *engine, uint32_t link, uint32_t id)
+{
+    uint32_t band = packet_band_of(engine, &engine->packets[id]);
+    return engine->ports.bands[(size_t)link * engine->ports.band_count + band].last == id;
 }
 
 // What of the backlog of a band counts: its packets that wait, and the one that leaves.

@@ -5,6 +5,10 @@
 
 #include <string.h>
 
+// How often a way is passed over (uet-htsim's UecMpBitmap).
+#define SKIPS_CUT 4u
+#define SKIPS_MAX 15u
+
 void packet_spray_clear(struct packet_engine *engine)
 {
     engine->offer_counts[0] = 0;
@@ -38,29 +42,62 @@ void packet_spray_open(struct packet_engine *engine, uint32_t id)
            &engine->offers[(engine->way_room + 1) * stride],
            engine->offer_counts[1] * stride * sizeof(uint32_t));
     packet_spray_clear(engine);
+    if (engine->skips != NULL) {
+        memset(&engine->skips[(size_t)id * engine->way_room], 0, engine->way_room);
+    }
+}
+
+static uint32_t chance_of(const struct packet_engine *engine, uint32_t id, uint32_t number)
+{
+    uint64_t key = (uint64_t)id << 32 | number;
+    return (uint32_t)(weft_hash(engine->ports.seed ^ weft_hash(key)) >> 32);
 }
 
 static uint32_t turn_way(const struct packet_engine *engine, uint32_t id, uint32_t *turn,
                          uint32_t count)
 {
     uint32_t number = (*turn)++;
-    if (engine->options->port.spray_random) {
-        uint64_t key = (uint64_t)id << 32 | number;
-        number = (uint32_t)(weft_hash(engine->ports.seed ^ weft_hash(key)) >> 32);
+    switch (engine->options->port.spray_by) {
+    case WEFT_SPRAY_CHANCE:
+        return chance_of(engine, id, number) % count;
+    case WEFT_SPRAY_MARKS: // each round begins elsewhere
+        return (number + chance_of(engine, id, number / count)) % count;
+    case WEFT_SPRAY_TURN:
+        break;
     }
-    return number % count * engine->way_stride;
+    return number % count;
 }
 
 uint32_t packet_spray_way(struct packet_engine *engine, uint32_t id)
 {
     struct packet_spray *spray = &engine->sprays[id];
-    return turn_way(engine, id, &spray->turn, spray->way_count);
+    uint32_t way = turn_way(engine, id, &spray->turn, spray->way_count);
+    if (engine->skips == NULL) {
+        return way;
+    }
+    uint8_t *skips = &engine->skips[(size_t)id * engine->way_room];
+    for (uint32_t i = 1; skips[way] > 0 && i < spray->way_count; i++) {
+        skips[way]--;
+        way = turn_way(engine, id, &spray->turn, spray->way_count);
+    }
+    return way;
+}
+
+void packet_spray_heed(struct packet_engine *engine, uint32_t id, const struct packet *packet)
+{
+    if (engine->skips == NULL) {
+        return;
+    }
+    uint8_t *skips = &engine->skips[(size_t)id * engine->way_room + packet->way];
+    uint32_t more =
+        (packet->flags & PACKET_TRIMMED) != 0 ? SKIPS_CUT : (packet->flags & PACKET_MARKED) != 0;
+    *skips = (uint8_t)(*skips + more < SKIPS_MAX ? *skips + more : SKIPS_MAX);
 }
 
 uint32_t packet_spray_back(struct packet_engine *engine, uint32_t id)
 {
     struct packet_spray *spray = &engine->sprays[id];
-    return turn_way(engine, ~id, &spray->back_turn, spray->back_count);
+    return turn_way(engine, ~id, &spray->back_turn, spray->back_count) * engine->way_stride;
 }
 
 void packet_spray_sent(struct packet_engine *engine, uint32_t id)

@@ -35,9 +35,13 @@ void packet_spray_offer(struct packet_engine *engine, const uint32_t *links, uin
                         bool is_back);
 // A flow opens: its ways stand behind one another in `hops`, way_stride apart.
 void packet_spray_open(struct packet_engine *engine, uint32_t flow);
-// What to add to the first way's place in `hops` for the next packet or acknowledgement.
+// The way of the next packet.
 uint32_t packet_spray_way(struct packet_engine *engine, uint32_t flow);
+// What to add to the first way's place in `hops` for the next acknowledgement.
 uint32_t packet_spray_back(struct packet_engine *engine, uint32_t flow);
+// What came back says of its way (WEFT_SPRAY_MARKS): marked, it is passed over once, cut four
+// times.
+void packet_spray_heed(struct packet_engine *engine, uint32_t flow, const struct packet *packet);
 void packet_spray_sent(struct packet_engine *engine, uint32_t flow);
 // A packet was acknowledged. Returns the first packet that is not lost.
 uint32_t packet_spray_until(struct packet_engine *engine, uint32_t flow, uint64_t sent_ps);

@@ -34,6 +34,9 @@ struct packet_transport packet_transport_of(enum weft_sim_transport transport)
     case WEFT_TRANSPORT_NDP:
         table = packet_ndp();
         break;
+    case WEFT_TRANSPORT_NSCC:
+        table = packet_nscc();
+        break;
     case WEFT_TRANSPORT_IDEAL: // the flow engine's
     case WEFT_TRANSPORT_RENO:
     case WEFT_TRANSPORT_MLTCP_RENO:
@@ -106,6 +109,24 @@ static bool check_swift(const struct weft_swift_options *swift, struct weft_erro
     return true;
 }
 
+static bool check_nscc(const struct weft_nscc_options *nscc, struct weft_error *error)
+{
+    if (!(nscc->decrease_ratio > 0) || !(nscc->decrease_max > 0 && nscc->decrease_max < 1) ||
+        !is_ratio(nscc->delay_gain) || !(nscc->window_ratio > 0) || !(nscc->adapt_divisor >= 1)) {
+        return weft_fail(error, WEFT_INPUT,
+                         "nscc: a decrease of %g, at most %g, an average of gain %g, windows of "
+                         "%g round trips and quick adapt below 1 / %g of that; write positive "
+                         "ones, the second below 1, the third up to 1, the last from 1 on",
+                         nscc->decrease_ratio, nscc->decrease_max, nscc->delay_gain,
+                         nscc->window_ratio, nscc->adapt_divisor);
+    }
+    if (!(nscc->missing_gain >= 0) || !(nscc->fair_gain >= 0) || !(nscc->even_step >= 0) ||
+        !(nscc->fast_gain >= 0)) {
+        return weft_fail(error, WEFT_INPUT, "nscc: its growth is negative; write 0 or more");
+    }
+    return true;
+}
+
 static bool check_dcqcn(const struct weft_dcqcn_options *dcqcn, struct weft_error *error)
 {
     if (!is_ratio(dcqcn->gain)) {
@@ -150,6 +171,9 @@ bool packet_check_transport(const struct weft_sim_options *options, struct weft_
     }
     if (transport == WEFT_TRANSPORT_DCQCN || transport == WEFT_TRANSPORT_MLTCP_DCQCN) {
         return check_dcqcn(&packet->dcqcn, error);
+    }
+    if (transport == WEFT_TRANSPORT_NSCC) {
+        return check_nscc(&packet->nscc, error);
     }
     return transport != WEFT_TRANSPORT_SWIFT || check_swift(&packet->swift, error);
 }

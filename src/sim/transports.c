@@ -15,6 +15,7 @@ static const struct weft_transport_entry transports[] = {
     {"dcqcn", WEFT_TRANSPORT_DCQCN, "DCQCN (SIGCOMM 2015): rates, cut by notices of marks"},
     {"swift", WEFT_TRANSPORT_SWIFT, "Swift (SIGCOMM 2020): windows that hold a target delay"},
     {"ndp", WEFT_TRANSPORT_NDP, "NDP (SIGCOMM 2017): receivers pull; ports that trim"},
+    {"nscc", WEFT_TRANSPORT_NSCC, "NSCC (Ultra Ethernet 1.0): windows by marks and delay; sprayed"},
     {"mltcp-reno", WEFT_TRANSPORT_MLTCP_RENO, "Reno that grows with an iteration's progress"},
     {"mltcp-cubic", WEFT_TRANSPORT_MLTCP_CUBIC, "CUBIC that grows with an iteration's progress"},
     {"mltcp-dctcp", WEFT_TRANSPORT_MLTCP_DCTCP, "DCTCP that grows with an iteration's progress"},
@@ -42,7 +43,7 @@ const char *weft_transport_name(enum weft_sim_transport transport)
 bool weft_transport_find(enum weft_sim_transport *transport, const char *name,
                          struct weft_error *error)
 {
-    char all[256] = "";
+    char all[320] = "";
     size_t length = 0;
     for (uint32_t i = 0; i < TRANSPORT_COUNT; i++) {
         if (strcmp(name, transports[i].name) == 0) {

@@ -3,7 +3,8 @@
 //
 // Mutations that made these tests fail (each was run): a queue that forgets its backlog; packets
 // lost that nobody sends again; an acknowledgement that counts twice; marks on a host's own queue;
-// a first timeout without the ports' buffers; timers that run while a packet waits in its own port.
+// a first timeout without the ports' buffers; timers that run while a packet waits in its own port;
+// ports with queues that do not say when a packet begins to leave; turns that are never waited for.
 
 #include "../arenas.h"
 #include "weft/sim.h"
@@ -154,6 +155,34 @@ static void a_first_timeout_is_the_longest_trip(void **state)
     assert_int_equal(result.end_ps, left_ps + WEFT_PS_PER_S + 2 * (packet_ps + LATENCY_PS));
 }
 
+// Server 0 sends `first` packets to 1 and `second` to 2: when the latter have come.
+static uint64_t end_of_second(const struct weft_packet_options *packet, uint64_t first,
+                              uint64_t second)
+{
+    struct weft_arena arena = arena_kept;
+    struct weft_cluster cluster;
+    struct weft_error error;
+    struct weft_sim_result result;
+    const uint32_t from[] = {0, 0}, to[] = {1, 2};
+    const uint64_t sizes[] = {first * (PACKET_BYTES - 100), second * (PACKET_BYTES - 100)};
+    const uint64_t starts[] = {0, 0};
+    uint64_t ends_ps[2];
+    struct weft_flow_list flows = {2, from, to, sizes, starts};
+    struct weft_sim_options options = {.packet_bytes = PACKET_BYTES,
+                                       .header_bytes = 100,
+                                       .engine = WEFT_ENGINE_PACKET,
+                                       .transport = WEFT_TRANSPORT_RENO,
+                                       .packet = packet};
+    bool built = weft_cluster_build(&cluster, 3, 1, RATE_BPS, &error);
+    cluster.latency_ps = LATENCY_PS;
+    if (!built || !weft_fabric_build_ideal(&network, &cluster, NULL, &arena, &error) ||
+        !weft_sim_run_flows(&result, ends_ps, &network.fabric, &network.routes, &flows, &options,
+                            &arena, scratch_kept, &error)) {
+        fail_msg("%s", error.message);
+    }
+    return ends_ps[1];
+}
+
 // 2.3 ms of packets wait in one server's own port, longer than any timeout: nothing is lost, so
 // nothing is sent again.
 static void what_waits_at_home_is_not_late(void **state)
@@ -175,6 +204,25 @@ static void what_waits_at_home_is_not_late(void **state)
     }
 }
 
+// Server 0 has two messages for different servers, the second one short. In turns its k-th packet
+// leaves as the 2k-th; at once it waits behind the whole first window.
+static void flows_take_turns_at_their_server(void **state)
+{
+    (void)state;
+    const uint64_t packet_ps = (uint64_t)(PACKET_BYTES / RATE_BPS * 1e12);
+    for (uint32_t queued = 0; queued < 2; queued++) {
+        for (uint32_t at_once = 0; at_once < 2; at_once++) {
+            struct weft_packet_options packet = WEFT_PACKET_DEFAULTS;
+            packet.initial_window_packets = 500;
+            packet.own_at_once = at_once == 1;
+            packet.port.queued = queued == 1;
+            uint64_t end_ps = end_of_second(&packet, 500, 20);
+            uint64_t last = at_once == 1 ? 520 : 40;
+            assert_int_equal(end_ps, (last + 1) * packet_ps + 2 * LATENCY_PS);
+        }
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -184,6 +232,7 @@ int main(void)
         cmocka_unit_test(marks_keep_queues_from_losing),
         cmocka_unit_test(a_first_timeout_is_the_longest_trip),
         cmocka_unit_test(what_waits_at_home_is_not_late),
+        cmocka_unit_test(flows_take_turns_at_their_server),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);
 }

@@ -167,7 +167,7 @@ static void the_urgent_go_first(void **state)
     assert_in_range(flows.end_ps[1], begins_ps + 99ull * PACKET_PS, begins_ps + 101ull * PACKET_PS);
 }
 
-// Acknowledgements of one flow behind the data of another, unless they go first.
+// Acknowledgements of one flow behind all the data of another, unless they go first.
 static void acknowledgements_may_go_first(void **state)
 {
     (void)state;
@@ -178,6 +178,7 @@ static void acknowledgements_may_go_first(void **state)
         struct weft_packet_options packet = ample();
         packet.initial_window_packets = 30;
         packet.slow_start = false;
+        packet.own_at_once = true;
         packet.port.control_first = first == 1;
         build_star(2, &arena);
         must(play(&flows, &packet, &arena), &flows);
@@ -222,7 +223,8 @@ static void pauses_hold_back_without_loss(void **state)
     assert_true(flows.result.packets.drops > 0);
 }
 
-// All send two servers on, clockwise: each link waits for the next.
+// All send two servers on, clockwise, what their windows allow at once, so that what they relay
+// waits: each link waits for the next.
 static void a_circle_of_pauses_is_named(void **state)
 {
     (void)state;
@@ -249,6 +251,7 @@ static void a_circle_of_pauses_is_named(void **state)
         fail_msg("%s", error.message);
     }
     struct weft_packet_options packet = ample();
+    packet.own_at_once = true;
     packet.timeout_first_ps = WEFT_PS_PER_S / 100;
     packet.timeout_min_ps = WEFT_PS_PER_S / 100;
     must(play(&flows, &packet, &arena), &flows); // ports that may hold all of it
