@@ -49,6 +49,13 @@ enum {
     OPTION_MLTCP_PER_JOB,
     OPTION_DCQCN_TIMER,
     OPTION_DCQCN_STEP,
+    OPTION_DCTCP_GAIN,
+    OPTION_DCTCP_RFC,
+    OPTION_TARGET_DELAY,
+    OPTION_REORDER,
+    OPTION_WINDOW_LIMIT,
+    OPTION_ACK_BYTES,
+    OPTION_EARLY_DROPS,
     OPTION_COUNT,
 };
 _Static_assert((int)OPTION_COUNT <= (int)CLI_PACKET_WORDS, "room for all options");
@@ -125,6 +132,19 @@ static const struct argp_option options[] = {
      "of the rate's growth (55us), for all or for each job: a shorter one takes more", 0},
     {"dcqcn-step", KEY_FIRST + OPTION_DCQCN_STEP, "RATE", 0, "R_AI (40Mbps); R_HAI is ten times it",
      0},
+    {"dctcp-gain", KEY_FIRST + OPTION_DCTCP_GAIN, "X", 0, "of the average of marked packets (1/16)",
+     0},
+    {"dctcp-rfc", KEY_FIRST + OPTION_DCTCP_RFC, NULL, 0,
+     "cuts at the first mark of a window, and the average begins at 1 (RFC 8257)", 0},
+    {"target-delay", KEY_FIRST + OPTION_TARGET_DELAY, "TIME", 0,
+     "swift: of a round trip, before scaling (25us); nscc: of queues (by the path)", 0},
+    {"reorder", KEY_FIRST + OPTION_REORDER, "N", 0,
+     "a packet is lost when one so far above it has come (3); not with --spray", 0},
+    {"window-limit", KEY_FIRST + OPTION_WINDOW_LIMIT, "N", 0,
+     "no more packets are in flight: a power of two from 64 on (8192)", 0},
+    {"ack-bytes", KEY_FIRST + OPTION_ACK_BYTES, "BYTES", 0, "of an acknowledgement (a header)", 0},
+    {"early-drops", KEY_FIRST + OPTION_EARLY_DROPS, NULL, 0,
+     "with --mark-full: ports lose instead of marking", 0},
     {0},
 };
 
@@ -257,6 +277,9 @@ static bool take_words(struct weft_packet_options *packet, struct cli *cli)
         !take_size(&packet->mark_bytes, cli, OPTION_MARK) ||
         !take_time(&packet->timeout_min_ps, cli, OPTION_RTO_MIN) ||
         !take_time(&packet->timeout_first_ps, cli, OPTION_RTO_FIRST) ||
+        !take_count(&packet->reorder_packets, cli, OPTION_REORDER, 1, 1u << 20) ||
+        !take_count(&packet->window_limit_packets, cli, OPTION_WINDOW_LIMIT, 64, 1u << 24) ||
+        !take_packet_bytes(&packet->ack_bytes, cli, OPTION_ACK_BYTES, 1) ||
         !take_switch(&packet->slow_start, cli, OPTION_SLOW_START, OPTION_NO_SLOW_START) ||
         !take_switch(&packet->handshake, cli, OPTION_HANDSHAKE, OPTION_NO_HANDSHAKE)) {
         return false;
@@ -324,6 +347,7 @@ static bool take_ports(struct weft_packet_options *packet, struct cli *cli)
     port->trims = cli->packet_words[OPTION_TRIM] != NULL;
     if (!take_with(cli, OPTION_XON, OPTION_LOSSLESS) ||
         !take_with(cli, OPTION_SPRAY_HASHED, OPTION_SPRAY) ||
+        !take_with(cli, OPTION_EARLY_DROPS, OPTION_MARK_FULL) ||
         !take_with(cli, OPTION_HEADROOM, OPTION_LOSSLESS) ||
         !take_with(cli, OPTION_CONTROL_BYTES, OPTION_TRIM) ||
         !take_size(&port->xon_bytes, cli, OPTION_XON) ||
@@ -332,6 +356,7 @@ static bool take_ports(struct weft_packet_options *packet, struct cli *cli)
         return false;
     }
     port->spray_hashed = cli->packet_words[OPTION_SPRAY_HASHED] != NULL;
+    port->early_drops = cli->packet_words[OPTION_EARLY_DROPS] != NULL;
     port->control_weight = port->trims ? 10 : 0; // as Handley et al. have it
     port->control_first = cli->packet_words[OPTION_ACKS_FIRST] != NULL;
     return true;
@@ -359,6 +384,27 @@ bool cli_mltcp(struct weft_mltcp_options *mltcp, struct cli *cli)
     mltcp->per_job = cli->packet_words[OPTION_MLTCP_PER_JOB] != NULL;
     return take_number(&mltcp->slope, cli, OPTION_MLTCP_SLOPE, 0, 1000) &&
            take_number(&mltcp->intercept, cli, OPTION_MLTCP_INTERCEPT, 1e-3, 1000);
+}
+
+// DCTCP's, and the delays that Swift and NSCC keep to.
+static bool take_signals(struct weft_sim_options *sim, struct weft_packet_options *packet,
+                         struct cli *cli)
+{
+    bool rfc = cli->packet_words[OPTION_DCTCP_RFC] != NULL;
+    bool is_swift = sim->transport == WEFT_TRANSPORT_SWIFT;
+    if (cli->packet_words[OPTION_TARGET_DELAY] != NULL && !is_swift &&
+        sim->transport != WEFT_TRANSPORT_NSCC) {
+        return cli_misuse(cli, "--target-delay is swift's and nscc's; write --transport nscc, too");
+    }
+    if (rfc && sim->dctcp.counts_turns) {
+        return cli_misuse(cli, "--dctcp-rfc is not how the recorded simulator plays; write --like "
+                               "plain, too");
+    }
+    sim->dctcp.cuts_at_once = rfc;
+    sim->dctcp.begins_marked = rfc;
+    return take_number(&sim->dctcp.gain, cli, OPTION_DCTCP_GAIN, 1e-6, 1) &&
+           take_time(is_swift ? &packet->swift.base_ps : &packet->nscc.target_ps, cli,
+                     OPTION_TARGET_DELAY);
 }
 
 // What transports keep and how they learn.
@@ -419,6 +465,7 @@ bool cli_packets(struct weft_sim_options *sim, struct cli *cli, bool is_taskgrap
     cli->packet = topoopt ? WEFT_PACKET_TOPOOPT : WEFT_PACKET_DEFAULTS;
     sim->dctcp = topoopt ? WEFT_DCTCP_HTSIM : WEFT_DCTCP_DEFAULTS;
     sim->packet = &cli->packet;
-    return !is_packet || (take_words(&cli->packet, cli) && take_ports(&cli->packet, cli) &&
-                          take_transport(sim, &cli->packet, cli));
+    return !is_packet ||
+           (take_words(&cli->packet, cli) && take_ports(&cli->packet, cli) &&
+            take_transport(sim, &cli->packet, cli) && take_signals(sim, &cli->packet, cli));
 }
