@@ -336,6 +336,7 @@ static void rings_over_tcp_take_what_htsim_says(void **state)
         struct weft_arena arena = arena_kept;
         packet = WEFT_PACKET_DEFAULTS;
         packet.initial_window_packets = 400;
+        packet.own_at_once = true; // its TCP sends windows into one queue of the host
         packet.buffer_bytes = 4000000;
         options.packet_bytes = PACKET_BYTES + 64;
         options.header_bytes = 64;

@@ -261,8 +261,9 @@ static void swift_holds_its_target_delay(void **state)
         double target_s = weft_seconds(packet_swift_target_ps(&packet.swift, 2, window));
         print_message("swift %3u flows: window %.2f, trip %.1f us, target %.1f us, used %.3f\n", n,
                       window, view.trip_s * 1e6, target_s * 1e6, view.used_ratio);
-        // Below one packet flows meet by chance, and the queue swings more.
-        assert_true(fabs(view.trip_s / target_s - 1) < (window >= 1 ? 0.15 : 0.4));
+        // About one packet flows meet by chance, and the queue swings more; windows swing from 0.4
+        // to 1.2 with it, and the target of the last ones by 10 %.
+        assert_true(fabs(view.trip_s / target_s - 1) < (n < 100 ? 0.15 : 0.5));
         assert_true(view.used_ratio > 0.9);
         assert_int_equal(bell.engine.counts.drops, 0);
         assert_int_equal(bell.engine.counts.timeouts, 0);

@@ -91,7 +91,7 @@ static void bell_start(struct bell *bell, uint32_t sender, double packets)
                         (struct packet_end){sender, sender, sender});
 }
 
-static void bell_play(struct bell *bell, uint64_t until_ps)
+static inline void bell_play(struct bell *bell, uint64_t until_ps)
 {
     struct packet_end end;
     while (packet_engine_run(&bell->engine, until_ps, &end)) {
@@ -100,7 +100,7 @@ static void bell_play(struct bell *bell, uint64_t until_ps)
     bell->engine.clock.now_ps = until_ps;
 }
 
-static double bell_queue_packets(const struct bell *bell)
+static inline double bell_queue_packets(const struct bell *bell)
 {
     uint64_t free_ps = bell->engine.links[bell->slow].free_ps;
     double left_s = free_ps > bell->now_ps ? weft_seconds(free_ps - bell->now_ps) : 0;
@@ -117,7 +117,7 @@ struct bell_view {
     double jain;   // (sum x)^2 / (n sum x^2): Jain, Chiu and Hawe, DEC-TR-301, 1984
 };
 
-static struct bell_view bell_watch(struct bell *bell, uint64_t from_ps, uint64_t until_ps)
+static inline struct bell_view bell_watch(struct bell *bell, uint64_t from_ps, uint64_t until_ps)
 {
     struct bell_view view = {0};
     uint32_t before[BELL_FLOWS_MAX];

@@ -268,8 +268,8 @@ static void lost_headers_are_mended_by_timers(void **state)
 static void windows_send_again_what_was_cut(void **state)
 {
     (void)state;
-    static const enum weft_sim_transport transports[] = {
-        WEFT_TRANSPORT_RENO, WEFT_TRANSPORT_DCTCP, WEFT_TRANSPORT_SWIFT, WEFT_TRANSPORT_NSCC};
+    static const enum weft_sim_transport transports[] = {WEFT_TRANSPORT_RENO, WEFT_TRANSPORT_DCTCP,
+                                                         WEFT_TRANSPORT_SWIFT, WEFT_TRANSPORT_NSCC};
     for (size_t i = 0; i < sizeof transports / sizeof transports[0]; i++) {
         struct weft_arena arena = arena_kept;
         struct flows flows = {.count = 12, .packets = 200};
