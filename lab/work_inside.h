@@ -45,7 +45,7 @@ struct lab_in {
     uint64_t got; // of the frame and what follows it
     char *into;   // NULL: nobody looks at the bytes
     bool adds;
-    char carry[4]; // a float cut in two
+    _Alignas(float) char carry[4]; // a float cut in two
 };
 
 struct lab_ring_state {

@@ -4,8 +4,9 @@
 raised; every fourth is a job that runs, killed at a random moment before, in or after a fault, its
 recovery, or a change of its plan. Nothing may be left. Usage: cycles.py WEFT CYCLES SEED CLUSTER
 
-Mutations that make it fail: a lab down that leaves its last namespace; workers that outlive the
-program that started them.
+Mutation that makes it fail: a lab down that leaves its last namespace. That workers end with the
+program that started them has two causes, a signal and their closed control; without both they
+still end at their next word to it, within a second.
 """
 
 import os
