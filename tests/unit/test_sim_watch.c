@@ -4,7 +4,8 @@
 //
 // Mutations that made these tests fail (each was run): a ledger without the packets sent again; a
 // sample that forgets what left before; rows of one instant that stand twice after two became one;
-// a timeout that counts as news; a clock that files beyond its end.
+// a timeout that counts as news; a clock that files beyond its end; a stream named by its first
+// message.
 
 #include "../arenas.h"
 #include "weft/sim.h"
@@ -231,6 +232,37 @@ static void tasks_that_wait_are_named(void **state)
     }
 }
 
+// Two messages on one connection: the first has come, though no acknowledgement goes back; the
+// second one waits.
+static void the_message_of_a_stream_that_waits_is_named(void **state)
+{
+    (void)state;
+    struct weft_arena arena = arena_kept;
+    struct weft_error error;
+    struct weft_sim_result result;
+    struct weft_packet_options packet = WEFT_PACKET_DEFAULTS;
+    struct weft_taskgraph graph;
+    const struct weft_task tasks[] = {
+        {.kind = WEFT_TASK_TRANSFER, .from = 3, .to = 2, .size_bytes = 2 * PACKET_BYTES},
+        {.kind = WEFT_TASK_TRANSFER, .from = 3, .to = 2, .size_bytes = 100 * PACKET_BYTES},
+    };
+    const struct weft_sim_job job = {.graph = &graph};
+    const struct weft_sim_options options = {.packet_bytes = PACKET_BYTES,
+                                             .header_bytes = HEADER_BYTES,
+                                             .engine = WEFT_ENGINE_PACKET,
+                                             .transport = WEFT_TRANSPORT_RENO,
+                                             .packet = &packet,
+                                             .persistent = true};
+    packet.buffer_bytes = PACKET_BYTES;
+    packet.ack_bytes = PACKET_BYTES + 1;
+    assert_false(play(&result, NULL, recording(0, 0, 0), &packet, 0, &arena, &error)); // builds
+    assert_true(weft_taskgraph_build(&graph, 13, 0, NULL, tasks, 2, &arena, scratch_kept, &error));
+    assert_false(weft_sim_run_jobs(&result, &network.fabric, &network.routes, &job, 1, &options,
+                                   &arena, scratch_kept, &error));
+    assert_non_null(
+        strstr(error.message, "1 flows wait: task 1 (transfer) of job 0 from server 3"));
+}
+
 static void a_run_can_be_stopped(void **state)
 {
     (void)state;
@@ -274,6 +306,7 @@ int main(void)
         cmocka_unit_test(a_fluids_samples_are_its_rates),
         cmocka_unit_test(a_run_that_gets_nowhere_says_who_waits),
         cmocka_unit_test(tasks_that_wait_are_named),
+        cmocka_unit_test(the_message_of_a_stream_that_waits_is_named),
         cmocka_unit_test(a_run_can_be_stopped),
         cmocka_unit_test(time_that_runs_out_is_told),
     };
