@@ -6,22 +6,24 @@
 #include <coin/Clp_C_Interface.h>
 #include <float.h>
 #include <math.h>
+#include <string.h>
 
-#define SETS_MAX 4096u
+#define ROWS_A_ROUND 24u
+#define ROUNDS_MAX 200u
+#define ROW_MISSED 1e-10
 
-// A load of a job on the circle: a column of the program.
-struct column {
-    uint32_t stride;
-    uint32_t digit;
-    uint32_t radix;
-    double load;
-    double share; // of the circle's cells, by weight
-};
-
-struct columns {
-    uint32_t count;
-    struct column *all;
-    uint32_t set_count;
+// The jobs on a circle and their loads, the program's columns. A set of loads is a code without
+// open digits.
+struct program {
+    uint32_t piece_count;
+    const uint32_t *pieces;
+    const struct cell_place **places; // per piece
+    uint32_t *stride;                 // per piece
+    uint32_t *first;                  // per piece: its first column
+    uint32_t column_count;
+    double *load;  // per column
+    double *share; // per column: of the circle's cells, by weight
+    double *mu;    // per column
 };
 
 static const struct cell_place *place_on(const struct cell_piece *piece, uint32_t circle)
@@ -47,163 +49,228 @@ static double cells_of(const struct cell_place *place, uint32_t i, uint32_t cuts
     return count * place->turns;
 }
 
-static bool list_columns(struct columns *columns, struct load_bound *bound,
-                         const struct cells *cells, uint32_t circle, const uint32_t *order,
-                         struct weft_arena *arena)
+// The next set, in the order of codes; digits and sums follow it. False after the last.
+struct set {
+    uint32_t *digits; // per piece of the program
+    double load;
+    double worth;
+    uint32_t code;
+};
+
+static bool next_set(struct set *set, const struct program *program)
 {
-    const struct cell_circle *cut = &cells->circles[circle];
-    columns->count = 0;
-    columns->set_count = 1;
-    columns->all = WEFT_NEW(arena, struct column, SETS_MAX);
-    for (uint32_t d = 0; d < cells->piece_count; d++) {
-        const struct cell_place *place = place_on(&cells->pieces[order[d]], circle);
-        if (place == NULL) {
+    for (uint32_t p = 0; p < program->piece_count; p++) {
+        uint32_t loads = program->places[p]->load_count;
+        set->digits[p] = set->digits[p] < loads ? set->digits[p] + 1 : 0;
+        if (set->digits[p] > 0) {
+            break;
+        }
+    }
+    set->load = 0;
+    set->worth = 0;
+    set->code = 0;
+    bool any = false;
+    for (uint32_t p = 0; p < program->piece_count; p++) {
+        if (set->digits[p] > 0) {
+            uint32_t column = program->first[p] + set->digits[p] - 1;
+            set->load += program->load[column];
+            set->worth += program->mu[column];
+            set->code += set->digits[p] * program->stride[p];
+            any = true;
+        }
+    }
+    return any;
+}
+
+static double excess_of(const struct set *set)
+{
+    return fmax(0, set->load - 1);
+}
+
+struct row {
+    double missed;
+    double excess;
+    uint32_t *digits;
+};
+
+// The sets whose rows miss most, at most ROWS_A_ROUND of them.
+static uint32_t find_rows(struct row *rows, const struct program *program, double nu,
+                          struct weft_arena scratch)
+{
+    struct set set = {.digits = WEFT_NEW(&scratch, uint32_t, program->piece_count)};
+    uint32_t count = 0;
+    while (next_set(&set, program)) {
+        double missed = set.worth - nu - excess_of(&set);
+        if (missed <= ROW_MISSED || (count == ROWS_A_ROUND && missed <= rows[count - 1].missed)) {
             continue;
         }
-        uint32_t radix = place->load_count + 1;
-        if (radix > SETS_MAX / columns->set_count) {
-            return false;
+        uint32_t at = count < ROWS_A_ROUND ? count++ : count - 1;
+        uint32_t *digits = rows[at].digits;
+        for (; at > 0 && rows[at - 1].missed < missed; at--) {
+            rows[at] = rows[at - 1];
         }
-        for (uint32_t i = 0; i < place->load_count; i++) {
-            double share = 0;
-            for (uint32_t c = 0; c < cut->cuts; c++) {
-                share += cells_of(place, i, cut->cuts, c) * cut->weights[c];
-            }
-            columns->all[columns->count++] =
-                (struct column){columns->set_count, i + 1, radix, place->loads[i], share};
-        }
-        bound->stride[order[d]] = columns->set_count;
-        columns->set_count *= radix;
+        rows[at] = (struct row){missed, excess_of(&set), digits};
+        memcpy(digits, set.digits, program->piece_count * sizeof digits[0]);
     }
-    return true;
+    return count;
 }
 
-static double load_of(const struct columns *columns, uint32_t set)
+static void add_row(Clp_Simplex *lp, const struct program *program, const struct row *row,
+                    struct weft_arena scratch)
 {
-    double load = 0;
-    for (uint32_t i = 0; i < columns->count; i++) {
-        const struct column *column = &columns->all[i];
-        load += set / column->stride % column->radix == column->digit ? column->load : 0;
+    int *index = WEFT_NEW(&scratch, int, (size_t)program->piece_count + 1);
+    double *value = WEFT_NEW(&scratch, double, (size_t)program->piece_count + 1);
+    int count = 0;
+    for (uint32_t p = 0; p < program->piece_count; p++) {
+        if (row->digits[p] > 0) {
+            index[count] = (int)(program->first[p] + row->digits[p] - 1);
+            value[count++] = 1;
+        }
     }
-    return load;
+    index[count] = (int)program->column_count;
+    value[count++] = -1;
+    const CoinBigIndex start[] = {0, count};
+    const double lower = -DBL_MAX;
+    Clp_addRows(lp, 1, &lower, &row->excess, start, index, value);
 }
 
-// max sum share * mu - nu  with  sum of mu over the set - nu <= excess of the set, for all sets.
-static void solve(double *mu, const struct columns *columns, struct weft_arena scratch)
+// max sum share * mu - nu  with  sum of mu over the set - nu <= excess of the set, for all sets;
+// rows are added as they are missed. No load is worth more than itself.
+static void solve(struct program *program, struct weft_arena scratch)
 {
-    const uint32_t rows = columns->set_count;
-    const uint32_t count = columns->count;
-    size_t entries = (size_t)rows * (count + 1);
-    CoinBigIndex *start = WEFT_NEW(&scratch, CoinBigIndex, (size_t)count + 2);
-    int *index = WEFT_NEW_RAW(&scratch, int, entries);
-    double *value = WEFT_NEW_RAW(&scratch, double, entries);
+    const uint32_t count = program->column_count;
     double *objective = WEFT_NEW(&scratch, double, (size_t)count + 1);
-    double *lower = WEFT_NEW(&scratch, double, rows);
-    double *upper = WEFT_NEW(&scratch, double, rows);
-    CoinBigIndex filled = 0;
-    for (uint32_t i = 0; i <= count; i++) {
-        const struct column *column = &columns->all[i];
-        start[i] = filled;
-        objective[i] = i < count ? -column->share : 1;
-        for (uint32_t set = 0; set < rows; set++) {
-            if (i == count || set / column->stride % column->radix == column->digit) {
-                index[filled] = (int)set;
-                value[filled++] = i == count ? -1 : 1;
-            }
-        }
+    double *upper = WEFT_NEW(&scratch, double, (size_t)count + 1);
+    CoinBigIndex *start = WEFT_NEW(&scratch, CoinBigIndex, (size_t)count + 2);
+    for (uint32_t i = 0; i < count; i++) {
+        objective[i] = -program->share[i];
+        upper[i] = program->load[i];
+        program->mu[i] = program->load[i];
     }
-    start[count + 1] = filled;
-    for (uint32_t set = 0; set < rows; set++) {
-        lower[set] = -DBL_MAX;
-        upper[set] = fmax(0, load_of(columns, set) - 1);
+    objective[count] = 1;
+    upper[count] = DBL_MAX;
+    struct row rows[ROWS_A_ROUND];
+    for (uint32_t i = 0; i < ROWS_A_ROUND; i++) {
+        rows[i].digits = WEFT_NEW(&scratch, uint32_t, program->piece_count);
     }
     Clp_Simplex *lp = Clp_newModel();
     Clp_setLogLevel(lp, 0);
-    Clp_loadProblem(lp, (int)count + 1, (int)rows, start, index, value, NULL, NULL, objective,
-                    lower, upper);
-    Clp_setMaximumIterations(lp, 20000);
-    Clp_initialSolve(lp);
-    // Any mu gives a true bound; nu is found anew from it.
-    const double *solution = Clp_primalColumnSolution(lp);
-    for (uint32_t i = 0; i < count; i++) {
-        mu[i] = isfinite(solution[i]) ? fmax(0, solution[i]) : 0;
+    Clp_loadProblem(lp, (int)count + 1, 0, start, NULL, NULL, NULL, upper, objective, NULL, NULL);
+    double nu = 0;
+    for (uint32_t round = 0; round < ROUNDS_MAX; round++) {
+        uint32_t missed = find_rows(rows, program, nu, scratch);
+        if (missed == 0) {
+            break;
+        }
+        for (uint32_t i = 0; i < missed; i++) {
+            add_row(lp, program, &rows[i], scratch);
+        }
+        Clp_dual(lp, 0);
+        const double *solution = Clp_primalColumnSolution(lp);
+        for (uint32_t i = 0; i < count; i++) {
+            program->mu[i] = isfinite(solution[i]) ? fmax(0, solution[i]) : 0;
+        }
+        nu = isfinite(solution[count]) ? fmax(0, solution[count]) : 0;
     }
     Clp_deleteModel(lp);
 }
 
-// nu for all depths: a set's own, then each job's loads chosen where that is worth more.
-static void fill_worth(struct load_bound *bound, const struct columns *columns,
-                       const struct cells *cells, uint32_t circle, const uint32_t *order,
-                       struct weft_arena *arena)
+// Any mu gives a true bound, with the nu found here.
+static void fill_table(struct rest_table *table, const struct program *program,
+                       const struct cell_circle *circle, struct weft_arena *arena,
+                       struct weft_arena scratch)
 {
-    double *worth = WEFT_NEW_RAW(arena, double, columns->set_count);
-    for (uint32_t set = 0; set < columns->set_count; set++) {
-        worth[set] = -fmax(0, load_of(columns, set) - 1);
+    double *rest = WEFT_NEW(arena, double, table->code_count);
+    struct set set = {.digits = WEFT_NEW(&scratch, uint32_t, program->piece_count)};
+    double nu = 0;
+    do {
+        nu = fmax(nu, set.worth - excess_of(&set));
+    } while (next_set(&set, program));
+    do {
+        rest[set.code] = excess_of(&set) - set.worth + nu;
+    } while (next_set(&set, program));
+    // An open digit may be any of the smaller ones.
+    for (uint32_t p = 0; p < program->piece_count; p++) {
+        uint32_t stride = program->stride[p];
+        uint32_t open = program->places[p]->load_count + 1;
+        uint32_t block = stride * (open + 1);
+        for (uint32_t code = 0; code < table->code_count; code++) {
+            if (code % block / stride != open) {
+                continue;
+            }
+            double least = (double)INFINITY;
+            for (uint32_t digit = 1; digit <= open; digit++) {
+                least = fmin(least, rest[code - digit * stride]);
+            }
+            rest[code] = least;
+        }
     }
-    bound->worth[cells->piece_count] = worth;
-    for (uint32_t d = cells->piece_count; d-- > 0;) {
-        const struct cell_place *place = place_on(&cells->pieces[order[d]], circle);
-        bound->worth[d] = worth;
+    table->rest = rest;
+    double *cut_least = WEFT_NEW(arena, double, circle->cuts);
+    table->least = 0;
+    for (uint32_t cut = 0; cut < circle->cuts; cut++) {
+        cut_least[cut] = -nu * (circle->cell_count / circle->cuts);
+        for (uint32_t p = 0; p < program->piece_count; p++) {
+            const struct cell_place *place = program->places[p];
+            for (uint32_t i = 0; i < place->load_count; i++) {
+                double mu = program->mu[program->first[p] + i];
+                cut_least[cut] += mu * cells_of(place, i, circle->cuts, cut);
+            }
+        }
+        table->least += cut_least[cut] * circle->weights[cut];
+    }
+    table->cut_least = cut_least;
+}
+
+bool rest_table_build(struct rest_table *table, const struct cells *cells, uint32_t circle,
+                      uint32_t code_max, struct weft_arena *arena, struct weft_arena scratch)
+{
+    const uint32_t pieces = cells->piece_count;
+    const struct cell_circle *cut = &cells->circles[circle];
+    struct program program = {
+        .places = WEFT_NEW(&scratch, const struct cell_place *, pieces),
+        .stride = WEFT_NEW(&scratch, uint32_t, pieces),
+        .first = WEFT_NEW(&scratch, uint32_t, pieces),
+    };
+    *table = (struct rest_table){.stride = WEFT_NEW(arena, uint32_t, pieces), .code_count = 1};
+    for (uint32_t p = 0; p < pieces; p++) {
+        const struct cell_place *place = place_on(&cells->pieces[p], circle);
         if (place == NULL) {
             continue;
         }
-        uint32_t stride = bound->stride[order[d]];
-        double *before = WEFT_NEW_RAW(arena, double, stride);
-        for (uint32_t set = 0; set < stride; set++) {
-            before[set] = worth[set];
-            for (uint32_t i = 0; i < place->load_count; i++) {
-                double with = bound->mu[order[d]][i] + worth[set + (i + 1) * stride];
-                before[set] = fmax(before[set], with);
+        if (place->load_count + 2 > code_max / table->code_count) {
+            return false;
+        }
+        table->stride[p] = program.stride[program.piece_count] = table->code_count;
+        program.places[program.piece_count] = place;
+        program.first[program.piece_count++] = program.column_count;
+        program.column_count += place->load_count;
+        table->code_count *= place->load_count + 2;
+    }
+    program.load = WEFT_NEW(&scratch, double, program.column_count);
+    program.share = WEFT_NEW(&scratch, double, program.column_count);
+    program.mu = WEFT_NEW(&scratch, double, program.column_count);
+    for (uint32_t p = 0; p < program.piece_count; p++) {
+        const struct cell_place *place = program.places[p];
+        for (uint32_t i = 0; i < place->load_count; i++) {
+            uint32_t column = program.first[p] + i;
+            program.load[column] = place->loads[i];
+            for (uint32_t c = 0; c < cut->cuts; c++) {
+                program.share[column] += cells_of(place, i, cut->cuts, c) * cut->weights[c];
             }
         }
-        worth = before;
-        bound->worth[d] = worth;
     }
+    solve(&program, scratch);
+    fill_table(table, &program, cut, arena, scratch);
+    return true;
 }
 
-static void fill_asks(struct load_bound *bound, const struct cells *cells, uint32_t circle,
-                      const uint32_t *order, struct weft_arena *arena)
+uint32_t rest_table_open(const struct rest_table *table, const struct cells *cells, uint32_t circle)
 {
-    const uint32_t cuts = cells->circles[circle].cuts;
-    double *asks = WEFT_NEW(arena, double, cuts);
-    bound->asks[cells->piece_count] = asks;
-    for (uint32_t d = cells->piece_count; d-- > 0;) {
-        const struct cell_place *place = place_on(&cells->pieces[order[d]], circle);
-        double *more = WEFT_NEW(arena, double, cuts);
-        for (uint32_t c = 0; c < cuts; c++) {
-            more[c] = asks[c];
-            for (uint32_t i = 0; place != NULL && i < place->load_count; i++) {
-                more[c] += bound->mu[order[d]][i] * cells_of(place, i, cuts, c);
-            }
-        }
-        asks = more;
-        bound->asks[d] = asks;
+    uint32_t code = 0;
+    for (uint32_t p = 0; p < cells->piece_count; p++) {
+        const struct cell_place *place = place_on(&cells->pieces[p], circle);
+        code += place == NULL ? 0 : (place->load_count + 1) * table->stride[p];
     }
-}
-
-void load_bound_build(struct load_bound *bound, const struct cells *cells, uint32_t circle,
-                      const uint32_t *order, struct weft_arena *arena, struct weft_arena scratch)
-{
-    const uint32_t pieces = cells->piece_count;
-    struct columns columns;
-    *bound = (struct load_bound){
-        .stride = WEFT_NEW(arena, uint32_t, pieces),
-        .mu = WEFT_NEW(arena, const double *, pieces),
-        .worth = WEFT_NEW(arena, const double *, (size_t)pieces + 1),
-        .asks = WEFT_NEW(arena, const double *, (size_t)pieces + 1),
-    };
-    if (!list_columns(&columns, bound, cells, circle, order, &scratch)) {
-        return;
-    }
-    double *mu = WEFT_NEW(arena, double, (size_t)columns.count + 1);
-    solve(mu, &columns, scratch);
-    uint32_t at = 0;
-    for (uint32_t d = 0; d < pieces; d++) {
-        const struct cell_place *place = place_on(&cells->pieces[order[d]], circle);
-        bound->mu[order[d]] = &mu[at];
-        at += place == NULL ? 0 : place->load_count;
-    }
-    fill_worth(bound, &columns, cells, circle, order, arena);
-    fill_asks(bound, cells, circle, order, arena);
-    bound->usable = true;
+    return code;
 }

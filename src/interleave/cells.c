@@ -223,18 +223,20 @@ void interleave_cells_add(double *loads, const struct cells *cells, const struct
     }
 }
 
-void interleave_cells_mark(uint16_t *sets, const struct cells *cells,
+void interleave_cells_mark(uint32_t *codes, const struct cells *cells,
                            const struct cell_place *place, uint32_t rotation, uint32_t stride)
 {
     const struct cell_circle *circle = &cells->circles[place->circle];
+    for (uint32_t cell = 0; cell < circle->cell_count; cell++) {
+        codes[cell] -= (place->load_count + 1) * stride;
+    }
     for (uint32_t i = 0; i < place->load_count; i++) {
-        uint16_t mark = (uint16_t)((i + 1) * stride);
         for (uint32_t a = place->load_first[i]; a < place->load_first[i + 1]; a++) {
             for (uint32_t turn = 0; turn < place->turns; turn++) {
                 uint32_t at = place->arcs[a].from + rotation * circle->cuts + turn * place->folded;
                 for (uint32_t c = place->arcs[a].from; c < place->arcs[a].to; c++, at++) {
                     uint32_t cell = at < circle->cell_count ? at : at - circle->cell_count;
-                    sets[cell] = (uint16_t)(sets[cell] + mark);
+                    codes[cell] += (i + 1) * stride;
                 }
             }
         }

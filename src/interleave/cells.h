@@ -68,8 +68,9 @@ void interleave_cells_build(struct cells *cells, const struct group *group, bool
 // Adds the demand of a place, `rotation` angles late, to the loads of its circle's cells.
 void interleave_cells_add(double *loads, const struct cells *cells, const struct cell_place *place,
                           uint32_t rotation, double sign);
-// Adds stride * (1 + which load) to the codes of the cells that a place fills.
-void interleave_cells_mark(uint16_t *sets, const struct cells *cells,
+// Makes the open digit of a place, the largest, that of its load in the cells that it fills, and 0
+// in all others of its circle.
+void interleave_cells_mark(uint32_t *codes, const struct cells *cells,
                            const struct cell_place *place, uint32_t rotation, uint32_t stride);
 // What the place would add to the excess, for each of its rotations. Returns the cells looked at.
 uint64_t interleave_cells_price(double *price, const struct cells *cells,
@@ -81,6 +82,8 @@ double interleave_cells_excess(const struct cells *cells, uint32_t circle, const
 
 struct search_limits {
     uint32_t starts; // of the heuristic
+    bool pairs;      // it also improves by two jobs at once, up to a sixteenth of the work
+    double least;    // no excess of the first circle is less
     uint64_t seed;
     uint64_t work_limit;
     weft_stop stop;
@@ -98,6 +101,10 @@ struct found {
 void interleave_descend(struct found *found, const struct cells *cells,
                         const struct search_limits *limits, struct weft_arena *arena,
                         struct weft_arena scratch);
+// The least excess of one circle, along its angles; sets bound and proved, and value and rotations
+// where they are better. For few jobs of one iteration time with short bursts.
+void interleave_sweep(struct found *found, const struct cells *cells,
+                      const struct search_limits *limits, struct weft_arena scratch);
 // Branch and bound from what `found` holds.
 void interleave_prove(struct found *found, const struct cells *cells,
                       const struct search_limits *limits, struct weft_arena scratch);

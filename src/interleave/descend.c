@@ -8,6 +8,7 @@
 
 #define SWEEPS_MAX 50u
 #define CENTER_SWEEPS 3u
+#define PAIRS_SHARE 16u // of the work: the part that pairs may take
 
 struct descent {
     const struct cells *cells;
@@ -15,6 +16,9 @@ struct descent {
     double *excess;  // per circle
     double **prices; // per place of the piece at hand, per rotation
     uint32_t *rotations;
+    uint32_t *changed; // per circle: when a piece on it last moved
+    uint32_t *visited; // per piece: when it was last put where it costs least
+    uint32_t now;
     uint64_t work;
 };
 
@@ -34,6 +38,8 @@ static void descent_init(struct descent *descent, const struct cells *cells,
         .excess = WEFT_NEW(arena, double, cells->circle_count),
         .prices = WEFT_NEW(arena, double *, place_max),
         .rotations = WEFT_NEW(arena, uint32_t, cells->piece_count),
+        .changed = WEFT_NEW(arena, uint32_t, cells->circle_count),
+        .visited = WEFT_NEW(arena, uint32_t, cells->piece_count),
     };
     for (uint32_t c = 0; c < cells->circle_count; c++) {
         descent->loads[c] = WEFT_NEW(arena, double, cells->circles[c].cell_count);
@@ -70,7 +76,7 @@ static struct value value_at(const struct descent *descent, const struct cell_pi
     struct value value = {0, 0};
     for (uint32_t i = 0; i < piece->place_count; i++) {
         double excess = descent->excess[piece->places[i].circle] + descent->prices[i][r];
-        value.worst = fmax(value.worst, excess);
+        value.worst = excess > value.worst ? excess : value.worst;
         value.sum += excess;
     }
     return value;
@@ -126,6 +132,31 @@ static struct value value_of(const struct descent *descent)
     return value;
 }
 
+// Nothing on the links of a piece has moved since it was put where it costs least.
+static bool is_settled(const struct descent *descent, uint32_t p)
+{
+    const struct cell_piece *piece = &descent->cells->pieces[p];
+    for (uint32_t i = 0; i < piece->place_count; i++) {
+        if (descent->changed[piece->places[i].circle] > descent->visited[p]) {
+            return false;
+        }
+    }
+    return true;
+}
+
+static bool visit(struct descent *descent, uint32_t p, struct weft_arena scratch)
+{
+    const struct cell_piece *piece = &descent->cells->pieces[p];
+    take_away(descent, p);
+    bool moved = place_best(descent, p, scratch);
+    descent->now++;
+    for (uint32_t i = 0; moved && i < piece->place_count; i++) {
+        descent->changed[piece->places[i].circle] = descent->now;
+    }
+    descent->visited[p] = descent->now;
+    return moved;
+}
+
 static struct value descend_from(struct descent *descent, const uint32_t *order,
                                  const struct search_limits *limits, struct weft_arena scratch)
 {
@@ -134,12 +165,17 @@ static struct value descend_from(struct descent *descent, const uint32_t *order,
     for (uint32_t i = 0; i < count; i++) {
         place_best(descent, order[i], scratch);
     }
+    descent->now++;
+    for (uint32_t c = 0; c < descent->cells->circle_count; c++) {
+        descent->changed[c] = descent->now;
+    }
     bool gained = true;
     for (uint32_t sweep = 0; gained && sweep < SWEEPS_MAX && !weft_stopped(limits->stop); sweep++) {
         gained = false;
         for (uint32_t i = 0; i < count; i++) {
-            take_away(descent, order[i]);
-            gained = place_best(descent, order[i], scratch) || gained;
+            if (!is_settled(descent, order[i])) {
+                gained = visit(descent, order[i], scratch) || gained;
+            }
         }
     }
     return value_of(descent);
@@ -165,6 +201,66 @@ static void order_by_size(uint32_t *order, const struct cells *cells, struct wef
     }
 }
 
+// Two pieces at once: every rotation of one with the best of the other. True if that gained.
+static bool place_pair(struct descent *descent, uint32_t p, uint32_t q, struct value *value,
+                       struct weft_arena scratch)
+{
+    const struct cells *cells = descent->cells;
+    const struct cell_piece *first = &cells->pieces[p];
+    const struct cell_piece *second = &cells->pieces[q];
+    const uint32_t old[2] = {descent->rotations[p], descent->rotations[q]};
+    uint32_t best[2] = {old[0], old[1]};
+    take_away(descent, q);
+    put(descent, p, -1);
+    for (uint32_t r = 0; r < first->angles; r++) {
+        descent->rotations[p] = r;
+        put(descent, p, 1);
+        for (uint32_t c = 0; c < cells->circle_count; c++) {
+            descent->excess[c] = interleave_cells_excess(cells, c, descent->loads[c]);
+        }
+        for (uint32_t i = 0; i < second->place_count; i++) {
+            const struct cell_place *place = &second->places[i];
+            descent->work +=
+                interleave_cells_price(descent->prices[i], cells, place, second->angles,
+                                       descent->loads[place->circle], scratch);
+        }
+        for (uint32_t other = 0; other < second->angles; other++) {
+            struct value there = value_at(descent, second, other);
+            if (value_better(there, *value)) {
+                *value = there;
+                best[0] = r;
+                best[1] = other;
+            }
+        }
+        put(descent, p, -1);
+    }
+    descent->rotations[p] = best[0];
+    descent->rotations[q] = best[1];
+    put(descent, p, 1);
+    put(descent, q, 1);
+    return best[0] != old[0] || best[1] != old[1];
+}
+
+// Until no two pieces gain, or the work is done.
+static struct value descend_pairs(struct descent *descent, struct value value, uint64_t work_limit,
+                                  struct weft_arena scratch)
+{
+    const uint32_t count = descent->cells->piece_count;
+    const uint32_t pairs = count * (count - 1) / 2;
+    uint32_t idle = 0;
+    while (idle < pairs) {
+        for (uint32_t p = 0; p < count; p++) {
+            for (uint32_t q = p + 1; q < count; q++) {
+                if (idle == pairs || descent->work > work_limit) {
+                    return value;
+                }
+                idle = place_pair(descent, p, q, &value, scratch) ? 0 : idle + 1;
+            }
+        }
+    }
+    return value;
+}
+
 void interleave_descend(struct found *found, const struct cells *cells,
                         const struct search_limits *limits, struct weft_arena *arena,
                         struct weft_arena scratch)
@@ -188,12 +284,16 @@ void interleave_descend(struct found *found, const struct cells *cells,
             weft_rng_shuffle(&rng, order, count);
         }
         struct value value = descend_from(&descent, order, limits, scratch);
+        bool best = value.sum <= VALUE_EQUAL ||
+                    (cells->circle_count == 1 && value.worst <= limits->least + VALUE_EQUAL);
+        if (limits->pairs && !best) {
+            value = descend_pairs(&descent, value, limits->work_limit / PAIRS_SHARE, scratch);
+        }
         if (value_better(value, found->value)) {
             found->value = value;
             memcpy(found->rotations, descent.rotations, count * sizeof descent.rotations[0]);
         }
-        if (value.sum <= VALUE_EQUAL || weft_stopped(limits->stop) ||
-            descent.work > limits->work_limit) {
+        if (best || weft_stopped(limits->stop) || descent.work > limits->work_limit) {
             break;
         }
     }

@@ -53,6 +53,21 @@ static void lower_bound_to(double *bound, double value)
     *bound = value < *bound ? value : *bound;
 }
 
+// First along the circle, with half of the work that is left, then over rotations.
+static void prove(struct found *found, const struct cells *cells,
+                  const struct search_limits *limits, struct weft_arena scratch)
+{
+    struct search_limits half = *limits;
+    uint64_t work = found->work < limits->work_limit ? found->work : limits->work_limit;
+    half.work_limit = work + (limits->work_limit - work) / 2;
+    interleave_sweep(found, cells, &half, scratch);
+    if (!found->proved) {
+        double bound = found->bound;
+        interleave_prove(found, cells, limits, scratch);
+        found->bound = fmin(fmax(found->bound, bound), found->value.worst);
+    }
+}
+
 // Each link of a loop by itself: no joint shifts do better.
 static void bound_links(struct solving *solving, const struct group *group, uint64_t share,
                         struct weft_arena scratch)
@@ -73,14 +88,20 @@ static void bound_links(struct solving *solving, const struct group *group, uint
             .job_count = circle->job_count, .circle_count = 1, .circles = &alone, .angles = angles};
         struct cells cells;
         struct found found;
-        const struct search_limits limits = {STARTS, solving->options->seed,
-                                             share / group->circle_count, solving->options->stop};
+        const struct search_limits limits = {
+            .starts = STARTS,
+            .pairs = true,
+            .least = interleave_area_excess(circle),
+            .seed = solving->options->seed,
+            .work_limit = share / group->circle_count,
+            .stop = solving->options->stop,
+        };
         interleave_cells_build(&cells, &single, true, &kept, scratch);
         if (cells.rounded || cells.piece_count > PIECES_MAX) {
             continue;
         }
         interleave_descend(&found, &cells, &limits, &kept, scratch);
-        interleave_prove(&found, &cells, &limits, scratch);
+        prove(&found, &cells, &limits, scratch);
         solving->work += found.work;
         lower_bound_to(&solving->links[circle->link].upper_bound, 1 - found.bound);
     }
@@ -98,19 +119,24 @@ static uint32_t *solve_group(struct solving *solving, uint32_t g, struct weft_ar
     }
     uint64_t left = solving->work_limit > solving->work ? solving->work_limit - solving->work : 0;
     uint64_t share = left / (solving->affinity.group_count - g);
-    struct search_limits limits = {exact ? STARTS : STARTS_FAST, solving->options->seed,
-                                   group->circle_count > 1 ? share / 2 : share,
-                                   solving->options->stop};
+    const bool loop = group->circle_count > 1;
+    const struct search_limits limits = {
+        .starts = exact ? STARTS : STARTS_FAST,
+        .pairs = exact && !loop,
+        .least = interleave_area_excess(&group->circles[0]),
+        .seed = solving->options->seed,
+        .work_limit = loop ? share / 2 : share,
+        .stop = solving->options->stop,
+    };
     struct cells cells;
     struct found found;
     interleave_cells_build(&cells, group, exact, &kept, scratch);
     interleave_descend(&found, &cells, &limits, arena, scratch);
-    bool loop = group->circle_count > 1;
     if (exact && loop) {
         bound_links(solving, group, share / 2, scratch);
     }
     if (exact && !cells.rounded && cells.piece_count <= PIECES_MAX) {
-        interleave_prove(&found, &cells, &limits, scratch);
+        prove(&found, &cells, &limits, scratch);
         lower_bound_to(&solving->upper_bound, 1 - found.bound);
         if (!loop) {
             lower_bound_to(&solving->links[group->circles[0].link].upper_bound, 1 - found.bound);

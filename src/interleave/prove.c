@@ -17,20 +17,22 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define CODES_MAX ((uint32_t)1 << 20) // of all tables
+
 struct child {
     struct value bound;
     uint32_t rotation;
 };
 
 struct level {
-    double **loads;  // per circle: of what is placed
-    uint16_t **sets; // likewise: the loads as a code
-    double *excess;  // per circle
-    double *floor;   // per circle: at least, with all jobs but the one to place
-    double *least;   // per circle: at least, with all jobs
-    double **area;   // per circle, per cut: of jobs from here on
-    double *top;     // per circle: most that jobs from here on ask at once
-    double **prices; // per place of the piece to place
+    double **loads;   // per circle: of what is placed
+    uint32_t **codes; // likewise: what is known of each cell (bound.h)
+    double *excess;   // per circle
+    double *floor;    // per circle: at least, with all jobs but the one to place
+    double *least;    // per circle: at least, with all jobs
+    double **area;    // per circle, per cut: of jobs from here on
+    double *top;      // per circle: most that jobs from here on ask at once
+    double **prices;  // per place of the piece to place
     struct child *children;
 };
 
@@ -41,7 +43,8 @@ struct proof {
     struct level *levels;
     struct found *found;
     const struct search_limits *limits;
-    struct load_bound *bounds; // per circle
+    struct rest_table *tables; // per circle
+    bool *usable;              // per circle: it has a table
     double *room;              // per cut
     double *taken;             // per cut
     double *spare;             // per rotation
@@ -82,24 +85,23 @@ static double least_excess(struct proof *proof, uint32_t depth, uint32_t c)
 {
     const struct level *level = &proof->levels[depth];
     const struct cell_circle *circle = &proof->cells->circles[c];
-    const struct load_bound *load_bound = &proof->bounds[c];
     double *cut_bound = proof->taken;
     sum_cuts(proof, level, c);
     for (uint32_t cut = 0; cut < circle->cuts; cut++) {
         cut_bound[cut] += fmax(0, level->area[c][cut] - proof->room[cut]);
     }
-    if (load_bound->usable) {
-        const double *worth = load_bound->worth[depth];
-        const uint16_t *sets = level->sets[c];
-        double *left = proof->room;
-        memcpy(left, load_bound->asks[depth], circle->cuts * sizeof left[0]);
+    if (proof->usable[c]) {
+        const double *rest = proof->tables[c].rest;
+        const uint32_t *codes = level->codes[c];
+        double *known = proof->room;
+        memcpy(known, proof->tables[c].cut_least, circle->cuts * sizeof known[0]);
         for (uint32_t at = 0; at < circle->cell_count; at += circle->cuts) {
             for (uint32_t cut = 0; cut < circle->cuts; cut++) {
-                left[cut] -= worth[sets[at + cut]];
+                known[cut] += rest[codes[at + cut]];
             }
         }
         for (uint32_t cut = 0; cut < circle->cuts; cut++) {
-            cut_bound[cut] = fmax(cut_bound[cut], left[cut]);
+            cut_bound[cut] = fmax(cut_bound[cut], known[cut]);
         }
         proof->found->work += circle->cell_count;
     }
@@ -195,17 +197,18 @@ static void place_piece(struct proof *proof, uint32_t depth, uint32_t rotation)
     for (uint32_t c = 0; c < cells->circle_count; c++) {
         memcpy(next->loads[c], level->loads[c], cells->circles[c].cell_count * sizeof(double));
         next->excess[c] = level->excess[c];
-        if (proof->bounds[c].usable) {
-            memcpy(next->sets[c], level->sets[c], cells->circles[c].cell_count * sizeof(uint16_t));
+        if (proof->usable[c]) {
+            memcpy(next->codes[c], level->codes[c],
+                   cells->circles[c].cell_count * sizeof(uint32_t));
         }
         proof->found->work += cells->circles[c].cell_count;
     }
     for (uint32_t i = 0; i < piece->place_count; i++) {
         const struct cell_place *place = &piece->places[i];
         interleave_cells_add(next->loads[place->circle], cells, place, rotation, 1);
-        if (proof->bounds[place->circle].usable) {
-            uint32_t stride = proof->bounds[place->circle].stride[proof->order[depth]];
-            interleave_cells_mark(next->sets[place->circle], cells, place, rotation, stride);
+        if (proof->usable[place->circle]) {
+            uint32_t stride = proof->tables[place->circle].stride[proof->order[depth]];
+            interleave_cells_mark(next->codes[place->circle], cells, place, rotation, stride);
         }
         next->excess[place->circle] += level->prices[i][rotation];
     }
@@ -292,7 +295,7 @@ static void init_level(struct proof *proof, struct level *level, uint32_t places
     const uint32_t circles = proof->cells->circle_count;
     *level = (struct level){
         .loads = WEFT_NEW(arena, double *, circles),
-        .sets = WEFT_NEW(arena, uint16_t *, circles),
+        .codes = WEFT_NEW(arena, uint32_t *, circles),
         .excess = WEFT_NEW(arena, double, circles),
         .floor = WEFT_NEW(arena, double, circles),
         .least = WEFT_NEW(arena, double, circles),
@@ -303,7 +306,7 @@ static void init_level(struct proof *proof, struct level *level, uint32_t places
     };
     for (uint32_t c = 0; c < circles; c++) {
         level->loads[c] = WEFT_NEW(arena, double, proof->cells->circles[c].cell_count);
-        level->sets[c] = WEFT_NEW(arena, uint16_t, proof->cells->circles[c].cell_count);
+        level->codes[c] = WEFT_NEW(arena, uint32_t, proof->cells->circles[c].cell_count);
         level->area[c] = WEFT_NEW(arena, double, proof->cells->circles[c].cuts);
     }
     for (uint32_t i = 0; i < places; i++) {
@@ -353,7 +356,8 @@ void interleave_prove(struct found *found, const struct cells *cells,
         .levels = WEFT_NEW(&scratch, struct level, (size_t)cells->piece_count + 1),
         .found = found,
         .limits = limits,
-        .bounds = WEFT_NEW(&scratch, struct load_bound, cells->circle_count),
+        .tables = WEFT_NEW(&scratch, struct rest_table, cells->circle_count),
+        .usable = WEFT_NEW(&scratch, bool, cells->circle_count),
         .room = WEFT_NEW(&scratch, double, cut_max),
         .taken = WEFT_NEW(&scratch, double, cut_max),
         .spare = WEFT_NEW(&scratch, double, angle_max),
@@ -365,8 +369,17 @@ void interleave_prove(struct found *found, const struct cells *cells,
     order_pieces(&proof);
     sum_areas(&proof);
     struct weft_arena kept = weft_arena_split(&scratch);
+    uint32_t codes_left = CODES_MAX;
     for (uint32_t c = 0; c < cells->circle_count; c++) {
-        load_bound_build(&proof.bounds[c], cells, c, proof.order, &kept, scratch);
+        uint32_t most = codes_left < CODES_MAX ? codes_left : CODES_MAX;
+        proof.usable[c] = rest_table_build(&proof.tables[c], cells, c, most, &kept, scratch);
+        if (proof.usable[c]) {
+            codes_left -= proof.tables[c].code_count;
+            uint32_t open = rest_table_open(&proof.tables[c], cells, c);
+            for (uint32_t cell = 0; cell < cells->circles[c].cell_count; cell++) {
+                proof.levels[0].codes[c][cell] = open;
+            }
+        }
     }
     search(&proof, 0, scratch);
     found->proved = !proof.stopped;

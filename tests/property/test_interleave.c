@@ -220,6 +220,41 @@ static void try_one(uint64_t seed, uint32_t job_count, uint32_t link_count, bool
     weft_arena_release((struct weft_arena[]){kept[1]});
 }
 
+// Whatever work is allowed: nothing is better than the bound, and no score above the best.
+static void bounds_hold_at_any_work(void **state)
+{
+    (void)state;
+    struct weft_error error;
+    uint32_t unproved = 0;
+    for (uint64_t seed = 1; seed <= 300; seed++) {
+        struct weft_arena arena;
+        struct weft_arena scratch;
+        assert_true(weft_arena_init(&arena, 0, &error));
+        assert_true(weft_arena_init(&scratch, 0, &error));
+        const struct weft_arena kept[2] = {arena, scratch};
+        struct weft_rng rng;
+        weft_rng_init(&rng, seed);
+        struct instance instance;
+        draw(&instance, 4, 1, seed % 4 > 0, &rng);
+        struct weft_interleaving found;
+        const struct weft_interleave_options options = {
+            .precision_degrees = 360,
+            .quantum_ps = UNIT_PS,
+            .work_limit = 1 + weft_rng_below(&rng, 20000),
+        };
+        assert_true(weft_interleave(&found, &instance.snapshot, &options, &arena, scratch, &error));
+        struct best best = exhaust(&instance, UNIT_PS);
+        unproved += found.exact ? 0 : 1;
+        if (found.upper_bound < best.least - 1e-6 || found.score > best.least + 1e-4) {
+            fail_msg("seed %llu: score %.6f and bound %.6f, exhaustive %.6f",
+                     (unsigned long long)seed, found.score, found.upper_bound, best.least);
+        }
+        weft_arena_release((struct weft_arena[]){kept[0]});
+        weft_arena_release((struct weft_arena[]){kept[1]});
+    }
+    assert_in_range(unproved, 20, 300);
+}
+
 static void one_link_is_solved_best(void **state)
 {
     (void)state;
@@ -247,6 +282,7 @@ static void loops_are_solved_best(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(bounds_hold_at_any_work),
         cmocka_unit_test(one_link_is_solved_best),
         cmocka_unit_test(four_jobs_are_solved_best),
         cmocka_unit_test(loops_are_solved_best),
