@@ -30,6 +30,19 @@ void compare_reconfig(struct table *table, struct weft_comparison *row, struct w
 // Fills every row's ratio to the ideal switch, where that has a row.
 void compare_ratios(struct table *table);
 
+// What all entries take on one fabric by quick judgement, and whether servers forward there.
+struct compare_promise {
+    const double *quick_s;
+    bool direct;
+};
+
+#define COMPARE_TRIALS_MAX 6u
+// Which entries both methods plan for: the first three (Weft's, those of a full mesh and of data
+// parallelism), the two that promise most on any fabric, and the one that does on direct fabrics,
+// which are like those planned. Returns how many.
+uint32_t compare_trials(uint32_t *trials, const struct compare_promise *promises,
+                        uint32_t field_count, uint32_t entry_count);
+
 // What strategies descend on: a network that stands, whose rings, with `tours`, are tours of each
 // strategy's groups.
 struct compare_ground {

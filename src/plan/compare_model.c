@@ -25,9 +25,7 @@
 #define FINALISTS 4u
 #define FINALISTS_MANY 2u
 #define MANY_SERVERS 64u
-// Strategies that both methods plan for, and the share of the effort of Weft's plan for each.
-#define PLAIN_TRIALS 3u
-#define PROMISING_TRIALS 2u
+// Strategies that both methods plan for get this share of the effort of Weft's plan each.
 #define TRIAL_SHARE 0.2
 
 // A strategy in the pool with its task graph.
@@ -295,34 +293,15 @@ static void settle_reconfig(struct contest *contest, struct weft_arena scratch)
 
 // ---- both methods ----
 
-// Which entries both methods plan for: Weft's, those of a full mesh and of data parallelism, and
-// those that promise most on any fabric. Returns how many.
+// Which entries both methods plan for. Returns how many.
 static uint32_t choose_trials(uint32_t *trials, const struct contest *contest)
 {
-    double promise_s[ENTRIES_MAX];
-    for (uint32_t i = 0; i < contest->entry_count; i++) {
-        promise_s[i] = HUGE_VAL;
-        for (uint32_t f = 0; f < contest->field_count; f++) {
-            promise_s[i] = fmin(promise_s[i], contest->fields[f]->quick_s[i]);
-        }
+    struct compare_promise promises[COMPARE_ROWS_MAX];
+    for (uint32_t f = 0; f < contest->field_count; f++) {
+        const struct field *field = contest->fields[f];
+        promises[f] = (struct compare_promise){field->quick_s, field->network->fabric.forwards};
     }
-    uint32_t count = 0;
-    for (; count < contest->entry_count && count < PLAIN_TRIALS; count++) {
-        trials[count] = count;
-        promise_s[count] = HUGE_VAL;
-    }
-    while (count < contest->entry_count && count < PLAIN_TRIALS + PROMISING_TRIALS) {
-        uint32_t best = count;
-        for (uint32_t i = 0; i < contest->entry_count; i++) {
-            best = promise_s[i] < promise_s[best] ? i : best;
-        }
-        if (!(promise_s[best] < HUGE_VAL)) {
-            break;
-        }
-        promise_s[best] = HUGE_VAL;
-        trials[count++] = best;
-    }
-    return count;
+    return compare_trials(trials, promises, contest->field_count, contest->entry_count);
 }
 
 // One entry by one method; the row is the better one's.
@@ -355,7 +334,7 @@ static void try_method(struct contest *contest, struct weft_comparison *row,
 static void settle_methods(struct contest *contest, const struct weft_plan *plan, bool paper,
                            struct weft_arena scratch)
 {
-    uint32_t trials[PLAIN_TRIALS + PROMISING_TRIALS];
+    uint32_t trials[COMPARE_TRIALS_MAX];
     uint32_t count = choose_trials(trials, contest);
     if (paper) {
         struct weft_comparison *row = compare_add_row(&contest->table, "topoopt");

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Models over fabrics: every fabric plays the best strategy that was found for any of them.
 
+#include "../../src/plan/compare.h"
 #include "../fresh_arenas.h"
-#include "weft/plan.h"
 
 #include <math.h>
 #include <setjmp.h>
@@ -150,6 +150,22 @@ static void only_the_fabrics_asked_for_have_rows(void **state)
                 1e-12);
 }
 
+// Entry 6 is the best on the ring, where nothing comes near the switch. Mutation: direct fabrics
+// are like all others (entry 4).
+static void a_strategy_of_direct_fabrics_is_planned_for(void **state)
+{
+    (void)state;
+    static const double on_switch_s[] = {9, 9, 9, 2, 3, 1, 8};
+    static const double on_ring_s[] = {4, 5, 6, 9, 9, 9, 7};
+    const struct compare_promise promises[] = {{on_switch_s, false}, {on_ring_s, true}};
+    static const uint32_t expected[] = {0, 1, 2, 5, 3, 6};
+    uint32_t trials[COMPARE_TRIALS_MAX];
+    assert_int_equal(compare_trials(trials, promises, 2, 7), 6);
+    assert_memory_equal(trials, expected, sizeof expected);
+    assert_int_equal(compare_trials(trials, promises, 1, 7), 5); // no direct fabric
+    assert_int_equal(compare_trials(trials, promises, 2, 2), 2);
+}
+
 static void threads_change_nothing(void **state)
 {
     (void)state;
@@ -186,6 +202,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(fabrics_play_better_strategies_than_data_parallelism),
         cmocka_unit_test(only_the_fabrics_asked_for_have_rows),
+        cmocka_unit_test(a_strategy_of_direct_fabrics_is_planned_for),
         cmocka_unit_test(threads_change_nothing),
         cmocka_unit_test(what_cannot_fit_is_said),
     };
