@@ -79,6 +79,25 @@ static void several_flows_of_a_job_are_one_job(void **state)
     assert_true(result.jobs[0].learned_bytes == 500000);
 }
 
+// A window that has met a full queue is halved: one loss a sawtooth, not one a round trip. Mutation
+// that this test caught: weft_ssthresh that leaves the window as it is (3700 drops instead of 80 to
+// 120).
+static void losses_halve_the_window(void **state)
+{
+    (void)state;
+    struct weft_error error;
+    struct weft_contest_result result;
+    struct weft_contest_options options = options_of(1);
+    options.loads = true;
+    options.bytes = 1500000;
+    options.queue_packets = 20;
+    options.parameters = weft_cc_defaults("reno_twin");
+    must(weft_contest_run(&result, &options, &arena, &error), &error);
+    print_message("%u drops, window of %u at most\n", (unsigned)result.drops,
+                  result.jobs[0].peak_window);
+    assert_in_range(result.drops, 1, 600);
+}
+
 static void an_unknown_congestion_control_is_refused(void **state)
 {
     (void)state;
@@ -191,6 +210,7 @@ int main(void)
         cmocka_unit_test(a_job_alone_takes_the_ideal_time),
         cmocka_unit_test(mltcp_learns_what_the_jobs_send),
         cmocka_unit_test(several_flows_of_a_job_are_one_job),
+        cmocka_unit_test(losses_halve_the_window),
         cmocka_unit_test(an_unknown_congestion_control_is_refused),
         cmocka_unit_test(nothing_is_left_after_a_kill),
     };
