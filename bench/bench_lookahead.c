@@ -283,7 +283,8 @@ static double play_s(const struct packet_case *spec, struct weft_sim_result *res
     struct weft_error error;
     struct weft_arena mine = arena; // what it takes is given back
     double began_s = packet_case_cpu_s();
-    if (!packet_case_play(result, &network, spec, &mine, scratch, &error)) {
+    if (!packet_case_play(result, &network, spec, (struct packet_case_how){1, 1}, &mine, scratch,
+                          &error)) {
         fprintf(stderr, "%s\n", error.message);
         return -1;
     }

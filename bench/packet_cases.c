@@ -42,9 +42,13 @@ static const struct weft_sim_options sim = {.packet_bytes = 4096 + 64,
                                             .dctcp = {.gain = 1.0 / 16}};
 
 static bool play_permutation(struct weft_sim_result *result, const struct weft_network *network,
-                             const struct packet_case *spec, struct weft_arena *arena,
-                             struct weft_arena scratch, struct weft_error *error)
+                             const struct packet_case *spec, struct packet_case_how how,
+                             struct weft_arena *arena, struct weft_arena scratch,
+                             struct weft_error *error)
 {
+    struct weft_sim_options options = sim;
+    options.parts = how.parts;
+    options.threads = how.threads;
     uint32_t n = spec->server_count;
     uint32_t *from = WEFT_NEW_RAW(arena, uint32_t, n);
     uint32_t *to = WEFT_NEW_RAW(arena, uint32_t, n);
@@ -63,8 +67,8 @@ static bool play_permutation(struct weft_sim_result *result, const struct weft_n
         size_bytes[i] = spec->size_bytes;
     }
     struct weft_flow_list list = {n, from, to, size_bytes, start_ps};
-    return weft_sim_run_flows(result, NULL, &network->fabric, &network->routes, &list, &sim, arena,
-                              scratch, error);
+    return weft_sim_run_flows(result, NULL, &network->fabric, &network->routes, &list, &options,
+                              arena, scratch, error);
 }
 
 static bool play_allreduce(struct weft_sim_result *result, const struct weft_network *network,
@@ -88,11 +92,11 @@ static bool play_allreduce(struct weft_sim_result *result, const struct weft_net
 }
 
 bool packet_case_play(struct weft_sim_result *result, const struct weft_network *network,
-                      const struct packet_case *spec, struct weft_arena *arena,
-                      struct weft_arena scratch, struct weft_error *error)
+                      const struct packet_case *spec, struct packet_case_how how,
+                      struct weft_arena *arena, struct weft_arena scratch, struct weft_error *error)
 {
     return spec->allreduce ? play_allreduce(result, network, spec, arena, scratch, error)
-                           : play_permutation(result, network, spec, arena, scratch, error);
+                           : play_permutation(result, network, spec, how, arena, scratch, error);
 }
 
 double packet_case_cpu_s(void)

@@ -20,9 +20,15 @@ extern const struct packet_case packet_cases[PACKET_CASE_COUNT];
 
 bool packet_case_build(struct weft_network *network, const struct packet_case *spec,
                        struct weft_arena *arena, struct weft_error *error) WEFT_MUST_USE;
+// In so many parts, on so many threads; AllReduces are played in one.
+struct packet_case_how {
+    uint32_t parts;
+    uint32_t threads;
+};
 bool packet_case_play(struct weft_sim_result *result, const struct weft_network *network,
-                      const struct packet_case *spec, struct weft_arena *arena,
-                      struct weft_arena scratch, struct weft_error *error) WEFT_MUST_USE;
+                      const struct packet_case *spec, struct packet_case_how how,
+                      struct weft_arena *arena, struct weft_arena scratch, struct weft_error *error)
+    WEFT_MUST_USE;
 // User and system time of this process.
 double packet_case_cpu_s(void);
 // Runs this program once for each case, so that time and memory are the case's own. Returns how

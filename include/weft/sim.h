@@ -407,6 +407,13 @@ struct weft_sim_options {
     // Packet engine: messages of one job on one path are one stream, which keeps its congestion
     // control from one to the next. Off: each is a connection of its own.
     bool persistent;
+    // Packet engine, lists of flows: the run is cut into so many parts by the fabric (0 or 1: it is
+    // not), which `threads` play side by side. The parts, not the threads, may decide which of two
+    // packets comes first that come to a port at one picosecond; and acknowledgements of a
+    // message's last packets go on to its sender, where in one part they are gone. What cannot be
+    // cut, by its options or its fabric, is played in one (docs/packet-engine.md).
+    uint32_t parts;   // at most 16
+    uint32_t threads; // 0 = 1
     struct weft_record_options records;
     struct weft_sim_progress *progress; // NULL = nobody looks
     weft_stop stop;                     // the run then fails with INFEASIBLE
@@ -433,6 +440,10 @@ struct weft_sim_result {
     const double *link_bytes;          // per link, on the wire
     struct weft_packet_counts packets; // packet engine
     const struct weft_port_counts *ports; // packet engine: per link
+    uint32_t part_count;                  // that it was played in
+    uint64_t window_count;                // of a run in parts, that they played side by side
+    uint64_t crossing_count;              // packets from one part to another
+    uint64_t part_events;                 // of the part with the most
     struct weft_records records;
     const uint64_t *const *task_start_ps; // per job, per task, if timeline; of the last iteration
     const uint64_t *const *task_end_ps;

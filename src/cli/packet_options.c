@@ -56,6 +56,7 @@ enum {
     OPTION_WINDOW_LIMIT,
     OPTION_ACK_BYTES,
     OPTION_EARLY_DROPS,
+    OPTION_PARTS,
     OPTION_COUNT,
 };
 _Static_assert((int)OPTION_COUNT <= (int)CLI_PACKET_WORDS, "room for all options");
@@ -145,6 +146,10 @@ static const struct argp_option options[] = {
     {"ack-bytes", KEY_FIRST + OPTION_ACK_BYTES, "BYTES", 0, "of an acknowledgement (a header)", 0},
     {"early-drops", KEY_FIRST + OPTION_EARLY_DROPS, NULL, 0,
      "with --mark-full: ports lose instead of marking", 0},
+    {"parts", KEY_FIRST + OPTION_PARTS, "N", 0,
+     "cut one run of a list of flows into N parts, which --threads play side by side (1); what "
+     "cannot be cut is played in one, and the result says so",
+     0},
     {0},
 };
 
@@ -460,6 +465,10 @@ bool cli_packets(struct weft_sim_options *sim, struct cli *cli, bool is_taskgrap
     }
     if (!take_packet_bytes(&sim->packet_bytes, cli, OPTION_MTU, is_packet ? 1 : 0) ||
         !take_packet_bytes(&sim->header_bytes, cli, OPTION_HEADER, 0)) {
+        return false;
+    }
+    sim->threads = cli->threads;
+    if (!take_count(&sim->parts, cli, OPTION_PARTS, 1, 16)) {
         return false;
     }
     cli->packet = topoopt ? WEFT_PACKET_TOPOOPT : WEFT_PACKET_DEFAULTS;

@@ -217,6 +217,9 @@ json_t *simulate_object(struct simulate *simulate, const struct weft_sim_result 
     cli_set_count(object, "events", result->event_count);
     if (is_packet) {
         set_counts(object, &result->packets);
+        if (simulate->packets.parts > 0) {
+            cli_set_count(object, "parts", result->part_count);
+        }
         simulate_tell_drops(simulate, object, result);
     }
     cli_set_count(object, "solves", result->solve_count);
@@ -246,6 +249,9 @@ void simulate_last_line(struct simulate *simulate, const struct weft_sim_result 
                 (unsigned long long)counts->ecn_marks, (unsigned long long)counts->retransmits,
                 (unsigned long long)counts->timeouts);
         simulate_tell_drops(simulate, NULL, result);
+    }
+    if (simulate->packets.parts > 0) {
+        cli_say(cli, "played in %u of %u parts\n", result->part_count, simulate->packets.parts);
     }
     cli_say(cli, "%llu flows, %llu events, %.3f s\n", (unsigned long long)result->flow_count,
             (unsigned long long)result->event_count, cli_elapsed_s(cli));

@@ -1,18 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Playing a list of flows.
 
-#include "watch.h"
+#include "flows.h"
 
 #include <math.h>
-
-struct player {
-    struct weft_simnet net;
-    struct sim_watch watch;
-    const struct weft_flow_list *flows;
-    double *end_ps;       // per flow: the latest of its ways so far
-    uint32_t next;        // flow to start
-    uint64_t event_count; // instants played
-};
 
 // Whether the packet engine can play these flows.
 static bool check_packets(const struct weft_flow_list *flows, const struct weft_fabric *fabric,
@@ -66,7 +57,7 @@ static bool check_flows(const struct weft_flow_list *flows, const struct weft_fa
     return true;
 }
 
-static void start_flow(struct player *player, uint32_t flow)
+void flows_start(struct flows_player *player, uint32_t flow)
 {
     const struct weft_flow_list *flows = player->flows;
     struct weft_simnet *net = &player->net;
@@ -83,6 +74,11 @@ static void start_flow(struct player *player, uint32_t flow)
         struct weft_simnet_way way = weft_simnet_open_way(net, from, to, i, hash, 0);
         if (wire_bytes > 0) {
             weft_simnet_start(net, way.class_id, wire_bytes * way.share_ratio, flow, 0);
+            if (player->parts != NULL) {
+                uint64_t start_ps = flows->start_ps[flow];
+                packet_parts_start(player->parts, net->packets.laid_out,
+                                   start_ps < CLOCK_END_PS ? start_ps : CLOCK_END_PS);
+            }
         } else {
             double latency_ps = weft_simnet_latency_ps(net, way.class_id, 0);
             player->end_ps[flow] =
@@ -92,7 +88,7 @@ static void start_flow(struct player *player, uint32_t flow)
     }
 }
 
-static void play(struct player *player)
+static void play(struct flows_player *player)
 {
     const struct weft_flow_list *flows = player->flows;
     struct weft_wire *wire = &player->net.wire;
@@ -116,13 +112,13 @@ static void play(struct player *player)
             player->end_ps[end.owner] = fmax(player->end_ps[end.owner], end.end_ps + latency_ps);
         }
         while (player->next < flows->count && (double)flows->start_ps[player->next] <= until_ps) {
-            start_flow(player, player->next++);
+            flows_start(player, player->next++);
         }
         weft_wire_settle(wire);
     }
 }
 
-static void play_packets(struct player *player)
+static void play_packets(struct flows_player *player)
 {
     const struct weft_flow_list *flows = player->flows;
     struct packet_engine *packets = &player->net.packets;
@@ -141,14 +137,10 @@ static void play_packets(struct player *player)
             weft_wire_close(&player->net.wire, end.path_id);
         } else if (more && !player->watch.is_over) {
             packets->clock.now_ps = until_ps;
-            start_flow(player, player->next++);
+            flows_start(player, player->next++);
         } else {
             break;
         }
-    }
-    player->event_count = packets->counts.events;
-    for (uint32_t link = 0; link < player->net.fabric->link_count; link++) {
-        player->net.wire.link_bytes[link] = (double)packets->links[link].bytes;
     }
 }
 
@@ -156,6 +148,44 @@ static void name_flow(char *text, size_t room, const void *input, uint32_t owner
 {
     (void)input;
     snprintf(text, room, "flow %u", owner);
+}
+
+// Plays the flows with packets, in parts where that is asked for and can be.
+static bool run_packets(struct flows_player *player, struct weft_sim_result *result,
+                        uint32_t hop_max, struct weft_arena scratch, struct weft_error *error)
+{
+    struct packet_parts parts;
+    struct weft_arena beside = weft_arena_split(&scratch);
+    if (flows_cut(&parts.cut, player, &beside, scratch)) {
+        if (!flows_play_parts(player, &parts, hop_max, result, &beside, error)) {
+            return false;
+        }
+    } else {
+        play_packets(player);
+    }
+    const struct packet_engine *packets = &player->net.packets;
+    player->event_count = packets->counts.events;
+    for (uint32_t link = 0; link < player->net.fabric->link_count; link++) {
+        player->net.wire.link_bytes[link] = (double)packets->links[link].bytes;
+    }
+    return packet_engine_check(packets, error);
+}
+
+// Each flow's end, and the last one.
+static bool tell_ends(struct weft_sim_result *result, uint64_t *completion_ps,
+                      const struct flows_player *player, struct weft_error *error)
+{
+    for (uint32_t i = 0; i < player->flows->count; i++) {
+        uint64_t end_ps;
+        if (!weft_simnet_round_ps(&end_ps, player->end_ps[i], error)) {
+            return weft_wrap(error, "flow %u", i);
+        }
+        result->end_ps = end_ps > result->end_ps ? end_ps : result->end_ps;
+        if (completion_ps != NULL) {
+            completion_ps[i] = end_ps;
+        }
+    }
+    return true;
 }
 
 bool weft_sim_run_flows(struct weft_sim_result *result, uint64_t *completion_ps,
@@ -181,49 +211,34 @@ bool weft_sim_run_flows(struct weft_sim_result *result, uint64_t *completion_ps,
                      !packet_ports_check_flows(options, way_total, routes->hop_max, error)))) {
         return false;
     }
-    struct player player = {.flows = flows};
-    weft_simnet_init(&player.net, fabric, routes, options, way_total, way_total,
-                     routes->hop_max > 0 ? routes->hop_max : 1, &scratch);
+    uint32_t hop_max = routes->hop_max > 0 ? routes->hop_max : 1;
+    struct flows_player player = {.flows = flows};
+    weft_simnet_init(&player.net, fabric, routes, options, way_total, way_total, hop_max, &scratch);
     player.end_ps = WEFT_NEW_RAW(&scratch, double, flows->count);
     sim_watch_init(&player.watch, fabric, options, arena);
-    if (packets) {
-        play_packets(&player);
-        if (!packet_engine_check(&player.net.packets, error)) {
-            return false;
-        }
-    } else {
+    struct weft_sim_result told = {.part_count = 1};
+    if (!packets) {
         play(&player);
-    }
-    if (!sim_watch_check(&player.watch, &player.net, name_flow, NULL, error)) {
+    } else if (!run_packets(&player, &told, hop_max, scratch, error)) {
         return false;
     }
-
-    uint64_t end_ps = 0;
-    for (uint32_t i = 0; i < flows->count; i++) {
-        uint64_t flow_end_ps;
-        if (!weft_simnet_round_ps(&flow_end_ps, player.end_ps[i], error)) {
-            return weft_wrap(error, "flow %u", i);
-        }
-        end_ps = flow_end_ps > end_ps ? flow_end_ps : end_ps;
-        if (completion_ps != NULL) {
-            completion_ps[i] = flow_end_ps;
-        }
+    if (!sim_watch_check(&player.watch, &player.net, name_flow, NULL, error) ||
+        !tell_ends(&told, completion_ps, &player, error)) {
+        return false;
     }
     const struct weft_wire *wire = &player.net.wire;
     double *link_bytes = WEFT_NEW_RAW(arena, double, fabric->link_count);
     for (uint32_t link = 0; link < fabric->link_count; link++) {
         link_bytes[link] = wire->link_bytes[link];
     }
-    *result = (struct weft_sim_result){.end_ps = end_ps,
-                                       .flow_count = wire->started_count,
-                                       .event_count = player.event_count,
-                                       .solve_count = wire->maxmin.solve_count,
-                                       .work_count = wire->maxmin.work_count,
-                                       .link_bytes = link_bytes,
-                                       .packets = player.net.packets.counts,
-                                       .records = sim_watch_records(&player.watch)};
-    if (packets) {
-        result->ports = packet_engine_ports(&player.net.packets, arena);
-    }
+    told.flow_count = wire->started_count;
+    told.event_count = player.event_count;
+    told.solve_count = wire->maxmin.solve_count;
+    told.work_count = wire->maxmin.work_count;
+    told.link_bytes = link_bytes;
+    told.packets = player.net.packets.counts;
+    told.records = sim_watch_records(&player.watch);
+    told.ports = packets ? packet_engine_ports(&player.net.packets, arena) : NULL;
+    *result = told;
     return true;
 }

@@ -383,6 +383,7 @@ bool weft_sim_run_jobs(struct weft_sim_result *result, const struct weft_fabric 
     if (options->engine == WEFT_ENGINE_PACKET) {
         r.ports = packet_engine_ports(&machine.net.packets, arena);
     }
+    r.part_count = 1;
     r.flow_count = wire->started_count;
     r.event_count = machine.event_count + wire->started_count;
     r.solve_count = wire->maxmin.solve_count;

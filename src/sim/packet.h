@@ -10,6 +10,7 @@
 
 #include "packet_clock.h"
 #include "packet_ports.h"
+#include "packet_post.h"
 #include "packet_pull.h"
 #include "packet_spray.h"
 #include "weft/sim.h"
@@ -87,6 +88,7 @@ struct packet_cuts {
 
 struct packet_flow {
     bool timer_filed; // a later deadline is looked at when it fires
+    bool has_come;    // of a run in parts: the receiver has all
     bool is_paced;    // a PACE event is filed
     bool in_recovery;
     bool is_open;
@@ -305,6 +307,10 @@ struct packet_engine {
     uint32_t message_room;
     struct packet_job *jobs;
     bool is_stuck; // ports.circle says why
+    // A run in parts (packet_parts.h): NULL: this engine plays all of it.
+    struct packet_post *post;
+    bool lays_out_only; // messages begin elsewhere
+    uint32_t laid_out;  // the slot of the last one
     struct weft_packet_counts counts;
     struct weft_arena *arena;
 };
@@ -375,13 +381,21 @@ bool packet_is_held(struct packet_engine *engine, uint32_t flow);
 // A packet of the sender's own begins to leave a port with queues: its flow has its turn.
 void packet_turn(struct packet_engine *engine, const struct packet *packet);
 
+// The longest that a packet can be on its way and not be lost: every port full, there and back; at
+// most 1 s.
+uint64_t packet_longest_trip_ps(const struct packet_engine *engine, const struct packet_flow *flow);
+
 // For packet_pull.c.
 void packet_transmit(struct packet_engine *engine, uint32_t flow, uint32_t sequence,
                      uint32_t flags);
 void packet_measure_trip(struct packet_flow *flow, uint64_t trip_ps);
 void packet_close(struct packet_engine *engine, uint32_t flow);
 
-void packet_flow_open(struct packet_engine *engine, struct packet_flow *flow);
+// A message takes a slot, its paths those behind it in `hops`; and begins (packet_start.c).
+uint32_t packet_lay_out(struct packet_engine *engine, const uint32_t *path, uint32_t hop_count,
+                        const uint32_t *back, uint32_t back_count, double wire_bytes,
+                        struct packet_end end);
+void packet_begin(struct packet_engine *engine, uint32_t flow);
 void packet_set_timer(struct packet_engine *engine, uint32_t flow);
 
 // ---- streams ----
@@ -426,6 +440,16 @@ static inline uint64_t packet_arrives(const struct packet_engine *engine, uint32
         return tail_ps;
     }
     return begins_ps + (uint64_t)(head_bytes * link->ps_per_byte + 0.5) + link->latency_ps;
+}
+
+// A packet is at the far end of a link at arrives_ps; its `hop` is what comes then.
+static inline void packet_file_arrival(struct packet_engine *engine, uint32_t id, uint32_t link_id,
+                                       uint64_t arrives_ps)
+{
+    if (engine->post == NULL || !packet_post_away(engine, id, link_id, arrives_ps)) {
+        clock_file(&engine->clock, (uint32_t)PACKET_EVENT_ARRIVAL << CLOCK_KIND_SHIFT | id,
+                   arrives_ps);
+    }
 }
 
 // ---- transports ----

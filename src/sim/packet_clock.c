@@ -280,8 +280,8 @@ static void begin_turn(struct packet_clock *clock, uint64_t turn)
     }
 }
 
-// The next turn with an event, if it begins by until_ps. Something is pending beyond this turn.
-static bool next_turn(struct packet_clock *clock, uint64_t until_ps)
+// The next turn with an event; UINT64_MAX if there is none.
+static uint64_t find_turn(const struct packet_clock *clock)
 {
     unsigned turn_shift = clock->shift + CLOCK_FINE_BITS;
     uint64_t best = UINT64_MAX;
@@ -298,12 +298,44 @@ static bool next_turn(struct packet_clock *clock, uint64_t until_ps)
     if (ahead != UINT64_MAX && clock->turn + 1 + ahead < best) {
         best = clock->turn + 1 + ahead;
     }
-    WEFT_ASSERT(best != UINT64_MAX);
-    if (best > until_ps >> turn_shift) {
+    return best;
+}
+
+// Moves to the next turn with an event, if it begins by until_ps. Something is pending beyond this
+// one.
+static bool next_turn(struct packet_clock *clock, uint64_t until_ps)
+{
+    uint64_t turn = find_turn(clock);
+    WEFT_ASSERT(turn != UINT64_MAX);
+    if (turn > until_ps >> (clock->shift + CLOCK_FINE_BITS)) {
         return false;
     }
-    begin_turn(clock, best);
+    begin_turn(clock, turn);
     return true;
+}
+
+// The next fine bucket of this turn with events; CLOCK_FINE if there is none.
+static uint32_t find_bucket(const struct packet_clock *clock)
+{
+    uint32_t from = 0;
+    if (clock->due_bucket != UINT64_MAX && clock->due_bucket >> CLOCK_FINE_BITS == clock->turn) {
+        from = (uint32_t)clock->due_bucket & (CLOCK_FINE - 1);
+    }
+    return next_bit(clock->fine_bits, from, CLOCK_FINE);
+}
+
+uint64_t clock_next_ps(const struct packet_clock *clock)
+{
+    if (clock->due_next < clock->due_count) {
+        return clock->due[clock->due_next].time_ps;
+    }
+    if (clock->pending_count == 0) {
+        return UINT64_MAX;
+    }
+    uint32_t bucket = find_bucket(clock);
+    uint64_t first = bucket < CLOCK_FINE ? (clock->turn << CLOCK_FINE_BITS) + bucket
+                                         : find_turn(clock) << CLOCK_FINE_BITS;
+    return first << clock->shift;
 }
 
 uint32_t clock_take(struct packet_clock *clock, uint64_t until_ps)
@@ -312,12 +344,7 @@ uint32_t clock_take(struct packet_clock *clock, uint64_t until_ps)
         if (clock->pending_count == 0 || clock->overflow) {
             return WEFT_NONE;
         }
-        uint32_t from = 0;
-        if (clock->due_bucket != UINT64_MAX &&
-            clock->due_bucket >> CLOCK_FINE_BITS == clock->turn) {
-            from = (uint32_t)clock->due_bucket & (CLOCK_FINE - 1);
-        }
-        uint32_t bucket = next_bit(clock->fine_bits, from, CLOCK_FINE);
+        uint32_t bucket = find_bucket(clock);
         if (bucket < CLOCK_FINE) {
             uint64_t begins = ((clock->turn << CLOCK_FINE_BITS) + bucket) << clock->shift;
             if (begins > until_ps) {

@@ -76,6 +76,10 @@ void clock_file(struct packet_clock *clock, uint32_t id, uint64_t time_ps);
 // it.
 uint32_t clock_take(struct packet_clock *clock, uint64_t until_ps);
 
+// No event comes before this time; UINT64_MAX if none is filed. Less than a bucket, or where the
+// fine wheel has none a turn, before the first one.
+uint64_t clock_next_ps(const struct packet_clock *clock);
+
 // The event `ahead` places behind the next one, if it is known already, else WEFT_NONE: to fetch
 // what it will touch.
 static inline uint32_t clock_peek(const struct packet_clock *clock, uint32_t ahead)

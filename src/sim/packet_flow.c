@@ -7,15 +7,13 @@
 
 #include "packet_sequence.h"
 
-#include <math.h>
 #include <string.h>
 
 #define BACKOFF_MAX 6u
 
 // ---- the timer ----
 
-// The longest that a packet can be on its way and not be lost: every port full, there and back.
-static uint64_t longest_trip_ps(const struct packet_engine *engine, const struct packet_flow *flow)
+uint64_t packet_longest_trip_ps(const struct packet_engine *engine, const struct packet_flow *flow)
 {
     const uint32_t ways[] = {flow->data_hop, flow->ack_hop};
     uint64_t sum_ps = 0;
@@ -37,7 +35,7 @@ static uint64_t timeout_ps(const struct packet_engine *engine, const struct pack
     if (flow->smooth_ps > 0) {
         timeout = flow->smooth_ps + 4 * flow->vary_ps;
     } else if (timeout == 0) {
-        timeout = longest_trip_ps(engine, flow);
+        timeout = packet_longest_trip_ps(engine, flow);
     }
     if (timeout < engine->options->timeout_min_ps) {
         timeout = engine->options->timeout_min_ps;
@@ -300,6 +298,16 @@ static void take_cut(struct packet_engine *engine, struct packet_flow *flow, uin
     }
 }
 
+// Of a run in parts: all is acknowledged.
+static void close_sender(struct packet_engine *engine, uint32_t id)
+{
+    struct packet_flow *flow = &engine->flows[id];
+    packet_release_bits(engine, &flow->acknowledged);
+    packet_forget_cuts(engine, flow);
+    flow->is_open = false;
+    packet_post_closed(engine, id);
+}
+
 static void take_acknowledgement(struct packet_engine *engine, const struct packet *packet)
 {
     uint32_t id = packet->flow;
@@ -321,6 +329,10 @@ static void take_acknowledgement(struct packet_engine *engine, const struct pack
         packet_forget_cut(engine, flow, flow->acknowledged.low);
         packet_put(engine, &flow->acknowledged, flow->acknowledged.low);
         newly++;
+    }
+    if (engine->post != NULL && flow->acknowledged.low == flow->total) {
+        close_sender(engine, id);
+        return;
     }
     if (flow->is_stream) {
         packet_stream_acknowledged(engine, flow);
@@ -409,6 +421,20 @@ bool packet_send_back(struct packet_engine *engine, uint32_t id)
     return true;
 }
 
+// Of a run in parts: the receiver's end of a message is over, once. Its sender learns of it by the
+// last acknowledgement.
+static void note_whole(struct packet_engine *engine, uint32_t id)
+{
+    struct packet_flow *flow = &engine->flows[id];
+    if (flow->received.low == flow->total && !flow->has_come) {
+        flow->has_come = true;
+        packet_release_bits(engine, &flow->received);
+        engine->ended = (struct packet_end){flow->owner, flow->path_id, flow->job};
+        engine->post->ended_flow = id;
+        engine->has_ended = true;
+    }
+}
+
 static void receive(struct packet_engine *engine, uint32_t id)
 {
     struct packet *packet = &engine->packets[id];
@@ -419,7 +445,9 @@ static void receive(struct packet_engine *engine, uint32_t id)
             engine->counts.ecn_marks += marked;
             flow->marked_count += marked;
         }
-        if (flow->is_stream) {
+        if (engine->post != NULL) {
+            note_whole(engine, packet->flow);
+        } else if (flow->is_stream) {
             packet_stream_received(engine, packet->flow);
         } else if (flow->received.low == flow->total) {
             close_flow(engine, packet->flow);
@@ -450,7 +478,9 @@ void packet_deliver(struct packet_engine *engine, uint32_t id)
     if (packet->generation != flow->generation) {
         packet_drop(engine, id);
     } else if (packet->flags & PACKET_ACK) {
-        take_acknowledgement(engine, packet);
+        if (flow->is_open) { // in one part its packets are gone, else they may still come
+            take_acknowledgement(engine, packet);
+        }
         packet_drop(engine, id);
     } else {
         receive(engine, id);
@@ -472,111 +502,4 @@ void packet_measure_trip(struct packet_flow *flow, uint64_t trip_ps)
 void packet_close(struct packet_engine *engine, uint32_t flow)
 {
     close_flow(engine, flow);
-}
-
-// ---- messages ----
-
-static uint32_t take_flow(struct packet_engine *engine)
-{
-    uint32_t id = engine->flow_free;
-    if (id != WEFT_NONE) {
-        engine->flow_free = engine->flows[id].owner;
-        return id;
-    }
-    WEFT_ASSERT(engine->flow_count < engine->flow_room);
-    id = engine->flow_count++;
-    memset(&engine->flows[id], 0, sizeof(struct packet_flow));
-    return id;
-}
-
-static uint32_t copy_hops(struct packet_engine *engine, uint32_t at, const uint32_t *links,
-                          uint32_t count)
-{
-    memcpy(&engine->hops[at], links, count * sizeof(*links));
-    engine->hops[at + count] = WEFT_NONE;
-    return at + count + 1;
-}
-
-static uint32_t packet_priority(const struct packet_engine *engine, struct packet_end end)
-{
-    const uint8_t *priority = engine->ports.options->priority;
-    if (priority == NULL) {
-        return 0;
-    }
-    return priority[engine->ports.priority_by_job ? end.job : end.owner];
-}
-
-void packet_flow_open(struct packet_engine *engine, struct packet_flow *flow)
-{
-    const struct weft_packet_options *options = engine->options;
-    struct packet_job *job = &engine->jobs[flow->job];
-    flow->window = options->initial_window_packets;
-    flow->threshold = options->slow_start ? (double)INFINITY : 0;
-    flow->gain_ratio = job->weight_ratio;
-    job->posted += flow->total;
-    if (engine->transport.learns) {
-        packet_learn(engine, flow, 0);
-    }
-    engine->transport.open(engine, flow);
-}
-
-void packet_engine_start(struct packet_engine *engine, const uint32_t *path, uint32_t hop_count,
-                         const uint32_t *back, uint32_t back_count, double wire_bytes,
-                         struct packet_end end)
-{
-    WEFT_ASSERT(wire_bytes > 0 && isfinite(wire_bytes));
-    const struct weft_packet_options *options = engine->options;
-    uint32_t id = engine->persistent ? packet_stream_join(engine, end, wire_bytes) : WEFT_NONE;
-    if (id != WEFT_NONE) {
-        if (engine->flows[id].is_connected) {
-            packet_send(engine, id);
-        }
-        return;
-    }
-    id = take_flow(engine);
-    struct packet_flow *flow = &engine->flows[id];
-    uint32_t total = (uint32_t)ceil(wire_bytes / engine->packet_bytes);
-    double last_bytes = options->whole_packets
-                            ? engine->packet_bytes
-                            : wire_bytes - (double)(total - 1) * engine->packet_bytes;
-    uint32_t data_hop = id * engine->hop_stride + 1;
-    uint32_t ack_hop = copy_hops(engine, data_hop, path, hop_count);
-    bool at_once = options->ack_at_once || back_count == 0;
-    if (engine->sprays != NULL) {
-        ack_hop = data_hop + engine->way_room * engine->way_stride;
-    }
-    if (!at_once) {
-        copy_hops(engine, ack_hop, back, back_count);
-    }
-    engine->hops[data_hop - 1] = flow->generation;
-    *flow = (struct packet_flow){
-        .timer_filed = flow->timer_filed,
-        .is_paced = flow->is_paced,
-        .is_open = true,
-        .is_stream = engine->persistent,
-        .generation = flow->generation,
-        .owner = end.owner,
-        .path_id = end.path_id,
-        .total = total,
-        .last_bytes = fmax(1, ceil(last_bytes)),
-        .started_ps = engine->clock.now_ps,
-        .data_hop = data_hop,
-        .ack_hop = at_once ? WEFT_NONE : ack_hop,
-        .job = end.job,
-        .priority = packet_priority(engine, end),
-    };
-    if (engine->sprays != NULL) {
-        packet_spray_open(engine, id);
-    }
-    packet_flow_open(engine, flow);
-    if (engine->persistent) {
-        packet_stream_open(engine, id, end);
-    }
-    if (options->handshake) {
-        transmit(engine, id, WEFT_NONE, 0);
-    } else {
-        flow->is_connected = true;
-        packet_send(engine, id);
-    }
-    packet_set_timer(engine, id);
 }

@@ -183,7 +183,7 @@ static void enter_extended(struct packet_engine *engine, uint32_t id)
     link->backlog_max_ps = backlog > link->backlog_max_ps ? backlog : link->backlog_max_ps;
     link->bytes += packet->bytes;
     packet->hop++;
-    clock_file(&engine->clock, (uint32_t)PACKET_EVENT_ARRIVAL << CLOCK_KIND_SHIFT | id, arrives_ps);
+    packet_file_arrival(engine, id, link_id, arrives_ps);
 }
 
 void packet_enter(struct packet_engine *engine, uint32_t id)
@@ -197,7 +197,8 @@ void packet_enter(struct packet_engine *engine, uint32_t id)
         return;
     }
     struct packet *packet = &engine->packets[id];
-    struct packet_link *link = &engine->links[engine->hops[packet->hop]];
+    uint32_t link_id = engine->hops[packet->hop];
+    struct packet_link *link = &engine->links[link_id];
     uint64_t now_ps = engine->clock.now_ps;
     uint64_t backlog = link->free_ps > now_ps ? link->free_ps - now_ps : 0;
     uint64_t serial = (uint64_t)(packet->bytes * link->ps_per_byte + 0.5);
@@ -207,8 +208,8 @@ void packet_enter(struct packet_engine *engine, uint32_t id)
         return;
     }
     if (engine->lines != NULL) {
-        packet->link = engine->hops[packet->hop];
-        packet_line_join(engine, packet->link, id);
+        packet->link = link_id;
+        packet_line_join(engine, link_id, id);
     } else if ((packet->flags & (PACKET_OWN | PACKET_ACK)) == 0 && backlog > link->mark_ps) {
         packet->flags |= PACKET_MARKED;
         link->marks++;
@@ -218,8 +219,7 @@ void packet_enter(struct packet_engine *engine, uint32_t id)
     link->backlog_max_ps = backlog > link->backlog_max_ps ? backlog : link->backlog_max_ps;
     link->bytes += packet->bytes;
     packet->hop++;
-    clock_file(&engine->clock, (uint32_t)PACKET_EVENT_ARRIVAL << CLOCK_KIND_SHIFT | id,
-               link->free_ps + link->latency_ps);
+    packet_file_arrival(engine, id, link_id, link->free_ps + link->latency_ps);
 }
 
 static void arrive(struct packet_engine *engine, uint32_t id)

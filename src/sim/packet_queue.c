@@ -123,7 +123,7 @@ void packet_queue_serve(struct packet_engine *engine, uint32_t link_id)
                    (uint32_t)PACKET_EVENT_PORT << CLOCK_KIND_SHIFT | link_id << PORT_EVENT_BITS,
                    port->busy_ps);
     }
-    clock_file(&engine->clock, (uint32_t)PACKET_EVENT_ARRIVAL << CLOCK_KIND_SHIFT | id, arrives_ps);
+    packet_file_arrival(engine, id, link_id, arrives_ps);
 }
 
 bool packet_queue_keeps(const struct packet_engine *engine, uint32_t link, uint32_t id)

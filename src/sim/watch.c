@@ -75,8 +75,8 @@ static void look_for_news(struct sim_watch *watch, const struct packet_engine *e
     }
 }
 
-// A slice ends at `at_ps` and the next begins.
-static void turn_slice(struct sim_watch *watch, const struct packet_engine *engine, uint64_t at_ps)
+void sim_watch_turn_slice(struct sim_watch *watch, const struct packet_engine *engine,
+                          uint64_t at_ps)
 {
     uint64_t events = engine->counts.events - watch->events;
     if (events < SLICE_EVENTS_MIN && watch->slice_ps < SLICE_MAX_PS) {
@@ -126,7 +126,7 @@ bool sim_watch_run(struct sim_watch *watch, struct packet_engine *engine, uint64
             return false;
         }
         if (to_ps >= watch->slice_end_ps) {
-            turn_slice(watch, engine, to_ps);
+            sim_watch_turn_slice(watch, engine, to_ps);
         }
     }
     return false;

@@ -44,6 +44,9 @@ void sim_watch_init(struct sim_watch *watch, const struct weft_fabric *fabric,
 // Plays packets on until a message ends (true), or nothing happens by until_ps, or the run is_over.
 bool sim_watch_run(struct sim_watch *watch, struct packet_engine *engine, uint64_t until_ps,
                    struct packet_end *end);
+// A slice of the packet engine ends at `at_ps` and the next begins.
+void sim_watch_turn_slice(struct sim_watch *watch, const struct packet_engine *engine,
+                          uint64_t at_ps);
 // The message that ended last. `end_ps`: when it counted as done.
 void sim_watch_record(struct sim_watch *watch, const struct weft_simnet *net,
                       const struct packet_end *end, double end_ps, uint32_t job, uint32_t task);

@@ -32,3 +32,14 @@ weft simulate permutation:1MB:1 --servers 4 --rate 100Gbps --engine packet --flo
 cat f.csv
 head -n 5 s.csv
 test -s t.pftrace && echo traced
+# One run in two parts: the same on one thread and two; what cannot be cut says so.
+for threads in 1 2; do
+    weft simulate permutation:1MB:1 --servers 8 --rate 100Gbps --engine packet --parts 2 \
+        --threads $threads --flow-records p$threads.csv --series s$threads.csv --json |
+        grep -v wall_s > parts$threads
+done
+grep -E '"(completion_s|parts)"' parts1
+cmp parts1 parts2 && cmp p1.csv p2.csv && cmp s1.csv s2.csv && echo same
+weft simulate allreduce:1MB --servers 8 --rate 100Gbps --engine packet --parts 2 | grep played
+weft simulate permutation:1MB:1 --servers 8 --rate 100Gbps --parts 2
+weft simulate permutation:1MB:1 --servers 8 --rate 100Gbps --engine packet --parts 17
