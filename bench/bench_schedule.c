@@ -8,10 +8,12 @@
 
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 #include <time.h>
 
 #define MS (WEFT_PS_PER_S / 1000)
 #define GBPS 125e6
+#define MARK_RATE_BPS (25 * GBPS)
 
 struct bench {
     struct weft_arena arena;
@@ -130,6 +132,121 @@ static bool tell_accuracy(struct bench *bench)
     return true;
 }
 
+// ---- marks against the packet engine ----
+
+enum { INSTANTS = 12, SHARERS = 3 };
+
+// Three jobs at once as above, with iterations short enough for packets.
+static void draw_instant(struct weft_job_trace *trace, struct weft_job_class *classes,
+                         struct weft_demand_phase *phases, struct weft_trace_job *jobs,
+                         uint64_t seed)
+{
+    struct weft_rng rng;
+    weft_rng_init(&rng, seed);
+    for (uint32_t c = 0; c < SHARERS; c++) {
+        uint64_t iteration_ps = (uint64_t)(16 + weft_rng_below(&rng, 33)) * MS;
+        uint32_t quiet = 20 + weft_rng_below(&rng, 60);
+        uint32_t servers = 3 + weft_rng_below(&rng, 4);
+        phases[c] = (struct weft_demand_phase){iteration_ps * quiet / 100,
+                                               iteration_ps * (100 - quiet) / 100, MARK_RATE_BPS};
+        classes[c] = (struct weft_job_class){
+            .name = "class",
+            .server_count = servers,
+            .servers_min = servers,
+            .servers_max = servers,
+            .demand = {iteration_ps, &phases[c], 1},
+            .pattern = weft_rng_below(&rng, 3) > 0 ? WEFT_JOB_RING : WEFT_JOB_ALL_TO_ALL,
+            .duration_ps = 1000 * WEFT_PS_PER_S,
+        };
+        jobs[c] = (struct weft_trace_job){"job", c, 0, 0, 0};
+    }
+    trace->classes = classes;
+    trace->class_count = SHARERS;
+    trace->jobs = jobs;
+    trace->job_count = SHARERS;
+}
+
+// Marks a second of all jobs; `only` (WEFT_NONE = all) sends, the others next to nothing.
+static bool count_marks(double *marks, double *iteration_s, struct weft_job_trace trace,
+                        const struct weft_network *network, enum weft_steady_engine engine,
+                        uint32_t only, uint64_t seed, struct bench bench, struct weft_error *error)
+{
+    struct weft_packet_options packet = WEFT_PACKET_DEFAULTS;
+    packet.mark_bytes = 1 << 16;
+    packet.ack_at_once = true;
+    struct weft_job_class classes[SHARERS];
+    struct weft_demand_phase phases[SHARERS];
+    for (uint32_t c = 0; c < SHARERS; c++) {
+        classes[c] = trace.classes[c];
+        phases[c] = trace.classes[c].demand.phases[0];
+        phases[c].rate_Bps = only == WEFT_NONE || only == c ? phases[c].rate_Bps : 1e5;
+        classes[c].demand.phases = &phases[c];
+    }
+    trace.classes = classes;
+    struct weft_scheduler_options options = {
+        .policy = WEFT_POLICY_RANDOM,
+        .engine = engine,
+        .window = 4,
+        .warm_up = 2,
+        .until_ps = WEFT_PS_PER_S,
+        .seed = seed,
+        .sim = {.packet_bytes = 4096, .header_bytes = 64, .packet = &packet, .seed = seed},
+    };
+    struct weft_timetable table;
+    if (!weft_scheduler_run(&table, &trace, network, &options, &bench.arena, bench.scratch,
+                            error)) {
+        return false;
+    }
+    *marks = only == WEFT_NONE ? table.ecn_marks : table.jobs[only].ecn_marks;
+    *iteration_s = table.slowdown_mean;
+    return true;
+}
+
+static bool tell_marks(struct bench *bench)
+{
+    printf("\n| instant | packet engine: marks a second | of them alone | estimate | slowdown, "
+           "packets | model | flow |\n|---|---|---|---|---|---|---|\n");
+    for (uint64_t seed = 1; seed <= INSTANTS; seed++) {
+        struct weft_arena arena = bench->arena;
+        struct weft_job_trace trace = {
+            .name = "bench", .fabric = "leaf-spine", .shape = {.radix = 5, .oversubscription = 4}};
+        struct weft_job_class classes[SHARERS];
+        struct weft_demand_phase phases[SHARERS];
+        struct weft_trace_job jobs[SHARERS];
+        struct weft_network network;
+        draw_instant(&trace, classes, phases, jobs, seed);
+        if (!weft_cluster_build(&trace.cluster, 20, 1, MARK_RATE_BPS, &bench->error) ||
+            !weft_fabric_build_named(&network, trace.fabric, &trace.cluster, &trace.shape, &arena,
+                                     bench->scratch, &bench->error)) {
+            return false;
+        }
+        double marks[3];
+        double slowdown[3];
+        double alone = 0;
+        static const enum weft_steady_engine engines[] = {WEFT_STEADY_PACKET, WEFT_STEADY_MODEL,
+                                                          WEFT_STEADY_FLOW};
+        for (uint32_t only = 0; only < SHARERS; only++) {
+            double own;
+            double ignored;
+            if (!count_marks(&own, &ignored, trace, &network, WEFT_STEADY_PACKET, only, seed,
+                             (struct bench){arena, bench->scratch, {0}}, &bench->error)) {
+                return false;
+            }
+            alone += own;
+        }
+        for (int e = 0; e < 3; e++) {
+            if (!count_marks(&marks[e], &slowdown[e], trace, &network, engines[e], WEFT_NONE, seed,
+                             (struct bench){arena, bench->scratch, {0}}, &bench->error)) {
+                return false;
+            }
+        }
+        printf("| %u | %.3g | %.3g | %.3g | %.3f | %.3f | %.3f |\n", (unsigned)seed, marks[0],
+               alone, marks[1], slowdown[0], slowdown[1], slowdown[2]);
+        fflush(stdout);
+    }
+    return true;
+}
+
 // ---- a day ----
 
 static bool tell_day(struct bench *bench, const char *path)
@@ -166,9 +283,14 @@ static bool tell_day(struct bench *bench, const char *path)
 int main(int argc, char **argv)
 {
     struct bench bench;
+    const char *part = argc > 1 ? argv[1] : "";
+    bool all = argc < 2;
     if (!weft_arena_init(&bench.arena, (size_t)1 << 34, &bench.error) ||
-        !weft_arena_init(&bench.scratch, (size_t)1 << 34, &bench.error) || !tell_accuracy(&bench) ||
-        !tell_day(&bench, argc > 1 ? argv[1] : "examples/traces/day.yaml")) {
+        !weft_arena_init(&bench.scratch, (size_t)1 << 34, &bench.error) ||
+        ((all || strcmp(part, "accuracy") == 0) && !tell_accuracy(&bench)) ||
+        ((all || strcmp(part, "marks") == 0) && !tell_marks(&bench)) ||
+        ((all || strcmp(part, "day") == 0) &&
+         !tell_day(&bench, argc > 2 ? argv[2] : "examples/traces/day.yaml"))) {
         fprintf(stderr, "bench_schedule: %s\n", bench.error.message);
         return 1;
     }

@@ -148,8 +148,9 @@ bool weft_policy_find(enum weft_policy *policy, const char *name, struct weft_er
     WEFT_MUST_USE;
 
 enum weft_steady_engine {
-    WEFT_STEADY_MODEL, // phases of demand, coupled max-min shares (docs/scheduler.md)
-    WEFT_STEADY_FLOW,  // the flow engine plays all running jobs together
+    WEFT_STEADY_MODEL,  // phases of demand, coupled max-min shares (docs/scheduler.md)
+    WEFT_STEADY_FLOW,   // the flow engine plays all running jobs together
+    WEFT_STEADY_PACKET, // the packet engine does, and counts marks; DCTCP, one connection a path
 };
 
 struct weft_scheduler_options {
@@ -162,7 +163,7 @@ struct weft_scheduler_options {
     uint64_t until_ps; // jobs that are not done by then are cut off there; 0 = play all to the end
     uint64_t lease_ps; // Themis, Pollux: between renewals; 0 = 10 min
     uint64_t seed;
-    struct weft_sim_options sim; // flow engine
+    struct weft_sim_options sim; // of the engines; packets and threshold of the estimate of marks
     weft_stop stop;
 };
 

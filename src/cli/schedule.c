@@ -28,7 +28,7 @@ static const struct argp_option options[] = {
      "rank placements by how jobs' bursts fit together, and shift their starts", 0},
     {"candidates", KEY_CANDIDATES, "K", 0, "placements to rank for a job (10)", 0},
     {"engine", KEY_ENGINE, "E", 0,
-     "how jobs that share links fare: model (default), or flow: all of them in the flow engine", 0},
+     "how jobs that share links fare: model (default); flow or packet: all in that engine", 0},
     {"fabric", KEY_FABRIC, "F", 0,
      "a reference fabric, or shards: servers and a topology of its own for each job", 0},
     {"window", KEY_WINDOW, "N", 0,
@@ -54,6 +54,8 @@ static const char doc[] =
     "  $ weft schedule day.yaml --policy themis --interleave --gantt day.svg --json -o day.json\n"
     "  $ weft schedule day.yaml --fabric shards\n";
 
+const char *const schedule_engines[] = {"model", "flow", "packet"}; // by enum weft_steady_engine
+
 static error_t take_policy(struct schedule *schedule, const char *argument)
 {
     struct cli *cli = schedule->cli;
@@ -63,11 +65,13 @@ static error_t take_policy(struct schedule *schedule, const char *argument)
 
 static error_t take_engine(struct schedule *schedule, const char *argument)
 {
-    if (strcmp(argument, "model") != 0 && strcmp(argument, "flow") != 0) {
-        return cli_usage(schedule->cli, "--engine: '%.40s'; write model or flow", argument);
+    for (int engine = WEFT_STEADY_MODEL; engine <= WEFT_STEADY_PACKET; engine++) {
+        if (strcmp(argument, schedule_engines[engine]) == 0) {
+            schedule->options.engine = (enum weft_steady_engine)engine;
+            return 0;
+        }
     }
-    schedule->options.engine = strcmp(argument, "flow") == 0 ? WEFT_STEADY_FLOW : WEFT_STEADY_MODEL;
-    return 0;
+    return cli_usage(schedule->cli, "--engine: '%.40s'; write model, flow or packet", argument);
 }
 
 static error_t parse(int key, char *argument, struct argp_state *state)

@@ -10,7 +10,7 @@
 
 static const char *engine_name(const struct schedule *schedule)
 {
-    return schedule->options.engine == WEFT_STEADY_FLOW ? "flow" : "model";
+    return schedule_engines[schedule->options.engine];
 }
 
 // ---- JSON ----
@@ -201,7 +201,9 @@ static void tell_totals(const struct schedule *schedule, const struct weft_timet
     if (schedule->options.interleave) {
         cli_say(cli, ", time-shifts kept in %u", result->interleaved_count);
     }
-    cli_say(cli, "\nECN marks    %.3g (estimate)\n", result->ecn_marks);
+    const char *source =
+        schedule->options.engine == WEFT_STEADY_PACKET ? "packet engine" : "estimate";
+    cli_say(cli, "\nECN marks    %.3g (%s)\n", result->ecn_marks, source);
     if (result->failure_count > 0) {
         cli_say(cli, "failures     %u, %s of servers' time lost\n", result->failure_count,
                 show_s(cli, result->lost_server_s));

@@ -92,6 +92,26 @@ static void add_span(const struct gantt *gantt, const struct weft_job_span *span
     }
 }
 
+// A server, or both ends of a link, while it was down.
+static void add_failure(const struct gantt *gantt, const struct weft_trace_failure *failure)
+{
+    uint64_t end_ps = failure->time_ps + failure->repair_ps;
+    end_ps = end_ps < gantt->schedule->end_ps ? end_ps : gantt->schedule->end_ps;
+    uint32_t ends[] = {failure->server, failure->peer};
+    bool both = failure->is_link && !gantt->trace->shards.dedicated;
+    for (uint32_t i = 0; i < (both ? 2u : 1u); i++) {
+        if (ends[i] < gantt->trace->cluster.server_count && failure->time_ps < end_ps) {
+            double x = x_at(gantt, failure->time_ps);
+            weft_text_add(gantt->text,
+                          "<rect x=\"%.2f\" y=\"%.2f\" width=\"%.2f\" height=\"%.2f\" "
+                          "class=\"e\" fill=\"none\" stroke-width=\"1.5\"><title>%s down"
+                          "</title></rect>\n",
+                          x, TOP + gantt->row * ends[i], x_at(gantt, end_ps) - x, gantt->row,
+                          failure->is_link ? "link" : "server");
+        }
+    }
+}
+
 // Jobs that wait, as steps over time.
 static uint32_t waiting_at(const struct weft_timetable *schedule, uint64_t time_ps)
 {
@@ -175,6 +195,9 @@ const char *weft_report_svg_gantt(const struct weft_timetable *schedule,
     svg_label(&text, LEFT - 8, TOP - 6, SVG_END, "t", "server");
     for (uint32_t s = 0; s < schedule->span_count; s++) {
         add_span(&gantt, &schedule->spans[s], has, servers);
+    }
+    for (uint32_t f = 0; f < schedule->failure_count; f++) {
+        add_failure(&gantt, &schedule->failures[f]);
     }
     add_queue(&gantt, queue_top, 40);
     svg_end(&text);

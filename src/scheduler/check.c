@@ -191,15 +191,20 @@ static bool check_failures(const struct weft_job_trace *trace, struct weft_error
         if (failure->repair_ps == 0 || failure->repair_ps > TIME_MAX_PS ||
             failure->time_ps > TIME_MAX_PS) {
             return weft_fail(error, WEFT_INPUT,
-                             "failure %u: a repair of 0 s, or times beyond 53 days", f);
+                             "failures.events[%u]: a repair of 0 s, or times beyond 53 days; write "
+                             "for example 30min",
+                             f);
         }
         if (failure->server >= trace->cluster.server_count &&
             (!failure->is_link || trace->shards.dedicated)) {
-            return weft_fail(error, WEFT_INPUT, "failure %u: server %u, but there are %u", f,
-                             failure->server, trace->cluster.server_count);
+            return weft_fail(error, WEFT_INPUT, "failures.events[%u]: no server %u; write 0 to %u",
+                             f, failure->server, trace->cluster.server_count - 1);
         }
         if (f > 0 && failure->time_ps < trace->failures[f - 1].time_ps) {
-            return weft_fail(error, WEFT_INPUT, "failure %u: before the failure before it", f);
+            return weft_fail(error, WEFT_INPUT,
+                             "failures.events[%u]: before the one above it; list them in order of "
+                             "time",
+                             f);
         }
     }
     return true;

@@ -97,27 +97,39 @@ static void set_link(struct sched *sched, uint32_t link, bool down)
     }
 }
 
-// A fibre of a shard: its rings go on over the other ports, until a spare port of the patch panel
-// takes its place (with look-ahead ports: after a wiring) or it is mended.
-static void set_port(struct sched *sched, const struct weft_trace_failure *failure, bool down)
+double sched_degradation(const struct sched *sched, const struct sched_job *job)
 {
+    const struct weft_demand *demand = &job->class->demand;
     uint32_t degree = sched->trace->cluster.degree;
-    uint32_t job = sched->holder[failure->server];
-    if (degree < 2) {
-        set_server(sched, failure->server, down);
-        return;
+    uint32_t lost = 0; // ports of the server that has the fewest
+    for (uint32_t i = 0; i < job->place.server_count; i++) {
+        uint32_t own = sched->ports_down[job->place.servers[i]];
+        lost = own > lost ? own : lost;
     }
-    if (job == WEFT_NONE) {
-        return;
-    }
-    const struct weft_demand *demand = &sched->jobs[job].class->demand;
+    WEFT_ASSERT(lost < degree);
     double sending_ps = 0;
     for (uint32_t p = 0; p < demand->phase_count; p++) {
         sending_ps += (double)demand->phases[p].duration_ps;
     }
-    double more = sending_ps / (double)demand->iteration_ps / (degree - 1);
-    sched->jobs[job].degradation = down ? 1 + more : 1;
-    sched->jobs[job].record->failures += down;
+    return 1 + sending_ps / (double)demand->iteration_ps * lost / (degree - lost);
+}
+
+// A fibre of a shard: its rings go on over the other ports, until a spare port of the patch panel
+// takes its place (with look-ahead ports: after a wiring) or it is mended. A server without ports
+// is down.
+static void set_port(struct sched *sched, const struct weft_trace_failure *failure, bool down)
+{
+    uint32_t *ports = &sched->ports_down[failure->server];
+    uint32_t most = down ? *ports + 1 : *ports;
+    *ports = down ? most : most - 1;
+    if (most == sched->trace->cluster.degree) {
+        set_server(sched, failure->server, down);
+    }
+    uint32_t job = sched->holder[failure->server];
+    if (job != WEFT_NONE) {
+        sched->jobs[job].degradation = sched_degradation(sched, &sched->jobs[job]);
+        sched->jobs[job].record->failures += down;
+    }
 }
 
 static void apply(struct sched *sched, const struct weft_trace_failure *failure, bool down,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Steady states by the flow engine: all running jobs on the fabric together.
+// Steady states by an engine: all running jobs on the fabric together.
 
 #include "state.h"
 
@@ -129,6 +129,9 @@ static bool draw_graph(struct weft_taskgraph *graph, const struct weft_job_class
 
 // ---- a run ----
 
+// Messages of a run whose marks are counted, at most.
+#define RECORDS_MAX (1u << 20)
+
 struct flow_run {
     uint32_t count; // running jobs
     struct weft_sim_job *jobs;
@@ -176,6 +179,13 @@ static bool prepare(struct flow_run *run, struct sched *sched, struct weft_arena
     }
     run->options.paces = run->paces;
     run->options.engine = WEFT_ENGINE_FLOW;
+    if (options->engine == WEFT_STEADY_PACKET) {
+        run->options.engine = WEFT_ENGINE_PACKET;
+        run->options.transport = WEFT_TRANSPORT_DCTCP;
+        run->options.dctcp = WEFT_DCTCP_DEFAULTS;
+        run->options.persistent = true;
+        run->options.records.flow_limit = RECORDS_MAX;
+    }
     run->options.stop = options->stop;
     return true;
 }
@@ -222,7 +232,21 @@ static void take(struct sched_job *job, const struct flow_run *run, uint32_t i, 
     job->rate = job->step / steady->mean_ps;
 }
 
-static bool run_once(struct flow_run *run, const struct sched *sched, struct weft_arena *arena,
+// Packets of each job that came marked, an iteration; messages count where they end in the window.
+static void take_marks(struct sched *sched, const struct flow_run *run, double from_ps,
+                       double until_ps)
+{
+    const struct weft_records *records = &run->result.records;
+    for (uint32_t f = 0; f < records->flow_count; f++) {
+        const struct weft_flow_record *flow = &records->flows[f];
+        if ((double)flow->end_ps > from_ps && (double)flow->end_ps <= until_ps) {
+            struct steady_job *steady = &sched->jobs[sched->running[flow->job]].steady;
+            steady->marks += flow->ecn_marks * steady->mean_ps / (until_ps - from_ps);
+        }
+    }
+}
+
+static bool run_once(struct flow_run *run, struct sched *sched, struct weft_arena *arena,
                      struct weft_arena scratch)
 {
     if (!weft_sim_run_jobs(&run->result, &sched->network->fabric, &sched->network->routes,
@@ -238,6 +262,7 @@ static bool run_once(struct flow_run *run, const struct sched *sched, struct wef
         take(job, run, i, from_ps, until_ps);
         run->speed += job->place.alone_ps / job->steady.mean_ps;
     }
+    take_marks(sched, run, from_ps, until_ps);
     return true;
 }
 
@@ -258,7 +283,7 @@ static bool shift_starts(struct flow_run *run, struct sched *sched, struct weft_
         if (component.link_count == 0) {
             continue;
         }
-        if (!sched_shift(&shifts, sched, &component, arena, scratch, sched->error)) {
+        if (!sched_shift(&shifts, sched, &component, SCHED_SHIFT, arena, scratch)) {
             return false;
         }
         uint32_t at = 0;

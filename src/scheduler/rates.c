@@ -6,9 +6,8 @@
 #include <math.h>
 #include <string.h>
 
-// Packets, for estimates of marks: 4 kB with a threshold of 65 (Alizadeh et al., SIGCOMM 2010).
+// A packet, for estimates of marks, where the options name none.
 #define PACKET_BYTES 4096.0
-#define MARK_PACKETS 65.0
 
 static void set_rate(struct sched_job *job)
 {
@@ -45,6 +44,9 @@ static struct trial play_pace(const struct sched *sched, const struct sched_comp
                               struct weft_arena *arena, struct weft_arena scratch)
 {
     const struct weft_scheduler_options *options = sched->options;
+    const struct weft_packet_options defaults = WEFT_PACKET_DEFAULTS;
+    const struct weft_packet_options *packet =
+        options->sim.packet != NULL ? options->sim.packet : &defaults;
     struct trial trial = {
         .steady =
             {
@@ -54,8 +56,9 @@ static struct trial play_pace(const struct sched *sched, const struct sched_comp
                 .links = component->links,
                 .warm_up = options->warm_up == 0 ? 10 : options->warm_up,
                 .window = options->window == 0 ? 40 : options->window,
-                .packet_bytes = PACKET_BYTES,
-                .mark_bytes = MARK_PACKETS * PACKET_BYTES,
+                .packet_bytes =
+                    options->sim.packet_bytes > 0 ? options->sim.packet_bytes : PACKET_BYTES,
+                .mark_bytes = (double)packet->mark_bytes,
                 .round_trip_ps =
                     2.0 * sched->network->routes.hop_max * (double)sched->trace->cluster.latency_ps,
             },
@@ -107,7 +110,7 @@ static bool play_component(struct sched *sched, const struct sched_component *co
         return true;
     }
     struct sched_shifts shifts;
-    if (!sched_shift(&shifts, sched, component, &results, scratch, sched->error)) {
+    if (!sched_shift(&shifts, sched, component, SCHED_SHIFT, &results, scratch)) {
         return false;
     }
     bool shifted = false;
@@ -168,8 +171,8 @@ static bool update_shared(struct sched *sched, struct weft_arena scratch)
 bool sched_update_rates(struct sched *sched, struct weft_arena scratch)
 {
     if (sched->network != NULL) {
-        return sched->options->engine == WEFT_STEADY_FLOW ? sched_flow_rates(sched, scratch)
-                                                          : update_shared(sched, scratch);
+        return sched->options->engine == WEFT_STEADY_MODEL ? update_shared(sched, scratch)
+                                                           : sched_flow_rates(sched, scratch);
     }
     for (uint32_t i = 0; i < sched->running_count; i++) {
         struct sched_job *job = &sched->jobs[sched->running[i]];

@@ -68,6 +68,7 @@ static void begin_iterations(struct sched *sched, uint32_t id)
     job->steady.segments = job->place.segments;
     job->steady.segment_count = job->place.segment_count;
     job->steady.alone_ps = job->place.alone_ps;
+    job->steady.flow_ratio = job->place.flow_ratio;
     // Nothing keeps jobs in step with one another: each begins anywhere in its first iteration.
     uint64_t draw = weft_hash(job->steady.seed ^ weft_hash(job->record->placements));
     steady_begin(&job->steady, (double)(draw >> 11) * 0x1p-53 * job->steady.alone_ps);
@@ -318,6 +319,7 @@ static void init(struct sched *sched)
     sched->running = WEFT_NEW(arena, uint32_t, (size_t)sched->job_count + 1);
     sched->holder = WEFT_NEW(arena, uint32_t, n);
     sched->server_down = WEFT_NEW(arena, uint32_t, n);
+    sched->ports_down = WEFT_NEW(arena, uint32_t, n);
     sched->ahead = WEFT_NEW(arena, uint32_t, n);
     for (uint32_t v = 0; v < n; v++) {
         sched->holder[v] = WEFT_NONE;
@@ -333,12 +335,38 @@ static void init(struct sched *sched)
     sched_begin_chance(sched);
 }
 
+// Links can only fail where there are some.
+static bool check_links(const struct weft_job_trace *trace, const struct weft_network *network,
+                        struct weft_error *error)
+{
+    for (uint32_t f = 0; f < trace->failure_count && network != NULL; f++) {
+        const struct weft_fabric *fabric = &network->fabric;
+        uint32_t server = trace->failures[f].server;
+        uint32_t peer = trace->failures[f].peer;
+        if (!trace->failures[f].is_link ||
+            weft_fabric_find_link(fabric, server, peer) != WEFT_NONE ||
+            weft_fabric_find_link(fabric, peer, server) != WEFT_NONE) {
+            continue;
+        }
+        if (server >= fabric->node_count || fabric->first[server] == fabric->first[server + 1]) {
+            return weft_fail(error, WEFT_INPUT,
+                             "failures.events[%u]: no node %u; write 0 to %u, servers first", f,
+                             server, fabric->node_count - 1);
+        }
+        return weft_fail(
+            error, WEFT_INPUT,
+            "failures.events[%u]: no link from node %u to %u; its first one goes to %u", f, server,
+            peer, fabric->links[fabric->first[server]].to);
+    }
+    return true;
+}
+
 bool weft_scheduler_run(struct weft_timetable *schedule, const struct weft_job_trace *trace,
                         const struct weft_network *network,
                         const struct weft_scheduler_options *options, struct weft_arena *arena,
                         struct weft_arena scratch, struct weft_error *error)
 {
-    if (!weft_job_trace_check(trace, error)) {
+    if (!weft_job_trace_check(trace, error) || !check_links(trace, network, error)) {
         return false;
     }
     WEFT_ASSERT(trace->shards.dedicated == (network == NULL));

@@ -112,6 +112,7 @@ static void start(struct sched *sched, uint32_t job)
     sched_start(sched, job, &place,
                 sched->now_ps + sched->trace->shards.switch_ps +
                     (again ? sched->trace->restart_ps : 0));
+    entry->degradation = sched_degradation(sched, entry);
 }
 
 bool sched_allocate_shards(struct sched *sched, struct weft_arena scratch)

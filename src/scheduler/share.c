@@ -33,6 +33,7 @@ void sched_affinity_build(struct sched_affinity *affinity, const struct sched *s
         .first = first,
         .entry_job = WEFT_NEW(arena, uint32_t, first[fabric->link_count]),
         .entry_share = WEFT_NEW(arena, double, first[fabric->link_count]),
+        .entry_flows = WEFT_NEW(arena, double, first[fabric->link_count]),
         .load_Bps = WEFT_NEW(arena, double, fabric->link_count),
     };
     uint32_t *filled = WEFT_NEW(arena, uint32_t, fabric->link_count);
@@ -42,6 +43,7 @@ void sched_affinity_build(struct sched_affinity *affinity, const struct sched *s
             uint32_t at = first[use->link] + filled[use->link]++;
             affinity->entry_job[at] = i;
             affinity->entry_share[at] = use->share;
+            affinity->entry_flows[at] = use->flows;
             affinity->load_Bps[use->link] += use->share * places[i]->peak_Bps;
         }
     }
@@ -148,6 +150,7 @@ static struct steady_link take_link(const struct sched *sched,
         .job_count = count,
         .jobs = jobs,
         .shares = affinity->entry_share + first,
+        .flows = affinity->entry_flows + first,
     };
 }
 

@@ -5,13 +5,15 @@
 
 #include <math.h>
 
-// A circle is at most so many iterations of its shortest job.
-#define CIRCLE_MAX 120u
-// Periods are stretched to multiples of the shortest one's n-th part; n up to this.
-#define PARTS_MAX 60u
-
-// Cells of circles that one question may cost: a few ms.
-#define WORK_MAX 4000000u
+// How closely a question is looked at.
+struct care {
+    uint32_t circle; // at most so many iterations of its shortest job
+    uint32_t parts;  // periods are multiples of the shortest one's n-th part; n up to this
+    uint32_t work;   // cells of circles that an answer may cost once there is one
+};
+static const struct care cares[] = {
+    [SCHED_RANK] = {24, 12, 250000}, [SCHED_SHIFT] = {120, 60, 4000000}, // a few ms
+};
 
 static uint64_t gcd(uint64_t a, uint64_t b)
 {
@@ -26,9 +28,9 @@ static uint64_t gcd(uint64_t a, uint64_t b)
 // What stretching to multiples of quantum_ps costs, as the mean of period over iteration;
 // INFINITY where the circle would be too long.
 static double stretch_cost(const struct sched_component *component, double quantum_ps,
-                           double shortest_ps)
+                           double shortest_ps, const struct care *care)
 {
-    double limit = CIRCLE_MAX * ceil(shortest_ps / quantum_ps - 1e-9);
+    double limit = care->circle * ceil(shortest_ps / quantum_ps - 1e-9);
     uint64_t circle = 1;
     double cost = 0;
     for (uint32_t i = 0; i < component->job_count; i++) {
@@ -44,7 +46,7 @@ static double stretch_cost(const struct sched_component *component, double quant
 }
 
 // The quantum that stretches periods least among those whose circle is short enough.
-static double choose_quantum(const struct sched_component *component)
+static double choose_quantum(const struct sched_component *component, const struct care *care)
 {
     double shortest_ps = INFINITY;
     double longest_ps = 0;
@@ -54,9 +56,9 @@ static double choose_quantum(const struct sched_component *component)
     }
     double best_ps = ceil(longest_ps); // one period for all, where nothing else is short enough
     double best_cost = INFINITY;
-    for (uint32_t parts = 1; parts <= PARTS_MAX; parts++) {
+    for (uint32_t parts = 1; parts <= care->parts; parts++) {
         double quantum_ps = ceil(shortest_ps / parts);
-        double cost = stretch_cost(component, quantum_ps, shortest_ps);
+        double cost = stretch_cost(component, quantum_ps, shortest_ps, care);
         if (cost < best_cost - 1e-6) {
             best_cost = cost;
             best_ps = quantum_ps;
@@ -116,11 +118,11 @@ static void fill_job(struct weft_sharing_job *job, const struct sched_component 
 }
 
 bool sched_shift(struct sched_shifts *shifts, const struct sched *sched,
-                 const struct sched_component *component, struct weft_arena *arena,
-                 struct weft_arena scratch, struct weft_error *error)
+                 const struct sched_component *component, enum sched_care care,
+                 struct weft_arena *arena, struct weft_arena scratch)
 {
     uint32_t count = component->job_count;
-    double quantum_ps = choose_quantum(component);
+    double quantum_ps = choose_quantum(component, &cares[care]);
     struct weft_sharing_job *jobs = WEFT_NEW(&scratch, struct weft_sharing_job, count);
     struct weft_shared_link *links =
         WEFT_NEW(&scratch, struct weft_shared_link, component->link_count);
@@ -141,14 +143,14 @@ bool sched_shift(struct sched_shifts *shifts, const struct sched *sched,
     struct weft_snapshot snapshot = {links, component->link_count, jobs, count};
     struct weft_interleave_options options = {
         .quantum_ps = (uint64_t)quantum_ps,
-        .perimeter_limit = CIRCLE_MAX,
+        .perimeter_limit = cares[care].circle,
         .heuristic = true,
-        .work_limit = WORK_MAX,
+        .work_limit = cares[care].work,
         .seed = sched->options->seed,
     };
     struct weft_interleaving answer;
     struct weft_arena results = weft_arena_split(&scratch);
-    if (!weft_interleave(&answer, &snapshot, &options, &results, scratch, error)) {
+    if (!weft_interleave(&answer, &snapshot, &options, &results, scratch, sched->error)) {
         return false;
     }
     shifts->score = answer.score;

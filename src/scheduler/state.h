@@ -23,6 +23,7 @@ double sched_bin_value(uint32_t bin);
 struct steady_job {
     const struct sched_segment *segments;
     uint32_t segment_count;
+    double flow_ratio;  // of its rate, what one flow has
     double alone_ps;    // of all segments
     double compared_ps; // what slowdowns are told against
     double jitter_ratio;
@@ -51,6 +52,7 @@ struct steady_link {
     uint32_t job_count;
     const uint32_t *jobs; // of the steady state
     const double *shares; // of their rates
+    const double *flows;  // of each
 };
 
 struct steady {
@@ -85,6 +87,7 @@ enum sched_phase {
 struct sched_use {
     uint32_t link;
     double share; // of the job's rate
+    double flows; // that divide it; parts of one where a pair's bytes take several paths
 };
 
 // A placement and what it asks of links.
@@ -97,6 +100,7 @@ struct sched_place {
     struct sched_segment *segments; // no faster than its own links allow
     double alone_ps;
     double peak_Bps;
+    double flow_ratio; // of the job's rate, what a flow of its has (mean)
     double score;
 };
 
@@ -140,6 +144,7 @@ struct sched {
     uint32_t server_count;
     uint32_t *holder;      // job, or WEFT_NONE
     uint32_t *server_down; // reasons why it is not to be used
+    uint32_t *ports_down;  // dedicated: its ports that failed
     uint32_t *ahead;       // dedicated: job whose plane the look-ahead ports have, or WEFT_NONE
     uint32_t *rack;
     uint32_t rack_count;
@@ -193,6 +198,7 @@ struct sched_affinity {
     uint32_t *first;     // CSR by link: entries
     uint32_t *entry_job; // index into jobs
     double *entry_share;
+    double *entry_flows;
     double *load_Bps; // peaks added up, by link
 };
 struct sched_component {
@@ -219,13 +225,17 @@ struct sched_shifts {
     double *shift_ps;
     double *period_ps;
 };
+enum sched_care {
+    SCHED_RANK,  // coarse: of many candidates only the order of scores counts
+    SCHED_SHIFT, // as fine as shifts need
+};
 bool sched_shift(struct sched_shifts *shifts, const struct sched *sched,
-                 const struct sched_component *component, struct weft_arena *arena,
-                 struct weft_arena scratch, struct weft_error *error);
+                 const struct sched_component *component, enum sched_care care,
+                 struct weft_arena *arena, struct weft_arena scratch);
 
 // rates.c: iteration times of all running jobs anew, where their company has changed.
 bool sched_update_rates(struct sched *sched, struct weft_arena scratch);
-// flow.c: the same by the flow engine, all running jobs together.
+// flow.c: the same by the flow or the packet engine, all running jobs together.
 bool sched_flow_rates(struct sched *sched, struct weft_arena scratch);
 
 // turns.c: who gets servers now.
@@ -242,6 +252,9 @@ bool sched_allocate_shards(struct sched *sched, struct weft_arena scratch);
 uint64_t sched_next_failure_ps(const struct sched *sched);
 void sched_play_failures(struct sched *sched, struct weft_arena scratch);
 void sched_begin_chance(struct sched *sched);
+// How much longer a dedicated shard's iterations are for ports that failed: its rings go on over
+// those that are left of the server that lost most.
+double sched_degradation(const struct sched *sched, const struct sched_job *job);
 
 // run.c: servers are given and taken.
 void sched_start(struct sched *sched, uint32_t job, const struct sched_place *place,

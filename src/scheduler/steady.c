@@ -29,15 +29,15 @@ double sched_bin_value(uint32_t bin)
 struct play {
     struct steady *steady;
     double now_ps;
-    double from_ps; // measured from here on
-    double *speed;  // of the segment, 1 = full
-    double *level_Bps;
+    double from_ps;    // measured from here on
+    double *speed;     // of the segment, 1 = full
+    double *level_Bps; // of a flow of the job
     bool *fixed;
-    double *left_Bps; // per link, of flows not yet fixed
-    double *shares;
+    double *left_Bps;    // per link, of flows not yet fixed
+    double *shares;      // per link, flows not yet fixed
     uint32_t *job_first; // CSR: links of each job
     uint32_t *job_link;
-    double *job_share;
+    double *job_share; // flows of the job on the link, as many as its mean flow makes
     // Per job, measured.
     double *began; // iterations, with the part of the one under way, at from_ps
     double *count; // ended since
@@ -128,6 +128,12 @@ static bool is_sending(const struct play *play, uint32_t j)
     return job->wait_ps <= play->now_ps && job->segments[job->segment].rate_Bps > 0;
 }
 
+// What a flow of a job asks in its present segment.
+static double flow_ask(const struct steady_job *job)
+{
+    return job->segments[job->segment].rate_Bps * job->flow_ratio;
+}
+
 // Fixes a job's flows at a level: its links have that much less, for fewer.
 static void fix_job(struct play *play, uint32_t j, double level_Bps)
 {
@@ -174,7 +180,7 @@ static double begin_sharing(struct play *play)
         if (play->fixed[j]) {
             continue;
         }
-        top_Bps = fmin(top_Bps, job->segments[job->segment].rate_Bps);
+        top_Bps = fmin(top_Bps, flow_ask(job));
         for (uint32_t e = play->job_first[j]; e < play->job_first[j + 1]; e++) {
             play->shares[play->job_link[e]] += play->job_share[e];
         }
@@ -182,8 +188,8 @@ static double begin_sharing(struct play *play)
     return top_Bps;
 }
 
-// Max-min fair levels by progressive filling (Bertsekas and Gallager, 6.5.2): all flows rise
-// together until a link is full or a job asks no more.
+// Max-min fair levels of flows by progressive filling (Bertsekas and Gallager, 6.5.2): all flows
+// rise together until a link is full or a job asks no more.
 static void share_links(struct play *play)
 {
     struct steady *steady = play->steady;
@@ -200,7 +206,7 @@ static void share_links(struct play *play)
         }
         top_Bps = INFINITY;
         for (uint32_t j = 0; j < steady->job_count; j++) {
-            double ask_Bps = steady->jobs[j].segments[steady->jobs[j].segment].rate_Bps;
+            double ask_Bps = flow_ask(&steady->jobs[j]);
             if (!play->fixed[j] && ask_Bps <= level_Bps * (1 + 1e-12)) {
                 fix_job(play, j, ask_Bps);
             }
@@ -209,8 +215,7 @@ static void share_links(struct play *play)
     }
     for (uint32_t j = 0; j < steady->job_count; j++) {
         if (is_sending(play, j)) {
-            const struct steady_job *job = &steady->jobs[j];
-            double ask_Bps = job->segments[job->segment].rate_Bps;
+            double ask_Bps = flow_ask(&steady->jobs[j]);
             // A standstill would never end: rates are as good as 0 only where shares are huge.
             play->speed[j] = fmax(play->level_Bps[j] / ask_Bps, 1e-9);
         }
@@ -232,30 +237,36 @@ static double mark_ratio(const struct steady *steady, double capacity_Bps, doubl
     return ratio;
 }
 
+// What the i-th job of a link sends over it.
+static double link_rate(const struct play *play, const struct steady_link *link, uint32_t i)
+{
+    const struct steady_job *job = &play->steady->jobs[link->jobs[i]];
+    return link->shares[i] * play->level_Bps[link->jobs[i]] / job->flow_ratio;
+}
+
 static void count_marks(struct play *play, double span_ps)
 {
     const struct steady *steady = play->steady;
     for (uint32_t l = 0; l < steady->link_count; l++) {
         const struct steady_link *link = &steady->links[l];
-        double asked_Bps = 0;
+        double carried_Bps = 0;
         double flows = 0;
         uint32_t senders = 0;
         for (uint32_t i = 0; i < link->job_count; i++) {
             uint32_t j = link->jobs[i];
             if (is_sending(play, j)) {
-                const struct steady_job *job = &steady->jobs[j];
-                asked_Bps += link->shares[i] * job->segments[job->segment].rate_Bps;
-                flows += link->shares[i];
+                carried_Bps += link_rate(play, link, i);
+                flows += link->flows[i];
                 senders++;
             }
         }
-        if (senders < 2 || asked_Bps <= link->capacity_Bps * (1 + 1e-9)) {
-            continue;
+        if (senders < 2 || carried_Bps < link->capacity_Bps * (1 - 1e-9)) {
+            continue; // no queue
         }
         double ratio = mark_ratio(steady, link->capacity_Bps, flows);
         for (uint32_t i = 0; i < link->job_count; i++) {
             uint32_t j = link->jobs[i];
-            double bytes = link->shares[i] * play->level_Bps[j] * span_ps / (double)WEFT_PS_PER_S;
+            double bytes = link_rate(play, link, i) * span_ps / (double)WEFT_PS_PER_S;
             play->marks[j] += ratio * bytes / steady->packet_bytes * link->copies;
         }
     }
@@ -354,7 +365,7 @@ static void list_links(struct play *play, struct weft_arena *scratch)
             uint32_t j = steady->links[l].jobs[i];
             uint32_t at = first[j] + filled[j]++;
             play->job_link[at] = l;
-            play->job_share[at] = steady->links[l].shares[i];
+            play->job_share[at] = steady->links[l].shares[i] / steady->jobs[j].flow_ratio;
         }
     }
 }

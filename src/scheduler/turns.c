@@ -33,7 +33,7 @@ static bool score_place(struct sched_place *place, const struct sched *sched, ui
     if (component.link_count == 0) {
         return true;
     }
-    if (!sched_shift(&shifts, sched, &component, &results, scratch, sched->error)) {
+    if (!sched_shift(&shifts, sched, &component, SCHED_RANK, &results, scratch)) {
         return false;
     }
     place->score = shifts.score;

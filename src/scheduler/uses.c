@@ -16,6 +16,7 @@ struct layer {
     uint64_t hash;   // of the job: else one each
     uint32_t *links; // of one path
     double *share;   // [link]
+    double *flows;   // [link]
     uint32_t *touched;
     uint32_t touched_count;
 };
@@ -30,14 +31,15 @@ static bool is_whole(const struct layer *layer, const uint32_t *links, uint32_t 
     return true;
 }
 
-static void add_path(struct layer *layer, uint32_t hops, double share)
+static void add_path(struct layer *layer, uint32_t hops, double share, double part)
 {
     for (uint32_t h = 0; h < hops; h++) {
         uint32_t link = layer->links[h];
         if (layer->share[link] == 0) {
             layer->touched[layer->touched_count++] = link;
         }
-        layer->share[link] += share;
+        layer->share[link] += share * part;
+        layer->flows[link] += part;
     }
 }
 
@@ -54,7 +56,7 @@ static bool pick_path(struct layer *layer, uint32_t from, uint32_t to, double sh
     for (uint32_t i = 0; i < count; i++) {
         uint32_t hops = weft_routes_path(routes, from, to, (first + i) % count, layer->links, NULL);
         if (is_whole(layer, layer->links, hops)) {
-            add_path(layer, hops, share);
+            add_path(layer, hops, share, 1);
             return true;
         }
     }
@@ -77,7 +79,7 @@ static bool split_paths(struct layer *layer, uint32_t from, uint32_t to, double 
         double weight = 0;
         uint32_t hops = weft_routes_path(routes, from, to, p, layer->links, &weight);
         if (is_whole(layer, layer->links, hops)) {
-            add_path(layer, hops, share * weight / total);
+            add_path(layer, hops, share, weight / total);
         }
     }
     return total > 0;
@@ -108,6 +110,19 @@ static bool add_pattern(struct layer *layer, const struct weft_job_class *class,
         }
     }
     return fine;
+}
+
+// Of a job's rate, what one of its flows has; 1 where nothing is sent.
+static double mean_flow(const struct weft_job_class *class, uint32_t count)
+{
+    double sum = 0;
+    for (uint32_t f = 0; class->pattern == WEFT_JOB_FLOWS && f < class->flow_count; f++) {
+        sum += class->flows[f].share_ratio;
+    }
+    if (sum > 0) {
+        return sum / class->flow_count;
+    }
+    return class->pattern == WEFT_JOB_ALL_TO_ALL && count > 1 ? 1.0 / (count - 1) : 1;
 }
 
 static void sort_links(uint32_t *links, uint32_t count)
@@ -141,7 +156,7 @@ static void take_uses(struct sched_place *place, const struct layer *layer,
     place->uses = WEFT_NEW(arena, struct sched_use, layer->touched_count);
     for (uint32_t i = 0; i < layer->touched_count; i++) {
         uint32_t link = layer->touched[i];
-        place->uses[i] = (struct sched_use){link, layer->share[link]};
+        place->uses[i] = (struct sched_use){link, layer->share[link], layer->flows[link]};
     }
 }
 
@@ -194,6 +209,7 @@ bool sched_lay(struct sched_place *place, const struct sched *sched, uint32_t jo
         .hash = sched->jobs[job].steady.seed,
         .links = WEFT_NEW(&scratch, uint32_t, (size_t)sched->network->routes.hop_max + 1),
         .share = WEFT_NEW(&scratch, double, fabric->link_count),
+        .flows = WEFT_NEW(&scratch, double, fabric->link_count),
         .touched = WEFT_NEW(&scratch, uint32_t, fabric->link_count),
     };
     if (!add_pattern(&layer, class, count)) {
@@ -204,6 +220,7 @@ bool sched_lay(struct sched_place *place, const struct sched *sched, uint32_t jo
     place->servers = WEFT_NEW(arena, uint32_t, count);
     memcpy(place->servers, servers, count * sizeof *servers);
     take_uses(place, &layer, arena);
+    place->flow_ratio = mean_flow(class, count);
     take_segments(place, sched, &class->demand, arena);
     return true;
 }

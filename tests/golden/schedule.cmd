@@ -27,3 +27,17 @@ failures:
    events: [{at: 10min, server: 24, peer: 30, repair: 1h}]}
 END
 try weft schedule failing.yaml --policy rack-aware
+try weft schedule "$trace" --policy random --engine packet --window 2 --warm-up 1 --until 12min
+# Ports of a shard: two of one server, mended one after the other, then all of another.
+sed 's/servers: 24, rate: 50Gbps/servers: 24, degree: 2, rate: 25Gbps/
+     s/leaf-spine.*/shards, look_ahead: no}/
+     /^failures/,$d' "$trace" > ports.yaml
+cat >> ports.yaml <<'END'
+failures:
+  events:
+    - {at: 6min, server: 0, peer: 0, repair: 10min}
+    - {at: 7min, server: 1, peer: 0, repair: 2h}
+    - {at: 20min, server: 5, peer: 0, repair: 20min}
+    - {at: 21min, server: 5, peer: 0, repair: 20min}
+END
+try weft schedule ports.yaml

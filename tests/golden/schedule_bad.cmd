@@ -5,7 +5,7 @@ try weft schedule
 try weft schedule missing.yaml
 try weft schedule "$trace" "$trace"
 try weft schedule "$trace" --policy fifo
-try weft schedule "$trace" --engine packet
+try weft schedule "$trace" --engine queue
 try weft schedule "$trace" --fabric nothing
 try weft schedule "$trace" --candidates 0
 try weft schedule "$trace" --lease soon
@@ -26,6 +26,9 @@ edit 's/jobs_per_hour: 16/jobs_per_hour: 0/'
 edit 's/jobs_per_hour: 16/jobs_per_hour: 1e-9/'
 edit 's/repair: 20min/repair: 0/'
 edit 's/server: 3,/server: 33,/'
+edit 's/server: 3,/server: 3, peer: 99,/'
+edit 's/server: 3,/server: 99, peer: 3,/'
+edit 's/{at: 55min/{at: 60min, server: 1, repair: 1min}, {at: 55min/'
 edit 's/kind: leaf-spine/kind: leaf-spine, spread: thin/'
 edit 's/^poisson.*/jobs: [{class: visoin}]/'
 edit 's/^poisson.*/jobs: [{class: vision, arrival: 2s}, {class: vision, arrival: 1s}]/'
