@@ -122,7 +122,8 @@ struct sched_job {
     uint64_t signature; // of the steady state that `rate` came from
     double degradation; // of a dedicated shard's iteration, by failed ports
     uint32_t span;      // open one
-    double *bins;       // [SCHED_BINS] iterations
+    double turns;       // iterations, those done again too
+    double *bins;       // [SCHED_BINS] iterations; they add up to `turns` but for rounding
     uint64_t wired_ps;  // dedicated: its shard is wired; WEFT_NEVER = not ordered
     struct weft_job_record *record;
 };

@@ -37,6 +37,7 @@ void sched_advance(struct sched *sched)
         job->saved = fmin(job->saved, job->done);
         job->updated_ps = sched->now_ps;
         double iterations = work / job->step;
+        job->turns += iterations;
         for (uint32_t b = 0; b < SCHED_BINS; b++) {
             job->bins[b] += iterations * (double)job->steady.bins[b];
         }
@@ -93,20 +94,18 @@ static void tally_job(struct sums *sums, const struct sched_job *job)
     struct weft_job_record *record = job->record;
     struct weighted *own = sums->iterations + sums->iteration_count;
     uint32_t count = 0;
-    double iterations = 0;
     record->alone_s = job->steady.compared_ps / (double)WEFT_PS_PER_S;
     for (uint32_t b = 0; b < SCHED_BINS; b++) {
         if (job->bins[b] > 0) {
             own[count++] = (struct weighted){sched_bin_value(b) * record->alone_s, job->bins[b]};
-            iterations += job->bins[b];
         }
     }
     record->iterations = job->done;
     double time_s = record->iteration_mean_s / (double)WEFT_PS_PER_S;
-    record->iteration_mean_s = iterations > 0 ? time_s / iterations : 0;
+    record->iteration_mean_s = job->turns > 0 ? time_s / job->turns : 0;
     record->iteration_p99_s = quantile(own, count, 0.99);
     sums->iteration_count += count;
-    sums->iteration_total += iterations;
+    sums->iteration_total += job->turns;
     sums->time_total_s += time_s;
     sums->slowdown_total += time_s / record->alone_s;
     sums->useful_server_s += job->done * record->alone_s * job->class->server_count;
