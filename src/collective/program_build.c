@@ -75,8 +75,7 @@ static struct weft_builder_draft *add_waiting(struct weft_builder *builder, uint
         return add_draft(builder, rank, block, op);
     }
     struct weft_builder_draft *last =
-        (struct weft_builder_draft *)((char *)builder->last -
-                                      offsetof(struct weft_builder_draft, next));
+        (void *)((char *)builder->last - offsetof(struct weft_builder_draft, next));
     last->step.op = op;
     last->step.signals = op == WEFT_BLOCK_REDUCE;
     return last;

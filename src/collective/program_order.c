@@ -389,7 +389,7 @@ static uint32_t stuck_need(uint32_t *kind, const struct weft_program_order *orde
             return other;
         }
     }
-    WEFT_ASSERT(!"a stuck step needs nothing");
+    WEFT_ASSERT(false && "a stuck step needs nothing");
     return WEFT_NONE;
 }
 

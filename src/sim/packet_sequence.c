@@ -12,7 +12,7 @@ uint64_t *packet_take_bits(struct packet_engine *engine)
     if (bits == NULL) {
         return WEFT_NEW(engine->arena, uint64_t, words);
     }
-    memcpy(&engine->bits_free, bits, sizeof(bits));
+    memcpy(&engine->bits_free, bits, sizeof(uint64_t *));
     memset(bits, 0, words * sizeof(*bits));
     return bits;
 }
@@ -20,7 +20,7 @@ uint64_t *packet_take_bits(struct packet_engine *engine)
 void packet_release_bits(struct packet_engine *engine, struct packet_window *window)
 {
     if (window->bits != NULL) {
-        memcpy(window->bits, &engine->bits_free, sizeof(window->bits));
+        memcpy(window->bits, &engine->bits_free, sizeof(uint64_t *));
         engine->bits_free = window->bits;
         window->bits = NULL;
     }

@@ -36,7 +36,7 @@ const char *weft_transport_name(enum weft_sim_transport transport)
             return transports[i].name;
         }
     }
-    WEFT_ASSERT(!"a transport without a name");
+    WEFT_ASSERT(false && "a transport without a name");
     return "";
 }
 

@@ -78,7 +78,7 @@ static struct weft_sim_result play_tasks(const struct weft_task *tasks, uint32_t
                                          uint32_t servers, struct weft_arena *arena)
 {
     struct weft_taskgraph graph;
-    struct weft_sim_result result;
+    struct weft_sim_result result = {0};
     struct weft_error error;
     struct weft_sim_job job = {.graph = &graph};
     if (!weft_taskgraph_build(&graph, servers, 0, NULL, tasks, count, arena, scratch_kept,

@@ -31,7 +31,7 @@ static struct weft_sim_result play_spread(uint32_t senders, uint64_t size_bytes,
     struct weft_arena arena = arena_kept;
     struct weft_cluster cluster;
     struct weft_error error;
-    struct weft_sim_result result;
+    struct weft_sim_result result = {0};
     uint32_t from[64], to[64];
     uint64_t sizes[64], starts[64] = {0};
     for (uint32_t i = 0; i < senders; i++) {
@@ -162,7 +162,7 @@ static uint64_t end_of_second(const struct weft_packet_options *packet, uint64_t
     struct weft_arena arena = arena_kept;
     struct weft_cluster cluster;
     struct weft_error error;
-    struct weft_sim_result result;
+    struct weft_sim_result result = {0};
     const uint32_t from[] = {0, 0}, to[] = {1, 2};
     const uint64_t sizes[] = {first * (PACKET_BYTES - 100), second * (PACKET_BYTES - 100)};
     const uint64_t starts[] = {0, 0};
