@@ -164,7 +164,10 @@ struct weft_matrix {
     uint32_t connection_count;
     const uint64_t *start_ps; // of each connection; WEFT_NEVER = by a trigger
     uint32_t trigger_count;
-    uint32_t priority_count; // connections that state one; nothing in Weft uses it
+    uint32_t priority_count; // connections that state a `prio`
+    // ... of each, the smaller the more urgent; WEFT_NONE = not stated. It is the receiver's, of
+    // pulls (weft_packet_options.pull_order), and says nothing to ports.
+    const uint32_t *priority;
     uint32_t failure_count;
     const struct weft_tier_failure *failures;
 };

@@ -251,6 +251,11 @@ struct weft_packet_options {
     // With `persistent` of weft_sim_options:
     uint32_t connection_count; // of a job and path; messages beyond wait for those before them
     bool idle_restart;         // idle for a timeout, a window begins small again (RFC 5681, 4.1)
+    // NDP: a receiver pulls the message with the smallest of these first, equal ones in turn. Of
+    // the first pull_order_count flows of a list or tasks of a job; others come behind them. NULL =
+    // all are equal.
+    const uint32_t *pull_order;
+    uint32_t pull_order_count;
     struct weft_cubic_options cubic;
     struct weft_dcqcn_options dcqcn;
     struct weft_swift_options swift;

@@ -74,7 +74,7 @@ bool weft_parse_rate(double *rate_Bps, const char *text, struct weft_error *erro
 bool weft_parse_time(uint64_t *time_ps, const char *text, struct weft_error *error)
 {
     static const struct unit units[] = {
-        {"ps", 1},   {"ns", 1e3},     {"us", 1e6},    {"ms", 1e9},
+        {"ps", 1},   {"ns", 1e3},    {"us", 1e6},    {"ms", 1e9},
         {"s", 1e12}, {"min", 60e12}, {"h", 3600e12}, {NULL, 0},
     };
     double value = 0;

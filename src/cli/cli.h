@@ -65,6 +65,9 @@ struct cli_trace {
     // Of the last traffic matrix that was loaded: cables that are broken.
     const struct weft_tier_failure *failures;
     uint32_t failure_count;
+    // ... and who is urgent (weft_matrix.priority); NULL = it does not say.
+    const uint32_t *priority;
+    uint32_t priority_count; // of connections
 };
 
 enum { CLI_PACKET_WORDS = 64, CLI_PACE_WORDS = 5 };

@@ -233,6 +233,25 @@ static void tell(struct simulate *simulate, const struct jobs *jobs,
     simulate_last_line(simulate, result);
 }
 
+// A matrix' priorities are the receivers', of pulls: NDP alone has these, as in htsim.
+static void use_priorities(struct simulate *simulate)
+{
+    struct cli *cli = simulate->cli;
+    const struct cli_trace *trace = &cli->trace;
+    if (trace->priority == NULL) {
+        return;
+    }
+    bool pulled = simulate->packets.engine == WEFT_ENGINE_PACKET &&
+                  simulate->packets.transport == WEFT_TRANSPORT_NDP;
+    if (pulled && simulate->path_count == 1) {
+        cli->packet.pull_order = trace->priority;
+        cli->packet.pull_order_count = trace->priority_count;
+    } else {
+        cli_note(cli, "prio changes nothing here: it says whom receivers pull first, and %s",
+                 pulled ? "is played for one job alone" : "only --transport ndp pulls");
+    }
+}
+
 bool simulate_jobs(struct simulate *simulate)
 {
     struct cli *cli = simulate->cli;
@@ -246,6 +265,7 @@ bool simulate_jobs(struct simulate *simulate)
         !simulate_paces(simulate, simulate->path_count) || !simulate_ask_records(simulate, true)) {
         return false;
     }
+    use_priorities(simulate);
     simulate->packets.timeline |= load;
     struct weft_sim_result result;
     simulate->packets.stop = cli_clock_start(cli, "simulating", 0);

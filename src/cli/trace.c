@@ -79,8 +79,8 @@ static bool load_matrix(struct weft_fbuf *job, struct cli *cli, const char *path
         return false;
     }
     if (matrix.priority_count > 0) {
-        cli_note(cli, "%s: the priorities of %u connections are not played", path,
-                 matrix.priority_count);
+        cli->trace.priority = matrix.priority;
+        cli->trace.priority_count = matrix.connection_count;
     }
     if (matrix.failure_count > 0) {
         cli->trace.failures = matrix.failures;

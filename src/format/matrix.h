@@ -31,6 +31,7 @@ struct matrix_connection {
     uint64_t start_ps;   // WEFT_NEVER = by a trigger
     uint32_t started_by; // index of a trigger, or WEFT_NONE
     uint32_t fires[2];   // when it was sent, when it was received; the same
+    uint32_t priority;   // WEFT_NONE = not stated
 };
 
 struct matrix_file {

@@ -113,7 +113,7 @@ static const char *const word_names[WORD_COUNT] = {
 static bool set_word(struct reader *reader, struct matrix_connection *connection, enum word name,
                      const struct line_word *word, struct weft_error *error)
 {
-    uint64_t ignored = 0;
+    uint64_t priority = 0;
     switch (name) {
     case ID:
         return take_id(reader, word, error);
@@ -128,8 +128,12 @@ static bool set_word(struct reader *reader, struct matrix_connection *connection
         return find_trigger(&connection->fires[name == RECEIVED], reader, word, word_names[name],
                             error);
     case PRIORITY:
+        if (!word_count(&priority, word, word_names[name], 0, WEFT_NONE - 1, error)) {
+            return false;
+        }
+        connection->priority = (uint32_t)priority;
         reader->priority_count++;
-        return word_count(&ignored, word, word_names[name], 0, UINT32_MAX, error);
+        return true;
     case WORD_COUNT:
         break;
     }
@@ -186,6 +190,7 @@ static bool read_connection(struct reader *reader, const char *arrow, struct wef
         .start_ps = WEFT_NEVER,
         .started_by = WEFT_NONE,
         .fires = {WEFT_NONE, WEFT_NONE},
+        .priority = WEFT_NONE,
     };
     if (!take_ends(reader, &connection, arrow, error)) {
         return false;
@@ -407,10 +412,13 @@ bool weft_matrix_read(struct weft_matrix *matrix, const char *data, size_t lengt
     };
     reader.file.node_count = (uint32_t)reader.head[NODES];
     uint64_t *starts = WEFT_NEW_RAW(arena, uint64_t, read.connection_count);
+    uint32_t *priority = WEFT_NEW_RAW(arena, uint32_t, read.connection_count);
     for (uint32_t i = 0; i < read.connection_count; i++) {
         starts[i] = reader.file.connections[i].start_ps;
+        priority[i] = reader.file.connections[i].priority;
     }
     read.start_ps = starts;
+    read.priority = priority;
     if (!check_counts(&reader, error) ||
         !matrix_lower(&read.graph, &reader.file, arena, scratch, error)) {
         return false;

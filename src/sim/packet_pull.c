@@ -14,6 +14,15 @@ void packet_pull_init(struct packet_engine *engine, uint32_t link_count)
     }
 }
 
+static uint32_t order_of(const struct packet_engine *engine, const struct packet_flow *flow)
+{
+    const struct weft_packet_options *options = engine->options;
+    if (options->pull_order == NULL) {
+        return 0;
+    }
+    return flow->owner < options->pull_order_count ? options->pull_order[flow->owner] : WEFT_NONE;
+}
+
 // A slot's line may still hold it from the message before: it stays there, wanting nothing.
 static void open_pulled(struct packet_engine *engine, struct packet_flow *flow)
 {
@@ -25,6 +34,7 @@ static void open_pulled(struct packet_engine *engine, struct packet_flow *flow)
     *pull = (struct packet_pull){.next = next,
                                  .allowed = window < flow->total ? window : flow->total,
                                  .needed = flow->total,
+                                 .order = order_of(engine, flow),
                                  .is_waiting = is_waiting};
     memset(&flow->cc, 0, sizeof(flow->cc));
     flow->cc.ndp.credit = window;
@@ -129,6 +139,33 @@ static void join_line(struct packet_engine *engine, uint32_t link, uint32_t flow
                pacer->next_ps > now_ps ? pacer->next_ps : now_ps);
 }
 
+// Takes out of the line who is pulled next. In an order: O(those that wait).
+static uint32_t leave_line(struct packet_engine *engine, struct packet_pacer *pacer)
+{
+    struct packet_pull *pulls = engine->pulls;
+    uint32_t flow = pacer->first;
+    uint32_t before = WEFT_NONE;
+    if (engine->options->pull_order != NULL) {
+        for (uint32_t last = flow; pulls[last].next != WEFT_NONE; last = pulls[last].next) {
+            if (pulls[pulls[last].next].order < pulls[flow].order) {
+                before = last;
+                flow = pulls[last].next;
+            }
+        }
+    }
+    uint32_t behind = pulls[flow].next;
+    if (before == WEFT_NONE) {
+        pacer->first = behind;
+    } else {
+        pulls[before].next = behind;
+    }
+    if (behind == WEFT_NONE) {
+        pacer->last = before;
+    }
+    pulls[flow].is_waiting = false;
+    return flow;
+}
+
 // One packet more may come, if one more has to.
 static void want(struct packet_engine *engine, uint32_t flow, uint32_t link)
 {
@@ -162,11 +199,8 @@ void packet_pull_event(struct packet_engine *engine, uint32_t link)
     struct packet_pacer *pacer = &engine->pacers[link];
     bool sent = false;
     while (!sent && pacer->first != WEFT_NONE) {
-        uint32_t flow = pacer->first;
+        uint32_t flow = leave_line(engine, pacer);
         struct packet_pull *pull = &engine->pulls[flow];
-        pacer->first = pull->next;
-        pacer->last = pacer->first == WEFT_NONE ? WEFT_NONE : pacer->last;
-        pull->is_waiting = false;
         if (pull->wanted == 0) {
             continue;
         }

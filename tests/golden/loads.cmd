@@ -50,6 +50,17 @@ done
 sed 's/10000/4000/' shallow.topo > tiny.topo
 try weft simulate two.cm --topology tiny.topo --transport dctcp --mtu 4096
 weft simulate ring.cm --rate 100Gbps --json | grep -E 'iteration_s|flow_s' | sort -u
+# Whom receivers pull first: the smallest prio, then those without one.
+printf 'Nodes 8\nConnections 3\n1->0 id 1 start 0 size 2000000\n' > prio.cm
+echo '2->0 id 2 start 0 size 2000000 prio 5' >> prio.cm
+echo '3->0 id 3 start 0 size 2000000 prio 1' >> prio.cm
+pulled="--rate 100Gbps --transport ndp --trim --buffer 33280B --initial-window 30 --mtu 4160"
+weft simulate prio.cm $pulled --flows order.csv --json | grep '"transfers"'
+cut -d, -f2,7 order.csv
+weft simulate prio.cm --rate 100Gbps --json | grep '"transfers"'
+try weft simulate prio.cm ring.cm $pulled --json | grep '"transfers"'
+sed 's/prio 1/prio -1/' prio.cm > bad.cm
+try weft simulate bad.cm --rate 100Gbps
 weft simulate permutation:1MB:1 --topology tree.topo --json | grep completion_s
 sed 's/Triggers 2/&\nFailures 1/; $a failure switch_type AGG switch_id 1 link_id 0' \
     ring.cm > broken.cm

@@ -33,6 +33,8 @@ static void connections_start_at_their_picosecond(void **state)
                                             "3->2 size 1000 start 3000000\n\n");
     assert_int_equal(matrix.connection_count, 4);
     assert_int_equal(matrix.priority_count, 1);
+    assert_int_equal(matrix.priority[1], 3);
+    assert_int_equal(matrix.priority[0], WEFT_NONE);
     assert_true(matrix.graph.size_bytes[1] == 5000000000ull);
     assert_true(matrix.start_ps[2] == 1500000);
     play(&matrix.graph, &ends);

@@ -3,7 +3,8 @@
 // and when.
 //
 // Mutations that made these tests fail (each was run): new packets before cut ones; pulls for a
-// message that has come; pulls before the pacer's time; a flow that keeps the head of its line.
+// message that has come; pulls before the pacer's time; a flow that keeps the head of its line; of
+// an order: none, equals without turns, flows that it lacks first, a line whose end is not kept.
 
 #include "../../src/sim/packet_sequence.h"
 #include "../oracle/transport_bell.h"
@@ -14,12 +15,19 @@
 static struct bell bell;
 static struct weft_arena arena;
 
-static void build(uint32_t senders, uint32_t window)
+static void build_ordered(uint32_t senders, uint32_t window, const uint32_t *order, uint32_t count)
 {
     struct weft_packet_options packet = WEFT_PACKET_DEFAULTS;
     arena = bell_arena;
     packet.initial_window_packets = window;
+    packet.pull_order = order;
+    packet.pull_order_count = count;
     bell_build(&bell, senders, RATE_BPS, 1, TRIP_PS, WEFT_TRANSPORT_NDP, &packet, NULL, &arena);
+}
+
+static void build(uint32_t senders, uint32_t window)
+{
+    build_ordered(senders, window, NULL, 0);
 }
 
 // An answer of this sort is at the sender.
@@ -102,22 +110,29 @@ static void a_pull_waits_for_its_pacer(void **state)
     assert_int_equal(bell.engine.clock.now_ps, pull_ps + trip_ps);
 }
 
+// Their first packets come one behind the other and want a pull each; two more are wanted. The
+// pacer has time for them from 5 TRIP_PS on.
+static struct packet_pacer *let_flows_wait(uint32_t count)
+{
+    for (uint32_t i = 0; i < count; i++) {
+        bell_start(&bell, i, 50);
+    }
+    struct packet_pacer *pacer = &bell.engine.pacers[bell.slow];
+    pacer->next_ps = 5 * TRIP_PS;
+    bell_play(&bell, 5 * TRIP_PS - 1);
+    for (uint32_t i = 0; i < count; i++) {
+        assert_int_equal(bell.engine.pulls[i].wanted, 1);
+        bell.engine.pulls[i].wanted = 3;
+    }
+    return pacer;
+}
+
 // Three flows, three pulls each: they take turns, one a packet's time.
 static void flows_are_pulled_in_turn(void **state)
 {
     (void)state;
     build(3, 1);
-    for (uint32_t i = 0; i < 3; i++) {
-        bell_start(&bell, i, 50);
-    }
-    // Their first packets come one behind the other and want a pull each; two more are wanted.
-    struct packet_pacer *pacer = &bell.engine.pacers[bell.slow];
-    pacer->next_ps = 5 * TRIP_PS;
-    bell_play(&bell, 5 * TRIP_PS - 1);
-    for (uint32_t i = 0; i < 3; i++) {
-        assert_int_equal(bell.engine.pulls[i].wanted, 1);
-        bell.engine.pulls[i].wanted = 3;
-    }
+    const struct packet_pacer *pacer = let_flows_wait(3);
     uint32_t first = pacer->first;
     uint32_t second = bell.engine.pulls[first].next;
     uint32_t third = bell.engine.pulls[second].next;
@@ -131,6 +146,32 @@ static void flows_are_pulled_in_turn(void **state)
     }
 }
 
+// The most urgent flow's pulls go first, those of equals in turn, those of flows without a place in
+// the order last.
+static void urgent_flows_are_pulled_first(void **state)
+{
+    (void)state;
+    static const uint32_t order[] = {7, 7, 2};
+    build_ordered(4, 1, order, 3);
+    const struct packet_pacer *pacer = let_flows_wait(4);
+    bool zero_first = true;
+    for (uint32_t flow = pacer->first; flow != 0; flow = bell.engine.pulls[flow].next) {
+        zero_first &= flow != 1;
+    }
+    uint32_t a = zero_first ? 0 : 1;
+    const uint32_t pulled[] = {2, 2, 2, a, 1 - a, a, 1 - a, a, 1 - a, 3, 3, 3};
+    uint32_t wanted[] = {3, 3, 3, 3};
+    for (uint32_t n = 0; n < sizeof pulled / sizeof pulled[0]; n++) {
+        bell_play(&bell, 5 * TRIP_PS + n * packet_ps());
+        wanted[pulled[n]]--;
+        for (uint32_t i = 0; i < 4; i++) {
+            assert_int_equal(bell.engine.pulls[i].wanted, wanted[i]);
+        }
+    }
+    assert_int_equal(pacer->first, WEFT_NONE);
+    assert_int_equal(pacer->last, WEFT_NONE);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -138,6 +179,7 @@ int main(void)
         cmocka_unit_test(a_message_that_has_come_is_not_pulled),
         cmocka_unit_test(a_pull_waits_for_its_pacer),
         cmocka_unit_test(flows_are_pulled_in_turn),
+        cmocka_unit_test(urgent_flows_are_pulled_first),
     };
     return cmocka_run_group_tests(tests, bell_set_up, bell_tear_down);
 }
