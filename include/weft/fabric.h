@@ -313,6 +313,42 @@ bool weft_fabric_build_tiers(struct weft_network *network, const struct weft_tie
                              struct weft_arena *arena, struct weft_arena scratch,
                              struct weft_error *error) WEFT_MUST_USE;
 
+// ---- which servers are near each other, for schedulers ----
+
+// Sets of servers within larger sets, as trees of switches have them: level 0 are the sets that
+// meet below their first switches, the last level is one set of all.
+struct weft_nest {
+    uint32_t server_count;
+    uint32_t level_count;
+    const uint32_t *set_count;     // per level
+    const uint32_t *const *set_of; // [0]: per server its set; [l]: per set of level l - 1
+};
+// The sets of a fabric with switches: a level's are what stays joined when all switches further
+// from servers are taken away; a level that joins no more than the one below is left out. Sets are
+// counted by their smallest server. Fails with INPUT where there are no switches, with INFEASIBLE
+// as weft_fabric_check_connected. As that in time.
+bool weft_fabric_nest(struct weft_nest *nest, const struct weft_fabric *fabric,
+                      struct weft_arena *arena, struct weft_arena scratch, struct weft_error *error)
+    WEFT_MUST_USE;
+
+// Blocks of servers that are few hops from each other, each next to the one before. Servers of
+// block b are servers[first[b] .. first[b + 1] - 1], ascending.
+struct weft_blocks {
+    uint32_t count;
+    uint32_t size; // of the smallest
+    const uint32_t *first;
+    const uint32_t *servers;
+    double mean_hops_inside; // between two of one block; 0 = blocks of one
+    double mean_hops;        // between any two
+};
+// n / size blocks of at least `size` servers each, alike but for one, of a fabric without switches:
+// grown one after another, then servers swapped while that shortens the hops within blocks. Fails
+// with INPUT where there are switches, fewer servers than `size` or more than 8192, with INFEASIBLE
+// as weft_fabric_check_connected. O(n^2) a pass of swaps, 16 at most.
+bool weft_fabric_blocks(struct weft_blocks *blocks, const struct weft_fabric *fabric, uint32_t size,
+                        struct weft_arena *arena, struct weft_arena scratch,
+                        struct weft_error *error) WEFT_MUST_USE;
+
 // ---- money, power, bounds ----
 
 // How the ports of a direct fabric are joined.

@@ -108,9 +108,9 @@ struct weft_chakra_trace {
     const char *groups;    // process groups, as the JSON that ASTRA-sim takes
     uint32_t signal_count; // one-byte messages that stand for dependencies between ranks
 };
-// A task graph as a trace that ASTRA-sim reads. Weft's own attributes keep what the format has no
-// words for, so that weft_chakra_read gives back the same graph. Fails with UNSUPPORTED when there
-// are more than 5e8 messages. O(tasks + edges * log members + members of all collectives).
+// A task graph as a trace that ASTRA-sim reads. Weft's own attributes keep the rest, so that
+// weft_chakra_read gives back the same graph. Fails with UNSUPPORTED beyond 5e8 messages. O(tasks +
+// edges * log members + members of all collectives).
 bool weft_chakra_write(struct weft_chakra_trace *trace, const struct weft_taskgraph *graph,
                        struct weft_arena *arena, struct weft_arena scratch,
                        struct weft_error *error) WEFT_MUST_USE;
@@ -248,9 +248,7 @@ bool weft_comparisons_read(struct weft_model_comparison **comparisons, uint32_t 
 
 // ---- snapshots of jobs that share links (JSON): docs/interleave.md ----
 
-// {"links": [{"name", "capacity_Bps"}], "jobs": [{"name", "iteration_s", "phases": [{"start_s",
-// "duration_s", "rate_Bps"}], "links": ["NAME" or {"name", "phases"}], and as may be "iterations",
-// "jitter_s", "start_s", "weight"}]}. Phases may stand in any order. Keys that are not known pass,
+// As docs/interleave.md has them; phases may stand in any order. Keys that are not known pass,
 // unless they are within two letters of a known one. Fails with INPUT naming the place, as
 // "jobs[2].phases[0].rate_Bps". O(bytes log names).
 bool weft_snapshot_read(struct weft_job_set *set, const char *data, size_t length,
@@ -258,16 +256,14 @@ bool weft_snapshot_read(struct weft_job_set *set, const char *data, size_t lengt
                         struct weft_error *error) WEFT_MUST_USE;
 bool weft_snapshot_load(struct weft_job_set *set, const char *path, struct weft_arena *arena,
                         struct weft_arena scratch, struct weft_error *error) WEFT_MUST_USE;
-// Series of what links carried, as CSV: a line of names, time_s and bytes among them, then samples
-// in equal steps; bytes since the sample before. With a column link there are several; samples that
-// are missing carried nothing. That is what `weft simulate --series` writes.
-// Fails with INPUT naming the line. O(bytes log samples).
+// Series of what links carried, as CSV that `weft simulate --series` writes: a line of names, with
+// time_s and bytes, then samples in equal steps; bytes since the sample before. With a column link
+// there are several; those that are missing carried nothing. INPUT names the line. O(bytes log n).
 bool weft_series_read(struct weft_series_set *set, const char *data, size_t length,
                       struct weft_arena *arena, struct weft_arena scratch, struct weft_error *error)
     WEFT_MUST_USE;
 bool weft_series_load(struct weft_series_set *set, const char *path, struct weft_arena *arena,
                       struct weft_arena scratch, struct weft_error *error) WEFT_MUST_USE;
-
 const char *weft_snapshot_write(const struct weft_job_set *set, struct weft_arena *arena);
 // Time-shifts that weft interleave --json wrote, shift_ps[job]. Fails with INPUT naming the place.
 bool weft_shifts_load(uint64_t *shift_ps, const struct weft_snapshot *snapshot, const char *path,
@@ -392,8 +388,7 @@ const char *weft_strategy_write(const struct weft_strategy *strategy, const char
 
 // The fabric for graphviz: servers on a circle, a color for each ring, other links dashed.
 const char *weft_export_dot(const struct weft_plan *plan, struct weft_arena *arena);
-// OCS cross-connects: plane,input_port,output_port,from,to a line; and the same as JSON
-// (schema weft.circuits/1).
+// OCS cross-connects: plane,input_port,output_port,from,to a line; or JSON (weft.circuits/1).
 const char *weft_export_circuits_csv(const struct weft_plan *plan, struct weft_arena *arena);
 const char *weft_export_circuits_json(const struct weft_plan *plan, struct weft_arena *arena);
 // One way on of a pair's traffic at a server: out of `port` to `next`.
@@ -421,6 +416,12 @@ bool weft_ip_list_ways(struct weft_ip_ways *ways, const struct weft_topology *to
 bool weft_export_ip_routes(const char *const **scripts, const struct weft_plan *plan,
                            struct weft_arena *arena, struct weft_arena scratch,
                            struct weft_error *error) WEFT_MUST_USE;
+// topology.yaml of Slurm 25.05 and later: sets as a tree of switches, or without a nest the blocks.
+// Servers count on from first_node, "node001" (or "node": node0). INPUT where that is no name.
+bool weft_export_slurm(const char **text, const struct weft_nest *nest,
+                       const struct weft_blocks *blocks, const char *first_node,
+                       struct weft_arena *arena, struct weft_arena scratch,
+                       struct weft_error *error) WEFT_MUST_USE;
 // The task graph with the plan's topology, routes and rings inside. The format has one set of jumps
 // for each ring size: where a group's rings are not circulant with equal shares, or differ from
 // those of another group of its size, that size is left out and counted in *sizes_left_out; then,

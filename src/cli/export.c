@@ -10,8 +10,20 @@
 #include <string.h>
 #include <sys/stat.h>
 
-enum kind { DOT, SVG, CIRCUITS_CSV, CIRCUITS_JSON, IP_ROUTES, FBUF, CHAKRA, GOAL, KIND_COUNT };
-#define KINDS "dot, svg, circuits-csv, circuits-json, ip-routes, fbuf, chakra or goal"
+enum kind {
+    DOT,
+    SVG,
+    CIRCUITS_CSV,
+    CIRCUITS_JSON,
+    IP_ROUTES,
+    FBUF,
+    CHAKRA,
+    GOAL,
+    SLURM_TOPOLOGY,
+    KIND_COUNT
+};
+#define KINDS                                                                                      \
+    "dot, svg, circuits-csv, circuits-json, ip-routes, fbuf, chakra, goal or slurm-topology"
 static const char *const kind_names[KIND_COUNT] = {
     [DOT] = "dot",
     [SVG] = "svg",
@@ -21,6 +33,7 @@ static const char *const kind_names[KIND_COUNT] = {
     [FBUF] = "fbuf",
     [CHAKRA] = "chakra",
     [GOAL] = "goal",
+    [SLURM_TOPOLOGY] = "slurm-topology",
 };
 
 struct request {
@@ -29,15 +42,20 @@ struct request {
     const char *job_path;
     enum kind kind; // KIND_COUNT = not said
     uint32_t server;
+    const char *first_node; // as Slurm calls server 0
+    uint32_t block;         // 0 = not said
 };
 
-enum { KEY_FORMAT = 1, KEY_SERVER, KEY_JOB };
+enum { KEY_FORMAT = 1, KEY_SERVER, KEY_JOB, KEY_NODES, KEY_BLOCK };
 
 static const struct argp_option options[] = {
     {"format", KEY_FORMAT, "KIND", 0, KINDS, 0},
     {"as", 0, NULL, OPTION_ALIAS | OPTION_HIDDEN, NULL, 0},
     {"server", KEY_SERVER, "I", 0, "ip-routes: the script of server I alone", 0},
     {"job", KEY_JOB, "FILE.fbuf", 0, "fbuf, chakra, goal: the job that was planned", 0},
+    {"nodes", KEY_NODES, "NAME", 0,
+     "slurm-topology: server 0 as Slurm calls it; others count on (node0)", 0},
+    {"block", KEY_BLOCK, "N", 0, "slurm-topology: servers of a block, where servers forward", 0},
     {0},
 };
 
@@ -53,6 +71,8 @@ static const char doc[] =
     "  chakra         the job as a Chakra trace: -o names a folder, or a prefix for\n"
     "                 PREFIX.<rank>.et and PREFIX.json, its process groups\n"
     "  goal           the job as a GOAL schedule, if it has transfers and no collectives\n"
+    "  slurm-topology topology.yaml of Slurm 25.05: switches as a tree; servers that forward as\n"
+    "                 blocks of near ones. Instead of a plan also a fabric in words\n"
     "\n"
     "Examples:\n"
     "  $ weft export plan.json --format dot | dot -Tsvg -o plan.svg\n"
@@ -60,7 +80,9 @@ static const char doc[] =
     "  $ weft export plan.json --format ip-routes --server 3\n"
     "  $ weft export plan.json --format ip-routes -o routes\n"
     "  $ weft export plan.json --format fbuf --job job.fbuf -o planned.fbuf\n"
-    "  $ weft export plan.json --format chakra --job job.fbuf -o traces/job\n";
+    "  $ weft export plan.json --format chakra --job job.fbuf -o traces/job\n"
+    "  $ weft export plan.json --format slurm-topology --nodes gpu001 -o topology.yaml\n"
+    "  $ weft export fat-tree:64 --format slurm-topology --degree 4 --rate 100Gbps\n";
 
 static error_t parse_kind(struct request *request, const char *text)
 {
@@ -83,6 +105,11 @@ static error_t parse(int key, char *argument, struct argp_state *state)
         return cli_count(request->cli, &request->server, "server", argument, 0, WEFT_NONE - 1);
     case KEY_JOB:
         return cli_take(request->cli, &request->job_path, argument, "--job");
+    case KEY_NODES:
+        request->first_node = argument;
+        return 0;
+    case KEY_BLOCK:
+        return cli_count(request->cli, &request->block, "block", argument, 1, 1u << 16);
     case ARGP_KEY_ARG:
         return cli_take(request->cli, &request->plan_path, argument, "plan");
     case ARGP_KEY_NO_ARGS:
@@ -250,12 +277,53 @@ static bool export_goal(const struct request *request, const struct weft_plan *p
            weft_file_save(cli->output_path, text, strlen(text), &cli->error);
 }
 
+// The blocks that Slurm is told of: a server and as many neighbors as make a power of two.
+static uint32_t block_size(const struct weft_fabric *fabric)
+{
+    uint32_t size = 1;
+    while (2 * size <= fabric->first[1] + 1 && 2 * size <= fabric->server_count) {
+        size *= 2;
+    }
+    return size;
+}
+
+static bool export_slurm(const struct request *request)
+{
+    struct cli *cli = request->cli;
+    const struct weft_fabric *fabric = NULL;
+    struct weft_nest nest;
+    struct weft_blocks blocks;
+    const char *text = NULL;
+    if (!cli_fabric(&fabric, cli, request->plan_path, 0)) {
+        return false;
+    }
+    bool switched = fabric->node_count > fabric->server_count;
+    if (switched && request->block != 0) {
+        return cli_misuse(cli, "--block: %s has switches, which say what is near; leave it out",
+                          request->plan_path);
+    }
+    uint32_t size = request->block != 0 ? request->block : block_size(fabric);
+    if (!(switched ? weft_fabric_nest(&nest, fabric, &cli->arena, cli->scratch, &cli->error)
+                   : weft_fabric_blocks(&blocks, fabric, size, &cli->arena, cli->scratch,
+                                        &cli->error))) {
+        return false;
+    }
+    if (!weft_export_slurm(&text, switched ? &nest : NULL, &blocks, request->first_node,
+                           &cli->arena, cli->scratch, &cli->error)) {
+        return weft_wrap(&cli->error, "--nodes");
+    }
+    return emit(cli, text);
+}
+
 static bool export_plan(const struct request *request)
 {
     struct cli *cli = request->cli;
     struct weft_plan plan;
     if (request->kind == KIND_COUNT) {
         return cli_misuse(cli, "as what? write --format " KINDS);
+    }
+    if (request->kind == SLURM_TOPOLOGY) {
+        return export_slurm(request);
     }
     if (!weft_plan_load(&plan, request->plan_path, &cli->arena, cli->scratch, &cli->error)) {
         return false;
@@ -277,10 +345,11 @@ static bool export_plan(const struct request *request)
         return export_chakra(request, &plan);
     case GOAL:
         return export_goal(request, &plan);
+    case SLURM_TOPOLOGY:
     case KIND_COUNT:
         break;
     }
-    WEFT_ASSERT(request->kind < KIND_COUNT);
+    WEFT_ASSERT(request->kind < SLURM_TOPOLOGY);
     return false;
 }
 
@@ -310,13 +379,19 @@ int cli_export(int argc, char **argv)
 {
     static const struct cli_verb verb = {
         .name = "weft export",
-        .arguments = "PLAN.json --format KIND",
+        .arguments = "PLAN.json --format KIND\nFABRIC --format slurm-topology",
         .doc = doc,
         .options = options,
         .parser = parse,
+        .groups = CLI_HARDWARE,
     };
     struct cli cli;
-    struct request request = {.cli = &cli, .kind = KIND_COUNT, .server = WEFT_NONE};
+    struct request request = {
+        .cli = &cli,
+        .kind = KIND_COUNT,
+        .server = WEFT_NONE,
+        .first_node = "node0",
+    };
     bool fine = cli_parse(&cli, &verb, argc, argv, &request) && run(&request);
     return cli_finish(&cli, fine);
 }
