@@ -205,10 +205,27 @@ struct weft_measured_demand {
 // The demand of a job from series of all its links, alike in step and count. The iteration is the
 // first lag at which the sum of all links is nearly as like itself as at any (autocorrelation; of
 // more than 16384 samples some are joined), refined by later peaks. Phases are the times of at
-// least half the largest rate of the folded iteration. iteration_ps > 0: known, not looked for.
+// least half the largest rate of the folded iteration; where that puts more than a twentieth of the
+// bytes elsewhere, up to 16 pieces of it. iteration_ps > 0: known, not looked for.
 // Fails with INPUT where no iteration shows. O(samples^2 + links * samples).
 bool weft_demand_measure(struct weft_measured_demand *result, const struct weft_series *series,
                          uint32_t link_count, uint64_t iteration_ps, struct weft_arena *arena,
                          struct weft_arena scratch, struct weft_error *error) WEFT_MUST_USE;
+// Cuts an iteration of `count` samples, bytes[i] each, into at most phase_max pieces: joins the two
+// neighbours whose union changes the rates least, again and again. bytes[p] becomes those of piece
+// p, which ends before sample ends[p]. Returns how many there are. O(count^2).
+uint32_t weft_demand_join(double *bytes, uint32_t *ends, uint32_t count, uint32_t phase_max);
+// A snapshot of that one job on its links. Their capacity is capacity_Bps, where that is 0 what the
+// series state, else the largest rate of a phase. Rates above it by at most a hundredth, as samples
+// are, become it. Fails as weft_snapshot_check.
+bool weft_snapshot_of_series(struct weft_job_set *set, const struct weft_series_set *series,
+                             const struct weft_measured_demand *measured, const char *name,
+                             double capacity_Bps, struct weft_arena *arena,
+                             struct weft_error *error) WEFT_MUST_USE;
+// Several snapshots as one: links of one name are one link. Fails with INPUT where they say
+// different capacities of it, or two jobs have one name. O(n log n) in links and jobs.
+bool weft_snapshot_join(struct weft_job_set *set, const struct weft_job_set *parts, uint32_t count,
+                        struct weft_arena *arena, struct weft_arena scratch,
+                        struct weft_error *error) WEFT_MUST_USE;
 
 #endif

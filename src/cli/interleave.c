@@ -42,15 +42,18 @@ static const char doc[] =
     "Finds time-shifts for jobs that share links, so that their bursts meet as little as can be, "
     "and says how compatible they are: the score is 1 where no link is ever asked for more than it "
     "has.\vSNAPSHOT.json says links, jobs, their iterations and phases (docs/interleave.md); - is "
-    "stdin. Each job should start time_shift_s later; slack_s is how far it may stray before its "
+    "stdin; several are joined, links by their names. weft simulate --snapshot writes the snapshot "
+    "of a job that is planned or traced, --series here that of one whose links were measured. Each "
+    "job should start time_shift_s later; slack_s is how far it may stray before its "
     "shift should be renewed. upper_bound is proved: no shifts do better.\n"
     "\n"
     "Examples:\n"
     "  $ weft interleave examples/interleave/dlrm_dlrm.json\n"
     "  $ weft interleave examples/interleave/vgg19_vgg16_resnet50.json --report circles.svg\n"
     "  $ weft interleave - --json --heuristic < snapshot.json\n"
-    "  $ weft simulate job.fbuf --plan plan.json --iterations 8 --series links.csv\n"
-    "  $ weft interleave --series links.csv --name job > snapshot.json\n";
+    "  $ weft simulate --plan plan.json --snapshot a.json --job-name a\n"
+    "  $ weft interleave --series links.csv --capacity 50Gbps --name b > b.json\n"
+    "  $ weft interleave a.json b.json\n";
 
 static error_t parse_text(struct interleave_request *request, int key, const char *argument)
 {
@@ -105,11 +108,15 @@ static error_t parse(int key, char *argument, struct argp_state *state)
         request->name = argument;
         return 0;
     case ARGP_KEY_ARG:
-        return cli_take(request->cli, &request->path, argument, "snapshot");
+        if (request->path_count == INTERLEAVE_PATHS_MAX) {
+            return cli_usage(request->cli, "more than %u snapshots", INTERLEAVE_PATHS_MAX);
+        }
+        request->paths[request->path_count++] = argument;
+        return 0;
     case ARGP_KEY_END:
-        if (request->series_path != NULL && request->path != NULL) {
+        if (request->series_path != NULL && request->path_count > 0) {
             return cli_usage(request->cli, "--series makes a snapshot; leave out %s",
-                             request->path);
+                             request->paths[0]);
         }
         return 0;
     case ARGP_KEY_NO_ARGS:
@@ -122,6 +129,23 @@ static error_t parse(int key, char *argument, struct argp_state *state)
     }
 }
 
+// The snapshot, or several as one.
+static bool load(struct weft_job_set *set, const struct interleave_request *request)
+{
+    struct cli *cli = request->cli;
+    uint32_t count = request->path_count;
+    struct weft_job_set *parts = WEFT_NEW(&cli->arena, struct weft_job_set, count);
+    for (uint32_t p = 0; p < count; p++) {
+        if (!weft_snapshot_load(&parts[p], request->paths[p], &cli->arena, cli->scratch,
+                                &cli->error)) {
+            return false;
+        }
+    }
+    *set = parts[0];
+    return count == 1 ||
+           weft_snapshot_join(set, parts, count, &cli->arena, cli->scratch, &cli->error);
+}
+
 static bool run(struct interleave_request *request)
 {
     struct cli *cli = request->cli;
@@ -132,7 +156,7 @@ static bool run(struct interleave_request *request)
     if (request->report_path != NULL && !cli_can_write(cli, request->report_path)) {
         return false;
     }
-    if (!weft_snapshot_load(&set, request->path, &cli->arena, cli->scratch, &cli->error)) {
+    if (!load(&set, request)) {
         return false;
     }
     struct weft_interleaving found;
@@ -142,7 +166,7 @@ static bool run(struct interleave_request *request)
                                 &cli->error);
     cli_clock_stop(cli);
     if (!fine) {
-        return weft_wrap(&cli->error, "%s", request->path);
+        return request->path_count > 1 ? false : weft_wrap(&cli->error, "%s", request->paths[0]);
     }
     interleave_tell(request, &set.snapshot, &found);
     if (request->report_path == NULL) {
@@ -156,7 +180,7 @@ int cli_interleave(int argc, char **argv)
 {
     static const struct cli_verb verb = {
         .name = "weft interleave",
-        .arguments = "SNAPSHOT.json\n--series FILE.csv",
+        .arguments = "SNAPSHOT.json...\n--series FILE.csv",
         .doc = doc,
         .options = options,
         .parser = parse,

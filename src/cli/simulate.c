@@ -265,7 +265,7 @@ static bool run(struct simulate *simulate)
         return simulate->plan_path == NULL || simulate_jobs(simulate);
     }
     if (simulate_is_snapshot(simulate)) {
-        return simulate_sharing(simulate);
+        return simulate_refuse_snapshot(simulate) && simulate_sharing(simulate);
     }
     if (!simulate_refuse_sharing(simulate)) {
         return false;
@@ -285,7 +285,7 @@ static bool run(struct simulate *simulate)
         return cli_misuse(cli, "'%.60s' stands alone; flows and jobs do not mix",
                           simulate->paths[0]);
     }
-    return simulate_flows(simulate, &spec);
+    return simulate_refuse_snapshot(simulate) && simulate_flows(simulate, &spec);
 }
 
 static void ready(void *input, struct cli *cli)

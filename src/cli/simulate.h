@@ -69,6 +69,13 @@ bool simulate_save_records(struct simulate *simulate, const struct weft_sim_resu
 void simulate_tell_drops(struct simulate *simulate, json_t *object,
                          const struct weft_sim_result *result);
 
+// --snapshot: refused where no job is played, asked before the run of one, and written behind it,
+// from a run of one iteration of that length (simulate_snapshot.c).
+bool simulate_refuse_snapshot(const struct simulate *simulate) WEFT_MUST_USE;
+bool simulate_ask_snapshot(const struct simulate *simulate) WEFT_MUST_USE;
+bool simulate_save_snapshot(const struct simulate *simulate, const struct weft_sim_job *job,
+                            uint64_t iteration_ps) WEFT_MUST_USE;
+
 // Iterations, starts, jitter, weights and priorities of jobs, or the priorities of a list of flows:
 // what the options say, after cli_packets (simulate_paces.c).
 bool simulate_paces(struct simulate *simulate, uint32_t job_count) WEFT_MUST_USE;

@@ -262,7 +262,8 @@ bool simulate_jobs(struct simulate *simulate)
     // Packets of other simulators' loads are not those of the recorded task graphs.
     bool load = simulate->path_count > 0 && cli_is_load(simulate->paths[0]);
     if (!build_network(&jobs, simulate) || !cli_packets(&simulate->packets, cli, !load) ||
-        !simulate_paces(simulate, simulate->path_count) || !simulate_ask_records(simulate, true)) {
+        !simulate_paces(simulate, simulate->path_count) || !simulate_ask_snapshot(simulate) ||
+        !simulate_ask_records(simulate, true)) {
         return false;
     }
     use_priorities(simulate);
@@ -277,7 +278,9 @@ bool simulate_jobs(struct simulate *simulate)
         return simulate->plan_path == NULL ? false
                                            : weft_wrap(&cli->error, "%s", simulate->plan_path);
     }
-    if (!simulate_save_records(simulate, &result, jobs.jobs, simulate->path_count, NULL, NULL)) {
+    if (!simulate_save_records(simulate, &result, jobs.jobs, simulate->path_count, NULL, NULL) ||
+        (cli->records.snapshot_path != NULL &&
+         !simulate_save_snapshot(simulate, jobs.jobs, result.iteration_ps[0]))) {
         return false;
     }
     if (cli->json) {

@@ -5,7 +5,15 @@
 #include "simulate.h"
 #include "weft/report.h"
 
-enum { KEY_FLOWS = 5000, KEY_SERIES, KEY_EVERY, KEY_TRACE, KEY_PROGRESS };
+enum {
+    KEY_FLOWS = 5000,
+    KEY_SERIES,
+    KEY_EVERY,
+    KEY_TRACE,
+    KEY_PROGRESS,
+    KEY_SNAPSHOT,
+    KEY_JOB_NAME
+};
 
 static const uint32_t flow_records_max = 4u << 20;
 static const uint32_t series_rows_max = 1u << 20;
@@ -22,6 +30,9 @@ static const struct argp_option options[] = {
     {"every", KEY_EVERY, "TIME", 0, "how often (10us); coarser where it would be too much", 0},
     {"trace", KEY_TRACE, "FILE.pftrace", 0,
      "write a timeline for ui.perfetto.dev: servers' tasks and flows, links' load and queues", 0},
+    {"snapshot", KEY_SNAPSHOT, "FILE.json", 0,
+     "write what the job asks of its links in an iteration, for weft interleave", 0},
+    {"job-name", KEY_JOB_NAME, "NAME", 0, "its name there (job)", 0},
     {"progress", KEY_PROGRESS, NULL, 0, "tell how far it is, not only on a terminal", 0},
     {0},
 };
@@ -42,6 +53,11 @@ static error_t parse(int key, char *argument, struct argp_state *state)
             return cli_value(cli, false, "every");
         }
         return records->every_ps > 0 ? 0 : cli_usage(cli, "--every: 0 never ends; write 10us");
+    case KEY_SNAPSHOT:
+        return cli_take(cli, &records->snapshot_path, argument, "--snapshot");
+    case KEY_JOB_NAME:
+        records->job_name = argument;
+        return 0;
     case KEY_PROGRESS:
         records->progress = true;
         return 0;

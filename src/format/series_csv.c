@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What links carried over time, as CSV: time_s, bytes and, for several, link.
 
+#include "json.h"
 #include "weft/format.h"
 
 #include <math.h>
@@ -23,7 +24,7 @@ struct row {
     double time_s;
     double bytes;
     double utilization_ratio;
-    char link[NAME_MAX_BYTES];
+    char link[NAME_MAX_BYTES]; // "" = the only one
 };
 
 // The fields of a line, without the spaces around them.
@@ -96,6 +97,31 @@ static bool read_field(double *value, const char *field, size_t length, const ch
     return true;
 }
 
+// A link's name: text that fits, so that names which begin alike stay apart.
+static bool read_name(char name[NAME_MAX_BYTES], const char *field, size_t length, uint32_t line,
+                      struct weft_error *error)
+{
+    if (length >= NAME_MAX_BYTES) {
+        return weft_fail(error, WEFT_INPUT, "line %u: link: longer than %u bytes; write a number",
+                         line, NAME_MAX_BYTES - 1);
+    }
+    bool plain = true;
+    bool control = false;
+    for (size_t i = 0; i < length; i++) {
+        plain = plain && (unsigned char)field[i] < 0x7f;
+        control = control || (unsigned char)field[i] < ' ';
+    }
+    json_t *text = plain ? NULL : json_stringn(field, length);
+    if (control || (!plain && text == NULL)) {
+        return weft_fail(error, WEFT_INPUT, "line %u: link: not text in UTF-8; write a number",
+                         line);
+    }
+    json_decref(text);
+    memcpy(name, field, length);
+    name[length] = '\0';
+    return true;
+}
+
 static bool read_row(struct row *row, const struct columns *columns, const char *line,
                      size_t length, uint32_t number, struct weft_error *error)
 {
@@ -120,11 +146,9 @@ static bool read_row(struct row *row, const struct columns *columns, const char 
                     lengths[columns->utilization], "utilization_ratio", number, 1e6, error)) {
         return false;
     }
-    size_t name = columns->link == WEFT_NONE ? 0 : lengths[columns->link];
-    name = name < NAME_MAX_BYTES - 1 ? name : NAME_MAX_BYTES - 1;
-    memcpy(row->link, columns->link == WEFT_NONE ? "" : fields[columns->link], name);
-    row->link[name] = '\0';
-    return true;
+    row->link[0] = '\0';
+    return columns->link == WEFT_NONE ||
+           read_name(row->link, fields[columns->link], lengths[columns->link], number, error);
 }
 
 static int by_link_and_time(const void *a, const void *b)

@@ -68,43 +68,40 @@ static void prove(struct found *found, const struct cells *cells,
     }
 }
 
-// Each link of a loop by itself: no joint shifts do better.
-static void bound_links(struct solving *solving, const struct group *group, uint64_t share,
-                        struct weft_arena scratch)
+// A link of a loop by itself: no joint shifts do better.
+static void bound_link(struct solving *solving, const struct circle *circle, uint64_t share,
+                       struct weft_arena scratch)
 {
-    for (uint32_t c = 0; c < group->circle_count; c++) {
-        struct weft_arena kept = weft_arena_split(&scratch);
-        const struct circle *circle = &group->circles[c];
-        struct circle alone = *circle;
-        struct circle_job *jobs = WEFT_NEW(&kept, struct circle_job, circle->job_count);
-        uint32_t *angles = WEFT_NEW(&kept, uint32_t, circle->job_count);
-        for (uint32_t j = 0; j < circle->job_count; j++) {
-            jobs[j] = circle->jobs[j];
-            jobs[j].piece = j;
-            angles[j] = jobs[j].angles;
-        }
-        alone.jobs = jobs;
-        const struct group single = {
-            .job_count = circle->job_count, .circle_count = 1, .circles = &alone, .angles = angles};
-        struct cells cells;
-        struct found found;
-        const struct search_limits limits = {
-            .starts = STARTS,
-            .pairs = true,
-            .least = interleave_area_excess(circle),
-            .seed = solving->options->seed,
-            .work_limit = share / group->circle_count,
-            .stop = solving->options->stop,
-        };
-        interleave_cells_build(&cells, &single, true, &kept, scratch);
-        if (cells.rounded || cells.piece_count > PIECES_MAX) {
-            continue;
-        }
-        interleave_descend(&found, &cells, &limits, &kept, scratch);
-        prove(&found, &cells, &limits, scratch);
-        solving->work += found.work;
-        lower_bound_to(&solving->links[circle->link].upper_bound, 1 - found.bound);
+    struct weft_arena kept = weft_arena_split(&scratch);
+    struct circle alone = *circle;
+    struct circle_job *jobs = WEFT_NEW(&kept, struct circle_job, circle->job_count);
+    uint32_t *angles = WEFT_NEW(&kept, uint32_t, circle->job_count);
+    for (uint32_t j = 0; j < circle->job_count; j++) {
+        jobs[j] = circle->jobs[j];
+        jobs[j].piece = j;
+        angles[j] = jobs[j].angles;
     }
+    alone.jobs = jobs;
+    const struct group single = {
+        .job_count = circle->job_count, .circle_count = 1, .circles = &alone, .angles = angles};
+    struct cells cells;
+    struct found found;
+    const struct search_limits limits = {
+        .starts = STARTS,
+        .pairs = true,
+        .least = interleave_area_excess(circle),
+        .seed = solving->options->seed,
+        .work_limit = share,
+        .stop = solving->options->stop,
+    };
+    interleave_cells_build(&cells, &single, true, &kept, scratch);
+    if (cells.rounded || cells.piece_count > PIECES_MAX) {
+        return;
+    }
+    interleave_descend(&found, &cells, &limits, &kept, scratch);
+    prove(&found, &cells, &limits, scratch);
+    solving->work += found.work;
+    lower_bound_to(&solving->links[circle->link].upper_bound, 1 - found.bound);
 }
 
 static uint32_t *solve_group(struct solving *solving, uint32_t g, struct weft_arena *arena,
@@ -133,7 +130,9 @@ static uint32_t *solve_group(struct solving *solving, uint32_t g, struct weft_ar
     interleave_cells_build(&cells, group, exact, &kept, scratch);
     interleave_descend(&found, &cells, &limits, arena, scratch);
     if (exact && loop) {
-        bound_links(solving, group, share / 2, scratch);
+        for (uint32_t c = 0; c < group->circle_count; c++) {
+            bound_link(solving, &group->circles[c], share / 2 / group->circle_count, scratch);
+        }
     }
     if (exact && !cells.rounded && cells.piece_count <= PIECES_MAX) {
         prove(&found, &cells, &limits, scratch);

@@ -6,10 +6,15 @@
 #include <math.h>
 #include <string.h>
 
-#define LAGS_MAX 16384u // samples that are compared with later ones; more are joined before
-#define LIKE_MIN 0.3    // correlation of a period that counts as one
-#define LIKE_FIRST 0.9  // of the best: the first such lag is the period, not a multiple of it
-#define EDGE 0.5        // of a phase's height
+#define LAGS_MAX 16384u  // samples that are compared with later ones; more are joined before
+#define LIKE_MIN 0.3     // correlation of a period that counts as one
+#define LIKE_FIRST 0.9   // of the best: the first such lag is the period, not a multiple of it
+#define EDGE 0.5         // of a phase's height
+#define SHAPE_ERROR 0.05 // of a link, beyond which its phases become pieces
+#define PIECES_MAX 16u
+#define PIECE_BINS_MAX 1024u // pieces take their square
+#define RATE_EQUAL 1e-9      // of the largest rate
+#define NOTHING 1e-3         // of the largest rate: no phase
 
 struct signal {
     uint32_t count;
@@ -208,6 +213,68 @@ static double shape_error(const struct weft_demand *demand, const double *rate_B
     return all > 0 ? apart / all : 0;
 }
 
+uint32_t weft_demand_join(double *bytes, uint32_t *ends, uint32_t count, uint32_t phase_max)
+{
+    for (uint32_t i = 0; i < count; i++) {
+        ends[i] = i + 1;
+    }
+    while (count > phase_max) {
+        uint32_t best = 0;
+        double best_cost = INFINITY;
+        for (uint32_t i = 0; i + 1 < count; i++) {
+            double a = ends[i] - (i > 0 ? ends[i - 1] : 0);
+            double b = ends[i + 1] - ends[i];
+            double apart = bytes[i] / a - bytes[i + 1] / b;
+            double cost = apart * apart * a * b / (a + b);
+            if (cost < best_cost) {
+                best_cost = cost;
+                best = i;
+            }
+        }
+        bytes[best] += bytes[best + 1];
+        ends[best] = ends[best + 1];
+        count--;
+        for (uint32_t i = best + 1; i < count; i++) {
+            bytes[i] = bytes[i + 1];
+            ends[i] = ends[i + 1];
+        }
+    }
+    return count;
+}
+
+// The iteration in pieces of one rate each.
+static struct weft_demand cut(const double *rate_Bps, uint32_t bins, uint64_t iteration_ps,
+                              struct weft_arena *arena, struct weft_arena scratch)
+{
+    double *sum = WEFT_NEW(&scratch, double, bins);
+    uint32_t *ends = WEFT_NEW(&scratch, uint32_t, bins);
+    double top_Bps = 0;
+    for (uint32_t b = 0; b < bins; b++) {
+        sum[b] = rate_Bps[b];
+        top_Bps = fmax(top_Bps, rate_Bps[b]);
+    }
+    uint32_t count = weft_demand_join(sum, ends, bins, PIECES_MAX);
+    struct weft_demand_phase *phases = WEFT_NEW(arena, struct weft_demand_phase, count);
+    uint32_t filled = 0;
+    for (uint32_t i = 0; i < count; i++) {
+        uint32_t start = i > 0 ? ends[i - 1] : 0;
+        double mean_Bps = sum[i] / (ends[i] - start);
+        if (mean_Bps > NOTHING * top_Bps) {
+            uint64_t from_ps = (uint64_t)((double)iteration_ps / bins * start);
+            uint64_t to_ps =
+                ends[i] == bins ? iteration_ps : (uint64_t)((double)iteration_ps / bins * ends[i]);
+            struct weft_demand_phase *last = filled > 0 ? &phases[filled - 1] : NULL;
+            if (last != NULL && last->start_ps + last->duration_ps == from_ps &&
+                fabs(last->rate_Bps - mean_Bps) <= RATE_EQUAL * top_Bps) {
+                last->duration_ps += to_ps - from_ps;
+            } else {
+                phases[filled++] = (struct weft_demand_phase){from_ps, to_ps - from_ps, mean_Bps};
+            }
+        }
+    }
+    return (struct weft_demand){iteration_ps, phases, filled};
+}
+
 static void take_link(struct weft_demand *demand, double *error, const struct weft_series *series,
                       double period, uint64_t iteration_ps, struct weft_arena *arena,
                       struct weft_arena scratch)
@@ -220,7 +287,14 @@ static void take_link(struct weft_demand *demand, double *error, const struct we
     struct weft_demand_phase *phases = WEFT_NEW(arena, struct weft_demand_phase, (size_t)2 * count);
     *demand = (struct weft_demand){iteration_ps, phases, 0};
     demand->phase_count = lay_out(phases, runs, count, bins, iteration_ps);
-    *error = fmax(*error, shape_error(demand, rate_Bps, bins));
+    double apart = shape_error(demand, rate_Bps, bins);
+    if (apart > SHAPE_ERROR && bins <= PIECE_BINS_MAX) {
+        const struct weft_demand pieces = cut(rate_Bps, bins, iteration_ps, arena, scratch);
+        double less = shape_error(&pieces, rate_Bps, bins);
+        *demand = less < apart ? pieces : *demand;
+        apart = fmin(less, apart);
+    }
+    *error = fmax(*error, apart);
 }
 
 // All links together, so many samples in one, less their mean.

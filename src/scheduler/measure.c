@@ -31,34 +31,6 @@ static void sum_samples(double *bytes, const struct weft_sim_result *result,
     }
 }
 
-// Joins the two neighbours whose union changes the rates least, until phase_max are left.
-// Values: bytes of each piece, pieces end at ends[].
-static uint32_t join_pieces(double *bytes, uint32_t *ends, uint32_t count, uint32_t phase_max)
-{
-    while (count > phase_max) {
-        uint32_t best = 0;
-        double best_cost = INFINITY;
-        for (uint32_t i = 0; i + 1 < count; i++) {
-            double a = ends[i] - (i > 0 ? ends[i - 1] : 0);
-            double b = ends[i + 1] - ends[i];
-            double apart = bytes[i] / a - bytes[i + 1] / b;
-            double cost = apart * apart * a * b / (a + b);
-            if (cost < best_cost) {
-                best_cost = cost;
-                best = i;
-            }
-        }
-        bytes[best] += bytes[best + 1];
-        ends[best] = ends[best + 1];
-        count--;
-        for (uint32_t i = best + 1; i < count; i++) {
-            bytes[i] = bytes[i + 1];
-            ends[i] = ends[i + 1];
-        }
-    }
-    return count;
-}
-
 static void take_phases(struct weft_job_class *class, const double *samples, uint64_t iteration_ps,
                         double sent_bytes, double rate_Bps, uint32_t phase_max,
                         struct weft_arena *arena, struct weft_arena scratch)
@@ -69,9 +41,8 @@ static void take_phases(struct weft_job_class *class, const double *samples, uin
     for (uint32_t i = 0; i < SAMPLES; i++) {
         bytes[i] = samples[i];
         total += samples[i];
-        ends[i] = i + 1;
     }
-    uint32_t count = join_pieces(bytes, ends, SAMPLES, phase_max);
+    uint32_t count = weft_demand_join(bytes, ends, SAMPLES, phase_max);
     struct weft_demand_phase *phases = WEFT_NEW(arena, struct weft_demand_phase, count);
     double sample_s = weft_seconds(iteration_ps) / SAMPLES;
     class->demand = (struct weft_demand){.iteration_ps = iteration_ps, .phases = phases};
