@@ -60,6 +60,8 @@ static bool eight_jobs(const struct kind *kind, uint32_t instances, struct weft_
     double sum_s = 0;
     double gap = 0;
     double score = 0;
+    double open_low = 1; // scores that are not proved best
+    double open_high = 0;
     uint32_t exact = 0;
     for (uint32_t i = 0; i < instances; i++) {
         struct weft_arena arena;
@@ -93,10 +95,16 @@ static bool eight_jobs(const struct kind *kind, uint32_t instances, struct weft_
         exact += found.exact ? 1 : 0;
         gap = fmax(gap, found.upper_bound - found.score);
         score += found.score;
+        open_low = found.exact ? open_low : fmin(open_low, found.score);
+        open_high = found.exact ? open_high : fmax(open_high, found.score);
         weft_arena_release(&all);
     }
-    printf("%-30s  %3u of %3u proved  mean %6.3f s  worst %6.3f s  mean score %.4f  gap <= %.4f\n",
+    printf("%-30s  %3u of %3u proved  mean %6.3f s  worst %6.3f s  mean score %.4f  gap <= %.4f",
            kind->name, exact, instances, sum_s / instances, worst_s, score / instances, gap);
+    if (exact < instances) {
+        printf("  not proved: scores %.4f to %.4f", open_low, open_high);
+    }
+    printf("\n");
     return true;
 }
 

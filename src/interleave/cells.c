@@ -243,6 +243,56 @@ void interleave_cells_mark(uint32_t *codes, const struct cells *cells,
     }
 }
 
+// The larger of x and 0, exactly, and without a branch, so that loops work on several at once.
+static inline double positive(double x)
+{
+    return 0.5 * (x + fabs(x));
+}
+
+// until[c] = values[0] + ... + values[c - 1]. A sum waits for the one before, so four parts are
+// summed side by side, each then raised by what is before it.
+static void sum_up(double *until, const double *values, uint32_t count)
+{
+    const uint32_t part = count / 4;
+    double sum[4] = {0, 0, 0, 0};
+    for (uint32_t c = 0; c < part; c++) {
+        for (uint32_t i = 0; i < 4; i++) {
+            sum[i] += values[i * part + c];
+            until[i * part + c + 1] = sum[i];
+        }
+    }
+    until[0] = 0;
+    for (uint32_t i = 1; i < 4; i++) {
+        const double before = until[i * part];
+        for (uint32_t c = 1; c <= part; c++) {
+            until[i * part + c] += before;
+        }
+    }
+    for (uint32_t c = 4 * part; c < count; c++) {
+        until[c + 1] = until[c] + values[c];
+    }
+}
+
+// price[r] += to[r * stride] - from[r * stride]. Strides that a heuristic has are known to the
+// compiler.
+static void add_differences(double *price, const double *from, const double *to, uint32_t count,
+                            uint32_t stride)
+{
+    if (stride == 1) {
+        for (uint32_t r = 0; r < count; r++) {
+            price[r] += to[r] - from[r];
+        }
+    } else if (stride == 2) {
+        for (size_t r = 0; r < count; r++) {
+            price[r] += to[2 * r] - from[2 * r];
+        }
+    } else {
+        for (uint32_t r = 0; r < count; r++) {
+            price[r] += to[r * stride] - from[r * stride];
+        }
+    }
+}
+
 uint64_t interleave_cells_price(double *price, const struct cells *cells,
                                 const struct cell_place *place, uint32_t angles,
                                 const double *loads, struct weft_arena scratch)
@@ -258,25 +308,19 @@ uint64_t interleave_cells_price(double *price, const struct cells *cells,
         for (uint32_t turn = 0; turn < place->turns; turn++) {
             const double *there = &loads[turn * folded];
             for (uint32_t c = 0; c < folded; c++) {
-                double free = 1 - there[c];
-                double used = free > 0 ? free : 0;
-                double over = load - used;
-                more[c] += over > 0 ? over : 0;
+                more[c] += positive(load - positive(1 - there[c]));
             }
         }
-        until[0] = 0;
         for (uint32_t c = 0; c < folded; c++) {
-            until[c + 1] = until[c] + more[c] * circle->weights[c];
+            more[c] *= circle->weights[c];
         }
+        sum_up(until, more, folded);
         for (uint32_t c = 1; c <= folded; c++) {
             until[folded + c] = until[folded] + until[c];
         }
         for (uint32_t a = place->load_first[i]; a < place->load_first[i + 1]; a++) {
-            const double *from = &until[place->arcs[a].from];
-            const double *to = &until[place->arcs[a].to];
-            for (uint32_t r = 0; r < angles; r++) {
-                price[r] += to[r * circle->cuts] - from[r * circle->cuts];
-            }
+            add_differences(price, &until[place->arcs[a].from], &until[place->arcs[a].to], angles,
+                            circle->cuts);
         }
     }
     return (uint64_t)place->load_count * circle->cell_count;
@@ -287,8 +331,7 @@ double interleave_cells_excess(const struct cells *cells, uint32_t circle, const
     const struct cell_circle *at = &cells->circles[circle];
     double excess = 0;
     for (uint32_t c = 0; c < at->cell_count; c++) {
-        double over = loads[c] - 1;
-        excess += over > 0 ? over * at->weights[c] : 0;
+        excess += positive(loads[c] - 1) * at->weights[c];
     }
     return excess;
 }

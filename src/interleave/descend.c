@@ -82,16 +82,23 @@ static struct value value_at(const struct descent *descent, const struct cell_pi
     return value;
 }
 
-// Puts the piece where it costs least, where it was if nothing is better. True if that changed.
-static bool place_best(struct descent *descent, uint32_t p, struct weft_arena scratch)
+// What the piece would add to the circles that it is on and was taken from.
+static void price(struct descent *descent, const struct cell_piece *piece,
+                  struct weft_arena scratch)
 {
-    const struct cell_piece *piece = &descent->cells->pieces[p];
     for (uint32_t i = 0; i < piece->place_count; i++) {
         const struct cell_place *place = &piece->places[i];
         descent->work +=
             interleave_cells_price(descent->prices[i], descent->cells, place, piece->angles,
                                    descent->loads[place->circle], scratch);
     }
+}
+
+// Puts the piece, whose prices are known, where it costs least, where it was if nothing is better.
+// True if that changed.
+static bool place_best(struct descent *descent, uint32_t p)
+{
+    const struct cell_piece *piece = &descent->cells->pieces[p];
     uint32_t old = descent->rotations[p];
     uint32_t best = old;
     struct value value = value_at(descent, piece, old);
@@ -108,17 +115,6 @@ static bool place_best(struct descent *descent, uint32_t p, struct weft_arena sc
     descent->rotations[p] = best;
     put(descent, p, 1);
     return best != old;
-}
-
-static void take_away(struct descent *descent, uint32_t p)
-{
-    const struct cell_piece *piece = &descent->cells->pieces[p];
-    put(descent, p, -1);
-    for (uint32_t i = 0; i < piece->place_count; i++) {
-        uint32_t circle = piece->places[i].circle;
-        descent->excess[circle] =
-            interleave_cells_excess(descent->cells, circle, descent->loads[circle]);
-    }
 }
 
 static struct value value_of(const struct descent *descent)
@@ -147,8 +143,13 @@ static bool is_settled(const struct descent *descent, uint32_t p)
 static bool visit(struct descent *descent, uint32_t p, struct weft_arena scratch)
 {
     const struct cell_piece *piece = &descent->cells->pieces[p];
-    take_away(descent, p);
-    bool moved = place_best(descent, p, scratch);
+    put(descent, p, -1);
+    price(descent, piece, scratch);
+    for (uint32_t i = 0; i < piece->place_count; i++) {
+        // What it costs where it was is what it had added there.
+        descent->excess[piece->places[i].circle] -= descent->prices[i][descent->rotations[p]];
+    }
+    bool moved = place_best(descent, p);
     descent->now++;
     for (uint32_t i = 0; moved && i < piece->place_count; i++) {
         descent->changed[piece->places[i].circle] = descent->now;
@@ -163,7 +164,8 @@ static struct value descend_from(struct descent *descent, const uint32_t *order,
     const uint32_t count = descent->cells->piece_count;
     descent_clear(descent);
     for (uint32_t i = 0; i < count; i++) {
-        place_best(descent, order[i], scratch);
+        price(descent, &descent->cells->pieces[order[i]], scratch);
+        place_best(descent, order[i]);
     }
     descent->now++;
     for (uint32_t c = 0; c < descent->cells->circle_count; c++) {
@@ -210,7 +212,7 @@ static bool place_pair(struct descent *descent, uint32_t p, uint32_t q, struct v
     const struct cell_piece *second = &cells->pieces[q];
     const uint32_t old[2] = {descent->rotations[p], descent->rotations[q]};
     uint32_t best[2] = {old[0], old[1]};
-    take_away(descent, q);
+    put(descent, q, -1);
     put(descent, p, -1);
     for (uint32_t r = 0; r < first->angles; r++) {
         descent->rotations[p] = r;
@@ -218,12 +220,7 @@ static bool place_pair(struct descent *descent, uint32_t p, uint32_t q, struct v
         for (uint32_t c = 0; c < cells->circle_count; c++) {
             descent->excess[c] = interleave_cells_excess(cells, c, descent->loads[c]);
         }
-        for (uint32_t i = 0; i < second->place_count; i++) {
-            const struct cell_place *place = &second->places[i];
-            descent->work +=
-                interleave_cells_price(descent->prices[i], cells, place, second->angles,
-                                       descent->loads[place->circle], scratch);
-        }
+        price(descent, second, scratch);
         for (uint32_t other = 0; other < second->angles; other++) {
             struct value there = value_at(descent, second, other);
             if (value_better(there, *value)) {
@@ -329,11 +326,7 @@ void interleave_center(struct found *found, const struct cells *cells, struct we
         uint32_t p = step % cells->piece_count;
         const struct cell_piece *piece = &cells->pieces[p];
         put(&descent, p, -1);
-        for (uint32_t i = 0; i < piece->place_count; i++) {
-            const struct cell_place *place = &piece->places[i];
-            descent.work += interleave_cells_price(descent.prices[i], cells, place, piece->angles,
-                                                   descent.loads[place->circle], scratch);
-        }
+        price(&descent, piece, scratch);
         uint32_t here = descent.rotations[p];
         uint32_t late = run_of(&descent, piece, here, true);
         uint32_t early = run_of(&descent, piece, here, false);

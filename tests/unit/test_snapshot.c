@@ -188,6 +188,65 @@ static void shifts_along_a_tree_agree(void **state)
     assert_true(found.exact && found.score == 1);
 }
 
+// ---- rounded iteration times ----
+
+static uint64_t multiple(uint64_t a, uint64_t b)
+{
+    uint64_t common = a;
+    while (common % b != 0) {
+        common += a;
+    }
+    return common;
+}
+
+// The least change of the longer time, by trying all: the shorter one is `parts` quanta.
+static double least_change(double shorter_ps, double longer_ps, uint32_t limit)
+{
+    double least = 1;
+    for (uint32_t parts = 1; parts <= 240; parts++) {
+        double whole = nearbyint(longer_ps / shorter_ps * parts);
+        uint64_t common = multiple(parts, (uint64_t)whole);
+        if (common / parts <= limit && common <= 32768) {
+            least = fmin(least, fabs(whole * shorter_ps / parts - longer_ps) / longer_ps);
+        }
+    }
+    return least;
+}
+
+// Times without a small common multiple are changed as little as the limit allows, and the circle
+// holds whole iterations of both. Mutations seen to fail: quanta that fit taken without comparing;
+// times rounded down; the largest multiple for the least common one; a change that is not stated.
+static void times_are_rounded_as_little_as_can_be(void **state)
+{
+    (void)state;
+    const struct weft_shared_link link = {"x", 1e9};
+    const uint32_t on = 0;
+    struct weft_rng rng;
+    weft_rng_init(&rng, 5);
+    for (uint32_t round = 0; round < 200; round++) {
+        uint64_t shorter_ps = 100 * MS_PS + weft_rng_below(&rng, 1u << 30);
+        uint64_t longer_ps = shorter_ps + 1 + (uint64_t)weft_rng_below(&rng, 1u << 31) * 200;
+        const struct weft_sharing_job jobs[] = {{"a", {longer_ps, half, 1}, &on, 1, NULL},
+                                                {"b", {shorter_ps, half, 1}, &on, 1, NULL}};
+        const struct weft_snapshot snapshot = {&link, 1, jobs, 2};
+        const uint64_t shifts[2] = {0, 0};
+        const struct weft_interleave_options options = {.perimeter_limit = 20 + round % 3 * 50};
+        struct weft_interleaving found;
+        assert_true(
+            weft_interleave_score(&found, &snapshot, shifts, &options, &arena, scratch, &error));
+        const struct weft_link_score *score = &found.links[0];
+        double least = least_change((double)shorter_ps, (double)longer_ps, options.perimeter_limit);
+        assert_true(fabs(score->period_error_ratio - least) < 1e-11);
+        double turns[2] = {(double)score->perimeter_ps / (double)shorter_ps,
+                           (double)score->perimeter_ps / (double)longer_ps};
+        assert_true(nearbyint(turns[0]) <= options.perimeter_limit);
+        for (uint32_t i = 0; i < 2; i++) {
+            assert_true(fabs(turns[i] - nearbyint(turns[i])) <= turns[i] * (1.1 * least + 1e-9));
+            assert_int_equal(score->angle_count % (uint32_t)nearbyint(turns[i]), 0);
+        }
+    }
+}
+
 static int begin(void **state)
 {
     error = (struct weft_error){.code = WEFT_OK};
@@ -205,6 +264,7 @@ int main(void)
         CASE(snapshots_that_disagree_are_refused),
         CASE(many_links_in_a_loop_are_solved),
         CASE(shifts_along_a_tree_agree),
+        CASE(times_are_rounded_as_little_as_can_be),
     };
     return cmocka_run_group_tests_name("snapshot", tests, NULL, NULL);
 }
