@@ -171,6 +171,7 @@ bool machine_iterations(struct weft_sim_result *result, const struct machine *ma
     uint64_t *mean_ps = WEFT_NEW_RAW(arena, uint64_t, machine->job_count);
     for (uint32_t job = 0; job < machine->job_count; job++) {
         uint32_t count = own_iterations(machine, job);
+        WEFT_ASSERT(count > 0);
         uint64_t *ends = WEFT_NEW_RAW(arena, uint64_t, count);
         for (uint32_t i = 0; i < count; i++) {
             double end_ps = machine->iteration_end_ps[(size_t)job * machine->iterations + i];

@@ -144,11 +144,12 @@ static void offer_ways(struct weft_simnet *net, uint32_t from, uint32_t to, cons
     }
     bool hashed = net->packets.options->port.spray_hashed;
     uint32_t others = hashed || room < count ? room - 1 : count - 1;
-    uint32_t start = count > 1 ? (uint32_t)(hash >> 32) % (count - 1) : 0;
+    uint32_t rest = count > 1 ? count - 1 : 1;
+    uint32_t start = (uint32_t)(hash >> 32) % rest;
     for (uint32_t i = 0; i < others; i++) {
-        uint32_t step = (uint32_t)((uint64_t)i * (count - 1) / others);
+        uint32_t step = (uint32_t)((uint64_t)i * rest / others);
         uint32_t index = hashed ? (uint32_t)(weft_hash(hash ^ weft_hash(i)) % count)
-                                : (own + 1 + (start + step) % (count - 1)) % count;
+                                : (own + 1 + (start + step) % rest) % count;
         uint32_t hops = weft_routes_path(net->routes, from, to, index, net->links, NULL);
         packet_spray_offer(&net->packets, net->links, hops, is_back);
     }
