@@ -187,30 +187,24 @@ enum weft_spray {
     WEFT_SPRAY_TURN,
     WEFT_SPRAY_CHANCE,
     WEFT_SPRAY_MARKS, // in turn, but ways that brought marks or cut packets are passed over
+    // The ways of packets that came without a mark again, in the order in which that was heard;
+    // when there are none, as WEFT_SPRAY_MARKS (REPS: Bonato et al., "REPS: Recycled Entropy Packet
+    // Spraying for Adaptive Load Balancing and Failure Mitigation", 2024).
+    WEFT_SPRAY_REUSE,
 };
 
 struct weft_port_options {
-    bool queued;             // play departures too; implied by what needs it
-    uint32_t priority_count; // 0 the most urgent; 0 = 1; at most 7
     const uint8_t *priority; // per flow of a list, or per job; NULL = all 0
-    bool control_first;      // acknowledgements go before all data
-    uint32_t control_weight; // ... of them so many in a row while data waits; 0 = any number
-    // Packets that do not fit are cut to their headers, which go first (Handley et al.,
-    // "Re-architecting datacenter networks", SIGCOMM 2017, section 3.1).
-    bool trims;
-    uint64_t control_bytes; // with trims: room for headers and acknowledgements; 0 = buffer_bytes
-    // No loss: who holds more than xoff_bytes of one priority that came by one link has that link's
-    // sender pause it until xon_bytes are left (IEEE 802.1Q-2018, clause 36, "PFC"). The frame that
-    // says so takes 64 bytes and the link's latency.
-    bool lossless;
-    uint64_t xoff_bytes;
+    uint32_t priority_count; // 0 the most urgent; 0 = 1; at most 7
+    uint32_t control_weight; // of control_first so many in a row while data waits; 0 = any number
+    uint64_t control_bytes;  // with trims: room for headers and acknowledgements; 0 = buffer_bytes
+    uint64_t xoff_bytes;     // with lossless
     uint64_t xon_bytes;
     uint64_t headroom_bytes; // above xoff_bytes; 0 = what a link still brings after that
-    enum weft_marking marking;
     uint64_t mark_max_bytes;
     double mark_max_ratio;
     double average_weight; // RED: of the newest backlog in the average, in (0, 1]
-    bool early_drops;      // lose instead of mark
+    enum weft_marking marking;
     // A switch sends a packet on when it has so many bytes of it, or later, so that the packet does
     // not run out on a faster link; 0 = all (store and forward). Servers that relay store.
     uint32_t cut_through_bytes;
@@ -223,6 +217,16 @@ struct weft_port_options {
     // The ways are drawn by a hash of each one's number, as switches choose them by what senders
     // write into packets, so that some are the same. Off: they differ, as far as there are others.
     bool spray_hashed;
+    bool queued;        // play departures too; implied by what needs it
+    bool control_first; // acknowledgements go before all data
+    // Packets that do not fit are cut to their headers, which go first (Handley et al.,
+    // "Re-architecting datacenter networks", SIGCOMM 2017, section 3.1).
+    bool trims;
+    // No loss: who holds more than xoff_bytes of one priority that came by one link has that link's
+    // sender pause it until xon_bytes are left (IEEE 802.1Q-2018, clause 36, "PFC"). The frame that
+    // says so takes 64 bytes and the link's latency.
+    bool lossless;
+    bool early_drops; // lose instead of mark
 };
 
 // What the packet engine plays with besides the packet sizes of weft_sim_options. A host's own

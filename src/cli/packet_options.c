@@ -106,7 +106,9 @@ static const struct argp_option options[] = {
     {"spray", KEY_FIRST + OPTION_SPRAY, "PATHS", 0,
      "a message's packets take so many paths, instead of one by hash", 0},
     {"spray-by", KEY_FIRST + OPTION_SPRAY_BY, "HOW", 0,
-     "turn (default), chance, or marks: in turn, but not where packets came marked or cut", 0},
+     "turn (default), chance, marks: in turn, but not where packets came marked or cut, or reuse: "
+     "first those by which packets came unmarked",
+     0},
     {"spray-hashed", KEY_FIRST + OPTION_SPRAY_HASHED, NULL, 0,
      "each of these paths is a hash's, as switches draw them, so that some are the same", 0},
     {"xon", KEY_FIRST + OPTION_XON, "SIZE", 0,
@@ -325,7 +327,7 @@ static bool take_with(struct cli *cli, int option, int other)
 
 static bool take_spray(enum weft_spray *by, struct cli *cli)
 {
-    static const char *const words[] = {"turn", "chance", "marks"};
+    static const char *const words[] = {"turn", "chance", "marks", "reuse"};
     const char *word = cli->packet_words[OPTION_SPRAY_BY];
     for (uint32_t i = 0; word != NULL && i < sizeof words / sizeof words[0]; i++) {
         if (strcmp(word, words[i]) == 0) {
@@ -334,7 +336,7 @@ static bool take_spray(enum weft_spray *by, struct cli *cli)
         }
     }
     return word == NULL ||
-           cli_misuse(cli, "--spray-by: '%.60s' is none; write turn, chance or marks", word);
+           cli_misuse(cli, "--spray-by: '%.60s' is none; write turn, chance, marks or reuse", word);
 }
 
 // What ports do, and which way packets go.

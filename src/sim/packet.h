@@ -275,7 +275,8 @@ struct packet_engine {
     uint32_t way_room; // with spraying as many paths each way, way_stride apart
     uint32_t way_stride;
     struct packet_spray *sprays; // per slot; NULL: one way each
-    uint8_t *skips;              // per slot, way_room each: WEFT_SPRAY_MARKS
+    uint8_t *skips;              // per slot, way_room each: WEFT_SPRAY_MARKS, WEFT_SPRAY_REUSE
+    uint8_t *goods;              // per slot, SPRAY_GOOD_MAX each: WEFT_SPRAY_REUSE
     uint32_t *offers;            // ways of the message that starts next, as in `hops`
     uint32_t offer_counts[2];    // there and back, besides the first
     struct packet_pull *pulls;   // per slot; pulled transports

@@ -62,8 +62,12 @@ void packet_engine_init(struct packet_engine *engine, const struct weft_fabric *
     if (paths > 1) {
         engine->sprays = WEFT_NEW_RAW(arena, struct packet_spray, flow_room);
         engine->offers = WEFT_NEW_RAW(arena, uint32_t, hop_stride);
-        if (options->packet->port.spray_by == WEFT_SPRAY_MARKS) {
+        enum weft_spray by = options->packet->port.spray_by;
+        if (by == WEFT_SPRAY_MARKS || by == WEFT_SPRAY_REUSE) {
             engine->skips = WEFT_NEW_RAW(arena, uint8_t, (size_t)flow_room * way_room);
+        }
+        if (by == WEFT_SPRAY_REUSE) {
+            engine->goods = WEFT_NEW_RAW(arena, uint8_t, (size_t)flow_room * SPRAY_GOOD_MAX);
         }
     }
     if (engine->transport.is_pulled) {

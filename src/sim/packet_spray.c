@@ -60,7 +60,8 @@ static uint32_t turn_way(const struct packet_engine *engine, uint32_t id, uint32
     switch (engine->options->port.spray_by) {
     case WEFT_SPRAY_CHANCE:
         return chance_of(engine, id, number) % count;
-    case WEFT_SPRAY_MARKS: // each round begins elsewhere
+    case WEFT_SPRAY_MARKS:
+    case WEFT_SPRAY_REUSE: // each round begins elsewhere
         return (number + chance_of(engine, id, number / count)) % count;
     case WEFT_SPRAY_TURN:
         break;
@@ -71,6 +72,12 @@ static uint32_t turn_way(const struct packet_engine *engine, uint32_t id, uint32
 uint32_t packet_spray_way(struct packet_engine *engine, uint32_t id)
 {
     struct packet_spray *spray = &engine->sprays[id];
+    if (spray->good_count > 0) {
+        uint32_t place = spray->good_first;
+        spray->good_first = (place + 1) % SPRAY_GOOD_MAX;
+        spray->good_count--;
+        return engine->goods[(size_t)id * SPRAY_GOOD_MAX + place];
+    }
     uint32_t way = turn_way(engine, id, &spray->turn, spray->way_count);
     if (engine->skips == NULL) {
         return way;
@@ -92,6 +99,11 @@ void packet_spray_heed(struct packet_engine *engine, uint32_t id, const struct p
     uint32_t more =
         (packet->flags & PACKET_TRIMMED) != 0 ? SKIPS_CUT : (packet->flags & PACKET_MARKED) != 0;
     *skips = (uint8_t)(*skips + more < SKIPS_MAX ? *skips + more : SKIPS_MAX);
+    struct packet_spray *spray = &engine->sprays[id];
+    if (engine->goods != NULL && more == 0 && spray->good_count < SPRAY_GOOD_MAX) {
+        uint32_t place = (spray->good_first + spray->good_count++) % SPRAY_GOOD_MAX;
+        engine->goods[(size_t)id * SPRAY_GOOD_MAX + place] = (uint8_t)packet->way;
+    }
 }
 
 uint32_t packet_spray_back(struct packet_engine *engine, uint32_t id)

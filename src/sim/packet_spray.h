@@ -9,6 +9,7 @@
 
 #define SPRAY_STEPS 16u
 #define SPRAY_PATHS_MAX 256u
+#define SPRAY_GOOD_MAX 256u
 
 // What a sender remembers of when it sent.
 struct packet_spray {
@@ -23,6 +24,9 @@ struct packet_spray {
     uint32_t count;
     uint64_t sent_ps[SPRAY_STEPS];
     uint32_t next[SPRAY_STEPS];
+    // WEFT_SPRAY_REUSE: a ring in the engine's `goods`.
+    uint32_t good_first;
+    uint32_t good_count;
 };
 
 struct packet_engine;
@@ -39,8 +43,8 @@ void packet_spray_open(struct packet_engine *engine, uint32_t flow);
 uint32_t packet_spray_way(struct packet_engine *engine, uint32_t flow);
 // What to add to the first way's place in `hops` for the next acknowledgement.
 uint32_t packet_spray_back(struct packet_engine *engine, uint32_t flow);
-// What came back says of its way (WEFT_SPRAY_MARKS): marked, it is passed over once, cut four
-// times.
+// What came back says of its way: marked, it is passed over once, cut four times
+// (WEFT_SPRAY_MARKS); neither, it goes again (WEFT_SPRAY_REUSE).
 void packet_spray_heed(struct packet_engine *engine, uint32_t flow, const struct packet *packet);
 void packet_spray_sent(struct packet_engine *engine, uint32_t flow);
 // A packet was acknowledged. Returns the first packet that is not lost.

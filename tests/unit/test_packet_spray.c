@@ -3,8 +3,10 @@
 //
 // Mutations that made these tests fail (each was run): losses told by reorder_packets though
 // packets overtake; a window for reordering of 0; ways taken without turns; a header that is not
-// answered; pulls that do not count what was cut.
+// answered; pulls that do not count what was cut; ways used again newest first, though marked, more
+// than the ring holds, or never.
 
+#include "../../src/sim/packet.h"
 #include "../arenas.h"
 #include "weft/sim.h"
 
@@ -127,6 +129,81 @@ static void packets_take_all_ways_in_turn(void **state)
         assert_int_equal(taken, ways);
         assert_int_equal(flows.result.packets.retransmits, 0);
     }
+}
+
+// An answer to a packet that took this way is at the sender.
+static void hear_of(struct packet_engine *engine, uint32_t way, uint32_t flags)
+{
+    struct packet packet = {.way = way, .flags = (uint16_t)(PACKET_ACK | flags)};
+    packet_spray_heed(engine, 0, &packet);
+}
+
+// Ways 2 and 0 brought packets unmarked, 1 a marked and 3 a cut one: 2 and 0 go again, each once;
+// then all in turn, but 1 in no first round, and 3 in none of four. More than the ring holds are
+// not kept.
+static void ways_without_marks_go_again(void **state)
+{
+    (void)state;
+    struct weft_packet_options options = WEFT_PACKET_DEFAULTS;
+    struct packet_spray spray = {.way_count = 4, .back_count = 4};
+    uint8_t skips[4] = {0};
+    static uint8_t goods[SPRAY_GOOD_MAX];
+    struct packet_engine engine = {
+        .options = &options, .sprays = &spray, .skips = skips, .goods = goods, .way_room = 4};
+    options.port.spray_by = WEFT_SPRAY_REUSE;
+    hear_of(&engine, 2, 0);
+    hear_of(&engine, 1, PACKET_MARKED);
+    hear_of(&engine, 3, PACKET_TRIMMED);
+    hear_of(&engine, 0, 0);
+    assert_int_equal(packet_spray_way(&engine, 0), 2);
+    assert_int_equal(packet_spray_way(&engine, 0), 0);
+    uint32_t taken[4] = {0};
+    for (uint32_t i = 0; i < 2 + 3 + 3 + 3; i++) {
+        taken[packet_spray_way(&engine, 0)]++;
+    }
+    assert_int_equal(taken[0], 4);
+    assert_int_equal(taken[1], 3);
+    assert_int_equal(taken[2], 4);
+    assert_int_equal(taken[3], 0);
+    for (uint32_t i = 0; i < 4; i++) {
+        taken[packet_spray_way(&engine, 0)]++;
+    }
+    assert_int_equal(taken[3], 1);
+    for (uint32_t i = 0; i < SPRAY_GOOD_MAX + 50; i++) {
+        hear_of(&engine, i < SPRAY_GOOD_MAX ? 1 : 2, 0);
+    }
+    for (uint32_t i = 0; i < SPRAY_GOOD_MAX; i++) {
+        assert_int_equal(packet_spray_way(&engine, 0), 1);
+    }
+    assert_int_equal(spray.good_count, 0);
+}
+
+// Where switches draw ways by hash, ways that are used again without marks find those that are
+// free: a permutation is marked less, and sooner over.
+static void ways_used_again_find_free_links(void **state)
+{
+    (void)state;
+    struct weft_packet_options packet = ndp_options();
+    struct weft_sim_result results[2];
+    packet.port.spray_paths = 16;
+    packet.port.spray_hashed = true;
+    packet.buffer_bytes = 100 * PACKET_BYTES;
+    packet.mark_bytes = 20 * PACKET_BYTES;
+    packet.port.marking = WEFT_MARK_RAMP;
+    packet.port.mark_max_bytes = 80 * PACKET_BYTES;
+    packet.port.mark_max_ratio = 1;
+    packet.port.control_weight = 0;
+    for (uint32_t i = 0; i < 2; i++) {
+        struct weft_arena arena = arena_kept;
+        struct flows flows = {.count = 54, .packets = 1000};
+        packet.port.spray_by = i == 0 ? WEFT_SPRAY_MARKS : WEFT_SPRAY_REUSE;
+        build(true, 54, &arena);
+        shift(&flows, 20);
+        must(play(&flows, &packet, WEFT_TRANSPORT_NSCC, &arena), &flows);
+        results[i] = flows.result;
+    }
+    assert_true(results[1].packets.ecn_marks < results[0].packets.ecn_marks / 10);
+    assert_true((double)results[1].end_ps < 0.95 * (double)results[0].end_ps);
 }
 
 // Many flows at once: queues differ, packets overtake, nobody takes that for a loss.
@@ -311,6 +388,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(packets_take_all_ways_in_turn),
+        cmocka_unit_test(ways_without_marks_go_again),
+        cmocka_unit_test(ways_used_again_find_free_links),
         cmocka_unit_test(what_overtakes_is_not_lost),
         cmocka_unit_test(lost_packets_are_found_by_time),
         cmocka_unit_test(pulls_keep_a_lone_message_at_line_rate),
