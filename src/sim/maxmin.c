@@ -219,7 +219,9 @@ static double newton_guess(const struct weft_maxmin_link *link)
 static void queue_link(struct weft_maxmin *maxmin, uint32_t id)
 {
     const struct weft_maxmin_link *link = &maxmin->links[id];
-    struct weft_maxmin_entry entry = {fmin(link->level_Bps, newton_guess(link)), id};
+    double guess_Bps = newton_guess(link);
+    struct weft_maxmin_entry entry = {link->level_Bps < guess_Bps ? link->level_Bps : guess_Bps,
+                                      id};
     uint32_t place = link->queue_place;
     if (place == WEFT_NONE) {
         queue_rise(maxmin, maxmin->queue_count++, entry);
@@ -337,35 +339,41 @@ struct division {
     double min_held_Bps;
 };
 
+static inline void divide_one(struct division *d, double limit_Bps, double weight, double level_Bps)
+{
+    bool below = limit_Bps < level_Bps; // no branches: the order of the limits is random
+    double low = below ? limit_Bps : 0;
+    double high = below ? (double)INFINITY : limit_Bps;
+    d->below_Bps += weight * low;
+    d->held_weight += below ? 0 : weight;
+    d->max_below_Bps = low > d->max_below_Bps ? low : d->max_below_Bps;
+    d->min_held_Bps = high < d->min_held_Bps ? high : d->min_held_Bps;
+}
+
 static struct division divide(const double *limit_Bps, const double *weight, uint32_t count,
                               double level_Bps)
 {
     struct division d = {.min_held_Bps = (double)INFINITY};
-    for (uint32_t i = 0; i < count; i++) { // no branches: the order of the limits is random
-        double limit = limit_Bps[i];
-        bool below = limit < level_Bps;
-        double low = below ? limit : 0;
-        double high = below ? (double)INFINITY : limit;
-        d.below_Bps += weight[i] * low;
-        d.held_weight += below ? 0 : weight[i];
-        d.max_below_Bps = low > d.max_below_Bps ? low : d.max_below_Bps;
-        d.min_held_Bps = high < d.min_held_Bps ? high : d.min_held_Bps;
+    for (uint32_t i = 0; i < count; i++) {
+        divide_one(&d, limit_Bps[i], weight[i], level_Bps);
     }
     return d;
 }
 
 // The level x at which sum of weight * min(x, limit) is the capacity, given that the sum exceeds it
-// for large x. Newton's method on that concave, piecewise linear sum: a step from anywhere lands at
-// or below the answer, later ones rise towards it and each frees members of those it held back. So
-// it ends after as many steps as members at most; from a good guess after one. The answer depends
-// on the final division of the members only, not on the guess.
+// for large x; `d` divides them at the guess. Newton's method on that concave, piecewise linear
+// sum: a step from anywhere lands at or below the answer, later ones rise towards it and each frees
+// members of those it held back. So it ends after as many steps as members at most; from a good
+// guess after one. The answer depends on the final division of the members only, not on the guess.
 static double fill(const double *limit_Bps, const double *weight, uint32_t count,
-                   double capacity_Bps, double guess_Bps)
+                   double capacity_Bps, double guess_Bps, struct division d)
 {
     double level = guess_Bps;
     double held_before = (double)INFINITY;
     for (uint32_t step = 0;; step++) {
-        struct division d = divide(limit_Bps, weight, count, level);
+        if (step > 0) {
+            d = divide(limit_Bps, weight, count, level);
+        }
         if (d.held_weight <= 0 && step == 0) { // the guess was above every limit
             level = 0;
             continue;
@@ -405,9 +413,13 @@ static void apply_level(struct weft_maxmin *maxmin, uint32_t id, double level)
     double load_Bps = 0;
     double held_weight = 0;
     for (uint32_t i = 0; i < link->member_count; i++) {
+        double limit = maxmin->limit_Bps[i];
+        if (level >= limit && maxmin->limit_link[i] == WEFT_NONE) { // held elsewhere, and still
+            load_Bps += maxmin->limit_weight[i] * limit;
+            continue;
+        }
         uint32_t class_id = link->members[i].class_id;
         struct weft_maxmin_class *class = weft_maxmin_class_at(maxmin, class_id);
-        double limit = maxmin->limit_Bps[i];
         bool here = level < limit || (level <= limit && class->bottleneck == id);
         double rate = here ? level : limit;
         double before = class->rate_Bps;
@@ -426,9 +438,10 @@ static void apply_level(struct weft_maxmin *maxmin, uint32_t id, double level)
 }
 
 // Finds what the rest of its path allows each member of the link: its rate where another link holds
-// it, else the least level on the path without this one, which stands at infinity meanwhile.
-// Returns their sum.
-static double gather_limits(const struct weft_maxmin *maxmin, uint32_t id)
+// it, whose name does not matter then, else the least level on the path without this one, which
+// stands at infinity meanwhile. Returns their sum; *d divides them at the guess.
+static double gather_limits(const struct weft_maxmin *maxmin, uint32_t id, double guess_Bps,
+                            struct division *d)
 {
     const struct weft_maxmin_link *links = maxmin->links;
     const struct weft_maxmin_link *link = &links[id];
@@ -440,9 +453,10 @@ static double gather_limits(const struct weft_maxmin *maxmin, uint32_t id)
         const struct weft_maxmin_class *class =
             weft_maxmin_class_at(maxmin, link->members[i].class_id);
         double limit = class->rate_Bps;
-        uint32_t where = class->bottleneck;
-        if (where == id) {
+        uint32_t where = WEFT_NONE;
+        if (class->bottleneck == id) {
             limit = (double)INFINITY;
+            where = id;
             for (uint32_t hop = 0; hop < class->hop_count; hop++) {
                 double level = links[class->path[hop]].level_Bps;
                 where = level < limit ? class->path[hop] : where;
@@ -454,6 +468,7 @@ static double gather_limits(const struct weft_maxmin *maxmin, uint32_t id)
         limit_weight[i] = weight;
         limit_link[i] = where;
         total_Bps += weight * limit;
+        divide_one(d, limit, weight, guess_Bps);
     }
     return total_Bps;
 }
@@ -465,10 +480,12 @@ static void evaluate(struct weft_maxmin *maxmin, uint32_t id)
     maxmin->work_count += link->member_count;
     double guess_Bps = newton_guess(link);
     link->level_Bps = (double)INFINITY;
-    double total_Bps = gather_limits(maxmin, id);
+    struct division d = {.min_held_Bps = (double)INFINITY};
+    double total_Bps = gather_limits(maxmin, id, guess_Bps, &d);
     double level = link->capacity_Bps;
     if (total_Bps > level * (1 + 4 * WEFT_MAXMIN_SAME)) {
-        level = fill(maxmin->limit_Bps, maxmin->limit_weight, link->member_count, level, guess_Bps);
+        level =
+            fill(maxmin->limit_Bps, maxmin->limit_weight, link->member_count, level, guess_Bps, d);
     }
     link->level_Bps = level;
     apply_level(maxmin, id, level);
