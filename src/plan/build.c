@@ -50,8 +50,8 @@ static bool plan_topoopt(struct weft_plan *plan, const struct search *search, do
     double best_s = HUGE_VAL;
     double spent = 0;
     for (uint32_t i = 0; i < PAPER_PATH_COUNTS; i++) {
-        if (i > 0 &&
-            (spent * (i + 2) / i > seconds * WORK_UNITS_PER_S || weft_stopped(search->stop))) {
+        if (!paper_affords(i, spent, seconds * WORK_UNITS_PER_S) ||
+            (i > 0 && weft_stopped(search->stop))) {
             break;
         }
         struct weft_network *network = &plan->network;

@@ -4,6 +4,7 @@
 #include "coplan.h"
 
 #include "collectives.h"
+#include "paper.h"
 
 #include <math.h>
 #include <string.h>
@@ -16,7 +17,7 @@
 // with so much of the effort on top.
 #define MANY_SERVERS 64u
 #define FINALISTS_MANY 2u
-#define FINALIST_SHARE 1.5
+#define FINALIST_SHARE 1.25
 // Strategies that the paper's topology is found for where that is dear.
 #define CHOSEN_FEW 4u
 // Larger clusters are not simulated while a hybrid strategy is looked for.
@@ -133,6 +134,36 @@ static bool plan_one_side(struct weft_plan *plan, struct weft_plan_job *job, str
 
 // ---- both ----
 
+void coplan_know_alone(struct coplan *coplan, struct weft_arena scratch)
+{
+    struct weft_arena kept = weft_arena_split(&scratch);
+    struct weft_strategy strategy;
+    struct weft_taskgraph graph;
+    struct weft_error why_not; // then it is none of them
+    if (!search_strategy(&strategy, coplan, scratch, &why_not) ||
+        !weft_strategy_taskgraph(&graph, &strategy, coplan->model, coplan->cluster, coplan->setting,
+                                 &kept, scratch, &why_not)) {
+        return;
+    }
+    struct weft_traffic traffic;
+    weft_traffic_build(&traffic, &graph, &kept, scratch);
+    struct weft_plan_options paper = coplan->options->plan;
+    paper.topology.seed = coplan->options->search.seed;
+    paper.topology.threads = coplan->options->search.threads;
+    paper.topology.stop = coplan->options->search.stop;
+    struct search search = method_open(&graph, &traffic, coplan->cluster, &paper);
+    struct design design;
+    if (method_paper_design(&design, &search, &kept, scratch) == 0) {
+        return;
+    }
+    double most = coplan->options->seconds / 2 * WORK_UNITS_PER_S;
+    double spent = 0;
+    for (uint32_t i = 0; i < PAPER_PATH_COUNTS && paper_affords(i, spent, most); i++) {
+        design.paper_paths = paper_path_counts[i];
+        spent += coplan_adopt(coplan, &strategy, &design, true, scratch);
+    }
+}
+
 // Where servers are many, the rounds see few topologies of each strategy: more for the best of
 // them.
 static void wire_finalists(struct coplan *coplan, struct weft_arena scratch)
@@ -158,6 +189,9 @@ static bool plan_both(struct weft_plan *plan, struct weft_plan_job *job, struct 
         coplan_wire(coplan, coplan->known[0], coplan->seconds_left, scratch);
     }
     if (!coplan->hybrid && coplan->cluster->server_count > MANY_SERVERS) {
+        if (coplan->options->given == NULL && !weft_stopped(coplan->options->search.stop)) {
+            coplan_know_alone(coplan, scratch);
+        }
         wire_finalists(coplan, scratch);
     }
     struct settled *best = coplan->known[0];

@@ -56,9 +56,10 @@ void coplan_tell(const struct coplan *coplan, double iteration_s);
 // Searches a topology anew for a known strategy, its design among the seeds.
 void coplan_wire(struct coplan *coplan, struct settled *settled, double seconds,
                  struct weft_arena scratch);
-// Judges a strategy truly on a design, and knows it, or knows it better. Returns the work units.
+// Judges a strategy truly on a design, which is its own or another one's, and knows it, or knows it
+// better. Returns the work units.
 double coplan_adopt(struct coplan *coplan, const struct weft_strategy *strategy,
-                    const struct design *design, struct weft_arena scratch);
+                    const struct design *design, bool is_own, struct weft_arena scratch);
 // A number that equal strategies of a model share.
 uint64_t coplan_key(const struct weft_strategy *strategy, const struct weft_model *model);
 // A copy of a strategy in memory of its own, without its memory figures.
@@ -93,6 +94,9 @@ double coplan_anew_seconds(const struct coplan *coplan);
 // changes of the best lead, then thorough ones from the very best. Returns what is left of
 // `seconds`.
 double coplan_descend(struct coplan *coplan, double seconds, struct weft_arena scratch);
+// Searches the strategy alone as that variant does, with the same effort, and knows it: on the
+// paper's topology, with as many paths as the variant tries, so that both are never behind it.
+void coplan_know_alone(struct coplan *coplan, struct weft_arena scratch);
 // Small changes of strategy and design together, from the best known, with `seconds` of effort.
 void coplan_refine(struct coplan *coplan, double seconds, struct weft_arena scratch);
 

@@ -133,7 +133,7 @@ static double descend_from(struct settled **settled_at, struct coplan *coplan,
     double iteration_s;
     units += descent_run(&strategy, &iteration_s, &job, &kept, scratch);
     if (iteration_s < settled->verdict.iteration_s) {
-        coplan_adopt(coplan, &strategy, &design, scratch);
+        coplan_adopt(coplan, &strategy, &design, false, scratch);
         struct settled *found = mark(coplan, coplan_key(&strategy, coplan->model));
         *settled_at = found != NULL ? found : settled;
     }
@@ -165,7 +165,8 @@ static double cross(struct coplan *coplan, struct settled *settled, struct weft_
     double work_units = 0;
     for (uint32_t i = 0; i < count; i++) {
         if (others[i] != settled) {
-            work_units += coplan_adopt(coplan, &settled->strategy, &others[i]->design, scratch);
+            work_units +=
+                coplan_adopt(coplan, &settled->strategy, &others[i]->design, false, scratch);
         }
     }
     return work_units / WORK_UNITS_PER_S;

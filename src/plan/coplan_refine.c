@@ -293,7 +293,7 @@ static void run_round(struct refinement *refinement, struct weft_arena scratch)
     for (uint32_t i = 0; i < CHAINS; i++) {
         const struct chain *chain = &refinement->chains[i];
         if (chain->best_s < HUGE_VAL) {
-            coplan_adopt(coplan, &chain->best, &chain->design, scratch);
+            coplan_adopt(coplan, &chain->best, &chain->design, false, scratch);
         }
     }
 }

@@ -138,7 +138,7 @@ static bool open_settled(struct settled *settled, struct coplan *coplan,
 }
 
 double coplan_adopt(struct coplan *coplan, const struct weft_strategy *strategy,
-                    const struct design *design, struct weft_arena scratch)
+                    const struct design *design, bool is_own, struct weft_arena scratch)
 {
     uint64_t key = coplan_key(strategy, coplan->model);
     struct settled *settled = find_known(coplan, key);
@@ -156,7 +156,9 @@ double coplan_adopt(struct coplan *coplan, const struct weft_strategy *strategy,
         before = *coplan->arena;
     }
     struct design own = design_copy(design, coplan->arena);
-    design_regroup(&own, &settled->traffic, scratch);
+    if (!is_own) {
+        design_regroup(&own, &settled->traffic, scratch);
+    }
     struct verdict verdict = search_judge(&settled->search, &own, false, scratch);
     if (verdict.iteration_s < settled->verdict.iteration_s) {
         settled->design = own;

@@ -98,9 +98,8 @@ static uint32_t find_ring_seed(struct design *seed, const struct search *search,
     return 1;
 }
 
-// The paper's topology with its own rings and routes.
-static uint32_t find_paper_seed(struct design *seed, const struct search *search,
-                                struct weft_arena *arena, struct weft_arena scratch)
+uint32_t method_paper_design(struct design *seed, const struct search *search,
+                             struct weft_arena *arena, struct weft_arena scratch)
 {
     struct weft_topology topology;
     struct weft_error error;
@@ -197,7 +196,7 @@ bool method_search(struct design *best, struct verdict *verdict, const struct se
     bool many = search->cluster->server_count > MANY_SERVERS;
     double finder_share = many ? FINDER_SHARE_MANY : FINDER_SHARE;
     uint32_t seed_count = known_count;
-    seed_count += find_paper_seed(seeds + seed_count, search, &kept, scratch);
+    seed_count += method_paper_design(seeds + seed_count, search, &kept, scratch);
     seed_count += find_seeds(seeds + seed_count, search, seconds * finder_share, &kept, scratch);
     seed_count += find_mixed_seeds(seeds + seed_count, MIXED_SEEDS, search, seconds * MIXED_SHARE,
                                    &kept, scratch);

@@ -13,6 +13,10 @@ struct search method_open(const struct weft_taskgraph *graph, const struct weft_
 // An iteration this short cannot be beaten: from the bounds of the task graph alone.
 bool method_bound(struct search *search, struct weft_arena scratch, struct weft_error *error)
     WEFT_MUST_USE;
+// The paper's topology with its own rings and routes, on one path a pair. Returns how many: 0 where
+// there is none.
+uint32_t method_paper_design(struct design *seed, const struct search *search,
+                             struct weft_arena *arena, struct weft_arena scratch);
 // The best design found in `seconds` of effort, judged truly. `known` designs are tried as well.
 // False when no design connects the servers.
 bool method_search(struct design *best, struct verdict *verdict, const struct search *search,

@@ -10,6 +10,12 @@
 #define PAPER_PATH_COUNTS 4u
 static const uint32_t paper_path_counts[PAPER_PATH_COUNTS] = {1, 2, 4, 8};
 
+// Whether the i-th of them is tried when those before took `spent` of `most` work units.
+static inline bool paper_affords(uint32_t i, double spent, double most)
+{
+    return i == 0 || spent * (i + 2) / i <= most;
+}
+
 // The TopologyFinder's planes for the search's traffic. Fails as weft_topology_find does.
 bool paper_topology(struct weft_topology *topology, const struct search *search,
                     struct weft_arena *arena, struct weft_arena scratch, struct weft_error *error)

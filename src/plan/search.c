@@ -313,9 +313,8 @@ static double try_paper(struct candidate *best, struct candidate *paper,
 {
     double spent = 0;
     for (uint32_t i = 0; i < PAPER_PATH_COUNTS; i++) {
-        bool dear = i > 0 && spent * (i + 2) / i > search->paper_units;
-        if (dear || (i > 0 && search->traffic->transfer_total_bytes <= 0) ||
-            weft_stopped(search->stop)) {
+        if (!paper_affords(i, spent, search->paper_units) ||
+            (i > 0 && search->traffic->transfer_total_bytes <= 0) || weft_stopped(search->stop)) {
             break;
         }
         paper->design.paper_paths = paper_path_counts[i];

@@ -288,6 +288,33 @@ static void threads_change_nothing(void **state)
     assert_string_equal(texts[0], texts[1]);
 }
 
+// The strategy alone, on its own topology, is among those known. Seen to fail when that lost its
+// own paths on the way.
+static void both_know_what_the_strategy_alone_comes_to(void **state)
+{
+    (void)state;
+    struct vgg candle;
+    make_vgg(&candle);
+    struct weft_error error;
+    assert_true(weft_model_named(&candle.model, "candle-16", &case_arena, &error));
+    candle.cluster = case_cluster(16, 4);
+    candle.options.seconds = 0.5;
+    candle.options.variant = WEFT_COPLAN_STRATEGY;
+    const struct weft_plan *alone =
+        coplan(&candle.model, &candle.cluster, &candle.setting, &candle.options);
+    candle.options.variant = WEFT_COPLAN_BOTH;
+    candle.options.seconds *= 2; // as weft_coplan_build counts them
+    struct coplan both = {.model = &candle.model,
+                          .cluster = &candle.cluster,
+                          .setting = &candle.setting,
+                          .options = &candle.options,
+                          .arena = &case_arena};
+    coplan_know_alone(&both, case_scratch);
+    assert_true(both.known_count == 1);
+    assert_true(both.known[0]->verdict.iteration_s == alone->iteration_s);
+    assert_true(both.known[0]->design.paper_paths > 0);
+}
+
 // Data parallelism alone is known, and far more effort is left than a first search takes. Mutation:
 // nothing is begun anew.
 static void much_effort_begins_anew(void **state)
@@ -459,6 +486,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(nothing_is_worse_than_what_the_rounds_met, case_open,
                                         case_close),
         cmocka_unit_test_setup_teardown(a_strategy_alone_is_played_before_it_is_taken, case_open,
+                                        case_close),
+        cmocka_unit_test_setup_teardown(both_know_what_the_strategy_alone_comes_to, case_open,
                                         case_close),
         cmocka_unit_test_setup_teardown(much_effort_begins_anew, case_open, case_close),
         cmocka_unit_test_setup_teardown(threads_change_nothing, case_open, case_close),
