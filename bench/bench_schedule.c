@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Schedules of many jobs: what the model of shared links is off by against the flow engine, and
-// what a day of 500 jobs on 1024 GPUs takes on one core, with each policy.
-// Usage: bench_schedule [TRACE.yaml]    (default: examples/traces/day.yaml)
+// Schedules of many jobs: what the model of shared links is off by against the flow engine, its
+// marks against the packet engine's, what a day of 500 jobs on 1024 GPUs takes on one core with
+// each policy, and what interleaving is worth on 24 servers.
+// Usage: bench_schedule [accuracy | marks | day [TRACE.yaml] | testbed [TRACE.yaml]]
+// (default: all, with examples/traces/day.yaml and testbed24.yaml)
 
 #include "weft/format.h"
 #include "weft/scheduler.h"
@@ -249,17 +251,24 @@ static bool tell_marks(struct bench *bench)
 
 // ---- a day ----
 
+static bool load(struct weft_job_trace *trace, struct weft_network *network, const char *path,
+                 struct bench *bench)
+{
+    return weft_job_trace_load(trace, path, &bench->arena, &bench->error) &&
+           weft_fabric_build_named(network, trace->fabric, &trace->cluster, &trace->shape,
+                                   &bench->arena, bench->scratch, &bench->error);
+}
+
 static bool tell_day(struct bench *bench, const char *path)
 {
     struct weft_job_trace trace;
     struct weft_network network;
-    if (!weft_job_trace_load(&trace, path, &bench->arena, &bench->error) ||
-        !weft_fabric_build_named(&network, trace.fabric, &trace.cluster, &trace.shape,
-                                 &bench->arena, bench->scratch, &bench->error)) {
+    if (!load(&trace, &network, path, bench)) {
         return false;
     }
-    printf("\n| policy | interleaving | slowdown mean | p99 | completion mean | queueing mean | "
-           "held | ECN marks | CPU s |\n|---|---|---|---|---|---|---|---|---|\n");
+    printf("\n| policy | interleaving | iteration over alone: mean | p99 | completion mean | "
+           "queueing mean | held | useful | ECN marks | CPU s |\n"
+           "|---|---|---|---|---|---|---|---|---|---|\n");
     for (uint32_t run = 0; run < 2 * WEFT_POLICY_COUNT; run++) {
         struct weft_scheduler_options options = {
             .policy = (enum weft_policy)(run / 2), .interleave = run % 2 == 1, .seed = 1};
@@ -270,11 +279,77 @@ static bool tell_day(struct bench *bench, const char *path)
                                 &bench->error)) {
             return false;
         }
-        printf("| %s | %s | %.3f | %.3f | %.1f min | %.1f min | %.1f %% | %.2g | %.1f |\n",
+        printf("| %s | %s | %.3f | %.3f | %.1f min | %.1f min | %.1f %% | %.1f %% | %.2g | %.1f "
+               "|\n",
                weft_policies[options.policy].name, options.interleave ? "yes" : "no",
                table.slowdown_mean, table.slowdown_p99, table.completion_mean_s / 60,
-               table.queueing_mean_s / 60, 100 * table.utilization, table.ecn_marks,
-               cpu_seconds() - start_s);
+               table.queueing_mean_s / 60, 100 * table.utilization, 100 * table.useful_utilization,
+               table.ecn_marks, cpu_seconds() - start_s);
+        fflush(stdout);
+    }
+    return true;
+}
+
+// ---- 24 servers ----
+
+enum { DAYS = 20 };
+
+struct gains {
+    double mean;
+    double tail;
+    double completion;
+    double completion_tail;
+    double marks[2];
+    double best_tail;
+};
+
+// Adds what one drawing of arrivals takes without interleaving over what it takes with it.
+static bool add_gains(struct gains *gains, struct weft_job_trace trace,
+                      const struct weft_network *network, enum weft_policy policy, uint64_t seed,
+                      struct bench *bench)
+{
+    struct weft_arena arena = bench->arena;
+    struct weft_timetable tables[2];
+    trace.poisson.seed = seed;
+    for (int interleave = 0; interleave < 2; interleave++) {
+        struct weft_scheduler_options options = {
+            .policy = policy, .interleave = interleave == 1, .seed = seed};
+        if (!weft_scheduler_run(&tables[interleave], &trace, network, &options, &arena,
+                                bench->scratch, &bench->error)) {
+            return false;
+        }
+        gains->marks[interleave] += tables[interleave].ecn_marks;
+    }
+    double tail = tables[0].slowdown_p99 / tables[1].slowdown_p99;
+    gains->mean += tables[0].slowdown_mean / tables[1].slowdown_mean / DAYS;
+    gains->tail += tail / DAYS;
+    gains->completion += tables[0].completion_mean_s / tables[1].completion_mean_s / DAYS;
+    gains->completion_tail += tables[0].completion_p99_s / tables[1].completion_p99_s / DAYS;
+    gains->best_tail = fmax(gains->best_tail, tail);
+    return true;
+}
+
+static bool tell_testbed(struct bench *bench, const char *path)
+{
+    static const enum weft_policy policies[] = {WEFT_POLICY_THEMIS, WEFT_POLICY_POLLUX,
+                                                WEFT_POLICY_CONSOLIDATED, WEFT_POLICY_RANDOM};
+    struct weft_job_trace trace;
+    struct weft_network network;
+    if (!load(&trace, &network, path, bench)) {
+        return false;
+    }
+    printf("\n| without over with interleaving | iteration mean | p99 | best p99 | completion "
+           "mean | p99 | ECN marks |\n|---|---|---|---|---|---|---|\n");
+    for (size_t p = 0; p < sizeof policies / sizeof policies[0]; p++) {
+        struct gains gains = {.mean = 0};
+        for (uint64_t seed = 1; seed <= DAYS; seed++) {
+            if (!add_gains(&gains, trace, &network, policies[p], seed, bench)) {
+                return false;
+            }
+        }
+        printf("| %s | %.3f | %.3f | %.3f | %.3f | %.3f | %.2f |\n",
+               weft_policies[policies[p]].name, gains.mean, gains.tail, gains.best_tail,
+               gains.completion, gains.completion_tail, gains.marks[0] / gains.marks[1]);
         fflush(stdout);
     }
     return true;
@@ -290,7 +365,9 @@ int main(int argc, char **argv)
         ((all || strcmp(part, "accuracy") == 0) && !tell_accuracy(&bench)) ||
         ((all || strcmp(part, "marks") == 0) && !tell_marks(&bench)) ||
         ((all || strcmp(part, "day") == 0) &&
-         !tell_day(&bench, argc > 2 ? argv[2] : "examples/traces/day.yaml"))) {
+         !tell_day(&bench, argc > 2 ? argv[2] : "examples/traces/day.yaml")) ||
+        ((all || strcmp(part, "testbed") == 0) &&
+         !tell_testbed(&bench, argc > 2 ? argv[2] : "examples/traces/testbed24.yaml"))) {
         fprintf(stderr, "bench_schedule: %s\n", bench.error.message);
         return 1;
     }

@@ -7,12 +7,22 @@
 
 // How closely a question is looked at.
 struct care {
-    uint32_t circle; // at most so many iterations of its shortest job
+    uint32_t turns;  // a circle is at most so many iterations of its shortest job
     uint32_t parts;  // periods are multiples of the shortest one's n-th part; n up to this
     uint32_t work;   // cells of circles that an answer may cost once there is one
+    uint32_t angles; // of all circles, for each job on them: large companies' are coarser
 };
 static const struct care cares[] = {
-    [SCHED_RANK] = {24, 12, 250000}, [SCHED_SHIFT] = {120, 60, 4000000}, // a few ms
+    [SCHED_RANK] = {24, 12, 250000, 30000},
+    [SCHED_SHIFT] = {120, 60, 4000000, 120000},
+};
+#define ANGLES 72u     // of the shortest iteration, where there is room
+#define ANGLES_MIN 12u // where there is not
+
+// How a company is wound: periods are multiples of the quantum.
+struct winding {
+    double quantum_ps;
+    uint32_t angles; // of the shortest period, at least
 };
 
 static uint64_t gcd(uint64_t a, uint64_t b)
@@ -25,46 +35,85 @@ static uint64_t gcd(uint64_t a, uint64_t b)
     return a;
 }
 
-// What stretching to multiples of quantum_ps costs, as the mean of period over iteration;
-// INFINITY where the circle would be too long.
-static double stretch_cost(const struct sched_component *component, double quantum_ps,
-                           double shortest_ps, const struct care *care)
+// A job's period: the multiple of quantum_ps that holds its iteration.
+static uint64_t count_parts(const struct sched_component *component, uint32_t i, double quantum_ps)
 {
-    double limit = care->circle * ceil(shortest_ps / quantum_ps - 1e-9);
+    return (uint64_t)ceil(component->places[i]->alone_ps / quantum_ps - 1e-9);
+}
+
+// What stretching to multiples of quantum_ps costs, as the mean of period over iteration;
+// INFINITY where the circle would be too long. *turns: iterations of the shortest job on it.
+static double stretch_cost(double *turns, const struct sched_component *component,
+                           double quantum_ps, const struct care *care)
+{
     uint64_t circle = 1;
+    uint64_t shortest = UINT64_MAX;
     double cost = 0;
     for (uint32_t i = 0; i < component->job_count; i++) {
-        double alone_ps = component->places[i]->alone_ps;
-        uint64_t parts = (uint64_t)ceil(alone_ps / quantum_ps - 1e-9);
+        uint64_t parts = count_parts(component, i, quantum_ps);
+        shortest = parts < shortest ? parts : shortest;
         circle = circle / gcd(circle, parts) * parts;
-        if ((double)circle > limit) {
+        if ((double)circle > (double)care->turns * (double)shortest) {
             return INFINITY;
         }
-        cost += (double)parts * quantum_ps / alone_ps;
+        cost += (double)parts * quantum_ps / component->places[i]->alone_ps;
     }
+    *turns = (double)circle / (double)shortest;
     return cost / component->job_count;
 }
 
-// The quantum that stretches periods least among those whose circle is short enough.
-static double choose_quantum(const struct sched_component *component, const struct care *care)
+// The quantum that stretches periods least among those whose circles are short enough, and the
+// finest angle that they leave room for.
+static struct winding choose_winding(const struct sched_component *component,
+                                     const struct care *care)
 {
     double shortest_ps = INFINITY;
     double longest_ps = 0;
+    double entries = 0;
     for (uint32_t i = 0; i < component->job_count; i++) {
         shortest_ps = fmin(shortest_ps, component->places[i]->alone_ps);
         longest_ps = fmax(longest_ps, component->places[i]->alone_ps);
     }
-    double best_ps = ceil(longest_ps); // one period for all, where nothing else is short enough
+    for (uint32_t l = 0; l < component->link_count; l++) {
+        entries += component->links[l].job_count;
+    }
+    // One period for all, where nothing else is short enough.
+    double room = fmin(fmax(care->angles / entries, ANGLES_MIN), ANGLES);
+    struct winding best = {ceil(longest_ps), (uint32_t)room};
     double best_cost = INFINITY;
     for (uint32_t parts = 1; parts <= care->parts; parts++) {
         double quantum_ps = ceil(shortest_ps / parts);
-        double cost = stretch_cost(component, quantum_ps, shortest_ps, care);
-        if (cost < best_cost - 1e-6) {
+        double turns = 1;
+        double cost = stretch_cost(&turns, component, quantum_ps, care);
+        room = floor(care->angles / (entries * turns));
+        if (cost < best_cost - 1e-6 && room >= fmax(parts, ANGLES_MIN)) {
             best_cost = cost;
-            best_ps = quantum_ps;
+            best = (struct winding){quantum_ps, (uint32_t)fmin(room, ANGLES)};
         }
     }
-    return best_ps;
+    return best;
+}
+
+double sched_score_bound(const struct sched_component *component, enum sched_care care)
+{
+    double quantum_ps = choose_winding(component, &cares[care]).quantum_ps;
+    double bound = 1;
+    for (uint32_t l = 0; l < component->link_count; l++) {
+        const struct steady_link *link = &component->links[l];
+        double busy = 0;
+        for (uint32_t i = 0; i < link->job_count; i++) {
+            const struct sched_place *place = component->places[link->jobs[i]];
+            double sent = 0;
+            for (uint32_t s = 0; s < place->segment_count; s++) {
+                double rate_Bps = place->segments[s].rate_Bps * link->shares[i];
+                sent += place->segments[s].duration_ps * fmin(rate_Bps, link->capacity_Bps);
+            }
+            busy += sent / link->capacity_Bps /
+                    ((double)count_parts(component, link->jobs[i], quantum_ps) * quantum_ps);
+        }
+        bound = fmin(bound, 2 - fmax(busy, 1));
+    }
+    return bound;
 }
 
 static struct weft_demand demand_on(const struct sched_place *place, double share,
@@ -122,7 +171,8 @@ bool sched_shift(struct sched_shifts *shifts, const struct sched *sched,
                  struct weft_arena *arena, struct weft_arena scratch)
 {
     uint32_t count = component->job_count;
-    double quantum_ps = choose_quantum(component, &cares[care]);
+    struct winding winding = choose_winding(component, &cares[care]);
+    double quantum_ps = winding.quantum_ps;
     struct weft_sharing_job *jobs = WEFT_NEW(&scratch, struct weft_sharing_job, count);
     struct weft_shared_link *links =
         WEFT_NEW(&scratch, struct weft_shared_link, component->link_count);
@@ -132,8 +182,7 @@ bool sched_shift(struct sched_shifts *shifts, const struct sched *sched,
         .period_ps = WEFT_NEW(arena, double, count),
     };
     for (uint32_t i = 0; i < count; i++) {
-        double parts = ceil(component->places[i]->alone_ps / quantum_ps - 1e-9);
-        shifts->period_ps[i] = parts * quantum_ps;
+        shifts->period_ps[i] = (double)count_parts(component, i, quantum_ps) * quantum_ps;
         fill_job(&jobs[i], component, i, sched->jobs[component->jobs[i]].record->name,
                  (uint64_t)shifts->period_ps[i], &scratch);
     }
@@ -142,8 +191,9 @@ bool sched_shift(struct sched_shifts *shifts, const struct sched *sched,
     }
     struct weft_snapshot snapshot = {links, component->link_count, jobs, count};
     struct weft_interleave_options options = {
+        .precision_degrees = 360.0 / winding.angles,
         .quantum_ps = (uint64_t)quantum_ps,
-        .perimeter_limit = cares[care].circle,
+        .perimeter_limit = cares[care].turns,
         .heuristic = true,
         .work_limit = cares[care].work,
         .seed = sched->options->seed,

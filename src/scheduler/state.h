@@ -230,6 +230,8 @@ enum sched_care {
     SCHED_RANK,  // coarse: of many candidates only the order of scores counts
     SCHED_SHIFT, // as fine as shifts need
 };
+// No shifts have a higher score: links cannot carry more than all of the time.
+double sched_score_bound(const struct sched_component *component, enum sched_care care);
 bool sched_shift(struct sched_shifts *shifts, const struct sched *sched,
                  const struct sched_component *component, enum sched_care care,
                  struct weft_arena *arena, struct weft_arena scratch);

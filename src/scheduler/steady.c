@@ -9,7 +9,7 @@
 #define BIN_RATIO 1.005
 #define BIN_ONE 139.5 // where a slowdown of 1 stands: in the middle of its bin
 // What one steady state may cost, in links looked at: some 10 ms.
-#define WORK_MAX 1e7
+#define WORK_MAX 2.5e6
 // Segments that end this close to one another end together.
 #define TOGETHER_PS 0.5
 // Of a period: what jobs may stray from one another (Cassini's agents allow 5 %).
@@ -31,10 +31,24 @@ struct play {
     double now_ps;
     double from_ps;    // measured from here on
     double *speed;     // of the segment, 1 = full
-    double *level_Bps; // of a flow of the job
+    double *ask_Bps;   // of a flow of the job, in its present segment
+    double *level_Bps; // what it gets
+    double *rate_Bps;  // of the job
     bool *fixed;
-    double *left_Bps;    // per link, of flows not yet fixed
-    double *shares;      // per link, flows not yet fixed
+    double *left_Bps;  // per link, of flows not yet fixed
+    double *shares;    // per link, flows not yet fixed; 0 where nobody sends
+    double *asked_Bps; // per link, by all who send
+    double *link_Bps;  // per link: the level that flows not yet fixed reach there
+    uint32_t *used;    // links over which somebody sends
+    uint32_t used_count;
+    uint32_t *full; // those of them that are asked for all they have: no other holds anybody up
+    uint32_t full_count;
+    uint32_t *open; // those of them with flows not yet fixed
+    uint32_t open_count;
+    uint32_t *senders; // jobs, not yet fixed
+    uint32_t sender_count;
+    double *marked_flows; // per link: what mark_ratio was last asked, and its answer
+    double *marked_ratio;
     uint32_t *job_first; // CSR: links of each job
     uint32_t *job_link;
     double *job_share; // flows of the job on the link, as many as its mean flow makes
@@ -134,23 +148,26 @@ static double flow_ask(const struct steady_job *job)
     return job->segments[job->segment].rate_Bps * job->flow_ratio;
 }
 
+// The level that flows not yet fixed reach on a link; INFINITY where there are none.
+static void set_level(struct play *play, uint32_t link)
+{
+    // What subtraction leaves of a sum of shares is no share.
+    bool any = play->shares[link] > 1e-9;
+    double left_Bps = play->left_Bps[link] > 0 ? play->left_Bps[link] : 0;
+    play->link_Bps[link] = any ? left_Bps / play->shares[link] : (double)INFINITY;
+}
+
 // Fixes a job's flows at a level: its links have that much less, for fewer.
 static void fix_job(struct play *play, uint32_t j, double level_Bps)
 {
     play->fixed[j] = true;
     play->level_Bps[j] = level_Bps;
     for (uint32_t e = play->job_first[j]; e < play->job_first[j + 1]; e++) {
-        play->left_Bps[play->job_link[e]] -= play->job_share[e] * level_Bps;
-        play->shares[play->job_link[e]] -= play->job_share[e];
+        uint32_t link = play->job_link[e];
+        play->left_Bps[link] -= play->job_share[e] * level_Bps;
+        play->shares[link] -= play->job_share[e];
+        set_level(play, link);
     }
-}
-
-// The level that flows not yet fixed reach on a link.
-static double link_level(const struct play *play, uint32_t link)
-{
-    // What subtraction leaves of a sum of shares is no share.
-    return play->shares[link] > 1e-9 ? fmax(play->left_Bps[link], 0) / play->shares[link]
-                                     : (double)INFINITY;
 }
 
 static void fix_link(struct play *play, const struct steady_link *link, double level_Bps)
@@ -162,62 +179,115 @@ static void fix_link(struct play *play, const struct steady_link *link, double l
     }
 }
 
-// All who do not send are fixed at 0; the others' shares are counted. Returns the least of what
-// they ask, INFINITY where nobody sends.
-static double begin_sharing(struct play *play)
+// Counts what a job that sends asks of its links.
+static void begin_job(struct play *play, uint32_t j)
 {
-    struct steady *steady = play->steady;
-    double top_Bps = INFINITY;
-    for (uint32_t l = 0; l < steady->link_count; l++) {
-        play->left_Bps[l] = steady->links[l].capacity_Bps;
-        play->shares[l] = 0;
+    double ask_Bps = flow_ask(&play->steady->jobs[j]);
+    play->ask_Bps[j] = ask_Bps;
+    play->senders[play->sender_count++] = j;
+    for (uint32_t e = play->job_first[j]; e < play->job_first[j + 1]; e++) {
+        uint32_t link = play->job_link[e];
+        if (play->shares[link] == 0) {
+            play->used[play->used_count++] = link;
+            play->asked_Bps[link] = 0;
+            play->left_Bps[link] = play->steady->links[link].capacity_Bps;
+        }
+        play->shares[link] += play->job_share[e];
+        play->asked_Bps[link] += play->job_share[e] * ask_Bps;
     }
+}
+
+// All who do not send are fixed at 0; what the others ask is counted.
+static void begin_sharing(struct play *play)
+{
+    const struct steady *steady = play->steady;
+    while (play->used_count > 0) {
+        play->shares[play->used[--play->used_count]] = 0;
+    }
+    play->sender_count = 0;
     for (uint32_t j = 0; j < steady->job_count; j++) {
-        const struct steady_job *job = &steady->jobs[j];
         play->fixed[j] = !is_sending(play, j);
         play->level_Bps[j] = 0;
+        play->rate_Bps[j] = 0;
         play->speed[j] = 1;
-        if (play->fixed[j]) {
-            continue;
-        }
-        top_Bps = fmin(top_Bps, flow_ask(job));
-        for (uint32_t e = play->job_first[j]; e < play->job_first[j + 1]; e++) {
-            play->shares[play->job_link[e]] += play->job_share[e];
+        if (!play->fixed[j]) {
+            begin_job(play, j);
         }
     }
-    return top_Bps;
+    play->full_count = 0;
+    for (uint32_t u = 0; u < play->used_count; u++) {
+        uint32_t link = play->used[u];
+        if (play->asked_Bps[link] >= steady->links[link].capacity_Bps * (1 - 1e-9)) {
+            play->full[play->full_count++] = link;
+        }
+    }
+}
+
+// The least level of a link with flows not yet fixed; INFINITY where none is left. Those without
+// any leave open[].
+static double next_level(struct play *play)
+{
+    double level_Bps = INFINITY;
+    uint32_t kept = 0;
+    for (uint32_t i = 0; i < play->open_count; i++) {
+        uint32_t link = play->open[i];
+        double here_Bps = play->link_Bps[link];
+        if (!isinf(here_Bps)) {
+            play->open[kept++] = link;
+            level_Bps = here_Bps < level_Bps ? here_Bps : level_Bps;
+        }
+    }
+    play->open_count = kept;
+    return level_Bps;
+}
+
+// Fixes the jobs that ask no more than a level, at what they ask. True if there were any.
+static bool fix_modest(struct play *play, double level_Bps)
+{
+    uint32_t kept = 0;
+    uint32_t count = play->sender_count;
+    for (uint32_t i = 0; i < count; i++) {
+        uint32_t j = play->senders[i];
+        if (!play->fixed[j] && play->ask_Bps[j] <= level_Bps) {
+            fix_job(play, j, play->ask_Bps[j]);
+        } else if (!play->fixed[j]) {
+            play->senders[kept++] = j;
+        }
+    }
+    play->sender_count = kept;
+    return kept < count;
 }
 
 // Max-min fair levels of flows by progressive filling (Bertsekas and Gallager, 6.5.2): all flows
-// rise together until a link is full or a job asks no more.
+// rise together until a link is full or a job asks no more; what is fixed below a level only
+// raises those of links. Links that have enough for all that they are asked are never full, so
+// that only the others are looked at.
 static void share_links(struct play *play)
 {
     struct steady *steady = play->steady;
-    double top_Bps = begin_sharing(play);
-    while (!isinf(top_Bps)) {
-        double level_Bps = top_Bps;
-        for (uint32_t l = 0; l < steady->link_count; l++) {
-            level_Bps = fmin(level_Bps, link_level(play, l));
+    begin_sharing(play);
+    for (uint32_t i = 0; i < play->full_count; i++) {
+        play->open[i] = play->full[i];
+        set_level(play, play->full[i]);
+    }
+    play->open_count = play->full_count;
+    while (play->sender_count > 0) {
+        double near_Bps = next_level(play) * (1 + 1e-12);
+        if (fix_modest(play, near_Bps)) {
+            continue;
         }
-        for (uint32_t l = 0; l < steady->link_count; l++) {
-            if (link_level(play, l) <= level_Bps * (1 + 1e-12)) {
-                fix_link(play, &steady->links[l], level_Bps);
+        for (uint32_t i = 0; i < play->open_count; i++) {
+            uint32_t link = play->open[i];
+            if (play->link_Bps[link] <= near_Bps) {
+                fix_link(play, &steady->links[link], play->link_Bps[link]);
             }
-        }
-        top_Bps = INFINITY;
-        for (uint32_t j = 0; j < steady->job_count; j++) {
-            double ask_Bps = flow_ask(&steady->jobs[j]);
-            if (!play->fixed[j] && ask_Bps <= level_Bps * (1 + 1e-12)) {
-                fix_job(play, j, ask_Bps);
-            }
-            top_Bps = play->fixed[j] ? top_Bps : fmin(top_Bps, ask_Bps);
         }
     }
     for (uint32_t j = 0; j < steady->job_count; j++) {
         if (is_sending(play, j)) {
-            double ask_Bps = flow_ask(&steady->jobs[j]);
             // A standstill would never end: rates are as good as 0 only where shares are huge.
-            play->speed[j] = fmax(play->level_Bps[j] / ask_Bps, 1e-9);
+            play->speed[j] = fmax(play->level_Bps[j] / play->ask_Bps[j], 1e-9);
+            play->rate_Bps[j] = play->level_Bps[j] / steady->jobs[j].flow_ratio;
         }
     }
 }
@@ -237,37 +307,33 @@ static double mark_ratio(const struct steady *steady, double capacity_Bps, doubl
     return ratio;
 }
 
-// What the i-th job of a link sends over it.
-static double link_rate(const struct play *play, const struct steady_link *link, uint32_t i)
-{
-    const struct steady_job *job = &play->steady->jobs[link->jobs[i]];
-    return link->shares[i] * play->level_Bps[link->jobs[i]] / job->flow_ratio;
-}
-
 static void count_marks(struct play *play, double span_ps)
 {
     const struct steady *steady = play->steady;
-    for (uint32_t l = 0; l < steady->link_count; l++) {
+    for (uint32_t f = 0; f < play->full_count; f++) {
+        uint32_t l = play->full[f];
         const struct steady_link *link = &steady->links[l];
         double carried_Bps = 0;
         double flows = 0;
         uint32_t senders = 0;
         for (uint32_t i = 0; i < link->job_count; i++) {
-            uint32_t j = link->jobs[i];
-            if (is_sending(play, j)) {
-                carried_Bps += link_rate(play, link, i);
-                flows += link->flows[i];
-                senders++;
-            }
+            bool sends = play->rate_Bps[link->jobs[i]] > 0;
+            carried_Bps += link->shares[i] * play->rate_Bps[link->jobs[i]];
+            flows += sends ? link->flows[i] : 0;
+            senders += sends;
         }
         if (senders < 2 || carried_Bps < link->capacity_Bps * (1 - 1e-9)) {
             continue; // no queue
         }
-        double ratio = mark_ratio(steady, link->capacity_Bps, flows);
+        if (flows != play->marked_flows[l]) {
+            play->marked_flows[l] = flows;
+            play->marked_ratio[l] = mark_ratio(steady, link->capacity_Bps, flows);
+        }
+        double packets = span_ps / (double)WEFT_PS_PER_S / steady->packet_bytes * link->copies;
         for (uint32_t i = 0; i < link->job_count; i++) {
             uint32_t j = link->jobs[i];
-            double bytes = link_rate(play, link, i) * span_ps / (double)WEFT_PS_PER_S;
-            play->marks[j] += ratio * bytes / steady->packet_bytes * link->copies;
+            double carried = link->shares[i] * play->rate_Bps[j] * packets;
+            play->marks[j] += play->marked_ratio[l] * carried;
         }
     }
 }
@@ -290,7 +356,7 @@ static double next_event(const struct play *play)
         const struct steady_job *job = &play->steady->jobs[j];
         bool waits = job->wait_ps > play->now_ps;
         double end_ps = waits ? job->wait_ps : play->now_ps + job->left_ps / play->speed[j];
-        next_ps = fmin(next_ps, end_ps);
+        next_ps = end_ps < next_ps ? end_ps : next_ps;
     }
     return next_ps;
 }
@@ -390,8 +456,18 @@ void steady_play(struct steady *steady, struct weft_arena scratch)
         .steady = steady,
         .left_Bps = WEFT_NEW(&scratch, double, steady->link_count),
         .shares = WEFT_NEW(&scratch, double, steady->link_count),
+        .asked_Bps = WEFT_NEW(&scratch, double, steady->link_count),
+        .used = WEFT_NEW(&scratch, uint32_t, steady->link_count),
+        .full = WEFT_NEW(&scratch, uint32_t, steady->link_count),
+        .open = WEFT_NEW(&scratch, uint32_t, steady->link_count),
+        .link_Bps = WEFT_NEW(&scratch, double, steady->link_count),
+        .marked_flows = WEFT_NEW(&scratch, double, steady->link_count),
+        .marked_ratio = WEFT_NEW(&scratch, double, steady->link_count),
         .speed = WEFT_NEW(&scratch, double, count),
+        .ask_Bps = WEFT_NEW(&scratch, double, count),
         .level_Bps = WEFT_NEW(&scratch, double, count),
+        .rate_Bps = WEFT_NEW(&scratch, double, count),
+        .senders = WEFT_NEW(&scratch, uint32_t, count),
         .fixed = WEFT_NEW(&scratch, bool, count),
         .began = WEFT_NEW(&scratch, double, count),
         .count = WEFT_NEW(&scratch, double, count),

@@ -6,6 +6,9 @@
 #include <math.h>
 #include <string.h>
 
+// Scores that are no further apart are equal.
+#define SCORE_EQUAL 1e-9
+
 // Of the work that an iteration on `size` servers does: as many samples as they take, each worth
 // less the larger the batch is against the gradient's noise scale (Qiao et al., "Pollux", OSDI
 // 2021, equation 7: efficiency = (noise + M0) / (noise + M)).
@@ -18,26 +21,67 @@ double sched_step(const struct weft_job_class *class, uint32_t size)
     return ratio * (class->noise_ratio + 1) / (class->noise_ratio + ratio);
 }
 
-static bool score_place(struct sched_place *place, const struct sched *sched, uint32_t job,
+// A candidate placement, and the company it would have.
+struct candidate {
+    struct sched_place place;
+    struct sched_component component;
+    double bound; // no time-shifts have a higher score
+    bool scored;
+};
+
+static void meet_company(struct candidate *candidate, const struct sched *sched, uint32_t job,
+                         struct weft_arena *arena, struct weft_arena scratch)
+{
+    struct sched_affinity affinity;
+    sched_affinity_build(&affinity, sched, job, &candidate->place, arena);
+    bool *visited = WEFT_NEW(arena, bool, affinity.job_count);
+    sched_component_build(&candidate->component, sched, &affinity, sched->running_count, visited,
+                          arena, scratch);
+    candidate->bound = sched_score_bound(&candidate->component, SCHED_RANK);
+}
+
+static bool score_place(struct candidate *candidate, const struct sched *sched,
                         struct weft_arena scratch)
 {
     struct weft_arena results = weft_arena_split(&scratch);
-    struct sched_affinity affinity;
-    struct sched_component component;
-    struct sched_shifts shifts;
-    sched_affinity_build(&affinity, sched, job, place, &results);
-    bool *visited = WEFT_NEW(&results, bool, affinity.job_count);
-    sched_component_build(&component, sched, &affinity, sched->running_count, visited, &results,
-                          scratch);
-    place->score = 1;
-    if (component.link_count == 0) {
-        return true;
-    }
-    if (!sched_shift(&shifts, sched, &component, SCHED_RANK, &results, scratch)) {
+    struct sched_shifts shifts = {.score = 1};
+    if (candidate->component.link_count > 0 &&
+        !sched_shift(&shifts, sched, &candidate->component, SCHED_RANK, &results, scratch)) {
         return false;
     }
-    place->score = shifts.score;
+    candidate->place.score = shifts.score;
+    candidate->scored = true;
     return true;
+}
+
+// The best of the candidates by score, the first of equal ones. Those whose bound is no better than
+// a score that was found are not looked at: highest bounds first.
+static bool rank(uint32_t *best, struct candidate *candidates, uint32_t count,
+                 const struct sched *sched, struct weft_arena scratch)
+{
+    double score = -INFINITY;
+    for (;;) {
+        uint32_t next = WEFT_NONE;
+        for (uint32_t c = 0; c < count; c++) {
+            const struct candidate *candidate = &candidates[c];
+            double least = score + (c < *best ? -SCORE_EQUAL : SCORE_EQUAL);
+            if (!candidate->scored && candidate->bound > least &&
+                (next == WEFT_NONE || candidate->bound > candidates[next].bound)) {
+                next = c;
+            }
+        }
+        if (next == WEFT_NONE) {
+            return true;
+        }
+        if (!score_place(&candidates[next], sched, scratch)) {
+            return false;
+        }
+        double least = score + (next < *best ? -SCORE_EQUAL : SCORE_EQUAL);
+        if (candidates[next].place.score > least) {
+            score = candidates[next].place.score;
+            *best = next;
+        }
+    }
 }
 
 // The best of the candidates that have paths: the first, or with interleaving the most compatible
@@ -48,25 +92,28 @@ static bool choose_place(struct sched_place *best, bool *found, const struct sch
     const struct weft_scheduler_options *options = sched->options;
     uint32_t limit = options->candidates == 0 ? 10 : options->candidates;
     struct weft_arena results = weft_arena_split(&scratch);
-    uint32_t **candidates = WEFT_NEW(&results, uint32_t *, limit);
+    uint32_t **servers = WEFT_NEW(&results, uint32_t *, limit);
+    struct candidate *candidates = WEFT_NEW(&results, struct candidate, limit);
     uint32_t size = sched->jobs[job].size;
-    uint32_t count = sched_candidates(candidates, limit, sched, job, size, &results, scratch);
-    *found = false;
-    for (uint32_t c = 0; c < count; c++) {
-        struct sched_place place;
-        if (!sched_lay(&place, sched, job, candidates[c], size, arena, scratch)) {
+    uint32_t drawn = sched_candidates(servers, limit, sched, job, size, &results, scratch);
+    uint32_t count = 0;
+    for (uint32_t c = 0; c < drawn && (count == 0 || options->interleave); c++) {
+        struct candidate *candidate = &candidates[count];
+        if (!sched_lay(&candidate->place, sched, job, servers[c], size, arena, scratch)) {
             continue;
         }
-        if (options->interleave && !score_place(&place, sched, job, scratch)) {
-            return false;
+        count++;
+        if (options->interleave) {
+            meet_company(candidate, sched, job, &results, scratch);
         }
-        if (!*found || place.score > best->score + 1e-9) {
-            *best = place;
-            *found = true;
-        }
-        if (!options->interleave || best->score >= 1 - 1e-9) {
-            return true;
-        }
+    }
+    uint32_t chosen = WEFT_NONE;
+    if (options->interleave && !rank(&chosen, candidates, count, sched, scratch)) {
+        return false;
+    }
+    *found = count > 0;
+    if (*found) {
+        *best = candidates[options->interleave ? chosen : 0].place;
     }
     return true;
 }
