@@ -4,8 +4,6 @@
 #include "change.h"
 #include "probe.h"
 
-#include <time.h>
-
 struct changing {
     struct lab_change *change;
     const struct lab_trial_options *options; // two
@@ -52,14 +50,6 @@ static bool count_losses(uint64_t counts[3], const struct changing *self, struct
     return true;
 }
 
-static void sleep_until(uint64_t end_ns)
-{
-    const struct timespec end = {(time_t)(end_ns / 1000000000u), (long)(end_ns % 1000000000u)};
-    while (lab_now_ns() < end_ns) {
-        clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &end, NULL);
-    }
-}
-
 // Every pair, before the job sends.
 static bool verify(const struct changing *self, struct weft_error *error)
 {
@@ -95,7 +85,7 @@ static bool move(const struct changing *self, uint64_t *last_ns, struct weft_err
         return false;
     }
     change->routes_s = since(last_ns);
-    sleep_until(lit_ns);
+    lab_sleep_until(lit_ns);
     change->dark_s = since(last_ns);
     change->circuits_changed = moved.circuits.changed;
     change->circuits_untouched = moved.circuits.untouched;

@@ -21,6 +21,14 @@ uint64_t lab_now_ns(void)
     return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
 }
 
+void lab_sleep_until(uint64_t end_ns)
+{
+    const struct timespec end = {(time_t)(end_ns / 1000000000u), (long)(end_ns % 1000000000u)};
+    while (lab_now_ns() < end_ns) {
+        clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &end, NULL);
+    }
+}
+
 bool lab_send_all(int socket, const void *data, size_t length)
 {
     const char *next = data;

@@ -28,6 +28,7 @@ enum lab_message {
 
 // Nanoseconds on a clock that all processes of a machine share and nobody sets.
 uint64_t lab_now_ns(void);
+void lab_sleep_until(uint64_t end_ns);
 
 // ---- a member's end ----
 

@@ -48,8 +48,8 @@ static void tell_steps(struct lab_recovery *recovery)
     recovery->stop_s = between(moments->noticed_ns, moments->stopped_ns);
     recovery->first_s = between(after->begun_ns, after->first_ns);
     recovery->recovery_s = recovery->detection_s + recovery->stop_s + recovery->replan_s +
-                           recovery->circuits_s + recovery->routes_s + recovery->reconnect_s +
-                           recovery->first_s;
+                           recovery->circuits_s + recovery->routes_s + recovery->dark_s +
+                           recovery->reconnect_s + recovery->first_s;
 }
 
 // What is done about a fault until new workers can be started; *applied_ns is when.
@@ -70,6 +70,13 @@ static bool act(struct lab_recovery *recovery, uint64_t *applied_ns,
     recovery->replan_s = between(begun_ns, planned_ns);
     recovery->circuits_s = between(planned_ns, *applied_ns) - move.routes_s;
     recovery->routes_s = move.routes_s;
+    if (recovery->rest.circuits_new > 0) {
+        // Whoever connects into the dark tries again after a second.
+        lab_sleep_until(*applied_ns - (uint64_t)(1e9 * move.routes_s) + options->lab->dark_ns);
+        uint64_t lit_ns = lab_now_ns();
+        recovery->dark_s = between(*applied_ns, lit_ns);
+        *applied_ns = lit_ns;
+    }
     return true;
 }
 

@@ -25,6 +25,7 @@ struct lab_recovery {
     double replan_s;    // rings and routes
     double circuits_s;  // circuits and
     double routes_s;    // routes of all servers
+    double dark_s;      // what was left of it until new circuits were lit
     double reconnect_s; // until new workers were connected along their ways
     double first_s;     // the iteration that the fault broke off; 0 = another fault broke it off
     double recovery_s;  // the sum

@@ -16,8 +16,7 @@ static const struct cli_entry subs[] = {
     {"fail", "take the light away from a cable, a server or an optical switch", lab_fail},
     {"mend", "bring it back", lab_mend},
     {"status", "the labs that stand, with their counters", lab_status},
-    {"mltcp", "jobs that contend for one link, on real TCP: MLTCP against Reno and CUBIC",
-     lab_mltcp},
+    {"mltcp", "jobs that contend for one link on real TCP, by MLTCP, Reno or CUBIC", lab_mltcp},
     {"down", "take a lab away, complete or not", lab_down},
     {NULL, NULL, NULL},
 };

@@ -135,6 +135,7 @@ json_t *lab_run_recovery_json(const struct lab_run *run, uint32_t index)
     cli_set_real(object, "replan_s", recovery->replan_s);
     cli_set_real(object, "circuits_s", recovery->circuits_s);
     cli_set_real(object, "routes_s", recovery->routes_s);
+    cli_set_real(object, "dark_s", recovery->dark_s);
     cli_set_real(object, "reconnect_s", recovery->reconnect_s);
     cli_set_real(object, "first_iteration_s", recovery->first_s);
     cli_set_real(object, "recovery_s", recovery->recovery_s);
@@ -191,10 +192,10 @@ void lab_run_recovery_event(struct weft_report_event *event, const struct lab_ru
     const struct lab_asked_fault *asked = &run->asked[index];
     struct cli *cli = run->cli;
     const struct weft_report_step steps[] = {
-        {"noticed", recovery->detection_s},        {"workers ended", recovery->stop_s},
-        {"re-planned", recovery->replan_s},        {"circuits set", recovery->circuits_s},
-        {"routes set", recovery->routes_s},        {"connected", recovery->reconnect_s},
-        {"iteration repeated", recovery->first_s},
+        {"noticed", recovery->detection_s},   {"workers ended", recovery->stop_s},
+        {"re-planned", recovery->replan_s},   {"circuits set", recovery->circuits_s},
+        {"routes set", recovery->routes_s},   {"circuits lit", recovery->dark_s},
+        {"connected", recovery->reconnect_s}, {"iteration repeated", recovery->first_s},
     };
     enum { STEPS = sizeof steps / sizeof steps[0] };
     struct weft_report_step *kept = WEFT_NEW(&cli->arena, struct weft_report_step, STEPS);
@@ -231,10 +232,10 @@ void lab_run_recovery_text(const struct lab_run *run, uint32_t index)
     }
     cli_say(cli,
             "recovery %.1f ms: noticed %.1f, workers ended %.1f, re-planned %.1f, circuits %.1f, "
-            "routes %.1f, connected %.1f, iteration %.1f\n",
+            "routes %.1f, dark %.1f, connected %.1f, iteration %.1f\n",
             1e3 * recovery->recovery_s, 1e3 * recovery->detection_s, 1e3 * recovery->stop_s,
             1e3 * recovery->replan_s, 1e3 * recovery->circuits_s, 1e3 * recovery->routes_s,
-            1e3 * recovery->reconnect_s, 1e3 * recovery->first_s);
+            1e3 * recovery->dark_s, 1e3 * recovery->reconnect_s, 1e3 * recovery->first_s);
     cli_say(cli,
             "iteration before %.1f ms (flow %.1f, packet %.1f), after %.1f ms (flow %.1f, packet "
             "%.1f), %llu sums right\n",

@@ -4,7 +4,9 @@
 Usage: recover.py WEFT CLUSTER.yaml
 
 Mutations that made it fail: the second run's ways at the addresses of the first; a lost server
-taken for a spare by the next fault; rings that go round although others would carry their share.
+taken for a spare by the next fault; rings that go round although others would carry their share; a
+prediction in which a server's port has all that windows allow waiting (own_at_once);
+workers that connect before new circuits are lit.
 """
 
 import json
@@ -20,8 +22,8 @@ def run(*command):
     return subprocess.run(command, capture_output=True, text=True, check=False)
 
 
-STEPS = ("detection_s", "stop_s", "replan_s", "circuits_s", "routes_s", "reconnect_s",
-         "first_iteration_s")
+STEPS = ("detection_s", "stop_s", "replan_s", "circuits_s", "routes_s", "dark_s",
+         "reconnect_s", "first_iteration_s")
 CHOICES = ("around", "fewer", "new")
 
 
@@ -35,6 +37,11 @@ def check(fault, detect, recovery, **wanted):
         wrong.append("a stall noticed before it was one")
     if abs(steps - recovery["recovery_s"]) > 0.001:
         wrong.append(f"steps add to {steps}")
+    # New circuits are dark for 200 ms; who connects meanwhile tries again after a second.
+    if not (0.1 if recovery["circuits_new"] > 0 else 0) <= recovery["dark_s"] < 0.3:
+        wrong.append("not as long dark as it should be")
+    if recovery["reconnect_s"] > 0.9:
+        wrong.append("a first try to connect was lost")
     for key, value in wanted.items():
         if recovery[key] != value:
             wrong.append(f"{key} is not {value}")
@@ -46,13 +53,16 @@ def check(fault, detect, recovery, **wanted):
     if not fewer and (recovery["predicted_flow_after_s"]
                       < 0.999 * recovery["predicted_flow_before_s"]):
         wrong.append("less fabric is said to be quicker")
+    if recovery["rings"] == "fewer" and (recovery["predicted_packet_after_s"]
+                                         > 1.06 * recovery["predicted_flow_after_s"]):
+        wrong.append("rings alone, and the engines disagree")
     chosen = recovery[f"choice_{recovery['rings']}_s"]
     if any(0 < recovery[f"choice_{choice}_s"] < 0.999 * chosen for choice in CHOICES):
         wrong.append("other rings would have been quicker")
-    # Wide, as the machine may be busy: what is played must be what is predicted, not something
-    # that stalls.
+    # Wide above, as the machine may be busy: what is played must be what is predicted, not something
+    # that stalls. A busy machine makes nothing quicker.
     after = recovery["after_s"]
-    if after > 0 and not 0.7 < after / recovery["predicted_packet_after_s"] < 2:
+    if after > 0 and not 0.85 < after / recovery["predicted_packet_after_s"] < 2:
         wrong.append("measured is far from predicted")
     return [f"{fault}: {words}: {recovery}" for words in wrong]
 
@@ -83,7 +93,7 @@ def play(weft, plan, faults, detect, wanted):
     spares = "2" if "server:12@2" in faults else "0"
     done = run(weft, "lab", "run", plan, "--iterations", "3", "--target", "300ms", "--name", NAME,
                *words, "--detect", "stall" if detect == "stall" else "carrier", "--stall", "400ms",
-               "--spares", spares, "--json")
+               "--spares", spares, "--dark", "200ms", "--json")
     if done.returncode == 4:
         print(f"SKIP: {done.stderr.strip()}")
         sys.exit(77)
