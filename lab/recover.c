@@ -72,10 +72,11 @@ static bool act(struct lab_recovery *recovery, uint64_t *applied_ns,
     recovery->routes_s = move.routes_s;
     if (recovery->rest.circuits_new > 0) {
         // Whoever connects into the dark tries again after a second.
-        lab_sleep_until(*applied_ns - (uint64_t)(1e9 * move.routes_s) + options->lab->dark_ns);
-        uint64_t lit_ns = lab_now_ns();
+        uint64_t begun_dark_ns = *applied_ns - (uint64_t)(1e9 * move.routes_s);
+        uint64_t lit_ns = begun_dark_ns + options->lab->dark_ns;
+        lab_sleep_until(lit_ns);
         recovery->dark_s = between(*applied_ns, lit_ns);
-        *applied_ns = lit_ns;
+        *applied_ns = lab_now_ns();
     }
     return true;
 }
