@@ -59,8 +59,8 @@ def check(fault, detect, recovery, **wanted):
     chosen = recovery[f"choice_{recovery['rings']}_s"]
     if any(0 < recovery[f"choice_{choice}_s"] < 0.999 * chosen for choice in CHOICES):
         wrong.append("other rings would have been quicker")
-    # Wide above, as the machine may be busy: what is played must be what is predicted, not something
-    # that stalls. A busy machine makes nothing quicker.
+    # Wide above, as the machine may be busy: what is played must be what is predicted, not what
+    # stalls. A busy machine makes nothing quicker.
     after = recovery["after_s"]
     if after > 0 and not 0.85 < after / recovery["predicted_packet_after_s"] < 2:
         wrong.append("measured is far from predicted")

@@ -2,11 +2,12 @@
 // The kernel's MLTCP as plain C: the test is the kernel, with one connection and its own clock, so
 // that what takes long round trips or rare events on a real kernel is exact here.
 //
-// Mutations of bpf/mltcp.bpf.c that these tests caught: SYN's byte counted in an iteration, or alone
-// taken for one; CUBIC's elapsed time, its Reno-friendly window or Reno's growth without F; half of
-// CUBIC's C, Reno's half in place of its beta, a plateau that is not where the reduction began, an
-// epoch that goes on in silence; growth of a window that does not limit; a restart that leaves the
-// window or the threshold of before for an undo to bring back; an undo that brings back neither.
+// Mutations of bpf/mltcp.bpf.c that these tests caught: SYN's byte counted in an iteration, or
+// alone taken for one; CUBIC's elapsed time, its Reno-friendly window or Reno's growth without F;
+// half of CUBIC's C, Reno's half in place of its beta, a plateau that is not where the reduction
+// began, an epoch that goes on in silence; growth of a window that does not limit; a restart that
+// leaves the window or the threshold of before for an undo to bring back; an undo that brings back
+// neither.
 
 #include <setjmp.h>
 #include <stdarg.h>
