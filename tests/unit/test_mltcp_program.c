@@ -93,11 +93,8 @@ static void begin(enum mltcp_base base, uint32_t slope, uint32_t intercept, uint
     kernel.tp.snd_cwnd_clamp = UINT32_MAX;
     kernel.tp.bytes_acked = 1;
     kernel.tp.is_cwnd_limited = 1;
-    parameters = (struct mltcp_parameters){.slope = slope,
-                                           .intercept = intercept,
-                                           .base = base,
-                                           .restart = restart,
-                                           .gap_ms = 20};
+    parameters = (struct mltcp_parameters){
+        .slope = slope, .intercept = intercept, .base = base, .restart = restart, .gap_ms = 20};
     weft_init(socket_of());
 }
 
@@ -212,8 +209,8 @@ static void cubic_time_goes_by_the_factor(void **state)
         }
         double seconds = 1e-3 * rtt_ms * cases[i].round_trips;
         double due = cubic_by_rfc(200, begun, cases[i].factor / 1024.0, seconds, 1e-3 * rtt_ms);
-        print_message("F = %.2f, %.1f s: %u segments, by RFC 9438 %.1f\n",
-                      cases[i].factor / 1024.0, seconds, kernel.tp.snd_cwnd, due);
+        print_message("F = %.2f, %.1f s: %u segments, by RFC 9438 %.1f\n", cases[i].factor / 1024.0,
+                      seconds, kernel.tp.snd_cwnd, due);
         assert_in_range(kernel.tp.snd_cwnd + 3, (uint32_t)due, (uint32_t)due + 4);
     }
 }
