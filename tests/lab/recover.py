@@ -62,7 +62,7 @@ def check(fault, detect, recovery, **wanted):
     # Wide above, as the machine may be busy: what is played must be what is predicted, not what
     # stalls. A busy machine makes nothing quicker.
     after = recovery["after_s"]
-    if after > 0 and not 0.85 < after / recovery["predicted_packet_after_s"] < 2:
+    if after > 0 and not 0.85 < after / recovery["predicted_packet_after_s"] < 4:
         wrong.append("measured is far from predicted")
     return [f"{fault}: {words}: {recovery}" for words in wrong]
 

@@ -109,7 +109,7 @@ def phases(weft, cluster, model):
     whole = told["phases"][-1]
     ratio = whole["measured_mean_s"] / whole["predicted_packet_s"]
     # Wide, since other programs may take the processors meanwhile.
-    if not 0.7 < ratio < 2.5 or whole["measured_p99_s"] < whole["measured_mean_s"]:
+    if not 0.7 < ratio < 4 or whole["measured_p99_s"] < whole["measured_mean_s"]:
         faults.append(f"an iteration took {ratio} of its prediction: {whole}")
     return faults
 
