@@ -112,11 +112,12 @@ static bool read_name(char name[NAME_MAX_BYTES], const char *field, size_t lengt
         control = control || (unsigned char)field[i] < ' ';
     }
     json_t *text = plain ? NULL : json_stringn(field, length);
-    if (control || (!plain && text == NULL)) {
+    bool fine = !control && (plain || text != NULL);
+    json_decref(text);
+    if (!fine) {
         return weft_fail(error, WEFT_INPUT, "line %u: link: not text in UTF-8; write a number",
                          line);
     }
-    json_decref(text);
     memcpy(name, field, length);
     name[length] = '\0';
     return true;
