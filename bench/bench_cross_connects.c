@@ -4,8 +4,8 @@
 // gone each new way, and what a frame takes to pass. A switch of 128 ports in one namespace, their
 // far ends in another; both are taken away at the end.
 
-#include "netlink_wire.h"
-#include "ocs.h"
+#include "runtime/netlink/message.h"
+#include "runtime/ocs/ocs.h"
 
 #include <errno.h>
 #include <linux/if_ether.h>

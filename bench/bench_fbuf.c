@@ -4,7 +4,7 @@
 // tasks.
 
 #include "weft/format.h"
-#include "weft/traffic.h"
+#include "weft/workload.h"
 
 #include <time.h>
 

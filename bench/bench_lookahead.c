@@ -18,7 +18,7 @@
 // Beside it stands what two runs at once take longer than one: a cap of the machine, not of the
 // method.
 
-#include "../src/sim/packet.h"
+#include "sim/packet/engine/engine.h"
 #include "packet_cases.h"
 
 #include <pthread.h>

@@ -3,7 +3,7 @@
 // Prints the table of docs/lab-run.md: processor time a GB of sender and receiver, and what the
 // kernel says of MSG_ZEROCOPY. Two namespaces of its own, taken away at the end.
 
-#include "netlink.h"
+#include "runtime/netlink/netlink.h"
 
 #include <arpa/inet.h>
 #include <errno.h>

@@ -6,7 +6,7 @@
 
 #include <errno.h>
 #include <math.h>
-#include <netlink.h>
+#include "runtime/netlink/netlink.h"
 #include <sched.h>
 #include <signal.h>
 #include <string.h>

@@ -3,7 +3,7 @@
 
 #include "contest_internal.h"
 
-#include <netlink.h>
+#include "runtime/netlink/netlink.h"
 
 #include <string.h>
 

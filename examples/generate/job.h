@@ -8,7 +8,7 @@
 // docs/taskgraphs.md states the assumptions below.
 
 #include "weft/base.h"
-#include "weft/taskgraph.h"
+#include "weft/workload.h"
 
 #define GPUS_PER_SERVER 4.0
 // NVIDIA A100 80 GB SXM, data sheet: dense bf16, HBM2e, NVLink 3 in one direction.

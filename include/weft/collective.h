@@ -14,7 +14,7 @@
 
 #include "weft/base.h"
 #include "weft/fabric.h"
-#include "weft/taskgraph.h"
+#include "weft/workload.h"
 
 // S is the size of a collective, C the number of chunks that it is cut into, n the ranks.
 enum weft_collective_kind {

@@ -16,7 +16,7 @@
 #include "weft/plan.h"
 #include "weft/scheduler.h"
 #include "weft/sim.h"
-#include "weft/taskgraph.h"
+#include "weft/workload.h"
 
 // ---- files ----
 

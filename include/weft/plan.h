@@ -13,9 +13,8 @@
 #include "weft/routing.h"
 #include "weft/sim.h"
 #include "weft/strategy.h"
-#include "weft/taskgraph.h"
+#include "weft/workload.h"
 #include "weft/topology.h"
-#include "weft/traffic.h"
 
 // Which plans a bound holds for. Each class contains the next.
 enum weft_bound_scope {

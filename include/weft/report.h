@@ -13,8 +13,7 @@
 #include "weft/scheduler.h"
 #include "weft/sim.h"
 #include "weft/strategy.h"
-#include "weft/taskgraph.h"
-#include "weft/traffic.h"
+#include "weft/workload.h"
 
 // ---- tables ----
 

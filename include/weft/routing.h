@@ -8,7 +8,7 @@
 
 #include "weft/base.h"
 #include "weft/fabric.h"
-#include "weft/traffic.h"
+#include "weft/workload.h"
 
 // CoinChangeMod (TopoOpt, appendix): fewest generators that sum to r modulo n, for every r; one
 // table of n entries serves all pairs. BFS over residues, O(n * generators). `generators` are the

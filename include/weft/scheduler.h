@@ -17,7 +17,7 @@
 #include "weft/fabric.h"
 #include "weft/interleave.h"
 #include "weft/sim.h"
-#include "weft/taskgraph.h"
+#include "weft/workload.h"
 
 // ---- what is asked ----
 

@@ -14,7 +14,7 @@
 
 #include "weft/base.h"
 #include "weft/fabric.h"
-#include "weft/taskgraph.h"
+#include "weft/workload.h"
 
 enum weft_sim_engine {
     WEFT_ENGINE_FLOW,   // rates: a fluid

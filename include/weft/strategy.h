@@ -14,7 +14,7 @@
 #include "weft/cluster.h"
 #include "weft/fabric.h"
 #include "weft/model.h"
-#include "weft/taskgraph.h"
+#include "weft/workload.h"
 
 // ---- per operator ----
 

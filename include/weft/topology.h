@@ -13,7 +13,7 @@
 #include "weft/base.h"
 #include "weft/cluster.h"
 #include "weft/fabric.h"
-#include "weft/traffic.h"
+#include "weft/workload.h"
 
 enum weft_topology_method {
     WEFT_TOPOLOGY_TOPOOPT,

@@ -5,7 +5,7 @@
 #include "weft/report.h"
 
 #include <arpa/inet.h>
-#include <cc.h>
+#include "bpf/cc.h"
 #include <stdlib.h>
 #include <string.h>
 

@@ -3,7 +3,7 @@
 
 #include "cc_parameters.h"
 
-#include <cc.h>
+#include "bpf/cc.h"
 
 error_t cc_take_slope(struct cli *cli, struct weft_cc_parameters *given, const char *text)
 {

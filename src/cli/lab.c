@@ -3,7 +3,7 @@
 
 #include "lab.h"
 
-#include <live.h>
+#include "runtime/testbed/testbed.h"
 
 #include <string.h>
 

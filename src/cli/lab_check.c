@@ -3,7 +3,7 @@
 
 #include "lab.h"
 
-#include <probe.h>
+#include "runtime/testbed/probe.h"
 
 struct request {
     struct cli *cli;

@@ -2,7 +2,7 @@
 // weft lab down: takes labs away, complete or not.
 
 #include "lab.h"
-#include <live.h>
+#include "runtime/testbed/testbed.h"
 
 #include <string.h>
 

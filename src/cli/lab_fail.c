@@ -3,7 +3,7 @@
 
 #include "lab.h"
 
-#include <fault.h>
+#include "runtime/testbed/fault.h"
 
 struct request {
     struct cli *cli;

@@ -5,7 +5,7 @@
 #include "lab.h"
 #include "weft/report.h"
 
-#include <contest.h>
+#include "bpf/contest.h"
 #include <stdlib.h>
 #include <string.h>
 

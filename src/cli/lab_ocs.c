@@ -3,7 +3,7 @@
 
 #include "lab_ocs.h"
 
-#include <live.h>
+#include "runtime/testbed/testbed.h"
 #include <stdlib.h>
 #include <string.h>
 

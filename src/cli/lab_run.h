@@ -8,8 +8,8 @@
 #include "weft/plan.h"
 #include "weft/report.h"
 
-#include <change.h>
-#include <recover.h>
+#include "runtime/job/change.h"
+#include "runtime/job/recover.h"
 
 enum lab_run_fabric { LAB_RUN_PLAN, LAB_RUN_SWITCH, LAB_RUN_RING, LAB_RUN_FABRICS_MAX };
 const char *lab_run_fabric_name(enum lab_run_fabric fabric);

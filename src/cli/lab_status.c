@@ -2,7 +2,7 @@
 // weft lab status: the labs that stand, and what passed their ports.
 
 #include "lab.h"
-#include <live.h>
+#include "runtime/testbed/testbed.h"
 
 #include <string.h>
 

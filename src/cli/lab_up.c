@@ -2,7 +2,7 @@
 // weft lab up: a plan, a ring or a switch as network namespaces.
 
 #include "lab.h"
-#include <live.h>
+#include "runtime/testbed/testbed.h"
 
 #include <errno.h>
 #include <stdlib.h>

@@ -3,7 +3,7 @@
 
 #include "cli.h"
 #include "weft/format.h"
-#include "weft/traffic.h"
+#include "weft/workload.h"
 
 struct request {
     struct cli *cli;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // weft traffic: what a job asks of the network.
 
-#include "weft/traffic.h"
+#include "weft/workload.h"
 #include "cli.h"
 #include "weft/format.h"
 #include "weft/report.h"

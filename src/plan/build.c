@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Plans: both methods, and the figures of what they chose.
 
-#include "method.h"
+#include "plan/design/method.h"
 
-#include "collectives.h"
+#include "plan/demand/collectives.h"
 #include "figures.h"
-#include "paper.h"
+#include "plan/design/paper.h"
 
 #include "weft/graph.h"
 

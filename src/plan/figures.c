@@ -3,7 +3,7 @@
 
 #include "figures.h"
 
-#include "asks.h"
+#include "plan/demand/demand.h"
 
 #include <math.h>
 

@@ -2,7 +2,7 @@
 // What a task graph asks of the network over one iteration.
 
 #include "weft/scheduler.h"
-#include "weft/traffic.h"
+#include "weft/workload.h"
 
 #include <math.h>
 

@@ -4,7 +4,7 @@
 
 // Playing a list of flows: in one part (flows.c) or several (flows_parts.c).
 
-#include "packet_parts.h"
+#include "sim/packet/partition/partitions.h"
 #include "watch.h"
 
 struct flows_player {

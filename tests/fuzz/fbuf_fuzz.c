@@ -7,7 +7,7 @@
 #include "../unit/fbuf_same.h"
 #include "fuzz.h"
 #include "weft/format.h"
-#include "weft/traffic.h"
+#include "weft/workload.h"
 
 #include <math.h>
 #include <stdlib.h>

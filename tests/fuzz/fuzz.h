@@ -6,7 +6,7 @@
 // of its own size, so that a sanitizer sees a byte too far. Returns 0; a finding is a crash, a
 // failed WEFT_ASSERT, a sanitizer's report or a hang. And what targets share.
 
-#include "weft/taskgraph.h"
+#include "weft/workload.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -11,7 +11,7 @@
 
 #include <cmocka.h>
 
-#include "../../lab/netlink.h"
+#include "runtime/netlink/netlink.h"
 
 #include <stdlib.h>
 #include <unistd.h>

@@ -8,7 +8,7 @@
 
 #include "lab_test.h"
 
-#include <cc.h>
+#include "bpf/cc.h"
 
 #include <arpa/inet.h>
 #include <netinet/tcp.h>

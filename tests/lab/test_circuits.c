@@ -4,9 +4,9 @@
 
 #include "lab_test.h"
 
-#include "../../lab/fault.h"
-#include "../../lab/live.h"
-#include "../../lab/probe.h"
+#include "runtime/testbed/fault.h"
+#include "runtime/testbed/testbed.h"
+#include "runtime/testbed/probe.h"
 
 #include <arpa/inet.h>
 #include <linux/if_ether.h>

@@ -4,7 +4,7 @@
 
 #include "lab_test.h"
 
-#include <contest.h>
+#include "bpf/contest.h"
 
 #include <dirent.h>
 #include <sched.h>

@@ -13,7 +13,7 @@
 
 #include <cmocka.h>
 
-#include "crew.h"
+#include "runtime/process/crew.h"
 
 #include <dirent.h>
 #include <stdlib.h>

@@ -3,8 +3,8 @@
 
 #include "lab_test.h"
 
-#include "../../lab/http.h"
-#include "../../lab/ocs.h"
+#include "runtime/ocs/http.h"
+#include "runtime/ocs/ocs.h"
 
 #include <arpa/inet.h>
 #include <pthread.h>

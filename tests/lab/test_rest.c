@@ -3,7 +3,7 @@
 
 #include "lab_test.h"
 
-#include "../../lab/rest.h"
+#include "runtime/job/replan.h"
 
 #include "weft/routing.h"
 

@@ -102,7 +102,19 @@ BREACHES = [
     (in_sim('#include "heap.h"\n'), "layers", "not a header of this room"),
     (in_sim('#include "weft/nowhere.h"\n'), "layers", "not the header of a room"),
     ({"src/attic/a.c": SPDX_C}, "layers", "no floor"),
-    ({"src/traffic/a.c": SPDX_C + '#include "weft/strategy.h"\n'}, "layers", "may not include"),
+    ({"src/workload/a.c": SPDX_C + '#include "weft/strategy.h"\n'}, "layers", "may not include"),
+    ({"src/plan/a.c": SPDX_C + '#include "sim/own.h"\n'}, "layers", "private to its room"),
+    ({"runtime/ocs/a.c": SPDX_C + '#include "cli/cli.h"\n', "src/cli/cli.h": SPDX_C}, "layers",
+     "private to its room"),
+    ({"bpf/a.c": SPDX_C + '#include "runtime/ocs/ocs.h"\n'}, "layers", "may not include 'runtime'"),
+    (in_sim('#include "runtime/ocs/ocs.h"\n'), "layers", "may not include 'runtime'"),
+    ({f"src/graph/f{i}.c": SPDX_C for i in range(26)}, "layers", "26 files, 25 at most"),
+    ({"src/sim/attic/a.c": SPDX_C}, "layers", "chamber without a duty"),
+    ({"src/sim/a.c": SPDX_C + "int sim_a(void)\n{\n    return sim_b();\n}\n",
+      "src/sim/b.c": SPDX_C + "int sim_b(void)\n{\n    return sim_a();\n}\n"}, "layers",
+     "a circle of 2 files"),
+    ({"docs/house.md": "<!-- tools/layers: rooms -->\n<!-- end of rooms -->\n"}, "layers",
+     "its tables are not what the tree is"),
 ]
 
 

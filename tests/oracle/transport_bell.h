@@ -5,7 +5,7 @@
 // A dumbbell: senders 0 .. n-1 with fast links to a switch, one slow link from it to the receiver.
 // Its flows are long ones; windows and the queue are read off the engine as it plays.
 
-#include "../../src/sim/packet.h"
+#include "sim/packet/engine/engine.h"
 #include "weft/fabric.h"
 #include "weft/sim.h"
 

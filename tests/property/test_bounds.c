@@ -4,7 +4,7 @@
 
 #include "../unit/plan_cases.h"
 
-#include "../../src/plan/search.h"
+#include "plan/design/search.h"
 
 #include <math.h>
 #include <string.h>

@@ -3,7 +3,7 @@
 
 #include "../unit/plan_cases.h"
 
-#include "../../src/plan/design.h"
+#include "plan/design/design.h"
 #include "weft/graph.h"
 
 #include <math.h>

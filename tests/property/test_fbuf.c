@@ -10,7 +10,7 @@
 
 #include "../arenas.h"
 #include "../unit/fbuf_same.h"
-#include "weft/traffic.h"
+#include "weft/workload.h"
 
 #include <math.h>
 #include <setjmp.h>

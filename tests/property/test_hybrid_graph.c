@@ -8,7 +8,7 @@
 #include "../unit/hybrid_case.h"
 
 #include "weft/sim.h"
-#include "weft/traffic.h"
+#include "weft/workload.h"
 
 #include <math.h>
 

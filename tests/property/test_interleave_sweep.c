@@ -4,8 +4,8 @@
 // Mutations seen to fail: what partial answers cost doubled; jobs that still come to a later angle
 // taken for gone.
 
-#include "../../src/interleave/affinity.h"
-#include "../../src/interleave/cells.h"
+#include "interleave/affinity.h"
+#include "interleave/cells.h"
 
 #include <math.h>
 #include <setjmp.h> // cmocka wants it

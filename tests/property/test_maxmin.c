@@ -7,7 +7,7 @@
 // off its links; set_share that queues no link, or leaves the rate unscaled; loads that count a
 // flow and not its share; refill going on with links where rounding left something to rise.
 
-#include "../../src/sim/maxmin.h"
+#include "sim/flow/maxmin.h"
 #include "../arenas.h"
 #include "reference_maxmin.h"
 

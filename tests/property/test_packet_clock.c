@@ -4,7 +4,7 @@
 // Mutations that made this test fail (each was run): a bucket's chunks not reversed; an unstable
 // merge; far events filed after the coarse ones of their turn; a turn left one bucket early.
 
-#include "../../src/sim/packet_clock.h"
+#include "sim/packet/engine/clock.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

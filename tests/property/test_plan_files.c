@@ -5,7 +5,7 @@
 // Seen to fail: the round trip when weft_json_add_real stopped at 15 digits; delivery when
 // reaches() of export_ip_steps.c never looked beyond its first node.
 
-#include "../../src/format/export_ip.h"
+#include "format/export/ip.h"
 #include "weft/format.h"
 
 #include <math.h>

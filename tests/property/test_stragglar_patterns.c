@@ -6,7 +6,7 @@
 // early (an assertion); a free sender taken that lacks the chunk; chunks in flight forgotten after
 // the last exchange; labels with the straggler first.
 
-#include "../../src/collective/stragglar.h"
+#include "collective/straggler/stragglar.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -2,9 +2,9 @@
 // The weft method's parts on random instances: wirings stay what they are under moves, sums of
 // distances and loads equal those of plain searches, candidates hold what they promise.
 
-#include "../../src/topology/hops.h"
-#include "../../src/topology/load.h"
-#include "../../src/topology/mix.h"
+#include "topology/search/hops.h"
+#include "topology/search/load.h"
+#include "topology/search/mix.h"
 #include "weft/topology.h"
 
 #include <math.h>

@@ -4,7 +4,7 @@
 
 // A model of the zoo on a cluster, with the arenas that tests of hybrid strategies need.
 
-#include "../../src/strategy/hybrid.h"
+#include "strategy/hybrid/hybrid.h"
 #include "../fresh_arenas.h"
 
 #include <setjmp.h>

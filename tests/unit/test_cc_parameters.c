@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Parameters of the kernel's MLTCP, and how a contest is judged: what needs no kernel.
 
-#include <contest.h>
+#include "bpf/contest.h"
 
 #include <math.h>
 #include <setjmp.h>

@@ -3,7 +3,7 @@
 
 #include "plan_cases.h"
 
-#include "../../src/plan/bounds.h"
+#include "plan/bound/bounds.h"
 
 #include <math.h>
 #include <string.h>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Models over fabrics: every fabric plays the best strategy that was found for any of them.
 
-#include "../../src/plan/compare.h"
+#include "plan/compare/compare.h"
 #include "../fresh_arenas.h"
 
 #include <math.h>

@@ -3,9 +3,9 @@
 // what the rounds met, threads change nothing, variants differ as they should, and bounds for any
 // strategy hold for strategies drawn at random.
 
-#include "../../src/plan/compare.h"
-#include "../../src/plan/coplan.h"
-#include "../../src/plan/descent.h"
+#include "plan/compare/compare.h"
+#include "plan/joint/joint.h"
+#include "plan/joint/descent.h"
 #include "plan_cases.h"
 #include "weft/format.h"
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Exports of a plan: what other tools get says what the plan says.
 
-#include "../../src/format/export_ip.h"
+#include "format/export/ip.h"
 #include "sample_plan.h"
 #include "weft/format.h"
 

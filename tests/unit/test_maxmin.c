@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The max-min solver on small networks whose rates are known.
 
-#include "../../src/sim/maxmin.h"
+#include "sim/flow/maxmin.h"
 #include "../fresh_arenas.h"
 
 #include <math.h>

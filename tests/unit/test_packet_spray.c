@@ -6,7 +6,7 @@
 // answered; pulls that do not count what was cut; ways used again newest first, though marked, more
 // than the ring holds, or never.
 
-#include "../../src/sim/packet.h"
+#include "sim/packet/engine/engine.h"
 #include "../arenas.h"
 #include "weft/sim.h"
 

@@ -4,7 +4,7 @@
 #include "plan_cases.h"
 #include "sample_plan.h"
 
-#include "../../src/plan/figures.h"
+#include "plan/figures.h"
 
 #include <string.h>
 

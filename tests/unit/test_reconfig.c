@@ -3,7 +3,7 @@
 
 #include "plan_cases.h"
 
-#include "../../src/plan/reconfig.h"
+#include "plan/compare/reconfig.h"
 
 #include <math.h>
 #include <string.h>

@@ -6,7 +6,7 @@
 #include "svg_check.h"
 #include "weft/report.h"
 
-#include "../../src/report/pictures.h"
+#include "report/svg/pictures.h"
 
 #include "../fresh_arenas.h"
 

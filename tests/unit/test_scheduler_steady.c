@@ -6,7 +6,7 @@
 // its fair level), with fix_modest() fixing at the level instead of what is asked, and with a bound
 // that counts what is sent twice (a score above it).
 
-#include "../../src/scheduler/state.h"
+#include "scheduler/state.h"
 #include "../fresh_arenas.h"
 
 #include <math.h>

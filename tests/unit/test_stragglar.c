@@ -6,7 +6,7 @@
 // from the family; labels with the straggler first; one round more in a family; the straggler idle
 // after the exchanges; with three ranks the last copy to rank 0 a round earlier.
 
-#include "../../src/collective/stragglar.h"
+#include "collective/straggler/stragglar.h"
 #include "schedule_cases.h"
 
 #include <stdio.h>

@@ -5,7 +5,7 @@
 // Mutations they failed with: K rounds without the log; the ring's chunk S / (n-1); the delay added
 // to a reduce-scatter that it hides; the factor rounded down only.
 
-#include "../../src/collective/stragglar.h"
+#include "collective/straggler/stragglar.h"
 #include "schedule_cases.h"
 
 #include <math.h>

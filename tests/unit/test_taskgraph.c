@@ -2,7 +2,7 @@
 // Task graphs: what the builder keeps, what it refuses, and the order it gives.
 
 #include "../fresh_arenas.h"
-#include "weft/taskgraph.h"
+#include "weft/workload.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

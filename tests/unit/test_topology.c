@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The paper's TopologyFinder: published tables, groups of any shape, splits and checks.
 
-#include "../../src/topology/internal.h"
+#include "topology/internal.h"
 
 #include <math.h>
 #include <setjmp.h>

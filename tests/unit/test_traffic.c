@@ -2,7 +2,7 @@
 // Traffic: groups joined by their set of members, transfers summed by pair.
 
 #include "../fresh_arenas.h"
-#include "weft/traffic.h"
+#include "weft/workload.h"
 
 #include <math.h>
 #include <setjmp.h>

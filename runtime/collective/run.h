@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef WEFT_RUNTIME_COLLECTIVE_RUN_H
+#define WEFT_RUNTIME_COLLECTIVE_RUN_H
+
+// What the files of weft-run share.
+
+#include "cli/collective.h"
+#include "runtime/process/crew.h"
+
+struct run_request {
+    struct collective_ask ask; // first: its parser takes the request
+    struct lab_crew_options crew;
+    bool out_of_place;
+    uint32_t processes; // -n; 0 = not given
+    const char *rendezvous;
+    const char *lab; // NULL = on this machine's loopback
+    // Under mpirun: which rank this is, of how many. count 0: it is not.
+    uint32_t rank;
+    uint32_t count;
+};
+
+// Prints times, sums and counts of a run, as text or JSON. O(iterations).
+void run_tell(const struct run_request *request, const struct weft_schedule *schedule,
+              const struct lab_crew_result *result);
+
+#endif

@@ -1,0 +1,508 @@
+// SPDX-License-Identifier: Apache-2.0
+// weft-run: a collective by real processes over TCP, timed and checked.
+
+#include "runtime/testbed/testbed.h"
+#include "run.h"
+#include "weft/format.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+static const char doc[] =
+    "Runs a collective's schedule by one process a rank over TCP, and tells its time.\v"
+    "Under mpirun each of its processes is a rank: leave out -n. With --rendezvous they may be on "
+    "several machines.\n\n"
+    "Examples:\n"
+    "  weft-run -n 8 --collective ring --size 64MB --check\n"
+    "  weft-run -n 8 --collective stragglar --straggler 3 --late 200ms --size 64MB\n"
+    "  weft-run -n 8 --lab lab --collective ring --size 4MB   # after weft lab up --hosts 8\n"
+    "  mpirun -n 4 weft-run --collective halving-doubling --size 16MB --check --json\n";
+
+#define RANKS_MAX 1024u
+#define LANES_MAX 64u
+#define ITERATIONS_MAX 100000u
+
+enum {
+    KEY_COLLECTIVE = 300,
+    KEY_SIZE,
+    KEY_TYPE,
+    KEY_CHECK,
+    KEY_ITERATIONS,
+    KEY_LANES,
+    KEY_SEGMENT,
+    KEY_BUFFER,
+    KEY_ZERO_COPY,
+    KEY_CC,
+    KEY_TIMEOUT,
+    KEY_LATE,
+    KEY_FAULT,
+    KEY_RENDEZVOUS,
+    KEY_OUT_OF_PLACE,
+    KEY_LAB,
+    KEY_ROUND_BY_ROUND,
+};
+
+static const struct argp_option options[] = {
+    {"ranks", 'n', "N", 0, "processes; under mpirun as many as it started", 0},
+    {"collective", KEY_COLLECTIVE, "ALGORITHM|FILE.xml", 0,
+     "ring, halving-doubling, stragglar, ...: those of weft collective; or an MSCCL program", 0},
+    {"kind", ASK_KIND, "K", 0, "allreduce (default), reduce-scatter, allgather, broadcast, ...", 0},
+    {"size", KEY_SIZE, "S", 0, "bytes of the collective (16MB)", 0},
+    {"type", KEY_TYPE, "T", 0, "f32 (default) or bf16", 0},
+    {"check", KEY_CHECK, NULL, 0, "hold every iteration's result against sums made directly", 0},
+    {"iterations", KEY_ITERATIONS, "K", 0, "times that it runs (5)", 0},
+    {"chunks", ASK_CHUNKS, "K", 0, "cut every chunk of the algorithm into K (1)", 0},
+    {"root", ASK_ROOT, "R", 0, "of broadcast and reduce (0)", 0},
+    {"shape", ASK_SHAPE, "AxB", 0, "sides of torus; ranks a server of hierarchical and staged", 0},
+    {"fabric", ASK_FABRIC, "F", 0, "torus:4x4, ring:8, a plan's file: for synthesize", 0},
+    {"out-of-place", KEY_OUT_OF_PLACE, NULL, 0, "of FILE.xml: the output beside the input", 0},
+    {"straggler", ASK_STRAGGLER, "R", 0, "the rank that --late holds up, known to stragglar (0)",
+     0},
+    {"late", KEY_LATE, "T", 0, "the straggler begins so much after the others: 50ms", 0},
+    {"lanes", KEY_LANES, "L", 0, "connections from a rank to another (1)", 0},
+    {"segment", KEY_SEGMENT, "S", 0,
+     "bytes that are passed on together (a quarter of a chunk, 8 to 256 KiB)", 0},
+    {"buffer", KEY_BUFFER, "S", 0, "of a socket, each way (the system's)", 0},
+    {"round-by-round", KEY_ROUND_BY_ROUND, NULL, 0,
+     "a rank sends all of a round before any of a later one", 0},
+    {"zero-copy", KEY_ZERO_COPY, NULL, 0, "send with MSG_ZEROCOPY", 0},
+    {"cc", KEY_CC, "NAME", 0, "congestion control: reno, cubic, dctcp, mltcp (the system's)", 0},
+    {"timeout", KEY_TIMEOUT, "T", 0, "a peer that is silent for so long ends the run (10s)", 0},
+    {"fault", KEY_FAULT, "kill|stop:R@K", 0,
+     "try a failure: rank R dies, or stops, in iteration K (from 0)", 0},
+    {"lab", KEY_LAB, "NAME", 0, "rank i runs in server i of this lab (weft lab up); needs root", 0},
+    {"rendezvous", KEY_RENDEZVOUS, "A.B.C.D:PORT", 0,
+     "where rank 0 listens for the others, under mpirun", 0},
+    {0},
+};
+
+static error_t parse_fault(struct run_request *request, const char *text)
+{
+    struct lab_crew_options *crew = &request->crew;
+    unsigned rank = 0;
+    unsigned iteration = 0;
+    bool stops = strncmp(text, "stop:", 5) == 0;
+    char *end = NULL;
+    bool fine = stops || strncmp(text, "kill:", 5) == 0;
+    if (fine) {
+        rank = (unsigned)strtoul(text + 5, &end, 10);
+        fine = end != text + 5 && *end == '@';
+    }
+    if (fine) {
+        char *last = NULL;
+        iteration = (unsigned)strtoul(end + 1, &last, 10);
+        fine = last != end + 1 && *last == '\0';
+    }
+    if (!fine) {
+        return cli_usage(request->ask.cli, "--fault: '%.40s' is none; write kill:2@1 or stop:2@1",
+                         text);
+    }
+    crew->fault_rank = rank;
+    crew->fault_iteration = iteration;
+    crew->fault_stops = stops;
+    return 0;
+}
+
+static error_t parse_bytes(struct run_request *request, uint32_t *value, const char *option,
+                           const char *text)
+{
+    struct cli *cli = request->ask.cli;
+    uint64_t bytes = 0;
+    bool fine = weft_parse_bytes(&bytes, text, &cli->error) &&
+                ((bytes >= 64 && bytes <= 1u << 30) ||
+                 weft_fail(&cli->error, WEFT_INPUT, "64 bytes to 1 GiB, not %.40s", text));
+    *value = (uint32_t)bytes;
+    return cli_value(cli, fine, option);
+}
+
+static error_t parse_time(struct run_request *request, uint64_t *ns, const char *option,
+                          const char *text)
+{
+    struct cli *cli = request->ask.cli;
+    uint64_t ps = 0;
+    bool fine = weft_parse_time(&ps, text, &cli->error) &&
+                (ps <= 600 * WEFT_PS_PER_S ||
+                 weft_fail(&cli->error, WEFT_INPUT, "at most 600s, not %.40s", text));
+    *ns = ps / 1000;
+    return cli_value(cli, fine, option);
+}
+
+static error_t parse_type(struct run_request *request, const char *text)
+{
+    bool half = strcmp(text, "bf16") == 0;
+    if (!half && strcmp(text, "f32") != 0) {
+        return cli_usage(request->ask.cli, "--type: '%.40s' is none; write f32 or bf16", text);
+    }
+    request->crew.type = half ? LAB_BFLOAT16 : LAB_FLOAT32;
+    return 0;
+}
+
+static error_t parse_wire(int key, char *argument, struct run_request *request)
+{
+    struct lab_crew_options *crew = &request->crew;
+    uint64_t timeout_ns = 0;
+    error_t failed;
+    switch (key) {
+    case KEY_LANES:
+        return cli_count(request->ask.cli, &crew->lanes, "lanes", argument, 1, LANES_MAX);
+    case KEY_SEGMENT:
+        return parse_bytes(request, &crew->segment_bytes, "segment", argument);
+    case KEY_BUFFER:
+        return parse_bytes(request, &crew->wire.buffer_bytes, "buffer", argument);
+    case KEY_ZERO_COPY:
+        crew->wire.zero_copy = true;
+        return 0;
+    case KEY_ROUND_BY_ROUND:
+        crew->round_by_round = true;
+        return 0;
+    case KEY_CC:
+        crew->wire.congestion = argument;
+        return 0;
+    case KEY_TIMEOUT:
+        failed = parse_time(request, &timeout_ns, "timeout", argument);
+        crew->timeout_ms = (uint32_t)(timeout_ns / 1000000);
+        return failed;
+    case KEY_LAB:
+        request->lab = argument;
+        return cli_value(request->ask.cli, weft_lab_check_name(argument, &request->ask.cli->error),
+                         "lab");
+    case KEY_RENDEZVOUS:
+        request->rendezvous = argument;
+        return 0;
+    default:
+        return ARGP_ERR_UNKNOWN;
+    }
+}
+
+static error_t parse(int key, char *argument, struct argp_state *state)
+{
+    struct run_request *request = state->input;
+    struct cli *cli = request->ask.cli;
+    switch (key) {
+    case 'n':
+        return cli_count(cli, &request->processes, "ranks", argument, 2, RANKS_MAX);
+    case KEY_COLLECTIVE:
+        request->ask.what = argument;
+        return 0;
+    case KEY_SIZE:
+        return cli_value(cli, weft_parse_bytes(&request->crew.size_bytes, argument, &cli->error),
+                         "size");
+    case KEY_TYPE:
+        return parse_type(request, argument);
+    case KEY_CHECK:
+        request->crew.check = true;
+        return 0;
+    case KEY_ITERATIONS:
+        return cli_count(cli, &request->crew.iterations, "iterations", argument, 1, ITERATIONS_MAX);
+    case KEY_LATE:
+        return parse_time(request, &request->crew.late_ns, "late", argument);
+    case KEY_FAULT:
+        return parse_fault(request, argument);
+    case KEY_OUT_OF_PLACE:
+        request->out_of_place = true;
+        return 0;
+    case ASK_KIND:
+    case ASK_CHUNKS:
+    case ASK_ROOT:
+    case ASK_SHAPE:
+    case ASK_FABRIC:
+    case ASK_STRAGGLER:
+        return collective_ask_parse(key, argument, state);
+    case ARGP_KEY_NO_ARGS:
+        return request->ask.what != NULL
+                   ? 0
+                   : cli_usage(cli, "which collective? write %s -n 8 --collective ring",
+                               cli->program);
+    default:
+        return parse_wire(key, argument, request);
+    }
+}
+
+// ---- which rank, and where ----
+
+// A whole number from the environment; WEFT_NONE where there is none.
+static uint32_t from_environment(const char *const *names, uint32_t count)
+{
+    for (uint32_t i = 0; i < count; i++) {
+        const char *text = getenv(names[i]); // NOLINT(concurrency-mt-unsafe): no other thread
+        uint64_t value = 0;
+        struct weft_error ignored;
+        if (text != NULL && weft_parse_count(&value, text, 0, RANKS_MAX, &ignored)) {
+            return (uint32_t)value;
+        }
+    }
+    return WEFT_NONE;
+}
+
+static bool find_rank(struct run_request *request)
+{
+    static const char *const ranks[] = {"OMPI_COMM_WORLD_RANK", "PMI_RANK", "PMIX_RANK"};
+    static const char *const sizes[] = {"OMPI_COMM_WORLD_SIZE", "PMI_SIZE"};
+    struct cli *cli = request->ask.cli;
+    uint32_t rank = from_environment(ranks, 3);
+    uint32_t count = from_environment(sizes, 2);
+    if (request->processes > 0 || rank == WEFT_NONE || count == WEFT_NONE) {
+        if (request->processes > 0) {
+            request->ask.options.rank_count = request->processes;
+        }
+        return true;
+    }
+    if (rank >= count || count < 2) {
+        return cli_misuse(cli, "mpirun started %u process%s; a collective takes at least 2", count,
+                          count == 1 ? "" : "es");
+    }
+    request->rank = rank;
+    request->count = count;
+    request->ask.options.rank_count = count;
+    return true;
+}
+
+// Where the members of an MPI job meet: as --rendezvous says, else at a port of this machine that
+// all of one job derive from what they share.
+static bool meeting_place(struct sockaddr_in *address, const struct run_request *request)
+{
+    struct cli *cli = request->ask.cli;
+    *address = (struct sockaddr_in){.sin_family = AF_INET};
+    if (request->rendezvous == NULL) {
+        uint64_t shared = weft_hash((uint64_t)getppid() * 65599u + request->count);
+        address->sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+        address->sin_port = htons((uint16_t)(20000 + shared % 12000));
+        return true;
+    }
+    char host[INET_ADDRSTRLEN] = "";
+    const char *colon = strrchr(request->rendezvous, ':');
+    size_t length = colon != NULL ? (size_t)(colon - request->rendezvous) : sizeof host;
+    uint64_t port = 0;
+    if (length < sizeof host) {
+        memcpy(host, request->rendezvous, length);
+    }
+    if (inet_pton(AF_INET, host, &address->sin_addr) != 1 ||
+        !weft_parse_count(&port, colon + 1, 1, 65535, &cli->error)) {
+        return weft_fail(&cli->error, WEFT_INPUT,
+                         "--rendezvous: '%.60s' is no address and port; write 10.0.0.1:4000",
+                         request->rendezvous);
+    }
+    address->sin_port = htons((uint16_t)port);
+    return true;
+}
+
+// ---- the schedule ----
+
+static bool build_file(struct weft_schedule *schedule, struct run_request *request)
+{
+    struct cli *cli = request->ask.cli;
+    struct weft_program program;
+    bool fine =
+        weft_msccl_load(&program, request->ask.what, &cli->arena, cli->scratch, &cli->error);
+    if (!fine) {
+        return false;
+    }
+    bool in_place = program.in_place && !(request->out_of_place && program.out_of_place);
+    uint32_t ranks = request->count > 0 ? request->count : request->processes;
+    if (ranks > 0 && ranks != program.rank_count) {
+        return weft_fail(&cli->error, WEFT_INPUT, "%s: is for %u ranks, not %u; write -n %u",
+                         request->ask.what, program.rank_count, ranks, program.rank_count);
+    }
+    return weft_program_lower(schedule, &program, in_place, &cli->arena, cli->scratch,
+                              &cli->error) ||
+           weft_wrap(&cli->error, "%s", request->ask.what);
+}
+
+static bool build(struct weft_schedule *schedule, struct run_request *request)
+{
+    struct collective_ask *ask = &request->ask;
+    struct cli *cli = ask->cli;
+    uint32_t ranks = ask->options.rank_count;
+    size_t length = strlen(ask->what);
+    bool file = strchr(ask->what, '/') != NULL ||
+                (length > 4 && strcmp(ask->what + length - 4, ".xml") == 0);
+    // A file says its ranks.
+    ask->options.rank_count = file ? 0 : ranks;
+    ask->size_bytes = request->crew.size_bytes;
+    if (!file && ranks == 0 && ask->fabric == NULL) {
+        return cli_misuse(cli, "how many processes? write -n 8");
+    }
+    if (!collective_ask_read(ask) ||
+        !(ask->algorithm == WEFT_ALGORITHM_COUNT ? build_file(schedule, request)
+                                                 : collective_ask_build(schedule, ask)) ||
+        !collective_bounded(schedule, &cli->error)) {
+        return false;
+    }
+    struct weft_schedule_report report;
+    if (!weft_schedule_check(&report, schedule, cli->scratch, &cli->error)) {
+        return false;
+    }
+    if (!report.valid) {
+        return weft_fail(&cli->error, WEFT_INFEASIBLE, "%s", report.why);
+    }
+    if (schedule->rank_count > RANKS_MAX) {
+        return weft_fail(&cli->error, WEFT_INPUT, "%u ranks; at most %u processes are started",
+                         schedule->rank_count, RANKS_MAX);
+    }
+    return true;
+}
+
+static bool settle(struct run_request *request, const struct weft_schedule *schedule)
+{
+    struct lab_crew_options *crew = &request->crew;
+    struct cli *cli = request->ask.cli;
+    crew->late_rank = crew->late_ns > 0 ? request->ask.options.straggler : WEFT_NONE;
+    if (crew->late_rank != WEFT_NONE && crew->late_rank >= schedule->rank_count) {
+        return weft_fail(&cli->error, WEFT_INPUT, "--straggler: rank %u of %u is none",
+                         crew->late_rank, schedule->rank_count);
+    }
+    if (crew->late_rank != WEFT_NONE && crew->late_ns / 1000000 >= crew->timeout_ms) {
+        return weft_fail(&cli->error, WEFT_INPUT,
+                         "--late: the others give up after %u ms; write a longer --timeout",
+                         crew->timeout_ms);
+    }
+    if (crew->fault_rank != WEFT_NONE && crew->fault_rank >= schedule->rank_count) {
+        return weft_fail(&cli->error, WEFT_INPUT, "--fault: rank %u of %u is none",
+                         crew->fault_rank, schedule->rank_count);
+    }
+    if (crew->check && crew->type == LAB_BFLOAT16 && schedule->rank_count > 128) {
+        return weft_fail(&cli->error, WEFT_INPUT,
+                         "--check: sums of bf16 are exact up to 128 ranks; take f32");
+    }
+    return true;
+}
+
+// Ranks in the servers of a lab, at their addresses.
+static bool enter_lab(struct run_request *request, const struct weft_schedule *schedule)
+{
+    struct cli *cli = request->ask.cli;
+    uint32_t n = schedule->rank_count;
+    if (request->lab == NULL) {
+        return true;
+    }
+    struct weft_lab *lab = WEFT_NEW(&cli->arena, struct weft_lab, 1);
+    if (request->count > 0) {
+        return cli_misuse(cli, "--lab: mpirun's processes stay where they are; write -n");
+    }
+    if (!weft_lab_load(lab, request->lab, cli->scratch, &cli->error)) {
+        return false;
+    }
+    if (lab->server_count < n) {
+        return weft_fail(&cli->error, WEFT_INPUT, "--lab: '%s' has %u servers for %u ranks",
+                         request->lab, lab->server_count, n);
+    }
+    const char **netns = WEFT_NEW(&cli->arena, const char *, n);
+    uint32_t *addresses = WEFT_NEW(&cli->arena, uint32_t, n);
+    for (uint32_t i = 0; i < n; i++) {
+        char *name = WEFT_NEW(&cli->arena, char, WEFT_NETNS_NAME_MAX);
+        netns[i] = weft_lab_server_netns(name, lab->name, i);
+        addresses[i] = weft_lab_server_address(i);
+    }
+    request->crew.netns = netns;
+    request->crew.addresses = addresses;
+    return true;
+}
+
+// ---- running ----
+
+static int listen_at(const struct sockaddr_in *address, struct weft_error *error)
+{
+    int on = 1;
+    int listener = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    if (listener < 0 || setsockopt(listener, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on) != 0 ||
+        bind(listener, (const struct sockaddr *)address, sizeof *address) != 0 ||
+        listen(listener, (int)RANKS_MAX) != 0) {
+        weft_fail(error, WEFT_IO,
+                  "rank 0: cannot listen on port %u: %s; give another by --rendezvous",
+                  ntohs(address->sin_port), strerror(errno));
+        if (listener >= 0) {
+            close(listener);
+        }
+        return -1;
+    }
+    return listener;
+}
+
+// A rank above 0 under mpirun: no output but by rank 0.
+static int be_guest(struct run_request *request, struct lab_crew *crew)
+{
+    struct cli *cli = request->ask.cli;
+    struct lab_member member = {.rank = request->rank,
+                                .count = request->count,
+                                .timeout_ms = request->crew.timeout_ms,
+                                .blamed = WEFT_NONE};
+    struct sockaddr_in address;
+    if (!meeting_place(&address, request) || !lab_member_join(&member, &address, &cli->error)) {
+        return cli_finish(cli, false);
+    }
+    struct sockaddr_in own;
+    socklen_t length = sizeof own;
+    if (request->rendezvous != NULL &&
+        getsockname(member.control, (struct sockaddr *)&own, &length) == 0) {
+        crew->options.wire.own_ip = ntohl(own.sin_addr.s_addr);
+    }
+    int code = lab_crew_member(&member, crew);
+    cli_release(cli);
+    return code;
+}
+
+static bool lead(struct lab_crew_result *result, struct run_request *request, struct lab_crew *crew)
+{
+    struct cli *cli = request->ask.cli;
+    struct lab_hub hub;
+    if (request->count == 0) {
+        return lab_hub_fork(&hub, crew->schedule->rank_count, request->crew.timeout_ms,
+                            lab_crew_member, crew, &cli->error) &&
+               lab_crew_lead(result, &hub, crew, &cli->arena, &cli->error);
+    }
+    struct sockaddr_in address;
+    if (!meeting_place(&address, request)) {
+        return false;
+    }
+    int listener = listen_at(&address, &cli->error);
+    if (request->rendezvous != NULL) {
+        crew->options.wire.own_ip = ntohl(address.sin_addr.s_addr);
+    }
+    return listener >= 0 &&
+           lab_hub_serve(&hub, request->count, 0, listener, request->crew.timeout_ms,
+                         lab_crew_member, crew, &cli->error) &&
+           lab_crew_lead(result, &hub, crew, &cli->arena, &cli->error);
+}
+
+int main(int argc, char **argv)
+{
+    static const struct cli_verb verb = {
+        .name = "weft-run",
+        .arguments = "-n N --collective ALGORITHM",
+        .doc = doc,
+        .options = options,
+        .parser = parse,
+    };
+    signal(SIGXFSZ, SIG_IGN);
+    struct cli cli;
+    struct run_request request = {
+        .ask = {.cli = &cli},
+        .crew = {.size_bytes = 16000000,
+                 .iterations = 5,
+                 .lanes = 1,
+                 .timeout_ms = 10000,
+                 .late_rank = WEFT_NONE,
+                 .fault_rank = WEFT_NONE},
+    };
+    struct weft_schedule schedule;
+    struct lab_crew crew;
+    bool fine =
+        cli_parse(&cli, &verb, argc, argv, &request) && find_rank(&request) &&
+        build(&schedule, &request) && settle(&request, &schedule) &&
+        enter_lab(&request, &schedule) &&
+        lab_crew_prepare(&crew, &schedule, &request.crew, &cli.arena, cli.scratch, &cli.error);
+    if (fine && request.rank > 0) {
+        return be_guest(&request, &crew);
+    }
+    struct lab_crew_result result;
+    fine = fine && lead(&result, &request, &crew);
+    if (fine) {
+        run_tell(&request, &schedule, &result);
+    }
+    return cli_finish(&cli, fine);
+}

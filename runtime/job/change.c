@@ -1,0 +1,154 @@
+// SPDX-License-Identifier: Apache-2.0
+// Another topology under a job that runs.
+
+#include "change.h"
+#include "runtime/testbed/probe.h"
+
+struct changing {
+    struct lab_change *change;
+    const struct lab_trial_options *options; // two
+    const struct lab_stage *stages;          // two
+    struct lab_session *session;
+    struct weft_arena scratch;
+};
+
+static double since(uint64_t *last_ns)
+{
+    uint64_t now_ns = lab_now_ns();
+    double seconds = 1e-9 * (double)(now_ns - *last_ns);
+    *last_ns = now_ns;
+    return seconds;
+}
+
+// What the switches counted so far: lost on circuits that move, lost and passed on the others.
+static bool count_losses(uint64_t counts[3], const struct changing *self, struct weft_error *error)
+{
+    const struct weft_lab *lab = self->options[0].lab;
+    struct weft_arena arena = self->scratch;
+    uint32_t n = lab->server_count;
+    struct weft_ocs_port *ports = WEFT_NEW(&arena, struct weft_ocs_port, n);
+    counts[0] = counts[1] = counts[2] = 0;
+    for (uint32_t p = 0; p < lab->ocs_count; p++) {
+        struct weft_arena kept = arena;
+        struct weft_ocs ocs;
+        if (!weft_lab_open_ocs(&ocs, lab, p, &kept, error)) {
+            return false;
+        }
+        bool fine = weft_ocs_statistics(ports, &ocs, error);
+        weft_ocs_close(&ocs);
+        if (!fine) {
+            return false;
+        }
+        const uint32_t *from = self->options[0].wiring->planes + (size_t)p * n;
+        const uint32_t *to = self->options[1].wiring->planes + (size_t)p * n;
+        for (uint32_t i = 0; i < n; i++) {
+            bool moves = from[i] != to[i];
+            counts[moves ? 0 : 1] += ports[i].dark_packets + ports[i].unlit_packets;
+            counts[2] += moves ? 0 : ports[i].packets;
+        }
+    }
+    return true;
+}
+
+// Every pair, before the job sends.
+static bool verify(const struct changing *self, struct weft_error *error)
+{
+    struct weft_lab_report report;
+    if (!weft_lab_probe(&report, self->options[0].lab, self->options[1].wiring, 1, self->scratch,
+                        error)) {
+        return false;
+    }
+    self->change->pair_count = report.pair_count;
+    return report.reached_count == report.pair_count ||
+           weft_fail(error, WEFT_INFEASIBLE, "%u of %u pairs go as planned: %s",
+                     report.reached_count, report.pair_count, report.first);
+}
+
+// From the end of an iteration until the workers may connect.
+static bool move(const struct changing *self, uint64_t *last_ns, struct weft_error *error)
+{
+    struct lab_change *change = self->change;
+    const struct weft_lab *lab = self->options[0].lab;
+    struct weft_lab_move moved;
+    if (!lab_session_drain(self->session, &self->stages[1], error)) {
+        return weft_wrap(error, "draining");
+    }
+    change->drain_s = since(last_ns);
+    uint64_t lit_ns = 0;
+    if (!weft_lab_apply(&moved, lab, self->options[1].wiring, false, self->scratch, error)) {
+        return false;
+    }
+    change->circuits_s = since(last_ns);
+    lit_ns = *last_ns + lab->dark_ns;
+    if (!weft_lab_route(lab, self->options[1].wiring, self->scratch, error) ||
+        !lab_ways_route(&self->stages[1].ways, error)) {
+        return false;
+    }
+    change->routes_s = since(last_ns);
+    lab_sleep_until(lit_ns);
+    change->dark_s = since(last_ns);
+    change->circuits_changed = moved.circuits.changed;
+    change->circuits_untouched = moved.circuits.untouched;
+    bool fine = verify(self, error);
+    change->verify_s = since(last_ns);
+    return fine;
+}
+
+static bool play(const struct changing *self, struct weft_error *error)
+{
+    struct lab_change *change = self->change;
+    uint64_t before[3];
+    uint64_t after[3];
+    if (!lab_session_play(self->session, error) || !count_losses(before, self, error)) {
+        return false;
+    }
+    uint64_t last_ns = lab_now_ns();
+    if (!move(self, &last_ns, error) || !lab_session_play(self->session, error) ||
+        !count_losses(after, self, error)) {
+        return weft_wrap(error, "at the change");
+    }
+    const struct lab_moments *moments = &change->after.moments;
+    change->connect_s = 1e-9 * (double)(moments->opened_ns - last_ns);
+    change->first_s = 1e-9 * (double)(moments->first_ns - moments->begun_ns);
+    change->pause_s = change->drain_s + change->circuits_s + change->routes_s + change->dark_s +
+                      change->verify_s + change->connect_s;
+    change->lost_moved = after[0] - before[0];
+    change->lost_untouched = after[1] - before[1];
+    change->passed_untouched = after[2] - before[2];
+    return true;
+}
+
+bool lab_change_run(struct lab_change *change, struct lab_trial_options options[2],
+                    struct weft_arena *arena, struct weft_arena scratch, struct weft_error *error)
+{
+    struct lab_stage *stages = WEFT_NEW(arena, struct lab_stage, 2);
+    const struct changing self = {
+        .change = change,
+        .options = options,
+        .stages = stages,
+        .session = WEFT_NEW(arena, struct lab_session, 1),
+        .scratch = scratch,
+    };
+    *change = (struct lab_change){.drain_s = 0};
+    if (!lab_stage_prepare(&stages[0], &change->before, &options[0], arena, scratch, error) ||
+        !lab_stage_predict(&stages[0], arena, scratch, error)) {
+        return false;
+    }
+    options[1].way_first = change->before.way_end;
+    if (!lab_stage_prepare(&stages[1], &change->after, &options[1], arena, scratch, error) ||
+        !lab_stage_predict(&stages[1], arena, scratch, error)) {
+        return weft_wrap(error, "the other plan");
+    }
+    if (!lab_ways_route(&stages[0].ways, error) ||
+        !lab_session_open(self.session, &stages[0], &stages[1], arena, scratch, error)) {
+        return false;
+    }
+    bool fine = play(&self, error);
+    lab_session_close(self.session);
+    if (fine) {
+        change->before.cpu_s = change->after.cpu_s; // one set of processes
+        lab_trial_summarize(&change->before, scratch);
+        lab_trial_summarize(&change->after, scratch);
+    }
+    return fine;
+}

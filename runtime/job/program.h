@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef WEFT_RUNTIME_JOB_PROGRAM_H
+#define WEFT_RUNTIME_JOB_PROGRAM_H
+
+// What the servers of a lab do to play one iteration of a task graph: who does which part of each
+// task, what each part waits for, and over which connection its bytes go.
+//
+//   taskgraph + network + rings ──► [play] ──► work (a process a server)
+//
+// A part is a task at one server. Compute has one part, a transfer one at either end, a collective
+// one a member, a joint one wherever a successor is. A part waits for parts at its own server; what
+// it must know of another server comes as a signal, a message without bytes. Only joints and edges
+// without data between servers need signals; the simulation lets them take no time.
+
+#include "runtime/process/connections.h"
+
+#include "weft/fabric.h"
+#include "weft/workload.h"
+
+enum lab_part_kind {
+    LAB_PART_COMPUTE,
+    LAB_PART_SEND,
+    LAB_PART_RECEIVE,
+    LAB_PART_COLLECTIVE,
+    LAB_PART_JOINT,
+};
+
+struct lab_part {
+    uint8_t kind;
+    uint32_t task;
+    uint32_t server;
+    uint32_t wait_count; // parts here and signals that it waits for
+    uint32_t position;   // COLLECTIVE: of the member in its group
+    uint32_t next_first; // into nexts: parts of the same server
+    uint32_t next_count;
+    uint32_t signal_first; // into signals
+    uint32_t signal_count;
+    uint32_t piece_first; // SEND: into pieces
+    uint32_t piece_count; // SEND: how many there are; RECEIVE: how many must come
+};
+
+struct lab_signal {
+    uint32_t part; // that it is for
+    uint32_t stream;
+};
+
+struct lab_piece {
+    uint32_t stream;
+    uint64_t bytes;
+};
+
+// A ring of a group: the stream from each member to its next, by place in the ring. Where a hop is
+// of parallel cables, a plan's ring is several with a part of its share each.
+struct lab_ring {
+    uint32_t member_count;
+    double share_ratio;
+    const uint32_t *members; // servers, in ring order
+    const uint32_t *streams; // from members[i] to members[i+1]
+};
+
+struct lab_play {
+    const struct weft_taskgraph *graph;
+    uint32_t part_count;
+    const struct lab_part *parts;
+    // Those of task t are task_part[t] .. task_part[t+1]-1: a transfer's sending and receiving one,
+    // a collective's in order of its group's members.
+    const uint32_t *task_part; // [task_count + 1]
+    const uint32_t *nexts;
+    const struct lab_signal *signals;
+    const struct lab_piece *pieces;
+    const uint32_t *ring_first; // [group_count + 1], into rings
+    const struct lab_ring *rings;
+    uint32_t stream_count;
+    const struct lab_stream *streams;
+    uint32_t signal_count;
+    bool small_in_one_round; // as in weft_sim_options
+    uint32_t packet_bytes;
+};
+
+// Over which connection bytes go from one server to another on links[0 .. link_count-1], the
+// lane-th of parallel ones; fills the stream's addresses.
+typedef void (*lab_address)(void *context, struct lab_stream *stream, const uint32_t *links,
+                            uint32_t link_count, uint32_t lane);
+
+struct lab_play_options {
+    const struct weft_network *network;
+    const struct weft_ring_set *rings; // by group of the graph
+    uint64_t seed;                     // of choices among paths
+    bool small_in_one_round;
+    uint32_t packet_bytes;
+    bool one_lane; // parallel cables are one port of their rate
+    lab_address address;
+    void *context;
+};
+
+// Fails with INPUT where servers and network do not fit or a pair has no route, with UNSUPPORTED
+// for tasks that wait for some of their predecessors only.
+bool lab_play_build(struct lab_play *play, const struct weft_taskgraph *graph,
+                    const struct lab_play_options *options, struct weft_arena *arena,
+                    struct weft_arena scratch, struct weft_error *error) WEFT_MUST_USE;
+
+#endif

@@ -1,0 +1,397 @@
+// SPDX-License-Identifier: Apache-2.0
+// A worker, from its connections to its end.
+
+#include "worker_private.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <sched.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/mman.h>
+#include <time.h>
+#include <unistd.h>
+
+static const uint64_t wait_most_ns = 50000000;
+static const uint64_t check_every_ns = 20000000;
+static const uint64_t watcher_index = UINT64_MAX - 1; // among what epoll tells
+enum { EVENTS_MAX = 64 };
+
+// ---- times ----
+
+bool lab_times_open(struct lab_times *times, uint32_t task_count, struct weft_error *error)
+{
+    size_t bytes = ((size_t)task_count + 1) * 2 * sizeof(_Atomic uint64_t);
+    void *memory = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    if (memory == MAP_FAILED) {
+        return weft_fail(error, WEFT_UNSUPPORTED, "%zu bytes of shared memory: %s", bytes,
+                         strerror(errno));
+    }
+    times->start_ns = memory;
+    times->end_ns = times->start_ns + task_count + 1;
+    lab_times_reset(times, task_count);
+    return true;
+}
+
+void lab_times_reset(struct lab_times *times, uint32_t task_count)
+{
+    for (uint32_t i = 0; i < task_count; i++) {
+        atomic_store(&times->start_ns[i], UINT64_MAX);
+        atomic_store(&times->end_ns[i], 0);
+    }
+}
+
+// ---- opening ----
+
+static void *grab(size_t count, size_t size)
+{
+    void *memory = calloc(count + 1, size);
+    WEFT_ASSERT(memory != NULL);
+    return memory;
+}
+
+static bool watch(struct lab_worker *worker, int socket, uint64_t index, uint32_t events)
+{
+    struct epoll_event event = {.events = events | EPOLLET, .data.u64 = index};
+    return epoll_ctl(worker->poll, EPOLL_CTL_ADD, socket, &event) == 0 ||
+           weft_fail(worker->error, WEFT_IO, "rank %u: epoll: %s", worker->member->rank,
+                     strerror(errno));
+}
+
+static bool open_connections(struct lab_worker *worker)
+{
+    const struct lab_play *play = worker->play;
+    uint32_t rank = worker->member->rank;
+    worker->outs = grab(play->stream_count, sizeof *worker->outs);
+    worker->ins = grab(play->stream_count, sizeof *worker->ins);
+    worker->out_of_stream = grab(play->stream_count, sizeof *worker->out_of_stream);
+    worker->poll = epoll_create1(EPOLL_CLOEXEC);
+    if (worker->poll < 0) {
+        return weft_fail(worker->error, WEFT_IO, "rank %u: epoll: %s", rank, strerror(errno));
+    }
+    for (uint32_t i = 0; i < play->stream_count; i++) {
+        int fd = worker->wire.sockets[i];
+        worker->out_of_stream[i] = WEFT_NONE;
+        if (play->streams[i].from == rank) {
+            worker->out_of_stream[i] = worker->out_count;
+            worker->outs[worker->out_count] =
+                (struct lab_out){.stream = i, .socket = fd, .writable = true};
+            if (!watch(worker, fd, 2 * (uint64_t)worker->out_count++, EPOLLOUT)) {
+                return false;
+            }
+        } else if (play->streams[i].to == rank) {
+            worker->ins[worker->in_count] =
+                (struct lab_in){.stream = i, .socket = fd, .readable = true};
+            if (!watch(worker, fd, 2 * (uint64_t)worker->in_count++ + 1, EPOLLIN)) {
+                return false;
+            }
+        }
+    }
+    if (worker->watcher >= 0 && !watch(worker, worker->watcher, watcher_index, EPOLLIN)) {
+        return false;
+    }
+    return watch(worker, worker->member->control, UINT64_MAX, EPOLLRDHUP);
+}
+
+static void open_parts(struct lab_worker *worker)
+{
+    const struct lab_play *play = worker->play;
+    worker->own = grab(play->part_count, sizeof *worker->own);
+    for (uint32_t i = 0; i < play->part_count; i++) {
+        if (play->parts[i].server == worker->member->rank) {
+            worker->own[worker->own_count++] = i;
+        }
+    }
+    worker->waits = grab(play->part_count, sizeof *worker->waits);
+    worker->pieces_left = grab(play->part_count, sizeof *worker->pieces_left);
+    worker->devices = grab(play->graph->device_count, sizeof *worker->devices);
+    worker->read_buffer = grab(LAB_READ_BYTES, 1);
+    worker->nothing = grab((size_t)1 << 20, 1);
+    lab_collectives_open(worker);
+}
+
+static void close_worker(struct lab_worker *worker)
+{
+    lab_collectives_close(worker);
+    for (uint32_t i = 0; i < worker->out_count; i++) {
+        free(worker->outs[i].items);
+    }
+    for (uint32_t i = 0; worker->devices != NULL && i < worker->play->graph->device_count; i++) {
+        free(worker->devices[i].queue);
+    }
+    if (worker->poll >= 0) {
+        close(worker->poll);
+    }
+    if (worker->watcher >= 0) {
+        close(worker->watcher);
+    }
+    free(worker->outs);
+    free(worker->ins);
+    free(worker->out_of_stream);
+    free(worker->own);
+    free(worker->waits);
+    free(worker->pieces_left);
+    free(worker->devices);
+    free(worker->read_buffer);
+    free(worker->nothing);
+    free(worker->timers);
+    lab_wire_close(&worker->wire);
+}
+
+// ---- an iteration ----
+
+static void begin(struct lab_worker *worker)
+{
+    const struct lab_play *play = worker->play;
+    worker->left = worker->own_count;
+    worker->sent_bytes = 0;
+    for (uint32_t i = 0; i < worker->own_count; i++) {
+        uint32_t part = worker->own[i];
+        struct lab_collective *collective = worker->collectives[part];
+        worker->waits[part] = play->parts[part].wait_count;
+        worker->pieces_left[part] = play->parts[part].piece_count;
+        for (uint32_t r = 0; collective != NULL && r < collective->ring_count; r++) {
+            collective->rings[r].sent = 0;
+            collective->rings[r].received = 0;
+        }
+        if (collective != NULL) {
+            collective->started = false;
+        }
+    }
+    for (uint32_t i = 0; i < worker->in_count; i++) {
+        worker->ins[i].readable = true;
+    }
+}
+
+static void start_parts(struct lab_worker *worker)
+{
+    uint64_t now_ns = lab_now_ns();
+    for (uint32_t i = 0; i < worker->own_count; i++) {
+        uint32_t part = worker->own[i];
+        if (worker->play->parts[part].wait_count == 0) {
+            lab_part_ready(worker, part, now_ns);
+        }
+    }
+}
+
+// Runs what is due; returns when the next timer is.
+static uint64_t run_timers(struct lab_worker *worker, bool *moved)
+{
+    for (;;) {
+        uint64_t now_ns = lab_now_ns();
+        uint32_t first = WEFT_NONE;
+        for (uint32_t i = 0; i < worker->timer_count; i++) {
+            if (first == WEFT_NONE || worker->timers[i].due_ns < worker->timers[first].due_ns) {
+                first = i;
+            }
+        }
+        if (first == WEFT_NONE) {
+            return UINT64_MAX;
+        }
+        struct lab_timer timer = worker->timers[first];
+        if (timer.due_ns > now_ns) {
+            return timer.due_ns;
+        }
+        worker->timers[first] = worker->timers[--worker->timer_count];
+        lab_part_timer(worker, timer.part, timer.due_ns, now_ns);
+        *moved = true;
+    }
+}
+
+static bool progress(struct lab_worker *worker, bool *moved)
+{
+    for (uint32_t i = 0; i < worker->in_count; i++) {
+        if (worker->ins[i].readable && !lab_in_drain(worker, &worker->ins[i], moved)) {
+            return false;
+        }
+    }
+    for (uint32_t i = 0; i < worker->out_count; i++) {
+        if (!lab_out_flush(worker, &worker->outs[i], moved)) {
+            return false;
+        }
+    }
+    return true;
+}
+
+static bool has_ended(const struct lab_worker *worker)
+{
+    bool ended = worker->left == 0;
+    for (uint32_t i = 0; i < worker->out_count && ended; i++) {
+        ended = worker->outs[i].begin == worker->outs[i].end;
+    }
+    return ended;
+}
+
+static bool wait_events(struct lab_worker *worker, uint64_t due_ns)
+{
+    struct epoll_event events[EVENTS_MAX];
+    uint64_t now_ns = lab_now_ns();
+    uint64_t wait_ns = due_ns <= now_ns ? 0 : due_ns - now_ns;
+    wait_ns = wait_ns < wait_most_ns ? wait_ns : wait_most_ns;
+    const struct timespec timeout = {0, (long)wait_ns};
+    int count = epoll_pwait2(worker->poll, events, EVENTS_MAX, &timeout, NULL);
+    for (int i = 0; i < count; i++) {
+        uint64_t index = events[i].data.u64;
+        if (index == UINT64_MAX) {
+            if ((events[i].events & (EPOLLRDHUP | EPOLLHUP)) != 0) {
+                return weft_fail(worker->error, WEFT_IO,
+                                 "rank %u: the process that started it has gone",
+                                 worker->member->rank);
+            }
+        } else if (index == watcher_index) {
+            if (!lab_carrier_check(worker)) {
+                return false;
+            }
+        } else if (index % 2 == 0) {
+            worker->outs[index / 2].writable = true;
+        } else {
+            worker->ins[index / 2].readable = true;
+        }
+    }
+    return true;
+}
+
+static bool run_iteration(struct lab_worker *worker)
+{
+    uint64_t checked_ns = lab_now_ns();
+    start_parts(worker);
+    for (;;) {
+        bool moved = false;
+        uint64_t due_ns = run_timers(worker, &moved);
+        if (!progress(worker, &moved)) {
+            return false;
+        }
+        if (has_ended(worker)) {
+            return true;
+        }
+        if (moved) {
+            continue;
+        }
+        uint64_t now_ns = lab_now_ns();
+        if (now_ns - checked_ns > check_every_ns) {
+            checked_ns = now_ns;
+            // Compute may take long, so being there is enough to be alive.
+            if (!lab_out_check(worker, now_ns) ||
+                !lab_member_alive(worker->member, worker->error)) {
+                return false;
+            }
+        }
+        if (!wait_events(worker, due_ns)) {
+            return false;
+        }
+    }
+}
+
+static bool do_iteration(struct lab_worker *worker, const struct lab_work_order *order)
+{
+    struct lab_work_report report = {.checked_count = 0};
+    struct lab_work_order again;
+    bool check = worker->work->options.check && order->iteration == 0;
+    begin(worker);
+    if (check) {
+        lab_collectives_fill(worker);
+    }
+    if (!lab_member_say(worker->member, LAB_MESSAGE_READY, NULL, 0, worker->error) ||
+        !lab_member_hear(worker->member, LAB_MESSAGE_GO, &again, sizeof again, worker->error) ||
+        !run_iteration(worker) ||
+        (check && !lab_collectives_check(worker, &report.checked_count))) {
+        return false;
+    }
+    report.sent_bytes = worker->sent_bytes;
+    lab_wire_counts(&report.tcp, &worker->wire, worker->member->rank);
+    return lab_member_say(worker->member, LAB_MESSAGE_RESULT, &report, sizeof report,
+                          worker->error);
+}
+
+// Until the hub says something; ports are watched meanwhile.
+static bool wait_hub(struct lab_worker *worker)
+{
+    struct pollfd waits[] = {{.fd = worker->member->control, .events = POLLIN},
+                             {.fd = worker->watcher, .events = POLLIN}};
+    while (worker->watcher >= 0 && waits[0].revents == 0) {
+        poll(waits, 2, -1);
+        if (waits[1].revents != 0 && !lab_carrier_check(worker)) {
+            return false;
+        }
+    }
+    return true;
+}
+
+// What the process is from its begin on.
+static bool settle(const struct lab_work *work, const struct lab_member *member,
+                   struct weft_error *error)
+{
+    if (work->options.netns != NULL &&
+        !lab_member_enter(work->options.netns[member->rank], error)) {
+        return false;
+    }
+    if (work->options.real_time) {
+        const struct sched_param first = {.sched_priority = 1};
+        sched_setscheduler(0, SCHED_FIFO, &first);
+    }
+    return true;
+}
+
+// Connects and plays, until the end or (*changes) a change.
+static bool live(struct lab_worker *worker, bool *changes)
+{
+    const struct lab_work *work = worker->work;
+    struct lab_wire_options options = work->options.wire;
+    *changes = false;
+    if (work->options.addresses != NULL) {
+        options.own_ip = work->options.addresses[worker->member->rank];
+    }
+    if (work->options.watch_carrier && !lab_carrier_watch(worker)) {
+        return false;
+    }
+    if (!lab_wire_open(&worker->wire, worker->member, worker->play->streams,
+                       worker->play->stream_count, &options, worker->error) ||
+        !open_connections(worker)) {
+        return false;
+    }
+    open_parts(worker);
+    for (;;) {
+        struct lab_work_order order;
+        if (!wait_hub(worker)) {
+            return false;
+        }
+        if (!lab_member_hear(worker->member, LAB_MESSAGE_GO, &order, sizeof order, worker->error)) {
+            return worker->error->code == WEFT_OK; // the end
+        }
+        if (order.iteration == LAB_WORK_CHANGE) {
+            *changes = true;
+            return lab_connections_drain(worker) &&
+                   lab_member_say(worker->member, LAB_MESSAGE_READY, NULL, 0, worker->error);
+        }
+        if (!do_iteration(worker, &order)) {
+            return false;
+        }
+    }
+}
+
+int lab_work_member(struct lab_member *member, void *context)
+{
+    const struct lab_work *work = context;
+    struct weft_error error = {.code = WEFT_OK};
+    bool changes = false;
+    bool fine = settle(work, member, &error);
+    if (!fine) {
+        lab_member_fail(member, &error);
+    }
+    for (const struct lab_play *play = work->play; fine && play != NULL;) {
+        struct lab_worker worker = {.work = work,
+                                    .play = play,
+                                    .member = member,
+                                    .poll = -1,
+                                    .watcher = -1,
+                                    .error = &error};
+        fine = live(&worker, &changes);
+        if (!fine) {
+            lab_member_fail(member, &error);
+        }
+        close_worker(&worker);
+        play = changes ? work->next_play : NULL;
+    }
+    return fine ? 0 : (int)error.code;
+}

@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef WEFT_RUNTIME_JOB_WORKER_H
+#define WEFT_RUNTIME_JOB_WORKER_H
+
+// Workers: a process a server that plays its parts of a task graph, iteration by iteration.
+//
+//   play + wire ──► [work] ──► times of tasks, TCP's counts
+//
+// Compute sleeps for its runtime on its device, one task at a time; collectives go round their
+// rings with real float32 sums; transfers send bytes. What the runtimes and sizes of the graph are
+// is what is played: scaling is the caller's.
+
+#include "program.h"
+
+// When tasks began and ended, by task, on the machine's clock: in memory that all processes share.
+// A task begins with the first of its parts and ends with the last.
+struct lab_times {
+    _Atomic uint64_t *start_ns;
+    _Atomic uint64_t *end_ns;
+};
+
+struct lab_work_options {
+    struct lab_wire_options wire;
+    const char *const *netns;  // by server; NULL = the caller's own
+    const uint32_t *addresses; // by server; NULL = 127.0.0.1
+    bool check;                // sums of the first iteration's AllReduces
+    uint32_t stall_ms;  // bytes that a peer does not take for so long are a failure; 0 = never
+    bool watch_carrier; // a port of the server that loses its carrier is a failure, too
+    const uint64_t *dark_interfaces; // by server: bits of those that are dark already; NULL = none
+    bool real_time;                  // SCHED_FIFO, where permitted
+};
+
+// What all workers share; the context of lab_work_member.
+struct lab_work {
+    const struct lab_play *play;
+    const struct lab_play *next_play; // after LAB_WORK_CHANGE; NULL = none
+    struct lab_work_options options;
+    struct lab_times times;
+};
+
+// A worker's answer to LAB_MESSAGE_GO (struct lab_work_order).
+#define LAB_WORK_CHANGE                                                                            \
+    UINT32_MAX // drain and close connections, say READY, open those of next_play
+struct lab_work_order {
+    uint32_t iteration;
+};
+struct lab_work_report {
+    struct lab_tcp_counts tcp; // since the connections were made
+    uint64_t checked_count;    // elements whose sums were held against direct ones
+    uint64_t sent_bytes;       // in this iteration
+};
+
+// Shared memory for times of so many tasks; ends with the process. UNSUPPORTED.
+bool lab_times_open(struct lab_times *times, uint32_t task_count, struct weft_error *error)
+    WEFT_MUST_USE;
+void lab_times_reset(struct lab_times *times, uint32_t task_count);
+
+int lab_work_member(struct lab_member *member, void *context);
+
+#endif

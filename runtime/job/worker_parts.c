@@ -1,0 +1,383 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the parts of tasks do at their server.
+
+#include "worker_private.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static const struct lab_part *part_of(const struct lab_worker *worker, uint32_t part)
+{
+    return &worker->play->parts[part];
+}
+
+// ---- times ----
+
+static void note_start(struct lab_worker *worker, uint32_t task, uint64_t now_ns)
+{
+    _Atomic uint64_t *start_ns = &worker->work->times.start_ns[task];
+    uint64_t old = atomic_load(start_ns);
+    while (now_ns < old && !atomic_compare_exchange_weak(start_ns, &old, now_ns)) {
+    }
+}
+
+static void note_end(struct lab_worker *worker, uint32_t task, uint64_t now_ns)
+{
+    _Atomic uint64_t *end_ns = &worker->work->times.end_ns[task];
+    uint64_t old = atomic_load(end_ns);
+    while (now_ns > old && !atomic_compare_exchange_weak(end_ns, &old, now_ns)) {
+    }
+}
+
+// ---- compute ----
+
+static void add_timer(struct lab_worker *worker, uint32_t part, uint64_t due_ns)
+{
+    if (worker->timer_count == worker->timer_room) {
+        worker->timer_room = worker->timer_room * 2 + 16;
+        worker->timers = realloc(worker->timers, worker->timer_room * sizeof *worker->timers);
+        WEFT_ASSERT(worker->timers != NULL);
+    }
+    worker->timers[worker->timer_count++] = (struct lab_timer){due_ns, part};
+}
+
+static uint64_t runtime_ns(const struct lab_worker *worker, uint32_t task)
+{
+    return (worker->play->graph->runtime_ps[task] + 500) / 1000;
+}
+
+static void begin_compute(struct lab_worker *worker, uint32_t part, uint64_t begin_ns)
+{
+    uint32_t task = part_of(worker, part)->task;
+    worker->devices[worker->play->graph->device[task]].busy = true;
+    note_start(worker, task, begin_ns);
+    add_timer(worker, part, begin_ns + runtime_ns(worker, task));
+}
+
+static void queue_compute(struct lab_worker *worker, uint32_t part, uint64_t now_ns)
+{
+    uint32_t task = part_of(worker, part)->task;
+    struct lab_device *device = &worker->devices[worker->play->graph->device[task]];
+    if (!device->busy) {
+        begin_compute(worker, part, now_ns);
+        return;
+    }
+    if (device->end - device->begin == device->room) {
+        uint32_t room = device->room == 0 ? 16 : device->room * 2;
+        uint32_t *queue = malloc(room * sizeof *queue);
+        WEFT_ASSERT(queue != NULL);
+        for (uint32_t i = 0; i < device->room; i++) {
+            queue[i] = device->queue[(device->begin + i) % device->room];
+        }
+        free(device->queue);
+        device->end -= device->begin;
+        device->begin = 0;
+        device->queue = queue;
+        device->room = room;
+    }
+    device->queue[device->end++ % device->room] = part;
+}
+
+// ---- collectives ----
+
+// Elements of chunk `chunk` of a ring's share.
+static size_t chunk_first(const struct lab_ring_state *ring, uint32_t chunk, uint32_t members)
+{
+    return ring->first + ring->count * chunk / members;
+}
+
+// Which chunk the member at `place` sends in a round: in the reducing turn its own first, then what
+// has just come; in the gathering turn the finished one first.
+static uint32_t chunk_sent(enum weft_task_kind kind, uint32_t place, uint32_t round, uint32_t k)
+{
+    bool gathers = kind == WEFT_TASK_ALL_GATHER || round >= k - 1;
+    uint32_t turn = round % (k - 1);
+    uint32_t shift = kind == WEFT_TASK_ALLREDUCE && gathers ? 1 : 0;
+    return (place + shift + k - turn) % k;
+}
+
+static void send_round(struct lab_worker *worker, uint32_t part, uint32_t index)
+{
+    const struct lab_play *play = worker->play;
+    const struct lab_part *p = part_of(worker, part);
+    const struct weft_taskgraph *graph = play->graph;
+    struct lab_collective *collective = worker->collectives[part];
+    struct lab_ring_state *state = &collective->rings[index];
+    const struct lab_ring *ring = &play->rings[play->ring_first[graph->group[p->task]] + index];
+    uint32_t k = ring->member_count;
+    uint32_t next = ring->members[(state->place + 1) % k];
+    uint32_t target = play->task_part[p->task];
+    while (play->parts[target].server != next) {
+        target++;
+    }
+    struct lab_frame frame = {
+        .part = target, .ring = (uint16_t)index, .round = (uint16_t)state->sent};
+    const char *data = NULL;
+    if (collective->one_round) {
+        frame.bytes = (uint64_t)(weft_task_ring_bytes(graph, p->task) * ring->share_ratio + 0.5);
+    } else {
+        enum weft_task_kind kind = (enum weft_task_kind)graph->kind[p->task];
+        uint32_t chunk = chunk_sent(kind, state->place, state->sent, k);
+        size_t first = chunk_first(state, chunk, k);
+        frame.bytes = (chunk_first(state, chunk + 1, k) - first) * sizeof(float);
+        data = (const char *)(collective->data + first);
+    }
+    lab_out_add(worker, ring->streams[state->place], &frame, data);
+    state->sent++;
+}
+
+static void advance(struct lab_worker *worker, uint32_t part, uint64_t now_ns)
+{
+    struct lab_collective *collective = worker->collectives[part];
+    bool ended = collective->started;
+    for (uint32_t r = 0; r < collective->ring_count && collective->started; r++) {
+        struct lab_ring_state *ring = &collective->rings[r];
+        while (ring->sent < collective->round_count && ring->sent <= ring->received) {
+            send_round(worker, part, r);
+        }
+        ended = ended && ring->received == collective->round_count;
+    }
+    if (ended) {
+        lab_part_finish(worker, part, now_ns);
+    }
+}
+
+static void start_collective(struct lab_worker *worker, uint32_t part, uint64_t now_ns)
+{
+    worker->collectives[part]->started = true;
+    advance(worker, part, now_ns);
+}
+
+static struct lab_collective *open_collective(struct lab_worker *worker, const struct lab_part *p)
+{
+    const struct lab_play *play = worker->play;
+    const struct weft_taskgraph *graph = play->graph;
+    uint32_t group = graph->group[p->task];
+    uint32_t k = weft_task_member_count(graph, p->task);
+    uint64_t size = graph->size_bytes[p->task];
+    uint32_t turns = weft_task_facts[graph->kind[p->task]].ring_turns;
+    struct lab_collective *collective = calloc(1, sizeof *collective);
+    WEFT_ASSERT(collective != NULL);
+    collective->ring_count = play->ring_first[group + 1] - play->ring_first[group];
+    collective->rings = calloc(collective->ring_count + 1, sizeof *collective->rings);
+    collective->one_round =
+        play->small_in_one_round && size < (uint64_t)k * (uint64_t)play->packet_bytes;
+    collective->round_count = k < 2 || size == 0 ? 0 : collective->one_round ? 1 : turns * (k - 1);
+    size_t elements = (size_t)(size / sizeof(float)) + 1;
+    collective->data = collective->one_round || k < 2 ? NULL : calloc(elements, sizeof(float));
+    WEFT_ASSERT(collective->rings != NULL);
+    size_t first = 0;
+    double share = 0;
+    for (uint32_t r = 0; r < collective->ring_count; r++) {
+        const struct lab_ring *ring = &play->rings[play->ring_first[group] + r];
+        struct lab_ring_state *state = &collective->rings[r];
+        while (ring->members[state->place] != p->server) {
+            state->place++;
+        }
+        share += ring->share_ratio;
+        size_t end =
+            r + 1 == collective->ring_count ? elements : (size_t)(share * (double)elements + 0.5);
+        end = end > elements ? elements : end;
+        state->first = first;
+        state->count = end > first ? end - first : 0;
+        first = end > first ? end : first;
+    }
+    return collective;
+}
+
+void lab_collectives_open(struct lab_worker *worker)
+{
+    worker->collectives = calloc(worker->play->part_count + 1, sizeof *worker->collectives);
+    WEFT_ASSERT(worker->collectives != NULL);
+    for (uint32_t i = 0; i < worker->own_count; i++) {
+        const struct lab_part *part = part_of(worker, worker->own[i]);
+        if (part->kind == LAB_PART_COLLECTIVE) {
+            worker->collectives[worker->own[i]] = open_collective(worker, part);
+        }
+    }
+}
+
+void lab_collectives_close(struct lab_worker *worker)
+{
+    for (uint32_t i = 0; worker->collectives != NULL && i < worker->play->part_count; i++) {
+        if (worker->collectives[i] != NULL) {
+            free(worker->collectives[i]->rings);
+            free(worker->collectives[i]->data);
+            free(worker->collectives[i]);
+        }
+    }
+    free(worker->collectives);
+}
+
+static size_t checked_elements(const struct lab_worker *worker, uint32_t part)
+{
+    const struct lab_part *p = part_of(worker, part);
+    const struct lab_collective *collective = worker->collectives[part];
+    bool checked = collective != NULL && collective->data != NULL &&
+                   worker->play->graph->kind[p->task] == WEFT_TASK_ALLREDUCE;
+    return checked ? (size_t)(worker->play->graph->size_bytes[p->task] / sizeof(float)) : 0;
+}
+
+void lab_collectives_fill(struct lab_worker *worker)
+{
+    for (uint32_t i = 0; i < worker->own_count; i++) {
+        const struct lab_part *p = part_of(worker, worker->own[i]);
+        for (size_t e = 0; e < checked_elements(worker, worker->own[i]); e++) {
+            worker->collectives[worker->own[i]]->data[e] =
+                (float)lab_value(LAB_WHOLE, LAB_FLOAT32, p->position, e);
+        }
+    }
+}
+
+bool lab_collectives_check(struct lab_worker *worker, uint64_t *checked_count)
+{
+    for (uint32_t i = 0; i < worker->own_count; i++) {
+        const struct lab_part *p = part_of(worker, worker->own[i]);
+        size_t count = checked_elements(worker, worker->own[i]);
+        uint32_t k = count > 0 ? weft_task_member_count(worker->play->graph, p->task) : 0;
+        for (size_t e = 0; e < count; e++) {
+            double sum = 0;
+            for (uint32_t m = 0; m < k; m++) {
+                sum += lab_value(LAB_WHOLE, LAB_FLOAT32, m, e);
+            }
+            double found = (double)worker->collectives[worker->own[i]]->data[e];
+            if (!(found >= sum && found <= sum)) {
+                return weft_fail(worker->error, WEFT_INFEASIBLE,
+                                 "rank %u: task %u: element %zu is %.9g, but the sum is %.9g",
+                                 worker->member->rank, p->task, e, found, sum);
+            }
+        }
+        *checked_count += count;
+    }
+    return true;
+}
+
+// ---- messages ----
+
+bool lab_message_begin(struct lab_worker *worker, struct lab_in *in)
+{
+    const struct lab_frame *frame = &in->frame;
+    in->into = NULL;
+    if (frame->part >= worker->play->part_count ||
+        part_of(worker, frame->part)->server != worker->member->rank) {
+        worker->member->blamed = worker->wire.streams[in->stream].from;
+        return weft_fail(worker->error, WEFT_IO, "rank %u: peer %u sent what is not for it",
+                         worker->member->rank, worker->member->blamed);
+    }
+    const struct lab_part *p = part_of(worker, frame->part);
+    struct lab_collective *collective = worker->collectives[frame->part];
+    if (p->kind != LAB_PART_COLLECTIVE || frame->bytes == 0 || collective->data == NULL ||
+        frame->ring >= collective->ring_count) {
+        return true;
+    }
+    const struct weft_taskgraph *graph = worker->play->graph;
+    uint32_t k = weft_task_member_count(graph, p->task);
+    enum weft_task_kind kind = (enum weft_task_kind)graph->kind[p->task];
+    const struct lab_ring_state *state = &collective->rings[frame->ring];
+    uint32_t chunk = chunk_sent(kind, (state->place + k - 1) % k, frame->round, k);
+    size_t first = chunk_first(state, chunk, k);
+    WEFT_ASSERT(frame->bytes == (chunk_first(state, chunk + 1, k) - first) * sizeof(float));
+    in->into = (char *)(collective->data + first);
+    in->adds = kind != WEFT_TASK_ALL_GATHER && frame->round < k - 1;
+    return true;
+}
+
+static void arrive(struct lab_worker *worker, uint32_t part, uint64_t now_ns)
+{
+    WEFT_ASSERT(worker->waits[part] > 0);
+    if (--worker->waits[part] == 0) {
+        lab_part_ready(worker, part, now_ns);
+    }
+}
+
+#define SIGNAL_RING UINT16_MAX
+void lab_message_end(struct lab_worker *worker, const struct lab_frame *frame, uint64_t now_ns)
+{
+    const struct lab_part *p = part_of(worker, frame->part);
+    if (frame->ring == SIGNAL_RING) {
+        arrive(worker, frame->part, now_ns);
+    } else if (p->kind == LAB_PART_RECEIVE) {
+        if (--worker->pieces_left[frame->part] == 0) {
+            lab_part_finish(worker, frame->part, now_ns);
+        }
+    } else if (p->kind == LAB_PART_COLLECTIVE) {
+        worker->collectives[frame->part]->rings[frame->ring].received++;
+        advance(worker, frame->part, now_ns);
+    }
+}
+
+// ---- parts ----
+
+static void send_pieces(struct lab_worker *worker, uint32_t part)
+{
+    const struct lab_part *p = part_of(worker, part);
+    for (uint32_t i = 0; i < p->piece_count; i++) {
+        const struct lab_piece *piece = &worker->play->pieces[p->piece_first + i];
+        const struct lab_frame frame = {.part = part + 1, .bytes = piece->bytes};
+        lab_out_add(worker, piece->stream, &frame, NULL);
+    }
+}
+
+void lab_part_ready(struct lab_worker *worker, uint32_t part, uint64_t now_ns)
+{
+    const struct lab_part *p = part_of(worker, part);
+    switch ((enum lab_part_kind)p->kind) {
+    case LAB_PART_COMPUTE:
+        queue_compute(worker, part, now_ns);
+        return;
+    case LAB_PART_SEND:
+        note_start(worker, p->task, now_ns);
+        send_pieces(worker, part);
+        lab_part_finish(worker, part, now_ns);
+        return;
+    case LAB_PART_COLLECTIVE:
+        note_start(worker, p->task, now_ns);
+        if (worker->play->graph->runtime_ps[p->task] > 0) {
+            add_timer(worker, part, now_ns + runtime_ns(worker, p->task));
+        } else {
+            start_collective(worker, part, now_ns);
+        }
+        return;
+    case LAB_PART_JOINT:
+        note_start(worker, p->task, now_ns);
+        lab_part_finish(worker, part, now_ns);
+        return;
+    case LAB_PART_RECEIVE:
+    default:
+        return;
+    }
+}
+
+void lab_part_timer(struct lab_worker *worker, uint32_t part, uint64_t due_ns, uint64_t now_ns)
+{
+    const struct lab_part *p = part_of(worker, part);
+    if (p->kind == LAB_PART_COLLECTIVE) {
+        start_collective(worker, part, now_ns);
+        return;
+    }
+    struct lab_device *device = &worker->devices[worker->play->graph->device[p->task]];
+    device->busy = false;
+    if (device->begin != device->end) {
+        // What waited begins when the one before was due, so that waking late does not add up.
+        begin_compute(worker, device->queue[device->begin++ % device->room], due_ns);
+    }
+    lab_part_finish(worker, part, now_ns);
+}
+
+void lab_part_finish(struct lab_worker *worker, uint32_t part, uint64_t now_ns)
+{
+    const struct lab_part *p = part_of(worker, part);
+    if (p->kind != LAB_PART_SEND) {
+        note_end(worker, p->task, now_ns);
+    }
+    WEFT_ASSERT(worker->left > 0);
+    worker->left--;
+    for (uint32_t i = 0; i < p->signal_count; i++) {
+        const struct lab_signal *signal = &worker->play->signals[p->signal_first + i];
+        const struct lab_frame frame = {.part = signal->part, .ring = SIGNAL_RING};
+        lab_out_add(worker, signal->stream, &frame, NULL);
+    }
+    for (uint32_t i = 0; i < p->next_count; i++) {
+        arrive(worker, worker->play->nexts[p->next_first + i], now_ns);
+    }
+}

@@ -1,0 +1,141 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef WEFT_RUNTIME_JOB_WORKER_PRIVATE_H
+#define WEFT_RUNTIME_JOB_WORKER_PRIVATE_H
+
+// A worker's state; for work*.c alone.
+
+#include "runtime/collective/sums.h"
+#include "worker.h"
+
+#define LAB_READ_BYTES ((size_t)256 << 10)
+
+// Before each message of a stream.
+struct lab_frame {
+    uint32_t part; // of the receiver's; what it is for
+    uint16_t ring;
+    uint16_t round;
+    uint64_t bytes;
+};
+
+// A message that waits to be sent.
+struct lab_out_item {
+    struct lab_frame frame;
+    const char *data; // NULL: whatever
+};
+
+struct lab_out {
+    uint32_t stream;
+    int socket;
+    bool writable;
+    struct lab_out_item *items; // a ring of `room`, a power of two
+    uint32_t room;
+    uint32_t begin;
+    uint32_t end;
+    uint64_t sent; // of the first item, its frame included
+    // For stalls: bytes that the peer has not acknowledged, and since when.
+    int unacked_bytes;
+    uint64_t unacked_ns;
+};
+
+struct lab_in {
+    uint32_t stream;
+    int socket;
+    bool readable;
+    struct lab_frame frame;
+    uint64_t got; // of the frame and what follows it
+    char *into;   // NULL: nobody looks at the bytes
+    bool adds;
+    _Alignas(float) char carry[4]; // a float cut in two
+};
+
+struct lab_ring_state {
+    uint32_t place; // of this server
+    uint32_t sent;  // rounds
+    uint32_t received;
+    size_t first; // element of the ring's share
+    size_t count;
+};
+
+// A collective at this server.
+struct lab_collective {
+    bool started;
+    bool one_round;
+    uint32_t round_count;
+    uint32_t ring_count;
+    struct lab_ring_state *rings;
+    float *data;
+};
+
+struct lab_timer {
+    uint64_t due_ns;
+    uint32_t part;
+};
+
+// A device: one compute task at a time, first come, first served.
+struct lab_device {
+    uint32_t *queue;
+    uint32_t begin;
+    uint32_t end;
+    uint32_t room;
+    bool busy;
+};
+
+struct lab_worker {
+    const struct lab_work *work;
+    const struct lab_play *play;
+    struct lab_member *member;
+    struct lab_wire wire;
+    int poll;
+    int watcher; // of the server's ports; -1 = none
+    uint32_t out_count;
+    struct lab_out *outs;
+    uint32_t *out_of_stream; // index into outs; WEFT_NONE
+    uint32_t in_count;
+    struct lab_in *ins;
+    char *read_buffer;
+    char *nothing;                       // zeros to send
+    uint32_t *waits;                     // by part: what it still waits for
+    uint32_t *pieces_left;               // by part: of receives
+    struct lab_collective **collectives; // by part
+    struct lab_device *devices;
+    uint32_t timer_count;
+    uint32_t timer_room;
+    struct lab_timer *timers;
+    uint32_t own_count;
+    uint32_t *own; // this server's parts
+    uint32_t left; // of them, in this iteration
+    uint64_t sent_bytes;
+    struct weft_error *error;
+};
+
+// ---- work_parts.c: what parts do ----
+
+void lab_part_ready(struct lab_worker *worker, uint32_t part, uint64_t now_ns);
+void lab_part_finish(struct lab_worker *worker, uint32_t part, uint64_t now_ns);
+// A timer has run out.
+void lab_part_timer(struct lab_worker *worker, uint32_t part, uint64_t due_ns, uint64_t now_ns);
+// A message has begun: where its bytes go; and has ended.
+bool lab_message_begin(struct lab_worker *worker, struct lab_in *in) WEFT_MUST_USE;
+void lab_message_end(struct lab_worker *worker, const struct lab_frame *frame, uint64_t now_ns);
+void lab_collectives_open(struct lab_worker *worker);
+void lab_collectives_close(struct lab_worker *worker);
+// Before and after the iteration whose sums are checked.
+void lab_collectives_fill(struct lab_worker *worker);
+bool lab_collectives_check(struct lab_worker *worker, uint64_t *checked_count) WEFT_MUST_USE;
+
+// ---- work_io.c ----
+
+void lab_out_add(struct lab_worker *worker, uint32_t stream, const struct lab_frame *frame,
+                 const char *data);
+// Ends all connections when their bytes have arrived. False with worker->error.
+bool lab_connections_drain(struct lab_worker *worker) WEFT_MUST_USE;
+// What can be done without waiting; false with worker->error.
+bool lab_out_flush(struct lab_worker *worker, struct lab_out *out, bool *moved) WEFT_MUST_USE;
+// Tells when a port loses its carrier, from now on; and whether one has.
+bool lab_carrier_watch(struct lab_worker *worker) WEFT_MUST_USE;
+bool lab_carrier_check(struct lab_worker *worker) WEFT_MUST_USE;
+bool lab_in_drain(struct lab_worker *worker, struct lab_in *in, bool *moved) WEFT_MUST_USE;
+// Whether a peer has not acknowledged what was sent for stall_ms.
+bool lab_out_check(struct lab_worker *worker, uint64_t now_ns) WEFT_MUST_USE;
+
+#endif

@@ -1,0 +1,388 @@
+// SPDX-License-Identifier: Apache-2.0
+// Sessions of rtnetlink, one acknowledged request at a time, and links.
+
+#include "message.h"
+
+#include <errno.h>
+#include <linux/ethtool.h>
+#include <linux/if_link.h>
+#include <linux/sockios.h>
+#include <linux/veth.h>
+#include <net/if.h>
+#include <stdarg.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/socket.h>
+#include <time.h>
+#include <unistd.h>
+
+// ---- sessions ----
+
+static const char *remedy_of(int number)
+{
+    switch (number) {
+    case EPERM:
+    case EACCES:
+        return "; run as root";
+    case EEXIST:
+        return "; the name is taken: weft lab down removes what a killed run left";
+    case EOPNOTSUPP:
+    case EPROTONOSUPPORT:
+    case EAFNOSUPPORT:
+        return "; this kernel lacks it";
+    case ENODEV:
+        return "; the link is gone: weft lab down, then weft lab up";
+    case ENOSPC:
+    case EMFILE:
+    case ENFILE:
+    case ENOMEM:
+        return "; the machine is full: use fewer hosts, or raise its limits";
+    default:
+        return "";
+    }
+}
+
+bool weft_lab_refused(struct weft_error *error, int number, const char *kernel_words,
+                      const char *netns, const char *what)
+{
+    bool lacks = number == EPERM || number == EACCES || number == EOPNOTSUPP ||
+                 number == EPROTONOSUPPORT || number == EAFNOSUPPORT;
+    bool named = netns != NULL && netns[0] != '\0';
+    bool words = kernel_words != NULL && kernel_words[0] != '\0';
+    return weft_fail(error, lacks ? WEFT_UNSUPPORTED : WEFT_IO, "%s%s%s: %s%s%.120s%s%s",
+                     named ? netns : "", named ? ": " : "", what, strerrordesc_np(number),
+                     words ? " (" : "", words ? kernel_words : "", words ? ")" : "",
+                     remedy_of(number));
+}
+
+bool weft_netlink_open(struct weft_netlink *netlink, const char *netns, struct weft_error *error)
+{
+    int fd = -1;
+    int control_fd = -1;
+    *netlink = (struct weft_netlink){.control_fd = -1};
+    if (!weft_netns_socket(&fd, netns, AF_NETLINK, SOCK_RAW, NETLINK_ROUTE, error)) {
+        return false;
+    }
+    if (!weft_netns_socket(&control_fd, netns, AF_INET, SOCK_DGRAM, 0, error)) {
+        close(fd);
+        return false;
+    }
+    struct mnl_socket *socket = mnl_socket_fdopen(fd);
+    int on = 1;
+    if (socket == NULL || mnl_socket_bind(socket, 0, MNL_SOCKET_AUTOPID) < 0 ||
+        mnl_socket_setsockopt(socket, NETLINK_EXT_ACK, &on, sizeof on) < 0 ||
+        mnl_socket_setsockopt(socket, NETLINK_CAP_ACK, &on, sizeof on) < 0) {
+        int number = errno;
+        if (socket == NULL || mnl_socket_close(socket) != 0) {
+            close(fd);
+        }
+        close(control_fd);
+        return weft_lab_refused(error, number, NULL, netns, "netlink socket");
+    }
+    netlink->socket = socket;
+    netlink->control_fd = control_fd;
+    if (netns != NULL) {
+        snprintf(netlink->netns, sizeof netlink->netns, "%s", netns);
+    }
+    return true;
+}
+
+void weft_netlink_close(struct weft_netlink *netlink)
+{
+    if (netlink->socket != NULL) {
+        mnl_socket_close(netlink->socket);
+        close(netlink->control_fd);
+        *netlink = (struct weft_netlink){.control_fd = -1};
+    }
+}
+
+void *weft_request_begin(struct request *request, struct weft_netlink *netlink, uint16_t type,
+                         uint16_t flags, size_t extra, const char *what, ...)
+{
+    va_list arguments;
+    va_start(arguments, what);
+    vsnprintf(request->what, sizeof request->what, what, arguments);
+    va_end(arguments);
+    request->netlink = netlink;
+    request->absent = 0;
+    request->header = mnl_nlmsg_put_header(request->data);
+    request->header->nlmsg_type = type;
+    request->header->nlmsg_flags = (uint16_t)(NLM_F_REQUEST | NLM_F_ACK | flags);
+    request->header->nlmsg_seq = ++netlink->sequence;
+    return mnl_nlmsg_put_extra_header(request->header, extra);
+}
+
+// The kernel's own words about a failure, or "".
+static void read_words(char *words, size_t size, const struct nlmsghdr *header)
+{
+    const struct nlmsgerr *failure = mnl_nlmsg_get_payload(header);
+    words[0] = '\0';
+    if (!(header->nlmsg_flags & NLM_F_ACK_TLVS)) {
+        return;
+    }
+    size_t before = sizeof *failure;
+    if (!(header->nlmsg_flags & NLM_F_CAPPED)) {
+        before += mnl_nlmsg_get_payload_len(&failure->msg);
+    }
+    const struct nlattr *attribute = NULL;
+    WEFT_EACH_ATTRIBUTE(attribute, header, before)
+    {
+        if (mnl_attr_get_type(attribute) == NLMSGERR_ATTR_MSG) {
+            snprintf(words, size, "%s", mnl_attr_get_str(attribute));
+        }
+    }
+}
+
+// Reads until the answer: 0, or the errno it tells.
+static int receive(struct request *request, mnl_cb_t take, void *context, char *words,
+                   size_t words_size)
+{
+    _Alignas(8) char data[32768];
+    struct weft_netlink *netlink = request->netlink;
+    for (;;) {
+        ssize_t got = mnl_socket_recvfrom(netlink->socket, data, sizeof data);
+        if (got < 0 && errno == EINTR) {
+            continue;
+        }
+        if (got < 0) {
+            return errno;
+        }
+        int left = (int)got;
+        for (struct nlmsghdr *header = (struct nlmsghdr *)(void *)data; mnl_nlmsg_ok(header, left);
+             header = mnl_nlmsg_next(header, &left)) {
+            if (header->nlmsg_seq != netlink->sequence) {
+                continue;
+            }
+            if (header->nlmsg_type == NLMSG_ERROR) {
+                const struct nlmsgerr *failure = mnl_nlmsg_get_payload(header);
+                read_words(words, words_size, header);
+                return -failure->error;
+            }
+            if (header->nlmsg_type == NLMSG_DONE) {
+                return 0;
+            }
+            if (take != NULL) {
+                take(header, context);
+            }
+        }
+    }
+}
+
+bool weft_request_send(struct request *request, mnl_cb_t take, void *context,
+                       struct weft_error *error)
+{
+    char words[128] = "";
+    struct weft_netlink *netlink = request->netlink;
+    WEFT_ASSERT(request->header->nlmsg_len <= sizeof request->data);
+    int number = 0;
+    if (mnl_socket_sendto(netlink->socket, request->header, request->header->nlmsg_len) < 0) {
+        number = errno;
+    } else {
+        number = receive(request, take, context, words, sizeof words);
+    }
+    if (number == 0 || (request->absent != 0 && number == request->absent)) {
+        return true;
+    }
+    return weft_lab_refused(error, number, words, netlink->netns, request->what);
+}
+
+// ---- links ----
+
+static bool put_end(struct request *request, const struct weft_veth_end *end, uint32_t mtu_bytes,
+                    int netns_fd)
+{
+    mnl_attr_put_strz(request->header, IFLA_IFNAME, end->name);
+    mnl_attr_put_u32(request->header, IFLA_MTU, mtu_bytes);
+    if (end->mac != NULL) {
+        mnl_attr_put(request->header, IFLA_ADDRESS, 6, end->mac);
+    }
+    if (netns_fd >= 0) {
+        mnl_attr_put_u32(request->header, IFLA_NET_NS_FD, (uint32_t)netns_fd);
+    }
+    return true;
+}
+
+bool weft_link_veth(struct weft_netlink *netlink, const struct weft_veth_end *near,
+                    const struct weft_veth_end *far, uint32_t mtu_bytes, struct weft_error *error)
+{
+    int fds[2] = {-1, -1};
+    const struct weft_veth_end *ends[2] = {near, far};
+    bool fine = true;
+    for (int i = 0; i < 2 && fine; i++) {
+        WEFT_ASSERT(strlen(ends[i]->name) < IFNAMSIZ);
+        fine = ends[i]->netns == NULL || weft_netns_open(&fds[i], ends[i]->netns, error);
+    }
+    if (fine) {
+        struct request request;
+        struct ifinfomsg *info =
+            weft_request_begin(&request, netlink, RTM_NEWLINK, NLM_F_CREATE | NLM_F_EXCL,
+                               sizeof *info, "link %s", near->name);
+        info->ifi_index = (int)near->index;
+        put_end(&request, near, mtu_bytes, fds[0]);
+        struct nlattr *link = mnl_attr_nest_start(request.header, IFLA_LINKINFO);
+        mnl_attr_put_strz(request.header, IFLA_INFO_KIND, "veth");
+        struct nlattr *data = mnl_attr_nest_start(request.header, IFLA_INFO_DATA);
+        struct nlattr *peer = mnl_attr_nest_start(request.header, VETH_INFO_PEER);
+        struct ifinfomsg *peer_info = mnl_nlmsg_put_extra_header(request.header, sizeof *info);
+        peer_info->ifi_index = (int)far->index;
+        put_end(&request, far, mtu_bytes, fds[1]);
+        mnl_attr_nest_end(request.header, peer);
+        mnl_attr_nest_end(request.header, data);
+        mnl_attr_nest_end(request.header, link);
+        fine = weft_request_send(&request, NULL, NULL, error);
+    }
+    for (int i = 0; i < 2; i++) {
+        if (fds[i] >= 0) {
+            close(fds[i]);
+        }
+    }
+    return fine;
+}
+
+bool weft_link_bridge(struct weft_netlink *netlink, const char *name, uint32_t index,
+                      uint32_t mtu_bytes, struct weft_error *error)
+{
+    struct request request;
+    struct ifinfomsg *info = weft_request_begin(
+        &request, netlink, RTM_NEWLINK, NLM_F_CREATE | NLM_F_EXCL, sizeof *info, "bridge %s", name);
+    info->ifi_index = (int)index;
+    mnl_attr_put_strz(request.header, IFLA_IFNAME, name);
+    mnl_attr_put_u32(request.header, IFLA_MTU, mtu_bytes);
+    struct nlattr *link = mnl_attr_nest_start(request.header, IFLA_LINKINFO);
+    mnl_attr_put_strz(request.header, IFLA_INFO_KIND, "bridge");
+    mnl_attr_nest_end(request.header, link);
+    return weft_request_send(&request, NULL, NULL, error);
+}
+
+bool weft_link_delete(struct weft_netlink *netlink, uint32_t index, struct weft_error *error)
+{
+    struct request request;
+    struct ifinfomsg *info = weft_request_begin(&request, netlink, RTM_DELLINK, 0, sizeof *info,
+                                                "removing link %u", index);
+    info->ifi_index = (int)index;
+    return weft_request_send(&request, NULL, NULL, error);
+}
+
+static int take_index(const struct nlmsghdr *header, void *context)
+{
+    const struct ifinfomsg *info = mnl_nlmsg_get_payload(header);
+    *(uint32_t *)context = (uint32_t)info->ifi_index;
+    return MNL_CB_OK;
+}
+
+bool weft_link_find(uint32_t *index, struct weft_netlink *netlink, const char *name,
+                    struct weft_error *error)
+{
+    struct request request;
+    weft_request_begin(&request, netlink, RTM_GETLINK, 0, sizeof(struct ifinfomsg), "link %s",
+                       name);
+    mnl_attr_put_strz(request.header, IFLA_IFNAME, name);
+    return weft_request_send(&request, take_index, index, error);
+}
+
+static struct ifinfomsg *change(struct request *request, struct weft_netlink *netlink,
+                                uint32_t index, const char *what)
+{
+    struct ifinfomsg *info = weft_request_begin(request, netlink, RTM_SETLINK, 0, sizeof *info,
+                                                "%s of link %u", what, index);
+    info->ifi_index = (int)index;
+    return info;
+}
+
+bool weft_link_set_up(struct weft_netlink *netlink, uint32_t index, bool up,
+                      struct weft_error *error)
+{
+    struct request request;
+    struct ifinfomsg *info = change(&request, netlink, index, "state");
+    info->ifi_change = IFF_UP;
+    info->ifi_flags = up ? IFF_UP : 0;
+    return weft_request_send(&request, NULL, NULL, error);
+}
+
+bool weft_link_set_mtu(struct weft_netlink *netlink, uint32_t index, uint32_t mtu_bytes,
+                       struct weft_error *error)
+{
+    struct request request;
+    change(&request, netlink, index, "MTU");
+    mnl_attr_put_u32(request.header, IFLA_MTU, mtu_bytes);
+    return weft_request_send(&request, NULL, NULL, error);
+}
+
+bool weft_link_set_master(struct weft_netlink *netlink, uint32_t index, uint32_t bridge,
+                          struct weft_error *error)
+{
+    struct request request;
+    change(&request, netlink, index, "bridge");
+    mnl_attr_put_u32(request.header, IFLA_MASTER, bridge);
+    return weft_request_send(&request, NULL, NULL, error);
+}
+
+bool weft_link_set_offloads(struct weft_netlink *netlink, const char *name, bool on,
+                            struct weft_error *error)
+{
+    static const uint32_t commands[] = {
+        ETHTOOL_STXCSUM, ETHTOOL_SRXCSUM, ETHTOOL_SSG, ETHTOOL_STSO, ETHTOOL_SGSO, ETHTOOL_SGRO,
+    };
+    for (size_t i = 0; i < sizeof commands / sizeof commands[0]; i++) {
+        struct ethtool_value value = {.cmd = commands[i], .data = on};
+        struct ifreq ask = {.ifr_data = (char *)&value};
+        snprintf(ask.ifr_name, sizeof ask.ifr_name, "%.15s", name);
+        // What the driver lacks is off already.
+        if (ioctl(netlink->control_fd, SIOCETHTOOL, &ask) != 0 && errno != EOPNOTSUPP) {
+            return weft_lab_refused(error, errno, NULL, netlink->netns, "offloads");
+        }
+    }
+    return true;
+}
+
+static int take_counters(const struct nlmsghdr *header, void *context)
+{
+    struct weft_link_counters *counters = context;
+    const struct ifinfomsg *info = mnl_nlmsg_get_payload(header);
+    counters->up = info->ifi_flags & IFF_UP;
+    counters->carrier = (info->ifi_flags & IFF_UP) && (info->ifi_flags & IFF_RUNNING);
+    const struct nlattr *attribute = NULL;
+    WEFT_EACH_ATTRIBUTE(attribute, header, sizeof *info)
+    {
+        if (mnl_attr_get_type(attribute) == IFLA_STATS64) {
+            struct rtnl_link_stats64 stats = {0};
+            size_t size = mnl_attr_get_payload_len(attribute);
+            memcpy(&stats, mnl_attr_get_payload(attribute),
+                   size < sizeof stats ? size : sizeof stats);
+            counters->received_packets = stats.rx_packets;
+            counters->received_bytes = stats.rx_bytes;
+            counters->received_dropped = stats.rx_dropped;
+            counters->sent_packets = stats.tx_packets;
+            counters->sent_bytes = stats.tx_bytes;
+            counters->sent_dropped = stats.tx_dropped;
+        }
+    }
+    return MNL_CB_OK;
+}
+
+bool weft_link_counters(struct weft_link_counters *counters, struct weft_netlink *netlink,
+                        uint32_t index, struct weft_error *error)
+{
+    struct request request;
+    struct ifinfomsg *info = weft_request_begin(&request, netlink, RTM_GETLINK, 0, sizeof *info,
+                                                "counters of link %u", index);
+    info->ifi_index = (int)index;
+    return weft_request_send(&request, take_counters, counters, error);
+}
+
+bool weft_link_await(struct weft_netlink *netlink, uint32_t index, struct weft_error *error)
+{
+    enum { TRIES = 3000 };
+    const struct timespec pause = {.tv_nsec = 1000000};
+    for (int i = 0; i < TRIES; i++) {
+        struct weft_link_counters counters = {0};
+        if (!weft_link_counters(&counters, netlink, index, error)) {
+            return false;
+        }
+        if (counters.carrier) {
+            return true;
+        }
+        nanosleep(&pause, NULL);
+    }
+    return weft_fail(error, WEFT_IO, "%s: link %u stays without carrier", netlink->netns, index);
+}

@@ -1,0 +1,268 @@
+// SPDX-License-Identifier: Apache-2.0
+// Network namespaces with names, as `ip netns` has them.
+
+#include "message.h"
+
+#include <ctype.h>
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <sched.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mount.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define FOLDER "/run/netns"
+#define OWN "/proc/thread-self/ns/net"
+enum { PATH_BYTES = 128 };
+
+static bool path_of(char path[PATH_BYTES], const char *name, struct weft_error *error)
+{
+    size_t length = strlen(name);
+    bool fine = length > 0 && length < WEFT_NETNS_NAME_MAX && isalnum((unsigned char)name[0]);
+    for (size_t i = 0; i < length; i++) {
+        fine = fine && (isalnum((unsigned char)name[i]) || strchr("-_.", name[i]) != NULL);
+    }
+    if (!fine) {
+        return weft_fail(error, WEFT_INPUT,
+                         "'%.64s' is no name of a namespace; letters, digits and -_. only", name);
+    }
+    snprintf(path, PATH_BYTES, FOLDER "/%s", name);
+    return true;
+}
+
+// The folder is shared as `ip netns` shares it, so that names are seen and removed in every mount
+// namespace.
+static bool share_folder(struct weft_error *error)
+{
+    if (mkdir(FOLDER, 0755) != 0 && errno != EEXIST) {
+        return weft_lab_refused(error, errno, NULL, "", "folder " FOLDER);
+    }
+    if (mount("", FOLDER, "none", MS_SHARED | MS_REC, NULL) == 0) {
+        return true;
+    }
+    if (errno != EINVAL || mount(FOLDER, FOLDER, "none", MS_BIND | MS_REC, NULL) != 0 ||
+        mount("", FOLDER, "none", MS_SHARED | MS_REC, NULL) != 0) {
+        return weft_lab_refused(error, errno, NULL, "", "folder " FOLDER);
+    }
+    return true;
+}
+
+// A visit: the thread is in another namespace until it leaves.
+static bool visit(int *home_fd, const char *name, struct weft_error *error)
+{
+    int fd = -1;
+    *home_fd = open(OWN, O_RDONLY | O_CLOEXEC);
+    if (*home_fd < 0) {
+        return weft_lab_refused(error, errno, NULL, "", "own namespace");
+    }
+    bool fine = weft_netns_open(&fd, name, error);
+    if (fine && setns(fd, CLONE_NEWNET) != 0) {
+        fine = weft_lab_refused(error, errno, NULL, name, "entering");
+    }
+    if (fd >= 0) {
+        close(fd);
+    }
+    if (!fine) {
+        close(*home_fd);
+    }
+    return fine;
+}
+
+static void leave(int home_fd)
+{
+    int failed = setns(home_fd, CLONE_NEWNET);
+    WEFT_ASSERT(failed == 0);
+    close(home_fd);
+}
+
+static bool raise_loopback(const char *name, struct weft_error *error)
+{
+    struct weft_netlink netlink;
+    if (!weft_netlink_open(&netlink, name, error)) {
+        return false;
+    }
+    bool fine = weft_link_set_up(&netlink, 1, true, error);
+    weft_netlink_close(&netlink);
+    return fine;
+}
+
+bool weft_netns_create(const char *name, struct weft_error *error)
+{
+    char path[PATH_BYTES];
+    if (!path_of(path, name, error) || !share_folder(error)) {
+        return false;
+    }
+    int home_fd = open(OWN, O_RDONLY | O_CLOEXEC);
+    int fd = open(path, O_RDONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0);
+    if (home_fd < 0 || fd < 0) {
+        int number = errno;
+        if (home_fd >= 0) {
+            close(home_fd);
+        }
+        return weft_lab_refused(error, number, NULL, name, "new namespace");
+    }
+    close(fd);
+    bool fine = unshare(CLONE_NEWNET) == 0;
+    int number = errno;
+    if (fine) {
+        fine = mount(OWN, path, "none", MS_BIND, NULL) == 0;
+        number = errno;
+        leave(home_fd);
+    } else {
+        close(home_fd);
+    }
+    if (!fine) {
+        unlink(path);
+        return weft_lab_refused(error, number, NULL, name, "new namespace");
+    }
+    return raise_loopback(name, error);
+}
+
+bool weft_netns_delete(const char *name, struct weft_error *error)
+{
+    char path[PATH_BYTES];
+    if (!path_of(path, name, error)) {
+        return false;
+    }
+    // A name without a mount is what a killed creation leaves.
+    if (umount2(path, MNT_DETACH | UMOUNT_NOFOLLOW) != 0 && errno != EINVAL && errno != ENOENT) {
+        return weft_lab_refused(error, errno, NULL, name, "removing the namespace");
+    }
+    if (unlink(path) != 0 && errno != ENOENT) {
+        return weft_lab_refused(error, errno, NULL, name, "removing the namespace");
+    }
+    return true;
+}
+
+bool weft_netns_exists(const char *name)
+{
+    char path[PATH_BYTES];
+    struct weft_error ignored;
+    return path_of(path, name, &ignored) && access(path, F_OK) == 0;
+}
+
+bool weft_netns_open(int *fd, const char *name, struct weft_error *error)
+{
+    char path[PATH_BYTES] = OWN;
+    if (name != NULL && !path_of(path, name, error)) {
+        return false;
+    }
+    *fd = open(path, O_RDONLY | O_CLOEXEC);
+    if (*fd < 0 && errno == ENOENT) {
+        return weft_fail(error, WEFT_IO, "there is no namespace %s; weft lab up makes a lab's",
+                         name != NULL ? name : OWN);
+    }
+    return *fd >= 0 || weft_lab_refused(error, errno, NULL, name, "namespace");
+}
+
+bool weft_netns_enter(const char *name, struct weft_error *error)
+{
+    int home_fd = -1;
+    if (!visit(&home_fd, name, error)) {
+        return false;
+    }
+    close(home_fd);
+    return true;
+}
+
+bool weft_netns_socket(int *fd, const char *name, int domain, int type, int protocol,
+                       struct weft_error *error)
+{
+    int home_fd = -1;
+    if (name != NULL && !visit(&home_fd, name, error)) {
+        return false;
+    }
+    *fd = socket(domain, type | SOCK_CLOEXEC, protocol);
+    int number = errno;
+    if (name != NULL) {
+        leave(home_fd);
+    }
+    return *fd >= 0 || weft_lab_refused(error, number, NULL, name, "socket");
+}
+
+bool weft_netns_sysctl(const char *name, const char *file, const char *value,
+                       struct weft_error *error)
+{
+    char path[2 * PATH_BYTES];
+    int home_fd = -1;
+    snprintf(path, sizeof path, "/proc/sys/%s", file);
+    if (name != NULL && !visit(&home_fd, name, error)) {
+        return false;
+    }
+    int fd = open(path, O_WRONLY | O_CLOEXEC);
+    bool fine = fd >= 0 && write(fd, value, strlen(value)) == (ssize_t)strlen(value);
+    int number = errno;
+    if (fd >= 0) {
+        close(fd);
+    }
+    if (name != NULL) {
+        leave(home_fd);
+    }
+    if (!fine && number == ENOENT) {
+        return weft_fail(error, WEFT_UNSUPPORTED, "this kernel has no sysctl %s", file);
+    }
+    return fine || weft_lab_refused(error, number, NULL, name, file);
+}
+
+static int compare_names(const void *left, const void *right)
+{
+    return strcmp(*(const char *const *)left, *(const char *const *)right);
+}
+
+bool weft_netns_list(const char *const **names, uint32_t *count, const char *prefix,
+                     struct weft_arena *arena, struct weft_error *error)
+{
+    enum { NAMES_MAX = 65536 };
+    *count = 0;
+    *names = NULL;
+    DIR *folder = opendir(FOLDER);
+    if (folder == NULL) {
+        return errno == ENOENT || weft_lab_refused(error, errno, NULL, "", "folder " FOLDER);
+    }
+    const char **found = WEFT_NEW(arena, const char *, NAMES_MAX);
+    // One thread reads this folder handle.
+    // NOLINTNEXTLINE(concurrency-mt-unsafe)
+    for (struct dirent *entry = readdir(folder); entry != NULL; entry = readdir(folder)) {
+        if (strncmp(entry->d_name, prefix, strlen(prefix)) == 0 && entry->d_name[0] != '.' &&
+            *count < NAMES_MAX) {
+            found[(*count)++] = weft_arena_text(arena, entry->d_name, strlen(entry->d_name));
+        }
+    }
+    closedir(folder);
+    qsort(found, *count, sizeof found[0], compare_names);
+    *names = found;
+    return true;
+}
+
+uint32_t weft_netns_processes(const char *name, pid_t *pids, uint32_t room)
+{
+    char path[PATH_BYTES];
+    struct weft_error ignored;
+    struct stat wanted;
+    uint32_t count = 0;
+    DIR *folder = NULL;
+    if (!path_of(path, name, &ignored) || stat(path, &wanted) != 0 ||
+        (folder = opendir("/proc")) == NULL) {
+        return 0;
+    }
+    // NOLINTNEXTLINE(concurrency-mt-unsafe)
+    for (struct dirent *entry = readdir(folder); entry != NULL; entry = readdir(folder)) {
+        struct stat found;
+        uint64_t pid = 0;
+        if (!weft_parse_count(&pid, entry->d_name, 1, INT32_MAX, &ignored) ||
+            (pid_t)pid == getpid()) {
+            continue;
+        }
+        snprintf(path, sizeof path, "/proc/%u/ns/net", (unsigned)pid);
+        if (stat(path, &found) == 0 && found.st_ino == wanted.st_ino &&
+            found.st_dev == wanted.st_dev && count < room) {
+            pids[count++] = (pid_t)pid;
+        }
+    }
+    closedir(folder);
+    return count;
+}

@@ -1,0 +1,248 @@
+// SPDX-License-Identifier: Apache-2.0
+// Queueing disciplines, filters and their counters by rtnetlink.
+
+#include "message.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <linux/gen_stats.h>
+#include <linux/if_ether.h>
+#include <linux/pkt_cls.h>
+#include <linux/pkt_sched.h>
+#include <string.h>
+
+static const uint32_t root_handle = TC_H_MAKE(1U << 16, 0);
+
+static struct tcmsg *begin(struct request *request, struct weft_netlink *netlink, uint16_t type,
+                           uint16_t flags, uint32_t index, const char *kind)
+{
+    struct tcmsg *body = weft_request_begin(request, netlink, type, flags, sizeof *body,
+                                            "%s of link %u", kind, index);
+    body->tcm_family = AF_UNSPEC;
+    body->tcm_ifindex = (int)index;
+    mnl_attr_put_strz(request->header, TCA_KIND, kind);
+    return body;
+}
+
+static struct tc_ratespec rate_of(const struct weft_shaper *shape)
+{
+    return (struct tc_ratespec){
+        .rate = shape->rate_Bps >= (double)UINT32_MAX ? UINT32_MAX : (uint32_t)shape->rate_Bps,
+        .linklayer = TC_LINKLAYER_ETHERNET,
+    };
+}
+
+// A burst in the scheduler's ticks of 64 ns.
+static uint32_t ticks_of(const struct weft_shaper *shape)
+{
+    double ticks = shape->burst_bytes / shape->rate_Bps * 1e9 / 64;
+    return ticks >= (double)UINT32_MAX ? UINT32_MAX : (uint32_t)ticks + 1;
+}
+
+bool weft_qdisc_tbf(struct weft_netlink *netlink, uint32_t index, const struct weft_shaper *shape,
+                    struct weft_error *error)
+{
+    struct request request;
+    WEFT_ASSERT(shape->rate_Bps >= 1 && shape->burst_bytes > 0);
+    struct tcmsg *body =
+        begin(&request, netlink, RTM_NEWQDISC, NLM_F_CREATE | NLM_F_REPLACE, index, "tbf");
+    // Without a handle the kernel replaces a root of another kind, too.
+    body->tcm_parent = TC_H_ROOT;
+    struct tc_tbf_qopt options = {.rate = rate_of(shape), .limit = shape->limit_bytes};
+    struct nlattr *nest = mnl_attr_nest_start(request.header, TCA_OPTIONS);
+    mnl_attr_put(request.header, TCA_TBF_PARMS, sizeof options, &options);
+    mnl_attr_put_u32(request.header, TCA_TBF_BURST, shape->burst_bytes);
+    if (shape->rate_Bps >= (double)UINT32_MAX) {
+        mnl_attr_put_u64(request.header, TCA_TBF_RATE64, (uint64_t)shape->rate_Bps);
+    }
+    mnl_attr_nest_end(request.header, nest);
+    return weft_request_send(&request, NULL, NULL, error);
+}
+
+static bool htb_root(struct weft_netlink *netlink, uint32_t index, struct weft_error *error)
+{
+    struct request request;
+    struct tcmsg *body =
+        begin(&request, netlink, RTM_NEWQDISC, NLM_F_CREATE | NLM_F_EXCL, index, "htb");
+    body->tcm_handle = root_handle;
+    body->tcm_parent = TC_H_ROOT;
+    struct tc_htb_glob options = {.version = 3, .rate2quantum = 10, .defcls = 1};
+    struct nlattr *nest = mnl_attr_nest_start(request.header, TCA_OPTIONS);
+    mnl_attr_put(request.header, TCA_HTB_INIT, sizeof options, &options);
+    mnl_attr_nest_end(request.header, nest);
+    return weft_request_send(&request, NULL, NULL, error);
+}
+
+static bool htb_class(struct weft_netlink *netlink, uint32_t index, const struct weft_shaper *shape,
+                      struct weft_error *error)
+{
+    struct request request;
+    struct tcmsg *body =
+        begin(&request, netlink, RTM_NEWTCLASS, NLM_F_CREATE | NLM_F_EXCL, index, "htb");
+    body->tcm_handle = root_handle | 1;
+    body->tcm_parent = root_handle;
+    struct tc_htb_opt options = {
+        .rate = rate_of(shape),
+        .ceil = rate_of(shape),
+        .buffer = ticks_of(shape),
+        .cbuffer = ticks_of(shape),
+        .quantum = shape->burst_bytes,
+    };
+    struct nlattr *nest = mnl_attr_nest_start(request.header, TCA_OPTIONS);
+    mnl_attr_put(request.header, TCA_HTB_PARMS, sizeof options, &options);
+    if (shape->rate_Bps >= (double)UINT32_MAX) {
+        mnl_attr_put_u64(request.header, TCA_HTB_RATE64, (uint64_t)shape->rate_Bps);
+        mnl_attr_put_u64(request.header, TCA_HTB_CEIL64, (uint64_t)shape->rate_Bps);
+    }
+    mnl_attr_nest_end(request.header, nest);
+    return weft_request_send(&request, NULL, NULL, error);
+}
+
+static bool htb_leaf(struct weft_netlink *netlink, uint32_t index, const struct weft_shaper *shape,
+                     struct weft_error *error)
+{
+    struct request request;
+    struct tcmsg *body =
+        begin(&request, netlink, RTM_NEWQDISC, NLM_F_CREATE | NLM_F_REPLACE, index, "bfifo");
+    body->tcm_parent = root_handle | 1;
+    struct tc_fifo_qopt options = {.limit = shape->limit_bytes};
+    mnl_attr_put(request.header, TCA_OPTIONS, sizeof options, &options);
+    return weft_request_send(&request, NULL, NULL, error);
+}
+
+bool weft_qdisc_htb(struct weft_netlink *netlink, uint32_t index, const struct weft_shaper *shape,
+                    struct weft_error *error)
+{
+    WEFT_ASSERT(shape->rate_Bps >= 1 && shape->burst_bytes > 0);
+    // HTB's parameters cannot be changed in place: the root is made anew.
+    return weft_qdisc_delete(netlink, index, error) && htb_root(netlink, index, error) &&
+           htb_class(netlink, index, shape, error) && htb_leaf(netlink, index, shape, error);
+}
+
+bool weft_qdisc_delete(struct weft_netlink *netlink, uint32_t index, struct weft_error *error)
+{
+    struct request request;
+    struct tcmsg *body = weft_request_begin(&request, netlink, RTM_DELQDISC, 0, sizeof *body,
+                                            "removing the qdisc of link %u", index);
+    body->tcm_family = AF_UNSPEC;
+    body->tcm_ifindex = (int)index;
+    body->tcm_parent = TC_H_ROOT;
+    request.absent = ENOENT;
+    return weft_request_send(&request, NULL, NULL, error);
+}
+
+bool weft_qdisc_clsact(struct weft_netlink *netlink, uint32_t index, struct weft_error *error)
+{
+    struct request request;
+    struct tcmsg *body =
+        begin(&request, netlink, RTM_NEWQDISC, NLM_F_CREATE | NLM_F_EXCL, index, "clsact");
+    body->tcm_handle = TC_H_MAKE(TC_H_CLSACT, 0);
+    body->tcm_parent = TC_H_CLSACT;
+    request.absent = EEXIST;
+    return weft_request_send(&request, NULL, NULL, error);
+}
+
+static uint32_t hook_of(bool egress)
+{
+    return TC_H_MAKE(TC_H_CLSACT, egress ? TC_H_MIN_EGRESS : TC_H_MIN_INGRESS);
+}
+
+bool weft_filter_bpf(struct weft_netlink *netlink, uint32_t index, bool egress, uint32_t priority,
+                     int program_fd, const char *name, struct weft_error *error)
+{
+    struct request request;
+    struct tcmsg *body =
+        begin(&request, netlink, RTM_NEWTFILTER, NLM_F_CREATE | NLM_F_REPLACE, index, "bpf");
+    body->tcm_parent = hook_of(egress);
+    body->tcm_handle = 1;
+    body->tcm_info = TC_H_MAKE(priority << 16, htons(ETH_P_ALL));
+    struct nlattr *nest = mnl_attr_nest_start(request.header, TCA_OPTIONS);
+    mnl_attr_put_u32(request.header, TCA_BPF_FD, (uint32_t)program_fd);
+    mnl_attr_put_strz(request.header, TCA_BPF_NAME, name);
+    mnl_attr_put_u32(request.header, TCA_BPF_FLAGS, TCA_BPF_FLAG_ACT_DIRECT);
+    mnl_attr_nest_end(request.header, nest);
+    return weft_request_send(&request, NULL, NULL, error);
+}
+
+bool weft_filter_delete(struct weft_netlink *netlink, uint32_t index, bool egress,
+                        uint32_t priority, struct weft_error *error)
+{
+    struct request request;
+    struct tcmsg *body = weft_request_begin(&request, netlink, RTM_DELTFILTER, 0, sizeof *body,
+                                            "removing a filter of link %u", index);
+    body->tcm_family = AF_UNSPEC;
+    body->tcm_ifindex = (int)index;
+    body->tcm_parent = hook_of(egress);
+    body->tcm_info = TC_H_MAKE(priority << 16, htons(ETH_P_ALL));
+    request.absent = ENOENT;
+    return weft_request_send(&request, NULL, NULL, error);
+}
+
+// ---- counters ----
+
+static void take_stats(const struct nlattr *nest, struct weft_qdisc_counters *counters)
+{
+    const struct nlattr *attribute = NULL;
+    WEFT_EACH_NESTED(attribute, nest)
+    {
+        const void *payload = mnl_attr_get_payload(attribute);
+        size_t size = mnl_attr_get_payload_len(attribute);
+        uint16_t type = mnl_attr_get_type(attribute);
+        if (type == TCA_STATS_QUEUE && size >= sizeof(struct gnet_stats_queue)) {
+            struct gnet_stats_queue queue;
+            memcpy(&queue, payload, sizeof queue);
+            counters->dropped_packets = queue.drops;
+            counters->overlimits = queue.overlimits;
+            counters->backlog_bytes = queue.backlog;
+            counters->backlog_packets = queue.qlen;
+        } else if (type == TCA_STATS_BASIC && size >= sizeof(struct gnet_stats_basic)) {
+            struct gnet_stats_basic basic;
+            memcpy(&basic, payload, sizeof basic);
+            counters->sent_bytes = basic.bytes;
+            if (counters->sent_packets < basic.packets) {
+                counters->sent_packets = basic.packets;
+            }
+        } else if (type == TCA_STATS_PKT64 && size >= sizeof(uint64_t)) {
+            memcpy(&counters->sent_packets, payload, sizeof(uint64_t));
+        }
+    }
+}
+
+struct wanted {
+    uint32_t index;
+    struct weft_qdisc_counters *counters;
+};
+
+static int take_qdisc(const struct nlmsghdr *header, void *context)
+{
+    const struct wanted *wanted = context;
+    const struct tcmsg *body = mnl_nlmsg_get_payload(header);
+    if ((uint32_t)body->tcm_ifindex != wanted->index || body->tcm_parent != TC_H_ROOT) {
+        return MNL_CB_OK;
+    }
+    const struct nlattr *attribute = NULL;
+    WEFT_EACH_ATTRIBUTE(attribute, header, sizeof *body)
+    {
+        if (mnl_attr_get_type(attribute) == TCA_STATS2) {
+            take_stats(attribute, wanted->counters);
+        }
+    }
+    return MNL_CB_OK;
+}
+
+bool weft_qdisc_counters(struct weft_qdisc_counters *counters, struct weft_netlink *netlink,
+                         uint32_t index, struct weft_error *error)
+{
+    struct request request;
+    struct weft_qdisc_counters found = {0};
+    struct wanted wanted = {index, &found};
+    struct tcmsg *body = weft_request_begin(&request, netlink, RTM_GETQDISC, NLM_F_DUMP,
+                                            sizeof *body, "counters of link %u", index);
+    body->tcm_family = AF_UNSPEC;
+    body->tcm_ifindex = (int)index;
+    if (!weft_request_send(&request, take_qdisc, &wanted, error)) {
+        return false;
+    }
+    *counters = found;
+    return true;
+}

@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef WEFT_RUNTIME_OCS_OCS_H
+#define WEFT_RUNTIME_OCS_OCS_H
+
+// Optical circuit switches: whatever joins input ports to output ports, behind one table of
+// functions. Three drivers: a twin in memory, eBPF in the lab's data path, and RESTCONF for a box.
+//
+//   plan's circuits ──► [ocs] ──► driver
+//
+// A set of circuits is an array of port_count outputs, one for each input; WEFT_NONE is dark. Every
+// set is a matching: no output has two inputs. weft_ocs_apply proves that before anything moves,
+// and reads back afterwards.
+
+#include "weft/base.h"
+
+#define WEFT_OCS_PORTS_MAX 4096u
+
+// A port's input: joined to an output, or to none.
+struct weft_ocs_circuit {
+    uint32_t input;
+    uint32_t output; // WEFT_NONE: disconnected
+};
+
+// What met a port; drivers leave 0 what their device does not tell.
+struct weft_ocs_port {
+    uint64_t packets; // that entered here and passed
+    uint64_t bytes;
+    uint64_t dark_packets;  // lost while the circuit was being switched
+    uint64_t unlit_packets; // lost for want of a circuit
+    uint64_t first_ns; // CLOCK_MONOTONIC: the first that passed since the last change; 0 = none
+    bool has_power;    // the device measures light
+    double input_dbm;
+    double output_dbm;
+};
+
+// What a device's driver does. `device` is the driver's own.
+struct weft_ocs_driver {
+    const char *name;
+    // Carries out all changes as one: disconnections first. Inputs are distinct, and the outcome is
+    // a matching.
+    bool (*change)(void *device, const struct weft_ocs_circuit *changes, uint32_t count,
+                   struct weft_error *error);
+    // outputs[port_count] as the device has them.
+    bool (*read)(void *device, uint32_t *outputs, struct weft_error *error);
+    // ports[port_count].
+    bool (*statistics)(void *device, struct weft_ocs_port *ports, struct weft_error *error);
+    void (*close)(void *device);
+};
+
+struct weft_ocs {
+    const struct weft_ocs_driver *driver;
+    void *device;
+    uint32_t port_count;
+};
+
+// Whether outputs are ports or WEFT_NONE and no two alike. INFEASIBLE, naming both inputs.
+bool weft_ocs_check_matching(const uint32_t *outputs, uint32_t port_count,
+                             struct weft_arena scratch, struct weft_error *error) WEFT_MUST_USE;
+
+struct weft_ocs_change {
+    uint32_t changed;   // inputs whose circuit is another now
+    uint32_t untouched; // lit circuits that stayed
+};
+// Brings the device to this set by one batch of the circuits that differ; the others are not
+// touched. Refuses what is no matching with INFEASIBLE; reads back and fails with IO where the
+// device did not do as told. O(ports).
+bool weft_ocs_apply(struct weft_ocs_change *change, struct weft_ocs *ocs, const uint32_t *outputs,
+                    struct weft_arena scratch, struct weft_error *error) WEFT_MUST_USE;
+// The same for some inputs; the others stay.
+bool weft_ocs_connect(struct weft_ocs_change *change, struct weft_ocs *ocs,
+                      const struct weft_ocs_circuit *circuits, uint32_t count,
+                      struct weft_arena scratch, struct weft_error *error) WEFT_MUST_USE;
+bool weft_ocs_read(uint32_t *outputs, struct weft_ocs *ocs, struct weft_error *error) WEFT_MUST_USE;
+bool weft_ocs_statistics(struct weft_ocs_port *ports, struct weft_ocs *ocs,
+                         struct weft_error *error) WEFT_MUST_USE;
+void weft_ocs_close(struct weft_ocs *ocs);
+
+// ---- drivers ----
+
+// In memory: all dark at first.
+bool weft_ocs_open_twin(struct weft_ocs *ocs, uint32_t port_count, struct weft_arena *arena,
+                        struct weft_error *error) WEFT_MUST_USE;
+
+// In the lab's data path. Building loads the program with its tables; port p of the switch is
+// interface first_index + p of the namespace that it is attached in. A change is a few stores to
+// memory that the kernel reads; circuits that change stay dark for dark_ns, and what comes
+// meanwhile is lost.
+struct weft_ocs_kernel {
+    int program_fd;
+    uint32_t circuits_id; // the tables' numbers in the kernel, by which other processes open them
+    uint32_t counts_id;
+};
+bool weft_ocs_load(struct weft_ocs_kernel *kernel, uint32_t port_count, uint32_t first_index,
+                   struct weft_error *error) WEFT_MUST_USE;
+bool weft_ocs_open_kernel(struct weft_ocs *ocs, const struct weft_ocs_kernel *kernel,
+                          uint32_t port_count, uint32_t first_index, uint64_t dark_ns,
+                          struct weft_arena *arena, struct weft_error *error) WEFT_MUST_USE;
+
+// A box with RESTCONF (RFC 8040) over HTTP and the YANG module `optical-switch` of Polatis'
+// switches: inputs are ports 1..N, outputs N+1..2N. `address` is HOST:PORT, credentials go by Basic
+// authentication.
+struct weft_ocs_box {
+    const char *address;
+    const char *user;
+    const char *password;
+    uint32_t timeout_ms;
+};
+bool weft_ocs_open_restconf(struct weft_ocs *ocs, const struct weft_ocs_box *box,
+                            struct weft_arena *arena, struct weft_error *error) WEFT_MUST_USE;
+
+// An emulator of such a box, on the loopback address: serves until *stop. Circuits have moved,
+// after switch_ms, when it answers.
+struct weft_ocs_emulator {
+    uint32_t port_count;
+    uint32_t switch_ms;
+    const char *user;
+    const char *password;
+    uint16_t port; // 0 = the kernel's choice, which `ready` is told
+    // A fault, for tests: the fail_at-th request (from 1) gets this status, or no answer where it
+    // is 0; fail_at 0 = none.
+    uint32_t fail_at;
+    uint32_t fail_status;
+};
+bool weft_ocs_emulate(const struct weft_ocs_emulator *said, weft_stop stop,
+                      void (*ready)(void *context, uint16_t port), void *context,
+                      struct weft_error *error) WEFT_MUST_USE;
+
+#endif

@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef WEFT_RUNTIME_PROCESS_CONNECTIONS_H
+#define WEFT_RUNTIME_PROCESS_CONNECTIONS_H
+
+// Wires: the TCP connections between members, each one way.
+//
+//   members + streams ──► [wire] ──► exec, train
+//
+// A stream is a numbered connection from one rank to another. All members know the same list of
+// streams; each opens those that leave it and takes those that come to it.
+
+#include "coordinator.h"
+
+struct lab_stream {
+    uint32_t from; // rank
+    uint32_t to;
+    // Addresses (host order) to connect to and from; 0 = what the rendezvous knows, and any.
+    uint32_t to_ip;
+    uint32_t from_ip;
+};
+
+struct lab_wire_options {
+    const char *congestion; // of TCP; NULL = the system's
+    uint32_t buffer_bytes;  // of a socket, each way; 0 = the system's
+    uint32_t unsent_bytes;  // TCP_NOTSENT_LOWAT; 0 = the system's
+    bool zero_copy;
+    uint32_t own_ip; // where the member is reached unless a stream says so; 0 = 127.0.0.1
+};
+
+struct lab_wire {
+    uint32_t stream_count;
+    const struct lab_stream *streams;
+    int *sockets; // by stream; -1 = none of this member's. Non-blocking.
+};
+
+// What TCP counted, of all of a member's streams that leave it.
+struct lab_tcp_counts {
+    uint64_t segments;
+    uint64_t retransmits;
+    uint64_t ecn_marks; // segments that were acknowledged with an echo of a mark
+};
+
+// Says hello to the hub, hears the table of members, connects all streams and waits for GO. Fails
+// with IO, naming the peer: nobody listens, nobody answers within the timeout, a stranger calls.
+bool lab_wire_open(struct lab_wire *wire, struct lab_member *member,
+                   const struct lab_stream *streams, uint32_t stream_count,
+                   const struct lab_wire_options *options, struct weft_error *error) WEFT_MUST_USE;
+void lab_wire_close(struct lab_wire *wire);
+void lab_wire_counts(struct lab_tcp_counts *counts, const struct lab_wire *wire, uint32_t rank);
+// The hub's part of lab_wire_open, up to but without GO.
+bool lab_wire_introduce(struct lab_hub *hub, struct weft_error *error) WEFT_MUST_USE;
+
+#endif

@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef WEFT_RUNTIME_PROCESS_COORDINATOR_PRIVATE_H
+#define WEFT_RUNTIME_PROCESS_COORDINATOR_PRIVATE_H
+
+// What hub and members say to each other; for hub*.c alone.
+
+#include "coordinator.h"
+
+#define LAB_MAGIC 0x57454654u
+enum { LAB_MESSAGE_SMALL = 512 };
+// No member's message is longer.
+#define LAB_MESSAGE_MAX ((size_t)1 << 26)
+
+struct lab_head {
+    uint32_t kind;
+    uint32_t length;
+};
+
+struct lab_failure {
+    uint32_t code;
+    uint32_t blamed;
+    uint64_t when_ns;
+    char message[sizeof((struct weft_error *)NULL)->message];
+};
+
+struct lab_join {
+    uint32_t magic;
+    uint32_t rank;
+    uint32_t count;
+};
+
+// Blocking; false when the other end has gone.
+bool lab_send_all(int socket, const void *data, size_t length) WEFT_MUST_USE;
+bool lab_send_message(int socket, enum lab_message kind, const void *data, size_t length)
+    WEFT_MUST_USE;
+
+#endif

@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef WEFT_RUNTIME_PROCESS_CREW_H
+#define WEFT_RUNTIME_PROCESS_CREW_H
+
+// A crew: as many processes as a schedule has ranks, which run it over sockets, time and check it.
+//
+//   schedule ──► [crew] = hub + members (wire, exec) ──► seconds, counts, checked sums
+
+#include "runtime/collective/exec.h"
+
+struct lab_crew_options {
+    uint64_t size_bytes; // of the collective, S
+    enum lab_type type;
+    uint32_t iterations; // >= 1
+    bool check;          // every iteration's sums; whole numbers and reals in turn
+    uint32_t lanes;      // connections from a rank to another; 0 = 1
+    uint32_t segment_bytes;
+    bool round_by_round; // as in exec.h; sets the wire's unsent_bytes
+    uint32_t timeout_ms;
+    struct lab_wire_options wire;
+    uint32_t late_rank; // begins late_ns after the others; WEFT_NONE = nobody
+    uint64_t late_ns;
+    // A fault, for tests: this rank ends itself, or stops and stays, in the middle of iteration
+    // fault_iteration. WEFT_NONE = none.
+    uint32_t fault_rank;
+    uint32_t fault_iteration;
+    bool fault_stops;
+    // Network namespace of each rank, and its address for peers that no stream names; NULL = the
+    // caller's own, 127.0.0.1.
+    const char *const *netns;
+    const uint32_t *addresses;
+    // Addresses of streams: called for each before they are opened; NULL = none.
+    void (*address_stream)(void *context, struct lab_stream *stream);
+    void *context;
+};
+
+// Of one iteration.
+struct lab_crew_time {
+    double seconds;      // from the first rank's begin to the last one's end
+    double after_late_s; // from the late rank's begin on
+    double worst_ratio;  // of rounding errors to their bound; iterations with reals
+};
+
+struct lab_crew_result {
+    uint32_t iteration_count;
+    struct lab_crew_time *times;
+    struct lab_exec_counts counts; // of all ranks together
+    struct lab_tcp_counts tcp;
+    // Of all ranks that were forked.
+    double cpu_s;
+    uint64_t preemptions; // a rank had to leave its processor to somebody else
+    size_t slot_elements;
+};
+
+// What a crew's processes share; made once, before they begin.
+struct lab_crew {
+    const struct weft_schedule *schedule;
+    struct lab_crew_options options;
+    size_t slot_elements;
+    struct lab_stream *streams;
+    uint32_t stream_count;
+    uint32_t *pair_stream;
+    struct weft_arena scratch;
+};
+
+// Fails with INPUT where the size gives no whole elements, with UNSUPPORTED where memory lacks.
+bool lab_crew_prepare(struct lab_crew *crew, const struct weft_schedule *schedule,
+                      const struct lab_crew_options *options, struct weft_arena *arena,
+                      struct weft_arena scratch, struct weft_error *error) WEFT_MUST_USE;
+// A member's life; context is the crew.
+int lab_crew_member(struct lab_member *member, void *context);
+// The hub's part with members that were forked or have come: the result, with its times in
+// `arena`. Fails as members do. Closes the hub.
+bool lab_crew_lead(struct lab_crew_result *result, struct lab_hub *hub, const struct lab_crew *crew,
+                   struct weft_arena *arena, struct weft_error *error) WEFT_MUST_USE;
+// All of it with forked members.
+bool lab_crew_run(struct lab_crew_result *result, const struct weft_schedule *schedule,
+                  const struct lab_crew_options *options, struct weft_arena *arena,
+                  struct weft_arena scratch, struct weft_error *error) WEFT_MUST_USE;
+
+#endif

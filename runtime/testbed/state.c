@@ -1,0 +1,223 @@
+// SPDX-License-Identifier: Apache-2.0
+// The state of a lab in a file, and the claim of the process that works on it.
+
+#include "testbed_private.h"
+
+#include "runtime/netlink/message.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <jansson.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+enum { PATH_BYTES = 128 };
+#define SCHEMA "weft.lab/1"
+
+static const char *state_path(char path[PATH_BYTES], const char *name)
+{
+    snprintf(path, PATH_BYTES, WEFT_LAB_FOLDER "/%s.json", name);
+    return path;
+}
+
+static bool make_folder(struct weft_error *error)
+{
+    static const char *const folders[] = {"/run/weft", WEFT_LAB_FOLDER};
+    for (int i = 0; i < 2; i++) {
+        if (mkdir(folders[i], 0755) != 0 && errno != EEXIST) {
+            return weft_lab_refused(error, errno, NULL, NULL, folders[i]);
+        }
+    }
+    return true;
+}
+
+// ---- claims ----
+
+// Whether the lock is still the one of that name: who took the lab away has removed it.
+static bool is_current(int fd, const char *path)
+{
+    struct stat own;
+    struct stat named;
+    return fstat(fd, &own) == 0 && stat(path, &named) == 0 && own.st_ino == named.st_ino &&
+           own.st_dev == named.st_dev;
+}
+
+static const char *lock_path(char path[PATH_BYTES], const char *name)
+{
+    snprintf(path, PATH_BYTES, WEFT_LAB_FOLDER "/%s.lock", name);
+    return path;
+}
+
+bool weft_lab_claim(struct weft_lab_claim *claim, const char *name, struct weft_error *error)
+{
+    char path[PATH_BYTES];
+    if (!weft_lab_check_name(name, error)) {
+        return false;
+    }
+    lock_path(path, name);
+    for (;;) {
+        int fd = make_folder(error) ? open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0644) : -2;
+        if (fd == -2) {
+            return false;
+        }
+        if (fd < 0 && errno == ENOENT) {
+            continue; // the folder went away meanwhile
+        }
+        if (fd < 0) {
+            return weft_lab_refused(error, errno, NULL, NULL, path);
+        }
+        // A lock of the process, not of the file: children that outlive it do not keep it.
+        struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
+        int number = fcntl(fd, F_SETLK, &lock) == 0 ? 0 : errno;
+        if (number == 0 && is_current(fd, path)) {
+            claim->fd = fd;
+            return true;
+        }
+        struct flock holder = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
+        bool known = fcntl(fd, F_GETLK, &holder) == 0 && holder.l_type != F_UNLCK;
+        close(fd);
+        if (number != 0 && number != EAGAIN && number != EACCES) {
+            return weft_lab_refused(error, number, NULL, NULL, path);
+        }
+        if (number != 0 && known) {
+            return weft_fail(error, WEFT_IO, "process %d works on lab '%s'; wait for it or end it",
+                             (int)holder.l_pid, name);
+        }
+    }
+}
+
+void weft_lab_unclaim(struct weft_lab_claim *claim, const char *name)
+{
+    char path[PATH_BYTES];
+    // What stands needs no lock file while nobody works on it.
+    unlink(lock_path(path, name));
+    close(claim->fd);
+    claim->fd = -1;
+    // Gone unless something is in them.
+    rmdir(WEFT_LAB_FOLDER);
+    rmdir("/run/weft");
+}
+
+// ---- the file ----
+
+static json_t *describe(const struct weft_lab *lab)
+{
+    json_t *tables = json_array();
+    for (uint32_t p = 0; p < lab->ocs_count; p++) {
+        json_array_append_new(tables, json_pack("[I, I]", (json_int_t)lab->ocs[p].circuits_id,
+                                                (json_int_t)lab->ocs[p].counts_id));
+    }
+    return json_pack("{ss, ss, sb, ss, ss, si, si, sf, sf, si, si, si, si, si, sb, sb, sI, so}", //
+                     "schema", SCHEMA, "name", lab->name, "is_up", lab->is_up, "fabric",
+                     lab->fabric, "plan", lab->plan_path, "servers", (int)lab->server_count,
+                     "ports", (int)lab->port_count, "rate_Bps", lab->rate_Bps, "planned_rate_Bps",
+                     lab->planned_rate_Bps, "mtu_bytes", (int)lab->mtu_bytes, "burst_bytes",
+                     (int)lab->burst_bytes, "buffer_bytes", (int)lab->buffer_bytes, "mark_packets",
+                     (int)lab->mark_packets, "marks_id", (int)lab->marks_id, "htb", lab->htb,
+                     "offloads", lab->offloads, "dark_ns", (json_int_t)lab->dark_ns, "tables",
+                     tables);
+}
+
+bool weft_lab_save(const struct weft_lab *lab, struct weft_arena scratch, struct weft_error *error)
+{
+    (void)scratch;
+    char path[PATH_BYTES];
+    json_t *object = describe(lab);
+    WEFT_ASSERT(object != NULL);
+    char *text = json_dumps(object, JSON_INDENT(1) | JSON_REAL_PRECISION(15));
+    json_decref(object);
+    WEFT_ASSERT(text != NULL);
+    bool fine = make_folder(error) &&
+                weft_file_save(state_path(path, lab->name), text, strlen(text), error);
+    free(text);
+    return fine;
+}
+
+static bool read_tables(struct weft_lab *lab, const json_t *tables)
+{
+    lab->ocs_count = (uint32_t)json_array_size(tables);
+    if (lab->ocs_count > WEFT_LAB_PORTS_MAX) {
+        return false;
+    }
+    for (uint32_t p = 0; p < lab->ocs_count; p++) {
+        json_int_t ids[2];
+        if (json_unpack(json_array_get(tables, p), "[I, I]", &ids[0], &ids[1]) != 0) {
+            return false;
+        }
+        lab->ocs[p] = (struct weft_ocs_kernel){-1, (uint32_t)ids[0], (uint32_t)ids[1]};
+    }
+    return true;
+}
+
+static bool read_state(struct weft_lab *lab, json_t *object)
+{
+    const char *schema = "";
+    const char *name = "";
+    const char *fabric = "";
+    const char *plan = "";
+    json_t *tables = NULL;
+    int is_up = 0;
+    int htb = 0;
+    int offloads = 0;
+    int counts[7] = {0};
+    json_int_t dark_ns = 0;
+    struct weft_lab made = {0};
+    if (json_unpack(object,
+                    "{ss, ss, sb, ss, ss, si, si, sF, sF, si, si, si, si, si, sb, sb, sI, so}",
+                    "schema", &schema, "name", &name, "is_up", &is_up, "fabric", &fabric, "plan",
+                    &plan, "servers", &counts[0], "ports", &counts[1], "rate_Bps", &made.rate_Bps,
+                    "planned_rate_Bps", &made.planned_rate_Bps, "mtu_bytes", &counts[2],
+                    "burst_bytes", &counts[3], "buffer_bytes", &counts[4], "mark_packets",
+                    &counts[5], "marks_id", &counts[6], "htb", &htb, "offloads", &offloads,
+                    "dark_ns", &dark_ns, "tables", &tables) != 0 ||
+        strcmp(schema, SCHEMA) != 0 || strlen(name) >= sizeof made.name ||
+        strlen(fabric) >= sizeof made.fabric || strlen(plan) >= sizeof made.plan_path ||
+        counts[0] < 2 || (uint32_t)counts[0] > WEFT_LAB_SERVERS_MAX || counts[1] < 1 ||
+        (uint32_t)counts[1] > WEFT_LAB_PORTS_MAX || !read_tables(&made, tables) ||
+        (made.ocs_count != 0 && made.ocs_count != (uint32_t)counts[1])) {
+        return false;
+    }
+    snprintf(made.name, sizeof made.name, "%s", name);
+    snprintf(made.fabric, sizeof made.fabric, "%s", fabric);
+    snprintf(made.plan_path, sizeof made.plan_path, "%s", plan);
+    made.is_up = is_up;
+    made.htb = htb;
+    made.offloads = offloads;
+    made.server_count = (uint32_t)counts[0];
+    made.port_count = (uint32_t)counts[1];
+    made.mtu_bytes = (uint32_t)counts[2];
+    made.burst_bytes = (uint32_t)counts[3];
+    made.buffer_bytes = (uint32_t)counts[4];
+    made.mark_packets = (uint32_t)counts[5];
+    made.marks_id = (uint32_t)counts[6];
+    made.dark_ns = (uint64_t)dark_ns;
+    *lab = made;
+    return true;
+}
+
+bool weft_lab_load(struct weft_lab *lab, const char *name, struct weft_arena scratch,
+                   struct weft_error *error)
+{
+    char path[PATH_BYTES];
+    const char *data = NULL;
+    size_t length = 0;
+    if (!weft_lab_check_name(name, error)) {
+        return false;
+    }
+    if (access(state_path(path, name), F_OK) != 0) {
+        return weft_fail(error, WEFT_IO, "lab '%s' is not up; weft lab up raises it", name);
+    }
+    if (!weft_file_load(&data, &length, path, 1 << 20, &scratch, error)) {
+        return false;
+    }
+    json_t *object = json_loadb(data, length, 0, NULL);
+    bool fine = object != NULL && read_state(lab, object) && strcmp(lab->name, name) == 0;
+    json_decref(object);
+    if (!fine || !lab->is_up) {
+        return weft_fail(error, WEFT_IO,
+                         "lab '%s' is what a killed run left; weft lab down takes it away", name);
+    }
+    return true;
+}

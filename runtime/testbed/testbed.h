@@ -1,0 +1,164 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef WEFT_RUNTIME_TESTBED_TESTBED_H
+#define WEFT_RUNTIME_TESTBED_TESTBED_H
+
+// Labs: a fabric on this machine, a network namespace for each server and each switch.
+//
+//   plan, or a ring or switch of N ──► wiring ──► [lab] ──► sockets, faults, checks
+//
+// Lab NAME owns the namespaces that begin with "weft-NAME-" and two files in WEFT_LAB_FOLDER, and
+// nothing else: no interface ever stands in the namespace of the machine, so that taking the
+// namespaces away takes everything away, also after a kill at any moment.
+//
+//   weft-NAME-s<i>     server i: ports port0.. (interface 2 + p), its address on lo
+//   weft-NAME-o<p>     optical switch p: the far end of port p of server i is p<i> (2 + i)
+//   weft-NAME-switch   or instead of those one bridge with a port p<i> for each server
+//
+// Addresses are those of `weft export --format ip-routes`.
+
+#include "runtime/netlink/netlink.h"
+#include "runtime/ocs/ocs.h"
+
+#include "weft/base.h"
+#include "weft/format.h"
+#include "weft/plan.h"
+
+#define WEFT_LAB_FOLDER "/run/weft/lab"
+#define WEFT_LAB_DEFAULT "lab"
+#define WEFT_LAB_SERVERS_MAX 512u
+#define WEFT_LAB_PORTS_MAX 32u
+enum { WEFT_LAB_NAME_MAX = 24 };
+
+// ---- wirings ----
+
+// Which ports are joined and what every kernel routes by.
+struct weft_lab_wiring {
+    uint32_t server_count;
+    uint32_t port_count;    // of a server
+    const uint32_t *planes; // port_count * server_count, as a topology's; NULL = one switch
+    struct weft_ip_ways ways;
+    double rate_Bps; // planned, of a port; 0 = not planned
+};
+// That of a plan. Fails with UNSUPPORTED beyond the maxima above, and as weft_ip_list_ways does.
+bool weft_lab_wire_plan(struct weft_lab_wiring *wiring, const struct weft_plan *plan,
+                        struct weft_arena *arena, struct weft_arena scratch,
+                        struct weft_error *error) WEFT_MUST_USE;
+// A ring both ways of 3 servers or more, two ports each, the shorter way round.
+bool weft_lab_wire_ring(struct weft_lab_wiring *wiring, uint32_t server_count,
+                        struct weft_arena *arena, struct weft_arena scratch,
+                        struct weft_error *error) WEFT_MUST_USE;
+// One switch, one port a server.
+bool weft_lab_wire_switch(struct weft_lab_wiring *wiring, uint32_t server_count,
+                          struct weft_error *error) WEFT_MUST_USE;
+
+// ---- a lab ----
+
+struct weft_lab {
+    char name[WEFT_LAB_NAME_MAX];
+    bool is_up;          // false: being raised, or left by a run that was killed
+    char fabric[16];     // "plan", "ring", "switch"
+    char plan_path[256]; // of the plan's file when it was raised; "" = none
+    uint32_t server_count;
+    uint32_t port_count;     // of a server
+    double rate_Bps;         // of a port, as shaped
+    double planned_rate_Bps; // 0 = not planned
+    uint32_t mtu_bytes;
+    uint32_t burst_bytes;
+    uint32_t buffer_bytes;
+    uint32_t mark_packets; // ports mark what finds so many waiting; 0 = never
+    uint32_t marks_id;     // of the map that counts marks
+    bool htb;              // instead of TBF
+    bool offloads;
+    uint64_t dark_ns;
+    uint32_t ocs_count; // port_count, or 0 with one switch
+    struct weft_ocs_kernel ocs[WEFT_LAB_PORTS_MAX];
+};
+
+// What a user may say; 0 = a default.
+struct weft_lab_options {
+    const char *name;
+    const char *fabric;
+    const char *plan_path;
+    double rate_Bps;
+    uint32_t mtu_bytes;
+    uint32_t burst_bytes;
+    uint32_t buffer_bytes;
+    uint32_t mark_packets;
+    bool htb;
+    bool offloads;
+    uint64_t dark_ns;
+    weft_stop stop;
+};
+
+// Names of labs are 1 to 16 small letters and digits. INPUT.
+bool weft_lab_check_name(const char *name, struct weft_error *error) WEFT_MUST_USE;
+const char *weft_lab_server_netns(char buffer[WEFT_NETNS_NAME_MAX], const char *lab,
+                                  uint32_t server);
+// Optical switch `plane`, or the one switch of a lab without.
+const char *weft_lab_switch_netns(char buffer[WEFT_NETNS_NAME_MAX], const struct weft_lab *lab,
+                                  uint32_t plane);
+// Addresses and interfaces by number.
+uint32_t weft_lab_server_address(uint32_t server);
+uint32_t weft_lab_port_address(uint32_t server, uint32_t port);
+void weft_lab_port_mac(uint8_t mac[6], uint32_t server, uint32_t port);
+uint32_t weft_lab_port_index(uint32_t port);    // in the server's namespace
+uint32_t weft_lab_cable_index(uint32_t server); // in the switch's namespace
+
+// One process at a time changes a lab; the claim ends with the process, however it ends. Fails with
+// IO, naming the process, when another has it. Not inherited by children.
+struct weft_lab_claim {
+    int fd;
+};
+bool weft_lab_claim(struct weft_lab_claim *claim, const char *name, struct weft_error *error)
+    WEFT_MUST_USE;
+void weft_lab_unclaim(struct weft_lab_claim *claim, const char *name);
+
+// Raises a lab: namespaces, cables, rates, addresses, circuits, routes. On failure everything is
+// taken away again. Fails with IO when it is up or leftovers stand in the way, with UNSUPPORTED
+// where the kernel lacks something or the user is not root, with INFEASIBLE when planes are no
+// matchings. The caller has the claim.
+bool weft_lab_up(struct weft_lab *lab, const struct weft_lab_wiring *wiring,
+                 const struct weft_lab_options *options, struct weft_arena scratch,
+                 struct weft_error *error) WEFT_MUST_USE;
+
+// Takes away whatever a lab of that name left, complete or not, with the processes in its
+// namespaces.
+struct weft_lab_removed {
+    uint32_t namespace_count;
+    uint32_t process_count;
+};
+bool weft_lab_down(struct weft_lab_removed *removed, const char *name, struct weft_arena scratch,
+                   struct weft_error *error) WEFT_MUST_USE;
+// The names of labs of which anything stands, sorted.
+bool weft_lab_list(const char *const **names, uint32_t *count, struct weft_arena *arena,
+                   struct weft_error *error) WEFT_MUST_USE;
+
+// The state of a lab that is up. Fails with IO when there is none, or leftovers only.
+bool weft_lab_load(struct weft_lab *lab, const char *name, struct weft_arena scratch,
+                   struct weft_error *error) WEFT_MUST_USE;
+bool weft_lab_save(const struct weft_lab *lab, struct weft_arena scratch, struct weft_error *error)
+    WEFT_MUST_USE;
+
+// The wiring of a lab that is up: of its plan's file, its ring or its switch.
+bool weft_lab_rewire(struct weft_lab_wiring *wiring, const struct weft_lab *lab,
+                     struct weft_arena *arena, struct weft_arena scratch, struct weft_error *error)
+    WEFT_MUST_USE;
+// The switch of a plane. INPUT when there is none.
+bool weft_lab_open_ocs(struct weft_ocs *ocs, const struct weft_lab *lab, uint32_t plane,
+                       struct weft_arena *arena, struct weft_error *error) WEFT_MUST_USE;
+// Neighbors and routes of all servers as wired; what an earlier wiring left is removed.
+bool weft_lab_route(const struct weft_lab *lab, const struct weft_lab_wiring *wiring,
+                    struct weft_arena scratch, struct weft_error *error) WEFT_MUST_USE;
+
+// Circuits of all planes, then (if asked for) routes, of another wiring of as many servers and
+// ports. Nothing moves unless every plane is a matching (INFEASIBLE).
+struct weft_lab_move {
+    struct weft_ocs_change circuits; // of all planes together
+    double circuits_s;               // from the first command to the last circuit set
+    double routes_s;
+};
+bool weft_lab_apply(struct weft_lab_move *move, const struct weft_lab *lab,
+                    const struct weft_lab_wiring *wiring, bool with_routes,
+                    struct weft_arena scratch, struct weft_error *error) WEFT_MUST_USE;
+
+#endif

@@ -1,0 +1,338 @@
+// SPDX-License-Identifier: Apache-2.0
+// Raising a lab: switches, servers, cables, rates, circuits, routes.
+
+#include "testbed_private.h"
+#include "bpf/mark.h"
+
+#include <math.h>
+#include <string.h>
+#include <unistd.h>
+
+// What all ports together carry by default, and one port at most: a machine of two cores does.
+static const double total_rate_Bps = 600e6;
+static const double port_rate_max_Bps = 25e6;
+
+struct raising {
+    struct weft_lab *lab;
+    const struct weft_lab_wiring *wiring;
+    uint32_t bridge; // of one switch
+    struct weft_marker marker;
+    struct weft_netlink switches[WEFT_LAB_PORTS_MAX];
+};
+
+static const struct setting {
+    const char *file;
+    const char *value;
+    bool needed;
+} server_settings[] = {
+    {"net/ipv4/ip_forward", "1", true},
+    // Return paths differ from forward paths.
+    {"net/ipv4/conf/all/rp_filter", "0", true},
+    {"net/ipv4/conf/default/rp_filter", "0", true},
+    {"net/ipv4/conf/all/send_redirects", "0", true},
+    {"net/ipv4/conf/default/send_redirects", "0", true},
+    // A cut cable takes its next hops out of the routes at once.
+    {"net/ipv4/conf/all/ignore_routes_with_linkdown", "1", true},
+    {"net/ipv4/conf/default/ignore_routes_with_linkdown", "1", true},
+    {"net/ipv4/fib_multipath_hash_policy", "1", true},
+    // The check of routes asks for more than a thousand answers a second.
+    {"net/ipv4/icmp_ratemask", "0", true},
+};
+// Where ports mark, hosts ask for it.
+static const struct setting mark_settings[] = {{"net/ipv4/tcp_ecn", "1", true}};
+static const struct setting all_settings[] = {
+    // Nothing but what is sent: no neighbor discovery, no router solicitations.
+    {"net/ipv6/conf/all/disable_ipv6", "1", false},
+    {"net/ipv6/conf/default/disable_ipv6", "1", false},
+};
+
+static bool set_all(const char *netns, const struct setting *settings, size_t count,
+                    struct weft_error *error)
+{
+    for (size_t i = 0; i < count; i++) {
+        if (!weft_netns_sysctl(netns, settings[i].file, settings[i].value, error) &&
+            (settings[i].needed || error->code != WEFT_UNSUPPORTED)) {
+            return false;
+        }
+    }
+    return true;
+}
+#define SET_ALL(netns, settings, error)                                                            \
+    set_all((netns), (settings), sizeof(settings) / sizeof((settings)[0]), (error))
+
+// ---- switches ----
+
+static bool raise_switch(struct raising *raising, uint32_t plane, struct weft_error *error)
+{
+    struct weft_lab *lab = raising->lab;
+    char netns[WEFT_NETNS_NAME_MAX];
+    weft_lab_switch_netns(netns, lab, plane);
+    struct weft_netlink *netlink = &raising->switches[plane];
+    if (!weft_netns_create(netns, error) || !SET_ALL(netns, all_settings, error) ||
+        !weft_netlink_open(netlink, netns, error)) {
+        return false;
+    }
+    if (lab->ocs_count > 0) {
+        return weft_ocs_load(&lab->ocs[plane], lab->server_count, weft_lab_cable_index(0), error);
+    }
+    raising->bridge = weft_lab_cable_index(WEFT_LAB_SERVERS_MAX);
+    return weft_link_bridge(netlink, "switch", raising->bridge, lab->mtu_bytes, error) &&
+           weft_link_set_up(netlink, raising->bridge, true, error);
+}
+
+static bool shape(const struct raising *raising, struct weft_netlink *netlink, uint32_t index,
+                  struct weft_error *error)
+{
+    const struct weft_lab *lab = raising->lab;
+    const struct weft_shaper shape = {lab->rate_Bps, lab->burst_bytes, lab->buffer_bytes};
+    bool shaped = lab->htb ? weft_qdisc_htb(netlink, index, &shape, error)
+                           : weft_qdisc_tbf(netlink, index, &shape, error);
+    return shaped && (lab->mark_packets == 0 ||
+                      (weft_qdisc_clsact(netlink, index, error) &&
+                       weft_filter_bpf(netlink, index, true, 1, raising->marker.program_fd,
+                                       "weft-mark", error)));
+}
+
+// The switch's end of a cable.
+static bool plug_in(struct raising *raising, uint32_t server, uint32_t plane,
+                    struct weft_error *error)
+{
+    const struct weft_lab *lab = raising->lab;
+    struct weft_netlink *netlink = &raising->switches[plane];
+    uint32_t index = weft_lab_cable_index(server);
+    char name[16];
+    snprintf(name, sizeof name, "p%u", server);
+    if (!weft_link_set_offloads(netlink, name, lab->offloads, error)) {
+        return false;
+    }
+    if (lab->ocs_count > 0) {
+        return weft_qdisc_clsact(netlink, index, error) &&
+               weft_filter_bpf(netlink, index, false, 1, lab->ocs[plane].program_fd, "weft-ocs",
+                               error) &&
+               weft_link_set_up(netlink, index, true, error);
+    }
+    // A circuit's output carries what one port sent; a switch's what many did.
+    return shape(raising, netlink, index, error) &&
+           weft_link_set_master(netlink, index, raising->bridge, error) &&
+           weft_link_set_up(netlink, index, true, error);
+}
+
+// ---- servers ----
+
+static bool add_port(struct raising *raising, struct weft_netlink *netlink, uint32_t server,
+                     uint32_t port, struct weft_error *error)
+{
+    const struct weft_lab *lab = raising->lab;
+    char names[2][16];
+    char far_netns[WEFT_NETNS_NAME_MAX];
+    uint8_t mac[6];
+    snprintf(names[0], sizeof names[0], "port%u", port);
+    snprintf(names[1], sizeof names[1], "p%u", server);
+    weft_lab_port_mac(mac, server, port);
+    uint32_t index = weft_lab_port_index(port);
+    const struct weft_veth_end near = {.name = names[0], .index = index, .mac = mac};
+    const struct weft_veth_end far = {
+        .name = names[1],
+        .netns = weft_lab_switch_netns(far_netns, lab, port),
+        .index = weft_lab_cable_index(server),
+    };
+    return weft_link_veth(netlink, &near, &far, lab->mtu_bytes, error) &&
+           weft_link_set_offloads(netlink, names[0], lab->offloads, error) &&
+           shape(raising, netlink, index, error) &&
+           weft_address_add(netlink, index, weft_lab_port_address(server, port), 32, error) &&
+           weft_link_set_up(netlink, index, true, error) && plug_in(raising, server, port, error);
+}
+
+static bool raise_server(struct raising *raising, uint32_t server, struct weft_error *error)
+{
+    const struct weft_lab *lab = raising->lab;
+    char netns[WEFT_NETNS_NAME_MAX];
+    char seed[16];
+    struct weft_netlink netlink;
+    weft_lab_server_netns(netns, lab->name, server);
+    // Each server hashes flows in its own way, else all would part them alike.
+    snprintf(seed, sizeof seed, "%u", server + 1);
+    const struct setting own = {"net/ipv4/fib_multipath_hash_seed", seed, false};
+    if (!weft_netns_create(netns, error) || !SET_ALL(netns, all_settings, error) ||
+        !SET_ALL(netns, server_settings, error) || !set_all(netns, &own, 1, error) ||
+        (lab->mark_packets > 0 && !SET_ALL(netns, mark_settings, error)) ||
+        !weft_netlink_open(&netlink, netns, error)) {
+        return false;
+    }
+    bool fine = weft_address_add(&netlink, 1, weft_lab_server_address(server), 32, error);
+    for (uint32_t port = 0; port < lab->port_count && fine; port++) {
+        fine = add_port(raising, &netlink, server, port, error);
+    }
+    weft_netlink_close(&netlink);
+    return fine;
+}
+
+// Ports that are plugged in pass packets when the kernel has noticed it.
+static bool await_server(const struct weft_lab *lab, uint32_t server, struct weft_error *error)
+{
+    char netns[WEFT_NETNS_NAME_MAX];
+    struct weft_netlink netlink;
+    if (!weft_netlink_open(&netlink, weft_lab_server_netns(netns, lab->name, server), error)) {
+        return false;
+    }
+    bool fine = true;
+    for (uint32_t port = 0; port < lab->port_count && fine; port++) {
+        fine = weft_link_await(&netlink, weft_lab_port_index(port), error);
+    }
+    weft_netlink_close(&netlink);
+    return fine;
+}
+
+// ---- all ----
+
+static void fill(struct weft_lab *lab, const struct weft_lab_wiring *wiring,
+                 const struct weft_lab_options *options)
+{
+    double ports = (double)wiring->server_count * wiring->port_count;
+    *lab = (struct weft_lab){
+        .server_count = wiring->server_count,
+        .port_count = wiring->port_count,
+        .rate_Bps = options->rate_Bps,
+        .planned_rate_Bps = wiring->rate_Bps,
+        .mtu_bytes = options->mtu_bytes != 0 ? options->mtu_bytes : 9000,
+        .burst_bytes = options->burst_bytes,
+        .buffer_bytes = options->buffer_bytes,
+        .mark_packets = options->mark_packets,
+        .htb = options->htb,
+        .offloads = options->offloads,
+        .dark_ns = options->dark_ns,
+        .ocs_count = wiring->planes != NULL ? wiring->port_count : 0,
+    };
+    snprintf(lab->name, sizeof lab->name, "%s", options->name);
+    snprintf(lab->fabric, sizeof lab->fabric, "%s", options->fabric);
+    snprintf(lab->plan_path, sizeof lab->plan_path, "%s",
+             options->plan_path != NULL ? options->plan_path : "");
+    if (lab->rate_Bps == 0) {
+        lab->rate_Bps = fmin(port_rate_max_Bps, floor(total_rate_Bps / ports / 125e3) * 125e3);
+    }
+    uint32_t packet_bytes = lab->mtu_bytes + 14;
+    if (lab->burst_bytes == 0) {
+        // The shaper's timer is late by up to some hundred microseconds, and a burst makes up for
+        // it; an aggregate of segments has to fit, too.
+        double burst = fmax(2.0 * packet_bytes, lab->rate_Bps * 1e-3);
+        lab->burst_bytes = (uint32_t)fmin(fmax(burst, lab->offloads ? 80000 : 0), 1 << 30);
+    }
+    if (lab->buffer_bytes == 0) {
+        lab->buffer_bytes = 64 * packet_bytes;
+    }
+}
+
+static bool check(const struct weft_lab *lab, const struct weft_lab_wiring *wiring,
+                  struct weft_arena scratch, struct weft_error *error)
+{
+    const char *const *names = NULL;
+    uint32_t count = 0;
+    char prefix[WEFT_NETNS_NAME_MAX];
+    struct weft_lab old;
+    if (weft_lab_load(&old, lab->name, scratch, error)) {
+        return weft_fail(error, WEFT_IO, "lab '%s' is up already; %s takes it away", lab->name,
+                         weft_lab_remedy(prefix, lab->name));
+    }
+    snprintf(prefix, sizeof prefix, "weft-%s-", lab->name);
+    if (!weft_netns_list(&names, &count, prefix, &scratch, error)) {
+        return false;
+    }
+    if (count > 0) {
+        return weft_fail(error, WEFT_IO,
+                         "%u namespaces like %s are what a killed run left; %s "
+                         "takes them away",
+                         count, names[0], weft_lab_remedy(prefix, lab->name));
+    }
+    for (uint32_t p = 0; p < lab->ocs_count; p++) {
+        if (!weft_ocs_check_matching(wiring->planes + (size_t)p * lab->server_count,
+                                     lab->server_count, scratch, error)) {
+            return weft_wrap(error, "plane %u", p);
+        }
+    }
+    return true;
+}
+
+static bool set_circuits(const struct weft_lab *lab, const struct weft_lab_wiring *wiring,
+                         struct weft_arena scratch, struct weft_error *error)
+{
+    // Light is on at once when a lab begins.
+    struct weft_lab bright = *lab;
+    struct weft_ocs_change change;
+    bright.dark_ns = 0;
+    for (uint32_t p = 0; p < lab->ocs_count; p++) {
+        struct weft_arena arena = scratch;
+        struct weft_ocs ocs;
+        const uint32_t *outputs = weft_lab_outputs(wiring, p, &arena);
+        if (!weft_lab_open_ocs(&ocs, &bright, p, &arena, error)) {
+            return false;
+        }
+        bool fine = weft_ocs_apply(&change, &ocs, outputs, arena, error);
+        weft_ocs_close(&ocs);
+        if (!fine) {
+            return weft_wrap(error, "switch %u", p);
+        }
+    }
+    return true;
+}
+
+static bool raise_all(struct raising *raising, weft_stop stop, struct weft_arena scratch,
+                      struct weft_error *error)
+{
+    struct weft_lab *lab = raising->lab;
+    uint32_t switch_count = lab->ocs_count > 0 ? lab->ocs_count : 1;
+    if (lab->mark_packets > 0 && !weft_marker_load(&raising->marker, lab->mark_packets, error)) {
+        return false;
+    }
+    lab->marks_id = raising->marker.id;
+    for (uint32_t p = 0; p < switch_count; p++) {
+        if (!raise_switch(raising, p, error)) {
+            return false;
+        }
+    }
+    for (uint32_t s = 0; s < lab->server_count; s++) {
+        if (weft_stopped(stop)) {
+            return weft_fail(error, WEFT_IO, "stopped; what stood was taken away again");
+        }
+        if (!raise_server(raising, s, error)) {
+            return false;
+        }
+    }
+    if (!set_circuits(lab, raising->wiring, scratch, error) ||
+        !weft_lab_route(lab, raising->wiring, scratch, error)) {
+        return false;
+    }
+    for (uint32_t s = 0; s < lab->server_count; s++) {
+        if (!await_server(lab, s, error)) {
+            return false;
+        }
+    }
+    lab->is_up = true;
+    return weft_lab_save(lab, scratch, error);
+}
+
+bool weft_lab_up(struct weft_lab *lab, const struct weft_lab_wiring *wiring,
+                 const struct weft_lab_options *options, struct weft_arena scratch,
+                 struct weft_error *error)
+{
+    struct raising raising = {.lab = lab, .wiring = wiring};
+    struct weft_lab_removed removed;
+    struct weft_error ignored;
+    fill(lab, wiring, options);
+    if (!check(lab, wiring, scratch, error) || !weft_lab_save(lab, scratch, error)) {
+        return false;
+    }
+    bool fine = raise_all(&raising, options->stop, scratch, error);
+    weft_marker_close(&raising.marker);
+    for (uint32_t p = 0; p < WEFT_LAB_PORTS_MAX; p++) {
+        weft_netlink_close(&raising.switches[p]);
+        if (lab->ocs[p].program_fd > 0) {
+            close(lab->ocs[p].program_fd);
+            lab->ocs[p].program_fd = -1;
+        }
+    }
+    if (!fine && !weft_lab_down(&removed, lab->name, scratch, &ignored)) {
+        return weft_fail(error, WEFT_IO, "%.300s; and cleaning up failed: %.150s", error->message,
+                         ignored.message);
+    }
+    return fine;
+}

@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef WEFT_FORMAT_CHAKRA_CHAKRA_H
+#define WEFT_FORMAT_CHAKRA_CHAKRA_H
+
+// Chakra execution traces: what their reader and writer share. docs/chakra.md has the mapping.
+
+#include "weft/base.h"
+#include "weft/workload.h"
+
+enum chakra_node_type {
+    CHAKRA_INVALID = 0,
+    CHAKRA_METADATA = 1,
+    CHAKRA_MEM_LOAD = 2,
+    CHAKRA_MEM_STORE = 3,
+    CHAKRA_COMP = 4,
+    CHAKRA_SEND = 5,
+    CHAKRA_RECV = 6,
+    CHAKRA_COLLECTIVE = 7,
+    CHAKRA_TYPE_COUNT = 11, // with storage, batch and checkpoint nodes
+};
+
+enum chakra_collective {
+    CHAKRA_ALL_REDUCE = 0,
+    CHAKRA_REDUCE = 1,
+    CHAKRA_ALL_GATHER = 2,
+    CHAKRA_GATHER = 3,
+    CHAKRA_SCATTER = 4,
+    CHAKRA_BROADCAST = 5,
+    CHAKRA_ALL_TO_ALL = 6,
+    CHAKRA_REDUCE_SCATTER = 7,
+    CHAKRA_REDUCE_SCATTER_BLOCK = 8,
+    CHAKRA_BARRIER = 9,
+    CHAKRA_COLLECTIVE_COUNT,
+};
+
+// Weft's own attributes: what the schema has no words for. Other readers skip them.
+#define CHAKRA_ATTR_KIND "weft_kind"             // a word of chakra_kinds
+#define CHAKRA_ATTR_RUNTIME_PS "weft_runtime_ps" // exact, where durations are microseconds
+#define CHAKRA_ATTR_DEVICE "weft_device"         // the task graph's device
+#define CHAKRA_ATTR_BYTES "weft_bytes"           // where comm_size had to differ
+#define CHAKRA_ATTR_DEVICES "weft_devices"       // of the file: the devices of this rank
+#define CHAKRA_ATTR_SERVER "weft_server"         // of the file: the server of this rank
+
+enum chakra_kind {
+    CHAKRA_KIND_FORWARD,
+    CHAKRA_KIND_BACKWARD,
+    CHAKRA_KIND_UPDATE,
+    CHAKRA_KIND_LOCAL,
+    CHAKRA_KIND_BARRIER,
+    CHAKRA_KIND_ALLREDUCE, // this and the next two: of one member, so that no network is crossed
+    CHAKRA_KIND_REDUCE_SCATTER,
+    CHAKRA_KIND_ALL_GATHER,
+    CHAKRA_KIND_INSIDE, // the time that a collective takes inside the servers first
+    CHAKRA_KIND_SIGNAL, // a send and its receive that stand for a dependency across ranks
+    CHAKRA_KIND_COUNT,
+};
+extern const char *const chakra_kinds[CHAKRA_KIND_COUNT];
+
+// ---- writing: which node stands on which rank ----
+
+// A task is one to three nodes on each rank that takes part; node ids are CHAKRA_PARTS * task +
+// part, the same on every rank, so that ascending ids are ascending tasks. Signals follow.
+enum { CHAKRA_PARTS = 3 };
+enum chakra_part {
+    CHAKRA_PART_INSIDE, // before a collective that has a runtime
+    CHAKRA_PART_MAIN,   // compute, join, send, collective
+    CHAKRA_PART_RECV,   // of a transfer, on the receiving rank
+    CHAKRA_PART_SIGNAL_SEND,
+    CHAKRA_PART_SIGNAL_RECV,
+};
+
+// A dependency of a task on one of another rank, through a send and a receive of one byte.
+struct chakra_signal {
+    uint32_t task; // that ends
+    uint32_t from;
+    uint32_t to;
+};
+
+struct chakra_layout {
+    const struct weft_taskgraph *graph;
+    // Rank s is server s with its first device and its network; each further device has a rank of
+    // its own behind them.
+    uint32_t rank_count;
+    uint32_t *rank_server; // server of each rank
+    uint32_t *device_rank;
+    uint32_t *home;        // rank of compute and joins, sender of transfers; else WEFT_NONE
+    uint32_t *sorted;      // members of each group in ascending order, as group_members
+    uint32_t *prev_first;  // CSR by task into prev_edge
+    uint32_t *prev_edge;   // index of an edge in graph->next
+    uint32_t *edge_from;   // task at which an edge begins
+    uint32_t *edge_signal; // signal that carries an edge, or WEFT_NONE
+    uint32_t signal_count;
+    struct chakra_signal *signals;
+};
+
+// Where every edge goes; all of it in `arena`, temporaries too. O(tasks + edges * log members +
+// members).
+void chakra_layout_build(struct chakra_layout *layout, const struct weft_taskgraph *graph,
+                         struct weft_arena *arena);
+// Whether a task becomes a collective there: with one member it is compute without a device.
+bool chakra_is_collective(const struct weft_taskgraph *graph, uint32_t task);
+// True where `task` ends on `rank`; *part is then the node that others wait for.
+bool chakra_ends_on(const struct chakra_layout *layout, uint32_t task, uint32_t rank,
+                    enum chakra_part *part);
+
+#endif

@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef WEFT_FORMAT_SYNTAX_JSON_H
+#define WEFT_FORMAT_SYNTAX_JSON_H
+
+// JSON in and out. Reading: jansson holds the document; each getter names the key at fault.
+// Writing: text as it comes, numbers in the shortest spelling that reads back the same.
+
+#include "weft/base.h"
+
+#include <jansson.h>
+
+// Parses a whole document; an object must be its top. Fails with INPUT, "line N: ...". The caller
+// owns *root (json_decref).
+bool weft_json_parse(json_t **root, const char *data, size_t length, struct weft_error *error)
+    WEFT_MUST_USE;
+
+// The member `key` of `object`. Each fails with INPUT, "key: ...", when it is missing, of another
+// type or out of range.
+bool weft_json_object(const json_t **value, const json_t *object, const char *key,
+                      struct weft_error *error) WEFT_MUST_USE;
+bool weft_json_array(const json_t **value, const json_t *object, const char *key,
+                     struct weft_error *error) WEFT_MUST_USE;
+bool weft_json_u32(uint32_t *value, const json_t *object, const char *key, uint32_t low,
+                   uint32_t high, struct weft_error *error) WEFT_MUST_USE;
+// A whole number, or its decimal digits as a text, for what doubles cannot hold.
+bool weft_json_u64(uint64_t *value, const json_t *object, const char *key, struct weft_error *error)
+    WEFT_MUST_USE;
+bool weft_json_real(double *value, const json_t *object, const char *key, double low, double high,
+                    struct weft_error *error) WEFT_MUST_USE;
+bool weft_json_bool(bool *value, const json_t *object, const char *key, struct weft_error *error)
+    WEFT_MUST_USE;
+bool weft_json_text(const char **value, const json_t *object, const char *key,
+                    struct weft_arena *arena, struct weft_error *error) WEFT_MUST_USE;
+// An array of whole numbers below `limit`. Fails with INPUT, "[i]: ...".
+bool weft_json_indices(uint32_t *values, const json_t *array, uint32_t limit,
+                       struct weft_error *error) WEFT_MUST_USE;
+
+// Writers add to a text that is being built.
+void weft_json_add_real(struct weft_text *text, double value);
+void weft_json_add_u64(struct weft_text *text, uint64_t value);
+void weft_json_add_text(struct weft_text *text, const char *value);
+// "[1,2,3]"
+void weft_json_add_indices(struct weft_text *text, const uint32_t *values, size_t count);
+
+#endif

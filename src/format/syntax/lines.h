@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef WEFT_FORMAT_SYNTAX_LINES_H
+#define WEFT_FORMAT_SYNTAX_LINES_H
+
+// Text of words on lines, as simulators' hand-written formats have it.
+
+#include "weft/base.h"
+
+#define LINE_WORDS 24u
+
+struct line_word {
+    const char *text; // not ended by a zero
+    size_t length;
+};
+
+struct lines {
+    const char *at; // the next line
+    const char *end;
+    uint32_t number; // of the line in `words`, from 1
+    uint32_t word_count;
+    struct line_word words[LINE_WORDS];
+};
+
+// Goes to the next line with a word; those that begin with '#' do not count. False in *more at the
+// end. Fails with INPUT on a line with more than LINE_WORDS words.
+bool lines_next(struct lines *lines, bool *more, struct weft_error *error) WEFT_MUST_USE;
+// Whether the words are the same, case aside.
+bool word_is(const struct line_word *word, const char *text);
+// A number without a unit within [low, high]: a whole one, or a decimal one rounded up. Fails with
+// INPUT naming `what`.
+bool word_count(uint64_t *value, const struct line_word *word, const char *what, uint64_t low,
+                uint64_t high, struct weft_error *error) WEFT_MUST_USE;
+bool word_decimal(uint64_t *value, const struct line_word *word, const char *what, uint64_t high,
+                  struct weft_error *error) WEFT_MUST_USE;
+// The word behind words[i], which names `what`. Fails with INPUT where there is none.
+bool word_behind(const struct line_word **word, const struct lines *lines, uint32_t i,
+                 struct weft_error *error) WEFT_MUST_USE;
+
+// For messages: at most 40 letters of a word.
+#define WORD_SHOWN(word) (int)((word)->length < 40 ? (word)->length : 40), (word)->text
+
+#endif

@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+// Families of networks by name.
+
+#include "model/operators/names.h"
+
+static const char *const names[WEFT_FAMILY_COUNT] = {
+    [WEFT_FAMILY_DLRM] = "dlrm",
+    [WEFT_FAMILY_CANDLE] = "candle",
+    [WEFT_FAMILY_NCF] = "ncf",
+    [WEFT_FAMILY_VGG] = "vgg",
+    [WEFT_FAMILY_RESNET] = "resnet",
+    [WEFT_FAMILY_SEQ2SEQ] = "seq2seq",
+    [WEFT_FAMILY_TRANSFORMER] = "transformer",
+};
+
+const char *weft_family_name(enum weft_family family)
+{
+    WEFT_ASSERT(family < WEFT_FAMILY_COUNT);
+    return names[family];
+}
+
+bool weft_family_named(enum weft_family *family, const char *name, struct weft_error *error)
+{
+    uint32_t index = 0;
+    if (!weft_model_find_name(&index, name, "preset", names, WEFT_FAMILY_COUNT, error)) {
+        return false;
+    }
+    *family = (enum weft_family)index;
+    return true;
+}
+
+bool weft_model_cook(struct weft_model *model, const char *name, const struct weft_recipe *recipe,
+                     struct weft_arena *arena, struct weft_error *error)
+{
+    const void *numbers = recipe->numbers;
+    const char *source = recipe->source;
+    uint64_t batch = recipe->batch;
+    switch (recipe->family) {
+    case WEFT_FAMILY_DLRM:
+        return weft_model_build_dlrm(model, name, source, batch, numbers, arena, error);
+    case WEFT_FAMILY_CANDLE:
+        return weft_model_build_candle(model, name, source, batch, numbers, arena, error);
+    case WEFT_FAMILY_NCF:
+        return weft_model_build_ncf(model, name, source, batch, numbers, arena, error);
+    case WEFT_FAMILY_VGG:
+        return weft_model_build_vgg(model, name, source, batch, numbers, arena, error);
+    case WEFT_FAMILY_RESNET:
+        return weft_model_build_resnet(model, name, source, batch, numbers, arena, error);
+    case WEFT_FAMILY_SEQ2SEQ:
+        return weft_model_build_seq2seq(model, name, source, batch, numbers, arena, error);
+    case WEFT_FAMILY_TRANSFORMER:
+        return weft_model_build_transformer(model, name, source, batch, numbers, arena, error);
+    case WEFT_FAMILY_COUNT:
+        break;
+    }
+    WEFT_ASSERT(false);
+}

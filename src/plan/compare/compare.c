@@ -1,0 +1,166 @@
+// SPDX-License-Identifier: Apache-2.0
+// One iteration on every fabric that one could buy instead.
+
+#include "compare.h"
+#include "plan/figures.h"
+#include "plan/design/search.h"
+#include "plan/demand/tour.h"
+
+#include <math.h>
+#include <string.h>
+
+// The switch of the OCS-reconfig baseline: 3D MEMS take 10 to 25 ms.
+#define SWITCH_PS (10 * WEFT_PS_PER_S / 1000)
+
+struct weft_comparison *compare_add_row(struct table *table, const char *name)
+{
+    WEFT_ASSERT(table->count < COMPARE_ROWS_MAX);
+    struct weft_comparison *row = &table->rows[table->count++];
+    *row = (struct weft_comparison){.name = name};
+    return row;
+}
+
+void compare_refuse(struct table *table, struct weft_comparison *row,
+                    const struct weft_error *error)
+{
+    row->why_not = weft_arena_text(table->arena, error->message, strlen(error->message));
+}
+
+void compare_measure(struct table *table, struct weft_comparison *row,
+                     const struct weft_network *network, struct weft_arena scratch)
+{
+    struct weft_sim_job job = {table->graph, NULL, network->rings};
+    struct weft_sim_options sim = table->options->sim;
+    sim.timeline = false;
+    struct weft_sim_result result;
+    struct weft_error error;
+    struct weft_arena results = weft_arena_split(&scratch);
+    if (!weft_sim_run_jobs(&result, &network->fabric, &network->routes, &job, 1, &sim, &results,
+                           scratch, &error)) {
+        compare_refuse(table, row, &error);
+        return;
+    }
+    struct figures figures;
+    figures_build(&figures, NULL, table->graph, network, scratch);
+    struct weft_cost cost = weft_fabric_cost(&network->fabric.parts, &table->cluster->prices);
+    row->iteration_s = weft_seconds(result.iteration_ps[0]);
+    row->cost_usd = cost.total_usd;
+    row->power_watts = cost.power_watts;
+    row->bandwidth_tax_ratio = figures.bandwidth_tax_ratio;
+    row->mean_hops = figures.mean_hops;
+    row->max_hops = figures.hops_max;
+    row->max_link_load_bytes = figures.max_link_load_bytes;
+    row->mean_link_load_bytes = figures.mean_link_load_bytes;
+    row->port_rate_Bps = network->fabric.parts.rate_Bps;
+}
+
+static void add_reference(struct table *table, const char *name, double budget_usd,
+                          struct weft_arena scratch)
+{
+    struct weft_comparison *row = compare_add_row(table, name);
+    struct weft_arena built = weft_arena_split(&scratch);
+    struct weft_network *network = WEFT_NEW(&built, struct weft_network, 1);
+    struct weft_fabric_options options = {.seed = table->options->topology.seed,
+                                          .budget_usd = budget_usd};
+    struct weft_error error;
+    if (!weft_fabric_build_named(network, name, table->cluster, &options, &built, scratch,
+                                 &error)) {
+        compare_refuse(table, row, &error);
+        return;
+    }
+    if (network->fabric.forwards && network->rings.ring_count == 0) {
+        network->rings = tour_rings(table->graph, network, &built, scratch);
+    }
+    compare_measure(table, row, network, scratch);
+}
+
+// A fabric rewired after its demand: optical switch ports for every server port.
+void compare_reconfig(struct table *table, struct weft_comparison *row, struct weft_arena scratch)
+{
+    const struct weft_cluster *cluster = table->cluster;
+    struct weft_reconfig result;
+    struct weft_error error;
+    if (!weft_plan_reconfigure(&result, table->graph, cluster, SWITCH_PS, &table->options->sim,
+                               scratch, &error)) {
+        compare_refuse(table, row, &error);
+        return;
+    }
+    uint64_t ports = (uint64_t)cluster->server_count * cluster->degree;
+    struct weft_parts parts = {
+        .nics = ports, .transceivers = ports, .ocs_ports = ports, .rate_Bps = cluster->rate_Bps};
+    struct weft_cost cost = weft_fabric_cost(&parts, &cluster->prices);
+    row->iteration_s = result.iteration_s;
+    row->cost_usd = cost.total_usd;
+    row->power_watts = cost.power_watts;
+    row->bandwidth_tax_ratio = result.bandwidth_tax_ratio;
+    row->mean_hops = result.bandwidth_tax_ratio; // every link leaves a server
+    row->max_hops = result.max_hops;
+    row->max_link_load_bytes = result.max_link_load_bytes;
+    row->mean_link_load_bytes = result.mean_link_load_bytes;
+    row->port_rate_Bps = cluster->rate_Bps;
+}
+
+static void add_plan(struct table *table, const char *name, const struct weft_plan *plan,
+                     const struct weft_error *error, struct weft_arena scratch)
+{
+    struct weft_comparison *row = compare_add_row(table, name);
+    if (plan == NULL) {
+        compare_refuse(table, row, error);
+    } else {
+        compare_measure(table, row, &plan->network, scratch);
+    }
+}
+
+static const struct weft_plan *plan_with(enum weft_topology_method method, struct table *table,
+                                         struct weft_error *error, struct weft_arena *arena,
+                                         struct weft_arena scratch)
+{
+    struct weft_plan *plan = WEFT_NEW(arena, struct weft_plan, 1);
+    struct weft_plan_options options = *table->options;
+    options.topology.method = method;
+    bool built =
+        weft_plan_build(plan, table->graph, table->cluster, &options, arena, scratch, error);
+    return built ? plan : NULL;
+}
+
+void compare_ratios(struct table *table)
+{
+    double ideal_s = 0;
+    for (uint32_t i = 0; i < table->count; i++) {
+        ideal_s = strcmp(table->rows[i].name, "ideal") == 0 ? table->rows[i].iteration_s : ideal_s;
+    }
+    for (uint32_t i = 0; i < table->count; i++) {
+        struct weft_comparison *row = &table->rows[i];
+        row->ratio_to_ideal = ideal_s > 0 ? row->iteration_s / ideal_s : 0;
+    }
+}
+
+bool weft_plan_compare(const struct weft_comparison **rows, uint32_t *row_count,
+                       const struct weft_taskgraph *graph, const struct weft_cluster *cluster,
+                       const struct weft_plan_options *options, struct weft_arena *arena,
+                       struct weft_arena scratch, struct weft_error *error)
+{
+    struct table table = {graph,   cluster,
+                          options, WEFT_NEW(arena, struct weft_comparison, COMPARE_ROWS_MAX),
+                          0,       arena};
+    struct weft_arena kept = weft_arena_split(&scratch);
+    struct weft_error why_topoopt = {.code = WEFT_OK};
+    const struct weft_plan *weft = plan_with(WEFT_TOPOLOGY_WEFT, &table, error, &kept, scratch);
+    if (weft == NULL) {
+        return false; // the inputs are wrong, and would be for every fabric
+    }
+    const struct weft_plan *topoopt =
+        plan_with(WEFT_TOPOLOGY_TOPOOPT, &table, &why_topoopt, &kept, scratch);
+    uint32_t reference_count;
+    const struct weft_fabric_reference *references = weft_fabric_references(&reference_count);
+    for (uint32_t i = 0; i < reference_count; i++) {
+        add_reference(&table, references[i].name, weft->cost.total_usd, scratch);
+    }
+    compare_reconfig(&table, compare_add_row(&table, "ocs-reconfig"), scratch);
+    add_plan(&table, "topoopt", topoopt, &why_topoopt, scratch);
+    add_plan(&table, "weft", weft, NULL, scratch);
+    compare_ratios(&table);
+    *rows = table.rows;
+    *row_count = table.count;
+    return true;
+}

@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: Apache-2.0
+// A design as a network that can be simulated.
+
+#include "search.h"
+
+#include "plan/figures.h"
+#include "paper.h"
+
+#include <math.h>
+
+// Hops beyond a pair's shortest path.
+#define EXTRA_HOPS 1u
+#define ROUTING_EPSILON 0.02
+#define ROUTING_ROUNDS 200u
+// Work units, fitted to measured times (docs/plan.md).
+#define UNITS_PER_EVENT 250.0
+#define UNITS_PER_WORK 20.0
+#define UNITS_PER_PAIR 5000.0
+#define UNITS_PER_IDLE_PAIR 500.0
+
+struct verdict search_simulate(const struct search *search, const struct weft_network *network,
+                               bool quick, struct weft_arena scratch)
+{
+    struct weft_sim_options options = search->sim;
+    options.one_round = options.one_round || quick;
+    struct weft_arena results = weft_arena_split(&scratch);
+    struct weft_sim_job job = {search->graph, NULL, network->rings};
+    struct weft_sim_result result;
+    struct weft_error error;
+    if (!weft_sim_run_jobs(&result, &network->fabric, &network->routes, &job, 1, &options, &results,
+                           scratch, &error)) {
+        return (struct verdict){HUGE_VAL, UNITS_PER_EVENT * search->graph->task_count};
+    }
+    double units = UNITS_PER_EVENT * (double)(result.event_count + search->graph->task_count) +
+                   UNITS_PER_WORK * (double)result.work_count;
+    return (struct verdict){weft_seconds(result.iteration_ps[0]), units};
+}
+
+struct weft_ring_set search_graph_rings(const struct weft_ring_set *rings,
+                                        const struct search *search, struct weft_arena *arena)
+{
+    const struct weft_traffic *traffic = search->traffic;
+    uint32_t group_count = search->graph->group_count;
+    uint32_t count = 0;
+    for (uint32_t g = 0; g < group_count; g++) {
+        for (uint32_t r = 0; r < rings->ring_count; r++) {
+            count += rings->rings[r].group == traffic->group_of[g] ? 1 : 0;
+        }
+    }
+    struct weft_ring *copies = WEFT_NEW(arena, struct weft_ring, (size_t)count + 1);
+    uint32_t at = 0;
+    for (uint32_t g = 0; g < group_count; g++) {
+        for (uint32_t r = 0; r < rings->ring_count; r++) {
+            if (rings->rings[r].group == traffic->group_of[g]) {
+                copies[at] = rings->rings[r];
+                copies[at++].group = g;
+            }
+        }
+    }
+    return (struct weft_ring_set){count, copies};
+}
+
+// What the rings put on each link.
+static double *ring_load(const struct weft_ring_set *rings, const struct weft_traffic *traffic,
+                         const struct weft_fabric *fabric, struct weft_arena *arena)
+{
+    double *load_bytes = WEFT_NEW(arena, double, (size_t)fabric->link_count + 1);
+    for (uint32_t r = 0; r < rings->ring_count; r++) {
+        const struct weft_ring *ring = &rings->rings[r];
+        const struct weft_traffic_group *group = &traffic->groups[ring->group];
+        double bytes = group->wire_bytes / group->member_count * ring->share_ratio;
+        for (uint32_t l = 0; l < ring->hop_first[ring->member_count]; l++) {
+            load_bytes[ring->hop_links[l]] += bytes;
+        }
+    }
+    return load_bytes;
+}
+
+// Of routes for all pairs; those without demand take one path, without balance.
+static double pair_units(const struct weft_traffic *traffic)
+{
+    size_t pairs = (size_t)traffic->server_count * traffic->server_count;
+    size_t wanted = 0;
+    for (size_t i = 0; i < pairs; i++) {
+        wanted += traffic->transfer_bytes[i] > 0 ? 1 : 0;
+    }
+    return UNITS_PER_PAIR * (double)wanted + UNITS_PER_IDLE_PAIR * (double)pairs;
+}
+
+bool search_network(struct weft_network *network, double *work_units, const struct search *search,
+                    const struct design *design, struct weft_arena *arena,
+                    struct weft_arena scratch)
+{
+    WEFT_ASSERT(design->server_count == search->cluster->server_count);
+    uint32_t n = design->server_count;
+    struct weft_error error;
+    *work_units += UNITS_PER_PAIR * n;
+    if (design->paper_paths > 0) {
+        struct weft_topology *topology = WEFT_NEW(arena, struct weft_topology, 1);
+        *work_units += pair_units(search->traffic) * design->paper_paths;
+        return paper_network(network, topology, search, design->paper_paths, arena, scratch,
+                             &error);
+    }
+    if (!design_fabric(&network->fabric, design, search->cluster, arena, scratch, &error) ||
+        !weft_fabric_check_connected(&network->fabric, scratch, &error)) {
+        return false;
+    }
+    struct weft_ring_set rings =
+        design_rings(design, search->traffic, &network->fabric, arena, scratch);
+    network->rings = search_graph_rings(&rings, search, arena);
+    struct weft_minmax_options options = {.paths_max =
+                                              design->paths > 0 ? design->paths : search->paths_max,
+                                          .extra_hops = EXTRA_HOPS,
+                                          .epsilon = ROUTING_EPSILON,
+                                          .rounds_max = ROUTING_ROUNDS};
+    options.link_base_bytes = ring_load(&rings, search->traffic, &network->fabric, &scratch);
+    struct weft_minmax_result result;
+    *work_units += pair_units(search->traffic);
+    return weft_routing_minmax(&network->routes, &result, &network->fabric,
+                               search->traffic->transfer_bytes, &options, arena, scratch, &error);
+}

@@ -1,0 +1,347 @@
+// SPDX-License-Identifier: Apache-2.0
+// Small changes of strategy and design together, judged by the flow engine.
+
+#include "joint.h"
+
+#include <math.h>
+#include <string.h>
+
+#define CHAINS 8u
+#define ROUNDS 3u
+// Every other chain begins so many times warmer: what lies between two good strategies is often
+// worse than both.
+#define HOTTER 4.0
+// Beyond so many servers a judgement takes too long for descents.
+#define MANY_SERVERS 64u
+// Strategies that get new topologies after each round, and the share of the effort for that.
+#define REWIRED 2u
+#define WIRE_SHARE 0.3
+// Where judging truly costs less than so many quick judgements, all are true ones.
+#define QUICK_WORTH 3.0
+// A chain of fewer true judgements is not worth it.
+#define JUDGEMENTS_LEAST 4.0
+// What is this much longer than the best is no place to begin.
+#define BEHIND_RATIO 2.0
+// The shortest estimate of up to so many moves of the strategy is judged.
+#define DRAWS_MAX 8u
+// Work units of an estimate, for each operator, and of a task graph, for each task.
+#define UNITS_PER_OPERATOR 600.0
+#define UNITS_PER_TASK 300.0
+
+// A strategy with what follows from it, in a room of its own that is used again.
+struct place {
+    struct weft_arena room;
+    struct weft_strategy strategy;
+    struct weft_taskgraph graph;
+    struct weft_traffic traffic;
+    struct search search;
+};
+
+// One chain, and the best that it met, in memory that outlives it.
+struct chain {
+    const struct settled *from;
+    struct weft_strategy best;
+    struct design design;
+    double best_s;
+};
+
+// Rounds: share of the effort, temperatures as shares of the iteration time that a move may lose,
+// and how many of the best known they begin at.
+static const struct {
+    double share;
+    double warm_ratio;
+    double cold_ratio;
+    uint32_t from;
+} rounds[ROUNDS] = {{0.45, 0.01, 0.001, 8}, {0.3, 0.004, 0.0004, 4}, {0.25, 0.001, 0.0001, 2}};
+
+struct refinement {
+    struct coplan *coplan;
+    struct weft_strategy_space *space;
+    struct chain chains[CHAINS];
+    double work_units; // of each chain
+    uint32_t round;
+};
+
+// What a chain works with.
+struct worker {
+    const struct refinement *refinement;
+    const struct weft_strategy_space *space;
+    struct place *here;
+    struct place *there;
+    struct design design;
+    struct design next;
+    double current_s;
+    double done;
+    double heat;        // times as warm as the round says
+    double quick_units; // of the last simulation of each sort
+    double true_units;
+    struct weft_rng rng;
+};
+
+// Parts of one shape take each other's places.
+static void assign_strategy(struct weft_strategy *to, const struct weft_strategy *from,
+                            uint32_t operator_count)
+{
+    // The placements are the chain's own (reserve_strategy), so that writing to them is fine.
+    struct weft_placement *places = (struct weft_placement *)(uintptr_t)to->placements;
+    for (uint32_t op = 0; op < operator_count; op++) {
+        const struct weft_placement *place = &from->placements[op];
+        uint32_t *servers = (uint32_t *)(uintptr_t)places[op].servers;
+        size_t parts = (size_t)place->sample_parts * place->parameter_parts;
+        WEFT_ASSERT(parts <= from->server_count);
+        memcpy(servers, place->servers, parts * sizeof *servers);
+        places[op] = (struct weft_placement){place->sample_parts, place->parameter_parts, servers};
+    }
+}
+
+static struct weft_strategy reserve_strategy(const struct weft_strategy *from,
+                                             uint32_t operator_count, struct weft_arena *arena)
+{
+    struct weft_strategy strategy = *from;
+    struct weft_placement *places =
+        WEFT_NEW(arena, struct weft_placement, (size_t)operator_count + 1);
+    for (uint32_t op = 0; op < operator_count; op++) {
+        places[op].servers = WEFT_NEW(arena, uint32_t, from->server_count);
+    }
+    strategy.placements = places;
+    strategy.memory = NULL;
+    assign_strategy(&strategy, from, operator_count);
+    return strategy;
+}
+
+// Builds what follows from a place's strategy, which lies in `arena`, the rest of its room.
+static bool fill_place(struct place *place, struct worker *worker, struct weft_arena arena,
+                       struct weft_arena scratch)
+{
+    const struct coplan *coplan = worker->refinement->coplan;
+    struct weft_error error;
+    if (!weft_strategy_taskgraph(&place->graph, &place->strategy, coplan->model, coplan->cluster,
+                                 coplan->setting, &arena, scratch, &error)) {
+        return false;
+    }
+    worker->done += UNITS_PER_TASK * place->graph.task_count;
+    weft_traffic_build(&place->traffic, &place->graph, &arena, scratch);
+    place->search =
+        method_open(&place->graph, &place->traffic, coplan->cluster, &coplan->options->plan);
+    return true;
+}
+
+// How long an iteration may be that takes the place of the current one.
+static double draw_limit(struct worker *worker)
+{
+    const struct refinement *refinement = worker->refinement;
+    double warm_ratio = rounds[refinement->round].warm_ratio * worker->heat;
+    double cold_ratio = rounds[refinement->round].cold_ratio;
+    double part = fmin(1, worker->done / refinement->work_units);
+    double warmth = warm_ratio * pow(cold_ratio / warm_ratio, part);
+    return worker->current_s * (1 - warmth * log(1 - weft_rng_unit(&worker->rng)));
+}
+
+static double simulate(struct worker *worker, const struct search *search,
+                       const struct weft_network *network, bool quick, struct weft_arena scratch)
+{
+    struct verdict verdict = search_simulate(search, network, quick, scratch);
+    worker->done += verdict.work_units;
+    *(quick ? &worker->quick_units : &worker->true_units) = verdict.work_units;
+    return verdict.iteration_s;
+}
+
+// The true iteration time if it is within the limit; else HUGE_VAL. Where the truth is dear, a
+// quick judgement, which leaves out barriers, speaks first.
+static double judge(struct worker *worker, const struct search *search, const struct design *design,
+                    double limit_s, struct weft_arena scratch)
+{
+    struct weft_arena kept = weft_arena_split(&scratch);
+    struct weft_network network;
+    if (!search_network(&network, &worker->done, search, design, &kept, scratch)) {
+        return HUGE_VAL;
+    }
+    if (worker->true_units > QUICK_WORTH * worker->quick_units &&
+        simulate(worker, search, &network, true, scratch) > limit_s) {
+        return HUGE_VAL;
+    }
+    double iteration_s = simulate(worker, search, &network, false, scratch);
+    return iteration_s <= limit_s ? iteration_s : HUGE_VAL;
+}
+
+static void note_best(struct worker *worker, struct chain *chain)
+{
+    if (worker->current_s < chain->best_s) {
+        chain->best_s = worker->current_s;
+        design_assign(&chain->design, &worker->design);
+        assign_strategy(&chain->best, &worker->here->strategy,
+                        worker->refinement->coplan->model->operator_count);
+        coplan_tell(worker->refinement->coplan, chain->best_s);
+    }
+}
+
+static void try_strategy(struct worker *worker, struct weft_arena scratch)
+{
+    struct place *there = worker->there;
+    struct weft_arena arena = there->room;
+    uint32_t draws = 1 + weft_rng_below(&worker->rng, DRAWS_MAX);
+    worker->done += UNITS_PER_OPERATOR * worker->refinement->coplan->model->operator_count *
+                    (draws + DRAWS_MAX);
+    if (!weft_strategy_neighbor(&there->strategy, worker->space, &worker->here->strategy, draws,
+                                &worker->rng, &arena, scratch) ||
+        !fill_place(there, worker, arena, scratch)) {
+        return;
+    }
+    design_assign(&worker->next, &worker->design);
+    design_regroup(&worker->next, &there->traffic, scratch);
+    double iteration_s = judge(worker, &there->search, &worker->next, draw_limit(worker), scratch);
+    if (iteration_s < HUGE_VAL) {
+        worker->there = worker->here;
+        worker->here = there;
+        design_assign(&worker->design, &worker->next);
+        worker->current_s = iteration_s;
+    }
+}
+
+static bool try_design(struct worker *worker, struct weft_arena scratch)
+{
+    design_assign(&worker->next, &worker->design);
+    if (!design_move(&worker->next, &worker->rng)) {
+        return false;
+    }
+    double iteration_s =
+        judge(worker, &worker->here->search, &worker->next, draw_limit(worker), scratch);
+    if (iteration_s < HUGE_VAL) {
+        design_assign(&worker->design, &worker->next);
+        worker->current_s = iteration_s;
+    }
+    return true;
+}
+
+// Opens a worker where its chain begins; false when there is nothing to walk.
+static bool open_worker(struct worker *worker, const struct chain *chain, struct weft_arena *kept,
+                        struct weft_arena scratch)
+{
+    const struct coplan *coplan = worker->refinement->coplan;
+    struct place *places = WEFT_NEW(kept, struct place, 2);
+    worker->space = worker->refinement->space;
+    worker->design = design_copy(&chain->from->design, kept);
+    worker->next = design_copy(&chain->from->design, kept);
+    worker->here = &places[0];
+    worker->there = &places[1];
+    places[0].room = weft_arena_split(kept);
+    places[1].room = weft_arena_split(&places[0].room);
+    struct weft_arena arena = places[0].room;
+    places[0].strategy = coplan_copy(&chain->from->strategy, coplan->model->operator_count, &arena);
+    if (!fill_place(worker->here, worker, arena, scratch)) {
+        return false;
+    }
+    design_regroup(&worker->design, &worker->here->traffic, scratch);
+    worker->true_units = HUGE_VAL; // so that both are measured
+    worker->current_s = judge(worker, &worker->here->search, &worker->design, HUGE_VAL, scratch);
+    return true;
+}
+
+static void run_chain(void *context, uint32_t index, struct weft_arena scratch)
+{
+    struct refinement *refinement = context;
+    const struct coplan *coplan = refinement->coplan;
+    struct chain *chain = &refinement->chains[index];
+    struct worker worker = {.refinement = refinement, .heat = index % 2 == 1 ? HOTTER : 1};
+    struct weft_arena kept = weft_arena_split(&scratch);
+    weft_rng_init(&worker.rng, weft_hash(coplan->options->search.seed));
+    worker.rng = weft_rng_split(&worker.rng, refinement->round * 1000003 + index);
+    if (!open_worker(&worker, chain, &kept, scratch)) {
+        return;
+    }
+    note_best(&worker, chain);
+    bool designs = true;
+    while (worker.done < refinement->work_units && !weft_stopped(coplan->options->search.stop)) {
+        if (designs && weft_rng_below(&worker.rng, 2) == 0) {
+            designs = try_design(&worker, scratch);
+        } else {
+            try_strategy(&worker, scratch);
+        }
+        note_best(&worker, chain);
+    }
+}
+
+// Sets the chains on the best known.
+static void set_chains(struct refinement *refinement)
+{
+    struct coplan *coplan = refinement->coplan;
+    uint32_t from = rounds[refinement->round].from;
+    double limit_s = coplan->known[0]->verdict.iteration_s * BEHIND_RATIO;
+    uint32_t finalists = 1;
+    while (finalists < from && finalists < coplan->known_count &&
+           coplan->known[finalists]->verdict.iteration_s <= limit_s) {
+        finalists++;
+    }
+    for (uint32_t i = 0; i < CHAINS; i++) {
+        const struct settled *known = coplan->known[i * finalists / CHAINS];
+        refinement->chains[i] = (struct chain){
+            .from = known,
+            .best =
+                reserve_strategy(&known->strategy, coplan->model->operator_count, coplan->arena),
+            .design = design_copy(&known->design, coplan->arena),
+            .best_s = HUGE_VAL,
+        };
+    }
+}
+
+// Runs the chains and puts what they found among those known, judged truly.
+static void run_round(struct refinement *refinement, struct weft_arena scratch)
+{
+    struct coplan *coplan = refinement->coplan;
+    set_chains(refinement);
+    weft_parallel_for(CHAINS, coplan->options->search.threads, run_chain, refinement);
+    for (uint32_t i = 0; i < CHAINS; i++) {
+        const struct chain *chain = &refinement->chains[i];
+        if (chain->best_s < HUGE_VAL) {
+            coplan_adopt(coplan, &chain->best, &chain->design, false, scratch);
+        }
+    }
+}
+
+// New topologies for the best known: the chains keep the kinds of parts that their designs began
+// with, the search draws them anew.
+static void wire_anew(struct coplan *coplan, double seconds, struct weft_arena scratch)
+{
+    struct settled *best[REWIRED];
+    uint32_t count = coplan->known_count < REWIRED ? coplan->known_count : REWIRED;
+    for (uint32_t i = 0; i < count; i++) {
+        best[i] = coplan->known[i];
+    }
+    for (uint32_t i = 0; i < count; i++) {
+        coplan_wire(coplan, best[i], seconds / count, scratch);
+    }
+}
+
+// Rounds of chains, where the effort is worth it.
+static void run_chains(struct coplan *coplan, double seconds, struct weft_arena scratch)
+{
+    double dear_units = coplan->known[0]->verdict.work_units; // of a true judgement
+    for (uint32_t i = 1; i < coplan->known_count; i++) {
+        dear_units = fmin(dear_units, coplan->known[i]->verdict.work_units);
+    }
+    double work_units = seconds * (1 - WIRE_SHARE) * WORK_UNITS_PER_S;
+    if (work_units < CHAINS * JUDGEMENTS_LEAST * dear_units) {
+        return;
+    }
+    struct refinement *refinement = WEFT_NEW(coplan->arena, struct refinement, 1);
+    struct weft_error error; // then what is known stands
+    refinement->coplan = coplan;
+    if (!weft_strategy_space_build(&refinement->space, coplan->model, coplan->cluster, NULL,
+                                   coplan->setting, coplan->arena, scratch, &error)) {
+        return;
+    }
+    for (refinement->round = 0; refinement->round < ROUNDS; refinement->round++) {
+        refinement->work_units = work_units * rounds[refinement->round].share / CHAINS;
+        run_round(refinement, scratch);
+        wire_anew(coplan, seconds * WIRE_SHARE / ROUNDS, scratch);
+    }
+    coplan->seconds_left -= seconds;
+}
+
+void coplan_refine(struct coplan *coplan, double seconds, struct weft_arena scratch)
+{
+    bool many = coplan->cluster->server_count > MANY_SERVERS;
+    double left = many ? seconds : coplan_descend(coplan, seconds, scratch);
+    coplan->seconds_left -= seconds - left;
+    run_chains(coplan, left, scratch);
+}

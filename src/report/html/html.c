@@ -1,0 +1,360 @@
+// SPDX-License-Identifier: Apache-2.0
+// The report page: one file that needs nothing else, for screens in light and dark and for paper.
+
+#include "html.h"
+#include "report/svg/pictures.h"
+#include "report/svg/svg.h"
+
+static const char page_style[] =
+    ":root{color-scheme:light dark;--bg:#fff;--fg:#1b1f24;--muted:#57606a;--line:#dfe3e8;"
+    "--panel:#f6f8fa;--accent:#0072b2}"
+    "@media (prefers-color-scheme:dark){@media screen{:root{--bg:#0f1419;--fg:#e6edf3;"
+    "--muted:#9aa7b4;--line:#2b3138;--panel:#161c24;--accent:#3d9fdb}}}"
+    "*{box-sizing:border-box}"
+    "body{margin:0;background:var(--bg);color:var(--fg);font:16px/1.5 system-ui,-apple-system,"
+    "'Segoe UI',Roboto,'Noto Sans',sans-serif}"
+    "main{max-width:1060px;margin:0 auto;padding:2.5rem 1.5rem 4rem}"
+    "h1{font-size:1.9rem;line-height:1.2;margin:.2rem 0 .4rem;overflow-wrap:anywhere}"
+    "h2{font-size:1.25rem;margin:3rem 0 .3rem;padding-top:1.2rem;border-top:1px solid var(--line)}"
+    "p{margin:.3rem 0 1rem;max-width:46rem}.muted,figcaption{color:var(--muted)}"
+    "figure{margin:1rem 0}figcaption{font-size:.875rem;max-width:46rem}"
+    "svg{display:block;width:100%;height:auto}"
+    ".tiles{display:grid;grid-template-columns:repeat(auto-fit,minmax(9.3rem,1fr));gap:.75rem;"
+    "margin:1.6rem 0 0;padding:0}"
+    ".tiles div{background:var(--panel);border:1px solid var(--line);border-radius:8px;"
+    "padding:.7rem .9rem}"
+    ".tiles dt{font-size:.8rem;color:var(--muted)}"
+    ".tiles dd{margin:0;font-size:1.3rem;font-weight:600;font-variant-numeric:tabular-nums}"
+    ".tiles small{display:block;font-size:.8rem;font-weight:400;color:var(--muted)}"
+    ".wide{overflow-x:auto}"
+    "table{border-collapse:collapse;width:100%;font-size:.875rem;margin:1rem 0;"
+    "font-variant-numeric:tabular-nums}"
+    "th,td{padding:.35rem .8rem .35rem 0;border-bottom:1px solid var(--line);text-align:left;"
+    "vertical-align:top}th{color:var(--muted);font-weight:500;white-space:nowrap}"
+    ".r{text-align:right;white-space:nowrap}tr.on td{font-weight:600}.w{width:100%}"
+    "@media print{body{font-size:11pt}main{max-width:none;padding:0}"
+    "h2{break-after:avoid}figure,tr,.tiles{break-inside:avoid}.wide{overflow:visible}}";
+
+void html_heading(struct weft_text *text, const char *title, const char *words)
+{
+    weft_text_add(text, "<section>\n<h2>%s</h2>\n<p class=\"muted\">%s</p>\n", title, words);
+}
+
+void html_tile(struct weft_text *text, const char *name, const char *value, const char *small)
+{
+    weft_text_add(text, "<div><dt>%s</dt><dd>%s<small>%s</small></dd></div>\n", name, value, small);
+}
+
+static void add_tiles(struct weft_text *text, const struct weft_plan *plan)
+{
+    char value[WEFT_UNIT_TEXT];
+    char small[96];
+    const struct weft_certificate *certificate = &plan->certificate;
+    weft_text_add(text, "<dl class=\"tiles\">\n");
+    html_tile(text, "Iteration", weft_show_time(value, weft_picoseconds(plan->iteration_s)),
+              "simulated");
+    snprintf(small, sizeof small, "plan is %.3g %% above it", 100 * certificate->gap_ratio);
+    html_tile(text, "Lower bound",
+              weft_show_time(value, weft_picoseconds(certificate->lower_bound_s)), small);
+    snprintf(small, sizeof small, "%.4g kW", plan->cost.power_watts / 1000);
+    html_tile(text, "Network cost", weft_show_usd(value, plan->cost.total_usd), small);
+    snprintf(value, sizeof value, "%.4g", plan->topology.mean_hops);
+    snprintf(small, sizeof small, "%.4g for transfers; diameter %u", plan->demand_weighted_hops,
+             plan->topology.diameter);
+    html_tile(text, "Mean hops", value, small);
+    snprintf(small, sizeof small, "mean %s", weft_show_bytes(value, plan->mean_link_load_bytes));
+    html_tile(text, "Largest link load", weft_show_bytes(value, plan->max_link_load_bytes), small);
+    snprintf(value, sizeof value, "%.3g", plan->bandwidth_tax_ratio);
+    html_tile(text, "Bandwidth tax", value, "bytes sent for a byte asked");
+    weft_text_add(text, "</dl>\n");
+}
+
+static void add_header(struct weft_text *text, const struct weft_report *report)
+{
+    const struct weft_plan *plan = report->plan;
+    char rate[WEFT_UNIT_TEXT];
+    weft_text_add(text, "<header>\n<p class=\"muted\">Weft plan</p>\n<h1>");
+    weft_text_add_escaped(text, report->title);
+    weft_text_add(text, "</h1>\n<p>");
+    weft_text_add_escaped(text, plan->cluster.name);
+    weft_text_add(text,
+                  ": %u servers with %u ports of %s each. Method <b>%s</b>, %s rings, seed "
+                  "%llu.</p>\n",
+                  plan->cluster.server_count, plan->cluster.degree,
+                  weft_show_rate(rate, plan->cluster.rate_Bps),
+                  plan->method == WEFT_TOPOLOGY_WEFT ? "weft" : "topoopt",
+                  plan->topology.simplex ? "one-way" : "two-way", (unsigned long long)plan->seed);
+    add_tiles(text, plan);
+    weft_text_add(text, "</header>\n");
+}
+
+static void add_fabric(struct weft_text *text, const struct weft_report *report,
+                       struct weft_arena scratch)
+{
+    html_heading(
+        text, "Fabric",
+        "Servers on a circle, in the order of the first ring where it visits all of them. "
+        "Each ring of a group of collectives has a color; links that no ring uses are dashed.");
+    weft_text_add(text, "<figure>\n");
+    picture_fabric(text, report->plan, false, scratch);
+    const struct weft_topology *topology = &report->plan->topology;
+    weft_text_add(text,
+                  "<figcaption>%u of %u interfaces a server carry rings. %u planes, each a "
+                  "permutation of the servers, so that %u optical switches or patch panels wire "
+                  "it.</figcaption>\n</figure>\n</section>\n",
+                  topology->allreduce_degree, topology->degree, topology->degree, topology->degree);
+}
+
+static void add_bounds_table(struct weft_text *text, const struct weft_certificate *certificate)
+{
+    char seconds[WEFT_UNIT_TEXT];
+    weft_text_add(text, "<div class=\"wide\"><table><tr><th>bound<th class=\"r\">time<th>holds for"
+                        "<th>why</tr>\n");
+    for (uint32_t i = 0; i < certificate->bound_count; i++) {
+        const struct weft_bound *bound = &certificate->bounds[i];
+        weft_text_add(text, "<tr%s><td>", i == certificate->binding ? " class=\"on\"" : "");
+        weft_text_add_escaped(text, bound->name);
+        weft_text_add(text, "<td class=\"r\">%s<td>%s%s<td>",
+                      weft_show_time(seconds, weft_picoseconds(bound->seconds)),
+                      weft_bound_scope_name(bound->scope),
+                      bound->any_allreduce ? "" : ", collectives as rings or halving");
+        weft_text_add_escaped(text, bound->reason);
+        weft_text_add(text, "</tr>\n");
+    }
+    weft_text_add(text, "</table></div>\n");
+}
+
+static void add_certificate(struct weft_text *text, const struct weft_report *report)
+{
+    const struct weft_plan *plan = report->plan;
+    html_heading(
+        text, "Certificate",
+        "No plan of servers joined by these ports can be faster than the binding bound. The "
+        "pale bars hold for this fabric only.");
+    weft_text_add(text, "<figure>\n");
+    picture_certificate(text, &plan->certificate, plan->iteration_s);
+    weft_text_add(text, "</figure>\n");
+    add_bounds_table(text, &plan->certificate);
+    weft_text_add(text, "</section>\n");
+}
+
+static void add_comparison_row(struct weft_text *text, const struct weft_comparison *row)
+{
+    char buffer[WEFT_UNIT_TEXT];
+    weft_text_add(text, "<tr><td>");
+    weft_text_add_escaped(text, row->name);
+    if (row->why_not != NULL) {
+        weft_text_add(text, "<td colspan=\"8\">not here: ");
+        weft_text_add_escaped(text, row->why_not);
+        weft_text_add(text, "</tr>\n");
+        return;
+    }
+    weft_text_add(text, "<td class=\"r\">%s",
+                  weft_show_time(buffer, weft_picoseconds(row->iteration_s)));
+    weft_text_add(text, "<td class=\"r\">%.3f", row->ratio_to_ideal);
+    weft_text_add(text, "<td class=\"r\">%s", weft_show_usd(buffer, row->cost_usd));
+    weft_text_add(text, "<td class=\"r\">%.4g kW", row->power_watts / 1000);
+    weft_text_add(text, "<td class=\"r\">%s", weft_show_rate(buffer, row->port_rate_Bps));
+    weft_text_add(text, "<td class=\"r\">%.3f", row->bandwidth_tax_ratio);
+    weft_text_add(text, "<td class=\"r\">%.3f / %u", row->mean_hops, row->max_hops);
+    weft_text_add(text, "<td class=\"r\">%s", weft_show_bytes(buffer, row->mean_link_load_bytes));
+    weft_text_add(text, " / %s</tr>\n", weft_show_bytes(buffer, row->max_link_load_bytes));
+}
+
+static void add_comparison(struct weft_text *text, const struct weft_report *report)
+{
+    if (report->comparison_count == 0) {
+        return;
+    }
+    html_heading(text, "Against other fabrics",
+                 "The same iteration on the fabrics a buyer would otherwise choose, with what each "
+                 "costs by the cluster's price book.");
+    weft_text_add(text, "<figure>\n");
+    picture_comparison(text, report->comparisons, report->comparison_count);
+    weft_text_add(text, "</figure>\n<div class=\"wide\"><table><tr><th>fabric<th "
+                        "class=\"r\">iteration<th class=\"r\">to ideal<th class=\"r\">cost<th "
+                        "class=\"r\">power<th class=\"r\">port<th class=\"r\">tax<th class=\"r\">"
+                        "hops mean / max<th class=\"r\">link load mean / max</tr>\n");
+    for (uint32_t i = 0; i < report->comparison_count; i++) {
+        add_comparison_row(text, &report->comparisons[i]);
+    }
+    weft_text_add(text, "</table></div>\n<p class=\"muted\">Price book: ");
+    weft_text_add_escaped(text, report->plan->cluster.prices.source);
+    weft_text_add(text, ".</p>\n</section>\n");
+}
+
+static void add_simulation(struct weft_text *text, const struct weft_report *report,
+                           struct weft_arena scratch)
+{
+    const struct weft_sim_result *result = report->result;
+    if (result == NULL) {
+        return;
+    }
+    if (report->graph != NULL && result->task_start_ps != NULL) {
+        html_heading(
+            text, "Timeline",
+            "One iteration on every server: compute above, the network below. A mark is at "
+            "least one column wide, so short tasks look longer than they are.");
+        weft_text_add(text, "<figure>\n");
+        picture_timeline(text, report->graph, result->task_start_ps[0], result->task_end_ps[0],
+                         result->iteration_ps[0], scratch);
+        weft_text_add(text, "</figure>\n</section>\n");
+    }
+    html_heading(
+        text, "Link loads",
+        "How many links carry how much in one iteration, packet headers included. The nearer "
+        "all stand to the largest, the better the links are used.");
+    weft_text_add(text, "<figure>\n");
+    picture_loads(text, &report->plan->network.fabric, result->link_bytes, scratch);
+    weft_text_add(text, "</figure>\n</section>\n");
+}
+
+static void add_traffic(struct weft_text *text, const struct weft_report *report,
+                        struct weft_arena scratch)
+{
+    const struct weft_traffic *traffic = report->traffic;
+    if (traffic == NULL) {
+        return;
+    }
+    html_heading(text, "Traffic",
+                 "What the iteration asks of the network. Transfers are fixed; a collective may "
+                 "take any ring over its group, and is shown on those of this plan.");
+    weft_text_add(text, "<figure>\n");
+    picture_heat(text, traffic, &report->plan->topology.rings, false, scratch);
+    weft_text_add(text,
+                  "<figcaption>Collectives are %.3g %% of the bytes on the wire, in %u group%s."
+                  "</figcaption>\n</figure>\n</section>\n",
+                  100 * traffic->allreduce_share_ratio, traffic->group_count,
+                  traffic->group_count == 1 ? "" : "s");
+}
+
+static void add_rings_table(struct weft_text *text, const struct weft_plan *plan)
+{
+    const struct weft_ring_set *set = &plan->topology.rings;
+    if (set->ring_count == 0) {
+        return;
+    }
+    html_heading(text, "Rings", "Each member sends to the next, and the last to the first.");
+    weft_text_add(text, "<div class=\"wide\"><table><tr><th class=\"r\">ring<th class=\"r\">group"
+                        "<th class=\"r\">share<th class=\"w\">members</tr>\n");
+    uint32_t shown = set->ring_count < 24 ? set->ring_count : 24;
+    for (uint32_t r = 0; r < shown; r++) {
+        const struct weft_ring *ring = &set->rings[r];
+        weft_text_add(text, "<tr><td class=\"r\">%u<td class=\"r\">%u<td class=\"r\">%.3g %%<td>",
+                      r + 1, ring->group, 100 * ring->share_ratio);
+        uint32_t listed = ring->member_count <= 36 ? ring->member_count : 32;
+        for (uint32_t i = 0; i < listed; i++) {
+            weft_text_add(text, "%s%u", i == 0 ? "" : " ", ring->members[i]);
+        }
+        if (listed < ring->member_count) {
+            weft_text_add(text, " … (%u more)", ring->member_count - listed);
+        }
+        weft_text_add(text, "</tr>\n");
+    }
+    weft_text_add(text, "</table></div>\n");
+    if (shown < set->ring_count) {
+        weft_text_add(text, "<p class=\"muted\">%u further rings are in the plan's file.</p>\n",
+                      set->ring_count - shown);
+    }
+    weft_text_add(text, "</section>\n");
+}
+
+static void add_parts_table(struct weft_text *text, const struct weft_plan *plan)
+{
+    const struct weft_parts *parts = &plan->network.fabric.parts;
+    const struct weft_price_row row = weft_cluster_price_at(&plan->cluster.prices, parts->rate_Bps);
+    const struct {
+        const char *name;
+        uint64_t count;
+        double each_usd, each_watts;
+    } lines[] = {
+        {"NIC ports", parts->nics, row.nic_usd, row.nic_watts},
+        {"transceivers", parts->transceivers, row.transceiver_usd, row.transceiver_watts},
+        {"switch ports", parts->switch_ports, row.switch_port_usd, row.switch_port_watts},
+        {"patch panel ports", parts->patch_panel_ports, row.patch_panel_port_usd, 0},
+        {"OCS ports", parts->ocs_ports, row.ocs_port_usd, row.ocs_port_watts},
+        {"1x2 switches", parts->mechanical_switches, row.mechanical_switch_usd, 0},
+    };
+    char rate[WEFT_UNIT_TEXT];
+    char each[WEFT_UNIT_TEXT];
+    char total[WEFT_UNIT_TEXT];
+    html_heading(text, "Parts", "What to buy, by the cluster's price book.");
+    weft_text_add(text,
+                  "<div class=\"wide\"><table><tr><th>part at %s<th class=\"r\">count<th "
+                  "class=\"r\">each<th class=\"r\">together<th class=\"r\">power</tr>\n",
+                  weft_show_rate(rate, parts->rate_Bps));
+    for (uint32_t i = 0; i < sizeof lines / sizeof lines[0]; i++) {
+        if (lines[i].count == 0) {
+            continue;
+        }
+        double count = (double)lines[i].count;
+        weft_text_add(text,
+                      "<tr><td>%s<td class=\"r\">%llu<td class=\"r\">%s<td class=\"r\">%s<td "
+                      "class=\"r\">%.4g W</tr>\n",
+                      lines[i].name, (unsigned long long)lines[i].count,
+                      weft_show_usd(each, lines[i].each_usd),
+                      weft_show_usd(total, lines[i].each_usd * count), lines[i].each_watts * count);
+    }
+    weft_text_add(text, "</table></div>\n</section>\n");
+}
+
+void html_begin(struct weft_text *text, const char *title, const char *what)
+{
+    weft_text_add(text, "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"
+                        "<meta name=\"viewport\" content=\"width=device-width,initial-scale=1\">\n"
+                        "<title>");
+    weft_text_add_escaped(text, title);
+    weft_text_add(text, ": %s</title>\n<style>%s\n", what, page_style);
+    svg_add_style(text);
+    weft_text_add(text, "</style>\n</head>\n<body>\n<main>\n");
+}
+
+void html_end(struct weft_text *text)
+{
+    weft_text_add(text,
+                  "<footer class=\"muted\"><p>Written by weft %s.</p></footer>\n</main>\n"
+                  "</body>\n</html>\n",
+                  WEFT_VERSION);
+}
+
+const char *weft_report_html(const struct weft_report *report, struct weft_arena *arena,
+                             struct weft_arena scratch)
+{
+    struct weft_text text;
+    weft_text_init(&text, arena);
+    html_begin(&text, report->title, "Weft plan");
+    add_header(&text, report);
+    html_strategy(&text, report, scratch);
+    html_memory(&text, report, scratch);
+    add_fabric(&text, report, scratch);
+    add_certificate(&text, report);
+    html_rounds(&text, report);
+    add_comparison(&text, report);
+    html_uses(&text, report, scratch);
+    add_simulation(&text, report, scratch);
+    add_traffic(&text, report, scratch);
+    add_rings_table(&text, report->plan);
+    add_parts_table(&text, report->plan);
+    html_end(&text);
+    return text.data;
+}
+
+const char *weft_report_svg_fabric(const struct weft_plan *plan, struct weft_arena *arena,
+                                   struct weft_arena scratch)
+{
+    struct weft_text text;
+    weft_text_init(&text, arena);
+    picture_fabric(&text, plan, true, scratch);
+    return text.data;
+}
+
+const char *weft_report_svg_heat(const struct weft_traffic *traffic,
+                                 const struct weft_ring_set *rings, struct weft_arena *arena,
+                                 struct weft_arena scratch)
+{
+    static const struct weft_ring_set none = {0, NULL};
+    struct weft_text text;
+    weft_text_init(&text, arena);
+    picture_heat(&text, traffic, rings != NULL ? rings : &none, true, scratch);
+    return text.data;
+}

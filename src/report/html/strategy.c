@@ -1,0 +1,290 @@
+// SPDX-License-Identifier: Apache-2.0
+// Sections of the page about the strategy: who holds what, memory, where the time goes, the loop.
+
+#include "html.h"
+#include "report/svg/pictures.h"
+#include "report/svg/svg.h"
+
+#include <string.h>
+
+#define SPLITS_MAX 16u
+
+// A count with at most 4 digits: "41.04 G", "7.35 M", "512".
+static const char *show_count(char *buffer, double count)
+{
+    static const char *const names[] = {"", " k", " M", " G", " T", " P"};
+    uint32_t i = 0;
+    while (count >= 999.95 && i + 1 < sizeof names / sizeof names[0]) {
+        count /= 1000;
+        i++;
+    }
+    snprintf(buffer, WEFT_UNIT_TEXT, "%.4g%s", count, names[i]);
+    return buffer;
+}
+
+// ---- per operator ----
+
+// Operators that are divided alike.
+struct split {
+    uint32_t sample_parts;
+    uint32_t parameter_parts;
+    uint32_t servers; // distinct
+    bool tables;
+    uint32_t count;
+    uint64_t parameters;
+};
+
+static uint32_t distinct_servers(const struct weft_placement *placement, uint32_t server_count,
+                                 struct weft_arena scratch)
+{
+    bool *held = WEFT_NEW(&scratch, bool, (size_t)server_count + 1);
+    uint32_t count = 0;
+    for (uint32_t i = 0; i < placement->sample_parts * placement->parameter_parts; i++) {
+        count += !held[placement->servers[i]];
+        held[placement->servers[i]] = true;
+    }
+    return count;
+}
+
+// Returns how many; those beyond SPLITS_MAX are counted, not kept.
+static uint32_t find_splits(struct split *splits, const struct weft_report *report,
+                            struct weft_arena scratch)
+{
+    const struct weft_model *model = report->model;
+    uint32_t count = 0;
+    for (uint32_t op = 0; op < model->operator_count; op++) {
+        const struct weft_operator *operator= & model->operators[op];
+        if (operator->spec.kind == WEFT_OP_INPUT) {
+            continue;
+        }
+        const struct weft_placement *placement = &report->strategy->placements[op];
+        struct split split = {
+            .sample_parts = placement->sample_parts,
+            .parameter_parts = placement->parameter_parts,
+            .servers = distinct_servers(placement, report->strategy->server_count, scratch),
+            .tables = operator->spec.kind == WEFT_OP_EMBEDDING,
+        };
+        uint32_t i = 0;
+        while (i < count &&
+               (splits[i].sample_parts != split.sample_parts ||
+                splits[i].parameter_parts != split.parameter_parts ||
+                splits[i].servers != split.servers || splits[i].tables != split.tables)) {
+            i++;
+        }
+        if (i == count) {
+            splits[count++] = split;
+        }
+        splits[i].count++;
+        splits[i].parameters += operator->parameters;
+    }
+    return count;
+}
+
+static void add_splits(struct weft_text *text, const struct weft_report *report,
+                       struct weft_arena scratch)
+{
+    struct split *splits =
+        WEFT_NEW(&scratch, struct split, (size_t)report->model->operator_count + 1);
+    uint32_t count = find_splits(splits, report, scratch);
+    uint32_t shown = count < SPLITS_MAX ? count : SPLITS_MAX;
+    weft_text_add(text, "<div class=\"wide\"><table><tr><th class=\"r\">operators<th>what<th "
+                        "class=\"r\">sample parts<th class=\"r\">parameter parts<th "
+                        "class=\"r\">servers each<th class=\"r\">parameters</tr>\n");
+    for (uint32_t i = 0; i < shown; i++) {
+        char parameters[WEFT_UNIT_TEXT];
+        weft_text_add(text,
+                      "<tr><td class=\"r\">%u<td>%s<td class=\"r\">%u<td class=\"r\">%u<td "
+                      "class=\"r\">%u<td class=\"r\">%s</tr>\n",
+                      splits[i].count, splits[i].tables ? "embedding tables" : "operators",
+                      splits[i].sample_parts, splits[i].parameter_parts, splits[i].servers,
+                      show_count(parameters, (double)splits[i].parameters));
+    }
+    weft_text_add(text, "</table></div>\n");
+    if (shown < count) {
+        weft_text_add(text,
+                      "<p class=\"muted\">%u further ways of dividing are in the plan's "
+                      "file.</p>\n",
+                      count - shown);
+    }
+}
+
+static void add_operators(struct weft_text *text, const struct weft_report *report,
+                          struct weft_arena scratch)
+{
+    weft_text_add(text, "<figure>\n");
+    picture_operators(text, report->model, report->strategy, scratch);
+    weft_text_add(text,
+                  "<figcaption>A cell is a part of an operator on a server; the paler, the later "
+                  "its samples. Parts of one shade on one server need no transfer. A name with +n "
+                  "stands for so many further operators that are placed alike.</figcaption>\n"
+                  "</figure>\n");
+    add_splits(text, report, scratch);
+}
+
+// ---- hybrid ----
+
+static const char *recompute_name(enum weft_recompute recompute)
+{
+    static const char *const names[] = {"none", "attention scores", "full"};
+    return (uint32_t)recompute < 3 ? names[recompute] : "?";
+}
+
+static void add_hybrid(struct weft_text *text, const struct weft_report *report)
+{
+    const struct weft_hybrid *hybrid = &report->strategy->hybrid;
+    const struct weft_cluster *cluster = &report->plan->cluster;
+    char value[64];
+    char small[96];
+    weft_text_add(text, "<dl class=\"tiles\">\n");
+    snprintf(value, sizeof value, "%u", hybrid->dp);
+    snprintf(small, sizeof small, "ZeRO stage %u%s", hybrid->zero_stage,
+             hybrid->overlap_gradients ? ", overlapped" : "");
+    html_tile(text, "Data parallel", value, small);
+    snprintf(value, sizeof value, "%u", hybrid->tp);
+    html_tile(text, "Tensor parallel", value,
+              hybrid->sequence_parallel ? "with sequence parallelism" : "&nbsp;");
+    snprintf(value, sizeof value, "%u", hybrid->pp);
+    snprintf(small, sizeof small, "%u stage%s a device", hybrid->chunks > 0 ? hybrid->chunks : 1,
+             hybrid->chunks > 1 ? "s" : "");
+    html_tile(text, "Pipeline stages", value, small);
+    if (hybrid->ep > 1) {
+        snprintf(value, sizeof value, "%u", hybrid->ep);
+        html_tile(text, "Expert parallel", value, "within data and context");
+    }
+    if (hybrid->cp > 1) {
+        snprintf(value, sizeof value, "%u", hybrid->cp);
+        html_tile(text, "Context parallel", value, "parts of each sequence");
+    }
+    snprintf(value, sizeof value, "%llu", (unsigned long long)hybrid->micro_batch);
+    snprintf(small, sizeof small, "recomputed: %s", recompute_name(hybrid->recompute));
+    html_tile(text, "Micro-batch", value, small);
+    weft_text_add(text, "</dl>\n<figure>\n");
+    uint32_t per_server = cluster->accelerators_per_server;
+    if (report->setting != NULL && report->setting->cost.accelerators_per_server > 0) {
+        per_server = report->setting->cost.accelerators_per_server;
+    }
+    picture_hybrid(text, hybrid, per_server);
+    weft_text_add(text, "<figcaption>A block is a stage of a replica, a square one of its "
+                        "accelerators; a color is a server. 12:0–3 is server 12, accelerators 0 "
+                        "to 3; 12–13 are whole servers.</figcaption>\n</figure>\n");
+}
+
+// ---- sections ----
+
+void html_strategy(struct weft_text *text, const struct weft_report *report,
+                   struct weft_arena scratch)
+{
+    const struct weft_model *model = report->model;
+    const struct weft_strategy *strategy = report->strategy;
+    if (model == NULL || strategy == NULL) {
+        return;
+    }
+    char parameters[WEFT_UNIT_TEXT];
+    char flops[WEFT_UNIT_TEXT];
+    html_heading(text, "Strategy", "How the model is divided, and which server holds what.");
+    weft_text_add(text, "<p>");
+    weft_text_add_escaped(text, model->name);
+    weft_text_add(text,
+                  ": %s parameters, %sFLOP forward a sample, %llu samples an iteration.</p>\n",
+                  show_count(parameters, (double)model->parameters),
+                  show_count(flops, model->forward_flops), (unsigned long long)model->batch);
+    if (strategy->kind == WEFT_STRATEGY_HYBRID) {
+        add_hybrid(text, report);
+    } else {
+        add_operators(text, report, scratch);
+    }
+    weft_text_add(text, "</section>\n");
+}
+
+void html_memory(struct weft_text *text, const struct weft_report *report,
+                 struct weft_arena scratch)
+{
+    const struct weft_strategy *strategy = report->strategy;
+    if (strategy == NULL || strategy->memory == NULL || strategy->server_count == 0) {
+        return;
+    }
+    double limit_bytes = 0;
+    if (report->setting != NULL && report->setting->memory_limit_bytes > 0) {
+        limit_bytes = report->setting->memory_limit_bytes;
+    }
+    html_heading(text, "Memory", "Of the fullest accelerator of each server.");
+    weft_text_add(text, "<figure>\n");
+    picture_memory(text, strategy->memory, strategy->server_count, limit_bytes, scratch);
+    char most[WEFT_UNIT_TEXT];
+    weft_text_add(text, "<figcaption>At most %s",
+                  weft_show_bytes(most, strategy->memory_max_bytes));
+    if (limit_bytes > 0) {
+        weft_text_add(text, ", %.3g %% of the limit",
+                      100 * strategy->memory_max_bytes / limit_bytes);
+    } else {
+        weft_text_add(text, "; no limit was set");
+    }
+    weft_text_add(text, ".</figcaption>\n</figure>\n</section>\n");
+}
+
+static void add_variants(struct weft_text *text, const struct weft_plan_job *job)
+{
+    static const char *const words[WEFT_COPLAN_VARIANT_COUNT] = {
+        "strategy and topology in turns", "strategy searched, topology by the paper's method",
+        "data parallelism, topology searched", "data parallelism, topology by the paper's method"};
+    double both_s = job->variant_s[WEFT_COPLAN_BOTH];
+    weft_text_add(text, "<div class=\"wide\"><table><tr><th>what is searched<th "
+                        "class=\"r\">iteration<th class=\"r\">to both</tr>\n");
+    for (uint32_t v = 0; v < WEFT_COPLAN_VARIANT_COUNT; v++) {
+        char time[WEFT_UNIT_TEXT];
+        if (!(job->variant_s[v] > 0)) {
+            continue;
+        }
+        weft_text_add(text, "<tr%s><td>%s<td class=\"r\">%s<td class=\"r\">%.3f</tr>\n",
+                      v == (uint32_t)job->variant ? " class=\"on\"" : "", words[v],
+                      weft_show_time(time, weft_picoseconds(job->variant_s[v])),
+                      both_s > 0 ? job->variant_s[v] / both_s : 0);
+    }
+    weft_text_add(text, "</table></div>\n");
+}
+
+void html_rounds(struct weft_text *text, const struct weft_report *report)
+{
+    if (report->rounds == NULL || report->round_count == 0) {
+        return;
+    }
+    html_heading(text, "The loop",
+                 "Each round searches strategies for the last network, then a network for the "
+                 "best of them. A line is a start; the ring marks the best round.");
+    weft_text_add(text, "<figure>\n");
+    picture_rounds(text, report->rounds, report->round_count);
+    weft_text_add(text, "</figure>\n");
+    const struct weft_plan_job *job = report->plan->job;
+    uint32_t variant_count = 0;
+    for (uint32_t v = 0; job != NULL && v < WEFT_COPLAN_VARIANT_COUNT; v++) {
+        variant_count += job->variant_s[v] > 0;
+    }
+    if (variant_count > 1) {
+        add_variants(text, job);
+    }
+    weft_text_add(text, "</section>\n");
+}
+
+void html_uses(struct weft_text *text, const struct weft_report *report, struct weft_arena scratch)
+{
+    const struct weft_sim_result *result = report->result;
+    if (report->graph == NULL || result == NULL || result->task_start_ps == NULL) {
+        return;
+    }
+    // The breakdown takes the first half of what is left, its temporaries the second.
+    struct weft_arena kept = scratch;
+    kept.end = kept.next + (scratch.end - scratch.next) / 2;
+    scratch.next = kept.end;
+    struct weft_breakdown breakdown;
+    weft_sim_breakdown(&breakdown, report->graph, result->task_start_ps[0], result->task_end_ps[0],
+                       result->iteration_ps[0], &kept, scratch);
+    html_heading(text, "Where the time goes",
+                 "Above, the chain of tasks that the iteration had to wait for, by kind. Below, "
+                 "what each server does: a server waits when its device is free while bytes are "
+                 "on their way to it, or a collective that it takes part in runs.");
+    weft_text_add(text, "<figure>\n");
+    picture_path(text, &breakdown);
+    weft_text_add(text, "</figure>\n<figure>\n");
+    picture_uses(text, &breakdown, report->graph->server_count, result->iteration_ps[0], scratch);
+    weft_text_add(text, "</figure>\n</section>\n");
+}

@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef WEFT_REPORT_SVG_PICTURES_H
+#define WEFT_REPORT_SVG_PICTURES_H
+
+// The pictures of a report, each added to a text. `alone` makes it a file of its own.
+
+#include "weft/report.h"
+
+void picture_fabric(struct weft_text *text, const struct weft_plan *plan, bool alone,
+                    struct weft_arena scratch);
+// Two maps of n*n bytes side by side; rings decide which servers an AllReduce joins.
+void picture_heat(struct weft_text *text, const struct weft_traffic *traffic,
+                  const struct weft_ring_set *rings, bool alone, struct weft_arena scratch);
+void picture_loads(struct weft_text *text, const struct weft_fabric *fabric,
+                   const double *link_bytes, struct weft_arena scratch);
+void picture_timeline(struct weft_text *text, const struct weft_taskgraph *graph,
+                      const uint64_t *start_ps, const uint64_t *end_ps, uint64_t iteration_ps,
+                      struct weft_arena scratch);
+void picture_comparison(struct weft_text *text, const struct weft_comparison *rows,
+                        uint32_t row_count);
+void picture_certificate(struct weft_text *text, const struct weft_certificate *certificate,
+                         double iteration_s);
+
+// Placements of operators: servers down, operators across.
+void picture_operators(struct weft_text *text, const struct weft_model *model,
+                       const struct weft_strategy *strategy, struct weft_arena scratch);
+// Ranks of a hybrid strategy on servers of so many accelerators.
+void picture_hybrid(struct weft_text *text, const struct weft_hybrid *hybrid, uint32_t per_server);
+// A column a server; limit 0 = none.
+void picture_memory(struct weft_text *text, const struct weft_memory *memory, uint32_t server_count,
+                    double limit_bytes, struct weft_arena scratch);
+void picture_uses(struct weft_text *text, const struct weft_breakdown *breakdown,
+                  uint32_t server_count, uint64_t iteration_ps, struct weft_arena scratch);
+void picture_path(struct weft_text *text, const struct weft_breakdown *breakdown);
+// The best iteration by round, a line for each start.
+void picture_rounds(struct weft_text *text, const struct weft_report_round *rounds, uint32_t count);
+
+#endif

@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef WEFT_REPORT_SVG_SVG_H
+#define WEFT_REPORT_SVG_SVG_H
+
+// Shared parts of the pictures: style, texts, axes. Colors are Okabe and Ito's, which every color
+// vision tells apart; each has a light and a dark value, chosen by the reader's system. Classes
+// stand for colors, so that the pictures are the same inside a page and alone.
+
+#include "weft/base.h"
+
+#define SVG_COLOR_COUNT 7u // classes f0..f6 (fill) and s0..s6 (stroke)
+// Class names by their use.
+#define SVG_FORWARD 4u
+#define SVG_BACKWARD 0u
+#define SVG_UPDATE 2u
+#define SVG_TRANSFER 1u
+#define SVG_COLLECTIVE 5u
+
+// The rules of all classes, for a <style> element.
+void svg_add_style(struct weft_text *text);
+// Opens a picture of this size with its name for screen readers. `alone` adds the style and a
+// background; svg_end closes either.
+void svg_begin(struct weft_text *text, double width, double height, const char *name, bool alone);
+void svg_end(struct weft_text *text);
+
+enum svg_anchor { SVG_START, SVG_MIDDLE, SVG_END };
+// A label at (x, y); `classes` such as "t" (text), "m" (muted), "b" (bold).
+void svg_label(struct weft_text *text, double x, double y, enum svg_anchor anchor,
+               const char *classes, const char *format, ...) WEFT_PRINTF(6, 7);
+void svg_line(struct weft_text *text, double x1, double y1, double x2, double y2,
+              const char *classes);
+void svg_rect(struct weft_text *text, double x, double y, double width, double height,
+              const char *classes);
+
+// ---- scales ----
+
+// A quantity shown in one unit: `scale` of the base unit are one `name`.
+struct svg_unit {
+    double scale;
+    const char *name;
+};
+struct svg_unit svg_time_unit(double seconds);
+struct svg_unit svg_byte_unit(double size_bytes);
+
+// A step of 1, 2 or 5 times a power of ten that divides `range` into at most `parts` parts.
+double svg_step(double range, uint32_t parts);
+// A horizontal axis from 0 to `high` units between x0 and x1 at height y, grid lines up to `top`.
+void svg_axis_x(struct weft_text *text, double x0, double x1, double y, double top, double high,
+                const char *title);
+// A vertical axis from `low` to `high` units between heights bottom and top, grid lines from x0 to
+// x1, its title above.
+void svg_axis_y(struct weft_text *text, double x0, double x1, double bottom, double top, double low,
+                double high, const char *title);
+
+#endif

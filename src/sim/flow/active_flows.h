@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef WEFT_SIM_FLOW_ACTIVE_FLOWS_H
+#define WEFT_SIM_FLOW_ACTIVE_FLOWS_H
+
+// The flows in flight: what is on each path, how fast it goes and which ends next.
+//
+// Flows of one path form a class (see maxmin.h) and share one rate, so a class keeps one running
+// total of bytes served to each of its flows, brought up to date only when its rate changes; a flow
+// ends when that total reaches its own target. The classes wait in an indexed heap by projected
+// end.
+//
+// Instants inside the engine are doubles of picoseconds: a fluid's events fall between the
+// picoseconds, and rounding each would bend every later rate. They are rounded up once, on the way
+// out.
+
+#include "maxmin.h"
+
+// What an end or a change of rate reads and writes of a class, together.
+struct weft_wire_class {
+    double served_bytes; // to each of its flows, as of since_ps
+    double since_ps;
+    double target_bytes; // of first_flow
+    double end_ps;       // of first_flow at the present rate
+    uint32_t first_flow; // root of a pairing heap by target_bytes, WEFT_NONE = no flow
+    uint32_t heap_place; // WEFT_NONE when absent
+    uint32_t users;      // holders of the class beside its flows
+    bool is_dirty;       // in dirty_classes
+};
+
+// A class in the heap of ends. Its key is at most its end: an end that moves out stays filed where
+// it was until it comes to the top.
+struct weft_wire_entry {
+    double key_ps;
+    uint32_t class_id;
+};
+
+struct weft_wire {
+    struct weft_maxmin maxmin;
+    double now_ps;
+    struct weft_wire_class *classes;
+    uint64_t *path_hash; // per class
+    uint32_t *job;       // per class, with shares: its flows'; else NULL and all of one
+    // Per class, where somebody follows them: those with other flows or rates than when last
+    // cleared.
+    uint32_t *changed;
+    uint32_t changed_count;
+    bool *is_changed; // NULL: nobody does
+    uint32_t *next_in_bucket;
+    uint32_t *buckets;
+    uint32_t bucket_mask;
+    uint32_t *dirty_classes; // first flow changed since the last settle
+    uint32_t dirty_count;
+    // Per flow.
+    double *target_bytes;
+    uint32_t *flow_owner;
+    uint32_t *flow_child;
+    uint32_t *flow_sibling;
+    uint32_t *free_flows;
+    uint32_t free_flow_count;
+    uint32_t flow_count; // slots ever used
+    uint32_t flow_capacity;
+    struct weft_wire_entry *heap;
+    uint32_t heap_count;
+    double *link_bytes;
+    uint64_t started_count;
+};
+
+struct weft_wire_end {
+    uint32_t owner;
+    uint32_t class_id; // as a key to what the caller keeps per class; it may be gone already
+    double end_ps;
+};
+
+// Room for flow_capacity flows on class_capacity paths of at most hop_max links at once.
+void weft_wire_init(struct weft_wire *wire, const double *capacity_Bps, uint32_t link_count,
+                    uint32_t class_capacity, uint32_t flow_capacity, uint32_t hop_max,
+                    struct weft_arena *arena);
+// Gives the flows of each job a share of their own; before any class is opened. With `follow` the
+// wire lists the classes that changed.
+void weft_wire_use_shares(struct weft_wire *wire, bool follow, struct weft_arena *arena);
+// Holds the class of a path, joining the one that exists; with shares the job's own. O(hops).
+uint32_t weft_wire_open(struct weft_wire *wire, const uint32_t *links, uint32_t hop_count,
+                        uint32_t job);
+// What each flow of a class gets.
+static inline double weft_wire_rate(const struct weft_wire *wire, uint32_t class_id)
+{
+    return weft_maxmin_class_at(&wire->maxmin, class_id)->rate_Bps *
+           weft_maxmin_share_of(&wire->maxmin, class_id);
+}
+// Lets go of a class; it lives on while flows or other holders use it.
+void weft_wire_close(struct weft_wire *wire, uint32_t class_id);
+// A flow of size_bytes > 0 begins now; `owner` comes back when it ends.
+void weft_wire_start(struct weft_wire *wire, uint32_t class_id, double size_bytes, uint32_t owner);
+// Brings rates and projected ends up to date after starts and ends at one instant.
+void weft_wire_settle(struct weft_wire *wire);
+// The next end, INFINITY if nothing flows. Settled wires only. O(1).
+double weft_wire_next_ps(const struct weft_wire *wire);
+// Takes out one flow that ends by until_ps; false if there is none. The caller has set now_ps, and
+// settles when it has taken all.
+bool weft_wire_take(struct weft_wire *wire, double until_ps, struct weft_wire_end *end);
+// Up to when ends and other events count as simultaneous with now_ps: far above the rounding of
+// double instants, far below any time that matters.
+double weft_wire_window_ps(const struct weft_wire *wire);
+
+#endif

@@ -1,0 +1,289 @@
+// SPDX-License-Identifier: Apache-2.0
+// Shares of jobs in the flow engine: fixed ones, and those that follow an iteration's progress.
+
+#include "shares.h"
+#include "sim/transports.h"
+
+#include <math.h>
+
+#define STEPS_DEFAULT 256u
+#define STEPS_MAX (1u << 20)
+#define PS_PER_S ((double)WEFT_PS_PER_S)
+
+static double weight_of(const struct weft_sim_pace *paces, uint32_t job)
+{
+    return paces == NULL || paces[job].weight_ratio == 0 ? 1 : paces[job].weight_ratio;
+}
+
+bool sim_shares_wanted(const struct weft_sim_options *options, uint32_t job_count)
+{
+    bool uneven = false;
+    for (uint32_t job = 1; job < job_count; job++) {
+        uneven = uneven || weight_of(options->paces, job) != weight_of(options->paces, 0);
+    }
+    return options->engine == WEFT_ENGINE_FLOW && (options->fluid.learns || uneven);
+}
+
+bool sim_shares_check(const struct weft_sim_options *options, struct weft_error *error)
+{
+    const struct weft_fluid_options *fluid = &options->fluid;
+    if (!fluid->learns) {
+        return true;
+    }
+    if (options->engine == WEFT_ENGINE_PACKET) {
+        return weft_fail(error, WEFT_INPUT,
+                         "MLTCP as a fluid takes the flow engine; in packets it is a transport");
+    }
+    if (fluid->steps > STEPS_MAX) {
+        return weft_fail(error, WEFT_INPUT, "%u steps of an iteration's bytes; write at most %u",
+                         fluid->steps, STEPS_MAX);
+    }
+    return weft_mltcp_check(&fluid->mltcp, error);
+}
+
+// F of a part sent.
+static double growth(const struct weft_fluid_options *options, double part)
+{
+    double f = options->mltcp.slope * part + options->mltcp.intercept;
+    return options->square_root ? sqrt(f) : f;
+}
+
+void sim_shares_init(struct sim_shares *shares, struct weft_wire *wire,
+                     const struct weft_sim_options *options, uint32_t job_count,
+                     struct weft_arena *arena)
+{
+    struct sim_shares s = {.options = options->fluid, .paces = options->paces};
+    uint32_t room = wire->maxmin.class_capacity;
+    s.learns = options->fluid.learns;
+    s.steps = options->fluid.steps == 0 ? STEPS_DEFAULT : options->fluid.steps;
+    s.least = (double)INFINITY;
+    for (uint32_t job = 0; job < job_count; job++) {
+        s.least = fmin(s.least, weight_of(options->paces, job));
+    }
+    weft_wire_use_shares(wire, s.learns, arena);
+    if (s.learns) {
+        s.least *= growth(&s.options, 0);
+        s.learners = WEFT_NEW_RAW(arena, struct sim_learner, room > job_count ? room : job_count);
+        s.job_first = WEFT_NEW_RAW(arena, uint32_t, job_count);
+        s.is_known = WEFT_NEW(arena, bool, room);
+        s.next_class = WEFT_NEW_RAW(arena, uint32_t, room);
+        s.counted_Bps = WEFT_NEW(arena, double, room);
+        s.heap = WEFT_NEW_RAW(arena, uint32_t, room > job_count ? room : job_count);
+        for (uint32_t job = 0; job < job_count; job++) {
+            s.job_first[job] = WEFT_NONE;
+        }
+    }
+    *shares = s;
+}
+
+static uint32_t learner_of(const struct sim_shares *shares, const struct weft_wire *wire,
+                           uint32_t class_id)
+{
+    return shares->options.mltcp.per_job ? wire->job[class_id] : class_id;
+}
+
+// ---- learners by the ends of their quanta: a binary heap ----
+
+static void place(struct sim_shares *shares, uint32_t at, uint32_t id)
+{
+    shares->heap[at] = id;
+    shares->learners[id].heap_place = at;
+}
+
+static void rise(struct sim_shares *shares, uint32_t at, uint32_t id)
+{
+    double due_ps = shares->learners[id].due_ps;
+    while (at > 0 && shares->learners[shares->heap[(at - 1) / 2]].due_ps > due_ps) {
+        place(shares, at, shares->heap[(at - 1) / 2]);
+        at = (at - 1) / 2;
+    }
+    place(shares, at, id);
+}
+
+static void sink(struct sim_shares *shares, uint32_t at, uint32_t id)
+{
+    const struct sim_learner *learners = shares->learners;
+    double due_ps = learners[id].due_ps;
+    for (uint32_t child; (child = 2 * at + 1) < shares->heap_count;) {
+        const uint32_t *heap = shares->heap;
+        if (child + 1 < shares->heap_count &&
+            learners[heap[child + 1]].due_ps < learners[heap[child]].due_ps) {
+            child++;
+        }
+        if (learners[heap[child]].due_ps >= due_ps) {
+            break;
+        }
+        place(shares, at, heap[child]);
+        at = child;
+    }
+    place(shares, at, id);
+}
+
+// Files a learner under due_ps, INFINITY: nowhere.
+static void file(struct sim_shares *shares, uint32_t id, double due_ps)
+{
+    struct sim_learner *learner = &shares->learners[id];
+    double before_ps = learner->due_ps;
+    uint32_t at = learner->heap_place;
+    learner->due_ps = due_ps;
+    if (isinf(due_ps)) {
+        if (at != WEFT_NONE) {
+            uint32_t last = shares->heap[--shares->heap_count];
+            learner->heap_place = WEFT_NONE;
+            if (last != id) {
+                sink(shares, at, last);
+                rise(shares, shares->learners[last].heap_place, last);
+            }
+        }
+    } else if (at == WEFT_NONE) {
+        rise(shares, shares->heap_count++, id);
+    } else if (due_ps < before_ps) {
+        rise(shares, at, id);
+    } else {
+        sink(shares, at, id);
+    }
+}
+
+double sim_shares_next_ps(const struct sim_shares *shares)
+{
+    return shares->heap_count == 0 ? (double)INFINITY : shares->learners[shares->heap[0]].due_ps;
+}
+
+// ---- progress ----
+
+// What an iteration has is what the last one had; more if more was posted; in the first, what was
+// posted so far.
+static double total_bytes(const struct sim_learner *learner)
+{
+    return fmax(learner->learned_bytes, learner->posted_bytes);
+}
+
+static void advance(struct sim_learner *learner, double now_ps)
+{
+    learner->sent_bytes += learner->rate_Bps * ((now_ps - learner->since_ps) / PS_PER_S);
+    learner->since_ps = now_ps;
+}
+
+// The quantum of what was sent by now.
+static void find_quantum(const struct sim_shares *shares, struct sim_learner *learner)
+{
+    double total = total_bytes(learner);
+    double part = total > 0 ? fmin(1, learner->sent_bytes / total) : 0;
+    learner->quantum = (uint32_t)(part * shares->steps);
+}
+
+// Gives a learner's classes the share of its quantum.
+static void apply(struct sim_shares *shares, struct weft_wire *wire, uint32_t id, uint32_t job)
+{
+    const struct sim_learner *learner = &shares->learners[id];
+    double part = fmin(1, (learner->quantum + 0.5) / shares->steps);
+    double ratio = weight_of(shares->paces, job) * growth(&shares->options, part) / shares->least;
+    for (uint32_t c = learner->first_class; c != WEFT_NONE; c = shares->next_class[c]) {
+        weft_maxmin_set_share(&wire->maxmin, c, fmax(ratio, 1));
+    }
+}
+
+// When the learner's quantum ends at its rate; the last one does with the iteration's bytes.
+static void project(struct sim_shares *shares, uint32_t id)
+{
+    const struct sim_learner *learner = &shares->learners[id];
+    double due_ps = (double)INFINITY;
+    if (learner->rate_Bps > 0 && learner->quantum + 1 < shares->steps) {
+        double end_bytes = total_bytes(learner) * (learner->quantum + 1) / shares->steps;
+        double left_s = fmax(end_bytes - learner->sent_bytes, 0) / learner->rate_Bps;
+        due_ps = learner->since_ps + left_s * PS_PER_S;
+    }
+    file(shares, id, due_ps);
+}
+
+void sim_shares_open(struct sim_shares *shares, struct weft_wire *wire, uint32_t class_id)
+{
+    uint32_t job = wire->job[class_id];
+    if (!shares->learns) {
+        double ratio = weight_of(shares->paces, job) / shares->least;
+        weft_maxmin_set_share(&wire->maxmin, class_id, fmax(ratio, 1));
+        return;
+    }
+    if (shares->is_known[class_id]) {
+        return;
+    }
+    wire->classes[class_id].users++; // held for good: it learns
+    shares->is_known[class_id] = true;
+    uint32_t id = learner_of(shares, wire, class_id);
+    struct sim_learner *learner = &shares->learners[id];
+    if (!shares->options.mltcp.per_job || shares->job_first[job] == WEFT_NONE) {
+        *learner = (struct sim_learner){.since_ps = wire->now_ps,
+                                        .due_ps = (double)INFINITY,
+                                        .heap_place = WEFT_NONE,
+                                        .first_class = WEFT_NONE,
+                                        .next = shares->job_first[job]};
+        shares->job_first[job] = id;
+    }
+    shares->next_class[class_id] = learner->first_class;
+    learner->first_class = class_id;
+    apply(shares, wire, id, job);
+}
+
+void sim_shares_start(struct sim_shares *shares, struct weft_wire *wire, uint32_t class_id,
+                      double wire_bytes)
+{
+    uint32_t id = learner_of(shares, wire, class_id);
+    struct sim_learner *learner = &shares->learners[id];
+    advance(learner, wire->now_ps);
+    learner->posted_bytes += wire_bytes;
+    uint32_t before = learner->quantum;
+    find_quantum(shares, learner);
+    if (learner->quantum != before) {
+        apply(shares, wire, id, wire->job[class_id]);
+    }
+}
+
+void sim_shares_iteration(struct sim_shares *shares, struct weft_wire *wire, uint32_t job)
+{
+    if (!shares->learns) {
+        return;
+    }
+    for (uint32_t id = shares->job_first[job]; id != WEFT_NONE; id = shares->learners[id].next) {
+        struct sim_learner *learner = &shares->learners[id];
+        advance(learner, wire->now_ps);
+        learner->learned_bytes = learner->posted_bytes;
+        learner->posted_bytes = 0;
+        learner->sent_bytes = 0;
+        learner->quantum = 0;
+        apply(shares, wire, id, job);
+        project(shares, id);
+    }
+}
+
+void sim_shares_step(struct sim_shares *shares, struct weft_wire *wire, double until_ps)
+{
+    while (sim_shares_next_ps(shares) <= until_ps) {
+        uint32_t id = shares->heap[0];
+        struct sim_learner *learner = &shares->learners[id];
+        advance(learner, wire->now_ps);
+        learner->quantum++;
+        // So that rounding does not leave it a hair before the quantum's beginning.
+        learner->sent_bytes =
+            fmax(learner->sent_bytes, total_bytes(learner) * learner->quantum / shares->steps);
+        shares->step_count++;
+        apply(shares, wire, id, wire->job[learner->first_class]);
+        project(shares, id);
+    }
+}
+
+void sim_shares_settle(struct sim_shares *shares, struct weft_wire *wire)
+{
+    for (uint32_t i = 0; i < wire->changed_count; i++) {
+        uint32_t class_id = wire->changed[i];
+        uint32_t id = learner_of(shares, wire, class_id);
+        struct sim_learner *learner = &shares->learners[id];
+        double flows = wire->maxmin.shares[class_id].flow_count;
+        double rate_Bps = flows * weft_wire_rate(wire, class_id);
+        advance(learner, wire->now_ps);
+        learner->rate_Bps = fmax(learner->rate_Bps + rate_Bps - shares->counted_Bps[class_id], 0);
+        shares->counted_Bps[class_id] = rate_Bps;
+        project(shares, id);
+        wire->is_changed[class_id] = false;
+    }
+    wire->changed_count = 0;
+}

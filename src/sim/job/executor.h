@@ -1,0 +1,132 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef WEFT_SIM_JOB_EXECUTOR_H
+#define WEFT_SIM_JOB_EXECUTOR_H
+
+// The machine that plays jobs: devices with their queues, tasks that wait for others, collectives
+// and a heap of the events that are not ends of flows.
+
+#include "sim/watch.h"
+
+// Owners of flows are tasks, or ring runs with this bit.
+#define MACHINE_RUN_OWNER 0x80000000u
+
+enum machine_event_kind {
+    MACHINE_TASK_END,
+    MACHINE_COLLECTIVE_START, // the part inside the servers is over
+    MACHINE_ROUND_START,
+    MACHINE_JOB_START,
+};
+
+struct machine_event {
+    double time_ps;
+    uint64_t order; // of creation: simultaneous events come in that order
+    uint32_t kind;
+    uint32_t id; // task, ring run or job
+};
+
+// One ring of one collective.
+struct machine_run {
+    uint32_t task;
+    uint32_t first_way;
+    uint32_t way_count;
+    uint32_t rounds_left;
+    uint32_t flows_left; // of this round
+    double wire_bytes;   // that each member sends in a round
+    double round_end_ps;
+};
+
+// What a group's rings need, known before the start.
+struct machine_group {
+    uint32_t ring_count; // 0: one ring in the order of the members
+    const struct weft_ring *rings;
+    uint32_t way_count; // of all rings
+};
+
+struct machine {
+    struct weft_simnet net;
+    struct sim_watch watch;
+    const struct weft_sim_job *jobs;
+    uint32_t job_count;
+    // Per job.
+    uint32_t *first_task; // tasks of all jobs in one numbering; job_count + 1
+    uint32_t *first_device;
+    uint32_t *first_group;
+    uint32_t iterations; // of each job
+    uint32_t *iteration; // that it is in
+    uint32_t *tasks_left;
+    double *compute_ratio; // of this iteration's compute times to the task graph's
+    struct weft_rng *rng;
+    double *iteration_end_ps; // [job * iterations + iteration]
+    double *late_ps;          // behind start and periods, when its last iteration ended
+    uint64_t wait_count;
+    struct machine_group *groups;
+    // Per task.
+    uint32_t *task_job;
+    uint32_t *waits_for;    // predecessors still to end
+    uint32_t *first_run;    // of a collective's rings, once it has run
+    uint32_t *parts_left;   // ways of a transfer, rings of a collective
+    double *part_end_ps;    // latest so far
+    uint32_t *next_in_line; // in `ready` or a device's queue; a task is in one at most
+    double *start_ps;       // timeline, or NULL
+    double *end_ps;
+    // Per device: the tasks that wait for it, first come, first served.
+    uint32_t *line_head;
+    uint32_t *line_tail;
+    bool *is_busy;
+    uint32_t ready_head; // tasks to start now
+    uint32_t ready_tail;
+    // Ring runs and the ways of their hops, in order of start.
+    struct machine_run *runs;
+    uint32_t run_count;
+    struct weft_simnet_way *ways;
+    uint32_t way_count;
+    struct machine_event *events;
+    uint32_t pending_count; // in `events`
+    uint64_t order;
+    uint64_t event_count;
+};
+
+static inline const struct weft_taskgraph *machine_graph(const struct machine *machine,
+                                                         uint32_t task, uint32_t *local)
+{
+    uint32_t job = machine->task_job[task];
+    *local = task - machine->first_task[job];
+    return machine->jobs[job].graph;
+}
+
+// The fabric's server of a job's.
+static inline uint32_t machine_server(const struct weft_sim_job *job, uint32_t server)
+{
+    return job->servers == NULL ? server : job->servers[server];
+}
+
+// Checks the jobs and lays the machine out for them (setup.c).
+bool machine_build(struct machine *machine, const struct weft_fabric *fabric,
+                   const struct weft_routes *routes, const struct weft_sim_job *jobs,
+                   uint32_t job_count, const struct weft_sim_options *options,
+                   struct weft_arena *arena, struct weft_error *error) WEFT_MUST_USE;
+
+// A job's next iteration begins (iterations.c).
+void machine_begin_iteration(struct machine *machine, uint32_t job, double now_ps);
+// A task of it has ended.
+void machine_count_task(struct machine *machine, uint32_t job, double now_ps);
+// Lays the iterations out and files the jobs' starts.
+bool machine_lay_out_iterations(struct machine *machine, const struct weft_sim_options *options,
+                                struct weft_arena *arena, struct weft_error *error) WEFT_MUST_USE;
+// Per job: mean iterations and the ends of all.
+bool machine_iterations(struct weft_sim_result *result, const struct machine *machine,
+                        struct weft_arena *arena, struct weft_error *error) WEFT_MUST_USE;
+
+// A task waits for nothing more.
+void machine_make_ready(struct machine *machine, uint32_t task);
+void machine_push(struct machine *machine, double time_ps, enum machine_event_kind kind,
+                  uint32_t id);
+// One of a task's parts is over; after the last the task ends.
+void machine_part_ended(struct machine *machine, uint32_t task, double time_ps);
+
+// Collectives (collective.c).
+void machine_collective_start(struct machine *machine, uint32_t task, double now_ps);
+void machine_round_start(struct machine *machine, uint32_t run, double now_ps);
+void machine_round_flow_ended(struct machine *machine, uint32_t run, double time_ps);
+
+#endif

@@ -1,0 +1,301 @@
+// SPDX-License-Identifier: Apache-2.0
+// Checking jobs against the fabric and laying out the machine that plays them.
+
+#include "executor.h"
+
+#include <string.h>
+
+// What the jobs need at most, counted before anything is reserved.
+struct needs {
+    uint64_t tasks;
+    uint64_t devices;
+    uint64_t groups;
+    uint64_t runs;
+    uint64_t run_ways;
+    uint64_t transfer_ways;
+    uint32_t hop_max;
+};
+
+static bool count_ways(uint32_t *count, const struct weft_routes *routes, uint32_t from,
+                       uint32_t to, struct weft_error *error)
+{
+    *count = from == to ? 0 : weft_routes_path_count(routes, from, to);
+    if (from != to && *count == 0) {
+        return weft_fail(error, WEFT_INPUT,
+                         "no route from server %u to server %u; join them by links", from, to);
+    }
+    if (routes->spread == WEFT_SPREAD_PICK && *count > 1) {
+        *count = 1;
+    }
+    return true;
+}
+
+static bool check_hop_links(const struct weft_ring *ring, uint32_t index,
+                            const struct weft_fabric *fabric, uint32_t from, uint32_t to,
+                            struct weft_error *error)
+{
+    uint32_t at = from;
+    for (uint32_t i = ring->hop_first[index]; i < ring->hop_first[index + 1]; i++) {
+        uint32_t id = ring->hop_links[i];
+        if (id >= fabric->link_count || fabric->links[id].from != at) {
+            return weft_fail(error, WEFT_INPUT,
+                             "the links of the hop from server %u to server %u do not join up",
+                             from, to);
+        }
+        at = fabric->links[id].to;
+    }
+    if (at != to) {
+        return weft_fail(error, WEFT_INPUT,
+                         "the links of the hop from server %u lead to node %u instead of server %u",
+                         from, at, to);
+    }
+    return true;
+}
+
+// The ways of all hops of a ring; its members are the job's servers.
+static bool check_ring(uint64_t *way_count, const struct weft_ring *ring,
+                       const struct weft_sim_job *job, const struct weft_routes *routes,
+                       struct needs *needs, struct weft_error *error)
+{
+    const struct weft_fabric *fabric = routes->fabric;
+    if (!(ring->share_ratio > 0 && ring->share_ratio <= 1)) {
+        return weft_fail(error, WEFT_INPUT, "a ring carries a share of %g; write one in (0, 1]",
+                         ring->share_ratio);
+    }
+    uint64_t total = 0;
+    for (uint32_t i = 0; i < ring->member_count; i++) {
+        uint32_t next = (i + 1) % ring->member_count;
+        if (ring->members[i] >= job->graph->server_count ||
+            ring->members[next] >= job->graph->server_count) {
+            return weft_fail(error, WEFT_INPUT, "a ring names server %u; the job has %u",
+                             ring->members[ring->members[i] >= job->graph->server_count ? i : next],
+                             job->graph->server_count);
+        }
+        uint32_t from = machine_server(job, ring->members[i]);
+        uint32_t to = machine_server(job, ring->members[next]);
+        uint32_t count = 1;
+        if (ring->hop_first != NULL) {
+            if (!check_hop_links(ring, i, fabric, from, to, error)) {
+                return false;
+            }
+            uint32_t hops = ring->hop_first[i + 1] - ring->hop_first[i];
+            needs->hop_max = hops > needs->hop_max ? hops : needs->hop_max;
+        } else if (!count_ways(&count, routes, from, to, error)) {
+            return false;
+        }
+        total += count;
+    }
+    *way_count = total;
+    return true;
+}
+
+static bool check_group(struct machine_group *out, uint32_t group, const struct weft_sim_job *job,
+                        const struct weft_routes *routes, struct needs *needs,
+                        struct weft_error *error)
+{
+    const struct weft_taskgraph *graph = job->graph;
+    uint32_t first = graph->group_first[group];
+    uint32_t member_count = graph->group_first[group + 1] - first;
+    struct weft_ring own = {group, member_count, &graph->group_members[first], 1, NULL, NULL};
+    const struct weft_ring *rings = &own;
+    uint32_t ring_count = 1;
+    if (out->ring_count > 0) {
+        rings = out->rings;
+        ring_count = out->ring_count;
+    }
+    uint64_t total = 0;
+    for (uint32_t i = 0; i < ring_count; i++) {
+        if (rings[i].member_count != member_count) {
+            return weft_fail(error, WEFT_INPUT, "group %u: a ring of %u members for a group of %u",
+                             group, rings[i].member_count, member_count);
+        }
+        uint64_t count = 0;
+        if (member_count > 1) {
+            if (!check_ring(&count, &rings[i], job, routes, needs, error)) {
+                return weft_wrap(error, "group %u", group);
+            }
+            total += count;
+        }
+    }
+    if (total > UINT32_MAX / 4) {
+        return weft_fail(error, WEFT_INPUT, "group %u: its rings have too many paths", group);
+    }
+    out->way_count = (uint32_t)total;
+    return true;
+}
+
+// Finds each group's rings, which stand together, and checks them.
+static bool check_groups(struct machine_group *groups, const struct weft_sim_job *job,
+                         const struct weft_routes *routes, struct needs *needs,
+                         struct weft_error *error)
+{
+    uint32_t group_count = job->graph->group_count;
+    memset(groups, 0, group_count * sizeof(*groups));
+    for (uint32_t i = 0; i < job->rings.ring_count; i++) {
+        const struct weft_ring *ring = &job->rings.rings[i];
+        if (ring->group >= group_count) {
+            return weft_fail(error, WEFT_INPUT, "ring %u: group %u does not exist; the job has %u",
+                             i, ring->group, group_count);
+        }
+        struct machine_group *group = &groups[ring->group];
+        if (group->ring_count > 0 && group->rings + group->ring_count != ring) {
+            return weft_fail(error, WEFT_INPUT, "ring %u: not beside the other rings of group %u",
+                             i, ring->group);
+        }
+        group->rings = group->ring_count == 0 ? ring : group->rings;
+        group->ring_count++;
+    }
+    for (uint32_t group = 0; group < group_count; group++) {
+        if (!check_group(&groups[group], group, job, routes, needs, error)) {
+            return false;
+        }
+    }
+    return true;
+}
+
+static bool check_tasks(const struct weft_sim_job *job, const struct machine_group *groups,
+                        const struct weft_routes *routes, struct needs *needs,
+                        struct weft_error *error)
+{
+    const struct weft_taskgraph *graph = job->graph;
+    for (uint32_t task = 0; task < graph->task_count; task++) {
+        if (graph->kind[task] == WEFT_TASK_TRANSFER) {
+            uint32_t from = machine_server(job, graph->from[task]);
+            uint32_t to = machine_server(job, graph->to[task]);
+            uint32_t count;
+            if (!count_ways(&count, routes, from, to, error)) {
+                return weft_wrap(error, "task %u", task);
+            }
+            needs->transfer_ways += count;
+        } else if (weft_task_is_collective(graph, task)) {
+            const struct machine_group *group = &groups[graph->group[task]];
+            needs->runs += group->ring_count > 0 ? group->ring_count : 1;
+            needs->run_ways += group->way_count;
+        }
+    }
+    return true;
+}
+
+// Whether the packet engine can play the job.
+static bool check_packets(const struct weft_sim_job *job, const struct weft_fabric *fabric,
+                          const struct weft_sim_options *options, struct weft_error *error)
+{
+    if (!packet_check_fabric(fabric, options, error)) {
+        return false;
+    }
+    const struct weft_taskgraph *graph = job->graph;
+    double factor = options->packet_bytes / (double)(options->packet_bytes - options->header_bytes);
+    for (uint32_t task = 0; task < graph->task_count; task++) {
+        double wire_bytes = 2 * factor * (double)graph->size_bytes[task];
+        if (!packet_check_message(wire_bytes, options, error)) {
+            return weft_wrap(error, "task %u", task);
+        }
+    }
+    return true;
+}
+
+static bool check_servers(const struct weft_sim_job *job, const struct weft_fabric *fabric,
+                          struct weft_error *error)
+{
+    for (uint32_t server = 0; server < job->graph->server_count; server++) {
+        if (machine_server(job, server) >= fabric->server_count) {
+            return weft_fail(error, WEFT_INPUT,
+                             "it needs server %u; the fabric has %u: use a larger fabric",
+                             machine_server(job, server), fabric->server_count);
+        }
+    }
+    return true;
+}
+
+static void lay_out(struct machine *machine, const struct weft_routes *routes,
+                    const struct weft_sim_options *options, const struct needs *needs,
+                    struct weft_arena *arena)
+{
+    uint32_t tasks = (uint32_t)needs->tasks;
+    uint32_t devices = (uint32_t)needs->devices;
+    uint32_t ways = (uint32_t)(needs->run_ways + needs->transfer_ways) + 1;
+    weft_simnet_init(&machine->net, routes->fabric, routes, options, ways, ways, needs->hop_max,
+                     arena);
+    machine->task_job = WEFT_NEW_RAW(arena, uint32_t, tasks);
+    machine->waits_for = WEFT_NEW_RAW(arena, uint32_t, tasks);
+    machine->first_run = WEFT_NEW_RAW(arena, uint32_t, tasks);
+    memset(machine->first_run, 0xff, tasks * sizeof(uint32_t)); // WEFT_NONE
+    machine->parts_left = WEFT_NEW(arena, uint32_t, tasks);
+    machine->part_end_ps = WEFT_NEW(arena, double, tasks);
+    machine->next_in_line = WEFT_NEW_RAW(arena, uint32_t, tasks);
+    if (options->timeline) {
+        machine->start_ps = WEFT_NEW(arena, double, tasks);
+        machine->end_ps = WEFT_NEW(arena, double, tasks);
+    }
+    machine->line_head = WEFT_NEW_RAW(arena, uint32_t, devices);
+    machine->line_tail = WEFT_NEW_RAW(arena, uint32_t, devices);
+    machine->is_busy = WEFT_NEW(arena, bool, devices);
+    memset(machine->line_head, 0xff, devices * sizeof(uint32_t)); // WEFT_NONE
+    machine->runs = WEFT_NEW_RAW(arena, struct machine_run, needs->runs);
+    machine->ways = WEFT_NEW_RAW(arena, struct weft_simnet_way, needs->run_ways);
+    machine->events =
+        WEFT_NEW_RAW(arena, struct machine_event, (size_t)tasks + needs->runs + machine->job_count);
+    machine->ready_head = WEFT_NONE;
+    for (uint32_t job = 0; job < machine->job_count; job++) {
+        uint32_t first = machine->first_task[job];
+        for (uint32_t task = first; task < machine->first_task[job + 1]; task++) {
+            machine->task_job[task] = job;
+        }
+    }
+}
+
+bool machine_build(struct machine *machine, const struct weft_fabric *fabric,
+                   const struct weft_routes *routes, const struct weft_sim_job *jobs,
+                   uint32_t job_count, const struct weft_sim_options *options,
+                   struct weft_arena *arena, struct weft_error *error)
+{
+    struct machine m = {.jobs = jobs, .job_count = job_count};
+    struct needs needs = {.hop_max = routes->hop_max > 0 ? routes->hop_max : 1};
+    WEFT_ASSERT(routes->fabric == fabric);
+    if (!weft_simnet_check_options(options, error)) {
+        return false;
+    }
+    m.first_task = WEFT_NEW_RAW(arena, uint32_t, (size_t)job_count + 1);
+    m.first_device = WEFT_NEW_RAW(arena, uint32_t, (size_t)job_count + 1);
+    m.first_group = WEFT_NEW_RAW(arena, uint32_t, (size_t)job_count + 1);
+    for (uint32_t job = 0; job <= job_count; job++) {
+        if (needs.tasks >= MACHINE_RUN_OWNER || needs.devices > UINT32_MAX / 2 ||
+            needs.groups > UINT32_MAX / 2) {
+            return weft_fail(error, WEFT_INPUT, "the jobs have too many tasks; simulate fewer");
+        }
+        m.first_task[job] = (uint32_t)needs.tasks;
+        m.first_device[job] = (uint32_t)needs.devices;
+        m.first_group[job] = (uint32_t)needs.groups;
+        if (job < job_count) {
+            needs.tasks += jobs[job].graph->task_count;
+            needs.devices += jobs[job].graph->device_count;
+            needs.groups += jobs[job].graph->group_count;
+        }
+    }
+    m.groups = WEFT_NEW_RAW(arena, struct machine_group, needs.groups);
+    for (uint32_t job = 0; job < job_count; job++) {
+        struct machine_group *groups = &m.groups[m.first_group[job]];
+        if (!check_servers(&jobs[job], fabric, error) ||
+            !check_groups(groups, &jobs[job], routes, &needs, error) ||
+            !check_tasks(&jobs[job], groups, routes, &needs, error) ||
+            (options->engine == WEFT_ENGINE_PACKET &&
+             !check_packets(&jobs[job], fabric, options, error))) {
+            return weft_wrap(error, "job %u", job);
+        }
+    }
+    if (needs.runs >= MACHINE_RUN_OWNER ||
+        (needs.run_ways + needs.transfer_ways) * needs.hop_max > UINT32_MAX / 2) {
+        return weft_fail(error, WEFT_INPUT, "the jobs have too many flows; simulate fewer");
+    }
+    if (options->engine == WEFT_ENGINE_PACKET &&
+        !packet_ports_check_flows(options, needs.run_ways + needs.transfer_ways + 1, needs.hop_max,
+                                  error)) {
+        return false;
+    }
+    lay_out(&m, routes, options, &needs, arena);
+    if (!machine_lay_out_iterations(&m, options, arena, error)) {
+        return false;
+    }
+    *machine = m;
+    return true;
+}

@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the packet engine cannot play, told before it begins.
+
+#include "engine.h"
+
+// A packet takes less on every link: sums of times stay far from the end of simulated time.
+#define SERIAL_MAX_PS ((double)(10 * WEFT_PS_PER_S))
+// Packets of a message: sequence numbers and windows have 32 bits.
+#define MESSAGE_PACKETS_MAX 0x1p31
+
+static bool check_sizes(const struct weft_sim_options *options, struct weft_error *error)
+{
+    const struct weft_packet_options *packet = options->packet;
+    if (options->packet_bytes == 0) {
+        return weft_fail(error, WEFT_INPUT, "the packet engine moves packets; give them a size");
+    }
+    if (options->packet_bytes > UINT16_MAX || packet->ack_bytes > UINT16_MAX) {
+        return weft_fail(error, WEFT_INPUT, "packets of %u bytes; the packet engine has up to %u",
+                         options->packet_bytes > UINT16_MAX ? options->packet_bytes
+                                                            : packet->ack_bytes,
+                         UINT16_MAX);
+    }
+    if (packet->buffer_bytes < options->packet_bytes) {
+        return weft_fail(error, WEFT_INPUT,
+                         "a buffer of %llu bytes holds no packet of %u; give the ports more",
+                         (unsigned long long)packet->buffer_bytes, options->packet_bytes);
+    }
+    return true;
+}
+
+static bool check_ends(const struct weft_packet_options *packet, struct weft_error *error)
+{
+    uint32_t limit = packet->window_limit_packets;
+    if (packet->initial_window_packets == 0) {
+        return weft_fail(error, WEFT_INPUT,
+                         "an initial window of 0 packets never sends one; write at least 1");
+    }
+    if (limit < 64 || (limit & (limit - 1)) != 0) {
+        return weft_fail(error, WEFT_INPUT,
+                         "a window limit of %u packets; write a power of two from 64 on", limit);
+    }
+    if (packet->timeout_min_ps == 0) {
+        return weft_fail(error, WEFT_INPUT,
+                         "a timeout of 0 sends again for ever; write for example 1ms");
+    }
+    if (packet->timeout_min_ps > 1000 * WEFT_PS_PER_S ||
+        packet->timeout_first_ps > 1000 * WEFT_PS_PER_S) {
+        return weft_fail(error, WEFT_INPUT, "a timeout of more than 1000 s; write for example 1ms");
+    }
+    return true;
+}
+
+bool packet_check_options(const struct weft_sim_options *options, struct weft_error *error)
+{
+    const struct weft_dctcp_options *dctcp = &options->dctcp;
+    if (options->transport == WEFT_TRANSPORT_IDEAL) {
+        return weft_fail(error, WEFT_INPUT,
+                         "the packet engine needs a congestion control; choose a transport");
+    }
+    bool is_dctcp = options->transport == WEFT_TRANSPORT_DCTCP ||
+                    options->transport == WEFT_TRANSPORT_MLTCP_DCTCP;
+    if (is_dctcp && !(dctcp->gain > 0 && dctcp->gain <= 1)) {
+        return weft_fail(error, WEFT_INPUT, "dctcp: a gain of %g; write one in (0, 1]",
+                         dctcp->gain);
+    }
+    return check_sizes(options, error) && check_ends(options->packet, error) &&
+           packet_check_transport(options, error) && packet_ports_check(options, error);
+}
+
+bool packet_check_fabric(const struct weft_fabric *fabric, const struct weft_sim_options *options,
+                         struct weft_error *error)
+{
+    if (fabric->link_count >= PORT_LINKS_MAX) {
+        return weft_fail(error, WEFT_INPUT, "%u links are more than the packet engine plays",
+                         fabric->link_count);
+    }
+    for (uint32_t l = 0; l < fabric->link_count; l++) {
+        const struct weft_link *link = &fabric->links[l];
+        if (options->packet_bytes / link->rate_Bps * (double)WEFT_PS_PER_S > SERIAL_MAX_PS) {
+            return weft_fail(error, WEFT_INPUT,
+                             "link %u: a packet of %u bytes takes more than 10 s; use a faster one",
+                             l, options->packet_bytes);
+        }
+        uint64_t buffer_bytes = packet_buffer_bytes(fabric, l, options);
+        if (buffer_bytes < options->packet_bytes) {
+            return weft_fail(error, WEFT_INPUT,
+                             "link %u from node %u to node %u: a buffer of %llu bytes holds no "
+                             "packet of %u; give the ports more",
+                             l, link->from, link->to, (unsigned long long)buffer_bytes,
+                             options->packet_bytes);
+        }
+    }
+    return true;
+}
+
+bool packet_check_message(double wire_bytes, const struct weft_sim_options *options,
+                          struct weft_error *error)
+{
+    if (wire_bytes / options->packet_bytes < MESSAGE_PACKETS_MAX) {
+        return true;
+    }
+    return weft_fail(error, WEFT_INPUT,
+                     "%.3g bytes are more packets of %u than one message can have; split it",
+                     wire_bytes, options->packet_bytes);
+}

@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: Apache-2.0
+// Marks by chance: a ramp over the backlog, and random early detection with its moving average.
+//
+// Chances come from a hash of the seed, the link and the packet, so that they do not depend on what
+// happens elsewhere.
+
+#include "engine.h"
+
+#include <math.h>
+
+double packet_chance(const struct packet_engine *engine, uint32_t link, const struct packet *packet)
+{
+    uint64_t key = weft_hash((uint64_t)packet->flow << 32 | packet->sequence) ^ packet->sent_ps;
+    uint64_t hash = weft_hash(weft_hash(key) ^ (engine->ports.seed + link));
+    return (double)(hash >> 11) * 0x1p-53;
+}
+
+// What part of the packets that find this backlog is marked.
+static double ramp_ratio(const struct packet_engine *engine, double backlog_bytes)
+{
+    const struct weft_port_options *options = engine->ports.options;
+    double low = (double)engine->options->mark_bytes;
+    double high = (double)options->mark_max_bytes;
+    if (backlog_bytes <= low) {
+        return 0;
+    }
+    return backlog_bytes > high ? 1
+                                : options->mark_max_ratio * (backlog_bytes - low) / (high - low);
+}
+
+bool packet_ramp(const struct packet_engine *engine, uint32_t link, const struct packet *packet,
+                 double backlog_bytes)
+{
+    if (engine->ports.options->marking == WEFT_MARK_STEP) {
+        return backlog_bytes > (double)engine->options->mark_bytes;
+    }
+    double ratio = ramp_ratio(engine, backlog_bytes);
+    return ratio > 0 && packet_chance(engine, link, packet) < ratio;
+}
+
+// Floyd and Jacobson, section IV and figure 2: an idle time t counts as t / (a packet's time)
+// packets that found nothing; between marks the chance grows, so that they come evenly.
+static bool average_marks(struct packet_engine *engine, uint32_t link_id,
+                          const struct packet *packet, double backlog_bytes)
+{
+    const struct packet_link *link = &engine->links[link_id];
+    struct packet_average *average = &engine->ports.averages[link_id];
+    double weight = engine->ports.options->average_weight;
+    uint64_t now_ps = engine->clock.now_ps;
+    if (backlog_bytes > 0 || now_ps <= average->idle_ps) {
+        average->bytes += weight * (backlog_bytes - average->bytes);
+    } else {
+        double idle_packets =
+            (double)(now_ps - average->idle_ps) / (engine->packet_bytes * link->ps_per_byte);
+        average->bytes *= pow(1 - weight, idle_packets);
+    }
+    double ratio = ramp_ratio(engine, average->bytes);
+    if (ratio <= 0) {
+        average->since = -1;
+        return false;
+    }
+    average->since++;
+    double even =
+        (double)average->since * ratio < 1 ? ratio / (1 - (double)average->since * ratio) : 1;
+    if (ratio < 1 && packet_chance(engine, link_id, packet) >= even) {
+        return false;
+    }
+    average->since = 0;
+    return true;
+}
+
+static bool is_marked(struct packet_engine *engine, uint32_t link_id, const struct packet *packet,
+                      uint64_t backlog_ps)
+{
+    const struct packet_link *link = &engine->links[link_id];
+    enum weft_marking marking = engine->ports.options->marking;
+    if (marking == WEFT_MARK_STEP) {
+        return backlog_ps > link->mark_ps;
+    }
+    double backlog_bytes = (double)backlog_ps / link->ps_per_byte;
+    if (marking == WEFT_MARK_RAMP) {
+        return backlog_ps > link->mark_ps && packet_ramp(engine, link_id, packet, backlog_bytes);
+    }
+    bool marks = average_marks(engine, link_id, packet, backlog_bytes);
+    double serial_ps = engine->packet_bytes * link->ps_per_byte;
+    engine->ports.averages[link_id].idle_ps =
+        engine->clock.now_ps + backlog_ps + (uint64_t)serial_ps;
+    return marks;
+}
+
+bool packet_mark_or_lose(struct packet_engine *engine, uint32_t link_id, uint32_t id,
+                         uint64_t backlog_ps)
+{
+    struct packet *packet = &engine->packets[id];
+    struct packet_link *link = &engine->links[link_id];
+    if (!is_marked(engine, link_id, packet, backlog_ps)) {
+        return true;
+    }
+    if (engine->ports.options->early_drops) {
+        packet_lose(engine, link, id);
+        return false;
+    }
+    packet->flags |= PACKET_MARKED;
+    link->marks++;
+    return true;
+}

@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: Apache-2.0
+// Messages begin: a slot of the flows, the paths there and back, and the first packet.
+
+#include "engine.h"
+
+#include <math.h>
+#include <string.h>
+
+static uint32_t take_flow(struct packet_engine *engine)
+{
+    uint32_t id = engine->flow_free;
+    if (id != WEFT_NONE) {
+        engine->flow_free = engine->flows[id].owner;
+        return id;
+    }
+    WEFT_ASSERT(engine->flow_count < engine->flow_room);
+    id = engine->flow_count++;
+    memset(&engine->flows[id], 0, sizeof(struct packet_flow));
+    return id;
+}
+
+static uint32_t copy_hops(struct packet_engine *engine, uint32_t at, const uint32_t *links,
+                          uint32_t count)
+{
+    memcpy(&engine->hops[at], links, count * sizeof(*links));
+    engine->hops[at + count] = WEFT_NONE;
+    return at + count + 1;
+}
+
+static uint32_t packet_priority(const struct packet_engine *engine, struct packet_end end)
+{
+    const uint8_t *priority = engine->ports.options->priority;
+    if (priority == NULL) {
+        return 0;
+    }
+    return priority[engine->ports.priority_by_job ? end.job : end.owner];
+}
+
+static void open_flow(struct packet_engine *engine, struct packet_flow *flow)
+{
+    const struct weft_packet_options *options = engine->options;
+    struct packet_job *job = &engine->jobs[flow->job];
+    flow->window = options->initial_window_packets;
+    flow->threshold = options->slow_start ? (double)INFINITY : 0;
+    flow->gain_ratio = job->weight_ratio;
+    job->posted += flow->total;
+    if (engine->transport.learns) {
+        packet_learn(engine, flow, 0);
+    }
+    engine->transport.open(engine, flow);
+}
+
+uint32_t packet_lay_out(struct packet_engine *engine, const uint32_t *path, uint32_t hop_count,
+                        const uint32_t *back, uint32_t back_count, double wire_bytes,
+                        struct packet_end end)
+{
+    const struct weft_packet_options *options = engine->options;
+    uint32_t id = take_flow(engine);
+    struct packet_flow *flow = &engine->flows[id];
+    uint32_t total = (uint32_t)ceil(wire_bytes / engine->packet_bytes);
+    double last_bytes = options->whole_packets
+                            ? engine->packet_bytes
+                            : wire_bytes - (double)(total - 1) * engine->packet_bytes;
+    uint32_t data_hop = id * engine->hop_stride + 1;
+    uint32_t ack_hop = copy_hops(engine, data_hop, path, hop_count);
+    bool at_once = options->ack_at_once || back_count == 0;
+    if (engine->sprays != NULL) {
+        ack_hop = data_hop + engine->way_room * engine->way_stride;
+    }
+    if (!at_once) {
+        copy_hops(engine, ack_hop, back, back_count);
+    }
+    engine->hops[data_hop - 1] = flow->generation;
+    *flow = (struct packet_flow){
+        .timer_filed = flow->timer_filed,
+        .is_paced = flow->is_paced,
+        .is_stream = engine->persistent,
+        .generation = flow->generation,
+        .owner = end.owner,
+        .path_id = end.path_id,
+        .total = total,
+        .last_bytes = fmax(1, ceil(last_bytes)),
+        .data_hop = data_hop,
+        .ack_hop = at_once ? WEFT_NONE : ack_hop,
+        .job = end.job,
+        .priority = packet_priority(engine, end),
+    };
+    if (engine->sprays != NULL) {
+        packet_spray_open(engine, id);
+    }
+    return id;
+}
+
+void packet_begin(struct packet_engine *engine, uint32_t id)
+{
+    struct packet_flow *flow = &engine->flows[id];
+    flow->is_open = true;
+    flow->started_ps = engine->clock.now_ps;
+    open_flow(engine, flow);
+    if (engine->persistent) {
+        packet_stream_open(engine, id, (struct packet_end){flow->owner, flow->path_id, flow->job});
+    }
+    if (engine->options->handshake) {
+        packet_transmit(engine, id, WEFT_NONE, 0);
+    } else {
+        flow->is_connected = true;
+        packet_send(engine, id);
+    }
+    packet_set_timer(engine, id);
+}
+
+void packet_engine_start(struct packet_engine *engine, const uint32_t *path, uint32_t hop_count,
+                         const uint32_t *back, uint32_t back_count, double wire_bytes,
+                         struct packet_end end)
+{
+    WEFT_ASSERT(wire_bytes > 0 && isfinite(wire_bytes));
+    uint32_t id = engine->persistent ? packet_stream_join(engine, end, wire_bytes) : WEFT_NONE;
+    if (id == WEFT_NONE) {
+        id = packet_lay_out(engine, path, hop_count, back, back_count, wire_bytes, end);
+        engine->laid_out = id;
+        if (!engine->lays_out_only) {
+            packet_begin(engine, id);
+        }
+    } else if (engine->flows[id].is_connected) {
+        packet_send(engine, id);
+    }
+}

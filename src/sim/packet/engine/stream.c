@@ -1,0 +1,268 @@
+// SPDX-License-Identifier: Apache-2.0
+// Persistent connections: messages of one job on one path follow each other in one stream of
+// packets, and the transport's state lives on. Jobs' iterations, as transports see them.
+
+#include "engine.h"
+
+#include <math.h>
+#include <string.h>
+
+// A stream of more packets is left, and a new one opened.
+#define STREAM_PACKETS_MAX ((uint32_t)1 << 31)
+
+void packet_streams_init(struct packet_engine *engine)
+{
+    engine->stream_due = WEFT_NONE;
+    engine->message_free = WEFT_NONE;
+    engine->jobs = WEFT_NEW(engine->arena, struct packet_job, 1);
+    engine->jobs[0].weight_ratio = 1;
+    if (!engine->persistent) {
+        return;
+    }
+    uint32_t heads = 64;
+    while (heads < engine->flow_room && heads < (uint32_t)1 << 20) {
+        heads *= 2;
+    }
+    engine->stream_mask = heads - 1;
+    engine->streams = WEFT_NEW_RAW(engine->arena, uint32_t, heads);
+    memset(engine->streams, 0xff, heads * sizeof(uint32_t)); // WEFT_NONE
+}
+
+void packet_engine_jobs(struct packet_engine *engine, const struct weft_sim_pace *paces,
+                        uint32_t job_count)
+{
+    engine->ports.priority_by_job = true;
+    engine->jobs = WEFT_NEW(engine->arena, struct packet_job, job_count);
+    for (uint32_t job = 0; job < job_count; job++) {
+        engine->jobs[job].weight_ratio = 1;
+        if (paces != NULL) {
+            double weight = paces[job].weight_ratio;
+            engine->jobs[job].weight_ratio = weight > 0 ? weight : 1;
+            engine->jobs[job].dcqcn_timer_ps = paces[job].dcqcn_timer_ps;
+        }
+    }
+}
+
+// ---- messages of a stream ----
+
+static uint32_t take_message(struct packet_engine *engine)
+{
+    uint32_t id = engine->message_free;
+    if (id != WEFT_NONE) {
+        engine->message_free = engine->messages[id].next;
+        return id;
+    }
+    if (engine->message_count == engine->message_room) {
+        uint32_t room = engine->message_room == 0 ? 64 : 2 * engine->message_room;
+        struct packet_message *wider = WEFT_NEW_RAW(engine->arena, struct packet_message, room);
+        if (engine->message_count > 0) {
+            memcpy(wider, engine->messages, engine->message_count * sizeof(*wider));
+        }
+        engine->messages = wider;
+        engine->message_room = room;
+    }
+    return engine->message_count++;
+}
+
+// Those that are acknowledged, and told of.
+void packet_stream_acknowledged(struct packet_engine *engine, struct packet_flow *flow)
+{
+    while (flow->message_first != flow->message_due &&
+           engine->messages[flow->message_first].end <= flow->acknowledged.low) {
+        uint32_t id = flow->message_first;
+        flow->message_first = engine->messages[id].next;
+        engine->messages[id].next = engine->message_free;
+        engine->message_free = id;
+    }
+    if (flow->message_first == WEFT_NONE) {
+        flow->message_last = WEFT_NONE;
+    }
+}
+
+static void add_message(struct packet_engine *engine, struct packet_flow *flow,
+                        struct packet_end end)
+{
+    uint32_t id = take_message(engine);
+    engine->messages[id] = (struct packet_message){
+        .next = WEFT_NONE,
+        .end = flow->total,
+        .last_bytes = flow->last_bytes,
+        .started_ps = engine->clock.now_ps,
+        .owner = end.owner,
+        .path_id = end.path_id,
+    };
+    if (flow->message_last == WEFT_NONE) {
+        flow->message_first = id;
+    } else {
+        engine->messages[flow->message_last].next = id;
+    }
+    if (flow->message_due == WEFT_NONE) {
+        flow->message_due = id;
+    }
+    flow->message_last = id;
+}
+
+uint32_t packet_stream_bytes(const struct packet_engine *engine, const struct packet_flow *flow,
+                             uint32_t sequence)
+{
+    if (sequence + 1 == flow->total) {
+        return (uint32_t)flow->last_bytes;
+    }
+    if (flow->is_stream && flow->message_first != flow->message_last) {
+        for (uint32_t id = flow->message_first; id != WEFT_NONE; id = engine->messages[id].next) {
+            if (engine->messages[id].end == sequence + 1) {
+                return (uint32_t)engine->messages[id].last_bytes;
+            }
+        }
+    }
+    return engine->packet_bytes;
+}
+
+// What became of the message since the one before it had come.
+static void close_ledger(struct packet_engine *engine, struct packet_flow *flow,
+                         const struct packet_message *message)
+{
+    uint32_t packets = message->end - flow->told_end;
+    engine->ledger = (struct packet_ledger){
+        .started_ps = message->started_ps,
+        .wire_bytes = message->last_bytes + (double)(packets - 1) * engine->packet_bytes,
+        .packets = packets + flow->resent_count,
+        .resent = flow->resent_count,
+        .marked = flow->marked_count,
+        .timeouts = flow->timeout_count,
+    };
+    flow->told_end = message->end;
+    flow->resent_count = 0;
+    flow->marked_count = 0;
+    flow->timeout_count = 0;
+}
+
+void packet_stream_received(struct packet_engine *engine, uint32_t id)
+{
+    struct packet_flow *flow = &engine->flows[id];
+    engine->stream_due = WEFT_NONE;
+    uint32_t due = flow->message_due;
+    if (due == WEFT_NONE || engine->messages[due].end > flow->received.low) {
+        return;
+    }
+    const struct packet_message *message = &engine->messages[due];
+    engine->ended = (struct packet_end){message->owner, message->path_id, flow->job};
+    engine->has_ended = true;
+    close_ledger(engine, flow, message);
+    flow->message_due = message->next;
+    packet_stream_acknowledged(engine, flow);
+    due = flow->message_due;
+    if (due != WEFT_NONE && engine->messages[due].end <= flow->received.low) {
+        engine->stream_due = id;
+    }
+}
+
+// ---- connections ----
+
+static uint32_t *head_of(const struct packet_engine *engine, struct packet_end end)
+{
+    uint64_t hash = weft_hash(end.path_id ^ (uint64_t)end.job << 32);
+    return &engine->streams[hash & engine->stream_mask];
+}
+
+void packet_stream_open(struct packet_engine *engine, uint32_t id, struct packet_end end)
+{
+    struct packet_flow *flow = &engine->flows[id];
+    uint32_t *head = head_of(engine, end);
+    flow->stream_next = *head;
+    *head = id;
+    flow->message_first = WEFT_NONE;
+    flow->message_due = WEFT_NONE;
+    flow->message_last = WEFT_NONE;
+    flow->heard_ps = engine->clock.now_ps;
+    add_message(engine, flow, end);
+}
+
+// Of a job's connections on a path an idle one, else a new one, else that with least to send.
+static uint32_t choose_stream(const struct packet_engine *engine, struct packet_end end)
+{
+    uint32_t best = WEFT_NONE;
+    uint32_t best_left = UINT32_MAX;
+    uint32_t count = 0;
+    for (uint32_t id = *head_of(engine, end); id != WEFT_NONE; id = engine->flows[id].stream_next) {
+        const struct packet_flow *flow = &engine->flows[id];
+        if (flow->path_id != end.path_id || flow->job != end.job ||
+            flow->total > STREAM_PACKETS_MAX) {
+            continue;
+        }
+        count++;
+        uint32_t left = flow->message_due == WEFT_NONE ? 0 : flow->total - flow->received.low;
+        if (left <= best_left) { // the oldest of equals
+            best = id;
+            best_left = left;
+        }
+    }
+    return best_left == 0 || count >= engine->options->connection_count ? best : WEFT_NONE;
+}
+
+// RFC 5681, 4.1: after a pause of more than a timeout nothing is known of the path.
+static bool restart_idle(struct packet_engine *engine, struct packet_flow *flow, uint64_t idle_ps)
+{
+    const struct weft_packet_options *options = engine->options;
+    uint64_t timeout_ps = flow->smooth_ps + 4 * flow->vary_ps;
+    timeout_ps = timeout_ps > options->timeout_min_ps ? timeout_ps : options->timeout_min_ps;
+    if (!options->idle_restart || idle_ps <= timeout_ps || engine->transport.sent != NULL) {
+        return false;
+    }
+    flow->window = fmin(flow->window, options->initial_window_packets);
+    return true;
+}
+
+uint32_t packet_stream_join(struct packet_engine *engine, struct packet_end end, double wire_bytes)
+{
+    uint32_t id = choose_stream(engine, end);
+    if (id == WEFT_NONE) {
+        return WEFT_NONE;
+    }
+    struct packet_flow *flow = &engine->flows[id];
+    bool idle = flow->acknowledged.low == flow->total;
+    packet_stream_acknowledged(engine, flow);
+    uint32_t count = (uint32_t)ceil(wire_bytes / engine->packet_bytes);
+    flow->last_bytes = fmax(1, ceil(wire_bytes - (double)(count - 1) * engine->packet_bytes));
+    flow->total += count;
+    engine->jobs[end.job].posted += count;
+    add_message(engine, flow, end);
+    if (idle) {
+        uint64_t idle_ps = engine->clock.now_ps - flow->heard_ps;
+        bool restarted = restart_idle(engine, flow, idle_ps);
+        if (engine->transport.resumed != NULL) {
+            engine->transport.resumed(engine, flow, idle_ps, restarted);
+        }
+        packet_set_timer(engine, id);
+    }
+    return id;
+}
+
+// ---- iterations ----
+
+void packet_engine_iteration(struct packet_engine *engine, uint32_t job_id)
+{
+    struct packet_job *job = &engine->jobs[job_id];
+    const struct weft_mltcp_options *mltcp = &engine->options->mltcp;
+    job->learned = job->posted;
+    job->posted = 0;
+    job->acknowledged = 0;
+    for (uint32_t id = 0; engine->persistent && id < engine->flow_count; id++) {
+        struct packet_flow *flow = &engine->flows[id];
+        if (flow->job != job_id) {
+            continue;
+        }
+        flow->iteration_learned = flow->total - flow->iteration_first;
+        flow->iteration_first = flow->total;
+        if (engine->transport.learns) {
+            packet_learn(engine, flow, 0);
+        }
+        if (mltcp->restart_packets > 0 && engine->transport.sent == NULL) {
+            flow->window = mltcp->restart_packets;
+            flow->threshold = mltcp->restart_packets;
+            if (engine->transport.resumed != NULL) {
+                engine->transport.resumed(engine, flow, 0, true);
+            }
+        }
+    }
+}

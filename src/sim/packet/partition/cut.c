@@ -1,0 +1,240 @@
+// SPDX-License-Identifier: Apache-2.0
+// The cut of a fabric: servers in order of their numbers, switches with those below them.
+
+#include "cut.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+// A part may have so many more servers than its share.
+#define EXCESS_RATIO 0.25
+// Where packets never change part, parts meet this often.
+#define LOOKAHEAD_MAX_PS ((uint64_t)1 << 40)
+
+struct cutter {
+    const struct weft_fabric *fabric;
+    uint32_t part_count;
+    uint32_t *level; // per node: links to the nearest server
+    uint32_t *root;  // per node, of those that links below the threshold join
+    uint8_t *root_part;
+    bool *is_placed; // per root
+    uint8_t *part;   // per node
+    uint64_t *sums;  // per root: of the parts of nodes below its nodes, and how many these are
+    uint32_t *counts;
+    uint32_t level_count;
+};
+
+static void find_levels(struct cutter *cutter)
+{
+    const struct weft_fabric *fabric = cutter->fabric;
+    for (uint32_t v = 0; v < fabric->node_count; v++) {
+        cutter->level[v] = v < fabric->server_count ? 0 : UINT32_MAX;
+    }
+    bool more = true;
+    uint32_t level = 0;
+    for (; more; level++) {
+        more = false;
+        for (uint32_t l = 0; l < fabric->link_count; l++) {
+            const struct weft_link *link = &fabric->links[l];
+            if (cutter->level[link->from] == level && cutter->level[link->to] == UINT32_MAX) {
+                cutter->level[link->to] = level + 1;
+                more = true;
+            }
+        }
+    }
+    cutter->level_count = level;
+}
+
+static uint32_t find_root(uint32_t *root, uint32_t node)
+{
+    while (root[node] != node) {
+        root[node] = root[root[node]];
+        node = root[node];
+    }
+    return node;
+}
+
+static void join_near(struct cutter *cutter, uint64_t threshold_ps)
+{
+    const struct weft_fabric *fabric = cutter->fabric;
+    for (uint32_t v = 0; v < fabric->node_count; v++) {
+        cutter->root[v] = v;
+        cutter->is_placed[v] = false;
+        cutter->sums[v] = 0;
+        cutter->counts[v] = 0;
+    }
+    for (uint32_t l = 0; l < fabric->link_count; l++) {
+        const struct weft_link *link = &fabric->links[l];
+        if (link->latency_ps < threshold_ps) {
+            uint32_t a = find_root(cutter->root, link->from);
+            uint32_t b = find_root(cutter->root, link->to);
+            cutter->root[a > b ? a : b] = a < b ? a : b;
+        }
+    }
+}
+
+// Servers in order; what is joined goes with its first one. False: a part has none or too many.
+static bool place_servers(struct cutter *cutter)
+{
+    uint32_t server_count = cutter->fabric->server_count;
+    uint32_t counts[PACKET_PARTS_MAX] = {0};
+    for (uint32_t v = 0; v < server_count; v++) {
+        uint32_t root = find_root(cutter->root, v);
+        if (!cutter->is_placed[root]) {
+            cutter->is_placed[root] = true;
+            cutter->root_part[root] = (uint8_t)((uint64_t)v * cutter->part_count / server_count);
+        }
+        cutter->part[v] = cutter->root_part[root];
+        counts[cutter->part[v]]++;
+    }
+    double most = (double)server_count / cutter->part_count * (1 + EXCESS_RATIO) + 1;
+    for (uint32_t p = 0; p < cutter->part_count; p++) {
+        if (counts[p] == 0 || counts[p] > most) {
+            return false;
+        }
+    }
+    return true;
+}
+
+// Level by level, a switch goes where the nodes below it are on average.
+static void place_switches(struct cutter *cutter)
+{
+    const struct weft_fabric *fabric = cutter->fabric;
+    for (uint32_t level = 1; level < cutter->level_count; level++) {
+        for (uint32_t l = 0; l < fabric->link_count; l++) {
+            const struct weft_link *link = &fabric->links[l];
+            if (cutter->level[link->to] == level && cutter->level[link->from] + 1 == level) {
+                uint32_t root = find_root(cutter->root, link->to);
+                cutter->sums[root] += cutter->part[link->from];
+                cutter->counts[root]++;
+            }
+        }
+        for (uint32_t v = fabric->server_count; v < fabric->node_count; v++) {
+            uint32_t root = find_root(cutter->root, v);
+            if (cutter->level[v] != level) {
+                continue;
+            }
+            if (!cutter->is_placed[root]) {
+                cutter->is_placed[root] = true;
+                cutter->root_part[root] =
+                    (uint8_t)((cutter->sums[root] + cutter->counts[root] / 2) /
+                              cutter->counts[root]);
+            }
+            cutter->part[v] = cutter->root_part[root];
+        }
+    }
+    for (uint32_t v = 0; v < fabric->node_count; v++) { // what no link leads to, too
+        uint32_t root = find_root(cutter->root, v);
+        cutter->part[v] = cutter->is_placed[root] ? cutter->root_part[root] : 0;
+    }
+}
+
+// Whose the queues are: of a server or what near links lead to, all its own; between switches of
+// the one nearer to servers.
+static void place_links(const struct cutter *cutter, uint64_t threshold_ps, uint8_t *owner,
+                        bool *is_anchored)
+{
+    const struct weft_fabric *fabric = cutter->fabric;
+    for (uint32_t v = 0; v < fabric->node_count; v++) {
+        is_anchored[v] = v < fabric->server_count;
+    }
+    for (uint32_t l = 0; l < fabric->link_count; l++) {
+        const struct weft_link *link = &fabric->links[l];
+        is_anchored[link->to] |= link->latency_ps < threshold_ps;
+    }
+    for (uint32_t l = 0; l < fabric->link_count; l++) {
+        const struct weft_link *link = &fabric->links[l];
+        bool is_from =
+            is_anchored[link->from] || cutter->level[link->from] <= cutter->level[link->to];
+        owner[l] = cutter->part[is_from ? link->from : link->to];
+    }
+}
+
+static uint64_t find_lookahead(const struct weft_fabric *fabric, const uint8_t *owner,
+                               const uint8_t *far, struct weft_arena scratch)
+{
+    uint32_t *owners = WEFT_NEW(&scratch, uint32_t, fabric->node_count); // of links from it, a mask
+    uint64_t lookahead_ps = LOOKAHEAD_MAX_PS;
+    for (uint32_t l = 0; l < fabric->link_count; l++) {
+        owners[fabric->links[l].from] |= 1u << owner[l];
+    }
+    for (uint32_t l = 0; l < fabric->link_count; l++) {
+        const struct weft_link *link = &fabric->links[l];
+        bool changes = (owners[link->to] & ~(1u << owner[l])) != 0 ||
+                       (link->to < fabric->server_count && far[l] != owner[l]);
+        if (changes && link->latency_ps < lookahead_ps) {
+            lookahead_ps = link->latency_ps;
+        }
+    }
+    return lookahead_ps;
+}
+
+static int compare_times(const void *a, const void *b)
+{
+    uint64_t x = *(const uint64_t *)a;
+    uint64_t y = *(const uint64_t *)b;
+    return (x > y) - (x < y);
+}
+
+// The largest latency below which all may stay together; 0: none.
+static uint64_t find_threshold(struct cutter *cutter, struct weft_arena scratch)
+{
+    const struct weft_fabric *fabric = cutter->fabric;
+    uint64_t *latency_ps = WEFT_NEW_RAW(&scratch, uint64_t, fabric->link_count);
+    for (uint32_t l = 0; l < fabric->link_count; l++) {
+        latency_ps[l] = fabric->links[l].latency_ps;
+    }
+    qsort(latency_ps, fabric->link_count, sizeof *latency_ps, compare_times);
+    uint32_t low = 0;
+    uint32_t high = fabric->link_count;
+    while (low < high) { // those before `low` do, `high` and those behind it do not
+        uint32_t middle = low + (high - low) / 2;
+        join_near(cutter, latency_ps[middle]);
+        if (place_servers(cutter)) {
+            low = middle + 1;
+        } else {
+            high = middle;
+        }
+    }
+    return low == 0 ? 0 : latency_ps[low - 1];
+}
+
+bool packet_cut_build(struct packet_cut *cut, const struct weft_fabric *fabric, uint32_t part_count,
+                      struct weft_arena *arena, struct weft_arena scratch)
+{
+    WEFT_ASSERT(part_count >= 2 && part_count <= PACKET_PARTS_MAX);
+    uint32_t nodes = fabric->node_count;
+    uint8_t *part = WEFT_NEW(arena, uint8_t, nodes);
+    uint8_t *owner = WEFT_NEW_RAW(arena, uint8_t, fabric->link_count);
+    uint8_t *far = WEFT_NEW_RAW(arena, uint8_t, fabric->link_count);
+    struct cutter cutter = {
+        .fabric = fabric,
+        .part_count = part_count,
+        .part = part,
+        .level = WEFT_NEW_RAW(&scratch, uint32_t, nodes),
+        .root = WEFT_NEW_RAW(&scratch, uint32_t, nodes),
+        .root_part = WEFT_NEW_RAW(&scratch, uint8_t, nodes),
+        .is_placed = WEFT_NEW_RAW(&scratch, bool, nodes),
+        .sums = WEFT_NEW_RAW(&scratch, uint64_t, nodes),
+        .counts = WEFT_NEW_RAW(&scratch, uint32_t, nodes),
+    };
+    if (fabric->server_count < part_count) {
+        return false;
+    }
+    uint64_t threshold_ps = find_threshold(&cutter, scratch);
+    if (threshold_ps == 0) {
+        return false;
+    }
+    join_near(&cutter, threshold_ps);
+    WEFT_ASSERT(place_servers(&cutter));
+    find_levels(&cutter);
+    place_switches(&cutter);
+    place_links(&cutter, threshold_ps, owner, WEFT_NEW_RAW(&scratch, bool, nodes));
+    for (uint32_t l = 0; l < fabric->link_count; l++) {
+        far[l] = part[fabric->links[l].to];
+    }
+    *cut = (struct packet_cut){part_count, find_lookahead(fabric, owner, far, scratch), owner, far,
+                               part};
+    WEFT_ASSERT(cut->lookahead_ps >= threshold_ps || cut->lookahead_ps == LOOKAHEAD_MAX_PS);
+    return true;
+}

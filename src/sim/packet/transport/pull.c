@@ -1,0 +1,285 @@
+// SPDX-License-Identifier: Apache-2.0
+// NDP: the receiver's pulls, and what the sender makes of them.
+
+#include "sim/packet/engine/sequence.h"
+
+#include <string.h>
+
+void packet_pull_init(struct packet_engine *engine, uint32_t link_count)
+{
+    engine->pulls = WEFT_NEW_RAW(engine->arena, struct packet_pull, engine->flow_room);
+    engine->pacers = WEFT_NEW_RAW(engine->arena, struct packet_pacer, link_count);
+    for (uint32_t link = 0; link < link_count; link++) {
+        engine->pacers[link] = (struct packet_pacer){WEFT_NONE, WEFT_NONE, 0};
+    }
+}
+
+static uint32_t order_of(const struct packet_engine *engine, const struct packet_flow *flow)
+{
+    const struct weft_packet_options *options = engine->options;
+    if (options->pull_order == NULL) {
+        return 0;
+    }
+    return flow->owner < options->pull_order_count ? options->pull_order[flow->owner] : WEFT_NONE;
+}
+
+// A slot's line may still hold it from the message before: it stays there, wanting nothing.
+static void open_pulled(struct packet_engine *engine, struct packet_flow *flow)
+{
+    uint32_t id = (uint32_t)(flow - engine->flows);
+    struct packet_pull *pull = &engine->pulls[id];
+    uint32_t window = engine->options->initial_window_packets;
+    bool is_waiting = flow->generation > 0 && pull->is_waiting;
+    uint32_t next = is_waiting ? pull->next : WEFT_NONE;
+    *pull = (struct packet_pull){.next = next,
+                                 .allowed = window < flow->total ? window : flow->total,
+                                 .needed = flow->total,
+                                 .order = order_of(engine, flow),
+                                 .is_waiting = is_waiting};
+    memset(&flow->cc, 0, sizeof(flow->cc));
+    flow->cc.ndp.credit = window;
+}
+
+// ---- the sender ----
+
+// What was cut first, then what was never sent.
+static uint32_t choose(struct packet_engine *engine, struct packet_flow *flow)
+{
+    uint32_t sequence = packet_take_cut(engine, flow);
+    uint32_t sent = flow->next - flow->acknowledged.low;
+    if (sequence == WEFT_NONE && flow->next < flow->total &&
+        sent < engine->options->window_limit_packets) {
+        return flow->next++;
+    }
+    return sequence;
+}
+
+void packet_pull_send(struct packet_engine *engine, uint32_t id)
+{
+    struct packet_flow *flow = &engine->flows[id];
+    while (flow->cc.ndp.credit > 0 && !packet_is_held(engine, id)) {
+        uint32_t before = flow->next;
+        uint32_t sequence = choose(engine, flow);
+        if (sequence == WEFT_NONE) {
+            return;
+        }
+        flow->cc.ndp.credit--;
+        bool again = sequence < before;
+        engine->counts.retransmits += again;
+        packet_transmit(engine, id, sequence, again ? PACKET_RESENT : 0);
+    }
+}
+
+// Nothing was heard for long: headers were lost, too. All that is not acknowledged goes again, and
+// as much at once as at the start.
+void packet_pull_timed_out(struct packet_engine *engine, uint32_t id)
+{
+    struct packet_flow *flow = &engine->flows[id];
+    uint32_t window = engine->options->initial_window_packets;
+    for (uint32_t sequence = flow->acknowledged.low; sequence < flow->next; sequence++) {
+        packet_note_cut(engine, flow, sequence);
+    }
+    flow->cc.ndp.credit = flow->cc.ndp.credit > window ? flow->cc.ndp.credit : window;
+    packet_pull_send(engine, id);
+}
+
+// An acknowledgement, a header's, or a pull is at the sender.
+static void take_answer(struct packet_engine *engine, const struct packet *packet)
+{
+    uint32_t id = packet->flow;
+    struct packet_flow *flow = &engine->flows[id];
+    flow->backoff = 0;
+    if (packet->flags & PACKET_PULL) {
+        flow->cc.ndp.credit++;
+    } else if (packet->flags & PACKET_TRIMMED) {
+        packet_note_cut(engine, flow, packet->sequence);
+    } else {
+        packet_put(engine, &flow->acknowledged, packet->sequence);
+        packet_forget_cut(engine, flow, packet->sequence);
+        if ((packet->flags & PACKET_RESENT) == 0) {
+            packet_measure_trip(flow, engine->clock.now_ps - packet->sent_ps);
+        }
+    }
+    while (flow->acknowledged.low < packet->cumulative) {
+        packet_forget_cut(engine, flow, flow->acknowledged.low);
+        packet_put(engine, &flow->acknowledged, flow->acknowledged.low);
+    }
+    packet_pull_send(engine, id);
+    packet_set_timer(engine, id);
+}
+
+// ---- the receiver ----
+
+// Sends what a packet has become back to its sender.
+static void answer(struct packet_engine *engine, uint32_t id)
+{
+    struct packet *packet = &engine->packets[id];
+    const struct packet_flow *flow = &engine->flows[packet->flow];
+    packet->cumulative = flow->received.low;
+    if (!packet_send_back(engine, id)) {
+        take_answer(engine, packet);
+        packet_drop(engine, id);
+    }
+}
+
+static void join_line(struct packet_engine *engine, uint32_t link, uint32_t flow)
+{
+    struct packet_pacer *pacer = &engine->pacers[link];
+    engine->pulls[flow].next = WEFT_NONE;
+    engine->pulls[flow].is_waiting = true;
+    if (pacer->last != WEFT_NONE) {
+        engine->pulls[pacer->last].next = flow;
+        pacer->last = flow;
+        return;
+    }
+    pacer->first = flow;
+    pacer->last = flow;
+    uint64_t now_ps = engine->clock.now_ps;
+    clock_file(&engine->clock, (uint32_t)PACKET_EVENT_PULL << CLOCK_KIND_SHIFT | link,
+               pacer->next_ps > now_ps ? pacer->next_ps : now_ps);
+}
+
+// Takes out of the line who is pulled next. In an order: O(those that wait).
+static uint32_t leave_line(struct packet_engine *engine, struct packet_pacer *pacer)
+{
+    struct packet_pull *pulls = engine->pulls;
+    uint32_t flow = pacer->first;
+    uint32_t before = WEFT_NONE;
+    if (engine->options->pull_order != NULL) {
+        for (uint32_t last = flow; pulls[last].next != WEFT_NONE; last = pulls[last].next) {
+            if (pulls[pulls[last].next].order < pulls[flow].order) {
+                before = last;
+                flow = pulls[last].next;
+            }
+        }
+    }
+    uint32_t behind = pulls[flow].next;
+    if (before == WEFT_NONE) {
+        pacer->first = behind;
+    } else {
+        pulls[before].next = behind;
+    }
+    if (behind == WEFT_NONE) {
+        pacer->last = before;
+    }
+    pulls[flow].is_waiting = false;
+    return flow;
+}
+
+// One packet more may come, if one more has to.
+static void want(struct packet_engine *engine, uint32_t flow, uint32_t link)
+{
+    struct packet_pull *pull = &engine->pulls[flow];
+    if (pull->allowed >= pull->needed) {
+        return;
+    }
+    pull->allowed++;
+    pull->wanted++;
+    pull->link = link;
+    if (!pull->is_waiting) {
+        join_line(engine, link, flow);
+    }
+}
+
+static void send_pull(struct packet_engine *engine, uint32_t flow_id)
+{
+    const struct packet_flow *flow = &engine->flows[flow_id];
+    uint32_t id = packet_take(engine);
+    struct packet *packet = &engine->packets[id];
+    packet->generation = flow->generation;
+    packet->sent_ps = engine->clock.now_ps;
+    packet->flow = flow_id;
+    packet->sequence = WEFT_NONE;
+    packet->flags = (uint16_t)(PACKET_PULL | flow->priority << PACKET_PRIORITY_SHIFT);
+    answer(engine, id);
+}
+
+void packet_pull_event(struct packet_engine *engine, uint32_t link)
+{
+    struct packet_pacer *pacer = &engine->pacers[link];
+    bool sent = false;
+    while (!sent && pacer->first != WEFT_NONE) {
+        uint32_t flow = leave_line(engine, pacer);
+        struct packet_pull *pull = &engine->pulls[flow];
+        if (pull->wanted == 0) {
+            continue;
+        }
+        if (pull->link == link) {
+            pull->wanted--;
+            sent = true;
+            double serial_ps = engine->packet_bytes * engine->links[link].ps_per_byte;
+            pacer->next_ps = engine->clock.now_ps + (uint64_t)(serial_ps + 0.5);
+            send_pull(engine, flow);
+        }
+        if (pull->wanted > 0 && !pull->is_waiting) {
+            bool alone = pull->link == link && pacer->first == WEFT_NONE;
+            join_line(engine, pull->link, flow);
+            if (alone) {
+                return; // that filed the next event
+            }
+        }
+    }
+    if (pacer->first != WEFT_NONE) {
+        clock_file(&engine->clock, (uint32_t)PACKET_EVENT_PULL << CLOCK_KIND_SHIFT | link,
+                   pacer->next_ps);
+    }
+}
+
+static void close_pulled(struct packet_engine *engine, uint32_t id)
+{
+    engine->pulls[id].wanted = 0;
+    packet_close(engine, id);
+}
+
+void packet_pull_deliver(struct packet_engine *engine, uint32_t id)
+{
+    struct packet *packet = &engine->packets[id];
+    uint32_t flow_id = packet->flow;
+    struct packet_flow *flow = &engine->flows[flow_id];
+    if (packet->generation != flow->generation) {
+        packet_drop(engine, id);
+        return;
+    }
+    if (packet->flags & PACKET_ACK) {
+        take_answer(engine, packet);
+        packet_drop(engine, id);
+        return;
+    }
+    if (packet->flags & PACKET_TRIMMED) {
+        bool cut = !packet_has_come(engine, &flow->received, packet->sequence);
+        engine->pulls[flow_id].needed += cut;
+    } else if (packet_put(engine, &flow->received, packet->sequence)) {
+        engine->counts.ecn_marks += (packet->flags & PACKET_MARKED) != 0;
+    }
+    if (flow->received.low == flow->total) {
+        close_pulled(engine, flow_id);
+        packet_drop(engine, id);
+        return;
+    }
+    want(engine, flow_id, engine->hops[packet->hop - 1]);
+    answer(engine, id);
+}
+
+static void unused_acknowledged(struct packet_engine *engine, struct packet_flow *flow,
+                                const struct packet_ack *ack)
+{
+    (void)engine;
+    (void)flow;
+    (void)ack;
+}
+
+static void unused_lost(struct packet_engine *engine, struct packet_flow *flow)
+{
+    (void)engine;
+    (void)flow;
+}
+
+struct packet_transport packet_ndp(void)
+{
+    return (struct packet_transport){.name = "ndp",
+                                     .open = open_pulled,
+                                     .acknowledged = unused_acknowledged,
+                                     .lost = unused_lost,
+                                     .timed_out = unused_lost,
+                                     .is_pulled = true};
+}

@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef WEFT_SIM_PACKET_TRANSPORT_PULL_H
+#define WEFT_SIM_PACKET_TRANSPORT_PULL_H
+
+// NDP (Handley et al., "Re-architecting datacenter networks and stacks for low latency and high
+// performance", SIGCOMM 2017, section 3.2): a sender begins with a window at line rate and then
+// sends one packet for each pull; a receiver pulls one packet for each that came, whole or cut to
+// its header, at the rate of its link, its flows in turn or in an order. Headers tell at once what
+// to send again.
+
+#include "weft/base.h"
+
+// A flow as its receiver sees it.
+struct packet_pull {
+    uint32_t next;    // in the pacer's line
+    uint32_t link;    // the last one of its path
+    uint32_t wanted;  // pulls to send
+    uint32_t allowed; // packets that the sender may have sent in all
+    uint32_t needed;  // ... that it has to send in all, those cut included
+    uint32_t order;   // the smallest is pulled first
+    bool is_waiting;  // in a line
+};
+
+// A link into a server: who waits for pulls to be sent.
+struct packet_pacer {
+    uint32_t first;
+    uint32_t last;
+    uint64_t next_ps;
+};
+
+struct packet_engine;
+
+void packet_pull_init(struct packet_engine *engine, uint32_t link_count);
+// A packet of a flow is at the end of its path.
+void packet_pull_deliver(struct packet_engine *engine, uint32_t id);
+void packet_pull_send(struct packet_engine *engine, uint32_t flow);
+void packet_pull_event(struct packet_engine *engine, uint32_t link);
+void packet_pull_timed_out(struct packet_engine *engine, uint32_t flow);
+
+#endif

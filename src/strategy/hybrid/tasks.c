@@ -1,0 +1,287 @@
+// SPDX-License-Identifier: Apache-2.0
+// The task graph of a hybrid strategy: passes in 1F1B order on their devices, sends between stages.
+
+#include "tasks.h"
+
+#define TASKS_MAX (1u << 24)
+
+uint32_t weft_hybrid_add_task(struct weft_hybrid_builder *builder, const struct weft_task *task)
+{
+    if (builder->tasks != NULL) {
+        builder->tasks[builder->task_count] = *task;
+    }
+    return (uint32_t)builder->task_count++;
+}
+
+void weft_hybrid_add_edge(struct weft_hybrid_builder *builder, uint32_t from, uint32_t to)
+{
+    if (from == WEFT_NONE || to == WEFT_NONE) {
+        return;
+    }
+    if (builder->edge_from != NULL) {
+        builder->edge_from[builder->edge_count] = from;
+        builder->edge_to[builder->edge_count] = to;
+    }
+    builder->edge_count++;
+}
+
+// ---- coordinates ----
+
+uint32_t weft_hybrid_device(const struct weft_hybrid_builder *builder, uint32_t replica,
+                            uint32_t rank)
+{
+    return weft_hybrid_accelerator(&builder->job->layout, replica, rank) / builder->job->hybrid.tp;
+}
+
+uint32_t weft_hybrid_server(const struct weft_hybrid_builder *builder, uint32_t replica,
+                            uint32_t rank)
+{
+    return weft_hybrid_accelerator(&builder->job->layout, replica, rank) /
+           builder->job->layout.per_server;
+}
+
+uint32_t weft_hybrid_next_context(const struct weft_hybrid_builder *builder, uint32_t replica)
+{
+    const struct weft_hybrid_layout *layout = &builder->job->layout;
+    bool first = layout->stride[WEFT_AXIS_CONTEXT] < layout->stride[WEFT_AXIS_DATA];
+    uint32_t unit = first ? 1 : layout->size[WEFT_AXIS_DATA];
+    uint32_t place = replica / unit % layout->size[WEFT_AXIS_CONTEXT];
+    uint32_t next = (place + 1) % layout->size[WEFT_AXIS_CONTEXT];
+    return replica - place * unit + next * unit;
+}
+
+static struct weft_hybrid_stage stage_of(const struct weft_hybrid_builder *builder, uint32_t stage)
+{
+    return weft_hybrid_stage_at(builder->job->model->transformer, builder->stages, stage);
+}
+
+struct weft_hybrid_pass_tasks weft_hybrid_pass_at(const struct weft_hybrid_builder *builder,
+                                                  uint32_t replica, uint32_t stage,
+                                                  uint64_t micro_batch, bool backward)
+{
+    struct weft_hybrid_stage holds = stage_of(builder, stage);
+    uint64_t at = ((uint64_t)replica * builder->stages + stage) * builder->micro_batches;
+    bool bucketed =
+        backward ? micro_batch == builder->micro_batches - 1 : micro_batch == 0 && builder->gathers;
+    uint32_t buckets = bucketed ? weft_hybrid_buckets(&builder->job->hybrid, &holds) : 1;
+    uint32_t parts =
+        1u + (builder->ring ? 1u : 0u) + (builder->exchange && holds.expert_layers > 0 ? 1u : 0u);
+    return (struct weft_hybrid_pass_tasks){
+        .enter = builder->enter[2 * (at + micro_batch) + (backward ? 1 : 0)],
+        .parts = parts > buckets ? parts : buckets,
+        .buckets = buckets,
+        .ring = builder->ring,
+    };
+}
+
+// ---- passes ----
+
+// Emits a pass's tasks on its device, chained; the first task is noted in `enter`.
+static void emit_pass(struct weft_hybrid_builder *builder, uint32_t replica, uint32_t stage,
+                      const struct weft_hybrid_slot *slot)
+{
+    const struct weft_hybrid_costs *costs = &builder->job->costs;
+    struct weft_hybrid_stage holds = stage_of(builder, stage);
+    struct weft_hybrid_pass both = weft_hybrid_stage_pass(costs, &holds);
+    const struct weft_hybrid_piece *piece = slot->backward ? &both.backward : &both.forward;
+    double layers = (double)holds.dense_layers + holds.expert_layers;
+    double rest_s = piece->compute_s + piece->tensor_s;
+    rest_s += builder->exchange ? 0 : piece->expert_s;
+    rest_s += builder->ring ? 0 : piece->context_s;
+    double attention_s = 0;
+    if (builder->ring) {
+        // What of the ring does not grow with bytes is put behind the attention, so that together
+        // they take max(attention, transfer + fixed).
+        uint32_t way = slot->backward ? 1 : 0;
+        double fixed_s = layers * costs->ring_fixed_s[way];
+        double whole_s = layers * costs->attention_s[way];
+        attention_s = whole_s > fixed_s ? whole_s - fixed_s : 0;
+        rest_s = rest_s - whole_s + fixed_s;
+    }
+    uint64_t at = ((uint64_t)replica * builder->stages + stage) * builder->micro_batches;
+    at = 2 * (at + slot->micro_batch) + (slot->backward ? 1 : 0);
+    struct weft_hybrid_pass_tasks pass =
+        weft_hybrid_pass_at(builder, replica, stage, slot->micro_batch, slot->backward);
+    uint32_t tasks = pass.parts + (pass.ring ? 1 : 0);
+    for (uint32_t i = 0; i < tasks; i++) {
+        double seconds = pass.ring && i == 1 ? attention_s : rest_s / pass.parts;
+        uint32_t id = weft_hybrid_add_task(
+            builder,
+            &(struct weft_task){
+                .kind = slot->backward ? WEFT_TASK_BACKWARD : WEFT_TASK_FORWARD,
+                .device = weft_hybrid_device(builder, replica, stage % builder->job->hybrid.pp),
+                .runtime_ps = weft_picoseconds(seconds),
+            });
+        if (i == 0) {
+            builder->enter[at] = id;
+        } else {
+            weft_hybrid_add_edge(builder, id - 1, id);
+        }
+    }
+}
+
+static void emit_passes(struct weft_hybrid_builder *builder)
+{
+    const struct weft_hybrid *hybrid = &builder->job->hybrid;
+    uint64_t slots = 2 * builder->micro_batches * hybrid->chunks;
+    for (uint32_t replica = 0; replica < builder->replicas; replica++) {
+        for (uint32_t rank = 0; rank < hybrid->pp; rank++) {
+            for (uint64_t i = 0; i < slots; i++) {
+                struct weft_hybrid_slot slot = weft_hybrid_slot_at(hybrid->pp, hybrid->chunks,
+                                                                   builder->micro_batches, rank, i);
+                uint32_t before = (uint32_t)builder->task_count - 1;
+                uint32_t id = (uint32_t)builder->task_count;
+                emit_pass(builder, replica, slot.chunk * hybrid->pp + rank, &slot);
+                weft_hybrid_add_edge(builder, i > 0 ? before : WEFT_NONE, id);
+            }
+        }
+    }
+}
+
+// Activations down, their gradients up.
+static void emit_send(struct weft_hybrid_builder *builder, uint32_t replica, uint32_t stage,
+                      uint64_t micro_batch, bool backward)
+{
+    uint32_t pp = builder->job->hybrid.pp;
+    uint32_t source = backward ? stage + 1 : stage;
+    uint32_t target = backward ? stage : stage + 1;
+    struct weft_hybrid_pass_tasks from =
+        weft_hybrid_pass_at(builder, replica, source, micro_batch, backward);
+    struct weft_hybrid_pass_tasks to =
+        weft_hybrid_pass_at(builder, replica, target, micro_batch, backward);
+    uint32_t from_server = weft_hybrid_server(builder, replica, source % pp);
+    uint32_t to_server = weft_hybrid_server(builder, replica, target % pp);
+    if (from_server == to_server) {
+        weft_hybrid_add_edge(builder, weft_hybrid_exit(&from), to.enter);
+        return;
+    }
+    uint32_t id = weft_hybrid_add_task(
+        builder, &(struct weft_task){.kind = WEFT_TASK_TRANSFER,
+                                     .size_bytes = (uint64_t)builder->job->costs.send_bytes,
+                                     .from = from_server,
+                                     .to = to_server});
+    weft_hybrid_add_edge(builder, weft_hybrid_exit(&from), id);
+    weft_hybrid_add_edge(builder, id, to.enter);
+}
+
+static void emit_sends(struct weft_hybrid_builder *builder)
+{
+    if (builder->job->hybrid.pp == 1) {
+        return; // chunks of one device follow each other already
+    }
+    for (uint32_t replica = 0; replica < builder->replicas; replica++) {
+        for (uint32_t stage = 0; stage + 1 < builder->stages; stage++) {
+            for (uint64_t m = 0; m < builder->micro_batches; m++) {
+                emit_send(builder, replica, stage, m, false);
+                emit_send(builder, replica, stage, m, true);
+            }
+        }
+    }
+}
+
+static void emit_all(struct weft_hybrid_builder *builder)
+{
+    builder->task_count = 0;
+    builder->edge_count = 0;
+    emit_passes(builder);
+    emit_sends(builder);
+    if (builder->ring) {
+        weft_hybrid_emit_rings(builder);
+    }
+    if (builder->exchange) {
+        weft_hybrid_emit_exchanges(builder);
+    }
+    weft_hybrid_emit_reductions(builder);
+}
+
+// ---- the door ----
+
+// Hands every task its successors, in the order in which the edges were added.
+static void store_edges(struct weft_hybrid_builder *builder, struct weft_arena *scratch)
+{
+    uint32_t *next = WEFT_NEW_RAW(scratch, uint32_t, builder->edge_count);
+    for (uint64_t e = 0; e < builder->edge_count; e++) {
+        builder->tasks[builder->edge_from[e]].next_count++;
+    }
+    uint64_t first = 0;
+    for (uint64_t t = 0; t < builder->task_count; t++) {
+        builder->tasks[t].next = next + first;
+        first += builder->tasks[t].next_count;
+        builder->tasks[t].next_count = 0;
+    }
+    for (uint64_t e = 0; e < builder->edge_count; e++) {
+        struct weft_task *task = &builder->tasks[builder->edge_from[e]];
+        uint64_t at = (uint64_t)(task->next - next) + task->next_count++;
+        next[at] = builder->edge_to[e];
+    }
+}
+
+static struct weft_hybrid_builder builder_of(const struct weft_hybrid_job *job,
+                                             struct weft_arena *scratch)
+{
+    static const enum weft_hybrid_axis context[] = {WEFT_AXIS_CONTEXT};
+    static const enum weft_hybrid_axis data[] = {WEFT_AXIS_CONTEXT, WEFT_AXIS_DATA};
+    const struct weft_hybrid *hybrid = &job->hybrid;
+    const struct weft_hybrid_layout *layout = &job->layout;
+    return (struct weft_hybrid_builder){
+        .job = job,
+        .replicas = hybrid->dp * hybrid->cp,
+        .stages = layout->stages,
+        .micro_batches = layout->micro_batches,
+        .ring = weft_hybrid_local_members(layout, context, 1, hybrid->cp) < hybrid->cp,
+        .exchange = weft_hybrid_local_members(layout, data, 2, hybrid->ep) < hybrid->ep,
+        .gathers =
+            hybrid->overlap_gradients && hybrid->zero_stage > 0 && hybrid->dp * hybrid->cp > 1,
+        .arena = scratch,
+    };
+}
+
+static bool too_many(const struct weft_hybrid *hybrid, struct weft_error *error)
+{
+    return weft_fail(
+        error, WEFT_INPUT,
+        "strategy: its task graph would have more than 2^24 tasks; a micro-batch above "
+        "%llu, fewer chunks than %u or a smaller batch would make it smaller",
+        (unsigned long long)hybrid->micro_batch, hybrid->chunks);
+}
+
+bool weft_hybrid_taskgraph(struct weft_taskgraph *graph, const struct weft_strategy *strategy,
+                           const struct weft_model *model, const struct weft_cluster *cluster,
+                           const struct weft_strategy_setting *setting, struct weft_arena *arena,
+                           struct weft_arena scratch, struct weft_error *error)
+{
+    const struct weft_hybrid *hybrid = &strategy->hybrid;
+    struct weft_hybrid_job job = {.model = model};
+    if (!weft_hybrid_job_init(&job, hybrid, model, cluster, NULL, setting, scratch, error)) {
+        return false;
+    }
+    if (hybrid->tp > job.layout.per_server) {
+        return weft_fail(error, WEFT_INPUT,
+                         "tp: a device of a task graph is a tensor group inside a server; %u is "
+                         "more than its %u accelerators",
+                         hybrid->tp, job.layout.per_server);
+    }
+    struct weft_hybrid_builder builder = builder_of(&job, &scratch);
+    double passes = 2.0 * builder.replicas * builder.stages * (double)builder.micro_batches;
+    if (passes > TASKS_MAX) {
+        return too_many(hybrid, error);
+    }
+    builder.enter = WEFT_NEW(&scratch, uint32_t, (size_t)passes);
+    emit_all(&builder);
+    if (builder.task_count > TASKS_MAX || builder.edge_count > 16ull * TASKS_MAX) {
+        return too_many(hybrid, error);
+    }
+    builder.tasks = WEFT_NEW(&scratch, struct weft_task, builder.task_count);
+    builder.edge_from = WEFT_NEW_RAW(&scratch, uint32_t, builder.edge_count);
+    builder.edge_to = WEFT_NEW_RAW(&scratch, uint32_t, builder.edge_count);
+    emit_all(&builder);
+    store_edges(&builder, &scratch);
+    // Devices without a rank (accelerators that the strategy leaves idle) have none here.
+    uint32_t devices = job.layout.used / hybrid->tp;
+    uint32_t *device_server = WEFT_NEW(&scratch, uint32_t, devices);
+    for (uint32_t d = 0; d < devices; d++) {
+        device_server[d] = (uint32_t)((uint64_t)d * hybrid->tp / job.layout.per_server);
+    }
+    return weft_taskgraph_build(graph, cluster->server_count, devices, device_server, builder.tasks,
+                                (uint32_t)builder.task_count, arena, scratch, error);
+}

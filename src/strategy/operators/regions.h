@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef WEFT_STRATEGY_OPERATORS_REGIONS_H
+#define WEFT_STRATEGY_OPERATORS_REGIONS_H
+
+// Which elements a part of an operator makes and reads. Private to the room.
+
+#include "weft/model.h"
+
+// Elements of one sample, half open on each axis; axes beyond a tensor's rank are 0..1.
+struct region {
+    uint64_t low[WEFT_SHAPE_MAX];
+    uint64_t high[WEFT_SHAPE_MAX];
+};
+
+// How many equal parameter parts an operator may have at most, of which every divisor will do:
+// units of DENSE, columns of a table, channels, key/value heads, experts. 1 = it cannot be divided
+// (INPUT; SOFTMAX and NORM need whole rows).
+uint64_t weft_region_extent(const struct weft_operator *op);
+// What part p of `parts` makes. Parts of ATTENTION and EXPERTS make sums that others complete: each
+// covers the whole output.
+struct region weft_region_output(const struct weft_operator *op, uint32_t p, uint32_t parts);
+// What part p of `parts` of operator `op` reads of its input number `slot`.
+struct region weft_region_input(const struct weft_model *model, uint32_t op, uint32_t slot,
+                                uint32_t p, uint32_t parts);
+// Elements that two regions share.
+uint64_t weft_region_shared(const struct region *a, const struct region *b);
+
+#endif

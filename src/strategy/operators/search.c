@@ -1,0 +1,292 @@
+// SPDX-License-Identifier: Apache-2.0
+// Searching the operators space: rounds of annealing chains, and the artifact's one chain.
+
+#include "search.h"
+#include "graph.h"
+#include "starts.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <string.h>
+
+#define CHAINS 8u
+#define ROUNDS 3u
+#define SHELF 32u
+#define SHELF_OF_CHAIN 1u // so that candidates come from different chains
+#define SECONDS_DEFAULT 10.0
+// Strands: chains that begin there, their first temperature, which leaves them whole, and the share
+// of the evaluations that finding them may take.
+#define STRANDS 2u
+#define STRAND_HOT_RATIO 0.01
+#define STRAND_SHARE 0.1
+#define MCMC_EVALUATIONS 5000u
+#define MCMC_HEAT_S 1e-3 // exp(-alpha dt), alpha 1 per ms
+
+// Rounds: share of the effort, temperatures, and how many of the best chains go on from.
+static const struct {
+    double share;
+    double hot_ratio;
+    double cold_ratio;
+    uint32_t from;
+} rounds[ROUNDS] = {{0.5, 0.05, 0.001, 1}, {0.3, 0.01, 0.0003, 4}, {0.2, 0.002, 0.0001, 2}};
+
+struct search {
+    const struct problem *problem;
+    const struct weft_search_options *options;
+    uint32_t round;
+    uint64_t evaluations; // of a chain of this round
+    struct weft_rng rng;
+    struct layout layouts[CHAINS];
+    struct shelf shelves[CHAINS];
+    struct chain chains[CHAINS];
+    uint32_t apart[CHAINS];      // of chains that begin with strands, and keep to such; else 0
+    struct shelf strands;        // what these chains found
+    struct kept leanest[CHAINS]; // of this round
+    double least_bytes;          // of all rounds
+    struct kept least;
+};
+
+// ---- effort ----
+
+// About what an evaluation takes on one core of 2020: fitted, see docs/strategies.md.
+static double evaluation_s(const struct problem *problem)
+{
+    double parts = 0;
+    for (uint32_t i = 0; i < problem->node_count; i++) {
+        parts += problem->nodes[i].table ? 1 : problem->server_count;
+    }
+    return 3e-6 + 0.4e-6 * problem->node_count + 2.5e-9 * parts +
+           2e-9 * problem->node_count * problem->row;
+}
+
+static uint64_t effort(const struct problem *problem, const struct weft_search_options *options)
+{
+    if (options->evaluations > 0) {
+        return options->evaluations;
+    }
+    if (options->method == WEFT_SEARCH_MCMC && options->seconds <= 0) {
+        return MCMC_EVALUATIONS;
+    }
+    double seconds = options->seconds > 0 ? options->seconds : SECONDS_DEFAULT;
+    return 1 + (uint64_t)fmin(seconds / evaluation_s(problem), 1e12);
+}
+
+// ---- rounds ----
+
+static void run_chain(void *context, uint32_t index, struct weft_arena scratch)
+{
+    struct search *search = context;
+    weft_chain_run(&search->chains[index], scratch);
+}
+
+static void run_round(struct search *search, struct shelf *best)
+{
+    uint32_t from = rounds[search->round].from;
+    for (uint32_t c = 0; c < CHAINS; c++) {
+        const struct shelf *own = search->apart[c] > 0 ? &search->strands : best;
+        if (search->round > 0 && own->count > 0) {
+            weft_shelf_load(&search->layouts[c], &own->kept[c % from % own->count]);
+        }
+        search->shelves[c].count = 0;
+        search->chains[c] = (struct chain){
+            .problem = search->problem,
+            .layout = &search->layouts[c],
+            .rng = weft_rng_split(&search->rng, search->round * CHAINS + c),
+            .evaluations = search->evaluations,
+            .hot_ratio = search->apart[c] > 0 && search->round == 0
+                             ? STRAND_HOT_RATIO
+                             : rounds[search->round].hot_ratio,
+            .cold_ratio = rounds[search->round].cold_ratio,
+            .apart = search->apart[c],
+            .nested = search->round == 0 || (search->round == 1 && c % 2 == 0),
+            .stop = search->options->stop,
+            .progress_ps = search->options->progress_ps,
+            .shelf = &search->shelves[c],
+            .leanest = search->leanest[c],
+        };
+    }
+    weft_parallel_for(CHAINS, search->options->threads, run_chain, search);
+    for (uint32_t c = 0; c < CHAINS; c++) {
+        weft_shelf_merge(best, &search->shelves[c], search->problem);
+        if (search->apart[c] > 0) {
+            weft_shelf_merge(&search->strands, &search->shelves[c], search->problem);
+        }
+    }
+}
+
+// Keeps the leanest layout of all chains for fail_unfit.
+static void merge_leanest(struct search *search, const struct chain *chain)
+{
+    if (chain->least_bytes < search->least_bytes) {
+        search->least_bytes = chain->least_bytes;
+        weft_kept_copy(&search->least, &chain->leanest, search->problem);
+    }
+}
+
+// Sets the last chains of those that would begin at data parallelism on the best strands.
+static uint64_t set_strands(struct search *search, uint64_t evaluations, struct weft_arena scratch)
+{
+    struct shelf found;
+    weft_shelf_init(&found, search->problem, STRANDS, &scratch);
+    struct layout *layout = &search->layouts[0];
+    uint64_t made = weft_start_strands(&found, layout, evaluations, scratch);
+    weft_start_parallel(layout, scratch);
+    for (uint32_t i = 0; i < found.count; i++) {
+        uint32_t c = 4 + 2 * i;
+        weft_shelf_load(&search->layouts[c], &found.kept[i]);
+        search->apart[c] = weft_chain_apart(&search->layouts[c]) / 2;
+    }
+    return made;
+}
+
+static uint64_t run_weft(struct search *search, struct shelf *best, uint64_t evaluations,
+                         struct weft_arena scratch)
+{
+    uint64_t made = set_strands(search, (uint64_t)(STRAND_SHARE * (double)evaluations), scratch);
+    evaluations -= made < evaluations ? made : evaluations;
+    for (search->round = 0; search->round < ROUNDS; search->round++) {
+        double share = rounds[search->round].share * (double)evaluations / CHAINS;
+        search->evaluations = 1 + (uint64_t)share;
+        run_round(search, best);
+        for (uint32_t c = 0; c < CHAINS; c++) {
+            made += search->chains[c].made;
+            merge_leanest(search, &search->chains[c]);
+        }
+    }
+    return made;
+}
+
+static uint64_t run_mcmc(struct search *search, struct shelf *best, uint64_t evaluations,
+                         struct weft_arena scratch)
+{
+    struct chain chain = {
+        .problem = search->problem,
+        .layout = &search->layouts[0],
+        .rng = search->rng,
+        .evaluations = evaluations,
+        .hot_ratio = MCMC_HEAT_S,
+        .flexflow = true,
+        .reset = evaluations / 100,
+        .stop = search->options->stop,
+        .progress_ps = search->options->progress_ps,
+        .shelf = best,
+        .leanest = search->leanest[0],
+    };
+    weft_chain_run(&chain, scratch);
+    merge_leanest(search, &chain);
+    return chain.made;
+}
+
+// ---- results ----
+
+// The second half of an arena's free space, taken from it.
+static struct weft_arena take_half(struct weft_arena *arena)
+{
+    char *middle = arena->next + (arena->end - arena->next) / 2;
+    struct weft_arena half = {middle, arena->end};
+    arena->end = middle;
+    return half;
+}
+
+// What is in the way of the leanest layout, by the figures of weft_strategy_memory.
+static bool fail_unfit(struct search *search, struct weft_arena scratch, struct weft_error *error)
+{
+    char limit[WEFT_UNIT_TEXT];
+    struct weft_strategy leanest;
+    struct weft_arena kept = take_half(&scratch);
+    weft_shelf_load(&search->layouts[0], &search->least);
+    if (weft_layout_store(&leanest, &search->layouts[0], &kept, scratch, error)) {
+        // Copies of inputs were counted from above, and make the difference.
+        return weft_fail(error, WEFT_INFEASIBLE,
+                         "no strategy was found that fits; take more --seconds or more memory");
+    }
+    return weft_wrap(error, "no strategy fits into %s an accelerator; of the leanest one tried",
+                     weft_show_bytes(limit, search->problem->setting->memory_limit_bytes));
+}
+
+static bool publish(struct weft_search_result *result, struct search *search,
+                    const struct shelf *best, struct weft_arena *arena, struct weft_arena scratch,
+                    struct weft_error *error)
+{
+    uint32_t keep = search->options->keep > 0 ? search->options->keep : 1;
+    struct weft_candidate *candidates = WEFT_NEW(arena, struct weft_candidate, keep);
+    uint32_t count = 0;
+    for (uint32_t i = 0; i < best->count && count < keep; i++) {
+        weft_shelf_load(&search->layouts[0], &best->kept[i]);
+        if (weft_layout_store(&candidates[count].strategy, &search->layouts[0], arena, scratch,
+                              error)) {
+            candidates[count++].estimate_ps = weft_picoseconds(best->kept[i].seconds);
+        }
+    }
+    result->count = count;
+    result->candidates = candidates;
+    return count > 0;
+}
+
+// Half of the chains begin at data parallelism or where the caller says, the others with branches
+// on blocks of a half, a quarter, an eighth of the servers.
+static bool set_starts(struct search *search, const struct weft_strategy *start,
+                       struct weft_arena *work, struct weft_arena scratch, struct weft_error *error)
+{
+    for (uint32_t c = 0; c < CHAINS; c++) {
+        struct layout *layout = &search->layouts[c];
+        weft_layout_init(layout, search->problem, work);
+        weft_shelf_init(&search->shelves[c], search->problem, SHELF_OF_CHAIN, work);
+        search->leanest[c] = weft_kept_new(search->problem, work);
+        weft_start_parallel(layout, scratch);
+        if (c % 2 == 1) {
+            weft_start_branches(layout, search->problem->server_count >> (c % 8 / 2 + 1), scratch);
+        } else if (start != NULL && c == 2 && !weft_layout_load(layout, start, scratch)) {
+            return weft_fail(error, WEFT_INPUT,
+                             "the strategy to start from divides operators as the %s does not, or "
+                             "puts two parts of one on a server; leave it out",
+                             search->problem->setting->cost.profile != NULL ? "profile" : "search");
+        }
+    }
+    return true;
+}
+
+bool weft_strategy_search(struct weft_search_result *result, const struct weft_model *model,
+                          const struct weft_cluster *cluster, const struct weft_network *network,
+                          const struct weft_strategy_setting *setting,
+                          const struct weft_strategy *start,
+                          const struct weft_search_options *options, struct weft_arena *arena,
+                          struct weft_arena scratch, struct weft_error *error)
+{
+    struct weft_arena work = take_half(&scratch);
+    struct problem problem;
+    if (start != NULL && (start->kind != WEFT_STRATEGY_OPERATORS ||
+                          !weft_operators_check(start, model, cluster, error))) {
+        return start->kind == WEFT_STRATEGY_OPERATORS
+                   ? weft_wrap(error, "the strategy to start from")
+                   : weft_fail(error, WEFT_INPUT, "the strategy to start from is hybrid");
+    }
+    if (!weft_problem_build(&problem, model, cluster, network, setting, &work, scratch, error)) {
+        return false;
+    }
+    struct search *search = WEFT_NEW(&work, struct search, 1);
+    struct shelf best;
+    search->problem = &problem;
+    search->options = options;
+    weft_rng_init(&search->rng, options->seed);
+    weft_shelf_init(&best, &problem, SHELF, &work);
+    weft_shelf_init(&search->strands, &problem, SHELF, &work);
+    search->least_bytes = HUGE_VAL;
+    search->least = weft_kept_new(&problem, &work);
+    if (!set_starts(search, start, &work, scratch, error)) {
+        return false;
+    }
+    uint64_t evaluations = effort(&problem, options);
+    struct weft_search_result found = {0};
+    found.evaluations = options->method == WEFT_SEARCH_MCMC
+                            ? run_mcmc(search, &best, evaluations, scratch)
+                            : run_weft(search, &best, evaluations, scratch);
+    if (best.count == 0) {
+        return fail_unfit(search, scratch, error);
+    }
+    if (!publish(&found, search, &best, arena, scratch, error)) {
+        return false;
+    }
+    *result = found;
+    return true;
+}

@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef WEFT_STRATEGY_OPERATORS_SEARCH_H
+#define WEFT_STRATEGY_OPERATORS_SEARCH_H
+
+// Chains of moves. Private to the room.
+
+#include "estimate.h"
+#include "moves.h"
+
+// The best layouts that a chain has seen, no two with the same splits, best first.
+struct shelf {
+    uint32_t room;
+    uint32_t count;
+    struct kept {
+        double seconds;
+        uint64_t splits; // hash
+        uint32_t *choice;
+        uint32_t *servers;
+    } * kept;
+};
+
+// Room for one layout.
+struct kept weft_kept_new(const struct problem *problem, struct weft_arena *arena);
+void weft_kept_copy(struct kept *to, const struct kept *from, const struct problem *problem);
+void weft_shelf_init(struct shelf *shelf, const struct problem *problem, uint32_t room,
+                     struct weft_arena *arena);
+// Keeps a layout that fits, if it is among the best.
+void weft_shelf_add(struct shelf *shelf, const struct layout *layout, double seconds);
+void weft_shelf_merge(struct shelf *shelf, const struct shelf *other,
+                      const struct problem *problem);
+void weft_shelf_load(struct layout *layout, const struct kept *kept);
+
+// One chain: simulated annealing from a layout.
+struct chain {
+    const struct problem *problem;
+    struct layout *layout; // where it starts; where it stands at the end
+    struct weft_rng rng;
+    uint64_t evaluations; // to make
+    double hot_ratio;     // temperature in units of the best time, first and last
+    double cold_ratio;
+    uint32_t apart; // operators that never run on all servers at once: so many at least
+    bool nested;    // see moves.h
+    bool flexflow;  // the artifact's moves, and temperature hot_ratio in seconds
+    uint64_t reset; // back to the best every so many evaluations; 0 = never
+    weft_stop stop;
+    _Atomic uint64_t *progress_ps;
+    struct shelf *shelf;
+    // Out.
+    uint64_t made;
+    double least_bytes;  // memory of the leanest layout seen
+    struct kept leanest; // that layout, while none fits; its arrays are the caller's
+};
+
+// Operators, beside tables, that run on fewer than all servers.
+uint32_t weft_chain_apart(const struct layout *layout);
+void weft_chain_run(struct chain *chain, struct weft_arena scratch);
+
+#endif

@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: Apache-2.0
+// The task graph of a strategy of either space.
+
+#include "strategy/hybrid/tasks.h"
+#include "graph.h"
+
+bool weft_strategy_taskgraph(struct weft_taskgraph *graph, const struct weft_strategy *strategy,
+                             const struct weft_model *model, const struct weft_cluster *cluster,
+                             const struct weft_strategy_setting *setting, struct weft_arena *arena,
+                             struct weft_arena scratch, struct weft_error *error)
+{
+    switch (strategy->kind) {
+    case WEFT_STRATEGY_OPERATORS:
+        return weft_operators_taskgraph(graph, strategy, model, cluster, setting, arena, scratch,
+                                        error);
+    case WEFT_STRATEGY_HYBRID:
+        return weft_hybrid_taskgraph(graph, strategy, model, cluster, setting, arena, scratch,
+                                     error);
+    }
+    return weft_fail(error, WEFT_INPUT, "strategy: of no known kind");
+}

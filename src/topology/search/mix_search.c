@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: Apache-2.0
+// The search over all splits of the degree: one short chain each, long ones for the best.
+
+#include "topology/internal.h"
+#include "mix.h"
+
+#include <string.h>
+
+#define SPLIT_MAX 48u
+#define FIRST_STEPS_MIN 8.0
+#define FINALIST_MAX 4u
+#define FINALIST_SCORE 1.3 // times the best: worse splits do not catch up
+#define FIRST_ROUND_SHARE 0.4
+#define STEPS_BASE 20000u
+#define STEPS_PER_NODE 10000u
+
+struct search {
+    const struct weft_mix_problem *problem;
+    const struct weft_topology_options *options;
+    struct weft_mix_state *states;
+    uint32_t *chosen; // states of this round
+    uint64_t *steps;  // of each state, all rounds
+    bool *stopped;
+    bool fresh;
+    double work_units; // of a chain of this round
+};
+
+static void run_chain(void *context, uint32_t index, struct weft_arena scratch)
+{
+    struct search *search = context;
+    uint32_t at = search->chosen[index];
+    struct weft_rng root;
+    weft_rng_init(&root, search->options->seed);
+    struct weft_rng rng = weft_rng_split(&root, 2 * (uint64_t)at + (search->fresh ? 0 : 1));
+    struct weft_mix_chain chain = {
+        .problem = search->problem,
+        .state = &search->states[at],
+        .fresh = search->fresh,
+        .work_units = search->work_units,
+        .steps_max = STEPS_BASE + STEPS_PER_NODE * search->problem->n,
+        .stop = search->options->stop,
+    };
+    weft_mix_anneal(&chain, &rng, scratch);
+    search->steps[at] += chain.steps;
+    search->stopped[at] = search->stopped[at] || chain.stopped;
+}
+
+// Indices of all states by rising score, ties by index.
+static void rank_states(uint32_t *order, const struct weft_mix_state *states, uint32_t count)
+{
+    for (uint32_t i = 0; i < count; i++) {
+        uint32_t at = i;
+        while (at > 0 && states[order[at - 1]].score > states[i].score) {
+            order[at] = order[at - 1];
+            at--;
+        }
+        order[at] = i;
+    }
+}
+
+// As many splits as the first round can give a few steps each.
+static uint32_t affordable_splits(const struct weft_mix_problem *problem, double work_units)
+{
+    double step = (double)problem->n * problem->n * (4 + 6.0 * problem->degree);
+    double count = work_units * FIRST_ROUND_SHARE / (FIRST_STEPS_MIN * step);
+    return count < 1 ? 1 : count < SPLIT_MAX ? (uint32_t)count : SPLIT_MAX;
+}
+
+uint32_t weft_mix_search(struct weft_mix_state *best, uint32_t best_max, uint64_t *steps,
+                         bool *stopped, const struct weft_mix_problem *problem,
+                         const struct weft_topology_options *options, double work_units,
+                         struct weft_arena *arena, struct weft_arena scratch)
+{
+    struct weft_mix_split splits[SPLIT_MAX];
+    uint32_t count = weft_mix_list_splits(splits, affordable_splits(problem, work_units), problem);
+    struct search search = {
+        .problem = problem,
+        .options = options,
+        .states = WEFT_NEW(&scratch, struct weft_mix_state, count),
+        .chosen = WEFT_NEW(&scratch, uint32_t, count),
+        .steps = WEFT_NEW(&scratch, uint64_t, count),
+        .stopped = WEFT_NEW(&scratch, bool, count),
+        .fresh = true,
+        .work_units = work_units * FIRST_ROUND_SHARE / count,
+    };
+    for (uint32_t i = 0; i < count; i++) {
+        weft_mix_state_init(&search.states[i], problem, &splits[i], &scratch);
+        search.chosen[i] = i;
+    }
+    weft_parallel_for(count, options->threads, run_chain, &search);
+    rank_states(search.chosen, search.states, count);
+    uint32_t finalists = 1;
+    double worst = FINALIST_SCORE * search.states[search.chosen[0]].score;
+    while (finalists < count && finalists < FINALIST_MAX &&
+           search.states[search.chosen[finalists]].score <= worst) {
+        finalists++;
+    }
+    search.fresh = false;
+    search.work_units = work_units * (1 - FIRST_ROUND_SHARE) / finalists;
+    weft_parallel_for(finalists, options->threads, run_chain, &search);
+    rank_states(search.chosen, search.states, count);
+    uint32_t kept = count < best_max ? count : best_max;
+    for (uint32_t i = 0; i < kept; i++) {
+        weft_mix_state_clone(&best[i], &search.states[search.chosen[i]], problem, arena);
+    }
+    *steps = 0;
+    *stopped = false;
+    for (uint32_t i = 0; i < count; i++) {
+        *steps += search.steps[i];
+        *stopped = *stopped || search.stopped[i];
+    }
+    return kept;
+}
