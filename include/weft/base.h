@@ -172,6 +172,26 @@ static inline bool weft_stopped(weft_stop stop)
     return stop != NULL && atomic_load_explicit(stop, memory_order_relaxed);
 }
 
+// What a stage needs beside its inputs, and what always travels together: where its results and its
+// temporaries live, what decides its random choices, how much of the machine it may use, when it
+// must end, and where it says why it failed. The door makes one for each request; a stage hands it
+// on as it is, or as a copy with another scratch arena or seed:
+//
+//   struct weft_environment inner = *environment;
+//   struct weft_arena found = weft_arena_split(&inner.scratch);
+//   inner.arena = &found; // what the inner stage finds is temporary here
+//
+// A stage that takes `const struct weft_environment *` copies `scratch` before it allocates from
+// it, so that its temporaries are gone on return.
+struct weft_environment {
+    struct weft_arena *arena;  // results
+    struct weft_arena scratch; // temporaries
+    uint64_t seed;             // the same seed gives the same result for any number of threads
+    uint32_t threads;          // workers at most; 1 = the caller alone
+    weft_stop stop;            // NULL = runs to its end
+    struct weft_error *error;  // filled where a stage returns false
+};
+
 // Calls work(context, i, arenas[worker]) once for every i in [0, count) on up to `threads` threads.
 // The calls share nothing but `context`; each must write its result to its own slot i, so that the
 // outcome does not depend on the number of threads. Each worker has its own scratch arena, reset
