@@ -38,7 +38,11 @@ enum weft_error_code {
     WEFT_INPUT = 3,       // the input is wrong (exit code 3)
     WEFT_UNSUPPORTED = 4, // not possible on this machine, or not permitted (exit code 4)
     WEFT_IO = 5,          // reading or writing failed (exit code 5)
+    WEFT_STOPPED = 6,     // asked to stop before there was an answer (exit code 1: there is none)
 };
+
+// The exit code of a program that ends with this error: the code itself, but 1 for WEFT_STOPPED.
+int weft_exit_code(enum weft_error_code code);
 
 struct weft_error {
     enum weft_error_code code;

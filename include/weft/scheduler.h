@@ -226,8 +226,8 @@ struct weft_timetable {
 
 // Plays the whole trace (expanded) until its last job has ended. `network` joins the cluster's
 // servers; NULL where shards are dedicated. Same for any number of threads. Fails with INPUT as the
-// check does, with INFEASIBLE where a job waits for ever, failures never let one end or it is
-// stopped. O(events * (running jobs + work of a steady state)).
+// check does, with INFEASIBLE where a job waits for ever or failures never let one end, with
+// STOPPED when `stop` says so. O(events * (running jobs + work of a steady state)).
 bool weft_scheduler_run(struct weft_timetable *schedule, const struct weft_job_trace *trace,
                         const struct weft_network *network,
                         const struct weft_scheduler_options *options, struct weft_arena *arena,

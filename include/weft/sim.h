@@ -425,7 +425,7 @@ struct weft_sim_options {
     uint32_t threads; // 0 = 1
     struct weft_record_options records;
     struct weft_sim_progress *progress; // NULL = nobody looks
-    weft_stop stop;                     // the run then fails with INFEASIBLE
+    weft_stop stop;                     // the run then fails with STOPPED
 };
 
 // One job: a task graph, which cluster server each of its servers is (NULL = the same), and rings
@@ -463,8 +463,9 @@ struct weft_sim_result {
 // ready. An AllReduce of S bytes over k members runs on each ring of its group, with its share:
 // 2(k-1) rounds, in each of which every member sends S/k of the share to its next; a ring's round
 // begins when its last has ended. Fails with INPUT when a pair has no route, a ring is none, a
-// header fills its packet or simulated time overflows; with INFEASIBLE when it is stopped or
-// packets get nowhere any more. O((flows + tasks) log) and what the solves take.
+// header fills its packet or simulated time overflows; with INFEASIBLE when packets get
+// nowhere any more; with STOPPED when `stop` says so. O((flows + tasks) log) and what the solves
+// take.
 bool weft_sim_run_jobs(struct weft_sim_result *result, const struct weft_fabric *fabric,
                        const struct weft_routes *routes, const struct weft_sim_job *jobs,
                        uint32_t job_count, const struct weft_sim_options *options,

@@ -14,6 +14,11 @@ void weft_assert_failed(const char *condition, const char *file, int line)
     abort();
 }
 
+int weft_exit_code(enum weft_error_code code)
+{
+    return code == WEFT_STOPPED ? (int)WEFT_INFEASIBLE : (int)code;
+}
+
 // Cuts with "..." and makes the text one printable line.
 static void tidy(char *message, size_t size, int wanted)
 {

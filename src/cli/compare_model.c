@@ -312,7 +312,7 @@ static bool compare_one(struct run *run, const struct weft_model *model,
         return weft_wrap(&cli->error, "%s", what);
     }
     if (weft_stopped(stop)) {
-        return weft_fail(&cli->error, WEFT_INFEASIBLE, "%s: stopped before it was done", what);
+        return weft_fail(&cli->error, WEFT_STOPPED, "%s: stopped before it was done", what);
     }
     run->asked[run->asked_count++] = comparison;
     if (run->known_count < COMPARISONS_MAX) {

@@ -137,13 +137,13 @@ int cli_finish(struct cli *cli, bool fine)
             cli->output_path != NULL
                 ? !weft_file_save(cli->output_path, cli->text.data, cli->text.length, &cli->error)
                 : !write_stdout(cli->text.data, cli->text.length, &cli->error);
-        cli->exit_code = failed ? (int)cli->error.code : cli->exit_code;
+        cli->exit_code = failed ? weft_exit_code(cli->error.code) : cli->exit_code;
     } else if (!fine && !failed && fflush(stdout) != 0) {
         failed = !weft_fail(&cli->error, WEFT_IO, "stdout: %s", strerrordesc_np(errno));
     }
     if (failed) {
         complain(cli);
-        cli->exit_code = cli->exit_code != 0 ? cli->exit_code : (int)cli->error.code;
+        cli->exit_code = cli->exit_code != 0 ? cli->exit_code : weft_exit_code(cli->error.code);
     }
     cli_release(cli);
     return cli->exit_code;

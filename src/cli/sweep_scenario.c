@@ -202,7 +202,7 @@ struct sweep_line sweep_run(const struct sweep *sweep, uint32_t index)
         fputs(",\"error\":", out);
         write_text(out, cli.error.message);
     }
-    int code = fine || cli.exit_code != 0 ? cli.exit_code : (int)cli.error.code;
+    int code = fine || cli.exit_code != 0 ? cli.exit_code : weft_exit_code(cli.error.code);
     if (code != 0) {
         fprintf(out, ",\"exit\":%d", code);
     }

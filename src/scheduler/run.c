@@ -263,8 +263,9 @@ static bool play(struct sched *sched, struct weft_arena scratch)
                              "give failures a repair time, or the cluster more servers",
                              name);
         }
-        if (weft_stopped(sched->options->stop) || sched->totals.event_count >= EVENTS_MAX) {
-            return weft_fail(sched->error, WEFT_INFEASIBLE,
+        bool stopped = weft_stopped(sched->options->stop);
+        if (stopped || sched->totals.event_count >= EVENTS_MAX) {
+            return weft_fail(sched->error, stopped ? WEFT_STOPPED : WEFT_INFEASIBLE,
                              "stopped before job %s had ended, at %.6g s; failures may come more "
                              "often than checkpoints",
                              name, weft_seconds(sched->now_ps));

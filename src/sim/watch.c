@@ -251,7 +251,7 @@ bool sim_watch_check(const struct sim_watch *watch, const struct weft_simnet *ne
     if (watch->is_stopped) {
         uint64_t at_ps = weft_simnet_is_packet(net) ? engine->clock.now_ps
                                                     : (uint64_t)fmin(net->wire.now_ps, 0x1p62);
-        return weft_fail(error, WEFT_INFEASIBLE, "stopped at %s of simulated time",
+        return weft_fail(error, WEFT_STOPPED, "stopped at %s of simulated time",
                          weft_show_time(time, at_ps));
     }
     if (!weft_simnet_is_packet(net)) {

@@ -55,8 +55,9 @@ bool sim_watch_fluid(struct sim_watch *watch, const struct weft_wire *wire, doub
                      uint64_t events);
 // Whose a message is, by its owner: "flow 3", "transfer 7 of job 0".
 typedef void sim_name_message(char *text, size_t room, const void *input, uint32_t owner);
-// At the end of a run of the packet engine: fails with INFEASIBLE if it was stopped or stands
-// still, telling whom for what it waits, and with INPUT if simulated time overflowed.
+// At the end of a run of the packet engine: fails with STOPPED if it was stopped, with
+// INFEASIBLE if it stands still, telling whom for what it waits, and with INPUT if simulated time
+// overflowed.
 bool sim_watch_check(const struct sim_watch *watch, const struct weft_simnet *net,
                      sim_name_message *name, const void *input, struct weft_error *error)
     WEFT_MUST_USE;

@@ -274,9 +274,9 @@ static void a_run_can_be_stopped(void **state)
     struct weft_sim_progress progress = {0};
     struct weft_sim_options options = {.stop = &stop, .progress = &progress};
     assert_false(play(&result, NULL, options, &packet, 0, &arena, &error));
-    assert_int_equal(error.code, WEFT_INFEASIBLE);
+    assert_int_equal(error.code, WEFT_STOPPED);
     assert_false(play(&result, NULL, options, NULL, 0, &arena, &error));
-    assert_int_equal(error.code, WEFT_INFEASIBLE);
+    assert_int_equal(error.code, WEFT_STOPPED);
     stop = false;
     assert_true(play(&result, NULL, options, &packet, 0, &arena, &error));
     // Timers of messages that have come run out behind the end.
