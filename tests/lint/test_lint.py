@@ -39,7 +39,7 @@ CLEAN = {
     "tests/oracle/tool.c": SPDX_C + "int x(void);\nint x(void)\n{\n"
                                     "    return system(\"true\");\n}\n",
     "tools/go": "#!/bin/sh\n" + SPDX + "exit 0\n",
-    "docs/page.md": "See [the tool](../tools/go).\n",
+    "docs/page.md": "See [the tool](../tools/go), `src/sim/*.c` and `src/<room>/x.c`.\n",
 }
 
 
@@ -94,6 +94,7 @@ BREACHES = [
     ({"tests/fuzz/corpus/sim/one": None}, "lint", "no corpus"),
     ({"src/sim/own.h": SPDX_C + "uint32_t weft_alone(void);\n"}, "lint", "does not compile alone"),
     ({"docs/page.md": "[gone](gone.md)\n"}, "lint", "link to 'gone.md'"),
+    ({"docs/page.md": "See `src/sim/gone.c`.\n"}, "lint", "'src/sim/gone.c' is not there"),
     ({"include/weft/base.h": CLEAN["include/weft/base.h"].replace(
         "<stdint.h>", "<stdint.h>\n#include \"weft/sim.h\"")}, "layers", "may not include 'sim'"),
     (in_sim('#include "weft/format.h"\n'), "layers", "may not include 'format'"),
