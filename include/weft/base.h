@@ -7,11 +7,37 @@
 // Nothing here knows about networks. Memory comes from arenas and never from malloc in a stage;
 // errors are values the caller owns; randomness is an explicit object with a printed seed.
 
-#include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
+
+// What other threads look at or set while a stage runs. C++ sees the same bytes by its own name.
+#ifdef __cplusplus
+#include <atomic>
+typedef std::atomic<bool> weft_atomic_bool;
+typedef std::atomic<uint64_t> weft_atomic_u64;
+#else
+#include <stdatomic.h>
+typedef atomic_bool weft_atomic_bool;
+typedef _Atomic uint64_t weft_atomic_u64;
+#endif
+
+// Every public header stands between these two. libweft.so exports what is declared there and
+// nothing else: the library is compiled with -fvisibility=hidden. C++ takes it as C.
+#ifdef __cplusplus
+#define WEFT_API_BEGIN                                                                             \
+    extern "C" {                                                                                   \
+    _Pragma("GCC visibility push(default)")
+#define WEFT_API_END                                                                               \
+    _Pragma("GCC visibility pop")                                                                  \
+    }
+#else
+#define WEFT_API_BEGIN _Pragma("GCC visibility push(default)")
+#define WEFT_API_END _Pragma("GCC visibility pop")
+#endif
+
+WEFT_API_BEGIN
 
 #define WEFT_MUST_USE __attribute__((warn_unused_result))
 #define WEFT_PRINTF(fmt, args) __attribute__((format(printf, fmt, args)))
@@ -170,10 +196,14 @@ uint64_t weft_picoseconds(double seconds);
 
 // A request to stop early, set from outside (a timer, Ctrl-C). Stages poll it between steps and
 // return the best answer so far; NULL means never.
-typedef const atomic_bool *weft_stop;
+typedef const weft_atomic_bool *weft_stop;
 static inline bool weft_stopped(weft_stop stop)
 {
+#ifdef __cplusplus
+    return stop != NULL && stop->load(std::memory_order_relaxed);
+#else
     return stop != NULL && atomic_load_explicit(stop, memory_order_relaxed);
+#endif
 }
 
 // What a stage needs beside its inputs, and what always travels together: where its results and its
@@ -203,5 +233,7 @@ struct weft_environment {
 void weft_parallel_for(uint32_t count, uint32_t threads,
                        void (*work)(void *context, uint32_t index, struct weft_arena scratch),
                        void *context);
+
+WEFT_API_END
 
 #endif

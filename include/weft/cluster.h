@@ -11,6 +11,8 @@
 
 #include "weft/base.h"
 
+WEFT_API_BEGIN
+
 // Tables of all pairs are the limit: 2^20 servers.
 #define WEFT_CLUSTER_SERVERS_MAX 1048576u
 
@@ -61,5 +63,7 @@ bool weft_cluster_check_price_row(const struct weft_price_row *row, struct weft_
 // The book's row at a rate, interpolated as said above. A column where 0 means "not sold" is sold
 // between two rows when both sell it. O(rows).
 struct weft_price_row weft_cluster_price_at(const struct weft_price_book *book, double rate_Bps);
+
+WEFT_API_END
 
 #endif

@@ -16,6 +16,8 @@
 #include "weft/fabric.h"
 #include "weft/workload.h"
 
+WEFT_API_BEGIN
+
 // S is the size of a collective, C the number of chunks that it is cut into, n the ranks.
 enum weft_collective_kind {
     WEFT_COLLECTIVE_ALLREDUCE,      // every rank gives S, every rank gets the sum of S
@@ -492,5 +494,7 @@ void weft_program_build(struct weft_program *program, struct weft_program_size *
                         const struct weft_schedule *schedule,
                         const struct weft_program_options *options, struct weft_arena *arena,
                         struct weft_arena scratch);
+
+WEFT_API_END
 
 #endif

@@ -13,6 +13,8 @@
 #include "weft/base.h"
 #include "weft/cluster.h"
 
+WEFT_API_BEGIN
+
 struct weft_link {
     uint32_t from;
     uint32_t to;
@@ -377,5 +379,7 @@ struct weft_cost weft_fabric_cost(const struct weft_parts *parts,
 // 1960; Cerf et al. 1974 for the mean. Degree 1 joins 2 nodes at most: INFINITY and WEFT_NONE.
 void weft_fabric_moore(uint32_t server_count, uint32_t degree, bool directed, double *mean_hops,
                        uint32_t *diameter);
+
+WEFT_API_END
 
 #endif

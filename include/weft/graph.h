@@ -11,6 +11,8 @@
 
 #include "weft/base.h"
 
+WEFT_API_BEGIN
+
 // A directed graph in compressed rows: the arcs of node v are first[v] .. first[v+1]-1 and arc a
 // ends at heads[a]. Parallel arcs and self-loops are allowed.
 struct weft_graph {
@@ -98,5 +100,7 @@ bool weft_graph_is_permutation(const uint32_t *next, uint32_t node_count,
                                struct weft_arena scratch);
 // Whether next[0..n-1] is one directed cycle over all n nodes (n = 1: the self-loop). O(n).
 bool weft_graph_is_cycle(const uint32_t *next, uint32_t node_count);
+
+WEFT_API_END
 
 #endif

@@ -15,6 +15,8 @@
 #include "weft/fabric.h"
 #include "weft/sim.h"
 
+WEFT_API_BEGIN
+
 // A job asks rate_Bps of its links from start_ps on, for duration_ps.
 struct weft_demand_phase {
     uint64_t start_ps;
@@ -227,5 +229,7 @@ bool weft_snapshot_of_series(struct weft_job_set *set, const struct weft_series_
 bool weft_snapshot_join(struct weft_job_set *set, const struct weft_job_set *parts, uint32_t count,
                         struct weft_arena *arena, struct weft_arena scratch,
                         struct weft_error *error) WEFT_MUST_USE;
+
+WEFT_API_END
 
 #endif

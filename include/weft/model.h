@@ -13,6 +13,8 @@
 
 #include "weft/base.h"
 
+WEFT_API_BEGIN
+
 // ---- operators ----
 
 enum weft_dtype {
@@ -423,5 +425,7 @@ bool weft_operator_splits(const struct weft_split **splits, uint32_t *count,
                           const struct weft_model *model, uint32_t op, uint32_t server_count,
                           const struct weft_cost_options *options, struct weft_arena *arena,
                           struct weft_error *error) WEFT_MUST_USE;
+
+WEFT_API_END
 
 #endif

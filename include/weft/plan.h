@@ -13,8 +13,10 @@
 #include "weft/routing.h"
 #include "weft/sim.h"
 #include "weft/strategy.h"
-#include "weft/workload.h"
 #include "weft/topology.h"
+#include "weft/workload.h"
+
+WEFT_API_BEGIN
 
 // Which plans a bound holds for. Each class contains the next.
 enum weft_bound_scope {
@@ -170,8 +172,8 @@ struct weft_coplan_options {
     // Simplex and packets.
     struct weft_plan_options plan;
     // For a progress line, or NULL: the best simulated iteration so far, WEFT_NEVER at first.
-    _Atomic uint64_t *best_ps;
-    _Atomic uint64_t *bound_ps; // no strategy is faster; or NULL
+    weft_atomic_u64 *best_ps;
+    weft_atomic_u64 *bound_ps; // no strategy is faster; or NULL
 };
 
 // Plans strategy and fabric of one iteration of a model (docs/co-optimisation.md). BOTH:
@@ -352,5 +354,7 @@ bool weft_plan_compare_model(struct weft_model_comparison *comparison,
                              const struct weft_strategy_setting *setting,
                              const struct weft_compare_options *options, struct weft_arena *arena,
                              struct weft_arena scratch, struct weft_error *error) WEFT_MUST_USE;
+
+WEFT_API_END
 
 #endif

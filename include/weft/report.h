@@ -15,6 +15,8 @@
 #include "weft/strategy.h"
 #include "weft/workload.h"
 
+WEFT_API_BEGIN
+
 // ---- tables ----
 
 enum weft_align {
@@ -201,5 +203,7 @@ struct weft_report_lab {
 // One HTML page that needs nothing else: iterations of each fabric, then events with their steps,
 // then each fabric's phases, predicted and measured side by side. O(phases).
 const char *weft_report_lab_html(const struct weft_report_lab *lab, struct weft_arena *arena);
+
+WEFT_API_END
 
 #endif

@@ -10,6 +10,8 @@
 #include "weft/fabric.h"
 #include "weft/workload.h"
 
+WEFT_API_BEGIN
+
 // CoinChangeMod (TopoOpt, appendix): fewest generators that sum to r modulo n, for every r; one
 // table of n entries serves all pairs. BFS over residues, O(n * generators). `generators` are the
 // jumps of directed links (duplex: p and n-p both).
@@ -50,5 +52,7 @@ bool weft_routing_minmax(struct weft_routes *routes, struct weft_minmax_result *
 void weft_routing_load(double *load_bytes, const struct weft_routes *routes,
                        const struct weft_ring_set *rings, const struct weft_traffic *traffic,
                        struct weft_arena scratch);
+
+WEFT_API_END
 
 #endif

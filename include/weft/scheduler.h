@@ -19,6 +19,8 @@
 #include "weft/sim.h"
 #include "weft/workload.h"
 
+WEFT_API_BEGIN
+
 // ---- what is asked ----
 
 // Who sends to whom among a job's servers. share_ratio of the demand's rate goes from the job's
@@ -238,9 +240,11 @@ bool weft_scheduler_run(struct weft_timetable *schedule, const struct weft_job_t
 // Fills demand, pattern and flows of a class from an iteration of its task graph alone on one
 // switch with `rate_Bps` a server: phases of what the servers send, at most phase_max, and the
 // shares of each pair. `class->graph` is kept. Fails as weft_sim_run_jobs does.
-bool weft_job_class_measure(struct weft_job_class *class, const struct weft_taskgraph *graph,
+bool weft_job_class_measure(struct weft_job_class *job_class, const struct weft_taskgraph *graph,
                             double rate_Bps, const struct weft_sim_options *sim, uint32_t phase_max,
                             struct weft_arena *arena, struct weft_arena scratch,
                             struct weft_error *error) WEFT_MUST_USE;
+
+WEFT_API_END
 
 #endif

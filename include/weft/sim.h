@@ -16,6 +16,8 @@
 #include "weft/fabric.h"
 #include "weft/workload.h"
 
+WEFT_API_BEGIN
+
 enum weft_sim_engine {
     WEFT_ENGINE_FLOW,   // rates: a fluid
     WEFT_ENGINE_PACKET, // queues, acknowledgements, losses, congestion control
@@ -388,8 +390,8 @@ struct weft_records {
 
 // Where a run under way is, for others to look at; what `stop` says ends it.
 struct weft_sim_progress {
-    _Atomic uint64_t now_ps;
-    _Atomic uint64_t events;
+    weft_atomic_u64 now_ps;
+    weft_atomic_u64 events;
 };
 
 struct weft_sim_options {
@@ -520,5 +522,7 @@ bool weft_sim_run_flows(struct weft_sim_result *result, uint64_t *completion_ps,
                         const struct weft_flow_list *flows, const struct weft_sim_options *options,
                         struct weft_arena *arena, struct weft_arena scratch,
                         struct weft_error *error) WEFT_MUST_USE;
+
+WEFT_API_END
 
 #endif

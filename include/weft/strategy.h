@@ -16,6 +16,8 @@
 #include "weft/model.h"
 #include "weft/workload.h"
 
+WEFT_API_BEGIN
+
 // ---- per operator ----
 
 // An operator's parts: samples are divided into sample_parts, the innermost output dimension
@@ -166,7 +168,7 @@ struct weft_search_options {
     uint32_t keep; // how many of the best to return (distinct); 0 = 1
     weft_stop stop;
     // Best so far that fits, in ps, for a progress line; 0 = none yet. May be NULL.
-    _Atomic uint64_t *progress_ps;
+    weft_atomic_u64 *progress_ps;
 };
 
 struct weft_candidate {
@@ -298,5 +300,7 @@ const struct weft_published_run *weft_published_runs(uint32_t *count);
 bool weft_published_predict(struct weft_hybrid *hybrid, struct weft_hybrid_estimate *estimate,
                             const struct weft_published_run *run, struct weft_arena *arena,
                             struct weft_arena scratch, struct weft_error *error) WEFT_MUST_USE;
+
+WEFT_API_END
 
 #endif

@@ -15,6 +15,8 @@
 #include "weft/fabric.h"
 #include "weft/workload.h"
 
+WEFT_API_BEGIN
+
 enum weft_topology_method {
     WEFT_TOPOLOGY_TOPOOPT,
     WEFT_TOPOLOGY_WEFT,
@@ -116,5 +118,7 @@ bool weft_topology_routes(struct weft_routes *routes, const struct weft_topology
 // a ring hop has no link. Names what and where.
 bool weft_topology_check(const struct weft_topology *topology, const struct weft_traffic *traffic,
                          struct weft_arena scratch, struct weft_error *error) WEFT_MUST_USE;
+
+WEFT_API_END
 
 #endif

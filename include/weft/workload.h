@@ -16,6 +16,8 @@
 
 #include "weft/base.h"
 
+WEFT_API_BEGIN
+
 enum weft_task_kind {
     WEFT_TASK_FORWARD,
     WEFT_TASK_BACKWARD,
@@ -173,5 +175,7 @@ void weft_traffic_build(struct weft_traffic *traffic, const struct weft_taskgrap
                         struct weft_arena *arena, struct weft_arena scratch);
 // The whole wire matrix: transfers plus each group's ring neighbors in ascending order; n*n.
 double *weft_traffic_matrix(const struct weft_traffic *traffic, struct weft_arena *arena);
+
+WEFT_API_END
 
 #endif

@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef WEFT_FORMAT_EXPORT_H
+#define WEFT_FORMAT_EXPORT_H
+
+// Exports of a plan for other programs: graphviz, optical switches, `ip`, Slurm, TopoOpt's tools
+// (docs/exports.md).
+
+#include "weft/base.h"
+#include "weft/fabric.h"
+#include "weft/format/fbuf.h"
+#include "weft/plan.h"
+#include "weft/topology.h"
+#include "weft/workload.h"
+
+WEFT_API_BEGIN
+
+// The fabric for graphviz: servers on a circle, a color for each ring, other links dashed.
+const char *weft_export_dot(const struct weft_plan *plan, struct weft_arena *arena);
+// OCS cross-connects: plane,input_port,output_port,from,to a line; or JSON (weft.circuits/1).
+const char *weft_export_circuits_csv(const struct weft_plan *plan, struct weft_arena *arena);
+const char *weft_export_circuits_json(const struct weft_plan *plan, struct weft_arena *arena);
+// One way on of a pair's traffic at a server: out of `port` to `next`.
+struct weft_ip_way {
+    uint32_t node;
+    uint32_t source;
+    uint32_t target;
+    uint32_t port;
+    uint32_t next;
+    uint32_t weight; // 1..256, to the others of the same node, source and target
+};
+struct weft_ip_ways {
+    size_t count;
+    const struct weft_ip_way *ways; // by node, source, target, next, port
+};
+// The routes of all pairs as weighted next hops of every server. A packet knows its pair, not its
+// path, so paths of a pair are taken heaviest first and one that would close a cycle with those
+// before is left out; parallel ports share. Fails as weft_export_ip_routes. O(paths * hops * log).
+bool weft_ip_list_ways(struct weft_ip_ways *ways, const struct weft_topology *topology,
+                       const struct weft_routes *routes, struct weft_arena *arena,
+                       struct weft_arena scratch, struct weft_error *error) WEFT_MUST_USE;
+// scripts[s] is the `ip` script of server s: addresses, fixed neighbors, and weighted next hops
+// for its own traffic and for what passes. Fails with UNSUPPORTED beyond 65536 servers or 128 ports
+// or when the fabric has switches, with INPUT when a link is in no plane. O(paths * hops * log).
+bool weft_export_ip_routes(const char *const **scripts, const struct weft_plan *plan,
+                           struct weft_arena *arena, struct weft_arena scratch,
+                           struct weft_error *error) WEFT_MUST_USE;
+// topology.yaml of Slurm 25.05 and later: sets as a tree of switches, or without a nest the blocks.
+// Servers count on from first_node, "node001" (or "node": node0). INPUT where that is no name.
+bool weft_export_slurm(const char **text, const struct weft_nest *nest,
+                       const struct weft_blocks *blocks, const char *first_node,
+                       struct weft_arena *arena, struct weft_arena scratch,
+                       struct weft_error *error) WEFT_MUST_USE;
+// The task graph with the plan's topology, routes and rings inside. The format has one set of jumps
+// for each ring size: where a group's rings are not circulant with equal shares, or differ from
+// those of another group of its size, that size is left out and counted in *sizes_left_out; then,
+// and where flows divide over paths, all rings stand in ring_words, so that weft_fbuf_network gives
+// the plan's network. Fails with INPUT when graph and plan differ in servers or links in rate.
+bool weft_export_fbuf(struct weft_fbuf *fbuf, uint32_t *sizes_left_out,
+                      const struct weft_plan *plan, const struct weft_taskgraph *graph,
+                      struct weft_arena *arena, struct weft_arena scratch, struct weft_error *error)
+    WEFT_MUST_USE;
+
+WEFT_API_END
+
+#endif

@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef WEFT_FORMAT_FLOWS_H
+#define WEFT_FORMAT_FLOWS_H
+
+// Flows in words, as the command line takes them: "alltoall:1MB".
+
+#include "weft/base.h"
+
+WEFT_API_BEGIN
+
+enum weft_flows_kind {
+    WEFT_FLOWS_ALLREDUCE,   // allreduce:100MB
+    WEFT_FLOWS_PERMUTATION, // permutation:10MB:seed
+    WEFT_FLOWS_ALLTOALL,    // alltoall:1MB (each pair)
+    WEFT_FLOWS_POISSON,     // poisson:1MB:load=0.3:count=100000:seed
+};
+// A seed that is left out, or is the word "seed", is 1.
+struct weft_flows_spec {
+    enum weft_flows_kind kind;
+    uint64_t size_bytes;
+    double load_ratio;
+    uint32_t count;
+    uint64_t seed;
+};
+// True in *matches when the text names one of the kinds (so is not a file's name).
+bool weft_flows_parse(struct weft_flows_spec *spec, bool *matches, const char *text,
+                      struct weft_error *error) WEFT_MUST_USE;
+
+WEFT_API_END
+
+#endif
