@@ -2,7 +2,7 @@
 // Strategies of the operators space: their task graphs on small cases counted by hand, what is
 // refused, and what the searches promise.
 
-#include "strategy/operators/starts.h"
+#include "strategy/search/starts.h"
 #include "strategy_net.h"
 
 #include <stdlib.h>

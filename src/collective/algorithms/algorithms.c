@@ -132,6 +132,6 @@ bool weft_algorithm_build(struct weft_schedule *schedule, enum weft_algorithm al
     if (!entries[algorithm].write(&writer, error)) {
         return weft_wrap(error, "algorithm '%s'", entries[algorithm].name);
     }
-    weft_writer_finish(schedule, &writer, algorithm, arena, scratch);
+    weft_writer_finish(schedule, &writer, entries[algorithm].name, arena, scratch);
     return true;
 }

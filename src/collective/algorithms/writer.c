@@ -139,8 +139,7 @@ static const struct weft_step *sorted_steps(struct weft_step *steps, size_t coun
 }
 
 void weft_writer_finish(struct weft_schedule *schedule, const struct weft_step_writer *writer,
-                        enum weft_algorithm algorithm, struct weft_arena *arena,
-                        struct weft_arena scratch)
+                        const char *name, struct weft_arena *arena, struct weft_arena scratch)
 {
     size_t count = 0;
     uint32_t round_count = 0;
@@ -155,7 +154,7 @@ void weft_writer_finish(struct weft_schedule *schedule, const struct weft_step_w
     }
     WEFT_ASSERT(count == writer->step_count && writer->chunk_count > 0);
     *schedule = (struct weft_schedule){
-        .name = weft_algorithm_name(algorithm),
+        .name = name,
         .kind = writer->options.kind,
         .rank_count = writer->options.rank_count,
         .chunk_count = writer->chunk_count,

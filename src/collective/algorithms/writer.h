@@ -53,10 +53,10 @@ bool weft_writer_chunks(struct weft_step_writer *writer, uint64_t chunk_count,
 // Fails with INPUT where an algorithm is about to write more than 2^22 steps.
 bool weft_writer_expect(const struct weft_step_writer *writer, uint64_t step_count,
                         struct weft_error *error) WEFT_MUST_USE;
-// Publishes what was written: steps in order of their first round, stable.
+// Publishes what was written as the schedule of the algorithm `name`: steps in order of their first
+// round, stable.
 void weft_writer_finish(struct weft_schedule *schedule, const struct weft_step_writer *writer,
-                        enum weft_algorithm algorithm, struct weft_arena *arena,
-                        struct weft_arena scratch);
+                        const char *name, struct weft_arena *arena, struct weft_arena scratch);
 
 // The families. Each writes any kind that weft_algorithm_supports allows it.
 bool weft_write_ring(struct weft_step_writer *writer, struct weft_error *error) WEFT_MUST_USE;

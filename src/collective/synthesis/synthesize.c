@@ -10,12 +10,6 @@
 // Seeds of the translated planner for each try; one costs a server's share of a schedule.
 #define GROUP_TRIES 16u
 
-uint64_t weft_synth_send_ps(uint64_t bytes, double rate_Bps)
-{
-    uint64_t ps = weft_picoseconds((double)bytes / rate_Bps);
-    return ps > 0 ? ps : 1;
-}
-
 // ---- what is asked ----
 
 static bool is_rooted(enum weft_collective_kind kind)

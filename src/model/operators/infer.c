@@ -14,15 +14,6 @@ static const struct weft_operator *input_of(const struct weft_operator *op,
     return &operators[op->spec.inputs[index]];
 }
 
-void weft_operator_add_tensor(struct weft_operator *op, uint64_t elements)
-{
-    if (elements > 0) {
-        WEFT_ASSERT(op->tensor_count < WEFT_TENSORS_MAX);
-        op->tensor_elements[op->tensor_count++] = elements;
-        op->parameters = weft_plus(op->parameters, elements);
-    }
-}
-
 static void copy_shape(struct weft_operator *op, const struct weft_operator *from)
 {
     op->rank = from->rank;

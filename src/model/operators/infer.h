@@ -21,7 +21,14 @@ static inline uint64_t weft_plus(uint64_t a, uint64_t b)
 }
 
 // Adds a parameter tensor; none if `elements` is 0.
-void weft_operator_add_tensor(struct weft_operator *op, uint64_t elements);
+static inline void weft_operator_add_tensor(struct weft_operator *op, uint64_t elements)
+{
+    if (elements > 0) {
+        WEFT_ASSERT(op->tensor_count < WEFT_TENSORS_MAX);
+        op->tensor_elements[op->tensor_count++] = elements;
+        op->parameters = weft_plus(op->parameters, elements);
+    }
+}
 
 // Fills everything of `op` from op->spec (whose inputs are earlier entries of `operators`). The
 // message names neither the operator nor the model.

@@ -52,6 +52,8 @@ uint32_t weft_hybrid_add_task(struct weft_hybrid_builder *builder, const struct 
 void weft_hybrid_add_edge(struct weft_hybrid_builder *builder, uint32_t from, uint32_t to);
 
 // Coordinates.
+struct weft_hybrid_stage weft_hybrid_stage_of(const struct weft_hybrid_builder *builder,
+                                              uint32_t stage);
 uint32_t weft_hybrid_device(const struct weft_hybrid_builder *builder, uint32_t replica,
                             uint32_t rank);
 uint32_t weft_hybrid_server(const struct weft_hybrid_builder *builder, uint32_t replica,

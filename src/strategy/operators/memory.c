@@ -3,7 +3,6 @@
 
 #include "weft/strategy.h"
 
-#include "strategy/hybrid/hybrid.h"
 #include "graph.h"
 #include "regions.h"
 
@@ -263,10 +262,10 @@ static bool fail_full(const struct weft_model *model, const struct tally *tally,
         remedy(largest, full, sum_bytes / server_count, setting));
 }
 
-static bool operators_memory(struct weft_strategy *strategy, const struct weft_model *model,
-                             const struct weft_cluster *cluster,
-                             const struct weft_strategy_setting *setting, struct weft_arena *arena,
-                             struct weft_arena scratch, struct weft_error *error)
+bool weft_operators_memory(struct weft_strategy *strategy, const struct weft_model *model,
+                           const struct weft_cluster *cluster,
+                           const struct weft_strategy_setting *setting, struct weft_arena *arena,
+                           struct weft_arena scratch, struct weft_error *error)
 {
     if (!weft_operators_check(strategy, model, cluster, error)) {
         return false;
@@ -294,18 +293,4 @@ static bool operators_memory(struct weft_strategy *strategy, const struct weft_m
     strategy->memory = tally.memory;
     strategy->memory_max_bytes = most_bytes;
     return true;
-}
-
-bool weft_strategy_memory(struct weft_strategy *strategy, const struct weft_model *model,
-                          const struct weft_cluster *cluster,
-                          const struct weft_strategy_setting *setting, struct weft_arena *arena,
-                          struct weft_arena scratch, struct weft_error *error)
-{
-    switch (strategy->kind) {
-    case WEFT_STRATEGY_OPERATORS:
-        return operators_memory(strategy, model, cluster, setting, arena, scratch, error);
-    case WEFT_STRATEGY_HYBRID:
-        return weft_hybrid_fill_memory(strategy, model, cluster, setting, arena, error);
-    }
-    return weft_fail(error, WEFT_INPUT, "strategy: of no known kind");
 }

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#ifndef WEFT_STRATEGY_OPERATORS_SEARCH_H
-#define WEFT_STRATEGY_OPERATORS_SEARCH_H
+#ifndef WEFT_STRATEGY_SEARCH_SEARCH_H
+#define WEFT_STRATEGY_SEARCH_SEARCH_H
 
-// Chains of moves. Private to the room.
+// Chains of moves. Private to the strategy room.
 
-#include "estimate.h"
 #include "moves.h"
+#include "strategy/operators/estimate.h"
 
 // The best layouts that a chain has seen, no two with the same splits, best first.
 struct shelf {

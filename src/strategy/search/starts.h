@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-#ifndef WEFT_STRATEGY_OPERATORS_STARTS_H
-#define WEFT_STRATEGY_OPERATORS_STARTS_H
+#ifndef WEFT_STRATEGY_SEARCH_STARTS_H
+#define WEFT_STRATEGY_SEARCH_STARTS_H
 
-// Layouts that a search begins with. Private to the room.
+// Layouts that a search begins with. Private to the strategy room.
 
 #include "search.h"
 

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// The task graph of a strategy of either space.
+// What both spaces of strategies answer, handed to the space that a strategy is of.
 
+#include "strategy/hybrid/hybrid.h"
 #include "strategy/hybrid/tasks.h"
-#include "graph.h"
+#include "strategy/operators/graph.h"
 
 bool weft_strategy_taskgraph(struct weft_taskgraph *graph, const struct weft_strategy *strategy,
                              const struct weft_model *model, const struct weft_cluster *cluster,
@@ -16,6 +17,20 @@ bool weft_strategy_taskgraph(struct weft_taskgraph *graph, const struct weft_str
     case WEFT_STRATEGY_HYBRID:
         return weft_hybrid_taskgraph(graph, strategy, model, cluster, setting, arena, scratch,
                                      error);
+    }
+    return weft_fail(error, WEFT_INPUT, "strategy: of no known kind");
+}
+
+bool weft_strategy_memory(struct weft_strategy *strategy, const struct weft_model *model,
+                          const struct weft_cluster *cluster,
+                          const struct weft_strategy_setting *setting, struct weft_arena *arena,
+                          struct weft_arena scratch, struct weft_error *error)
+{
+    switch (strategy->kind) {
+    case WEFT_STRATEGY_OPERATORS:
+        return weft_operators_memory(strategy, model, cluster, setting, arena, scratch, error);
+    case WEFT_STRATEGY_HYBRID:
+        return weft_hybrid_fill_memory(strategy, model, cluster, setting, arena, error);
     }
     return weft_fail(error, WEFT_INPUT, "strategy: of no known kind");
 }

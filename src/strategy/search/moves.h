@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-#ifndef WEFT_STRATEGY_OPERATORS_MOVES_H
-#define WEFT_STRATEGY_OPERATORS_MOVES_H
+#ifndef WEFT_STRATEGY_SEARCH_MOVES_H
+#define WEFT_STRATEGY_SEARCH_MOVES_H
 
-// Small changes of a layout. Private to the room.
+// Small changes of a layout. Private to the strategy room.
 
-#include "layout.h"
+#include "strategy/operators/layout.h"
 
 // `nested`: blocks of servers n / parts apart only, so that any two of them nest or are apart.
 struct mover *weft_mover_init(const struct problem *problem, bool nested, struct weft_arena *arena);

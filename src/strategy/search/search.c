@@ -2,8 +2,8 @@
 // Searching the operators space: rounds of annealing chains, and the artifact's one chain.
 
 #include "search.h"
-#include "graph.h"
 #include "starts.h"
+#include "strategy/operators/graph.h"
 
 #include <inttypes.h>
 #include <math.h>
