@@ -73,6 +73,11 @@ int weft_exit_code(enum weft_error_code code);
 struct weft_error {
     enum weft_error_code code;
     char message[512]; // one line, no newline; for people
+    // The quantity whose change would help ("batch") and the value that would do ("8", or empty);
+    // both empty where there is none. The message says the same in words, and a door adds how its
+    // user spells the quantity: "(--batch 8)".
+    char key[16];
+    char value[24];
 };
 
 // Fills `error` and returns false, so that `return weft_fail(error, WEFT_INPUT, "...")` reads well.
@@ -80,7 +85,11 @@ struct weft_error {
 // names cannot break the one line.
 bool weft_fail(struct weft_error *error, enum weft_error_code code, const char *format, ...)
     WEFT_PRINTF(3, 4);
-// Puts "<text>: " before the message and returns false.
+// States key and value of an error that weft_fail has filled, and returns false. `value` is a
+// format and may be empty.
+bool weft_remedy(struct weft_error *error, const char *key, const char *value, ...)
+    WEFT_PRINTF(3, 4);
+// Puts "<text>: " before the message and returns false. Key and value stay.
 bool weft_wrap(struct weft_error *error, const char *format, ...) WEFT_PRINTF(2, 3);
 
 // ---- arenas ----

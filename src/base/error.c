@@ -40,7 +40,21 @@ bool weft_fail(struct weft_error *error, enum weft_error_code code, const char *
     int wanted = vsnprintf(error->message, sizeof error->message, format, arguments);
     va_end(arguments);
     error->code = code;
+    error->key[0] = '\0';
+    error->value[0] = '\0';
     tidy(error->message, sizeof error->message, wanted);
+    return false;
+}
+
+bool weft_remedy(struct weft_error *error, const char *key, const char *value, ...)
+{
+    WEFT_ASSERT(strlen(key) < sizeof error->key);
+    snprintf(error->key, sizeof error->key, "%s", key);
+    va_list arguments;
+    va_start(arguments, value);
+    int wanted = vsnprintf(error->value, sizeof error->value, value, arguments);
+    va_end(arguments);
+    tidy(error->value, sizeof error->value, wanted);
     return false;
 }
 

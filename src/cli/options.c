@@ -72,6 +72,7 @@ bool cli_misuse(struct cli *cli, const char *format, ...)
     vsnprintf(cli->error.message, sizeof cli->error.message, format, arguments);
     va_end(arguments);
     cli->error.code = WEFT_INPUT;
+    cli->error.key[0] = '\0';
     cli->exit_code = CLI_EXIT_USAGE;
     return false;
 }
@@ -83,6 +84,7 @@ error_t cli_usage(struct cli *cli, const char *format, ...)
     vsnprintf(cli->error.message, sizeof cli->error.message, format, arguments);
     va_end(arguments);
     cli->error.code = WEFT_INPUT;
+    cli->error.key[0] = '\0';
     cli->exit_code = CLI_EXIT_USAGE;
     return EINVAL;
 }

@@ -124,9 +124,28 @@ bool cli_can_write(struct cli *cli, const char *path)
                      strerrordesc_np(errno));
 }
 
+// How a user of the command line states the quantities that errors name (weft_remedy).
+static const struct {
+    const char *key;
+    const char *spelling;
+} spellings[] = {
+    {"batch", "--batch"},     {"optimizer", "--optimizer"},
+    {"seconds", "--seconds"}, {"tables", "--tables"},
+    {"variant", "--variant"}, {"profile", "weft profile MODEL --profile FILE -o FULL.json"},
+};
+
+// "weft plan: the batch ...; use a batch of 8 (--batch 8)"
 static void complain(const struct cli *cli)
 {
-    fprintf(stderr, "%s: %s\n", cli->program, cli->error.message);
+    const struct weft_error *error = &cli->error;
+    fprintf(stderr, "%s: %s", cli->program, error->message);
+    for (size_t i = 0; i < sizeof spellings / sizeof spellings[0]; i++) {
+        if (strcmp(spellings[i].key, error->key) == 0) {
+            fprintf(stderr, " (%s%s%s)", spellings[i].spelling, error->value[0] != '\0' ? " " : "",
+                    error->value);
+        }
+    }
+    fprintf(stderr, "\n");
 }
 
 int cli_finish(struct cli *cli, bool fine)

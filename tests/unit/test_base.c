@@ -71,6 +71,12 @@ static void errors_are_one_line_and_wrap_outward(void **state)
     assert_false(weft_fail(&error, WEFT_INPUT, "key '%s'", "a\nb"));
     assert_false(weft_wrap(&error, "line %d", 7));
     assert_string_equal(error.message, "line 7: key 'a?b'");
+    assert_string_equal(error.key, "");
+    assert_false(weft_remedy(&error, "batch", "%u", 8u));
+    assert_false(weft_wrap(&error, "model"));
+    assert_string_equal(error.message, "model: line 7: key 'a?b'");
+    assert_string_equal(error.key, "batch");
+    assert_string_equal(error.value, "8");
     char longest[2000];
     memset(longest, 'x', sizeof longest);
     longest[sizeof longest - 1] = '\0';
@@ -78,6 +84,7 @@ static void errors_are_one_line_and_wrap_outward(void **state)
     assert_int_equal(strlen(error.message), sizeof error.message - 1);
     assert_string_equal(error.message + sizeof error.message - 4, "...");
     assert_int_equal(error.code, WEFT_IO);
+    assert_string_equal(error.key, ""); // of an earlier failure
 }
 
 static void scratch_is_gone_when_the_callee_returns(void **state)
