@@ -238,7 +238,9 @@ static void measurements_win_and_gaps_are_named(void **state)
     assert_non_null(strstr(error.message, "operator 'table': the profile has no Embed_1000x12"));
     assert_true(weft_model_set_batch(&model, 192, &error));
     assert_false(weft_operator_time(&cost, &model, NARROW, 2, 2, &options, &error));
-    assert_non_null(strstr(error.message, "batch of 96, the model has 192; use --batch 96"));
+    assert_non_null(strstr(error.message, "batch of 96, the model has 192; use that"));
+    assert_string_equal(error.key, "batch");
+    assert_string_equal(error.value, "96");
 }
 
 static void measured_splits_are_those_that_fit(void **state)

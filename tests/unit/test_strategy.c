@@ -530,7 +530,7 @@ static void tables_that_do_not_fit_are_named(void **state)
                                           &arena, scratch_kept, &error));
         assert_int_equal(error.code, WEFT_INFEASIBLE);
         if (strstr(error.message, "'op1' holds most") == NULL ||
-            strstr(error.message, "use --tables sharded") == NULL) {
+            strstr(error.message, "shard the tables") == NULL) {
             fail_msg("%s", error.message);
         }
     }

@@ -160,11 +160,12 @@ static void what_does_not_fit_is_refused_with_a_remedy(void **state)
         enum weft_tables tables;
         double limit_bytes;
         const char *remedy;
+        const char *key;
     } cases[] = {
-        {WEFT_SGD, WEFT_TABLES_REPLICATED, 6000, "use --tables sharded, or take"},
-        {WEFT_ADAM, WEFT_TABLES_SHARDED, 6000, "use --optimizer sgd"},
-        {WEFT_SGD, WEFT_TABLES_SHARDED, 2500, "put tables on servers that hold less"},
-        {WEFT_SGD, WEFT_TABLES_SHARDED, 500, "use more servers"},
+        {WEFT_SGD, WEFT_TABLES_REPLICATED, 6000, "shard the tables, or take", "tables"},
+        {WEFT_ADAM, WEFT_TABLES_SHARDED, 6000, "train by SGD", "optimizer"},
+        {WEFT_SGD, WEFT_TABLES_SHARDED, 2500, "put tables on servers that hold less", ""},
+        {WEFT_SGD, WEFT_TABLES_SHARDED, 500, "use more servers", ""},
     };
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         struct weft_error error;
@@ -180,6 +181,7 @@ static void what_does_not_fit_is_refused_with_a_remedy(void **state)
         if (strstr(error.message, cases[i].remedy) == NULL) {
             fail_msg("case %zu: '%s' lacks '%s'", i, error.message, cases[i].remedy);
         }
+        assert_string_equal(error.key, cases[i].key);
     }
     // Just enough is enough.
     struct weft_error error;

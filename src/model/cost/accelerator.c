@@ -7,8 +7,8 @@
 // Efficiencies (docs/costs.md has the measurements behind them): matrix products of hundreds of
 // rows and columns reach 85 to 94 % of A100's FP32 peak (measured profiles) and 60 to 75 % of a
 // tensor core's; the share falls from A100 to Hopper and Blackwell because power, not the
-// pipelines, bounds them. Streaming kernels reach 85 to 92 % of the HBM rate. A kernel costs about
-// 5 us from launch to launch when nothing overlaps it.
+// pipelines, bounds them. Streaming kernels reach 85 to 92 % of the HBM rate. A kernel costs
+// 3.5 us from launch to launch when nothing overlaps it (docs/costs.md, "Efficiencies").
 
 #include "weft/model.h"
 

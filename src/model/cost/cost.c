@@ -50,10 +50,9 @@ bool weft_profile_fail_missing(const struct weft_profile *profile, const char *n
     char splits[160];
     list_splits(splits, sizeof splits, profile, name);
     if (splits[0] == '\0') {
-        return weft_fail(error, WEFT_INPUT,
-                         "the profile has no %s; measure it, or fill the gap from the roofline "
-                         "with weft profile MODEL --profile FILE -o FULL.json",
-                         name);
+        weft_fail(error, WEFT_INPUT,
+                  "the profile has no %s; measure it, or fill the gap from the roofline", name);
+        return weft_remedy(error, "profile", "%s", "");
     }
     return weft_fail(error, WEFT_INPUT,
                      "the profile has %s in %s (sample x parameter) parts, not %s; measure that, "
@@ -67,11 +66,11 @@ bool weft_profile_check_batch(const struct weft_profile *profile, const struct w
     if (profile->batch == model->batch) {
         return true;
     }
-    return weft_fail(error, WEFT_INPUT,
-                     "the profile was measured with a batch of %llu, the model has %llu; use "
-                     "--batch %llu or another profile",
-                     (unsigned long long)profile->batch, (unsigned long long)model->batch,
-                     (unsigned long long)profile->batch);
+    weft_fail(error, WEFT_INPUT,
+              "the profile was measured with a batch of %llu, the model has %llu; use that of the "
+              "profile, or another profile",
+              (unsigned long long)profile->batch, (unsigned long long)model->batch);
+    return weft_remedy(error, "batch", "%llu", (unsigned long long)profile->batch);
 }
 
 static bool measured_time(struct weft_operator_cost *cost, const struct weft_model *model,

@@ -54,14 +54,13 @@ static bool fail_unfit(const struct parallel *parallel, uint64_t accelerators,
     }
     char needs[WEFT_UNIT_TEXT];
     char limit[WEFT_UNIT_TEXT];
-    return weft_fail(error, WEFT_INFEASIBLE,
-                     "data parallelism of %s needs %s an accelerator of %s, even with zero=%u, "
-                     "micro=%llu and full recomputation; a searched strategy (--variant strategy "
-                     "or both) may divide the model and fit",
-                     model->name, weft_show_bytes(needs, parallel->leanest_memory.total_bytes),
-                     weft_show_bytes(limit, parallel->setting->memory_limit_bytes),
-                     parallel->leanest.zero_stage,
-                     (unsigned long long)parallel->leanest.micro_batch);
+    weft_fail(error, WEFT_INFEASIBLE,
+              "data parallelism of %s needs %s an accelerator of %s, even with zero=%u, micro=%llu "
+              "and full recomputation; a searched strategy may divide the model and fit",
+              model->name, weft_show_bytes(needs, parallel->leanest_memory.total_bytes),
+              weft_show_bytes(limit, parallel->setting->memory_limit_bytes),
+              parallel->leanest.zero_stage, (unsigned long long)parallel->leanest.micro_batch);
+    return weft_remedy(error, "variant", "strategy");
 }
 
 bool weft_hybrid_data_parallel(struct weft_strategy *strategy, const struct weft_model *model,

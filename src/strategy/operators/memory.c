@@ -221,25 +221,32 @@ static struct tally tally_new(uint32_t server_count, struct weft_arena *arena,
 
 // ---- what does not fit ----
 
-// What the message says would help most.
-static const char *remedy(const struct weft_operator *largest, const struct weft_memory *full,
-                          double mean_bytes, const struct weft_strategy_setting *setting)
+// What would help most, in words, and the quantity that it changes; key NULL: the strategy itself.
+struct remedy {
+    const char *words;
+    const char *key;
+    const char *value;
+};
+
+static struct remedy remedy_for(const struct weft_operator *largest, const struct weft_memory *full,
+                                double mean_bytes, const struct weft_strategy_setting *setting)
 {
     double excess_bytes = full->total_bytes - setting->memory_limit_bytes;
     bool table = largest->spec.kind == WEFT_OP_EMBEDDING;
     if (table && setting->tables == WEFT_TABLES_REPLICATED && accelerators_of(setting) > 1) {
-        return "use --tables sharded";
+        return (struct remedy){"shard the tables", "tables", "sharded"};
     }
     if (setting->optimizer != WEFT_SGD && full->optimizer_bytes > excess_bytes) {
-        return "use --optimizer sgd, which keeps no state";
+        return (struct remedy){"train by SGD, which keeps no state", "optimizer", "sgd"};
     }
     if (mean_bytes < setting->memory_limit_bytes) {
-        return table ? "put tables on servers that hold less" : "spread it over more servers";
+        return (struct remedy){.words = table ? "put tables on servers that hold less"
+                                              : "spread it over more servers"};
     }
     if (full->activations_bytes > excess_bytes) {
-        return "use a smaller --batch or more servers";
+        return (struct remedy){"use a smaller batch or more servers", "batch", ""};
     }
-    return "use more servers, and split its parameters over them";
+    return (struct remedy){.words = "use more servers, and split its parameters over them"};
 }
 
 static bool fail_full(const struct weft_model *model, const struct tally *tally, uint32_t server,
@@ -253,13 +260,14 @@ static bool fail_full(const struct weft_model *model, const struct tally *tally,
     const struct weft_memory *full = &tally->memory[server];
     const struct weft_operator *largest = &model->operators[tally->largest[server]];
     double limit_bytes = setting->memory_limit_bytes;
-    return weft_fail(
+    struct remedy remedy = remedy_for(largest, full, sum_bytes / server_count, setting);
+    weft_fail(
         error, WEFT_INFEASIBLE,
         "server %u needs %.1f GiB an accelerator, %.1f GiB more than %.1f GiB; '%.64s' holds most "
         "(%.1f GiB); %s, or take accelerators with more memory",
         server, full->total_bytes / GIB, (full->total_bytes - limit_bytes) / GIB, limit_bytes / GIB,
-        largest->spec.name, tally->largest_bytes[server] / GIB,
-        remedy(largest, full, sum_bytes / server_count, setting));
+        largest->spec.name, tally->largest_bytes[server] / GIB, remedy.words);
+    return remedy.key != NULL && weft_remedy(error, remedy.key, "%s", remedy.value);
 }
 
 bool weft_operators_memory(struct weft_strategy *strategy, const struct weft_model *model,

@@ -197,8 +197,9 @@ static bool fail_unfit(struct search *search, struct weft_arena scratch, struct 
     weft_shelf_load(&search->layouts[0], &search->least);
     if (weft_layout_store(&leanest, &search->layouts[0], &kept, scratch, error)) {
         // Copies of inputs were counted from above, and make the difference.
-        return weft_fail(error, WEFT_INFEASIBLE,
-                         "no strategy was found that fits; take more --seconds or more memory");
+        weft_fail(error, WEFT_INFEASIBLE,
+                  "no strategy was found that fits; search longer or take more memory");
+        return weft_remedy(error, "seconds", "%s", "");
     }
     return weft_wrap(error, "no strategy fits into %s an accelerator; of the leanest one tried",
                      weft_show_bytes(limit, search->problem->setting->memory_limit_bytes));
