@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The hybrid space: strategies looked at a second, what the best ones are, how the estimate stands
-// to published runs, and how fast task graphs are made. One thread.
+// The hybrid space: strategies looked at a second, what the best ones are, and how fast task graphs
+// are made. One thread. (The estimate beside published runs: oracle_published_runs table.)
 
 #include "weft/strategy.h"
 
@@ -66,34 +66,6 @@ static bool run(const struct job *job, struct weft_arena arena, struct weft_aren
     return true;
 }
 
-static bool tell_published(struct weft_arena arena, struct weft_arena scratch,
-                           struct weft_error *error)
-{
-    uint32_t count;
-    const struct weft_published_run *runs = weft_published_runs(&count);
-    printf("| source | model | accelerators | batch | dp/tp/pp/cp | micro | chunks | counts | "
-           "published %% | estimate %% | off by %% "
-           "|\n|---|---|---|---|---|---|---|---|---|---|---|\n");
-    for (uint32_t i = 0; i < count; i++) {
-        struct weft_hybrid hybrid;
-        struct weft_hybrid_estimate estimate;
-        if (!weft_published_predict(&hybrid, &estimate, &runs[i], &arena, scratch, error)) {
-            return false;
-        }
-        double utilization = runs[i].hardware ? estimate.hardware_flops_utilization
-                                              : estimate.model_flops_utilization;
-        printf(
-            "| %s | %s | %u %s | %llu | %u/%u/%u/%u | %llu%s | %u%s | %s | %.1f | %.1f | %+.1f |\n",
-            runs[i].source, runs[i].model, runs[i].accelerators, runs[i].accelerator,
-            (unsigned long long)runs[i].batch, hybrid.dp, hybrid.tp, hybrid.pp, hybrid.cp,
-            (unsigned long long)hybrid.micro_batch, runs[i].micro_batch_open ? "*" : "",
-            hybrid.chunks, runs[i].chunks_open ? "*" : "", runs[i].hardware ? "hardware" : "model",
-            100 * runs[i].utilization, 100 * utilization,
-            100 * (utilization / runs[i].utilization - 1));
-    }
-    return true;
-}
-
 int main(void)
 {
     struct weft_error error;
@@ -108,7 +80,7 @@ int main(void)
     for (size_t i = 0; i < sizeof(jobs) / sizeof(jobs[0]) && good; i++) {
         good = run(&jobs[i], arena, scratch, &error);
     }
-    if (!good || !tell_published(arena, scratch, &error)) {
+    if (!good) {
         fprintf(stderr, "bench_hybrid: %s\n", error.message);
         return 1;
     }

@@ -279,28 +279,6 @@ bool weft_hybrid_estimate(struct weft_hybrid_estimate *estimate, const struct we
                           const struct weft_strategy_setting *setting, struct weft_arena scratch,
                           struct weft_error *error) WEFT_MUST_USE;
 
-// ---- published training runs ----
-
-struct weft_published_run {
-    const char *source; // "SC'21", ...: docs/hybrid.md has the papers
-    const char *model;  // of the zoo
-    const char *accelerator;
-    const char *words; // the strategy, as weft_hybrid_parse reads it
-    uint64_t batch;
-    uint64_t sequence;     // 0 = the model's
-    double utilization;    // as published, of the peak FLOP/s
-    uint32_t accelerators; // 8 a server
-    bool micro_batch_open; // not published
-    bool chunks_open;      // not published
-    bool hardware;         // it counts recomputation
-};
-const struct weft_published_run *weft_published_runs(uint32_t *count);
-// The estimate of a run on one switch. What is not published is what the estimate likes best among
-// micro-batches of 1, 2, 4, 8 and 1..16 chunks that fit. Fails as weft_hybrid_estimate.
-bool weft_published_predict(struct weft_hybrid *hybrid, struct weft_hybrid_estimate *estimate,
-                            const struct weft_published_run *run, struct weft_arena *arena,
-                            struct weft_arena scratch, struct weft_error *error) WEFT_MUST_USE;
-
 WEFT_API_END
 
 #endif
