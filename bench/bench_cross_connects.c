@@ -316,10 +316,10 @@ static void raise_stage(enum way way)
                 weft_netlink_open(&links[i], netns[i], &error),
             &error);
     }
-    struct weft_ocs_kernel kernel;
+    struct weft_ocs_kernel kernel = {.port_count = PORTS, .first_index = NEAR};
     if (way == EBPF) {
-        require(weft_ocs_load(&kernel, PORTS, NEAR, &error) &&
-                    weft_ocs_open_kernel(&ocs, &kernel, PORTS, NEAR, 0, &arena, &error),
+        require(weft_bpf_ocs_load(&kernel.program, PORTS, NEAR, &error) &&
+                    weft_ocs_open_kernel(&ocs, &kernel, &arena, &error),
                 &error);
     }
     for (uint32_t p = 0; p < PORTS; p++) {
@@ -334,8 +334,8 @@ static void raise_stage(enum way way)
                     weft_link_set_up(&links[1], FAR + p, true, &error),
                 &error);
         if (way == EBPF) {
-            require(weft_filter_bpf(&links[0], NEAR + p, false, 1, kernel.program_fd, "weft-ocs",
-                                    &error),
+            require(weft_filter_bpf(&links[0], NEAR + p, false, 1, kernel.program.program_fd,
+                                    "weft-ocs", &error),
                     &error);
         }
     }

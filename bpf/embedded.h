@@ -3,8 +3,8 @@
 #define WEFT_BPF_EMBEDDED_H
 
 // The compiled kernel programs, as `embed` writes them into the program.
-extern const unsigned char bpf_choose[];
-extern const unsigned long bpf_choose_bytes;
+extern const unsigned char bpf_cgroup[];
+extern const unsigned long bpf_cgroup_bytes;
 extern const unsigned char bpf_mark[];
 extern const unsigned long bpf_mark_bytes;
 extern const unsigned char bpf_mltcp[];

@@ -2,7 +2,7 @@
 // A trial: workers in a lab's servers, and their times by phase.
 
 #include "experiment.h"
-#include "bpf/mark.h"
+#include "bpf/mark/mark.h"
 
 #include <math.h>
 #include <signal.h>

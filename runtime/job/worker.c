@@ -4,12 +4,15 @@
 #include "worker_private.h"
 
 #include <errno.h>
+#include <linux/if.h>
+#include <linux/rtnetlink.h>
 #include <poll.h>
 #include <sched.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/mman.h>
+#include <sys/socket.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -139,6 +142,129 @@ static void close_worker(struct lab_worker *worker)
     lab_wire_close(&worker->wire);
 }
 
+// ---- ports ----
+
+static bool watch_carrier(struct lab_worker *worker)
+{
+    const struct sockaddr_nl own = {.nl_family = AF_NETLINK, .nl_groups = RTMGRP_LINK};
+    worker->watcher = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC | SOCK_NONBLOCK, NETLINK_ROUTE);
+    return (worker->watcher >= 0 &&
+            bind(worker->watcher, (const struct sockaddr *)&own, sizeof own) == 0) ||
+           weft_fail(worker->error, WEFT_IO, "rank %u: watching ports: %s", worker->member->rank,
+                     strerror(errno));
+}
+
+static bool check_carrier(struct lab_worker *worker)
+{
+    _Alignas(struct nlmsghdr) char buffer[16384];
+    const uint64_t *all = worker->work->options.dark_interfaces;
+    uint64_t dark = all != NULL ? all[worker->member->rank] : 0;
+    ssize_t got;
+    while ((got = recv(worker->watcher, buffer, sizeof buffer, 0)) > 0) {
+        size_t left = (size_t)got;
+        for (const struct nlmsghdr *head = (const void *)buffer; NLMSG_OK(head, left);
+             head = NLMSG_NEXT(head, left)) {
+            const struct ifinfomsg *link = NLMSG_DATA(head);
+            bool known = link->ifi_index < 64 && (dark >> link->ifi_index & 1) != 0;
+            if (head->nlmsg_type == RTM_NEWLINK && (link->ifi_flags & IFF_UP) != 0 &&
+                (link->ifi_flags & IFF_LOWER_UP) == 0 && !known) {
+                return weft_fail(worker->error, WEFT_IO, "rank %u: interface %d lost its carrier",
+                                 worker->member->rank, link->ifi_index);
+            }
+        }
+    }
+    return true;
+}
+
+// ---- incoming messages ----
+
+// Adds bytes that may end within a float.
+static void add_bytes(struct lab_in *in, const char *data, size_t length)
+{
+    uint64_t at = in->got - sizeof in->frame;
+    size_t cut = at % 4;
+    while (cut > 0 && length > 0) {
+        in->carry[cut++] = *data++;
+        at++;
+        length--;
+        if (cut == 4) {
+            lab_add(in->into + at - 4, in->carry, 1, LAB_FLOAT32);
+            cut = 0;
+        }
+    }
+    // The buffer may be at any address; the sum wants floats.
+    float values[1024];
+    while (length >= 4) {
+        size_t bytes = length < sizeof values ? length & ~(size_t)3 : sizeof values;
+        memcpy(values, data, bytes);
+        lab_add(in->into + at, values, bytes / 4, LAB_FLOAT32);
+        at += bytes;
+        data += bytes;
+        length -= bytes;
+    }
+    memcpy(in->carry, data, length);
+}
+
+// One message's bytes, or some of them; what was taken.
+static size_t take(struct lab_worker *worker, struct lab_in *in, const char *data, size_t length,
+                   uint64_t now_ns, bool *fine)
+{
+    size_t taken;
+    if (in->got < sizeof in->frame) {
+        taken = sizeof in->frame - (size_t)in->got;
+        taken = taken < length ? taken : length;
+        memcpy((char *)&in->frame + in->got, data, taken);
+        in->got += taken;
+        if (in->got < sizeof in->frame) {
+            return taken;
+        }
+        *fine = lab_message_begin(worker, in);
+    } else {
+        uint64_t left = sizeof in->frame + in->frame.bytes - in->got;
+        taken = left < length ? (size_t)left : length;
+        if (in->into != NULL && in->adds) {
+            add_bytes(in, data, taken);
+        } else if (in->into != NULL) {
+            memcpy(in->into + (in->got - sizeof in->frame), data, taken);
+        }
+        in->got += taken;
+    }
+    if (*fine && in->got == sizeof in->frame + in->frame.bytes) {
+        in->got = 0;
+        lab_message_end(worker, &in->frame, now_ns);
+    }
+    return taken;
+}
+
+static bool drain_in(struct lab_worker *worker, struct lab_in *in, bool *moved)
+{
+    while (in->readable) {
+        ssize_t got = recv(in->socket, worker->read_buffer, LAB_READ_BYTES, 0);
+        if (got < 0 && errno == EINTR) {
+            continue;
+        }
+        if (got < 0 && errno == EAGAIN) {
+            in->readable = false;
+            return true;
+        }
+        if (got <= 0) {
+            return lab_peer_lost(worker, worker->wire.streams[in->stream].from,
+                                 got == 0 ? "closed its connection" : strerror(errno));
+        }
+        *moved = true;
+        in->readable = got == (ssize_t)LAB_READ_BYTES;
+        uint64_t now_ns = lab_now_ns();
+        bool fine = true;
+        for (size_t at = 0; at < (size_t)got && fine;) {
+            at += take(worker, in, worker->read_buffer + at, (size_t)got - at, now_ns, &fine);
+        }
+        if (!fine) {
+            return false;
+        }
+    }
+    return true;
+}
+
 // ---- an iteration ----
 
 static void begin(struct lab_worker *worker)
@@ -202,7 +328,7 @@ static uint64_t run_timers(struct lab_worker *worker, bool *moved)
 static bool progress(struct lab_worker *worker, bool *moved)
 {
     for (uint32_t i = 0; i < worker->in_count; i++) {
-        if (worker->ins[i].readable && !lab_in_drain(worker, &worker->ins[i], moved)) {
+        if (worker->ins[i].readable && !drain_in(worker, &worker->ins[i], moved)) {
             return false;
         }
     }
@@ -240,7 +366,7 @@ static bool wait_events(struct lab_worker *worker, uint64_t due_ns)
                                  worker->member->rank);
             }
         } else if (index == watcher_index) {
-            if (!lab_carrier_check(worker)) {
+            if (!check_carrier(worker)) {
                 return false;
             }
         } else if (index % 2 == 0) {
@@ -311,7 +437,7 @@ static bool wait_hub(struct lab_worker *worker)
                              {.fd = worker->watcher, .events = POLLIN}};
     while (worker->watcher >= 0 && waits[0].revents == 0) {
         poll(waits, 2, -1);
-        if (waits[1].revents != 0 && !lab_carrier_check(worker)) {
+        if (waits[1].revents != 0 && !check_carrier(worker)) {
             return false;
         }
     }
@@ -342,7 +468,7 @@ static bool live(struct lab_worker *worker, bool *changes)
     if (work->options.addresses != NULL) {
         options.own_ip = work->options.addresses[worker->member->rank];
     }
-    if (work->options.watch_carrier && !lab_carrier_watch(worker)) {
+    if (work->options.watch_carrier && !watch_carrier(worker)) {
         return false;
     }
     if (!lab_wire_open(&worker->wire, worker->member, worker->play->streams,

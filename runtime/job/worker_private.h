@@ -108,7 +108,7 @@ struct lab_worker {
     struct weft_error *error;
 };
 
-// ---- work_parts.c: what parts do ----
+// ---- operations.c ----
 
 void lab_part_ready(struct lab_worker *worker, uint32_t part, uint64_t now_ns);
 void lab_part_finish(struct lab_worker *worker, uint32_t part, uint64_t now_ns);
@@ -123,19 +123,17 @@ void lab_collectives_close(struct lab_worker *worker);
 void lab_collectives_fill(struct lab_worker *worker);
 bool lab_collectives_check(struct lab_worker *worker, uint64_t *checked_count) WEFT_MUST_USE;
 
-// ---- work_io.c ----
+// ---- outgoing.c ----
 
 void lab_out_add(struct lab_worker *worker, uint32_t stream, const struct lab_frame *frame,
                  const char *data);
+// Sends what can be sent without waiting; false with worker->error.
+bool lab_out_flush(struct lab_worker *worker, struct lab_out *out, bool *moved) WEFT_MUST_USE;
+// Whether every peer has acknowledged something of what it was sent within stall_ms.
+bool lab_out_check(struct lab_worker *worker, uint64_t now_ns) WEFT_MUST_USE;
 // Ends all connections when their bytes have arrived. False with worker->error.
 bool lab_connections_drain(struct lab_worker *worker) WEFT_MUST_USE;
-// What can be done without waiting; false with worker->error.
-bool lab_out_flush(struct lab_worker *worker, struct lab_out *out, bool *moved) WEFT_MUST_USE;
-// Tells when a port loses its carrier, from now on; and whether one has.
-bool lab_carrier_watch(struct lab_worker *worker) WEFT_MUST_USE;
-bool lab_carrier_check(struct lab_worker *worker) WEFT_MUST_USE;
-bool lab_in_drain(struct lab_worker *worker, struct lab_in *in, bool *moved) WEFT_MUST_USE;
-// Whether a peer has not acknowledged what was sent for stall_ms.
-bool lab_out_check(struct lab_worker *worker, uint64_t now_ns) WEFT_MUST_USE;
+// Blames a peer; false, with worker->error.
+bool lab_peer_lost(struct lab_worker *worker, uint32_t peer, const char *why);
 
 #endif

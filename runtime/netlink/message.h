@@ -39,7 +39,7 @@ static inline bool weft_attribute_fits(const struct nlattr *attribute, const voi
                                               mnl_attr_get_payload_len(nest));                     \
          (attribute) = mnl_attr_next(attribute))
 // A failure of the operating system in one line, with its remedy.
-bool weft_lab_refused(struct weft_error *error, int number, const char *kernel_words,
-                      const char *netns, const char *what);
+bool weft_netlink_refused(struct weft_error *error, int number, const char *kernel_words,
+                          const char *netns, const char *what);
 
 #endif

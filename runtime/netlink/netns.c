@@ -7,9 +7,11 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <net/if.h>
 #include <sched.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/mount.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -39,14 +41,14 @@ static bool path_of(char path[PATH_BYTES], const char *name, struct weft_error *
 static bool share_folder(struct weft_error *error)
 {
     if (mkdir(FOLDER, 0755) != 0 && errno != EEXIST) {
-        return weft_lab_refused(error, errno, NULL, "", "folder " FOLDER);
+        return weft_netlink_refused(error, errno, NULL, "", "folder " FOLDER);
     }
     if (mount("", FOLDER, "none", MS_SHARED | MS_REC, NULL) == 0) {
         return true;
     }
     if (errno != EINVAL || mount(FOLDER, FOLDER, "none", MS_BIND | MS_REC, NULL) != 0 ||
         mount("", FOLDER, "none", MS_SHARED | MS_REC, NULL) != 0) {
-        return weft_lab_refused(error, errno, NULL, "", "folder " FOLDER);
+        return weft_netlink_refused(error, errno, NULL, "", "folder " FOLDER);
     }
     return true;
 }
@@ -57,11 +59,11 @@ static bool visit(int *home_fd, const char *name, struct weft_error *error)
     int fd = -1;
     *home_fd = open(OWN, O_RDONLY | O_CLOEXEC);
     if (*home_fd < 0) {
-        return weft_lab_refused(error, errno, NULL, "", "own namespace");
+        return weft_netlink_refused(error, errno, NULL, "", "own namespace");
     }
     bool fine = weft_netns_open(&fd, name, error);
     if (fine && setns(fd, CLONE_NEWNET) != 0) {
-        fine = weft_lab_refused(error, errno, NULL, name, "entering");
+        fine = weft_netlink_refused(error, errno, NULL, name, "entering");
     }
     if (fd >= 0) {
         close(fd);
@@ -79,15 +81,20 @@ static void leave(int home_fd)
     close(home_fd);
 }
 
+// A namespace's loopback is down at first. One ioctl raises it, so that namespaces need nothing of
+// the sessions that are opened in them.
 static bool raise_loopback(const char *name, struct weft_error *error)
 {
-    struct weft_netlink netlink;
-    if (!weft_netlink_open(&netlink, name, error)) {
+    int fd = -1;
+    struct ifreq loopback = {.ifr_flags = IFF_UP | IFF_RUNNING};
+    if (!weft_netns_socket(&fd, name, AF_INET, SOCK_DGRAM, 0, error)) {
         return false;
     }
-    bool fine = weft_link_set_up(&netlink, 1, true, error);
-    weft_netlink_close(&netlink);
-    return fine;
+    snprintf(loopback.ifr_name, sizeof loopback.ifr_name, "lo");
+    bool fine = ioctl(fd, SIOCSIFFLAGS, &loopback) == 0;
+    int number = errno;
+    close(fd);
+    return fine || weft_netlink_refused(error, number, NULL, name, "its loopback");
 }
 
 bool weft_netns_create(const char *name, struct weft_error *error)
@@ -103,7 +110,7 @@ bool weft_netns_create(const char *name, struct weft_error *error)
         if (home_fd >= 0) {
             close(home_fd);
         }
-        return weft_lab_refused(error, number, NULL, name, "new namespace");
+        return weft_netlink_refused(error, number, NULL, name, "new namespace");
     }
     close(fd);
     bool fine = unshare(CLONE_NEWNET) == 0;
@@ -117,7 +124,7 @@ bool weft_netns_create(const char *name, struct weft_error *error)
     }
     if (!fine) {
         unlink(path);
-        return weft_lab_refused(error, number, NULL, name, "new namespace");
+        return weft_netlink_refused(error, number, NULL, name, "new namespace");
     }
     return raise_loopback(name, error);
 }
@@ -130,10 +137,10 @@ bool weft_netns_delete(const char *name, struct weft_error *error)
     }
     // A name without a mount is what a killed creation leaves.
     if (umount2(path, MNT_DETACH | UMOUNT_NOFOLLOW) != 0 && errno != EINVAL && errno != ENOENT) {
-        return weft_lab_refused(error, errno, NULL, name, "removing the namespace");
+        return weft_netlink_refused(error, errno, NULL, name, "removing the namespace");
     }
     if (unlink(path) != 0 && errno != ENOENT) {
-        return weft_lab_refused(error, errno, NULL, name, "removing the namespace");
+        return weft_netlink_refused(error, errno, NULL, name, "removing the namespace");
     }
     return true;
 }
@@ -156,7 +163,7 @@ bool weft_netns_open(int *fd, const char *name, struct weft_error *error)
         return weft_fail(error, WEFT_IO, "there is no namespace %s; weft lab up makes a lab's",
                          name != NULL ? name : OWN);
     }
-    return *fd >= 0 || weft_lab_refused(error, errno, NULL, name, "namespace");
+    return *fd >= 0 || weft_netlink_refused(error, errno, NULL, name, "namespace");
 }
 
 bool weft_netns_enter(const char *name, struct weft_error *error)
@@ -181,7 +188,7 @@ bool weft_netns_socket(int *fd, const char *name, int domain, int type, int prot
     if (name != NULL) {
         leave(home_fd);
     }
-    return *fd >= 0 || weft_lab_refused(error, number, NULL, name, "socket");
+    return *fd >= 0 || weft_netlink_refused(error, number, NULL, name, "socket");
 }
 
 bool weft_netns_sysctl(const char *name, const char *file, const char *value,
@@ -205,7 +212,7 @@ bool weft_netns_sysctl(const char *name, const char *file, const char *value,
     if (!fine && number == ENOENT) {
         return weft_fail(error, WEFT_UNSUPPORTED, "this kernel has no sysctl %s", file);
     }
-    return fine || weft_lab_refused(error, number, NULL, name, file);
+    return fine || weft_netlink_refused(error, number, NULL, name, file);
 }
 
 static int compare_names(const void *left, const void *right)
@@ -221,7 +228,7 @@ bool weft_netns_list(const char *const **names, uint32_t *count, const char *pre
     *names = NULL;
     DIR *folder = opendir(FOLDER);
     if (folder == NULL) {
-        return errno == ENOENT || weft_lab_refused(error, errno, NULL, "", "folder " FOLDER);
+        return errno == ENOENT || weft_netlink_refused(error, errno, NULL, "", "folder " FOLDER);
     }
     const char **found = WEFT_NEW(arena, const char *, NAMES_MAX);
     // One thread reads this folder handle.

@@ -11,6 +11,7 @@
 // set is a matching: no output has two inputs. weft_ocs_apply proves that before anything moves,
 // and reads back afterwards.
 
+#include "bpf/ocs/circuits.h"
 #include "weft/base.h"
 
 #define WEFT_OCS_PORTS_MAX 4096u
@@ -81,19 +82,16 @@ void weft_ocs_close(struct weft_ocs *ocs);
 bool weft_ocs_open_twin(struct weft_ocs *ocs, uint32_t port_count, struct weft_arena *arena,
                         struct weft_error *error) WEFT_MUST_USE;
 
-// In the lab's data path. Building loads the program with its tables; port p of the switch is
-// interface first_index + p of the namespace that it is attached in. A change is a few stores to
-// memory that the kernel reads; circuits that change stay dark for dark_ns, and what comes
-// meanwhile is lost.
+// In the lab's data path: a program in the kernel that the ports of a switch hold (bpf/ocs). Port p
+// is interface first_index + p of the namespace of the switch. Circuits that change stay dark for
+// dark_ns, and what comes meanwhile is lost.
 struct weft_ocs_kernel {
-    int program_fd;
-    uint32_t circuits_id; // the tables' numbers in the kernel, by which other processes open them
-    uint32_t counts_id;
+    struct weft_bpf_ocs program;
+    uint32_t port_count;
+    uint32_t first_index;
+    uint64_t dark_ns;
 };
-bool weft_ocs_load(struct weft_ocs_kernel *kernel, uint32_t port_count, uint32_t first_index,
-                   struct weft_error *error) WEFT_MUST_USE;
 bool weft_ocs_open_kernel(struct weft_ocs *ocs, const struct weft_ocs_kernel *kernel,
-                          uint32_t port_count, uint32_t first_index, uint64_t dark_ns,
                           struct weft_arena *arena, struct weft_error *error) WEFT_MUST_USE;
 
 // A box with RESTCONF (RFC 8040) over HTTP and the YANG module `optical-switch` of Polatis'

@@ -34,8 +34,13 @@ bool weft_lab_open_ocs(struct weft_ocs *ocs, const struct weft_lab *lab, uint32_
                    : weft_fail(error, WEFT_INPUT, "there is no switch %u; they are 0 to %u", plane,
                                lab->ocs_count - 1);
     }
-    return weft_ocs_open_kernel(ocs, &lab->ocs[plane], lab->server_count, weft_lab_cable_index(0),
-                                lab->dark_ns, arena, error);
+    const struct weft_ocs_kernel kernel = {
+        .program = lab->ocs[plane],
+        .port_count = lab->server_count,
+        .first_index = weft_lab_cable_index(0),
+        .dark_ns = lab->dark_ns,
+    };
+    return weft_ocs_open_kernel(ocs, &kernel, arena, error);
 }
 
 // ---- the ways at one server, in runs of the same source and target ----

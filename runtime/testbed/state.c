@@ -27,7 +27,7 @@ static bool make_folder(struct weft_error *error)
     static const char *const folders[] = {"/run/weft", WEFT_LAB_FOLDER};
     for (int i = 0; i < 2; i++) {
         if (mkdir(folders[i], 0755) != 0 && errno != EEXIST) {
-            return weft_lab_refused(error, errno, NULL, NULL, folders[i]);
+            return weft_netlink_refused(error, errno, NULL, NULL, folders[i]);
         }
     }
     return true;
@@ -66,7 +66,7 @@ bool weft_lab_claim(struct weft_lab_claim *claim, const char *name, struct weft_
             continue; // the folder went away meanwhile
         }
         if (fd < 0) {
-            return weft_lab_refused(error, errno, NULL, NULL, path);
+            return weft_netlink_refused(error, errno, NULL, NULL, path);
         }
         // A lock of the process, not of the file: children that outlive it do not keep it.
         struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
@@ -79,7 +79,7 @@ bool weft_lab_claim(struct weft_lab_claim *claim, const char *name, struct weft_
         bool known = fcntl(fd, F_GETLK, &holder) == 0 && holder.l_type != F_UNLCK;
         close(fd);
         if (number != 0 && number != EAGAIN && number != EACCES) {
-            return weft_lab_refused(error, number, NULL, NULL, path);
+            return weft_netlink_refused(error, number, NULL, NULL, path);
         }
         if (number != 0 && known) {
             return weft_fail(error, WEFT_IO, "process %d works on lab '%s'; wait for it or end it",
@@ -146,7 +146,7 @@ static bool read_tables(struct weft_lab *lab, const json_t *tables)
         if (json_unpack(json_array_get(tables, p), "[I, I]", &ids[0], &ids[1]) != 0) {
             return false;
         }
-        lab->ocs[p] = (struct weft_ocs_kernel){-1, (uint32_t)ids[0], (uint32_t)ids[1]};
+        lab->ocs[p] = (struct weft_bpf_ocs){-1, (uint32_t)ids[0], (uint32_t)ids[1]};
     }
     return true;
 }

@@ -71,7 +71,7 @@ struct weft_lab {
     bool offloads;
     uint64_t dark_ns;
     uint32_t ocs_count; // port_count, or 0 with one switch
-    struct weft_ocs_kernel ocs[WEFT_LAB_PORTS_MAX];
+    struct weft_bpf_ocs ocs[WEFT_LAB_PORTS_MAX];
 };
 
 // What a user may say; 0 = a default.

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Raising a lab: switches, servers, cables, rates, circuits, routes.
 
+#include "bpf/mark/mark.h"
 #include "testbed_private.h"
-#include "bpf/mark.h"
 
 #include <math.h>
 #include <string.h>
@@ -73,7 +73,8 @@ static bool raise_switch(struct raising *raising, uint32_t plane, struct weft_er
         return false;
     }
     if (lab->ocs_count > 0) {
-        return weft_ocs_load(&lab->ocs[plane], lab->server_count, weft_lab_cable_index(0), error);
+        return weft_bpf_ocs_load(&lab->ocs[plane], lab->server_count, weft_lab_cable_index(0),
+                                 error);
     }
     raising->bridge = weft_lab_cable_index(WEFT_LAB_SERVERS_MAX);
     return weft_link_bridge(netlink, "switch", raising->bridge, lab->mtu_bytes, error) &&

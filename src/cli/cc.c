@@ -4,8 +4,8 @@
 #include "cc_parameters.h"
 #include "weft/report.h"
 
+#include "bpf/mltcp/cc.h"
 #include <arpa/inet.h>
-#include "bpf/cc.h"
 #include <stdlib.h>
 #include <string.h>
 

@@ -3,7 +3,7 @@
 
 #include "cc_parameters.h"
 
-#include "bpf/cc.h"
+#include "bpf/mltcp/cc.h"
 
 error_t cc_take_slope(struct cli *cli, struct weft_cc_parameters *given, const char *text)
 {

@@ -5,7 +5,7 @@
 #include "lab.h"
 #include "weft/report.h"
 
-#include "bpf/contest.h"
+#include "runtime/experiment/contention.h"
 #include <stdlib.h>
 #include <string.h>
 
@@ -13,7 +13,7 @@ enum { REPEATS_MAX = 100, CONGESTION_MAX = 16 };
 
 struct request {
     struct cli *cli;
-    struct weft_contest_options options;
+    struct weft_contention_options options;
     const char *congestion;
     uint32_t repeats;
     bool queue_given;
@@ -23,7 +23,7 @@ struct request {
     bool intercept_given;
     bool bytes_given;
     struct weft_cc_parameters given;
-    struct weft_contest_result results[REPEATS_MAX];
+    struct weft_contention_result results[REPEATS_MAX];
 };
 
 enum {
@@ -177,7 +177,7 @@ static error_t parse_mltcp(int key, const char *argument, struct request *reques
 static error_t parse_link(int key, const char *argument, struct request *request)
 {
     struct cli *cli = request->cli;
-    struct weft_contest_options *asked = &request->options;
+    struct weft_contention_options *asked = &request->options;
     switch (key) {
     case KEY_LINK_RATE:
         return take_rate(cli, &asked->rate_Bps, argument);
@@ -197,12 +197,12 @@ static error_t parse(int key, char *argument, struct argp_state *state)
 {
     struct request *request = state->input;
     struct cli *cli = request->cli;
-    struct weft_contest_options *asked = &request->options;
+    struct weft_contention_options *asked = &request->options;
     switch (key) {
     case KEY_JOBS:
-        return cli_count(cli, &asked->job_count, "jobs", argument, 1, WEFT_CONTEST_JOBS_MAX);
+        return cli_count(cli, &asked->job_count, "jobs", argument, 1, WEFT_CONTENTION_JOBS_MAX);
     case KEY_FLOWS:
-        return cli_count(cli, &asked->flow_count, "flows", argument, 1, WEFT_CONTEST_FLOWS_MAX);
+        return cli_count(cli, &asked->flow_count, "flows", argument, 1, WEFT_CONTENTION_FLOWS_MAX);
     case KEY_COMPUTE:
         return take_ms(cli, &asked->compute_s, "compute", argument);
     case KEY_JITTER:
@@ -228,7 +228,7 @@ static error_t parse(int key, char *argument, struct argp_state *state)
 static bool complete(struct request *request)
 {
     struct cli *cli = request->cli;
-    struct weft_contest_options *asked = &request->options;
+    struct weft_contention_options *asked = &request->options;
     const struct weft_cc_parameters *given = &request->given;
     const char *name = request->congestion;
     if (strlen(name) >= CONGESTION_MAX || name[0] == '\0') {
@@ -256,7 +256,7 @@ static bool complete(struct request *request)
         asked->queue_packets = 10 * asked->mark_packets;
     }
     asked->seed = cli->seed;
-    return weft_contest_check(asked, &cli->error);
+    return weft_contention_check(asked, &cli->error);
 }
 
 // ---- telling ----
@@ -275,7 +275,7 @@ static struct summary sum_up(const struct request *request)
 {
     struct summary sum = {.ideal_s = request->results[0].ideal_s};
     for (uint32_t i = 0; i < request->repeats; i++) {
-        const struct weft_contest_result *one = &request->results[i];
+        const struct weft_contention_result *one = &request->results[i];
         sum.mean_s += one->mean_s / request->repeats;
         sum.p99_s = one->p99_s > sum.p99_s ? one->p99_s : sum.p99_s;
         double ratio = one->mean_s / one->ideal_s;
@@ -294,12 +294,12 @@ static void set_converged(json_t *object, uint32_t converged_after)
             converged_after == WEFT_NONE ? json_null() : json_integer(converged_after));
 }
 
-static json_t *jobs_json(const struct request *request, const struct weft_contest_result *result)
+static json_t *jobs_json(const struct request *request, const struct weft_contention_result *result)
 {
-    const struct weft_contest_options *asked = &request->options;
+    const struct weft_contention_options *asked = &request->options;
     json_t *list = json_array();
     for (uint32_t job = 0; job < asked->job_count; job++) {
-        const struct weft_contest_job *one = &result->jobs[job];
+        const struct weft_contention_job *one = &result->jobs[job];
         json_t *object = json_object();
         json_t *iterations = json_array();
         for (uint32_t i = 0; i < asked->iterations; i++) {
@@ -322,7 +322,8 @@ static json_t *jobs_json(const struct request *request, const struct weft_contes
     return list;
 }
 
-static json_t *repeat_json(const struct request *request, const struct weft_contest_result *result)
+static json_t *repeat_json(const struct request *request,
+                           const struct weft_contention_result *result)
 {
     json_t *object = json_object();
     cli_set_real(object, "mean_over_ideal", result->mean_s / result->ideal_s);
@@ -342,7 +343,7 @@ static json_t *repeat_json(const struct request *request, const struct weft_cont
 
 static void say_json(const struct request *request, const struct summary *sum)
 {
-    const struct weft_contest_options *asked = &request->options;
+    const struct weft_contention_options *asked = &request->options;
     json_t *object = cli_object("weft.lab.mltcp/1");
     json_t *repeats = json_array();
     cli_set_text(object, "cc", request->congestion);
@@ -381,10 +382,10 @@ static void say_json(const struct request *request, const struct summary *sum)
 static void say_text(const struct request *request, const struct summary *sum)
 {
     struct cli *cli = request->cli;
-    const struct weft_contest_options *asked = &request->options;
+    const struct weft_contention_options *asked = &request->options;
     char rate[WEFT_UNIT_TEXT];
     cli_say(cli, "%u jobs, %g ms of computing and %.1f ms of sending at %s, under %s\n",
-            asked->job_count, asked->compute_s * 1e3, weft_contest_alone_s(asked) * 1e3,
+            asked->job_count, asked->compute_s * 1e3, weft_contention_alone_s(asked) * 1e3,
             weft_show_rate(rate, asked->rate_Bps), request->congestion);
     cli_say(cli, "  mean iteration  %.1f ms, %.3f of the ideal %.1f ms (worst run %.3f)\n",
             sum->mean_s * 1e3, sum->mean_s / sum->ideal_s, sum->ideal_s * 1e3,
@@ -407,9 +408,9 @@ static bool run(struct request *request)
         return false;
     }
     for (uint32_t i = 0; i < request->repeats; i++) {
-        struct weft_contest_options once = request->options;
+        struct weft_contention_options once = request->options;
         once.seed += i;
-        if (!weft_contest_run(&request->results[i], &once, &cli->arena, &cli->error)) {
+        if (!weft_contention_run(&request->results[i], &once, &cli->arena, &cli->error)) {
             return false;
         }
         if (!request->results[i].scheduled) {

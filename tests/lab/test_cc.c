@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // MLTCP into the kernel and out of it: what is listed, told, changed, and left behind: nothing.
 //
-// Mutations of bpf/mltcp.bpf.c that these tests caught: F without its bound, its slope or its
+// Mutations of bpf/mltcp/mltcp.bpf.c that these tests caught: F without its bound, its slope or its
 // intercept; an iteration that begins after any silence, or after less than half the learned one;
 // bytes or silences learned at once; a larger job that is not learned afresh (wake's `overrun`,
 // learn's `strayed`); a restart that leaves the window, or CUBIC's epoch; Reno's growth without F.
 
 #include "lab_test.h"
 
-#include "bpf/cc.h"
+#include "bpf/mltcp/cc.h"
 
 #include <arpa/inet.h>
 #include <netinet/tcp.h>

@@ -5,8 +5,8 @@
 #include "lab_test.h"
 
 #include "runtime/testbed/fault.h"
-#include "runtime/testbed/testbed.h"
 #include "runtime/testbed/probe.h"
+#include "runtime/testbed/testbed.h"
 
 #include <arpa/inet.h>
 #include <linux/if_ether.h>
@@ -304,8 +304,8 @@ int main(void)
         return 1;
     }
     snprintf(name, sizeof name, "t%d", (int)getpid());
-    struct weft_ocs_kernel probe;
-    if (!weft_ocs_load(&probe, 2, 2, &error)) {
+    struct weft_bpf_ocs probe;
+    if (!weft_bpf_ocs_load(&probe, 2, 2, &error)) {
         printf("SKIP: %s\n", error.message);
         return 77;
     }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Parameters of the kernel's MLTCP, and how a contest is judged: what needs no kernel.
 
-#include "bpf/contest.h"
+#include "runtime/experiment/contention.h"
 
 #include <math.h>
 #include <setjmp.h>
@@ -83,7 +83,7 @@ static void twins_have_no_factor(void **state)
 }
 
 // Two jobs, six iterations, an ideal of 1 s.
-static void a_contest_is_judged_by_its_second_half(void **state)
+static void a_contention_is_scored_by_its_second_half(void **state)
 {
     (void)state;
     static const struct {
@@ -101,18 +101,19 @@ static void a_contest_is_judged_by_its_second_half(void **state)
     struct weft_error error;
     assert_true(weft_arena_init(&arena, 1 << 20, &error));
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
-        struct weft_contest_result result = {.ideal_s = 1, .iterations_s = cases[i].iterations_s};
-        weft_contest_judge(&result, 2, 6, arena);
+        struct weft_contention_result result = {.ideal_s = 1,
+                                                .iterations_s = cases[i].iterations_s};
+        weft_contention_score(&result, 2, 6, arena);
         assert_true(fabs(result.mean_s - cases[i].mean_s) < 1e-12);
         assert_int_equal(result.converged_after, cases[i].converged_after);
     }
 }
 
-static void contests_that_cannot_be_are_refused(void **state)
+static void contentions_that_cannot_be_are_refused(void **state)
 {
     (void)state;
     struct weft_error error;
-    const struct weft_contest_options fine = {
+    const struct weft_contention_options fine = {
         .job_count = 3,
         .flow_count = 2,
         .compute_s = 0.2,
@@ -123,22 +124,22 @@ static void contests_that_cannot_be_are_refused(void **state)
         .iterations = 50,
         .parameters = weft_cc_defaults("mltcp"),
     };
-    assert_true(weft_contest_check(&fine, &error));
+    assert_true(weft_contention_check(&fine, &error));
     // 1448 of 1514 bytes of a frame are the job's.
-    assert_true(fabs(weft_contest_alone_s(&fine) - 2300000.0 * 1514 / 1448 / 25e6) < 1e-4);
-    struct weft_contest_options bad = fine;
+    assert_true(fabs(weft_contention_alone_s(&fine) - 2300000.0 * 1514 / 1448 / 25e6) < 1e-4);
+    struct weft_contention_options bad = fine;
     bad.bytes = 1;
-    assert_false(weft_contest_check(&bad, &error));
+    assert_false(weft_contention_check(&bad, &error));
     bad = fine;
     bad.mark_packets = 40;
-    assert_false(weft_contest_check(&bad, &error));
+    assert_false(weft_contention_check(&bad, &error));
     bad = fine;
     bad.iterations = 100000;
-    assert_false(weft_contest_check(&bad, &error));
+    assert_false(weft_contention_check(&bad, &error));
     assert_non_null(strstr(error.message, "hour"));
     bad = fine;
     bad.parameters.intercept = 0;
-    assert_false(weft_contest_check(&bad, &error));
+    assert_false(weft_contention_check(&bad, &error));
 }
 
 int main(void)
@@ -148,8 +149,8 @@ int main(void)
         cmocka_unit_test(parameters_are_checked),
         cmocka_unit_test(packing_keeps_1_in_1024),
         cmocka_unit_test(twins_have_no_factor),
-        cmocka_unit_test(a_contest_is_judged_by_its_second_half),
-        cmocka_unit_test(contests_that_cannot_be_are_refused),
+        cmocka_unit_test(a_contention_is_scored_by_its_second_half),
+        cmocka_unit_test(contentions_that_cannot_be_are_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -2,9 +2,9 @@
 // The kernel's MLTCP as plain C: the test is the kernel, with one connection and its own clock, so
 // that what takes long round trips or rare events on a real kernel is exact here.
 //
-// Mutations of bpf/mltcp.bpf.c that these tests caught: SYN's byte counted in an iteration, or
-// alone taken for one; CUBIC's elapsed time, its Reno-friendly window or Reno's growth without F;
-// half of CUBIC's C, Reno's half in place of its beta, a plateau that is not where the reduction
+// Mutations of bpf/mltcp/mltcp.bpf.c that these tests caught: SYN's byte counted in an iteration,
+// or alone taken for one; CUBIC's elapsed time, its Reno-friendly window or Reno's growth without
+// F; half of CUBIC's C, Reno's half in place of its beta, a plateau that is not where the reduction
 // began, an epoch that goes on in silence; growth of a window that does not limit; a restart that
 // leaves the window or the threshold of before for an undo to bring back; an undo that brings back
 // neither.
@@ -23,7 +23,7 @@
 #pragma GCC diagnostic ignored "-Wpedantic"
 #pragma GCC diagnostic ignored "-Wconversion"
 #pragma GCC diagnostic ignored "-Wunused-parameter"
-#include "../../bpf/mltcp.bpf.c" // NOLINT(bugprone-suspicious-include)
+#include "../../bpf/mltcp/mltcp.bpf.c" // NOLINT(bugprone-suspicious-include)
 #pragma GCC diagnostic pop
 
 // ---- the kernel ----

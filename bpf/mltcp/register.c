@@ -1,8 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// MLTCP into the kernel and out of it.
+// Registers MLTCP with the kernel for as long as the program runs.
+//
+// mltcp.bpf.c is a struct_ops program: a table of functions that the kernel's TCP calls as one of
+// its congestion controls. The name under which the kernel lists it stands inside the object, so it
+// is written there before loading. From Linux 6.4 on a link holds the registration and ends with
+// it; older kernels keep it until the map's element is deleted.
 
-#include "cc_internal.h"
-#include "embedded.h"
+#include "bpf/embedded.h"
+#include "private.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -12,14 +17,6 @@
 // Of newer kernel headers than the oldest that Weft is built with.
 #define MAP_FLAG_LINK (1u << 13)
 #define ATTACH_STRUCT_OPS ((enum bpf_attach_type)44)
-
-static int say_nothing(enum libbpf_print_level level, const char *format, va_list arguments)
-{
-    (void)level;
-    (void)format;
-    (void)arguments;
-    return 0;
-}
 
 bool cc_read_line(char *text, size_t bytes, const char *path)
 {
@@ -81,17 +78,6 @@ bool weft_cc_capable(struct weft_error *error)
     return true;
 }
 
-struct bpf_object *cc_open_object(const void *image, size_t bytes, struct weft_error *error)
-{
-    libbpf_set_print(say_nothing);
-    LIBBPF_OPTS(bpf_object_open_opts, options, .object_name = "weft");
-    struct bpf_object *object = bpf_object__open_mem(image, bytes, &options);
-    if (object == NULL) {
-        weft_fail(error, WEFT_IO, "libbpf cannot read Weft's kernel program: %s", strerror(errno));
-    }
-    return object;
-}
-
 // ---- opening ----
 
 // The object with the name in the place that is kept for it.
@@ -108,7 +94,7 @@ static struct bpf_object *open_named(const char *name, struct weft_error *error)
     WEFT_ASSERT(place != NULL);
     memset(place, 0, MLTCP_NAME_BYTES);
     memcpy(place, name, strlen(name));
-    struct bpf_object *object = cc_open_object(image, bpf_mltcp_bytes, error);
+    struct bpf_object *object = weft_bpf_open(image, bpf_mltcp_bytes, error);
     free(image);
     return object;
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The processes of a contest: one that receives all, and one a job that sends.
 
-#include "contest_internal.h"
+#include "contention_private.h"
 
 #include <arpa/inet.h>
 #include <errno.h>
@@ -42,8 +42,8 @@ static void sleep_until(uint64_t at_ns)
 static struct sockaddr_in address_of(uint32_t job)
 {
     return (struct sockaddr_in){.sin_family = AF_INET,
-                                .sin_port = htons(CONTEST_PORT),
-                                .sin_addr.s_addr = htonl(contest_address(job))};
+                                .sin_port = htons(CONTENTION_PORT),
+                                .sin_addr.s_addr = htonl(contention_address(job))};
 }
 
 static bool failed(struct weft_error *error, const char *what)
@@ -79,12 +79,12 @@ static bool accept_one(int listener, int epoll, struct weft_error *error)
     return epoll_ctl(epoll, EPOLL_CTL_ADD, fd, &event) == 0 || failed(error, "epoll_ctl");
 }
 
-bool contest_receive(const struct weft_contest_options *options, struct contest_board *board,
-                     struct weft_error *error)
+bool contention_receive(const struct weft_contention_options *options,
+                        struct contention_shared *board, struct weft_error *error)
 {
     int listener = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
     int epoll = epoll_create1(EPOLL_CLOEXEC);
-    const struct sockaddr_in here = address_of(CONTEST_RECEIVER);
+    const struct sockaddr_in here = address_of(CONTENTION_RECEIVER);
     struct epoll_event event = {.events = EPOLLIN, .data.fd = listener};
     if (listener < 0 || epoll < 0 ||
         bind(listener, (const struct sockaddr *)&here, sizeof here) != 0 ||
@@ -114,11 +114,11 @@ struct flow {
 };
 
 static bool connect_flow(struct flow *flow, uint32_t job,
-                         const struct weft_contest_options *options,
-                         const struct contest_board *board, struct weft_error *error)
+                         const struct weft_contention_options *options,
+                         const struct contention_shared *board, struct weft_error *error)
 {
     flow->fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    const struct sockaddr_in there = address_of(CONTEST_RECEIVER);
+    const struct sockaddr_in there = address_of(CONTENTION_RECEIVER);
     int on = 1;
     int room = (int)(options->bytes / options->flow_count * 2 + 65536);
     uint32_t mark = job + 1;
@@ -155,7 +155,7 @@ static bool push(struct flow *flow, struct weft_error *error)
 }
 
 // Sends one iteration's bytes and waits for the last acknowledgment.
-static bool communicate(struct flow *flows, const struct weft_contest_options *options,
+static bool communicate(struct flow *flows, const struct weft_contention_options *options,
                         struct weft_error *error)
 {
     for (uint32_t i = 0; i < options->flow_count; i++) {
@@ -182,7 +182,7 @@ static bool communicate(struct flow *flows, const struct weft_contest_options *o
 }
 
 // Normal, by Box and Muller, within three deviations and never negative in sum.
-static double compute_s(struct weft_rng *rng, const struct weft_contest_options *options)
+static double compute_s(struct weft_rng *rng, const struct weft_contention_options *options)
 {
     if (options->jitter_s <= 0) {
         return options->compute_s;
@@ -193,14 +193,14 @@ static double compute_s(struct weft_rng *rng, const struct weft_contest_options 
     return fmax(0, options->compute_s + deviation);
 }
 
-static void note_late(struct contest_board *board, uint64_t late_ns)
+static void note_late(struct contention_shared *board, uint64_t late_ns)
 {
     uint64_t before = atomic_load(&board->late_ns);
     while (late_ns > before && !atomic_compare_exchange_weak(&board->late_ns, &before, late_ns)) {
     }
 }
 
-static void sum_up(struct weft_contest_job *job, const struct flow *flows, uint32_t flow_count)
+static void sum_up(struct weft_contention_job *job, const struct flow *flows, uint32_t flow_count)
 {
     for (uint32_t i = 0; i < flow_count; i++) {
         struct tcp_info info;
@@ -213,10 +213,10 @@ static void sum_up(struct weft_contest_job *job, const struct flow *flows, uint3
     }
 }
 
-bool contest_send(uint32_t job, const struct weft_contest_options *options,
-                  struct contest_board *board, struct weft_error *error)
+bool contention_send(uint32_t job, const struct weft_contention_options *options,
+                     struct contention_shared *board, struct weft_error *error)
 {
-    struct flow flows[WEFT_CONTEST_FLOWS_MAX];
+    struct flow flows[WEFT_CONTENTION_FLOWS_MAX];
     for (uint32_t i = 0; i < options->flow_count; i++) {
         if (!connect_flow(&flows[i], job, options, board, error)) {
             return false;

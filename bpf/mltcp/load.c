@@ -1,155 +1,26 @@
 // SPDX-License-Identifier: Apache-2.0
-// What stays in the kernel between two runs of the program: pins in a BPF file system of Weft's
-// own. It is not /sys/fs/bpf because `ip netns exec` hides that.
+// Loading MLTCP so that it stays when the program ends, and unloading it.
+//
+// Loading registers it (register.c), pins what holds it (pins.c) and selects it for a namespace or
+// a cgroup as asked; a registry map, pinned with the rest, notes what unloading has to undo. A lock
+// keeps two runs apart. Unloading takes away everything, the mount included.
 
-#include "cc_internal.h"
+#include "private.h"
 
-#include <dirent.h>
 #include <errno.h>
-#include <fcntl.h>
-#include <linux/magic.h>
 #include <string.h>
-#include <sys/file.h>
-#include <sys/mount.h>
 #include <sys/stat.h>
-#include <sys/statfs.h>
 #include <time.h>
 #include <unistd.h>
 
-const char *cc_path(char path[CC_PATH_BYTES], const char *name, const char *pin)
-{
-    snprintf(path, CC_PATH_BYTES, WEFT_CC_FOLDER "/cc/%.15s%s%s", name, pin == NULL ? "" : "/",
-             pin == NULL ? "" : pin);
-    return path;
-}
-
-int cc_open_pin(const char *name, const char *pin)
-{
-    char path[CC_PATH_BYTES];
-    return bpf_obj_get(cc_path(path, name, pin));
-}
-
-uint64_t cc_netns(void)
+// The inode of this network namespace, by which the registry knows it again.
+static uint64_t own_netns(void)
 {
     struct stat status;
     return stat("/proc/self/ns/net", &status) == 0 ? status.st_ino : 0;
 }
 
-static bool is_mounted(void)
-{
-    struct statfs status;
-    return statfs(WEFT_CC_FOLDER, &status) == 0 && status.f_type == BPF_FS_MAGIC;
-}
-
-static bool make_folder(const char *path, struct weft_error *error)
-{
-    if (mkdir(path, 0755) == 0 || errno == EEXIST) {
-        return true;
-    }
-    return weft_fail(error, WEFT_IO, "cannot make %s: %s", path, strerror(errno));
-}
-
-// One run at a time changes what is there: the lock, or -1.
-static int lock_all(struct weft_error *error)
-{
-    if (!make_folder(WEFT_CC_RUN, error)) {
-        return -1;
-    }
-    int lock = open(WEFT_CC_RUN, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    if (lock < 0 || flock(lock, LOCK_EX) != 0) {
-        weft_fail(error, WEFT_IO, "cannot lock " WEFT_CC_RUN ": %s", strerror(errno));
-        return -1;
-    }
-    return lock;
-}
-
-static void unlock_all(int lock)
-{
-    rmdir(WEFT_CC_RUN); // if nothing is in it
-    close(lock);
-}
-
-static bool mount_all(struct weft_error *error)
-{
-    if (!make_folder(WEFT_CC_FOLDER, error)) {
-        return false;
-    }
-    if (!is_mounted() && mount("weft", WEFT_CC_FOLDER, "bpf", 0, "mode=0755") != 0) {
-        int reason = errno;
-        rmdir(WEFT_CC_FOLDER);
-        return weft_fail(error, WEFT_UNSUPPORTED, "cannot mount a BPF file system at %s: %s",
-                         WEFT_CC_FOLDER, strerror(reason));
-    }
-    return make_folder(WEFT_CC_FOLDER "/cc", error);
-}
-
-// Whether the file system holds nothing but what the kernel puts there itself.
-static bool is_empty(void)
-{
-    DIR *folder = opendir(WEFT_CC_FOLDER);
-    if (folder == NULL || !is_mounted()) {
-        return false;
-    }
-    uint32_t count = 0;
-    const struct dirent *entry = NULL;
-    while ((entry = readdir(folder)) != NULL) {
-        const char *dot = strrchr(entry->d_name, '.');
-        bool own = entry->d_name[0] == '.' || (dot != NULL && strcmp(dot, ".debug") == 0);
-        count += own ? 0 : 1;
-    }
-    closedir(folder);
-    return count == 0;
-}
-
-void cc_remove_pins(const char *name)
-{
-    static const char *const pins[] = {CC_PIN_CGROUP,     CC_PIN_LINK,        CC_PIN_MAP,
-                                       CC_PIN_PARAMETERS, CC_PIN_CONNECTIONS, CC_PIN_JOBS,
-                                       CC_PIN_REGISTRY};
-    char path[CC_PATH_BYTES];
-    for (size_t i = 0; i < sizeof pins / sizeof pins[0]; i++) {
-        unlink(cc_path(path, name, pins[i]));
-    }
-    rmdir(cc_path(path, name, NULL));
-    rmdir(WEFT_CC_FOLDER "/cc");
-    if (is_empty()) {
-        umount2(WEFT_CC_FOLDER, UMOUNT_NOFOLLOW);
-        rmdir(WEFT_CC_FOLDER);
-    }
-}
-
-bool cc_unregister(const char *name)
-{
-    uint32_t first = 0;
-    char path[CC_PATH_BYTES];
-    int link = cc_open_pin(name, CC_PIN_LINK);
-    if (link >= 0) {
-        bpf_link_detach(link); // kernels that cannot do it when the last reference goes
-        close(link);
-        unlink(cc_path(path, name, CC_PIN_LINK));
-    } else {
-        int map = cc_open_pin(name, CC_PIN_MAP);
-        bpf_map_delete_elem(map, &first);
-        close(map);
-    }
-    // The last reference to a link goes a little later.
-    const struct timespec moment = {.tv_nsec = 5000000};
-    for (uint32_t i = 0; i < 400 && weft_cc_registered(name); i++) {
-        nanosleep(&moment, NULL);
-    }
-    return !weft_cc_registered(name);
-}
-
 // ---- loading ----
-
-static bool pin(int fd, const char *name, const char *as, struct weft_error *error)
-{
-    char path[CC_PATH_BYTES];
-    if (bpf_obj_pin(fd, cc_path(path, name, as)) == 0) {
-        return true;
-    }
-    return weft_fail(error, WEFT_IO, "cannot pin %s: %s", path, strerror(errno));
-}
 
 static bool pin_maps(const struct weft_cc *cc, const char *name, struct weft_error *error)
 {
@@ -162,12 +33,12 @@ static bool pin_maps(const struct weft_cc *cc, const char *name, struct weft_err
                 {"registry", CC_PIN_REGISTRY}};
     for (size_t i = 0; i < sizeof pins / sizeof pins[0]; i++) {
         int fd = bpf_object__find_map_fd_by_name(cc->object, pins[i].map);
-        if (!pin(fd, name, pins[i].as, error)) {
+        if (!cc_pin(fd, name, pins[i].as, error)) {
             return false;
         }
     }
-    return pin(cc->map, name, CC_PIN_MAP, error) &&
-           (!cc->linked || pin(cc->link, name, CC_PIN_LINK, error));
+    return cc_pin(cc->map, name, CC_PIN_MAP, error) &&
+           (!cc->linked || cc_pin(cc->link, name, CC_PIN_LINK, error));
 }
 
 // Selects it as asked, and notes what unloading has to undo.
@@ -181,7 +52,7 @@ static bool select_it(const struct weft_cc *cc, const struct weft_cc_request *re
             return weft_fail(error, WEFT_UNSUPPORTED, "--default: cannot read " CC_DEFAULT);
         }
         memcpy(registry.previous_default, now, sizeof now);
-        registry.default_netns = cc_netns();
+        registry.default_netns = own_netns();
     }
     if (request->cgroup != NULL) {
         if (strlen(request->cgroup) >= sizeof registry.cgroup) {
@@ -194,7 +65,7 @@ static bool select_it(const struct weft_cc *cc, const struct weft_cc_request *re
     if (bpf_map_update_elem(fd, &first, &registry, BPF_ANY) != 0) {
         return weft_fail(error, WEFT_IO, "cannot write a BPF map: %s", strerror(errno));
     }
-    if (request->cgroup != NULL && !cc_choose(request->name, request->cgroup, error)) {
+    if (request->cgroup != NULL && !cc_attach_cgroup(request->name, request->cgroup, error)) {
         return false;
     }
     return !request->make_default || cc_write_line(CC_DEFAULT, request->name) ||
@@ -205,7 +76,7 @@ static bool keep(const struct weft_cc *cc, const struct weft_cc_request *request
                  struct weft_error *error)
 {
     char path[CC_PATH_BYTES];
-    return make_folder(cc_path(path, request->name, NULL), error) &&
+    return cc_make_folder(cc_path(path, request->name, NULL), error) &&
            pin_maps(cc, request->name, error) && select_it(cc, request, error);
 }
 
@@ -228,7 +99,7 @@ static bool load_locked(const struct weft_cc_request *request, bool *leftovers,
     if (!weft_cc_open(&cc, request->name, &request->parameters, error)) {
         return false;
     }
-    bool fine = mount_all(error) && keep(&cc, request, error);
+    bool fine = cc_mount(error) && keep(&cc, request, error);
     if (fine) {
         close(cc.link);
         bpf_object__close(cc.object);
@@ -245,16 +116,39 @@ bool weft_cc_load(const struct weft_cc_request *request, bool *leftovers, struct
         !weft_cc_capable(error)) {
         return false;
     }
-    int lock = lock_all(error);
+    int lock = cc_lock(error);
     if (lock < 0) {
         return false;
     }
     bool fine = load_locked(request, leftovers, error);
-    unlock_all(lock);
+    cc_unlock(lock);
     return fine;
 }
 
 // ---- unloading ----
+
+// Takes the registration away; false when the kernel would not.
+static bool unregister(const char *name)
+{
+    uint32_t first = 0;
+    char path[CC_PATH_BYTES];
+    int link = cc_open_pin(name, CC_PIN_LINK);
+    if (link >= 0) {
+        bpf_link_detach(link); // kernels that cannot do it when the last reference goes
+        close(link);
+        unlink(cc_path(path, name, CC_PIN_LINK));
+    } else {
+        int map = cc_open_pin(name, CC_PIN_MAP);
+        bpf_map_delete_elem(map, &first);
+        close(map);
+    }
+    // The last reference to a link goes a little later.
+    const struct timespec moment = {.tv_nsec = 5000000};
+    for (uint32_t i = 0; i < 400 && weft_cc_registered(name); i++) {
+        nanosleep(&moment, NULL);
+    }
+    return !weft_cc_registered(name);
+}
 
 static void restore_default(const char *name)
 {
@@ -269,7 +163,7 @@ static void restore_default(const char *name)
     if (!cc_read_line(now, sizeof now, CC_DEFAULT) || strcmp(now, name) != 0) {
         return;
     }
-    bool here = known && registry.default_netns == cc_netns() && registry.previous_default[0] != 0;
+    bool here = known && registry.default_netns == own_netns() && registry.previous_default[0] != 0;
     if (!here || !cc_write_line(CC_DEFAULT, registry.previous_default)) {
         cc_write_line(CC_DEFAULT, "reno"); // which every kernel has
     }
@@ -288,7 +182,7 @@ static bool unload_locked(const char *name, uint32_t *connections, struct weft_e
     *connections = cc_count(fd, sizeof(uint32_t));
     close(fd);
     unlink(cc_path(path, name, CC_PIN_CGROUP));
-    if (!cc_unregister(name)) {
+    if (!unregister(name)) {
         return weft_fail(error, WEFT_IO,
                          "the kernel does not let go of '%s'; who holds it: "
                          "`bpftool struct_ops list`",
@@ -303,11 +197,11 @@ bool weft_cc_unload(const char *name, uint32_t *connections, struct weft_error *
     if (!weft_cc_check_name(name, error) || !weft_cc_capable(error)) {
         return false;
     }
-    int lock = lock_all(error);
+    int lock = cc_lock(error);
     if (lock < 0) {
         return false;
     }
     bool fine = unload_locked(name, connections, error);
-    unlock_all(lock);
+    cc_unlock(lock);
     return fine;
 }

@@ -1,35 +1,35 @@
 // SPDX-License-Identifier: Apache-2.0
 // The stage of a contest: namespaces, links, the bottleneck's shaper and marker.
 
-#include "contest_internal.h"
+#include "contention_private.h"
 
 #include "runtime/netlink/netlink.h"
 
 #include <string.h>
 
-#define BRIDGE_NETNS "contest-bridge"
+#define BRIDGE_NETNS "contention-bridge"
 #define LINK_NAME "eth0"
 // Enough for a few packets back to back.
 #define BURST_PACKETS 4u
 
-uint32_t contest_address(uint32_t job)
+uint32_t contention_address(uint32_t job)
 {
-    return job == CONTEST_RECEIVER ? 0x0a570001u : 0x0a570101u + job;
+    return job == CONTENTION_RECEIVER ? 0x0a570001u : 0x0a570101u + job;
 }
 
-const char *contest_netns(char name[32], uint32_t job)
+const char *contention_netns(char name[32], uint32_t job)
 {
-    if (job == CONTEST_RECEIVER) {
-        snprintf(name, 32, "contest-sink");
+    if (job == CONTENTION_RECEIVER) {
+        snprintf(name, 32, "contention-sink");
     } else {
-        snprintf(name, 32, "contest-%u", job);
+        snprintf(name, 32, "contention-%u", job);
     }
     return name;
 }
 
 static void fill_mac(uint8_t mac[6], uint32_t job)
 {
-    uint32_t address = contest_address(job);
+    uint32_t address = contention_address(job);
     const uint8_t bytes[6] = {2,
                               0x57,
                               (uint8_t)(address >> 24),
@@ -39,7 +39,7 @@ static void fill_mac(uint8_t mac[6], uint32_t job)
     memcpy(mac, bytes, sizeof bytes);
 }
 
-static bool tune_host(const char *netns, const struct weft_contest_options *options,
+static bool tune_host(const char *netns, const struct weft_contention_options *options,
                       struct weft_error *error)
 {
     const char *idle = options->idle_restart ? "1" : "0";
@@ -57,16 +57,16 @@ static bool tune_host(const char *netns, const struct weft_contest_options *opti
 
 // A host with one link to the bridge: *port is the interface there.
 static bool add_host(uint32_t *port, struct weft_netlink *switches, uint32_t bridge, uint32_t job,
-                     const struct weft_contest_options *options, struct weft_error *error)
+                     const struct weft_contention_options *options, struct weft_error *error)
 {
     char netns[32];
     char name[16];
     uint8_t mac[6];
     struct weft_netlink host;
     fill_mac(mac, job);
-    snprintf(name, sizeof name, job == CONTEST_RECEIVER ? "sink" : "job%u", job);
-    if (!weft_netns_create(contest_netns(netns, job), error) || !tune_host(netns, options, error) ||
-        !weft_netlink_open(&host, netns, error)) {
+    snprintf(name, sizeof name, job == CONTENTION_RECEIVER ? "sink" : "job%u", job);
+    if (!weft_netns_create(contention_netns(netns, job), error) ||
+        !tune_host(netns, options, error) || !weft_netlink_open(&host, netns, error)) {
         return false;
     }
     const struct weft_veth_end near = {.name = name};
@@ -79,23 +79,23 @@ static bool add_host(uint32_t *port, struct weft_netlink *switches, uint32_t bri
                 weft_link_set_up(switches, *port, true, error) &&
                 weft_link_find(&index, &host, LINK_NAME, error) &&
                 weft_link_set_offloads(&host, LINK_NAME, false, error) &&
-                weft_address_add(&host, index, contest_address(job), 16, error) &&
+                weft_address_add(&host, index, contention_address(job), 16, error) &&
                 weft_link_set_up(&host, index, true, error);
-    uint32_t first = job == CONTEST_RECEIVER ? 0 : CONTEST_RECEIVER;
-    uint32_t count = job == CONTEST_RECEIVER ? options->job_count : 1;
+    uint32_t first = job == CONTENTION_RECEIVER ? 0 : CONTENTION_RECEIVER;
+    uint32_t count = job == CONTENTION_RECEIVER ? options->job_count : 1;
     for (uint32_t i = 0; fine && i < count; i++) {
-        uint32_t other = first == CONTEST_RECEIVER ? CONTEST_RECEIVER : i;
+        uint32_t other = first == CONTENTION_RECEIVER ? CONTENTION_RECEIVER : i;
         fill_mac(mac, other);
-        fine = weft_neighbor_set(&host, index, contest_address(other), mac, error);
+        fine = weft_neighbor_set(&host, index, contention_address(other), mac, error);
     }
     weft_netlink_close(&host);
     return fine;
 }
 
-static bool narrow(struct contest_stage *stage, struct weft_netlink *switches,
-                   const struct weft_contest_options *options, struct weft_error *error)
+static bool narrow(struct contention_network *stage, struct weft_netlink *switches,
+                   const struct weft_contention_options *options, struct weft_error *error)
 {
-    uint32_t frame_bytes = options->mtu_bytes + CONTEST_ETHERNET_BYTES;
+    uint32_t frame_bytes = options->mtu_bytes + CONTENTION_ETHERNET_BYTES;
     const struct weft_shaper shape = {
         .rate_Bps = options->rate_Bps,
         .burst_bytes = BURST_PACKETS * frame_bytes,
@@ -111,20 +111,22 @@ static bool narrow(struct contest_stage *stage, struct weft_netlink *switches,
                             "weft_mark", error));
 }
 
-bool contest_build(struct contest_stage *stage, const struct weft_contest_options *options,
-                   struct weft_error *error)
+bool contention_network_build(struct contention_network *stage,
+                              const struct weft_contention_options *options,
+                              struct weft_error *error)
 {
-    *stage = (struct contest_stage){.bottleneck = 0};
+    *stage = (struct contention_network){.bottleneck = 0};
     struct weft_netlink switches;
     uint32_t bridge = 0;
     if (!weft_netns_create(BRIDGE_NETNS, error) ||
         !weft_netlink_open(&switches, BRIDGE_NETNS, error)) {
         return false;
     }
-    bool fine = weft_link_bridge(&switches, "bridge", 0, options->mtu_bytes, error) &&
-                weft_link_find(&bridge, &switches, "bridge", error) &&
-                weft_link_set_up(&switches, bridge, true, error) &&
-                add_host(&stage->bottleneck, &switches, bridge, CONTEST_RECEIVER, options, error);
+    bool fine =
+        weft_link_bridge(&switches, "bridge", 0, options->mtu_bytes, error) &&
+        weft_link_find(&bridge, &switches, "bridge", error) &&
+        weft_link_set_up(&switches, bridge, true, error) &&
+        add_host(&stage->bottleneck, &switches, bridge, CONTENTION_RECEIVER, options, error);
     for (uint32_t job = 0; fine && job < options->job_count; job++) {
         uint32_t port = 0;
         fine = add_host(&port, &switches, bridge, job, options, error);
@@ -134,8 +136,10 @@ bool contest_build(struct contest_stage *stage, const struct weft_contest_option
     return fine;
 }
 
-bool contest_count(struct weft_contest_result *result, const struct contest_stage *stage,
-                   const struct weft_contest_options *options, struct weft_error *error)
+bool contention_network_count(struct weft_contention_result *result,
+                              const struct contention_network *stage,
+                              const struct weft_contention_options *options,
+                              struct weft_error *error)
 {
     struct weft_netlink switches;
     struct weft_qdisc_counters counters = {0};

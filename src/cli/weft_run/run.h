@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-#ifndef WEFT_RUNTIME_COLLECTIVE_RUN_H
-#define WEFT_RUNTIME_COLLECTIVE_RUN_H
+#ifndef WEFT_CLI_WEFT_RUN_RUN_H
+#define WEFT_CLI_WEFT_RUN_RUN_H
 
 // What the files of weft-run share.
 

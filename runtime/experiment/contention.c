@@ -1,14 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
-// A contest from its options to its result: the process that builds the stage and watches over the
-// others.
+// Contention for a link from its options to its scores.
+//
+// A process of its own builds the network, starts a receiver and a sender for each job, waits for
+// them and counts; it and all below it are gone when the caller ends, however that happens. The
+// question is MLTCP's (Rajasekaran et al., HotNets 2022): do jobs that share a link come to send
+// in turns without being told to? A run lasts as long as its iterations do in real time.
 
-#include "contest_internal.h"
+#include "contention_private.h"
+#include "runtime/netlink/netlink.h"
 
 #include <errno.h>
 #include <math.h>
-#include "runtime/netlink/netlink.h"
 #include <sched.h>
 #include <signal.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/mount.h>
@@ -22,6 +27,85 @@
 #define ONE_PROCESSOR_BPS 125e6
 // A run that takes longer than this many times its worst case is stuck.
 #define PATIENCE 4.0
+
+// ---- options ----
+
+double weft_contention_alone_s(const struct weft_contention_options *options)
+{
+    uint64_t segment_bytes = options->mtu_bytes - CONTENTION_HEADER_BYTES;
+    uint64_t share_bytes = options->bytes / options->flow_count;
+    uint64_t segments = (share_bytes + segment_bytes - 1) / segment_bytes * options->flow_count;
+    uint64_t wire_bytes =
+        options->bytes + segments * (CONTENTION_HEADER_BYTES + CONTENTION_ETHERNET_BYTES);
+    return (double)wire_bytes / options->rate_Bps;
+}
+
+bool weft_contention_check(const struct weft_contention_options *options, struct weft_error *error)
+{
+    WEFT_ASSERT(options->job_count > 0 && options->job_count <= WEFT_CONTENTION_JOBS_MAX);
+    WEFT_ASSERT(options->flow_count > 0 && options->flow_count <= WEFT_CONTENTION_FLOWS_MAX);
+    if (options->bytes < options->flow_count) {
+        return weft_fail(error, WEFT_INPUT,
+                         "--bytes: %llu are fewer than --flows; give each a byte",
+                         (unsigned long long)options->bytes);
+    }
+    if (options->mark_packets >= options->queue_packets) {
+        return weft_fail(error, WEFT_INPUT,
+                         "--ecn: no packet finds %u others in a queue of %u; make --queue larger",
+                         options->mark_packets, options->queue_packets);
+    }
+    double run_s = options->iterations *
+                   (options->compute_s + weft_contention_alone_s(options) * options->job_count);
+    if (run_s > 3600) {
+        return weft_fail(error, WEFT_INPUT,
+                         "the run would take up to %.0f s of real time; ask for less than an hour",
+                         run_s);
+    }
+    return weft_cc_check(&options->parameters, error);
+}
+
+// ---- scores ----
+
+// The mean over jobs counts as converged within this ratio of the ideal.
+#define CONVERGED_RATIO 1.05
+
+static int compare(const void *a, const void *b)
+{
+    double x = *(const double *)a;
+    double y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+void weft_contention_score(struct weft_contention_result *result, uint32_t job_count,
+                           uint32_t iteration_count, struct weft_arena scratch)
+{
+    WEFT_ASSERT(job_count > 0 && iteration_count > 0);
+    uint32_t half = iteration_count / 2;
+    uint32_t counted = job_count * (iteration_count - half);
+    double *late_s = WEFT_NEW(&scratch, double, counted);
+    uint32_t filled = 0;
+    double sum_s = 0;
+    uint32_t converged = 0;
+    for (uint32_t i = 0; i < iteration_count; i++) {
+        double round_s = 0;
+        for (uint32_t job = 0; job < job_count; job++) {
+            double one_s = result->iterations_s[(size_t)job * iteration_count + i];
+            round_s += one_s / job_count;
+            if (i >= half) {
+                late_s[filled++] = one_s;
+                sum_s += one_s;
+            }
+        }
+        if (round_s > CONVERGED_RATIO * result->ideal_s) {
+            converged = i + 1;
+        }
+    }
+    WEFT_ASSERT(filled == counted);
+    qsort(late_s, filled, sizeof late_s[0], compare);
+    result->mean_s = sum_s / filled;
+    result->p99_s = late_s[(size_t)(0.99 * (filled - 1) + 0.5)];
+    result->converged_after = converged == iteration_count ? WEFT_NONE : converged;
+}
 
 // ---- the run, in a process of its own ----
 
@@ -46,7 +130,7 @@ static bool hide(struct weft_error *error)
 
 // Keeps all processes, and with them all packets, on one processor: on several, we think, packets
 // of one flow wait in several queues and overtake each other while others keep a processor busy.
-static void stay_together(const struct weft_contest_options *options)
+static void stay_together(const struct weft_contention_options *options)
 {
     cpu_set_t all;
     if (options->rate_Bps > ONE_PROCESSOR_BPS || sched_getaffinity(0, sizeof all, &all) != 0 ||
@@ -65,7 +149,7 @@ static void stay_together(const struct weft_contest_options *options)
     }
 }
 
-static void tell_trouble(struct contest_board *board, const struct weft_error *error)
+static void tell_trouble(struct contention_shared *board, const struct weft_error *error)
 {
     uint32_t none = 0;
     if (atomic_compare_exchange_strong(&board->trouble, &none, 2)) {
@@ -75,8 +159,8 @@ static void tell_trouble(struct contest_board *board, const struct weft_error *e
 }
 
 // A process in a namespace of the stage that does its part and ends. It dies with the caller.
-static pid_t start_part(uint32_t job, const struct weft_contest_options *options,
-                        struct contest_board *board)
+static pid_t start_part(uint32_t job, const struct weft_contention_options *options,
+                        struct contention_shared *board)
 {
     pid_t parent = getpid();
     pid_t child = fork();
@@ -93,11 +177,11 @@ static pid_t start_part(uint32_t job, const struct weft_contest_options *options
     if (sched_setscheduler(0, SCHED_FIFO, &priority) != 0) {
         atomic_fetch_add(&board->unscheduled, 1);
     }
-    bool fine = weft_netns_enter(contest_netns(netns, job), &error) &&
-                (job == CONTEST_RECEIVER ? contest_receive(options, board, &error)
-                                         : contest_send(job, options, board, &error));
+    bool fine = weft_netns_enter(contention_netns(netns, job), &error) &&
+                (job == CONTENTION_RECEIVER ? contention_receive(options, board, &error)
+                                            : contention_send(job, options, board, &error));
     if (!fine) {
-        weft_wrap(&error, job == CONTEST_RECEIVER ? "receiver" : "job %u", job);
+        weft_wrap(&error, job == CONTENTION_RECEIVER ? "receiver" : "job %u", job);
         tell_trouble(board, &error);
     }
     _exit(fine ? 0 : 1);
@@ -109,7 +193,8 @@ static void pause_ms(long wait_ms)
     nanosleep(&wait, NULL);
 }
 
-static bool wait_ready(const struct contest_board *board, uint32_t count, struct weft_error *error)
+static bool wait_ready(const struct contention_shared *board, uint32_t count,
+                       struct weft_error *error)
 {
     for (uint32_t i = 0; i < 1000; i++) {
         if (atomic_load(&board->trouble) == 1) {
@@ -126,11 +211,11 @@ static bool wait_ready(const struct contest_board *board, uint32_t count, struct
 }
 
 // Waits until all senders have sent all.
-static bool wait_senders(const struct weft_contest_options *options,
-                         const struct contest_board *board, struct weft_error *error)
+static bool wait_senders(const struct weft_contention_options *options,
+                         const struct contention_shared *board, struct weft_error *error)
 {
     double worst_s = options->iterations *
-                     (options->compute_s + weft_contest_alone_s(options) * options->job_count);
+                     (options->compute_s + weft_contention_alone_s(options) * options->job_count);
     for (double left_s = PATIENCE * worst_s + 10; left_s > 0; left_s -= 0.02) {
         int status = 0;
         if (waitpid(-1, &status, WNOHANG) > 0) {
@@ -151,8 +236,8 @@ static bool wait_senders(const struct weft_contest_options *options,
 }
 
 // What MLTCP has learned, by job: sockets carry the job's number as their mark.
-static void note_learned(struct contest_board *board, const struct weft_cc *cc,
-                         const struct weft_contest_options *options, struct weft_arena scratch)
+static void note_learned(struct contention_shared *board, const struct weft_cc *cc,
+                         const struct weft_contention_options *options, struct weft_arena scratch)
 {
     struct weft_cc_connection *list = NULL;
     uint32_t count = 0;
@@ -173,10 +258,10 @@ static void note_learned(struct contest_board *board, const struct weft_cc *cc,
     }
 }
 
-static bool play(struct contest_board *board, const struct weft_contest_options *options,
-                 const struct contest_stage *stage, struct weft_error *error)
+static bool play(struct contention_shared *board, const struct weft_contention_options *options,
+                 const struct contention_network *stage, struct weft_error *error)
 {
-    if (start_part(CONTEST_RECEIVER, options, board) < 0) {
+    if (start_part(CONTENTION_RECEIVER, options, board) < 0) {
         return weft_fail(error, WEFT_IO, "fork: %s", strerror(errno));
     }
     if (!wait_ready(board, 1, error)) {
@@ -192,17 +277,18 @@ static bool play(struct contest_board *board, const struct weft_contest_options 
     }
     struct timespec now;
     clock_gettime(CLOCK_MONOTONIC, &now);
-    atomic_store(&board->start_ns,
-                 (uint64_t)now.tv_sec * 1000000000ull + (uint64_t)now.tv_nsec + CONTEST_START_NS);
+    atomic_store(&board->start_ns, (uint64_t)now.tv_sec * 1000000000ull + (uint64_t)now.tv_nsec +
+                                       CONTENTION_START_NS);
     return wait_senders(options, board, error) &&
-           contest_count(&board->result, stage, options, error);
+           contention_network_count(&board->result, stage, options, error);
 }
 
-static bool run_inside(struct contest_board *board, const struct weft_contest_options *options,
-                       struct weft_arena scratch, struct weft_error *error)
+static bool run_inside(struct contention_shared *board,
+                       const struct weft_contention_options *options, struct weft_arena scratch,
+                       struct weft_error *error)
 {
     struct weft_cc cc = {.map = -1, .link = -1};
-    struct contest_stage stage;
+    struct contention_network stage;
     if (!hide(error)) {
         return false;
     }
@@ -215,7 +301,8 @@ static bool run_inside(struct contest_board *board, const struct weft_contest_op
             return false;
         }
     }
-    bool fine = contest_build(&stage, options, error) && play(board, options, &stage, error);
+    bool fine =
+        contention_network_build(&stage, options, error) && play(board, options, &stage, error);
     if (options->loads) {
         if (fine) {
             note_learned(board, &cc, options, scratch);
@@ -226,13 +313,14 @@ static bool run_inside(struct contest_board *board, const struct weft_contest_op
 }
 
 // The run's numbers from the shared board into `arena`.
-static void collect(struct weft_contest_result *result, const struct contest_board *board,
-                    const struct weft_contest_options *options, struct weft_arena *arena)
+static void collect(struct weft_contention_result *result, const struct contention_shared *board,
+                    const struct weft_contention_options *options, struct weft_arena *arena)
 {
     uint32_t rounds = options->iterations;
     size_t count = (size_t)options->job_count * rounds;
     double *iterations_s = WEFT_NEW(arena, double, count);
-    struct weft_contest_job *jobs = WEFT_NEW(arena, struct weft_contest_job, options->job_count);
+    struct weft_contention_job *jobs =
+        WEFT_NEW(arena, struct weft_contention_job, options->job_count);
     memcpy(iterations_s, board->iterations_s, count * sizeof(double));
     memcpy(jobs, board->jobs, options->job_count * sizeof *jobs);
     for (uint32_t job = 0; job < options->job_count; job++) {
@@ -249,20 +337,20 @@ static void collect(struct weft_contest_result *result, const struct contest_boa
     result->jobs = jobs;
     result->late_s = (double)atomic_load(&board->late_ns) / 1e9;
     result->scheduled = atomic_load(&board->unscheduled) == 0;
-    result->ideal_s = options->compute_s + weft_contest_alone_s(options);
-    weft_contest_judge(result, options->job_count, rounds, *arena);
+    result->ideal_s = options->compute_s + weft_contention_alone_s(options);
+    weft_contention_score(result, options->job_count, rounds, *arena);
 }
 
-bool weft_contest_run(struct weft_contest_result *result,
-                      const struct weft_contest_options *options, struct weft_arena *arena,
-                      struct weft_error *error)
+bool weft_contention_run(struct weft_contention_result *result,
+                         const struct weft_contention_options *options, struct weft_arena *arena,
+                         struct weft_error *error)
 {
-    if (!weft_contest_check(options, error) || !weft_cc_capable(error)) {
+    if (!weft_contention_check(options, error) || !weft_cc_capable(error)) {
         return false;
     }
     size_t count = (size_t)options->job_count * options->iterations;
-    size_t bytes = sizeof(struct contest_board) + count * sizeof(double);
-    struct contest_board *board =
+    size_t bytes = sizeof(struct contention_shared) + count * sizeof(double);
+    struct contention_shared *board =
         mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     if (board == MAP_FAILED) {
         return weft_fail(error, WEFT_IO, "out of memory");

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What is loaded, with whom, and its parameters.
 
-#include "cc_internal.h"
+#include "private.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -32,8 +32,8 @@ static int compare_numbers(const void *a, const void *b)
 }
 
 // Connections may come and go while they are read: those that went are left out.
-bool cc_gather(struct weft_cc_connection **list, uint32_t *count, int connections, int jobs,
-               struct weft_arena *arena)
+static bool gather(struct weft_cc_connection **list, uint32_t *count, int connections, int jobs,
+                   struct weft_arena *arena)
 {
     uint32_t room = cc_count(connections, sizeof(uint32_t));
     struct weft_cc_connection *found = WEFT_NEW(arena, struct weft_cc_connection, room);
@@ -64,7 +64,7 @@ bool weft_cc_connections(struct weft_cc_connection **list, uint32_t *count,
     if (connections < 0 || jobs < 0) {
         return weft_fail(error, WEFT_IO, "the statistics of the congestion control are gone");
     }
-    return cc_gather(list, count, connections, jobs, arena);
+    return gather(list, count, connections, jobs, arena);
 }
 
 static void close_if(int fd)
@@ -96,8 +96,7 @@ static void read_one(struct weft_cc_status *status, const char *name, struct wef
                              ? NULL
                              : weft_arena_text(arena, registry.cgroup, strlen(registry.cgroup));
         status->is_default = cc_read_line(now, sizeof now, CC_DEFAULT) && strcmp(now, name) == 0;
-        whole =
-            cc_gather(&status->connections, &status->connection_count, connections, jobs, arena);
+        whole = gather(&status->connections, &status->connection_count, connections, jobs, arena);
     }
     close_if(parameters);
     close_if(connections);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-#ifndef WEFT_BPF_CONTEST_H
-#define WEFT_BPF_CONTEST_H
+#ifndef WEFT_BPF_CONTENTION_H
+#define WEFT_BPF_CONTENTION_H
 
 // Jobs that contend for one link, on this machine's kernel with real sockets: each computes for a
 // time, sends its bytes and waits until the last is acknowledged, again and again.
@@ -10,11 +10,11 @@
 // The namespaces are nameless: they, their links and a congestion control loaded for the run end
 // with the processes in them, however these end.
 
-#include "cc.h"
+#include "bpf/mltcp/cc.h"
 
-enum { WEFT_CONTEST_JOBS_MAX = 64, WEFT_CONTEST_FLOWS_MAX = 64 };
+enum { WEFT_CONTENTION_JOBS_MAX = 64, WEFT_CONTENTION_FLOWS_MAX = 64 };
 
-struct weft_contest_options {
+struct weft_contention_options {
     uint32_t job_count;
     uint32_t flow_count; // of a job
     double compute_s;
@@ -32,7 +32,7 @@ struct weft_contest_options {
     const char *congestion; // else this one, which the kernel has
 };
 
-struct weft_contest_job {
+struct weft_contention_job {
     double mean_s; // of the second half of its iterations
     double longest_s;
     uint64_t retransmits;
@@ -42,7 +42,7 @@ struct weft_contest_job {
     double learned_bytes; // mean over its flows; 0 = nothing or not MLTCP
 };
 
-struct weft_contest_result {
+struct weft_contention_result {
     double ideal_s; // compute and the time that the link takes for the bytes alone
     double mean_s;  // of the second half of all jobs' iterations
     double p99_s;
@@ -53,21 +53,21 @@ struct weft_contest_result {
     double late_s;              // the latest that a process woke after its time
     bool scheduled;             // senders ran with real-time priority
     const double *iterations_s; // [job * iterations + i]
-    const struct weft_contest_job *jobs;
+    const struct weft_contention_job *jobs;
 };
 
 // Seconds that the link takes for the bytes of one iteration, with headers.
-double weft_contest_alone_s(const struct weft_contest_options *options);
+double weft_contention_alone_s(const struct weft_contention_options *options);
 // Fails with INPUT where options contradict each other.
-bool weft_contest_check(const struct weft_contest_options *options, struct weft_error *error)
+bool weft_contention_check(const struct weft_contention_options *options, struct weft_error *error)
     WEFT_MUST_USE;
 // Runs it; takes iterations * (compute + all jobs' sending) at most, in real time.
-bool weft_contest_run(struct weft_contest_result *result,
-                      const struct weft_contest_options *options, struct weft_arena *arena,
-                      struct weft_error *error) WEFT_MUST_USE;
+bool weft_contention_run(struct weft_contention_result *result,
+                         const struct weft_contention_options *options, struct weft_arena *arena,
+                         struct weft_error *error) WEFT_MUST_USE;
 // The mean over the second half of the iterations of all jobs, and the first iteration from which
 // on the mean over jobs stays within 5 % of ideal_s.
-void weft_contest_judge(struct weft_contest_result *result, uint32_t job_count,
-                        uint32_t iteration_count, struct weft_arena scratch);
+void weft_contention_score(struct weft_contention_result *result, uint32_t job_count,
+                           uint32_t iteration_count, struct weft_arena scratch);
 
 #endif

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 // Gives the TCP sockets of a cgroup a congestion control when they connect or are accepted.
 
-#include "kernel.h"
+#include "bpf/kernel.h"
 
 #include <bpf/bpf_helpers.h>
 
@@ -28,7 +28,7 @@ struct {
 } chosen SEC(".maps");
 
 SEC("sockops")
-int weft_choose(struct bpf_sock_ops *context)
+int weft_cgroup(struct bpf_sock_ops *context)
 {
     if (context->op == ON_CONNECT || context->op == ON_ACCEPT) {
         __u32 first = 0;

@@ -3,7 +3,7 @@
 // lost. A classifier on the ingress of the switch's end of each cable; the far ends are servers in
 // other network namespaces, which receive at once, without another queue.
 
-#include "kernel.h"
+#include "bpf/kernel.h"
 #include "ocs_types.h"
 
 #include <bpf/bpf_helpers.h>

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // weft-run: a collective by real processes over TCP, timed and checked.
 
-#include "runtime/testbed/testbed.h"
 #include "run.h"
+#include "runtime/testbed/testbed.h"
 #include "weft/format.h"
 
 #include <arpa/inet.h>

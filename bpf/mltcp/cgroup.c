@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // A congestion control for the sockets of a cgroup.
 
-#include "cc_internal.h"
-#include "embedded.h"
+#include "bpf/embedded.h"
+#include "private.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -16,7 +16,7 @@ static bool attach(const struct bpf_object *object, const char *name, int folder
     memcpy(value, name, strlen(name));
     uint32_t first = 0;
     const struct bpf_map *map = bpf_object__find_map_by_name(object, "chosen");
-    struct bpf_program *program = bpf_object__find_program_by_name(object, "weft_choose");
+    struct bpf_program *program = bpf_object__find_program_by_name(object, "weft_cgroup");
     WEFT_ASSERT(map != NULL && program != NULL);
     if (bpf_map_update_elem(bpf_map__fd(map), &first, value, BPF_ANY) != 0) {
         return weft_fail(error, WEFT_IO, "cannot write a BPF map: %s", strerror(errno));
@@ -35,7 +35,7 @@ static bool attach(const struct bpf_object *object, const char *name, int folder
     return failed == 0 || weft_fail(error, WEFT_IO, "cannot pin %s: %s", path, strerror(reason));
 }
 
-bool cc_choose(const char *name, const char *cgroup, struct weft_error *error)
+bool cc_attach_cgroup(const char *name, const char *cgroup, struct weft_error *error)
 {
     int folder = open(cgroup, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (folder < 0) {
@@ -44,7 +44,7 @@ bool cc_choose(const char *name, const char *cgroup, struct weft_error *error)
                          "version 2, /sys/fs/cgroup/... say",
                          cgroup, strerror(errno));
     }
-    struct bpf_object *object = cc_open_object(bpf_choose, bpf_choose_bytes, error);
+    struct bpf_object *object = weft_bpf_open(bpf_cgroup, bpf_cgroup_bytes, error);
     if (object == NULL) {
         close(folder);
         return false;

@@ -4,7 +4,7 @@
 
 #include "lab_test.h"
 
-#include "bpf/contest.h"
+#include "runtime/experiment/contention.h"
 
 #include <dirent.h>
 #include <sched.h>
@@ -17,9 +17,9 @@
 
 static struct weft_arena arena;
 
-static struct weft_contest_options options_of(uint32_t job_count)
+static struct weft_contention_options options_of(uint32_t job_count)
 {
-    return (struct weft_contest_options){
+    return (struct weft_contention_options){
         .job_count = job_count,
         .flow_count = 1,
         .compute_s = 0.06,
@@ -39,9 +39,9 @@ static void a_job_alone_takes_the_ideal_time(void **state)
 {
     (void)state;
     struct weft_error error;
-    struct weft_contest_result result;
-    struct weft_contest_options options = options_of(1);
-    must(weft_contest_run(&result, &options, &arena, &error), &error);
+    struct weft_contention_result result;
+    struct weft_contention_options options = options_of(1);
+    must(weft_contention_run(&result, &options, &arena, &error), &error);
     assert_true(result.ideal_s > 0.08 && result.ideal_s < 0.082);
     assert_true(result.mean_s > 0.97 * result.ideal_s);
     assert_true(result.mean_s < 1.25 * result.ideal_s); // this machine may be busy
@@ -51,12 +51,12 @@ static void mltcp_learns_what_the_jobs_send(void **state)
 {
     (void)state;
     struct weft_error error;
-    struct weft_contest_result result;
-    struct weft_contest_options options = options_of(2);
+    struct weft_contention_result result;
+    struct weft_contention_options options = options_of(2);
     options.loads = true;
     options.mark_packets = 15;
     options.queue_packets = 150;
-    must(weft_contest_run(&result, &options, &arena, &error), &error);
+    must(weft_contention_run(&result, &options, &arena, &error), &error);
     assert_true(result.ecn_marks > 0);
     assert_int_equal(result.drops, 0);
     for (uint32_t job = 0; job < 2; job++) {
@@ -70,12 +70,12 @@ static void several_flows_of_a_job_are_one_job(void **state)
 {
     (void)state;
     struct weft_error error;
-    struct weft_contest_result result;
-    struct weft_contest_options options = options_of(1);
+    struct weft_contention_result result;
+    struct weft_contention_options options = options_of(1);
     options.loads = true;
     options.flow_count = 4;
     options.parameters.group = MLTCP_BY_MARK;
-    must(weft_contest_run(&result, &options, &arena, &error), &error);
+    must(weft_contention_run(&result, &options, &arena, &error), &error);
     assert_true(result.jobs[0].learned_bytes == 500000);
 }
 
@@ -86,13 +86,13 @@ static void losses_halve_the_window(void **state)
 {
     (void)state;
     struct weft_error error;
-    struct weft_contest_result result;
-    struct weft_contest_options options = options_of(1);
+    struct weft_contention_result result;
+    struct weft_contention_options options = options_of(1);
     options.loads = true;
     options.bytes = 1500000;
     options.queue_packets = 20;
     options.parameters = weft_cc_defaults("reno_twin");
-    must(weft_contest_run(&result, &options, &arena, &error), &error);
+    must(weft_contention_run(&result, &options, &arena, &error), &error);
     print_message("%u drops, window of %u at most\n", (unsigned)result.drops,
                   result.jobs[0].peak_window);
     assert_in_range(result.drops, 1, 2000);
@@ -102,10 +102,10 @@ static void an_unknown_congestion_control_is_refused(void **state)
 {
     (void)state;
     struct weft_error error;
-    struct weft_contest_result result;
-    struct weft_contest_options options = options_of(1);
+    struct weft_contention_result result;
+    struct weft_contention_options options = options_of(1);
     options.congestion = "nosuch";
-    assert_false(weft_contest_run(&result, &options, &arena, &error));
+    assert_false(weft_contention_run(&result, &options, &arena, &error));
     assert_int_equal(error.code, WEFT_UNSUPPORTED);
     assert_non_null(strstr(error.message, "nosuch"));
 }
@@ -158,11 +158,11 @@ static void nothing_is_left_after_a_kill(void **state)
         if (child == 0) {
             setpgid(0, 0);
             struct weft_error error;
-            struct weft_contest_result result;
-            struct weft_contest_options options = options_of(3);
+            struct weft_contention_result result;
+            struct weft_contention_options options = options_of(3);
             options.loads = true;
             options.iterations = 1000;
-            bool ran = weft_contest_run(&result, &options, &arena, &error);
+            bool ran = weft_contention_run(&result, &options, &arena, &error);
             _exit(ran ? 0 : 1);
         }
         setpgid(child, child);

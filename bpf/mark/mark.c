@@ -2,15 +2,15 @@
 // The classifier that marks packets before a long queue.
 
 #include "mark.h"
-#include "cc_internal.h"
-#include "embedded.h"
+#include "bpf/embedded.h"
+#include "bpf/object.h"
 
 #include <string.h>
 #include <unistd.h>
 
 bool weft_marker_load(struct weft_marker *marker, uint32_t packets, struct weft_error *error)
 {
-    struct bpf_object *object = cc_open_object(bpf_mark, bpf_mark_bytes, error);
+    struct bpf_object *object = weft_bpf_open(bpf_mark, bpf_mark_bytes, error);
     if (object == NULL) {
         return false;
     }
@@ -31,10 +31,7 @@ bool weft_marker_load(struct weft_marker *marker, uint32_t packets, struct weft_
         bpf_object__close(object);
         return weft_fail(error, WEFT_IO, "--ecn: cannot write a BPF map");
     }
-    struct bpf_map_info info = {0};
-    uint32_t size = sizeof info;
-    uint32_t id = bpf_obj_get_info_by_fd(marks, &info, &size) == 0 ? info.id : 0;
-    *marker = (struct weft_marker){object, bpf_program__fd(program), marks, id};
+    *marker = (struct weft_marker){object, bpf_program__fd(program), marks, weft_bpf_map_id(marks)};
     return true;
 }
 

@@ -2,7 +2,7 @@
 // Marks packets (ECN) that find a queue of a link longer than a threshold: what RED would do, on
 // kernels that have none. A classifier on the link's egress, before the queue.
 
-#include "kernel.h"
+#include "bpf/kernel.h"
 
 #include <bpf/bpf_helpers.h>
 

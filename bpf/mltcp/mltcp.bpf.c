@@ -11,7 +11,7 @@
 // and threshold are kept here and written to the socket. Reno and its recovery follow RFC 5681 and
 // RFC 6937 (proportional rate reduction), CUBIC follows RFC 9438.
 
-#include "kernel.h"
+#include "bpf/kernel.h"
 
 #include <stdbool.h>
 #include <stddef.h>
