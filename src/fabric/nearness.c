@@ -2,6 +2,7 @@
 // Which servers are near each other, in the two forms that schedulers know: sets within sets, and
 // blocks.
 
+#include "weft/base/sets.h"
 #include "weft/fabric.h"
 #include "weft/graph.h"
 
@@ -41,19 +42,10 @@ static uint32_t find_heights(uint32_t *height, const struct weft_fabric *fabric,
     return top;
 }
 
-static uint32_t find_root(uint32_t *parent, uint32_t v)
-{
-    while (parent[v] != v) {
-        parent[v] = parent[parent[v]];
-        v = parent[v];
-    }
-    return v;
-}
-
 // Joins what the links of this height join: those up to a switch of that height, and those between
-// two switches one below. Roots stay the smallest of their set, so a server.
-static void join_height(uint32_t *parent, const uint32_t *height, const struct weft_fabric *fabric,
-                        uint32_t level)
+// two switches one below. A set's root is its least member, so a server.
+static void join_height(struct weft_sets *sets, const uint32_t *height,
+                        const struct weft_fabric *fabric, uint32_t level)
 {
     for (uint32_t e = 0; e < fabric->link_count; e++) {
         uint32_t low = height[fabric->links[e].from];
@@ -62,9 +54,7 @@ static void join_height(uint32_t *parent, const uint32_t *height, const struct w
             (low == high ? low + 1 : high) != level) {
             continue; // a link down has its twin up
         }
-        uint32_t a = find_root(parent, fabric->links[e].from);
-        uint32_t b = find_root(parent, fabric->links[e].to);
-        parent[a < b ? b : a] = a < b ? a : b;
+        weft_sets_join(sets, fabric->links[e].from, fabric->links[e].to);
     }
 }
 
@@ -80,32 +70,29 @@ bool weft_fabric_nest(struct weft_nest *nest, const struct weft_fabric *fabric,
         return false;
     }
     uint32_t *height = WEFT_NEW(&scratch, uint32_t, fabric->node_count);
-    uint32_t *parent = WEFT_NEW(&scratch, uint32_t, fabric->node_count);
+    struct weft_sets joined = weft_sets_build(fabric->node_count, &scratch);
     uint32_t *index = WEFT_NEW(&scratch, uint32_t, n); // of a root's set
     uint32_t *inner = WEFT_NEW(&scratch, uint32_t, n); // per server: its set one level down
     uint32_t top = find_heights(height, fabric, scratch) + 1;
     uint32_t *set_count = WEFT_NEW(arena, uint32_t, top);
     const uint32_t **set_of = WEFT_NEW(arena, const uint32_t *, top);
-    for (uint32_t v = 0; v < fabric->node_count; v++) {
-        parent[v] = v;
-    }
     for (uint32_t s = 0; s < n; s++) {
         inner[s] = s;
     }
     uint32_t levels = 0;
     uint32_t below = n; // sets one level down; servers at first
     for (uint32_t level = 1; level <= top; level++) {
-        join_height(parent, height, fabric, level);
+        join_height(&joined, height, fabric, level);
         uint32_t count = 0;
         for (uint32_t s = 0; s < n; s++) {
-            index[s] = find_root(parent, s) == s ? count++ : WEFT_NONE;
+            index[s] = weft_sets_find(&joined, s) == s ? count++ : WEFT_NONE;
         }
         if (levels > 0 && count == below) {
             continue; // joins nothing new
         }
         uint32_t *sets = WEFT_NEW(arena, uint32_t, below);
         for (uint32_t s = 0; s < n; s++) {
-            uint32_t set = index[find_root(parent, s)];
+            uint32_t set = index[weft_sets_find(&joined, s)];
             sets[inner[s]] = set;
             inner[s] = set;
         }

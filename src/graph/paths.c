@@ -3,75 +3,66 @@
 
 #include "weft/graph.h"
 
+#include "weft/base/heap.h"
+
 #include <math.h>
 #include <string.h>
 
-// ---- a binary heap of nodes by key, with places for decrease-key ----
+// ---- nodes by key, with places for decrease-key ----
 
-struct heap {
-    uint32_t count;
-    uint32_t *nodes;
-    uint32_t *place; // node -> index in nodes, WEFT_NONE when absent
-    const double *keys;
+struct near_node {
+    double key;
+    uint32_t node;
 };
 
-static void put(struct heap *heap, uint32_t index, uint32_t node)
-{
-    heap->nodes[index] = node;
-    heap->place[node] = index;
-}
+struct node_heap {
+    struct near_node *entries;
+    uint32_t count;
+    uint32_t *place; // node -> index in entries, WEFT_NONE when absent
+};
 
 // Smaller key first; equal keys by node, so that runs are reproducible.
-static bool before(const struct heap *heap, uint32_t a, uint32_t b)
+static inline bool is_nearer(const struct near_node *a, const struct near_node *b)
 {
-    return heap->keys[a] < heap->keys[b] || (heap->keys[a] == heap->keys[b] && a < b);
+    return a->key < b->key || (a->key == b->key && a->node < b->node);
+}
+
+static inline void note_place(struct node_heap *heap, uint32_t place)
+{
+    heap->place[heap->entries[place].node] = place;
+}
+
+WEFT_HEAP(nodes, struct node_heap, struct near_node, 2, is_nearer, note_place)
+
+static struct node_heap build_heap(uint32_t node_count, struct weft_arena *arena)
+{
+    struct node_heap heap = {WEFT_NEW_RAW(arena, struct near_node, node_count), 0,
+                             WEFT_NEW_RAW(arena, uint32_t, node_count)};
+    memset(heap.place, 0xff, node_count * sizeof *heap.place); // WEFT_NONE
+    return heap;
 }
 
 // Adds a node, or moves it up after its key has fallen.
-static void heap_raise(struct heap *heap, uint32_t node)
+static void raise_node(struct node_heap *heap, uint32_t node, double key)
 {
-    uint32_t index = heap->place[node] == WEFT_NONE ? heap->count++ : heap->place[node];
-    while (index > 0 && before(heap, node, heap->nodes[(index - 1) / 2])) {
-        put(heap, index, heap->nodes[(index - 1) / 2]);
-        index = (index - 1) / 2;
-    }
-    put(heap, index, node);
+    uint32_t place = heap->place[node] == WEFT_NONE ? heap->count++ : heap->place[node];
+    nodes_rise(heap, place, (struct near_node){key, node});
 }
 
-static uint32_t heap_pop(struct heap *heap)
+static uint32_t take_nearest(struct node_heap *heap)
 {
-    uint32_t result = heap->nodes[0];
-    uint32_t node = heap->nodes[--heap->count];
-    heap->place[result] = WEFT_NONE;
-    if (heap->count == 0) {
-        return result;
-    }
-    uint32_t index = 0;
-    for (;;) {
-        uint32_t child = 2 * index + 1;
-        if (child >= heap->count) {
-            break;
-        }
-        if (child + 1 < heap->count && before(heap, heap->nodes[child + 1], heap->nodes[child])) {
-            child++;
-        }
-        if (!before(heap, heap->nodes[child], node)) {
-            break;
-        }
-        put(heap, index, heap->nodes[child]);
-        index = child;
-    }
-    put(heap, index, node);
-    return result;
+    uint32_t node = nodes_pop(heap).node;
+    heap->place[node] = WEFT_NONE;
+    return node;
 }
 
-// The state of one search: `distance` is what the heap sorts by.
+// The state of one search.
 struct dijkstra {
     const struct weft_graph *graph;
     const double *costs;
     double *distance;
     uint32_t *last_arc; // or NULL
-    struct heap heap;
+    struct node_heap heap;
 };
 
 static void settle(struct dijkstra *search, uint32_t v)
@@ -84,7 +75,7 @@ static void settle(struct dijkstra *search, uint32_t v)
             continue;
         }
         search->distance[head] = through;
-        heap_raise(&search->heap, head);
+        raise_node(&search->heap, head, through);
         if (search->last_arc != NULL) {
             search->last_arc[head] = a;
         }
@@ -97,19 +88,17 @@ void weft_graph_dijkstra(double *distance, uint32_t *last_arc, const struct weft
     uint32_t n = graph->node_count;
     WEFT_ASSERT(source < n);
     struct dijkstra search = {graph, costs, distance, last_arc, {0}};
-    search.heap = (struct heap){0, WEFT_NEW_RAW(&scratch, uint32_t, n),
-                                WEFT_NEW_RAW(&scratch, uint32_t, n), distance};
+    search.heap = build_heap(n, &scratch);
     for (uint32_t v = 0; v < n; v++) {
         distance[v] = HUGE_VAL;
-        search.heap.place[v] = WEFT_NONE;
         if (last_arc != NULL) {
             last_arc[v] = WEFT_NONE;
         }
     }
     distance[source] = 0;
-    heap_raise(&search.heap, source);
+    raise_node(&search.heap, source, 0);
     while (search.heap.count > 0) {
-        settle(&search, heap_pop(&search.heap));
+        settle(&search, take_nearest(&search.heap));
     }
 }
 
@@ -129,8 +118,7 @@ struct yen {
     const double *costs; // NULL = hops
     const double *remaining;
     uint32_t target;
-    struct heap heap;
-    double *keys; // cost so far + remaining
+    struct node_heap heap; // by cost so far + remaining
     double *cost_to;
     uint32_t *last_arc;
     uint32_t *tail_of; // per node: where last_arc comes from
@@ -158,10 +146,9 @@ static void relax(struct yen *yen, uint32_t from, uint32_t arc)
         yen->touched[yen->touched_count++] = to;
     }
     yen->cost_to[to] = cost;
-    yen->keys[to] = cost + yen->remaining[to];
     yen->last_arc[to] = arc;
     yen->tail_of[to] = from;
-    heap_raise(&yen->heap, to);
+    raise_node(&yen->heap, to, cost + yen->remaining[to]);
 }
 
 // Searches from `spur` to the target around what is blocked. Returns whether there is a path; it is
@@ -179,7 +166,7 @@ static bool search(struct yen *yen, uint32_t spur)
         }
     }
     while (yen->heap.count > 0) {
-        uint32_t v = heap_pop(&yen->heap);
+        uint32_t v = take_nearest(&yen->heap);
         if (v == yen->target) {
             return true;
         }
@@ -282,16 +269,13 @@ static void init_yen(struct yen *yen, uint32_t k, struct weft_arena *arena)
     uint32_t n = yen->graph->node_count;
     uint32_t degree_max = 0;
     yen->cost_to = WEFT_NEW_RAW(arena, double, n);
-    yen->keys = WEFT_NEW_RAW(arena, double, n);
     yen->last_arc = WEFT_NEW_RAW(arena, uint32_t, n);
     yen->tail_of = WEFT_NEW_RAW(arena, uint32_t, n);
     yen->touched = WEFT_NEW_RAW(arena, uint32_t, n);
     yen->blocked_node = WEFT_NEW(arena, bool, n);
-    yen->heap = (struct heap){0, WEFT_NEW_RAW(arena, uint32_t, n), WEFT_NEW_RAW(arena, uint32_t, n),
-                              yen->keys};
+    yen->heap = build_heap(n, arena);
     for (uint32_t v = 0; v < n; v++) {
         yen->cost_to[v] = HUGE_VAL;
-        yen->heap.place[v] = WEFT_NONE;
         uint32_t degree = yen->graph->first[v + 1] - yen->graph->first[v];
         degree_max = degree > degree_max ? degree : degree_max;
     }

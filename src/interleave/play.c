@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Playing a snapshot: what sharing makes of its jobs' iterations.
 
+#include "weft/base/sets.h"
 #include "weft/interleave.h"
 
 #include <math.h>
@@ -52,33 +53,23 @@ static bool play_alone(struct playing *playing, uint32_t job, struct weft_arena 
 
 // ---- who keeps in step with whom ----
 
-static uint32_t find_root(uint32_t *parent, uint32_t job)
-{
-    while (parent[job] != job) {
-        parent[job] = parent[parent[job]];
-        job = parent[job];
-    }
-    return job;
-}
-
 static void group_jobs(struct playing *playing, struct weft_arena scratch)
 {
     const struct weft_snapshot *snapshot = playing->snapshot;
-    uint32_t *parent = WEFT_NEW_RAW(&scratch, uint32_t, snapshot->job_count);
+    struct weft_sets groups = weft_sets_build(snapshot->job_count, &scratch);
     uint32_t *last = WEFT_NEW_RAW(&scratch, uint32_t, snapshot->link_count);
     memset(last, 0xff, snapshot->link_count * sizeof *last); // WEFT_NONE
     for (uint32_t job = 0; job < snapshot->job_count; job++) {
-        parent[job] = job;
         for (uint32_t i = 0; i < snapshot->jobs[job].link_count; i++) {
             uint32_t link = snapshot->jobs[job].links[i];
             if (last[link] != WEFT_NONE) {
-                parent[find_root(parent, job)] = find_root(parent, last[link]);
+                weft_sets_join(&groups, job, last[link]);
             }
             last[link] = job;
         }
     }
     for (uint32_t job = 0; job < snapshot->job_count; job++) {
-        playing->paces[job].step_group = find_root(parent, job);
+        playing->paces[job].step_group = weft_sets_find(&groups, job);
         playing->paces[job].period_ps = weft_picoseconds(playing->ideal_s[job]);
     }
 }

@@ -4,6 +4,7 @@
 #include "state.h"
 
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 // Paths of a pair that count; more are thinned out evenly.
@@ -125,28 +126,11 @@ static double mean_flow(const struct weft_job_class *class, uint32_t count)
     return class->pattern == WEFT_JOB_ALL_TO_ALL && count > 1 ? 1.0 / (count - 1) : 1;
 }
 
-static void sort_links(uint32_t *links, uint32_t count)
+static int compare_links(const void *left, const void *right)
 {
-    // Heap sort: paths touch links in no order, and there may be thousands.
-    for (uint32_t end = count, root = count / 2; end > 1;) {
-        uint32_t value;
-        if (root > 0) {
-            value = links[--root];
-        } else {
-            value = links[--end];
-            links[end] = links[0];
-        }
-        uint32_t at = root;
-        for (uint32_t child = 2 * at + 1; child < end; child = 2 * at + 1) {
-            child += child + 1 < end && links[child] < links[child + 1];
-            if (links[child] <= value) {
-                break;
-            }
-            links[at] = links[child];
-            at = child;
-        }
-        links[at] = value;
-    }
+    uint32_t a = *(const uint32_t *)left;
+    uint32_t b = *(const uint32_t *)right;
+    return (a > b) - (a < b);
 }
 
 static void take_uses(struct sched_place *place, const struct layer *layer,
@@ -215,7 +199,7 @@ bool sched_lay(struct sched_place *place, const struct sched *sched, uint32_t jo
     if (!add_pattern(&layer, class, count)) {
         return false;
     }
-    sort_links(layer.touched, layer.touched_count);
+    qsort(layer.touched, layer.touched_count, sizeof *layer.touched, compare_links);
     *place = (struct sched_place){.server_count = count, .score = 1};
     place->servers = WEFT_NEW(arena, uint32_t, count);
     memcpy(place->servers, servers, count * sizeof *servers);

@@ -136,7 +136,7 @@ bool sim_watch_fluid(struct sim_watch *watch, const struct weft_wire *wire, doub
                      uint64_t events)
 {
     bool sampled = watch->sample_ps > 0 && until_ps < 0x1p62; // longer runs are refused in the end
-    while (sampled && (double)watch->next_ps <= until_ps && wire->heap_count > 0) {
+    while (sampled && (double)watch->next_ps <= until_ps && wire->ends.count > 0) {
         sim_watch_sample_fluid(watch, wire);
     }
     if (sampled && (double)watch->next_ps <= until_ps) {

@@ -9,6 +9,8 @@
 
 #include "play.h"
 
+#include "weft/base/sets.h"
+
 #include <stdio.h>
 #include <string.h>
 
@@ -26,24 +28,13 @@ struct parts {
 
 // ---- the first walk: statistics, claims, and which slots meet ----
 
-static uint32_t root_of(uint32_t *parent, uint32_t slot)
-{
-    while (parent[slot] != slot) {
-        parent[slot] = parent[parent[slot]];
-        slot = parent[slot];
-    }
-    return slot;
-}
-
-static void join_slots(uint32_t *parent, const struct weft_transfer *transfer)
+static void join_slots(struct weft_sets *meeting, const struct weft_transfer *transfer)
 {
     if (transfer->from_slot == transfer->to_slot) {
         return;
     }
     for (uint32_t j = 0; j < transfer->slot_count; j++) {
-        uint32_t a = root_of(parent, transfer->from_slot + j);
-        uint32_t b = root_of(parent, transfer->to_slot + j);
-        parent[a > b ? a : b] = a > b ? b : a; // the first slot stands for its part
+        weft_sets_join(meeting, transfer->from_slot + j, transfer->to_slot + j);
     }
 }
 
@@ -101,8 +92,8 @@ static void survey_round(struct survey *survey, const struct weft_round_walk *wa
     }
 }
 
-// Fills the report's statistics, joins slots in `parent`, counts moves by their first slot.
-static void survey_all(struct survey *survey, uint32_t *parent, int64_t *moves_from,
+// Fills the report's statistics, joins slots in `meeting`, counts moves by their first slot.
+static void survey_all(struct survey *survey, struct weft_sets *meeting, int64_t *moves_from,
                        uint64_t *round_most, struct weft_arena scratch)
 {
     const struct weft_schedule *schedule = survey->schedule;
@@ -112,7 +103,7 @@ static void survey_all(struct survey *survey, uint32_t *parent, int64_t *moves_f
         uint64_t moves = 0;
         for (uint32_t i = 0; i < walk.transfer_count; i++) {
             const struct weft_transfer *transfer = &walk.transfers[i];
-            join_slots(parent, transfer);
+            join_slots(meeting, transfer);
             moves_from[transfer->from_slot]++;
             moves_from[transfer->from_slot + transfer->slot_count]--;
             moves += transfer->slot_count;
@@ -128,13 +119,13 @@ static void survey_all(struct survey *survey, uint32_t *parent, int64_t *moves_f
 }
 
 // Numbers the parts in order of their first slots.
-static void number_parts(struct parts *parts, uint32_t slot_count, uint32_t *parent,
+static void number_parts(struct parts *parts, uint32_t slot_count, struct weft_sets *meeting,
                          const int64_t *moves_from, struct weft_arena *arena)
 {
     parts->of_slot = WEFT_NEW_RAW(arena, uint32_t, slot_count);
     parts->slots = WEFT_NEW_RAW(arena, uint32_t, slot_count);
     for (uint32_t slot = 0; slot < slot_count; slot++) {
-        uint32_t root = root_of(parent, slot);
+        uint32_t root = weft_sets_find(meeting, slot); // the first slot of its part
         parts->of_slot[slot] = root == slot ? parts->count++ : parts->of_slot[root];
     }
     parts->first = WEFT_NEW(arena, uint32_t, (size_t)parts->count + 2);
@@ -331,14 +322,11 @@ bool weft_schedule_check(struct weft_schedule_report *report, const struct weft_
         .sent = WEFT_NEW(&scratch, uint64_t, n),
         .violation = &violation,
     };
-    uint32_t *parent = WEFT_NEW_RAW(&scratch, uint32_t, slot_count);
-    for (uint32_t slot = 0; slot < slot_count; slot++) {
-        parent[slot] = slot;
-    }
+    struct weft_sets meeting = weft_sets_build(slot_count, &scratch);
     int64_t *moves_from = WEFT_NEW(&scratch, int64_t, (size_t)slot_count + 1);
     struct parts parts = {0};
-    survey_all(&survey, parent, moves_from, &parts.round_most, scratch);
-    number_parts(&parts, slot_count, parent, moves_from, &scratch);
+    survey_all(&survey, &meeting, moves_from, &parts.round_most, scratch);
+    number_parts(&parts, slot_count, &meeting, moves_from, &scratch);
     struct player player = {.schedule = schedule, .violation = &violation};
     play_all(&player, &parts, scratch);
     name_violation(&found, schedule, &violation, scratch);

@@ -2,8 +2,8 @@
 // All-to-all: every chunk walks from its source to its own destination, always nearer. A free link
 // takes the waiting chunk that has the longest way left.
 
-#include "synthesize.h"
 #include "switched.h"
+#include "synthesize.h"
 
 #include <string.h>
 
@@ -120,8 +120,8 @@ static void start(struct exchange *exchange, uint32_t link, uint32_t to, uint32_
     exchange->slot[chunk] = slot;
     exchange->hop_chunk[hop] = chunk;
     exchange->free_ps[link] = now_ps + busy_ps;
-    weft_synth_push(&exchange->heap, now_ps + busy_ps, hop | FREES);
-    weft_synth_push(&exchange->heap, now_ps + arrive_ps, hop);
+    weft_synth_push(&exchange->heap, (struct weft_synth_event){now_ps + busy_ps, hop | FREES});
+    weft_synth_push(&exchange->heap, (struct weft_synth_event){now_ps + arrive_ps, hop});
 }
 
 static void try_direct(struct exchange *exchange, uint32_t link, uint64_t now_ps)
@@ -234,7 +234,7 @@ static void begin(struct exchange *exchange, uint64_t hop_max, struct weft_arena
     for (uint32_t l = 0; l < links; l++) {
         exchange->turn[l] = (synth->fabric->links[l].from + 1) % n;
     }
-    exchange->heap.events = WEFT_NEW_RAW(scratch, struct weft_synth_event, 2 * hop_max);
+    exchange->heap.entries = WEFT_NEW_RAW(scratch, struct weft_synth_event, 2 * hop_max);
     exchange->hop_chunk = WEFT_NEW_RAW(scratch, uint32_t, hop_max);
     exchange->run->hops = WEFT_NEW_RAW(arena, struct weft_synth_hop, hop_max);
     weft_switched_init(&exchange->switched, synth, scratch);
@@ -293,8 +293,8 @@ bool weft_synth_exchange(struct weft_synth_run *run, const struct weft_synth *sy
     uint32_t *order = WEFT_NEW_RAW(&scratch, uint32_t, synth->fabric->link_count);
     start_links(&exchange, order, 0);
     while (exchange.heap.count > 0) {
-        uint64_t now_ps = exchange.heap.events[0].time_ps;
-        while (exchange.heap.count > 0 && exchange.heap.events[0].time_ps == now_ps) {
+        uint64_t now_ps = exchange.heap.entries[0].time_ps;
+        while (exchange.heap.count > 0 && exchange.heap.entries[0].time_ps == now_ps) {
             uint32_t id = weft_synth_pop(&exchange.heap).id;
             if ((id & FREES) == 0) {
                 arrive(&exchange, id);

@@ -4,8 +4,8 @@
 // MICRO 2024), with the time running on by events instead of fixed steps. Behind switches a
 // transfer takes a whole path.
 
-#include "synthesize.h"
 #include "switched.h"
+#include "synthesize.h"
 
 #include <string.h>
 
@@ -110,9 +110,9 @@ static void start(struct spread *spread, uint32_t link, uint32_t to, uint32_t ch
     spread->claims[chunk]++;
     spread->free_ps[link] = now_ps + busy_ps;
     if (busy_ps != arrive_ps) {
-        weft_synth_push(&spread->heap, now_ps + busy_ps, hop | FREES);
+        weft_synth_push(&spread->heap, (struct weft_synth_event){now_ps + busy_ps, hop | FREES});
     }
-    weft_synth_push(&spread->heap, now_ps + arrive_ps, hop);
+    weft_synth_push(&spread->heap, (struct weft_synth_event){now_ps + arrive_ps, hop});
 }
 
 static void try_direct(struct spread *spread, uint32_t link, uint64_t now_ps)
@@ -221,7 +221,7 @@ static void begin(struct spread *spread, const uint32_t *owner, struct weft_aren
     for (uint32_t l = 0; l < links; l++) {
         spread->turn[l] = (synth->fabric->links[l].from + 1) % n;
     }
-    spread->heap.events = WEFT_NEW_RAW(scratch, struct weft_synth_event, 2 * hop_max);
+    spread->heap.entries = WEFT_NEW_RAW(scratch, struct weft_synth_event, 2 * hop_max);
     spread->run->hops = WEFT_NEW_RAW(arena, struct weft_synth_hop, hop_max);
     for (uint32_t c = 0; c < spread->chunk_count; c++) {
         size_t word = (size_t)owner[c] * spread->word_count + c / 64;
@@ -248,8 +248,8 @@ bool weft_synth_spread(struct weft_synth_run *run, const struct weft_synth *synt
     begin(&spread, owner, arena, &scratch);
     start_links(&spread, 0);
     while (spread.heap.count > 0) {
-        uint64_t now_ps = spread.heap.events[0].time_ps;
-        while (spread.heap.count > 0 && spread.heap.events[0].time_ps == now_ps) {
+        uint64_t now_ps = spread.heap.entries[0].time_ps;
+        while (spread.heap.count > 0 && spread.heap.entries[0].time_ps == now_ps) {
             uint32_t id = weft_synth_pop(&spread.heap).id;
             if ((id & FREES) != 0) {
                 mark(&spread, run->hops[id & ~FREES].link);

@@ -267,8 +267,9 @@ static void start(struct spread *spread, uint32_t machine, uint32_t job, uint64_
     spread->claimed_count++;
     remove_everywhere(spread, job);
     spread->free_ps[machine] = now_ps + generator->busy_ps;
-    weft_synth_push(&spread->heap, now_ps + generator->busy_ps, spread->job_count);
-    weft_synth_push(&spread->heap, now_ps + generator->arrive_ps, job);
+    weft_synth_push(&spread->heap,
+                    (struct weft_synth_event){now_ps + generator->busy_ps, spread->job_count});
+    weft_synth_push(&spread->heap, (struct weft_synth_event){now_ps + generator->arrive_ps, job});
 }
 
 // Gives every free machine a job, those with the fewest to choose from first.
@@ -307,7 +308,7 @@ static void begin(struct spread *spread, struct weft_arena *scratch)
     spread->previous = WEFT_NEW_RAW(scratch, uint32_t, entries);
     spread->lengths = WEFT_NEW(scratch, uint32_t, machines);
     spread->free_ps = WEFT_NEW(scratch, uint64_t, machines);
-    spread->heap.events =
+    spread->heap.entries =
         WEFT_NEW_RAW(scratch, struct weft_synth_event, 2 * (size_t)spread->job_count);
     memset(spread->next, 0xff, entries * sizeof *spread->next);
     for (uint32_t g = 0; g < machines; g++) {
@@ -350,8 +351,8 @@ bool weft_synth_group_spread(struct weft_synth_run *run, const struct weft_synth
     uint32_t *order = WEFT_NEW_RAW(&scratch, uint32_t, group.generator_count);
     start_machines(&spread, order, 0);
     while (spread.heap.count > 0) {
-        uint64_t now_ps = spread.heap.events[0].time_ps;
-        while (spread.heap.count > 0 && spread.heap.events[0].time_ps == now_ps) {
+        uint64_t now_ps = spread.heap.entries[0].time_ps;
+        while (spread.heap.count > 0 && spread.heap.entries[0].time_ps == now_ps) {
             uint32_t id = weft_synth_pop(&spread.heap).id;
             if (id != spread.job_count) {
                 run->completion_ps = now_ps;

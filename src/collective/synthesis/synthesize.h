@@ -10,6 +10,7 @@
 // every server (tori, circulants, hypercubes, one switch), only the hops of what server 0 gives
 // are planned: everybody else's are their translations.
 
+#include "weft/base/heap.h"
 #include "weft/collective.h"
 #include "weft/graph.h"
 
@@ -66,7 +67,11 @@ struct weft_synth_run {
 };
 
 // Picoseconds for bytes to leave at a rate, at least 1.
-uint64_t weft_synth_send_ps(uint64_t bytes, double rate_Bps);
+static inline uint64_t weft_synth_send_ps(uint64_t bytes, double rate_Bps)
+{
+    uint64_t ps = weft_picoseconds((double)bytes / rate_Bps);
+    return ps > 0 ? ps : 1;
+}
 
 // The group of a fabric, or false. Tries all mixed radices of the number of servers.
 // O(radices + servers * links of a server * log).
@@ -105,17 +110,24 @@ void weft_synth_write(struct weft_schedule *schedule, const struct weft_synth *s
                       const enum weft_step_op *ops, struct weft_arena *arena,
                       struct weft_arena scratch);
 
-// ---- the events of a planner: a binary heap by time ----
+// ---- the events of a planner, by time and then by id ----
 
 struct weft_synth_event {
     uint64_t time_ps;
     uint32_t id;
 };
 struct weft_synth_heap {
+    struct weft_synth_event *entries;
     uint32_t count;
-    struct weft_synth_event *events;
 };
-void weft_synth_push(struct weft_synth_heap *heap, uint64_t time_ps, uint32_t id);
-struct weft_synth_event weft_synth_pop(struct weft_synth_heap *heap);
+
+static inline bool weft_synth_is_sooner(const struct weft_synth_event *a,
+                                        const struct weft_synth_event *b)
+{
+    return a->time_ps < b->time_ps || (a->time_ps == b->time_ps && a->id < b->id);
+}
+
+WEFT_HEAP(weft_synth, struct weft_synth_heap, struct weft_synth_event, 2, weft_synth_is_sooner,
+          weft_heap_no_places)
 
 #endif

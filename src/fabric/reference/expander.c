@@ -6,6 +6,8 @@
 
 #include "cabling.h"
 
+#include "weft/base/sets.h"
+
 #define SERVERS_MAX 16384u
 #define SWITCHES_PER_CABLE 20u
 #define ROUNDS_MAX 1000u
@@ -84,29 +86,13 @@ static void switch_ends(struct graph *graph, struct weft_rng *rng)
     *two = (struct cable){b, d};
 }
 
-static uint32_t find_root(uint32_t *parents, uint32_t v)
-{
-    while (parents[v] != v) {
-        parents[v] = parents[parents[v]];
-        v = parents[v];
-    }
-    return v;
-}
-
 static bool is_connected(const struct graph *graph, struct weft_arena scratch)
 {
-    uint32_t *parents = WEFT_NEW_RAW(&scratch, uint32_t, graph->n);
-    for (uint32_t v = 0; v < graph->n; v++) {
-        parents[v] = v;
-    }
-    uint32_t part_count = graph->n;
+    struct weft_sets sets = weft_sets_build(graph->n, &scratch);
     for (uint32_t i = 0; i < graph->cable_count; i++) {
-        uint32_t a = find_root(parents, graph->cables[i].a);
-        uint32_t b = find_root(parents, graph->cables[i].b);
-        part_count -= a != b ? 1 : 0;
-        parents[a] = b;
+        weft_sets_join(&sets, graph->cables[i].a, graph->cables[i].b);
     }
-    return part_count == 1;
+    return sets.set_count == 1;
 }
 
 // A random cycle through all servers: what a connected graph of degree 2 is.

@@ -3,6 +3,8 @@
 
 #include "bounds.h"
 
+#include "weft/base/heap.h"
+
 #include <math.h>
 #include <stdlib.h>
 
@@ -13,40 +15,18 @@ static int compare_heads(const void *left, const void *right)
     return (a->head_s > b->head_s) - (a->head_s < b->head_s);
 }
 
-// A binary heap of items, the longest tail on top.
+// Items that have begun, the longest tail first; of equal tails any, the bound is the same.
 struct tail_heap {
-    struct bound_item *items;
+    struct bound_item *entries;
     uint32_t count;
 };
 
-static void push(struct tail_heap *heap, struct bound_item item)
+static inline bool has_longer_tail(const struct bound_item *a, const struct bound_item *b)
 {
-    uint32_t at = heap->count++;
-    while (at > 0 && heap->items[(at - 1) / 2].tail_s < item.tail_s) {
-        heap->items[at] = heap->items[(at - 1) / 2];
-        at = (at - 1) / 2;
-    }
-    heap->items[at] = item;
+    return a->tail_s > b->tail_s;
 }
 
-static void pop(struct tail_heap *heap)
-{
-    WEFT_ASSERT(heap->count > 0);
-    struct bound_item last = heap->items[--heap->count];
-    uint32_t at = 0;
-    while (2 * at + 1 < heap->count) {
-        uint32_t child = 2 * at + 1;
-        if (child + 1 < heap->count && heap->items[child + 1].tail_s > heap->items[child].tail_s) {
-            child++;
-        }
-        if (heap->items[child].tail_s <= last.tail_s) {
-            break;
-        }
-        heap->items[at] = heap->items[child];
-        at = child;
-    }
-    heap->items[at] = last;
-}
+WEFT_HEAP(tails, struct tail_heap, struct bound_item, 2, has_longer_tail, weft_heap_no_places)
 
 double bound_one_machine(struct bound_item *items, uint32_t count, struct weft_arena scratch)
 {
@@ -59,14 +39,14 @@ double bound_one_machine(struct bound_item *items, uint32_t count, struct weft_a
             now_s = fmax(now_s, items[next].head_s);
         }
         while (next < count && items[next].head_s <= now_s) {
-            push(&heap, items[next++]);
+            tails_push(&heap, items[next++]);
         }
         double until_s = next < count ? items[next].head_s : HUGE_VAL;
-        struct bound_item *top = &heap.items[0];
+        struct bound_item *top = &heap.entries[0];
         if (now_s + top->body_s <= until_s) {
             now_s += top->body_s;
             end_s = fmax(end_s, now_s + top->tail_s);
-            pop(&heap);
+            tails_pop(&heap);
         } else {
             top->body_s -= until_s - now_s;
             now_s = until_s;

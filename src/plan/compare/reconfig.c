@@ -3,6 +3,8 @@
 
 #include "reconfig.h"
 
+#include "weft/base/heap.h"
+
 #include <math.h>
 #include <string.h>
 
@@ -33,6 +35,18 @@ struct timer {
     uint32_t task;
 };
 
+struct timer_heap {
+    struct timer *entries;
+    uint32_t count;
+};
+
+static inline bool is_sooner(const struct timer *a, const struct timer *b)
+{
+    return a->time_s < b->time_s || (a->time_s <= b->time_s && a->task < b->task);
+}
+
+WEFT_HEAP(timers, struct timer_heap, struct timer, 2, is_sooner, weft_heap_no_places)
+
 struct machine {
     const struct weft_taskgraph *graph;
     const struct weft_cluster *cluster;
@@ -47,8 +61,7 @@ struct machine {
     uint32_t *last_waiting;
     uint32_t *after;
     bool *is_busy;
-    struct timer *timers; // a heap by time, then task
-    uint32_t timer_count;
+    struct timer_heap timers;
     struct flow *flows;
     uint32_t flow_count;
     bool is_dark; // the switch is turning
@@ -62,42 +75,9 @@ struct machine {
 
 // ---- timers ----
 
-static bool sooner(const struct timer *a, const struct timer *b)
-{
-    return a->time_s < b->time_s || (a->time_s <= b->time_s && a->task < b->task);
-}
-
 static void set_timer(struct machine *machine, double time_s, enum timer_kind kind, uint32_t task)
 {
-    struct timer timer = {time_s, kind, task};
-    uint32_t at = machine->timer_count++;
-    while (at > 0 && sooner(&timer, &machine->timers[(at - 1) / 2])) {
-        machine->timers[at] = machine->timers[(at - 1) / 2];
-        at = (at - 1) / 2;
-    }
-    machine->timers[at] = timer;
-}
-
-static struct timer take_timer(struct machine *machine)
-{
-    WEFT_ASSERT(machine->timer_count > 0);
-    struct timer top = machine->timers[0];
-    struct timer last = machine->timers[--machine->timer_count];
-    uint32_t at = 0;
-    while (2 * at + 1 < machine->timer_count) {
-        uint32_t child = 2 * at + 1;
-        if (child + 1 < machine->timer_count &&
-            sooner(&machine->timers[child + 1], &machine->timers[child])) {
-            child++;
-        }
-        if (!sooner(&machine->timers[child], &last)) {
-            break;
-        }
-        machine->timers[at] = machine->timers[child];
-        at = child;
-    }
-    machine->timers[at] = last;
-    return top;
+    timers_push(&machine->timers, (struct timer){time_s, kind, task});
 }
 
 // ---- tasks ----
@@ -311,7 +291,7 @@ static struct machine open_machine(const struct weft_taskgraph *graph,
     machine.last_waiting = WEFT_NEW(arena, uint32_t, (size_t)graph->device_count + 1);
     memset(machine.first_waiting, 0xff, graph->device_count * sizeof(uint32_t));
     machine.is_busy = WEFT_NEW(arena, bool, (size_t)graph->device_count + 1);
-    machine.timers = WEFT_NEW_RAW(arena, struct timer, tasks + flows);
+    machine.timers.entries = WEFT_NEW_RAW(arena, struct timer, tasks + flows);
     machine.flows = WEFT_NEW_RAW(arena, struct flow, flows);
     machine.link_bytes = WEFT_NEW(arena, double, (size_t)n *n);
     machine.fabric = (struct reconfig_fabric){n, cluster->rate_Bps, NULL,
@@ -383,10 +363,10 @@ bool weft_plan_reconfigure(struct weft_reconfig *result, const struct weft_taskg
     while (machine.done_count < graph->task_count) {
         share_rates(&machine, scratch);
         double flow_s = next_flow_s(&machine);
-        double timer_s = machine.timer_count > 0 ? machine.timers[0].time_s : HUGE_VAL;
+        double timer_s = machine.timers.count > 0 ? machine.timers.entries[0].time_s : HUGE_VAL;
         advance(&machine, fmax(machine.now_s, fmin(fmin(flow_s, timer_s), turn_s)));
-        while (machine.timer_count > 0 && machine.timers[0].time_s <= machine.now_s) {
-            fire(&machine, take_timer(&machine));
+        while (machine.timers.count > 0 && machine.timers.entries[0].time_s <= machine.now_s) {
+            fire(&machine, timers_pop(&machine.timers));
         }
         if (machine.now_s < turn_s) {
             continue;

@@ -3,11 +3,12 @@
 
 #include "active_flows.h"
 
+#include "weft/base/heap.h"
+
 #include <math.h>
 #include <string.h>
 
 #define BUCKETS_MAX (1u << 18)
-#define HEAP_ARITY 4u
 
 void weft_wire_init(struct weft_wire *wire, const double *capacity_Bps, uint32_t link_count,
                     uint32_t class_capacity, uint32_t flow_capacity, uint32_t hop_max,
@@ -19,7 +20,9 @@ void weft_wire_init(struct weft_wire *wire, const double *capacity_Bps, uint32_t
     w.path_hash = WEFT_NEW_RAW(arena, uint64_t, class_capacity);
     w.next_in_bucket = WEFT_NEW_RAW(arena, uint32_t, class_capacity);
     w.dirty_classes = WEFT_NEW_RAW(arena, uint32_t, class_capacity);
-    w.heap = WEFT_NEW_RAW(arena, struct weft_wire_entry, class_capacity);
+    w.ends = (struct weft_wire_heap){
+        .entries = WEFT_NEW_RAW(arena, struct weft_wire_entry, class_capacity),
+        .classes = w.classes};
     w.target_bytes = WEFT_NEW_RAW(arena, double, flow_capacity);
     w.flow_owner = WEFT_NEW_RAW(arena, uint32_t, flow_capacity);
     w.flow_child = WEFT_NEW_RAW(arena, uint32_t, flow_capacity);
@@ -158,62 +161,30 @@ static uint32_t without_first(struct weft_wire *wire, uint32_t flow)
 
 // ---- the classes by end ----
 
-static void place_entry(struct weft_wire *wire, uint32_t place, struct weft_wire_entry entry)
+static inline bool ends_before(const struct weft_wire_entry *a, const struct weft_wire_entry *b)
 {
-    wire->heap[place] = entry;
-    wire->classes[entry.class_id].heap_place = place;
+    return a->key_ps < b->key_ps;
 }
 
-static void rise(struct weft_wire *wire, uint32_t place, struct weft_wire_entry entry)
+static inline void note_place(struct weft_wire_heap *heap, uint32_t place)
 {
-    const struct weft_wire_entry *heap = wire->heap;
-    while (place > 0 && heap[(place - 1) / HEAP_ARITY].key_ps > entry.key_ps) {
-        place_entry(wire, place, heap[(place - 1) / HEAP_ARITY]);
-        place = (place - 1) / HEAP_ARITY;
-    }
-    place_entry(wire, place, entry);
+    heap->classes[heap->entries[place].class_id].heap_place = place;
 }
 
-static void sink(struct weft_wire *wire, uint32_t place, struct weft_wire_entry entry)
-{
-    const struct weft_wire_entry *heap = wire->heap;
-    for (uint32_t child; (child = HEAP_ARITY * place + 1) < wire->heap_count;) {
-        uint32_t end =
-            child + HEAP_ARITY < wire->heap_count ? child + HEAP_ARITY : wire->heap_count;
-        uint32_t least = child;
-        while (++child < end) {
-            least = heap[child].key_ps < heap[least].key_ps ? child : least;
-        }
-        if (heap[least].key_ps >= entry.key_ps) {
-            break;
-        }
-        place_entry(wire, place, heap[least]);
-        place = least;
-    }
-    place_entry(wire, place, entry);
-}
-
-// Takes the class at the top out of the heap.
-static void drop_top(struct weft_wire *wire)
-{
-    wire->classes[wire->heap[0].class_id].heap_place = WEFT_NONE;
-    struct weft_wire_entry last = wire->heap[--wire->heap_count];
-    if (wire->heap_count > 0) {
-        sink(wire, 0, last);
-    }
-}
+// Four children a node: a class that comes to the top too early sinks, and nothing rises as often.
+WEFT_HEAP(ends, struct weft_wire_heap, struct weft_wire_entry, 4, ends_before, note_place)
 
 // Files the classes at the top under their ends until the top one stands right.
 static void clean_top(struct weft_wire *wire)
 {
-    while (wire->heap_count > 0) {
-        struct weft_wire_entry top = wire->heap[0];
+    while (wire->ends.count > 0) {
+        struct weft_wire_entry top = wire->ends.entries[0];
         double end_ps = wire->classes[top.class_id].end_ps;
         if (top.key_ps >= end_ps) {
             return;
         }
         top.key_ps = end_ps;
-        sink(wire, 0, top);
+        ends_sink(&wire->ends, 0, top);
     }
 }
 
@@ -227,9 +198,9 @@ static void project(struct weft_wire *wire, uint32_t id)
     class->end_ps = class->since_ps + (time_ps > 0 ? time_ps : 0);
     struct weft_wire_entry entry = {class->end_ps, id};
     if (class->heap_place == WEFT_NONE) {
-        rise(wire, wire->heap_count++, entry);
-    } else if (wire->heap[class->heap_place].key_ps > entry.key_ps) {
-        rise(wire, class->heap_place, entry);
+        ends_push(&wire->ends, entry);
+    } else if (ends_before(&entry, &wire->ends.entries[class->heap_place])) {
+        ends_rise(&wire->ends, class->heap_place, entry);
     }
 }
 
@@ -315,7 +286,7 @@ void weft_wire_settle(struct weft_wire *wire)
 
 double weft_wire_next_ps(const struct weft_wire *wire)
 {
-    return wire->heap_count == 0 ? (double)INFINITY : wire->heap[0].key_ps;
+    return wire->ends.count == 0 ? (double)INFINITY : wire->ends.entries[0].key_ps;
 }
 
 double weft_wire_window_ps(const struct weft_wire *wire)
@@ -328,7 +299,7 @@ bool weft_wire_take(struct weft_wire *wire, double until_ps, struct weft_wire_en
     if (weft_wire_next_ps(wire) > until_ps) {
         return false;
     }
-    uint32_t id = wire->heap[0].class_id;
+    uint32_t id = wire->ends.entries[0].class_id;
     struct weft_wire_class *class = &wire->classes[id];
     uint32_t flow = class->first_flow;
     *end = (struct weft_wire_end){wire->flow_owner[flow], id, class->end_ps};
@@ -340,7 +311,8 @@ bool weft_wire_take(struct weft_wire *wire, double until_ps, struct weft_wire_en
         class->target_bytes = wire->target_bytes[class->first_flow];
         project(wire, id); // later than before: stays at the top until cleaned
     } else {
-        drop_top(wire);
+        ends_pop(&wire->ends);
+        class->heap_place = WEFT_NONE;
         forget_unused(wire, id);
     }
     clean_top(wire);

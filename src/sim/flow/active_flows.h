@@ -33,6 +33,12 @@ struct weft_wire_entry {
     double key_ps;
     uint32_t class_id;
 };
+// `classes` are the ones that know their places (weft/base/heap.h).
+struct weft_wire_heap {
+    struct weft_wire_entry *entries;
+    uint32_t count;
+    struct weft_wire_class *classes;
+};
 
 struct weft_wire {
     struct weft_maxmin maxmin;
@@ -59,8 +65,7 @@ struct weft_wire {
     uint32_t free_flow_count;
     uint32_t flow_count; // slots ever used
     uint32_t flow_capacity;
-    struct weft_wire_entry *heap;
-    uint32_t heap_count;
+    struct weft_wire_heap ends;
     double *link_bytes;
     uint64_t started_count;
 };

@@ -3,6 +3,8 @@
 
 #include "maxmin.h"
 
+#include "weft/base/heap.h"
+
 #include <math.h>
 #include <string.h>
 
@@ -52,7 +54,8 @@ void weft_maxmin_init(struct weft_maxmin *maxmin, const double *capacity_Bps, ui
     m.classes = weft_arena_alloc_raw(arena, class_capacity, m.class_bytes);
     m.position = WEFT_NEW_RAW(arena, uint32_t, (size_t)class_capacity * stride);
     m.free_classes = WEFT_NEW_RAW(arena, uint32_t, class_capacity);
-    m.queue = WEFT_NEW_RAW(arena, struct weft_maxmin_entry, link_count);
+    m.queue = (struct weft_maxmin_queue){
+        .entries = WEFT_NEW_RAW(arena, struct weft_maxmin_entry, link_count), .links = m.links};
     m.touched = WEFT_NEW_RAW(arena, uint32_t, class_capacity);
     m.before_Bps = WEFT_NEW_RAW(arena, double, class_capacity);
     m.is_touched = WEFT_NEW_RAW(arena, bool, class_capacity);
@@ -165,45 +168,23 @@ static void detach(struct weft_maxmin *maxmin, uint32_t class_id)
 
 // ---- links to evaluate ----
 
-static void queue_put(struct weft_maxmin *maxmin, uint32_t place, struct weft_maxmin_entry entry)
+// Of equal keys any may come first: the rates that a solve ends with are unique up to rounding, and
+// the order is the same in equal runs.
+static inline bool is_lower(const struct weft_maxmin_entry *a, const struct weft_maxmin_entry *b)
 {
-    maxmin->queue[place] = entry;
-    maxmin->links[entry.link].queue_place = place;
+    return a->key_Bps < b->key_Bps;
 }
 
-static void queue_rise(struct weft_maxmin *maxmin, uint32_t place, struct weft_maxmin_entry entry)
+static inline void note_place(struct weft_maxmin_queue *queue, uint32_t place)
 {
-    while (place > 0 && maxmin->queue[(place - 1) / 2].key_Bps > entry.key_Bps) {
-        queue_put(maxmin, place, maxmin->queue[(place - 1) / 2]);
-        place = (place - 1) / 2;
-    }
-    queue_put(maxmin, place, entry);
+    queue->links[queue->entries[place].link].queue_place = place;
 }
 
-static void queue_sink(struct weft_maxmin *maxmin, uint32_t place, struct weft_maxmin_entry entry)
-{
-    const struct weft_maxmin_entry *queue = maxmin->queue;
-    uint32_t count = maxmin->queue_count;
-    for (uint32_t child; (child = 2 * place + 1) < count;) {
-        if (child + 1 < count && queue[child + 1].key_Bps < queue[child].key_Bps) {
-            child++;
-        }
-        if (queue[child].key_Bps >= entry.key_Bps) {
-            break;
-        }
-        queue_put(maxmin, place, queue[child]);
-        place = child;
-    }
-    queue_put(maxmin, place, entry);
-}
+WEFT_HEAP(queue, struct weft_maxmin_queue, struct weft_maxmin_entry, 2, is_lower, note_place)
 
-static uint32_t queue_pop(struct weft_maxmin *maxmin)
+static uint32_t take_lowest(struct weft_maxmin *maxmin)
 {
-    uint32_t top = maxmin->queue[0].link;
-    struct weft_maxmin_entry last = maxmin->queue[--maxmin->queue_count];
-    if (maxmin->queue_count > 0) {
-        queue_sink(maxmin, 0, last);
-    }
+    uint32_t top = queue_pop(&maxmin->queue).link;
     maxmin->links[top].queue_place = WEFT_NONE;
     return top;
 }
@@ -224,11 +205,11 @@ static void queue_link(struct weft_maxmin *maxmin, uint32_t id)
                                       id};
     uint32_t place = link->queue_place;
     if (place == WEFT_NONE) {
-        queue_rise(maxmin, maxmin->queue_count++, entry);
-    } else if (entry.key_Bps < maxmin->queue[place].key_Bps) {
-        queue_rise(maxmin, place, entry);
+        queue_push(&maxmin->queue, entry);
+    } else if (is_lower(&entry, &maxmin->queue.entries[place])) {
+        queue_rise(&maxmin->queue, place, entry);
     } else {
-        queue_sink(maxmin, place, entry);
+        queue_sink(&maxmin->queue, place, entry);
     }
 }
 
@@ -495,10 +476,10 @@ void weft_maxmin_solve(struct weft_maxmin *maxmin)
 {
     maxmin->solve_count++;
     uint64_t enough = maxmin->evaluation_count + EVALUATIONS_A_LINK * (uint64_t)maxmin->link_count;
-    while (maxmin->queue_count > 0 && maxmin->evaluation_count < enough) {
-        evaluate(maxmin, queue_pop(maxmin));
+    while (maxmin->queue.count > 0 && maxmin->evaluation_count < enough) {
+        evaluate(maxmin, take_lowest(maxmin));
     }
-    if (maxmin->queue_count > 0) {
+    if (maxmin->queue.count > 0) {
         weft_maxmin_refill(maxmin);
     }
     uint32_t kept = 0;

@@ -63,6 +63,12 @@ struct weft_maxmin_entry {
     double key_Bps;
     uint32_t link;
 };
+// A heap by key (weft/base/heap.h); `links` are the solver's, which know their places.
+struct weft_maxmin_queue {
+    struct weft_maxmin_entry *entries;
+    uint32_t count;
+    struct weft_maxmin_link *links;
+};
 
 struct weft_maxmin {
     uint32_t link_count;
@@ -74,10 +80,9 @@ struct weft_maxmin {
     uint32_t *position; // stride a class: where it stands among each link's members
     uint32_t *free_classes;
     uint32_t free_count;
-    uint32_t class_count;            // ever used
-    struct weft_maxmin_entry *queue; // links to evaluate, a heap by key
-    uint32_t queue_count;
-    uint32_t *touched; // classes whose rate changed, or may have
+    uint32_t class_count;           // ever used
+    struct weft_maxmin_queue queue; // links to evaluate
+    uint32_t *touched;              // classes whose rate changed, or may have
     uint32_t touched_count;
     double *before_Bps; // per class: its rate before the first change since the last solve
     bool *is_touched;   // per class

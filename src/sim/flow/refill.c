@@ -11,7 +11,7 @@
 // Every class rises; the queue is emptied.
 static void begin(struct weft_maxmin *maxmin)
 {
-    maxmin->queue_count = 0;
+    maxmin->queue.count = 0;
     for (uint32_t id = 0; id < maxmin->link_count; id++) {
         struct weft_maxmin_link *link = &maxmin->links[id];
         link->queue_place = WEFT_NONE;

@@ -2,7 +2,9 @@
 // Shares of jobs in the flow engine: fixed ones, and those that follow an iteration's progress.
 
 #include "shares.h"
+
 #include "sim/transports.h"
+#include "weft/base/heap.h"
 
 #include <math.h>
 
@@ -68,7 +70,9 @@ void sim_shares_init(struct sim_shares *shares, struct weft_wire *wire,
         s.is_known = WEFT_NEW(arena, bool, room);
         s.next_class = WEFT_NEW_RAW(arena, uint32_t, room);
         s.counted_Bps = WEFT_NEW(arena, double, room);
-        s.heap = WEFT_NEW_RAW(arena, uint32_t, room > job_count ? room : job_count);
+        s.due = (struct sim_due_heap){
+            .entries = WEFT_NEW_RAW(arena, struct sim_due, room > job_count ? room : job_count),
+            .learners = s.learners};
         for (uint32_t job = 0; job < job_count; job++) {
             s.job_first[job] = WEFT_NONE;
         }
@@ -82,71 +86,45 @@ static uint32_t learner_of(const struct sim_shares *shares, const struct weft_wi
     return shares->options.mltcp.per_job ? wire->job[class_id] : class_id;
 }
 
-// ---- learners by the ends of their quanta: a binary heap ----
+// ---- learners by the ends of their quanta ----
 
-static void place(struct sim_shares *shares, uint32_t at, uint32_t id)
+static inline bool is_due_before(const struct sim_due *a, const struct sim_due *b)
 {
-    shares->heap[at] = id;
-    shares->learners[id].heap_place = at;
+    return a->due_ps < b->due_ps;
 }
 
-static void rise(struct sim_shares *shares, uint32_t at, uint32_t id)
+static inline void note_place(struct sim_due_heap *heap, uint32_t place)
 {
-    double due_ps = shares->learners[id].due_ps;
-    while (at > 0 && shares->learners[shares->heap[(at - 1) / 2]].due_ps > due_ps) {
-        place(shares, at, shares->heap[(at - 1) / 2]);
-        at = (at - 1) / 2;
-    }
-    place(shares, at, id);
+    heap->learners[heap->entries[place].learner].heap_place = place;
 }
 
-static void sink(struct sim_shares *shares, uint32_t at, uint32_t id)
-{
-    const struct sim_learner *learners = shares->learners;
-    double due_ps = learners[id].due_ps;
-    for (uint32_t child; (child = 2 * at + 1) < shares->heap_count;) {
-        const uint32_t *heap = shares->heap;
-        if (child + 1 < shares->heap_count &&
-            learners[heap[child + 1]].due_ps < learners[heap[child]].due_ps) {
-            child++;
-        }
-        if (learners[heap[child]].due_ps >= due_ps) {
-            break;
-        }
-        place(shares, at, heap[child]);
-        at = child;
-    }
-    place(shares, at, id);
-}
+WEFT_HEAP(due, struct sim_due_heap, struct sim_due, 2, is_due_before, note_place)
 
 // Files a learner under due_ps, INFINITY: nowhere.
 static void file(struct sim_shares *shares, uint32_t id, double due_ps)
 {
     struct sim_learner *learner = &shares->learners[id];
     double before_ps = learner->due_ps;
-    uint32_t at = learner->heap_place;
+    uint32_t place = learner->heap_place;
+    struct sim_due entry = {due_ps, id};
     learner->due_ps = due_ps;
     if (isinf(due_ps)) {
-        if (at != WEFT_NONE) {
-            uint32_t last = shares->heap[--shares->heap_count];
+        if (place != WEFT_NONE) {
+            due_remove(&shares->due, place);
             learner->heap_place = WEFT_NONE;
-            if (last != id) {
-                sink(shares, at, last);
-                rise(shares, shares->learners[last].heap_place, last);
-            }
         }
-    } else if (at == WEFT_NONE) {
-        rise(shares, shares->heap_count++, id);
+    } else if (place == WEFT_NONE) {
+        due_push(&shares->due, entry);
     } else if (due_ps < before_ps) {
-        rise(shares, at, id);
+        due_rise(&shares->due, place, entry);
     } else {
-        sink(shares, at, id);
+        due_sink(&shares->due, place, entry);
     }
 }
 
 double sim_shares_next_ps(const struct sim_shares *shares)
 {
-    return shares->heap_count == 0 ? (double)INFINITY : shares->learners[shares->heap[0]].due_ps;
+    return shares->due.count == 0 ? (double)INFINITY : shares->due.entries[0].due_ps;
 }
 
 // ---- progress ----
@@ -258,7 +236,7 @@ void sim_shares_iteration(struct sim_shares *shares, struct weft_wire *wire, uin
 void sim_shares_step(struct sim_shares *shares, struct weft_wire *wire, double until_ps)
 {
     while (sim_shares_next_ps(shares) <= until_ps) {
-        uint32_t id = shares->heap[0];
+        uint32_t id = shares->due.entries[0].learner;
         struct sim_learner *learner = &shares->learners[id];
         advance(learner, wire->now_ps);
         learner->quantum++;

@@ -9,8 +9,8 @@
 // (Kofman and Junco, "Quantized-state systems", Trans. SCS 2001), whose middle makes its error
 // one of second order. Only those whose quantum ends change, each at the instant when it does.
 
-#include "weft/sim.h"
 #include "active_flows.h"
+#include "weft/sim.h"
 
 // Whose progress counts: a class's of the wire (a connection), or a job's.
 struct sim_learner {
@@ -26,6 +26,18 @@ struct sim_learner {
     uint32_t next; // of the job's
 };
 
+// The learners whose quantum ends by itself, by when: a heap (weft/base/heap.h) that writes its
+// places into the learners.
+struct sim_due {
+    double due_ps;
+    uint32_t learner;
+};
+struct sim_due_heap {
+    struct sim_due *entries;
+    uint32_t count;
+    struct sim_learner *learners;
+};
+
 struct sim_shares {
     bool learns;
     struct weft_fluid_options options;
@@ -38,8 +50,7 @@ struct sim_shares {
     bool *is_known;       // per class: it has a learner
     uint32_t *next_class; // per class, of its learner's
     double *counted_Bps;  // per class: what its learner's rate has of it
-    uint32_t *heap;       // of learners by due_ps
-    uint32_t heap_count;
+    struct sim_due_heap due;
     uint64_t step_count;
 };
 

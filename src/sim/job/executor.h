@@ -23,6 +23,11 @@ struct machine_event {
     uint32_t kind;
     uint32_t id; // task, ring run or job
 };
+// A heap by time and order (weft/base/heap.h).
+struct machine_event_heap {
+    struct machine_event *entries;
+    uint32_t count;
+};
 
 // One ring of one collective.
 struct machine_run {
@@ -80,8 +85,7 @@ struct machine {
     uint32_t run_count;
     struct weft_simnet_way *ways;
     uint32_t way_count;
-    struct machine_event *events;
-    uint32_t pending_count; // in `events`
+    struct machine_event_heap events;
     uint64_t order;
     uint64_t event_count;
 };

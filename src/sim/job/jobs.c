@@ -3,47 +3,25 @@
 
 #include "executor.h"
 
+#include "weft/base/heap.h"
+
 #include <math.h>
 #include <string.h>
 
-// ---- events that are not ends of flows: a binary heap ----
+// ---- events that are not ends of flows ----
 
-static bool comes_before(const struct machine_event *a, const struct machine_event *b)
+static inline bool comes_before(const struct machine_event *a, const struct machine_event *b)
 {
     return a->time_ps < b->time_ps || (a->time_ps == b->time_ps && a->order < b->order);
 }
 
+WEFT_HEAP(events, struct machine_event_heap, struct machine_event, 2, comes_before,
+          weft_heap_no_places)
+
 void machine_push(struct machine *machine, double time_ps, enum machine_event_kind kind,
                   uint32_t id)
 {
-    struct machine_event event = {time_ps, machine->order++, kind, id};
-    uint32_t place = machine->pending_count++;
-    while (place > 0 && comes_before(&event, &machine->events[(place - 1) / 2])) {
-        machine->events[place] = machine->events[(place - 1) / 2];
-        place = (place - 1) / 2;
-    }
-    machine->events[place] = event;
-}
-
-static struct machine_event pop(struct machine *machine)
-{
-    struct machine_event *events = machine->events;
-    struct machine_event top = events[0];
-    struct machine_event last = events[--machine->pending_count];
-    uint32_t count = machine->pending_count;
-    uint32_t place = 0;
-    for (uint32_t child = 1; child < count; child = 2 * place + 1) {
-        if (child + 1 < count && comes_before(&events[child + 1], &events[child])) {
-            child++;
-        }
-        if (!comes_before(&events[child], &last)) {
-            break;
-        }
-        events[place] = events[child];
-        place = child;
-    }
-    events[place] = last;
-    return top;
+    events_push(&machine->events, (struct machine_event){time_ps, machine->order++, kind, id});
 }
 
 // ---- tasks ----
@@ -236,8 +214,8 @@ static void play(struct machine *machine)
     settle(machine);
     for (;;) {
         double next_ps = fmin(weft_wire_next_ps(wire), sim_shares_next_ps(shares));
-        if (machine->pending_count > 0) {
-            next_ps = fmin(next_ps, machine->events[0].time_ps);
+        if (machine->events.count > 0) {
+            next_ps = fmin(next_ps, machine->events.entries[0].time_ps);
         }
         if (isinf(next_ps) ||
             !sim_watch_fluid(&machine->watch, wire, next_ps, machine->event_count)) {
@@ -249,8 +227,8 @@ static void play(struct machine *machine)
         while (weft_wire_take(wire, until_ps, &end)) {
             flow_ended(machine, &end);
         }
-        while (machine->pending_count > 0 && machine->events[0].time_ps <= until_ps) {
-            struct machine_event event = pop(machine);
+        while (machine->events.count > 0 && machine->events.entries[0].time_ps <= until_ps) {
+            struct machine_event event = events_pop(&machine->events);
             handle(machine, &event);
         }
         sim_shares_step(shares, wire, until_ps);
@@ -275,8 +253,9 @@ static void play_packets(struct machine *machine)
     struct packet_engine *packets = &machine->net.packets;
     start_ready(machine, 0);
     for (;;) {
-        bool pending = machine->pending_count > 0;
-        double next_ps = pending ? fmin(machine->events[0].time_ps, (double)CLOCK_END_PS) : 0;
+        bool pending = machine->events.count > 0;
+        double next_ps =
+            pending ? fmin(machine->events.entries[0].time_ps, (double)CLOCK_END_PS) : 0;
         uint64_t until_ps = pending ? (uint64_t)ceil(next_ps) : WEFT_NEVER;
         struct packet_end end;
         if (sim_watch_run(&machine->watch, packets, until_ps, &end)) {
@@ -285,7 +264,7 @@ static void play_packets(struct machine *machine)
             flow_ended(machine, &ended);
             weft_wire_close(wire, end.path_id);
         } else if (pending && !machine->watch.is_over) {
-            struct machine_event event = pop(machine);
+            struct machine_event event = events_pop(&machine->events);
             packets->clock.now_ps = until_ps;
             handle(machine, &event);
         } else {

@@ -233,7 +233,7 @@ static void lay_out(struct machine *machine, const struct weft_routes *routes,
     memset(machine->line_head, 0xff, devices * sizeof(uint32_t)); // WEFT_NONE
     machine->runs = WEFT_NEW_RAW(arena, struct machine_run, needs->runs);
     machine->ways = WEFT_NEW_RAW(arena, struct weft_simnet_way, needs->run_ways);
-    machine->events =
+    machine->events.entries =
         WEFT_NEW_RAW(arena, struct machine_event, (size_t)tasks + needs->runs + machine->job_count);
     machine->ready_head = WEFT_NONE;
     for (uint32_t job = 0; job < machine->job_count; job++) {

@@ -11,6 +11,8 @@
 
 #include "network_share.h"
 
+#include "weft/base/heap.h"
+
 #include <string.h>
 
 enum event_kind { EVENT_READY, EVENT_TRANSFER, EVENT_REDUCE };
@@ -23,11 +25,22 @@ struct event {
     uint32_t index; // task, edge or node
 };
 
+struct event_heap {
+    struct event *entries;
+    uint32_t count;
+};
+
+static inline bool is_sooner(const struct event *a, const struct event *b)
+{
+    return a->time_s < b->time_s || (a->time_s == b->time_s && a->order < b->order);
+}
+
+WEFT_HEAP(events, struct event_heap, struct event, 2, is_sooner, weft_heap_no_places)
+
 struct estimator {
     const struct problem *problem;
     struct share *share;
-    struct event *heap;
-    uint32_t heap_count;
+    struct event_heap events;
     uint32_t order;
     double *free_s;    // per server
     double *ready_s;   // per task: what all its parts wait for
@@ -47,8 +60,8 @@ struct estimator *weft_estimator_init(const struct problem *problem, struct weft
     *estimator = (struct estimator){
         .problem = problem,
         .share = weft_share_init(problem, arena),
-        .heap = WEFT_NEW(arena, struct event,
-                         tasks + 2 * (size_t)problem->edge_count + problem->node_count),
+        .events.entries = WEFT_NEW(arena, struct event,
+                                   tasks + 2 * (size_t)problem->edge_count + problem->node_count),
         .free_s = WEFT_NEW(arena, double, problem->server_count),
         .ready_s = WEFT_NEW(arena, double, tasks),
         .part_s = WEFT_NEW(arena, double, parts),
@@ -60,42 +73,11 @@ struct estimator *weft_estimator_init(const struct problem *problem, struct weft
     return estimator;
 }
 
-// ---- the heap ----
-
-static bool sooner(const struct event *a, const struct event *b)
-{
-    return a->time_s < b->time_s || (a->time_s == b->time_s && a->order < b->order);
-}
-
 static void push(struct estimator *est, double time_s, enum event_kind kind, uint32_t index,
                  bool backward)
 {
-    struct event event = {time_s, est->order++, (uint16_t)kind, backward, index};
-    uint32_t at = est->heap_count++;
-    while (at > 0 && sooner(&event, &est->heap[(at - 1) / 2])) {
-        est->heap[at] = est->heap[(at - 1) / 2];
-        at = (at - 1) / 2;
-    }
-    est->heap[at] = event;
-}
-
-static struct event pop(struct estimator *est)
-{
-    struct event top = est->heap[0];
-    struct event last = est->heap[--est->heap_count];
-    uint32_t at = 0;
-    for (uint32_t child = 1; child < est->heap_count; child = 2 * at + 1) {
-        if (child + 1 < est->heap_count && sooner(&est->heap[child + 1], &est->heap[child])) {
-            child++;
-        }
-        if (!sooner(&est->heap[child], &last)) {
-            break;
-        }
-        est->heap[at] = est->heap[child];
-        at = child;
-    }
-    est->heap[at] = last;
-    return top;
+    events_push(&est->events,
+                (struct event){time_s, est->order++, (uint16_t)kind, backward, index});
 }
 
 // ---- tasks ----
@@ -207,7 +189,7 @@ static void run_task(struct estimator *est, const struct layout *layout, uint32_
 static void begin(struct estimator *est, const struct layout *layout)
 {
     const struct problem *problem = est->problem;
-    est->heap_count = 0;
+    est->events.count = 0;
     est->order = 0;
     est->iteration_s = 0;
     memset(est->free_s, 0, sizeof *est->free_s * problem->server_count);
@@ -246,7 +228,7 @@ double weft_estimate(struct estimator *est, const struct layout *layout)
     const struct problem *problem = est->problem;
     begin(est, layout);
     for (;;) {
-        double event_s = est->heap_count > 0 ? est->heap[0].time_s : HUGE_VAL;
+        double event_s = est->events.count > 0 ? est->events.entries[0].time_s : HUGE_VAL;
         struct share_end end;
         if (weft_share_next(est->share, event_s, &end)) {
             if (end.reduce) {
@@ -258,10 +240,10 @@ double weft_estimate(struct estimator *est, const struct layout *layout)
             arrive(est, layout, task, end.time_s);
             continue;
         }
-        if (est->heap_count == 0) {
+        if (est->events.count == 0) {
             return est->iteration_s;
         }
-        struct event event = pop(est);
+        struct event event = events_pop(&est->events);
         handle(est, layout, &event);
     }
 }

@@ -3,6 +3,8 @@
 
 #include "clock.h"
 
+#include "weft/base/heap.h"
+
 #include <string.h>
 
 #define INSERTION_MAX 24u
@@ -33,49 +35,25 @@ void clock_init(struct packet_clock *clock, uint64_t width_ps, struct weft_arena
 
 // ---- the heap of far events ----
 
-static bool far_before(const struct clock_far *a, const struct clock_far *b)
+static inline bool far_before(const struct clock_far *a, const struct clock_far *b)
 {
     return a->time_ps < b->time_ps || (a->time_ps == b->time_ps && a->order < b->order);
 }
 
+WEFT_HEAP(far, struct clock_far_heap, struct clock_far, 2, far_before, weft_heap_no_places)
+
 static void push_far(struct packet_clock *clock, uint32_t id, uint64_t time_ps)
 {
-    if (clock->far_count == clock->far_room) {
+    if (clock->far.count == clock->far_room) {
         uint32_t room = clock->far_room == 0 ? 64 : 2 * clock->far_room;
         struct clock_far *wider = WEFT_NEW_RAW(clock->arena, struct clock_far, room);
-        if (clock->far_count > 0) {
-            memcpy(wider, clock->far, clock->far_count * sizeof(*wider));
+        if (clock->far.count > 0) {
+            memcpy(wider, clock->far.entries, clock->far.count * sizeof(*wider));
         }
-        clock->far = wider;
+        clock->far.entries = wider;
         clock->far_room = room;
     }
-    struct clock_far event = {time_ps, clock->far_order++, id};
-    uint32_t place = clock->far_count++;
-    while (place > 0 && far_before(&event, &clock->far[(place - 1) / 2])) {
-        clock->far[place] = clock->far[(place - 1) / 2];
-        place = (place - 1) / 2;
-    }
-    clock->far[place] = event;
-}
-
-static uint32_t pop_far(struct packet_clock *clock)
-{
-    struct clock_far *far = clock->far;
-    uint32_t id = far[0].id;
-    struct clock_far last = far[--clock->far_count];
-    uint32_t place = 0;
-    for (uint32_t child = 1; child < clock->far_count; child = 2 * place + 1) {
-        if (child + 1 < clock->far_count && far_before(&far[child + 1], &far[child])) {
-            child++;
-        }
-        if (!far_before(&far[child], &last)) {
-            break;
-        }
-        far[place] = far[child];
-        place = child;
-    }
-    far[place] = last;
-    return id;
+    far_push(&clock->far, (struct clock_far){time_ps, clock->far_order++, id});
 }
 
 // ---- filing ----
@@ -266,9 +244,9 @@ static void begin_turn(struct packet_clock *clock, uint64_t turn)
 {
     unsigned turn_shift = clock->shift + CLOCK_FINE_BITS;
     clock->turn = turn;
-    while (clock->far_count > 0 && clock->far[0].time_ps >> turn_shift == turn) {
-        uint64_t time_ps = clock->far[0].time_ps;
-        file_fine(clock, pop_far(clock), time_ps);
+    while (clock->far.count > 0 && clock->far.entries[0].time_ps >> turn_shift == turn) {
+        uint64_t time_ps = clock->far.entries[0].time_ps;
+        file_fine(clock, far_pop(&clock->far).id, time_ps);
     }
     uint32_t slot = (uint32_t)turn & (CLOCK_COARSE - 1);
     uint32_t first = take_bucket(clock, clock->coarse, clock->coarse_bits, slot);
@@ -285,8 +263,8 @@ static uint64_t find_turn(const struct packet_clock *clock)
 {
     unsigned turn_shift = clock->shift + CLOCK_FINE_BITS;
     uint64_t best = UINT64_MAX;
-    if (clock->far_count > 0) {
-        best = clock->far[0].time_ps >> turn_shift;
+    if (clock->far.count > 0) {
+        best = clock->far.entries[0].time_ps >> turn_shift;
     }
     uint32_t here = (uint32_t)(clock->turn + 1) & (CLOCK_COARSE - 1);
     uint32_t slot = next_bit(clock->coarse_bits, here, CLOCK_COARSE);

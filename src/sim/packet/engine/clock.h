@@ -38,6 +38,11 @@ struct clock_far {
     uint64_t order;
     uint32_t id;
 };
+// A heap by time and order (weft/base/heap.h).
+struct clock_far_heap {
+    struct clock_far *entries;
+    uint32_t count;
+};
 
 struct packet_clock {
     uint64_t now_ps;
@@ -51,8 +56,7 @@ struct packet_clock {
     uint64_t *fine_bits;
     uint32_t *coarse;
     uint64_t *coarse_bits;
-    struct clock_far *far;
-    uint32_t far_count;
+    struct clock_far_heap far;
     uint32_t far_room;
     uint64_t far_order;
     // The bucket that is being played, sorted; what is filed into it goes to its place.

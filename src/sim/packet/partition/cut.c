@@ -3,6 +3,8 @@
 
 #include "cut.h"
 
+#include "weft/base/sets.h"
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -14,8 +16,8 @@
 struct cutter {
     const struct weft_fabric *fabric;
     uint32_t part_count;
-    uint32_t *level; // per node: links to the nearest server
-    uint32_t *root;  // per node, of those that links below the threshold join
+    uint32_t *level;         // per node: links to the nearest server
+    struct weft_sets joined; // nodes that links below the threshold join
     uint8_t *root_part;
     bool *is_placed; // per root
     uint8_t *part;   // per node
@@ -45,20 +47,11 @@ static void find_levels(struct cutter *cutter)
     cutter->level_count = level;
 }
 
-static uint32_t find_root(uint32_t *root, uint32_t node)
-{
-    while (root[node] != node) {
-        root[node] = root[root[node]];
-        node = root[node];
-    }
-    return node;
-}
-
 static void join_near(struct cutter *cutter, uint64_t threshold_ps)
 {
     const struct weft_fabric *fabric = cutter->fabric;
+    weft_sets_reset(&cutter->joined);
     for (uint32_t v = 0; v < fabric->node_count; v++) {
-        cutter->root[v] = v;
         cutter->is_placed[v] = false;
         cutter->sums[v] = 0;
         cutter->counts[v] = 0;
@@ -66,9 +59,7 @@ static void join_near(struct cutter *cutter, uint64_t threshold_ps)
     for (uint32_t l = 0; l < fabric->link_count; l++) {
         const struct weft_link *link = &fabric->links[l];
         if (link->latency_ps < threshold_ps) {
-            uint32_t a = find_root(cutter->root, link->from);
-            uint32_t b = find_root(cutter->root, link->to);
-            cutter->root[a > b ? a : b] = a < b ? a : b;
+            weft_sets_join(&cutter->joined, link->from, link->to);
         }
     }
 }
@@ -79,7 +70,7 @@ static bool place_servers(struct cutter *cutter)
     uint32_t server_count = cutter->fabric->server_count;
     uint32_t counts[PACKET_PARTS_MAX] = {0};
     for (uint32_t v = 0; v < server_count; v++) {
-        uint32_t root = find_root(cutter->root, v);
+        uint32_t root = weft_sets_find(&cutter->joined, v);
         if (!cutter->is_placed[root]) {
             cutter->is_placed[root] = true;
             cutter->root_part[root] = (uint8_t)((uint64_t)v * cutter->part_count / server_count);
@@ -104,13 +95,13 @@ static void place_switches(struct cutter *cutter)
         for (uint32_t l = 0; l < fabric->link_count; l++) {
             const struct weft_link *link = &fabric->links[l];
             if (cutter->level[link->to] == level && cutter->level[link->from] + 1 == level) {
-                uint32_t root = find_root(cutter->root, link->to);
+                uint32_t root = weft_sets_find(&cutter->joined, link->to);
                 cutter->sums[root] += cutter->part[link->from];
                 cutter->counts[root]++;
             }
         }
         for (uint32_t v = fabric->server_count; v < fabric->node_count; v++) {
-            uint32_t root = find_root(cutter->root, v);
+            uint32_t root = weft_sets_find(&cutter->joined, v);
             if (cutter->level[v] != level) {
                 continue;
             }
@@ -124,7 +115,7 @@ static void place_switches(struct cutter *cutter)
         }
     }
     for (uint32_t v = 0; v < fabric->node_count; v++) { // what no link leads to, too
-        uint32_t root = find_root(cutter->root, v);
+        uint32_t root = weft_sets_find(&cutter->joined, v);
         cutter->part[v] = cutter->is_placed[root] ? cutter->root_part[root] : 0;
     }
 }
@@ -212,7 +203,7 @@ bool packet_cut_build(struct packet_cut *cut, const struct weft_fabric *fabric, 
         .part_count = part_count,
         .part = part,
         .level = WEFT_NEW_RAW(&scratch, uint32_t, nodes),
-        .root = WEFT_NEW_RAW(&scratch, uint32_t, nodes),
+        .joined = weft_sets_build(nodes, &scratch),
         .root_part = WEFT_NEW_RAW(&scratch, uint8_t, nodes),
         .is_placed = WEFT_NEW_RAW(&scratch, bool, nodes),
         .sums = WEFT_NEW_RAW(&scratch, uint64_t, nodes),
