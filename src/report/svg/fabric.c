@@ -309,3 +309,12 @@ void picture_fabric(struct weft_text *text, const struct weft_plan *plan, bool a
     add_servers(text, &drawing);
     svg_end(text);
 }
+
+const char *weft_report_svg_fabric(const struct weft_plan *plan, struct weft_arena *arena,
+                                   struct weft_arena scratch)
+{
+    struct weft_text text;
+    weft_text_init(&text, arena);
+    picture_fabric(&text, plan, true, scratch);
+    return text.data;
+}

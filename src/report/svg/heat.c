@@ -214,3 +214,14 @@ void picture_heat(struct weft_text *text, const struct weft_traffic *traffic,
     add_scale(text, &heat);
     svg_end(text);
 }
+
+const char *weft_report_svg_heat(const struct weft_traffic *traffic,
+                                 const struct weft_ring_set *rings, struct weft_arena *arena,
+                                 struct weft_arena scratch)
+{
+    static const struct weft_ring_set none = {0, NULL};
+    struct weft_text text;
+    weft_text_init(&text, arena);
+    picture_heat(&text, traffic, rings != NULL ? rings : &none, true, scratch);
+    return text.data;
+}
