@@ -5,16 +5,6 @@
 
 #include <math.h>
 
-const struct weft_flatbuf_layout weft_fbuf_task_layout = {TASK_FIELDS, {2, 8, 8, 4, 8, 4}};
-const struct weft_flatbuf_layout weft_fbuf_device_layout = {DEVICE_FIELDS, {2, 8, 8, 8, 8}};
-const struct weft_flatbuf_layout weft_fbuf_connection_layout = {CONNECTION_FIELDS, {4, 4, 4}};
-const struct weft_flatbuf_layout weft_fbuf_path_layout = {PATH_FIELDS, {4, 4}};
-const struct weft_flatbuf_layout weft_fbuf_route_layout = {ROUTE_FIELDS, {4, 4, 4}};
-const struct weft_flatbuf_layout weft_fbuf_descriptor_layout = {DESCRIPTOR_FIELDS, {4}};
-const struct weft_flatbuf_layout weft_fbuf_rings_layout = {RINGS_FIELDS, {8, 4}};
-const struct weft_flatbuf_layout weft_fbuf_root_layout = {
-    ROOT_FIELDS, {4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4}};
-
 // A rate of the root table, in the file's bytes a millisecond.
 static bool read_rate(double *rate_Bps, const struct weft_fbuf_reader *reader, uint32_t field,
                       const char *name)

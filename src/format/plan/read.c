@@ -7,29 +7,13 @@
 #include "read.h"
 
 #include <math.h>
-#include <stdarg.h>
 #include <string.h>
 
 #define SERVERS_MAX 8192u
-#define FLAWS_MAX 64u
 #define LARGE 1e30
 #define PRICE_ROWS_MAX 4096u
 #define CHOICES_MAX 65536u
 #define CHUNK_FACTOR_MAX 4096u
-
-void weft_plan_note_flaw(struct weft_plan_source *source, const char *format, ...)
-{
-    source->flaw_count++;
-    if (source->flaw_count > source->flaw_room) {
-        return;
-    }
-    char line[256];
-    va_list arguments;
-    va_start(arguments, format);
-    vsnprintf(line, sizeof line, format, arguments);
-    va_end(arguments);
-    source->flaws[source->flaw_count - 1].text = weft_arena_text(source->arena, line, strlen(line));
-}
 
 static bool read_price_row(struct weft_price_row *row, const json_t *object,
                            struct weft_error *error)
@@ -433,26 +417,15 @@ bool weft_plan_read(struct weft_plan *plan, const char *data, size_t length,
     if (!weft_json_parse(&root, data, length, error)) {
         return false;
     }
-    struct weft_plan_source source = {
-        .root = root,
-        .arena = arena,
-        .error = error,
-        .flaws = WEFT_NEW(arena, struct weft_violation, FLAWS_MAX + 1),
-        .flaw_room = FLAWS_MAX,
-    };
+    struct weft_plan_source source = {.root = root, .arena = arena, .error = error};
+    weft_plan_flaws_init(&source);
     struct weft_plan read = {.seed = 0};
     bool good = read_root(&read, scratch, &source);
     json_decref(root);
     if (!good) {
         return false;
     }
-    read.flaw_count = source.flaw_count;
-    if (source.flaw_count > FLAWS_MAX) {
-        source.flaws[FLAWS_MAX].text = weft_arena_format(
-            arena, "and %u more that a plan cannot hold", source.flaw_count - FLAWS_MAX);
-        read.flaw_count = FLAWS_MAX + 1;
-    }
-    read.flaws = source.flaws;
+    weft_plan_flaws_publish(&read, &source);
     *plan = read;
     plan->network.routes.fabric = &plan->network.fabric;
     return true;

@@ -2,26 +2,30 @@
 #ifndef WEFT_FORMAT_PLAN_READ_H
 #define WEFT_FORMAT_PLAN_READ_H
 
-// The two halves of the plan reader: the head (figures, cluster, certificate, topology) and the
-// network (links, rings, routes).
+// What the files of the plan reader share: read.c reads the head (metrics, cluster, certificate,
+// topology), network.c the links, rings and routes, job_read.c the strategy and the task graph, and
+// flaws.c keeps what a plan cannot express.
 
 #include "format/syntax/json.h"
 #include "weft/format.h"
 
-// What every part of the reader needs. Flaws grow as a list in the arena.
+// What every part of the reader needs.
 struct weft_plan_source {
     const json_t *root;
     struct weft_arena *arena;
     struct weft_error *error;
     struct weft_violation *flaws;
     uint32_t flaw_count;
-    uint32_t flaw_room;
 };
 
-// Notes a property that does not hold and that a plan cannot even express. Beyond the room the last
-// one says how many more there are.
+void weft_plan_flaws_init(struct weft_plan_source *source);
+// Notes a property that the file claims and that a plan cannot even express. Of very many the first
+// 64 are kept.
 void weft_plan_note_flaw(struct weft_plan_source *source, const char *format, ...)
     WEFT_PRINTF(2, 3);
+// Hands the flaws to the plan; where not all were kept, the last entry says how many more there
+// are.
+void weft_plan_flaws_publish(struct weft_plan *plan, struct weft_plan_source *source);
 
 // Fabric, rings and routes. The routes' paths are dropped where they take links that are not there.
 bool weft_plan_read_network(struct weft_plan *plan, struct weft_arena scratch,
