@@ -20,5 +20,8 @@
 #include "weft/strategy.h"
 #include "weft/topology.h"
 #include "weft/workload.h"
+#include "weft/workload/chakra.h"
+#include "weft/workload/goal.h"
+#include "weft/workload/matrix.h"
 
 #endif

@@ -247,7 +247,7 @@ static bool export_chakra(const struct request *request, const struct weft_plan 
 {
     struct cli *cli = request->cli;
     const struct weft_taskgraph *graph = NULL;
-    struct weft_chakra_trace trace;
+    struct weft_chakra_files trace;
     if (!find_job(&graph, request, plan)) {
         return false;
     }

@@ -129,9 +129,13 @@ static const struct {
     const char *key;
     const char *spelling;
 } spellings[] = {
-    {"batch", "--batch"},     {"optimizer", "--optimizer"},
-    {"seconds", "--seconds"}, {"tables", "--tables"},
-    {"variant", "--variant"}, {"profile", "weft profile MODEL --profile FILE -o FULL.json"},
+    {"batch", "--batch"},
+    {"groups", "--groups"},
+    {"optimizer", "--optimizer"},
+    {"seconds", "--seconds"},
+    {"tables", "--tables"},
+    {"variant", "--variant"},
+    {"profile", "weft profile MODEL --profile FILE -o FULL.json"},
 };
 
 // "weft plan: the batch ...; use a batch of 8 (--batch 8)"

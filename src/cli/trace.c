@@ -35,7 +35,8 @@ static error_t parse(int key, char *argument, struct argp_state *state)
 const struct argp cli_trace_argp = {.options = options, .parser = parse};
 
 // What is not as the trace has it.
-static void tell_trace(const struct cli *cli, const struct weft_chakra *chakra, const char *path)
+static void tell_trace(const struct cli *cli, const struct weft_chakra_job *chakra,
+                       const char *path)
 {
     if (chakra->untimed_count > 0) {
         cli_note(cli,
@@ -56,15 +57,17 @@ static void tell_trace(const struct cli *cli, const struct weft_chakra *chakra, 
 
 static bool load_trace(struct weft_fbuf *job, struct cli *cli, const char *path)
 {
-    struct weft_chakra chakra;
-    struct weft_chakra_input input = {0};
+    struct weft_chakra_trace trace;
+    struct weft_chakra_job chakra;
+    struct weft_chakra_roofline roofline = {0};
+    struct weft_arena scratch = cli->scratch;
     const struct weft_accelerator *accelerator = cli->trace.accelerator;
     if (accelerator != NULL) {
-        input.flops_per_s = accelerator->flops_per_s[WEFT_BF16] * accelerator->matmul_efficiency;
-        input.memory_Bps = accelerator->memory_Bps * accelerator->memory_efficiency;
+        roofline.flops_per_s = accelerator->flops_per_s[WEFT_BF16] * accelerator->matmul_efficiency;
+        roofline.memory_Bps = accelerator->memory_Bps * accelerator->memory_efficiency;
     }
-    if (!weft_chakra_load(&chakra, path, cli->trace.groups_path, &input, &cli->arena, cli->scratch,
-                          &cli->error)) {
+    if (!weft_chakra_load(&trace, path, cli->trace.groups_path, &scratch, &cli->error) ||
+        !weft_chakra_lower(&chakra, &trace, &roofline, &cli->arena, scratch, &cli->error)) {
         return false;
     }
     tell_trace(cli, &chakra, path);
@@ -75,7 +78,9 @@ static bool load_trace(struct weft_fbuf *job, struct cli *cli, const char *path)
 static bool load_matrix(struct weft_fbuf *job, struct cli *cli, const char *path)
 {
     struct weft_matrix matrix;
-    if (!weft_matrix_load(&matrix, path, &cli->arena, cli->scratch, &cli->error)) {
+    struct weft_taskgraph graph;
+    if (!weft_matrix_load(&matrix, path, &cli->arena, cli->scratch, &cli->error) ||
+        !weft_matrix_lower(&graph, &matrix, &cli->arena, cli->scratch, &cli->error)) {
         return false;
     }
     if (matrix.priority_count > 0) {
@@ -86,14 +91,19 @@ static bool load_matrix(struct weft_fbuf *job, struct cli *cli, const char *path
         cli->trace.failures = matrix.failures;
         cli->trace.failure_count = matrix.failure_count;
     }
-    *job = (struct weft_fbuf){.graph = matrix.graph};
+    *job = (struct weft_fbuf){.graph = graph};
     return true;
 }
 
+// The schedule itself is gone when its task graph is there.
 static bool load_schedule(struct weft_fbuf *job, struct cli *cli, const char *path)
 {
+    struct weft_goal schedule;
     struct weft_goal_job goal;
-    if (!weft_goal_load(&goal, path, &cli->arena, cli->scratch, &cli->error)) {
+    struct weft_arena scratch = cli->scratch;
+    struct weft_arena kept = weft_arena_split(&scratch);
+    if (!weft_goal_load(&schedule, path, &kept, scratch, &cli->error) ||
+        !weft_goal_lower(&goal, &schedule, &cli->arena, scratch, &cli->error)) {
         return false;
     }
     if (goal.open_count > 0) {

@@ -23,21 +23,23 @@ static void check_complaint(const struct weft_error *error)
     fuzz_check_line(error);
 }
 
+static bool read_job(struct weft_chakra_job *job, const struct weft_chakra_files *files,
+                     struct weft_arena *arena, struct weft_arena scratch, struct weft_error *error)
+{
+    const struct weft_chakra_roofline roofline = {.flops_per_s = 1e12, .memory_Bps = 1e12};
+    struct weft_chakra_trace trace;
+    return weft_chakra_read(&trace, files, &scratch, error) &&
+           weft_chakra_lower(job, &trace, &roofline, arena, scratch, error);
+}
+
 static void check_round_trip(const struct weft_taskgraph *graph, struct weft_arena arena,
                              struct weft_arena scratch)
 {
-    struct weft_chakra_trace trace;
-    struct weft_chakra again;
+    struct weft_chakra_files files;
+    struct weft_chakra_job again;
     struct weft_error error = {.code = WEFT_OK};
-    WEFT_ASSERT(weft_chakra_write(&trace, graph, &arena, scratch, &error));
-    const struct weft_chakra_input input = {
-        .rank_count = trace.rank_count,
-        .data = trace.data,
-        .lengths = trace.lengths,
-        .groups = trace.groups,
-        .groups_length = strlen(trace.groups),
-    };
-    WEFT_ASSERT(weft_chakra_read(&again, &input, &arena, scratch, &error));
+    WEFT_ASSERT(weft_chakra_write(&files, graph, &arena, scratch, &error));
+    WEFT_ASSERT(read_job(&again, &files, &arena, scratch, &error));
     WEFT_ASSERT(graph_difference(graph, &again.graph) == NULL);
 }
 
@@ -72,17 +74,15 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     void *blocks[RANKS_MAX + 1];
     size_t lengths[RANKS_MAX + 1];
     uint32_t ranks = divide(blocks, lengths, data, size);
-    const struct weft_chakra_input input = {
+    const struct weft_chakra_files files = {
         .rank_count = ranks,
         .data = (const void *const *)blocks,
         .lengths = lengths,
         .groups = lengths[ranks] > 0 ? blocks[ranks] : NULL,
         .groups_length = lengths[ranks],
-        .flops_per_s = 1e12,
-        .memory_Bps = 1e12,
     };
-    struct weft_chakra chakra = {.node_count = 77};
-    if (weft_chakra_read(&chakra, &input, &desk.arena, desk.scratch, &error)) {
+    struct weft_chakra_job chakra = {.node_count = 77};
+    if (read_job(&chakra, &files, &desk.arena, desk.scratch, &error)) {
         fuzz_check_order(&chakra.graph, desk.scratch);
         check_round_trip(&chakra.graph, desk.arena, desk.scratch);
     } else {

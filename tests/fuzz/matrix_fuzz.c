@@ -8,14 +8,14 @@
 #include "fuzz.h"
 #include "weft/format.h"
 
-static void check(const struct weft_matrix *matrix, struct weft_arena scratch)
+static void check(const struct weft_matrix *matrix, const struct weft_taskgraph *graph,
+                  struct weft_arena scratch)
 {
-    const struct weft_taskgraph *graph = &matrix->graph;
     WEFT_ASSERT(matrix->connection_count <= graph->task_count);
     for (uint32_t i = 0; i < matrix->connection_count; i++) {
         WEFT_ASSERT(graph->kind[i] == WEFT_TASK_TRANSFER || graph->kind[i] == WEFT_TASK_BARRIER);
         WEFT_ASSERT(graph->kind[i] == WEFT_TASK_BARRIER || graph->size_bytes[i] > 0);
-        bool waits = matrix->start_ps[i] > 0;
+        bool waits = matrix->connections[i].start_ps > 0;
         WEFT_ASSERT((graph->prev_count[i] > 0) == waits);
     }
     for (uint32_t t = 0; graph->need != NULL && t < graph->task_count; t++) {
@@ -32,11 +32,15 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     struct weft_error error = {.code = WEFT_OK};
     const char *text = (const char *)data;
     struct weft_matrix matrix = {.connection_count = 77};
-    if (weft_matrix_read(&matrix, text, size, &desk.arena, desk.scratch, &error)) {
-        check(&matrix, desk.scratch);
-    } else {
+    struct weft_taskgraph graph = {.task_count = 78};
+    if (!weft_matrix_read(&matrix, text, size, &desk.arena, desk.scratch, &error)) {
         fuzz_check_refusal(&error);
         WEFT_ASSERT(matrix.connection_count == 77);
+    } else if (weft_matrix_lower(&graph, &matrix, &desk.arena, desk.scratch, &error)) {
+        check(&matrix, &graph, desk.scratch);
+    } else {
+        fuzz_check_refusal(&error);
+        WEFT_ASSERT(graph.task_count == 78);
     }
     fuzz_close(&desk);
     return 0;

@@ -121,7 +121,7 @@ static void check_near(const char *name, double ours, double theirs)
 static void check_written(const char *name, const struct weft_taskgraph *graph, const char *folder,
                           struct weft_arena arena)
 {
-    struct weft_chakra_trace trace;
+    struct weft_chakra_files trace;
     struct weft_error error;
     const char *prefix = weft_arena_format(&arena, "%s/%s", folder, name);
     if (!weft_chakra_write(&trace, graph, &arena, whole_scratch, &error) ||
@@ -197,17 +197,20 @@ static void traces_of_the_examples_hold(void **state)
 
 // ---- real traces ----
 
-static struct weft_chakra load_real(const char *name, struct weft_arena *arena)
+static struct weft_chakra_job load_real(const char *name, struct weft_arena *arena)
 {
-    struct weft_chakra chakra = {0};
+    struct weft_chakra_job chakra = {0};
     struct weft_error error;
-    const struct weft_chakra_input input = {.flops_per_s = 400e12, .memory_Bps = 3e12};
+    const struct weft_chakra_roofline roofline = {.flops_per_s = 400e12, .memory_Bps = 3e12};
+    struct weft_arena scratch = whole_scratch;
+    struct weft_chakra_trace trace;
     if (access(inputs, F_OK) != 0) {
         print_message("skipped: no %s; set WEFT_SHARED\n", inputs);
         skip();
     }
     const char *path = weft_arena_format(arena, "%s/%s", inputs, name);
-    if (!weft_chakra_load(&chakra, path, NULL, &input, arena, whole_scratch, &error)) {
+    if (!weft_chakra_load(&trace, path, NULL, &scratch, &error) ||
+        !weft_chakra_lower(&chakra, &trace, &roofline, arena, scratch, &error)) {
         fail_msg("%s", error.message);
     }
     return chakra;
@@ -216,7 +219,7 @@ static struct weft_chakra load_real(const char *name, struct weft_arena *arena)
 static void check_real(const char *name)
 {
     struct weft_arena arena = whole;
-    struct weft_chakra chakra = load_real(name, &arena);
+    struct weft_chakra_job chakra = load_real(name, &arena);
     struct summary theirs = summarize(weft_arena_format(&arena, "%s/%s", inputs, name), "");
     struct totals ours = total(&chakra.graph);
     assert_int_equal(theirs.ranks, chakra.graph.server_count);
@@ -276,22 +279,22 @@ static void closed_forms_hold(void **state)
     const double latency_s = 2e-6; // two links of 1 us
     struct weft_arena arena = whole;
     // 14 rounds of 131072 bytes, and 7 us of computing behind each of the first 7.
-    struct weft_chakra ring = load_real("astra_custom_ring_ar_8", &arena);
+    struct weft_chakra_job ring = load_real("astra_custom_ring_ar_8", &arena);
     double expected_s = 14 * (131072 / 50e9 + latency_s) + 7 * 7e-6;
     assert_true(fabs(ideal_s(&ring.graph, &arena) - expected_s) < 1e-9);
     // 2 * 15 rounds of 1 MiB / 16.
-    struct weft_chakra reduce = load_real("astra_micro_all_reduce_16", &arena);
+    struct weft_chakra_job reduce = load_real("astra_micro_all_reduce_16", &arena);
     expected_s = 30 * (65536 / 50e9 + latency_s);
     assert_true(fabs(ideal_s(&reduce.graph, &arena) - expected_s) < 1e-9);
     // Half of that: 15 rounds of the same, and of a whole shard of 1 MiB.
-    struct weft_chakra scatter = load_real("astra_micro_reduce_scatter_16", &arena);
+    struct weft_chakra_job scatter = load_real("astra_micro_reduce_scatter_16", &arena);
     expected_s = 15 * (65536 / 50e9 + latency_s);
     assert_true(fabs(ideal_s(&scatter.graph, &arena) - expected_s) < 1e-9);
-    struct weft_chakra gather = load_real("astra_micro_all_gather_16", &arena);
+    struct weft_chakra_job gather = load_real("astra_micro_all_gather_16", &arena);
     expected_s = 15 * (1048576 / 50e9 + latency_s);
     assert_true(fabs(ideal_s(&gather.graph, &arena) - expected_s) < 1e-9);
     // 15 sixteenths of 1 MiB leave each port, all at once.
-    struct weft_chakra all = load_real("astra_micro_all_to_all_16", &arena);
+    struct weft_chakra_job all = load_real("astra_micro_all_to_all_16", &arena);
     expected_s = 15 * 65536 / 50e9 + latency_s;
     assert_true(fabs(ideal_s(&all.graph, &arena) - expected_s) < 1e-9);
 }

@@ -89,11 +89,13 @@ static struct weft_taskgraph read_goal(const struct weft_text *text)
 static struct weft_taskgraph read_matrix(const struct weft_text *text)
 {
     struct weft_matrix matrix;
+    struct weft_taskgraph graph;
     struct weft_error error;
-    if (!weft_matrix_read(&matrix, text->data, text->length, &arena, scratch, &error)) {
+    if (!weft_matrix_read(&matrix, text->data, text->length, &arena, scratch, &error) ||
+        !weft_matrix_lower(&graph, &matrix, &arena, scratch, &error)) {
         fail_msg("%s", error.message);
     }
-    return matrix.graph;
+    return graph;
 }
 
 static struct weft_taskgraph ring_goal(uint32_t ranks)

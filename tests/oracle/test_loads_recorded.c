@@ -34,18 +34,23 @@ static bool load(struct weft_taskgraph *graph, const char *path)
 {
     struct weft_error error;
     struct weft_matrix matrix;
+    struct weft_goal schedule;
     struct weft_goal_job job;
-    struct weft_chakra chakra;
-    const struct weft_chakra_input input = {.flops_per_s = 1e14, .memory_Bps = 1e12};
+    struct weft_chakra_trace trace;
+    struct weft_chakra_job chakra;
+    const struct weft_chakra_roofline roofline = {.flops_per_s = 1e14, .memory_Bps = 1e12};
+    struct weft_arena room = scratch;
     bool good = false;
     if (ends_with(path, ".cm")) {
-        good = weft_matrix_load(&matrix, path, &arena, scratch, &error);
-        *graph = good ? matrix.graph : *graph;
+        good = weft_matrix_load(&matrix, path, &arena, scratch, &error) &&
+               weft_matrix_lower(graph, &matrix, &arena, scratch, &error);
     } else if (ends_with(path, ".goal") || ends_with(path, ".bin")) {
-        good = weft_goal_load(&job, path, &arena, scratch, &error);
+        good = weft_goal_load(&schedule, path, &arena, scratch, &error) &&
+               weft_goal_lower(&job, &schedule, &arena, scratch, &error);
         *graph = good ? job.graph : *graph;
     } else {
-        good = weft_chakra_load(&chakra, path, NULL, &input, &arena, scratch, &error);
+        good = weft_chakra_load(&trace, path, NULL, &room, &error) &&
+               weft_chakra_lower(&chakra, &trace, &roofline, &arena, room, &error);
         *graph = good ? chakra.graph : *graph;
     }
     expect(good, path, good ? "" : error.message);

@@ -117,32 +117,31 @@ static void random_graph(struct weft_taskgraph *graph, struct weft_rng *rng,
 
 // ---- there and back ----
 
-static struct weft_chakra there_and_back(const struct weft_taskgraph *graph,
-                                         struct weft_arena *arena)
+static struct weft_chakra_job there_and_back(const struct weft_taskgraph *graph,
+                                             struct weft_arena *arena)
 {
-    struct weft_chakra_trace trace;
-    struct weft_chakra chakra = {0};
+    struct weft_chakra_files written;
+    struct weft_chakra_job chakra = {0};
     struct weft_error error = {.message = ""};
-    if (!weft_chakra_write(&trace, graph, arena, scratch_kept, &error)) {
+    if (!weft_chakra_write(&written, graph, arena, scratch_kept, &error)) {
         fail_msg("seed %llu: %s", (unsigned long long)current_seed, error.message);
     }
     void **exact =
-        calloc(trace.rank_count, sizeof *exact); // so that a sanitizer sees a byte too far
+        calloc(written.rank_count, sizeof *exact); // so that a sanitizer sees a byte too far
     assert_non_null(exact);
-    for (uint32_t r = 0; r < trace.rank_count; r++) {
-        exact[r] = malloc(trace.lengths[r]);
+    for (uint32_t r = 0; r < written.rank_count; r++) {
+        exact[r] = malloc(written.lengths[r]);
         assert_non_null(exact[r]);
-        memcpy(exact[r], trace.data[r], trace.lengths[r]);
+        memcpy(exact[r], written.data[r], written.lengths[r]);
     }
-    const struct weft_chakra_input input = {
-        .rank_count = trace.rank_count,
-        .data = (const void *const *)exact,
-        .lengths = trace.lengths,
-        .groups = trace.groups,
-        .groups_length = strlen(trace.groups),
-    };
-    bool read = weft_chakra_read(&chakra, &input, arena, scratch_kept, &error);
-    for (uint32_t r = 0; r < trace.rank_count; r++) {
+    struct weft_chakra_files files = written;
+    files.data = (const void *const *)exact;
+    const struct weft_chakra_roofline roofline = {0};
+    struct weft_chakra_trace trace;
+    struct weft_arena scratch = scratch_kept;
+    bool read = weft_chakra_read(&trace, &files, &scratch, &error) &&
+                weft_chakra_lower(&chakra, &trace, &roofline, arena, scratch, &error);
+    for (uint32_t r = 0; r < written.rank_count; r++) {
         free(exact[r]);
     }
     free(exact);
@@ -182,7 +181,7 @@ static void random_graphs_come_back(void **state)
         struct weft_taskgraph graph;
         weft_rng_init(&rng, current_seed);
         random_graph(&graph, &rng, &arena);
-        struct weft_chakra chakra = there_and_back(&graph, &arena);
+        struct weft_chakra_job chakra = there_and_back(&graph, &arena);
         const char *difference = graph_difference(&graph, &chakra.graph);
         if (difference != NULL) {
             fail_msg("seed %llu: %s differ", (unsigned long long)current_seed, difference);
@@ -248,7 +247,7 @@ static void example_jobs_come_back(void **state)
             fail_msg("%s", error.message);
         }
         in_order(&ordered, &job.graph, &arena);
-        struct weft_chakra chakra = there_and_back(&job.graph, &arena);
+        struct weft_chakra_job chakra = there_and_back(&job.graph, &arena);
         const char *difference = graph_difference(&ordered, &chakra.graph);
         if (difference != NULL) {
             fail_msg("%s: %s differ", path, difference);

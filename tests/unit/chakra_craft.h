@@ -163,7 +163,7 @@ static inline void craft_collective(struct craft_trace *trace, uint32_t rank, ui
     craft_attr(trace, rank, "comm_size", size_bytes);
 }
 
-static inline bool craft_read(struct weft_chakra *chakra, struct craft_trace *trace,
+static inline bool craft_read(struct weft_chakra_job *chakra, struct craft_trace *trace,
                               struct weft_arena *arena, struct weft_arena scratch,
                               struct weft_error *error)
 {
@@ -174,16 +174,20 @@ static inline bool craft_read(struct weft_chakra *chakra, struct craft_trace *tr
         data[r] = trace->ranks[r].data;
         lengths[r] = trace->ranks[r].length;
     }
-    const struct weft_chakra_input input = {
+    const struct weft_chakra_files files = {
         .rank_count = trace->rank_count,
         .data = data,
         .lengths = lengths,
         .groups = trace->groups,
         .groups_length = trace->groups != NULL ? strlen(trace->groups) : 0,
+    };
+    const struct weft_chakra_roofline roofline = {
         .flops_per_s = trace->flops_per_s,
         .memory_Bps = trace->memory_Bps,
     };
-    return weft_chakra_read(chakra, &input, arena, scratch, error);
+    struct weft_chakra_trace read;
+    return weft_chakra_read(&read, &files, &scratch, error) &&
+           weft_chakra_lower(chakra, &read, &roofline, arena, scratch, error);
 }
 
 #endif

@@ -21,9 +21,9 @@ static int begin(void **state)
     return 0;
 }
 
-static struct weft_chakra read_good(void)
+static struct weft_chakra_job read_good(void)
 {
-    struct weft_chakra chakra = {0};
+    struct weft_chakra_job chakra = {0};
     struct weft_error error = {.message = ""};
     if (!craft_read(&chakra, &trace, &arena, scratch_kept, &error)) {
         fail_msg("%s", error.message);
@@ -33,7 +33,7 @@ static struct weft_chakra read_good(void)
 
 static void expect_refusal(const char *expected, enum weft_error_code code)
 {
-    struct weft_chakra chakra = {.node_count = 77};
+    struct weft_chakra_job chakra = {.node_count = 77};
     struct weft_error error = {.code = WEFT_OK};
     if (craft_read(&chakra, &trace, &arena, scratch_kept, &error)) {
         fail_msg("taken, though it should fail with '%s'", expected);
@@ -77,7 +77,7 @@ static void compute_waits_for_compute(void **state)
     craft_field(&trace, 0, 11, 1); // a field that Weft does not know
     craft_node(&trace, 1, 8, "other", 4);
     craft_duration(&trace, 1, 1);
-    struct weft_chakra chakra = read_good();
+    struct weft_chakra_job chakra = read_good();
     assert_int_equal(chakra.graph.task_count, 3); // ids 7, 8, 9
     assert_int_equal(chakra.graph.runtime_ps[0], 3000000);
     assert_int_equal(chakra.graph.runtime_ps[2], 5000000);
@@ -96,7 +96,7 @@ static void control_dependencies_count(void **state)
     struct craft_rank *file = &trace.ranks[0];
     file->node_length += craft_bytes(file->node + file->node_length, 4, packed, sizeof packed);
     craft_data_dep(&trace, 0, 2); // twice the same
-    struct weft_chakra chakra = read_good();
+    struct weft_chakra_job chakra = read_good();
     assert_true(has_edge(&chakra.graph, 0, 2) && has_edge(&chakra.graph, 1, 2));
     assert_int_equal(chakra.graph.prev_count[2], 2);
 }
@@ -112,7 +112,7 @@ static void messages_become_transfers(void **state)
     craft_attr(&trace, 1, "comm_type", 6);
     craft_node(&trace, 1, 1, "uses it", 4);
     craft_data_dep(&trace, 1, 0);
-    struct weft_chakra chakra = read_good();
+    struct weft_chakra_job chakra = read_good();
     assert_int_equal(chakra.graph.task_count, 2);
     assert_int_equal(chakra.graph.kind[0], WEFT_TASK_TRANSFER);
     assert_int_equal(chakra.graph.size_bytes[0], 100);
@@ -130,7 +130,7 @@ static void equal_tags_match_in_order_of_ids(void **state)
     craft_recv(&trace, 1, 2, 0, 800, 0);
     craft_node(&trace, 1, 4, "uses the second", 4);
     craft_data_dep(&trace, 1, 2);
-    struct weft_chakra chakra = read_good();
+    struct weft_chakra_job chakra = read_good();
     assert_int_equal(chakra.graph.task_count, 3); // send 3, compute 4, send 8
     assert_int_equal(chakra.graph.size_bytes[2], 800);
     assert_true(has_edge(&chakra.graph, 2, 1));
@@ -147,7 +147,7 @@ static void a_receive_does_not_hold_up_its_message(void **state)
         craft_node(&trace, r, 2, "reduce", 4);
         craft_data_dep(&trace, r, 1);
     }
-    struct weft_chakra chakra = read_good();
+    struct weft_chakra_job chakra = read_good();
     const struct weft_taskgraph *graph = &chakra.graph;
     assert_int_equal(graph->task_count, 6); // two transfers, two joins, two computations
     assert_int_equal(kind_count(graph, WEFT_TASK_BARRIER), 2);
@@ -170,7 +170,7 @@ static void numbers_of_every_type_are_read(void **state)
         craft_typed(&trace, 0, "comm_size", types[i].field, types[i].value);
         craft_typed(&trace, 0, "comm_dst", 11, 1);
         craft_recv(&trace, 1, 1, 0, 12, 0);
-        struct weft_chakra chakra = read_good();
+        struct weft_chakra_job chakra = read_good();
         assert_int_equal(chakra.graph.size_bytes[0], 12);
     }
 }
@@ -183,7 +183,7 @@ static void collectives_match_by_name(void **state)
     craft_collective(&trace, 0, 2, "second", 0, 2000);
     craft_collective(&trace, 1, 6, "second", 0, 2000);
     craft_collective(&trace, 1, 7, "first", 0, 1000);
-    struct weft_chakra chakra = read_good();
+    struct weft_chakra_job chakra = read_good();
     assert_int_equal(chakra.graph.task_count, 2);
     assert_int_equal(chakra.graph.size_bytes[0], 1000);
     assert_int_equal(chakra.graph.size_bytes[1], 2000);
@@ -199,7 +199,7 @@ static void collectives_match_by_order_where_names_differ(void **state)
     craft_collective(&trace, 0, 2, "rank 0, b", 0, 2000);
     craft_collective(&trace, 1, 3, "rank 1, a", 0, 1000);
     craft_collective(&trace, 1, 4, "rank 1, b", 0, 2000);
-    struct weft_chakra chakra = read_good();
+    struct weft_chakra_job chakra = read_good();
     assert_int_equal(chakra.graph.task_count, 2);
     assert_int_equal(chakra.graph.size_bytes[1], 2000);
 }
@@ -215,7 +215,7 @@ static void groups_come_from_the_json(void **state)
     craft_text(&trace, 2, "pg_name", "4");
     craft_collective(&trace, 1, 2, "alone", 0, 32);
     craft_text(&trace, 1, "pg_name", "5");
-    struct weft_chakra chakra = read_good();
+    struct weft_chakra_job chakra = read_good();
     const struct weft_taskgraph *graph = &chakra.graph;
     assert_int_equal(graph->task_count, 2);
     assert_int_equal(graph->group_first[1], 2);
@@ -239,7 +239,7 @@ static void groups_come_from_metadata(void **state)
         craft_collective(&trace, r, 2, "pair", 0, 64);
         craft_text(&trace, r, "pg_name", "3");
     }
-    struct weft_chakra chakra = read_good();
+    struct weft_chakra_job chakra = read_good();
     assert_int_equal(chakra.graph.task_count, 1); // METADATA that joins nothing is left out
     assert_int_equal(chakra.skipped_count, 2);
     assert_int_equal(chakra.graph.group_first[1], 2);
@@ -263,7 +263,7 @@ static void collectives_keep_their_wire_bytes(void **state)
         begin(state);
         craft_collective(&trace, 0, 1, "c", cases[i].type, 1000);
         craft_collective(&trace, 1, 1, "c", cases[i].type, 1000);
-        struct weft_chakra chakra = read_good();
+        struct weft_chakra_job chakra = read_good();
         assert_int_equal(chakra.graph.kind[0], cases[i].kind);
         assert_int_equal(chakra.graph.size_bytes[0], cases[i].bytes);
         assert_int_equal(chakra.approximated_count, cases[i].approximated_count);
@@ -281,7 +281,7 @@ static void an_all_to_all_becomes_transfers(void **state)
         craft_node(&trace, r, 3, "behind", 4);
         craft_data_dep(&trace, r, 2);
     }
-    struct weft_chakra chakra = read_good();
+    struct weft_chakra_job chakra = read_good();
     const struct weft_taskgraph *graph = &chakra.graph;
     assert_int_equal(kind_count(graph, WEFT_TASK_TRANSFER), 6);
     assert_int_equal(kind_count(graph, WEFT_TASK_BARRIER), 6);
@@ -305,7 +305,7 @@ static void work_without_a_duration_takes_the_roofline(void **state)
     craft_node(&trace, 0, 2, "bound by memory", 4);
     craft_attr(&trace, 0, "num_ops", 1);
     craft_typed(&trace, 0, "tensor_size", 13, 3000000);
-    struct weft_chakra chakra = read_good();
+    struct weft_chakra_job chakra = read_good();
     assert_int_equal(chakra.untimed_count, 2);
     assert_int_equal(chakra.graph.runtime_ps[0], 0);
     trace.flops_per_s = 1e12;
@@ -326,7 +326,7 @@ static void the_host_is_a_device_of_its_own(void **state)
     craft_duration(&trace, 1, 2);
     craft_node(&trace, 1, 3, "on the GPU", 4);
     craft_duration(&trace, 1, 9);
-    struct weft_chakra chakra = read_good();
+    struct weft_chakra_job chakra = read_good();
     assert_int_equal(chakra.graph.device_count, 3);
     assert_int_equal(chakra.graph.device_server[2], 1);
     assert_int_equal(chakra.graph.device[0], 2);
@@ -358,7 +358,7 @@ static void further_ranks_are_devices_of_their_server(void **state)
         craft_node(&trace, rank, rank, "work", 4);
         craft_duration(&trace, rank, 1);
     }
-    struct weft_chakra chakra = read_good();
+    struct weft_chakra_job chakra = read_good();
     assert_int_equal(chakra.graph.server_count, 2);
     assert_int_equal(chakra.graph.device_count, 3);
     assert_int_equal(chakra.graph.device_server[2], 1);
@@ -480,7 +480,7 @@ static void collectives_that_lack_a_member_are_named(void **state)
     craft_collective(&trace, 0, 1, "c", 0, 8);
     craft_text(&trace, 0, "pg_name", "7");
     expect_refusal("rank 0: node 1 'c': is of process group '7', which is not known; give its "
-                   "ranks as {\"7\": [0, 1]} in PREFIX.json or by --groups",
+                   "ranks as {\"7\": [0, 1]} in PREFIX.json or in a file of groups",
                    WEFT_INPUT);
     trace.groups = "{\"7\": [1]}";
     expect_refusal("rank 0: node 1 'c': its rank is no member of its process group '7'",

@@ -3,22 +3,29 @@
 
 #include "loads_case.h"
 
-static bool read_matrix(struct weft_matrix *matrix, const char *text, struct weft_error *error)
+// A matrix and its task graph.
+struct load {
+    struct weft_matrix matrix;
+    struct weft_taskgraph graph;
+};
+
+static bool read_matrix(struct load *load, const char *text, struct weft_error *error)
 {
     char *copy = exact(text, strlen(text));
-    bool good = weft_matrix_read(matrix, copy, strlen(text), &arena, scratch_kept, error);
+    bool good = weft_matrix_read(&load->matrix, copy, strlen(text), &arena, scratch_kept, error) &&
+                weft_matrix_lower(&load->graph, &load->matrix, &arena, scratch_kept, error);
     free(copy);
     return good;
 }
 
-static struct weft_matrix need_matrix(const char *text)
+static struct load need_matrix(const char *text)
 {
-    struct weft_matrix matrix;
+    struct load load;
     struct weft_error error;
-    if (!read_matrix(&matrix, text, &error)) {
+    if (!read_matrix(&load, text, &error)) {
         fail_msg("%s", error.message);
     }
-    return matrix;
+    return load;
 }
 
 // Starts are picoseconds, whole or not; sizes may pass 2^31.
@@ -26,18 +33,18 @@ static void connections_start_at_their_picosecond(void **state)
 {
     (void)state;
     const uint64_t *ends = NULL;
-    struct weft_matrix matrix = need_matrix("# made up\nNodes 4\nConnections 4\n"
-                                            "0->1 start 0 size 1000000\r\n"
-                                            "1->0 id 7 start 3000000 size 5000000000 prio 3\n"
-                                            "2->3 id 8 start 1.5e6 size 1000\n"
-                                            "3->2 size 1000 start 3000000\n\n");
-    assert_int_equal(matrix.connection_count, 4);
-    assert_int_equal(matrix.priority_count, 1);
-    assert_int_equal(matrix.priority[1], 3);
-    assert_int_equal(matrix.priority[0], WEFT_NONE);
-    assert_true(matrix.graph.size_bytes[1] == 5000000000ull);
-    assert_true(matrix.start_ps[2] == 1500000);
-    play(&matrix.graph, &ends);
+    struct load load = need_matrix("# made up\nNodes 4\nConnections 4\n"
+                                   "0->1 start 0 size 1000000\r\n"
+                                   "1->0 id 7 start 3000000 size 5000000000 prio 3\n"
+                                   "2->3 id 8 start 1.5e6 size 1000\n"
+                                   "3->2 size 1000 start 3000000\n\n");
+    assert_int_equal(load.matrix.connection_count, 4);
+    assert_int_equal(load.matrix.priority_count, 1);
+    assert_int_equal(load.matrix.priority[1], 3);
+    assert_int_equal(load.matrix.priority[0], WEFT_NONE);
+    assert_true(load.graph.size_bytes[1] == 5000000000ull);
+    assert_true(load.matrix.connections[2].start_ps == 1500000);
+    play(&load.graph, &ends);
     assert_true(ends[0] == message_ps(1000000));
     assert_true(ends[1] == 3000000 + message_ps(5000000000ull));
     assert_true(ends[2] == 1500000 + message_ps(1000));
@@ -48,16 +55,16 @@ static void triggers_start_what_waits_for_them(void **state)
 {
     (void)state;
     const uint64_t *ends = NULL;
-    struct weft_matrix matrix = need_matrix("Nodes 16\nConnections 6\nTriggers 2\n"
-                                            "0->1 id 1 start 0 size 1000000 send_done_trigger 1\n"
-                                            "2->3 id 2 start 0 size 2000000 recv_done_trigger 9\n"
-                                            "4->5 id 3 trigger 1 size 1000000 recv_done_trigger 9\n"
-                                            "6->7 id 4 trigger 1 size 3000000\n"
-                                            "8->9 id 5 trigger 9 size 1000\n"
-                                            "10->11 id 6 trigger 9 size 1000\n"
-                                            "trigger id 1 oneshot\n"
-                                            "trigger id 9 barrier count 2\n");
-    play(&matrix.graph, &ends);
+    struct load load = need_matrix("Nodes 16\nConnections 6\nTriggers 2\n"
+                                   "0->1 id 1 start 0 size 1000000 send_done_trigger 1\n"
+                                   "2->3 id 2 start 0 size 2000000 recv_done_trigger 9\n"
+                                   "4->5 id 3 trigger 1 size 1000000 recv_done_trigger 9\n"
+                                   "6->7 id 4 trigger 1 size 3000000\n"
+                                   "8->9 id 5 trigger 9 size 1000\n"
+                                   "10->11 id 6 trigger 9 size 1000\n"
+                                   "trigger id 1 oneshot\n"
+                                   "trigger id 9 barrier count 2\n");
+    play(&load.graph, &ends);
     assert_true(ends[2] == 2 * message_ps(1000000));
     assert_true(ends[3] == message_ps(1000000) + message_ps(3000000));
     assert_true(ends[4] == ends[2] + message_ps(1000)); // the later of connections 2 and 3
@@ -69,14 +76,14 @@ static void each_activation_of_a_multishot_starts_the_next(void **state)
 {
     (void)state;
     const uint64_t *ends = NULL;
-    struct weft_matrix matrix = need_matrix("Nodes 16\nConnections 5\nTriggers 1\n"
-                                            "0->1 id 1 start 0 size 3000000 send_done_trigger 1\n"
-                                            "2->3 id 2 start 0 size 1000000 send_done_trigger 1\n"
-                                            "4->5 id 3 start 0 size 2000000 send_done_trigger 1\n"
-                                            "6->7 id 4 trigger 1 size 1000\n"
-                                            "8->9 id 5 trigger 1 size 1000\n"
-                                            "trigger id 1 multishot\n");
-    play(&matrix.graph, &ends);
+    struct load load = need_matrix("Nodes 16\nConnections 5\nTriggers 1\n"
+                                   "0->1 id 1 start 0 size 3000000 send_done_trigger 1\n"
+                                   "2->3 id 2 start 0 size 1000000 send_done_trigger 1\n"
+                                   "4->5 id 3 start 0 size 2000000 send_done_trigger 1\n"
+                                   "6->7 id 4 trigger 1 size 1000\n"
+                                   "8->9 id 5 trigger 1 size 1000\n"
+                                   "trigger id 1 multishot\n");
+    play(&load.graph, &ends);
     assert_true(ends[3] == message_ps(1000000) + message_ps(1000));
     assert_true(ends[4] == message_ps(2000000) + message_ps(1000));
 }
@@ -129,9 +136,9 @@ static void bad_matrices_are_refused(void **state)
         {"Nodes 2\n0->1 a b c d e f g h i j k l m n o p q r s t u v w x y z\n", "more than 24"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
-        struct weft_matrix matrix;
+        struct load load;
         struct weft_error error = {.code = WEFT_OK};
-        assert_complaint(read_matrix(&matrix, cases[i].text, &error), &error, cases[i].part,
+        assert_complaint(read_matrix(&load, cases[i].text, &error), &error, cases[i].part,
                          cases[i].text);
     }
 }

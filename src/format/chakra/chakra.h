@@ -4,34 +4,7 @@
 
 // Chakra execution traces: what their reader and writer share. docs/chakra.md has the mapping.
 
-#include "weft/base.h"
-#include "weft/workload.h"
-
-enum chakra_node_type {
-    CHAKRA_INVALID = 0,
-    CHAKRA_METADATA = 1,
-    CHAKRA_MEM_LOAD = 2,
-    CHAKRA_MEM_STORE = 3,
-    CHAKRA_COMP = 4,
-    CHAKRA_SEND = 5,
-    CHAKRA_RECV = 6,
-    CHAKRA_COLLECTIVE = 7,
-    CHAKRA_TYPE_COUNT = 11, // with storage, batch and checkpoint nodes
-};
-
-enum chakra_collective {
-    CHAKRA_ALL_REDUCE = 0,
-    CHAKRA_REDUCE = 1,
-    CHAKRA_ALL_GATHER = 2,
-    CHAKRA_GATHER = 3,
-    CHAKRA_SCATTER = 4,
-    CHAKRA_BROADCAST = 5,
-    CHAKRA_ALL_TO_ALL = 6,
-    CHAKRA_REDUCE_SCATTER = 7,
-    CHAKRA_REDUCE_SCATTER_BLOCK = 8,
-    CHAKRA_BARRIER = 9,
-    CHAKRA_COLLECTIVE_COUNT,
-};
+#include "weft/workload/chakra.h"
 
 // Weft's own attributes: what the schema has no words for. Other readers skip them.
 #define CHAKRA_ATTR_KIND "weft_kind"             // a word of chakra_kinds
@@ -41,20 +14,8 @@ enum chakra_collective {
 #define CHAKRA_ATTR_DEVICES "weft_devices"       // of the file: the devices of this rank
 #define CHAKRA_ATTR_SERVER "weft_server"         // of the file: the server of this rank
 
-enum chakra_kind {
-    CHAKRA_KIND_FORWARD,
-    CHAKRA_KIND_BACKWARD,
-    CHAKRA_KIND_UPDATE,
-    CHAKRA_KIND_LOCAL,
-    CHAKRA_KIND_BARRIER,
-    CHAKRA_KIND_ALLREDUCE, // this and the next two: of one member, so that no network is crossed
-    CHAKRA_KIND_REDUCE_SCATTER,
-    CHAKRA_KIND_ALL_GATHER,
-    CHAKRA_KIND_INSIDE, // the time that a collective takes inside the servers first
-    CHAKRA_KIND_SIGNAL, // a send and its receive that stand for a dependency across ranks
-    CHAKRA_KIND_COUNT,
-};
-extern const char *const chakra_kinds[CHAKRA_KIND_COUNT];
+// The word of each kind.
+extern const char *const chakra_kinds[WEFT_CHAKRA_KIND_COUNT];
 
 // ---- writing: which node stands on which rank ----
 
@@ -76,7 +37,7 @@ struct chakra_signal {
     uint32_t to;
 };
 
-struct chakra_layout {
+struct chakra_placement {
     const struct weft_taskgraph *graph;
     // Rank s is server s with its first device and its network; each further device has a rank of
     // its own behind them.
@@ -95,12 +56,12 @@ struct chakra_layout {
 
 // Where every edge goes; all of it in `arena`, temporaries too. O(tasks + edges * log members +
 // members).
-void chakra_layout_build(struct chakra_layout *layout, const struct weft_taskgraph *graph,
-                         struct weft_arena *arena);
+void chakra_placement_build(struct chakra_placement *placement, const struct weft_taskgraph *graph,
+                            struct weft_arena *arena);
 // Whether a task becomes a collective there: with one member it is compute without a device.
 bool chakra_is_collective(const struct weft_taskgraph *graph, uint32_t task);
 // True where `task` ends on `rank`; *part is then the node that others wait for.
-bool chakra_ends_on(const struct chakra_layout *layout, uint32_t task, uint32_t rank,
+bool chakra_ends_on(const struct chakra_placement *placement, uint32_t task, uint32_t rank,
                     enum chakra_part *part);
 
 #endif

@@ -1,16 +1,25 @@
 // SPDX-License-Identifier: Apache-2.0
-// Chakra execution traces: process groups, from the JSON that ASTRA-sim takes ({"1": [0, 1], ...})
-// and from METADATA nodes of PyTorch, whose inputs hold [{"pg_name": "1", "ranks": [0, 1]}, ...].
+// The process groups of a Chakra trace: from the JSON that ASTRA-sim takes as its communicator
+// groups, {"1": [0, 1], ...}, and from METADATA nodes of PyTorch's Kineto traces, whose inputs hold
+// [{"pg_name": "1", "ranks": [0, 1]}, ...].
+//
+// Every rank that uses a group states it anew, so most of the lists are equal; names of equal lists
+// come to mean the first of them, found by sorting: O(members log lists).
 
-#include "read.h"
 #include "format/syntax/json.h"
+#include "read.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 // Groups as they are named; equal members are joined at the end.
 struct collector {
-    struct chakra_set *set;
+    uint32_t rank_count;
+    uint32_t group_count;
+    uint32_t *group_first;
+    uint32_t *group_members;
+    uint32_t name_count;
+    struct weft_chakra_group_name *names;
     uint32_t *seen; // by rank: number of the last group that named it
     size_t members_room;
     struct weft_error *error;
@@ -18,41 +27,39 @@ struct collector {
 
 static bool add_members(struct collector *collector, const json_t *ranks)
 {
-    struct chakra_set *set = collector->set;
     size_t count = json_array_size(ranks);
-    uint32_t first = set->group_first[set->group_count];
+    uint32_t first = collector->group_first[collector->group_count];
     WEFT_ASSERT(count <= collector->members_room - first);
-    uint32_t *members = set->group_members + first;
-    if (!weft_json_indices(members, ranks, set->rank_count, collector->error)) {
+    uint32_t *members = collector->group_members + first;
+    if (!weft_json_indices(members, ranks, collector->rank_count, collector->error)) {
         return false;
     }
-    set->group_count++;
+    collector->group_count++;
     for (size_t i = 0; i < count; i++) {
-        if (collector->seen[members[i]] == set->group_count) {
+        if (collector->seen[members[i]] == collector->group_count) {
             return weft_fail(collector->error, WEFT_INPUT, "names rank %u twice", members[i]);
         }
-        collector->seen[members[i]] = set->group_count;
+        collector->seen[members[i]] = collector->group_count;
     }
-    set->group_first[set->group_count] = first + (uint32_t)count;
+    collector->group_first[collector->group_count] = first + (uint32_t)count;
     return true;
 }
 
 static bool add_group(struct collector *collector, const char *name, uint32_t rank,
                       const json_t *ranks, struct weft_arena *arena)
 {
-    struct chakra_set *set = collector->set;
     uint32_t group = 0; // no ranks: all of them
     if (!json_is_array(ranks)) {
         weft_fail(collector->error, WEFT_INPUT, "is no list of ranks; write [0, 1]");
         return weft_wrap(collector->error, "group '%.40s'", name);
     }
     if (json_array_size(ranks) > 0) {
-        group = set->group_count;
+        group = collector->group_count;
         if (!add_members(collector, ranks)) {
             return weft_wrap(collector->error, "group '%.40s'", name);
         }
     }
-    set->names[set->name_count++] = (struct chakra_group_name){
+    collector->names[collector->name_count++] = (struct weft_chakra_group_name){
         .name = weft_arena_text(arena, name, strlen(name)), .rank = rank, .group = group};
     return true;
 }
@@ -82,10 +89,10 @@ static bool add_item(struct collector *collector, const json_t *item, uint32_t r
 }
 
 // The list lies within brackets and quotes of PyTorch's own.
-static bool read_node(struct collector *collector, const struct chakra_node *node,
-                      struct weft_arena *arena)
+static bool read_note(struct collector *collector, const char *text,
+                      const struct weft_chakra_node *node, struct weft_arena *arena)
 {
-    const char *start = strstr(node->inputs, "[{");
+    const char *start = strstr(text, "[{");
     const char *end = start != NULL ? strrchr(start, ']') : NULL;
     while (end > start && end[-1] != '}') {
         end--;
@@ -100,7 +107,7 @@ static bool read_node(struct collector *collector, const struct chakra_node *nod
         good = add_item(collector, json_array_get(list, i), node->rank, arena);
     }
     json_decref(list);
-    return good || chakra_blame(collector->error, node);
+    return good || weft_chakra_wrap(collector->error, node);
 }
 
 // ---- one group for equal members, and names in order ----
@@ -134,103 +141,94 @@ static int compare_lists(const void *a, const void *b)
 
 static int compare_names(const void *a, const void *b)
 {
-    const struct chakra_group_name *x = a;
-    const struct chakra_group_name *y = b;
+    const struct weft_chakra_group_name *x = a;
+    const struct weft_chakra_group_name *y = b;
     int order = strcmp(x->name, y->name);
     return order != 0 ? order : (x->rank > y->rank) - (x->rank < y->rank);
 }
 
 // Names of equal groups come to mean the first of them.
-static void join_groups(struct chakra_set *set, struct weft_arena scratch)
+static void join_groups(struct collector *collector, struct weft_arena scratch)
 {
-    struct member_list *lists = WEFT_NEW_RAW(&scratch, struct member_list, set->group_count);
-    uint32_t *first_of = WEFT_NEW_RAW(&scratch, uint32_t, set->group_count);
-    for (uint32_t g = 0; g < set->group_count; g++) {
-        uint32_t first = set->group_first[g];
-        lists[g] =
-            (struct member_list){set->group_members + first, set->group_first[g + 1] - first, g};
+    struct member_list *lists = WEFT_NEW_RAW(&scratch, struct member_list, collector->group_count);
+    uint32_t *first_of = WEFT_NEW_RAW(&scratch, uint32_t, collector->group_count);
+    for (uint32_t g = 0; g < collector->group_count; g++) {
+        uint32_t first = collector->group_first[g];
+        lists[g] = (struct member_list){collector->group_members + first,
+                                        collector->group_first[g + 1] - first, g};
     }
-    qsort(lists, set->group_count, sizeof *lists, compare_lists);
-    for (uint32_t i = 0; i < set->group_count; i++) {
+    qsort(lists, collector->group_count, sizeof *lists, compare_lists);
+    for (uint32_t i = 0; i < collector->group_count; i++) {
         bool same = i > 0 && compare_members(&lists[i - 1], &lists[i]) == 0;
         first_of[lists[i].group] = same ? first_of[lists[i - 1].group] : lists[i].group;
     }
-    for (uint32_t i = 0; i < set->name_count; i++) {
-        set->names[i].group = first_of[set->names[i].group];
+    for (uint32_t i = 0; i < collector->name_count; i++) {
+        collector->names[i].group = first_of[collector->names[i].group];
     }
-    qsort(set->names, set->name_count, sizeof *set->names, compare_names);
+    qsort(collector->names, collector->name_count, sizeof *collector->names, compare_names);
 }
 
 // ---- the whole ----
 
-// Room for every rank of every list: two bytes and more each, where they are written.
-static void make_room(struct collector *collector, const struct weft_chakra_input *input,
-                      struct weft_arena *arena)
+// Takes room for every rank of every list: each is two bytes or more where it is written.
+static struct collector begin(const struct chakra_reading *reading,
+                              const struct weft_chakra_files *files, struct weft_arena *arena,
+                              struct weft_error *error)
 {
-    struct chakra_set *set = collector->set;
-    size_t bytes = input->groups != NULL ? input->groups_length : 0;
-    for (uint32_t n = 0; n < set->node_count; n++) {
-        bytes += set->nodes[n].inputs != NULL ? strlen(set->nodes[n].inputs) : 0;
+    size_t bytes = files->groups != NULL ? files->groups_length : 0;
+    for (uint32_t i = 0; i < reading->note_count; i++) {
+        bytes += strlen(reading->notes[i].text);
     }
-    collector->members_room = bytes + set->rank_count;
-    collector->seen = WEFT_NEW(arena, uint32_t, set->rank_count);
-    set->group_members = WEFT_NEW_RAW(arena, uint32_t, collector->members_room);
-    set->group_first = WEFT_NEW_RAW(arena, uint32_t, bytes + 2);
-    set->names = WEFT_NEW_RAW(arena, struct chakra_group_name, bytes);
-    set->group_first[0] = 0;
-    for (uint32_t rank = 0; rank < set->rank_count; rank++) {
-        set->group_members[rank] = rank;
+    size_t members_room = bytes + reading->rank_count;
+    struct collector collector = {
+        .rank_count = reading->rank_count,
+        .seen = WEFT_NEW(arena, uint32_t, reading->rank_count),
+        .group_members = WEFT_NEW_RAW(arena, uint32_t, members_room),
+        .group_first = WEFT_NEW_RAW(arena, uint32_t, bytes + 2),
+        .names = WEFT_NEW_RAW(arena, struct weft_chakra_group_name, bytes),
+        .members_room = members_room,
+        .error = error,
+    };
+    collector.group_first[0] = 0;
+    for (uint32_t rank = 0; rank < reading->rank_count; rank++) {
+        collector.group_members[rank] = rank;
     }
-    set->group_count = 1;
-    set->group_first[1] = set->rank_count;
+    collector.group_count = 1;
+    collector.group_first[1] = reading->rank_count;
+    return collector;
 }
 
-bool chakra_read_groups(struct chakra_set *set, const struct weft_chakra_input *input,
-                        struct weft_arena *arena, struct weft_error *error)
+static bool read_json(struct collector *collector, const struct weft_chakra_files *files,
+                      struct weft_arena *arena)
 {
-    struct collector collector = {.set = set, .error = error};
-    make_room(&collector, input, arena);
-    if (input->groups != NULL) {
-        json_t *root = NULL;
-        if (!weft_json_parse(&root, input->groups, input->groups_length, error)) {
-            return weft_wrap(error, "groups");
-        }
-        bool good = read_file(&collector, root, arena);
-        json_decref(root);
-        if (!good) {
-            return weft_wrap(error, "groups");
-        }
+    json_t *root = NULL;
+    if (!weft_json_parse(&root, files->groups, files->groups_length, collector->error)) {
+        return weft_wrap(collector->error, "groups");
     }
-    for (uint32_t n = 0; n < set->node_count; n++) {
-        if (set->nodes[n].inputs != NULL && !read_node(&collector, &set->nodes[n], arena)) {
+    bool good = read_file(collector, root, arena);
+    json_decref(root);
+    return good || weft_wrap(collector->error, "groups");
+}
+
+bool chakra_read_groups(struct weft_chakra_trace *trace, const struct chakra_reading *reading,
+                        const struct weft_chakra_files *files, struct weft_arena *arena,
+                        struct weft_error *error)
+{
+    struct collector collector = begin(reading, files, arena, error);
+    if (files->groups != NULL && !read_json(&collector, files, arena)) {
+        return false;
+    }
+    for (uint32_t i = 0; i < reading->note_count; i++) {
+        const struct chakra_note *note = &reading->notes[i];
+        if (!read_note(&collector, note->text, &reading->nodes[note->node], arena)) {
             return false;
         }
     }
-    join_groups(set, *arena);
-    return true;
-}
-
-static const struct chakra_group_name *find_name(const struct chakra_set *set, const char *name,
-                                                 uint32_t rank)
-{
-    const struct chakra_group_name key = {.name = name, .rank = rank};
-    return bsearch(&key, set->names, set->name_count, sizeof key, compare_names);
-}
-
-// As ASTRA-sim has it, no name and "0" mean all ranks unless they are given otherwise.
-bool chakra_find_group(uint32_t *group, const struct chakra_set *set,
-                       const struct chakra_node *node, struct weft_error *error)
-{
-    const char *name = node->pg_name != NULL ? node->pg_name : "";
-    const struct chakra_group_name *found = find_name(set, name, node->rank);
-    found = found != NULL ? found : find_name(set, name, WEFT_NONE);
-    if (found == NULL && strcmp(name, "") != 0 && strcmp(name, "0") != 0) {
-        weft_fail(error, WEFT_INPUT,
-                  "is of process group '%.40s', which is not known; give its ranks as {\"%.40s\": "
-                  "[0, 1]} in PREFIX.json or by --groups",
-                  name, name);
-        return chakra_blame(error, node);
-    }
-    *group = found != NULL ? found->group : 0;
+    join_groups(&collector, *arena);
+    trace->group_count = collector.group_count;
+    trace->group_first = collector.group_first;
+    trace->group_members = collector.group_members;
+    trace->name_count = collector.name_count;
+    trace->names = collector.names;
     return true;
 }

@@ -102,7 +102,7 @@ static void add_text(struct draft *draft, const char *name, const char *value)
         weft_arena_text(draft->scratch, value, strlen(value));
 }
 
-static void add_kind(struct draft *draft, enum chakra_kind kind)
+static void add_kind(struct draft *draft, enum weft_chakra_kind kind)
 {
     add_text(draft, CHAKRA_ATTR_KIND, chakra_kinds[kind]);
 }
@@ -115,7 +115,7 @@ static void add_runtime(struct draft *draft, uint64_t runtime_ps)
 }
 
 // is_cpu_op: nothing that takes no device may hold a rank's accelerator.
-static void draft_begin(struct draft *draft, uint64_t id, enum chakra_node_type type, bool cpu,
+static void draft_begin(struct draft *draft, uint64_t id, enum weft_chakra_node_type type, bool cpu,
                         const char *name)
 {
     chakra__node__init(&draft->node);
@@ -133,31 +133,32 @@ static uint64_t task_node_id(uint32_t task, enum chakra_part part)
     return (uint64_t)CHAKRA_PARTS * task + part;
 }
 
-static uint64_t signal_node_id(const struct chakra_layout *layout, uint32_t signal, bool receive)
+static uint64_t signal_node_id(const struct chakra_placement *placement, uint32_t signal,
+                               bool receive)
 {
-    return (uint64_t)CHAKRA_PARTS * layout->graph->task_count + 2 * (uint64_t)signal + receive;
+    return (uint64_t)CHAKRA_PARTS * placement->graph->task_count + 2 * (uint64_t)signal + receive;
 }
 
 // ---- dependencies ----
 
 // What a task waits for on a rank: tasks that end there, and signals that arrive there.
-static void add_deps(struct draft *draft, const struct chakra_layout *layout, uint32_t task,
+static void add_deps(struct draft *draft, const struct chakra_placement *placement, uint32_t task,
                      uint32_t rank)
 {
-    uint32_t first = layout->prev_first[task];
-    uint32_t count = layout->prev_first[task + 1] - first;
+    uint32_t first = placement->prev_first[task];
+    uint32_t count = placement->prev_first[task + 1] - first;
     uint64_t *deps = WEFT_NEW_RAW(draft->scratch, uint64_t, count);
     size_t found = 0;
     for (uint32_t i = 0; i < count; i++) {
-        uint32_t edge = layout->prev_edge[first + i];
-        uint32_t signal = layout->edge_signal[edge];
+        uint32_t edge = placement->prev_edge[first + i];
+        uint32_t signal = placement->edge_signal[edge];
         enum chakra_part part;
         if (signal != WEFT_NONE) {
-            if (layout->signals[signal].to == rank) {
-                deps[found++] = signal_node_id(layout, signal, true);
+            if (placement->signals[signal].to == rank) {
+                deps[found++] = signal_node_id(placement, signal, true);
             }
-        } else if (chakra_ends_on(layout, layout->edge_from[edge], rank, &part)) {
-            deps[found++] = task_node_id(layout->edge_from[edge], part);
+        } else if (chakra_ends_on(placement, placement->edge_from[edge], rank, &part)) {
+            deps[found++] = task_node_id(placement->edge_from[edge], part);
         }
     }
     draft->node.data_deps = deps;
@@ -173,25 +174,26 @@ static void add_one_dep(struct draft *draft, uint64_t id)
 
 // ---- nodes by kind ----
 
-static const enum chakra_kind kinds[WEFT_TASK_KIND_COUNT] = {
-    [WEFT_TASK_FORWARD] = CHAKRA_KIND_FORWARD,
-    [WEFT_TASK_BACKWARD] = CHAKRA_KIND_BACKWARD,
-    [WEFT_TASK_UPDATE] = CHAKRA_KIND_UPDATE,
-    [WEFT_TASK_LOCAL] = CHAKRA_KIND_LOCAL,
-    [WEFT_TASK_BARRIER] = CHAKRA_KIND_BARRIER,
-    [WEFT_TASK_TRANSFER] = CHAKRA_KIND_COUNT,
-    [WEFT_TASK_ALLREDUCE] = CHAKRA_KIND_ALLREDUCE,
-    [WEFT_TASK_REDUCE_SCATTER] = CHAKRA_KIND_REDUCE_SCATTER,
-    [WEFT_TASK_ALL_GATHER] = CHAKRA_KIND_ALL_GATHER,
+static const enum weft_chakra_kind kinds[WEFT_TASK_KIND_COUNT] = {
+    [WEFT_TASK_FORWARD] = WEFT_CHAKRA_KIND_FORWARD,
+    [WEFT_TASK_BACKWARD] = WEFT_CHAKRA_KIND_BACKWARD,
+    [WEFT_TASK_UPDATE] = WEFT_CHAKRA_KIND_UPDATE,
+    [WEFT_TASK_LOCAL] = WEFT_CHAKRA_KIND_LOCAL,
+    [WEFT_TASK_BARRIER] = WEFT_CHAKRA_KIND_BARRIER,
+    [WEFT_TASK_TRANSFER] = WEFT_CHAKRA_KIND_COUNT,
+    [WEFT_TASK_ALLREDUCE] = WEFT_CHAKRA_KIND_ALLREDUCE,
+    [WEFT_TASK_REDUCE_SCATTER] = WEFT_CHAKRA_KIND_REDUCE_SCATTER,
+    [WEFT_TASK_ALL_GATHER] = WEFT_CHAKRA_KIND_ALL_GATHER,
 };
 
-static void draft_compute(struct draft *draft, const struct chakra_layout *layout, uint32_t task)
+static void draft_compute(struct draft *draft, const struct chakra_placement *placement,
+                          uint32_t task)
 {
-    const struct weft_taskgraph *graph = layout->graph;
-    enum chakra_kind kind = kinds[graph->kind[task]];
+    const struct weft_taskgraph *graph = placement->graph;
+    enum weft_chakra_kind kind = kinds[graph->kind[task]];
     bool on_device = graph->device[task] != WEFT_NONE;
     const char *name = weft_arena_format(draft->scratch, "t%u.%s", task, chakra_kinds[kind]);
-    draft_begin(draft, task_node_id(task, CHAKRA_PART_MAIN), CHAKRA_COMP, !on_device, name);
+    draft_begin(draft, task_node_id(task, CHAKRA_PART_MAIN), WEFT_CHAKRA_COMP, !on_device, name);
     add_kind(draft, kind);
     add_runtime(draft, graph->runtime_ps[task]);
     if (on_device) {
@@ -199,7 +201,7 @@ static void draft_compute(struct draft *draft, const struct chakra_layout *layou
     } else if (weft_task_is_collective(graph, task)) {
         add_int64(draft, "comm_size", graph->size_bytes[task]);
     }
-    add_deps(draft, layout, task, layout->home[task]);
+    add_deps(draft, placement, task, placement->home[task]);
 }
 
 // A message's ends on both ranks.
@@ -212,28 +214,29 @@ static void add_message_ends(struct draft *draft, uint32_t from, uint32_t to, ui
     add_int32(draft, "comm_tag", tag);
 }
 
-static void draft_transfer(struct draft *draft, const struct chakra_layout *layout, uint32_t task,
-                           enum chakra_part part)
+static void draft_transfer(struct draft *draft, const struct chakra_placement *placement,
+                           uint32_t task, enum chakra_part part)
 {
-    const struct weft_taskgraph *graph = layout->graph;
+    const struct weft_taskgraph *graph = placement->graph;
     bool receive = part == CHAKRA_PART_RECV;
     const char *name = weft_arena_format(draft->scratch, "t%u.transfer", task);
-    draft_begin(draft, task_node_id(task, part), receive ? CHAKRA_RECV : CHAKRA_SEND, false, name);
+    draft_begin(draft, task_node_id(task, part), receive ? WEFT_CHAKRA_RECV : WEFT_CHAKRA_SEND,
+                false, name);
     add_message_ends(draft, graph->from[task], graph->to[task], graph->size_bytes[task], task);
     if (!receive) {
-        add_deps(draft, layout, task, graph->from[task]);
+        add_deps(draft, placement, task, graph->from[task]);
     }
 }
 
-static void draft_collective(struct draft *draft, const struct chakra_layout *layout, uint32_t task,
-                             uint32_t rank)
+static void draft_collective(struct draft *draft, const struct chakra_placement *placement,
+                             uint32_t task, uint32_t rank)
 {
-    static const enum chakra_collective types[WEFT_TASK_KIND_COUNT] = {
-        [WEFT_TASK_ALLREDUCE] = CHAKRA_ALL_REDUCE,
-        [WEFT_TASK_REDUCE_SCATTER] = CHAKRA_REDUCE_SCATTER,
-        [WEFT_TASK_ALL_GATHER] = CHAKRA_ALL_GATHER,
+    static const enum weft_chakra_collective types[WEFT_TASK_KIND_COUNT] = {
+        [WEFT_TASK_ALLREDUCE] = WEFT_CHAKRA_ALL_REDUCE,
+        [WEFT_TASK_REDUCE_SCATTER] = WEFT_CHAKRA_REDUCE_SCATTER,
+        [WEFT_TASK_ALL_GATHER] = WEFT_CHAKRA_ALL_GATHER,
     };
-    const struct weft_taskgraph *graph = layout->graph;
+    const struct weft_taskgraph *graph = placement->graph;
     uint64_t size_bytes = graph->size_bytes[task];
     // An all-gather's comm_size is one shard, as ASTRA-sim and STAGE have it.
     bool gather = graph->kind[task] == WEFT_TASK_ALL_GATHER;
@@ -241,7 +244,7 @@ static void draft_collective(struct draft *draft, const struct chakra_layout *la
     uint64_t part_bytes = size_bytes / parts + (size_bytes % parts > 0);
     const char *word = chakra_kinds[kinds[graph->kind[task]]];
     const char *name = weft_arena_format(draft->scratch, "t%u.%s", task, word);
-    draft_begin(draft, task_node_id(task, CHAKRA_PART_MAIN), CHAKRA_COLLECTIVE, false, name);
+    draft_begin(draft, task_node_id(task, CHAKRA_PART_MAIN), WEFT_CHAKRA_COLLECTIVE, false, name);
     add_int64(draft, "comm_type", types[graph->kind[task]]);
     // ASTRA-sim waits for ever for a collective without bytes.
     add_int64(draft, "comm_size", part_bytes > 0 ? part_bytes : 1);
@@ -252,32 +255,32 @@ static void draft_collective(struct draft *draft, const struct chakra_layout *la
     if (graph->runtime_ps[task] > 0) {
         add_one_dep(draft, task_node_id(task, CHAKRA_PART_INSIDE));
     } else {
-        add_deps(draft, layout, task, rank);
+        add_deps(draft, placement, task, rank);
     }
 }
 
-static void draft_inside(struct draft *draft, const struct chakra_layout *layout, uint32_t task,
-                         uint32_t rank)
+static void draft_inside(struct draft *draft, const struct chakra_placement *placement,
+                         uint32_t task, uint32_t rank)
 {
     const char *name = weft_arena_format(draft->scratch, "t%u.inside", task);
-    draft_begin(draft, task_node_id(task, CHAKRA_PART_INSIDE), CHAKRA_COMP, true, name);
-    add_kind(draft, CHAKRA_KIND_INSIDE);
-    add_runtime(draft, layout->graph->runtime_ps[task]);
-    add_deps(draft, layout, task, rank);
+    draft_begin(draft, task_node_id(task, CHAKRA_PART_INSIDE), WEFT_CHAKRA_COMP, true, name);
+    add_kind(draft, WEFT_CHAKRA_KIND_INSIDE);
+    add_runtime(draft, placement->graph->runtime_ps[task]);
+    add_deps(draft, placement, task, rank);
 }
 
-static void draft_signal(struct draft *draft, const struct chakra_layout *layout, uint32_t index,
-                         bool receive)
+static void draft_signal(struct draft *draft, const struct chakra_placement *placement,
+                         uint32_t index, bool receive)
 {
-    const struct chakra_signal *signal = &layout->signals[index];
+    const struct chakra_signal *signal = &placement->signals[index];
     const char *name = weft_arena_format(draft->scratch, "t%u.signal", signal->task);
-    draft_begin(draft, signal_node_id(layout, index, receive), receive ? CHAKRA_RECV : CHAKRA_SEND,
-                false, name);
-    add_kind(draft, CHAKRA_KIND_SIGNAL);
-    add_message_ends(draft, signal->from, signal->to, 1, layout->graph->task_count + index);
+    draft_begin(draft, signal_node_id(placement, index, receive),
+                receive ? WEFT_CHAKRA_RECV : WEFT_CHAKRA_SEND, false, name);
+    add_kind(draft, WEFT_CHAKRA_KIND_SIGNAL);
+    add_message_ends(draft, signal->from, signal->to, 1, placement->graph->task_count + index);
     if (!receive) {
         enum chakra_part part;
-        bool ends = chakra_ends_on(layout, signal->task, signal->from, &part);
+        bool ends = chakra_ends_on(placement, signal->task, signal->from, &part);
         WEFT_ASSERT(ends);
         add_one_dep(draft, task_node_id(signal->task, part));
     }
@@ -307,11 +310,12 @@ static void entries_add(struct entries *entries, uint32_t rank, uint32_t index,
     }
 }
 
-static void enter_task(struct entries *entries, const struct chakra_layout *layout, uint32_t task)
+static void enter_task(struct entries *entries, const struct chakra_placement *placement,
+                       uint32_t task)
 {
-    const struct weft_taskgraph *graph = layout->graph;
+    const struct weft_taskgraph *graph = placement->graph;
     if (!chakra_is_collective(graph, task)) {
-        entries_add(entries, layout->home[task], task, CHAKRA_PART_MAIN);
+        entries_add(entries, placement->home[task], task, CHAKRA_PART_MAIN);
         if (graph->kind[task] == WEFT_TASK_TRANSFER) {
             entries_add(entries, graph->to[task], task, CHAKRA_PART_RECV);
         }
@@ -326,66 +330,66 @@ static void enter_task(struct entries *entries, const struct chakra_layout *layo
     }
 }
 
-static void enter_all(struct entries *entries, const struct chakra_layout *layout)
+static void enter_all(struct entries *entries, const struct chakra_placement *placement)
 {
-    for (uint32_t t = 0; t < layout->graph->task_count; t++) {
-        enter_task(entries, layout, t);
+    for (uint32_t t = 0; t < placement->graph->task_count; t++) {
+        enter_task(entries, placement, t);
     }
-    for (uint32_t s = 0; s < layout->signal_count; s++) {
-        entries_add(entries, layout->signals[s].from, s, CHAKRA_PART_SIGNAL_SEND);
-        entries_add(entries, layout->signals[s].to, s, CHAKRA_PART_SIGNAL_RECV);
+    for (uint32_t s = 0; s < placement->signal_count; s++) {
+        entries_add(entries, placement->signals[s].from, s, CHAKRA_PART_SIGNAL_SEND);
+        entries_add(entries, placement->signals[s].to, s, CHAKRA_PART_SIGNAL_RECV);
     }
 }
 
-static void entries_build(struct entries *entries, const struct chakra_layout *layout,
+static void entries_build(struct entries *entries, const struct chakra_placement *placement,
                           struct weft_arena *scratch)
 {
-    uint32_t ranks = layout->rank_count;
+    uint32_t ranks = placement->rank_count;
     *entries = (struct entries){.first = WEFT_NEW(scratch, size_t, (size_t)ranks + 1),
                                 .filled = WEFT_NEW(scratch, size_t, ranks)};
-    enter_all(entries, layout);
+    enter_all(entries, placement);
     for (uint32_t r = 0; r < ranks; r++) {
         entries->first[r + 1] = entries->first[r] + entries->filled[r];
         entries->filled[r] = 0;
     }
     entries->list = WEFT_NEW_RAW(scratch, struct entry, entries->first[ranks]);
-    enter_all(entries, layout);
+    enter_all(entries, placement);
 }
 
-static void draft_node(struct draft *draft, const struct chakra_layout *layout,
+static void draft_node(struct draft *draft, const struct chakra_placement *placement,
                        const struct entry *entry, uint32_t rank)
 {
     if (entry->part == CHAKRA_PART_SIGNAL_SEND || entry->part == CHAKRA_PART_SIGNAL_RECV) {
-        draft_signal(draft, layout, entry->index, entry->part == CHAKRA_PART_SIGNAL_RECV);
+        draft_signal(draft, placement, entry->index, entry->part == CHAKRA_PART_SIGNAL_RECV);
     } else if (entry->part == CHAKRA_PART_INSIDE) {
-        draft_inside(draft, layout, entry->index, rank);
-    } else if (chakra_is_collective(layout->graph, entry->index)) {
-        draft_collective(draft, layout, entry->index, rank);
-    } else if (layout->graph->kind[entry->index] == WEFT_TASK_TRANSFER) {
-        draft_transfer(draft, layout, entry->index, entry->part);
+        draft_inside(draft, placement, entry->index, rank);
+    } else if (chakra_is_collective(placement->graph, entry->index)) {
+        draft_collective(draft, placement, entry->index, rank);
+    } else if (placement->graph->kind[entry->index] == WEFT_TASK_TRANSFER) {
+        draft_transfer(draft, placement, entry->index, entry->part);
     } else {
-        draft_compute(draft, layout, entry->index);
+        draft_compute(draft, placement, entry->index);
     }
 }
 
 // The head of a rank's file: the schema, and the devices of the rank.
-static void add_head(struct bytes *bytes, const struct chakra_layout *layout, uint32_t rank,
+static void add_head(struct bytes *bytes, const struct chakra_placement *placement, uint32_t rank,
                      struct weft_arena scratch)
 {
-    const struct weft_taskgraph *graph = layout->graph;
+    const struct weft_taskgraph *graph = placement->graph;
     struct draft draft = {.scratch = &scratch};
     add_text(&draft, "schema", "1.0.2-chakra.0.0.4");
     Chakra__Wholes devices;
     chakra__wholes__init(&devices);
     devices.values = WEFT_NEW_RAW(&scratch, uint64_t, graph->device_count);
     for (uint32_t d = 0; d < graph->device_count; d++) {
-        if (layout->device_rank[d] == rank) {
+        if (placement->device_rank[d] == rank) {
             devices.values[devices.n_values++] = d;
         }
     }
     draft_add(&draft, CHAKRA_ATTR_DEVICES, CHAKRA__ATTRIBUTE__VALUE_UINT64_LIST)->uint64_list =
         &devices;
-    add_uint64(&draft, CHAKRA_ATTR_SERVER, layout->rank_server[rank]);
+    add_uint64(&draft, CHAKRA_ATTR_SERVER, placement->rank_server[rank]);
     Chakra__Metadata head;
     chakra__metadata__init(&head);
     head.version = weft_arena_text(&scratch, "0.0.4", 5);
@@ -394,14 +398,14 @@ static void add_head(struct bytes *bytes, const struct chakra_layout *layout, ui
     add_message(bytes, &head.base);
 }
 
-static void write_rank(struct bytes *bytes, const struct chakra_layout *layout,
+static void write_rank(struct bytes *bytes, const struct chakra_placement *placement,
                        const struct entries *entries, uint32_t rank, struct weft_arena scratch)
 {
-    add_head(bytes, layout, rank, scratch);
+    add_head(bytes, placement, rank, scratch);
     for (size_t i = entries->first[rank]; i < entries->first[rank + 1]; i++) {
         struct weft_arena room = scratch;
         struct draft draft = {.scratch = &room};
-        draft_node(&draft, layout, &entries->list[i], rank);
+        draft_node(&draft, placement, &entries->list[i], rank);
         add_message(bytes, &draft.node.base);
     }
 }
@@ -426,37 +430,38 @@ static const char *write_groups(const struct weft_taskgraph *graph, struct weft_
     return text.data;
 }
 
-bool weft_chakra_write(struct weft_chakra_trace *trace, const struct weft_taskgraph *graph,
+bool weft_chakra_write(struct weft_chakra_files *trace, const struct weft_taskgraph *graph,
                        struct weft_arena *arena, struct weft_arena scratch,
                        struct weft_error *error)
 {
-    struct chakra_layout layout;
-    chakra_layout_build(&layout, graph, &scratch);
-    uint64_t tags = (uint64_t)graph->task_count + layout.signal_count;
+    struct chakra_placement placement;
+    chakra_placement_build(&placement, graph, &scratch);
+    uint64_t tags = (uint64_t)graph->task_count + placement.signal_count;
     if (tags > TAGS_MAX) {
         return weft_fail(error, WEFT_UNSUPPORTED,
                          "a Chakra trace holds up to %u messages; the task graph may need %llu",
                          TAGS_MAX, (unsigned long long)tags);
     }
     struct entries entries;
-    entries_build(&entries, &layout, &scratch);
-    const void **data = WEFT_NEW(arena, const void *, layout.rank_count);
-    size_t *lengths = WEFT_NEW(arena, size_t, layout.rank_count);
+    entries_build(&entries, &placement, &scratch);
+    const void **data = WEFT_NEW(arena, const void *, placement.rank_count);
+    size_t *lengths = WEFT_NEW(arena, size_t, placement.rank_count);
     const char *groups = write_groups(graph, arena);
-    for (uint32_t rank = 0; rank < layout.rank_count; rank++) {
+    for (uint32_t rank = 0; rank < placement.rank_count; rank++) {
         struct bytes bytes;
         bytes_begin(&bytes, arena);
-        write_rank(&bytes, &layout, &entries, rank, scratch);
+        write_rank(&bytes, &placement, &entries, rank, scratch);
         bytes_end(&bytes);
         data[rank] = bytes.data;
         lengths[rank] = bytes.length;
     }
-    *trace = (struct weft_chakra_trace){
-        .rank_count = layout.rank_count,
+    *trace = (struct weft_chakra_files){
+        .rank_count = placement.rank_count,
         .data = data,
         .lengths = lengths,
         .groups = groups,
-        .signal_count = layout.signal_count,
+        .groups_length = strlen(groups),
+        .signal_count = placement.signal_count,
     };
     return true;
 }

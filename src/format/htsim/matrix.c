@@ -1,9 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// htsim's traffic matrices (.cm): lines of words.
+// htsim's traffic matrices (.cm) in: lines of words, as sim/datacenter/connection_matrix.cpp of
+// Broadcom/csg-htsim reads them. A header (Nodes, Connections, Triggers, Failures), then a line for
+// each connection, trigger and failed cable in any order.
+//
+// The reader holds the lines against the counts of the header and against each other's ids; what
+// triggers do is left to weft_matrix_lower. Triggers may be used before they are described, so they
+// get their index where they are first named.
 
 #include "format/syntax/idmap.h"
 #include "format/syntax/lines.h"
-#include "matrix.h"
+#include "weft/format.h"
 
 #include <string.h>
 
@@ -17,7 +23,11 @@ static const char *const head_names[HEAD_COUNT] = {"Nodes", "Connections", "Trig
 
 struct reader {
     struct lines lines;
-    struct matrix_file file;
+    struct weft_matrix_connection *connections;
+    uint32_t *priority; // by connection
+    uint32_t connection_count;
+    struct weft_matrix_trigger *triggers;
+    uint32_t trigger_count;
     struct weft_idmap ids; // triggers
     struct weft_idmap flows;
     struct weft_tier_failure *failures;
@@ -58,16 +68,15 @@ static bool find_trigger(uint32_t *index, struct reader *reader, const struct li
                          const char *what, struct weft_error *error)
 {
     uint64_t id = 0;
-    struct matrix_file *file = &reader->file;
     if (!word_count(&id, word, what, 1, UINT32_MAX, error)) {
         return false;
     }
-    *index = file->trigger_count;
-    WEFT_ASSERT(file->trigger_count < reader->trigger_room);
-    switch (weft_idmap_add(&reader->ids, id, file->trigger_count, index)) {
+    *index = reader->trigger_count;
+    WEFT_ASSERT(reader->trigger_count < reader->trigger_room);
+    switch (weft_idmap_add(&reader->ids, id, reader->trigger_count, index)) {
     case WEFT_IDMAP_ADDED:
-        file->triggers[file->trigger_count++] =
-            (struct matrix_trigger){.id = id, .line = reader->lines.number};
+        reader->triggers[reader->trigger_count++] =
+            (struct weft_matrix_trigger){.id = id, .line = reader->lines.number};
         return true;
     case WEFT_IDMAP_PRESENT:
         return true;
@@ -82,16 +91,15 @@ static bool take_id(struct reader *reader, const struct line_word *word, struct 
 {
     uint64_t id = 0;
     uint32_t other = 0;
-    struct matrix_file *file = &reader->file;
     if (!word_count(&id, word, "id", 1, UINT32_MAX, error)) {
         return false;
     }
-    switch (weft_idmap_add(&reader->flows, id, file->connection_count, &other)) {
+    switch (weft_idmap_add(&reader->flows, id, reader->connection_count, &other)) {
     case WEFT_IDMAP_ADDED:
         return true;
     case WEFT_IDMAP_PRESENT:
         return weft_fail(error, WEFT_INPUT, "id %llu is that of line %u, too",
-                         (unsigned long long)id, file->connections[other].line);
+                         (unsigned long long)id, reader->connections[other].line);
     case WEFT_IDMAP_CROWDED:
         break;
     }
@@ -110,8 +118,8 @@ static const char *const word_names[WORD_COUNT] = {
     [PRIORITY] = "prio",
 };
 
-static bool set_word(struct reader *reader, struct matrix_connection *connection, enum word name,
-                     const struct line_word *word, struct weft_error *error)
+static bool set_word(struct reader *reader, struct weft_matrix_connection *connection,
+                     enum word name, const struct line_word *word, struct weft_error *error)
 {
     uint64_t priority = 0;
     switch (name) {
@@ -124,14 +132,14 @@ static bool set_word(struct reader *reader, struct matrix_connection *connection
     case TRIGGER:
         return find_trigger(&connection->started_by, reader, word, word_names[name], error);
     case SENT:
+        return find_trigger(&connection->fires_when_sent, reader, word, word_names[name], error);
     case RECEIVED:
-        return find_trigger(&connection->fires[name == RECEIVED], reader, word, word_names[name],
-                            error);
+        return find_trigger(&connection->fires_on_reception, reader, word, word_names[name], error);
     case PRIORITY:
         if (!word_count(&priority, word, word_names[name], 0, WEFT_NONE - 1, error)) {
             return false;
         }
-        connection->priority = (uint32_t)priority;
+        reader->priority[reader->connection_count] = (uint32_t)priority;
         reader->priority_count++;
         return true;
     case WORD_COUNT:
@@ -144,7 +152,7 @@ static bool set_word(struct reader *reader, struct matrix_connection *connection
 }
 
 // Word i and what stands behind it; `seen` has a bit for each word.
-static bool take_pair(struct reader *reader, struct matrix_connection *connection, uint32_t i,
+static bool take_pair(struct reader *reader, struct weft_matrix_connection *connection, uint32_t i,
                       unsigned *seen, struct weft_error *error)
 {
     const struct line_word *name = &reader->lines.words[i];
@@ -165,7 +173,7 @@ static bool take_pair(struct reader *reader, struct matrix_connection *connectio
     return set_word(reader, connection, which, word, error);
 }
 
-static bool take_ends(struct reader *reader, struct matrix_connection *connection,
+static bool take_ends(struct reader *reader, struct weft_matrix_connection *connection,
                       const char *arrow, struct weft_error *error)
 {
     const struct line_word *word = &reader->lines.words[0];
@@ -184,14 +192,14 @@ static bool take_ends(struct reader *reader, struct matrix_connection *connectio
 
 static bool read_connection(struct reader *reader, const char *arrow, struct weft_error *error)
 {
-    struct matrix_file *file = &reader->file;
-    struct matrix_connection connection = {
+    struct weft_matrix_connection connection = {
         .line = reader->lines.number,
         .start_ps = WEFT_NEVER,
         .started_by = WEFT_NONE,
-        .fires = {WEFT_NONE, WEFT_NONE},
-        .priority = WEFT_NONE,
+        .fires_when_sent = WEFT_NONE,
+        .fires_on_reception = WEFT_NONE,
     };
+    reader->priority[reader->connection_count] = WEFT_NONE;
     if (!take_ends(reader, &connection, arrow, error)) {
         return false;
     }
@@ -208,21 +216,21 @@ static bool read_connection(struct reader *reader, const char *arrow, struct wef
         return weft_fail(error, WEFT_INPUT, "it has %s; write one of start 0 and trigger 1",
                          connection.start_ps == WEFT_NEVER ? "no start" : "a start and a trigger");
     }
-    file->connections[file->connection_count++] = connection;
+    reader->connections[reader->connection_count++] = connection;
     return true;
 }
 
 // ---- triggers and failures ----
 
-static bool take_shot(struct matrix_trigger *trigger, const struct line_word *word,
+static bool take_shot(struct weft_matrix_trigger *trigger, const struct line_word *word,
                       struct weft_error *error)
 {
-    static const char *const names[] = {[MATRIX_ONESHOT] = "oneshot",
-                                        [MATRIX_MULTISHOT] = "multishot",
-                                        [MATRIX_BARRIER] = "barrier"};
-    for (enum matrix_shot shot = MATRIX_ONESHOT; shot <= MATRIX_BARRIER; shot++) {
+    static const char *const names[] = {[WEFT_MATRIX_ONESHOT] = "oneshot",
+                                        [WEFT_MATRIX_MULTISHOT] = "multishot",
+                                        [WEFT_MATRIX_BARRIER] = "barrier"};
+    for (enum weft_matrix_shot shot = WEFT_MATRIX_ONESHOT; shot <= WEFT_MATRIX_BARRIER; shot++) {
         if (word_is(word, names[shot])) {
-            if (trigger->shot != MATRIX_UNSAID) {
+            if (trigger->shot != WEFT_MATRIX_UNDESCRIBED) {
                 return weft_fail(error, WEFT_INPUT, "it says twice how it fires");
             }
             trigger->shot = shot;
@@ -237,7 +245,7 @@ static bool take_shot(struct matrix_trigger *trigger, const struct line_word *wo
 
 static bool read_trigger(struct reader *reader, struct weft_error *error)
 {
-    struct matrix_trigger said = {0};
+    struct weft_matrix_trigger said = {0};
     uint32_t index = WEFT_NONE;
     uint64_t count = 0;
     for (uint32_t i = 1; i < reader->lines.word_count; i++) {
@@ -256,14 +264,14 @@ static bool read_trigger(struct reader *reader, struct weft_error *error)
             return false;
         }
     }
-    if (index == WEFT_NONE || said.shot == MATRIX_UNSAID) {
+    if (index == WEFT_NONE || said.shot == WEFT_MATRIX_UNDESCRIBED) {
         return weft_fail(error, WEFT_INPUT, "a trigger needs both; write trigger id 1 oneshot");
     }
-    if ((said.shot == MATRIX_BARRIER) != (count > 0)) {
+    if ((said.shot == WEFT_MATRIX_BARRIER) != (count > 0)) {
         return weft_fail(error, WEFT_INPUT, "barriers have a count, others have none");
     }
-    struct matrix_trigger *trigger = &reader->file.triggers[index];
-    if (trigger->shot != MATRIX_UNSAID) {
+    struct weft_matrix_trigger *trigger = &reader->triggers[index];
+    if (trigger->shot != WEFT_MATRIX_UNDESCRIBED) {
         return weft_fail(error, WEFT_INPUT, "trigger %llu was described before",
                          (unsigned long long)trigger->id);
     }
@@ -352,7 +360,7 @@ static bool read_line(struct reader *reader, struct weft_error *error)
 
 static bool check_counts(const struct reader *reader, struct weft_error *error)
 {
-    const uint32_t counts[HEAD_COUNT] = {0, reader->file.connection_count, reader->described_count,
+    const uint32_t counts[HEAD_COUNT] = {0, reader->connection_count, reader->described_count,
                                          reader->failure_count};
     if (!reader->head_given[NODES]) {
         return weft_fail(error, WEFT_INPUT, "Nodes is missing; a matrix begins with Nodes 128");
@@ -385,11 +393,14 @@ bool weft_matrix_read(struct weft_matrix *matrix, const char *data, size_t lengt
     uint32_t line_count = count_lines(data, length);
     // A connection names three triggers at most.
     uint32_t trigger_room = line_count > UINT32_MAX / 8 ? UINT32_MAX / 2 : 3 * line_count + 1;
-    struct reader reader = {.lines = {.at = data, .end = data + length},
-                            .trigger_room = trigger_room};
-    reader.file.connections = WEFT_NEW_RAW(&scratch, struct matrix_connection, line_count);
-    reader.file.triggers = WEFT_NEW_RAW(&scratch, struct matrix_trigger, trigger_room);
-    reader.failures = WEFT_NEW_RAW(arena, struct weft_tier_failure, line_count);
+    struct reader reader = {
+        .lines = {.at = data, .end = data + length},
+        .connections = WEFT_NEW_RAW(arena, struct weft_matrix_connection, line_count),
+        .priority = WEFT_NEW_RAW(arena, uint32_t, line_count),
+        .triggers = WEFT_NEW_RAW(arena, struct weft_matrix_trigger, trigger_room),
+        .trigger_room = trigger_room,
+        .failures = WEFT_NEW_RAW(arena, struct weft_tier_failure, line_count),
+    };
     weft_idmap_init(&reader.ids, trigger_room, &scratch);
     weft_idmap_init(&reader.flows, line_count, &scratch);
     for (bool more = true;;) {
@@ -403,27 +414,20 @@ bool weft_matrix_read(struct weft_matrix *matrix, const char *data, size_t lengt
             return weft_wrap(error, "line %u", reader.lines.number);
         }
     }
-    struct weft_matrix read = {
-        .connection_count = reader.file.connection_count,
-        .trigger_count = reader.file.trigger_count,
+    if (!check_counts(&reader, error)) {
+        return false;
+    }
+    *matrix = (struct weft_matrix){
+        .node_count = (uint32_t)reader.head[NODES],
+        .connection_count = reader.connection_count,
+        .connections = reader.connections,
+        .trigger_count = reader.trigger_count,
+        .triggers = reader.triggers,
         .priority_count = reader.priority_count,
+        .priority = reader.priority,
         .failure_count = reader.failure_count,
         .failures = reader.failures,
     };
-    reader.file.node_count = (uint32_t)reader.head[NODES];
-    uint64_t *starts = WEFT_NEW_RAW(arena, uint64_t, read.connection_count);
-    uint32_t *priority = WEFT_NEW_RAW(arena, uint32_t, read.connection_count);
-    for (uint32_t i = 0; i < read.connection_count; i++) {
-        starts[i] = reader.file.connections[i].start_ps;
-        priority[i] = reader.file.connections[i].priority;
-    }
-    read.start_ps = starts;
-    read.priority = priority;
-    if (!check_counts(&reader, error) ||
-        !matrix_lower(&read.graph, &reader.file, arena, scratch, error)) {
-        return false;
-    }
-    *matrix = read;
     return true;
 }
 
@@ -432,9 +436,14 @@ bool weft_matrix_load(struct weft_matrix *matrix, const char *path, struct weft_
 {
     const char *data = NULL;
     size_t length = 0;
+    struct weft_matrix read;
     if (!weft_file_load(&data, &length, path, BYTES_MAX, &scratch, error)) {
         return false;
     }
-    return weft_matrix_read(matrix, data, length, arena, scratch, error) ||
-           weft_wrap(error, "%s", path);
+    if (!weft_matrix_read(&read, data, length, arena, scratch, error)) {
+        return weft_wrap(error, "%s", path);
+    }
+    read.path = weft_arena_text(arena, path, strlen(path));
+    *matrix = read;
+    return true;
 }

@@ -102,7 +102,7 @@ bool weft_goal_lower(struct weft_goal_job *job, const struct weft_goal *goal,
     size_t ops = goal->op_count;
     uint32_t *send_of = WEFT_NEW_RAW(&scratch, uint32_t, ops);
     if (!goal_match(send_of, goal, scratch, error)) {
-        return false;
+        return goal->path != NULL ? weft_wrap(error, "%s", goal->path) : false;
     }
     uint64_t edges = 2 * (uint64_t)goal->edge_count + ops;
     struct lowering lowering = {
@@ -124,7 +124,7 @@ bool weft_goal_lower(struct weft_goal_job *job, const struct weft_goal *goal,
     if (!weft_taskgraph_build(&built.graph, goal->rank_count, lowering.device_count,
                               lowering.device_server, lowering.tasks, lowering.task_count, arena,
                               scratch, error)) {
-        return false;
+        return goal->path != NULL ? weft_wrap(error, "%s", goal->path) : false;
     }
     *job = built;
     return true;

@@ -1,11 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// GOAL schedules: which send belongs to which receive.
+// Which send of a GOAL schedule belongs to which receive.
 //
-// The schedule is run without times, operations in the order in which they become ready. A send
-// that has come takes the receive that was posted first among those that want it; a receive the
-// send that came first. What is left over then waits for what never comes. A rank's receives are
-// sorted by source and tag: equal ones are a queue, and a send looks into the four that can want
-// it.
+// A receive may take a message from any source or with any tag, so the pairs depend on an order of
+// events. MPI's rule (MPI 4.0, section 3.5, "non-overtaking") is played here on a run in which
+// nothing takes time: operations happen in the order in which they become ready. A send takes the
+// receive that was posted first among those that accept it; a receive takes the accepted send that
+// arrived first. Messages that no such run can pair are named as errors.
+//
+// The receives of a rank are sorted by source and tag; equal ones form a queue, so that a send has
+// to look into four queues at most (source or any, tag or any). O((operations + edges) log
+// operations of a rank).
 
 #include "goal.h"
 
@@ -15,6 +19,12 @@ struct want {
     uint32_t source;
     uint32_t tag;
     uint32_t op;
+};
+
+// The edges by the operation at which they begin: list[first[op]] .. list[first[op + 1] - 1].
+struct goal_next {
+    uint32_t *first;
+    uint32_t *list;
 };
 
 // Receives of one rank with equal source and tag, and the sends that came before them.
@@ -51,6 +61,55 @@ struct matching {
     uint32_t *send_of; // by receive
     bool *taken;       // by send
 };
+
+// ---- operations ----
+
+// The rank of an operation. O(log ranks).
+static uint32_t goal_rank(const struct weft_goal *goal, uint32_t op)
+{
+    uint32_t low = 0;
+    uint32_t high = goal->rank_count - 1;
+    while (low < high) {
+        uint32_t middle = low + (high - low) / 2;
+        if (goal->rank_first[middle + 1] <= op) {
+            low = middle + 1;
+        } else {
+            high = middle;
+        }
+    }
+    return low;
+}
+
+// "rank 3, line 17 (l5)" or "rank 3, operation 4", in `arena`.
+static const char *goal_place(const struct weft_goal *goal, uint32_t op, struct weft_arena *arena)
+{
+    uint32_t rank = goal_rank(goal, op);
+    if (goal->line == NULL) {
+        return weft_arena_format(arena, "rank %u, operation %u", rank, op - goal->rank_first[rank]);
+    }
+    const char *label = goal->labels[op];
+    return label[0] == '\0'
+               ? weft_arena_format(arena, "rank %u, line %u", rank, goal->line[op])
+               : weft_arena_format(arena, "rank %u, line %u (%.40s)", rank, goal->line[op], label);
+}
+
+static struct goal_next goal_next_build(const struct weft_goal *goal, struct weft_arena *arena)
+{
+    struct goal_next next = {
+        .first = WEFT_NEW(arena, uint32_t, (size_t)goal->op_count + 2),
+        .list = WEFT_NEW_RAW(arena, uint32_t, goal->edge_count),
+    };
+    for (uint32_t e = 0; e < goal->edge_count; e++) {
+        next.first[goal->before[e] + 2]++;
+    }
+    for (uint32_t op = 0; op < goal->op_count; op++) {
+        next.first[op + 2] += next.first[op + 1];
+    }
+    for (uint32_t e = 0; e < goal->edge_count; e++) {
+        next.list[next.first[goal->before[e] + 1]++] = e;
+    }
+    return next;
+}
 
 // ---- queues ----
 

@@ -1,5 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Chakra execution traces: finding the files of a trace, and reading them.
+// The files of a Chakra trace in a folder: which ranks are there, loading and saving them.
+//
+// A trace is named by the folder that holds it, by the prefix of its files PREFIX.<rank>.et, by one
+// of them, or by PREFIX.%r.et, as ASTRA-sim's users write it. Its process groups are in
+// PREFIX.json.
 
 #include "weft/format.h"
 
@@ -145,7 +149,7 @@ static bool look(struct found *found, const struct place *place, struct weft_are
 
 // ---- files ----
 
-static bool load_ranks(struct weft_chakra_input *input, const char *prefix, uint32_t rank_max,
+static bool load_ranks(struct weft_chakra_files *files, const char *prefix, uint32_t rank_max,
                        struct weft_arena *scratch, struct weft_error *error)
 {
     uint32_t ranks = rank_max + 1;
@@ -163,33 +167,81 @@ static bool load_ranks(struct weft_chakra_input *input, const char *prefix, uint
         }
         data[rank] = bytes;
     }
-    input->rank_count = ranks;
-    input->data = data;
-    input->lengths = lengths;
+    files->rank_count = ranks;
+    files->data = data;
+    files->lengths = lengths;
     return true;
 }
 
-bool weft_chakra_load(struct weft_chakra *chakra, const char *path, const char *groups_path,
-                      const struct weft_chakra_input *input, struct weft_arena *arena,
-                      struct weft_arena scratch, struct weft_error *error)
+bool weft_chakra_load(struct weft_chakra_trace *trace, const char *path, const char *groups_path,
+                      struct weft_arena *arena, struct weft_error *error)
 {
-    struct weft_chakra_input full = *input;
+    struct weft_chakra_files files = {0};
     struct found found;
-    struct place place = find_place(path, &scratch);
-    if (!look(&found, &place, &scratch, error)) {
+    struct place place = find_place(path, arena);
+    if (!look(&found, &place, arena, error)) {
         return false;
     }
-    const char *prefix = weft_arena_format(&scratch, "%s/%s", place.folder, found.stem);
-    const char *beside = weft_arena_format(&scratch, "%s.json", prefix);
+    const char *prefix = weft_arena_format(arena, "%s/%s", place.folder, found.stem);
+    const char *beside = weft_arena_format(arena, "%s.json", prefix);
     if (groups_path == NULL && is_file(beside)) {
         groups_path = beside;
     }
-    if (groups_path != NULL && !weft_file_load(&full.groups, &full.groups_length, groups_path,
-                                               GROUPS_BYTES_MAX, &scratch, error)) {
+    if (groups_path != NULL && !weft_file_load(&files.groups, &files.groups_length, groups_path,
+                                               GROUPS_BYTES_MAX, arena, error)) {
         return false;
     }
-    if (!load_ranks(&full, prefix, found.rank_max, &scratch, error)) {
+    if (!load_ranks(&files, prefix, found.rank_max, arena, error)) {
         return false;
     }
-    return weft_chakra_read(chakra, &full, arena, scratch, error) || weft_wrap(error, "%s", prefix);
+    struct weft_chakra_trace read;
+    if (!weft_chakra_read(&read, &files, arena, error)) {
+        return weft_wrap(error, "%s", prefix);
+    }
+    read.path = prefix;
+    *trace = read;
+    return true;
+}
+
+// ---- saving ----
+
+// A folder, there or to be made, stands for the prefix "trace" in it.
+static bool take_folder(const char **prefix, struct weft_arena *scratch, struct weft_error *error)
+{
+    struct stat found;
+    size_t length = strlen(*prefix);
+    bool wanted = length > 0 && (*prefix)[length - 1] == '/';
+    if (wanted && mkdir(*prefix, 0777) != 0 && errno != EEXIST) {
+        return weft_fail(error, WEFT_IO, "%s: cannot create: %s", *prefix, strerrordesc_np(errno));
+    }
+    if (wanted || (stat(*prefix, &found) == 0 && S_ISDIR(found.st_mode))) {
+        *prefix = weft_arena_format(scratch, "%s%strace", *prefix, wanted ? "" : "/");
+    }
+    return true;
+}
+
+bool weft_chakra_save(const char *prefix, const struct weft_chakra_files *trace,
+                      struct weft_arena scratch, struct weft_error *error)
+{
+    if (!take_folder(&prefix, &scratch, error)) {
+        return false;
+    }
+    uint32_t ranks = trace->rank_count;
+    struct stat found;
+    const char *beyond = weft_arena_format(&scratch, "%s.%u.et", prefix, ranks);
+    if (stat(beyond, &found) == 0) {
+        return weft_fail(error, WEFT_IO,
+                         "%s is there, of a larger trace; remove that or choose another prefix",
+                         beyond);
+    }
+    struct weft_file *files = WEFT_NEW(&scratch, struct weft_file, (size_t)ranks + 1);
+    for (uint32_t r = 0; r < ranks; r++) {
+        files[r].path = weft_arena_format(&scratch, "%s.%u.et", prefix, r);
+        files[r].data = trace->data[r];
+        files[r].length = trace->lengths[r];
+    }
+    files[ranks].path = weft_arena_format(&scratch, "%s.json", prefix);
+    files[ranks].data = trace->groups;
+    files[ranks].length = trace->groups_length;
+    return weft_files_save(files, ranks + 1, scratch, error);
 }
