@@ -32,6 +32,8 @@
 
 #include "weft/base.h"
 
+WEFT_API_BEGIN
+
 // The `moved` of a heap whose entries are only pushed and popped.
 static inline void weft_heap_no_places(const void *heap, uint32_t place)
 {
@@ -61,10 +63,14 @@ static inline void weft_heap_no_places(const void *heap, uint32_t place)
         entry_type *entries = heap->entries;                                                       \
         uint32_t count = heap->count;                                                              \
         for (uint32_t child; (child = (arity)*place + 1) < count;) {                               \
-            uint32_t end = child + (arity) < count ? child + (arity) : count;                      \
-            uint32_t first = child;                                                                \
-            while (++child < end) {                                                                \
-                first = before(&entries[child], &entries[first]) ? child : first;                  \
+            uint32_t first = child; /* of the node's children, the one that comes first */         \
+            if ((arity) == 2) {                                                                    \
+                first += child + 1 < count && before(&entries[child + 1], &entries[child]);        \
+            } else {                                                                               \
+                uint32_t end = child + (arity) < count ? child + (arity) : count;                  \
+                while (++child < end) {                                                            \
+                    first = before(&entries[child], &entries[first]) ? child : first;              \
+                }                                                                                  \
             }                                                                                      \
             if (!before(&entries[first], &entry)) {                                                \
                 break;                                                                             \
@@ -104,5 +110,7 @@ static inline void weft_heap_no_places(const void *heap, uint32_t place)
             }                                                                                      \
         }                                                                                          \
     }
+
+WEFT_API_END
 
 #endif

@@ -11,6 +11,8 @@
 
 #include "weft/base.h"
 
+WEFT_API_BEGIN
+
 struct weft_sets {
     uint32_t *parent; // per number; a root is its own
     uint32_t count;   // of numbers
@@ -57,5 +59,7 @@ static inline bool weft_sets_join(struct weft_sets *sets, uint32_t a, uint32_t b
     sets->set_count--;
     return true;
 }
+
+WEFT_API_END
 
 #endif

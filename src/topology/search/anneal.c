@@ -3,14 +3,17 @@
 
 #include "anneal.h"
 
+#include "weft/base/anneal.h"
+
 #include <math.h>
 #include <string.h>
 
 // Temperatures in hops of a mean pair. Answers hardly depend on them (docs/weft-topology.md).
 #define HOT 10.0
 #define COLD 0.3
-#define SYMMETRY_MAX 8 // chains of the first round
-#define FINALIST_MAX 4 // chains of the second
+#define TEMPERATURE_PERIOD 64u // steps
+#define SYMMETRY_MAX 8         // chains of the first round
+#define FINALIST_MAX 4         // chains of the second
 #define FIRST_ROUND_SHARE 0.3
 #define ORBITS_MIN 8 // fewer leave too little to choose
 #define STEP_UNITS 300u
@@ -27,11 +30,11 @@ struct chain {
 };
 
 struct chains {
-    const struct weft_anneal_options *options;
+    const struct weft_wiring_options *options;
     struct chain *chains;
 };
 
-static uint32_t part_count_of(const struct weft_anneal_options *options)
+static uint32_t part_count_of(const struct weft_wiring_options *options)
 {
     return options->cycle_count + options->ring_count + options->matching_count;
 }
@@ -65,7 +68,7 @@ void weft_walecki_matching(uint32_t *nodes, uint32_t node_count, uint32_t index)
     WEFT_ASSERT(filled == node_count);
 }
 
-static void init_wiring(struct weft_wiring *wiring, const struct weft_anneal_options *options,
+static void init_wiring(struct weft_wiring *wiring, const struct weft_wiring_options *options,
                         uint32_t symmetry, struct weft_arena *arena)
 {
     uint32_t count = part_count_of(options);
@@ -89,7 +92,7 @@ static void init_wiring(struct weft_wiring *wiring, const struct weft_anneal_opt
 
 // A dense wiring starts from edge-disjoint cycles: with 2d >= n those have diameter 2 and are best
 // possible for uniform demand. False where there are not enough of them.
-static bool start_dense(struct weft_wiring *wiring, const struct weft_anneal_options *options)
+static bool start_dense(struct weft_wiring *wiring, const struct weft_wiring_options *options)
 {
     uint32_t n = options->node_count;
     uint32_t cycles = n < 3 ? 0 : (n - 1) / 2;
@@ -121,50 +124,95 @@ static uint64_t step_units(const struct weft_wiring *wiring)
     return STEP_UNITS + (uint64_t)NODE_UNITS * wiring->node_count;
 }
 
-void weft_anneal_chain(struct weft_anneal_chain *chain, struct weft_rng *rng,
+// ---- one chain: the state of the annealer, and its moves ----
+
+struct walk {
+    struct weft_wiring_chain *chain;
+    struct weft_part_copy copy; // of the part that the last move changed
+    uint32_t moved;
+    double hot;
+};
+
+static double wiring_progress(const struct weft_anneal *anneal)
+{
+    const struct walk *walk = anneal->state;
+    double spent = (double)walk->chain->hops->work / walk->chain->work_units;
+    double ahead = (double)anneal->steps / (double)anneal->steps_max;
+    return spent > ahead ? spent : ahead;
+}
+
+static double wiring_temperature(const struct weft_anneal *anneal, double progress)
+{
+    const struct walk *walk = anneal->state;
+    return weft_anneal_cool(walk->hot, COLD * walk->chain->unit, progress);
+}
+
+static enum weft_anneal_proposal propose_wiring(struct weft_anneal *anneal)
+{
+    struct walk *walk = anneal->state;
+    walk->moved = weft_wiring_move(walk->chain->wiring, &walk->copy, anneal->rng);
+    return walk->moved == WEFT_NONE ? WEFT_ANNEAL_STUCK : WEFT_ANNEAL_MOVED;
+}
+
+static double evaluate_wiring(struct weft_anneal *anneal)
+{
+    const struct weft_wiring_chain *chain = ((const struct walk *)anneal->state)->chain;
+    chain->hops->work += step_units(chain->wiring);
+    return (double)weft_hops_sum(chain->hops, chain->wiring).sum;
+}
+
+static void undo_wiring(struct weft_anneal *anneal)
+{
+    struct walk *walk = anneal->state;
+    weft_wiring_undo(walk->chain->wiring, walk->moved, &walk->copy);
+}
+
+static void record_wiring(struct weft_anneal *anneal)
+{
+    const struct weft_wiring_chain *chain = ((const struct walk *)anneal->state)->chain;
+    weft_wiring_copy(chain->best, chain->wiring);
+}
+
+static const struct weft_anneal_moves wiring_moves = {
+    .progress = wiring_progress,
+    .temperature = wiring_temperature,
+    .propose = propose_wiring,
+    .evaluate = evaluate_wiring,
+    .undo = undo_wiring,
+    .record = record_wiring,
+};
+
+void weft_wiring_chain(struct weft_wiring_chain *chain, struct weft_rng *rng,
                        struct weft_arena scratch)
 {
-    struct weft_wiring *wiring = chain->wiring;
-    struct weft_part_copy copy = weft_part_copy_init(wiring->orbit_count, &scratch);
-    uint64_t current = weft_hops_sum(chain->hops, wiring).sum;
-    chain->best_sum = current;
-    weft_wiring_copy(chain->best, wiring);
-    double hot = fmax(HOT * chain->heat, COLD) * chain->unit;
-    double temperature = hot;
-    for (; chain->best_sum > chain->bound && chain->steps < chain->steps_max; chain->steps++) {
-        double spent = (double)chain->hops->work / chain->work_units;
-        double ahead = (double)chain->steps / chain->steps_max;
-        double progress = spent > ahead ? spent : ahead;
-        chain->stopped = weft_stopped(chain->stop);
-        if (progress >= 1 || chain->stopped) {
-            break;
-        }
-        if (chain->steps % 64 == 0) {
-            temperature = hot * pow(COLD * chain->unit / hot, progress);
-        }
-        uint32_t moved = weft_wiring_move(wiring, &copy, rng);
-        if (moved == WEFT_NONE) {
-            break;
-        }
-        chain->hops->work += step_units(wiring);
-        uint64_t sum = weft_hops_sum(chain->hops, wiring).sum;
-        double chance = weft_rng_exponential(rng, temperature);
-        if (sum > current && (double)(sum - current) >= chance) {
-            weft_wiring_undo(wiring, moved, &copy);
-            continue;
-        }
-        current = sum;
-        if (sum < chain->best_sum) {
-            chain->best_sum = sum;
-            weft_wiring_copy(chain->best, wiring);
-        }
-    }
+    struct walk walk = {
+        .chain = chain,
+        .copy = weft_part_copy_init(chain->wiring->orbit_count, &scratch),
+        .hot = fmax(HOT * chain->heat, COLD) * chain->unit,
+    };
+    double sum = (double)weft_hops_sum(chain->hops, chain->wiring).sum; // below 2^53: exact
+    weft_wiring_copy(chain->best, chain->wiring);
+    struct weft_anneal anneal = {
+        .moves = &wiring_moves,
+        .state = &walk,
+        .rng = rng,
+        .stop = chain->stop,
+        .bound = (double)chain->bound,
+        .steps_max = chain->steps_max,
+        .period = TEMPERATURE_PERIOD,
+        .current = sum,
+        .best = sum,
+    };
+    weft_anneal_run(&anneal);
+    chain->best_sum = (uint64_t)anneal.best;
+    chain->steps = anneal.steps;
+    chain->stopped = anneal.stopped;
 }
 
 static void run_chain(void *context, uint32_t index, struct weft_arena scratch)
 {
     struct chains *chains = context;
-    const struct weft_anneal_options *options = chains->options;
+    const struct weft_wiring_options *options = chains->options;
     struct chain *chain = &chains->chains[index];
     struct weft_wiring wiring;
     init_wiring(&wiring, options, chain->symmetry, &scratch);
@@ -178,7 +226,7 @@ static void run_chain(void *context, uint32_t index, struct weft_arena scratch)
     struct weft_hops hops;
     weft_hops_init(&hops, options->node_count, wiring.orbit_count, options->weights, &scratch);
     uint64_t bound = hops.weight_total; // every pair one hop apart
-    struct weft_anneal_chain run = {
+    struct weft_wiring_chain run = {
         .wiring = &wiring,
         .best = &chain->best,
         .hops = &hops,
@@ -189,7 +237,7 @@ static void run_chain(void *context, uint32_t index, struct weft_arena scratch)
         .bound = options->weights == NULL ? options->sum_bound / chain->symmetry : bound,
         .stop = options->stop,
     };
-    weft_anneal_chain(&run, &rng, scratch);
+    weft_wiring_chain(&run, &rng, scratch);
     chain->best_sum = run.best_sum * chain->symmetry;
     chain->steps = run.steps;
     chain->stopped = run.stopped;
@@ -197,7 +245,7 @@ static void run_chain(void *context, uint32_t index, struct weft_arena scratch)
 
 // Divisors of n that leave enough orbits (an even number of them for matchings), at most
 // SYMMETRY_MAX, spread evenly over the list.
-static uint32_t list_symmetries(uint32_t *symmetries, const struct weft_anneal_options *options,
+static uint32_t list_symmetries(uint32_t *symmetries, const struct weft_wiring_options *options,
                                 struct weft_arena scratch)
 {
     uint32_t n = options->node_count;
@@ -220,10 +268,10 @@ static uint32_t list_symmetries(uint32_t *symmetries, const struct weft_anneal_o
 }
 
 // Runs chains [first, first + count) and adds up their steps.
-static void run_round(struct weft_anneal_result *result, struct chains *chains, uint32_t first,
+static void run_round(struct weft_wiring_result *result, struct chains *chains, uint32_t first,
                       uint32_t count, struct weft_arena *arena)
 {
-    const struct weft_anneal_options *options = chains->options;
+    const struct weft_wiring_options *options = chains->options;
     for (uint32_t i = first; i < first + count; i++) {
         struct chain *chain = &chains->chains[i];
         chain->seed_index = i;
@@ -237,11 +285,12 @@ static void run_round(struct weft_anneal_result *result, struct chains *chains, 
     }
 }
 
-void weft_anneal_run(struct weft_anneal_result *result, const struct weft_anneal_options *options,
-                     struct weft_arena *arena, struct weft_arena scratch)
+void weft_wiring_search(struct weft_wiring_result *result,
+                        const struct weft_wiring_options *options, struct weft_arena *arena,
+                        struct weft_arena scratch)
 {
     WEFT_ASSERT(part_count_of(options) > 0 && options->work_units > 0);
-    *result = (struct weft_anneal_result){.stopped = false};
+    *result = (struct weft_wiring_result){.stopped = false};
     uint32_t symmetries[SYMMETRY_MAX];
     uint32_t count = list_symmetries(symmetries, options, scratch);
     struct chain *all = WEFT_NEW(&scratch, struct chain, SYMMETRY_MAX + FINALIST_MAX);

@@ -13,7 +13,7 @@
 
 #define WEFT_WORK_UNITS_PER_S 900000000.0
 
-struct weft_anneal_options {
+struct weft_wiring_options {
     uint32_t node_count;
     uint32_t cycle_count;    // Hamiltonian, both ways; two interfaces each
     uint32_t ring_count;     // Hamiltonian, one way; one interface each
@@ -27,7 +27,7 @@ struct weft_anneal_options {
     weft_stop stop;
 };
 
-struct weft_anneal_result {
+struct weft_wiring_result {
     struct weft_wiring wiring; // the best found, in `arena`
     uint64_t sum;              // its weighted sum of distances, in the units of weft_hops
     uint64_t steps;
@@ -37,11 +37,12 @@ struct weft_anneal_result {
 // Anneals chains of several symmetries (weights: only the trivial one), first one short chain each,
 // then two long chains of each of the best two, and keeps the best wiring of all (ties: the first
 // chain). O(work_units).
-void weft_anneal_run(struct weft_anneal_result *result, const struct weft_anneal_options *options,
-                     struct weft_arena *arena, struct weft_arena scratch);
+void weft_wiring_search(struct weft_wiring_result *result,
+                        const struct weft_wiring_options *options, struct weft_arena *arena,
+                        struct weft_arena scratch);
 
 // One chain: anneals `wiring` by its distances and keeps the best in `best` (of the same shape).
-struct weft_anneal_chain {
+struct weft_wiring_chain {
     struct weft_wiring *wiring;
     struct weft_wiring *best;
     struct weft_hops *hops; // counts the work
@@ -55,7 +56,7 @@ struct weft_anneal_chain {
     uint64_t steps;
     bool stopped;
 };
-void weft_anneal_chain(struct weft_anneal_chain *chain, struct weft_rng *rng,
+void weft_wiring_chain(struct weft_wiring_chain *chain, struct weft_rng *rng,
                        struct weft_arena scratch);
 
 // Walecki's decomposition of the complete graph (Lucas, "Recreations mathematiques" II, 1892;

@@ -4,14 +4,17 @@
 #include "anneal.h"
 #include "mix.h"
 
+#include "weft/base/anneal.h"
+
 #include <math.h>
 #include <string.h>
 
 // Temperatures as shares of the score at the start.
 #define HOT 0.02
 #define COLD 0.0002
-#define REHEAT 0.2       // of HOT, for chains that go on from a good state
-#define REHEAT_MANY 0.03 // the same after distances were annealed
+#define REHEAT 0.2             // of HOT, for chains that go on from a good state
+#define REHEAT_MANY 0.03       // the same after distances were annealed
+#define TEMPERATURE_PERIOD 32u // steps
 #define STEP_UNITS 500u
 // Beyond this many servers a chain first anneals distances alone, which is far cheaper a step.
 #define MANY_NODES 24u
@@ -19,20 +22,24 @@
 #define HOPS_SHARE_LATER 0.6
 #define HOPS_REHEAT 0.3
 
-struct annealer {
-    const struct weft_mix_problem *problem;
-    struct weft_mix_state *state;
-    struct weft_load load;
-    struct weft_part_copy copy;
-    struct weft_rng *rng;
-};
-
 // What the last move changed, so that it can be undone.
 struct change {
     enum { CHANGE_NONE, CHANGE_PART, CHANGE_ORDER, CHANGE_SHARE } kind;
     uint32_t part;
     uint32_t ring;  // ORDER; SHARE: gives a unit
     uint32_t other; // SHARE: takes it
+};
+
+struct annealer {
+    const struct weft_mix_problem *problem;
+    struct weft_mix_state *state;
+    struct weft_load load;
+    struct weft_part_copy copy;
+    struct weft_rng *rng;
+    struct change change;
+    struct weft_mix_state *best; // on the way
+    double work_units;
+    double hot; // the first temperature
 };
 
 // Adds (sign 1) or takes away (-1) a ring's bytes along `order`.
@@ -231,7 +238,7 @@ static void anneal_hops(struct weft_mix_chain *chain, struct weft_rng *rng,
     weft_hops_init(&hops, n, n, weights, &scratch);
     struct weft_wiring best;
     weft_wiring_clone(&best, &chain->state->wiring, &scratch);
-    struct weft_anneal_chain run = {
+    struct weft_wiring_chain run = {
         .wiring = &chain->state->wiring,
         .best = &best,
         .hops = &hops,
@@ -241,7 +248,7 @@ static void anneal_hops(struct weft_mix_chain *chain, struct weft_rng *rng,
         .steps_max = chain->steps_max,
         .stop = chain->stop,
     };
-    weft_anneal_chain(&run, rng, scratch);
+    weft_wiring_chain(&run, rng, scratch);
     weft_wiring_copy(&chain->state->wiring, &best);
     chain->steps += run.steps;
 }
@@ -259,48 +266,76 @@ static void start_state(struct weft_mix_chain *chain, struct annealer *a, struct
     }
 }
 
-static double work_done(const struct annealer *a, uint64_t steps)
+static double mix_progress(const struct weft_anneal *anneal)
 {
-    return (double)a->load.work + (double)steps * (STEP_UNITS + 4.0 * a->problem->n);
+    const struct annealer *a = anneal->state;
+    double done = (double)a->load.work + (double)anneal->steps * (STEP_UNITS + 4.0 * a->problem->n);
+    double spent = done / a->work_units;
+    double ahead = (double)anneal->steps / (double)anneal->steps_max;
+    return spent > ahead ? spent : ahead;
 }
 
-// The walk itself: from the state as charged to the best on the way, kept in `best`.
-static void walk(struct weft_mix_chain *chain, struct annealer *a, struct weft_mix_state *best,
-                 double work_units)
+static double mix_temperature(const struct weft_anneal *anneal, double progress)
 {
-    struct weft_mix_state *state = chain->state;
-    double current = best->score;
+    const struct annealer *a = anneal->state;
+    return weft_anneal_cool(a->hot, COLD * anneal->best, progress);
+}
+
+static enum weft_anneal_proposal propose_mix(struct weft_anneal *anneal)
+{
+    struct annealer *a = anneal->state;
+    a->change = move(a);
+    return a->change.kind == CHANGE_NONE ? WEFT_ANNEAL_NO_MOVE : WEFT_ANNEAL_MOVED;
+}
+
+static double evaluate_mix(struct weft_anneal *anneal)
+{
+    struct annealer *a = anneal->state;
+    return weft_load_measure(&a->load, &a->state->wiring);
+}
+
+static void undo_mix(struct weft_anneal *anneal)
+{
+    struct annealer *a = anneal->state;
+    undo(a, &a->change);
+}
+
+static void record_mix(struct weft_anneal *anneal)
+{
+    struct annealer *a = anneal->state;
+    a->state->score = anneal->best;
+    weft_mix_state_copy(a->best, a->state, a->problem);
+}
+
+static const struct weft_anneal_moves mix_moves = {
+    .progress = mix_progress,
+    .temperature = mix_temperature,
+    .propose = propose_mix,
+    .evaluate = evaluate_mix,
+    .undo = undo_mix,
+    .record = record_mix,
+};
+
+// The walk itself: from the state as charged to the best on the way, kept in `a->best`.
+static void walk(struct weft_mix_chain *chain, struct annealer *a)
+{
     bool many = a->problem->n > MANY_NODES;
     double heat = many ? REHEAT_MANY : chain->fresh ? 1 : REHEAT;
-    double hot = HOT * heat * current;
-    double temperature = hot;
-    for (uint64_t step = 0; step < chain->steps_max; step++, chain->steps++) {
-        double spent = work_done(a, step) / work_units;
-        double ahead = (double)step / chain->steps_max;
-        double progress = spent > ahead ? spent : ahead;
-        chain->stopped = weft_stopped(chain->stop);
-        if (progress >= 1 || chain->stopped) {
-            break;
-        }
-        if (step % 32 == 0) {
-            temperature = hot * pow(COLD * best->score / hot, progress);
-        }
-        struct change change = move(a);
-        if (change.kind == CHANGE_NONE) {
-            continue;
-        }
-        double score = weft_load_measure(&a->load, &state->wiring);
-        double chance = weft_rng_exponential(a->rng, temperature);
-        if (score > current && score - current >= chance) {
-            undo(a, &change);
-            continue;
-        }
-        current = score;
-        if (score < best->score) {
-            state->score = score;
-            weft_mix_state_copy(best, state, a->problem);
-        }
-    }
+    a->hot = HOT * heat * a->best->score;
+    struct weft_anneal anneal = {
+        .moves = &mix_moves,
+        .state = a,
+        .rng = a->rng,
+        .stop = chain->stop,
+        .bound = -HUGE_VAL,
+        .steps_max = chain->steps_max,
+        .period = TEMPERATURE_PERIOD,
+        .current = a->best->score,
+        .best = a->best->score,
+    };
+    weft_anneal_run(&anneal);
+    chain->steps += anneal.steps;
+    chain->stopped = anneal.stopped;
 }
 
 void weft_mix_anneal(struct weft_mix_chain *chain, struct weft_rng *rng, struct weft_arena scratch)
@@ -315,6 +350,8 @@ void weft_mix_anneal(struct weft_mix_chain *chain, struct weft_rng *rng, struct 
     state->score = weft_load_measure(&a.load, &state->wiring);
     struct weft_mix_state best;
     weft_mix_state_clone(&best, state, problem, &scratch);
-    walk(chain, &a, &best, chain->work_units * (1 - hops_share(chain)));
+    a.best = &best;
+    a.work_units = chain->work_units * (1 - hops_share(chain));
+    walk(chain, &a);
     weft_mix_state_copy(state, &best, problem);
 }

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // What comes out of a mixed search: planes, rings over the links of the fabric, figures.
 
-#include "topology/internal.h"
 #include "mix.h"
+#include "topology/internal.h"
 
 #include <math.h>
 #include <string.h>

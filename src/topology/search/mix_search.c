@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The search over all splits of the degree: one short chain each, long ones for the best.
 
-#include "topology/internal.h"
 #include "mix.h"
+#include "topology/internal.h"
 
 #include <string.h>
 

@@ -2,8 +2,8 @@
 // The weft method: any Hamiltonian cycles, chosen by search.
 
 #include "anneal.h"
-#include "topology/internal.h"
 #include "mix.h"
+#include "topology/internal.h"
 
 #define SECONDS_DEFAULT 2.0
 // More steps than these no longer help: small problems end early however long they may take.
@@ -27,7 +27,7 @@ static uint64_t least_sum(uint32_t n, uint32_t degree, bool directed)
 }
 
 // Which parts fill the ports of uniform demand: cycles, and a matching where a duplex port is left.
-static void choose_parts(struct weft_anneal_options *search, uint32_t degree, bool simplex)
+static void choose_parts(struct weft_wiring_options *search, uint32_t degree, bool simplex)
 {
     uint32_t n = search->node_count;
     bool pair = n == 2 && !simplex;
@@ -118,7 +118,7 @@ bool weft_topology_find_weft(struct weft_topology *topology, const struct weft_t
                              const struct weft_topology_options *options, struct weft_arena *arena,
                              struct weft_arena scratch, struct weft_error *error)
 {
-    struct weft_anneal_options search = {
+    struct weft_wiring_options search = {
         .node_count = server_count,
         .weights = weigh_pairs(traffic, &scratch),
         .work_units = work_units(options),
@@ -129,8 +129,8 @@ bool weft_topology_find_weft(struct weft_topology *topology, const struct weft_t
         .stop = options->stop,
     };
     choose_parts(&search, degree, options->simplex);
-    struct weft_anneal_result found;
-    weft_anneal_run(&found, &search, arena, scratch);
+    struct weft_wiring_result found;
+    weft_wiring_search(&found, &search, arena, scratch);
     uint32_t group = find_whole_group(traffic, server_count);
     uint32_t ring_slots = 2 * search.cycle_count + search.ring_count;
     struct weft_topology result = {
