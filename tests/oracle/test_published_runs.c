@@ -180,8 +180,8 @@ static void runs_are_predicted_within_15_percent(void **state)
                       "|---|---|---|---|---|---|---|---|---|---|---|\n");
     }
     for (uint32_t i = 0; i < sizeof runs / sizeof runs[0]; i++) {
-        struct weft_hybrid hybrid;
-        struct weft_hybrid_estimate estimate;
+        struct weft_hybrid hybrid = {0};
+        struct weft_hybrid_estimate estimate = {0};
         if (!predict(&hybrid, &estimate, &runs[i], &arena, scratch, &error)) {
             fail_msg("%s %s: %s", runs[i].source, runs[i].model, error.message);
         }
