@@ -1,353 +1,274 @@
 // SPDX-License-Identifier: Apache-2.0
-// An emulator of an optical switch with RESTCONF: the twin behind HTTP.
+// The switch emulator: a twin behind HTTP or HTTPS, by libmicrohttpd.
+//
+// It serves the resources of the YANG module that the RESTCONF driver uses, with the semantics of
+// RFC 8040 (4.3 to 4.7): GET reads, PUT replaces a container, POST adds to it, DELETE removes one
+// entry. Requests are handled one after the other by the calling thread, as a device with one set
+// of mirrors does; a body has a bound, and a client that stays silent is dropped.
 
-#include "http.h"
 #include "ocs.h"
+#include "yang.h"
 
 #include <arpa/inet.h>
 #include <errno.h>
-#include <jansson.h>
+#include <microhttpd.h>
 #include <netinet/in.h>
-#include <poll.h>
+#include <stdlib.h>
 #include <string.h>
-#include <sys/socket.h>
-#include <sys/time.h>
 #include <time.h>
-#include <unistd.h>
 
-#define ROOT "/api/data/optical-switch:"
+enum { BODY_BYTES_MAX = 4 << 20, SILENCE_S = 2, CONNECTIONS_MAX = 64, WAIT_MS = 50 };
 
 struct emulator {
-    const struct weft_ocs_emulator *said;
+    const struct weft_ocs_emulator *options;
     struct weft_ocs twin;
     uint32_t request_count;
     struct weft_arena arena;
 };
 
-struct message {
-    const char *method;
-    const char *path;
-    const char *head;
-    size_t head_bytes;
-    const char *body;
-    size_t body_bytes;
+// A request under way: its body, as far as it has come.
+struct request {
+    char *body;
+    size_t bytes;
+    bool is_large;
 };
 
-static void answer(int fd, uint32_t status, const char *body)
+// ---- answers ----
+
+static enum MHD_Result answer(struct MHD_Connection *connection, uint32_t status, const char *body)
 {
-    char head[256];
-    int length = snprintf(head, sizeof head,
-                          "HTTP/1.1 %u %s\r\nContent-Type: application/yang-data+json\r\n"
-                          "Content-Length: %zu\r\nConnection: close\r\n\r\n",
-                          status, status / 100 == 2 ? "OK" : "Refused", strlen(body));
-    // Who has gone away needs no answer.
-    if (send(fd, head, (size_t)length, MSG_NOSIGNAL) == length) {
-        ssize_t sent = send(fd, body, strlen(body), MSG_NOSIGNAL);
-        (void)sent;
+    struct MHD_Response *response = MHD_create_response_from_buffer(
+        strlen(body), (void *)(uintptr_t)body, MHD_RESPMEM_MUST_COPY);
+    if (response == NULL) {
+        return MHD_NO;
     }
+    MHD_add_response_header(response, MHD_HTTP_HEADER_CONTENT_TYPE, WEFT_YANG_MEDIA_TYPE);
+    enum MHD_Result queued = MHD_queue_response(connection, status, response);
+    MHD_destroy_response(response);
+    return queued;
 }
 
-static void refuse(int fd, uint32_t status, const char *tag, const char *message)
+// RFC 8040, 7.1.
+static enum MHD_Result refuse(struct MHD_Connection *connection, uint32_t status, const char *tag,
+                              const char *message)
 {
-    char body[640];
+    char body[800];
     snprintf(body, sizeof body,
              "{\"ietf-restconf:errors\":{\"error\":[{\"error-type\":\"application\","
              "\"error-tag\":\"%s\",\"error-message\":\"%s\"}]}}",
              tag, message);
-    answer(fd, status, body);
+    return answer(connection, status, body);
 }
 
 // ---- resources ----
 
-static const char *show_circuits(struct emulator *self, struct weft_arena *arena)
+static void read_twin(struct emulator *self, uint32_t *outputs)
 {
-    uint32_t n = self->twin.port_count;
-    uint32_t *outputs = WEFT_NEW(arena, uint32_t, n);
     struct weft_error ignored;
     bool fine = weft_ocs_read(outputs, &self->twin, &ignored);
-    WEFT_ASSERT(fine);
-    struct weft_text text;
-    const char *comma = "";
-    weft_text_init(&text, arena);
-    weft_text_add(&text, "{\"optical-switch:cross-connects\":{\"pair\":[");
-    for (uint32_t i = 0; i < n; i++) {
-        if (outputs[i] != WEFT_NONE) {
-            weft_text_add(&text, "%s{\"ingress\":%u,\"egress\":%u}", comma, i + 1,
-                          n + 1 + outputs[i]);
-            comma = ",";
-        }
-    }
-    weft_text_add(&text, "]}}");
-    return text.data;
+    WEFT_ASSERT(fine); // a twin can always be read
 }
 
-// Ports of the box, with light on outputs that are lit.
-static const char *show_ports(struct emulator *self, bool power, struct weft_arena *arena)
-{
-    uint32_t n = self->twin.port_count;
-    uint32_t *outputs = WEFT_NEW(arena, uint32_t, n);
-    bool *lit = WEFT_NEW(arena, bool, n);
-    struct weft_error ignored;
-    bool fine = weft_ocs_read(outputs, &self->twin, &ignored);
-    WEFT_ASSERT(fine);
-    for (uint32_t i = 0; i < n; i++) {
-        if (outputs[i] != WEFT_NONE) {
-            lit[outputs[i]] = true;
-        }
-    }
-    struct weft_text text;
-    weft_text_init(&text, arena);
-    weft_text_add(&text, "{\"optical-switch:%s\":{\"port\":[", power ? "opm-power" : "port-config");
-    for (uint32_t port = 1; port <= 2 * n; port++) {
-        weft_text_add(&text, "%s{\"port-id\":%u", port > 1 ? "," : "", port);
-        if (power) {
-            // 0 dBm of every transmitter, 1 dB lost on the way through.
-            weft_text_add(&text, ",\"power\":\"%s\"}",
-                          port <= n           ? "0.0"
-                          : lit[port - n - 1] ? "-1.0"
-                                              : "-60.0");
-        } else {
-            weft_text_add(&text, ",\"status\":\"ENABLED\"}");
-        }
-    }
-    weft_text_add(&text, "]}}");
-    return text.data;
-}
-
-static void settle(const struct emulator *self)
-{
-    const struct timespec pause = {.tv_sec = self->said->switch_ms / 1000,
-                                   .tv_nsec = (long)(self->said->switch_ms % 1000) * 1000000};
-    nanosleep(&pause, NULL);
-}
-
-// Adds the pairs of a body to outputs. False: the body is no list of pairs of this box.
-static bool take_pairs(uint32_t *outputs, uint32_t n, const json_t *pairs)
-{
-    bool fine = json_is_array(pairs);
-    for (size_t i = 0; i < json_array_size(pairs) && fine; i++) {
-        const json_t *row = json_array_get(pairs, i);
-        json_int_t input = json_integer_value(json_object_get(row, "ingress"));
-        json_int_t output = json_integer_value(json_object_get(row, "egress"));
-        fine = input >= 1 && input <= n && output > n && output <= 2 * (json_int_t)n &&
-               outputs[input - 1] == WEFT_NONE;
-        if (fine) {
-            outputs[input - 1] = (uint32_t)output - n - 1;
-        }
-    }
-    return fine;
-}
-
-static void change(struct emulator *self, int fd, const uint32_t *outputs, uint32_t status,
-                   struct weft_arena arena)
+static enum MHD_Result apply(struct emulator *self, struct MHD_Connection *connection,
+                             const uint32_t *outputs, uint32_t status, struct weft_arena scratch)
 {
     struct weft_ocs_change made;
     struct weft_error error;
-    if (!weft_ocs_apply(&made, &self->twin, outputs, arena, &error)) {
-        refuse(fd, 409, "operation-failed", error.message);
-        return;
+    if (!weft_ocs_apply(&made, &self->twin, outputs, scratch, &error)) {
+        return refuse(connection, 409, "operation-failed", error.message);
     }
     if (made.changed > 0) {
-        settle(self);
+        const struct timespec pause = {.tv_sec = self->options->switch_ms / 1000,
+                                       .tv_nsec =
+                                           (long)(self->options->switch_ms % 1000) * 1000000};
+        nanosleep(&pause, NULL);
     }
-    answer(fd, status, "");
+    return answer(connection, status, "");
 }
 
-// PUT replaces all pairs, POST adds some.
-static void replace(struct emulator *self, int fd, const struct message *message,
-                    struct weft_arena arena)
+static enum MHD_Result serve_circuits(struct emulator *self, struct MHD_Connection *connection,
+                                      const char *method, const struct request *request,
+                                      const char *rest)
 {
     uint32_t n = self->twin.port_count;
+    struct weft_arena arena = self->arena;
     uint32_t *outputs = WEFT_NEW(&arena, uint32_t, n);
-    bool adds = strcmp(message->method, "POST") == 0;
-    struct weft_error ignored;
-    for (uint32_t i = 0; i < n; i++) {
-        outputs[i] = WEFT_NONE;
-    }
-    if (adds && !weft_ocs_read(outputs, &self->twin, &ignored)) {
-        return;
-    }
-    json_t *document = json_loadb(message->body, message->body_bytes, 0, NULL);
-    const json_t *pairs =
-        adds ? json_object_get(document, "optical-switch:pair")
-             : json_object_get(json_object_get(document, "optical-switch:cross-connects"), "pair");
-    bool fine = take_pairs(outputs, n, pairs);
-    json_decref(document);
-    if (!fine) {
-        refuse(fd, 400, "invalid-value", "pairs of distinct ingress and an egress of this switch");
-        return;
-    }
-    change(self, fd, outputs, adds ? 201 : 204, arena);
-}
-
-static void serve_circuits(struct emulator *self, int fd, const struct message *message,
-                           const char *rest, struct weft_arena arena)
-{
-    uint32_t n = self->twin.port_count;
-    if (strcmp(message->method, "GET") == 0 && rest[0] == '\0') {
-        answer(fd, 200, show_circuits(self, &arena));
-    } else if ((strcmp(message->method, "PUT") == 0 || strcmp(message->method, "POST") == 0) &&
-               rest[0] == '\0') {
-        replace(self, fd, message, arena);
-    } else if (strcmp(message->method, "DELETE") == 0 && strncmp(rest, "/pair=", 6) == 0) {
-        uint32_t *outputs = WEFT_NEW(&arena, uint32_t, n);
+    struct weft_error error;
+    read_twin(self, outputs);
+    if (strcmp(method, "DELETE") == 0 && strncmp(rest, "/pair=", 6) == 0) {
         uint64_t input = 0;
-        struct weft_error error;
-        if (!weft_parse_count(&input, rest + 6, 1, n, &error) ||
-            !weft_ocs_read(outputs, &self->twin, &error)) {
-            refuse(fd, 404, "invalid-value", "no such pair");
-            return;
+        if (!weft_parse_count(&input, rest + 6, 1, n, &error)) {
+            return refuse(connection, 404, "invalid-value", "no such pair");
         }
         outputs[input - 1] = WEFT_NONE;
-        change(self, fd, outputs, 204, arena);
-    } else {
-        refuse(fd, 405, "operation-not-supported", "GET, PUT, POST or DELETE pair=N");
+        return apply(self, connection, outputs, 204, arena);
     }
+    bool puts = strcmp(method, "PUT") == 0;
+    if (rest[0] == '\0' && (puts || strcmp(method, "POST") == 0)) {
+        bool fine =
+            request->bytes > 0 &&
+            (puts ? weft_yang_read_circuits(outputs, n, request->body, request->bytes, &error)
+                  : weft_yang_read_pairs(outputs, n, request->body, request->bytes, &error));
+        return fine ? apply(self, connection, outputs, puts ? 204 : 201, arena)
+                    : refuse(connection, 400, "invalid-value",
+                             "pairs of distinct ingress and an egress of this switch");
+    }
+    if (rest[0] == '\0' && strcmp(method, "GET") == 0) {
+        return answer(connection, 200, weft_yang_write_circuits(outputs, n, &arena));
+    }
+    return refuse(connection, 405, "operation-not-supported", "GET, PUT, POST or DELETE pair=N");
 }
 
-static void serve(struct emulator *self, int fd, const struct message *message)
+static bool is_known(const struct emulator *self, struct MHD_Connection *connection)
 {
+    char *password = NULL;
+    char *user = MHD_basic_auth_get_username_password(connection, &password);
+    bool known = user != NULL && password != NULL && strcmp(user, self->options->user) == 0 &&
+                 strcmp(password, self->options->password) == 0;
+    MHD_free(user);
+    MHD_free(password);
+    return known;
+}
+
+static enum MHD_Result serve(struct emulator *self, struct MHD_Connection *connection,
+                             const char *method, const char *path, const struct request *request)
+{
+    static const char circuits[] = WEFT_YANG_ROOT "cross-connects";
     struct weft_arena arena = self->arena;
-    const struct weft_ocs_emulator *said = self->said;
-    size_t length = 0;
-    const char *wanted = weft_http_basic(said->user, said->password, &arena);
-    const char *given =
-        weft_http_header(message->head, message->head_bytes, "Authorization", &length);
+    uint32_t n = self->twin.port_count;
     self->request_count++;
-    if (said->fail_at == self->request_count) {
-        if (said->fail_status != 0) {
-            refuse(fd, said->fail_status, "operation-failed", "out of order");
-        }
-        return;
+    if (self->options->fail_at == self->request_count) {
+        return self->options->fail_status == 0 ? MHD_NO // the connection ends without an answer
+                                               : refuse(connection, self->options->fail_status,
+                                                        "operation-failed", "out of order");
     }
-    if (given == NULL || length != strlen(wanted) || memcmp(given, wanted, length) != 0) {
-        refuse(fd, 401, "access-denied", "who are you?");
-    } else if (strncmp(message->path, ROOT "cross-connects", sizeof ROOT + 13) == 0) {
-        serve_circuits(self, fd, message, message->path + sizeof ROOT + 13, arena);
-    } else if (strcmp(message->method, "GET") == 0 &&
-               strcmp(message->path, ROOT "opm-power") == 0) {
-        answer(fd, 200, show_ports(self, true, &arena));
-    } else if (strcmp(message->method, "GET") == 0 &&
-               strcmp(message->path, ROOT "port-config") == 0) {
-        answer(fd, 200, show_ports(self, false, &arena));
-    } else {
-        refuse(fd, 404, "invalid-value", "no such resource");
+    if (!is_known(self, connection)) {
+        return refuse(connection, 401, "access-denied", "who are you?");
     }
+    if (request->is_large) {
+        return refuse(connection, 413, "too-big", "a body of 4 MiB at most");
+    }
+    if (strncmp(path, circuits, sizeof circuits - 1) == 0) {
+        return serve_circuits(self, connection, method, request, path + sizeof circuits - 1);
+    }
+    bool gets = strcmp(method, "GET") == 0;
+    if (gets && strcmp(path, WEFT_YANG_ROOT "opm-power") == 0) {
+        uint32_t *outputs = WEFT_NEW(&arena, uint32_t, n);
+        read_twin(self, outputs);
+        return answer(connection, 200, weft_yang_write_power(outputs, n, &arena));
+    }
+    if (gets && strcmp(path, WEFT_YANG_ROOT "port-config") == 0) {
+        return answer(connection, 200, weft_yang_write_ports(n, &arena));
+    }
+    return refuse(connection, 404, "invalid-value", "no such resource");
 }
 
 // ---- connections ----
 
-static size_t body_length(const char *data, size_t head)
+// libmicrohttpd calls this once with the head of a request, then with each piece of its body, then
+// with none.
+static enum MHD_Result take(void *context, struct MHD_Connection *connection, const char *path,
+                            const char *method, const char *version, const char *data,
+                            size_t *bytes, void **state)
 {
-    size_t length = 0;
-    uint64_t bytes = 0;
-    char text[16];
-    struct weft_error ignored;
-    const char *value = weft_http_header(data, head, "Content-Length", &length);
-    if (value == NULL || length >= sizeof text) {
-        return 0;
+    (void)version;
+    struct request *request = *state;
+    if (request == NULL) {
+        *state = calloc(1, sizeof *request);
+        return *state != NULL ? MHD_YES : MHD_NO;
     }
-    snprintf(text, sizeof text, "%.*s", (int)length, value);
-    return weft_parse_count(&bytes, text, 0, WEFT_HTTP_BYTES_MAX, &ignored) ? (size_t)bytes : 0;
-}
-
-// Cuts the request line into words. False: it is none.
-static bool cut_line(struct message *message, char *data)
-{
-    char *space = strchr(data, ' ');
-    char *second = space != NULL ? strchr(space + 1, ' ') : NULL;
-    char *end = strstr(data, "\r\n");
-    if (second == NULL || end == NULL || second > end) {
-        return false;
+    if (*bytes == 0) {
+        return serve(context, connection, method, path, request);
     }
-    *space = '\0';
-    *second = '\0';
-    message->method = data;
-    message->path = space + 1;
-    message->head = end + 2;
-    return true;
-}
-
-static void take_connection(struct emulator *self, int fd)
-{
-    struct weft_arena before = self->arena;
-    const struct timeval patience = {.tv_sec = 2};
-    char *data = weft_arena_alloc_raw(&self->arena, WEFT_HTTP_BYTES_MAX + 1, 1);
-    size_t got = 0;
-    size_t head = 0;
-    setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof patience);
-    while (got < WEFT_HTTP_BYTES_MAX && (head == 0 || got < head + body_length(data, head))) {
-        ssize_t more = recv(fd, data + got, WEFT_HTTP_BYTES_MAX - got, 0);
-        if (more <= 0) {
-            break;
-        }
-        got += (size_t)more;
-        head = weft_http_head(data, got);
+    if (request->body == NULL) {
+        request->body = malloc(BODY_BYTES_MAX);
     }
-    data[got] = '\0';
-    struct message message = {0};
-    size_t body = head > 0 ? body_length(data, head) : 0;
-    if (head > 0 && got >= head + body && cut_line(&message, data)) {
-        message.head_bytes = (size_t)(data + head - message.head);
-        message.body = data + head;
-        message.body_bytes = body;
-        serve(self, fd, &message);
+    if (request->body == NULL || *bytes > BODY_BYTES_MAX - request->bytes) {
+        request->is_large = true;
     } else {
-        refuse(fd, 400, "malformed-message", "no HTTP");
+        memcpy(request->body + request->bytes, data, *bytes);
+        request->bytes += *bytes;
     }
-    close(fd);
-    self->arena = before;
+    *bytes = 0;
+    return MHD_YES;
 }
 
-static bool listen_on(int *fd, uint16_t *port, struct weft_error *error)
+static void forget(void *context, struct MHD_Connection *connection, void **state,
+                   enum MHD_RequestTerminationCode code)
 {
-    int on = 1;
-    struct sockaddr_in own = {
+    (void)context;
+    (void)connection;
+    (void)code;
+    struct request *request = *state;
+    if (request != NULL) {
+        free(request->body);
+        free(request);
+    }
+    *state = NULL;
+}
+
+static void say_nothing(void *context, const char *format, va_list arguments)
+{
+    (void)context;
+    (void)format;
+    (void)arguments;
+}
+
+static struct MHD_Daemon *listen_on(struct emulator *self, struct weft_error *error)
+{
+    const struct weft_ocs_emulator *options = self->options;
+    bool secure = options->certificate != NULL;
+    const struct sockaddr_in own = {
         .sin_family = AF_INET,
-        .sin_port = htons(*port),
+        .sin_port = htons(options->port),
         .sin_addr.s_addr = htonl(INADDR_LOOPBACK),
     };
-    socklen_t size = sizeof own;
-    *fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    if (*fd < 0 || setsockopt(*fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on) != 0 ||
-        bind(*fd, (struct sockaddr *)&own, sizeof own) != 0 || listen(*fd, 16) != 0 ||
-        getsockname(*fd, (struct sockaddr *)&own, &size) != 0) {
+    // Read by libmicrohttpd only with MHD_USE_TLS.
+    const struct MHD_OptionItem tls[] = {
+        {MHD_OPTION_HTTPS_MEM_CERT, 0, (void *)(uintptr_t)options->certificate},
+        {MHD_OPTION_HTTPS_MEM_KEY, 0, (void *)(uintptr_t)options->key},
+        {MHD_OPTION_END, 0, NULL},
+    };
+    const struct MHD_OptionItem none[] = {{MHD_OPTION_END, 0, NULL}};
+    errno = 0;
+    struct MHD_Daemon *daemon = MHD_start_daemon(
+        secure ? MHD_USE_ERROR_LOG | MHD_USE_TLS : MHD_USE_ERROR_LOG, options->port, NULL, NULL,
+        take, self, MHD_OPTION_EXTERNAL_LOGGER, say_nothing, NULL, MHD_OPTION_SOCK_ADDR, &own,
+        MHD_OPTION_NOTIFY_COMPLETED, forget, NULL, MHD_OPTION_CONNECTION_TIMEOUT,
+        (unsigned)SILENCE_S, MHD_OPTION_CONNECTION_LIMIT, (unsigned)CONNECTIONS_MAX,
+        MHD_OPTION_ARRAY, secure ? tls : none, MHD_OPTION_END);
+    if (daemon == NULL) {
         int number = errno;
-        if (*fd >= 0) {
-            close(*fd);
+        if (secure && number == 0) {
+            weft_fail(error, WEFT_INPUT, "certificate and key are no pair that TLS can use");
+        } else {
+            weft_fail(error, WEFT_IO, "port %u: %s", options->port,
+                      number == 0 ? "the HTTP server does not start" : strerrordesc_np(number));
         }
-        return weft_fail(error, WEFT_IO, "port %u: %s", *port, strerrordesc_np(number));
     }
-    *port = ntohs(own.sin_port);
-    return true;
+    return daemon;
 }
 
-bool weft_ocs_emulate(const struct weft_ocs_emulator *said, weft_stop stop,
+bool weft_ocs_emulate(const struct weft_ocs_emulator *emulator, weft_stop stop,
                       void (*ready)(void *context, uint16_t port), void *context,
                       struct weft_error *error)
 {
-    struct emulator self = {.said = said};
-    int listener = -1;
-    uint16_t port = said->port;
+    struct emulator self = {.options = emulator};
     if (!weft_arena_init(&self.arena, 256u << 20, error)) {
         return false;
     }
     struct weft_arena all = self.arena;
-    bool fine = weft_ocs_open_twin(&self.twin, said->port_count, &self.arena, error) &&
-                listen_on(&listener, &port, error);
-    if (fine) {
-        ready(context, port);
-        while (!weft_stopped(stop)) {
-            struct pollfd wanted = {.fd = listener, .events = POLLIN};
-            if (poll(&wanted, 1, 50) > 0) {
-                int fd = accept4(listener, NULL, NULL, SOCK_CLOEXEC);
-                if (fd >= 0) {
-                    take_connection(&self, fd);
-                }
-            }
+    struct MHD_Daemon *daemon = NULL;
+    if (weft_ocs_open_twin(&self.twin, emulator->port_count, &self.arena, error)) {
+        daemon = listen_on(&self, error);
+    }
+    if (daemon != NULL) {
+        const union MHD_DaemonInfo *bound = MHD_get_daemon_info(daemon, MHD_DAEMON_INFO_BIND_PORT);
+        ready(context, bound->port);
+        while (!weft_stopped(stop) && MHD_run_wait(daemon, WAIT_MS) == MHD_YES) {
         }
-        close(listener);
+        MHD_stop_daemon(daemon);
     }
     weft_arena_release(&all);
-    return fine;
+    return daemon != NULL;
 }

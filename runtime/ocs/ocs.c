@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is the same for every optical circuit switch, and the twin in memory.
+// What is the same for every optical circuit switch: matchings, and changes by what differs.
+//
+// A change reads what the device has, hands it the circuits that differ as one batch, and reads
+// again: a device that did not do as told is found out at once. O(ports) and three exchanges.
 
 #include "ocs.h"
 
@@ -93,67 +96,4 @@ void weft_ocs_close(struct weft_ocs *ocs)
         ocs->driver->close(ocs->device);
         ocs->driver = NULL;
     }
-}
-
-// ---- the twin ----
-
-struct twin {
-    uint32_t port_count;
-    uint32_t *outputs;
-};
-
-static bool twin_change(void *device, const struct weft_ocs_circuit *changes, uint32_t count,
-                        struct weft_error *error)
-{
-    (void)error;
-    struct twin *twin = device;
-    for (uint32_t i = 0; i < count; i++) {
-        WEFT_ASSERT(changes[i].input < twin->port_count);
-        twin->outputs[changes[i].input] = changes[i].output;
-    }
-    return true;
-}
-
-static bool twin_read(void *device, uint32_t *outputs, struct weft_error *error)
-{
-    (void)error;
-    const struct twin *twin = device;
-    for (uint32_t i = 0; i < twin->port_count; i++) {
-        outputs[i] = twin->outputs[i];
-    }
-    return true;
-}
-
-static bool twin_statistics(void *device, struct weft_ocs_port *ports, struct weft_error *error)
-{
-    (void)error;
-    const struct twin *twin = device;
-    for (uint32_t i = 0; i < twin->port_count; i++) {
-        ports[i] = (struct weft_ocs_port){0};
-    }
-    return true;
-}
-
-static void twin_close(void *device)
-{
-    (void)device;
-}
-
-bool weft_ocs_open_twin(struct weft_ocs *ocs, uint32_t port_count, struct weft_arena *arena,
-                        struct weft_error *error)
-{
-    static const struct weft_ocs_driver driver = {
-        "twin", twin_change, twin_read, twin_statistics, twin_close,
-    };
-    if (port_count == 0 || port_count > WEFT_OCS_PORTS_MAX) {
-        return weft_fail(error, WEFT_INPUT, "a switch of %u ports; 1 to %u are possible",
-                         port_count, WEFT_OCS_PORTS_MAX);
-    }
-    struct twin *twin = WEFT_NEW(arena, struct twin, 1);
-    *twin = (struct twin){port_count, WEFT_NEW(arena, uint32_t, port_count)};
-    for (uint32_t i = 0; i < port_count; i++) {
-        twin->outputs[i] = WEFT_NONE;
-    }
-    *ocs = (struct weft_ocs){&driver, twin, port_count};
-    return true;
 }

@@ -3,9 +3,13 @@
 #define WEFT_RUNTIME_OCS_OCS_H
 
 // Optical circuit switches: whatever joins input ports to output ports, behind one table of
-// functions. Three drivers: a twin in memory, eBPF in the lab's data path, and RESTCONF for a box.
+// functions. Three drivers: a twin in memory, eBPF in the lab's data path, and RESTCONF for
+// devices.
 //
-//   plan's circuits ──► [ocs] ──► driver
+//   plan's circuits ──► [ocs] ──► driver ──► device
+//
+// A new driver is one file beside this one, which fills a struct weft_ocs_driver, and one row in
+// the table of drivers.c.
 //
 // A set of circuits is an array of port_count outputs, one for each input; WEFT_NONE is dark. Every
 // set is a matching: no output has two inputs. weft_ocs_apply proves that before anything moves,
@@ -78,13 +82,34 @@ void weft_ocs_close(struct weft_ocs *ocs);
 
 // ---- drivers ----
 
-// In memory: all dark at first.
+// Where a device is and who may change it.
+struct weft_ocs_access {
+    const char *address; // SCHEME://REST; HOST[:PORT] alone is http
+    const char *user;
+    const char *password;
+    const char *ca_file; // certificates (PEM) that are trusted; NULL = those of the system
+    bool insecure;       // no certificate is looked at
+    uint32_t timeout_ms; // of one exchange; 0 = 5 s
+};
+// Opens a device by the driver of its address's scheme (the table in drivers.c). Fails with INPUT
+// where no driver has that scheme, and as the driver does.
+bool weft_ocs_open(struct weft_ocs *ocs, const struct weft_ocs_access *access,
+                   struct weft_arena *arena, struct weft_error *error) WEFT_MUST_USE;
+
+// twin.c: in memory, all dark at first. A twin's address is twin://PORTS.
 bool weft_ocs_open_twin(struct weft_ocs *ocs, uint32_t port_count, struct weft_arena *arena,
                         struct weft_error *error) WEFT_MUST_USE;
 
-// In the lab's data path: a program in the kernel that the ports of a switch hold (bpf/ocs). Port p
-// is interface first_index + p of the namespace of the switch. Circuits that change stay dark for
-// dark_ns, and what comes meanwhile is lost.
+// restconf.c: RESTCONF (RFC 8040) and the YANG module `optical-switch` of Polatis' switches. Fails
+// with UNSUPPORTED where user or password are refused, with IO where the device does not answer in
+// time, breaks off, answers with more than 4 MiB or with what is no such JSON.
+bool weft_ocs_open_restconf(struct weft_ocs *ocs, const struct weft_ocs_access *access,
+                            struct weft_arena *arena, struct weft_error *error) WEFT_MUST_USE;
+
+// kernel.c: in the lab's data path, a program in the kernel that the ports of a switch hold
+// (bpf/ocs). Port p is interface first_index + p of the namespace of the switch. Circuits that
+// change stay dark for dark_ns, and what comes meanwhile is lost. It has no address: the lab knows
+// its program (runtime/testbed).
 struct weft_ocs_kernel {
     struct weft_bpf_ocs program;
     uint32_t port_count;
@@ -94,32 +119,24 @@ struct weft_ocs_kernel {
 bool weft_ocs_open_kernel(struct weft_ocs *ocs, const struct weft_ocs_kernel *kernel,
                           struct weft_arena *arena, struct weft_error *error) WEFT_MUST_USE;
 
-// A box with RESTCONF (RFC 8040) over HTTP and the YANG module `optical-switch` of Polatis'
-// switches: inputs are ports 1..N, outputs N+1..2N. `address` is HOST:PORT, credentials go by Basic
-// authentication.
-struct weft_ocs_box {
-    const char *address;
-    const char *user;
-    const char *password;
-    uint32_t timeout_ms;
-};
-bool weft_ocs_open_restconf(struct weft_ocs *ocs, const struct weft_ocs_box *box,
-                            struct weft_arena *arena, struct weft_error *error) WEFT_MUST_USE;
+// ---- the switch emulator ----
 
-// An emulator of such a box, on the loopback address: serves until *stop. Circuits have moved,
-// after switch_ms, when it answers.
+// Serves a twin as a device with RESTCONF would, on the loopback address, until *stop. Circuits
+// have moved, after switch_ms, when it answers.
 struct weft_ocs_emulator {
     uint32_t port_count;
     uint32_t switch_ms;
     const char *user;
     const char *password;
-    uint16_t port; // 0 = the kernel's choice, which `ready` is told
+    uint16_t port;           // 0 = the kernel's choice, which `ready` is told
+    const char *certificate; // HTTPS by this certificate and key (PEM, as text); NULL = HTTP
+    const char *key;
     // A fault, for tests: the fail_at-th request (from 1) gets this status, or no answer where it
     // is 0; fail_at 0 = none.
     uint32_t fail_at;
     uint32_t fail_status;
 };
-bool weft_ocs_emulate(const struct weft_ocs_emulator *said, weft_stop stop,
+bool weft_ocs_emulate(const struct weft_ocs_emulator *emulator, weft_stop stop,
                       void (*ready)(void *context, uint16_t port), void *context,
                       struct weft_error *error) WEFT_MUST_USE;
 

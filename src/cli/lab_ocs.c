@@ -4,18 +4,27 @@
 #include "lab_ocs.h"
 
 #include "runtime/testbed/testbed.h"
+#include "weft/format/file.h"
 #include <stdlib.h>
 #include <string.h>
 
+#define PEM_BYTES_MAX ((size_t)1 << 20) // of a certificate with its chain, and of a key
+
 static const struct argp_option options[] = {
-    {"box", OCS_BOX, "HOST:PORT", 0, "a switch with RESTCONF instead of the lab's (port 8008)", 0},
-    {"user", OCS_USER, "NAME:PASSWORD", 0, "of the box (admin:root)", 0},
+    {"box", OCS_BOX, "HOST:PORT|https://HOST", 0,
+     "a switch with RESTCONF instead of the lab's (port 8008, with https 443)", 0},
+    {"user", OCS_USER, "NAME:PASSWORD", 0, "of that switch (admin:root)", 0},
+    {"ca", OCS_CA, "FILE", 0, "https: trust certificates that this one (PEM) signed", 0},
+    {"insecure", OCS_INSECURE, NULL, 0, "https: trust any certificate, in a lab of one's own", 0},
     {"switch", OCS_SWITCH, "P", 0, "of several switches, this one alone", 0},
     {"dark", OCS_DARK, "T", 0, "how long circuits that move stay dark (as the lab was raised)", 0},
     {"circuits-only", OCS_ONLY, NULL, 0, "apply: leave the routes as they are", 0},
-    {"ports", OCS_PORTS, "N", 0, "emulate: a box of N inputs and N outputs (16)", 0},
+    {"ports", OCS_PORTS, "N", 0, "emulate: a switch of N inputs and N outputs (16)", 0},
     {"listen", OCS_LISTEN, "PORT", 0, "emulate: on this loopback port (any that is free)", 0},
     {"settle", OCS_SETTLE, "T", 0, "emulate: how long its mirrors move (10ms)", 0},
+    {"certificate", OCS_CERTIFICATE, "FILE", 0, "emulate: serve HTTPS by this certificate (PEM)",
+     0},
+    {"key", OCS_KEY, "FILE", 0, "emulate: and its private key (PEM)", 0},
     LAB_NAME_OPTION,
     {0},
 };
@@ -25,17 +34,17 @@ static const char doc[] =
     "moves, circuits that stay are not touched, and what the switch says is read back.\v"
     "Actions:\n"
     "  show                     circuits and what met each port\n"
-    "  connect P:IN-OUT...      circuits of switch P; of a box: IN-OUT...\n"
+    "  connect P:IN-OUT...      circuits of switch P; with --box: IN-OUT...\n"
     "  disconnect P:IN...       makes inputs dark\n"
     "  apply PLAN.json          all circuits of a plan, then its routes;\n"
     "                           --box with --switch P: those of its plane P\n"
-    "  emulate                  serves as a box with RESTCONF until it is stopped\n"
+    "  emulate                  serves as a switch with RESTCONF until it is stopped\n"
     "\n"
     "Examples:\n"
     "  $ weft lab ocs show --switch 0\n"
     "  $ weft lab ocs connect 0:3-5 0:5-3 --dark 25ms\n"
     "  $ weft lab ocs apply other.json\n"
-    "  $ weft lab ocs apply plan.json --box 192.0.2.7 --switch 1\n";
+    "  $ weft lab ocs apply plan.json --box https://192.0.2.7 --ca ca.pem --switch 1\n";
 
 static error_t parse_time(struct ocs_ask *ask, uint64_t *time_ns, const char *option,
                           const char *text)
@@ -84,6 +93,18 @@ static error_t parse(int key, char *argument, struct argp_state *state)
         return cli_count(cli, &ask->listen_port, "listen", argument, 1, UINT16_MAX);
     case OCS_SETTLE:
         return parse_time(ask, &ask->settle_ns, "settle", argument);
+    case OCS_CA:
+        ask->ca_path = argument;
+        return 0;
+    case OCS_INSECURE:
+        ask->insecure = true;
+        return 0;
+    case OCS_CERTIFICATE:
+        ask->certificate_path = argument;
+        return 0;
+    case OCS_KEY:
+        ask->key_path = argument;
+        return 0;
     case LAB_NAME:
         return lab_take_name(cli, &ask->name, argument);
     case ARGP_KEY_ARG:
@@ -106,8 +127,14 @@ bool ocs_open(struct weft_ocs *ocs, const struct ocs_ask *ask, const struct weft
               uint32_t plane)
 {
     struct cli *cli = ask->cli;
-    const struct weft_ocs_box box = {ask->box, ask->user, ask->password, 0};
-    return ask->box != NULL ? weft_ocs_open_restconf(ocs, &box, &cli->arena, &cli->error)
+    const struct weft_ocs_access access = {
+        .address = ask->box,
+        .user = ask->user,
+        .password = ask->password,
+        .ca_file = ask->ca_path,
+        .insecure = ask->insecure,
+    };
+    return ask->box != NULL ? weft_ocs_open(ocs, &access, &cli->arena, &cli->error)
                             : weft_lab_open_ocs(ocs, lab, plane, &cli->arena, &cli->error);
 }
 
@@ -192,20 +219,35 @@ static bool change(const struct ocs_ask *ask, const struct weft_lab *lab, bool c
 static void tell_port(void *context, uint16_t port)
 {
     const struct ocs_ask *ask = context;
-    printf("listening on 127.0.0.1:%u, a box of %u inputs and outputs, user admin:root\n", port,
-           ask->port_count);
+    printf("listening on %s127.0.0.1:%u, a switch of %u inputs and outputs, user %s:%s\n",
+           ask->certificate_path != NULL ? "https://" : "", port, ask->port_count, ask->user,
+           ask->password);
     fflush(stdout);
 }
 
 static bool emulate(struct ocs_ask *ask)
 {
     struct cli *cli = ask->cli;
+    const char *certificate = NULL;
+    const char *key = NULL;
+    size_t bytes = 0;
+    if ((ask->certificate_path == NULL) != (ask->key_path == NULL)) {
+        return cli_misuse(cli, "--certificate and --key belong together");
+    }
+    if (ask->key_path != NULL &&
+        (!weft_file_load(&certificate, &bytes, ask->certificate_path, PEM_BYTES_MAX, &cli->arena,
+                         &cli->error) ||
+         !weft_file_load(&key, &bytes, ask->key_path, PEM_BYTES_MAX, &cli->arena, &cli->error))) {
+        return false;
+    }
     const struct weft_ocs_emulator emulator = {
         .port_count = ask->port_count,
         .switch_ms = (uint32_t)(ask->settle_ns / 1000000),
         .user = ask->user,
         .password = ask->password,
         .port = (uint16_t)ask->listen_port,
+        .certificate = certificate,
+        .key = key,
     };
     weft_stop stop = cli_clock_start(cli, "serving", 0);
     bool fine = weft_ocs_emulate(&emulator, stop, tell_port, ask, &cli->error);

@@ -19,6 +19,10 @@ enum {
     OCS_PORTS,
     OCS_LISTEN,
     OCS_SETTLE,
+    OCS_CA,
+    OCS_INSECURE,
+    OCS_CERTIFICATE,
+    OCS_KEY,
 };
 
 struct ocs_ask {
@@ -31,6 +35,10 @@ struct ocs_ask {
     const char *box; // its address; NULL = the lab's switches
     const char *user;
     const char *password;
+    const char *ca_path; // NULL = the system's CAs
+    bool insecure;
+    const char *certificate_path; // emulate; NULL = HTTP
+    const char *key_path;
     bool dark_given;
     uint64_t dark_ns;
     bool circuits_only;

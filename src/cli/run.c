@@ -130,10 +130,12 @@ static const struct {
     const char *spelling;
 } spellings[] = {
     {"batch", "--batch"},
+    {"ca", "--ca"},
     {"groups", "--groups"},
     {"optimizer", "--optimizer"},
     {"seconds", "--seconds"},
     {"tables", "--tables"},
+    {"user", "--user"},
     {"variant", "--variant"},
     {"profile", "weft profile MODEL --profile FILE -o FULL.json"},
 };
