@@ -47,6 +47,34 @@ bool weft_routing_minmax(struct weft_routes *routes, struct weft_minmax_result *
                          const struct weft_minmax_options *options, struct weft_arena *arena,
                          struct weft_arena scratch, struct weft_error *error) WEFT_MUST_USE;
 
+// Where the ports of the servers lead: planes[p * server_count + s] is the server that port p of
+// server s reaches, s itself where the port is dark; as weft_topology.planes.
+struct weft_port_map {
+    uint32_t server_count;
+    uint32_t port_count; // of a server
+    const uint32_t *planes;
+};
+// One next hop of a pair's traffic at a server: out of `port` to server `next`.
+struct weft_pair_hop {
+    uint32_t node;
+    uint32_t source;
+    uint32_t target;
+    uint32_t port;
+    uint32_t next;
+    uint32_t weight; // 1..256, to the others of the same node, source and target
+};
+struct weft_pair_hops {
+    size_t count;
+    const struct weft_pair_hop *hops; // by node, source, target, next, port
+};
+// The routes of all pairs as weighted next hops of every server. A packet knows its pair, not its
+// path, so paths of a pair are taken heaviest first and one that would close a cycle with those
+// before is left out; parallel ports share. Fails with UNSUPPORTED when the fabric has switches,
+// with INPUT when a link is on no port. O(paths * hops * edges of a pair + hops log hops).
+bool weft_routing_next_hops(struct weft_pair_hops *hops, const struct weft_routes *routes,
+                            const struct weft_port_map *ports, struct weft_arena *arena,
+                            struct weft_arena scratch, struct weft_error *error) WEFT_MUST_USE;
+
 // Bytes on every link when `demand` (n*n) takes `routes` and the rings carry their groups' bytes:
 // load_bytes[link_count] is set. The bandwidth tax is sum(load) / sum(demand on wire).
 void weft_routing_load(double *load_bytes, const struct weft_routes *routes,

@@ -25,8 +25,8 @@ const char *lab_ring_choice_name(enum lab_ring_choice choice)
 
 static int by_node(const void *a, const void *b)
 {
-    const struct weft_ip_way *x = a;
-    const struct weft_ip_way *y = b;
+    const struct weft_pair_hop *x = a;
+    const struct weft_pair_hop *y = b;
     const uint32_t left[] = {x->node, x->source, x->target, x->next, x->port};
     const uint32_t right[] = {y->node, y->source, y->target, y->next, y->port};
     int order = 0;
@@ -44,7 +44,8 @@ void lab_spread_wiring(struct weft_lab_wiring *servers, const struct weft_lab_wi
     made.server_count = server_count;
     if (wiring->planes != NULL) {
         uint32_t *planes = WEFT_NEW(arena, uint32_t, (size_t)wiring->port_count * server_count);
-        struct weft_ip_way *ways = WEFT_NEW(arena, struct weft_ip_way, wiring->ways.count + 1);
+        struct weft_pair_hop *ways =
+            WEFT_NEW(arena, struct weft_pair_hop, wiring->next_hops.count + 1);
         for (uint32_t p = 0; p < wiring->port_count; p++) {
             uint32_t *plane = planes + (size_t)p * server_count;
             for (uint32_t s = 0; s < server_count; s++) {
@@ -55,16 +56,16 @@ void lab_spread_wiring(struct weft_lab_wiring *servers, const struct weft_lab_wi
                 plane[lab_server_at(place, i)] = lab_server_at(place, to);
             }
         }
-        for (size_t i = 0; i < wiring->ways.count; i++) {
-            ways[i] = wiring->ways.ways[i];
+        for (size_t i = 0; i < wiring->next_hops.count; i++) {
+            ways[i] = wiring->next_hops.hops[i];
             ways[i].node = lab_server_at(place, ways[i].node);
             ways[i].source = lab_server_at(place, ways[i].source);
             ways[i].target = lab_server_at(place, ways[i].target);
             ways[i].next = lab_server_at(place, ways[i].next);
         }
-        qsort(ways, wiring->ways.count, sizeof *ways, by_node);
+        qsort(ways, wiring->next_hops.count, sizeof *ways, by_node);
         made.planes = planes;
-        made.ways.ways = ways;
+        made.next_hops.hops = ways;
     }
     *servers = made;
 }
@@ -383,12 +384,11 @@ bool lab_replan(struct lab_rest *rest, const struct lab_trial_options *options,
                 }
             }
         }
-        const struct weft_topology topology = {.server_count = self.place_count,
-                                               .degree = options->wiring->port_count,
-                                               .planes = rest->wiring.planes};
+        const struct weft_port_map ports = {self.place_count, options->wiring->port_count,
+                                            rest->wiring.planes};
         if (rest->network == NULL ||
-            !weft_ip_list_ways(&rest->wiring.ways, &topology, &rest->network->routes, arena,
-                               scratch, error)) {
+            !weft_routing_next_hops(&rest->wiring.next_hops, &rest->network->routes, &ports, arena,
+                                    scratch, error)) {
             return false;
         }
     }

@@ -27,8 +27,10 @@ bool weft_lab_wire_plan(struct weft_lab_wiring *wiring, const struct weft_plan *
         .planes = topology->planes,
         .rate_Bps = plan->cluster.rate_Bps,
     };
+    const struct weft_port_map ports = {made.server_count, made.port_count, made.planes};
     if (!fits(made.server_count, made.port_count, error) ||
-        !weft_ip_list_ways(&made.ways, topology, &plan->network.routes, arena, scratch, error)) {
+        !weft_routing_next_hops(&made.next_hops, &plan->network.routes, &ports, arena, scratch,
+                                error)) {
         return false;
     }
     *wiring = made;
@@ -54,14 +56,14 @@ bool weft_lab_wire_ring(struct weft_lab_wiring *wiring, uint32_t server_count,
         links[2 * i] = (struct weft_link){i, planes[i], 1, 0, 1};
         links[2 * i + 1] = (struct weft_link){i, planes[n + i], 1, 0, 1};
     }
-    const struct weft_topology topology = {.server_count = n, .degree = 2, .planes = planes};
+    const struct weft_port_map ports = {.server_count = n, .port_count = 2, .planes = planes};
     struct weft_fabric fabric;
     struct weft_routes routes;
     struct weft_lab_wiring made = {.server_count = n, .port_count = 2, .planes = planes};
     struct weft_arena kept = weft_arena_split(&scratch);
     if (!weft_fabric_build(&fabric, "ring", n, n, links, 2 * n, &kept, error) ||
         !weft_routes_build_ring(&routes, &fabric, error) ||
-        !weft_ip_list_ways(&made.ways, &topology, &routes, arena, scratch, error)) {
+        !weft_routing_next_hops(&made.next_hops, &routes, &ports, arena, scratch, error)) {
         return false;
     }
     *wiring = made;

@@ -63,13 +63,13 @@ static void note(struct probing *self, uint32_t target, const char *what, uint32
 // The way from `node` to `next` for this pair; SIZE_MAX = none is wired.
 static size_t find_way(const struct probing *self, uint32_t node, uint32_t target, uint32_t next)
 {
-    const struct weft_ip_ways *all = &self->wiring->ways;
+    const struct weft_pair_hops *all = &self->wiring->next_hops;
     const uint32_t wanted[4] = {node, self->source, target, next};
     size_t low = 0;
     size_t high = all->count;
     while (low < high) {
         size_t middle = low + (high - low) / 2;
-        const struct weft_ip_way *way = &all->ways[middle];
+        const struct weft_pair_hop *way = &all->hops[middle];
         const uint32_t found[4] = {way->node, way->source, way->target, way->next};
         int order = 0;
         for (int i = 0; i < 4 && order == 0; i++) {
@@ -303,14 +303,14 @@ bool weft_lab_probe(struct weft_lab_report *report, const struct weft_lab *lab,
     WEFT_ASSERT(flows_per_pair >= 1 && flows_per_pair <= FLOWS_MAX);
     WEFT_ASSERT(wiring->server_count == lab->server_count);
     uint32_t n = lab->server_count;
-    struct weft_lab_report made = {.way_count = wiring->ways.count};
+    struct weft_lab_report made = {.way_count = wiring->next_hops.count};
     struct probing self = {
         .lab = lab,
         .wiring = wiring,
         .report = &made,
         .flow_count = flows_per_pair,
         .flows = WEFT_NEW(&scratch, struct flow, (size_t)n * flows_per_pair),
-        .used = WEFT_NEW(&scratch, bool, wiring->ways.count),
+        .used = WEFT_NEW(&scratch, bool, wiring->next_hops.count),
         .fine = WEFT_NEW(&scratch, bool, n),
     };
     bool fine = true;
@@ -323,7 +323,7 @@ bool weft_lab_probe(struct weft_lab_report *report, const struct weft_lab *lab,
             }
         }
     }
-    for (size_t i = 0; i < wiring->ways.count; i++) {
+    for (size_t i = 0; i < wiring->next_hops.count; i++) {
         made.used_count += self.used[i];
     }
     made.flow_count = (uint64_t)n * (n - 1) * flows_per_pair;

@@ -46,7 +46,7 @@ bool weft_lab_open_ocs(struct weft_ocs *ocs, const struct weft_lab *lab, uint32_
 // ---- the ways at one server, in runs of the same source and target ----
 
 struct run {
-    const struct weft_ip_way *ways;
+    const struct weft_pair_hop *ways;
     uint32_t count;
 };
 
@@ -57,17 +57,18 @@ static struct run *list_runs(const struct weft_lab_wiring *wiring, uint32_t serv
     uint32_t n = wiring->server_count;
     struct run *runs = WEFT_NEW(scratch, struct run, (size_t)n * n);
     size_t low = 0;
-    size_t high = wiring->ways.count;
+    size_t high = wiring->next_hops.count;
     while (low < high) {
         size_t middle = low + (high - low) / 2;
-        if (wiring->ways.ways[middle].node < server) {
+        if (wiring->next_hops.hops[middle].node < server) {
             low = middle + 1;
         } else {
             high = middle;
         }
     }
-    for (size_t i = low; i < wiring->ways.count && wiring->ways.ways[i].node == server; i++) {
-        const struct weft_ip_way *way = &wiring->ways.ways[i];
+    for (size_t i = low; i < wiring->next_hops.count && wiring->next_hops.hops[i].node == server;
+         i++) {
+        const struct weft_pair_hop *way = &wiring->next_hops.hops[i];
         struct run *run = &runs[(size_t)way->source * n + way->target];
         run->ways = run->count == 0 ? way : run->ways;
         run->count++;
@@ -102,7 +103,7 @@ static bool set_run(struct weft_netlink *netlink, const struct run *run, uint32_
     }
     WEFT_ASSERT(run->count <= WEFT_LAB_PORTS_MAX);
     for (uint32_t i = 0; i < run->count; i++) {
-        const struct weft_ip_way *way = &run->ways[i];
+        const struct weft_pair_hop *way = &run->ways[i];
         hops[i] = (struct weft_next_hop){
             .index = weft_lab_port_index(way->port),
             .via = weft_lab_port_address(way->next, way->port),
@@ -158,7 +159,7 @@ static bool set_switched(struct weft_netlink *netlink, uint32_t n, uint32_t serv
 {
     uint8_t mac[6];
     for (uint32_t t = 0; t < n; t++) {
-        struct weft_ip_way way = {server, server, t, 0, t, 1};
+        struct weft_pair_hop way = {server, server, t, 0, t, 1};
         const struct run run = {&way, 1};
         weft_lab_port_mac(mac, t, 0);
         if (t != server &&

@@ -36,10 +36,11 @@ struct weft_lab_wiring {
     uint32_t server_count;
     uint32_t port_count;    // of a server
     const uint32_t *planes; // port_count * server_count, as a topology's; NULL = one switch
-    struct weft_ip_ways ways;
+    struct weft_pair_hops next_hops;
     double rate_Bps; // planned, of a port; 0 = not planned
 };
-// That of a plan. Fails with UNSUPPORTED beyond the maxima above, and as weft_ip_list_ways does.
+// That of a plan. Fails with UNSUPPORTED beyond the maxima above, and as weft_routing_next_hops
+// does.
 bool weft_lab_wire_plan(struct weft_lab_wiring *wiring, const struct weft_plan *plan,
                         struct weft_arena *arena, struct weft_arena scratch,
                         struct weft_error *error) WEFT_MUST_USE;

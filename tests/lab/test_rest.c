@@ -188,17 +188,17 @@ static void servers_of_places_are_told_in_order(void **state)
     (void)state;
     static const uint32_t planes[3] = {1, 2, 0};
     static const uint32_t place[3] = {4, 0, 2};
-    static const struct weft_ip_way ways[2] = {{0, 0, 1, 0, 1, 1}, {1, 1, 2, 0, 2, 1}};
+    static const struct weft_pair_hop ways[2] = {{0, 0, 1, 0, 1, 1}, {1, 1, 2, 0, 2, 1}};
     const struct weft_lab_wiring wiring = {
-        .server_count = 3, .port_count = 1, .planes = planes, .ways = {2, ways}};
+        .server_count = 3, .port_count = 1, .planes = planes, .next_hops = {2, ways}};
     struct weft_lab_wiring servers;
     lab_spread_wiring(&servers, &wiring, place, 5, &arena);
     const uint32_t expected[5] = {2, 1, 4, 3, 0};
     assert_memory_equal(servers.planes, expected, sizeof expected);
-    assert_int_equal(servers.ways.ways[0].node, 0);
-    assert_int_equal(servers.ways.ways[0].target, 2);
-    assert_int_equal(servers.ways.ways[1].node, 4);
-    assert_int_equal(servers.ways.ways[1].next, 0);
+    assert_int_equal(servers.next_hops.hops[0].node, 0);
+    assert_int_equal(servers.next_hops.hops[0].target, 2);
+    assert_int_equal(servers.next_hops.hops[1].node, 4);
+    assert_int_equal(servers.next_hops.hops[1].next, 0);
 }
 
 int main(void)

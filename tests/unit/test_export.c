@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Exports of a plan: what other tools get says what the plan says.
 
-#include "format/export/ip.h"
 #include "sample_plan.h"
 #include "weft/format.h"
+#include "weft/routing.h"
 
 #include "../fresh_arenas.h"
 
@@ -241,14 +241,16 @@ static void paths_that_would_close_a_cycle_are_left_out(void **state)
     struct weft_routes routes;
     assert_true(weft_routes_build_table(&routes, &plan.network.fabric, 2, first, nodes, weights,
                                         true, &arena, scratch, &error));
-    struct weft_ip_steps steps = weft_ip_list_steps(&routes, &arena);
-    assert_int_equal(steps.count, 3);
+    const struct weft_port_map ports = {5, plan.topology.degree, plan.topology.planes};
+    struct weft_pair_hops all;
+    assert_true(weft_routing_next_hops(&all, &routes, &ports, &arena, scratch, &error));
+    assert_int_equal(all.count, 3);
     static const uint32_t expected[3][2] = {{0, 2}, {1, 3}, {2, 1}};
     for (uint32_t i = 0; i < 3; i++) {
-        assert_int_equal(steps.steps[i].node, expected[i][0]);
-        assert_int_equal(steps.steps[i].next, expected[i][1]);
-        assert_int_equal(steps.steps[i].source, 0);
-        assert_int_equal(steps.steps[i].target, 3);
+        assert_int_equal(all.hops[i].node, expected[i][0]);
+        assert_int_equal(all.hops[i].next, expected[i][1]);
+        assert_int_equal(all.hops[i].source, 0);
+        assert_int_equal(all.hops[i].target, 3);
     }
 }
 
@@ -266,13 +268,12 @@ static void scripts_that_cannot_be_are_refused(void **state)
     plan = sample;
     plan.network.fabric.node_count = 9;
     assert_false(weft_export_ip_routes(&scripts, &plan, &arena, scratch, &error));
-    assert_string_equal(error.message, "the fabric 'weft' has switches; scripts are for servers "
+    assert_string_equal(error.message, "the fabric 'weft' has switches; next hops are for servers "
                                        "that forward");
     plan = sample;
     plan.topology.degree = 2; // without the planes of jump 5
     assert_false(weft_export_ip_routes(&scripts, &plan, &arena, scratch, &error));
-    assert_string_equal(error.message,
-                        "link 1 (0 to 5) is in no plane; run weft check on the plan");
+    assert_string_equal(error.message, "link 1 (0 to 5) is in no plane; check the plan");
 }
 
 // Runs a program with a script on its standard input; returns its exit status.

@@ -19,28 +19,9 @@ const char *weft_export_dot(const struct weft_plan *plan, struct weft_arena *are
 // OCS cross-connects: plane,input_port,output_port,from,to a line; or JSON (weft.circuits/1).
 const char *weft_export_circuits_csv(const struct weft_plan *plan, struct weft_arena *arena);
 const char *weft_export_circuits_json(const struct weft_plan *plan, struct weft_arena *arena);
-// One way on of a pair's traffic at a server: out of `port` to `next`.
-struct weft_ip_way {
-    uint32_t node;
-    uint32_t source;
-    uint32_t target;
-    uint32_t port;
-    uint32_t next;
-    uint32_t weight; // 1..256, to the others of the same node, source and target
-};
-struct weft_ip_ways {
-    size_t count;
-    const struct weft_ip_way *ways; // by node, source, target, next, port
-};
-// The routes of all pairs as weighted next hops of every server. A packet knows its pair, not its
-// path, so paths of a pair are taken heaviest first and one that would close a cycle with those
-// before is left out; parallel ports share. Fails as weft_export_ip_routes. O(paths * hops * log).
-bool weft_ip_list_ways(struct weft_ip_ways *ways, const struct weft_topology *topology,
-                       const struct weft_routes *routes, struct weft_arena *arena,
-                       struct weft_arena scratch, struct weft_error *error) WEFT_MUST_USE;
 // scripts[s] is the `ip` script of server s: addresses, fixed neighbors, and weighted next hops
-// for its own traffic and for what passes. Fails with UNSUPPORTED beyond 65536 servers or 128 ports
-// or when the fabric has switches, with INPUT when a link is in no plane. O(paths * hops * log).
+// for its own traffic and for what passes (weft_routing_next_hops). Fails with UNSUPPORTED beyond
+// 65536 servers or 128 ports, and as weft_routing_next_hops does.
 bool weft_export_ip_routes(const char *const **scripts, const struct weft_plan *plan,
                            struct weft_arena *arena, struct weft_arena scratch,
                            struct weft_error *error) WEFT_MUST_USE;

@@ -1,14 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
-// Plans as `ip` scripts, one for each server (docs/exports.md): addresses, fixed neighbors, and
-// for every source whose traffic passes a table of weighted next hops.
+// A plan as `ip` scripts, one for each server, in the words of iproute2 (docs/exports.md):
+// addresses, fixed neighbors, and for every source whose traffic passes a table of weighted next
+// hops. Which next hops those are, weft_routing_next_hops decides; here they are only spelled.
+//
+// The kernel routes by target alone, but a pair's path depends on its source, too. So every source
+// has a routing table of its own at each server that it passes, behind a rule that selects it by
+// the source address.
 
-#include "ip.h"
+#include "weft/format/export.h"
+#include "weft/routing.h"
 
 #include <stdlib.h>
 
-#define SERVERS_MAX 65536u
-#define PORTS_MAX 128u
-#define WEIGHT_SUM 256.0
+#define SERVERS_MAX 65536u // numbers of two bytes in an address
+#define PORTS_MAX 128u     // second bytes 0 to 127; servers have 128
+// Tables and rules of sources begin here, away from those that the kernel (253 to 255; priorities
+// 0, 32766, 32767) and distributions use.
 #define TABLE_BASE 1000u
 #define PRIORITY_BASE 10000u
 
@@ -73,113 +80,28 @@ static void add_head(struct weft_text *text, const struct weft_plan *plan, uint3
     weft_text_add(text, "/32 dev lo\n");
 }
 
-// ---- next hops ----
+// ---- routes ----
 
-// Steps of one server, source and target become ports: parallel ports share a neighbor's part.
-// Weights are whole, at least 1, and sum to about 256, the most that `ip route` takes.
-static uint32_t list_ways(struct weft_ip_way *ways, const struct weft_topology *topology,
-                          const struct weft_ip_step *steps, size_t count)
+static bool check_addresses(const struct weft_topology *topology, struct weft_error *error)
 {
-    uint32_t n = topology->server_count;
-    uint32_t way_count = 0;
-    double sum = 0;
-    for (size_t i = 0; i < count; i++) {
-        sum += steps[i].weight;
-    }
-    for (size_t i = 0; i < count; i++) {
-        const struct weft_ip_step *step = &steps[i];
-        uint32_t width = 0;
-        for (uint32_t p = 0; p < topology->degree; p++) {
-            width += topology->planes[(size_t)p * n + step->node] == step->next;
-        }
-        double share = width == 0 || !(sum > 0) ? 0 : step->weight / sum / width;
-        uint32_t weight = (uint32_t)(share * WEIGHT_SUM + 0.5);
-        for (uint32_t p = 0; p < topology->degree; p++) {
-            if (topology->planes[(size_t)p * n + step->node] == step->next) {
-                ways[way_count++] = (struct weft_ip_way){
-                    step->node, step->source, step->target, p, step->next, weight > 0 ? weight : 1};
-            }
-        }
-    }
-    return way_count;
-}
-
-// Steps of the same node, source and target stand together.
-static size_t steps_end(const struct weft_ip_steps *all, size_t begin)
-{
-    const struct weft_ip_step *first = &all->steps[begin];
-    size_t end = begin;
-    while (end < all->count && all->steps[end].node == first->node &&
-           all->steps[end].source == first->source && all->steps[end].target == first->target) {
-        end++;
-    }
-    return end;
-}
-
-static bool check_wiring(const struct weft_topology *topology, const struct weft_fabric *fabric,
-                         struct weft_error *error)
-{
-    uint32_t n = topology->server_count;
-    if (n > SERVERS_MAX || topology->degree > PORTS_MAX) {
+    if (topology->server_count > SERVERS_MAX || topology->degree > PORTS_MAX) {
         return weft_fail(error, WEFT_UNSUPPORTED,
                          "addresses are made for %u servers of %u ports; the plan has %u of %u",
-                         SERVERS_MAX, PORTS_MAX, n, topology->degree);
-    }
-    if (fabric->node_count != n) {
-        return weft_fail(error, WEFT_UNSUPPORTED,
-                         "the fabric '%s' has switches; scripts are for servers that forward",
-                         fabric->name);
-    }
-    for (uint32_t l = 0; l < fabric->link_count; l++) {
-        const struct weft_link *link = &fabric->links[l];
-        uint32_t width = 0;
-        for (uint32_t p = 0; p < topology->degree; p++) {
-            width += topology->planes[(size_t)p * n + link->from] == link->to;
-        }
-        if (width == 0) {
-            return weft_fail(error, WEFT_INPUT,
-                             "link %u (%u to %u) is in no plane; run weft check on the plan", l,
-                             link->from, link->to);
-        }
+                         SERVERS_MAX, PORTS_MAX, topology->server_count, topology->degree);
     }
     return true;
 }
 
-bool weft_ip_list_ways(struct weft_ip_ways *ways, const struct weft_topology *topology,
-                       const struct weft_routes *routes, struct weft_arena *arena,
-                       struct weft_arena scratch, struct weft_error *error)
-{
-    if (!check_wiring(topology, routes->fabric, error)) {
-        return false;
-    }
-    struct weft_ip_steps all = weft_ip_list_steps(routes, &scratch);
-    // A step has at most `degree` ports, and together no more than its node has.
-    size_t runs = 0;
-    for (size_t begin = 0; begin < all.count; begin = steps_end(&all, begin)) {
-        runs++;
-    }
-    struct weft_ip_way *built = WEFT_NEW(arena, struct weft_ip_way, runs * topology->degree);
-    size_t count = 0;
-    for (size_t begin = 0; begin < all.count;) {
-        size_t end = steps_end(&all, begin);
-        count += list_ways(built + count, topology, all.steps + begin, end - begin);
-        begin = end;
-    }
-    WEFT_ASSERT(count <= runs * topology->degree);
-    *ways = (struct weft_ip_ways){count, built};
-    return true;
-}
-
-static void add_via(struct weft_text *text, const struct weft_ip_way *way)
+static void add_via(struct weft_text *text, const struct weft_pair_hop *hop)
 {
     weft_text_add(text, "via ");
-    add_address(text, way->port, way->next);
-    weft_text_add(text, " dev \"${port}%u\" onlink", way->port);
+    add_address(text, hop->port, hop->next);
+    weft_text_add(text, " dev \"${port}%u\" onlink", hop->port);
 }
 
-static void add_route(struct weft_text *text, const struct weft_ip_way *ways, size_t way_count)
+static void add_route(struct weft_text *text, const struct weft_pair_hop *hops, size_t hop_count)
 {
-    const struct weft_ip_way *first = &ways[0];
+    const struct weft_pair_hop *first = &hops[0];
     weft_text_add(text, "ip route replace ");
     add_address(text, 128, first->target);
     weft_text_add(text, "/32 proto 87");
@@ -189,14 +111,14 @@ static void add_route(struct weft_text *text, const struct weft_ip_way *ways, si
     } else {
         weft_text_add(text, " table %u", TABLE_BASE + first->source);
     }
-    if (way_count == 1) {
+    if (hop_count == 1) {
         weft_text_add(text, " ");
-        add_via(text, &ways[0]);
+        add_via(text, &hops[0]);
     }
-    for (size_t i = 0; way_count > 1 && i < way_count; i++) {
+    for (size_t i = 0; hop_count > 1 && i < hop_count; i++) {
         weft_text_add(text, " \\\n    nexthop ");
-        add_via(text, &ways[i]);
-        weft_text_add(text, " weight %u", ways[i].weight);
+        add_via(text, &hops[i]);
+        weft_text_add(text, " weight %u", hops[i].weight);
     }
     weft_text_add(text, "\n");
 }
@@ -212,30 +134,30 @@ static void add_rule(struct weft_text *text, uint32_t source)
     weft_text_add(text, "/32 lookup %u\n", TABLE_BASE + source);
 }
 
-// The ways on at one node, in runs of the same source and target.
-struct node_ways {
+// The next hops at one node, in runs of the same source and target.
+struct node_hops {
     uint32_t node;
-    const struct weft_ip_way *ways;
+    const struct weft_pair_hop *hops;
     size_t count;
 };
 
-static size_t run_end(const struct node_ways *all, size_t begin)
+static size_t run_end(const struct node_hops *all, size_t begin)
 {
-    const struct weft_ip_way *first = &all->ways[begin];
+    const struct weft_pair_hop *first = &all->hops[begin];
     size_t end = begin;
-    while (end < all->count && all->ways[end].source == first->source &&
-           all->ways[end].target == first->target) {
+    while (end < all->count && all->hops[end].source == first->source &&
+           all->hops[end].target == first->target) {
         end++;
     }
     return end;
 }
 
 // Routes of the node's own traffic, or of what passes, each source behind its rule.
-static void add_routes(struct weft_text *text, const struct node_ways *all, bool own)
+static void add_routes(struct weft_text *text, const struct node_hops *all, bool own)
 {
     uint32_t last_source = WEFT_NONE;
     for (size_t begin = 0; begin < all->count;) {
-        const struct weft_ip_way *first = &all->ways[begin];
+        const struct weft_pair_hop *first = &all->hops[begin];
         size_t end = run_end(all, begin);
         if ((first->source == all->node) == own) {
             if (!own && first->source != last_source) {
@@ -248,7 +170,7 @@ static void add_routes(struct weft_text *text, const struct node_ways *all, bool
     }
 }
 
-static const char *write_script(const struct weft_plan *plan, const struct node_ways *all,
+static const char *write_script(const struct weft_plan *plan, const struct node_hops *all,
                                 struct weft_arena *arena)
 {
     struct weft_text text;
@@ -266,20 +188,21 @@ bool weft_export_ip_routes(const char *const **scripts, const struct weft_plan *
                            struct weft_error *error)
 {
     struct weft_arena kept = weft_arena_split(&scratch);
-    struct weft_ip_ways all;
-    if (!check_wiring(&plan->topology, &plan->network.fabric, error) ||
-        !weft_ip_list_ways(&all, &plan->topology, &plan->network.routes, &kept, scratch, error)) {
+    struct weft_pair_hops all;
+    uint32_t n = plan->topology.server_count;
+    const struct weft_port_map ports = {n, plan->topology.degree, plan->topology.planes};
+    if (!check_addresses(&plan->topology, error) ||
+        !weft_routing_next_hops(&all, &plan->network.routes, &ports, &kept, scratch, error)) {
         return false;
     }
-    uint32_t n = plan->topology.server_count;
     const char **built = WEFT_NEW(arena, const char *, n);
     size_t at = 0;
     for (uint32_t s = 0; s < n; s++) {
         size_t end = at;
-        while (end < all.count && all.ways[end].node == s) {
+        while (end < all.count && all.hops[end].node == s) {
             end++;
         }
-        const struct node_ways here = {s, all.ways + at, end - at};
+        const struct node_hops here = {s, all.hops + at, end - at};
         built[s] = write_script(plan, &here, arena);
         at = end;
     }
