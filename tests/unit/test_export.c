@@ -267,6 +267,7 @@ static void scripts_that_cannot_be_are_refused(void **state)
     assert_int_equal(error.code, WEFT_UNSUPPORTED);
     plan = sample;
     plan.network.fabric.node_count = 9;
+    plan.network.routes.fabric = &plan.network.fabric;
     assert_false(weft_export_ip_routes(&scripts, &plan, &arena, scratch, &error));
     assert_string_equal(error.message, "the fabric 'weft' has switches; next hops are for servers "
                                        "that forward");
