@@ -39,21 +39,27 @@ static bool run(const struct job *job, struct weft_arena arena, struct weft_aren
     cluster.accelerators_per_server = 8;
     setting.memory_limit_bytes = setting.cost.accelerator->memory_bytes;
     double start_s = cpu_seconds();
-    if (!weft_hybrid_search(&result, &model, &cluster, NULL, &setting, &options, &arena, scratch,
-                            error)) {
+    if (!weft_hybrid_search(
+            &result,
+            &(struct weft_study){.model = &model, .cluster = &cluster, .setting = &setting},
+            &options, &arena, scratch, error)) {
         return false;
     }
     double search_s = cpu_seconds() - start_s;
     const struct weft_strategy *best = &result.candidates[0].strategy;
     struct weft_hybrid_estimate estimate;
     struct weft_taskgraph graph = {.task_count = 0};
-    if (!weft_hybrid_estimate(&estimate, &best->hybrid, &model, &cluster, NULL, &setting, scratch,
-                              error)) {
+    if (!weft_hybrid_estimate(
+            &estimate, &best->hybrid,
+            &(struct weft_study){.model = &model, .cluster = &cluster, .setting = &setting},
+            scratch, error)) {
         return false;
     }
     start_s = cpu_seconds();
-    bool made =
-        weft_strategy_taskgraph(&graph, best, &model, &cluster, &setting, &arena, scratch, error);
+    bool made = weft_strategy_taskgraph(
+        &graph, best,
+        &(struct weft_study){.model = &model, .cluster = &cluster, .setting = &setting}, &arena,
+        scratch, error);
     double graph_s = cpu_seconds() - start_s;
     printf("%-14s %5u %s  %8llu looked at, %4.0f k/s  MFU %.1f %%", job->model, 8 * job->servers,
            job->accelerator, (unsigned long long)result.evaluations,

@@ -66,8 +66,10 @@ static bool run_case(size_t index, const char *folder, enum weft_search_method m
         return false;
     }
     double start_s = user_s();
-    if (!weft_strategy_search(&result, &model, &cluster, NULL, &setting, NULL, &options, &arena,
-                              scratch_kept, error)) {
+    if (!weft_strategy_search(
+            &result,
+            &(struct weft_study){.model = &model, .cluster = &cluster, .setting = &setting},
+            &options, &arena, scratch_kept, error)) {
         return false;
     }
     double took_s = user_s() - start_s;

@@ -352,24 +352,33 @@ struct weft_collective_choice {
     double seconds;  // the iteration with this choice
 };
 
-// The schedule of a choice for tasks of a kind, of at most size_bytes (which matters to SYNTHESIZE
-// only, of which the seed is 1). servers[] of its ranks go to *servers. `rings` are by group. Fails
-// with INPUT when the group, its ring or the algorithm cannot do it.
-bool weft_collective_choice_build(struct weft_schedule *schedule, const uint32_t **servers,
+// What tasks call for: their kind, and the most bytes of any (which matters to SYNTHESIZE only, of
+// which the seed is 1).
+struct weft_collective_call {
+    enum weft_task_kind kind;
+    uint64_t size_bytes;
+};
+// A schedule and where it runs.
+struct weft_placed_schedule {
+    struct weft_schedule schedule;
+    const uint32_t *servers; // rank r is server servers[r]; NULL = r
+};
+// The schedule of a choice for a call of the choice's group. Fails with INPUT when the group, its
+// ring or the algorithm cannot do it.
+bool weft_collective_choice_build(struct weft_placed_schedule *placed,
                                   const struct weft_collective_choice *choice,
-                                  enum weft_task_kind kind, uint64_t size_bytes,
+                                  const struct weft_collective_call *call,
                                   const struct weft_taskgraph *graph,
-                                  const struct weft_network *network, struct weft_arena *arena,
-                                  struct weft_arena scratch, struct weft_error *error)
-    WEFT_MUST_USE;
+                                  const struct weft_network *network,
+                                  const struct weft_environment *environment) WEFT_MUST_USE;
 // The task graph with the tasks of the choices (the first that fits counts) as their transfers.
 // Tasks keep their index; those replaced have 0 bytes, so that they take the time inside the
 // servers alone, and transfers and a barrier follow behind all others, and the barrier goes before
 // the task's successors. Fails as choices do, and with INPUT beyond 2^22 tasks.
 bool weft_taskgraph_expand(struct weft_taskgraph *expanded, const struct weft_taskgraph *graph,
                            const struct weft_collective_choice *choices, uint32_t choice_count,
-                           const struct weft_network *network, struct weft_arena *arena,
-                           struct weft_arena scratch, struct weft_error *error) WEFT_MUST_USE;
+                           const struct weft_network *network,
+                           const struct weft_environment *environment) WEFT_MUST_USE;
 
 // ---- thread-block programs, as GPUs run them ----
 //

@@ -144,16 +144,22 @@ struct weft_model {
 
 #define WEFT_OPERATORS_MAX (1u << 17)
 
+// What a model states besides its operators.
+struct weft_model_head {
+    const char *name;
+    const char *source; // where its figures come from
+    uint64_t batch;     // samples of one iteration, all servers together
+};
 // Builds a model from its operators: infers and checks shapes, counts FLOPs, parameters and
 // elements. Fails with INPUT naming the operator: inputs that do not chain, a kernel larger than
 // its input, heads that do not divide the hidden size, counts beyond 2^50, no operators, batch 0.
 // O(operators).
-bool weft_model_build(struct weft_model *model, const char *name, const char *source,
-                      uint64_t batch, const struct weft_operator_spec *specs, uint32_t count,
+bool weft_model_build(struct weft_model *model, const struct weft_model_head *head,
+                      const struct weft_operator_spec *specs, uint32_t count,
                       struct weft_arena *arena, struct weft_error *error) WEFT_MUST_USE;
 // The operator graph of a transformer stack, and its model. Fails like weft_model_build.
-bool weft_model_build_transformer(struct weft_model *model, const char *name, const char *source,
-                                  uint64_t batch, const struct weft_transformer *transformer,
+bool weft_model_build_transformer(struct weft_model *model, const struct weft_model_head *head,
+                                  const struct weft_transformer *transformer,
                                   struct weft_arena *arena, struct weft_error *error) WEFT_MUST_USE;
 // The same model with another batch. Fails with INPUT when it is 0 or beyond 2^40.
 bool weft_model_set_batch(struct weft_model *model, uint64_t batch, struct weft_error *error)
@@ -238,24 +244,24 @@ struct weft_seq2seq {
 };
 
 // Each fails with INPUT on numbers out of range, naming them, and as weft_model_build.
-bool weft_model_build_dlrm(struct weft_model *model, const char *name, const char *source,
-                           uint64_t batch, const struct weft_dlrm *numbers,
-                           struct weft_arena *arena, struct weft_error *error) WEFT_MUST_USE;
-bool weft_model_build_candle(struct weft_model *model, const char *name, const char *source,
-                             uint64_t batch, const struct weft_candle *numbers,
-                             struct weft_arena *arena, struct weft_error *error) WEFT_MUST_USE;
-bool weft_model_build_ncf(struct weft_model *model, const char *name, const char *source,
-                          uint64_t batch, const struct weft_ncf *numbers, struct weft_arena *arena,
+bool weft_model_build_dlrm(struct weft_model *model, const struct weft_model_head *head,
+                           const struct weft_dlrm *numbers, struct weft_arena *arena,
+                           struct weft_error *error) WEFT_MUST_USE;
+bool weft_model_build_candle(struct weft_model *model, const struct weft_model_head *head,
+                             const struct weft_candle *numbers, struct weft_arena *arena,
+                             struct weft_error *error) WEFT_MUST_USE;
+bool weft_model_build_ncf(struct weft_model *model, const struct weft_model_head *head,
+                          const struct weft_ncf *numbers, struct weft_arena *arena,
                           struct weft_error *error) WEFT_MUST_USE;
-bool weft_model_build_vgg(struct weft_model *model, const char *name, const char *source,
-                          uint64_t batch, const struct weft_vgg *numbers, struct weft_arena *arena,
+bool weft_model_build_vgg(struct weft_model *model, const struct weft_model_head *head,
+                          const struct weft_vgg *numbers, struct weft_arena *arena,
                           struct weft_error *error) WEFT_MUST_USE;
-bool weft_model_build_resnet(struct weft_model *model, const char *name, const char *source,
-                             uint64_t batch, const struct weft_resnet *numbers,
-                             struct weft_arena *arena, struct weft_error *error) WEFT_MUST_USE;
-bool weft_model_build_seq2seq(struct weft_model *model, const char *name, const char *source,
-                              uint64_t batch, const struct weft_seq2seq *numbers,
-                              struct weft_arena *arena, struct weft_error *error) WEFT_MUST_USE;
+bool weft_model_build_resnet(struct weft_model *model, const struct weft_model_head *head,
+                             const struct weft_resnet *numbers, struct weft_arena *arena,
+                             struct weft_error *error) WEFT_MUST_USE;
+bool weft_model_build_seq2seq(struct weft_model *model, const struct weft_model_head *head,
+                              const struct weft_seq2seq *numbers, struct weft_arena *arena,
+                              struct weft_error *error) WEFT_MUST_USE;
 
 enum weft_family {
     WEFT_FAMILY_DLRM,
@@ -367,6 +373,11 @@ struct weft_cost_options {
     // (its profiles are measured so); embedding tables are shared by columns.
     uint32_t accelerators_per_server;
 };
+// One way to divide an operator; both divide what they divide evenly.
+struct weft_split {
+    uint32_t sample_parts;
+    uint32_t parameter_parts;
+};
 enum weft_cost_source { WEFT_COST_MEASURED, WEFT_COST_ROOFLINE };
 const char *weft_cost_source_name(enum weft_cost_source source); // "measured", ...
 // What a roofline time is made of most.
@@ -384,12 +395,12 @@ struct weft_operator_cost {
     enum weft_cost_limit forward_limit;
     enum weft_cost_limit backward_limit;
 };
-// Time of one of sample_parts * parameter_parts equal parts of an operator on one server. With a
+// Time of one of the equal parts of a split operator on one server. With a
 // profile: its measurement, or INPUT naming the operator, the split that is missing and those that
 // there are; INPUT, too, when the profile was measured with another batch. Else
 // weft_operator_roofline. An INPUT operator costs nothing.
 bool weft_operator_time(struct weft_operator_cost *cost, const struct weft_model *model,
-                        uint32_t op, uint32_t sample_parts, uint32_t parameter_parts,
+                        uint32_t op, struct weft_split split,
                         const struct weft_cost_options *options, struct weft_error *error)
     WEFT_MUST_USE;
 // The roofline max(FLOPs / (peak * efficiency), bytes / (HBM * efficiency)) + launches (Williams et
@@ -398,7 +409,7 @@ bool weft_operator_time(struct weft_operator_cost *cost, const struct weft_model
 // does. Fails with INPUT: batch not divisible by sample_parts, innermost dimension (attention:
 // heads) not divisible by parameter_parts, an accelerator that cannot compute in the dtype. O(1).
 bool weft_operator_roofline(struct weft_operator_cost *cost, const struct weft_model *model,
-                            uint32_t op, uint32_t sample_parts, uint32_t parameter_parts,
+                            uint32_t op, struct weft_split split,
                             const struct weft_cost_options *options, struct weft_error *error)
     WEFT_MUST_USE;
 
@@ -409,22 +420,19 @@ bool weft_operator_roofline(struct weft_operator_cost *cost, const struct weft_m
 // O(operators * names + splits log splits).
 bool weft_profile_build(struct weft_profile *profile, const struct weft_model *model,
                         uint32_t server_count, const struct weft_cost_options *options,
-                        struct weft_arena *arena, struct weft_arena scratch,
-                        struct weft_error *error) WEFT_MUST_USE;
+                        const struct weft_environment *environment) WEFT_MUST_USE;
 
-// One way to divide an operator; both divide what they divide evenly.
-struct weft_split {
-    uint32_t sample_parts;
-    uint32_t parameter_parts;
+struct weft_split_list {
+    uint32_t count;
+    const struct weft_split *splits;
 };
 // The splits of an operator that a search may choose from, of at most server_count parts, by sample
 // parts, then parameter parts: those that the profile measured, or without a profile every pair
 // whose product divides server_count. An INPUT operator has the one split of one part. Fails with
 // INPUT, naming the operator, when there is none. O(splits of that name) or O(divisors^2).
-bool weft_operator_splits(const struct weft_split **splits, uint32_t *count,
-                          const struct weft_model *model, uint32_t op, uint32_t server_count,
-                          const struct weft_cost_options *options, struct weft_arena *arena,
-                          struct weft_error *error) WEFT_MUST_USE;
+bool weft_operator_splits(struct weft_split_list *list, const struct weft_model *model, uint32_t op,
+                          uint32_t server_count, const struct weft_cost_options *options,
+                          const struct weft_environment *environment) WEFT_MUST_USE;
 
 WEFT_API_END
 

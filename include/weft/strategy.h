@@ -62,6 +62,16 @@ struct weft_strategy_setting {
     double inside_Bps;
 };
 
+// What a strategy is for: the three that travel together, and the network where there is one.
+struct weft_study {
+    const struct weft_model *model;
+    const struct weft_cluster *cluster;
+    // What estimates and searches count on; NULL: see each of them. Memory and task graphs do not
+    // look at it.
+    const struct weft_network *network;
+    const struct weft_strategy_setting *setting;
+};
+
 // ---- hybrid ----
 
 enum weft_pipeline_schedule {
@@ -129,10 +139,9 @@ double weft_part_received_bytes(const struct weft_model *model,
 // Fills the memory of a strategy. Fails with INFEASIBLE when an accelerator holds more than
 // setting->memory_limit_bytes, saying which server, by how much, what holds most and what would
 // make it fit. O(parts).
-bool weft_strategy_memory(struct weft_strategy *strategy, const struct weft_model *model,
-                          const struct weft_cluster *cluster,
-                          const struct weft_strategy_setting *setting, struct weft_arena *arena,
-                          struct weft_arena scratch, struct weft_error *error) WEFT_MUST_USE;
+bool weft_strategy_memory(struct weft_strategy *strategy, const struct weft_study *study,
+                          struct weft_arena *arena, struct weft_arena scratch,
+                          struct weft_error *error) WEFT_MUST_USE;
 
 // The task graph of one iteration. OPERATORS: a device a server; a FORWARD and a BACKWARD a part;
 // a TRANSFER for every pair of parts on different servers whose sub-tensors intersect, forth and
@@ -140,17 +149,13 @@ bool weft_strategy_memory(struct weft_strategy *strategy, const struct weft_mode
 // device a tensor-parallel group. Fails with INPUT naming the operator: profile without the split,
 // batch not divisible, unknown server; and when a hybrid graph would exceed 2^24 tasks.
 bool weft_strategy_taskgraph(struct weft_taskgraph *graph, const struct weft_strategy *strategy,
-                             const struct weft_model *model, const struct weft_cluster *cluster,
-                             const struct weft_strategy_setting *setting, struct weft_arena *arena,
+                             const struct weft_study *study, struct weft_arena *arena,
                              struct weft_arena scratch, struct weft_error *error) WEFT_MUST_USE;
 
 // Pure data parallelism over all servers: every operator in server_count sample parts; tables,
 // which the profiles do not split, whole, dealt out round robin (as every user of tables does).
-bool weft_strategy_data_parallel(struct weft_strategy *strategy, const struct weft_model *model,
-                                 const struct weft_cluster *cluster,
-                                 const struct weft_strategy_setting *setting,
-                                 struct weft_arena *arena, struct weft_arena scratch,
-                                 struct weft_error *error) WEFT_MUST_USE;
+bool weft_strategy_data_parallel(struct weft_strategy *strategy, const struct weft_study *study,
+                                 struct weft_arena *arena, struct weft_error *error) WEFT_MUST_USE;
 
 // ---- search ----
 
@@ -165,7 +170,8 @@ struct weft_search_options {
     uint64_t evaluations; // 0 = by seconds
     uint64_t seed;
     uint32_t threads;
-    uint32_t keep; // how many of the best to return (distinct); 0 = 1
+    uint32_t keep;                     // how many of the best to return (distinct); 0 = 1
+    const struct weft_strategy *start; // is among the first candidates; NULL = none
     weft_stop stop;
     // Best so far that fits, in ps, for a progress line; 0 = none yet. May be NULL.
     weft_atomic_u64 *progress_ps;
@@ -181,29 +187,23 @@ struct weft_search_result {
     uint64_t evaluations;
 };
 
-// Searches the strategies of a model on a given network. NULL: one that is still to be planned, so
-// that any servers' ports can be joined, but each port once (docs/strategies.md); what is judged
-// well there is worth a topology of its own. `start` (may be NULL) is among the first candidates.
+// Searches the strategies of a model on the study's network. NULL: one that is still to be planned,
+// so that any servers' ports can be joined, but each port once (docs/strategies.md); what scores
+// well there is worth a topology of its own.
 // What does not fit into memory is never returned. Candidates differ in how operators are split.
 // Fails with INFEASIBLE when nothing fits, saying by how much the leanest strategy misses and what
-// would help; with INPUT as weft_strategy_taskgraph (of `start`, too), and beyond 16384 servers.
-// Deterministic for a seed, whatever the threads.
-bool weft_strategy_search(struct weft_search_result *result, const struct weft_model *model,
-                          const struct weft_cluster *cluster, const struct weft_network *network,
-                          const struct weft_strategy_setting *setting,
-                          const struct weft_strategy *start,
+// would help; with INPUT as weft_strategy_taskgraph (of options->start, too), and beyond 16384
+// servers. Deterministic for a seed, whatever the threads.
+bool weft_strategy_search(struct weft_search_result *result, const struct weft_study *study,
                           const struct weft_search_options *options, struct weft_arena *arena,
                           struct weft_arena scratch, struct weft_error *error) WEFT_MUST_USE;
 
 // For those who judge strategies by other means (the plan room, by simulation): the operators space
-// as the search sees it, built once. It keeps pointers to the model, the cluster and the setting,
-// which must outlive it and stay as they are.
+// as the search sees it, built once. It keeps the study's pointers, and what they point
+// to must outlive it and stay as it is.
 struct weft_strategy_space;
 // Fails as weft_strategy_search does before it searches.
-bool weft_strategy_space_build(struct weft_strategy_space **space, const struct weft_model *model,
-                               const struct weft_cluster *cluster,
-                               const struct weft_network *network,
-                               const struct weft_strategy_setting *setting,
+bool weft_strategy_space_build(struct weft_strategy_space **space, const struct weft_study *study,
                                struct weft_arena *arena, struct weft_arena scratch,
                                struct weft_error *error) WEFT_MUST_USE;
 // The search's estimate of a strategy's iteration, in ps; WEFT_NEVER when it is not of this space
@@ -223,8 +223,8 @@ bool weft_strategy_branches(struct weft_strategy *strategy, const struct weft_st
 // is not of this space or no move fits. The result, with its memory, lives in `arena`.
 bool weft_strategy_neighbor(struct weft_strategy *neighbor, const struct weft_strategy_space *space,
                             const struct weft_strategy *strategy, uint32_t draws,
-                            struct weft_rng *rng, struct weft_arena *arena,
-                            struct weft_arena scratch) WEFT_MUST_USE;
+                            struct weft_rng *rng, const struct weft_environment *environment)
+    WEFT_MUST_USE;
 
 // A hybrid strategy from words such as "tp=8,pp=16,micro=1,chunks=8,zero=1": keys tp, pp, cp, ep,
 // dp, chunks, micro, zero, recompute (none, selective, full), order, and yes or no for
@@ -240,18 +240,14 @@ const char *weft_hybrid_format(const struct weft_hybrid *hybrid, struct weft_are
 // it is. Fails with INPUT when strategy, model and cluster do not fit each other, with INFEASIBLE
 // when setting->memory_limit_bytes is exceeded; `memory` is set in that case too. O(stages).
 bool weft_hybrid_memory(struct weft_memory *memory, uint32_t *rank,
-                        const struct weft_hybrid *hybrid, const struct weft_model *model,
-                        const struct weft_cluster *cluster,
-                        const struct weft_strategy_setting *setting, struct weft_error *error)
-    WEFT_MUST_USE;
+                        const struct weft_hybrid *hybrid, const struct weft_study *study,
+                        struct weft_error *error) WEFT_MUST_USE;
 
-// The hybrid space of a model with a transformer. Same contract, but that `network` NULL stands for
-// one switch on which every server has its full rate to any other; `seconds`, `evaluations` and
-// `seed` are not read, as the space is enumerated whole. Strategies use all accelerators of the
+// The hybrid space of a model with a transformer. Same contract, but that no network stands for one
+// switch on which every server has its full rate to any other; `seconds`, `evaluations`, `seed` and
+// `start` are not read, as the space is enumerated whole. Strategies use all accelerators of the
 // cluster.
-bool weft_hybrid_search(struct weft_search_result *result, const struct weft_model *model,
-                        const struct weft_cluster *cluster, const struct weft_network *network,
-                        const struct weft_strategy_setting *setting,
+bool weft_hybrid_search(struct weft_search_result *result, const struct weft_study *study,
                         const struct weft_search_options *options, struct weft_arena *arena,
                         struct weft_arena scratch, struct weft_error *error) WEFT_MUST_USE;
 
@@ -259,9 +255,7 @@ bool weft_hybrid_search(struct weft_search_result *result, const struct weft_mod
 // fits, there without recomputation if that fits, there the micro-batch (up to 64) with the
 // shortest estimate on one switch. Fails with INFEASIBLE when the accelerators do not divide the
 // batch or nothing fits, saying what would. O(divisors of the batch). The memory lives in `arena`.
-bool weft_hybrid_data_parallel(struct weft_strategy *strategy, const struct weft_model *model,
-                               const struct weft_cluster *cluster,
-                               const struct weft_strategy_setting *setting,
+bool weft_hybrid_data_parallel(struct weft_strategy *strategy, const struct weft_study *study,
                                struct weft_arena *arena, struct weft_arena scratch,
                                struct weft_error *error) WEFT_MUST_USE;
 
@@ -274,9 +268,7 @@ struct weft_hybrid_estimate {
     double hardware_flops_utilization; // counts it
 };
 bool weft_hybrid_estimate(struct weft_hybrid_estimate *estimate, const struct weft_hybrid *hybrid,
-                          const struct weft_model *model, const struct weft_cluster *cluster,
-                          const struct weft_network *network,
-                          const struct weft_strategy_setting *setting, struct weft_arena scratch,
+                          const struct weft_study *study, struct weft_arena scratch,
                           struct weft_error *error) WEFT_MUST_USE;
 
 WEFT_API_END

@@ -51,11 +51,10 @@ static bool fits(const struct weft_profile *profile, const struct weft_model *mo
             continue;
         }
         const struct weft_cost_options costs = {.profile = profile, .accelerators_per_server = 1};
-        const struct weft_split *splits = NULL;
-        uint32_t count = 0;
+        struct weft_split_list list;
         struct weft_error error;
-        if (!weft_operator_splits(&splits, &count, model, op, server_count, &costs, &scratch,
-                                  &error)) {
+        if (!weft_operator_splits(&list, model, op, server_count, &costs,
+                                  &(struct weft_environment){.arena = &scratch, .error = &error})) {
             return false;
         }
     }

@@ -238,15 +238,15 @@ static bool check_profile(struct cli *cli, const struct weft_model *model,
     uint32_t first = 0;
     for (uint32_t op = model->operator_count; op-- > 0;) {
         struct weft_arena scratch = cli->scratch;
-        const struct weft_split *splits = NULL;
-        uint32_t count = 0;
+        struct weft_split_list list;
         enum weft_operator_kind kind = model->operators[op].spec.kind;
-        if (!weft_operator_splits(&splits, &count, model, op, servers, &costs, &scratch,
-                                  &cli->error)) {
+        if (!weft_operator_splits(
+                &list, model, op, servers, &costs,
+                &(struct weft_environment){.arena = &scratch, .error = &cli->error})) {
             return weft_wrap(&cli->error, "%s", path);
         }
         bool whole = kind == WEFT_OP_INPUT || kind == WEFT_OP_EMBEDDING;
-        if (!whole && model->batch % servers == 0 && !uses_all(splits, count, servers)) {
+        if (!whole && model->batch % servers == 0 && !uses_all(list.splits, list.count, servers)) {
             lacking++;
             first = op;
         }

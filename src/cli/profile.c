@@ -120,8 +120,10 @@ static bool load(struct profile_request *request)
     if (request->server_count == 0) {
         return cli_misuse(cli, "how many servers? write --servers 16 or --cluster FILE");
     }
-    return weft_profile_build(&request->full, &request->model, request->server_count,
-                              &request->costs, &cli->arena, cli->scratch, &cli->error) ||
+    return weft_profile_build(
+               &request->full, &request->model, request->server_count, &request->costs,
+               &(struct weft_environment){
+                   .arena = &cli->arena, .scratch = cli->scratch, .error = &cli->error}) ||
            (request->profile_path != NULL && weft_wrap(&cli->error, "%s", request->profile_path));
 }
 

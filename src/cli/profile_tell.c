@@ -53,12 +53,11 @@ static bool fill_split(struct split_cost *cost, const struct profile_request *re
     alone.accelerators_per_server = 1;
     struct weft_error missing;
     *cost = (struct split_cost){.split = split};
-    bool measured =
-        costs->profile != NULL && weft_operator_time(&cost->cost, model, op, split.sample_parts,
-                                                     split.parameter_parts, costs, &missing);
+    bool measured = costs->profile != NULL &&
+                    weft_operator_time(&cost->cost, model, op, split, costs, &missing);
     bool table = one->spec.kind == WEFT_OP_EMBEDDING;
-    if (!weft_operator_roofline(&cost->roofline, model, op, split.sample_parts,
-                                split.parameter_parts, measured && table ? &alone : costs, error)) {
+    if (!weft_operator_roofline(&cost->roofline, model, op, split,
+                                measured && table ? &alone : costs, error)) {
         return false;
     }
     cost->cost = measured ? cost->cost : cost->roofline;
@@ -74,12 +73,14 @@ static bool fill_row(struct row *row, const struct profile_request *request, uin
     struct cli *cli = request->cli;
     struct weft_cost_options full = request->costs;
     full.profile = &request->full;
-    const struct weft_split *splits = NULL;
-    uint32_t count = 0;
-    if (!weft_operator_splits(&splits, &count, &request->model, op, request->server_count, &full,
-                              &cli->arena, &cli->error)) {
+    struct weft_split_list list;
+    if (!weft_operator_splits(
+            &list, &request->model, op, request->server_count, &full,
+            &(struct weft_environment){.arena = &cli->arena, .error = &cli->error})) {
         return false;
     }
+    const struct weft_split *splits = list.splits;
+    uint32_t count = list.count;
     struct split_cost *all = WEFT_NEW(&cli->arena, struct split_cost, count);
     uint32_t shown = 0;
     for (uint32_t i = 0; i < count; i++) {

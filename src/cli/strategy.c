@@ -121,11 +121,17 @@ static bool take_words(struct strategy_request *request)
     struct weft_hybrid_estimate estimate;
     if (!strategy_from_words(&candidate->strategy, cli, &request->model, &request->cluster,
                              request->words) ||
-        !weft_strategy_memory(&candidate->strategy, &request->model, &request->cluster,
-                              &request->setting, &cli->arena, cli->scratch, &cli->error) ||
-        !weft_hybrid_estimate(&estimate, &candidate->strategy.hybrid, &request->model,
-                              &request->cluster, request->network, &request->setting, cli->scratch,
-                              &cli->error)) {
+        !weft_strategy_memory(&candidate->strategy,
+                              &(struct weft_study){.model = &request->model,
+                                                   .cluster = &request->cluster,
+                                                   .setting = &request->setting},
+                              &cli->arena, cli->scratch, &cli->error) ||
+        !weft_hybrid_estimate(&estimate, &candidate->strategy.hybrid,
+                              &(struct weft_study){.model = &request->model,
+                                                   .cluster = &request->cluster,
+                                                   .network = request->network,
+                                                   .setting = &request->setting},
+                              cli->scratch, &cli->error)) {
         return false;
     }
     candidate->estimate_ps = estimate.iteration_ps;
@@ -149,12 +155,18 @@ static bool search(struct strategy_request *request)
         .progress_ps = &cli->best_ps,
     };
     bool found = request->hybrid
-                     ? weft_hybrid_search(&request->found, &request->model, &request->cluster,
-                                          request->network, &request->setting, &wanted, &cli->arena,
-                                          cli->scratch, &cli->error)
-                     : weft_strategy_search(&request->found, &request->model, &request->cluster,
-                                            request->network, &request->setting, NULL, &wanted,
-                                            &cli->arena, cli->scratch, &cli->error);
+                     ? weft_hybrid_search(&request->found,
+                                          &(struct weft_study){.model = &request->model,
+                                                               .cluster = &request->cluster,
+                                                               .network = request->network,
+                                                               .setting = &request->setting},
+                                          &wanted, &cli->arena, cli->scratch, &cli->error)
+                     : weft_strategy_search(&request->found,
+                                            &(struct weft_study){.model = &request->model,
+                                                                 .cluster = &request->cluster,
+                                                                 .network = request->network,
+                                                                 .setting = &request->setting},
+                                            &wanted, &cli->arena, cli->scratch, &cli->error);
     cli_clock_stop(cli);
     return found;
 }
@@ -173,9 +185,11 @@ static void simulate(struct strategy_request *request)
         struct weft_taskgraph graph;
         struct weft_sim_result result;
         struct weft_error error; // then the estimate has to do
-        if (weft_strategy_taskgraph(&graph, &request->found.candidates[i].strategy, &request->model,
-                                    &request->cluster, &request->setting, &arena, cli->scratch,
-                                    &error)) {
+        if (weft_strategy_taskgraph(&graph, &request->found.candidates[i].strategy,
+                                    &(struct weft_study){.model = &request->model,
+                                                         .cluster = &request->cluster,
+                                                         .setting = &request->setting},
+                                    &arena, cli->scratch, &error)) {
             const struct weft_sim_job job = {.graph = &graph};
             request->simulated_ps[i] =
                 weft_sim_run_jobs(&result, &request->network->fabric, &request->network->routes,

@@ -106,8 +106,11 @@ static double utilization(const struct strategy_request *request, uint32_t index
     struct weft_hybrid_estimate estimate;
     struct weft_error error;
     const struct weft_candidate *candidate = &request->found.candidates[index];
-    return weft_hybrid_estimate(&estimate, &candidate->strategy.hybrid, &request->model,
-                                &request->cluster, request->network, &request->setting,
+    return weft_hybrid_estimate(&estimate, &candidate->strategy.hybrid,
+                                &(struct weft_study){.model = &request->model,
+                                                     .cluster = &request->cluster,
+                                                     .network = request->network,
+                                                     .setting = &request->setting},
                                 request->cli->scratch, &error)
                ? estimate.model_flops_utilization
                : 0;
@@ -141,8 +144,12 @@ static void tell_hybrids(const struct strategy_request *request)
         const struct weft_hybrid *hybrid = &candidate->strategy.hybrid;
         struct weft_hybrid_estimate estimate = {.iteration_ps = 0};
         struct weft_error error; // an estimate was made before
-        if (!weft_hybrid_estimate(&estimate, hybrid, &request->model, &request->cluster,
-                                  request->network, &request->setting, cli->scratch, &error)) {
+        if (!weft_hybrid_estimate(&estimate, hybrid,
+                                  &(struct weft_study){.model = &request->model,
+                                                       .cluster = &request->cluster,
+                                                       .network = request->network,
+                                                       .setting = &request->setting},
+                                  cli->scratch, &error)) {
             continue;
         }
         const char **row = cells + (size_t)i * COLUMNS;

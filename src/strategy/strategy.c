@@ -6,31 +6,27 @@
 #include "strategy/operators/graph.h"
 
 bool weft_strategy_taskgraph(struct weft_taskgraph *graph, const struct weft_strategy *strategy,
-                             const struct weft_model *model, const struct weft_cluster *cluster,
-                             const struct weft_strategy_setting *setting, struct weft_arena *arena,
+                             const struct weft_study *study, struct weft_arena *arena,
                              struct weft_arena scratch, struct weft_error *error)
 {
     switch (strategy->kind) {
     case WEFT_STRATEGY_OPERATORS:
-        return weft_operators_taskgraph(graph, strategy, model, cluster, setting, arena, scratch,
-                                        error);
+        return weft_operators_taskgraph(graph, strategy, study, arena, scratch, error);
     case WEFT_STRATEGY_HYBRID:
-        return weft_hybrid_taskgraph(graph, strategy, model, cluster, setting, arena, scratch,
-                                     error);
+        return weft_hybrid_taskgraph(graph, strategy, study, arena, scratch, error);
     }
     return weft_fail(error, WEFT_INPUT, "strategy: of no known kind");
 }
 
-bool weft_strategy_memory(struct weft_strategy *strategy, const struct weft_model *model,
-                          const struct weft_cluster *cluster,
-                          const struct weft_strategy_setting *setting, struct weft_arena *arena,
-                          struct weft_arena scratch, struct weft_error *error)
+bool weft_strategy_memory(struct weft_strategy *strategy, const struct weft_study *study,
+                          struct weft_arena *arena, struct weft_arena scratch,
+                          struct weft_error *error)
 {
     switch (strategy->kind) {
     case WEFT_STRATEGY_OPERATORS:
-        return weft_operators_memory(strategy, model, cluster, setting, arena, scratch, error);
+        return weft_operators_memory(strategy, study, arena, scratch, error);
     case WEFT_STRATEGY_HYBRID:
-        return weft_hybrid_fill_memory(strategy, model, cluster, setting, arena, error);
+        return weft_hybrid_fill_memory(strategy, study, arena, error);
     }
     return weft_fail(error, WEFT_INPUT, "strategy: of no known kind");
 }

@@ -42,14 +42,16 @@ static void check_use(const struct weft_hybrid *hybrid, struct weft_arena *arena
     struct weft_model model;
     struct weft_cluster cluster;
     struct weft_strategy_setting setting = {.optimizer = WEFT_ADAM};
-    WEFT_ASSERT(
-        weft_model_build_transformer(&model, "small", "made up", 64, &stack, arena, &error));
+    WEFT_ASSERT(weft_model_build_transformer(
+        &model, &(struct weft_model_head){"small", "made up", 64}, &stack, arena, &error));
     WEFT_ASSERT(weft_cluster_build(&cluster, ACCELERATORS / 8, 4, 12.5e9, &error));
     WEFT_ASSERT(weft_accelerator_named(&setting.cost.accelerator, "A100", &error));
     cluster.accelerators_per_server = 8;
     struct weft_hybrid_estimate estimate;
-    if (!weft_hybrid_estimate(&estimate, hybrid, &model, &cluster, NULL, &setting, scratch,
-                              &error)) {
+    if (!weft_hybrid_estimate(
+            &estimate, hybrid,
+            &(struct weft_study){.model = &model, .cluster = &cluster, .setting = &setting},
+            scratch, &error)) {
         check_refusal(&error);
         return;
     }
@@ -57,12 +59,15 @@ static void check_use(const struct weft_hybrid *hybrid, struct weft_arena *arena
                 estimate.model_flops_utilization < 1);
     struct weft_strategy strategy = {
         .kind = WEFT_STRATEGY_HYBRID, .server_count = cluster.server_count, .hybrid = *hybrid};
-    WEFT_ASSERT(
-        weft_strategy_memory(&strategy, &model, &cluster, &setting, arena, scratch, &error));
+    WEFT_ASSERT(weft_strategy_memory(
+        &strategy, &(struct weft_study){.model = &model, .cluster = &cluster, .setting = &setting},
+        arena, scratch, &error));
     WEFT_ASSERT(strategy.memory_max_bytes > 0 && isfinite(strategy.memory_max_bytes));
     struct weft_taskgraph graph;
-    if (!weft_strategy_taskgraph(&graph, &strategy, &model, &cluster, &setting, arena, scratch,
-                                 &error)) {
+    if (!weft_strategy_taskgraph(
+            &graph, &strategy,
+            &(struct weft_study){.model = &model, .cluster = &cluster, .setting = &setting}, arena,
+            scratch, &error)) {
         check_refusal(&error);
     }
 }

@@ -100,8 +100,9 @@ static bool set_up(const struct published_run *run, struct weft_model *model,
     if (run->sequence != 0 && run->sequence != model->transformer->sequence) {
         struct weft_transformer stack = *model->transformer;
         stack.sequence = run->sequence;
-        if (!weft_model_build_transformer(model, run->model, model->source, run->batch, &stack,
-                                          arena, error)) {
+        if (!weft_model_build_transformer(
+                model, &(struct weft_model_head){run->model, model->source, run->batch}, &stack,
+                arena, error)) {
             return false;
         }
     }
@@ -148,10 +149,16 @@ static bool predict(struct weft_hybrid *hybrid, struct weft_hybrid_estimate *est
             struct weft_memory memory;
             uint32_t rank;
             trial.chunks = chunks;
-            bool fits = !open || weft_hybrid_memory(&memory, &rank, &trial, &model, &cluster,
-                                                    &setting, error);
-            if (!fits || !weft_hybrid_estimate(&result, &trial, &model, &cluster, NULL, &setting,
-                                               scratch, error)) {
+            bool fits = !open || weft_hybrid_memory(&memory, &rank, &trial,
+                                                    &(struct weft_study){.model = &model,
+                                                                         .cluster = &cluster,
+                                                                         .setting = &setting},
+                                                    error);
+            if (!fits ||
+                !weft_hybrid_estimate(
+                    &result, &trial,
+                    &(struct weft_study){.model = &model, .cluster = &cluster, .setting = &setting},
+                    scratch, error)) {
                 continue;
             }
             if (!found || result.iteration_ps < estimate->iteration_ps) {

@@ -104,7 +104,8 @@ static void add_profile(struct sum (*sums)[2], size_t pair)
         // A table is measured on one accelerator.
         options.accelerators_per_server = kind == WEFT_OP_EMBEDDING ? 1 : 4;
         struct weft_operator_cost cost;
-        if (!weft_operator_roofline(&cost, &model, op, one->parts[one->rank - 1], 1, &options,
+        if (!weft_operator_roofline(&cost, &model, op,
+                                    (struct weft_split){one->parts[one->rank - 1], 1}, &options,
                                     &error)) {
             fail_msg("%s", error.message);
         }
@@ -163,8 +164,9 @@ static void memory_is_what_the_artifact_counted(void **state)
         load(&model, &profile, pair);
         struct weft_cost_options options = {.accelerators_per_server = 4};
         assert_true(weft_accelerator_named(&options.accelerator, "A100-40GB", &error));
-        assert_true(weft_profile_build(&full, &model, profile.server_count, &options, &arena,
-                                       scratch, &error));
+        assert_true(weft_profile_build(
+            &full, &model, profile.server_count, &options,
+            &(struct weft_environment){.arena = &arena, .scratch = scratch, .error = &error}));
         uint32_t compared = 0;
         for (uint32_t i = 0; i < profile.count; i++) {
             const struct weft_measurement *one = &profile.measurements[i];

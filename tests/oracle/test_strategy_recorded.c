@@ -215,10 +215,16 @@ static void check_data_parallel(const char *model, const char *profile, const ch
     struct weft_taskgraph ours;
     struct weft_error error;
     open_job(&job, model, profile, graph, &arena);
-    if (!weft_strategy_data_parallel(&strategy, &job.model, &job.cluster, &job.setting, &arena,
-                                     scratch_kept, &error) ||
-        !weft_strategy_taskgraph(&ours, &strategy, &job.model, &job.cluster, &job.setting, &arena,
-                                 scratch_kept, &error)) {
+    if (!weft_strategy_data_parallel(&strategy,
+                                     &(struct weft_study){.model = &job.model,
+                                                          .cluster = &job.cluster,
+                                                          .setting = &job.setting},
+                                     &arena, &error) ||
+        !weft_strategy_taskgraph(&ours, &strategy,
+                                 &(struct weft_study){.model = &job.model,
+                                                      .cluster = &job.cluster,
+                                                      .setting = &job.setting},
+                                 &arena, scratch_kept, &error)) {
         fail_msg("%s: %s", model, error.message);
     }
     arena_kept = arena;
@@ -252,14 +258,15 @@ static void read_placements(struct weft_strategy *strategy, const struct job *jo
         while (graph->kind[task] != WEFT_TASK_FORWARD) {
             task++;
         }
-        const struct weft_split *splits;
-        uint32_t count;
+        struct weft_split_list list;
         struct weft_operator_cost cost = {0};
-        assert_true(weft_operator_splits(&splits, &count, &job->model, op, graph->server_count,
-                                         &job->setting.cost, arena, &error));
-        uint32_t s = count; // some take one time in any split: the most parts
+        assert_true(
+            weft_operator_splits(&list, &job->model, op, graph->server_count, &job->setting.cost,
+                                 &(struct weft_environment){.arena = arena, .error = &error}));
+        uint32_t s = list.count; // some take one time in any split: the most parts
         while (s-- > 0) {
-            assert_true(weft_operator_time(&cost, &job->model, op, splits[s].sample_parts, 1,
+            assert_true(weft_operator_time(&cost, &job->model, op,
+                                           (struct weft_split){list.splits[s].sample_parts, 1},
                                            &job->setting.cost, &error));
             if (rounded(cost.forward_ps) == rounded(graph->runtime_ps[task])) {
                 break;
@@ -269,13 +276,13 @@ static void read_placements(struct weft_strategy *strategy, const struct job *jo
             fail_msg("operator %s has no split of %llu ps", job->model.operators[op].spec.name,
                      (unsigned long long)graph->runtime_ps[task]);
         }
-        uint32_t *servers = WEFT_NEW(arena, uint32_t, splits[s].sample_parts);
-        for (uint32_t i = 0; i < splits[s].sample_parts; task++) {
+        uint32_t *servers = WEFT_NEW(arena, uint32_t, list.splits[s].sample_parts);
+        for (uint32_t i = 0; i < list.splits[s].sample_parts; task++) {
             if (graph->kind[task] == WEFT_TASK_FORWARD) {
                 servers[i++] = graph->device_server[graph->device[task]];
             }
         }
-        places[op] = (struct weft_placement){splits[s].sample_parts, 1, servers};
+        places[op] = (struct weft_placement){list.splits[s].sample_parts, 1, servers};
     }
     *strategy = (struct weft_strategy){
         .kind = WEFT_STRATEGY_OPERATORS, .server_count = graph->server_count, .placements = places};
@@ -292,8 +299,11 @@ static void check_recorded(const char *model, const char *profile, const char *g
     struct weft_error error;
     open_job(&job, model, profile, graph, &arena);
     read_placements(&strategy, &job, &arena);
-    if (!weft_strategy_taskgraph(&ours, &strategy, &job.model, &job.cluster, &job.setting, &arena,
-                                 scratch_kept, &error)) {
+    if (!weft_strategy_taskgraph(&ours, &strategy,
+                                 &(struct weft_study){.model = &job.model,
+                                                      .cluster = &job.cluster,
+                                                      .setting = &job.setting},
+                                 &arena, scratch_kept, &error)) {
         fail_msg("%s: %s", model, error.message);
     }
     arena_kept = arena;

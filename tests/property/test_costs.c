@@ -46,8 +46,7 @@ static struct weft_operator_cost time_of(const struct weft_model *model, uint32_
 {
     struct weft_operator_cost cost;
     struct weft_error error;
-    if (!weft_operator_time(&cost, model, op, split.sample_parts, split.parameter_parts, options,
-                            &error)) {
+    if (!weft_operator_time(&cost, model, op, split, options, &error)) {
         fail_msg("%s: %s", model->name, error.message);
     }
     return cost;
@@ -56,23 +55,23 @@ static struct weft_operator_cost time_of(const struct weft_model *model, uint32_
 static void check_monotone(const struct weft_model *model, uint32_t op,
                            const struct weft_cost_options *options)
 {
-    const struct weft_split *splits = NULL;
-    uint32_t count = 0;
+    struct weft_split_list list;
     struct weft_error error;
-    assert_true(weft_operator_splits(&splits, &count, model, op, SERVERS, options, &arena, &error));
-    for (uint32_t i = 0; i < count; i++) {
-        struct weft_operator_cost few = time_of(model, op, splits[i], options);
-        for (uint32_t j = 0; j < count; j++) {
-            struct weft_operator_cost many = time_of(model, op, splits[j], options);
-            bool finer = splits[j].sample_parts >= splits[i].sample_parts &&
-                         splits[j].parameter_parts >= splits[i].parameter_parts;
+    assert_true(weft_operator_splits(&list, model, op, SERVERS, options,
+                                     &(struct weft_environment){.arena = &arena, .error = &error}));
+    for (uint32_t i = 0; i < list.count; i++) {
+        struct weft_operator_cost few = time_of(model, op, list.splits[i], options);
+        for (uint32_t j = 0; j < list.count; j++) {
+            struct weft_operator_cost many = time_of(model, op, list.splits[j], options);
+            bool finer = list.splits[j].sample_parts >= list.splits[i].sample_parts &&
+                         list.splits[j].parameter_parts >= list.splits[i].parameter_parts;
             // A picosecond for rounding.
             if (finer &&
                 (many.forward_ps > few.forward_ps + 1 || many.backward_ps > few.backward_ps + 1)) {
                 fail_msg("%s: %s on %s: %ux%u parts are slower than %ux%u", model->name,
                          model->operators[op].spec.name, options->accelerator->name,
-                         splits[j].sample_parts, splits[j].parameter_parts, splits[i].sample_parts,
-                         splits[i].parameter_parts);
+                         list.splits[j].sample_parts, list.splits[j].parameter_parts,
+                         list.splits[i].sample_parts, list.splits[i].parameter_parts);
             }
         }
     }
@@ -133,7 +132,9 @@ static void written_profiles_say_what_the_roofline_says(void **state)
     for (uint32_t index = 0; next_model(&model, &index); arena = kept) {
         struct weft_profile built;
         struct weft_profile read;
-        if (!weft_profile_build(&built, &model, SERVERS, &roofline, &arena, scratch, &error)) {
+        if (!weft_profile_build(
+                &built, &model, SERVERS, &roofline,
+                &(struct weft_environment){.arena = &arena, .scratch = scratch, .error = &error})) {
             fail_msg("%s", error.message);
         }
         const char *text = weft_profile_write(&built, &arena);
@@ -143,16 +144,16 @@ static void written_profiles_say_what_the_roofline_says(void **state)
         struct weft_cost_options measured = roofline;
         measured.profile = &read;
         for (uint32_t op = 0; op < model.operator_count; op++) {
-            const struct weft_split *splits = NULL;
-            uint32_t count = 0;
-            assert_true(weft_operator_splits(&splits, &count, &model, op, SERVERS, &measured,
-                                             &arena, &error));
-            for (uint32_t i = 0; i < count; i++) {
-                struct weft_operator_cost a = time_of(&model, op, splits[i], &roofline);
-                struct weft_operator_cost b = time_of(&model, op, splits[i], &measured);
+            struct weft_split_list list;
+            assert_true(
+                weft_operator_splits(&list, &model, op, SERVERS, &measured,
+                                     &(struct weft_environment){.arena = &arena, .error = &error}));
+            for (uint32_t i = 0; i < list.count; i++) {
+                struct weft_operator_cost a = time_of(&model, op, list.splits[i], &roofline);
+                struct weft_operator_cost b = time_of(&model, op, list.splits[i], &measured);
                 if (a.forward_ps != b.forward_ps || a.backward_ps != b.backward_ps) {
                     fail_msg("%s: %s: %ux%u", model.name, model.operators[op].spec.name,
-                             splits[i].sample_parts, splits[i].parameter_parts);
+                             list.splits[i].sample_parts, list.splits[i].parameter_parts);
                 }
             }
         }
@@ -165,12 +166,12 @@ static void place_at_random(struct weft_placement *placements, const struct weft
                             const struct weft_cost_options *options, struct weft_rng *rng)
 {
     for (uint32_t op = 0; op < model->operator_count; op++) {
-        const struct weft_split *splits = NULL;
-        uint32_t count = 0;
+        struct weft_split_list list;
         struct weft_error error;
         assert_true(
-            weft_operator_splits(&splits, &count, model, op, SERVERS, options, &arena, &error));
-        struct weft_split split = splits[weft_rng_below(rng, count)];
+            weft_operator_splits(&list, model, op, SERVERS, options,
+                                 &(struct weft_environment){.arena = &arena, .error = &error}));
+        struct weft_split split = list.splits[weft_rng_below(rng, list.count)];
         uint32_t parts = split.sample_parts * split.parameter_parts;
         uint32_t *servers = WEFT_NEW(&arena, uint32_t, parts);
         for (uint32_t i = 0; i < parts; i++) {
@@ -231,7 +232,10 @@ static void memory_is_the_sum_of_its_parts(void **state)
         place_at_random(placements, &model, &setting.cost, &rng);
         struct weft_strategy strategy = {
             .kind = WEFT_STRATEGY_OPERATORS, .server_count = SERVERS, .placements = placements};
-        if (!weft_strategy_memory(&strategy, &model, &cluster, &setting, &arena, scratch, &error)) {
+        if (!weft_strategy_memory(
+                &strategy,
+                &(struct weft_study){.model = &model, .cluster = &cluster, .setting = &setting},
+                &arena, scratch, &error)) {
             fail_msg("seed %llu: %s", (unsigned long long)seed, error.message);
         }
         double most = 0;

@@ -78,11 +78,15 @@ static double simulate(const struct weft_hybrid *hybrid, struct weft_arena memor
     struct weft_sim_options options = {0};
     struct weft_sim_result result;
     struct weft_hybrid_job job = {.hybrid = *hybrid};
-    bool good =
-        weft_strategy_taskgraph(&graph, &strategy, &model, &cluster, &setting, &memory, scratch,
-                                &error) &&
-        weft_fabric_build_ideal(&network, &cluster, NULL, &memory, &error) &&
-        weft_hybrid_job_init(&job, hybrid, &model, &cluster, NULL, &setting, scratch, &error);
+    bool good = weft_strategy_taskgraph(
+                    &graph, &strategy,
+                    &(struct weft_study){.model = &model, .cluster = &cluster, .setting = &setting},
+                    &memory, scratch, &error) &&
+                weft_fabric_build_ideal(&network, &cluster, NULL, &memory, &error) &&
+                weft_hybrid_job_init(
+                    &job, hybrid,
+                    &(struct weft_study){.model = &model, .cluster = &cluster, .setting = &setting},
+                    scratch, &error);
     struct weft_sim_job played = {.graph = &graph};
     double seconds = -1;
     if (good && weft_sim_run_jobs(&result, &network.fabric, &network.routes, &played, 1, &options,
@@ -111,8 +115,11 @@ static void graphs_take_what_the_estimate_says(void **state)
         cluster.rate_Bps = 25e9 * (1 << weft_rng_below(&rng, 4));
         struct weft_hybrid hybrid = draw(&rng);
         struct weft_hybrid_estimate estimate;
-        if (hybrid.dp == 0 || !weft_hybrid_estimate(&estimate, &hybrid, &model, &cluster, NULL,
-                                                    &setting, scratch, &error)) {
+        if (hybrid.dp == 0 ||
+            !weft_hybrid_estimate(
+                &estimate, &hybrid,
+                &(struct weft_study){.model = &model, .cluster = &cluster, .setting = &setting},
+                scratch, &error)) {
             arena = memory;
             continue;
         }

@@ -62,7 +62,8 @@ static void windows_stand_where_they_fit(void **state)
             pool->stride[i] = between(&rng, 1, 5);
             pool->padding[i] = between(&rng, 0, pool->kernel[i] - 1);
         }
-        assert_true(weft_model_build(&model, "w", "random", 1, specs, 2, &arena, &error));
+        assert_true(weft_model_build(&model, &(struct weft_model_head){"w", "random", 1}, specs, 2,
+                                     &arena, &error));
         for (uint32_t i = 0; i < 2; i++) {
             assert_int_equal(model.operators[1].shape[i + 1],
                              count_places((uint32_t)specs[0].shape[i + 1], pool->kernel[i],
@@ -131,7 +132,8 @@ static void stacks_follow_the_formulas(void **state)
         struct weft_error error = {.message = ""};
         struct weft_model model;
         struct weft_transformer stack = random_stack(&rng);
-        if (!weft_model_build_transformer(&model, "t", "random", 1, &stack, &arena, &error)) {
+        if (!weft_model_build_transformer(&model, &(struct weft_model_head){"t", "random", 1},
+                                          &stack, &arena, &error)) {
             fail_msg("%s", error.message);
         }
         double flops = 0;
@@ -206,7 +208,8 @@ static void files_say_what_they_were_written_from(void **state)
         struct weft_model read;
         weft_text_init(&text, &arena);
         uint32_t count = random_chain(specs, &text, &rng, numbers);
-        if (!weft_model_build(&built, "m", "random", 3, specs, count, &arena, &error) ||
+        if (!weft_model_build(&built, &(struct weft_model_head){"m", "random", 3}, specs, count,
+                              &arena, &error) ||
             !weft_model_read(&read, text.data, text.length, &arena, &error)) {
             fail_msg("%s in\n%s", error.message, text.data);
         }

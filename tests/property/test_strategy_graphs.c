@@ -213,8 +213,10 @@ static void transfers_carry_what_parts_share(void **state)
                                          .placements = random_placements(&model, &rng, &arena)};
         struct weft_taskgraph graph;
         struct weft_error error;
-        if (!weft_strategy_taskgraph(&graph, &strategy, &model, &cluster, &setting, &arena,
-                                     scratch_kept, &error)) {
+        if (!weft_strategy_taskgraph(
+                &graph, &strategy,
+                &(struct weft_study){.model = &model, .cluster = &cluster, .setting = &setting},
+                &arena, scratch_kept, &error)) {
             fail_msg("seed %llu: %s", (unsigned long long)seed, error.message);
         }
         struct count expected = count_all(&model, strategy.placements);
@@ -256,10 +258,15 @@ static double estimate_error(const struct weft_model *model, const struct weft_p
     struct weft_network network;
     struct weft_error error;
     if (!weft_fabric_build_ideal(&network, &cluster, NULL, &arena, &error) ||
-        !weft_strategy_space_build(&space, model, &cluster, &network, &setting, &arena,
-                                   scratch_kept, &error) ||
-        !weft_strategy_taskgraph(&graph, &strategy, model, &cluster, &setting, &arena, scratch_kept,
-                                 &error)) {
+        !weft_strategy_space_build(
+            &space,
+            &(struct weft_study){
+                .model = model, .cluster = &cluster, .network = &network, .setting = &setting},
+            &arena, scratch_kept, &error) ||
+        !weft_strategy_taskgraph(
+            &graph, &strategy,
+            &(struct weft_study){.model = model, .cluster = &cluster, .setting = &setting}, &arena,
+            scratch_kept, &error)) {
         fail_msg("%s", error.message);
     }
     double estimate_s = weft_seconds(weft_strategy_estimate(space, &strategy, scratch_kept));

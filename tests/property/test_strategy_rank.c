@@ -34,8 +34,10 @@ static double planned_ms(const struct weft_strategy *strategy, const struct weft
                      .seed = 1,
                      .threads = 2},
         .sim = {.packet_bytes = 9000, .header_bytes = 64, .small_in_one_round = true, .seed = 1}};
-    if (!weft_strategy_taskgraph(&graph, strategy, model, cluster, setting, &arena, scratch_kept,
-                                 &error) ||
+    if (!weft_strategy_taskgraph(
+            &graph, strategy,
+            &(struct weft_study){.model = model, .cluster = cluster, .setting = setting}, &arena,
+            scratch_kept, &error) ||
         !weft_plan_build(plan, &graph, cluster, &options, &arena, scratch_kept, &error)) {
         fail_msg("%s", error.message);
     }
@@ -88,8 +90,10 @@ static void estimates_rank_as_planned_networks_do(void **state)
                                               .seed = i + 1,
                                               .threads = 2};
         struct weft_search_result result;
-        if (!weft_strategy_search(&result, &model, &cluster, NULL, &setting, NULL, &options, &room,
-                                  scratch_kept, &error)) {
+        if (!weft_strategy_search(
+                &result,
+                &(struct weft_study){.model = &model, .cluster = &cluster, .setting = &setting},
+                &options, &room, scratch_kept, &error)) {
             fail_msg("%s", error.message);
         }
         estimates_ms[count] = (double)result.candidates[0].estimate_ps / 1e9;

@@ -4,8 +4,8 @@
 
 // A model of the zoo on a cluster, with the arenas that tests of hybrid strategies need.
 
-#include "strategy/hybrid/hybrid.h"
 #include "../fresh_arenas.h"
+#include "strategy/hybrid/hybrid.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -29,8 +29,8 @@ static inline void set_case(const char *name, uint64_t batch, uint64_t sequence,
     if (sequence != 0 && sequence != model.transformer->sequence) {
         struct weft_transformer stack = *model.transformer;
         stack.sequence = sequence;
-        assert_true(weft_model_build_transformer(&model, name, model.source, batch, &stack, &arena,
-                                                 &error));
+        assert_true(weft_model_build_transformer(
+            &model, &(struct weft_model_head){name, model.source, batch}, &stack, &arena, &error));
     }
     assert_true(weft_model_set_batch(&model, batch, &error));
     assert_true(weft_cluster_build(&cluster, servers, 1, 8 * 25e9, &error));

@@ -57,7 +57,8 @@ static inline struct weft_model net_build(const struct net *net, uint64_t batch,
 {
     struct weft_model model;
     struct weft_error error;
-    if (!weft_model_build(&model, "net", "test", batch, net->specs, net->count, arena, &error)) {
+    if (!weft_model_build(&model, &(struct weft_model_head){"net", "test", batch}, net->specs,
+                          net->count, arena, &error)) {
         fail_msg("%s", error.message);
     }
     return model;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Models over fabrics: every fabric plays the best strategy that was found for any of them.
 
-#include "plan/compare/compare.h"
 #include "../fresh_arenas.h"
+#include "plan/compare/compare.h"
 
 #include <math.h>
 #include <setjmp.h>
@@ -39,7 +39,8 @@ static int begin(void **state)
     }
     static struct weft_arena kept;
     kept = arena;
-    assert_true(weft_model_build(&model, "towers", "made up", 64, specs, 6, &kept, &error));
+    assert_true(weft_model_build(&model, &(struct weft_model_head){"towers", "made up", 64}, specs,
+                                 6, &kept, &error));
     assert_true(weft_cluster_build(&cluster, SERVERS, 2, 12.5e9, &error));
     cluster.accelerators_per_server = 1;
     const struct weft_accelerator *accelerator = NULL;
@@ -75,8 +76,10 @@ static double play(const struct weft_strategy *strategy, const struct weft_netwo
     struct weft_error error;
     struct weft_taskgraph graph;
     struct weft_sim_result result;
-    assert_true(weft_strategy_taskgraph(&graph, strategy, &model, &cluster, &setting, &arena,
-                                        scratch, &error));
+    assert_true(weft_strategy_taskgraph(
+        &graph, strategy,
+        &(struct weft_study){.model = &model, .cluster = &cluster, .setting = &setting}, &arena,
+        scratch, &error));
     const struct weft_sim_job job = {.graph = &graph, .rings = network->rings};
     const struct weft_sim_options sim = {.packet_bytes = 9000, .header_bytes = 64};
     assert_true(weft_sim_run_jobs(&result, &network->fabric, &network->routes, &job, 1, &sim,
@@ -99,8 +102,9 @@ static void fabrics_play_better_strategies_than_data_parallelism(void **state)
     assert_int_equal(comparison.batch, 64);
     assert_string_equal(comparison.rows[comparison.row_count - 1].name, "weft");
     struct weft_strategy strategy;
-    assert_true(weft_strategy_data_parallel(&strategy, &model, &cluster, &setting, &arena, scratch,
-                                            &error));
+    assert_true(weft_strategy_data_parallel(
+        &strategy, &(struct weft_study){.model = &model, .cluster = &cluster, .setting = &setting},
+        &arena, &error));
     static const char *const names[] = {"ideal", "fat-tree", "cost-equivalent", "leaf-spine"};
     const struct weft_fabric_options built = {.seed = 3,
                                               .budget_usd = row_of(&comparison, "weft")->cost_usd};

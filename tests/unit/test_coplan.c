@@ -4,8 +4,8 @@
 // strategy hold for strategies drawn at random.
 
 #include "plan/compare/compare.h"
-#include "plan/joint/joint.h"
 #include "plan/joint/descent.h"
+#include "plan/joint/joint.h"
 #include "plan_cases.h"
 #include "weft/format.h"
 
@@ -34,7 +34,8 @@ static void make_model(struct weft_model *model, uint64_t batch)
         {.name = "b", .kind = WEFT_OP_DENSE, .input_count = 1, .inputs = inputs + 1, .units = 8},
     };
     struct weft_error error;
-    if (!weft_model_build(model, "two", "made up", batch, specs, 3, &case_arena, &error)) {
+    if (!weft_model_build(model, &(struct weft_model_head){"two", "made up", batch}, specs, 3,
+                          &case_arena, &error)) {
         fail_msg("%s", error.message);
     }
 }
@@ -167,7 +168,8 @@ static void two_steps_are_taken_together(void **state)
     }
     struct weft_model model;
     struct weft_error error;
-    assert_true(weft_model_build(&model, "four", "made up", 16, specs, 5, &case_arena, &error));
+    assert_true(weft_model_build(&model, &(struct weft_model_head){"four", "made up", 16}, specs, 5,
+                                 &case_arena, &error));
     static const uint32_t servers[] = {0, 1};
     const struct weft_placement places[] = {{1, 1, servers},
                                             {1, 1, servers},
@@ -180,8 +182,9 @@ static void two_steps_are_taken_together(void **state)
     struct weft_cluster cluster = case_cluster(2, 1);
     cluster.accelerators_per_server = 1;
     struct weft_strategy_space *space;
-    if (!weft_strategy_space_build(&space, &model, &cluster, NULL, &setting, &case_arena,
-                                   case_scratch, &error)) {
+    if (!weft_strategy_space_build(
+            &space, &(struct weft_study){.model = &model, .cluster = &cluster, .setting = &setting},
+            &case_arena, case_scratch, &error)) {
         fail_msg("%s", error.message);
     }
     const struct descent_job job = {.model = &model,
@@ -331,8 +334,10 @@ static void much_effort_begins_anew(void **state)
                           .seconds_left = 1};
     struct weft_strategy plain;
     struct weft_error error;
-    assert_true(weft_strategy_data_parallel(&plain, &vgg.model, &vgg.cluster, &vgg.setting,
-                                            &case_arena, case_scratch, &error));
+    assert_true(weft_strategy_data_parallel(
+        &plain,
+        &(struct weft_study){.model = &vgg.model, .cluster = &vgg.cluster, .setting = &vgg.setting},
+        &case_arena, &error));
     const struct settled *settled = coplan_settle(&both, &plain, 0.01, NULL, case_scratch);
     assert_non_null(settled);
     double plain_s = settled->verdict.iteration_s;
@@ -369,8 +374,10 @@ static void a_given_strategy_is_kept(void **state)
     make_vgg(&vgg);
     struct weft_strategy given;
     struct weft_error error;
-    assert_true(weft_strategy_data_parallel(&given, &vgg.model, &vgg.cluster, &vgg.setting,
-                                            &case_arena, case_scratch, &error));
+    assert_true(weft_strategy_data_parallel(
+        &given,
+        &(struct weft_study){.model = &vgg.model, .cluster = &vgg.cluster, .setting = &vgg.setting},
+        &case_arena, &error));
     vgg.options.given = &given;
     const struct weft_plan *plan = coplan(&vgg.model, &vgg.cluster, &vgg.setting, &vgg.options);
     for (uint32_t op = 0; op < vgg.model.operator_count; op++) {
@@ -414,22 +421,31 @@ static void bounds_hold_for_any_strategy(void **state)
     struct weft_strategy strategy;
     struct weft_strategy_space *space = NULL;
     struct weft_network *network = WEFT_NEW(&case_arena, struct weft_network, 1);
-    assert_true(weft_strategy_data_parallel(&strategy, &vgg.model, &vgg.cluster, &vgg.setting,
-                                            &case_arena, case_scratch, &error));
-    assert_true(weft_strategy_space_build(&space, &vgg.model, &vgg.cluster, NULL, &vgg.setting,
-                                          &case_arena, case_scratch, &error));
+    assert_true(weft_strategy_data_parallel(
+        &strategy,
+        &(struct weft_study){.model = &vgg.model, .cluster = &vgg.cluster, .setting = &vgg.setting},
+        &case_arena, &error));
+    assert_true(weft_strategy_space_build(
+        &space,
+        &(struct weft_study){.model = &vgg.model, .cluster = &vgg.cluster, .setting = &vgg.setting},
+        &case_arena, case_scratch, &error));
     assert_true(weft_fabric_build_ideal(network, &vgg.cluster, NULL, &case_arena, &error));
     uint64_t seed = 7;
     struct weft_rng rng;
     weft_rng_init(&rng, seed);
     for (uint32_t i = 0; i < 40; i++) {
         struct weft_strategy next;
-        if (weft_strategy_neighbor(&next, space, &strategy, 1, &rng, &case_arena, case_scratch)) {
+        if (weft_strategy_neighbor(
+                &next, space, &strategy, 1, &rng,
+                &(struct weft_environment){.arena = &case_arena, .scratch = case_scratch})) {
             strategy = next;
         }
         struct weft_taskgraph graph;
-        assert_true(weft_strategy_taskgraph(&graph, &strategy, &vgg.model, &vgg.cluster,
-                                            &vgg.setting, &case_arena, case_scratch, &error));
+        assert_true(weft_strategy_taskgraph(&graph, &strategy,
+                                            &(struct weft_study){.model = &vgg.model,
+                                                                 .cluster = &vgg.cluster,
+                                                                 .setting = &vgg.setting},
+                                            &case_arena, case_scratch, &error));
         const struct weft_sim_job job = {.graph = &graph};
         const struct weft_sim_options packets = {.packet_bytes = 0};
         struct weft_sim_result result;

@@ -65,7 +65,8 @@ static struct weft_model small_model(void)
     };
     struct weft_model model;
     struct weft_error error;
-    if (!weft_model_build(&model, "small", "made up", 96, specs, COUNT, &arena, &error)) {
+    if (!weft_model_build(&model, &(struct weft_model_head){"small", "made up", 96}, specs, COUNT,
+                          &arena, &error)) {
         fail_msg("%s", error.message);
     }
     return model;
@@ -79,7 +80,7 @@ static struct weft_operator_cost cost_of(const struct weft_model *model, uint32_
 {
     struct weft_operator_cost cost;
     struct weft_error error;
-    if (!weft_operator_time(&cost, model, op, s, p, options, &error)) {
+    if (!weft_operator_time(&cost, model, op, (struct weft_split){s, p}, options, &error)) {
         fail_msg("%s", error.message);
     }
     return cost;
@@ -143,8 +144,9 @@ static void splits_that_do_not_divide_are_refused(void **state)
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         struct weft_operator_cost cost;
         struct weft_error error;
-        assert_false(weft_operator_time(&cost, &model, cases[i].op, cases[i].s, cases[i].p,
-                                        &roofline, &error));
+        assert_false(weft_operator_time(&cost, &model, cases[i].op,
+                                        (struct weft_split){cases[i].s, cases[i].p}, &roofline,
+                                        &error));
         assert_int_equal(error.code, WEFT_INPUT);
         if (strstr(error.message, cases[i].complaint) == NULL) {
             fail_msg("case %zu: '%s' lacks '%s'", i, error.message, cases[i].complaint);
@@ -162,7 +164,8 @@ static void a_dtype_that_the_accelerator_lacks_is_refused(void **state)
     model.operators = operators;
     struct weft_operator_cost cost;
     struct weft_error error;
-    assert_false(weft_operator_time(&cost, &model, NARROW, 1, 1, &roofline, &error));
+    assert_false(
+        weft_operator_time(&cost, &model, NARROW, (struct weft_split){1, 1}, &roofline, &error));
     assert_int_equal(error.code, WEFT_INPUT);
     assert_non_null(strstr(error.message, "'narrow': toy does not compute in fp8"));
 }
@@ -172,23 +175,24 @@ static void splits_without_a_profile_divide_the_servers(void **state)
     (void)state;
     struct weft_model model = small_model();
     struct weft_error error;
-    const struct weft_split *splits = NULL;
-    uint32_t count = 0;
+    struct weft_split_list list;
     // 12 servers, 96 samples, 640 columns: all divisors of 12 but 3, 6 and 12 for columns.
     static const uint32_t wide[][2] = {{1, 1}, {1, 2}, {1, 4}, {2, 1}, {2, 2}, {3, 1},
                                        {3, 2}, {3, 4}, {4, 1}, {6, 1}, {6, 2}, {12, 1}};
-    assert_true(weft_operator_splits(&splits, &count, &model, WIDE, 12, &roofline, &arena, &error));
-    assert_int_equal(count, sizeof wide / sizeof wide[0]);
-    for (uint32_t i = 0; i < count; i++) {
-        assert_int_equal(splits[i].sample_parts, wide[i][0]);
-        assert_int_equal(splits[i].parameter_parts, wide[i][1]);
+    assert_true(weft_operator_splits(&list, &model, WIDE, 12, &roofline,
+                                     &(struct weft_environment){.arena = &arena, .error = &error}));
+    assert_int_equal(list.count, sizeof wide / sizeof wide[0]);
+    for (uint32_t i = 0; i < list.count; i++) {
+        assert_int_equal(list.splits[i].sample_parts, wide[i][0]);
+        assert_int_equal(list.splits[i].parameter_parts, wide[i][1]);
     }
     // A concatenation has no parameters; an input is no work.
-    assert_true(
-        weft_operator_splits(&splits, &count, &model, JOINED, 12, &roofline, &arena, &error));
-    assert_int_equal(count, 6);
-    assert_true(weft_operator_splits(&splits, &count, &model, IN, 12, &roofline, &arena, &error));
-    assert_int_equal(count, 1);
+    assert_true(weft_operator_splits(&list, &model, JOINED, 12, &roofline,
+                                     &(struct weft_environment){.arena = &arena, .error = &error}));
+    assert_int_equal(list.count, 6);
+    assert_true(weft_operator_splits(&list, &model, IN, 12, &roofline,
+                                     &(struct weft_environment){.arena = &arena, .error = &error}));
+    assert_int_equal(list.count, 1);
 }
 
 #define TIMES(ms) "\"fw_time\": " #ms ", \"bw_time\": 9, \"mem_req\": 1}"
@@ -230,14 +234,17 @@ static void measurements_win_and_gaps_are_named(void **state)
     assert_int_equal(cost_of(&model, WIDE, 4, 1, &options).forward_ps, 5000000000);
 
     struct weft_error error;
-    assert_false(weft_operator_time(&cost, &model, NARROW, 1, 1, &options, &error));
+    assert_false(
+        weft_operator_time(&cost, &model, NARROW, (struct weft_split){1, 1}, &options, &error));
     assert_int_equal(error.code, WEFT_INPUT);
     assert_non_null(strstr(error.message, "operator 'narrow': the profile has Dense_64_64 in 2x1, "
                                           "4x1, 2x2 (sample x parameter) parts, not 1x1"));
-    assert_false(weft_operator_time(&cost, &model, TABLE, 1, 1, &options, &error));
+    assert_false(
+        weft_operator_time(&cost, &model, TABLE, (struct weft_split){1, 1}, &options, &error));
     assert_non_null(strstr(error.message, "operator 'table': the profile has no Embed_1000x12"));
     assert_true(weft_model_set_batch(&model, 192, &error));
-    assert_false(weft_operator_time(&cost, &model, NARROW, 2, 2, &options, &error));
+    assert_false(
+        weft_operator_time(&cost, &model, NARROW, (struct weft_split){2, 2}, &options, &error));
     assert_non_null(strstr(error.message, "batch of 96, the model has 192; use that"));
     assert_string_equal(error.key, "batch");
     assert_string_equal(error.value, "96");
@@ -251,19 +258,21 @@ static void measured_splits_are_those_that_fit(void **state)
     struct weft_cost_options options = roofline;
     options.profile = &profile;
     struct weft_error error;
-    const struct weft_split *splits = NULL;
-    uint32_t count = 0;
-    assert_true(weft_operator_splits(&splits, &count, &model, NARROW, 4, &options, &arena, &error));
+    struct weft_split_list list;
+    assert_true(weft_operator_splits(&list, &model, NARROW, 4, &options,
+                                     &(struct weft_environment){.arena = &arena, .error = &error}));
     static const uint32_t want[][2] = {{2, 1}, {2, 2}, {4, 1}};
-    assert_int_equal(count, 3);
-    for (uint32_t i = 0; i < count; i++) {
-        assert_int_equal(splits[i].sample_parts, want[i][0]);
-        assert_int_equal(splits[i].parameter_parts, want[i][1]);
+    assert_int_equal(list.count, 3);
+    for (uint32_t i = 0; i < list.count; i++) {
+        assert_int_equal(list.splits[i].sample_parts, want[i][0]);
+        assert_int_equal(list.splits[i].parameter_parts, want[i][1]);
     }
-    assert_true(weft_operator_splits(&splits, &count, &model, NARROW, 3, &options, &arena, &error));
-    assert_int_equal(count, 1);
+    assert_true(weft_operator_splits(&list, &model, NARROW, 3, &options,
+                                     &(struct weft_environment){.arena = &arena, .error = &error}));
+    assert_int_equal(list.count, 1);
     assert_false(
-        weft_operator_splits(&splits, &count, &model, NARROW, 1, &options, &arena, &error));
+        weft_operator_splits(&list, &model, NARROW, 1, &options,
+                             &(struct weft_environment){.arena = &arena, .error = &error}));
     assert_int_equal(error.code, WEFT_INPUT);
     assert_non_null(strstr(error.message, "operator 'narrow'"));
     assert_non_null(strstr(error.message, "fit 1 servers"));
@@ -278,7 +287,9 @@ static void a_whole_profile_fills_gaps_and_keeps_measurements(void **state)
     options.profile = &given;
     struct weft_profile full;
     struct weft_error error;
-    assert_true(weft_profile_build(&full, &model, 12, &options, &arena, scratch, &error));
+    assert_true(weft_profile_build(
+        &full, &model, 12, &options,
+        &(struct weft_environment){.arena = &arena, .scratch = scratch, .error = &error}));
     for (uint32_t i = 1; i < full.count; i++) {
         assert_true(weft_measurement_order(&full.measurements[i - 1], &full.measurements[i]) < 0);
     }
@@ -286,13 +297,13 @@ static void a_whole_profile_fills_gaps_and_keeps_measurements(void **state)
     assert_int_equal(cost_of(&model, NARROW, 2, 2, &options).forward_ps, 2000000000);
     assert_int_equal(cost_of(&model, WIDE, 4, 1, &options).forward_ps, 5000000000);
     for (uint32_t op = NARROW; op < COUNT; op++) {
-        const struct weft_split *splits = NULL;
-        uint32_t count = 0;
+        struct weft_split_list list;
         assert_true(
-            weft_operator_splits(&splits, &count, &model, op, 12, &roofline, &arena, &error));
-        for (uint32_t i = 0; i < count && op != WIDE; i++) {
-            uint32_t s = splits[i].sample_parts;
-            uint32_t p = splits[i].parameter_parts;
+            weft_operator_splits(&list, &model, op, 12, &roofline,
+                                 &(struct weft_environment){.arena = &arena, .error = &error}));
+        for (uint32_t i = 0; i < list.count && op != WIDE; i++) {
+            uint32_t s = list.splits[i].sample_parts;
+            uint32_t p = list.splits[i].parameter_parts;
             bool measured =
                 weft_profile_find(&given, weft_profile_name(&model, op, &arena), s, p) != NULL;
             struct weft_operator_cost want =
@@ -334,11 +345,14 @@ static void operators_of_one_name_that_differ_keep_apart(void **state)
     };
     struct weft_model model;
     struct weft_error error;
-    if (!weft_model_build(&model, "images", "made up", 64, specs, 4, &arena, &error)) {
+    if (!weft_model_build(&model, &(struct weft_model_head){"images", "made up", 64}, specs, 4,
+                          &arena, &error)) {
         fail_msg("%s", error.message);
     }
     struct weft_profile full;
-    assert_true(weft_profile_build(&full, &model, 4, &roofline, &arena, scratch, &error));
+    assert_true(weft_profile_build(
+        &full, &model, 4, &roofline,
+        &(struct weft_environment){.arena = &arena, .scratch = scratch, .error = &error}));
     struct weft_cost_options options = roofline;
     options.profile = &full;
     assert_non_null(weft_profile_find(&full, "Conv2D_1_1_4", 4, 1));

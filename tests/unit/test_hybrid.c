@@ -91,7 +91,10 @@ static void strategies_that_do_not_divide_are_refused(void **state)
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
         struct weft_hybrid_layout layout;
         struct weft_hybrid hybrid = words(cases[i].text);
-        bool good = weft_hybrid_lay_out(&layout, &hybrid, &model, &cluster, &setting, &error);
+        bool good = weft_hybrid_lay_out(
+            &layout, &hybrid,
+            &(struct weft_study){.model = &model, .cluster = &cluster, .setting = &setting},
+            &error);
         if (good != (cases[i].says == NULL)) {
             fail_msg("%s: %s", cases[i].text, good ? "accepted" : error.message);
         }
@@ -177,8 +180,10 @@ static void activations_are_as_published(void **state)
         struct weft_hybrid hybrid = words(cases[i].text);
         struct weft_memory memory;
         uint32_t rank;
-        assert_true(
-            weft_hybrid_memory(&memory, &rank, &hybrid, &model, &cluster, &setting, &error));
+        assert_true(weft_hybrid_memory(
+            &memory, &rank, &hybrid,
+            &(struct weft_study){.model = &model, .cluster = &cluster, .setting = &setting},
+            &error));
         // Embedding dropout, last norm and projection, logits: section 4.3.
         double split = hybrid.sequence_parallel ? t : 1;
         double ends = s * h * 5 / split + 4 * s * 51200 / t;
@@ -188,7 +193,9 @@ static void activations_are_as_published(void **state)
     struct weft_hybrid hybrid = words("tp=8,dp=1,fused-attention=no,recompute=full");
     struct weft_memory memory;
     uint32_t rank;
-    assert_true(weft_hybrid_memory(&memory, &rank, &hybrid, &model, &cluster, &setting, &error));
+    assert_true(weft_hybrid_memory(
+        &memory, &rank, &hybrid,
+        &(struct weft_study){.model = &model, .cluster = &cluster, .setting = &setting}, &error));
     near(memory.activations_bytes,
          layers * 2 * s * h / t + s * h / t * (34 + 5 * a * s / h) + s * h * 5 / t +
              4 * s * 51200 / t,
@@ -204,14 +211,18 @@ static void pipelines_hold_what_is_under_way(void **state)
     const double layer = 2048.0 * 12288 / 8 * 34;
     struct weft_hybrid_layout layout;
     struct weft_hybrid hybrid = words("tp=8,pp=8,dp=1,recompute=selective,fused-attention=no");
-    assert_true(weft_hybrid_lay_out(&layout, &hybrid, &model, &cluster, &setting, &error));
+    assert_true(weft_hybrid_lay_out(
+        &layout, &hybrid,
+        &(struct weft_study){.model = &model, .cluster = &cluster, .setting = &setting}, &error));
     for (uint32_t rank = 1; rank < 7; rank++) {
         struct weft_memory memory =
             weft_hybrid_rank_memory(&hybrid, &layout, model.transformer, WEFT_ADAM, rank);
         near(memory.activations_bytes, layer * 10 * (8 - rank), 1e-3);
     }
     hybrid.chunks = 5;
-    assert_true(weft_hybrid_lay_out(&layout, &hybrid, &model, &cluster, &setting, &error));
+    assert_true(weft_hybrid_lay_out(
+        &layout, &hybrid,
+        &(struct weft_study){.model = &model, .cluster = &cluster, .setting = &setting}, &error));
     struct weft_memory first =
         weft_hybrid_rank_memory(&hybrid, &layout, model.transformer, WEFT_ADAM, 0);
     near(first.activations_bytes, layer * 80 * (1 + 7.0 / (8 * 5)), 0.02);
@@ -229,8 +240,10 @@ static void zero_shards_what_its_stage_says(void **state)
         hybrid.zero_stage = zero;
         struct weft_memory memory;
         uint32_t rank;
-        assert_true(
-            weft_hybrid_memory(&memory, &rank, &hybrid, &model, &cluster, &setting, &error));
+        assert_true(weft_hybrid_memory(
+            &memory, &rank, &hybrid,
+            &(struct weft_study){.model = &model, .cluster = &cluster, .setting = &setting},
+            &error));
         near(memory.optimizer_bytes, 12 * n / (zero >= 1 ? replicas : 1), 0.01);
         if (zero < 2) {
             near(memory.gradients_bytes, 4 * n, 0.01);
@@ -255,7 +268,9 @@ static void too_much_memory_says_by_how_much_and_what_helps(void **state)
     struct weft_hybrid hybrid = words("tp=8,pp=1,zero=0");
     struct weft_memory memory;
     uint32_t rank;
-    assert_false(weft_hybrid_memory(&memory, &rank, &hybrid, &model, &cluster, &setting, &error));
+    assert_false(weft_hybrid_memory(
+        &memory, &rank, &hybrid,
+        &(struct weft_study){.model = &model, .cluster = &cluster, .setting = &setting}, &error));
     assert_int_equal(error.code, WEFT_INFEASIBLE);
     assert_non_null(strstr(error.message, "more than the 85.9 GB there are"));
     assert_non_null(strstr(error.message, "zero stage"));
@@ -343,8 +358,10 @@ static void estimates_add_up_and_count_utilization(void **state)
     set_case("gpt3-175b", 1536, 0, 128, "A100");
     struct weft_hybrid hybrid = words("tp=8,pp=8,chunks=3,zero=1");
     struct weft_hybrid_estimate e;
-    assert_true(
-        weft_hybrid_estimate(&e, &hybrid, &model, &cluster, NULL, &setting, scratch, &error));
+    assert_true(weft_hybrid_estimate(
+        &e, &hybrid,
+        &(struct weft_study){.model = &model, .cluster = &cluster, .setting = &setting}, scratch,
+        &error));
     uint64_t sum = e.compute_ps + e.bubble_ps + e.tensor_ps + e.pipeline_ps + e.expert_ps +
                    e.context_ps + e.data_ps + e.optimizer_ps;
     near((double)sum, (double)e.iteration_ps, 1e-9);
@@ -356,21 +373,27 @@ static void estimates_add_up_and_count_utilization(void **state)
     assert_true(e.hardware_flops_utilization > e.model_flops_utilization);
     hybrid.recompute = WEFT_RECOMPUTE_FULL;
     struct weft_hybrid_estimate full;
-    assert_true(
-        weft_hybrid_estimate(&full, &hybrid, &model, &cluster, NULL, &setting, scratch, &error));
+    assert_true(weft_hybrid_estimate(
+        &full, &hybrid,
+        &(struct weft_study){.model = &model, .cluster = &cluster, .setting = &setting}, scratch,
+        &error));
     near(full.hardware_flops_utilization / full.model_flops_utilization, 4.0 / 3, 0.02);
     assert_true(full.iteration_ps > e.iteration_ps);
     // The same strategy is slower where gradients wait, and on a slower network.
     hybrid.recompute = WEFT_RECOMPUTE_NONE;
     hybrid.overlap_gradients = false;
     struct weft_hybrid_estimate waits;
-    assert_true(
-        weft_hybrid_estimate(&waits, &hybrid, &model, &cluster, NULL, &setting, scratch, &error));
+    assert_true(weft_hybrid_estimate(
+        &waits, &hybrid,
+        &(struct weft_study){.model = &model, .cluster = &cluster, .setting = &setting}, scratch,
+        &error));
     assert_true(waits.data_ps > e.data_ps);
     cluster.rate_Bps /= 8;
     struct weft_hybrid_estimate slow;
-    assert_true(
-        weft_hybrid_estimate(&slow, &hybrid, &model, &cluster, NULL, &setting, scratch, &error));
+    assert_true(weft_hybrid_estimate(
+        &slow, &hybrid,
+        &(struct weft_study){.model = &model, .cluster = &cluster, .setting = &setting}, scratch,
+        &error));
     near((double)slow.data_ps, 8.0 * (double)waits.data_ps, 0.02);
     assert_true(slow.pipeline_ps > waits.pipeline_ps);
 }
@@ -383,7 +406,9 @@ static void a_network_of_full_rate_changes_nothing_and_half_of_it_halves(void **
     struct weft_network ideal;
     assert_true(weft_fabric_build_ideal(&ideal, &cluster, NULL, &arena, &error));
     struct weft_hybrid_layout layout;
-    assert_true(weft_hybrid_lay_out(&layout, &hybrid, &model, &cluster, &setting, &error));
+    assert_true(weft_hybrid_lay_out(
+        &layout, &hybrid,
+        &(struct weft_study){.model = &model, .cluster = &cluster, .setting = &setting}, &error));
     struct weft_hybrid_rates line =
         weft_hybrid_rates_of(&layout, hybrid.ep, &cluster, NULL, scratch);
     struct weft_hybrid_rates rates =
@@ -417,7 +442,9 @@ static void gradients_take_the_rings_of_the_network(void **state)
         weft_routing_shortest(&network.routes, &network.fabric, 1, &arena, scratch, &error));
     struct weft_hybrid hybrid = words("tp=8");
     struct weft_hybrid_layout layout;
-    assert_true(weft_hybrid_lay_out(&layout, &hybrid, &model, &cluster, &setting, &error));
+    assert_true(weft_hybrid_lay_out(
+        &layout, &hybrid,
+        &(struct weft_study){.model = &model, .cluster = &cluster, .setting = &setting}, &error));
     struct weft_hybrid_rates rates = weft_hybrid_rates_of(&layout, 1, &cluster, &network, scratch);
     near(rates.ring_Bps, 10e9 / 5, 1e-9); // five links a hop, as 1 follows 0 after five
     const struct weft_ring ring = {

@@ -14,8 +14,9 @@
 static bool search(struct weft_search_result *result, uint32_t keep)
 {
     struct weft_search_options options = {.keep = keep};
-    return weft_hybrid_search(result, &model, &cluster, NULL, &setting, &options, &arena, scratch,
-                              &error);
+    return weft_hybrid_search(
+        result, &(struct weft_study){.model = &model, .cluster = &cluster, .setting = &setting},
+        &options, &arena, scratch, &error);
 }
 
 static void the_best_is_the_best_of_all(void **state)
@@ -38,12 +39,16 @@ static void the_best_is_the_best_of_all(void **state)
         struct weft_hybrid_estimate estimate;
         struct weft_memory memory;
         uint32_t rank;
-        assert_true(weft_hybrid_estimate(&estimate, &candidate->strategy.hybrid, &model, &cluster,
-                                         NULL, &setting, scratch, &error));
+        assert_true(weft_hybrid_estimate(
+            &estimate, &candidate->strategy.hybrid,
+            &(struct weft_study){.model = &model, .cluster = &cluster, .setting = &setting},
+            scratch, &error));
         assert_int_equal(estimate.iteration_ps, candidate->estimate_ps);
         assert_true(i == 0 || candidate->estimate_ps >= many.candidates[i - 1].estimate_ps);
-        assert_true(weft_hybrid_memory(&memory, &rank, &candidate->strategy.hybrid, &model,
-                                       &cluster, &setting, &error));
+        assert_true(weft_hybrid_memory(
+            &memory, &rank, &candidate->strategy.hybrid,
+            &(struct weft_study){.model = &model, .cluster = &cluster, .setting = &setting},
+            &error));
         assert_true(candidate->strategy.memory_max_bytes <= 40 * GIB);
         assert_true(fabs(memory.total_bytes - candidate->strategy.memory_max_bytes) < 1);
     }
@@ -55,9 +60,14 @@ static void the_best_is_the_best_of_all(void **state)
         struct weft_hybrid_estimate estimate;
         struct weft_memory memory;
         uint32_t rank;
-        bool fits = weft_hybrid_memory(&memory, &rank, &hybrid, &model, &cluster, &setting, &error);
-        assert_true(weft_hybrid_estimate(&estimate, &hybrid, &model, &cluster, NULL, &setting,
-                                         scratch, &error));
+        bool fits = weft_hybrid_memory(
+            &memory, &rank, &hybrid,
+            &(struct weft_study){.model = &model, .cluster = &cluster, .setting = &setting},
+            &error);
+        assert_true(weft_hybrid_estimate(
+            &estimate, &hybrid,
+            &(struct weft_study){.model = &model, .cluster = &cluster, .setting = &setting},
+            scratch, &error));
         double best_ps = (double)one.candidates[0].estimate_ps;
         assert_true(!fits || (double)estimate.iteration_ps >= best_ps * (1 - 1e-4));
     }
@@ -91,8 +101,10 @@ static void data_parallelism_takes_the_lowest_stage_that_fits(void **state)
     set_case("gpt3-6.7b", 1024, 0, 8, "A100");
     for (uint32_t gib = 16; gib <= 1024; gib *= 2) {
         setting.memory_limit_bytes = gib * GIB;
-        if (!weft_hybrid_data_parallel(&strategy, &model, &cluster, &setting, &arena, scratch,
-                                       &error)) {
+        if (!weft_hybrid_data_parallel(
+                &strategy,
+                &(struct weft_study){.model = &model, .cluster = &cluster, .setting = &setting},
+                &arena, scratch, &error)) {
             assert_int_equal(error.code, WEFT_INFEASIBLE);
             assert_non_null(strstr(error.message, "even with zero="));
             assert_true(gib < 64);
@@ -109,13 +121,16 @@ static void data_parallelism_takes_the_lowest_stage_that_fits(void **state)
             lower.zero_stage--;
             lower.recompute = WEFT_RECOMPUTE_FULL;
             lower.micro_batch = 1;
-            assert_false(
-                weft_hybrid_memory(&memory, &rank, &lower, &model, &cluster, &setting, &error));
+            assert_false(weft_hybrid_memory(
+                &memory, &rank, &lower,
+                &(struct weft_study){.model = &model, .cluster = &cluster, .setting = &setting},
+                &error));
         }
     }
     set_case("gpt3-6.7b", 100, 0, 8, "A100");
-    assert_false(
-        weft_hybrid_data_parallel(&strategy, &model, &cluster, &setting, &arena, scratch, &error));
+    assert_false(weft_hybrid_data_parallel(
+        &strategy, &(struct weft_study){.model = &model, .cluster = &cluster, .setting = &setting},
+        &arena, scratch, &error));
     assert_int_equal(error.code, WEFT_INFEASIBLE);
     assert_non_null(strstr(error.message, "100 samples to 64 accelerators"));
 }
@@ -144,8 +159,10 @@ static struct weft_taskgraph graph_of(const char *text)
     struct weft_strategy strategy = {
         .kind = WEFT_STRATEGY_HYBRID, .server_count = cluster.server_count, .hybrid = words(text)};
     struct weft_taskgraph graph;
-    if (!weft_strategy_taskgraph(&graph, &strategy, &model, &cluster, &setting, &arena, scratch,
-                                 &error)) {
+    if (!weft_strategy_taskgraph(
+            &graph, &strategy,
+            &(struct weft_study){.model = &model, .cluster = &cluster, .setting = &setting}, &arena,
+            scratch, &error)) {
         fail_msg("%s: %s", text, error.message);
     }
     return graph;
@@ -239,8 +256,10 @@ static void every_pass_is_there_and_devices_lie_on_their_servers(void **state)
     }
     struct weft_hybrid hybrid = words("tp=4,pp=4,chunks=2,zero=0,overlap=no,micro=2");
     struct weft_hybrid_estimate e;
-    assert_true(
-        weft_hybrid_estimate(&e, &hybrid, &model, &cluster, NULL, &setting, scratch, &error));
+    assert_true(weft_hybrid_estimate(
+        &e, &hybrid,
+        &(struct weft_study){.model = &model, .cluster = &cluster, .setting = &setting}, scratch,
+        &error));
     assert_true(weft_seconds(busy_ps) <= 16 * weft_seconds(e.compute_ps + e.tensor_ps));
 }
 
@@ -271,8 +290,10 @@ static void graphs_too_large_are_refused(void **state)
     set_case("gpt3-175b", 1 << 20, 0, 128, "A100");
     struct weft_strategy strategy = {
         .kind = WEFT_STRATEGY_HYBRID, .server_count = 128, .hybrid = words("tp=8,pp=8,chunks=12")};
-    assert_false(weft_strategy_taskgraph(&graph, &strategy, &model, &cluster, &setting, &arena,
-                                         scratch, &error));
+    assert_false(weft_strategy_taskgraph(
+        &graph, &strategy,
+        &(struct weft_study){.model = &model, .cluster = &cluster, .setting = &setting}, &arena,
+        scratch, &error));
     assert_int_equal(error.code, WEFT_INPUT);
     assert_non_null(strstr(error.message, "more than 2^24 tasks"));
 }

@@ -287,8 +287,8 @@ static void check_case(const struct expected *c, struct weft_arena arena)
     specs[c->before_count] = c->spec;
     struct weft_model model;
     struct weft_error error = {.message = ""};
-    bool built =
-        weft_model_build(&model, "m", "test", 1, specs, c->before_count + 1, &arena, &error);
+    bool built = weft_model_build(&model, &(struct weft_model_head){"m", "test", 1}, specs,
+                                  c->before_count + 1, &arena, &error);
     if (!built) {
         fail_msg("%s: %s", c->what, error.message);
     }
@@ -390,8 +390,8 @@ static void bad_operators_are_refused_by_name(void **state)
         specs[bad[i].before_count].name = "x";
         struct weft_model model = {.batch = 77};
         struct weft_error error = {.message = ""};
-        assert_false(weft_model_build(&model, "m", "test", 1, specs, bad[i].before_count + 1,
-                                      &arena, &error));
+        assert_false(weft_model_build(&model, &(struct weft_model_head){"m", "test", 1}, specs,
+                                      bad[i].before_count + 1, &arena, &error));
         assert_string_equal(error.message, bad[i].message);
         assert_int_equal(error.code, WEFT_INPUT);
         assert_int_equal(model.batch, 77);
@@ -404,10 +404,13 @@ static void a_model_needs_operators_and_a_batch(void **state)
     const struct weft_operator_spec specs[] = {VALUES(3)};
     struct weft_model model;
     struct weft_error error;
-    assert_false(weft_model_build(&model, "m", "test", 1, specs, 0, &arena, &error));
-    assert_false(weft_model_build(&model, "m", "test", 0, specs, 1, &arena, &error));
+    assert_false(weft_model_build(&model, &(struct weft_model_head){"m", "test", 1}, specs, 0,
+                                  &arena, &error));
+    assert_false(weft_model_build(&model, &(struct weft_model_head){"m", "test", 0}, specs, 1,
+                                  &arena, &error));
     assert_string_equal(error.message, "a batch of 0 samples; give 1 to 2^40");
-    assert_true(weft_model_build(&model, "m", "test", 8, specs, 1, &arena, &error));
+    assert_true(weft_model_build(&model, &(struct weft_model_head){"m", "test", 8}, specs, 1,
+                                 &arena, &error));
     assert_false(weft_model_set_batch(&model, 0, &error));
     assert_int_equal(model.batch, 8);
     assert_true(weft_model_set_batch(&model, 16, &error));

@@ -190,8 +190,10 @@ static void chosen_collectives_take_their_closed_forms(void **state)
         {.size_max_bytes = UINT64_MAX, .algorithm = WEFT_ALGORITHM_DIRECT, .chunk_factor = 1},
     };
     struct weft_taskgraph expanded;
-    if (!weft_taskgraph_expand(&expanded, &graph, choices, 2, &network, &case_arena, case_scratch,
-                               &error)) {
+    if (!weft_taskgraph_expand(&expanded, &graph, choices, 2, &network,
+                               &(struct weft_environment){.arena = &case_arena,
+                                                          .scratch = case_scratch,
+                                                          .error = &error})) {
         fail_msg("%s", error.message);
     }
     const struct weft_cost_model model = {.alpha_s = 2 * weft_seconds(cluster.latency_ps),
@@ -204,8 +206,10 @@ static void chosen_collectives_take_their_closed_forms(void **state)
     assert_true(fabs(found_s / wanted_s - 1) < 1e-6);
     assert_int_equal(expanded.group_count, graph.group_count);
     // One of them alone: the other goes round its ring, as it would.
-    if (!weft_taskgraph_expand(&expanded, &graph, choices, 1, &network, &case_arena, case_scratch,
-                               &error)) {
+    if (!weft_taskgraph_expand(&expanded, &graph, choices, 1, &network,
+                               &(struct weft_environment){.arena = &case_arena,
+                                                          .scratch = case_scratch,
+                                                          .error = &error})) {
         fail_msg("%s", error.message);
     }
     wanted_s += weft_algorithm_seconds(WEFT_ALGORITHM_RING, &options, 1200000, &model) -
@@ -235,15 +239,19 @@ static void ranks_may_go_round_the_ring(void **state)
     for (int order = 0; order < 2; order++) {
         struct weft_taskgraph expanded;
         choice.ring_order = order == 1;
-        assert_true(weft_taskgraph_expand(&expanded, &graph, &choice, 1, &network, &case_arena,
-                                          case_scratch, &error));
+        assert_true(weft_taskgraph_expand(&expanded, &graph, &choice, 1, &network,
+                                          &(struct weft_environment){.arena = &case_arena,
+                                                                     .scratch = case_scratch,
+                                                                     .error = &error}));
         seconds[order] = iteration_s(&expanded);
     }
     assert_true(seconds[1] > 1.8 * seconds[0]); // two links for each hop
     network.rings.ring_count = 0;
     struct weft_taskgraph expanded;
-    assert_false(weft_taskgraph_expand(&expanded, &graph, &choice, 1, &network, &case_arena,
-                                       case_scratch, &error));
+    assert_false(weft_taskgraph_expand(&expanded, &graph, &choice, 1, &network,
+                                       &(struct weft_environment){.arena = &case_arena,
+                                                                  .scratch = case_scratch,
+                                                                  .error = &error}));
     assert_int_equal(error.code, WEFT_INPUT);
 }
 

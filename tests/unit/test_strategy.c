@@ -35,8 +35,9 @@ static void branches_are_cut_into_strips(void **state)
     struct weft_strategy_space *space;
     struct weft_strategy strategy;
     struct weft_error error;
-    assert_true(weft_strategy_space_build(&space, &model, &cluster, NULL, &setting, &arena,
-                                          scratch_kept, &error));
+    assert_true(weft_strategy_space_build(
+        &space, &(struct weft_study){.model = &model, .cluster = &cluster, .setting = &setting},
+        &arena, scratch_kept, &error));
     assert_true(weft_strategy_branches(&strategy, space, 2, true, &arena, scratch_kept));
     for (uint32_t i = 0; i < 12; i++) {
         const struct weft_placement *place = &strategy.placements[layers[i / 4][i % 4]];
@@ -79,8 +80,10 @@ static struct weft_taskgraph graph_of(const struct weft_model *model,
     struct weft_strategy strategy = {.kind = WEFT_STRATEGY_OPERATORS,
                                      .server_count = cluster->server_count,
                                      .placements = placements};
-    if (!weft_strategy_taskgraph(&graph, &strategy, model, cluster, setting, arena, scratch_kept,
-                                 &error)) {
+    if (!weft_strategy_taskgraph(
+            &graph, &strategy,
+            &(struct weft_study){.model = model, .cluster = cluster, .setting = setting}, arena,
+            scratch_kept, &error)) {
         fail_msg("%s", error.message);
     }
     return graph;
@@ -174,8 +177,9 @@ static void data_parallelism_deals_tables_out(void **state)
     struct weft_strategy_setting setting = net_setting();
     struct weft_strategy strategy;
     struct weft_error error;
-    assert_true(weft_strategy_data_parallel(&strategy, &model, &cluster, &setting, &arena,
-                                            scratch_kept, &error));
+    assert_true(weft_strategy_data_parallel(
+        &strategy, &(struct weft_study){.model = &model, .cluster = &cluster, .setting = &setting},
+        &arena, &error));
     for (uint32_t i = 0; i < 3; i++) {
         assert_int_equal(strategy.placements[tables[i]].sample_parts, 1);
         assert_int_equal(strategy.placements[tables[i]].servers[0], i);
@@ -207,8 +211,10 @@ static void bad_strategies_are_refused(void **state)
             .kind = WEFT_STRATEGY_OPERATORS, .server_count = 4, .placements = placements};
         struct weft_taskgraph graph;
         struct weft_error error = {0};
-        assert_false(weft_strategy_taskgraph(&graph, &strategy, &model, &cluster, &setting, &arena,
-                                             scratch_kept, &error));
+        assert_false(weft_strategy_taskgraph(
+            &graph, &strategy,
+            &(struct weft_study){.model = &model, .cluster = &cluster, .setting = &setting}, &arena,
+            scratch_kept, &error));
         assert_int_equal(error.code, WEFT_INPUT);
         if (strstr(error.message, cases[i].says) == NULL) {
             fail_msg("'%s' does not say '%s'", error.message, cases[i].says);
@@ -236,12 +242,15 @@ static void too_many_pairs_of_parts_are_refused_early(void **state)
         .kind = WEFT_STRATEGY_OPERATORS, .server_count = 4, .placements = placements};
     struct weft_taskgraph graph;
     struct weft_error error = {0};
-    assert_false(weft_strategy_taskgraph(&graph, &strategy, &model, &cluster, &setting, &arena,
-                                         scratch_kept, &error));
+    assert_false(weft_strategy_taskgraph(
+        &graph, &strategy,
+        &(struct weft_study){.model = &model, .cluster = &cluster, .setting = &setting}, &arena,
+        scratch_kept, &error));
     assert_int_equal(error.code, WEFT_INPUT);
     assert_non_null(strstr(error.message, "operator op2: its 1 x 65536 parts and the 1 x 65536"));
-    assert_false(
-        weft_strategy_memory(&strategy, &model, &cluster, &setting, &arena, scratch_kept, &error));
+    assert_false(weft_strategy_memory(
+        &strategy, &(struct weft_study){.model = &model, .cluster = &cluster, .setting = &setting},
+        &arena, scratch_kept, &error));
 }
 
 // ---- searches ----
@@ -269,12 +278,17 @@ static struct weft_search_result search(const struct weft_model *model, uint32_t
     struct weft_cluster cluster = net_cluster(8, 4);
     struct weft_strategy_setting setting = net_setting();
     setting.memory_limit_bytes = limit_bytes;
-    struct weft_search_options options = {
-        .method = method, .evaluations = 2000, .seed = 3, .threads = threads, .keep = 4};
+    struct weft_search_options options = {.method = method,
+                                          .evaluations = 2000,
+                                          .seed = 3,
+                                          .threads = threads,
+                                          .keep = 4,
+                                          .start = start};
     struct weft_search_result result;
     struct weft_error error;
-    if (!weft_strategy_search(&result, model, &cluster, NULL, &setting, start, &options, arena,
-                              scratch_kept, &error)) {
+    if (!weft_strategy_search(
+            &result, &(struct weft_study){.model = model, .cluster = &cluster, .setting = &setting},
+            &options, arena, scratch_kept, &error)) {
         fail_msg("%s", error.message);
     }
     assert_true(result.count > 0);
@@ -324,10 +338,12 @@ static void candidates_are_sorted_and_worth_their_estimates(void **state)
     struct weft_strategy_space *space;
     struct weft_strategy parallel;
     struct weft_error error;
-    assert_true(weft_strategy_space_build(&space, &model, &cluster, NULL, &setting, &arena,
-                                          scratch_kept, &error));
-    assert_true(weft_strategy_data_parallel(&parallel, &model, &cluster, &setting, &arena,
-                                            scratch_kept, &error));
+    assert_true(weft_strategy_space_build(
+        &space, &(struct weft_study){.model = &model, .cluster = &cluster, .setting = &setting},
+        &arena, scratch_kept, &error));
+    assert_true(weft_strategy_data_parallel(
+        &parallel, &(struct weft_study){.model = &model, .cluster = &cluster, .setting = &setting},
+        &arena, &error));
     uint64_t parallel_ps = weft_strategy_estimate(space, &parallel, scratch_kept);
     for (enum weft_search_method method = WEFT_SEARCH_WEFT; method <= WEFT_SEARCH_MCMC; method++) {
         struct weft_search_result found = search(&model, 1, method, 0, NULL, &arena);
@@ -338,8 +354,10 @@ static void candidates_are_sorted_and_worth_their_estimates(void **state)
                              candidate->estimate_ps);
             assert_true(i == 0 || candidate->estimate_ps >= found.candidates[i - 1].estimate_ps);
             struct weft_taskgraph graph;
-            assert_true(weft_strategy_taskgraph(&graph, &candidate->strategy, &model, &cluster,
-                                                &setting, &arena, scratch_kept, &error));
+            assert_true(weft_strategy_taskgraph(
+                &graph, &candidate->strategy,
+                &(struct weft_study){.model = &model, .cluster = &cluster, .setting = &setting},
+                &arena, scratch_kept, &error));
         }
     }
 }
@@ -368,8 +386,9 @@ static void strands_lie_beside_one_another(void **state)
     struct layout layout;
     struct shelf found;
     struct weft_error error;
-    assert_true(weft_problem_build(&problem, &model, &cluster, NULL, &setting, &arena, scratch_kept,
-                                   &error));
+    assert_true(weft_problem_build(
+        &problem, &(struct weft_study){.model = &model, .cluster = &cluster, .setting = &setting},
+        &arena, scratch_kept, &error));
     weft_layout_init(&layout, &problem, &arena);
     weft_shelf_init(&found, &problem, 2, &arena);
     weft_start_parallel(&layout, scratch_kept);
@@ -402,8 +421,9 @@ static void chains_of_strands_keep_apart(void **state)
     struct layout layout;
     struct shelf found;
     struct weft_error error;
-    assert_true(weft_problem_build(&problem, &model, &cluster, NULL, &setting, &arena, scratch_kept,
-                                   &error));
+    assert_true(weft_problem_build(
+        &problem, &(struct weft_study){.model = &model, .cluster = &cluster, .setting = &setting},
+        &arena, scratch_kept, &error));
     weft_layout_init(&layout, &problem, &arena);
     weft_shelf_init(&found, &problem, 1, &arena);
     weft_start_parallel(&layout, scratch_kept);
@@ -432,12 +452,13 @@ static void a_start_is_never_lost(void **state)
     struct weft_search_result good = search(&model, 1, WEFT_SEARCH_WEFT, 0, NULL, &arena);
     struct weft_cluster cluster = net_cluster(8, 4);
     struct weft_strategy_setting setting = net_setting();
-    struct weft_search_options options = {.evaluations = 1, .seed = 9, .threads = 1};
+    struct weft_search_options options = {
+        .evaluations = 1, .seed = 9, .threads = 1, .start = &good.candidates[0].strategy};
     struct weft_search_result again;
     struct weft_error error;
-    assert_true(weft_strategy_search(&again, &model, &cluster, NULL, &setting,
-                                     &good.candidates[0].strategy, &options, &arena, scratch_kept,
-                                     &error));
+    assert_true(weft_strategy_search(
+        &again, &(struct weft_study){.model = &model, .cluster = &cluster, .setting = &setting},
+        &options, &arena, scratch_kept, &error));
     assert_true(again.candidates[0].estimate_ps <= good.candidates[0].estimate_ps);
 }
 
@@ -453,26 +474,32 @@ static void strategies_of_other_servers_are_refused(void **state)
     struct weft_strategy_space *space;
     struct weft_strategy parallel;
     struct weft_error error;
-    assert_true(weft_strategy_space_build(&space, &model, &cluster, NULL, &setting, &arena,
-                                          scratch_kept, &error));
+    assert_true(weft_strategy_space_build(
+        &space, &(struct weft_study){.model = &model, .cluster = &cluster, .setting = &setting},
+        &arena, scratch_kept, &error));
     static const uint32_t wrong[] = {8, 1u << 30, 2}; // the last: twice
     static const char *const says[] = {"part 3 is on server 8, but servers are 0 to 7",
                                        "part 3 is on server 1073741824", "two parts of one"};
     for (uint32_t i = 0; i < 3; i++) {
-        assert_true(weft_strategy_data_parallel(&parallel, &model, &cluster, &setting, &arena,
-                                                scratch_kept, &error));
+        assert_true(weft_strategy_data_parallel(
+            &parallel,
+            &(struct weft_study){.model = &model, .cluster = &cluster, .setting = &setting}, &arena,
+            &error));
         uint32_t *servers = (uint32_t *)(uintptr_t)parallel.placements[3].servers;
         servers[3] = wrong[i];
         assert_int_equal(weft_strategy_estimate(space, &parallel, scratch_kept), WEFT_NEVER);
         struct weft_strategy next;
         struct weft_rng rng;
         weft_rng_init(&rng, 1);
-        assert_false(
-            weft_strategy_neighbor(&next, space, &parallel, 5, &rng, &arena, scratch_kept));
-        struct weft_search_options options = {.evaluations = 20, .seed = 1, .threads = 1};
+        assert_false(weft_strategy_neighbor(
+            &next, space, &parallel, 5, &rng,
+            &(struct weft_environment){.arena = &arena, .scratch = scratch_kept}));
+        struct weft_search_options options = {
+            .evaluations = 20, .seed = 1, .threads = 1, .start = &parallel};
         struct weft_search_result found;
-        assert_false(weft_strategy_search(&found, &model, &cluster, NULL, &setting, &parallel,
-                                          &options, &arena, scratch_kept, &error));
+        assert_false(weft_strategy_search(
+            &found, &(struct weft_study){.model = &model, .cluster = &cluster, .setting = &setting},
+            &options, &arena, scratch_kept, &error));
         assert_int_equal(error.code, WEFT_INPUT);
         if (strstr(error.message, says[i]) == NULL) {
             fail_msg("'%s' does not say '%s'", error.message, says[i]);
@@ -498,8 +525,9 @@ static void what_does_not_fit_is_not_returned(void **state)
     setting.memory_limit_bytes = 1e6;
     struct weft_search_options options = {.evaluations = 200, .seed = 1, .threads = 1};
     struct weft_error error = {0};
-    assert_false(weft_strategy_search(&found, &model, &cluster, NULL, &setting, NULL, &options,
-                                      &arena, scratch_kept, &error));
+    assert_false(weft_strategy_search(
+        &found, &(struct weft_study){.model = &model, .cluster = &cluster, .setting = &setting},
+        &options, &arena, scratch_kept, &error));
     assert_int_equal(error.code, WEFT_INFEASIBLE);
     assert_non_null(strstr(error.message, "no strategy fits into 1 MB an accelerator"));
     assert_non_null(strstr(error.message, "holds most"));
@@ -526,8 +554,9 @@ static void tables_that_do_not_fit_are_named(void **state)
     struct weft_search_result found;
     struct weft_error error = {0};
     for (options.method = WEFT_SEARCH_WEFT; options.method <= WEFT_SEARCH_MCMC; options.method++) {
-        assert_false(weft_strategy_search(&found, &model, &cluster, NULL, &setting, NULL, &options,
-                                          &arena, scratch_kept, &error));
+        assert_false(weft_strategy_search(
+            &found, &(struct weft_study){.model = &model, .cluster = &cluster, .setting = &setting},
+            &options, &arena, scratch_kept, &error));
         assert_int_equal(error.code, WEFT_INFEASIBLE);
         if (strstr(error.message, "'op1' holds most") == NULL ||
             strstr(error.message, "shard the tables") == NULL) {
@@ -547,17 +576,21 @@ static void neighbors_fit_and_differ(void **state)
     struct weft_strategy_space *space;
     struct weft_strategy now;
     struct weft_error error;
-    assert_true(weft_strategy_space_build(&space, &model, &cluster, NULL, &setting, &arena,
-                                          scratch_kept, &error));
-    assert_true(weft_strategy_data_parallel(&now, &model, &cluster, &setting, &arena, scratch_kept,
-                                            &error));
+    assert_true(weft_strategy_space_build(
+        &space, &(struct weft_study){.model = &model, .cluster = &cluster, .setting = &setting},
+        &arena, scratch_kept, &error));
+    assert_true(weft_strategy_data_parallel(
+        &now, &(struct weft_study){.model = &model, .cluster = &cluster, .setting = &setting},
+        &arena, &error));
     uint64_t first_ps = weft_strategy_estimate(space, &now, scratch_kept);
     uint64_t best_ps = first_ps;
     struct weft_rng rng;
     weft_rng_init(&rng, 5);
     for (uint32_t step = 0; step < 20; step++) {
         struct weft_strategy next;
-        assert_true(weft_strategy_neighbor(&next, space, &now, 50, &rng, &arena, scratch_kept));
+        assert_true(weft_strategy_neighbor(
+            &next, space, &now, 50, &rng,
+            &(struct weft_environment){.arena = &arena, .scratch = scratch_kept}));
         assert_true(next.memory_max_bytes <= setting.memory_limit_bytes);
         uint64_t next_ps = weft_strategy_estimate(space, &next, scratch_kept);
         best_ps = next_ps < best_ps ? next_ps : best_ps;

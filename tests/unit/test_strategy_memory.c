@@ -47,7 +47,8 @@ static struct weft_model small_model(enum weft_dtype dtype)
     };
     struct weft_model model;
     struct weft_error error;
-    if (!weft_model_build(&model, "small", "made up", 16, specs, COUNT, &arena, &error)) {
+    if (!weft_model_build(&model, &(struct weft_model_head){"small", "made up", 16}, specs, COUNT,
+                          &arena, &error)) {
         fail_msg("%s", error.message);
     }
     return model;
@@ -71,7 +72,9 @@ static bool fill(struct weft_strategy *strategy, const struct weft_model *model,
 {
     struct weft_cluster cluster;
     assert_true(weft_cluster_build(&cluster, 2, 1, 1e9, error));
-    return weft_strategy_memory(strategy, model, &cluster, setting, &arena, scratch, error);
+    return weft_strategy_memory(
+        strategy, &(struct weft_study){.model = model, .cluster = &cluster, .setting = setting},
+        &arena, scratch, error);
 }
 
 static void expect(const struct weft_memory *got, double parameters, double gradients,

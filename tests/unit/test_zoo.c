@@ -234,11 +234,13 @@ static void transformers_out_of_shape_are_refused(void **state)
     struct weft_arena arena = *(struct weft_arena *)*state;
     struct weft_model model;
     struct weft_error error = {.message = ""};
-    assert_true(weft_model_build_transformer(&model, "t", "test", 1, &good, &arena, &error));
+    assert_true(weft_model_build_transformer(&model, &(struct weft_model_head){"t", "test", 1},
+                                             &good, &arena, &error));
     assert_int_equal(model.transformer->kv_heads, 2);
     assert_int_equal(model.transformer->head_dim, 4);
     for (uint32_t i = 0; i < 6; i++) {
-        assert_false(weft_model_build_transformer(&model, "t", "test", 1, &bad[i], &arena, &error));
+        assert_false(weft_model_build_transformer(&model, &(struct weft_model_head){"t", "test", 1},
+                                                  &bad[i], &arena, &error));
         assert_string_equal(error.message, messages[i]);
     }
 }

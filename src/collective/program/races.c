@@ -52,17 +52,23 @@ static bool is_ordered(const struct watch *watch, uint32_t before, uint32_t s)
     return before == s || watch->clocks[(size_t)s * watch->width + column] > position;
 }
 
-static bool blame_race(struct watch *watch, uint32_t s, uint32_t other, bool writes,
-                       bool other_writes, enum weft_block_buffer buffer, uint32_t chunk)
+// One side of a race: a step, and whether it writes what both touch.
+struct side {
+    uint32_t step;
+    bool writes;
+};
+
+static bool blame_race(struct watch *watch, struct side one, struct side other,
+                       enum weft_block_buffer buffer, uint32_t chunk)
 {
     static const char *const names[] = {"input", "output", "scratch"};
     char place[WEFT_PROGRAM_PLACE];
     return weft_program_blame(
-        watch->report, watch->order, s,
+        watch->report, watch->order, one.step,
         "race: it %s chunk %u of %s%s, and %s %s it, in no order; add a wait "
         "(depid, deps)",
-        writes ? "writes" : "reads", chunk, names[buffer], watch->in_place ? " in place" : "",
-        weft_program_place(place, watch->order, other), other_writes ? "writes" : "reads");
+        one.writes ? "writes" : "reads", chunk, names[buffer], watch->in_place ? " in place" : "",
+        weft_program_place(place, watch->order, other.step), other.writes ? "writes" : "reads");
 }
 
 static bool touch(struct watch *watch, uint32_t s, enum weft_block_buffer buffer, uint32_t from,
@@ -73,7 +79,8 @@ static bool touch(struct watch *watch, uint32_t s, enum weft_block_buffer buffer
         uint32_t slot = weft_program_slot(program, watch->in_place, watch->rank, buffer, from + i);
         uint32_t writer = watch->writer[slot];
         if (writer != WEFT_NONE && !is_ordered(watch, writer, s)) {
-            return blame_race(watch, s, writer, writes, true, buffer, from + i);
+            return blame_race(watch, (struct side){s, writes}, (struct side){writer, true}, buffer,
+                              from + i);
         }
         uint32_t *readers = &watch->readers[slot];
         if (!writes) {
@@ -83,7 +90,8 @@ static bool touch(struct watch *watch, uint32_t s, enum weft_block_buffer buffer
         }
         for (uint32_t a = *readers; a != WEFT_NONE; a = watch->accesses[a].next) {
             if (!is_ordered(watch, watch->accesses[a].step, s)) {
-                return blame_race(watch, s, watch->accesses[a].step, true, false, buffer, from + i);
+                return blame_race(watch, (struct side){s, true},
+                                  (struct side){watch->accesses[a].step, false}, buffer, from + i);
             }
         }
         *readers = WEFT_NONE;

@@ -160,18 +160,30 @@ static struct slot_move move_of(const struct weft_round_walk *walk, uint32_t ord
     };
 }
 
-// The moves of parts [begin, end), sorted by part, in the order of the walk; fill[p - begin] is
-// where those of part p begin and, afterwards, end.
-static void sort_moves(struct slot_move *moves, uint64_t *fill, const struct player *player,
-                       const struct parts *parts, uint32_t begin, uint32_t end,
-                       struct weft_arena scratch)
+// Parts [begin, end), which are played one after the other from one walk over the schedule.
+struct batch {
+    const struct parts *parts;
+    uint32_t begin;
+    uint32_t end;
+    uint64_t *fill; // of part p at p - begin: where its moves begin and, once sorted, end
+    struct slot_move *moves;
+};
+
+// Sorts the moves of a batch by part, in the order of the walk (a counting sort: `fill` holds the
+// first place of each part).
+static void sort_moves(struct batch *batch, const struct player *player, struct weft_arena scratch)
 {
+    const uint32_t *of_slot = batch->parts->of_slot;
+    uint32_t begin = batch->begin;
+    uint32_t end = batch->end;
+    uint64_t *fill = batch->fill;
+    struct slot_move *moves = batch->moves;
     struct weft_round_walk walk;
     weft_round_walk_begin(&walk, player->schedule, &scratch);
     while (weft_round_walk_next(&walk) && walk.round <= player->violation->key >> 32) {
         for (uint32_t i = 0; i < walk.transfer_count; i++) {
             for (uint32_t j = 0; j < walk.transfers[i].slot_count; j++) {
-                uint32_t part = parts->of_slot[walk.transfers[i].from_slot + j];
+                uint32_t part = of_slot[walk.transfers[i].from_slot + j];
                 if (part >= begin && part < end) {
                     moves[fill[part - begin]++] = move_of(&walk, i, j);
                 }
@@ -196,21 +208,21 @@ static void play_part(struct player *player, const struct slot_move *moves, uint
     player_end(player);
 }
 
-static void play_batch(struct player *player, const struct parts *parts, uint32_t begin,
-                       uint32_t end, struct slot_move *moves, struct weft_arena scratch)
+static void play_batch(struct player *player, struct batch *batch, struct weft_arena scratch)
 {
-    uint64_t *fill = WEFT_NEW_RAW(&scratch, uint64_t, (size_t)(end - begin));
+    const struct parts *parts = batch->parts;
+    batch->fill = WEFT_NEW_RAW(&scratch, uint64_t, (size_t)(batch->end - batch->begin));
     uint64_t total = 0;
-    for (uint32_t p = begin; p < end; p++) {
-        fill[p - begin] = total;
+    for (uint32_t p = batch->begin; p < batch->end; p++) {
+        batch->fill[p - batch->begin] = total;
         total += parts->move_count[p];
     }
-    sort_moves(moves, fill, player, parts, begin, end, scratch);
+    sort_moves(batch, player, scratch);
     uint64_t at = 0;
     rank_sets_begin(&player->sets, player->schedule->rank_count, scratch);
-    for (uint32_t p = begin; p < end; p++) {
+    for (uint32_t p = batch->begin; p < batch->end; p++) {
         player_begin(player, parts->slots + parts->first[p], parts->first[p + 1] - parts->first[p]);
-        play_part(player, moves + at, fill[p - begin] - at);
+        play_part(player, batch->moves + at, batch->fill[p - batch->begin] - at);
         at += parts->move_count[p];
     }
 }
@@ -260,21 +272,22 @@ static void play_all(struct player *player, const struct parts *parts, struct we
         widest = width > widest ? width : widest;
         total += parts->move_count[p];
     }
-    uint64_t batch = total < MOVES_A_BATCH ? total : MOVES_A_BATCH;
-    uint64_t room = batch > parts->round_most ? batch : parts->round_most;
+    uint64_t budget = total < MOVES_A_BATCH ? total : MOVES_A_BATCH;
+    uint64_t room = budget > parts->round_most ? budget : parts->round_most;
     const struct weft_schedule *schedule = player->schedule;
     player->place = WEFT_NEW_RAW(&scratch, uint32_t, schedule->slot_count);
     player->cells = WEFT_NEW_RAW(&scratch, struct cell, (size_t)widest * schedule->rank_count);
     player->incoming = WEFT_NEW_RAW(&scratch, struct incoming, parts->round_most);
     struct slot_move *moves = WEFT_NEW_RAW(&scratch, struct slot_move, room);
     for (uint32_t begin = 0; begin < parts->count;) {
-        if (parts->move_count[begin] > batch) {
+        if (parts->move_count[begin] > budget) {
             play_streaming(player, parts, begin++, moves, scratch);
             continue;
         }
-        uint32_t end = batch_end(parts, begin, batch);
-        play_batch(player, parts, begin, end, moves, scratch);
-        begin = end;
+        struct batch batch = {
+            .parts = parts, .begin = begin, .end = batch_end(parts, begin, budget), .moves = moves};
+        play_batch(player, &batch, scratch);
+        begin = batch.end;
     }
 }
 

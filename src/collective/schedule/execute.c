@@ -40,20 +40,21 @@ void weft_schedule_execute(const struct weft_schedule *schedule, uint64_t *const
     }
 }
 
-// ---- against a reference ----
+// ---- against sums computed directly ----
 
-struct trial {
+struct replay {
     const struct weft_schedule *schedule;
     uint64_t element_count;
     size_t slot_elements;
     uint64_t seed;
     uint64_t **buffers;
+    uint64_t *sums; // of all ranks, word by word
 };
 
 // What a rank gives as word `element` of its S.
-static uint64_t input_word(const struct trial *trial, uint32_t rank, uint64_t element)
+static uint64_t input_word(const struct replay *replay, uint32_t rank, uint64_t element)
 {
-    return weft_hash(trial->seed + (uint64_t)rank * trial->element_count + element);
+    return weft_hash(replay->seed + (uint64_t)rank * replay->element_count + element);
 }
 
 // The chunk that a rank gives from this slot; WEFT_NONE if none.
@@ -71,88 +72,100 @@ static uint32_t given_chunk(const struct weft_schedule *schedule, uint32_t rank,
     return gives ? slot : WEFT_NONE;
 }
 
-static void fill_buffers(struct trial *trial, struct weft_arena *arena)
+static void fill_buffers(struct replay *replay, struct weft_arena *arena)
 {
-    const struct weft_schedule *schedule = trial->schedule;
-    size_t words = schedule->slot_count * trial->slot_elements;
+    const struct weft_schedule *schedule = replay->schedule;
+    size_t words = schedule->slot_count * replay->slot_elements;
     struct weft_rng noise;
-    weft_rng_init(&noise, ~trial->seed);
-    trial->buffers = WEFT_NEW(arena, uint64_t *, schedule->rank_count);
+    weft_rng_init(&noise, ~replay->seed);
+    replay->buffers = WEFT_NEW(arena, uint64_t *, schedule->rank_count);
     for (uint32_t rank = 0; rank < schedule->rank_count; rank++) {
         uint64_t *buffer = WEFT_NEW_RAW(arena, uint64_t, words);
-        trial->buffers[rank] = buffer;
+        replay->buffers[rank] = buffer;
         for (uint32_t slot = 0; slot < schedule->slot_count; slot++) {
             uint32_t chunk = given_chunk(schedule, rank, slot);
-            for (size_t e = 0; e < trial->slot_elements; e++) {
-                uint64_t element = (uint64_t)chunk * trial->slot_elements + e;
-                bool input = chunk != WEFT_NONE && element < trial->element_count;
-                buffer[slot * trial->slot_elements + e] =
-                    input ? input_word(trial, rank, element) : weft_rng_next(&noise);
+            for (size_t e = 0; e < replay->slot_elements; e++) {
+                uint64_t element = (uint64_t)chunk * replay->slot_elements + e;
+                bool input = chunk != WEFT_NONE && element < replay->element_count;
+                buffer[slot * replay->slot_elements + e] =
+                    input ? input_word(replay, rank, element) : weft_rng_next(&noise);
             }
         }
     }
 }
 
-// Compares a chunk of a rank in an output slot with the words of `source`'s input, or of the sum of
-// all ranks where source is WEFT_NONE (sums[]).
-static bool compare_chunk(const struct trial *trial, uint32_t rank, uint32_t slot, uint32_t chunk,
-                          uint32_t source, const uint64_t *sums, struct weft_error *error)
+// Chunks in consecutive output slots of a rank, from `slot` and `chunk` on, and what they must
+// hold: the input of the rank `source`, or, where that is WEFT_NONE, the sum of all ranks.
+struct run {
+    uint32_t rank;
+    uint32_t slot; // counted from output_first
+    uint32_t chunk;
+    uint32_t count;
+    uint32_t source;
+};
+
+// Compares the c-th chunk of a run, word by word.
+static bool compare_chunk(const struct replay *replay, const struct run *run, uint32_t c,
+                          struct weft_error *error)
 {
-    const uint64_t *got = trial->buffers[rank] + slot * trial->slot_elements;
-    for (size_t e = 0; e < trial->slot_elements; e++) {
-        uint64_t element = (uint64_t)chunk * trial->slot_elements + e;
-        if (element >= trial->element_count) {
+    uint32_t slot = replay->schedule->output_first + run->slot + c;
+    const uint64_t *got = replay->buffers[run->rank] + slot * replay->slot_elements;
+    for (size_t e = 0; e < replay->slot_elements; e++) {
+        uint64_t element = (uint64_t)(run->chunk + c) * replay->slot_elements + e;
+        if (element >= replay->element_count) {
             return true;
         }
-        uint64_t wanted = source == WEFT_NONE ? sums[element] : input_word(trial, source, element);
+        uint64_t wanted = run->source == WEFT_NONE ? replay->sums[element]
+                                                   : input_word(replay, run->source, element);
         if (got[e] != wanted) {
             return weft_fail(error, WEFT_INFEASIBLE,
                              "rank %u has %016" PRIx64 " as word %zu of chunk %u in slot %u, not "
                              "%016" PRIx64,
-                             rank, got[e], e, chunk, slot, wanted);
+                             run->rank, got[e], e, run->chunk + c, slot, wanted);
         }
     }
     return true;
 }
 
-// Output slots [begin, end) from output_first on, of chunks from `chunk` on.
-static bool compare_run(const struct trial *trial, uint32_t rank, uint32_t first_slot,
-                        uint32_t chunk, uint32_t count, uint32_t source, const uint64_t *sums,
+static bool compare_run(const struct replay *replay, const struct run *run,
                         struct weft_error *error)
 {
-    for (uint32_t c = 0; c < count; c++) {
-        uint32_t slot = trial->schedule->output_first + first_slot + c;
-        if (!compare_chunk(trial, rank, slot, chunk + c, source, sums, error)) {
+    for (uint32_t c = 0; c < run->count; c++) {
+        if (!compare_chunk(replay, run, c, error)) {
             return false;
         }
     }
     return true;
 }
 
-static bool compare_rank(const struct trial *trial, uint32_t rank, const uint64_t *sums,
-                         struct weft_error *error)
+// Compares all that the kind of the collective promises to a rank.
+static bool compare_rank(const struct replay *replay, uint32_t rank, struct weft_error *error)
 {
-    const struct weft_schedule *schedule = trial->schedule;
+    const struct weft_schedule *schedule = replay->schedule;
     uint32_t n = schedule->rank_count;
-    uint32_t all = schedule->chunk_count;
-    uint32_t share = all / n;
+    uint32_t share = schedule->chunk_count / n;
+    struct run run = {.rank = rank, .count = schedule->chunk_count, .source = WEFT_NONE};
     switch (schedule->kind) {
     case WEFT_COLLECTIVE_ALLREDUCE:
-        return compare_run(trial, rank, 0, 0, all, WEFT_NONE, sums, error);
+        return compare_run(replay, &run, error);
     case WEFT_COLLECTIVE_REDUCE:
-        return rank != schedule->root ||
-               compare_run(trial, rank, 0, 0, all, WEFT_NONE, sums, error);
+        return rank != schedule->root || compare_run(replay, &run, error);
     case WEFT_COLLECTIVE_REDUCE_SCATTER:
-        return compare_run(trial, rank, schedule->packed ? 0 : rank * share, rank * share, share,
-                           WEFT_NONE, sums, error);
+        run.slot = schedule->packed ? 0 : rank * share;
+        run.chunk = rank * share;
+        run.count = share;
+        return compare_run(replay, &run, error);
     case WEFT_COLLECTIVE_BROADCAST:
-        return compare_run(trial, rank, 0, 0, all, schedule->root, NULL, error);
+        run.source = schedule->root;
+        return compare_run(replay, &run, error);
     case WEFT_COLLECTIVE_ALLGATHER:
     case WEFT_COLLECTIVE_ALLTOALL:
-        for (uint32_t source = 0; source < n; source++) {
+        for (run.source = 0; run.source < n; run.source++) {
             bool gather = schedule->kind == WEFT_COLLECTIVE_ALLGATHER;
-            uint32_t chunk = (gather ? source : rank) * share;
-            if (!compare_run(trial, rank, source * share, chunk, share, source, NULL, error)) {
+            run.slot = run.source * share;
+            run.chunk = (gather ? run.source : rank) * share;
+            run.count = share;
+            if (!compare_run(replay, &run, error)) {
                 return false;
             }
         }
@@ -172,22 +185,22 @@ bool weft_schedule_try(const struct weft_schedule *schedule, uint64_t element_co
     }
     uint32_t n = schedule->rank_count;
     uint64_t chunk_count = schedule->chunk_count;
-    struct trial trial = {
+    struct replay replay = {
         .schedule = schedule,
         .element_count = element_count,
         .slot_elements = (size_t)((element_count + chunk_count - 1) / chunk_count),
         .seed = seed,
     };
-    fill_buffers(&trial, &scratch);
-    weft_schedule_execute(schedule, trial.buffers, trial.slot_elements, scratch);
-    uint64_t *sums = WEFT_NEW(&scratch, uint64_t, element_count);
+    fill_buffers(&replay, &scratch);
+    weft_schedule_execute(schedule, replay.buffers, replay.slot_elements, scratch);
+    replay.sums = WEFT_NEW(&scratch, uint64_t, element_count);
     for (uint32_t rank = 0; rank < n; rank++) {
         for (uint64_t e = 0; e < element_count; e++) {
-            sums[e] += input_word(&trial, rank, e);
+            replay.sums[e] += input_word(&replay, rank, e);
         }
     }
     for (uint32_t rank = 0; rank < n; rank++) {
-        if (!compare_rank(&trial, rank, sums, error)) {
+        if (!compare_rank(&replay, rank, error)) {
             return weft_wrap(error, "schedule '%s' on real buffers", schedule->name);
         }
     }

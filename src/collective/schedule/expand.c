@@ -39,28 +39,29 @@ static const struct weft_ring *first_ring(const struct weft_ring_set *rings, uin
 
 static bool synthesize(struct weft_schedule *schedule, const struct weft_collective_choice *choice,
                        enum weft_collective_kind kind, uint64_t size_bytes,
-                       const struct weft_fabric *fabric, struct weft_arena *arena,
-                       struct weft_arena scratch, struct weft_error *error)
+                       const struct weft_fabric *fabric, const struct weft_environment *environment)
 {
     const struct weft_synthesis_options options = {.kind = kind,
                                                    .size_bytes = size_bytes,
                                                    .chunk_factor = choice->chunk_factor,
                                                    .seed = SYNTHESIS_SEED};
     struct weft_synthesis made;
-    if (!weft_synthesize(&made, fabric, &options, arena, scratch, error)) {
+    if (!weft_synthesize(&made, fabric, &options, environment->arena, environment->scratch,
+                         environment->error)) {
         return false;
     }
     *schedule = made.schedule;
     return true;
 }
 
-bool weft_collective_choice_build(struct weft_schedule *schedule, const uint32_t **servers,
+bool weft_collective_choice_build(struct weft_placed_schedule *placed,
                                   const struct weft_collective_choice *choice,
-                                  enum weft_task_kind task_kind, uint64_t size_bytes,
+                                  const struct weft_collective_call *call,
                                   const struct weft_taskgraph *graph,
-                                  const struct weft_network *network, struct weft_arena *arena,
-                                  struct weft_arena scratch, struct weft_error *error)
+                                  const struct weft_network *network,
+                                  const struct weft_environment *environment)
 {
+    struct weft_error *error = environment->error;
     enum weft_collective_kind kind = WEFT_COLLECTIVE_KIND_COUNT;
     if (choice->group >= graph->group_count) {
         return weft_fail(error, WEFT_INPUT, "group %u: the task graph has %u groups", choice->group,
@@ -69,31 +70,39 @@ bool weft_collective_choice_build(struct weft_schedule *schedule, const uint32_t
     const uint32_t *first = graph->group_first + choice->group;
     uint32_t members = first[1] - first[0];
     const struct weft_ring *ring = first_ring(&network->rings, choice->group);
-    if (!collective_kind(&kind, task_kind) || choice->algorithm >= WEFT_ALGORITHM_COUNT ||
+    if (!collective_kind(&kind, call->kind) || choice->algorithm >= WEFT_ALGORITHM_COUNT ||
         !weft_algorithm_supports(choice->algorithm, kind)) {
         return weft_fail(error, WEFT_INPUT, "group %u: the algorithm cannot do %s", choice->group,
-                         weft_task_facts[task_kind].name);
+                         weft_task_facts[call->kind].name);
     }
     if (choice->ring_order && (ring == NULL || ring->member_count != members)) {
         return weft_fail(error, WEFT_INPUT, "group %u: there is no ring whose order its ranks have",
                          choice->group);
     }
-    *servers = choice->ring_order ? ring->members : graph->group_members + first[0];
+    struct weft_placed_schedule built = {
+        .servers = choice->ring_order ? ring->members : graph->group_members + first[0]};
     if (choice->algorithm != WEFT_ALGORITHM_SYNTHESIZE) {
         const struct weft_algorithm_options options = {
             .kind = kind, .rank_count = members, .chunk_factor = choice->chunk_factor};
-        return weft_algorithm_build(schedule, choice->algorithm, &options, arena, scratch, error) ||
-               weft_wrap(error, "group %u", choice->group);
+        if (!weft_algorithm_build(&built.schedule, choice->algorithm, &options, environment->arena,
+                                  environment->scratch, error)) {
+            return weft_wrap(error, "group %u", choice->group);
+        }
+        *placed = built;
+        return true;
     }
     if (members != network->fabric.server_count) {
         return weft_fail(error, WEFT_INPUT,
                          "group %u: a synthesised schedule is of all %u servers, the group has %u",
                          choice->group, network->fabric.server_count, members);
     }
-    *servers = NULL;
-    return synthesize(schedule, choice, kind, size_bytes, &network->fabric, arena, scratch,
-                      error) ||
-           weft_wrap(error, "group %u", choice->group);
+    built.servers = NULL;
+    if (!synthesize(&built.schedule, choice, kind, call->size_bytes, &network->fabric,
+                    environment)) {
+        return weft_wrap(error, "group %u", choice->group);
+    }
+    *placed = built;
+    return true;
 }
 
 // ---- the graph ----
@@ -153,22 +162,23 @@ static uint64_t largest_size(const struct expansion *expansion, uint32_t choice,
 static bool make_form(struct form *form, const struct expansion *expansion, uint32_t choice,
                       enum weft_task_kind kind, struct weft_arena scratch, struct weft_error *error)
 {
-    struct weft_schedule schedule;
-    const uint32_t *servers = NULL;
+    struct weft_placed_schedule placed;
     struct weft_arena *arena = expansion->arena;
-    if (!weft_collective_choice_build(&schedule, &servers, &expansion->choices[choice], kind,
-                                      largest_size(expansion, choice, kind), expansion->graph,
-                                      expansion->network, arena, scratch, error)) {
+    const struct weft_collective_call call = {kind, largest_size(expansion, choice, kind)};
+    const struct weft_environment inner = {.arena = arena, .scratch = scratch, .error = error};
+    if (!weft_collective_choice_build(&placed, &expansion->choices[choice], &call, expansion->graph,
+                                      expansion->network, &inner)) {
         return false;
     }
-    const struct weft_lower_options options = {.size_bytes = schedule.chunk_count,
+    const struct weft_lower_options options = {.size_bytes = placed.schedule.chunk_count,
                                                .server_count = expansion->graph->server_count,
-                                               .servers = servers};
-    if (weft_schedule_transfer_count(&schedule) > TASKS_MAX) {
+                                               .servers = placed.servers};
+    if (weft_schedule_transfer_count(&placed.schedule) > TASKS_MAX) {
         return weft_fail(error, WEFT_INPUT, "group %u: '%s' has too many transfers to play",
-                         expansion->choices[choice].group, schedule.name);
+                         expansion->choices[choice].group, placed.schedule.name);
     }
-    if (!weft_schedule_lower_tasks(&form->list, &schedule, &options, arena, scratch, error)) {
+    if (!weft_schedule_lower_tasks(&form->list, &placed.schedule, &options, arena, scratch,
+                                   error)) {
         return false;
     }
     form->is_root = WEFT_NEW(arena, bool, (size_t)form->list.count + 1);
@@ -178,7 +188,7 @@ static bool make_form(struct form *form, const struct expansion *expansion, uint
             form->is_root[form->list.tasks[t].next[i]] = false;
         }
     }
-    form->chunk_count = schedule.chunk_count;
+    form->chunk_count = placed.schedule.chunk_count;
     form->made = true;
     return true;
 }
@@ -270,9 +280,11 @@ static bool make_forms(uint32_t *choice_of_task, uint64_t *total, struct expansi
 
 bool weft_taskgraph_expand(struct weft_taskgraph *expanded, const struct weft_taskgraph *graph,
                            const struct weft_collective_choice *choices, uint32_t choice_count,
-                           const struct weft_network *network, struct weft_arena *arena,
-                           struct weft_arena scratch, struct weft_error *error)
+                           const struct weft_network *network,
+                           const struct weft_environment *environment)
 {
+    struct weft_arena scratch = environment->scratch;
+    struct weft_error *error = environment->error;
     struct weft_arena kept = weft_arena_split(&scratch);
     struct expansion expansion = {
         .graph = graph,
@@ -301,6 +313,6 @@ bool weft_taskgraph_expand(struct weft_taskgraph *expanded, const struct weft_ta
     }
     WEFT_ASSERT(expansion.task_count == total);
     return weft_taskgraph_build(expanded, graph->server_count, graph->device_count,
-                                graph->device_server, expansion.tasks, expansion.task_count, arena,
-                                scratch, error);
+                                graph->device_server, expansion.tasks, expansion.task_count,
+                                environment->arena, scratch, error);
 }

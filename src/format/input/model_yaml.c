@@ -2,9 +2,9 @@
 // Models in YAML (docs/models.md): a list of operators, or a preset or a network of the zoo with
 // its numbers.
 
+#include "format/syntax/yaml_members.h"
 #include "model_numbers.h"
 #include "weft/format.h"
-#include "format/syntax/yaml_members.h"
 
 #include <stddef.h>
 #include <string.h>
@@ -292,8 +292,8 @@ static bool build_operators(struct weft_model *model, const struct raw_model *ra
     }
     const char *name = raw->name != NULL ? raw->name : "model";
     const char *origin = raw->source != NULL ? raw->source : "the model file";
-    return weft_model_build(model, name, origin, batch, specs, count, source->arena,
-                            source->error) ||
+    return weft_model_build(model, &(struct weft_model_head){name, origin, batch}, specs, count,
+                            source->arena, source->error) ||
            fail_build(specs, count, source);
 }
 

@@ -99,14 +99,12 @@ static bool measured_time(struct weft_operator_cost *cost, const struct weft_mod
 }
 
 bool weft_operator_time(struct weft_operator_cost *cost, const struct weft_model *model,
-                        uint32_t op, uint32_t sample_parts, uint32_t parameter_parts,
+                        uint32_t op, struct weft_split split,
                         const struct weft_cost_options *options, struct weft_error *error)
 {
     WEFT_ASSERT(op < model->operator_count);
-    struct weft_split split = {sample_parts, parameter_parts};
     if (options->profile == NULL || model->operators[op].spec.kind == WEFT_OP_INPUT) {
-        return weft_operator_roofline(cost, model, op, sample_parts, parameter_parts, options,
-                                      error);
+        return weft_operator_roofline(cost, model, op, split, options, error);
     }
     return weft_split_check(model, op, split, error) &&
            measured_time(cost, model, op, split, options->profile, error);

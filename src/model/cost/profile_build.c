@@ -77,8 +77,7 @@ static bool add_split(struct draft *draft, const char *name, uint32_t index,
 {
     const struct weft_operator *op = &draft->model->operators[index];
     struct weft_operator_cost cost;
-    if (!weft_operator_roofline(&cost, draft->model, index, split.sample_parts,
-                                split.parameter_parts, draft->options, error)) {
+    if (!weft_operator_roofline(&cost, draft->model, index, split, draft->options, error)) {
         return false;
     }
     uint32_t rank = op->rank < 1 ? 2 : op->rank + 1;
@@ -109,13 +108,14 @@ static bool add_operator(struct draft *draft, uint32_t index, struct weft_arena 
     if (draft->all != NULL) {
         name = weft_arena_text(arena, name, strlen(name));
     }
-    const struct weft_split *splits = NULL;
-    uint32_t count = 0;
-    if (!weft_operator_splits(&splits, &count, draft->model, index, draft->server_count,
-                              draft->options, &scratch, error)) {
+    struct weft_split_list list;
+    struct weft_environment inner = {.arena = &scratch, .error = error};
+    if (!weft_operator_splits(&list, draft->model, index, draft->server_count, draft->options,
+                              &inner)) {
         return false;
     }
-    for (uint32_t i = 0; i < count; i++) {
+    const struct weft_split *splits = list.splits;
+    for (uint32_t i = 0; i < list.count; i++) {
         bool measured =
             draft->given != NULL && weft_profile_find(draft->given, name, splits[i].sample_parts,
                                                       splits[i].parameter_parts) != NULL;
@@ -155,9 +155,11 @@ static int by_name_and_parts(const void *a, const void *b)
 
 bool weft_profile_build(struct weft_profile *profile, const struct weft_model *model,
                         uint32_t server_count, const struct weft_cost_options *options,
-                        struct weft_arena *arena, struct weft_arena scratch,
-                        struct weft_error *error)
+                        const struct weft_environment *environment)
 {
+    struct weft_arena *arena = environment->arena;
+    struct weft_arena scratch = environment->scratch;
+    struct weft_error *error = environment->error;
     struct weft_cost_options bare = *options;
     bare.profile = NULL;
     struct draft draft = {

@@ -234,14 +234,13 @@ static void time_share(struct weft_operator_cost *cost, const struct share *shar
 }
 
 bool weft_operator_roofline(struct weft_operator_cost *cost, const struct weft_model *model,
-                            uint32_t op, uint32_t sample_parts, uint32_t parameter_parts,
+                            uint32_t op, struct weft_split split,
                             const struct weft_cost_options *options, struct weft_error *error)
 {
     WEFT_ASSERT(op < model->operator_count);
     WEFT_ASSERT(options->accelerator != NULL && options->accelerators_per_server > 0);
     const struct weft_operator *one = &model->operators[op];
     const struct weft_accelerator *accelerator = options->accelerator;
-    struct weft_split split = {sample_parts, parameter_parts};
     if (!weft_split_check(model, op, split, error)) {
         return false;
     }
@@ -259,14 +258,14 @@ bool weft_operator_roofline(struct weft_operator_cost *cost, const struct weft_m
     // Tables are shared by columns, all else by samples.
     uint32_t sharers = options->accelerators_per_server;
     bool columns = one->spec.kind == WEFT_OP_EMBEDDING;
-    uint64_t part_samples = model->batch / sample_parts;
+    uint64_t part_samples = model->batch / split.sample_parts;
     double samples = (double)part_samples;
     struct share share = {
         .model = model,
         .op = one,
         .accelerator = options->accelerator,
         .samples = columns ? samples : ceil(samples / sharers),
-        .parts = (double)parameter_parts * (columns ? sharers : 1),
+        .parts = (double)split.parameter_parts * (columns ? sharers : 1),
         .flops_per_s = flops_per_s,
     };
     time_share(&found, &share);

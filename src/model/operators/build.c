@@ -57,11 +57,11 @@ static bool check_model(uint64_t batch, uint32_t count, struct weft_error *error
     return true;
 }
 
-bool weft_model_build(struct weft_model *model, const char *name, const char *source,
-                      uint64_t batch, const struct weft_operator_spec *specs, uint32_t count,
+bool weft_model_build(struct weft_model *model, const struct weft_model_head *head,
+                      const struct weft_operator_spec *specs, uint32_t count,
                       struct weft_arena *arena, struct weft_error *error)
 {
-    if (!check_model(batch, count, error)) {
+    if (!check_model(head->batch, count, error)) {
         return false;
     }
     struct weft_operator *operators = WEFT_NEW(arena, struct weft_operator, count);
@@ -82,9 +82,9 @@ bool weft_model_build(struct weft_model *model, const char *name, const char *so
         flops += operators[i].forward_flops;
     }
     *model = (struct weft_model){
-        .name = weft_arena_text(arena, name, strlen(name)),
-        .source = weft_arena_text(arena, source, strlen(source)),
-        .batch = batch,
+        .name = weft_arena_text(arena, head->name, strlen(head->name)),
+        .source = weft_arena_text(arena, head->source, strlen(head->source)),
+        .batch = head->batch,
         .operator_count = count,
         .operators = operators,
         .parameters = parameters,

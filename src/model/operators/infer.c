@@ -31,11 +31,14 @@ static bool infer_input(struct weft_operator *op, struct weft_error *error)
     return true;
 }
 
-// The output of a window of `kernel` over `size` values.
-static bool slide(uint64_t *output, uint64_t size, uint32_t kernel, uint32_t stride,
-                  uint32_t padding, bool ceil_mode, struct weft_error *error)
+// The output size of the windows of a kernel that slide over `size` values along dimension i (0:
+// height, 1: width): one at the start and one for each whole stride that is left; with ceil_mode of
+// a pool one more for what remains.
+static bool slide(uint64_t *output, uint64_t size, const struct weft_operator_spec *spec,
+                  uint32_t i, struct weft_error *error)
 {
-    uint64_t padded = weft_plus(size, 2ull * padding);
+    uint32_t kernel = spec->kernel[i];
+    uint64_t padded = weft_plus(size, 2ull * spec->padding[i]);
     if (kernel == 0) {
         return weft_fail(error, WEFT_INPUT, "no kernel; give its height and width");
     }
@@ -44,8 +47,10 @@ static bool slide(uint64_t *output, uint64_t size, uint32_t kernel, uint32_t str
                          "a kernel of %u over %llu values; use a smaller kernel or more padding",
                          kernel, (unsigned long long)padded);
     }
-    uint64_t steps = (padded - kernel) / stride;
-    if (ceil_mode && (padded - kernel) % stride != 0 && (steps + 1) * stride < size + padding) {
+    uint64_t steps = (padded - kernel) / spec->stride[i];
+    bool rounds_up = spec->kind == WEFT_OP_POOL2D && spec->ceil_mode;
+    if (rounds_up && (padded - kernel) % spec->stride[i] != 0 &&
+        (steps + 1) * spec->stride[i] < size + spec->padding[i]) {
         steps++; // the last window starts within the input, not in its padding
     }
     *output = steps + 1;
@@ -70,8 +75,7 @@ static bool infer_window(struct weft_operator *op, const struct weft_operator *i
             return weft_fail(error, WEFT_INPUT,
                              "windows of padding alone; use a padding below the kernel");
         }
-        if (!slide(&op->shape[dimension], input->shape[dimension], spec->kernel[i], spec->stride[i],
-                   spec->padding[i], pool && spec->ceil_mode, error)) {
+        if (!slide(&op->shape[dimension], input->shape[dimension], spec, i, error)) {
             return false;
         }
     }

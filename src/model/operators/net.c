@@ -78,10 +78,10 @@ uint32_t weft_net_table(struct weft_net *net, const char *name, uint64_t rows, u
                               .name = name, .kind = WEFT_OP_EMBEDDING, .rows = rows, .units = dim});
 }
 
-bool weft_net_build(struct weft_model *model, const char *name, const char *source, uint64_t batch,
+bool weft_net_build(struct weft_model *model, const struct weft_model_head *head,
                     struct weft_net *net, struct weft_error *error)
 {
-    return weft_model_build(model, name, source, batch, net->specs, net->count, net->arena, error);
+    return weft_model_build(model, head, net->specs, net->count, net->arena, error);
 }
 
 bool weft_net_range(const char *what, uint64_t value, uint64_t low, uint64_t high,

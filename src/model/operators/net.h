@@ -34,7 +34,7 @@ uint32_t weft_net_mlp(struct weft_net *net, uint32_t input, const char *prefix, 
 uint32_t weft_net_table(struct weft_net *net, const char *name, uint64_t rows, uint64_t dim,
                         uint64_t bag);
 
-bool weft_net_build(struct weft_model *model, const char *name, const char *source, uint64_t batch,
+bool weft_net_build(struct weft_model *model, const struct weft_model_head *head,
                     struct weft_net *net, struct weft_error *error) WEFT_MUST_USE;
 
 // Fails with INPUT unless low <= value <= high: "tables: 0; give 1 to 4096".

@@ -32,11 +32,12 @@ static uint32_t measured_splits(struct weft_split *splits, const struct weft_mod
     return count;
 }
 
-static bool splits_by_profile(const struct weft_split **splits, uint32_t *count,
-                              const struct weft_model *model, uint32_t op, uint32_t server_count,
-                              const struct weft_profile *profile, struct weft_arena *arena,
-                              struct weft_error *error)
+static bool splits_by_profile(struct weft_split_list *list, const struct weft_model *model,
+                              uint32_t op, uint32_t server_count,
+                              const struct weft_profile *profile,
+                              const struct weft_environment *environment)
 {
+    struct weft_error *error = environment->error;
     char name[WEFT_PROFILE_NAME];
     if (!weft_profile_check_batch(profile, model, error)) {
         return false;
@@ -48,7 +49,7 @@ static bool splits_by_profile(const struct weft_split **splits, uint32_t *count,
            strcmp(profile->measurements[first + room].name, name) == 0) {
         room++;
     }
-    struct weft_split *found = WEFT_NEW(arena, struct weft_split, (size_t)room + 1);
+    struct weft_split *found = WEFT_NEW(environment->arena, struct weft_split, (size_t)room + 1);
     uint32_t found_count = measured_splits(found, model, op, server_count, profile, name);
     if (found_count == 0) {
         char wanted[64];
@@ -56,8 +57,7 @@ static bool splits_by_profile(const struct weft_split **splits, uint32_t *count,
         weft_profile_fail_missing(profile, name, wanted, error);
         return weft_cost_fail(model, op, error);
     }
-    *splits = found;
-    *count = found_count;
+    *list = (struct weft_split_list){found_count, found};
     return true;
 }
 
@@ -85,17 +85,16 @@ static const uint32_t *divisors_of(uint32_t *count, uint32_t number, struct weft
     return divisors;
 }
 
-bool weft_operator_splits(const struct weft_split **splits, uint32_t *count,
-                          const struct weft_model *model, uint32_t op, uint32_t server_count,
-                          const struct weft_cost_options *options, struct weft_arena *arena,
-                          struct weft_error *error)
+bool weft_operator_splits(struct weft_split_list *list, const struct weft_model *model, uint32_t op,
+                          uint32_t server_count, const struct weft_cost_options *options,
+                          const struct weft_environment *environment)
 {
+    struct weft_arena *arena = environment->arena;
     WEFT_ASSERT(op < model->operator_count && server_count > 0);
     const struct weft_operator *one = &model->operators[op];
     bool input = one->spec.kind == WEFT_OP_INPUT;
     if (options->profile != NULL && !input) {
-        return splits_by_profile(splits, count, model, op, server_count, options->profile, arena,
-                                 error);
+        return splits_by_profile(list, model, op, server_count, options->profile, environment);
     }
     uint32_t divisor_count = 0;
     const uint32_t *divisors = divisors_of(&divisor_count, input ? 1 : server_count, arena);
@@ -113,7 +112,6 @@ bool weft_operator_splits(const struct weft_split **splits, uint32_t *count,
         }
     }
     WEFT_ASSERT(found_count > 0);
-    *splits = found;
-    *count = found_count;
+    *list = (struct weft_split_list){found_count, found};
     return true;
 }

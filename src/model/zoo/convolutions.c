@@ -29,8 +29,8 @@ static uint32_t add_classes(struct weft_net *net, uint32_t at, uint64_t classes)
                           (struct weft_operator_spec){.name = "softmax", .kind = WEFT_OP_SOFTMAX});
 }
 
-bool weft_model_build_vgg(struct weft_model *model, const char *name, const char *source,
-                          uint64_t batch, const struct weft_vgg *numbers, struct weft_arena *arena,
+bool weft_model_build_vgg(struct weft_model *model, const struct weft_model_head *head,
+                          const struct weft_vgg *numbers, struct weft_arena *arena,
                           struct weft_error *error)
 {
     static const uint64_t channels[5] = {64, 128, 256, 512, 512};
@@ -58,7 +58,7 @@ bool weft_model_build_vgg(struct weft_model *model, const char *name, const char
         weft_net_after(&net, at, (struct weft_operator_spec){.name = "flat", .kind = WEFT_OP_FLAT});
     at = weft_net_mlp(&net, at, "dense", 2, numbers->units);
     add_classes(&net, at, numbers->classes);
-    return weft_net_build(model, name, source, batch, &net, error);
+    return weft_net_build(model, head, &net, error);
 }
 
 // A convolution, and its norm where the network has norms.
@@ -78,24 +78,31 @@ static uint32_t convolve(struct weft_net *net, uint32_t at, const char *name, bo
                                     .bias = true});
 }
 
-// Three convolutions beside a shortcut, which is a convolution where the shape changes.
-static uint32_t add_bottleneck(struct weft_net *net, uint32_t at, uint64_t channels,
-                               uint32_t stride, bool project, bool norms, uint32_t index)
+struct bottleneck {
+    uint64_t channels; // of its inner convolutions; it ends in 4 times as many
+    uint32_t stride;   // of its 3 x 3
+    bool project;      // the shortcut is a convolution, because the shape changes
+    bool norms;
+    uint32_t index;
+};
+
+// He et al., figure 5, right: three convolutions beside a shortcut.
+static uint32_t add_bottleneck(struct weft_net *net, uint32_t at, const struct bottleneck *block)
 {
-    const char *prefix = weft_net_name(net, "block", index);
+    const char *prefix = weft_net_name(net, "block", block->index);
     uint32_t sum[2] = {at, at};
     for (uint32_t i = 0; i < 3; i++) {
-        struct weft_operator_spec conv =
-            window(NULL, WEFT_OP_CONV2D, i == 1 ? 3 : 1, i == 1 ? stride : 1, i == 1 ? 1 : 0);
-        conv.units = i == 2 ? 4 * channels : channels;
+        struct weft_operator_spec conv = window(NULL, WEFT_OP_CONV2D, i == 1 ? 3 : 1,
+                                                i == 1 ? block->stride : 1, i == 1 ? 1 : 0);
+        conv.units = i == 2 ? 4 * block->channels : block->channels;
         const char *name = weft_arena_format(net->arena, "%s_conv_%u", prefix, i);
-        sum[0] = convolve(net, sum[0], name, norms, conv);
+        sum[0] = convolve(net, sum[0], name, block->norms, conv);
     }
-    if (project) {
-        struct weft_operator_spec conv = window(NULL, WEFT_OP_CONV2D, 1, stride, 0);
-        conv.units = 4 * channels;
-        sum[1] =
-            convolve(net, at, weft_arena_format(net->arena, "%s_shortcut", prefix), norms, conv);
+    if (block->project) {
+        struct weft_operator_spec conv = window(NULL, WEFT_OP_CONV2D, 1, block->stride, 0);
+        conv.units = 4 * block->channels;
+        sum[1] = convolve(net, at, weft_arena_format(net->arena, "%s_shortcut", prefix),
+                          block->norms, conv);
     }
     at = weft_net_join(net, sum, 2,
                        (struct weft_operator_spec){
@@ -109,9 +116,9 @@ static uint32_t add_bottleneck(struct weft_net *net, uint32_t at, uint64_t chann
                           });
 }
 
-bool weft_model_build_resnet(struct weft_model *model, const char *name, const char *source,
-                             uint64_t batch, const struct weft_resnet *numbers,
-                             struct weft_arena *arena, struct weft_error *error)
+bool weft_model_build_resnet(struct weft_model *model, const struct weft_model_head *head,
+                             const struct weft_resnet *numbers, struct weft_arena *arena,
+                             struct weft_error *error)
 {
     static const struct {
         uint32_t depth, blocks[4];
@@ -132,13 +139,19 @@ bool weft_model_build_resnet(struct weft_model *model, const char *name, const c
     uint32_t index = 0;
     for (uint32_t stage = 0; stage < 4; stage++) {
         for (uint32_t i = 0; i < blocks[stage]; i++) {
-            at = add_bottleneck(&net, at, 64ull << stage, stage > 0 && i == 0 ? 2 : 1, i == 0,
-                                numbers->norms, index++);
+            const struct bottleneck block = {
+                .channels = 64ull << stage,
+                .stride = stage > 0 && i == 0 ? 2 : 1,
+                .project = i == 0,
+                .norms = numbers->norms,
+                .index = index++,
+            };
+            at = add_bottleneck(&net, at, &block);
         }
     }
     at = weft_net_after(&net, at, window("mean", WEFT_OP_POOL2D, 7, 1, 0));
     at =
         weft_net_after(&net, at, (struct weft_operator_spec){.name = "flat", .kind = WEFT_OP_FLAT});
     add_classes(&net, at, numbers->classes);
-    return weft_net_build(model, name, source, batch, &net, error);
+    return weft_net_build(model, head, &net, error);
 }

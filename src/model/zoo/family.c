@@ -33,23 +33,22 @@ bool weft_model_cook(struct weft_model *model, const char *name, const struct we
                      struct weft_arena *arena, struct weft_error *error)
 {
     const void *numbers = recipe->numbers;
-    const char *source = recipe->source;
-    uint64_t batch = recipe->batch;
+    const struct weft_model_head head = {name, recipe->source, recipe->batch};
     switch (recipe->family) {
     case WEFT_FAMILY_DLRM:
-        return weft_model_build_dlrm(model, name, source, batch, numbers, arena, error);
+        return weft_model_build_dlrm(model, &head, numbers, arena, error);
     case WEFT_FAMILY_CANDLE:
-        return weft_model_build_candle(model, name, source, batch, numbers, arena, error);
+        return weft_model_build_candle(model, &head, numbers, arena, error);
     case WEFT_FAMILY_NCF:
-        return weft_model_build_ncf(model, name, source, batch, numbers, arena, error);
+        return weft_model_build_ncf(model, &head, numbers, arena, error);
     case WEFT_FAMILY_VGG:
-        return weft_model_build_vgg(model, name, source, batch, numbers, arena, error);
+        return weft_model_build_vgg(model, &head, numbers, arena, error);
     case WEFT_FAMILY_RESNET:
-        return weft_model_build_resnet(model, name, source, batch, numbers, arena, error);
+        return weft_model_build_resnet(model, &head, numbers, arena, error);
     case WEFT_FAMILY_SEQ2SEQ:
-        return weft_model_build_seq2seq(model, name, source, batch, numbers, arena, error);
+        return weft_model_build_seq2seq(model, &head, numbers, arena, error);
     case WEFT_FAMILY_TRANSFORMER:
-        return weft_model_build_transformer(model, name, source, batch, numbers, arena, error);
+        return weft_model_build_transformer(model, &head, numbers, arena, error);
     case WEFT_FAMILY_COUNT:
         break;
     }

@@ -6,9 +6,9 @@
 #define LAYERS_MAX 4096u
 #define TABLES_MAX 4096u
 
-bool weft_model_build_dlrm(struct weft_model *model, const char *name, const char *source,
-                           uint64_t batch, const struct weft_dlrm *numbers,
-                           struct weft_arena *arena, struct weft_error *error)
+bool weft_model_build_dlrm(struct weft_model *model, const struct weft_model_head *head,
+                           const struct weft_dlrm *numbers, struct weft_arena *arena,
+                           struct weft_error *error)
 {
     if (!weft_net_range("bottom_layers", numbers->bottom_layers, 1, LAYERS_MAX, error) ||
         !weft_net_range("top_layers", numbers->top_layers, 1, LAYERS_MAX, error) ||
@@ -30,12 +30,12 @@ bool weft_model_build_dlrm(struct weft_model *model, const char *name, const cha
                       (struct weft_operator_spec){.name = "interaction", .kind = WEFT_OP_CONCAT});
     at = weft_net_mlp(&net, at, "top", numbers->top_layers, numbers->top_units);
     weft_net_mlp(&net, at, "click", 1, 1);
-    return weft_net_build(model, name, source, batch, &net, error);
+    return weft_net_build(model, head, &net, error);
 }
 
-bool weft_model_build_candle(struct weft_model *model, const char *name, const char *source,
-                             uint64_t batch, const struct weft_candle *numbers,
-                             struct weft_arena *arena, struct weft_error *error)
+bool weft_model_build_candle(struct weft_model *model, const struct weft_model_head *head,
+                             const struct weft_candle *numbers, struct weft_arena *arena,
+                             struct weft_error *error)
 {
     if (!weft_net_range("towers", numbers->tower_count, 1, WEFT_TOWERS_MAX, error) ||
         !weft_net_range("tower_layers", numbers->tower_layers, 1, LAYERS_MAX, error) ||
@@ -63,25 +63,27 @@ bool weft_model_build_candle(struct weft_model *model, const char *name, const c
                                 (struct weft_operator_spec){.name = "all", .kind = WEFT_OP_CONCAT});
     at = weft_net_mlp(&net, at, "top", numbers->top_layers, numbers->top_units);
     weft_net_mlp(&net, at, "response", 2, 1);
-    return weft_net_build(model, name, source, batch, &net, error);
+    return weft_net_build(model, head, &net, error);
 }
 
-// `tables` tables, their rows side by side.
-static uint32_t add_tables(struct weft_net *net, const char *name, uint32_t tables, uint64_t rows,
-                           uint64_t dim, uint64_t bag, uint32_t *parts)
+// The factorization's tables of one side (users, items) of `rows` rows, what they give side by
+// side. `parts` has room for an operator a table.
+static uint32_t add_factors(struct weft_net *net, const char *name, const struct weft_ncf *numbers,
+                            uint64_t rows, uint32_t *parts)
 {
-    for (uint32_t i = 0; i < tables; i++) {
-        parts[i] = weft_net_table(net, weft_net_name(net, name, i), rows, dim, bag);
+    for (uint32_t i = 0; i < numbers->tables; i++) {
+        parts[i] =
+            weft_net_table(net, weft_net_name(net, name, i), rows, numbers->factor, numbers->bag);
     }
-    return weft_net_join(net, parts, tables,
+    return weft_net_join(net, parts, numbers->tables,
                          (struct weft_operator_spec){
                              .name = weft_arena_format(net->arena, "%s_all", name),
                              .kind = WEFT_OP_CONCAT,
                          });
 }
 
-bool weft_model_build_ncf(struct weft_model *model, const char *name, const char *source,
-                          uint64_t batch, const struct weft_ncf *numbers, struct weft_arena *arena,
+bool weft_model_build_ncf(struct weft_model *model, const struct weft_model_head *head,
+                          const struct weft_ncf *numbers, struct weft_arena *arena,
                           struct weft_error *error)
 {
     if (!weft_net_range("tables", numbers->tables, 1, TABLES_MAX / 2, error) ||
@@ -93,10 +95,8 @@ bool weft_model_build_ncf(struct weft_model *model, const char *name, const char
     uint32_t *parts = WEFT_NEW(arena, uint32_t, (size_t)2 * tables);
     weft_net_init(&net, 8 * tables + numbers->layers + 7, arena);
     uint32_t pair[2] = {
-        add_tables(&net, "factor_user", tables, numbers->users, numbers->factor, numbers->bag,
-                   parts),
-        add_tables(&net, "factor_item", tables, numbers->items, numbers->factor, numbers->bag,
-                   parts),
+        add_factors(&net, "factor_user", numbers, numbers->users, parts),
+        add_factors(&net, "factor_item", numbers, numbers->items, parts),
     };
     uint32_t product = weft_net_join(
         &net, pair, 2, (struct weft_operator_spec){.name = "product", .kind = WEFT_OP_MULTIPLY});
@@ -116,5 +116,5 @@ bool weft_model_build_ncf(struct weft_model *model, const char *name, const char
     uint32_t both = weft_net_join(
         &net, ends, 2, (struct weft_operator_spec){.name = "both", .kind = WEFT_OP_CONCAT});
     weft_net_mlp(&net, both, "score", 1, 1);
-    return weft_net_build(model, name, source, batch, &net, error);
+    return weft_net_build(model, head, &net, error);
 }

@@ -32,9 +32,9 @@ static uint32_t feed(const struct stack *stack, uint32_t at, uint32_t layer, con
     return weft_net_mlp(stack->net, at, name, 2, stack->hidden);
 }
 
-bool weft_model_build_seq2seq(struct weft_model *model, const char *name, const char *source,
-                              uint64_t batch, const struct weft_seq2seq *numbers,
-                              struct weft_arena *arena, struct weft_error *error)
+bool weft_model_build_seq2seq(struct weft_model *model, const struct weft_model_head *head,
+                              const struct weft_seq2seq *numbers, struct weft_arena *arena,
+                              struct weft_error *error)
 {
     if (!weft_net_range("layers", numbers->layers, 1, 4096, error)) {
         return false;
@@ -57,5 +57,5 @@ bool weft_model_build_seq2seq(struct weft_model *model, const char *name, const 
         decoder = feed(&stack, decoder, i, "decoder_feed");
     }
     weft_net_mlp(&net, decoder, "head", 1, 1);
-    return weft_net_build(model, name, source, batch, &net, error);
+    return weft_net_build(model, head, &net, error);
 }

@@ -215,8 +215,8 @@ static bool check_shape(const struct weft_transformer *shape, struct weft_error 
     return true;
 }
 
-bool weft_model_build_transformer(struct weft_model *model, const char *name, const char *source,
-                                  uint64_t batch, const struct weft_transformer *transformer,
+bool weft_model_build_transformer(struct weft_model *model, const struct weft_model_head *head,
+                                  const struct weft_transformer *transformer,
                                   struct weft_arena *arena, struct weft_error *error)
 {
     if (!check_shape(transformer, error)) {
@@ -231,7 +231,7 @@ bool weft_model_build_transformer(struct weft_model *model, const char *name, co
     }
     add_end(&stack, at);
     struct weft_model built;
-    if (!weft_net_build(&built, name, source, batch, &net, error)) {
+    if (!weft_net_build(&built, head, &net, error)) {
         return false;
     }
     struct weft_transformer *shape = WEFT_NEW(arena, struct weft_transformer, 1);

@@ -19,18 +19,17 @@ static bool find_least(struct least *least, const struct weft_model *model, uint
                        uint32_t server_count, const struct weft_cost_options *costs,
                        struct weft_arena scratch, struct weft_error *error)
 {
-    const struct weft_split *splits = NULL;
-    uint32_t count = 0;
-    struct weft_arena kept = weft_arena_split(&scratch);
-    if (!weft_operator_splits(&splits, &count, model, op, server_count, costs, &kept, error)) {
+    struct weft_split_list list;
+    const struct weft_environment inner = {.arena = &scratch, .error = error};
+    if (!weft_operator_splits(&list, model, op, server_count, costs, &inner)) {
         return false;
     }
     *least = (struct least){HUGE_VAL, HUGE_VAL, HUGE_VAL};
-    for (uint32_t i = 0; i < count; i++) {
+    for (uint32_t i = 0; i < list.count; i++) {
         struct weft_operator_cost cost;
-        uint32_t samples = splits[i].sample_parts;
-        uint32_t parameters = splits[i].parameter_parts;
-        if (!weft_operator_time(&cost, model, op, samples, parameters, costs, error)) {
+        uint32_t samples = list.splits[i].sample_parts;
+        uint32_t parameters = list.splits[i].parameter_parts;
+        if (!weft_operator_time(&cost, model, op, list.splits[i], costs, error)) {
             return false;
         }
         double forward_s = weft_seconds(cost.forward_ps);

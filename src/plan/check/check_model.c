@@ -74,7 +74,10 @@ static void check_memory(struct findings *findings, const struct weft_plan *plan
     struct weft_strategy strategy = plan->job->strategy;
     struct weft_arena kept = weft_arena_split(&scratch);
     struct weft_error error;
-    if (!weft_strategy_memory(&strategy, model, &plan->cluster, setting, &kept, scratch, &error)) {
+    if (!weft_strategy_memory(
+            &strategy,
+            &(struct weft_study){.model = model, .cluster = &plan->cluster, .setting = setting},
+            &kept, scratch, &error)) {
         findings_add(findings, "memory: %s", error.message);
         return;
     }
@@ -135,8 +138,10 @@ uint32_t weft_plan_check_model(const struct weft_plan *plan, const struct weft_m
         return findings.count;
     }
     struct weft_arena kept = weft_arena_split(&scratch);
-    if (!weft_strategy_taskgraph(&graph, &plan->job->strategy, model, &plan->cluster, &setting,
-                                 &kept, scratch, &error)) {
+    if (!weft_strategy_taskgraph(
+            &graph, &plan->job->strategy,
+            &(struct weft_study){.model = model, .cluster = &plan->cluster, .setting = &setting},
+            &kept, scratch, &error)) {
         findings_add(&findings, "strategy: %s", error.message);
         return findings.count;
     }

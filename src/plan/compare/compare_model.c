@@ -5,9 +5,9 @@
 // want of search.
 
 #include "compare.h"
-#include "plan/joint/joint.h"
-#include "plan/design/search.h"
 #include "plan/demand/tour.h"
+#include "plan/design/search.h"
+#include "plan/joint/joint.h"
 
 #include <math.h>
 #include <string.h>
@@ -88,9 +88,11 @@ static void add_entry(struct contest *contest, const struct weft_strategy *strat
     entry->found_for = found_for;
     entry->key = key;
     struct weft_error error;
-    if (weft_strategy_taskgraph(&entry->graph, &entry->strategy, contest->model,
-                                contest->table.cluster, contest->setting, contest->kept, scratch,
-                                &error)) {
+    if (weft_strategy_taskgraph(&entry->graph, &entry->strategy,
+                                &(struct weft_study){.model = contest->model,
+                                                     .cluster = contest->table.cluster,
+                                                     .setting = contest->setting},
+                                contest->kept, scratch, &error)) {
         contest->entries[contest->entry_count++] = entry;
     }
 }
@@ -101,9 +103,15 @@ static void add_data_parallel(struct contest *contest, struct weft_arena scratch
     struct weft_error error;
     struct weft_arena kept = weft_arena_split(&scratch);
     if (!contest->hybrid &&
-        weft_strategy_data_parallel(&strategy, contest->model, contest->table.cluster,
-                                    contest->setting, &kept, scratch, &error) &&
-        weft_strategy_memory(&strategy, contest->model, contest->table.cluster, contest->setting,
+        weft_strategy_data_parallel(&strategy,
+                                    &(struct weft_study){.model = contest->model,
+                                                         .cluster = contest->table.cluster,
+                                                         .setting = contest->setting},
+                                    &kept, &error) &&
+        weft_strategy_memory(&strategy,
+                             &(struct weft_study){.model = contest->model,
+                                                  .cluster = contest->table.cluster,
+                                                  .setting = contest->setting},
                              &kept, scratch, &error)) {
         add_entry(contest, &strategy, "data-parallel", scratch);
     }
@@ -162,15 +170,22 @@ static void search_field(struct contest *contest, struct field *field, struct we
     search.keep = KEEP;
     search.progress_ps = NULL;
     set_rings(field, contest->entries[best], &kept, scratch);
+    search.start = &contest->entries[best]->strategy;
     struct weft_search_result result;
     struct weft_error error;
-    bool found =
-        contest->hybrid
-            ? weft_hybrid_search(&result, contest->model, contest->table.cluster, field->network,
-                                 contest->setting, &search, &kept, scratch, &error)
-            : weft_strategy_search(&result, contest->model, contest->table.cluster, field->network,
-                                   contest->setting, &contest->entries[best]->strategy, &search,
-                                   &kept, scratch, &error);
+    bool found = contest->hybrid
+                     ? weft_hybrid_search(&result,
+                                          &(struct weft_study){.model = contest->model,
+                                                               .cluster = contest->table.cluster,
+                                                               .network = field->network,
+                                                               .setting = contest->setting},
+                                          &search, &kept, scratch, &error)
+                     : weft_strategy_search(&result,
+                                            &(struct weft_study){.model = contest->model,
+                                                                 .cluster = contest->table.cluster,
+                                                                 .network = field->network,
+                                                                 .setting = contest->setting},
+                                            &search, &kept, scratch, &error);
     for (uint32_t i = 0; found && i < result.count; i++) {
         add_entry(contest, &result.candidates[i].strategy, field->row->name, scratch);
     }
@@ -364,12 +379,17 @@ static void search_mesh(struct contest *contest, struct weft_arena scratch)
     search.progress_ps = NULL;
     struct weft_search_result result;
     struct weft_error error;
-    bool found =
-        contest->hybrid
-            ? weft_hybrid_search(&result, contest->model, contest->table.cluster, NULL,
-                                 contest->setting, &search, &kept, scratch, &error)
-            : weft_strategy_search(&result, contest->model, contest->table.cluster, NULL,
-                                   contest->setting, NULL, &search, &kept, scratch, &error);
+    bool found = contest->hybrid
+                     ? weft_hybrid_search(&result,
+                                          &(struct weft_study){.model = contest->model,
+                                                               .cluster = contest->table.cluster,
+                                                               .setting = contest->setting},
+                                          &search, &kept, scratch, &error)
+                     : weft_strategy_search(&result,
+                                            &(struct weft_study){.model = contest->model,
+                                                                 .cluster = contest->table.cluster,
+                                                                 .setting = contest->setting},
+                                            &search, &kept, scratch, &error);
     if (found && result.count > 0) {
         add_entry(contest, &result.candidates[0].strategy, "full-mesh", scratch);
     }

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Descents of strategies on a fabric that stands.
 
-#include "compare.h"
 #include "plan/joint/descent.h"
+#include "compare.h"
 #include "plan/demand/tour.h"
 
 #include <math.h>
@@ -35,8 +35,12 @@ double compare_descend(struct weft_strategy *strategy, double *iteration_s,
     struct weft_strategy_space *space = NULL;
     struct weft_error error;
     *iteration_s = HUGE_VAL;
-    if (!weft_strategy_space_build(&space, ground->model, ground->cluster, ground->network,
-                                   ground->setting, &kept, scratch, &error)) {
+    if (!weft_strategy_space_build(&space,
+                                   &(struct weft_study){.model = ground->model,
+                                                        .cluster = ground->cluster,
+                                                        .network = ground->network,
+                                                        .setting = ground->setting},
+                                   &kept, scratch, &error)) {
         return 0;
     }
     struct stand stand = {ground->network, ground->tours, ground->options->plan.sim};

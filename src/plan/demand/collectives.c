@@ -238,13 +238,13 @@ static bool is_affordable(const struct trial *trial, const struct weft_collectiv
     if (row->algorithm == WEFT_ALGORITHM_SYNTHESIZE) {
         return 2 * n * n * row->chunk_factor <= TRANSFERS_MAX;
     }
-    struct weft_schedule schedule;
-    const uint32_t *servers = NULL;
+    struct weft_placed_schedule placed;
     struct weft_error error; // it cannot: rings can
-    return weft_collective_choice_build(&schedule, &servers, row,
-                                        (enum weft_task_kind)graph->kind[0], graph->size_bytes[0],
-                                        graph, &trial->network, &arena, scratch, &error) &&
-           weft_schedule_transfer_count(&schedule) <= TRANSFERS_MAX;
+    const struct weft_collective_call call = {(enum weft_task_kind)graph->kind[0],
+                                              graph->size_bytes[0]};
+    const struct weft_environment inner = {.arena = &arena, .scratch = scratch, .error = &error};
+    return weft_collective_choice_build(&placed, row, &call, graph, &trial->network, &inner) &&
+           weft_schedule_transfer_count(&placed.schedule) <= TRANSFERS_MAX;
 }
 
 static void judge_alone(void *context, uint32_t index, struct weft_arena scratch)
@@ -262,8 +262,9 @@ static void judge_alone(void *context, uint32_t index, struct weft_arena scratch
     }
     struct weft_taskgraph graph;
     struct weft_error error;
-    if (weft_taskgraph_expand(&graph, &trial->alone, &row, count, &trial->network, &kept, scratch,
-                              &error)) {
+    if (weft_taskgraph_expand(
+            &graph, &trial->alone, &row, count, &trial->network,
+            &(struct weft_environment){.arena = &kept, .scratch = scratch, .error = &error})) {
         trial->alone_s[index] = simulate(&trial->alone_units[index], trial->chooser, &graph,
                                          trial->network.rings, scratch);
     }
@@ -288,8 +289,9 @@ static void judge(void *context, uint32_t index, struct weft_arena scratch)
     struct weft_arena kept = weft_arena_split(&scratch);
     struct weft_taskgraph graph;
     struct weft_error error;
-    if (weft_taskgraph_expand(&graph, chooser->search->graph, rows, count, chooser->network, &kept,
-                              scratch, &error)) {
+    if (weft_taskgraph_expand(
+            &graph, chooser->search->graph, rows, count, chooser->network,
+            &(struct weft_environment){.arena = &kept, .scratch = scratch, .error = &error})) {
         verdict->iteration_s =
             simulate(&verdict->work_units, chooser, &graph, chooser->network->rings, scratch);
     }

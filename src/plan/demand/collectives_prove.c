@@ -14,8 +14,9 @@ bool weft_plan_played(struct weft_taskgraph *played, const struct weft_plan *pla
         *played = *graph;
         return true;
     }
-    return weft_taskgraph_expand(played, graph, plan->collectives, plan->collective_count,
-                                 &plan->network, arena, scratch, error) ||
+    return weft_taskgraph_expand(
+               played, graph, plan->collectives, plan->collective_count, &plan->network,
+               &(struct weft_environment){.arena = arena, .scratch = scratch, .error = error}) ||
            weft_wrap(error, "collectives");
 }
 
@@ -75,17 +76,18 @@ static bool all_balanced(bool *balanced, const struct weft_plan *plan,
         list_tasks(largest, &plan->collectives[c], graph);
         for (enum weft_task_kind kind = 0; kind < WEFT_TASK_KIND_COUNT; kind++) {
             struct weft_arena arena = kept;
-            struct weft_schedule schedule;
-            const uint32_t *servers = NULL;
+            struct weft_placed_schedule placed;
             if (largest[kind] == 0) {
                 continue;
             }
-            if (!weft_collective_choice_build(&schedule, &servers, &plan->collectives[c], kind,
-                                              largest[kind], graph, &plan->network, &arena, scratch,
-                                              error)) {
+            const struct weft_collective_call call = {kind, largest[kind]};
+            const struct weft_environment inner = {
+                .arena = &arena, .scratch = scratch, .error = error};
+            if (!weft_collective_choice_build(&placed, &plan->collectives[c], &call, graph,
+                                              &plan->network, &inner)) {
                 return false;
             }
-            *balanced = *balanced && is_balanced(&schedule, scratch);
+            *balanced = *balanced && is_balanced(&placed.schedule, scratch);
         }
     }
     return true;
@@ -135,17 +137,18 @@ static bool prove(struct findings *findings, const struct weft_plan *plan, uint3
     struct weft_arena kept = weft_arena_split(&scratch);
     for (enum weft_task_kind kind = 0; kind < WEFT_TASK_KIND_COUNT; kind++) {
         struct weft_arena arena = kept;
-        struct weft_schedule schedule;
+        struct weft_placed_schedule placed;
         struct weft_schedule_report report;
-        const uint32_t *servers = NULL;
         struct weft_error error;
         if (largest[kind] == 0) {
             continue;
         }
         kinds++;
-        if (!weft_collective_choice_build(&schedule, &servers, choice, kind, largest[kind], graph,
-                                          &plan->network, &arena, scratch, &error) ||
-            !weft_schedule_check(&report, &schedule, scratch, &error)) {
+        const struct weft_collective_call call = {kind, largest[kind]};
+        const struct weft_environment inner = {
+            .arena = &arena, .scratch = scratch, .error = &error};
+        if (!weft_collective_choice_build(&placed, choice, &call, graph, &plan->network, &inner) ||
+            !weft_schedule_check(&report, &placed.schedule, scratch, &error)) {
             findings_add(findings, "collectives[%u]: %s", index, error.message);
         } else if (!report.valid) {
             findings_add(findings, "collectives[%u]: %s", index, report.why);

@@ -232,10 +232,16 @@ static void judge_step(void *context, uint32_t index, struct weft_arena scratch)
     struct weft_taskgraph graph;
     step->verdict = (struct descent_verdict){.quick_s = HUGE_VAL, .iteration_s = HUGE_VAL};
     struct weft_strategy strategy = apply(descent, step, &kept);
-    if (weft_strategy_memory(&strategy, job->model, job->cluster, job->setting, &kept, scratch,
-                             &error) &&
-        weft_strategy_taskgraph(&graph, &strategy, job->model, job->cluster, job->setting, &kept,
-                                scratch, &error)) {
+    if (weft_strategy_memory(&strategy,
+                             &(struct weft_study){.model = job->model,
+                                                  .cluster = job->cluster,
+                                                  .setting = job->setting},
+                             &kept, scratch, &error) &&
+        weft_strategy_taskgraph(&graph, &strategy,
+                                &(struct weft_study){.model = job->model,
+                                                     .cluster = job->cluster,
+                                                     .setting = job->setting},
+                                &kept, scratch, &error)) {
         step->verdict = job->judge(job->context, &graph, descent->quick_s * QUICK_RATIO, scratch);
         step->verdict.work_units += UNITS_PER_TASK * graph.task_count;
     }

@@ -2,8 +2,8 @@
 // Descents from known strategies on the designs that they have, and from where changes at random
 // lead.
 
-#include "joint.h"
 #include "descent.h"
+#include "joint.h"
 
 #include <math.h>
 #include <string.h>
@@ -109,8 +109,12 @@ static double descend_from(struct settled **settled_at, struct coplan *coplan,
         design_regroup(&design, &settled->traffic, scratch);
     }
     if (!search_network(&network, &units, &settled->search, &design, &kept, scratch) ||
-        !weft_strategy_space_build(&space, coplan->model, coplan->cluster, &network,
-                                   coplan->setting, &kept, scratch, &error)) {
+        !weft_strategy_space_build(&space,
+                                   &(struct weft_study){.model = coplan->model,
+                                                        .cluster = coplan->cluster,
+                                                        .network = &network,
+                                                        .setting = coplan->setting},
+                                   &kept, scratch, &error)) {
         return units / WORK_UNITS_PER_S;
     }
     const struct ground ground = {coplan, &design};

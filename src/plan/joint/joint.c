@@ -30,12 +30,21 @@ static bool take_data_parallel(struct weft_strategy *strategy, struct coplan *co
 {
     coplan->evaluations++;
     if (coplan->hybrid) {
-        return weft_hybrid_data_parallel(strategy, coplan->model, coplan->cluster, coplan->setting,
+        return weft_hybrid_data_parallel(strategy,
+                                         &(struct weft_study){.model = coplan->model,
+                                                              .cluster = coplan->cluster,
+                                                              .setting = coplan->setting},
                                          coplan->arena, scratch, error);
     }
-    return weft_strategy_data_parallel(strategy, coplan->model, coplan->cluster, coplan->setting,
-                                       coplan->arena, scratch, error) &&
-           weft_strategy_memory(strategy, coplan->model, coplan->cluster, coplan->setting,
+    return weft_strategy_data_parallel(strategy,
+                                       &(struct weft_study){.model = coplan->model,
+                                                            .cluster = coplan->cluster,
+                                                            .setting = coplan->setting},
+                                       coplan->arena, error) &&
+           weft_strategy_memory(strategy,
+                                &(struct weft_study){.model = coplan->model,
+                                                     .cluster = coplan->cluster,
+                                                     .setting = coplan->setting},
                                 coplan->arena, scratch, error);
 }
 
@@ -64,7 +73,10 @@ static double measure_paper(struct coplan *coplan, const struct weft_strategy *s
     struct weft_taskgraph graph;
     coplan->evaluations++;
     bool built =
-        weft_strategy_taskgraph(&graph, strategy, coplan->model, coplan->cluster, coplan->setting,
+        weft_strategy_taskgraph(&graph, strategy,
+                                &(struct weft_study){.model = coplan->model,
+                                                     .cluster = coplan->cluster,
+                                                     .setting = coplan->setting},
                                 &kept, scratch, &coplan->why_not) &&
         weft_plan_build(plan, &graph, coplan->cluster, &plain, &kept, scratch, &coplan->why_not);
     return built ? plan->iteration_s : HUGE_VAL;
@@ -124,8 +136,11 @@ static bool plan_one_side(struct weft_plan *plan, struct weft_plan_job *job, str
         return false;
     }
     job->strategy = coplan_copy(&strategy, coplan->model->operator_count, arena);
-    if (!weft_strategy_taskgraph(&job->graph, &job->strategy, coplan->model, coplan->cluster,
-                                 coplan->setting, arena, scratch, error)) {
+    if (!weft_strategy_taskgraph(&job->graph, &job->strategy,
+                                 &(struct weft_study){.model = coplan->model,
+                                                      .cluster = coplan->cluster,
+                                                      .setting = coplan->setting},
+                                 arena, scratch, error)) {
         return false;
     }
     const struct weft_plan_options plain = one_side_options(coplan);
@@ -141,7 +156,10 @@ void coplan_know_alone(struct coplan *coplan, struct weft_arena scratch)
     struct weft_taskgraph graph;
     struct weft_error why_not; // then it is none of them
     if (!search_strategy(&strategy, coplan, scratch, &why_not) ||
-        !weft_strategy_taskgraph(&graph, &strategy, coplan->model, coplan->cluster, coplan->setting,
+        !weft_strategy_taskgraph(&graph, &strategy,
+                                 &(struct weft_study){.model = coplan->model,
+                                                      .cluster = coplan->cluster,
+                                                      .setting = coplan->setting},
                                  &kept, scratch, &why_not)) {
         return;
     }
@@ -196,8 +214,11 @@ static bool plan_both(struct weft_plan *plan, struct weft_plan_job *job, struct 
     }
     struct settled *best = coplan->known[0];
     job->strategy = coplan_copy(&best->strategy, coplan->model->operator_count, arena);
-    if (!weft_strategy_taskgraph(&job->graph, &job->strategy, coplan->model, coplan->cluster,
-                                 coplan->setting, arena, scratch, error)) {
+    if (!weft_strategy_taskgraph(&job->graph, &job->strategy,
+                                 &(struct weft_study){.model = coplan->model,
+                                                      .cluster = coplan->cluster,
+                                                      .setting = coplan->setting},
+                                 arena, scratch, error)) {
         return false;
     }
     struct search search = best->search;
@@ -268,8 +289,10 @@ static bool fill_job(struct weft_plan *plan, struct weft_plan_job *job, const st
     job->round_count = coplan->round_count;
     job->fixed_point = coplan->fixed_point;
     plan->job = job;
-    return weft_strategy_memory(&job->strategy, model, coplan->cluster, setting, arena, scratch,
-                                error);
+    return weft_strategy_memory(
+        &job->strategy,
+        &(struct weft_study){.model = model, .cluster = coplan->cluster, .setting = setting}, arena,
+        scratch, error);
 }
 
 // Puts the bounds for any strategy before those of the certificate.

@@ -115,8 +115,11 @@ static bool fill_place(struct place *place, struct worker *worker, struct weft_a
 {
     const struct coplan *coplan = worker->refinement->coplan;
     struct weft_error error;
-    if (!weft_strategy_taskgraph(&place->graph, &place->strategy, coplan->model, coplan->cluster,
-                                 coplan->setting, &arena, scratch, &error)) {
+    if (!weft_strategy_taskgraph(&place->graph, &place->strategy,
+                                 &(struct weft_study){.model = coplan->model,
+                                                      .cluster = coplan->cluster,
+                                                      .setting = coplan->setting},
+                                 &arena, scratch, &error)) {
         return false;
     }
     worker->done += UNITS_PER_TASK * place->graph.task_count;
@@ -183,7 +186,8 @@ static void try_strategy(struct worker *worker, struct weft_arena scratch)
     worker->done += UNITS_PER_OPERATOR * worker->refinement->coplan->model->operator_count *
                     (draws + DRAWS_MAX);
     if (!weft_strategy_neighbor(&there->strategy, worker->space, &worker->here->strategy, draws,
-                                &worker->rng, &arena, scratch) ||
+                                &worker->rng,
+                                &(struct weft_environment){.arena = &arena, .scratch = scratch}) ||
         !fill_place(there, worker, arena, scratch)) {
         return;
     }
@@ -326,8 +330,11 @@ static void run_chains(struct coplan *coplan, double seconds, struct weft_arena 
     struct refinement *refinement = WEFT_NEW(coplan->arena, struct refinement, 1);
     struct weft_error error; // then what is known stands
     refinement->coplan = coplan;
-    if (!weft_strategy_space_build(&refinement->space, coplan->model, coplan->cluster, NULL,
-                                   coplan->setting, coplan->arena, scratch, &error)) {
+    if (!weft_strategy_space_build(&refinement->space,
+                                   &(struct weft_study){.model = coplan->model,
+                                                        .cluster = coplan->cluster,
+                                                        .setting = coplan->setting},
+                                   coplan->arena, scratch, &error)) {
         return;
     }
     for (refinement->round = 0; refinement->round < ROUNDS; refinement->round++) {

@@ -192,9 +192,15 @@ static struct settled *know_data_parallel(struct coplan *coplan, struct weft_are
     struct weft_strategy strategy;
     struct weft_error error;
     if (coplan->hybrid ||
-        !weft_strategy_data_parallel(&strategy, coplan->model, coplan->cluster, coplan->setting,
-                                     coplan->arena, scratch, &error) ||
-        !weft_strategy_memory(&strategy, coplan->model, coplan->cluster, coplan->setting,
+        !weft_strategy_data_parallel(&strategy,
+                                     &(struct weft_study){.model = coplan->model,
+                                                          .cluster = coplan->cluster,
+                                                          .setting = coplan->setting},
+                                     coplan->arena, &error) ||
+        !weft_strategy_memory(&strategy,
+                              &(struct weft_study){.model = coplan->model,
+                                                   .cluster = coplan->cluster,
+                                                   .setting = coplan->setting},
                               coplan->arena, scratch, &error)) {
         return NULL;
     }
@@ -209,8 +215,12 @@ uint32_t coplan_branches(struct weft_strategy *found, struct coplan *coplan,
     struct weft_strategy_space *space = NULL;
     struct weft_error error;
     uint32_t n = coplan->cluster->server_count;
-    if (coplan->hybrid || !weft_strategy_space_build(&space, coplan->model, coplan->cluster, NULL,
-                                                     coplan->setting, &kept, scratch, &error)) {
+    if (coplan->hybrid ||
+        !weft_strategy_space_build(&space,
+                                   &(struct weft_study){.model = coplan->model,
+                                                        .cluster = coplan->cluster,
+                                                        .setting = coplan->setting},
+                                   &kept, scratch, &error)) {
         return 0;
     }
     uint32_t count = 0;

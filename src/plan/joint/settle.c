@@ -124,8 +124,11 @@ static bool open_settled(struct settled *settled, struct coplan *coplan,
 {
     struct weft_arena *arena = coplan->arena;
     settled->strategy = coplan_copy(strategy, coplan->model->operator_count, arena);
-    if (!weft_strategy_taskgraph(&settled->graph, &settled->strategy, coplan->model,
-                                 coplan->cluster, coplan->setting, arena, scratch, error)) {
+    if (!weft_strategy_taskgraph(&settled->graph, &settled->strategy,
+                                 &(struct weft_study){.model = coplan->model,
+                                                      .cluster = coplan->cluster,
+                                                      .setting = coplan->setting},
+                                 arena, scratch, error)) {
         return false;
     }
     weft_traffic_build(&settled->traffic, &settled->graph, arena, scratch);
@@ -255,11 +258,21 @@ bool coplan_search(struct weft_search_result *result, struct coplan *coplan,
                    const struct weft_search_options *search, struct weft_arena *arena,
                    struct weft_arena scratch, struct weft_error *error)
 {
+    struct weft_search_options options = *search;
+    options.start = start;
     bool found = coplan->hybrid
-                     ? weft_hybrid_search(result, coplan->model, coplan->cluster, network,
-                                          coplan->setting, search, arena, scratch, error)
-                     : weft_strategy_search(result, coplan->model, coplan->cluster, network,
-                                            coplan->setting, start, search, arena, scratch, error);
+                     ? weft_hybrid_search(result,
+                                          &(struct weft_study){.model = coplan->model,
+                                                               .cluster = coplan->cluster,
+                                                               .network = network,
+                                                               .setting = coplan->setting},
+                                          &options, arena, scratch, error)
+                     : weft_strategy_search(result,
+                                            &(struct weft_study){.model = coplan->model,
+                                                                 .cluster = coplan->cluster,
+                                                                 .network = network,
+                                                                 .setting = coplan->setting},
+                                            &options, arena, scratch, error);
     coplan->evaluations += found ? result->evaluations : 0;
     return found;
 }

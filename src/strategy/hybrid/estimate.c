@@ -17,20 +17,20 @@ static double smaller(double a, double b)
 }
 
 bool weft_hybrid_job_open(struct weft_hybrid_job *job, const struct weft_hybrid *hybrid,
-                          const struct weft_model *model, const struct weft_cluster *cluster,
-                          const struct weft_strategy_setting *setting, struct weft_error *error)
+                          const struct weft_study *study, struct weft_error *error)
 {
     struct weft_hybrid_job result = {.hybrid = *hybrid,
-                                     .model = model,
-                                     .accelerator = setting->cost.accelerator,
-                                     .optimizer = setting->optimizer};
-    if (!weft_hybrid_lay_out(&result.layout, hybrid, model, cluster, setting, error)) {
+                                     .model = study->model,
+                                     .accelerator = study->setting->cost.accelerator,
+                                     .optimizer = study->setting->optimizer};
+    if (!weft_hybrid_lay_out(&result.layout, hybrid, study, error)) {
         return false;
     }
     if (result.accelerator == NULL) {
         return weft_fail(error, WEFT_INPUT,
                          "accelerator: not stated; name one in the cluster, such as A100");
     }
+    const struct weft_model *model = study->model;
     enum weft_dtype dtype = model->transformer->dtype;
     if (!(result.accelerator->flops_per_s[dtype] > 0)) {
         return weft_fail(error, WEFT_INPUT, "accelerator: %s does not compute in %s, as %s does",
@@ -47,16 +47,14 @@ void weft_hybrid_job_price(struct weft_hybrid_job *job, const struct weft_hybrid
 }
 
 bool weft_hybrid_job_init(struct weft_hybrid_job *job, const struct weft_hybrid *hybrid,
-                          const struct weft_model *model, const struct weft_cluster *cluster,
-                          const struct weft_network *network,
-                          const struct weft_strategy_setting *setting, struct weft_arena scratch,
+                          const struct weft_study *study, struct weft_arena scratch,
                           struct weft_error *error)
 {
-    if (!weft_hybrid_job_open(job, hybrid, model, cluster, setting, error)) {
+    if (!weft_hybrid_job_open(job, hybrid, study, error)) {
         return false;
     }
     struct weft_hybrid_rates rates =
-        weft_hybrid_rates_of(&job->layout, hybrid->ep, cluster, network, scratch);
+        weft_hybrid_rates_of(&job->layout, hybrid->ep, study->cluster, study->network, scratch);
     weft_hybrid_job_price(job, &rates);
     return true;
 }
@@ -496,13 +494,11 @@ double weft_hybrid_busy_seconds(const struct weft_hybrid_job *job)
 }
 
 bool weft_hybrid_estimate(struct weft_hybrid_estimate *estimate, const struct weft_hybrid *hybrid,
-                          const struct weft_model *model, const struct weft_cluster *cluster,
-                          const struct weft_network *network,
-                          const struct weft_strategy_setting *setting, struct weft_arena scratch,
+                          const struct weft_study *study, struct weft_arena scratch,
                           struct weft_error *error)
 {
-    struct weft_hybrid_job job = {.model = model};
-    if (!weft_hybrid_job_init(&job, hybrid, model, cluster, network, setting, scratch, error)) {
+    struct weft_hybrid_job job;
+    if (!weft_hybrid_job_init(&job, hybrid, study, scratch, error)) {
         return false;
     }
     struct timing timing = timing_of(&job, &scratch);
@@ -522,7 +518,7 @@ bool weft_hybrid_estimate(struct weft_hybrid_estimate *estimate, const struct we
         flops += work.flops;
     }
     double ranks = job.layout.used;
-    double peak = job.accelerator->flops_per_s[model->transformer->dtype];
+    double peak = job.accelerator->flops_per_s[study->model->transformer->dtype];
     double end_s = whole_s + update_s;
     *estimate = (struct weft_hybrid_estimate){
         .iteration_ps = weft_picoseconds(end_s),

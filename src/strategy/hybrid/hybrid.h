@@ -43,9 +43,7 @@ struct weft_hybrid_stage {
 // Checks a strategy against model and cluster, and lays it out. Fails with INPUT naming the figure
 // at fault. O(1).
 bool weft_hybrid_lay_out(struct weft_hybrid_layout *layout, const struct weft_hybrid *hybrid,
-                         const struct weft_model *model, const struct weft_cluster *cluster,
-                         const struct weft_strategy_setting *setting, struct weft_error *error)
-    WEFT_MUST_USE;
+                         const struct weft_study *study, struct weft_error *error) WEFT_MUST_USE;
 // Stage 0 .. stages-1 of the layers: as equal as they go; what does not divide goes to the stages
 // in the middle first, so that the first (embedding) and the last (head) have the least.
 struct weft_hybrid_stage weft_hybrid_stage_at(const struct weft_transformer *transformer,
@@ -96,10 +94,8 @@ struct weft_memory weft_hybrid_peak_memory(const struct weft_hybrid *hybrid,
                                            enum weft_optimizer optimizer, uint32_t *rank);
 
 // weft_strategy_memory for hybrid strategies.
-bool weft_hybrid_fill_memory(struct weft_strategy *strategy, const struct weft_model *model,
-                             const struct weft_cluster *cluster,
-                             const struct weft_strategy_setting *setting, struct weft_arena *arena,
-                             struct weft_error *error) WEFT_MUST_USE;
+bool weft_hybrid_fill_memory(struct weft_strategy *strategy, const struct weft_study *study,
+                             struct weft_arena *arena, struct weft_error *error) WEFT_MUST_USE;
 
 // ---- the network as the estimate sees it ----
 
@@ -209,15 +205,11 @@ struct weft_hybrid_job {
 // Fails with INPUT as weft_hybrid_lay_out, and when there is no accelerator or it cannot compute
 // with the model's data type.
 bool weft_hybrid_job_init(struct weft_hybrid_job *job, const struct weft_hybrid *hybrid,
-                          const struct weft_model *model, const struct weft_cluster *cluster,
-                          const struct weft_network *network,
-                          const struct weft_strategy_setting *setting, struct weft_arena scratch,
+                          const struct weft_study *study, struct weft_arena scratch,
                           struct weft_error *error) WEFT_MUST_USE;
 // Its two halves, for callers that know the rates: all checks, then the costs.
 bool weft_hybrid_job_open(struct weft_hybrid_job *job, const struct weft_hybrid *hybrid,
-                          const struct weft_model *model, const struct weft_cluster *cluster,
-                          const struct weft_strategy_setting *setting, struct weft_error *error)
-    WEFT_MUST_USE;
+                          const struct weft_study *study, struct weft_error *error) WEFT_MUST_USE;
 void weft_hybrid_job_price(struct weft_hybrid_job *job, const struct weft_hybrid_rates *rates);
 struct weft_hybrid_reduction weft_hybrid_reduce_stage(const struct weft_hybrid_job *job,
                                                       const struct weft_hybrid_stage *stage);

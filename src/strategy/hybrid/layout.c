@@ -89,9 +89,10 @@ static bool set_strides(struct weft_hybrid_layout *layout, const char *order,
 }
 
 bool weft_hybrid_lay_out(struct weft_hybrid_layout *layout, const struct weft_hybrid *hybrid,
-                         const struct weft_model *model, const struct weft_cluster *cluster,
-                         const struct weft_strategy_setting *setting, struct weft_error *error)
+                         const struct weft_study *study, struct weft_error *error)
 {
+    const struct weft_model *model = study->model;
+    const struct weft_cluster *cluster = study->cluster;
     const struct weft_transformer *stack = model->transformer;
     if (stack == NULL) {
         return weft_fail(error, WEFT_INPUT,
@@ -99,8 +100,9 @@ bool weft_hybrid_lay_out(struct weft_hybrid_layout *layout, const struct weft_hy
                          model->name);
     }
     struct weft_hybrid_layout result = {
-        .per_server = cluster->accelerators_per_server != 0 ? cluster->accelerators_per_server
-                                                            : setting->cost.accelerators_per_server,
+        .per_server = cluster->accelerators_per_server != 0
+                          ? cluster->accelerators_per_server
+                          : study->setting->cost.accelerators_per_server,
         .size = {hybrid->tp, hybrid->cp, hybrid->dp, hybrid->pp},
     };
     result.per_server = result.per_server != 0 ? result.per_server : 1;

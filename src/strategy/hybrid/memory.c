@@ -304,17 +304,17 @@ static const char *remedy(const struct weft_hybrid *hybrid, const struct weft_me
 }
 
 bool weft_hybrid_memory(struct weft_memory *memory, uint32_t *rank,
-                        const struct weft_hybrid *hybrid, const struct weft_model *model,
-                        const struct weft_cluster *cluster,
-                        const struct weft_strategy_setting *setting, struct weft_error *error)
+                        const struct weft_hybrid *hybrid, const struct weft_study *study,
+                        struct weft_error *error)
 {
     struct weft_hybrid_layout layout;
-    if (!weft_hybrid_lay_out(&layout, hybrid, model, cluster, setting, error)) {
+    if (!weft_hybrid_lay_out(&layout, hybrid, study, error)) {
         return false;
     }
+    const struct weft_strategy_setting *setting = study->setting;
     uint32_t fullest = 0;
-    struct weft_memory peak =
-        weft_hybrid_peak_memory(hybrid, &layout, model->transformer, setting->optimizer, &fullest);
+    struct weft_memory peak = weft_hybrid_peak_memory(hybrid, &layout, study->model->transformer,
+                                                      setting->optimizer, &fullest);
     *memory = peak;
     *rank = fullest;
     if (setting->memory_limit_bytes > 0 && peak.total_bytes > setting->memory_limit_bytes) {
@@ -332,24 +332,22 @@ bool weft_hybrid_memory(struct weft_memory *memory, uint32_t *rank,
     return true;
 }
 
-bool weft_hybrid_fill_memory(struct weft_strategy *strategy, const struct weft_model *model,
-                             const struct weft_cluster *cluster,
-                             const struct weft_strategy_setting *setting, struct weft_arena *arena,
-                             struct weft_error *error)
+bool weft_hybrid_fill_memory(struct weft_strategy *strategy, const struct weft_study *study,
+                             struct weft_arena *arena, struct weft_error *error)
 {
     const struct weft_hybrid *hybrid = &strategy->hybrid;
     struct weft_memory peak;
     uint32_t fullest;
     struct weft_hybrid_layout layout;
-    if (!weft_hybrid_memory(&peak, &fullest, hybrid, model, cluster, setting, error) ||
-        !weft_hybrid_lay_out(&layout, hybrid, model, cluster, setting, error)) {
+    if (!weft_hybrid_memory(&peak, &fullest, hybrid, study, error) ||
+        !weft_hybrid_lay_out(&layout, hybrid, study, error)) {
         return false;
     }
-    struct weft_memory *memory = WEFT_NEW(arena, struct weft_memory, cluster->server_count);
+    struct weft_memory *memory = WEFT_NEW(arena, struct weft_memory, study->cluster->server_count);
     struct weft_memory *of_rank = WEFT_NEW(arena, struct weft_memory, hybrid->pp);
     for (uint32_t rank = 0; rank < hybrid->pp; rank++) {
-        of_rank[rank] =
-            weft_hybrid_rank_memory(hybrid, &layout, model->transformer, setting->optimizer, rank);
+        of_rank[rank] = weft_hybrid_rank_memory(hybrid, &layout, study->model->transformer,
+                                                study->setting->optimizer, rank);
     }
     for (uint32_t a = 0; a < layout.used; a++) {
         const struct weft_memory *here =

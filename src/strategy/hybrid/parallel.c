@@ -6,9 +6,7 @@
 #define MICRO_BATCH_MAX 64u
 
 struct parallel {
-    const struct weft_model *model;
-    const struct weft_cluster *cluster;
-    const struct weft_strategy_setting *setting;
+    struct weft_study study; // on one switch
     struct weft_hybrid best;
     uint64_t best_ps; // WEFT_NEVER: none fits
     struct weft_hybrid leanest;
@@ -22,8 +20,7 @@ static void try_one(struct parallel *parallel, const struct weft_hybrid *hybrid,
     uint32_t rank = 0;
     struct weft_error error;
     struct weft_hybrid_estimate estimate;
-    bool fits = weft_hybrid_memory(&memory, &rank, hybrid, parallel->model, parallel->cluster,
-                                   parallel->setting, &error);
+    bool fits = weft_hybrid_memory(&memory, &rank, hybrid, &parallel->study, &error);
     if (!fits && error.code != WEFT_INFEASIBLE) {
         return;
     }
@@ -32,9 +29,7 @@ static void try_one(struct parallel *parallel, const struct weft_hybrid *hybrid,
         parallel->leanest_memory = memory;
         parallel->leanest = *hybrid;
     }
-    if (fits &&
-        weft_hybrid_estimate(&estimate, hybrid, parallel->model, parallel->cluster, NULL,
-                             parallel->setting, scratch, &error) &&
+    if (fits && weft_hybrid_estimate(&estimate, hybrid, &parallel->study, scratch, &error) &&
         estimate.iteration_ps < parallel->best_ps) {
         parallel->best_ps = estimate.iteration_ps;
         parallel->best = *hybrid;
@@ -44,7 +39,7 @@ static void try_one(struct parallel *parallel, const struct weft_hybrid *hybrid,
 static bool fail_unfit(const struct parallel *parallel, uint64_t accelerators,
                        struct weft_error *error)
 {
-    const struct weft_model *model = parallel->model;
+    const struct weft_model *model = parallel->study.model;
     if (!(parallel->leanest_memory.total_bytes > 0)) {
         return weft_fail(error, WEFT_INFEASIBLE,
                          "data parallelism of %s deals %llu samples to %llu accelerators, which "
@@ -58,14 +53,12 @@ static bool fail_unfit(const struct parallel *parallel, uint64_t accelerators,
               "data parallelism of %s needs %s an accelerator of %s, even with zero=%u, micro=%llu "
               "and full recomputation; a searched strategy may divide the model and fit",
               model->name, weft_show_bytes(needs, parallel->leanest_memory.total_bytes),
-              weft_show_bytes(limit, parallel->setting->memory_limit_bytes),
+              weft_show_bytes(limit, parallel->study.setting->memory_limit_bytes),
               parallel->leanest.zero_stage, (unsigned long long)parallel->leanest.micro_batch);
     return weft_remedy(error, "variant", "strategy");
 }
 
-bool weft_hybrid_data_parallel(struct weft_strategy *strategy, const struct weft_model *model,
-                               const struct weft_cluster *cluster,
-                               const struct weft_strategy_setting *setting,
+bool weft_hybrid_data_parallel(struct weft_strategy *strategy, const struct weft_study *study,
                                struct weft_arena *arena, struct weft_arena scratch,
                                struct weft_error *error)
 {
@@ -80,12 +73,13 @@ bool weft_hybrid_data_parallel(struct weft_strategy *strategy, const struct weft
                                  .fused_attention = true,
                                  .order = "tcdp"};
     struct weft_hybrid_layout layout; // of one accelerator: how many a server has
-    if (!weft_hybrid_lay_out(&layout, &hybrid, model, cluster, setting, error)) {
+    if (!weft_hybrid_lay_out(&layout, &hybrid, study, error)) {
         return false;
     }
-    uint64_t accelerators = (uint64_t)cluster->server_count * layout.per_server;
-    struct parallel parallel = {
-        .model = model, .cluster = cluster, .setting = setting, .best_ps = WEFT_NEVER};
+    const struct weft_model *model = study->model;
+    uint64_t accelerators = (uint64_t)study->cluster->server_count * layout.per_server;
+    struct parallel parallel = {.study = *study, .best_ps = WEFT_NEVER};
+    parallel.study.network = NULL;
     bool even = accelerators > 0 && accelerators <= UINT32_MAX && model->batch % accelerators == 0;
     uint64_t replica = even ? model->batch / accelerators : 0;
     hybrid.dp = (uint32_t)accelerators;
@@ -105,9 +99,9 @@ bool weft_hybrid_data_parallel(struct weft_strategy *strategy, const struct weft
         return fail_unfit(&parallel, accelerators, error);
     }
     struct weft_strategy found = {.kind = WEFT_STRATEGY_HYBRID,
-                                  .server_count = cluster->server_count,
+                                  .server_count = study->cluster->server_count,
                                   .hybrid = parallel.best};
-    if (!weft_hybrid_fill_memory(&found, model, cluster, setting, arena, error)) {
+    if (!weft_hybrid_fill_memory(&found, study, arena, error)) {
         return false;
     }
     *strategy = found;

@@ -22,10 +22,7 @@ struct found {
 };
 
 struct search {
-    const struct weft_model *model;
-    const struct weft_cluster *cluster;
-    const struct weft_network *network;
-    const struct weft_strategy_setting *setting;
+    const struct weft_study *study;
     weft_stop stop;
     _Atomic uint64_t *progress_ps;
     struct weft_arena scratch;
@@ -79,14 +76,15 @@ static bool fits(struct search *search, const struct weft_hybrid *hybrid,
                  const struct weft_hybrid_layout *layout)
 {
     uint32_t rank;
-    struct weft_memory memory = weft_hybrid_peak_memory(hybrid, layout, search->model->transformer,
-                                                        search->setting->optimizer, &rank);
+    struct weft_memory memory =
+        weft_hybrid_peak_memory(hybrid, layout, search->study->model->transformer,
+                                search->study->setting->optimizer, &rank);
     if (!search->any || memory.total_bytes < search->leanest_memory.total_bytes) {
         search->leanest = *hybrid;
         search->leanest_memory = memory;
     }
     search->any = true;
-    double limit_bytes = search->setting->memory_limit_bytes;
+    double limit_bytes = search->study->setting->memory_limit_bytes;
     return limit_bytes <= 0 || memory.total_bytes <= limit_bytes;
 }
 
@@ -94,9 +92,8 @@ static bool fits(struct search *search, const struct weft_hybrid *hybrid,
 static void evaluate(struct search *search, const struct weft_hybrid *hybrid, uint32_t order)
 {
     struct weft_error error;
-    struct weft_hybrid_job job = {.model = search->model};
-    if (!weft_hybrid_job_open(&job, hybrid, search->model, search->cluster, search->setting,
-                              &error)) {
+    struct weft_hybrid_job job;
+    if (!weft_hybrid_job_open(&job, hybrid, search->study, &error)) {
         return;
     }
     search->evaluations++;
@@ -105,8 +102,8 @@ static void evaluate(struct search *search, const struct weft_hybrid *hybrid, ui
     }
     if (!search->rates_known[order]) {
         search->rates_known[order] = true;
-        search->rates[order] = weft_hybrid_rates_of(&job.layout, hybrid->ep, search->cluster,
-                                                    search->network, search->scratch);
+        search->rates[order] = weft_hybrid_rates_of(&job.layout, hybrid->ep, search->study->cluster,
+                                                    search->study->network, search->scratch);
     }
     weft_hybrid_job_price(&job, &search->rates[order]);
     bool full = search->count == search->keep;
@@ -151,7 +148,7 @@ static void each_choice(struct search *search, struct weft_hybrid hybrid)
 
 static void each_micro_batch(struct search *search, struct weft_hybrid hybrid)
 {
-    uint64_t replica = search->model->batch / hybrid.dp;
+    uint64_t replica = search->study->model->batch / hybrid.dp;
     for (hybrid.micro_batch = 1;
          hybrid.micro_batch <= MICRO_BATCH_MAX && hybrid.micro_batch <= replica;
          hybrid.micro_batch++) {
@@ -161,7 +158,7 @@ static void each_micro_batch(struct search *search, struct weft_hybrid hybrid)
         for (hybrid.chunks = 1; hybrid.chunks <= CHUNKS_MAX; hybrid.chunks++) {
             uint64_t stages = (uint64_t)hybrid.pp * hybrid.chunks;
             bool interleaves = hybrid.pp > 1 && replica / hybrid.micro_batch % hybrid.pp == 0 &&
-                               stages <= (uint64_t)search->model->transformer->layers + 2;
+                               stages <= (uint64_t)search->study->model->transformer->layers + 2;
             if (hybrid.chunks > 1 && !interleaves) {
                 break;
             }
@@ -174,7 +171,7 @@ static void each_micro_batch(struct search *search, struct weft_hybrid hybrid)
 
 static void each_expert_degree(struct search *search, struct weft_hybrid hybrid)
 {
-    const struct weft_transformer *stack = search->model->transformer;
+    const struct weft_transformer *stack = search->study->model->transformer;
     uint64_t replicas = (uint64_t)hybrid.dp * hybrid.cp;
     uint32_t most = stack->experts > 0 ? stack->experts : 1;
     for (hybrid.ep = 1; hybrid.ep <= most; hybrid.ep++) {
@@ -187,7 +184,7 @@ static void each_expert_degree(struct search *search, struct weft_hybrid hybrid)
 
 static void each_degree(struct search *search)
 {
-    const struct weft_transformer *stack = search->model->transformer;
+    const struct weft_transformer *stack = search->study->model->transformer;
     struct weft_hybrid hybrid = {.overlap_gradients = true, .fused_attention = true};
     for (hybrid.tp = 1; hybrid.tp <= search->per_server; hybrid.tp++) {
         if (search->per_server % hybrid.tp != 0 || stack->heads % hybrid.tp != 0) {
@@ -204,7 +201,7 @@ static void each_degree(struct search *search)
             for (hybrid.cp = 1; hybrid.cp <= replicas && (hybrid.cp == 1 || hybrid.cp <= roomy);
                  hybrid.cp++) {
                 hybrid.dp = replicas / hybrid.cp;
-                if (replicas % hybrid.cp == 0 && search->model->batch % hybrid.dp == 0) {
+                if (replicas % hybrid.cp == 0 && search->study->model->batch % hybrid.dp == 0) {
                     each_expert_degree(search, hybrid);
                 }
             }
@@ -216,18 +213,18 @@ static void each_degree(struct search *search)
 
 static bool nothing_fits(const struct search *search, struct weft_error *error)
 {
-    const char *name = search->model->name;
+    const char *name = search->study->model->name;
     if (!search->any) {
         return weft_fail(error, WEFT_INPUT,
                          "batch: no split of %llu samples and %u layers of %s uses all %u "
                          "accelerators; use a batch or a number of servers with more divisors",
-                         (unsigned long long)search->model->batch,
-                         search->model->transformer->layers, name, search->accelerators);
+                         (unsigned long long)search->study->model->batch,
+                         search->study->model->transformer->layers, name, search->accelerators);
     }
     char needs[WEFT_UNIT_TEXT];
     char over[WEFT_UNIT_TEXT];
     char limit[WEFT_UNIT_TEXT];
-    double limit_bytes = search->setting->memory_limit_bytes;
+    double limit_bytes = search->study->setting->memory_limit_bytes;
     double total_bytes = search->leanest_memory.total_bytes;
     const struct weft_hybrid *leanest = &search->leanest;
     return weft_fail(
@@ -254,13 +251,14 @@ static bool prepare(struct search *search, struct weft_error *error)
                               .chunks = 1,
                               .micro_batch = 1,
                               .order = "tcdp"};
-    struct weft_hybrid_job job = {.model = search->model};
-    if (!weft_hybrid_job_init(&job, &one, search->model, search->cluster, NULL, search->setting,
-                              search->scratch, error)) {
+    struct weft_study alone = *search->study;
+    alone.network = NULL;
+    struct weft_hybrid_job job;
+    if (!weft_hybrid_job_init(&job, &one, &alone, search->scratch, error)) {
         return false;
     }
     search->per_server = job.layout.per_server;
-    uint64_t accelerators = (uint64_t)search->per_server * search->cluster->server_count;
+    uint64_t accelerators = (uint64_t)search->per_server * search->study->cluster->server_count;
     if (accelerators > (1u << 24)) {
         return weft_fail(error, WEFT_INPUT, "cluster: %llu accelerators are beyond 2^24",
                          (unsigned long long)accelerators);
@@ -269,17 +267,12 @@ static bool prepare(struct search *search, struct weft_error *error)
     return true;
 }
 
-bool weft_hybrid_search(struct weft_search_result *result, const struct weft_model *model,
-                        const struct weft_cluster *cluster, const struct weft_network *network,
-                        const struct weft_strategy_setting *setting,
+bool weft_hybrid_search(struct weft_search_result *result, const struct weft_study *study,
                         const struct weft_search_options *options, struct weft_arena *arena,
                         struct weft_arena scratch, struct weft_error *error)
 {
     uint32_t keep = options->keep == 0 ? 1 : options->keep;
-    struct search search = {.model = model,
-                            .cluster = cluster,
-                            .network = network,
-                            .setting = setting,
+    struct search search = {.study = study,
                             .stop = options->stop,
                             .progress_ps = options->progress_ps,
                             .keep = keep < KEEP_MAX ? keep : KEEP_MAX};
@@ -294,12 +287,12 @@ bool weft_hybrid_search(struct weft_search_result *result, const struct weft_mod
     }
     struct weft_candidate *candidates = WEFT_NEW(arena, struct weft_candidate, search.count);
     for (uint32_t i = 0; i < search.count; i++) {
-        candidates[i].strategy = (struct weft_strategy){.kind = WEFT_STRATEGY_HYBRID,
-                                                        .server_count = cluster->server_count,
-                                                        .hybrid = search.best[i].hybrid};
+        candidates[i].strategy =
+            (struct weft_strategy){.kind = WEFT_STRATEGY_HYBRID,
+                                   .server_count = study->cluster->server_count,
+                                   .hybrid = search.best[i].hybrid};
         candidates[i].estimate_ps = weft_picoseconds(search.best[i].seconds);
-        if (!weft_hybrid_fill_memory(&candidates[i].strategy, model, cluster, setting, arena,
-                                     error)) {
+        if (!weft_hybrid_fill_memory(&candidates[i].strategy, study, arena, error)) {
             return false;
         }
     }

@@ -177,13 +177,14 @@ static bool too_many(const struct weft_hybrid *hybrid, struct weft_error *error)
 }
 
 bool weft_hybrid_taskgraph(struct weft_taskgraph *graph, const struct weft_strategy *strategy,
-                           const struct weft_model *model, const struct weft_cluster *cluster,
-                           const struct weft_strategy_setting *setting, struct weft_arena *arena,
+                           const struct weft_study *study, struct weft_arena *arena,
                            struct weft_arena scratch, struct weft_error *error)
 {
     const struct weft_hybrid *hybrid = &strategy->hybrid;
-    struct weft_hybrid_job job = {.model = model};
-    if (!weft_hybrid_job_init(&job, hybrid, model, cluster, NULL, setting, scratch, error)) {
+    struct weft_study alone = *study; // bytes and runtimes do not depend on the network
+    alone.network = NULL;
+    struct weft_hybrid_job job;
+    if (!weft_hybrid_job_init(&job, hybrid, &alone, scratch, error)) {
         return false;
     }
     if (hybrid->tp > job.layout.per_server) {
@@ -213,6 +214,6 @@ bool weft_hybrid_taskgraph(struct weft_taskgraph *graph, const struct weft_strat
     for (uint32_t d = 0; d < devices; d++) {
         device_server[d] = (uint32_t)((uint64_t)d * hybrid->tp / job.layout.per_server);
     }
-    return weft_taskgraph_build(graph, cluster->server_count, devices, device_server, builder.tasks,
-                                (uint32_t)builder.task_count, arena, scratch, error);
+    return weft_taskgraph_build(graph, study->cluster->server_count, devices, device_server,
+                                builder.tasks, (uint32_t)builder.task_count, arena, scratch, error);
 }

@@ -71,8 +71,7 @@ void weft_hybrid_emit_reductions(struct weft_hybrid_builder *builder);
 
 // weft_strategy_taskgraph for hybrid strategies.
 bool weft_hybrid_taskgraph(struct weft_taskgraph *graph, const struct weft_strategy *strategy,
-                           const struct weft_model *model, const struct weft_cluster *cluster,
-                           const struct weft_strategy_setting *setting, struct weft_arena *arena,
+                           const struct weft_study *study, struct weft_arena *arena,
                            struct weft_arena scratch, struct weft_error *error) WEFT_MUST_USE;
 
 #endif

@@ -310,8 +310,9 @@ static bool fill_compute(struct draft *draft, struct weft_error *error)
         }
         const struct weft_placement *place = &draft->strategy->placements[op];
         struct weft_operator_cost cost;
-        if (!weft_operator_time(&cost, draft->model, op, place->sample_parts,
-                                place->parameter_parts, &draft->setting->cost, error)) {
+        if (!weft_operator_time(&cost, draft->model, op,
+                                (struct weft_split){place->sample_parts, place->parameter_parts},
+                                &draft->setting->cost, error)) {
             return false;
         }
         uint32_t forward = draft->forward[op];
@@ -348,10 +349,11 @@ static void link_edges(struct draft *draft, struct weft_arena *scratch)
 }
 
 bool weft_operators_taskgraph(struct weft_taskgraph *graph, const struct weft_strategy *strategy,
-                              const struct weft_model *model, const struct weft_cluster *cluster,
-                              const struct weft_strategy_setting *setting, struct weft_arena *arena,
+                              const struct weft_study *study, struct weft_arena *arena,
                               struct weft_arena scratch, struct weft_error *error)
 {
+    const struct weft_model *model = study->model;
+    const struct weft_cluster *cluster = study->cluster;
     if (!weft_operators_check(strategy, model, cluster, error)) {
         return false;
     }
@@ -362,7 +364,7 @@ bool weft_operators_taskgraph(struct weft_taskgraph *graph, const struct weft_st
     }
     struct draft draft = {.strategy = strategy,
                           .model = model,
-                          .setting = setting,
+                          .setting = study->setting,
                           .forward = forward,
                           .seen = WEFT_NEW(&scratch, uint32_t, cluster->server_count)};
     uint64_t compute_count = 0;

@@ -14,14 +14,12 @@ bool weft_operators_check(const struct weft_strategy *strategy, const struct wef
     WEFT_MUST_USE;
 // weft_strategy_taskgraph of the operators space.
 bool weft_operators_taskgraph(struct weft_taskgraph *graph, const struct weft_strategy *strategy,
-                              const struct weft_model *model, const struct weft_cluster *cluster,
-                              const struct weft_strategy_setting *setting, struct weft_arena *arena,
+                              const struct weft_study *study, struct weft_arena *arena,
                               struct weft_arena scratch, struct weft_error *error) WEFT_MUST_USE;
 // weft_strategy_memory of the operators space.
-bool weft_operators_memory(struct weft_strategy *strategy, const struct weft_model *model,
-                           const struct weft_cluster *cluster,
-                           const struct weft_strategy_setting *setting, struct weft_arena *arena,
-                           struct weft_arena scratch, struct weft_error *error) WEFT_MUST_USE;
+bool weft_operators_memory(struct weft_strategy *strategy, const struct weft_study *study,
+                           struct weft_arena *arena, struct weft_arena scratch,
+                           struct weft_error *error) WEFT_MUST_USE;
 
 // Bytes of one shard of a parameter tensor that `parameter_parts` parts share.
 uint64_t weft_operators_shard_bytes(const struct weft_operator *op, uint32_t tensor,

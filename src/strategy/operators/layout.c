@@ -324,6 +324,9 @@ bool weft_layout_store(struct weft_strategy *strategy, const struct layout *layo
     *strategy = (struct weft_strategy){.kind = WEFT_STRATEGY_OPERATORS,
                                        .server_count = problem->server_count,
                                        .placements = placements};
-    return weft_strategy_memory(strategy, problem->model, problem->cluster, problem->setting, arena,
-                                scratch, error);
+    return weft_strategy_memory(strategy,
+                                &(struct weft_study){.model = problem->model,
+                                                     .cluster = problem->cluster,
+                                                     .setting = problem->setting},
+                                arena, scratch, error);
 }

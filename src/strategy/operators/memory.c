@@ -270,12 +270,13 @@ static bool fail_full(const struct weft_model *model, const struct tally *tally,
     return remedy.key != NULL && weft_remedy(error, remedy.key, "%s", remedy.value);
 }
 
-bool weft_operators_memory(struct weft_strategy *strategy, const struct weft_model *model,
-                           const struct weft_cluster *cluster,
-                           const struct weft_strategy_setting *setting, struct weft_arena *arena,
-                           struct weft_arena scratch, struct weft_error *error)
+bool weft_operators_memory(struct weft_strategy *strategy, const struct weft_study *study,
+                           struct weft_arena *arena, struct weft_arena scratch,
+                           struct weft_error *error)
 {
-    if (!weft_operators_check(strategy, model, cluster, error)) {
+    const struct weft_model *model = study->model;
+    const struct weft_strategy_setting *setting = study->setting;
+    if (!weft_operators_check(strategy, model, study->cluster, error)) {
         return false;
     }
     uint32_t n = strategy->server_count;

@@ -18,7 +18,8 @@ static bool fill_choice(struct choice *choice, const struct weft_model *model, u
                         struct weft_error *error)
 {
     struct weft_operator_cost cost;
-    if (!weft_operator_time(&cost, model, op, split->sample_parts, split->parameter_parts,
+    if (!weft_operator_time(&cost, model, op,
+                            (struct weft_split){split->sample_parts, split->parameter_parts},
                             &setting->cost, error)) {
         return false;
     }
@@ -46,8 +47,8 @@ static bool build_nodes(struct problem *problem, uint32_t *node_of, struct weft_
                         struct weft_arena scratch, struct weft_error *error)
 {
     const struct weft_model *model = problem->model;
-    const struct weft_split **splits =
-        WEFT_NEW(&scratch, const struct weft_split *, model->operator_count);
+    struct weft_split_list *splits =
+        WEFT_NEW(&scratch, struct weft_split_list, model->operator_count);
     struct node *nodes = WEFT_NEW(arena, struct node, model->operator_count);
     uint32_t choice_count = 0;
     for (uint32_t op = 0; op < model->operator_count; op++) {
@@ -60,18 +61,20 @@ static bool build_nodes(struct problem *problem, uint32_t *node_of, struct weft_
         *node = (struct node){.op = op,
                               .table = model->operators[op].spec.kind == WEFT_OP_EMBEDDING,
                               .choice_first = choice_count};
-        if (!weft_operator_splits(&splits[op], &node->choice_count, model, op,
-                                  problem->server_count, &problem->setting->cost, &scratch,
-                                  error)) {
+        // Each operator's splits lie behind those before it, in what scratch has left.
+        struct weft_environment environment = {.arena = &scratch, .error = error};
+        if (!weft_operator_splits(&splits[op], model, op, problem->server_count,
+                                  &problem->setting->cost, &environment)) {
             return false;
         }
+        node->choice_count = splits[op].count;
         choice_count += node->choice_count;
     }
     struct choice *choices = WEFT_NEW(arena, struct choice, choice_count);
     for (uint32_t i = 0; i < problem->node_count; i++) {
         for (uint32_t c = 0; c < nodes[i].choice_count; c++) {
             if (!fill_choice(&choices[nodes[i].choice_first + c], model, nodes[i].op,
-                             &splits[nodes[i].op][c], problem->setting, error)) {
+                             &splits[nodes[i].op].splits[c], problem->setting, error)) {
                 return false;
             }
         }
@@ -199,11 +202,13 @@ static void describe_network(struct problem *problem, const struct weft_network 
     }
 }
 
-bool weft_problem_build(struct problem *problem, const struct weft_model *model,
-                        const struct weft_cluster *cluster, const struct weft_network *network,
-                        const struct weft_strategy_setting *setting, struct weft_arena *arena,
-                        struct weft_arena scratch, struct weft_error *error)
+bool weft_problem_build(struct problem *problem, const struct weft_study *study,
+                        struct weft_arena *arena, struct weft_arena scratch,
+                        struct weft_error *error)
 {
+    const struct weft_model *model = study->model;
+    const struct weft_cluster *cluster = study->cluster;
+    const struct weft_network *network = study->network;
     uint32_t n = cluster->server_count;
     if (n > SERVERS_MAX) {
         return weft_fail(error, WEFT_INPUT,
@@ -216,7 +221,7 @@ bool weft_problem_build(struct problem *problem, const struct weft_model *model,
     }
     struct problem built = {.model = model,
                             .cluster = cluster,
-                            .setting = setting,
+                            .setting = study->setting,
                             .server_count = n,
                             .row = (2 * n + 15) / 16 * 16,
                             .port_Bps = cluster->degree * cluster->rate_Bps * PAYLOAD_RATIO,

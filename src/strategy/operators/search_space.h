@@ -73,10 +73,9 @@ struct problem {
 
 // Boils a model down. Fails with INPUT as weft_operator_splits and weft_operator_time, and beyond
 // 16384 servers.
-bool weft_problem_build(struct problem *problem, const struct weft_model *model,
-                        const struct weft_cluster *cluster, const struct weft_network *network,
-                        const struct weft_strategy_setting *setting, struct weft_arena *arena,
-                        struct weft_arena scratch, struct weft_error *error) WEFT_MUST_USE;
+bool weft_problem_build(struct problem *problem, const struct weft_study *study,
+                        struct weft_arena *arena, struct weft_arena scratch,
+                        struct weft_error *error) WEFT_MUST_USE;
 
 // The choice of a node that divides it into so many parts; WEFT_NONE if there is none.
 uint32_t weft_problem_choice(const struct problem *problem, uint32_t node, uint32_t sample_parts,

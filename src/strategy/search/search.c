@@ -247,22 +247,20 @@ static bool set_starts(struct search *search, const struct weft_strategy *start,
     return true;
 }
 
-bool weft_strategy_search(struct weft_search_result *result, const struct weft_model *model,
-                          const struct weft_cluster *cluster, const struct weft_network *network,
-                          const struct weft_strategy_setting *setting,
-                          const struct weft_strategy *start,
+bool weft_strategy_search(struct weft_search_result *result, const struct weft_study *study,
                           const struct weft_search_options *options, struct weft_arena *arena,
                           struct weft_arena scratch, struct weft_error *error)
 {
     struct weft_arena work = take_half(&scratch);
     struct problem problem;
+    const struct weft_strategy *start = options->start;
     if (start != NULL && (start->kind != WEFT_STRATEGY_OPERATORS ||
-                          !weft_operators_check(start, model, cluster, error))) {
+                          !weft_operators_check(start, study->model, study->cluster, error))) {
         return start->kind == WEFT_STRATEGY_OPERATORS
                    ? weft_wrap(error, "the strategy to start from")
                    : weft_fail(error, WEFT_INPUT, "the strategy to start from is hybrid");
     }
-    if (!weft_problem_build(&problem, model, cluster, network, setting, &work, scratch, error)) {
+    if (!weft_problem_build(&problem, study, &work, scratch, error)) {
         return false;
     }
     struct search *search = WEFT_NEW(&work, struct search, 1);

@@ -10,16 +10,12 @@ struct weft_strategy_space {
     struct problem problem;
 };
 
-bool weft_strategy_space_build(struct weft_strategy_space **space, const struct weft_model *model,
-                               const struct weft_cluster *cluster,
-                               const struct weft_network *network,
-                               const struct weft_strategy_setting *setting,
+bool weft_strategy_space_build(struct weft_strategy_space **space, const struct weft_study *study,
                                struct weft_arena *arena, struct weft_arena scratch,
                                struct weft_error *error)
 {
     struct weft_strategy_space *built = WEFT_NEW(arena, struct weft_strategy_space, 1);
-    if (!weft_problem_build(&built->problem, model, cluster, network, setting, arena, scratch,
-                            error)) {
+    if (!weft_problem_build(&built->problem, study, arena, scratch, error)) {
         return false;
     }
     *space = built;
@@ -55,9 +51,9 @@ bool weft_strategy_branches(struct weft_strategy *strategy, const struct weft_st
 
 bool weft_strategy_neighbor(struct weft_strategy *neighbor, const struct weft_strategy_space *space,
                             const struct weft_strategy *strategy, uint32_t draws,
-                            struct weft_rng *rng, struct weft_arena *arena,
-                            struct weft_arena scratch)
+                            struct weft_rng *rng, const struct weft_environment *environment)
 {
+    struct weft_arena scratch = environment->scratch;
     const struct problem *problem = &space->problem;
     struct layout layout;
     struct shelf best;
@@ -85,5 +81,5 @@ bool weft_strategy_neighbor(struct weft_strategy *neighbor, const struct weft_st
         return false;
     }
     weft_shelf_load(&layout, &best.kept[0]);
-    return weft_layout_store(neighbor, &layout, arena, scratch, &error);
+    return weft_layout_store(neighbor, &layout, environment->arena, scratch, &error);
 }

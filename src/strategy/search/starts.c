@@ -174,15 +174,11 @@ void weft_start_strips(struct layout *layout, uint32_t parts, struct weft_arena 
 
 // ---- without a search ----
 
-bool weft_strategy_data_parallel(struct weft_strategy *strategy, const struct weft_model *model,
-                                 const struct weft_cluster *cluster,
-                                 const struct weft_strategy_setting *setting,
-                                 struct weft_arena *arena, struct weft_arena scratch,
-                                 struct weft_error *error)
+bool weft_strategy_data_parallel(struct weft_strategy *strategy, const struct weft_study *study,
+                                 struct weft_arena *arena, struct weft_error *error)
 {
-    (void)setting;
-    (void)scratch;
-    uint32_t n = cluster->server_count;
+    const struct weft_model *model = study->model;
+    uint32_t n = study->cluster->server_count;
     WEFT_ASSERT(n > 0);
     uint32_t *all = WEFT_NEW_RAW(arena, uint32_t, n);
     for (uint32_t server = 0; server < n; server++) {
@@ -198,7 +194,7 @@ bool weft_strategy_data_parallel(struct weft_strategy *strategy, const struct we
     }
     struct weft_strategy built = {
         .kind = WEFT_STRATEGY_OPERATORS, .server_count = n, .placements = placements};
-    if (!weft_operators_check(&built, model, cluster, error)) {
+    if (!weft_operators_check(&built, model, study->cluster, error)) {
         return weft_wrap(error, "data parallelism over %u servers", n);
     }
     *strategy = built;
