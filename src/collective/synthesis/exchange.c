@@ -96,9 +96,20 @@ static uint32_t choose(struct exchange *exchange, uint32_t from, uint32_t to)
     return best;
 }
 
-static void start(struct exchange *exchange, uint32_t link, uint32_t to, uint32_t chunk,
-                  uint64_t now_ps, uint64_t busy_ps, uint64_t arrive_ps)
+// One chunk that leaves over a link: how long the link is taken, and when the chunk is there, both
+// counted from the start.
+struct sending {
+    uint32_t link;
+    uint32_t to;
+    uint32_t chunk;
+    uint64_t busy_ps;
+    uint64_t arrive_ps;
+};
+
+static void start(struct exchange *exchange, const struct sending *sending, uint64_t now_ps)
 {
+    uint32_t to = sending->to;
+    uint32_t chunk = sending->chunk;
     const struct weft_synth *synth = exchange->synth;
     uint32_t hop = exchange->run->hop_count++;
     uint32_t factor = synth->chunk_factor;
@@ -109,19 +120,20 @@ static void start(struct exchange *exchange, uint32_t link, uint32_t to, uint32_
         slot = 2 * exchange->input_slots + exchange->slots_used[to]++;
     }
     exchange->run->hops[hop] = (struct weft_synth_hop){
-        .from = synth->fabric->links[link].from,
+        .from = synth->fabric->links[sending->link].from,
         .to = to,
         .from_slot = exchange->slot[chunk],
         .to_slot = slot,
-        .link = link,
+        .link = sending->link,
         .start_ps = now_ps,
-        .end_ps = now_ps + arrive_ps,
+        .end_ps = now_ps + sending->arrive_ps,
     };
     exchange->slot[chunk] = slot;
     exchange->hop_chunk[hop] = chunk;
-    exchange->free_ps[link] = now_ps + busy_ps;
-    weft_synth_push(&exchange->heap, (struct weft_synth_event){now_ps + busy_ps, hop | FREES});
-    weft_synth_push(&exchange->heap, (struct weft_synth_event){now_ps + arrive_ps, hop});
+    exchange->free_ps[sending->link] = now_ps + sending->busy_ps;
+    weft_synth_push(&exchange->heap,
+                    (struct weft_synth_event){now_ps + sending->busy_ps, hop | FREES});
+    weft_synth_push(&exchange->heap, (struct weft_synth_event){now_ps + sending->arrive_ps, hop});
 }
 
 static void try_direct(struct exchange *exchange, uint32_t link, uint64_t now_ps)
@@ -133,8 +145,10 @@ static void try_direct(struct exchange *exchange, uint32_t link, uint64_t now_ps
     }
     uint64_t send_ps = weft_synth_send_ps(exchange->synth->chunk_bytes, wire->rate_Bps);
     uint64_t busy_ps = send_ps + (exchange->synth->holds ? wire->latency_ps : 0);
-    start(exchange, link, wire->to, take(exchange, wire->from, target), now_ps, busy_ps,
-          send_ps + wire->latency_ps);
+    start(exchange,
+          &(struct sending){link, wire->to, take(exchange, wire->from, target), busy_ps,
+                            send_ps + wire->latency_ps},
+          now_ps);
 }
 
 // Behind switches everybody is one transfer away: receivers in turn, so that in a round each
@@ -155,7 +169,9 @@ static void try_switched(struct exchange *exchange, uint32_t link, uint64_t now_
             continue;
         }
         weft_switched_take(&exchange->switched, &path, now_ps);
-        start(exchange, link, to, take(exchange, from, to), now_ps, path.busy_ps, path.arrive_ps);
+        start(exchange,
+              &(struct sending){link, to, take(exchange, from, to), path.busy_ps, path.arrive_ps},
+              now_ps);
         exchange->turn[link] = (to + 1) % n;
         return;
     }

@@ -92,27 +92,39 @@ static bool has_any(const struct spread *spread, uint32_t from, uint32_t to)
     return false;
 }
 
-static void start(struct spread *spread, uint32_t link, uint32_t to, uint32_t chunk,
-                  uint64_t now_ps, uint64_t busy_ps, uint64_t arrive_ps)
+// One chunk that leaves over a link: how long the link is taken, and when the chunk is there, both
+// counted from the start.
+struct sending {
+    uint32_t link;
+    uint32_t to;
+    uint32_t chunk;
+    uint64_t busy_ps;
+    uint64_t arrive_ps;
+};
+
+static void start(struct spread *spread, const struct sending *sending, uint64_t now_ps)
 {
-    uint32_t from = spread->synth->fabric->links[link].from;
+    uint32_t to = sending->to;
+    uint32_t chunk = sending->chunk;
+    uint32_t from = spread->synth->fabric->links[sending->link].from;
     uint32_t hop = spread->run->hop_count++;
     spread->run->hops[hop] = (struct weft_synth_hop){
         .from = from,
         .to = to,
         .from_slot = chunk,
         .to_slot = chunk,
-        .link = link,
+        .link = sending->link,
         .start_ps = now_ps,
-        .end_ps = now_ps + arrive_ps,
+        .end_ps = now_ps + sending->arrive_ps,
     };
     spread->claimed[(size_t)to * spread->word_count + chunk / 64] |= 1ull << (chunk % 64);
     spread->claims[chunk]++;
-    spread->free_ps[link] = now_ps + busy_ps;
-    if (busy_ps != arrive_ps) {
-        weft_synth_push(&spread->heap, (struct weft_synth_event){now_ps + busy_ps, hop | FREES});
+    spread->free_ps[sending->link] = now_ps + sending->busy_ps;
+    if (sending->busy_ps != sending->arrive_ps) {
+        weft_synth_push(&spread->heap,
+                        (struct weft_synth_event){now_ps + sending->busy_ps, hop | FREES});
     }
-    weft_synth_push(&spread->heap, (struct weft_synth_event){now_ps + arrive_ps, hop});
+    weft_synth_push(&spread->heap, (struct weft_synth_event){now_ps + sending->arrive_ps, hop});
 }
 
 static void try_direct(struct spread *spread, uint32_t link, uint64_t now_ps)
@@ -124,7 +136,8 @@ static void try_direct(struct spread *spread, uint32_t link, uint64_t now_ps)
     }
     uint64_t send_ps = weft_synth_send_ps(spread->synth->chunk_bytes, wire->rate_Bps);
     uint64_t busy_ps = send_ps + (spread->synth->holds ? wire->latency_ps : 0);
-    start(spread, link, wire->to, chunk, now_ps, busy_ps, send_ps + wire->latency_ps);
+    start(spread, &(struct sending){link, wire->to, chunk, busy_ps, send_ps + wire->latency_ps},
+          now_ps);
 }
 
 static bool try_receiver(struct spread *spread, uint32_t link, uint32_t to, uint64_t now_ps)
@@ -140,7 +153,7 @@ static bool try_receiver(struct spread *spread, uint32_t link, uint32_t to, uint
     }
     uint32_t chunk = choose(spread, from, to);
     weft_switched_take(&spread->switched, &path, now_ps);
-    start(spread, link, to, chunk, now_ps, path.busy_ps, path.arrive_ps);
+    start(spread, &(struct sending){link, to, chunk, path.busy_ps, path.arrive_ps}, now_ps);
     return true;
 }
 
@@ -233,9 +246,10 @@ static void begin(struct spread *spread, const uint32_t *owner, struct weft_aren
 }
 
 bool weft_synth_spread(struct weft_synth_run *run, const struct weft_synth *synth,
-                       const uint32_t *owner, uint32_t chunk_count, uint64_t seed, uint32_t attempt,
-                       struct weft_arena *arena, struct weft_arena scratch)
+                       const uint32_t *owner, uint32_t chunk_count, uint32_t attempt,
+                       const struct weft_environment *environment)
 {
+    struct weft_arena scratch = environment->scratch;
     *run = (struct weft_synth_run){0};
     struct spread spread = {
         .synth = synth,
@@ -244,8 +258,8 @@ bool weft_synth_spread(struct weft_synth_run *run, const struct weft_synth *synt
         .run = run,
         .order = (enum order)(attempt % ORDER_COUNT),
     };
-    weft_rng_init(&spread.rng, weft_hash(seed) + attempt);
-    begin(&spread, owner, arena, &scratch);
+    weft_rng_init(&spread.rng, weft_hash(environment->seed) + attempt);
+    begin(&spread, owner, environment->arena, &scratch);
     start_links(&spread, 0);
     while (spread.heap.count > 0) {
         uint64_t now_ps = spread.heap.entries[0].time_ps;

@@ -141,12 +141,13 @@ static void plan_translated(struct weft_synth_run *best, const struct weft_synth
 
 static bool plan_spread(struct weft_synth_run *best, const struct weft_synth *synth,
                         const struct weft_synthesis_options *options, uint64_t bound_ps,
-                        struct weft_arena *arena, struct weft_arena scratch)
+                        const struct weft_environment *environment)
 {
+    struct weft_arena scratch = environment->scratch;
     *best = (struct weft_synth_run){.completion_ps = WEFT_NEVER};
     bool rooted = is_rooted(options->kind);
     if (synth->group != NULL && !rooted) {
-        plan_translated(best, synth, options, bound_ps, arena, scratch);
+        plan_translated(best, synth, options, bound_ps, environment->arena, scratch);
         return true;
     }
     uint32_t chunks = rooted ? synth->chunk_factor : synth->chunk_factor * synth->rank_count;
@@ -155,9 +156,11 @@ static bool plan_spread(struct weft_synth_run *best, const struct weft_synth *sy
         owner[c] = rooted ? options->root : c / synth->chunk_factor;
     }
     uint32_t tries = options->tries == 0 ? 1 : options->tries;
+    struct weft_environment inner = *environment;
+    inner.scratch = scratch;
     for (uint32_t i = 0; i < tries && best->completion_ps != bound_ps; i++) {
         struct weft_synth_run run;
-        if (!weft_synth_spread(&run, synth, owner, chunks, options->seed, i, arena, scratch)) {
+        if (!weft_synth_spread(&run, synth, owner, chunks, i, &inner)) {
             return false;
         }
         keep_better(best, &run);
@@ -185,9 +188,11 @@ static bool plan_exchange(struct weft_synth_run *best, const struct weft_synth *
 // A plan of a spreading kind on the fabric, or of a gathering kind on the reversed one.
 static bool plan_phase(struct weft_synth_run *run, const struct weft_fabric *fabric,
                        const struct weft_synthesis_options *options, enum weft_collective_kind kind,
-                       struct weft_arena *arena, struct weft_arena scratch,
-                       struct weft_error *error)
+                       const struct weft_environment *environment)
 {
+    struct weft_arena *arena = environment->arena;
+    struct weft_arena scratch = environment->scratch;
+    struct weft_error *error = environment->error;
     bool gathers = kind == WEFT_COLLECTIVE_REDUCE_SCATTER || kind == WEFT_COLLECTIVE_REDUCE;
     struct weft_fabric reversed = *fabric;
     if (gathers && !reverse(&reversed, fabric, arena, scratch, error)) {
@@ -202,12 +207,15 @@ static bool plan_phase(struct weft_synth_run *run, const struct weft_fabric *fab
     if (kind == WEFT_COLLECTIVE_ALLTOALL) {
         return plan_exchange(run, &synth, options, arena, scratch, error);
     }
-    if (!plan_spread(run, &synth, options, bounds.chunk_ps, arena, scratch)) {
+    struct weft_environment inner = *environment;
+    inner.scratch = scratch;
+    if (!plan_spread(run, &synth, options, bounds.chunk_ps, &inner)) {
         return weft_fail(error, WEFT_INFEASIBLE,
                          "fabric '%s': some rank cannot be reached over switches", fabric->name);
     }
     if (gathers) {
         weft_synth_reverse(run, scratch);
+        run->op = WEFT_STEP_REDUCE;
     }
     return true;
 }
@@ -262,22 +270,20 @@ bool weft_synthesize(struct weft_synthesis *synthesis, const struct weft_fabric 
     struct weft_arena work = scratch;
     scratch.next += (size_t)(scratch.end - scratch.next) / 128 * 64;
     work.end = scratch.next;
+    const struct weft_environment inner = {
+        .arena = &work, .scratch = scratch, .seed = options->seed, .error = error};
     struct weft_synth_run runs[2];
-    enum weft_step_op ops[2];
     struct weft_synthesis made = {0};
     for (uint32_t p = 0; p < phases; p++) {
-        if (!plan_phase(&runs[p], fabric, options, kinds[p], &work, scratch, error)) {
+        if (!plan_phase(&runs[p], fabric, options, kinds[p], &inner)) {
             return weft_wrap(error, "synthesis");
         }
-        bool adds =
-            kinds[p] == WEFT_COLLECTIVE_REDUCE_SCATTER || kinds[p] == WEFT_COLLECTIVE_REDUCE;
-        ops[p] = adds ? WEFT_STEP_REDUCE : WEFT_STEP_COPY;
         made.completion_ps += runs[p].completion_ps;
     }
     struct weft_synth synth;
     prepare(&synth, fabric, options, &work, scratch);
     fill_schedule(&made.schedule, &synth, options, runs[0].scratch_count);
-    weft_synth_write(&made.schedule, &synth, runs, phases, ops, arena, scratch);
+    weft_synth_write(&made.schedule, &synth, runs, phases, arena, scratch);
     fill_bounds(&made, &synth, options, scratch);
     *synthesis = made;
     return true;

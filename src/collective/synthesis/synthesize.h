@@ -63,6 +63,7 @@ struct weft_synth_run {
     struct weft_synth_hop *hops; // by start; those of server 0 where `translated`
     uint64_t completion_ps;
     uint32_t scratch_count; // slots beyond input and output
+    enum weft_step_op op;   // what its hops do where they arrive
     bool translated;
 };
 
@@ -90,8 +91,8 @@ bool weft_synth_group_spread(struct weft_synth_run *run, const struct weft_synth
 // Everybody gets every chunk; chunk c begins at rank owner[c]. O(transfers * (window + chunks /
 // 64)), and behind switches times the receivers tried. False if something could not be reached.
 bool weft_synth_spread(struct weft_synth_run *run, const struct weft_synth *synth,
-                       const uint32_t *owner, uint32_t chunk_count, uint64_t seed, uint32_t attempt,
-                       struct weft_arena *arena, struct weft_arena scratch);
+                       const uint32_t *owner, uint32_t chunk_count, uint32_t attempt,
+                       const struct weft_environment *environment);
 
 // Everybody sends everybody else something of its own, over ranks between where servers are joined
 // directly. Fails with INPUT beyond WEFT_SYNTH_TRANSFERS, with INFEASIBLE if something could not be
@@ -107,8 +108,7 @@ void weft_synth_reverse(struct weft_synth_run *run, struct weft_arena scratch);
 // steps and start_ps of a schedule whose other fields stand.
 void weft_synth_write(struct weft_schedule *schedule, const struct weft_synth *synth,
                       const struct weft_synth_run *runs, uint32_t run_count,
-                      const enum weft_step_op *ops, struct weft_arena *arena,
-                      struct weft_arena scratch);
+                      struct weft_arena *arena, struct weft_arena scratch);
 
 // ---- the events of a planner, by time and then by id ----
 

@@ -142,9 +142,8 @@ static void write_hop(struct writer *writer, const struct weft_synth_hop *hop, u
 // Writes a run's hops from a round on; returns the round behind it. A round ends where a hop starts
 // after another has arrived, so that whoever reads finds what it needs in an earlier round, and
 // where a link would be used again.
-static uint32_t write_run(struct writer *writer, const struct weft_synth_run *run,
-                          enum weft_step_op op, uint32_t round, uint64_t offset_ps,
-                          uint32_t *last_round)
+static uint32_t write_run(struct writer *writer, const struct weft_synth_run *run, uint32_t round,
+                          uint64_t offset_ps, uint32_t *last_round)
 {
     uint64_t first_end_ps = WEFT_NEVER;
     for (uint32_t i = 0; i < run->hop_count; i++) {
@@ -158,15 +157,14 @@ static uint32_t write_run(struct writer *writer, const struct weft_synth_run *ru
             last_round[hop->link] = round;
             first_end_ps = hop->end_ps < first_end_ps ? hop->end_ps : first_end_ps;
         }
-        write_hop(writer, hop, offset_ps + hop->start_ps, round, op);
+        write_hop(writer, hop, offset_ps + hop->start_ps, round, run->op);
     }
     return round + 1;
 }
 
 void weft_synth_write(struct weft_schedule *schedule, const struct weft_synth *synth,
                       const struct weft_synth_run *runs, uint32_t run_count,
-                      const enum weft_step_op *ops, struct weft_arena *arena,
-                      struct weft_arena scratch)
+                      struct weft_arena *arena, struct weft_arena scratch)
 {
     struct writer writer = {.schedule = schedule, .factor = synth->chunk_factor};
     uint64_t room = 0;
@@ -194,7 +192,7 @@ void weft_synth_write(struct weft_schedule *schedule, const struct weft_synth *s
     uint64_t offset_ps = 0;
     for (uint32_t r = 0; r < run_count; r++) {
         WEFT_ASSERT(runs[r].translated == runs[0].translated);
-        round = write_run(&writer, &runs[r], ops[r], round, offset_ps, last_round);
+        round = write_run(&writer, &runs[r], round, offset_ps, last_round);
         offset_ps += runs[r].completion_ps;
     }
     WEFT_ASSERT(writer.count == room);

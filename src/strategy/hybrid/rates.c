@@ -106,18 +106,27 @@ static double server_rate(const struct gauge *gauge, double line_Bps)
     return seconds > 0 ? most_bytes / seconds : line_Bps;
 }
 
-// The rate of one server when every rank sends a byte to the next of its group, the last one only
-// if `wraps`, or a byte spread over all others of its block of `block` ranks (block > 0).
-static double measure(const struct weft_hybrid_layout *layout, const struct axes *axes,
-                      uint32_t block, bool wraps, const struct weft_network *network,
-                      double line_Bps, struct weft_arena scratch)
+// What every rank of a group sends: a byte to the next one, the last to the first only if `wraps`,
+// or, with block > 0, a byte spread over all others of its block of `block` ranks.
+struct pattern {
+    const struct axes *axes;
+    uint32_t block;
+    bool wraps;
+};
+
+// The rate of one server when all groups send so at once.
+static double measure(const struct weft_hybrid_layout *layout, const struct pattern *pattern,
+                      const struct weft_network *network, double line_Bps,
+                      struct weft_arena scratch)
 {
+    const struct axes *axes = pattern->axes;
+    uint32_t block = pattern->block;
     uint32_t size = group_size(layout, axes);
     struct gauge gauge = gauge_of(layout, network, &scratch);
     for (uint32_t rank = 0; rank < layout->used; rank++) {
         uint32_t place = place_of(layout, axes, rank);
         if (block == 0) {
-            double bytes = wraps || place + 1 < size ? 1 : 0;
+            double bytes = pattern->wraps || place + 1 < size ? 1 : 0;
             send(&gauge, rank, at_place(layout, axes, rank, (place + 1) % size), bytes);
             continue;
         }
@@ -257,14 +266,18 @@ struct weft_hybrid_rates weft_hybrid_rates_of(const struct weft_hybrid_layout *l
         rates.experts_Bps = measure_teams(layout, ep, network, line_Bps, scratch);
     }
     if (layout->size[WEFT_AXIS_CONTEXT] > 1) {
-        rates.context_Bps = measure(layout, &context, 0, true, network, line_Bps, scratch);
+        rates.context_Bps =
+            measure(layout, &(struct pattern){&context, 0, true}, network, line_Bps, scratch);
     }
     if (layout->size[WEFT_AXIS_PIPELINE] > 1) {
-        rates.shift_Bps = measure(layout, &pipeline, 0, false, network, line_Bps, scratch);
-        rates.wrap_Bps = measure(layout, &pipeline, 0, true, network, line_Bps, scratch);
+        rates.shift_Bps =
+            measure(layout, &(struct pattern){&pipeline, 0, false}, network, line_Bps, scratch);
+        rates.wrap_Bps =
+            measure(layout, &(struct pattern){&pipeline, 0, true}, network, line_Bps, scratch);
     }
     if (ep > 1) {
-        rates.exchange_Bps = measure(layout, &data, ep, true, network, line_Bps, scratch);
+        rates.exchange_Bps =
+            measure(layout, &(struct pattern){&data, ep, true}, network, line_Bps, scratch);
     }
     return rates;
 }

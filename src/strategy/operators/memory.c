@@ -106,11 +106,21 @@ struct weft_part_memory weft_part_memory(const struct weft_model *model, uint32_
     return memory;
 }
 
-// Elements, over all samples, of a region that parts of `input` on `server` make.
+// What a part reads of one input: a region of each of the samples [low, high).
+struct reading {
+    struct region region;
+    uint64_t low;
+    uint64_t high;
+};
+
+// Elements of a reading that parts of `input` on `server` make, over all its samples. Parts of the
+// input hold `size` samples each; those that meet [low, high) are looked at.
 static double local_elements(const struct weft_operator *input,
                              const struct weft_placement *placement, uint32_t server,
-                             const struct region *read, uint64_t low, uint64_t high, uint64_t batch)
+                             const struct reading *read, uint64_t batch)
 {
+    uint64_t low = read->low;
+    uint64_t high = read->high;
     uint64_t size = batch / placement->sample_parts;
     double elements = 0;
     for (uint64_t s = low / size; s < placement->sample_parts && s * size < high; s++) {
@@ -121,7 +131,7 @@ static double local_elements(const struct weft_operator *input,
                 continue;
             }
             struct region made = weft_region_output(input, p, placement->parameter_parts);
-            elements += (double)(to - from) * (double)weft_region_shared(&made, read);
+            elements += (double)(to - from) * (double)weft_region_shared(&made, &read->region);
         }
     }
     return elements;
@@ -143,13 +153,17 @@ double weft_part_received_bytes(const struct weft_model *model,
     for (uint32_t slot = 0; slot < op->spec.input_count; slot++) {
         uint32_t from = op->spec.inputs[slot];
         const struct weft_operator *input = &model->operators[from];
-        struct region read = weft_region_input(model, index, slot, part % own->parameter_parts,
-                                               own->parameter_parts);
-        double all = (double)size * (double)region_elements(&read);
-        double local = input->spec.kind == WEFT_OP_INPUT
-                           ? 0
-                           : local_elements(input, &placements[from], own->servers[part], &read,
-                                            low, low + size, model->batch);
+        struct reading read = {
+            .region = weft_region_input(model, index, slot, part % own->parameter_parts,
+                                        own->parameter_parts),
+            .low = low,
+            .high = low + size,
+        };
+        double all = (double)size * (double)region_elements(&read.region);
+        double local =
+            input->spec.kind == WEFT_OP_INPUT
+                ? 0
+                : local_elements(input, &placements[from], own->servers[part], &read, model->batch);
         // Parts of attention and experts overlap: each makes the whole output.
         bytes += fmax(all - local, 0) * weft_dtype_bytes(input->spec.dtype);
     }
