@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// The registry of algorithms: their names, what they can do, and who writes them.
+// The registry of the published algorithms: the name of each, the collectives that it can do and
+// the file that writes it. A call is checked and completed here, handed to the algorithm's writer,
+// and finished as a schedule. docs/collectives.md has the table of rounds, bytes and sources;
+// schedule/cost.c has the same as closed forms.
 
 #include "collective/straggler/stragglar.h"
 #include "writer.h"

@@ -4,12 +4,17 @@
 // systems", TPDS 1997), and the all-gather backward: a reduce-scatter with as few rounds and bytes
 // (Traeff, "Optimal, non-pipelined reduce-scatter and allreduce algorithms", 2024).
 //
+// All-gather and reduce-scatter: L rounds and (n-1)/n S bytes on any n. All-to-all: L rounds; round
+// t carries the blocks whose distance has bit t, L/2 S bytes in all where n = 2^L.
+//
 // Rank r works in a window of n blocks that begins at slot r*K, so that whatever it sends is one
 // run of slots and never wraps: block b lies in slot b*K, or in (b+n)*K if b < r. Moves inside the
 // ranks fill the window's part from n*K on before, or empty it afterward.
 
 #include "writer.h"
 
+// Fills (`spread`) or empties the upper part of each rank's window by a move inside the rank; both
+// take a round of the schedule and no network time.
 static void add_moves(struct weft_step_writer *writer, uint32_t round, bool spread)
 {
     uint32_t n = writer->options.rank_count;

@@ -1,7 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // Everybody to everybody, staggered: in round t rank r sends to rank r + 1 + t, so that each rank
-// sends and receives one message a round. And the all-to-all in two stages: among the ranks of a
-// server, so that each block is on its destination's rail, then along the rails.
+// sends and receives one message a round (pairwise exchange, Thakur et al. 2005). An
+// all-to-all, all-gather or reduce-scatter takes n-1 rounds of S/n bytes: (n-1) alpha + (n-1)/n S
+// beta, plus gamma for what is added. A broadcast or reduce is a star of n-1 messages of S.
+//
+// And the all-to-all in two stages, for n = g s ranks in s servers of g (as NCCL's PXN and
+// hierarchical all-to-alls of MoE libraries do): first among the ranks of a server, so that each
+// block is on its destination's rail, then along the rails. g-1 rounds of S/g bytes and s-1 rounds
+// of S/s: (g+s-2) alpha + ((g-1)/g + (s-1)/s) S beta, with s-1 instead of n-g messages that leave a
+// server.
 
 #include "writer.h"
 
@@ -43,6 +50,8 @@ static void add_star(struct weft_step_writer *writer)
     step->to = reduce ? root : others;
 }
 
+// Writes the star of a rooted kind, the all-to-all (into output slots of its own), or a
+// reduce-scatter, an all-gather or both.
 bool weft_write_direct(struct weft_step_writer *writer, struct weft_error *error)
 {
     uint32_t n = writer->options.rank_count;
@@ -121,6 +130,8 @@ static void add_inside_own(struct weft_step_writer *writer, const struct stages 
     step->to_slot.base += stages->upper;
 }
 
+// Stage 2 on one rail: what a rank of server a has waiting for server b is one run of g blocks,
+// which goes to the rank of the same rail there; its own run is copied to the output.
 static void add_along_rail(struct weft_step_writer *writer, const struct stages *stages,
                            uint32_t rail)
 {
@@ -142,6 +153,7 @@ static void add_along_rail(struct weft_step_writer *writer, const struct stages 
     step->to_slot = own->to_slot;
 }
 
+// Writes both stages. With one rank a server, or one server, one stage is all there is.
 bool weft_write_staged(struct weft_step_writer *writer, struct weft_error *error)
 {
     uint32_t n = writer->options.rank_count;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Two binary trees, half of the chunks down each (Sanders, Speck and Traeff, "Two-tree algorithms
-// for full bandwidth broadcast, reduction and scan", Parallel Computing 2009).
+// for full bandwidth broadcast, reduction and scan", Parallel Computing 2009), as NCCL's trees do.
 //
 // The n-1 ranks beside the root have positions 1 to m = n-1 in order. The first tree is the
 // in-order binary tree: a position with h trailing zero bits has height h, so the odd ones are
@@ -8,6 +8,10 @@
 // has children in both. Hence a rank receives over two edges and sends over at most two, and the
 // edges can be colored by two colors such that those two always differ: color x of both trees is
 // served in rounds 2i + x. An edge into depth d passes chunk c in round 2(d - 1 + c) + its color.
+//
+// A broadcast or reduce takes R = 2(L + k) - 2 rounds of S/(2k) bytes, which comes near S beta for
+// large k, where one binary tree comes near 2 S beta; an all-reduce takes 2R. Writing it costs O(n
+// log n).
 
 #include "writer.h"
 
@@ -49,6 +53,8 @@ static void find_parents(struct two_trees *trees)
     }
 }
 
+// Finds how many edges lie between the root and each position, by walking up: the trees are
+// balanced, so a walk has at most ceil(log2 n) + 1 edges and all of them cost O(n log n).
 static void find_depths(struct two_trees *trees)
 {
     uint32_t m = trees->node_count;
@@ -111,6 +117,8 @@ static void find_colors(struct two_trees *trees)
     }
 }
 
+// Builds both trees of n ranks: parents, depths, the pairs of edges that share a sender, and
+// colors.
 static void build_trees(struct two_trees *trees, uint32_t n, struct weft_arena *scratch)
 {
     size_t edge_count = 2 * (size_t)(n - 1);
@@ -159,7 +167,9 @@ static bool extends(struct run *run, const struct run *edge, uint32_t n)
     return true;
 }
 
-// The runs of all edges, those of a tree, depth and color one behind the other.
+// Groups the edges into runs, those of a tree, depth and color one behind the other: a run's
+// parents and children are each evenly spaced, so that it is one step of the schedule for each
+// chunk. In-order trees have few runs, mirrored ones as few. O(n log n).
 static uint32_t find_runs(struct run *runs, const struct two_trees *trees, uint32_t n)
 {
     uint32_t m = trees->node_count;
@@ -213,6 +223,9 @@ static void add_run(struct weft_step_writer *writer, const struct run *run, bool
     }
 }
 
+// Writes the reduce up both trees, the broadcast down both, or one behind the other. The number of
+// steps is known only once the runs are, so it is checked twice: with the coarse bound of an edge a
+// run before memory is taken for them, and then exactly.
 bool weft_write_double_tree(struct weft_step_writer *writer, struct weft_error *error)
 {
     uint32_t n = writer->options.rank_count;

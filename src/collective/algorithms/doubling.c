@@ -1,11 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 // Recursive halving and doubling (Rabenseifner, "Optimization of collective reduction operations",
-// ICCS 2004; Thakur, Rabenseifner and Gropp, "Optimization of collective communication operations
-// in MPICH", 2005), and recursive doubling of whole messages.
+// ICCS 2004; Thakur, Rabenseifner and Gropp, IJHPCA 2005), and recursive doubling of whole messages
+// (Thakur et al.).
 //
-// Ranks that differ in one bit exchange. Of 2^L ranks those that differ in bit t form n / 2^(t+1)
-// groups of 2^t pairs: a step a group or a step a pair, whichever are fewer, so that a schedule has
-// less than 14 sqrt(n) steps.
+// Halving and doubling: in round t of a reduce-scatter ranks that differ in one bit exchange half
+// of what they still hold. L rounds and (n-1)/n S bytes: L alpha + (n-1)/n S (beta + gamma), an
+// all-gather the same backward without gamma. On n that is no power of two the circulant graph of
+// bruck.c takes its place, with the same rounds and bytes.
+//
+// Recursive doubling: all of S in each of L rounds, L (alpha + S (beta + gamma)); for other n the
+// ranks beyond the largest power of two fold their input into a partner's first and get the sum
+// last, floor(log2 n) + 2 rounds. As an all-gather it doubles what a rank holds, (n-1)/n S bytes in
+// L rounds, on powers of two only.
+//
+// Of 2^L ranks those that differ in bit t form n / 2^(t+1) groups of 2^t pairs: a step a group or a
+// step a pair, whichever are fewer, so that a schedule has less than 14 sqrt(n) steps.
 
 #include "writer.h"
 
@@ -61,6 +70,8 @@ static void add_exchange(struct weft_step_writer *writer, const struct exchange 
 
 // ---- halving and doubling ----
 
+// Adds the exchanges for n = 2^L: halving from the highest bit down, so that in the end rank r
+// holds block r, then doubling from the lowest bit up.
 static void add_pairwise(struct weft_step_writer *writer)
 {
     enum weft_collective_kind kind = writer->options.kind;
@@ -76,6 +87,8 @@ static void add_pairwise(struct weft_step_writer *writer)
     }
 }
 
+// The same for other n along the circulant graph: the rounds before and after only move blocks
+// inside ranks, into windows in which whatever a rank sends is one run of slots.
 static void add_circulant(struct weft_step_writer *writer)
 {
     enum weft_collective_kind kind = writer->options.kind;
@@ -129,6 +142,9 @@ static void add_folded(struct weft_step_writer *writer, uint32_t round, bool in)
     step->to = in ? partners : extras;
 }
 
+// Writes L exchanges of whole messages (all-reduce) or of what a rank has gathered so far
+// (all-gather) among the lowest 2^floor(log2 n) ranks, with the folding rounds before and after
+// where there are more.
 bool weft_write_recursive_doubling(struct weft_step_writer *writer, struct weft_error *error)
 {
     uint32_t n = writer->options.rank_count;

@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// By server and by rail: reduce-scatter inside the servers, all-reduce among the ranks with the
-// same place in their servers, all-gather inside. Only S / g bytes of S go between servers for each
-// rank of a server of g, and no byte more in all than around one ring. All phases are rings.
+// By server and by rail: for n = g s ranks in s servers of g, a reduce-scatter inside the servers,
+// an all-reduce among the ranks with the same place in their servers (a rail), and an all-gather
+// inside (Cho et al., "BlueConnect", SysML 2019; NCCL on several NICs). All phases are rings.
+//
+// An all-reduce takes 2(g+s-2) rounds instead of a ring's 2(n-1), and moves the same 2(n-1)/n S
+// bytes a rank, of which only 2(s-1)/s S/g leave the server.
 
 #include "writer.h"
 
@@ -32,7 +35,7 @@ static void add_inside(struct weft_step_writer *writer, const struct levels *lev
                 .slot_stride = levels->runs ? s * block : block,
                 .width = levels->runs ? s * block : block,
             };
-            weft_line_turn(writer, &line, op, round);
+            weft_line_pass(writer, &line, op, round);
         }
     }
 }
@@ -52,10 +55,12 @@ static void add_along_rails(struct weft_step_writer *writer, const struct levels
             .slot_stride = levels->runs ? block : g * block,
             .width = block,
         };
-        weft_line_turn(writer, &line, op, round);
+        weft_line_pass(writer, &line, op, round);
     }
 }
 
+// Writes the phases of the kind. The claim of ports is one where a phase's message is one run of
+// slots; where rank r must own block r, a message comes in as many pieces as there are servers.
 bool weft_write_hierarchical(struct weft_step_writer *writer, struct weft_error *error)
 {
     enum weft_collective_kind kind = writer->options.kind;

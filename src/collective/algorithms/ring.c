@@ -1,7 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// Rings: one, one each way, and many (Patarasuk and Yuan, "Bandwidth optimal all-reduce algorithms
-// for clusters of workstations", JPDC 2009). Broadcast and reduce go along the ring as a chain,
-// chunk behind chunk.
+// Rings: one ring, one each way, and many (Patarasuk and Yuan, "Bandwidth optimal all-reduce
+// algorithms for clusters of workstations", JPDC 2009).
+//
+// A reduce-scatter sends n-1 rounds of S/n bytes a rank: (n-1) alpha + (n-1)/n S (beta + gamma). An
+// all-gather is the same without gamma, an all-reduce one after the other; its 2(n-1)/n S bytes are
+// the least that any all-reduce can move. Two rings in opposite directions, or R rings, carry a
+// half or an R-th of every block each: the same rounds and bytes a rank, spread over more links.
+//
+// A broadcast or reduce goes along the ring as a chain of n-1 hops, chunk behind chunk: n-2+k
+// rounds of S/k bytes.
 
 #include "writer.h"
 
@@ -17,10 +24,11 @@ struct lane {
     uint32_t width;
 };
 
-// n-1 rounds in which every rank passes on a block: in the first of them the block `lag` places
-// behind its own, and then always what it got in the round before. Reduce-scatter: lag 1, and in
-// the end rank r has its own block in full. All-gather: lag 0.
-static void add_turn(struct weft_step_writer *writer, const struct lane *lane, enum weft_step_op op,
+// Adds one pass around a ring: n-1 rounds in which every rank hands a block to the next one. In the
+// first round it is the block `lag` places behind its own, and then always the block that it
+// received in the round before. A reduce-scatter has lag 1, so that in the end rank r holds its own
+// block in full; an all-gather has lag 0.
+static void add_pass(struct weft_step_writer *writer, const struct lane *lane, enum weft_step_op op,
                      uint32_t first_round, uint32_t lag)
 {
     uint32_t n = writer->options.rank_count;
@@ -40,11 +48,11 @@ static void add_lane(struct weft_step_writer *writer, const struct lane *lane)
     enum weft_collective_kind kind = writer->options.kind;
     uint32_t round = 0;
     if (kind != WEFT_COLLECTIVE_ALLGATHER) {
-        add_turn(writer, lane, WEFT_STEP_REDUCE, 0, 1);
+        add_pass(writer, lane, WEFT_STEP_REDUCE, 0, 1);
         round = n - 1;
     }
     if (kind != WEFT_COLLECTIVE_REDUCE_SCATTER) {
-        add_turn(writer, lane, WEFT_STEP_COPY, round, 0);
+        add_pass(writer, lane, WEFT_STEP_COPY, round, 0);
     }
 }
 
@@ -171,6 +179,11 @@ static void add_blocks(struct weft_step_writer *writer, const struct lane *lane)
     }
 }
 
+// Writes the rings that the caller gives (Hamiltonian cycles of a plan, in any order of ranks), or
+// the first circulant rings: rank i sends to rank i + jump for jumps that share no divisor with n,
+// four of them unless a number is asked for. Every ring takes `factor` slots of each rank's block.
+// Given rings address ranks by their position; in an all-reduce the blocks may be numbered by
+// position too, elsewhere the order of blocks is fixed and add_blocks writes a step a block.
 bool weft_write_multi_ring(struct weft_step_writer *writer, struct weft_error *error)
 {
     uint32_t n = writer->options.rank_count;

@@ -1,10 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // A torus of two or three dimensions: a ring phase a dimension, each on what the phase before left
 // (Jain and Sabharwal, "Optimal bucket algorithms for large MPI collectives on torus
-// interconnects", ICS 2010). The data is cut into two parts for each dimension, one each way
-// around; the parts take the dimensions in rotated orders, so that in each phase every dimension
-// carries its two parts, and all links of the torus are busy. Phases begin together: on unequal
-// sides the shorter ones wait.
+// interconnects", ICS 2010).
+//
+// The data is divided into two parts for each dimension, one each way around; the parts take the
+// dimensions in rotated orders, so that in each phase every dimension carries its two parts, and
+// all links of the torus are busy. Phases begin together: on unequal sides the shorter ones wait.
+// With D dimensions and longest side m a reduce-scatter or an all-gather takes D(m-1) rounds, and
+// (n-1)/n S bytes a rank where all sides are equal; weft_torus_seconds sums the rounds one by one
+// where they are not.
 
 #include "writer.h"
 
@@ -68,8 +72,9 @@ static uint32_t rank_at(const struct torus *torus, uint32_t part, const uint32_t
     return rank;
 }
 
-// What the line reduces are the blocks whose coordinates in the earlier phases are the line's: if
-// the part has an order of its own, one run of slots for each rank of the line.
+// Adds one line of ranks of a phase where a part has an order of blocks of its own (all-reduce):
+// what the line reduces are the blocks whose coordinates in the earlier phases are the line's, one
+// run of slots for each rank of the line.
 static void add_run(struct weft_step_writer *writer, const struct torus *torus,
                     const struct phase *phase)
 {
@@ -91,7 +96,7 @@ static void add_run(struct weft_step_writer *writer, const struct torus *torus,
         .width = width,
         .backward = part % 2 == 1,
     };
-    weft_line_turn(writer, &line, phase->op, phase->round);
+    weft_line_pass(writer, &line, phase->op, phase->round);
 }
 
 // A family along the line for each place in the later dimensions, or, where the line is short, one
@@ -104,7 +109,8 @@ static bool by_rank(const struct torus *torus, uint32_t part, uint32_t phase)
     return (next_side > last_side ? next_side : last_side) > (uint64_t)side * (side - 1);
 }
 
-// What the v-th rank of the line passes on in the t-th round of a phase.
+// Adds what the v-th rank of the line hands on in the t-th round of a phase, as families along the
+// longest of the later dimensions, one for each place in the other.
 static void add_row(struct weft_step_writer *writer, const struct torus *torus,
                     const struct phase *phase, uint32_t v, uint32_t t)
 {
@@ -148,7 +154,8 @@ static void add_rows(struct weft_step_writer *writer, const struct torus *torus,
     }
 }
 
-// The same where rank r owns block r: a piece for each place in the dimensions of later phases.
+// Adds one line of ranks where rank r owns block r (reduce-scatter, all-gather): the line's blocks
+// do not lie together, and there is a piece for each place in the dimensions of later phases.
 static void add_pieces(struct weft_step_writer *writer, const struct torus *torus,
                        const struct phase *phase)
 {
@@ -172,11 +179,12 @@ static void add_pieces(struct weft_step_writer *writer, const struct torus *toru
             .width = torus->factor,
             .backward = part % 2 == 1,
         };
-        weft_line_turn(writer, &line, phase->op, phase->round);
+        weft_line_pass(writer, &line, phase->op, phase->round);
     }
 }
 
-// All lines of all parts in the index-th phase of their orders.
+// Adds all lines of all parts in the index-th phase of their orders: a part's lines are the places
+// in all dimensions but the phase's own.
 static void add_phase(struct weft_step_writer *writer, const struct torus *torus, uint32_t index,
                       enum weft_step_op op, uint32_t round)
 {
@@ -202,6 +210,8 @@ static void add_phase(struct weft_step_writer *writer, const struct torus *torus
     }
 }
 
+// Counts the steps that weft_write_torus will add, so that too many are refused before any memory
+// is taken.
 static uint64_t count_steps(const struct torus *torus, uint32_t n)
 {
     uint64_t count = 0;
@@ -242,6 +252,8 @@ bool weft_write_torus(struct weft_step_writer *writer, struct weft_error *error)
     return true;
 }
 
+// Sums the rounds: in round t of phase p the parts whose side is longer than t + 1 send their run,
+// what is left of a part after dividing it by the sides up to p.
 double weft_torus_seconds(const struct weft_algorithm_options *options, double size_bytes,
                           const struct weft_cost_model *model, double gamma_s_per_byte)
 {

@@ -1,6 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Trees: binomial, whole messages; binary, chunk behind chunk. A reduce is a broadcast backward in
-// time, and an all-reduce is a reduce and then a broadcast.
+// Trees: binomial ones, which send whole messages, and binary ones, which send chunk behind chunk
+// (Thakur, Rabenseifner and Gropp, "Optimization of collective communication operations in MPICH",
+// IJHPCA 2005).
+//
+// A broadcast takes L rounds of S bytes down a binomial tree, L (alpha + S beta), and R rounds of
+// S/k down a binary one, with R = 2(floor(log2 n) + k) - 2, one less where n is a power of two, and
+// k for two ranks. A reduce is the broadcast backward in time and adds gamma; an all-reduce is a
+// reduce and then a broadcast.
 
 #include "writer.h"
 
@@ -50,13 +56,13 @@ static void add_binomial(struct weft_step_writer *writer, const struct span *spa
     }
 }
 
-// In heap order: node v sends to 2v+1 and 2v+2. Nodes of depth d send chunk c to the left in round
-// 2(d+c) and to the right in the next, so that each sends one message a round and receives one
-// every other round. Two ranks are a chain: a chunk a round.
+// Adds the binary tree in heap order: node v sends to 2v+1 and 2v+2. Nodes of depth d send chunk c
+// to the left in round 2(d+c) and to the right in the next, so that each sends one message a round
+// and receives one every other round. Two ranks are a chain that takes a chunk a round.
 static void add_binary(struct weft_step_writer *writer, const struct span *span)
 {
     uint32_t n = writer->options.rank_count;
-    uint32_t pace = n == 2 ? 1 : 2;
+    uint32_t period = n == 2 ? 1 : 2; // rounds from a chunk to the next
     for (uint32_t d = 0; (2u << d) <= n; d++) {
         for (uint32_t side = 0; side < 2; side++) {
             uint32_t first = (2u << d) - 1 + side;
@@ -66,7 +72,7 @@ static void add_binary(struct weft_step_writer *writer, const struct span *span)
             uint32_t children = (n - 1 - first) / 2 + 1;
             uint32_t count = children < 1u << d ? children : 1u << d;
             for (uint32_t c = 0; c < writer->chunk_count; c++) {
-                uint32_t round = pace * (d + c) + side;
+                uint32_t round = period * (d + c) + side;
                 add_edges(writer, &(struct edges){(1u << d) - 1, first, 2, count, c, 1, round},
                           span);
             }

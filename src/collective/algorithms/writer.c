@@ -1,13 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
-// The list of steps that algorithms write, and what several of them ask of numbers.
+// What the algorithms of this chamber share: a list of steps that may be added in any order of
+// rounds and is sorted once at the end (merge sort, stable, O(steps log steps)), one pass of a
+// reduce-scatter or all-gather along a line of ranks, logarithms, the circulant rings of n ranks,
+// and the shapes that are chosen when none is given.
 
 #include "writer.h"
 
 #include <string.h>
 
+// Limits of the form, not tuned: slot indices of up to twice the chunks stay below 2^32, and 2^22
+// steps of 108 bytes take 432 MiB.
 #define CHUNKS_MAX (1u << 29)
 #define STEPS_MAX (1u << 22)
-#define BLOCK_STEPS 64
+#define BLOCK_STEPS 64 // steps that are allocated together
 
 struct weft_step_block {
     struct weft_step_block *next;
@@ -52,7 +57,9 @@ void weft_step_slots(struct weft_step *step, struct weft_index slots)
     step->to_slot = slots;
 }
 
-void weft_line_turn(struct weft_step_writer *writer, const struct weft_line *line,
+// Adds the pass as one step: its items are the ranks of the line, its rounds walk from block to
+// block against the direction of travel, so that each rank hands on what it received last.
+void weft_line_pass(struct weft_step_writer *writer, const struct weft_line *line,
                     enum weft_step_op op, uint32_t first_round)
 {
     uint32_t size = line->size;
@@ -109,6 +116,8 @@ static void merge(struct weft_step *to, const struct weft_step *from, size_t fir
     }
 }
 
+// Sorts the steps by first round, by bottom-up merging between `steps` and a buffer of the same
+// size; nothing is done where they are in order already, as those of rings are.
 static const struct weft_step *sorted_steps(struct weft_step *steps, size_t count,
                                             struct weft_arena scratch)
 {
@@ -238,6 +247,9 @@ static uint32_t square_root(uint32_t n)
     return root;
 }
 
+// A torus that is not given is as square as the number of ranks allows (a prime becomes a ring of
+// one dimension); servers that are not given have the largest divisor of n up to 8 ranks, as GPU
+// servers do. What is given must multiply to n.
 bool weft_algorithm_shape(struct weft_algorithm_options *options, enum weft_algorithm algorithm,
                           struct weft_error *error)
 {

@@ -2,8 +2,13 @@
 #ifndef WEFT_COLLECTIVE_ALGORITHMS_WRITER_H
 #define WEFT_COLLECTIVE_ALGORITHMS_WRITER_H
 
-// What the algorithms write their schedules with: a list of steps in any order of rounds, and the
-// counts of the schedule to be.
+// The writer of schedules: every algorithm adds its steps to one and is published from it. Below
+// stand the families of algorithms themselves, one function each, and what several of them ask of
+// numbers and shapes.
+//
+// Notation of the heads of this chamber, as in docs/collectives.md: n ranks, S bytes, k the chunk
+// factor, L = ceil(log2 n); a message costs alpha seconds and beta a byte, adding costs gamma a
+// byte.
 
 #include "weft/collective.h"
 
@@ -41,10 +46,10 @@ struct weft_line {
     uint32_t width;
     bool backward; // to the rank before
 };
-// size-1 rounds in which every rank of the line passes on a block. Reduce-scatter (REDUCE): first
-// the block of the rank behind it, and in the end it has its own in full. All-gather (COPY): first
-// its own.
-void weft_line_turn(struct weft_step_writer *writer, const struct weft_line *line,
+// Adds one pass of size-1 rounds in which every rank of the line hands a block to the next. In a
+// reduce-scatter (REDUCE) it begins with the block of the rank behind it and ends with its own in
+// full; in an all-gather (COPY) it begins with its own.
+void weft_line_pass(struct weft_step_writer *writer, const struct weft_line *line,
                     enum weft_step_op op, uint32_t first_round);
 // Sets the chunks of the schedule. Fails with INPUT where there are more than 2^29, so that no
 // index into slots overflows.
