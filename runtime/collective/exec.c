@@ -56,14 +56,14 @@ static size_t lane_bytes(const struct lab_exec *exec, const struct lab_op *op, u
     return bytes;
 }
 
-static void add_connections(struct lab_exec *exec, const struct lab_wire *wire, uint32_t stream,
-                            bool outgoing)
+static void add_connections(struct lab_exec *exec, const struct lab_connections *connections,
+                            uint32_t stream, bool outgoing)
 {
     struct lab_queue *queue = &exec->queues[exec->queue_count++];
     fill_queue(queue, exec->ops, outgoing ? LAB_OP_SEND : LAB_OP_RECEIVE, stream);
     for (uint32_t lane = 0; lane < exec->options.lanes; lane++) {
-        const struct lab_stream *s = &wire->streams[stream + lane];
-        int fd = wire->sockets[stream + lane];
+        const struct lab_stream *s = &connections->streams[stream + lane];
+        int fd = connections->sockets[stream + lane];
         WEFT_ASSERT(fd >= 0);
         if (outgoing) {
             exec->outgoing[exec->outgoing_count++] = (struct lab_outgoing){
@@ -98,14 +98,14 @@ static bool watch(struct lab_exec *exec, int socket, uint64_t index, uint32_t ev
 {
     struct epoll_event event = {.events = events | EPOLLET, .data.u64 = index};
     return epoll_ctl(exec->poll, EPOLL_CTL_ADD, socket, &event) == 0 ||
-           weft_fail(error, WEFT_IO, "rank %u: epoll: %s", exec->member->rank, strerror(errno));
+           weft_fail(error, WEFT_IO, "rank %u: epoll: %s", exec->self->rank, strerror(errno));
 }
 
 static bool watch_all(struct lab_exec *exec, struct weft_error *error)
 {
     exec->poll = epoll_create1(EPOLL_CLOEXEC);
     if (exec->poll < 0) {
-        return weft_fail(error, WEFT_IO, "rank %u: epoll: %s", exec->member->rank, strerror(errno));
+        return weft_fail(error, WEFT_IO, "rank %u: epoll: %s", exec->self->rank, strerror(errno));
     }
     for (uint32_t i = 0; i < exec->outgoing_count; i++) {
         if (!watch(exec, exec->outgoing[i].socket, i, EPOLLOUT, error)) {
@@ -118,8 +118,8 @@ static bool watch_all(struct lab_exec *exec, struct weft_error *error)
             return false;
         }
     }
-    // The hub's end: only that it closes is of interest.
-    return watch(exec, exec->member->control, UINT64_MAX, EPOLLRDHUP, error);
+    // The coordinator's end: only that it closes is of interest.
+    return watch(exec, exec->self->control, UINT64_MAX, EPOLLRDHUP, error);
 }
 
 // Whole units of lab_add's vectors.
@@ -134,13 +134,14 @@ static size_t segment_bytes(size_t slot_bytes, const struct lab_exec_options *op
     return bytes - bytes % 64;
 }
 
-bool lab_exec_open(struct lab_exec **result, struct lab_member *member, const struct lab_wire *wire,
-                   const struct lab_ops *ops, const struct weft_schedule *schedule,
-                   const struct lab_exec_options *options, struct weft_error *error)
+bool lab_exec_open(struct lab_exec **result, struct lab_peer *self,
+                   const struct lab_connections *connections, const struct lab_ops *ops,
+                   const struct weft_schedule *schedule, const struct lab_exec_options *options,
+                   struct weft_error *error)
 {
     struct lab_exec *exec = grab(1, sizeof *exec);
     exec->poll = -1;
-    exec->member = member;
+    exec->self = self;
     exec->ops = ops;
     exec->options = *options;
     exec->element_bytes = lab_type_bytes(options->type);
@@ -155,12 +156,13 @@ bool lab_exec_open(struct lab_exec **result, struct lab_member *member, const st
     size_t places = (size_t)exec->slot_count * exec->segment_count;
     exec->reads = grab(places, sizeof *exec->reads);
     exec->writes = grab(places, sizeof *exec->writes);
-    exec->outgoing = grab(wire->stream_count, sizeof *exec->outgoing);
-    exec->incoming = grab(wire->stream_count, sizeof *exec->incoming);
-    exec->queues = grab(wire->stream_count, sizeof *exec->queues);
-    for (uint32_t i = 0; i < wire->stream_count; i += options->lanes) {
-        if (wire->streams[i].from == member->rank || wire->streams[i].to == member->rank) {
-            add_connections(exec, wire, i, wire->streams[i].from == member->rank);
+    exec->outgoing = grab(connections->stream_count, sizeof *exec->outgoing);
+    exec->incoming = grab(connections->stream_count, sizeof *exec->incoming);
+    exec->queues = grab(connections->stream_count, sizeof *exec->queues);
+    for (uint32_t i = 0; i < connections->stream_count; i += options->lanes) {
+        if (connections->streams[i].from == self->rank ||
+            connections->streams[i].to == self->rank) {
+            add_connections(exec, connections, i, connections->streams[i].from == self->rank);
         }
     }
     fill_queue(&exec->moves_out, ops, LAB_OP_MOVE_OUT, WEFT_NONE);
@@ -284,7 +286,7 @@ static bool take_event(struct lab_exec *exec, const struct epoll_event *event, b
     if (index == UINT64_MAX) {
         return (event->events & (EPOLLRDHUP | EPOLLHUP)) == 0 ||
                weft_fail(error, WEFT_IO, "rank %u: the process that started it has gone",
-                         exec->member->rank);
+                         exec->self->rank);
     }
     if (index >= exec->outgoing_count) {
         exec->incoming[index - exec->outgoing_count].readable = true;
@@ -321,10 +323,9 @@ static bool stuck(const struct lab_exec *exec, struct weft_error *error)
             silent = false;
         }
     }
-    exec->member->blamed = peer;
-    return weft_fail(error, WEFT_IO, "rank %u: peer %u %s for %u ms, in round %u",
-                     exec->member->rank, peer, silent ? "sent nothing" : "took nothing",
-                     exec->member->timeout_ms, round);
+    exec->self->blamed = peer;
+    return weft_fail(error, WEFT_IO, "rank %u: peer %u %s for %u ms, in round %u", exec->self->rank,
+                     peer, silent ? "sent nothing" : "took nothing", exec->self->timeout_ms, round);
 }
 
 bool lab_exec_run(struct lab_exec *exec, void *memory, struct weft_error *error)
@@ -350,10 +351,10 @@ bool lab_exec_run(struct lab_exec *exec, void *memory, struct weft_error *error)
         uint64_t now_ns = lab_now_ns();
         if (moved) {
             moved_ns = now_ns;
-            if (!lab_member_alive(exec->member, error)) {
+            if (!lab_peer_alive(exec->self, error)) {
                 return false;
             }
-        } else if (now_ns - moved_ns > (uint64_t)exec->member->timeout_ms * 1000000u) {
+        } else if (now_ns - moved_ns > (uint64_t)exec->self->timeout_ms * 1000000u) {
             return stuck(exec, error);
         }
     }

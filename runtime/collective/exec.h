@@ -44,9 +44,10 @@ struct lab_exec_counts {
 struct lab_exec;
 
 // Everything must stay where it is until lab_exec_close.
-bool lab_exec_open(struct lab_exec **exec, struct lab_member *member, const struct lab_wire *wire,
-                   const struct lab_ops *ops, const struct weft_schedule *schedule,
-                   const struct lab_exec_options *options, struct weft_error *error) WEFT_MUST_USE;
+bool lab_exec_open(struct lab_exec **exec, struct lab_peer *self,
+                   const struct lab_connections *connections, const struct lab_ops *ops,
+                   const struct weft_schedule *schedule, const struct lab_exec_options *options,
+                   struct weft_error *error) WEFT_MUST_USE;
 // Runs the schedule once on `memory` (slot_count * slot_elements elements). Fails with IO, naming
 // rank, peer and round, when a peer's end closes or nothing moves for the member's timeout.
 bool lab_exec_run(struct lab_exec *exec, void *memory, struct weft_error *error) WEFT_MUST_USE;

@@ -40,8 +40,8 @@ void lab_cursor_advance(const struct lab_exec *exec, const struct lab_queue *que
 static bool lost(const struct lab_exec *exec, uint32_t peer, const struct lab_op *op,
                  const char *why, struct weft_error *error)
 {
-    exec->member->blamed = peer;
-    return weft_fail(error, WEFT_IO, "rank %u: peer %u: %s in round %u", exec->member->rank, peer,
+    exec->self->blamed = peer;
+    return weft_fail(error, WEFT_IO, "rank %u: peer %u: %s in round %u", exec->self->rank, peer,
                      why, op->round);
 }
 
@@ -93,7 +93,7 @@ static bool await_drain(struct lab_exec *exec, struct lab_outgoing *outgoing, ui
     outgoing->drains = true;
     outgoing->drain_round = round;
     return epoll_ctl(exec->poll, EPOLL_CTL_MOD, outgoing->socket, &event) == 0 ||
-           weft_fail(error, WEFT_IO, "rank %u: epoll: %s", exec->member->rank, strerror(errno));
+           weft_fail(error, WEFT_IO, "rank %u: epoll: %s", exec->self->rank, strerror(errno));
 }
 
 bool lab_exec_send(struct lab_exec *exec, struct lab_outgoing *outgoing, bool *moved,

@@ -63,7 +63,7 @@ struct lab_move {
 };
 
 struct lab_exec {
-    struct lab_member *member;
+    struct lab_peer *self;
     const struct lab_ops *ops;
     struct lab_exec_options options;
     size_t element_bytes;

@@ -4,8 +4,8 @@
 
 // What the processes of a contest share.
 
-#include "contention.h"
 #include "bpf/mark/mark.h"
+#include "contention.h"
 
 #include <stdatomic.h>
 #include <sys/types.h>

@@ -11,13 +11,13 @@
 // s times as many (s <= 1), every time is s * r times as long. What is predicted is the scaled job
 // on the scaled fabric with the lab's packets.
 
+#include "runtime/job/worker.h"
 #include "runtime/testbed/fault.h"
 #include "runtime/testbed/testbed.h"
-#include "runtime/job/worker.h"
 
 #include "weft/sim.h"
 
-struct lab_trial_options {
+struct lab_experiment_options {
     const struct weft_network *network; // as planned; its rings are those of the job's groups
     const struct weft_taskgraph *graph;
     const struct weft_taskgraph *job_graph; // before collectives became transfers; NULL = `graph`
@@ -39,23 +39,23 @@ struct lab_trial_options {
     // A fault at the begin of one more iteration, whose failure is what is expected; NULL = none.
     const struct weft_lab_fault *fault;
     bool fault_first; // in the iteration before the measured ones, of which there are then none
-    // Workers also fail when a port of their server loses its carrier, and the hub sees workers
-    // die; else what peers no longer acknowledge tells.
+    // Workers also fail when a port of their server loses its carrier, and the coordinator sees
+    // workers die; else what peers no longer acknowledge tells.
     bool watch_carrier;
     const uint64_t *dark_interfaces; // by the lab's server: bits of ports that are dark already;
                                      // all of a server that is lost
     bool predict_last;               // after the run, where time counts until then
-    uint32_t way_first; // number of the first address of a way; earlier ones may still stand
+    uint32_t tunnel_first; // number of the first address of a way; earlier ones may still stand
 };
 
 enum lab_noticed {
     LAB_NOTICED_CARRIER, // a worker, by a port of its server
     LAB_NOTICED_STALL,   // a worker, by a peer that took nothing
-    LAB_NOTICED_DEATH,   // the hub, by a worker that is gone
+    LAB_NOTICED_DEATH,   // the coordinator, by a worker that is gone
 };
 
 // Of a fault and what follows, by lab_now_ns; 0 = did not happen.
-struct lab_moments {
+struct lab_timestamps {
     uint64_t fault_ns;   // just before the first cable was cut
     uint64_t noticed_ns; // by the first worker
     uint64_t stopped_ns; // all workers have ended
@@ -79,7 +79,7 @@ struct lab_phase {
     double *measured_s; // of each iteration
 };
 
-struct lab_trial {
+struct lab_experiment {
     double rate_ratio;  // planned rate over the lab's
     double bytes_ratio; // bytes of the lab over the plan's
     double time_ratio;  // time of the lab over the plan's
@@ -95,8 +95,8 @@ struct lab_trial {
     uint64_t sent_bytes;                     // an iteration, all workers
     uint32_t stream_count;
     uint32_t signal_count;
-    uint32_t way_end; // after the last address of a way
-    struct lab_moments moments;
+    uint32_t tunnel_end; // after the last address of a way
+    struct lab_timestamps timestamps;
     double cpu_s; // of all workers, all iterations
 };
 
@@ -115,89 +115,91 @@ static inline uint32_t lab_place_of(const uint32_t *place, uint32_t count, uint3
 }
 
 // Scales, predicts, plays. Fails as the engines and workers do.
-bool lab_trial_run(struct lab_trial *trial, const struct lab_trial_options *options,
-                   struct weft_arena *arena, struct weft_arena scratch, struct weft_error *error)
-    WEFT_MUST_USE;
+bool lab_experiment_run(struct lab_experiment *experiment,
+                        const struct lab_experiment_options *options, struct weft_arena *arena,
+                        struct weft_arena scratch, struct weft_error *error) WEFT_MUST_USE;
 
 // ---- where streams go: trial_ways.c ----
 
 // A way of several links has an address of its own.
-struct lab_way {
+struct lab_tunnel {
     uint32_t from; // place
     uint32_t to;
     uint32_t link_count;
     uint32_t *links;
 };
-enum { LAB_WAYS_MAX = 1 << 16 };
-struct lab_ways {
-    const struct lab_trial_options *options;
+enum { LAB_TUNNELS_MAX = 1 << 16 };
+struct lab_tunnels {
+    const struct lab_experiment_options *options;
     struct weft_arena *arena;
     uint32_t way_count;
-    struct lab_way *ways; // room for LAB_WAYS_MAX
+    struct lab_tunnel *tunnels; // room for LAB_TUNNELS_MAX
 };
-void lab_ways_init(struct lab_ways *ways, const struct lab_trial_options *options,
-                   struct weft_arena *arena);
-// A lab_address; its context is the struct lab_ways.
-void lab_ways_address(void *context, struct lab_stream *stream, const uint32_t *links,
-                      uint32_t link_count, uint32_t lane);
+void lab_tunnels_init(struct lab_tunnels *tunnels, const struct lab_experiment_options *options,
+                      struct weft_arena *arena);
+// A lab_address; its context is the struct lab_tunnels.
+void lab_tunnels_address(void *context, struct lab_stream *stream, const uint32_t *links,
+                         uint32_t link_count, uint32_t lane);
 // Sets the routes of all ways, and to the ports of neighbors.
-bool lab_ways_route(const struct lab_ways *ways, struct weft_error *error) WEFT_MUST_USE;
+bool lab_tunnels_route(const struct lab_tunnels *tunnels, struct weft_error *error) WEFT_MUST_USE;
 
 // ---- sessions: workers that play one job after another ----
 
 // A job made ready. Does not move.
-struct lab_stage {
-    struct lab_trial *trial;
-    const struct lab_trial_options *options;
+struct lab_prepared {
+    struct lab_experiment *experiment;
+    const struct lab_experiment_options *options;
     struct weft_taskgraph graph; // scaled
     uint8_t *phase;
-    struct lab_ways ways;
-    struct lab_play play;
+    struct lab_tunnels tunnels;
+    struct lab_program program;
     double *start_s; // by task, of an iteration
     double *end_s;
 };
 // Does not move.
 struct lab_session {
-    const struct lab_stage *stage; // that is played now
-    struct lab_hub hub;
+    const struct lab_prepared *prepared; // that is played now
+    struct lab_coordinator coordinator;
     struct lab_work work;
     struct lab_work_report *reports;
     double cpu_s; // of children, when it began
     struct weft_arena scratch;
 };
 // Scales and compiles; fills stage->trial's figures of the scale.
-bool lab_stage_prepare(struct lab_stage *stage, struct lab_trial *trial,
-                       const struct lab_trial_options *options, struct weft_arena *arena,
-                       struct weft_arena scratch, struct weft_error *error) WEFT_MUST_USE;
-bool lab_stage_predict(const struct lab_stage *stage, struct weft_arena *arena,
-                       struct weft_arena scratch, struct weft_error *error) WEFT_MUST_USE;
+bool lab_prepare(struct lab_prepared *prepared, struct lab_experiment *experiment,
+                 const struct lab_experiment_options *options, struct weft_arena *arena,
+                 struct weft_arena scratch, struct weft_error *error) WEFT_MUST_USE;
+bool lab_prepared_predict(const struct lab_prepared *prepared, struct weft_arena *arena,
+                          struct weft_arena scratch, struct weft_error *error) WEFT_MUST_USE;
 // Starts workers for `stage`, which can go on with `next` (NULL = none) in the same servers.
-bool lab_session_open(struct lab_session *session, const struct lab_stage *stage,
-                      const struct lab_stage *next, struct weft_arena *arena,
+bool lab_session_open(struct lab_session *session, const struct lab_prepared *prepared,
+                      const struct lab_prepared *next, struct weft_arena *arena,
                       struct weft_arena scratch, struct weft_error *error) WEFT_MUST_USE;
 // Connects the workers and plays the stage's iterations, and its fault.
-bool lab_session_play(struct lab_session *session, struct weft_error *error) WEFT_MUST_USE;
-// Lets all connections run dry and closes them; lab_session_play plays `next` from then on.
-bool lab_session_drain(struct lab_session *session, const struct lab_stage *next,
+bool lab_session_run(struct lab_session *session, struct weft_error *error) WEFT_MUST_USE;
+// Lets all connections run dry and closes them; lab_session_run plays `next` from then on.
+bool lab_session_drain(struct lab_session *session, const struct lab_prepared *next,
                        struct weft_error *error) WEFT_MUST_USE;
 void lab_session_close(struct lab_session *session);
 // Means of what was measured.
-void lab_trial_summarize(struct lab_trial *trial, struct weft_arena scratch);
+void lab_experiment_summarize(struct lab_experiment *experiment, struct weft_arena scratch);
 
 // ---- parts of it ----
 
 // Phases of a task graph's tasks: their names, and each task's number.
-void lab_phases_name(struct lab_trial *trial, uint8_t *phase, const struct weft_taskgraph *graph);
+void lab_phases_name(struct lab_experiment *experiment, uint8_t *phase,
+                     const struct weft_taskgraph *graph);
 // Seconds of each phase, from times of tasks in seconds; tasks that never ran end at 0.
-void lab_phases_measure(double *seconds, const struct lab_trial *trial, const uint8_t *phase,
-                        const double *start_s, const double *end_s, uint32_t task_count,
-                        struct weft_arena scratch);
+void lab_phases_measure(double *seconds, const struct lab_experiment *experiment,
+                        const uint8_t *phase, const double *start_s, const double *end_s,
+                        uint32_t task_count, struct weft_arena scratch);
 // The graph with bytes times bytes_ratio and times times time_ratio.
 void lab_scale_graph(struct weft_taskgraph *scaled, const struct weft_taskgraph *graph,
                      double bytes_ratio, double time_ratio, struct weft_arena *arena);
-bool lab_trial_predict(struct lab_trial *trial, const struct lab_trial_options *options,
-                       const struct weft_taskgraph *graph, const uint8_t *phase,
-                       struct weft_arena *arena, struct weft_arena scratch,
-                       struct weft_error *error) WEFT_MUST_USE;
+bool lab_experiment_predict(struct lab_experiment *experiment,
+                            const struct lab_experiment_options *options,
+                            const struct weft_taskgraph *graph, const uint8_t *phase,
+                            struct weft_arena *arena, struct weft_arena scratch,
+                            struct weft_error *error) WEFT_MUST_USE;
 
 #endif

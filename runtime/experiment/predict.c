@@ -33,7 +33,7 @@ void lab_scale_graph(struct weft_taskgraph *scaled, const struct weft_taskgraph 
 }
 
 // The fabric at the lab's rates and latencies, in place of the plan's.
-static void scale_network(struct weft_network *scaled, const struct lab_trial_options *options,
+static void scale_network(struct weft_network *scaled, const struct lab_experiment_options *options,
                           double rate_ratio, struct weft_arena *arena)
 {
     const struct weft_fabric *fabric = &options->network->fabric;
@@ -52,26 +52,27 @@ static void scale_network(struct weft_network *scaled, const struct lab_trial_op
 
 // ---- phases ----
 
-static uint32_t find_phase(struct lab_trial *trial, const char *name)
+static uint32_t find_phase(struct lab_experiment *experiment, const char *name)
 {
     uint32_t i = 0;
-    while (i < trial->phase_count && strcmp(trial->phases[i].name, name) != 0) {
+    while (i < experiment->phase_count && strcmp(experiment->phases[i].name, name) != 0) {
         i++;
     }
-    if (i == trial->phase_count) {
+    if (i == experiment->phase_count) {
         // The last is kept for the iteration, the one before for what has no place of its own.
         if (i == LAB_PHASES_MAX - 2) {
             return i - 1;
         }
-        snprintf(trial->phases[i].name, LAB_PHASE_NAME, "%s", name);
-        trial->phase_count++;
+        snprintf(experiment->phases[i].name, LAB_PHASE_NAME, "%s", name);
+        experiment->phase_count++;
     }
     return i;
 }
 
-void lab_phases_name(struct lab_trial *trial, uint8_t *phase, const struct weft_taskgraph *graph)
+void lab_phases_name(struct lab_experiment *experiment, uint8_t *phase,
+                     const struct weft_taskgraph *graph)
 {
-    trial->phase_count = 0;
+    experiment->phase_count = 0;
     for (uint32_t t = 0; t < graph->task_count; t++) {
         enum weft_task_kind kind = (enum weft_task_kind)graph->kind[t];
         char name[LAB_PHASE_NAME] = "";
@@ -87,11 +88,11 @@ void lab_phases_name(struct lab_trial *trial, uint8_t *phase, const struct weft_
         if (name[0] != '\0' &&
             (!weft_task_is_collective(graph, t) ||
              (weft_task_member_count(graph, t) > 1 && graph->size_bytes[t] > 0))) {
-            phase[t] = (uint8_t)find_phase(trial, name);
-            trial->phases[phase[t]].task_count++;
+            phase[t] = (uint8_t)find_phase(experiment, name);
+            experiment->phases[phase[t]].task_count++;
         }
     }
-    struct lab_phase *last = &trial->phases[trial->phase_count++];
+    struct lab_phase *last = &experiment->phases[experiment->phase_count++];
     snprintf(last->name, LAB_PHASE_NAME, "iteration");
     last->task_count = graph->task_count;
 }
@@ -122,12 +123,12 @@ static double cover(struct interval *intervals, uint32_t count)
     return sum_s;
 }
 
-void lab_phases_measure(double *seconds, const struct lab_trial *trial, const uint8_t *phase,
-                        const double *start_s, const double *end_s, uint32_t task_count,
-                        struct weft_arena scratch)
+void lab_phases_measure(double *seconds, const struct lab_experiment *experiment,
+                        const uint8_t *phase, const double *start_s, const double *end_s,
+                        uint32_t task_count, struct weft_arena scratch)
 {
     struct interval *intervals = WEFT_NEW(&scratch, struct interval, (size_t)task_count + 1);
-    for (uint32_t p = 0; p + 1 < trial->phase_count; p++) {
+    for (uint32_t p = 0; p + 1 < experiment->phase_count; p++) {
         uint32_t count = 0;
         for (uint32_t t = 0; t < task_count; t++) {
             if (phase[t] == p && end_s[t] > 0) {
@@ -144,7 +145,7 @@ void lab_phases_measure(double *seconds, const struct lab_trial *trial, const ui
             last_s = fmax(last_s, end_s[t]);
         }
     }
-    seconds[trial->phase_count - 1] = last_s > 0 ? last_s - first_s : 0;
+    seconds[experiment->phase_count - 1] = last_s > 0 ? last_s - first_s : 0;
 }
 
 // ---- prediction ----
@@ -186,10 +187,10 @@ static struct weft_packet_options packets_of(const struct weft_lab *lab)
     return packets;
 }
 
-static bool predict(double *seconds, struct lab_trial *trial, const struct weft_network *network,
-                    const struct weft_taskgraph *graph, const uint8_t *phase,
-                    const struct weft_sim_options *sim, struct weft_arena scratch,
-                    struct weft_error *error)
+static bool predict(double *seconds, struct lab_experiment *experiment,
+                    const struct weft_network *network, const struct weft_taskgraph *graph,
+                    const uint8_t *phase, const struct weft_sim_options *sim,
+                    struct weft_arena scratch, struct weft_error *error)
 {
     struct weft_arena arena = weft_arena_split(&scratch);
     const struct weft_sim_job job = {.graph = graph, .rings = network->rings};
@@ -205,21 +206,22 @@ static bool predict(double *seconds, struct lab_trial *trial, const struct weft_
         start_s[t] = ran ? weft_seconds(result.task_start_ps[0][t]) : 0;
         end_s[t] = ran ? weft_seconds(result.task_end_ps[0][t]) : 0;
     }
-    lab_phases_measure(seconds, trial, phase, start_s, end_s, graph->task_count, arena);
+    lab_phases_measure(seconds, experiment, phase, start_s, end_s, graph->task_count, arena);
     if (sim->engine == WEFT_ENGINE_PACKET) {
-        trial->predicted = result.packets;
-        trial->predicted.drops /= sim->iterations;
-        trial->predicted.retransmits /= sim->iterations;
-        trial->predicted.packets /= sim->iterations;
-        trial->predicted.ecn_marks /= sim->iterations;
+        experiment->predicted = result.packets;
+        experiment->predicted.drops /= sim->iterations;
+        experiment->predicted.retransmits /= sim->iterations;
+        experiment->predicted.packets /= sim->iterations;
+        experiment->predicted.ecn_marks /= sim->iterations;
     }
     return true;
 }
 
-bool lab_trial_predict(struct lab_trial *trial, const struct lab_trial_options *options,
-                       const struct weft_taskgraph *graph, const uint8_t *phase,
-                       struct weft_arena *arena, struct weft_arena scratch,
-                       struct weft_error *error)
+bool lab_experiment_predict(struct lab_experiment *experiment,
+                            const struct lab_experiment_options *options,
+                            const struct weft_taskgraph *graph, const uint8_t *phase,
+                            struct weft_arena *arena, struct weft_arena scratch,
+                            struct weft_error *error)
 {
     struct weft_network *network = WEFT_NEW(arena, struct weft_network, 1);
     const struct weft_packet_options packets = packets_of(options->lab);
@@ -233,12 +235,12 @@ bool lab_trial_predict(struct lab_trial *trial, const struct lab_trial_options *
         .stop = options->stop,
     };
     double seconds[LAB_PHASES_MAX];
-    scale_network(network, options, trial->rate_ratio, arena);
-    if (!predict(seconds, trial, network, graph, phase, &sim, scratch, error)) {
+    scale_network(network, options, experiment->rate_ratio, arena);
+    if (!predict(seconds, experiment, network, graph, phase, &sim, scratch, error)) {
         return weft_wrap(error, "flow engine");
     }
-    for (uint32_t p = 0; p < trial->phase_count; p++) {
-        trial->phases[p].predicted_flow_s = seconds[p];
+    for (uint32_t p = 0; p < experiment->phase_count; p++) {
+        experiment->phases[p].predicted_flow_s = seconds[p];
     }
     sim.engine = WEFT_ENGINE_PACKET;
     sim.transport = transport_of(options->congestion);
@@ -246,11 +248,11 @@ bool lab_trial_predict(struct lab_trial *trial, const struct lab_trial_options *
     sim.packet = &packets;
     sim.persistent = true;
     sim.iterations = predicted_iterations;
-    if (!predict(seconds, trial, network, graph, phase, &sim, scratch, error)) {
+    if (!predict(seconds, experiment, network, graph, phase, &sim, scratch, error)) {
         return weft_wrap(error, "packet engine");
     }
-    for (uint32_t p = 0; p < trial->phase_count; p++) {
-        trial->phases[p].predicted_packet_s = seconds[p];
+    for (uint32_t p = 0; p < experiment->phase_count; p++) {
+        experiment->phases[p].predicted_packet_s = seconds[p];
     }
     return true;
 }

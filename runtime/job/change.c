@@ -6,8 +6,8 @@
 
 struct changing {
     struct lab_change *change;
-    const struct lab_trial_options *options; // two
-    const struct lab_stage *stages;          // two
+    const struct lab_experiment_options *options; // two
+    const struct lab_prepared *prepared;          // two
     struct lab_session *session;
     struct weft_arena scratch;
 };
@@ -70,7 +70,7 @@ static bool move(const struct changing *self, uint64_t *last_ns, struct weft_err
     struct lab_change *change = self->change;
     const struct weft_lab *lab = self->options[0].lab;
     struct weft_lab_move moved;
-    if (!lab_session_drain(self->session, &self->stages[1], error)) {
+    if (!lab_session_drain(self->session, &self->prepared[1], error)) {
         return weft_wrap(error, "draining");
     }
     change->drain_s = since(last_ns);
@@ -81,7 +81,7 @@ static bool move(const struct changing *self, uint64_t *last_ns, struct weft_err
     change->circuits_s = since(last_ns);
     lit_ns = *last_ns + lab->dark_ns;
     if (!weft_lab_route(lab, self->options[1].wiring, self->scratch, error) ||
-        !lab_ways_route(&self->stages[1].ways, error)) {
+        !lab_tunnels_route(&self->prepared[1].tunnels, error)) {
         return false;
     }
     change->routes_s = since(last_ns);
@@ -94,22 +94,22 @@ static bool move(const struct changing *self, uint64_t *last_ns, struct weft_err
     return fine;
 }
 
-static bool play(const struct changing *self, struct weft_error *error)
+static bool run_it(const struct changing *self, struct weft_error *error)
 {
     struct lab_change *change = self->change;
     uint64_t before[3];
     uint64_t after[3];
-    if (!lab_session_play(self->session, error) || !count_losses(before, self, error)) {
+    if (!lab_session_run(self->session, error) || !count_losses(before, self, error)) {
         return false;
     }
     uint64_t last_ns = lab_now_ns();
-    if (!move(self, &last_ns, error) || !lab_session_play(self->session, error) ||
+    if (!move(self, &last_ns, error) || !lab_session_run(self->session, error) ||
         !count_losses(after, self, error)) {
         return weft_wrap(error, "at the change");
     }
-    const struct lab_moments *moments = &change->after.moments;
-    change->connect_s = 1e-9 * (double)(moments->opened_ns - last_ns);
-    change->first_s = 1e-9 * (double)(moments->first_ns - moments->begun_ns);
+    const struct lab_timestamps *timestamps = &change->after.timestamps;
+    change->connect_s = 1e-9 * (double)(timestamps->opened_ns - last_ns);
+    change->first_s = 1e-9 * (double)(timestamps->first_ns - timestamps->begun_ns);
     change->pause_s = change->drain_s + change->circuits_s + change->routes_s + change->dark_s +
                       change->verify_s + change->connect_s;
     change->lost_moved = after[0] - before[0];
@@ -118,37 +118,37 @@ static bool play(const struct changing *self, struct weft_error *error)
     return true;
 }
 
-bool lab_change_run(struct lab_change *change, struct lab_trial_options options[2],
+bool lab_change_run(struct lab_change *change, struct lab_experiment_options options[2],
                     struct weft_arena *arena, struct weft_arena scratch, struct weft_error *error)
 {
-    struct lab_stage *stages = WEFT_NEW(arena, struct lab_stage, 2);
+    struct lab_prepared *prepared = WEFT_NEW(arena, struct lab_prepared, 2);
     const struct changing self = {
         .change = change,
         .options = options,
-        .stages = stages,
+        .prepared = prepared,
         .session = WEFT_NEW(arena, struct lab_session, 1),
         .scratch = scratch,
     };
     *change = (struct lab_change){.drain_s = 0};
-    if (!lab_stage_prepare(&stages[0], &change->before, &options[0], arena, scratch, error) ||
-        !lab_stage_predict(&stages[0], arena, scratch, error)) {
+    if (!lab_prepare(&prepared[0], &change->before, &options[0], arena, scratch, error) ||
+        !lab_prepared_predict(&prepared[0], arena, scratch, error)) {
         return false;
     }
-    options[1].way_first = change->before.way_end;
-    if (!lab_stage_prepare(&stages[1], &change->after, &options[1], arena, scratch, error) ||
-        !lab_stage_predict(&stages[1], arena, scratch, error)) {
+    options[1].tunnel_first = change->before.tunnel_end;
+    if (!lab_prepare(&prepared[1], &change->after, &options[1], arena, scratch, error) ||
+        !lab_prepared_predict(&prepared[1], arena, scratch, error)) {
         return weft_wrap(error, "the other plan");
     }
-    if (!lab_ways_route(&stages[0].ways, error) ||
-        !lab_session_open(self.session, &stages[0], &stages[1], arena, scratch, error)) {
+    if (!lab_tunnels_route(&prepared[0].tunnels, error) ||
+        !lab_session_open(self.session, &prepared[0], &prepared[1], arena, scratch, error)) {
         return false;
     }
-    bool fine = play(&self, error);
+    bool fine = run_it(&self, error);
     lab_session_close(self.session);
     if (fine) {
         change->before.cpu_s = change->after.cpu_s; // one set of processes
-        lab_trial_summarize(&change->before, scratch);
-        lab_trial_summarize(&change->after, scratch);
+        lab_experiment_summarize(&change->before, scratch);
+        lab_experiment_summarize(&change->after, scratch);
     }
     return fine;
 }

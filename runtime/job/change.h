@@ -12,8 +12,8 @@
 #include "runtime/experiment/experiment.h"
 
 struct lab_change {
-    struct lab_trial before;
-    struct lab_trial after; // its first iteration is not among the measured ones
+    struct lab_experiment before;
+    struct lab_experiment after; // its first iteration is not among the measured ones
     uint32_t circuits_changed;
     uint32_t circuits_untouched;
     double drain_s;      // until all connections have run dry and are closed
@@ -32,9 +32,9 @@ struct lab_change {
 };
 
 // options[0] until options[0].iterations have been measured, then options[1], whose wiring has as
-// many servers and ports: its lab and places are those of options[0]. Fails as lab_trial_run and
-// weft_lab_apply do, with INFEASIBLE where a probe does not go as planned.
-bool lab_change_run(struct lab_change *change, struct lab_trial_options options[2],
+// many servers and ports: its lab and places are those of options[0]. Fails as lab_experiment_run
+// and weft_lab_apply do, with INFEASIBLE where a probe does not go as planned.
+bool lab_change_run(struct lab_change *change, struct lab_experiment_options options[2],
                     struct weft_arena *arena, struct weft_arena scratch, struct weft_error *error)
     WEFT_MUST_USE;
 

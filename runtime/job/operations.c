@@ -6,9 +6,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const struct lab_part *part_of(const struct lab_worker *worker, uint32_t part)
+static const struct lab_operation *operation_of(const struct lab_worker *worker, uint32_t operation)
 {
-    return &worker->play->parts[part];
+    return &worker->program->operations[operation];
 }
 
 // ---- times ----
@@ -31,35 +31,35 @@ static void note_end(struct lab_worker *worker, uint32_t task, uint64_t now_ns)
 
 // ---- compute ----
 
-static void add_timer(struct lab_worker *worker, uint32_t part, uint64_t due_ns)
+static void add_timer(struct lab_worker *worker, uint32_t operation, uint64_t due_ns)
 {
     if (worker->timer_count == worker->timer_room) {
         worker->timer_room = worker->timer_room * 2 + 16;
         worker->timers = realloc(worker->timers, worker->timer_room * sizeof *worker->timers);
         WEFT_ASSERT(worker->timers != NULL);
     }
-    worker->timers[worker->timer_count++] = (struct lab_timer){due_ns, part};
+    worker->timers[worker->timer_count++] = (struct lab_timer){due_ns, operation};
 }
 
 static uint64_t runtime_ns(const struct lab_worker *worker, uint32_t task)
 {
-    return (worker->play->graph->runtime_ps[task] + 500) / 1000;
+    return (worker->program->graph->runtime_ps[task] + 500) / 1000;
 }
 
-static void begin_compute(struct lab_worker *worker, uint32_t part, uint64_t begin_ns)
+static void begin_compute(struct lab_worker *worker, uint32_t operation, uint64_t begin_ns)
 {
-    uint32_t task = part_of(worker, part)->task;
-    worker->devices[worker->play->graph->device[task]].busy = true;
+    uint32_t task = operation_of(worker, operation)->task;
+    worker->devices[worker->program->graph->device[task]].busy = true;
     note_start(worker, task, begin_ns);
-    add_timer(worker, part, begin_ns + runtime_ns(worker, task));
+    add_timer(worker, operation, begin_ns + runtime_ns(worker, task));
 }
 
-static void queue_compute(struct lab_worker *worker, uint32_t part, uint64_t now_ns)
+static void queue_compute(struct lab_worker *worker, uint32_t operation, uint64_t now_ns)
 {
-    uint32_t task = part_of(worker, part)->task;
-    struct lab_device *device = &worker->devices[worker->play->graph->device[task]];
+    uint32_t task = operation_of(worker, operation)->task;
+    struct lab_device *device = &worker->devices[worker->program->graph->device[task]];
     if (!device->busy) {
-        begin_compute(worker, part, now_ns);
+        begin_compute(worker, operation, now_ns);
         return;
     }
     if (device->end - device->begin == device->room) {
@@ -75,7 +75,7 @@ static void queue_compute(struct lab_worker *worker, uint32_t part, uint64_t now
         device->queue = queue;
         device->room = room;
     }
-    device->queue[device->end++ % device->room] = part;
+    device->queue[device->end++ % device->room] = operation;
 }
 
 // ---- collectives ----
@@ -96,22 +96,23 @@ static uint32_t chunk_sent(enum weft_task_kind kind, uint32_t place, uint32_t ro
     return (place + shift + k - turn) % k;
 }
 
-static void send_round(struct lab_worker *worker, uint32_t part, uint32_t index)
+static void send_round(struct lab_worker *worker, uint32_t operation, uint32_t index)
 {
-    const struct lab_play *play = worker->play;
-    const struct lab_part *p = part_of(worker, part);
-    const struct weft_taskgraph *graph = play->graph;
-    struct lab_collective *collective = worker->collectives[part];
+    const struct lab_program *program = worker->program;
+    const struct lab_operation *p = operation_of(worker, operation);
+    const struct weft_taskgraph *graph = program->graph;
+    struct lab_collective *collective = worker->collectives[operation];
     struct lab_ring_state *state = &collective->rings[index];
-    const struct lab_ring *ring = &play->rings[play->ring_first[graph->group[p->task]] + index];
+    const struct lab_ring *ring =
+        &program->rings[program->ring_first[graph->group[p->task]] + index];
     uint32_t k = ring->member_count;
     uint32_t next = ring->members[(state->place + 1) % k];
-    uint32_t target = play->task_part[p->task];
-    while (play->parts[target].server != next) {
+    uint32_t target = program->task_operation[p->task];
+    while (program->operations[target].server != next) {
         target++;
     }
     struct lab_frame frame = {
-        .part = target, .ring = (uint16_t)index, .round = (uint16_t)state->sent};
+        .operation = target, .ring = (uint16_t)index, .round = (uint16_t)state->sent};
     const char *data = NULL;
     if (collective->one_round) {
         frame.bytes = (uint64_t)(weft_task_ring_bytes(graph, p->task) * ring->share_ratio + 0.5);
@@ -126,42 +127,43 @@ static void send_round(struct lab_worker *worker, uint32_t part, uint32_t index)
     state->sent++;
 }
 
-static void advance(struct lab_worker *worker, uint32_t part, uint64_t now_ns)
+static void advance(struct lab_worker *worker, uint32_t operation, uint64_t now_ns)
 {
-    struct lab_collective *collective = worker->collectives[part];
+    struct lab_collective *collective = worker->collectives[operation];
     bool ended = collective->started;
     for (uint32_t r = 0; r < collective->ring_count && collective->started; r++) {
         struct lab_ring_state *ring = &collective->rings[r];
         while (ring->sent < collective->round_count && ring->sent <= ring->received) {
-            send_round(worker, part, r);
+            send_round(worker, operation, r);
         }
         ended = ended && ring->received == collective->round_count;
     }
     if (ended) {
-        lab_part_finish(worker, part, now_ns);
+        lab_operation_finish(worker, operation, now_ns);
     }
 }
 
-static void start_collective(struct lab_worker *worker, uint32_t part, uint64_t now_ns)
+static void start_collective(struct lab_worker *worker, uint32_t operation, uint64_t now_ns)
 {
-    worker->collectives[part]->started = true;
-    advance(worker, part, now_ns);
+    worker->collectives[operation]->started = true;
+    advance(worker, operation, now_ns);
 }
 
-static struct lab_collective *open_collective(struct lab_worker *worker, const struct lab_part *p)
+static struct lab_collective *open_collective(struct lab_worker *worker,
+                                              const struct lab_operation *p)
 {
-    const struct lab_play *play = worker->play;
-    const struct weft_taskgraph *graph = play->graph;
+    const struct lab_program *program = worker->program;
+    const struct weft_taskgraph *graph = program->graph;
     uint32_t group = graph->group[p->task];
     uint32_t k = weft_task_member_count(graph, p->task);
     uint64_t size = graph->size_bytes[p->task];
     uint32_t turns = weft_task_facts[graph->kind[p->task]].ring_turns;
     struct lab_collective *collective = calloc(1, sizeof *collective);
     WEFT_ASSERT(collective != NULL);
-    collective->ring_count = play->ring_first[group + 1] - play->ring_first[group];
+    collective->ring_count = program->ring_first[group + 1] - program->ring_first[group];
     collective->rings = calloc(collective->ring_count + 1, sizeof *collective->rings);
     collective->one_round =
-        play->small_in_one_round && size < (uint64_t)k * (uint64_t)play->packet_bytes;
+        program->small_in_one_round && size < (uint64_t)k * (uint64_t)program->packet_bytes;
     collective->round_count = k < 2 || size == 0 ? 0 : collective->one_round ? 1 : turns * (k - 1);
     size_t elements = (size_t)(size / sizeof(float)) + 1;
     collective->data = collective->one_round || k < 2 ? NULL : calloc(elements, sizeof(float));
@@ -169,7 +171,7 @@ static struct lab_collective *open_collective(struct lab_worker *worker, const s
     size_t first = 0;
     double share = 0;
     for (uint32_t r = 0; r < collective->ring_count; r++) {
-        const struct lab_ring *ring = &play->rings[play->ring_first[group] + r];
+        const struct lab_ring *ring = &program->rings[program->ring_first[group] + r];
         struct lab_ring_state *state = &collective->rings[r];
         while (ring->members[state->place] != p->server) {
             state->place++;
@@ -187,19 +189,19 @@ static struct lab_collective *open_collective(struct lab_worker *worker, const s
 
 void lab_collectives_open(struct lab_worker *worker)
 {
-    worker->collectives = calloc(worker->play->part_count + 1, sizeof *worker->collectives);
+    worker->collectives = calloc(worker->program->operation_count + 1, sizeof *worker->collectives);
     WEFT_ASSERT(worker->collectives != NULL);
     for (uint32_t i = 0; i < worker->own_count; i++) {
-        const struct lab_part *part = part_of(worker, worker->own[i]);
-        if (part->kind == LAB_PART_COLLECTIVE) {
-            worker->collectives[worker->own[i]] = open_collective(worker, part);
+        const struct lab_operation *operation = operation_of(worker, worker->own[i]);
+        if (operation->kind == LAB_OPERATION_COLLECTIVE) {
+            worker->collectives[worker->own[i]] = open_collective(worker, operation);
         }
     }
 }
 
 void lab_collectives_close(struct lab_worker *worker)
 {
-    for (uint32_t i = 0; worker->collectives != NULL && i < worker->play->part_count; i++) {
+    for (uint32_t i = 0; worker->collectives != NULL && i < worker->program->operation_count; i++) {
         if (worker->collectives[i] != NULL) {
             free(worker->collectives[i]->rings);
             free(worker->collectives[i]->data);
@@ -209,19 +211,19 @@ void lab_collectives_close(struct lab_worker *worker)
     free(worker->collectives);
 }
 
-static size_t checked_elements(const struct lab_worker *worker, uint32_t part)
+static size_t checked_elements(const struct lab_worker *worker, uint32_t operation)
 {
-    const struct lab_part *p = part_of(worker, part);
-    const struct lab_collective *collective = worker->collectives[part];
+    const struct lab_operation *p = operation_of(worker, operation);
+    const struct lab_collective *collective = worker->collectives[operation];
     bool checked = collective != NULL && collective->data != NULL &&
-                   worker->play->graph->kind[p->task] == WEFT_TASK_ALLREDUCE;
-    return checked ? (size_t)(worker->play->graph->size_bytes[p->task] / sizeof(float)) : 0;
+                   worker->program->graph->kind[p->task] == WEFT_TASK_ALLREDUCE;
+    return checked ? (size_t)(worker->program->graph->size_bytes[p->task] / sizeof(float)) : 0;
 }
 
 void lab_collectives_fill(struct lab_worker *worker)
 {
     for (uint32_t i = 0; i < worker->own_count; i++) {
-        const struct lab_part *p = part_of(worker, worker->own[i]);
+        const struct lab_operation *p = operation_of(worker, worker->own[i]);
         for (size_t e = 0; e < checked_elements(worker, worker->own[i]); e++) {
             worker->collectives[worker->own[i]]->data[e] =
                 (float)lab_value(LAB_WHOLE, LAB_FLOAT32, p->position, e);
@@ -232,9 +234,9 @@ void lab_collectives_fill(struct lab_worker *worker)
 bool lab_collectives_check(struct lab_worker *worker, uint64_t *checked_count)
 {
     for (uint32_t i = 0; i < worker->own_count; i++) {
-        const struct lab_part *p = part_of(worker, worker->own[i]);
+        const struct lab_operation *p = operation_of(worker, worker->own[i]);
         size_t count = checked_elements(worker, worker->own[i]);
-        uint32_t k = count > 0 ? weft_task_member_count(worker->play->graph, p->task) : 0;
+        uint32_t k = count > 0 ? weft_task_member_count(worker->program->graph, p->task) : 0;
         for (size_t e = 0; e < count; e++) {
             double sum = 0;
             for (uint32_t m = 0; m < k; m++) {
@@ -244,7 +246,7 @@ bool lab_collectives_check(struct lab_worker *worker, uint64_t *checked_count)
             if (!(found >= sum && found <= sum)) {
                 return weft_fail(worker->error, WEFT_INFEASIBLE,
                                  "rank %u: task %u: element %zu is %.9g, but the sum is %.9g",
-                                 worker->member->rank, p->task, e, found, sum);
+                                 worker->self->rank, p->task, e, found, sum);
             }
         }
         *checked_count += count;
@@ -258,19 +260,19 @@ bool lab_message_begin(struct lab_worker *worker, struct lab_in *in)
 {
     const struct lab_frame *frame = &in->frame;
     in->into = NULL;
-    if (frame->part >= worker->play->part_count ||
-        part_of(worker, frame->part)->server != worker->member->rank) {
-        worker->member->blamed = worker->wire.streams[in->stream].from;
+    if (frame->operation >= worker->program->operation_count ||
+        operation_of(worker, frame->operation)->server != worker->self->rank) {
+        worker->self->blamed = worker->connections.streams[in->stream].from;
         return weft_fail(worker->error, WEFT_IO, "rank %u: peer %u sent what is not for it",
-                         worker->member->rank, worker->member->blamed);
+                         worker->self->rank, worker->self->blamed);
     }
-    const struct lab_part *p = part_of(worker, frame->part);
-    struct lab_collective *collective = worker->collectives[frame->part];
-    if (p->kind != LAB_PART_COLLECTIVE || frame->bytes == 0 || collective->data == NULL ||
+    const struct lab_operation *p = operation_of(worker, frame->operation);
+    struct lab_collective *collective = worker->collectives[frame->operation];
+    if (p->kind != LAB_OPERATION_COLLECTIVE || frame->bytes == 0 || collective->data == NULL ||
         frame->ring >= collective->ring_count) {
         return true;
     }
-    const struct weft_taskgraph *graph = worker->play->graph;
+    const struct weft_taskgraph *graph = worker->program->graph;
     uint32_t k = weft_task_member_count(graph, p->task);
     enum weft_task_kind kind = (enum weft_task_kind)graph->kind[p->task];
     const struct lab_ring_state *state = &collective->rings[frame->ring];
@@ -282,102 +284,103 @@ bool lab_message_begin(struct lab_worker *worker, struct lab_in *in)
     return true;
 }
 
-static void arrive(struct lab_worker *worker, uint32_t part, uint64_t now_ns)
+static void arrive(struct lab_worker *worker, uint32_t operation, uint64_t now_ns)
 {
-    WEFT_ASSERT(worker->waits[part] > 0);
-    if (--worker->waits[part] == 0) {
-        lab_part_ready(worker, part, now_ns);
+    WEFT_ASSERT(worker->waits[operation] > 0);
+    if (--worker->waits[operation] == 0) {
+        lab_operation_ready(worker, operation, now_ns);
     }
 }
 
 #define SIGNAL_RING UINT16_MAX
 void lab_message_end(struct lab_worker *worker, const struct lab_frame *frame, uint64_t now_ns)
 {
-    const struct lab_part *p = part_of(worker, frame->part);
+    const struct lab_operation *p = operation_of(worker, frame->operation);
     if (frame->ring == SIGNAL_RING) {
-        arrive(worker, frame->part, now_ns);
-    } else if (p->kind == LAB_PART_RECEIVE) {
-        if (--worker->pieces_left[frame->part] == 0) {
-            lab_part_finish(worker, frame->part, now_ns);
+        arrive(worker, frame->operation, now_ns);
+    } else if (p->kind == LAB_OPERATION_RECEIVE) {
+        if (--worker->chunks_left[frame->operation] == 0) {
+            lab_operation_finish(worker, frame->operation, now_ns);
         }
-    } else if (p->kind == LAB_PART_COLLECTIVE) {
-        worker->collectives[frame->part]->rings[frame->ring].received++;
-        advance(worker, frame->part, now_ns);
+    } else if (p->kind == LAB_OPERATION_COLLECTIVE) {
+        worker->collectives[frame->operation]->rings[frame->ring].received++;
+        advance(worker, frame->operation, now_ns);
     }
 }
 
 // ---- parts ----
 
-static void send_pieces(struct lab_worker *worker, uint32_t part)
+static void send_chunks(struct lab_worker *worker, uint32_t operation)
 {
-    const struct lab_part *p = part_of(worker, part);
-    for (uint32_t i = 0; i < p->piece_count; i++) {
-        const struct lab_piece *piece = &worker->play->pieces[p->piece_first + i];
-        const struct lab_frame frame = {.part = part + 1, .bytes = piece->bytes};
-        lab_out_add(worker, piece->stream, &frame, NULL);
+    const struct lab_operation *p = operation_of(worker, operation);
+    for (uint32_t i = 0; i < p->chunk_count; i++) {
+        const struct lab_chunk *chunk = &worker->program->chunks[p->chunk_first + i];
+        const struct lab_frame frame = {.operation = operation + 1, .bytes = chunk->bytes};
+        lab_out_add(worker, chunk->stream, &frame, NULL);
     }
 }
 
-void lab_part_ready(struct lab_worker *worker, uint32_t part, uint64_t now_ns)
+void lab_operation_ready(struct lab_worker *worker, uint32_t operation, uint64_t now_ns)
 {
-    const struct lab_part *p = part_of(worker, part);
-    switch ((enum lab_part_kind)p->kind) {
-    case LAB_PART_COMPUTE:
-        queue_compute(worker, part, now_ns);
+    const struct lab_operation *p = operation_of(worker, operation);
+    switch ((enum lab_operation_kind)p->kind) {
+    case LAB_OPERATION_COMPUTE:
+        queue_compute(worker, operation, now_ns);
         return;
-    case LAB_PART_SEND:
+    case LAB_OPERATION_SEND:
         note_start(worker, p->task, now_ns);
-        send_pieces(worker, part);
-        lab_part_finish(worker, part, now_ns);
+        send_chunks(worker, operation);
+        lab_operation_finish(worker, operation, now_ns);
         return;
-    case LAB_PART_COLLECTIVE:
+    case LAB_OPERATION_COLLECTIVE:
         note_start(worker, p->task, now_ns);
-        if (worker->play->graph->runtime_ps[p->task] > 0) {
-            add_timer(worker, part, now_ns + runtime_ns(worker, p->task));
+        if (worker->program->graph->runtime_ps[p->task] > 0) {
+            add_timer(worker, operation, now_ns + runtime_ns(worker, p->task));
         } else {
-            start_collective(worker, part, now_ns);
+            start_collective(worker, operation, now_ns);
         }
         return;
-    case LAB_PART_JOINT:
+    case LAB_OPERATION_BARRIER:
         note_start(worker, p->task, now_ns);
-        lab_part_finish(worker, part, now_ns);
+        lab_operation_finish(worker, operation, now_ns);
         return;
-    case LAB_PART_RECEIVE:
+    case LAB_OPERATION_RECEIVE:
     default:
         return;
     }
 }
 
-void lab_part_timer(struct lab_worker *worker, uint32_t part, uint64_t due_ns, uint64_t now_ns)
+void lab_operation_timer(struct lab_worker *worker, uint32_t operation, uint64_t due_ns,
+                         uint64_t now_ns)
 {
-    const struct lab_part *p = part_of(worker, part);
-    if (p->kind == LAB_PART_COLLECTIVE) {
-        start_collective(worker, part, now_ns);
+    const struct lab_operation *p = operation_of(worker, operation);
+    if (p->kind == LAB_OPERATION_COLLECTIVE) {
+        start_collective(worker, operation, now_ns);
         return;
     }
-    struct lab_device *device = &worker->devices[worker->play->graph->device[p->task]];
+    struct lab_device *device = &worker->devices[worker->program->graph->device[p->task]];
     device->busy = false;
     if (device->begin != device->end) {
         // What waited begins when the one before was due, so that waking late does not add up.
         begin_compute(worker, device->queue[device->begin++ % device->room], due_ns);
     }
-    lab_part_finish(worker, part, now_ns);
+    lab_operation_finish(worker, operation, now_ns);
 }
 
-void lab_part_finish(struct lab_worker *worker, uint32_t part, uint64_t now_ns)
+void lab_operation_finish(struct lab_worker *worker, uint32_t operation, uint64_t now_ns)
 {
-    const struct lab_part *p = part_of(worker, part);
-    if (p->kind != LAB_PART_SEND) {
+    const struct lab_operation *p = operation_of(worker, operation);
+    if (p->kind != LAB_OPERATION_SEND) {
         note_end(worker, p->task, now_ns);
     }
     WEFT_ASSERT(worker->left > 0);
     worker->left--;
     for (uint32_t i = 0; i < p->signal_count; i++) {
-        const struct lab_signal *signal = &worker->play->signals[p->signal_first + i];
-        const struct lab_frame frame = {.part = signal->part, .ring = SIGNAL_RING};
+        const struct lab_signal *signal = &worker->program->signals[p->signal_first + i];
+        const struct lab_frame frame = {.operation = signal->operation, .ring = SIGNAL_RING};
         lab_out_add(worker, signal->stream, &frame, NULL);
     }
     for (uint32_t i = 0; i < p->next_count; i++) {
-        arrive(worker, worker->play->nexts[p->next_first + i], now_ns);
+        arrive(worker, worker->program->nexts[p->next_first + i], now_ns);
     }
 }

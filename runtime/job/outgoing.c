@@ -40,11 +40,10 @@ void lab_out_add(struct lab_worker *worker, uint32_t stream, const struct lab_fr
     worker->sent_bytes += frame->bytes;
 }
 
-bool lab_peer_lost(struct lab_worker *worker, uint32_t peer, const char *why)
+bool lab_worker_lost_peer(struct lab_worker *worker, uint32_t peer, const char *why)
 {
-    worker->member->blamed = peer;
-    return weft_fail(worker->error, WEFT_IO, "rank %u: peer %u: %s", worker->member->rank, peer,
-                     why);
+    worker->self->blamed = peer;
+    return weft_fail(worker->error, WEFT_IO, "rank %u: peer %u: %s", worker->self->rank, peer, why);
 }
 
 bool lab_out_flush(struct lab_worker *worker, struct lab_out *out, bool *moved)
@@ -52,21 +51,21 @@ bool lab_out_flush(struct lab_worker *worker, struct lab_out *out, bool *moved)
     while (out->writable && out->begin != out->end) {
         const struct lab_out_item *item = &out->items[out->begin % out->room];
         const uint64_t head = sizeof item->frame;
-        struct iovec parts[2];
+        struct iovec vectors[2];
         int count = 0;
         if (out->sent < head) {
-            parts[count++] = (struct iovec){(char *)(uintptr_t)&item->frame + out->sent,
-                                            (size_t)(head - out->sent)};
+            vectors[count++] = (struct iovec){(char *)(uintptr_t)&item->frame + out->sent,
+                                              (size_t)(head - out->sent)};
         }
         uint64_t body = out->sent > head ? out->sent - head : 0;
         uint64_t left = item->frame.bytes - body;
         if (left > 0) {
             const char *data = item->data != NULL ? item->data + body : worker->nothing;
             size_t most = item->data != NULL ? SIZE_MAX / 2 : nothing_bytes;
-            parts[count++] =
+            vectors[count++] =
                 (struct iovec){(char *)(uintptr_t)data, left < most ? (size_t)left : most};
         }
-        struct msghdr message = {.msg_iov = parts, .msg_iovlen = (size_t)count};
+        struct msghdr message = {.msg_iov = vectors, .msg_iovlen = (size_t)count};
         ssize_t sent = sendmsg(out->socket, &message, MSG_NOSIGNAL);
         if (sent < 0 && errno == EINTR) {
             continue;
@@ -76,7 +75,8 @@ bool lab_out_flush(struct lab_worker *worker, struct lab_out *out, bool *moved)
             return true;
         }
         if (sent < 0) {
-            return lab_peer_lost(worker, worker->wire.streams[out->stream].to, strerror(errno));
+            return lab_worker_lost_peer(worker, worker->connections.streams[out->stream].to,
+                                        strerror(errno));
         }
         *moved = true;
         out->sent += (uint64_t)sent;
@@ -101,7 +101,7 @@ bool lab_out_check(struct lab_worker *worker, uint64_t now_ns)
         } else if (now_ns - out->unacked_ns > limit_ns) {
             char why[64];
             snprintf(why, sizeof why, "took nothing for %u ms", worker->work->options.stall_ms);
-            return lab_peer_lost(worker, worker->wire.streams[out->stream].to, why);
+            return lab_worker_lost_peer(worker, worker->connections.streams[out->stream].to, why);
         }
     }
     return true;
@@ -119,27 +119,27 @@ static bool has_closed(struct lab_worker *worker, int socket)
     return got == 0 || errno != EAGAIN;
 }
 
-bool lab_connections_drain(struct lab_worker *worker)
+bool lab_worker_drain(struct lab_worker *worker)
 {
-    struct lab_wire *wire = &worker->wire;
-    uint64_t end_ns = lab_now_ns() + (uint64_t)worker->member->timeout_ms * 1000000u;
+    struct lab_connections *connections = &worker->connections;
+    uint64_t end_ns = lab_now_ns() + (uint64_t)worker->self->timeout_ms * 1000000u;
     uint32_t left = worker->out_count + worker->in_count;
     for (uint32_t i = 0; i < worker->out_count; i++) {
         shutdown(worker->outs[i].socket, SHUT_WR);
     }
     // A sender says that it ends; the receiver has all then, and ends; that reaches the sender.
     while (left > 0) {
-        for (uint32_t i = 0; i < wire->stream_count; i++) {
-            if (wire->sockets[i] >= 0 && has_closed(worker, wire->sockets[i])) {
-                close(wire->sockets[i]);
-                wire->sockets[i] = -1;
+        for (uint32_t i = 0; i < connections->stream_count; i++) {
+            if (connections->sockets[i] >= 0 && has_closed(worker, connections->sockets[i])) {
+                close(connections->sockets[i]);
+                connections->sockets[i] = -1;
                 left--;
             }
         }
         if (left > 0 && lab_now_ns() > end_ns) {
             return weft_fail(worker->error, WEFT_IO,
                              "rank %u: %u connections did not drain within %u ms",
-                             worker->member->rank, left, worker->member->timeout_ms);
+                             worker->self->rank, left, worker->self->timeout_ms);
         }
         const struct timespec pause = {0, 200000};
         nanosleep(&pause, NULL);

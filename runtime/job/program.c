@@ -5,19 +5,19 @@
 
 #include <string.h>
 
-static const uint32_t parts_max = 1u << 24;
+static const uint32_t operations_max = 1u << 24;
 static const uint32_t streams_max = 1u << 16;
 
 struct compiler {
     const struct weft_taskgraph *graph;
-    const struct lab_play_options *options;
+    const struct lab_program_options *options;
     struct weft_arena *arena;
     uint32_t server_count;
-    uint32_t part_count;
-    struct lab_part *parts;
-    uint32_t *task_part;
-    bool *joint_at; // [task * server_count + server], rows of joints alone
-    uint32_t *joint_row;
+    uint32_t operation_count;
+    struct lab_operation *operations;
+    uint32_t *task_operation;
+    bool *barrier_at; // [task * server_count + server], rows of joints alone
+    uint32_t *barrier_row;
     uint32_t stream_count;
     struct lab_stream *streams;
     uint32_t *stream_next; // of the same pair of servers
@@ -78,41 +78,42 @@ static bool route_stream(uint32_t *stream, struct compiler *compiler, uint32_t f
 
 // ---- parts ----
 
-static uint32_t add_part(struct compiler *compiler, enum lab_part_kind kind, uint32_t task,
-                         uint32_t server, uint32_t position)
+static uint32_t add_operation(struct compiler *compiler, enum lab_operation_kind kind,
+                              uint32_t task, uint32_t server, uint32_t position)
 {
-    uint32_t index = compiler->part_count++;
-    if (compiler->parts != NULL) {
-        compiler->parts[index] = (struct lab_part){
+    uint32_t index = compiler->operation_count++;
+    if (compiler->operations != NULL) {
+        compiler->operations[index] = (struct lab_operation){
             .kind = (uint8_t)kind, .task = task, .server = server, .position = position};
     }
     return index;
 }
 
-static bool *joint_row(const struct compiler *compiler, uint32_t task)
+static bool *barrier_row(const struct compiler *compiler, uint32_t task)
 {
-    return compiler->joint_at + (size_t)compiler->joint_row[task] * compiler->server_count;
+    return compiler->barrier_at + (size_t)compiler->barrier_row[task] * compiler->server_count;
 }
 
-static void add_parts(struct compiler *compiler, uint32_t task)
+static void add_operations(struct compiler *compiler, uint32_t task)
 {
     const struct weft_taskgraph *graph = compiler->graph;
     enum weft_task_kind kind = (enum weft_task_kind)graph->kind[task];
     if (weft_task_facts[kind].on_device) {
-        add_part(compiler, LAB_PART_COMPUTE, task, graph->device_server[graph->device[task]], 0);
+        add_operation(compiler, LAB_OPERATION_COMPUTE, task,
+                      graph->device_server[graph->device[task]], 0);
     } else if (kind == WEFT_TASK_TRANSFER) {
-        add_part(compiler, LAB_PART_SEND, task, graph->from[task], 0);
-        add_part(compiler, LAB_PART_RECEIVE, task, graph->to[task], 0);
+        add_operation(compiler, LAB_OPERATION_SEND, task, graph->from[task], 0);
+        add_operation(compiler, LAB_OPERATION_RECEIVE, task, graph->to[task], 0);
     } else if (kind == WEFT_TASK_BARRIER) {
         for (uint32_t s = 0; s < compiler->server_count; s++) {
-            if (joint_row(compiler, task)[s]) {
-                add_part(compiler, LAB_PART_JOINT, task, s, 0);
+            if (barrier_row(compiler, task)[s]) {
+                add_operation(compiler, LAB_OPERATION_BARRIER, task, s, 0);
             }
         }
     } else {
         const uint32_t *members = graph->group_members + graph->group_first[graph->group[task]];
         for (uint32_t i = 0; i < weft_task_member_count(graph, task); i++) {
-            add_part(compiler, LAB_PART_COLLECTIVE, task, members[i], i);
+            add_operation(compiler, LAB_OPERATION_COLLECTIVE, task, members[i], i);
         }
     }
 }
@@ -126,19 +127,19 @@ struct span {
 static struct span begins(const struct compiler *compiler, uint32_t task)
 {
     bool transfer = compiler->graph->kind[task] == WEFT_TASK_TRANSFER;
-    uint32_t first = compiler->task_part[task];
-    return (struct span){first, transfer ? first + 1 : compiler->task_part[task + 1]};
+    uint32_t first = compiler->task_operation[task];
+    return (struct span){first, transfer ? first + 1 : compiler->task_operation[task + 1]};
 }
 
 static struct span ends(const struct compiler *compiler, uint32_t task)
 {
     bool transfer = compiler->graph->kind[task] == WEFT_TASK_TRANSFER;
-    uint32_t first = compiler->task_part[task];
-    return (struct span){transfer ? first + 1 : first, compiler->task_part[task + 1]};
+    uint32_t first = compiler->task_operation[task];
+    return (struct span){transfer ? first + 1 : first, compiler->task_operation[task + 1]};
 }
 
 // Servers where a joint has to be known: those of its successors. From the last task back.
-static void place_joints(struct compiler *compiler, const uint32_t *order)
+static void place_barriers(struct compiler *compiler, const uint32_t *order)
 {
     const struct weft_taskgraph *graph = compiler->graph;
     for (uint32_t i = graph->task_count; i-- > 0;) {
@@ -146,7 +147,7 @@ static void place_joints(struct compiler *compiler, const uint32_t *order)
         if (graph->kind[task] != WEFT_TASK_BARRIER) {
             continue;
         }
-        bool *row = joint_row(compiler, task);
+        bool *row = barrier_row(compiler, task);
         bool any = false;
         for (uint32_t e = graph->next_first[task]; e < graph->next_first[task + 1]; e++) {
             uint32_t next = graph->next[e];
@@ -157,7 +158,7 @@ static void place_joints(struct compiler *compiler, const uint32_t *order)
             } else if (kind == WEFT_TASK_TRANSFER) {
                 row[graph->from[next]] = true;
             } else if (kind == WEFT_TASK_BARRIER) {
-                const bool *theirs = joint_row(compiler, next);
+                const bool *theirs = barrier_row(compiler, next);
                 for (uint32_t s = 0; s < compiler->server_count; s++) {
                     row[s] = row[s] || theirs[s];
                 }
@@ -177,7 +178,7 @@ static void place_joints(struct compiler *compiler, const uint32_t *order)
 // ---- edges ----
 
 struct edges {
-    struct lab_part *parts;
+    struct lab_operation *operations;
     uint32_t *nexts; // NULL: counts alone
     struct lab_signal *signals;
     uint32_t next_count;
@@ -186,30 +187,31 @@ struct edges {
 
 static void add_next(struct edges *edges, uint32_t from, uint32_t to)
 {
-    struct lab_part *part = &edges->parts[from];
+    struct lab_operation *operation = &edges->operations[from];
     if (edges->nexts != NULL) {
-        edges->nexts[part->next_first + part->next_count] = to;
-        edges->parts[to].wait_count++;
+        edges->nexts[operation->next_first + operation->next_count] = to;
+        edges->operations[to].wait_count++;
     }
-    part->next_count++;
+    operation->next_count++;
     edges->next_count++;
 }
 
 static bool add_signal(struct edges *edges, struct compiler *compiler, uint32_t from, uint32_t to,
                        struct weft_error *error)
 {
-    struct lab_part *part = &edges->parts[from];
+    struct lab_operation *operation = &edges->operations[from];
     if (edges->signals != NULL) {
-        uint32_t a = part->server;
-        uint32_t b = edges->parts[to].server;
+        uint32_t a = operation->server;
+        uint32_t b = edges->operations[to].server;
         uint32_t stream = compiler->pair_stream[(size_t)a * compiler->server_count + b];
         if (stream == WEFT_NONE && !route_stream(&stream, compiler, a, b, 0, 0, error)) {
             return false;
         }
-        edges->signals[part->signal_first + part->signal_count] = (struct lab_signal){to, stream};
-        edges->parts[to].wait_count++;
+        edges->signals[operation->signal_first + operation->signal_count] =
+            (struct lab_signal){to, stream};
+        edges->operations[to].wait_count++;
     }
-    part->signal_count++;
+    operation->signal_count++;
     edges->signal_count++;
     return true;
 }
@@ -226,7 +228,7 @@ static bool join_tasks(struct edges *edges, struct compiler *compiler, uint32_t 
     bool met = false;
     for (uint32_t b = to.first; b < to.end; b++) {
         uint32_t a = from.first;
-        while (a < from.end && edges->parts[a].server != edges->parts[b].server) {
+        while (a < from.end && edges->operations[a].server != edges->operations[b].server) {
             a++;
         }
         if (a < from.end) {
@@ -252,29 +254,29 @@ static bool join_all(struct edges *edges, struct compiler *compiler, struct weft
     return true;
 }
 
-static bool connect_parts(struct lab_play *play, struct compiler *compiler,
+static bool connect_parts(struct lab_program *program, struct compiler *compiler,
                           struct weft_error *error)
 {
-    struct edges edges = {.parts = compiler->parts};
+    struct edges edges = {.operations = compiler->operations};
     if (!join_all(&edges, compiler, error)) {
         return false;
     }
     uint32_t next_first = 0;
     uint32_t signal_first = 0;
-    for (uint32_t i = 0; i < compiler->part_count; i++) {
-        struct lab_part *part = &compiler->parts[i];
-        part->next_first = next_first;
-        part->signal_first = signal_first;
-        next_first += part->next_count;
-        signal_first += part->signal_count;
-        part->next_count = 0;
-        part->signal_count = 0;
+    for (uint32_t i = 0; i < compiler->operation_count; i++) {
+        struct lab_operation *operation = &compiler->operations[i];
+        operation->next_first = next_first;
+        operation->signal_first = signal_first;
+        next_first += operation->next_count;
+        signal_first += operation->signal_count;
+        operation->next_count = 0;
+        operation->signal_count = 0;
     }
     edges.nexts = WEFT_NEW(compiler->arena, uint32_t, (size_t)next_first + 1);
     edges.signals = WEFT_NEW(compiler->arena, struct lab_signal, (size_t)signal_first + 1);
-    play->nexts = edges.nexts;
-    play->signals = edges.signals;
-    play->signal_count = signal_first;
+    program->nexts = edges.nexts;
+    program->signals = edges.signals;
+    program->signal_count = signal_first;
     return join_all(&edges, compiler, error);
 }
 
@@ -288,8 +290,8 @@ static uint32_t lanes_of(const struct compiler *compiler, const uint32_t *links,
 }
 
 // One path's bytes of a transfer.
-static bool add_pieces(struct compiler *compiler, uint32_t task, uint32_t path, uint64_t bytes,
-                       struct lab_piece *pieces, uint32_t *count, struct weft_error *error)
+static bool add_chunks(struct compiler *compiler, uint32_t task, uint32_t path, uint64_t bytes,
+                       struct lab_chunk *chunks, uint32_t *count, struct weft_error *error)
 {
     const struct weft_taskgraph *graph = compiler->graph;
     uint32_t from = graph->from[task];
@@ -304,13 +306,13 @@ static bool add_pieces(struct compiler *compiler, uint32_t task, uint32_t path, 
             return false;
         }
         if (share > 0) {
-            pieces[(*count)++] = (struct lab_piece){stream, share};
+            chunks[(*count)++] = (struct lab_chunk){stream, share};
         }
     }
     return true;
 }
 
-static bool divide_transfer(struct compiler *compiler, uint32_t task, struct lab_piece *pieces,
+static bool divide_transfer(struct compiler *compiler, uint32_t task, struct lab_chunk *chunks,
                             uint32_t *count, struct weft_error *error)
 {
     const struct weft_taskgraph *graph = compiler->graph;
@@ -325,7 +327,7 @@ static bool divide_transfer(struct compiler *compiler, uint32_t task, struct lab
     if (routes->spread == WEFT_SPREAD_PICK && paths > 1) {
         uint64_t hash = weft_hash(compiler->options->seed ^ weft_hash(task));
         uint32_t path = weft_routes_pick(routes, from, to, hash);
-        return add_pieces(compiler, task, path, left, pieces, count, error);
+        return add_chunks(compiler, task, path, left, chunks, count, error);
     }
     for (uint32_t p = 0; p < paths && left > 0; p++) {
         double weight = 1;
@@ -333,14 +335,14 @@ static bool divide_transfer(struct compiler *compiler, uint32_t task, struct lab
         uint64_t bytes = (uint64_t)(weight * (double)graph->size_bytes[task] + 0.5);
         bytes = p + 1 == paths || bytes > left ? left : bytes;
         left -= bytes;
-        if (bytes > 0 && !add_pieces(compiler, task, p, bytes, pieces, count, error)) {
+        if (bytes > 0 && !add_chunks(compiler, task, p, bytes, chunks, count, error)) {
             return false;
         }
     }
     return true;
 }
 
-static bool divide_transfers(struct lab_play *play, struct compiler *compiler,
+static bool divide_transfers(struct lab_program *program, struct compiler *compiler,
                              struct weft_error *error)
 {
     const struct weft_taskgraph *graph = compiler->graph;
@@ -353,21 +355,21 @@ static bool divide_transfers(struct lab_play *play, struct compiler *compiler,
                     1;
         }
     }
-    struct lab_piece *pieces = WEFT_NEW(compiler->arena, struct lab_piece, room + 1);
+    struct lab_chunk *chunks = WEFT_NEW(compiler->arena, struct lab_chunk, room + 1);
     uint32_t count = 0;
     for (uint32_t t = 0; t < graph->task_count; t++) {
         if (graph->kind[t] != WEFT_TASK_TRANSFER) {
             continue;
         }
-        struct lab_part *send = &compiler->parts[compiler->task_part[t]];
-        send->piece_first = count;
-        if (!divide_transfer(compiler, t, pieces, &count, error)) {
+        struct lab_operation *send = &compiler->operations[compiler->task_operation[t]];
+        send->chunk_first = count;
+        if (!divide_transfer(compiler, t, chunks, &count, error)) {
             return false;
         }
-        send->piece_count = count - send->piece_first;
-        send[1].piece_count = send->piece_count;
+        send->chunk_count = count - send->chunk_first;
+        send[1].chunk_count = send->chunk_count;
     }
-    play->pieces = pieces;
+    program->chunks = chunks;
     return true;
 }
 
@@ -432,7 +434,8 @@ static bool add_rings(struct lab_ring *rings, uint32_t *count, struct compiler *
     return true;
 }
 
-static bool build_rings(struct lab_play *play, struct compiler *compiler, struct weft_error *error)
+static bool build_rings(struct lab_program *program, struct compiler *compiler,
+                        struct weft_error *error)
 {
     const struct weft_taskgraph *graph = compiler->graph;
     const struct weft_ring_set *set = compiler->options->rings;
@@ -461,14 +464,14 @@ static bool build_rings(struct lab_play *play, struct compiler *compiler, struct
         }
     }
     first[graph->group_count] = count;
-    play->ring_first = first;
-    play->rings = rings;
+    program->ring_first = first;
+    program->rings = rings;
     return true;
 }
 
 // ---- all ----
 
-static bool check(const struct weft_taskgraph *graph, const struct lab_play_options *options,
+static bool check(const struct weft_taskgraph *graph, const struct lab_program_options *options,
                   struct weft_error *error)
 {
     if (graph->server_count > options->network->fabric.server_count) {
@@ -492,21 +495,21 @@ static bool make_parts(struct compiler *compiler, struct weft_arena scratch,
     const struct weft_taskgraph *graph = compiler->graph;
     uint32_t *order = WEFT_NEW(&scratch, uint32_t, (size_t)graph->task_count + 1);
     weft_taskgraph_order(graph, order, scratch);
-    place_joints(compiler, order);
+    place_barriers(compiler, order);
     for (int pass = 0; pass < 2; pass++) {
-        compiler->part_count = 0;
+        compiler->operation_count = 0;
         for (uint32_t t = 0; t < graph->task_count; t++) {
-            compiler->task_part[t] = compiler->part_count;
-            add_parts(compiler, t);
-            if (compiler->part_count > parts_max) {
+            compiler->task_operation[t] = compiler->operation_count;
+            add_operations(compiler, t);
+            if (compiler->operation_count > operations_max) {
                 return weft_fail(error, WEFT_UNSUPPORTED, "the task graph has more than %u parts",
-                                 parts_max);
+                                 operations_max);
             }
         }
-        compiler->task_part[graph->task_count] = compiler->part_count;
+        compiler->task_operation[graph->task_count] = compiler->operation_count;
         if (pass == 0) {
-            compiler->parts =
-                WEFT_NEW(compiler->arena, struct lab_part, (size_t)compiler->part_count + 1);
+            compiler->operations = WEFT_NEW(compiler->arena, struct lab_operation,
+                                            (size_t)compiler->operation_count + 1);
         }
     }
     return true;
@@ -517,15 +520,15 @@ static void number_joints(struct compiler *compiler, struct weft_arena *scratch)
     const struct weft_taskgraph *graph = compiler->graph;
     uint32_t count = 0;
     for (uint32_t t = 0; t < graph->task_count; t++) {
-        compiler->joint_row[t] = count;
+        compiler->barrier_row[t] = count;
         count += graph->kind[t] == WEFT_TASK_BARRIER;
     }
-    compiler->joint_at = WEFT_NEW(scratch, bool, ((size_t)count + 1) * compiler->server_count);
+    compiler->barrier_at = WEFT_NEW(scratch, bool, ((size_t)count + 1) * compiler->server_count);
 }
 
-bool lab_play_build(struct lab_play *play, const struct weft_taskgraph *graph,
-                    const struct lab_play_options *options, struct weft_arena *arena,
-                    struct weft_arena scratch, struct weft_error *error)
+bool lab_program_build(struct lab_program *program, const struct weft_taskgraph *graph,
+                       const struct lab_program_options *options, struct weft_arena *arena,
+                       struct weft_arena scratch, struct weft_error *error)
 {
     size_t n = options->network->fabric.server_count;
     struct compiler compiler = {
@@ -533,8 +536,8 @@ bool lab_play_build(struct lab_play *play, const struct weft_taskgraph *graph,
     if (!check(graph, options, error)) {
         return false;
     }
-    compiler.task_part = WEFT_NEW(arena, uint32_t, (size_t)graph->task_count + 1);
-    compiler.joint_row = WEFT_NEW(&scratch, uint32_t, (size_t)graph->task_count + 1);
+    compiler.task_operation = WEFT_NEW(arena, uint32_t, (size_t)graph->task_count + 1);
+    compiler.barrier_row = WEFT_NEW(&scratch, uint32_t, (size_t)graph->task_count + 1);
     compiler.streams = WEFT_NEW(arena, struct lab_stream, streams_max);
     compiler.stream_next = WEFT_NEW(&scratch, uint32_t, streams_max);
     compiler.pair_stream = WEFT_NEW(&scratch, uint32_t, n * n);
@@ -545,20 +548,20 @@ bool lab_play_build(struct lab_play *play, const struct weft_taskgraph *graph,
         uint32_t width = options->network->fabric.links[i].width;
         compiler.width_max = width > compiler.width_max ? width : compiler.width_max;
     }
-    *play = (struct lab_play){
+    *program = (struct lab_program){
         .graph = graph,
         .small_in_one_round = options->small_in_one_round,
         .packet_bytes = options->packet_bytes,
     };
     // Rings and transfers first, so that signals go over connections that there are.
-    if (!make_parts(&compiler, scratch, error) || !build_rings(play, &compiler, error) ||
-        !divide_transfers(play, &compiler, error) || !connect_parts(play, &compiler, error)) {
+    if (!make_parts(&compiler, scratch, error) || !build_rings(program, &compiler, error) ||
+        !divide_transfers(program, &compiler, error) || !connect_parts(program, &compiler, error)) {
         return false;
     }
-    play->parts = compiler.parts;
-    play->part_count = compiler.part_count;
-    play->task_part = compiler.task_part;
-    play->streams = compiler.streams;
-    play->stream_count = compiler.stream_count;
+    program->operations = compiler.operations;
+    program->operation_count = compiler.operation_count;
+    program->task_operation = compiler.task_operation;
+    program->streams = compiler.streams;
+    program->stream_count = compiler.stream_count;
     return true;
 }

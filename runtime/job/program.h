@@ -17,15 +17,15 @@
 #include "weft/fabric.h"
 #include "weft/workload.h"
 
-enum lab_part_kind {
-    LAB_PART_COMPUTE,
-    LAB_PART_SEND,
-    LAB_PART_RECEIVE,
-    LAB_PART_COLLECTIVE,
-    LAB_PART_JOINT,
+enum lab_operation_kind {
+    LAB_OPERATION_COMPUTE,
+    LAB_OPERATION_SEND,
+    LAB_OPERATION_RECEIVE,
+    LAB_OPERATION_COLLECTIVE,
+    LAB_OPERATION_BARRIER,
 };
 
-struct lab_part {
+struct lab_operation {
     uint8_t kind;
     uint32_t task;
     uint32_t server;
@@ -35,16 +35,16 @@ struct lab_part {
     uint32_t next_count;
     uint32_t signal_first; // into signals
     uint32_t signal_count;
-    uint32_t piece_first; // SEND: into pieces
-    uint32_t piece_count; // SEND: how many there are; RECEIVE: how many must come
+    uint32_t chunk_first; // SEND: into pieces
+    uint32_t chunk_count; // SEND: how many there are; RECEIVE: how many must come
 };
 
 struct lab_signal {
-    uint32_t part; // that it is for
+    uint32_t operation; // that it is for
     uint32_t stream;
 };
 
-struct lab_piece {
+struct lab_chunk {
     uint32_t stream;
     uint64_t bytes;
 };
@@ -58,16 +58,16 @@ struct lab_ring {
     const uint32_t *streams; // from members[i] to members[i+1]
 };
 
-struct lab_play {
+struct lab_program {
     const struct weft_taskgraph *graph;
-    uint32_t part_count;
-    const struct lab_part *parts;
+    uint32_t operation_count;
+    const struct lab_operation *operations;
     // Those of task t are task_part[t] .. task_part[t+1]-1: a transfer's sending and receiving one,
     // a collective's in order of its group's members.
-    const uint32_t *task_part; // [task_count + 1]
+    const uint32_t *task_operation; // [task_count + 1]
     const uint32_t *nexts;
     const struct lab_signal *signals;
-    const struct lab_piece *pieces;
+    const struct lab_chunk *chunks;
     const uint32_t *ring_first; // [group_count + 1], into rings
     const struct lab_ring *rings;
     uint32_t stream_count;
@@ -82,7 +82,7 @@ struct lab_play {
 typedef void (*lab_address)(void *context, struct lab_stream *stream, const uint32_t *links,
                             uint32_t link_count, uint32_t lane);
 
-struct lab_play_options {
+struct lab_program_options {
     const struct weft_network *network;
     const struct weft_ring_set *rings; // by group of the graph
     uint64_t seed;                     // of choices among paths
@@ -95,8 +95,8 @@ struct lab_play_options {
 
 // Fails with INPUT where servers and network do not fit or a pair has no route, with UNSUPPORTED
 // for tasks that wait for some of their predecessors only.
-bool lab_play_build(struct lab_play *play, const struct weft_taskgraph *graph,
-                    const struct lab_play_options *options, struct weft_arena *arena,
-                    struct weft_arena scratch, struct weft_error *error) WEFT_MUST_USE;
+bool lab_program_build(struct lab_program *program, const struct weft_taskgraph *graph,
+                       const struct lab_program_options *options, struct weft_arena *arena,
+                       struct weft_arena scratch, struct weft_error *error) WEFT_MUST_USE;
 
 #endif

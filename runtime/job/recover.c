@@ -23,29 +23,29 @@ static void note_dark(uint64_t *dark, const struct weft_lab *lab,
 }
 
 // How the run goes on over what is left.
-static struct lab_trial_options options_after(const struct lab_trial_options *options,
-                                              const struct lab_recovery *recovery)
+static struct lab_experiment_options options_after(const struct lab_experiment_options *options,
+                                                   const struct lab_recovery *recovery)
 {
-    const struct lab_rest *rest = &recovery->rest;
-    struct lab_trial_options after = *options;
-    after.network = rest->network;
-    after.wiring = &rest->wiring;
-    after.place = rest->place;
-    if (rest->graph != options->graph) {
-        after.graph = rest->graph;
-        after.job_graph = rest->graph;
+    const struct lab_replanned *replanned = &recovery->replanned;
+    struct lab_experiment_options after = *options;
+    after.network = replanned->network;
+    after.wiring = &replanned->wiring;
+    after.place = replanned->place;
+    if (replanned->graph != options->graph) {
+        after.graph = replanned->graph;
+        after.job_graph = replanned->graph;
     }
     after.predict_last = true;
-    after.way_first = recovery->before.way_end;
+    after.tunnel_first = recovery->before.tunnel_end;
     return after;
 }
 
 static void tell_steps(struct lab_recovery *recovery)
 {
-    const struct lab_moments *moments = &recovery->before.moments;
-    const struct lab_moments *after = &recovery->after.moments;
-    recovery->detection_s = between(moments->fault_ns, moments->noticed_ns);
-    recovery->stop_s = between(moments->noticed_ns, moments->stopped_ns);
+    const struct lab_timestamps *timestamps = &recovery->before.timestamps;
+    const struct lab_timestamps *after = &recovery->after.timestamps;
+    recovery->detection_s = between(timestamps->fault_ns, timestamps->noticed_ns);
+    recovery->stop_s = between(timestamps->noticed_ns, timestamps->stopped_ns);
     recovery->first_s = between(after->begun_ns, after->first_ns);
     recovery->recovery_s = recovery->detection_s + recovery->stop_s + recovery->replan_s +
                            recovery->circuits_s + recovery->routes_s + recovery->dark_s +
@@ -54,23 +54,23 @@ static void tell_steps(struct lab_recovery *recovery)
 
 // What is done about a fault until new workers can be started; *applied_ns is when.
 static bool act(struct lab_recovery *recovery, uint64_t *applied_ns,
-                const struct lab_trial_options *options, struct weft_arena *arena,
+                const struct lab_experiment_options *options, struct weft_arena *arena,
                 struct weft_arena scratch, struct weft_error *error)
 {
     struct weft_lab_move move;
     uint64_t begun_ns = lab_now_ns();
-    if (!lab_replan(&recovery->rest, options, options->fault, arena, scratch, error)) {
+    if (!lab_replan(&recovery->replanned, options, options->fault, arena, scratch, error)) {
         return false;
     }
     uint64_t planned_ns = lab_now_ns();
-    if (!weft_lab_apply(&move, options->lab, &recovery->rest.servers, true, scratch, error)) {
+    if (!weft_lab_apply(&move, options->lab, &recovery->replanned.servers, true, scratch, error)) {
         return false;
     }
     *applied_ns = lab_now_ns();
     recovery->replan_s = between(begun_ns, planned_ns);
     recovery->circuits_s = between(planned_ns, *applied_ns) - move.routes_s;
     recovery->routes_s = move.routes_s;
-    if (recovery->rest.circuits_new > 0) {
+    if (recovery->replanned.circuits_new > 0) {
         // Whoever connects into the dark tries again after a second.
         uint64_t begun_dark_ns = *applied_ns - (uint64_t)(1e9 * move.routes_s);
         uint64_t lit_ns = begun_dark_ns + options->lab->dark_ns;
@@ -82,8 +82,9 @@ static bool act(struct lab_recovery *recovery, uint64_t *applied_ns,
 }
 
 // Iterations after fault `index` (WEFT_NONE: before the first) and until the next, or the last.
-static void plan_stage(struct lab_trial_options *options, const struct lab_planned_fault *faults,
-                       uint32_t fault_count, uint32_t index, uint32_t iterations)
+static void plan_stage(struct lab_experiment_options *options,
+                       const struct lab_planned_fault *faults, uint32_t fault_count, uint32_t index,
+                       uint32_t iterations)
 {
     bool first = index == WEFT_NONE;
     uint32_t next = first ? 0 : index + 1;
@@ -102,43 +103,43 @@ static void plan_stage(struct lab_trial_options *options, const struct lab_plann
 }
 
 // A server whose tasks nobody can do is told before its fault is played.
-static bool check_stage(const struct lab_trial_options *options, struct weft_arena scratch,
+static bool check_stage(const struct lab_experiment_options *options, struct weft_arena scratch,
                         struct weft_error *error)
 {
-    struct lab_rest rest;
+    struct lab_replanned replanned;
     struct weft_arena arena = weft_arena_split(&scratch);
     return options->fault == NULL || options->fault->kind != WEFT_LAB_FAULT_SERVER ||
-           lab_replan(&rest, options, options->fault, &arena, scratch, error);
+           lab_replan(&replanned, options, options->fault, &arena, scratch, error);
 }
 
-bool lab_recover_run(struct lab_recovery *recoveries, const struct lab_trial_options *options,
+bool lab_recover_run(struct lab_recovery *recoveries, const struct lab_experiment_options *options,
                      const struct lab_planned_fault *faults, uint32_t fault_count,
                      uint32_t iterations, struct weft_arena *arena, struct weft_arena scratch,
                      struct weft_error *error)
 {
     WEFT_ASSERT(fault_count >= 1 && fault_count <= LAB_FAULTS_MAX);
     uint64_t *dark = WEFT_NEW(arena, uint64_t, options->lab->server_count);
-    struct lab_trial_options stage = *options;
-    stage.dark_interfaces = dark;
-    plan_stage(&stage, faults, fault_count, WEFT_NONE, iterations);
-    if (!check_stage(&stage, scratch, error) ||
-        !lab_trial_run(&recoveries[0].before, &stage, arena, scratch, error)) {
+    struct lab_experiment_options prepared = *options;
+    prepared.dark_interfaces = dark;
+    plan_stage(&prepared, faults, fault_count, WEFT_NONE, iterations);
+    if (!check_stage(&prepared, scratch, error) ||
+        !lab_experiment_run(&recoveries[0].before, &prepared, arena, scratch, error)) {
         return false;
     }
     for (uint32_t i = 0; i < fault_count; i++) {
         struct lab_recovery *recovery = &recoveries[i];
         uint64_t applied_ns = 0;
-        if (!act(recovery, &applied_ns, &stage, arena, scratch, error)) {
+        if (!act(recovery, &applied_ns, &prepared, arena, scratch, error)) {
             return weft_wrap(error, "after fault %u", i + 1);
         }
         note_dark(dark, options->lab, &faults[i].fault);
-        stage = options_after(&stage, recovery);
-        plan_stage(&stage, faults, fault_count, i, iterations);
-        if (!check_stage(&stage, scratch, error) ||
-            !lab_trial_run(&recovery->after, &stage, arena, scratch, error)) {
+        prepared = options_after(&prepared, recovery);
+        plan_stage(&prepared, faults, fault_count, i, iterations);
+        if (!check_stage(&prepared, scratch, error) ||
+            !lab_experiment_run(&recovery->after, &prepared, arena, scratch, error)) {
             return weft_wrap(error, "after fault %u", i + 1);
         }
-        recovery->reconnect_s = between(applied_ns, recovery->after.moments.opened_ns);
+        recovery->reconnect_s = between(applied_ns, recovery->after.timestamps.opened_ns);
         tell_steps(recovery);
         if (i + 1 < fault_count) {
             recoveries[i + 1].before = recovery->after;

@@ -17,9 +17,9 @@ struct lab_planned_fault {
 enum { LAB_FAULTS_MAX = 4 };
 
 struct lab_recovery {
-    struct lab_trial before;
-    struct lab_trial after; // its first iteration is the one that the fault broke off
-    struct lab_rest rest;
+    struct lab_experiment before;
+    struct lab_experiment after; // its first iteration is the one that the fault broke off
+    struct lab_replanned replanned;
     double detection_s; // from the fault until it was noticed
     double stop_s;      // until all workers had ended
     double replan_s;    // rings and routes
@@ -33,8 +33,8 @@ struct lab_recovery {
 
 // recoveries[i] of faults[i], whose iterations do not descend; two of the same: the second comes
 // while the first one's broken iteration is repeated. options->fault and options->iterations are
-// not read. Fails as lab_replan and lab_trial_run do, for a server before anything is played.
-bool lab_recover_run(struct lab_recovery *recoveries, const struct lab_trial_options *options,
+// not read. Fails as lab_replan and lab_experiment_run do, for a server before anything is played.
+bool lab_recover_run(struct lab_recovery *recoveries, const struct lab_experiment_options *options,
                      const struct lab_planned_fault *faults, uint32_t fault_count,
                      uint32_t iterations, struct weft_arena *arena, struct weft_arena scratch,
                      struct weft_error *error) WEFT_MUST_USE;

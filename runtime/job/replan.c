@@ -71,7 +71,7 @@ void lab_spread_wiring(struct weft_lab_wiring *servers, const struct weft_lab_wi
 }
 
 // A server of the lab that stands without a place; WEFT_NONE = none.
-static uint32_t find_spare(const struct lab_trial_options *options)
+static uint32_t find_spare(const struct lab_experiment_options *options)
 {
     const uint64_t *dark = options->dark_interfaces;
     for (uint32_t s = 0; s < options->lab->server_count; s++) {
@@ -84,8 +84,8 @@ static uint32_t find_spare(const struct lab_trial_options *options)
 }
 
 struct replanning {
-    struct lab_rest *rest;
-    const struct lab_trial_options *options;
+    struct lab_replanned *replanned;
+    const struct lab_experiment_options *options;
     uint32_t gone; // the place that is given up; WEFT_NONE = none
     uint32_t *group_of;
     const uint32_t *planes; // of the places that stay
@@ -98,8 +98,8 @@ struct replanning {
 static bool move_server(struct replanning *self, uint32_t server, struct weft_arena scratch,
                         struct weft_error *error)
 {
-    const struct lab_trial_options *options = self->options;
-    struct lab_rest *rest = self->rest;
+    const struct lab_experiment_options *options = self->options;
+    struct lab_replanned *replanned = self->replanned;
     uint32_t n = options->wiring->server_count;
     uint32_t lost = lab_place_of(options->place, n, server);
     if (lost == WEFT_NONE) {
@@ -110,18 +110,18 @@ static bool move_server(struct replanning *self, uint32_t server, struct weft_ar
     for (uint32_t i = 0; i < n; i++) {
         place[i] = lab_server_at(options->place, i);
     }
-    rest->lost_server = server;
-    rest->place = place;
-    rest->spare_server = find_spare(options);
-    if (rest->spare_server != WEFT_NONE) {
-        place[lost] = rest->spare_server;
+    replanned->lost_server = server;
+    replanned->place = place;
+    replanned->spare_server = find_spare(options);
+    if (replanned->spare_server != WEFT_NONE) {
+        place[lost] = replanned->spare_server;
         return true;
     }
     self->gone = lost;
     const struct weft_taskgraph *graph = options->job_graph;
     for (uint32_t i = 0; i < n; i++) {
         if (i != lost && !lab_graph_uses(options->graph, i)) {
-            rest->spare_server = place[i];
+            replanned->spare_server = place[i];
             place[lost] = place[i];
             self->gone = i;
             graph = options->graph;
@@ -132,7 +132,7 @@ static bool move_server(struct replanning *self, uint32_t server, struct weft_ar
     self->group_of = WEFT_NEW(self->arena, uint32_t, (size_t)graph->group_count + 1);
     memmove(place + self->gone, place + self->gone + 1, (n - self->gone - 1) * sizeof *place);
     self->place_count = n - 1;
-    rest->graph = smaller;
+    replanned->graph = smaller;
     return n < 3 ? weft_fail(error, WEFT_INFEASIBLE, "one server is left; the job takes two")
                  : lab_graph_without(smaller, self->group_of, graph, self->gone, self->arena,
                                      scratch, error);
@@ -157,7 +157,7 @@ static void lose_port(struct replanning *self, uint32_t *plane, uint32_t place, 
     uint32_t from = source_of(plane, n, place);
     uint32_t to = plane[place];
     bool both = from != WEFT_NONE && to != place && from != to;
-    self->rest->circuits_lost += (from != WEFT_NONE ? 1u : 0u) + (to != place ? 1u : 0u);
+    self->replanned->circuits_lost += (from != WEFT_NONE ? 1u : 0u) + (to != place ? 1u : 0u);
     plane[place] = place;
     if (from != WEFT_NONE) {
         plane[from] = both && join ? to : from;
@@ -183,7 +183,7 @@ static void change_circuits(struct replanning *self, const struct weft_lab_fault
     size_t size = (size_t)wiring->port_count * n;
     uint32_t *planes = WEFT_NEW(self->arena, uint32_t, size);
     memcpy(planes, wiring->planes, size * sizeof *planes);
-    self->rest->circuits_lost = 0;
+    self->replanned->circuits_lost = 0;
     self->circuits_new = 0;
     for (uint32_t p = 0; p < wiring->port_count; p++) {
         uint32_t *plane = planes + (size_t)p * n;
@@ -196,7 +196,7 @@ static void change_circuits(struct replanning *self, const struct weft_lab_fault
                 // The spare has them.
                 uint32_t lit = (source_of(plane, n, lost) != WEFT_NONE ? 1u : 0u) +
                                (plane[lost] != lost ? 1u : 0u);
-                self->rest->circuits_lost += lit;
+                self->replanned->circuits_lost += lit;
                 self->circuits_new += lit;
             }
         } else if (p == fault->port) {
@@ -252,7 +252,7 @@ static bool build_network(struct weft_network *network, struct lab_ring_counts *
                           const struct replanning *self, enum lab_ring_choice choice,
                           struct weft_arena scratch, struct weft_error *error)
 {
-    const struct lab_trial_options *options = self->options;
+    const struct lab_experiment_options *options = self->options;
     const struct weft_topology topology = topology_of(self);
     const struct weft_cluster cluster = {
         .server_count = self->place_count,
@@ -277,7 +277,7 @@ static bool build_network(struct weft_network *network, struct lab_ring_counts *
         .choice = choice,
     };
     lab_change_rings(&network->rings, counts, &change, self->arena, scratch);
-    weft_traffic_build(&traffic, self->rest->graph, &kept, scratch);
+    weft_traffic_build(&traffic, self->replanned->graph, &kept, scratch);
     const struct weft_minmax_options routing = {
         .paths_max = paths_max,
         .extra_hops = extra_hops,
@@ -296,7 +296,7 @@ static bool predict(double *seconds, const struct replanning *self,
                     struct weft_error *error)
 {
     struct weft_arena arena = weft_arena_split(&scratch);
-    const struct weft_sim_job job = {.graph = self->rest->graph, .rings = network->rings};
+    const struct weft_sim_job job = {.graph = self->replanned->graph, .rings = network->rings};
     const struct weft_sim_options sim = {
         .seed = self->options->seed,
         .small_in_one_round = self->options->small_in_one_round,
@@ -318,7 +318,7 @@ static bool predict(double *seconds, const struct replanning *self,
 static bool try_choice(struct replanning *self, enum lab_ring_choice choice, double *best_s,
                        struct weft_arena scratch, struct weft_error *error)
 {
-    struct lab_rest *rest = self->rest;
+    struct lab_replanned *replanned = self->replanned;
     struct weft_network *network = WEFT_NEW(self->arena, struct weft_network, 1);
     struct lab_ring_counts counts;
     double seconds = 0;
@@ -326,18 +326,18 @@ static bool try_choice(struct replanning *self, enum lab_ring_choice choice, dou
         !predict(&seconds, self, network, scratch, error)) {
         return false;
     }
-    double *own_s = &rest->choice_s[choice];
+    double *own_s = &replanned->choice_s[choice];
     *own_s = *own_s > 0 && *own_s < seconds ? *own_s : seconds;
-    if (rest->network == NULL || seconds < *best_s) {
+    if (replanned->network == NULL || seconds < *best_s) {
         *best_s = seconds;
-        rest->network = network;
-        rest->choice = choice;
-        rest->detours = counts.detours;
-        rest->rings_broken = counts.broken;
-        rest->circuits_new = self->circuits_new;
-        rest->wiring = *self->options->wiring;
-        rest->wiring.server_count = self->place_count;
-        rest->wiring.planes = self->planes;
+        replanned->network = network;
+        replanned->choice = choice;
+        replanned->detours = counts.detours;
+        replanned->rings_broken = counts.broken;
+        replanned->circuits_new = self->circuits_new;
+        replanned->wiring = *self->options->wiring;
+        replanned->wiring.server_count = self->place_count;
+        replanned->wiring.planes = self->planes;
     }
     return true;
 }
@@ -345,22 +345,22 @@ static bool try_choice(struct replanning *self, enum lab_ring_choice choice, dou
 // A new plan where a spare has the lost one's place: the old one.
 static void keep_plan(struct replanning *self)
 {
-    struct lab_rest *rest = self->rest;
-    rest->network = self->options->network;
-    rest->wiring = *self->options->wiring;
-    rest->circuits_new = self->circuits_new;
+    struct lab_replanned *replanned = self->replanned;
+    replanned->network = self->options->network;
+    replanned->wiring = *self->options->wiring;
+    replanned->circuits_new = self->circuits_new;
 }
 
-bool lab_replan(struct lab_rest *rest, const struct lab_trial_options *options,
+bool lab_replan(struct lab_replanned *replanned, const struct lab_experiment_options *options,
                 const struct weft_lab_fault *fault, struct weft_arena *arena,
                 struct weft_arena scratch, struct weft_error *error)
 {
-    *rest = (struct lab_rest){.graph = options->graph,
-                              .place = options->place,
-                              .lost_server = WEFT_NONE,
-                              .spare_server = WEFT_NONE};
+    *replanned = (struct lab_replanned){.graph = options->graph,
+                                        .place = options->place,
+                                        .lost_server = WEFT_NONE,
+                                        .spare_server = WEFT_NONE};
     struct replanning self = {
-        .rest = rest,
+        .replanned = replanned,
         .options = options,
         .gone = WEFT_NONE,
         .place_count = options->wiring->server_count,
@@ -385,14 +385,14 @@ bool lab_replan(struct lab_rest *rest, const struct lab_trial_options *options,
             }
         }
         const struct weft_port_map ports = {self.place_count, options->wiring->port_count,
-                                            rest->wiring.planes};
-        if (rest->network == NULL ||
-            !weft_routing_next_hops(&rest->wiring.next_hops, &rest->network->routes, &ports, arena,
-                                    scratch, error)) {
+                                            replanned->wiring.planes};
+        if (replanned->network == NULL ||
+            !weft_routing_next_hops(&replanned->wiring.next_hops, &replanned->network->routes,
+                                    &ports, arena, scratch, error)) {
             return false;
         }
     }
-    lab_spread_wiring(&rest->servers, &rest->wiring, rest->place, options->lab->server_count,
-                      arena);
+    lab_spread_wiring(&replanned->servers, &replanned->wiring, replanned->place,
+                      options->lab->server_count, arena);
     return true;
 }

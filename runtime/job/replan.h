@@ -26,7 +26,7 @@ enum lab_ring_choice {
 };
 const char *lab_ring_choice_name(enum lab_ring_choice choice);
 
-struct lab_rest {
+struct lab_replanned {
     const struct weft_network *network; // of places; does not move
     struct weft_lab_wiring wiring;      // of places
     struct weft_lab_wiring servers;     // the same, of the lab's servers
@@ -44,7 +44,7 @@ struct lab_rest {
 
 // Fails with INFEASIBLE where what is left does not join all places, or where nobody else can do
 // what a lost server did: a transfer begins or ends there, or it holds a shard of a collective.
-bool lab_replan(struct lab_rest *rest, const struct lab_trial_options *options,
+bool lab_replan(struct lab_replanned *replanned, const struct lab_experiment_options *options,
                 const struct weft_lab_fault *fault, struct weft_arena *arena,
                 struct weft_arena scratch, struct weft_error *error) WEFT_MUST_USE;
 
@@ -54,7 +54,7 @@ void lab_spread_wiring(struct weft_lab_wiring *servers, const struct weft_lab_wi
 
 // A task graph without a server, whose groups are smaller by it; later servers move up by one.
 // group_of[g] becomes the number of group g in it, WEFT_NONE where it is gone. INFEASIBLE as above.
-bool lab_graph_without(struct weft_taskgraph *rest, uint32_t *group_of,
+bool lab_graph_without(struct weft_taskgraph *replanned, uint32_t *group_of,
                        const struct weft_taskgraph *graph, uint32_t server,
                        struct weft_arena *arena, struct weft_arena scratch,
                        struct weft_error *error) WEFT_MUST_USE;

@@ -145,7 +145,7 @@ static uint32_t number_tasks(const struct removal *removal)
     return count;
 }
 
-bool lab_graph_without(struct weft_taskgraph *rest, uint32_t *group_of,
+bool lab_graph_without(struct weft_taskgraph *replanned, uint32_t *group_of,
                        const struct weft_taskgraph *graph, uint32_t server,
                        struct weft_arena *arena, struct weft_arena scratch,
                        struct weft_error *error)
@@ -159,7 +159,7 @@ bool lab_graph_without(struct weft_taskgraph *rest, uint32_t *group_of,
     uint32_t *servers = WEFT_NEW(&scratch, uint32_t, (size_t)graph->device_count + 1);
     uint32_t device_count = 0;
     if (server >= graph->server_count) {
-        *rest = *graph;
+        *replanned = *graph;
         for (uint32_t g = 0; g < graph->group_count; g++) {
             group_of[g] = g;
         }
@@ -182,14 +182,14 @@ bool lab_graph_without(struct weft_taskgraph *rest, uint32_t *group_of,
             copy_task(&tasks[removal.task_of[t]], &removal, t, &scratch);
         }
     }
-    if (!weft_taskgraph_build(rest, graph->server_count - 1, device_count, servers, tasks,
+    if (!weft_taskgraph_build(replanned, graph->server_count - 1, device_count, servers, tasks,
                               task_count, arena, scratch, error)) {
         return weft_wrap(error, "the job without server %u", server);
     }
     memset(group_of, 0xff, graph->group_count * sizeof *group_of);
     for (uint32_t t = 0; t < graph->task_count; t++) {
         if (weft_task_is_collective(graph, t) && removal.task_of[t] != WEFT_NONE) {
-            group_of[graph->group[t]] = rest->group[removal.task_of[t]];
+            group_of[graph->group[t]] = replanned->group[removal.task_of[t]];
         }
     }
     return true;

@@ -58,32 +58,32 @@ static bool watch(struct lab_worker *worker, int socket, uint64_t index, uint32_
 {
     struct epoll_event event = {.events = events | EPOLLET, .data.u64 = index};
     return epoll_ctl(worker->poll, EPOLL_CTL_ADD, socket, &event) == 0 ||
-           weft_fail(worker->error, WEFT_IO, "rank %u: epoll: %s", worker->member->rank,
+           weft_fail(worker->error, WEFT_IO, "rank %u: epoll: %s", worker->self->rank,
                      strerror(errno));
 }
 
 static bool open_connections(struct lab_worker *worker)
 {
-    const struct lab_play *play = worker->play;
-    uint32_t rank = worker->member->rank;
-    worker->outs = grab(play->stream_count, sizeof *worker->outs);
-    worker->ins = grab(play->stream_count, sizeof *worker->ins);
-    worker->out_of_stream = grab(play->stream_count, sizeof *worker->out_of_stream);
+    const struct lab_program *program = worker->program;
+    uint32_t rank = worker->self->rank;
+    worker->outs = grab(program->stream_count, sizeof *worker->outs);
+    worker->ins = grab(program->stream_count, sizeof *worker->ins);
+    worker->out_of_stream = grab(program->stream_count, sizeof *worker->out_of_stream);
     worker->poll = epoll_create1(EPOLL_CLOEXEC);
     if (worker->poll < 0) {
         return weft_fail(worker->error, WEFT_IO, "rank %u: epoll: %s", rank, strerror(errno));
     }
-    for (uint32_t i = 0; i < play->stream_count; i++) {
-        int fd = worker->wire.sockets[i];
+    for (uint32_t i = 0; i < program->stream_count; i++) {
+        int fd = worker->connections.sockets[i];
         worker->out_of_stream[i] = WEFT_NONE;
-        if (play->streams[i].from == rank) {
+        if (program->streams[i].from == rank) {
             worker->out_of_stream[i] = worker->out_count;
             worker->outs[worker->out_count] =
                 (struct lab_out){.stream = i, .socket = fd, .writable = true};
             if (!watch(worker, fd, 2 * (uint64_t)worker->out_count++, EPOLLOUT)) {
                 return false;
             }
-        } else if (play->streams[i].to == rank) {
+        } else if (program->streams[i].to == rank) {
             worker->ins[worker->in_count] =
                 (struct lab_in){.stream = i, .socket = fd, .readable = true};
             if (!watch(worker, fd, 2 * (uint64_t)worker->in_count++ + 1, EPOLLIN)) {
@@ -94,21 +94,21 @@ static bool open_connections(struct lab_worker *worker)
     if (worker->watcher >= 0 && !watch(worker, worker->watcher, watcher_index, EPOLLIN)) {
         return false;
     }
-    return watch(worker, worker->member->control, UINT64_MAX, EPOLLRDHUP);
+    return watch(worker, worker->self->control, UINT64_MAX, EPOLLRDHUP);
 }
 
-static void open_parts(struct lab_worker *worker)
+static void open_operations(struct lab_worker *worker)
 {
-    const struct lab_play *play = worker->play;
-    worker->own = grab(play->part_count, sizeof *worker->own);
-    for (uint32_t i = 0; i < play->part_count; i++) {
-        if (play->parts[i].server == worker->member->rank) {
+    const struct lab_program *program = worker->program;
+    worker->own = grab(program->operation_count, sizeof *worker->own);
+    for (uint32_t i = 0; i < program->operation_count; i++) {
+        if (program->operations[i].server == worker->self->rank) {
             worker->own[worker->own_count++] = i;
         }
     }
-    worker->waits = grab(play->part_count, sizeof *worker->waits);
-    worker->pieces_left = grab(play->part_count, sizeof *worker->pieces_left);
-    worker->devices = grab(play->graph->device_count, sizeof *worker->devices);
+    worker->waits = grab(program->operation_count, sizeof *worker->waits);
+    worker->chunks_left = grab(program->operation_count, sizeof *worker->chunks_left);
+    worker->devices = grab(program->graph->device_count, sizeof *worker->devices);
     worker->read_buffer = grab(LAB_READ_BYTES, 1);
     worker->nothing = grab((size_t)1 << 20, 1);
     lab_collectives_open(worker);
@@ -120,7 +120,7 @@ static void close_worker(struct lab_worker *worker)
     for (uint32_t i = 0; i < worker->out_count; i++) {
         free(worker->outs[i].items);
     }
-    for (uint32_t i = 0; worker->devices != NULL && i < worker->play->graph->device_count; i++) {
+    for (uint32_t i = 0; worker->devices != NULL && i < worker->program->graph->device_count; i++) {
         free(worker->devices[i].queue);
     }
     if (worker->poll >= 0) {
@@ -134,12 +134,12 @@ static void close_worker(struct lab_worker *worker)
     free(worker->out_of_stream);
     free(worker->own);
     free(worker->waits);
-    free(worker->pieces_left);
+    free(worker->chunks_left);
     free(worker->devices);
     free(worker->read_buffer);
     free(worker->nothing);
     free(worker->timers);
-    lab_wire_close(&worker->wire);
+    lab_connections_close(&worker->connections);
 }
 
 // ---- ports ----
@@ -150,7 +150,7 @@ static bool watch_carrier(struct lab_worker *worker)
     worker->watcher = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC | SOCK_NONBLOCK, NETLINK_ROUTE);
     return (worker->watcher >= 0 &&
             bind(worker->watcher, (const struct sockaddr *)&own, sizeof own) == 0) ||
-           weft_fail(worker->error, WEFT_IO, "rank %u: watching ports: %s", worker->member->rank,
+           weft_fail(worker->error, WEFT_IO, "rank %u: watching ports: %s", worker->self->rank,
                      strerror(errno));
 }
 
@@ -158,7 +158,7 @@ static bool check_carrier(struct lab_worker *worker)
 {
     _Alignas(struct nlmsghdr) char buffer[16384];
     const uint64_t *all = worker->work->options.dark_interfaces;
-    uint64_t dark = all != NULL ? all[worker->member->rank] : 0;
+    uint64_t dark = all != NULL ? all[worker->self->rank] : 0;
     ssize_t got;
     while ((got = recv(worker->watcher, buffer, sizeof buffer, 0)) > 0) {
         size_t left = (size_t)got;
@@ -169,7 +169,7 @@ static bool check_carrier(struct lab_worker *worker)
             if (head->nlmsg_type == RTM_NEWLINK && (link->ifi_flags & IFF_UP) != 0 &&
                 (link->ifi_flags & IFF_LOWER_UP) == 0 && !known) {
                 return weft_fail(worker->error, WEFT_IO, "rank %u: interface %d lost its carrier",
-                                 worker->member->rank, link->ifi_index);
+                                 worker->self->rank, link->ifi_index);
             }
         }
     }
@@ -248,8 +248,8 @@ static bool drain_in(struct lab_worker *worker, struct lab_in *in, bool *moved)
             return true;
         }
         if (got <= 0) {
-            return lab_peer_lost(worker, worker->wire.streams[in->stream].from,
-                                 got == 0 ? "closed its connection" : strerror(errno));
+            return lab_worker_lost_peer(worker, worker->connections.streams[in->stream].from,
+                                        got == 0 ? "closed its connection" : strerror(errno));
         }
         *moved = true;
         in->readable = got == (ssize_t)LAB_READ_BYTES;
@@ -269,14 +269,14 @@ static bool drain_in(struct lab_worker *worker, struct lab_in *in, bool *moved)
 
 static void begin(struct lab_worker *worker)
 {
-    const struct lab_play *play = worker->play;
+    const struct lab_program *program = worker->program;
     worker->left = worker->own_count;
     worker->sent_bytes = 0;
     for (uint32_t i = 0; i < worker->own_count; i++) {
-        uint32_t part = worker->own[i];
-        struct lab_collective *collective = worker->collectives[part];
-        worker->waits[part] = play->parts[part].wait_count;
-        worker->pieces_left[part] = play->parts[part].piece_count;
+        uint32_t operation = worker->own[i];
+        struct lab_collective *collective = worker->collectives[operation];
+        worker->waits[operation] = program->operations[operation].wait_count;
+        worker->chunks_left[operation] = program->operations[operation].chunk_count;
         for (uint32_t r = 0; collective != NULL && r < collective->ring_count; r++) {
             collective->rings[r].sent = 0;
             collective->rings[r].received = 0;
@@ -290,13 +290,13 @@ static void begin(struct lab_worker *worker)
     }
 }
 
-static void start_parts(struct lab_worker *worker)
+static void start_operations(struct lab_worker *worker)
 {
     uint64_t now_ns = lab_now_ns();
     for (uint32_t i = 0; i < worker->own_count; i++) {
-        uint32_t part = worker->own[i];
-        if (worker->play->parts[part].wait_count == 0) {
-            lab_part_ready(worker, part, now_ns);
+        uint32_t operation = worker->own[i];
+        if (worker->program->operations[operation].wait_count == 0) {
+            lab_operation_ready(worker, operation, now_ns);
         }
     }
 }
@@ -320,7 +320,7 @@ static uint64_t run_timers(struct lab_worker *worker, bool *moved)
             return timer.due_ns;
         }
         worker->timers[first] = worker->timers[--worker->timer_count];
-        lab_part_timer(worker, timer.part, timer.due_ns, now_ns);
+        lab_operation_timer(worker, timer.operation, timer.due_ns, now_ns);
         *moved = true;
     }
 }
@@ -363,7 +363,7 @@ static bool wait_events(struct lab_worker *worker, uint64_t due_ns)
             if ((events[i].events & (EPOLLRDHUP | EPOLLHUP)) != 0) {
                 return weft_fail(worker->error, WEFT_IO,
                                  "rank %u: the process that started it has gone",
-                                 worker->member->rank);
+                                 worker->self->rank);
             }
         } else if (index == watcher_index) {
             if (!check_carrier(worker)) {
@@ -381,7 +381,7 @@ static bool wait_events(struct lab_worker *worker, uint64_t due_ns)
 static bool run_iteration(struct lab_worker *worker)
 {
     uint64_t checked_ns = lab_now_ns();
-    start_parts(worker);
+    start_operations(worker);
     for (;;) {
         bool moved = false;
         uint64_t due_ns = run_timers(worker, &moved);
@@ -398,8 +398,7 @@ static bool run_iteration(struct lab_worker *worker)
         if (now_ns - checked_ns > check_every_ns) {
             checked_ns = now_ns;
             // Compute may take long, so being there is enough to be alive.
-            if (!lab_out_check(worker, now_ns) ||
-                !lab_member_alive(worker->member, worker->error)) {
+            if (!lab_out_check(worker, now_ns) || !lab_peer_alive(worker->self, worker->error)) {
                 return false;
             }
         }
@@ -418,22 +417,21 @@ static bool do_iteration(struct lab_worker *worker, const struct lab_work_order 
     if (check) {
         lab_collectives_fill(worker);
     }
-    if (!lab_member_say(worker->member, LAB_MESSAGE_READY, NULL, 0, worker->error) ||
-        !lab_member_hear(worker->member, LAB_MESSAGE_GO, &again, sizeof again, worker->error) ||
+    if (!lab_peer_send(worker->self, LAB_MESSAGE_READY, NULL, 0, worker->error) ||
+        !lab_peer_receive(worker->self, LAB_MESSAGE_GO, &again, sizeof again, worker->error) ||
         !run_iteration(worker) ||
         (check && !lab_collectives_check(worker, &report.checked_count))) {
         return false;
     }
     report.sent_bytes = worker->sent_bytes;
-    lab_wire_counts(&report.tcp, &worker->wire, worker->member->rank);
-    return lab_member_say(worker->member, LAB_MESSAGE_RESULT, &report, sizeof report,
-                          worker->error);
+    lab_connections_counts(&report.tcp, &worker->connections, worker->self->rank);
+    return lab_peer_send(worker->self, LAB_MESSAGE_RESULT, &report, sizeof report, worker->error);
 }
 
-// Until the hub says something; ports are watched meanwhile.
+// Until the coordinator says something; ports are watched meanwhile.
 static bool wait_hub(struct lab_worker *worker)
 {
-    struct pollfd waits[] = {{.fd = worker->member->control, .events = POLLIN},
+    struct pollfd waits[] = {{.fd = worker->self->control, .events = POLLIN},
                              {.fd = worker->watcher, .events = POLLIN}};
     while (worker->watcher >= 0 && waits[0].revents == 0) {
         poll(waits, 2, -1);
@@ -445,11 +443,10 @@ static bool wait_hub(struct lab_worker *worker)
 }
 
 // What the process is from its begin on.
-static bool settle(const struct lab_work *work, const struct lab_member *member,
+static bool settle(const struct lab_work *work, const struct lab_peer *self,
                    struct weft_error *error)
 {
-    if (work->options.netns != NULL &&
-        !lab_member_enter(work->options.netns[member->rank], error)) {
+    if (work->options.netns != NULL && !lab_peer_enter(work->options.netns[self->rank], error)) {
         return false;
     }
     if (work->options.real_time) {
@@ -463,32 +460,32 @@ static bool settle(const struct lab_work *work, const struct lab_member *member,
 static bool live(struct lab_worker *worker, bool *changes)
 {
     const struct lab_work *work = worker->work;
-    struct lab_wire_options options = work->options.wire;
+    struct lab_connection_options options = work->options.connections;
     *changes = false;
     if (work->options.addresses != NULL) {
-        options.own_ip = work->options.addresses[worker->member->rank];
+        options.own_ip = work->options.addresses[worker->self->rank];
     }
     if (work->options.watch_carrier && !watch_carrier(worker)) {
         return false;
     }
-    if (!lab_wire_open(&worker->wire, worker->member, worker->play->streams,
-                       worker->play->stream_count, &options, worker->error) ||
+    if (!lab_connections_open(&worker->connections, worker->self, worker->program->streams,
+                              worker->program->stream_count, &options, worker->error) ||
         !open_connections(worker)) {
         return false;
     }
-    open_parts(worker);
+    open_operations(worker);
     for (;;) {
         struct lab_work_order order;
         if (!wait_hub(worker)) {
             return false;
         }
-        if (!lab_member_hear(worker->member, LAB_MESSAGE_GO, &order, sizeof order, worker->error)) {
+        if (!lab_peer_receive(worker->self, LAB_MESSAGE_GO, &order, sizeof order, worker->error)) {
             return worker->error->code == WEFT_OK; // the end
         }
         if (order.iteration == LAB_WORK_CHANGE) {
             *changes = true;
-            return lab_connections_drain(worker) &&
-                   lab_member_say(worker->member, LAB_MESSAGE_READY, NULL, 0, worker->error);
+            return lab_worker_drain(worker) &&
+                   lab_peer_send(worker->self, LAB_MESSAGE_READY, NULL, 0, worker->error);
         }
         if (!do_iteration(worker, &order)) {
             return false;
@@ -496,28 +493,28 @@ static bool live(struct lab_worker *worker, bool *changes)
     }
 }
 
-int lab_work_member(struct lab_member *member, void *context)
+int lab_worker_main(struct lab_peer *self, void *context)
 {
     const struct lab_work *work = context;
     struct weft_error error = {.code = WEFT_OK};
     bool changes = false;
-    bool fine = settle(work, member, &error);
+    bool fine = settle(work, self, &error);
     if (!fine) {
-        lab_member_fail(member, &error);
+        lab_peer_fail(self, &error);
     }
-    for (const struct lab_play *play = work->play; fine && play != NULL;) {
+    for (const struct lab_program *program = work->program; fine && program != NULL;) {
         struct lab_worker worker = {.work = work,
-                                    .play = play,
-                                    .member = member,
+                                    .program = program,
+                                    .self = self,
                                     .poll = -1,
                                     .watcher = -1,
                                     .error = &error};
         fine = live(&worker, &changes);
         if (!fine) {
-            lab_member_fail(member, &error);
+            lab_peer_fail(self, &error);
         }
         close_worker(&worker);
-        play = changes ? work->next_play : NULL;
+        program = changes ? work->next_program : NULL;
     }
     return fine ? 0 : (int)error.code;
 }

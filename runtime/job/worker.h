@@ -20,7 +20,7 @@ struct lab_times {
 };
 
 struct lab_work_options {
-    struct lab_wire_options wire;
+    struct lab_connection_options connections;
     const char *const *netns;  // by server; NULL = the caller's own
     const uint32_t *addresses; // by server; NULL = 127.0.0.1
     bool check;                // sums of the first iteration's AllReduces
@@ -30,10 +30,10 @@ struct lab_work_options {
     bool real_time;                  // SCHED_FIFO, where permitted
 };
 
-// What all workers share; the context of lab_work_member.
+// What all workers share; the context of lab_worker_main.
 struct lab_work {
-    const struct lab_play *play;
-    const struct lab_play *next_play; // after LAB_WORK_CHANGE; NULL = none
+    const struct lab_program *program;
+    const struct lab_program *next_program; // after LAB_WORK_CHANGE; NULL = none
     struct lab_work_options options;
     struct lab_times times;
 };
@@ -55,6 +55,6 @@ bool lab_times_open(struct lab_times *times, uint32_t task_count, struct weft_er
     WEFT_MUST_USE;
 void lab_times_reset(struct lab_times *times, uint32_t task_count);
 
-int lab_work_member(struct lab_member *member, void *context);
+int lab_worker_main(struct lab_peer *self, void *context);
 
 #endif

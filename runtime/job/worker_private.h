@@ -11,7 +11,7 @@
 
 // Before each message of a stream.
 struct lab_frame {
-    uint32_t part; // of the receiver's; what it is for
+    uint32_t operation; // of the receiver's; what it is for
     uint16_t ring;
     uint16_t round;
     uint64_t bytes;
@@ -68,7 +68,7 @@ struct lab_collective {
 
 struct lab_timer {
     uint64_t due_ns;
-    uint32_t part;
+    uint32_t operation;
 };
 
 // A device: one compute task at a time, first come, first served.
@@ -82,9 +82,9 @@ struct lab_device {
 
 struct lab_worker {
     const struct lab_work *work;
-    const struct lab_play *play;
-    struct lab_member *member;
-    struct lab_wire wire;
+    const struct lab_program *program;
+    struct lab_peer *self;
+    struct lab_connections connections;
     int poll;
     int watcher; // of the server's ports; -1 = none
     uint32_t out_count;
@@ -95,7 +95,7 @@ struct lab_worker {
     char *read_buffer;
     char *nothing;                       // zeros to send
     uint32_t *waits;                     // by part: what it still waits for
-    uint32_t *pieces_left;               // by part: of receives
+    uint32_t *chunks_left;               // by part: of receives
     struct lab_collective **collectives; // by part
     struct lab_device *devices;
     uint32_t timer_count;
@@ -110,10 +110,11 @@ struct lab_worker {
 
 // ---- operations.c ----
 
-void lab_part_ready(struct lab_worker *worker, uint32_t part, uint64_t now_ns);
-void lab_part_finish(struct lab_worker *worker, uint32_t part, uint64_t now_ns);
+void lab_operation_ready(struct lab_worker *worker, uint32_t operation, uint64_t now_ns);
+void lab_operation_finish(struct lab_worker *worker, uint32_t operation, uint64_t now_ns);
 // A timer has run out.
-void lab_part_timer(struct lab_worker *worker, uint32_t part, uint64_t due_ns, uint64_t now_ns);
+void lab_operation_timer(struct lab_worker *worker, uint32_t operation, uint64_t due_ns,
+                         uint64_t now_ns);
 // A message has begun: where its bytes go; and has ended.
 bool lab_message_begin(struct lab_worker *worker, struct lab_in *in) WEFT_MUST_USE;
 void lab_message_end(struct lab_worker *worker, const struct lab_frame *frame, uint64_t now_ns);
@@ -132,8 +133,8 @@ bool lab_out_flush(struct lab_worker *worker, struct lab_out *out, bool *moved) 
 // Whether every peer has acknowledged something of what it was sent within stall_ms.
 bool lab_out_check(struct lab_worker *worker, uint64_t now_ns) WEFT_MUST_USE;
 // Ends all connections when their bytes have arrived. False with worker->error.
-bool lab_connections_drain(struct lab_worker *worker) WEFT_MUST_USE;
+bool lab_worker_drain(struct lab_worker *worker) WEFT_MUST_USE;
 // Blames a peer; false, with worker->error.
-bool lab_peer_lost(struct lab_worker *worker, uint32_t peer, const char *why);
+bool lab_worker_lost_peer(struct lab_worker *worker, uint32_t peer, const char *why);
 
 #endif

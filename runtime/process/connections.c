@@ -37,9 +37,9 @@ struct attempt {
 };
 
 struct opening {
-    struct lab_wire *wire;
-    struct lab_member *member;
-    const struct lab_wire_options *options;
+    struct lab_connections *connections;
+    struct lab_peer *self;
+    const struct lab_connection_options *options;
     int listener;
     struct place *table;
     uint32_t outgoing_left;
@@ -55,8 +55,8 @@ struct opening {
 
 // ---- sockets ----
 
-static bool set_options(int socket, const struct lab_wire_options *options,
-                        const struct lab_member *member, struct weft_error *error)
+static bool set_options(int socket, const struct lab_connection_options *options,
+                        const struct lab_peer *self, struct weft_error *error)
 {
     int on = 1;
     setsockopt(socket, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
@@ -72,7 +72,7 @@ static bool set_options(int socket, const struct lab_wire_options *options,
     if (options->zero_copy && setsockopt(socket, SOL_SOCKET, SO_ZEROCOPY, &on, sizeof on) != 0) {
         return weft_fail(error, WEFT_UNSUPPORTED,
                          "rank %u: the kernel has no MSG_ZEROCOPY: %s; leave out --zero-copy",
-                         member->rank, strerror(errno));
+                         self->rank, strerror(errno));
     }
     if (options->congestion != NULL &&
         setsockopt(socket, IPPROTO_TCP, TCP_CONGESTION, options->congestion,
@@ -80,7 +80,7 @@ static bool set_options(int socket, const struct lab_wire_options *options,
         return weft_fail(error, WEFT_UNSUPPORTED,
                          "rank %u: congestion control '%.32s': %s; "
                          "/proc/sys/net/ipv4/tcp_available_congestion_control lists them",
-                         member->rank, options->congestion, strerror(errno));
+                         self->rank, options->congestion, strerror(errno));
     }
     return true;
 }
@@ -94,7 +94,7 @@ static struct sockaddr_in address_of(uint32_t ip, uint32_t port)
 
 static bool start_listening(struct opening *opening, struct place *own, struct weft_error *error)
 {
-    const struct lab_member *member = opening->member;
+    const struct lab_peer *self = opening->self;
     uint32_t ip = opening->options->own_ip;
     // A host of the lab is reached at the addresses of all its ports.
     struct sockaddr_in address = address_of(ip == 0 ? INADDR_LOOPBACK : INADDR_ANY, 0);
@@ -104,8 +104,7 @@ static bool start_listening(struct opening *opening, struct place *own, struct w
         bind(opening->listener, (struct sockaddr *)&address, sizeof address) != 0 ||
         listen(opening->listener, backlog) != 0 ||
         getsockname(opening->listener, (struct sockaddr *)&address, &length) != 0) {
-        return weft_fail(error, WEFT_IO, "rank %u: cannot listen: %s", member->rank,
-                         strerror(errno));
+        return weft_fail(error, WEFT_IO, "rank %u: cannot listen: %s", self->rank, strerror(errno));
     }
     *own = (struct place){ip == 0 ? INADDR_LOOPBACK : ip, ntohs(address.sin_port)};
     return true;
@@ -116,7 +115,7 @@ static bool start_listening(struct opening *opening, struct place *own, struct w
 static bool unreachable(const struct opening *opening, uint32_t stream, const char *why,
                         struct weft_error *error)
 {
-    const struct lab_stream *s = &opening->wire->streams[stream];
+    const struct lab_stream *s = &opening->connections->streams[stream];
     const struct place *place = &opening->table[s->to];
     struct in_addr address = {.s_addr = htonl(s->to_ip != 0 ? s->to_ip : place->ip)};
     char text[INET_ADDRSTRLEN];
@@ -127,7 +126,7 @@ static bool unreachable(const struct opening *opening, uint32_t stream, const ch
 
 static bool begin_attempt(struct opening *opening, uint32_t stream, struct weft_error *error)
 {
-    const struct lab_stream *s = &opening->wire->streams[stream];
+    const struct lab_stream *s = &opening->connections->streams[stream];
     const struct place *place = &opening->table[s->to];
     int fd = socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
     if (fd < 0) {
@@ -135,7 +134,7 @@ static bool begin_attempt(struct opening *opening, uint32_t stream, struct weft_
                          s->to, strerror(errno));
     }
     opening->attempts[opening->attempt_count++] = (struct attempt){fd, stream};
-    if (!set_options(fd, opening->options, opening->member, error)) {
+    if (!set_options(fd, opening->options, opening->self, error)) {
         return false;
     }
     if (s->from_ip != 0) {
@@ -153,10 +152,11 @@ static bool begin_attempt(struct opening *opening, uint32_t stream, struct weft_
 
 static bool begin_attempts(struct opening *opening, struct weft_error *error)
 {
-    const struct lab_wire *wire = opening->wire;
-    while (opening->attempt_count < tries_in_flight && opening->next_stream < wire->stream_count) {
+    const struct lab_connections *connections = opening->connections;
+    while (opening->attempt_count < tries_in_flight &&
+           opening->next_stream < connections->stream_count) {
         uint32_t stream = opening->next_stream++;
-        if (wire->streams[stream].from == opening->member->rank &&
+        if (connections->streams[stream].from == opening->self->rank &&
             !begin_attempt(opening, stream, error)) {
             return false;
         }
@@ -173,11 +173,11 @@ static bool end_attempt(struct opening *opening, uint32_t index, struct weft_err
     if (why != 0) {
         return unreachable(opening, attempt.stream, strerror(why), error);
     }
-    const struct greeting greeting = {opening->member->token, greeting_magic, attempt.stream};
+    const struct greeting greeting = {opening->self->token, greeting_magic, attempt.stream};
     if (send(attempt.socket, &greeting, sizeof greeting, MSG_NOSIGNAL) != sizeof greeting) {
         return unreachable(opening, attempt.stream, strerror(errno), error);
     }
-    opening->wire->sockets[attempt.stream] = attempt.socket;
+    opening->connections->sockets[attempt.stream] = attempt.socket;
     opening->attempts[index] = opening->attempts[--opening->attempt_count];
     opening->outgoing_left--;
     return true;
@@ -199,7 +199,7 @@ static void take_guests(struct opening *opening, uint32_t room)
 // Reads a guest's greeting; strangers are sent away.
 static bool greet(struct opening *opening, uint32_t index, struct weft_error *error)
 {
-    struct lab_wire *wire = opening->wire;
+    struct lab_connections *connections = opening->connections;
     int guest = opening->guests[index].socket;
     struct greeting greeting;
     ssize_t got = recv(guest, &greeting, sizeof greeting, MSG_PEEK);
@@ -210,17 +210,18 @@ static bool greet(struct opening *opening, uint32_t index, struct weft_error *er
         return true;
     }
     opening->guests[index] = opening->guests[--opening->guest_count];
-    uint32_t rank = opening->member->rank;
+    uint32_t rank = opening->self->rank;
     if (got != (ssize_t)sizeof greeting || recv(guest, &greeting, sizeof greeting, 0) != got ||
-        greeting.magic != greeting_magic || greeting.token != opening->member->token ||
-        greeting.stream >= wire->stream_count || wire->streams[greeting.stream].to != rank ||
-        wire->sockets[greeting.stream] >= 0) {
+        greeting.magic != greeting_magic || greeting.token != opening->self->token ||
+        greeting.stream >= connections->stream_count ||
+        connections->streams[greeting.stream].to != rank ||
+        connections->sockets[greeting.stream] >= 0) {
         close(guest);
         return true;
     }
-    wire->sockets[greeting.stream] = guest;
+    connections->sockets[greeting.stream] = guest;
     opening->incoming_left--;
-    return set_options(guest, opening->options, opening->member, error);
+    return set_options(guest, opening->options, opening->self, error);
 }
 
 // ---- all together ----
@@ -262,17 +263,17 @@ static bool serve_waits(struct opening *opening, uint32_t room, struct weft_erro
 
 static bool say_who_is_missing(const struct opening *opening, struct weft_error *error)
 {
-    const struct lab_wire *wire = opening->wire;
-    uint32_t rank = opening->member->rank;
+    const struct lab_connections *connections = opening->connections;
+    uint32_t rank = opening->self->rank;
     if (opening->attempt_count > 0) {
         return unreachable(opening, opening->attempts[0].stream, "no answer in time", error);
     }
     uint32_t stream = 0;
-    while (wire->streams[stream].to != rank || wire->sockets[stream] >= 0) {
+    while (connections->streams[stream].to != rank || connections->sockets[stream] >= 0) {
         stream++;
     }
     return weft_fail(error, WEFT_IO, "rank %u: peer %u did not connect within %u ms", rank,
-                     wire->streams[stream].from, opening->member->timeout_ms);
+                     connections->streams[stream].from, opening->self->timeout_ms);
 }
 
 static bool connect_all(struct opening *opening, uint32_t room, struct weft_error *error)
@@ -296,37 +297,38 @@ static bool connect_all(struct opening *opening, uint32_t room, struct weft_erro
 
 static bool meet(struct opening *opening, uint32_t room, struct weft_error *error)
 {
-    struct lab_member *member = opening->member;
+    struct lab_peer *self = opening->self;
     struct place own;
     return start_listening(opening, &own, error) &&
-           lab_member_say(member, LAB_MESSAGE_HELLO, &own, sizeof own, error) &&
-           lab_member_hear(member, LAB_MESSAGE_TABLE, opening->table,
-                           member->count * sizeof *opening->table, error) &&
+           lab_peer_send(self, LAB_MESSAGE_HELLO, &own, sizeof own, error) &&
+           lab_peer_receive(self, LAB_MESSAGE_TABLE, opening->table,
+                            self->count * sizeof *opening->table, error) &&
            connect_all(opening, room, error) &&
-           lab_member_say(member, LAB_MESSAGE_READY, NULL, 0, error);
+           lab_peer_send(self, LAB_MESSAGE_READY, NULL, 0, error);
 }
 
-bool lab_wire_open(struct lab_wire *wire, struct lab_member *member,
-                   const struct lab_stream *streams, uint32_t stream_count,
-                   const struct lab_wire_options *options, struct weft_error *error)
+bool lab_connections_open(struct lab_connections *connections, struct lab_peer *self,
+                          const struct lab_stream *streams, uint32_t stream_count,
+                          const struct lab_connection_options *options, struct weft_error *error)
 {
-    *wire = (struct lab_wire){.stream_count = stream_count, .streams = streams};
-    struct opening opening = {.wire = wire, .member = member, .options = options, .listener = -1};
-    wire->sockets = malloc((stream_count + 1) * sizeof *wire->sockets);
-    WEFT_ASSERT(wire->sockets != NULL);
+    *connections = (struct lab_connections){.stream_count = stream_count, .streams = streams};
+    struct opening opening = {
+        .connections = connections, .self = self, .options = options, .listener = -1};
+    connections->sockets = malloc((stream_count + 1) * sizeof *connections->sockets);
+    WEFT_ASSERT(connections->sockets != NULL);
     for (uint32_t i = 0; i < stream_count; i++) {
-        wire->sockets[i] = -1;
-        opening.outgoing_left += streams[i].from == member->rank;
-        opening.incoming_left += streams[i].to == member->rank;
+        connections->sockets[i] = -1;
+        opening.outgoing_left += streams[i].from == self->rank;
+        opening.incoming_left += streams[i].to == self->rank;
     }
     uint32_t room = opening.incoming_left + 16;
-    opening.table = calloc(member->count, sizeof *opening.table);
+    opening.table = calloc(self->count, sizeof *opening.table);
     opening.attempts = calloc(tries_in_flight, sizeof *opening.attempts);
     opening.guests = calloc(room, sizeof *opening.guests);
     opening.waits = calloc(1 + tries_in_flight + room, sizeof *opening.waits);
     WEFT_ASSERT(opening.table != NULL && opening.attempts != NULL && opening.guests != NULL &&
                 opening.waits != NULL);
-    opening.end_ns = lab_now_ns() + (uint64_t)member->timeout_ms * 1000000u;
+    opening.end_ns = lab_now_ns() + (uint64_t)self->timeout_ms * 1000000u;
     bool fine = meet(&opening, room, error);
     for (uint32_t i = 0; i < opening.attempt_count; i++) {
         close(opening.attempts[i].socket);
@@ -342,30 +344,31 @@ bool lab_wire_open(struct lab_wire *wire, struct lab_member *member,
     free(opening.guests);
     free(opening.waits);
     if (!fine) {
-        lab_wire_close(wire);
+        lab_connections_close(connections);
     }
     return fine;
 }
 
-void lab_wire_close(struct lab_wire *wire)
+void lab_connections_close(struct lab_connections *connections)
 {
-    for (uint32_t i = 0; wire->sockets != NULL && i < wire->stream_count; i++) {
-        if (wire->sockets[i] >= 0) {
-            close(wire->sockets[i]);
+    for (uint32_t i = 0; connections->sockets != NULL && i < connections->stream_count; i++) {
+        if (connections->sockets[i] >= 0) {
+            close(connections->sockets[i]);
         }
     }
-    free(wire->sockets);
-    wire->sockets = NULL;
+    free(connections->sockets);
+    connections->sockets = NULL;
 }
 
-void lab_wire_counts(struct lab_tcp_counts *counts, const struct lab_wire *wire, uint32_t rank)
+void lab_connections_counts(struct lab_tcp_counts *counts,
+                            const struct lab_connections *connections, uint32_t rank)
 {
     *counts = (struct lab_tcp_counts){0};
-    for (uint32_t i = 0; i < wire->stream_count; i++) {
+    for (uint32_t i = 0; i < connections->stream_count; i++) {
         struct tcp_info info = {0};
         socklen_t length = sizeof info;
-        if (wire->streams[i].from == rank && wire->sockets[i] >= 0 &&
-            getsockopt(wire->sockets[i], IPPROTO_TCP, TCP_INFO, &info, &length) == 0) {
+        if (connections->streams[i].from == rank && connections->sockets[i] >= 0 &&
+            getsockopt(connections->sockets[i], IPPROTO_TCP, TCP_INFO, &info, &length) == 0) {
             counts->segments += info.tcpi_data_segs_out;
             counts->retransmits += info.tcpi_total_retrans;
             counts->ecn_marks += info.tcpi_delivered_ce;
@@ -373,13 +376,15 @@ void lab_wire_counts(struct lab_tcp_counts *counts, const struct lab_wire *wire,
     }
 }
 
-bool lab_wire_introduce(struct lab_hub *hub, struct weft_error *error)
+bool lab_connections_introduce(struct lab_coordinator *coordinator, struct weft_error *error)
 {
-    struct place *table = calloc(hub->count, sizeof *table);
+    struct place *table = calloc(coordinator->count, sizeof *table);
     WEFT_ASSERT(table != NULL);
-    bool fine = lab_hub_gather(hub, LAB_MESSAGE_HELLO, table, sizeof *table, error) &&
-                lab_hub_tell(hub, LAB_MESSAGE_TABLE, table, hub->count * sizeof *table, error) &&
-                lab_hub_gather(hub, LAB_MESSAGE_READY, NULL, 0, error);
+    bool fine =
+        lab_coordinator_gather(coordinator, LAB_MESSAGE_HELLO, table, sizeof *table, error) &&
+        lab_coordinator_send(coordinator, LAB_MESSAGE_TABLE, table,
+                             coordinator->count * sizeof *table, error) &&
+        lab_coordinator_gather(coordinator, LAB_MESSAGE_READY, NULL, 0, error);
     free(table);
     return fine;
 }

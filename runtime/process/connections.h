@@ -19,7 +19,7 @@ struct lab_stream {
     uint32_t from_ip;
 };
 
-struct lab_wire_options {
+struct lab_connection_options {
     const char *congestion; // of TCP; NULL = the system's
     uint32_t buffer_bytes;  // of a socket, each way; 0 = the system's
     uint32_t unsent_bytes;  // TCP_NOTSENT_LOWAT; 0 = the system's
@@ -27,7 +27,7 @@ struct lab_wire_options {
     uint32_t own_ip; // where the member is reached unless a stream says so; 0 = 127.0.0.1
 };
 
-struct lab_wire {
+struct lab_connections {
     uint32_t stream_count;
     const struct lab_stream *streams;
     int *sockets; // by stream; -1 = none of this member's. Non-blocking.
@@ -40,14 +40,18 @@ struct lab_tcp_counts {
     uint64_t ecn_marks; // segments that were acknowledged with an echo of a mark
 };
 
-// Says hello to the hub, hears the table of members, connects all streams and waits for GO. Fails
-// with IO, naming the peer: nobody listens, nobody answers within the timeout, a stranger calls.
-bool lab_wire_open(struct lab_wire *wire, struct lab_member *member,
-                   const struct lab_stream *streams, uint32_t stream_count,
-                   const struct lab_wire_options *options, struct weft_error *error) WEFT_MUST_USE;
-void lab_wire_close(struct lab_wire *wire);
-void lab_wire_counts(struct lab_tcp_counts *counts, const struct lab_wire *wire, uint32_t rank);
-// The hub's part of lab_wire_open, up to but without GO.
-bool lab_wire_introduce(struct lab_hub *hub, struct weft_error *error) WEFT_MUST_USE;
+// Says hello to the coordinator, hears the table of members, connects all streams and waits for GO.
+// Fails with IO, naming the peer: nobody listens, nobody answers within the timeout, a stranger
+// calls.
+bool lab_connections_open(struct lab_connections *connections, struct lab_peer *self,
+                          const struct lab_stream *streams, uint32_t stream_count,
+                          const struct lab_connection_options *options, struct weft_error *error)
+    WEFT_MUST_USE;
+void lab_connections_close(struct lab_connections *connections);
+void lab_connections_counts(struct lab_tcp_counts *counts,
+                            const struct lab_connections *connections, uint32_t rank);
+// The coordinator's part of lab_connections_open, up to but without GO.
+bool lab_connections_introduce(struct lab_coordinator *coordinator, struct weft_error *error)
+    WEFT_MUST_USE;
 
 #endif

@@ -1,166 +1,453 @@
 // SPDX-License-Identifier: Apache-2.0
-// The members' end of the hub, and the messages of both.
+// The coordinator's end: peers for its members, their messages, and their end.
 
-#include "coordinator_private.h"
-#include "runtime/netlink/netlink.h"
+#include "private.h"
 
 #include <errno.h>
 #include <poll.h>
+#include <signal.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
+#include <sys/random.h>
 #include <sys/socket.h>
+#include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
-static const uint64_t alive_every_ns = 1000000000;
-static const uint64_t retry_ns = 20000000;
+static const int poll_ms = 100;
+static const uint64_t grace_ns = 5000000000;
+// After a first failure: for the failures of others, which may tell more.
+static const uint64_t linger_ns = 400000000;
+// Members that were told to end get so long before they are killed.
+static const uint64_t farewell_ns = 500000000;
 
-uint64_t lab_now_ns(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
-}
+// ---- starting ----
 
-void lab_sleep_until(uint64_t end_ns)
+static bool open_seats(struct lab_coordinator *coordinator, uint32_t count, uint32_t timeout_ms,
+                       struct weft_error *error)
 {
-    const struct timespec end = {(time_t)(end_ns / 1000000000u), (long)(end_ns % 1000000000u)};
-    while (lab_now_ns() < end_ns) {
-        clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &end, NULL);
+    *coordinator = (struct lab_coordinator){.count = count, .timeout_ms = timeout_ms};
+    if (getrandom(&coordinator->token, sizeof coordinator->token, 0) !=
+        (ssize_t)sizeof coordinator->token) {
+        return weft_fail(error, WEFT_IO, "getrandom: %s", strerror(errno));
     }
-}
-
-bool lab_send_all(int socket, const void *data, size_t length)
-{
-    const char *next = data;
-    while (length > 0) {
-        ssize_t sent = send(socket, next, length, MSG_NOSIGNAL);
-        if (sent < 0 && errno == EINTR) {
-            continue;
-        }
-        if (sent <= 0) {
-            return false;
-        }
-        next += sent;
-        length -= (size_t)sent;
+    coordinator->peers = calloc(count, sizeof *coordinator->peers);
+    WEFT_ASSERT(coordinator->peers != NULL);
+    for (uint32_t i = 0; i < count; i++) {
+        coordinator->peers[i].control = -1;
+        coordinator->peers[i].heard_ns = lab_now_ns();
     }
     return true;
 }
 
-static bool receive_all(int socket, void *data, size_t length)
+// The life of a forked member; never returns.
+WEFT_NORETURN static void live(struct lab_coordinator *coordinator, uint32_t rank, int control,
+                               pid_t parent, lab_peer_main run, void *context)
 {
-    char *next = data;
-    while (length > 0) {
-        ssize_t got = recv(socket, next, length, 0);
-        if (got < 0 && errno == EINTR) {
-            continue;
-        }
-        if (got <= 0) {
-            return false;
-        }
-        next += got;
-        length -= (size_t)got;
+    // Dies with the coordinator, even if that went between the fork and here.
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    if (getppid() != parent) {
+        _exit(1);
     }
+    for (uint32_t i = 0; i < coordinator->count; i++) {
+        if (coordinator->peers[i].control >= 0) {
+            close(coordinator->peers[i].control);
+        }
+    }
+    signal(SIGINT, SIG_IGN); // the coordinator's terminal is the coordinator's business
+    struct lab_peer self = {
+        .rank = rank,
+        .count = coordinator->count,
+        .token = coordinator->token,
+        .control = control,
+        .timeout_ms = coordinator->timeout_ms,
+        .blamed = WEFT_NONE,
+    };
+    _exit(run(&self, context));
+}
+
+static bool seat_by_fork(struct lab_coordinator *coordinator, uint32_t rank, lab_peer_main run,
+                         void *context, struct weft_error *error)
+{
+    int ends[2];
+    if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0) {
+        return weft_fail(error, WEFT_IO, "rank %u: socketpair: %s; raise ulimit -n", rank,
+                         strerror(errno));
+    }
+    pid_t parent = getpid();
+    pid_t pid = fork();
+    if (pid < 0) {
+        int why = errno;
+        close(ends[0]);
+        close(ends[1]);
+        return weft_fail(error, WEFT_IO, "rank %u: fork: %s", rank, strerror(why));
+    }
+    if (pid == 0) {
+        close(ends[0]);
+        live(coordinator, rank, ends[1], parent, run, context);
+    }
+    close(ends[1]);
+    coordinator->peers[rank].pid = pid;
+    coordinator->peers[rank].control = ends[0];
     return true;
 }
 
-bool lab_send_message(int socket, enum lab_message kind, const void *data, size_t length)
+bool lab_coordinator_fork(struct lab_coordinator *coordinator, uint32_t count, uint32_t timeout_ms,
+                          lab_peer_main run, void *context, struct weft_error *error)
 {
-    char buffer[sizeof(struct lab_head) + LAB_MESSAGE_SMALL];
-    const struct lab_head head = {(uint32_t)kind, (uint32_t)length};
-    memcpy(buffer, &head, sizeof head);
-    if (length <= LAB_MESSAGE_SMALL) {
-        if (length > 0) {
-            memcpy(buffer + sizeof head, data, length);
-        }
-        return lab_send_all(socket, buffer, sizeof head + length);
-    }
-    return lab_send_all(socket, &head, sizeof head) && lab_send_all(socket, data, length);
-}
-
-static bool hub_gone(const struct lab_member *member, struct weft_error *error)
-{
-    return weft_fail(error, WEFT_IO, "rank %u: the process that started it has gone", member->rank);
-}
-
-bool lab_member_say(struct lab_member *member, enum lab_message kind, const void *data,
-                    size_t length, struct weft_error *error)
-{
-    return lab_send_message(member->control, kind, data, length) || hub_gone(member, error);
-}
-
-bool lab_member_hear(struct lab_member *member, enum lab_message kind, void *data, size_t length,
-                     struct weft_error *error)
-{
-    struct lab_head head;
-    if (!receive_all(member->control, &head, sizeof head)) {
-        return hub_gone(member, error);
-    }
-    if (head.kind == LAB_MESSAGE_END) {
-        *error = (struct weft_error){.code = WEFT_OK};
+    if (!open_seats(coordinator, count, timeout_ms, error)) {
         return false;
     }
-    if (head.kind != (uint32_t)kind || head.length != length) {
-        return weft_fail(error, WEFT_IO,
-                         "rank %u: heard message %u of %u bytes where %u of %zu was due; are all "
-                         "ranks of one version?",
-                         member->rank, head.kind, head.length, (unsigned)kind, length);
-    }
-    return receive_all(member->control, data, length) || hub_gone(member, error);
-}
-
-void lab_member_fail(struct lab_member *member, const struct weft_error *error)
-{
-    struct lab_failure failure = {
-        .code = (uint32_t)error->code, .blamed = member->blamed, .when_ns = lab_now_ns()};
-    memcpy(failure.message, error->message, sizeof failure.message);
-    bool told = lab_send_message(member->control, LAB_MESSAGE_FAIL, &failure, sizeof failure);
-    (void)told; // a hub that has gone needs no telling
-}
-
-bool lab_member_enter(const char *netns, struct weft_error *error)
-{
-    return weft_netns_enter(netns, error);
-}
-
-bool lab_member_alive(struct lab_member *member, struct weft_error *error)
-{
-    uint64_t now_ns = lab_now_ns();
-    if (now_ns - member->alive_ns < alive_every_ns) {
-        return true;
-    }
-    member->alive_ns = now_ns;
-    return lab_member_say(member, LAB_MESSAGE_ALIVE, NULL, 0, error);
-}
-
-bool lab_member_join(struct lab_member *member, const struct sockaddr_in *address,
-                     struct weft_error *error)
-{
-    uint64_t end_ns = lab_now_ns() + (uint64_t)member->timeout_ms * 1000000u;
-    for (;;) {
-        int control = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-        if (control < 0) {
-            return weft_fail(error, WEFT_IO, "rank %u: socket: %s", member->rank, strerror(errno));
+    for (uint32_t i = 0; i < count; i++) {
+        if (!seat_by_fork(coordinator, i, run, context, error)) {
+            lab_coordinator_close(coordinator);
+            return false;
         }
-        if (connect(control, (const struct sockaddr *)address, sizeof *address) == 0) {
-            member->control = control;
-            break;
-        }
-        int why = errno;
-        close(control);
-        if (lab_now_ns() > end_ns) {
-            return weft_fail(error, WEFT_IO,
-                             "rank %u: peer 0 did not answer at the rendezvous for %u ms: %s",
-                             member->rank, member->timeout_ms, strerror(why));
-        }
-        const struct timespec pause = {0, (long)retry_ns};
-        nanosleep(&pause, NULL);
-    }
-    const struct lab_join join = {LAB_MAGIC, member->rank, member->count};
-    if (!lab_send_all(member->control, &join, sizeof join) ||
-        !receive_all(member->control, &member->token, sizeof member->token)) {
-        return weft_fail(error, WEFT_IO,
-                         "rank %u: peer 0 ended the rendezvous; do all ranks belong to one run?",
-                         member->rank);
     }
     return true;
+}
+
+// Takes one member that came by TCP; false when it is none of ours, which is no failure.
+static bool seat_by_tcp(struct lab_coordinator *coordinator, int control)
+{
+    const struct timeval patience = {.tv_sec = 2};
+    setsockopt(control, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof patience);
+    struct lab_join join;
+    ssize_t got = recv(control, &join, sizeof join, MSG_WAITALL);
+    if (got != (ssize_t)sizeof join || join.magic != LAB_MAGIC ||
+        join.count != coordinator->count || join.rank >= coordinator->count ||
+        coordinator->peers[join.rank].control >= 0 ||
+        !lab_send_all(control, &coordinator->token, sizeof coordinator->token)) {
+        close(control);
+        return false;
+    }
+    const struct timeval none = {0};
+    setsockopt(control, SOL_SOCKET, SO_RCVTIMEO, &none, sizeof none);
+    coordinator->peers[join.rank].control = control;
+    coordinator->peers[join.rank].heard_ns = lab_now_ns();
+    return true;
+}
+
+static uint32_t first_empty(const struct lab_coordinator *coordinator)
+{
+    uint32_t rank = 0;
+    while (rank < coordinator->count && coordinator->peers[rank].control >= 0) {
+        rank++;
+    }
+    return rank;
+}
+
+bool lab_coordinator_serve(struct lab_coordinator *coordinator, uint32_t count, uint32_t own,
+                           int listener, uint32_t timeout_ms, lab_peer_main run, void *context,
+                           struct weft_error *error)
+{
+    if (!open_seats(coordinator, count, timeout_ms, error) ||
+        !seat_by_fork(coordinator, own, run, context, error)) {
+        close(listener);
+        return false;
+    }
+    uint64_t end_ns = lab_now_ns() + (uint64_t)timeout_ms * 1000000u;
+    while (first_empty(coordinator) < count && lab_now_ns() < end_ns) {
+        struct pollfd wait = {.fd = listener, .events = POLLIN};
+        if (poll(&wait, 1, poll_ms) > 0) {
+            int control = accept4(listener, NULL, NULL, SOCK_CLOEXEC);
+            if (control >= 0 && !seat_by_tcp(coordinator, control)) {
+                continue;
+            }
+        }
+    }
+    close(listener);
+    uint32_t missing = first_empty(coordinator);
+    if (missing < count) {
+        lab_coordinator_close(coordinator);
+        return weft_fail(error, WEFT_IO, "rank 0: peer %u did not come to the rendezvous in %u ms",
+                         missing, timeout_ms);
+    }
+    return true;
+}
+
+// ---- messages ----
+
+static bool read_more(struct lab_peer_record *peer)
+{
+    if (peer->pending_room - peer->pending_bytes < 4096) {
+        peer->pending_room = peer->pending_room * 2 + 8192;
+        peer->pending = realloc(peer->pending, peer->pending_room);
+        WEFT_ASSERT(peer->pending != NULL);
+    }
+    ssize_t got = recv(peer->control, peer->pending + peer->pending_bytes,
+                       peer->pending_room - peer->pending_bytes, MSG_DONTWAIT);
+    if (got > 0) {
+        peer->pending_bytes += (size_t)got;
+        peer->heard_ns = lab_now_ns();
+    }
+    return got > 0 || (got < 0 && (errno == EAGAIN || errno == EINTR));
+}
+
+// The next whole message of a peer; false: none yet.
+static bool next_message(const struct lab_peer_record *peer, struct lab_head *head)
+{
+    if (peer->pending_bytes < sizeof *head) {
+        return false;
+    }
+    memcpy(head, peer->pending, sizeof *head);
+    return peer->pending_bytes >= sizeof *head + head->length;
+}
+
+static void drop_message(struct lab_peer_record *peer, const struct lab_head *head)
+{
+    size_t length = sizeof *head + head->length;
+    memmove(peer->pending, peer->pending + length, peer->pending_bytes - length);
+    peer->pending_bytes -= length;
+}
+
+static void note_failure(struct lab_coordinator *coordinator, const struct weft_error *error)
+{
+    if (!coordinator->failed) {
+        coordinator->failed = true;
+        coordinator->error = *error;
+    }
+}
+
+static void take_failure(struct lab_coordinator *coordinator, struct lab_peer_record *peer,
+                         const struct lab_head *head)
+{
+    struct lab_failure failure;
+    if (head->length != sizeof failure) {
+        return;
+    }
+    memcpy(&failure, peer->pending + sizeof *head, sizeof failure);
+    peer->failed = true;
+    peer->fail_ns = failure.when_ns;
+    peer->blamed = failure.blamed;
+    peer->error.code = (enum weft_error_code)failure.code;
+    memcpy(peer->error.message, failure.message, sizeof peer->error.message);
+    peer->error.message[sizeof peer->error.message - 1] = '\0';
+    note_failure(coordinator, &peer->error);
+}
+
+// A rank whose end is closed without a word: why, as far as the system says.
+static void note_death(struct lab_coordinator *coordinator, uint32_t rank)
+{
+    struct lab_peer_record *peer = &coordinator->peers[rank];
+    close(peer->control);
+    peer->control = -1;
+    peer->died_ns = lab_now_ns();
+    if (peer->failed) {
+        return;
+    }
+    peer->failed = true;
+    struct weft_error error;
+    const char *how = "closed its connection";
+    char text[64];
+    if (peer->pid > 0 && waitpid(peer->pid, &peer->status, 0) == peer->pid) {
+        peer->ended = true;
+        snprintf(text, sizeof text,
+                 WIFSIGNALED(peer->status) ? "was ended by signal %d" : "ended with exit code %d",
+                 WIFSIGNALED(peer->status) ? WTERMSIG(peer->status) : WEXITSTATUS(peer->status));
+        how = text;
+    }
+    weft_fail(&error, WEFT_IO, "rank %u %s while its peers were at work", rank, how);
+    if (coordinator->deaths++ == 0) {
+        coordinator->death = error;
+    }
+}
+
+// Takes what a peer has to say. True when its message of the kind waited for has been taken.
+static bool take_messages(struct lab_coordinator *coordinator, uint32_t rank, enum lab_message kind,
+                          void *item, size_t item_bytes)
+{
+    struct lab_peer_record *peer = &coordinator->peers[rank];
+    struct lab_head head;
+    while (next_message(peer, &head)) {
+        bool wanted = head.kind == (uint32_t)kind && head.length == item_bytes;
+        if (wanted && item_bytes > 0) {
+            memcpy(item, peer->pending + sizeof head, item_bytes);
+        } else if (head.kind == LAB_MESSAGE_FAIL) {
+            take_failure(coordinator, peer, &head);
+        } else if (!wanted && head.kind != LAB_MESSAGE_ALIVE) {
+            struct weft_error error;
+            weft_fail(&error, WEFT_IO, "rank %u: said message %u of %u bytes, not %u of %zu", rank,
+                      head.kind, head.length, (unsigned)kind, item_bytes);
+            note_failure(coordinator, &error);
+        }
+        drop_message(peer, &head);
+        if (wanted) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static void check_silence(struct lab_coordinator *coordinator, const bool *done)
+{
+    uint64_t limit_ns = (uint64_t)coordinator->timeout_ms * 1000000u + grace_ns;
+    bool hopeful = false;
+    for (uint32_t i = 0; i < coordinator->count; i++) {
+        hopeful = hopeful || (!done[i] && !coordinator->peers[i].failed);
+        if (!done[i] && !coordinator->peers[i].failed &&
+            lab_now_ns() - coordinator->peers[i].heard_ns > limit_ns) {
+            struct weft_error error;
+            weft_fail(&error, WEFT_IO, "rank %u: nothing was heard of it for %.1f s", i,
+                      1e-9 * (double)limit_ns);
+            note_failure(coordinator, &error);
+        }
+    }
+    // Where nobody is left who could tell of a death, it is noticed after all.
+    coordinator->deaf = coordinator->deaf && hopeful;
+}
+
+static bool has_failed(const struct lab_coordinator *coordinator)
+{
+    return coordinator->failed || (coordinator->deaths > 0 && !coordinator->deaf);
+}
+
+static void poll_seats(struct lab_coordinator *coordinator, struct pollfd *waits)
+{
+    for (uint32_t i = 0; i < coordinator->count; i++) {
+        waits[i] = (struct pollfd){.fd = coordinator->peers[i].control, .events = POLLIN};
+    }
+    if (poll(waits, coordinator->count, has_failed(coordinator) ? 20 : poll_ms) <= 0) {
+        return;
+    }
+    for (uint32_t i = 0; i < coordinator->count; i++) {
+        if (waits[i].fd >= 0 && waits[i].revents != 0 && !read_more(&coordinator->peers[i])) {
+            struct lab_head head;
+            while (next_message(&coordinator->peers[i], &head)) {
+                if (head.kind == LAB_MESSAGE_FAIL) {
+                    take_failure(coordinator, &coordinator->peers[i], &head);
+                }
+                drop_message(&coordinator->peers[i], &head);
+            }
+            note_death(coordinator, i);
+        }
+    }
+}
+
+// Whether peer `a` tells more of the cause than `b` (NULL: none): it blames a peer that has nothing
+// to tell itself; else it told first.
+static bool tells_more(const struct lab_coordinator *coordinator, const struct lab_peer_record *a,
+                       const struct lab_peer_record *b)
+{
+    if (b == NULL) {
+        return true;
+    }
+    bool a_last = a->blamed < coordinator->count && coordinator->peers[a->blamed].fail_ns == 0;
+    bool b_last = b->blamed < coordinator->count && coordinator->peers[b->blamed].fail_ns == 0;
+    return a_last != b_last ? a_last : a->fail_ns < b->fail_ns;
+}
+
+// What a rank told, and which rank's death is behind it. Always false.
+static bool tell_failure(const struct lab_coordinator *coordinator, struct weft_error *error)
+{
+    const struct lab_peer_record *best = NULL;
+    for (uint32_t i = 0; i < coordinator->count; i++) {
+        const struct lab_peer_record *peer = &coordinator->peers[i];
+        if (peer->fail_ns > 0 && tells_more(coordinator, peer, best)) {
+            best = peer;
+        }
+    }
+    const struct weft_error *told = best != NULL ? &best->error : &coordinator->error;
+    if (best == NULL && !coordinator->failed) {
+        *error = coordinator->death;
+    } else if (coordinator->deaths == 0) {
+        *error = *told;
+    } else {
+        weft_fail(error, told->code, "%s; %s", told->message, coordinator->death.message);
+    }
+    return false;
+}
+
+bool lab_coordinator_gather(struct lab_coordinator *coordinator, enum lab_message kind, void *items,
+                            size_t item_bytes, struct weft_error *error)
+{
+    bool *done = calloc(coordinator->count, sizeof *done);
+    struct pollfd *waits = calloc(coordinator->count, sizeof *waits);
+    WEFT_ASSERT(done != NULL && waits != NULL);
+    uint32_t left = coordinator->count;
+    uint64_t failed_ns = 0;
+    const uint64_t linger = coordinator->at_once ? 0 : linger_ns;
+    for (uint32_t i = 0; i < coordinator->count; i++) {
+        coordinator->peers[i].heard_ns = lab_now_ns();
+    }
+    while (left > 0 && (failed_ns == 0 || lab_now_ns() - failed_ns < linger)) {
+        for (uint32_t i = 0; i < coordinator->count; i++) {
+            char *item = items != NULL ? (char *)items + i * item_bytes : NULL;
+            if (!done[i] && take_messages(coordinator, i, kind, item, item_bytes)) {
+                done[i] = true;
+                left--;
+            }
+        }
+        if (left > 0) {
+            poll_seats(coordinator, waits);
+            check_silence(coordinator, done);
+        }
+        if (has_failed(coordinator) && failed_ns == 0) {
+            failed_ns = lab_now_ns();
+        }
+        if (coordinator->idle != NULL) {
+            coordinator->idle(coordinator->idle_context);
+        }
+    }
+    free(done);
+    free(waits);
+    return !has_failed(coordinator) || tell_failure(coordinator, error);
+}
+
+bool lab_coordinator_send(struct lab_coordinator *coordinator, enum lab_message kind,
+                          const void *data, size_t length, struct weft_error *error)
+{
+    for (uint32_t i = 0; i < coordinator->count; i++) {
+        if (coordinator->peers[i].control < 0 ||
+            !lab_send_message(coordinator->peers[i].control, kind, data, length)) {
+            return weft_fail(error, WEFT_IO, "rank %u: has gone", i);
+        }
+    }
+    return true;
+}
+
+// ---- the end ----
+
+static bool reap(struct lab_coordinator *coordinator)
+{
+    bool all = true;
+    for (uint32_t i = 0; i < coordinator->count; i++) {
+        struct lab_peer_record *peer = &coordinator->peers[i];
+        if (peer->pid > 0 && !peer->ended) {
+            peer->ended = waitpid(peer->pid, &peer->status, WNOHANG) == peer->pid;
+            all = all && peer->ended;
+        }
+    }
+    return all;
+}
+
+void lab_coordinator_close(struct lab_coordinator *coordinator)
+{
+    for (uint32_t i = 0; coordinator->peers != NULL && i < coordinator->count; i++) {
+        struct lab_peer_record *peer = &coordinator->peers[i];
+        if (peer->control >= 0) {
+            bool told = lab_send_message(peer->control, LAB_MESSAGE_END, NULL, 0);
+            (void)told;
+            close(peer->control);
+            peer->control = -1;
+        }
+    }
+    uint64_t end_ns =
+        lab_now_ns() + (coordinator->failed || coordinator->deaths > 0 ? 0 : farewell_ns);
+    while (coordinator->peers != NULL && !reap(coordinator) && lab_now_ns() < end_ns) {
+        const struct timespec pause = {0, 2000000};
+        nanosleep(&pause, NULL);
+    }
+    for (uint32_t i = 0; coordinator->peers != NULL && i < coordinator->count; i++) {
+        struct lab_peer_record *peer = &coordinator->peers[i];
+        if (peer->pid > 0 && !peer->ended) {
+            kill(peer->pid, SIGKILL);
+            waitpid(peer->pid, &peer->status, 0);
+            peer->ended = true;
+        }
+        free(peer->pending);
+    }
+    free(coordinator->peers);
+    coordinator->peers = NULL;
 }

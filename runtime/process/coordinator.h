@@ -2,13 +2,14 @@
 #ifndef WEFT_RUNTIME_PROCESS_COORDINATOR_H
 #define WEFT_RUNTIME_PROCESS_COORDINATOR_H
 
-// A hub and its members: processes that work together, started, told and ended by one.
+// A coordinator and its members: processes that work together, started, told and ended by one.
 //
-//   hub ──fork or TCP──► member 0 .. n-1 ──[wire]──► one another
+//   coordinator ──fork or TCP──► member 0 .. n-1 ──[wire]──► one another
 //
-// The hub sends and gathers small messages in step with its members; a member that fails says so in
-// one line, one that dies is seen by its closed end. Whatever the end, no member outlives the hub:
-// those that it forked get SIGKILL with it, those that came by TCP see their end closed.
+// The coordinator sends and gathers small messages in step with its members; a member that fails
+// says so in one line, one that dies is seen by its closed end. Whatever the end, no member
+// outlives the coordinator: those that it forked get SIGKILL with it, those that came by TCP see
+// their end closed.
 
 #include "weft/base.h"
 
@@ -17,13 +18,13 @@
 
 enum lab_message {
     LAB_MESSAGE_HELLO = 1, // member: struct lab_hello
-    LAB_MESSAGE_TABLE,     // hub: struct lab_table_head and the members' ports and addresses
-    LAB_MESSAGE_READY,     // member: nothing; connected with its peers
-    LAB_MESSAGE_GO,        // hub: nothing, or what to do next
-    LAB_MESSAGE_RESULT,    // member: what it measured
-    LAB_MESSAGE_FAIL,      // member: struct lab_failure
-    LAB_MESSAGE_ALIVE,     // member: nothing; something moved since the last one
-    LAB_MESSAGE_END,       // hub: nothing; the member is to end
+    LAB_MESSAGE_TABLE,  // coordinator: struct lab_table_head and the members' ports and addresses
+    LAB_MESSAGE_READY,  // member: nothing; connected with its peers
+    LAB_MESSAGE_GO,     // coordinator: nothing, or what to do next
+    LAB_MESSAGE_RESULT, // member: what it measured
+    LAB_MESSAGE_FAIL,   // member: struct lab_failure
+    LAB_MESSAGE_ALIVE,  // member: nothing; something moved since the last one
+    LAB_MESSAGE_END,    // coordinator: nothing; the member is to end
 };
 
 // Nanoseconds on a clock that all processes of a machine share and nobody sets.
@@ -32,32 +33,32 @@ void lab_sleep_until(uint64_t end_ns);
 
 // ---- a member's end ----
 
-struct lab_member {
+struct lab_peer {
     uint32_t rank;
     uint32_t count; // of all members
     uint64_t token; // of this run, so that strangers are told from peers
-    int control;    // to the hub
+    int control;    // to the coordinator
     uint32_t timeout_ms;
     uint64_t alive_ns; // when it last said so
     uint32_t blamed;   // the peer that its failure is about; WEFT_NONE = none
 };
 
-// Blocking. They fail with IO when the hub has gone.
-bool lab_member_say(struct lab_member *member, enum lab_message kind, const void *data,
-                    size_t length, struct weft_error *error) WEFT_MUST_USE;
+// Blocking. They fail with IO when the coordinator has gone.
+bool lab_peer_send(struct lab_peer *self, enum lab_message kind, const void *data, size_t length,
+                   struct weft_error *error) WEFT_MUST_USE;
 // Waits for a message of this kind with exactly `length` bytes; END gives false with code WEFT_OK.
-bool lab_member_hear(struct lab_member *member, enum lab_message kind, void *data, size_t length,
-                     struct weft_error *error) WEFT_MUST_USE;
+bool lab_peer_receive(struct lab_peer *self, enum lab_message kind, void *data, size_t length,
+                      struct weft_error *error) WEFT_MUST_USE;
 // Says that it failed; nothing more is expected of it.
-void lab_member_fail(struct lab_member *member, const struct weft_error *error);
+void lab_peer_fail(struct lab_peer *self, const struct weft_error *error);
 // Moves the process into a network namespace, for good; before it opens sockets.
-bool lab_member_enter(const char *netns, struct weft_error *error) WEFT_MUST_USE;
-// Tells the hub once a second that something moves, if `moved` since.
-bool lab_member_alive(struct lab_member *member, struct weft_error *error) WEFT_MUST_USE;
+bool lab_peer_enter(const char *netns, struct weft_error *error) WEFT_MUST_USE;
+// Tells the coordinator once a second that something moves, if `moved` since.
+bool lab_peer_alive(struct lab_peer *self, struct weft_error *error) WEFT_MUST_USE;
 
-// ---- the hub's end ----
+// ---- the coordinator's end ----
 
-struct lab_seat {
+struct lab_peer_record {
     pid_t pid;   // 0 = came by TCP
     int control; // -1 = closed
     bool failed;
@@ -73,11 +74,11 @@ struct lab_seat {
     struct weft_error error;
 };
 
-struct lab_hub {
+struct lab_coordinator {
     uint32_t count;
     uint64_t token;
     uint32_t timeout_ms;
-    struct lab_seat *seats; // by rank
+    struct lab_peer_record *peers; // by rank
     // What ended the run: failures that were told, and the first rank that died.
     bool failed;
     struct weft_error error; // where no rank told it
@@ -90,28 +91,28 @@ struct lab_hub {
 };
 
 // What a forked member does; its return value is the exit status of its process.
-typedef int (*lab_member_main)(struct lab_member *member, void *context);
+typedef int (*lab_peer_main)(struct lab_peer *self, void *context);
 
 // Forks `count` members. Fails with IO; then none is left.
-bool lab_hub_fork(struct lab_hub *hub, uint32_t count, uint32_t timeout_ms, lab_member_main run,
-                  void *context, struct weft_error *error) WEFT_MUST_USE;
+bool lab_coordinator_fork(struct lab_coordinator *coordinator, uint32_t count, uint32_t timeout_ms,
+                          lab_peer_main run, void *context, struct weft_error *error) WEFT_MUST_USE;
 // Forks member `own` alone and lets the others come by TCP to `listener` (taken over).
-bool lab_hub_serve(struct lab_hub *hub, uint32_t count, uint32_t own, int listener,
-                   uint32_t timeout_ms, lab_member_main run, void *context,
+bool lab_coordinator_serve(struct lab_coordinator *coordinator, uint32_t count, uint32_t own,
+                           int listener, uint32_t timeout_ms, lab_peer_main run, void *context,
+                           struct weft_error *error) WEFT_MUST_USE;
+// The other side of that: connects to the coordinator at `address` until timeout_ms have passed.
+bool lab_peer_join(struct lab_peer *self, const struct sockaddr_in *address,
                    struct weft_error *error) WEFT_MUST_USE;
-// The other side of that: connects to the hub at `address` until timeout_ms have passed.
-bool lab_member_join(struct lab_member *member, const struct sockaddr_in *address,
-                     struct weft_error *error) WEFT_MUST_USE;
 
 // Waits until every member has sent one message of this kind of exactly item_bytes, which go to
 // items[rank]. False: a member failed or died, or nothing was heard of one for the timeout and 5 s
-// more; hub->error then names it. timeout_ms 0: the hub's.
-bool lab_hub_gather(struct lab_hub *hub, enum lab_message kind, void *items, size_t item_bytes,
-                    struct weft_error *error) WEFT_MUST_USE;
-bool lab_hub_tell(struct lab_hub *hub, enum lab_message kind, const void *data, size_t length,
-                  struct weft_error *error) WEFT_MUST_USE;
+// more; coordinator->error then names it. timeout_ms 0: the coordinator's.
+bool lab_coordinator_gather(struct lab_coordinator *coordinator, enum lab_message kind, void *items,
+                            size_t item_bytes, struct weft_error *error) WEFT_MUST_USE;
+bool lab_coordinator_send(struct lab_coordinator *coordinator, enum lab_message kind,
+                          const void *data, size_t length, struct weft_error *error) WEFT_MUST_USE;
 // Ends all members (END, then SIGKILL to those that it forked and that still live) and waits for
 // them. Safe to call more than once, and after a failed fork.
-void lab_hub_close(struct lab_hub *hub);
+void lab_coordinator_close(struct lab_coordinator *coordinator);
 
 #endif

@@ -191,7 +191,7 @@ static error_t parse(int key, char *argument, struct argp_state *state)
 
 // ---- telling ----
 
-json_t *lab_run_phases_json(const struct lab_trial *trial)
+json_t *lab_run_phases_json(const struct lab_experiment *trial)
 {
     json_t *list = json_array();
     for (uint32_t i = 0; i < trial->phase_count; i++) {
@@ -208,7 +208,7 @@ json_t *lab_run_phases_json(const struct lab_trial *trial)
     return list;
 }
 
-static void set_trial(json_t *object, const struct lab_trial *trial)
+static void set_trial(json_t *object, const struct lab_experiment *trial)
 {
     const struct lab_phase *whole = &trial->phases[trial->phase_count - 1];
     cli_set(object, "phases", lab_run_phases_json(trial));
@@ -290,7 +290,7 @@ static void tell_text(const struct lab_run *run)
         WEFT_NEW(&cli->arena, const char *, (size_t)LAB_RUN_FABRICS_MAX *LAB_PHASES_MAX *COLUMNS);
     uint32_t rows = 0;
     for (uint32_t f = 0; f < run->fabric_count; f++) {
-        const struct lab_trial *trial = &run->trials[f];
+        const struct lab_experiment *trial = &run->trials[f];
         for (uint32_t i = 0; i < trial->phase_count; i++) {
             const struct lab_phase *phase = &trial->phases[i];
             const char **row = cells + (size_t)COLUMNS * rows++;
@@ -305,14 +305,14 @@ static void tell_text(const struct lab_run *run)
                                   100 * (phase->measured_mean_s / phase->predicted_packet_s - 1));
         }
     }
-    const struct lab_trial *first = &run->trials[0];
+    const struct lab_experiment *first = &run->trials[0];
     char rate[WEFT_UNIT_TEXT];
     cli_say(cli, "%s: ports of %s, 1:%.6g; bytes 1:%.4g; so times here are %.4g times the plan's\n",
             run->plan_path, weft_show_rate(rate, first->lab_rate_Bps), first->rate_ratio,
             1 / first->bytes_ratio, first->time_ratio);
     cli_say(cli, "%s", weft_report_table(columns, COLUMNS, cells, rows, &cli->arena));
     for (uint32_t f = 0; f < run->fabric_count; f++) {
-        const struct lab_trial *trial = &run->trials[f];
+        const struct lab_experiment *trial = &run->trials[f];
         cli_say(
             cli,
             "%s: %llu sums right, %llu retransmits, %llu ECN marks, %llu drops, %.2f s of CPU\n",

@@ -48,9 +48,9 @@ struct lab_run {
     uint64_t dark_ps;        // of circuits that change
 
     struct weft_plan plan;
-    struct weft_taskgraph graph;                  // the plan's job
-    struct weft_taskgraph played;                 // with the plan's collectives
-    struct lab_trial trials[LAB_RUN_FABRICS_MAX]; // of fabrics[]
+    struct weft_taskgraph graph;                       // the plan's job
+    struct weft_taskgraph played;                      // with the plan's collectives
+    struct lab_experiment trials[LAB_RUN_FABRICS_MAX]; // of fabrics[]
     struct lab_planned_fault faults[LAB_FAULTS_MAX];
     struct lab_recovery *recoveries; // by fault; NULL = none
     struct weft_plan other;          // of change_path
@@ -61,14 +61,14 @@ struct lab_run {
 // Loads the plan, raises labs, plays, and takes them away. False with cli->error.
 bool lab_run_all(struct lab_run *run) WEFT_MUST_USE;
 // Of a whole iteration.
-struct weft_report_phase lab_run_whole(const struct lab_trial *trial, const char *name);
+struct weft_report_phase lab_run_whole(const struct lab_experiment *trial, const char *name);
 
 // ---- lab_run_change.c ----
 
 bool lab_run_check_change(struct lab_run *run) WEFT_MUST_USE;
 // Loads the other plan, which has to be of the same job, servers and ports.
 bool lab_run_load_other(struct lab_run *run) WEFT_MUST_USE;
-bool lab_run_play_change(struct lab_run *run, const struct lab_trial_options *options)
+bool lab_run_play_change(struct lab_run *run, const struct lab_experiment_options *options)
     WEFT_MUST_USE;
 json_t *lab_run_change_json(const struct lab_run *run);
 void lab_run_change_event(struct weft_report_event *event, const struct lab_run *run);
@@ -86,6 +86,6 @@ void lab_run_recovery_event(struct weft_report_event *event, const struct lab_ru
                             uint32_t index);
 json_t *lab_run_recovery_json(const struct lab_run *run, uint32_t index);
 void lab_run_recovery_text(const struct lab_run *run, uint32_t index);
-json_t *lab_run_phases_json(const struct lab_trial *trial);
+json_t *lab_run_phases_json(const struct lab_experiment *trial);
 
 #endif

@@ -68,10 +68,10 @@ bool lab_run_load_other(struct lab_run *run)
            weft_wrap(&cli->error, "%s", path);
 }
 
-bool lab_run_play_change(struct lab_run *run, const struct lab_trial_options *options)
+bool lab_run_play_change(struct lab_run *run, const struct lab_experiment_options *options)
 {
     struct cli *cli = run->cli;
-    struct lab_trial_options *both = WEFT_NEW(&cli->arena, struct lab_trial_options, 2);
+    struct lab_experiment_options *both = WEFT_NEW(&cli->arena, struct lab_experiment_options, 2);
     struct weft_lab_wiring *wiring = WEFT_NEW(&cli->arena, struct weft_lab_wiring, 1);
     run->change = WEFT_NEW(&cli->arena, struct lab_change, 1);
     if (!weft_lab_wire_plan(wiring, &run->other, &cli->arena, cli->scratch, &cli->error)) {

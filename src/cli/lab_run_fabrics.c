@@ -129,11 +129,11 @@ static bool use_standing(struct weft_lab *lab, bool *found, const struct stand *
     return true;
 }
 
-static bool try_fabric(struct lab_trial *trial, const struct stand *stand,
+static bool try_fabric(struct lab_experiment *trial, const struct stand *stand,
                        const struct weft_lab *lab, struct lab_run *run, weft_stop stop)
 {
     struct cli *cli = run->cli;
-    struct lab_trial_options options = {
+    struct lab_experiment_options options = {
         .network = stand->network,
         .graph = stand->graph,
         .job_graph = stand->fabric == LAB_RUN_PLAN ? &run->graph : stand->graph,
@@ -158,7 +158,7 @@ static bool try_fabric(struct lab_trial *trial, const struct stand *stand,
         return changed;
     }
     if (run->fault_count == 0) {
-        return lab_trial_run(trial, &options, &cli->arena, cli->scratch, &cli->error);
+        return lab_experiment_run(trial, &options, &cli->arena, cli->scratch, &cli->error);
     }
     if (!lab_run_choose_faults(run, lab, &stand->wiring)) {
         return false;
@@ -228,7 +228,7 @@ static bool load(struct lab_run *run)
            (run->change_path == NULL || lab_run_load_other(run));
 }
 
-struct weft_report_phase lab_run_whole(const struct lab_trial *trial, const char *name)
+struct weft_report_phase lab_run_whole(const struct lab_experiment *trial, const char *name)
 {
     const struct lab_phase *whole = &trial->phases[trial->phase_count - 1];
     return (struct weft_report_phase){name, whole->predicted_flow_s, whole->predicted_packet_s,
@@ -240,7 +240,7 @@ static bool write_page(struct lab_run *run)
     struct cli *cli = run->cli;
     struct weft_report_trial trials[LAB_RUN_FABRICS_MAX];
     for (uint32_t f = 0; f < run->fabric_count; f++) {
-        const struct lab_trial *trial = &run->trials[f];
+        const struct lab_experiment *trial = &run->trials[f];
         struct weft_report_phase *phases =
             WEFT_NEW(&cli->arena, struct weft_report_phase, trial->phase_count);
         for (uint32_t i = 0; i < trial->phase_count; i++) {

@@ -93,7 +93,7 @@ bool lab_run_choose_faults(struct lab_run *run, const struct weft_lab *lab,
 
 // ---- telling ----
 
-static const struct lab_phase *whole(const struct lab_trial *trial)
+static const struct lab_phase *whole(const struct lab_experiment *trial)
 {
     return &trial->phases[trial->phase_count - 1];
 }
@@ -101,20 +101,20 @@ static const struct lab_phase *whole(const struct lab_trial *trial)
 static const char *how(const struct lab_recovery *recovery)
 {
     static const char *const names[] = {"carrier", "stall", "worker"};
-    return names[recovery->before.moments.noticed];
+    return names[recovery->before.timestamps.noticed];
 }
 
 json_t *lab_run_recovery_json(const struct lab_run *run, uint32_t index)
 {
     const struct lab_recovery *recovery = &run->recoveries[index];
-    const struct lab_rest *rest = &recovery->rest;
+    const struct lab_replanned *rest = &recovery->replanned;
     const struct lab_phase *before = whole(&recovery->before);
     const struct lab_phase *after = whole(&recovery->after);
     json_t *object = json_object();
     cli_set_text(object, "fault", run->asked[index].kind);
     cli_set_text(object, "where", run->asked[index].which);
     cli_set_count(object, "iteration", run->asked[index].iteration);
-    cli_set_count(object, "cables", recovery->before.moments.cable_count);
+    cli_set_count(object, "cables", recovery->before.timestamps.cable_count);
     cli_set_count(object, "circuits_lost", rest->circuits_lost);
     cli_set_count(object, "circuits_new", rest->circuits_new);
     cli_set_count(object, "servers", rest->wiring.server_count);
@@ -129,7 +129,7 @@ json_t *lab_run_recovery_json(const struct lab_run *run, uint32_t index)
     }
     cli_set_count(object, "detours", rest->detours);
     cli_set_text(object, "detected_by", how(recovery));
-    cli_set_count(object, "detected_at", recovery->before.moments.rank);
+    cli_set_count(object, "detected_at", recovery->before.timestamps.rank);
     cli_set_real(object, "detection_s", recovery->detection_s);
     cli_set_real(object, "stop_s", recovery->stop_s);
     cli_set_real(object, "replan_s", recovery->replan_s);
@@ -154,7 +154,7 @@ json_t *lab_run_recovery_json(const struct lab_run *run, uint32_t index)
 }
 
 // What became of the rings.
-static const char *rings_text(struct cli *cli, const struct lab_rest *rest)
+static const char *rings_text(struct cli *cli, const struct lab_replanned *rest)
 {
     if (rest->rings_broken == 0) {
         return "no ring broken";
@@ -168,7 +168,7 @@ static const char *rings_text(struct cli *cli, const struct lab_rest *rest)
 // What was lost and what was done, in a sentence.
 static const char *words(struct cli *cli, const struct lab_recovery *recovery)
 {
-    const struct lab_rest *rest = &recovery->rest;
+    const struct lab_replanned *rest = &recovery->replanned;
     const char *server = "";
     if (rest->spare_server != WEFT_NONE) {
         server = weft_arena_format(&cli->arena, " Server %u takes the place of server %u.",
@@ -180,9 +180,9 @@ static const char *words(struct cli *cli, const struct lab_recovery *recovery)
     return weft_arena_format(&cli->arena,
                              "%u cables were cut: %u circuits lost, %u new; %s. Noticed by server "
                              "%u's %s.%s",
-                             recovery->before.moments.cable_count, rest->circuits_lost,
+                             recovery->before.timestamps.cable_count, rest->circuits_lost,
                              rest->circuits_new, rings_text(cli, rest),
-                             recovery->before.moments.rank, how(recovery), server);
+                             recovery->before.timestamps.rank, how(recovery), server);
 }
 
 void lab_run_recovery_event(struct weft_report_event *event, const struct lab_run *run,
@@ -214,10 +214,10 @@ void lab_run_recovery_event(struct weft_report_event *event, const struct lab_ru
 void lab_run_recovery_text(const struct lab_run *run, uint32_t index)
 {
     const struct lab_recovery *recovery = &run->recoveries[index];
-    const struct lab_rest *rest = &recovery->rest;
+    const struct lab_replanned *rest = &recovery->replanned;
     const struct lab_phase *before = whole(&recovery->before);
     const struct lab_phase *after = whole(&recovery->after);
-    const struct lab_moments *moments = &recovery->before.moments;
+    const struct lab_timestamps *moments = &recovery->before.timestamps;
     struct cli *cli = run->cli;
     cli_say(cli, "%s %s at iteration %u: %u circuits lost, %u new, %s; noticed by server %u's %s\n",
             run->asked[index].kind, run->asked[index].which, run->asked[index].iteration,

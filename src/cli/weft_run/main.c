@@ -83,7 +83,7 @@ static const struct argp_option options[] = {
 
 static error_t parse_fault(struct run_request *request, const char *text)
 {
-    struct lab_crew_options *crew = &request->crew;
+    struct lab_ranks_options *ranks = &request->ranks;
     unsigned rank = 0;
     unsigned iteration = 0;
     bool stops = strncmp(text, "stop:", 5) == 0;
@@ -102,9 +102,9 @@ static error_t parse_fault(struct run_request *request, const char *text)
         return cli_usage(request->ask.cli, "--fault: '%.40s' is none; write kill:2@1 or stop:2@1",
                          text);
     }
-    crew->fault_rank = rank;
-    crew->fault_iteration = iteration;
-    crew->fault_stops = stops;
+    ranks->fault_rank = rank;
+    ranks->fault_iteration = iteration;
+    ranks->fault_stops = stops;
     return 0;
 }
 
@@ -138,34 +138,34 @@ static error_t parse_type(struct run_request *request, const char *text)
     if (!half && strcmp(text, "f32") != 0) {
         return cli_usage(request->ask.cli, "--type: '%.40s' is none; write f32 or bf16", text);
     }
-    request->crew.type = half ? LAB_BFLOAT16 : LAB_FLOAT32;
+    request->ranks.type = half ? LAB_BFLOAT16 : LAB_FLOAT32;
     return 0;
 }
 
 static error_t parse_wire(int key, char *argument, struct run_request *request)
 {
-    struct lab_crew_options *crew = &request->crew;
+    struct lab_ranks_options *ranks = &request->ranks;
     uint64_t timeout_ns = 0;
     error_t failed;
     switch (key) {
     case KEY_LANES:
-        return cli_count(request->ask.cli, &crew->lanes, "lanes", argument, 1, LANES_MAX);
+        return cli_count(request->ask.cli, &ranks->lanes, "lanes", argument, 1, LANES_MAX);
     case KEY_SEGMENT:
-        return parse_bytes(request, &crew->segment_bytes, "segment", argument);
+        return parse_bytes(request, &ranks->segment_bytes, "segment", argument);
     case KEY_BUFFER:
-        return parse_bytes(request, &crew->wire.buffer_bytes, "buffer", argument);
+        return parse_bytes(request, &ranks->connections.buffer_bytes, "buffer", argument);
     case KEY_ZERO_COPY:
-        crew->wire.zero_copy = true;
+        ranks->connections.zero_copy = true;
         return 0;
     case KEY_ROUND_BY_ROUND:
-        crew->round_by_round = true;
+        ranks->round_by_round = true;
         return 0;
     case KEY_CC:
-        crew->wire.congestion = argument;
+        ranks->connections.congestion = argument;
         return 0;
     case KEY_TIMEOUT:
         failed = parse_time(request, &timeout_ns, "timeout", argument);
-        crew->timeout_ms = (uint32_t)(timeout_ns / 1000000);
+        ranks->timeout_ms = (uint32_t)(timeout_ns / 1000000);
         return failed;
     case KEY_LAB:
         request->lab = argument;
@@ -190,17 +190,18 @@ static error_t parse(int key, char *argument, struct argp_state *state)
         request->ask.what = argument;
         return 0;
     case KEY_SIZE:
-        return cli_value(cli, weft_parse_bytes(&request->crew.size_bytes, argument, &cli->error),
+        return cli_value(cli, weft_parse_bytes(&request->ranks.size_bytes, argument, &cli->error),
                          "size");
     case KEY_TYPE:
         return parse_type(request, argument);
     case KEY_CHECK:
-        request->crew.check = true;
+        request->ranks.check = true;
         return 0;
     case KEY_ITERATIONS:
-        return cli_count(cli, &request->crew.iterations, "iterations", argument, 1, ITERATIONS_MAX);
+        return cli_count(cli, &request->ranks.iterations, "iterations", argument, 1,
+                         ITERATIONS_MAX);
     case KEY_LATE:
-        return parse_time(request, &request->crew.late_ns, "late", argument);
+        return parse_time(request, &request->ranks.late_ns, "late", argument);
     case KEY_FAULT:
         return parse_fault(request, argument);
     case KEY_OUT_OF_PLACE:
@@ -323,7 +324,7 @@ static bool build(struct weft_schedule *schedule, struct run_request *request)
                 (length > 4 && strcmp(ask->what + length - 4, ".xml") == 0);
     // A file says its ranks.
     ask->options.rank_count = file ? 0 : ranks;
-    ask->size_bytes = request->crew.size_bytes;
+    ask->size_bytes = request->ranks.size_bytes;
     if (!file && ranks == 0 && ask->fabric == NULL) {
         return cli_misuse(cli, "how many processes? write -n 8");
     }
@@ -349,23 +350,23 @@ static bool build(struct weft_schedule *schedule, struct run_request *request)
 
 static bool settle(struct run_request *request, const struct weft_schedule *schedule)
 {
-    struct lab_crew_options *crew = &request->crew;
+    struct lab_ranks_options *ranks = &request->ranks;
     struct cli *cli = request->ask.cli;
-    crew->late_rank = crew->late_ns > 0 ? request->ask.options.straggler : WEFT_NONE;
-    if (crew->late_rank != WEFT_NONE && crew->late_rank >= schedule->rank_count) {
+    ranks->late_rank = ranks->late_ns > 0 ? request->ask.options.straggler : WEFT_NONE;
+    if (ranks->late_rank != WEFT_NONE && ranks->late_rank >= schedule->rank_count) {
         return weft_fail(&cli->error, WEFT_INPUT, "--straggler: rank %u of %u is none",
-                         crew->late_rank, schedule->rank_count);
+                         ranks->late_rank, schedule->rank_count);
     }
-    if (crew->late_rank != WEFT_NONE && crew->late_ns / 1000000 >= crew->timeout_ms) {
+    if (ranks->late_rank != WEFT_NONE && ranks->late_ns / 1000000 >= ranks->timeout_ms) {
         return weft_fail(&cli->error, WEFT_INPUT,
                          "--late: the others give up after %u ms; write a longer --timeout",
-                         crew->timeout_ms);
+                         ranks->timeout_ms);
     }
-    if (crew->fault_rank != WEFT_NONE && crew->fault_rank >= schedule->rank_count) {
+    if (ranks->fault_rank != WEFT_NONE && ranks->fault_rank >= schedule->rank_count) {
         return weft_fail(&cli->error, WEFT_INPUT, "--fault: rank %u of %u is none",
-                         crew->fault_rank, schedule->rank_count);
+                         ranks->fault_rank, schedule->rank_count);
     }
-    if (crew->check && crew->type == LAB_BFLOAT16 && schedule->rank_count > 128) {
+    if (ranks->check && ranks->type == LAB_BFLOAT16 && schedule->rank_count > 128) {
         return weft_fail(&cli->error, WEFT_INPUT,
                          "--check: sums of bf16 are exact up to 128 ranks; take f32");
     }
@@ -398,8 +399,8 @@ static bool enter_lab(struct run_request *request, const struct weft_schedule *s
         netns[i] = weft_lab_server_netns(name, lab->name, i);
         addresses[i] = weft_lab_server_address(i);
     }
-    request->crew.netns = netns;
-    request->crew.addresses = addresses;
+    request->ranks.netns = netns;
+    request->ranks.addresses = addresses;
     return true;
 }
 
@@ -424,36 +425,37 @@ static int listen_at(const struct sockaddr_in *address, struct weft_error *error
 }
 
 // A rank above 0 under mpirun: no output but by rank 0.
-static int be_guest(struct run_request *request, struct lab_crew *crew)
+static int be_guest(struct run_request *request, struct lab_ranks *ranks)
 {
     struct cli *cli = request->ask.cli;
-    struct lab_member member = {.rank = request->rank,
-                                .count = request->count,
-                                .timeout_ms = request->crew.timeout_ms,
-                                .blamed = WEFT_NONE};
+    struct lab_peer member = {.rank = request->rank,
+                              .count = request->count,
+                              .timeout_ms = request->ranks.timeout_ms,
+                              .blamed = WEFT_NONE};
     struct sockaddr_in address;
-    if (!meeting_place(&address, request) || !lab_member_join(&member, &address, &cli->error)) {
+    if (!meeting_place(&address, request) || !lab_peer_join(&member, &address, &cli->error)) {
         return cli_finish(cli, false);
     }
     struct sockaddr_in own;
     socklen_t length = sizeof own;
     if (request->rendezvous != NULL &&
         getsockname(member.control, (struct sockaddr *)&own, &length) == 0) {
-        crew->options.wire.own_ip = ntohl(own.sin_addr.s_addr);
+        ranks->options.connections.own_ip = ntohl(own.sin_addr.s_addr);
     }
-    int code = lab_crew_member(&member, crew);
+    int code = lab_rank_main(&member, ranks);
     cli_release(cli);
     return code;
 }
 
-static bool lead(struct lab_crew_result *result, struct run_request *request, struct lab_crew *crew)
+static bool lead(struct lab_ranks_result *result, struct run_request *request,
+                 struct lab_ranks *ranks)
 {
     struct cli *cli = request->ask.cli;
-    struct lab_hub hub;
+    struct lab_coordinator coordinator;
     if (request->count == 0) {
-        return lab_hub_fork(&hub, crew->schedule->rank_count, request->crew.timeout_ms,
-                            lab_crew_member, crew, &cli->error) &&
-               lab_crew_lead(result, &hub, crew, &cli->arena, &cli->error);
+        return lab_coordinator_fork(&coordinator, ranks->schedule->rank_count,
+                                    request->ranks.timeout_ms, lab_rank_main, ranks, &cli->error) &&
+               lab_ranks_lead(result, &coordinator, ranks, &cli->arena, &cli->error);
     }
     struct sockaddr_in address;
     if (!meeting_place(&address, request)) {
@@ -461,12 +463,12 @@ static bool lead(struct lab_crew_result *result, struct run_request *request, st
     }
     int listener = listen_at(&address, &cli->error);
     if (request->rendezvous != NULL) {
-        crew->options.wire.own_ip = ntohl(address.sin_addr.s_addr);
+        ranks->options.connections.own_ip = ntohl(address.sin_addr.s_addr);
     }
     return listener >= 0 &&
-           lab_hub_serve(&hub, request->count, 0, listener, request->crew.timeout_ms,
-                         lab_crew_member, crew, &cli->error) &&
-           lab_crew_lead(result, &hub, crew, &cli->arena, &cli->error);
+           lab_coordinator_serve(&coordinator, request->count, 0, listener,
+                                 request->ranks.timeout_ms, lab_rank_main, ranks, &cli->error) &&
+           lab_ranks_lead(result, &coordinator, ranks, &cli->arena, &cli->error);
 }
 
 int main(int argc, char **argv)
@@ -482,25 +484,25 @@ int main(int argc, char **argv)
     struct cli cli;
     struct run_request request = {
         .ask = {.cli = &cli},
-        .crew = {.size_bytes = 16000000,
-                 .iterations = 5,
-                 .lanes = 1,
-                 .timeout_ms = 10000,
-                 .late_rank = WEFT_NONE,
-                 .fault_rank = WEFT_NONE},
+        .ranks = {.size_bytes = 16000000,
+                  .iterations = 5,
+                  .lanes = 1,
+                  .timeout_ms = 10000,
+                  .late_rank = WEFT_NONE,
+                  .fault_rank = WEFT_NONE},
     };
     struct weft_schedule schedule;
-    struct lab_crew crew;
+    struct lab_ranks ranks;
     bool fine =
         cli_parse(&cli, &verb, argc, argv, &request) && find_rank(&request) &&
         build(&schedule, &request) && settle(&request, &schedule) &&
         enter_lab(&request, &schedule) &&
-        lab_crew_prepare(&crew, &schedule, &request.crew, &cli.arena, cli.scratch, &cli.error);
+        lab_ranks_prepare(&ranks, &schedule, &request.ranks, &cli.arena, cli.scratch, &cli.error);
     if (fine && request.rank > 0) {
-        return be_guest(&request, &crew);
+        return be_guest(&request, &ranks);
     }
-    struct lab_crew_result result;
-    fine = fine && lead(&result, &request, &crew);
+    struct lab_ranks_result result;
+    fine = fine && lead(&result, &request, &ranks);
     if (fine) {
         run_tell(&request, &schedule, &result);
     }

@@ -14,11 +14,11 @@ struct summary {
     double worst_ratio;
 };
 
-static struct summary summarize(const struct lab_crew_result *result)
+static struct summary summarize(const struct lab_ranks_result *result)
 {
     struct summary summary = {.least_s = INFINITY};
     for (uint32_t i = 0; i < result->iteration_count; i++) {
-        const struct lab_crew_time *time = &result->times[i];
+        const struct lab_ranks_time *time = &result->times[i];
         summary.mean_s += time->seconds / result->iteration_count;
         summary.after_late_s += time->after_late_s / result->iteration_count;
         summary.least_s = fmin(summary.least_s, time->seconds);
@@ -29,23 +29,23 @@ static struct summary summarize(const struct lab_crew_result *result)
 }
 
 static void tell_json(const struct run_request *request, const struct weft_schedule *schedule,
-                      const struct lab_crew_result *result)
+                      const struct lab_ranks_result *result)
 {
     struct summary summary = summarize(result);
     json_t *object = cli_object("weft.run/1");
     cli_set_text(object, "algorithm", schedule->name);
     cli_set_text(object, "collective", weft_collective_name(schedule->kind));
     cli_set_count(object, "ranks", schedule->rank_count);
-    cli_set_count(object, "size_bytes", request->crew.size_bytes);
-    cli_set_text(object, "type", request->crew.type == LAB_FLOAT32 ? "f32" : "bf16");
-    cli_set_count(object, "lanes", request->crew.lanes);
-    cli_set_truth(object, "zero_copy", request->crew.wire.zero_copy);
-    cli_set_truth(object, "checked", request->crew.check);
+    cli_set_count(object, "size_bytes", request->ranks.size_bytes);
+    cli_set_text(object, "type", request->ranks.type == LAB_FLOAT32 ? "f32" : "bf16");
+    cli_set_count(object, "lanes", request->ranks.lanes);
+    cli_set_truth(object, "zero_copy", request->ranks.connections.zero_copy);
+    cli_set_truth(object, "checked", request->ranks.check);
     cli_set_count(object, "iterations", result->iteration_count);
     cli_set_real(object, "mean_s", summary.mean_s);
     cli_set_real(object, "least_s", summary.least_s);
     cli_set_real(object, "most_s", summary.most_s);
-    cli_set_real(object, "late_s", 1e-9 * (double)request->crew.late_ns);
+    cli_set_real(object, "late_s", 1e-9 * (double)request->ranks.late_ns);
     cli_set_real(object, "after_late_s", summary.after_late_s);
     cli_set_real(object, "rounding_ratio", summary.worst_ratio);
     json_t *times = json_array();
@@ -68,7 +68,7 @@ static void tell_json(const struct run_request *request, const struct weft_sched
 }
 
 static void tell_text(const struct run_request *request, const struct weft_schedule *schedule,
-                      const struct lab_crew_result *result)
+                      const struct lab_ranks_result *result)
 {
     struct cli *cli = request->ask.cli;
     struct summary summary = summarize(result);
@@ -77,11 +77,11 @@ static void tell_text(const struct run_request *request, const struct weft_sched
     char least[WEFT_UNIT_TEXT];
     char most[WEFT_UNIT_TEXT];
     char rate[WEFT_UNIT_TEXT];
-    double size_bytes = (double)request->crew.size_bytes;
+    double size_bytes = (double)request->ranks.size_bytes;
     cli_say(cli, "%s: %s of %s (%s) by %u processes\n", schedule->name,
             weft_collective_name(schedule->kind), weft_show_bytes(size, size_bytes),
-            request->crew.type == LAB_FLOAT32 ? "f32" : "bf16", schedule->rank_count);
-    if (request->crew.check) {
+            request->ranks.type == LAB_FLOAT32 ? "f32" : "bf16", schedule->rank_count);
+    if (request->ranks.check) {
         cli_say(cli, "sums     right in %u iteration%s: whole numbers exactly%s",
                 result->iteration_count, plural(result->iteration_count),
                 result->iteration_count < 2 ? "\n" : "");
@@ -94,10 +94,10 @@ static void tell_text(const struct run_request *request, const struct weft_sched
             weft_show_time(least, weft_picoseconds(summary.least_s)),
             weft_show_time(most, weft_picoseconds(summary.most_s)), result->iteration_count,
             plural(result->iteration_count));
-    if (request->crew.late_ns > 0) {
+    if (request->ranks.late_ns > 0) {
         cli_say(cli, "late     %s after rank %u began\n",
                 weft_show_time(mean, weft_picoseconds(summary.after_late_s)),
-                request->crew.late_rank);
+                request->ranks.late_rank);
     }
     cli_say(cli, "rate     %s of the collective's size\n",
             weft_show_rate(rate, size_bytes / summary.mean_s));
@@ -107,7 +107,7 @@ static void tell_text(const struct run_request *request, const struct weft_sched
 }
 
 void run_tell(const struct run_request *request, const struct weft_schedule *schedule,
-              const struct lab_crew_result *result)
+              const struct lab_ranks_result *result)
 {
     if (request->ask.cli->json) {
         tell_json(request, schedule, result);

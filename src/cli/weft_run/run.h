@@ -5,11 +5,11 @@
 // What the files of weft-run share.
 
 #include "cli/collective.h"
-#include "runtime/process/crew.h"
+#include "runtime/collective/ranks.h"
 
 struct run_request {
     struct collective_ask ask; // first: its parser takes the request
-    struct lab_crew_options crew;
+    struct lab_ranks_options ranks;
     bool out_of_place;
     uint32_t processes; // -n; 0 = not given
     const char *rendezvous;
@@ -21,6 +21,6 @@ struct run_request {
 
 // Prints times, sums and counts of a run, as text or JSON. O(iterations).
 void run_tell(const struct run_request *request, const struct weft_schedule *schedule,
-              const struct lab_crew_result *result);
+              const struct lab_ranks_result *result);
 
 #endif

@@ -26,59 +26,61 @@ static uint32_t port_to(const struct weft_lab_wiring *wiring, uint32_t from, uin
     return found;
 }
 
-static uint32_t find_way(struct lab_ways *ways, const struct lab_stream *stream,
+static uint32_t find_way(struct lab_tunnels *tunnels, const struct lab_stream *stream,
                          const uint32_t *links, uint32_t link_count)
 {
-    for (uint32_t i = 0; i < ways->way_count; i++) {
-        const struct lab_way *way = &ways->ways[i];
-        if (way->from == stream->from && way->to == stream->to && way->link_count == link_count &&
-            memcmp(way->links, links, link_count * sizeof *links) == 0) {
+    for (uint32_t i = 0; i < tunnels->way_count; i++) {
+        const struct lab_tunnel *tunnel = &tunnels->tunnels[i];
+        if (tunnel->from == stream->from && tunnel->to == stream->to &&
+            tunnel->link_count == link_count &&
+            memcmp(tunnel->links, links, link_count * sizeof *links) == 0) {
             return i;
         }
     }
-    if (ways->options->way_first + ways->way_count >= LAB_WAYS_MAX) {
+    if (tunnels->options->tunnel_first + tunnels->way_count >= LAB_TUNNELS_MAX) {
         return WEFT_NONE;
     }
-    uint32_t *copy = WEFT_NEW(ways->arena, uint32_t, link_count);
+    uint32_t *copy = WEFT_NEW(tunnels->arena, uint32_t, link_count);
     memcpy(copy, links, link_count * sizeof *links);
-    ways->ways[ways->way_count] = (struct lab_way){stream->from, stream->to, link_count, copy};
-    return ways->way_count++;
+    tunnels->tunnels[tunnels->way_count] =
+        (struct lab_tunnel){stream->from, stream->to, link_count, copy};
+    return tunnels->way_count++;
 }
 
-void lab_ways_init(struct lab_ways *ways, const struct lab_trial_options *options,
-                   struct weft_arena *arena)
+void lab_tunnels_init(struct lab_tunnels *tunnels, const struct lab_experiment_options *options,
+                      struct weft_arena *arena)
 {
-    *ways = (struct lab_ways){
+    *tunnels = (struct lab_tunnels){
         .options = options,
         .arena = arena,
-        .ways = WEFT_NEW(arena, struct lab_way, LAB_WAYS_MAX),
+        .tunnels = WEFT_NEW(arena, struct lab_tunnel, LAB_TUNNELS_MAX),
     };
 }
 
 // To a neighbor by the address of its port, which its cable alone leads to; to others by the
 // address of the way.
-void lab_ways_address(void *context, struct lab_stream *stream, const uint32_t *links,
-                      uint32_t link_count, uint32_t lane)
+void lab_tunnels_address(void *context, struct lab_stream *stream, const uint32_t *links,
+                         uint32_t link_count, uint32_t lane)
 {
-    struct lab_ways *ways = context;
-    const struct weft_lab_wiring *wiring = ways->options->wiring;
-    const uint32_t *place = ways->options->place;
+    struct lab_tunnels *tunnels = context;
+    const struct weft_lab_wiring *wiring = tunnels->options->wiring;
+    const uint32_t *place = tunnels->options->place;
     stream->from_ip = weft_lab_server_address(lab_server_at(place, stream->from));
     stream->to_ip = weft_lab_server_address(lab_server_at(place, stream->to));
     if (wiring->planes == NULL) {
         return;
     }
     uint32_t port = link_count == 1 ? port_to(wiring, stream->from, stream->to, lane) : WEFT_NONE;
-    uint32_t way = link_count > 1 ? find_way(ways, stream, links, link_count) : WEFT_NONE;
+    uint32_t tunnel = link_count > 1 ? find_way(tunnels, stream, links, link_count) : WEFT_NONE;
     if (port != WEFT_NONE) {
         stream->to_ip = weft_lab_port_address(lab_server_at(place, stream->to), port);
-    } else if (way != WEFT_NONE) {
-        stream->to_ip = way_address + ways->options->way_first + way;
+    } else if (tunnel != WEFT_NONE) {
+        stream->to_ip = way_address + tunnels->options->tunnel_first + tunnel;
     }
 }
 
 // A route to one address out of a port of the server at `at`.
-static bool route_out(struct weft_netlink *netlink, const struct lab_trial_options *options,
+static bool route_out(struct weft_netlink *netlink, const struct lab_experiment_options *options,
                       uint32_t at, uint32_t port, uint32_t target, struct weft_error *error)
 {
     const struct weft_lab_wiring *wiring = options->wiring;
@@ -97,33 +99,33 @@ static bool route_out(struct weft_netlink *netlink, const struct lab_trial_optio
 }
 
 // What a way asks of one server.
-static bool route_way(struct weft_netlink *netlink, const struct lab_ways *ways, uint32_t index,
-                      uint32_t server, struct weft_error *error)
+static bool route_way(struct weft_netlink *netlink, const struct lab_tunnels *tunnels,
+                      uint32_t index, uint32_t server, struct weft_error *error)
 {
-    const struct lab_way *way = &ways->ways[index];
-    const struct weft_fabric *fabric = &ways->options->network->fabric;
-    const struct weft_lab_wiring *wiring = ways->options->wiring;
-    uint32_t target = way_address + ways->options->way_first + index;
-    if (way->to == server) {
+    const struct lab_tunnel *tunnel = &tunnels->tunnels[index];
+    const struct weft_fabric *fabric = &tunnels->options->network->fabric;
+    const struct weft_lab_wiring *wiring = tunnels->options->wiring;
+    uint32_t target = way_address + tunnels->options->tunnel_first + index;
+    if (tunnel->to == server) {
         return weft_address_add(netlink, 1, target, 32, error);
     }
-    for (uint32_t i = 0; i < way->link_count; i++) {
-        const struct weft_link *link = &fabric->links[way->links[i]];
+    for (uint32_t i = 0; i < tunnel->link_count; i++) {
+        const struct weft_link *link = &fabric->links[tunnel->links[i]];
         if (link->from == server) {
             uint32_t port = port_to(wiring, server, link->to, index % link->width);
             return port == WEFT_NONE
                        ? weft_fail(error, WEFT_INPUT, "server %u has no port to %u", server,
                                    link->to)
-                       : route_out(netlink, ways->options, server, port, target, error);
+                       : route_out(netlink, tunnels->options, server, port, target, error);
         }
     }
     return true;
 }
 
-static bool route_server(struct weft_netlink *netlink, const struct lab_ways *ways, uint32_t server,
-                         struct weft_error *error)
+static bool route_server(struct weft_netlink *netlink, const struct lab_tunnels *tunnels,
+                         uint32_t server, struct weft_error *error)
 {
-    const struct lab_trial_options *options = ways->options;
+    const struct lab_experiment_options *options = tunnels->options;
     const struct weft_lab_wiring *wiring = options->wiring;
     for (uint32_t p = 0; p < wiring->port_count; p++) {
         uint32_t to = wiring->planes[(size_t)p * wiring->server_count + server];
@@ -132,8 +134,8 @@ static bool route_server(struct weft_netlink *netlink, const struct lab_ways *wa
             return false;
         }
     }
-    for (uint32_t i = 0; i < ways->way_count; i++) {
-        if (!route_way(netlink, ways, i, server, error)) {
+    for (uint32_t i = 0; i < tunnels->way_count; i++) {
+        if (!route_way(netlink, tunnels, i, server, error)) {
             return false;
         }
     }
@@ -141,18 +143,18 @@ static bool route_server(struct weft_netlink *netlink, const struct lab_ways *wa
 }
 
 // Routes to the ports of neighbors and along ways; the lab's own are to servers.
-bool lab_ways_route(const struct lab_ways *ways, struct weft_error *error)
+bool lab_tunnels_route(const struct lab_tunnels *tunnels, struct weft_error *error)
 {
-    const struct weft_lab_wiring *wiring = ways->options->wiring;
+    const struct weft_lab_wiring *wiring = tunnels->options->wiring;
     char netns[WEFT_NETNS_NAME_MAX];
     for (uint32_t s = 0; wiring->planes != NULL && s < wiring->server_count; s++) {
         struct weft_netlink netlink;
-        weft_lab_server_netns(netns, ways->options->lab->name,
-                              lab_server_at(ways->options->place, s));
+        weft_lab_server_netns(netns, tunnels->options->lab->name,
+                              lab_server_at(tunnels->options->place, s));
         if (!weft_netlink_open(&netlink, netns, error)) {
             return false;
         }
-        bool fine = route_server(&netlink, ways, s, error);
+        bool fine = route_server(&netlink, tunnels, s, error);
         weft_netlink_close(&netlink);
         if (!fine) {
             return false;

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-#ifndef WEFT_RUNTIME_PROCESS_CREW_H
-#define WEFT_RUNTIME_PROCESS_CREW_H
+#ifndef WEFT_RUNTIME_COLLECTIVE_RANKS_H
+#define WEFT_RUNTIME_COLLECTIVE_RANKS_H
 
 // A crew: as many processes as a schedule has ranks, which run it over sockets, time and check it.
 //
-//   schedule ──► [crew] = hub + members (wire, exec) ──► seconds, counts, checked sums
+//   schedule ──► [crew] = coordinator + members (wire, exec) ──► seconds, counts, checked sums
 
-#include "runtime/collective/exec.h"
+#include "exec.h"
 
-struct lab_crew_options {
+struct lab_ranks_options {
     uint64_t size_bytes; // of the collective, S
     enum lab_type type;
     uint32_t iterations; // >= 1
@@ -17,7 +17,7 @@ struct lab_crew_options {
     uint32_t segment_bytes;
     bool round_by_round; // as in exec.h; sets the wire's unsent_bytes
     uint32_t timeout_ms;
-    struct lab_wire_options wire;
+    struct lab_connection_options connections;
     uint32_t late_rank; // begins late_ns after the others; WEFT_NONE = nobody
     uint64_t late_ns;
     // A fault, for tests: this rank ends itself, or stops and stays, in the middle of iteration
@@ -35,15 +35,15 @@ struct lab_crew_options {
 };
 
 // Of one iteration.
-struct lab_crew_time {
+struct lab_ranks_time {
     double seconds;      // from the first rank's begin to the last one's end
     double after_late_s; // from the late rank's begin on
     double worst_ratio;  // of rounding errors to their bound; iterations with reals
 };
 
-struct lab_crew_result {
+struct lab_ranks_result {
     uint32_t iteration_count;
-    struct lab_crew_time *times;
+    struct lab_ranks_time *times;
     struct lab_exec_counts counts; // of all ranks together
     struct lab_tcp_counts tcp;
     // Of all ranks that were forked.
@@ -53,9 +53,9 @@ struct lab_crew_result {
 };
 
 // What a crew's processes share; made once, before they begin.
-struct lab_crew {
+struct lab_ranks {
     const struct weft_schedule *schedule;
-    struct lab_crew_options options;
+    struct lab_ranks_options options;
     size_t slot_elements;
     struct lab_stream *streams;
     uint32_t stream_count;
@@ -64,18 +64,19 @@ struct lab_crew {
 };
 
 // Fails with INPUT where the size gives no whole elements, with UNSUPPORTED where memory lacks.
-bool lab_crew_prepare(struct lab_crew *crew, const struct weft_schedule *schedule,
-                      const struct lab_crew_options *options, struct weft_arena *arena,
-                      struct weft_arena scratch, struct weft_error *error) WEFT_MUST_USE;
+bool lab_ranks_prepare(struct lab_ranks *ranks, const struct weft_schedule *schedule,
+                       const struct lab_ranks_options *options, struct weft_arena *arena,
+                       struct weft_arena scratch, struct weft_error *error) WEFT_MUST_USE;
 // A member's life; context is the crew.
-int lab_crew_member(struct lab_member *member, void *context);
-// The hub's part with members that were forked or have come: the result, with its times in
-// `arena`. Fails as members do. Closes the hub.
-bool lab_crew_lead(struct lab_crew_result *result, struct lab_hub *hub, const struct lab_crew *crew,
-                   struct weft_arena *arena, struct weft_error *error) WEFT_MUST_USE;
+int lab_rank_main(struct lab_peer *self, void *context);
+// The coordinator's part with members that were forked or have come: the result, with its times in
+// `arena`. Fails as members do. Closes the coordinator.
+bool lab_ranks_lead(struct lab_ranks_result *result, struct lab_coordinator *coordinator,
+                    const struct lab_ranks *ranks, struct weft_arena *arena,
+                    struct weft_error *error) WEFT_MUST_USE;
 // All of it with forked members.
-bool lab_crew_run(struct lab_crew_result *result, const struct weft_schedule *schedule,
-                  const struct lab_crew_options *options, struct weft_arena *arena,
-                  struct weft_arena scratch, struct weft_error *error) WEFT_MUST_USE;
+bool lab_ranks_run(struct lab_ranks_result *result, const struct weft_schedule *schedule,
+                   const struct lab_ranks_options *options, struct weft_arena *arena,
+                   struct weft_arena scratch, struct weft_error *error) WEFT_MUST_USE;
 
 #endif

@@ -213,5 +213,5 @@ int main(void)
         cmocka_unit_test(broken_rings_go_round_end_or_are_found_anew),
         cmocka_unit_test(servers_of_places_are_told_in_order),
     };
-    return cmocka_run_group_tests_name("rest", tests, NULL, NULL);
+    return cmocka_run_group_tests_name("replan", tests, NULL, NULL);
 }

@@ -13,7 +13,7 @@
 
 #include <cmocka.h>
 
-#include "runtime/process/crew.h"
+#include "runtime/collective/ranks.h"
 
 #include <dirent.h>
 #include <stdlib.h>
@@ -42,7 +42,7 @@ static void close_arenas(struct arenas *arenas)
     weft_arena_release(&arenas->all[1]);
 }
 
-static const struct lab_crew_options plain = {
+static const struct lab_ranks_options plain = {
     .size_bytes = 100000,
     .iterations = 2,
     .check = true,
@@ -110,15 +110,15 @@ static void sums_are_right(void **state)
         open_arenas(&arenas);
         struct weft_schedule schedule;
         build(&schedule, c->algorithm, c->kind, c->ranks, c->chunks, &arenas);
-        struct lab_crew_options options = plain;
+        struct lab_ranks_options options = plain;
         options.lanes = c->lanes;
         options.segment_bytes = c->segment_bytes;
         options.type = c->type;
-        options.wire.zero_copy = c->zero_copy;
+        options.connections.zero_copy = c->zero_copy;
         options.round_by_round = c->round_by_round;
-        struct lab_crew_result result;
+        struct lab_ranks_result result;
         struct weft_error error;
-        if (!lab_crew_run(&result, &schedule, &options, &arenas.arena, arenas.scratch, &error)) {
+        if (!lab_ranks_run(&result, &schedule, &options, &arenas.arena, arenas.scratch, &error)) {
             fail_msg("%s of %u ranks, %u lanes: %s", c->algorithm, c->ranks, c->lanes,
                      error.message);
         }
@@ -141,9 +141,9 @@ static void a_wrong_schedule_is_found_out(void **state)
     memcpy(steps, schedule.steps, schedule.step_count * sizeof *steps);
     steps[0].op = WEFT_STEP_COPY;
     schedule.steps = steps;
-    struct lab_crew_result result;
+    struct lab_ranks_result result;
     struct weft_error error;
-    assert_false(lab_crew_run(&result, &schedule, &plain, &arenas.arena, arenas.scratch, &error));
+    assert_false(lab_ranks_run(&result, &schedule, &plain, &arenas.arena, arenas.scratch, &error));
     assert_int_equal(error.code, WEFT_INFEASIBLE);
     assert_non_null(strstr(error.message, "rank "));
     assert_non_null(strstr(error.message, "but must be"));
@@ -157,12 +157,12 @@ static void a_late_rank_holds_up_the_others(void **state)
     open_arenas(&arenas);
     struct weft_schedule schedule;
     build(&schedule, "stragglar", WEFT_COLLECTIVE_ALLREDUCE, 4, 1, &arenas);
-    struct lab_crew_options options = plain;
+    struct lab_ranks_options options = plain;
     options.late_rank = 0;
     options.late_ns = 100000000;
-    struct lab_crew_result result;
+    struct lab_ranks_result result;
     struct weft_error error;
-    assert_true(lab_crew_run(&result, &schedule, &options, &arenas.arena, arenas.scratch, &error));
+    assert_true(lab_ranks_run(&result, &schedule, &options, &arenas.arena, arenas.scratch, &error));
     assert_true(result.times[0].seconds >= 0.1);
     assert_true(result.times[0].after_late_s <= result.times[0].seconds - 0.09);
     close_arenas(&arenas);
@@ -190,17 +190,17 @@ static void a_rank_that_dies_or_stops_ends_the_run_in_one_line(void **state)
         open_arenas(&arenas);
         struct weft_schedule schedule;
         build(&schedule, "ring", WEFT_COLLECTIVE_ALLREDUCE, 4, 1, &arenas);
-        struct lab_crew_options options = plain;
+        struct lab_ranks_options options = plain;
         options.fault_rank = 2;
         options.fault_iteration = 1;
         options.fault_stops = stops != 0;
         options.timeout_ms = 1000;
         uint32_t files = count_files();
-        struct lab_crew_result result;
+        struct lab_ranks_result result;
         struct weft_error error;
         uint64_t begin_ns = lab_now_ns();
         assert_false(
-            lab_crew_run(&result, &schedule, &options, &arenas.arena, arenas.scratch, &error));
+            lab_ranks_run(&result, &schedule, &options, &arenas.arena, arenas.scratch, &error));
         assert_true(lab_now_ns() - begin_ns < 15000000000u);
         assert_int_equal(error.code, WEFT_IO);
         assert_non_null(strstr(error.message, "rank "));
@@ -219,11 +219,12 @@ static void unknown_congestion_control_is_refused(void **state)
     open_arenas(&arenas);
     struct weft_schedule schedule;
     build(&schedule, "ring", WEFT_COLLECTIVE_ALLREDUCE, 3, 1, &arenas);
-    struct lab_crew_options options = plain;
-    options.wire.congestion = "nosuch";
-    struct lab_crew_result result;
+    struct lab_ranks_options options = plain;
+    options.connections.congestion = "nosuch";
+    struct lab_ranks_result result;
     struct weft_error error;
-    assert_false(lab_crew_run(&result, &schedule, &options, &arenas.arena, arenas.scratch, &error));
+    assert_false(
+        lab_ranks_run(&result, &schedule, &options, &arenas.arena, arenas.scratch, &error));
     assert_int_equal(error.code, WEFT_UNSUPPORTED);
     assert_non_null(strstr(error.message, "nosuch"));
     close_arenas(&arenas);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-#ifndef WEFT_RUNTIME_PROCESS_COORDINATOR_PRIVATE_H
-#define WEFT_RUNTIME_PROCESS_COORDINATOR_PRIVATE_H
+#ifndef WEFT_RUNTIME_PROCESS_PRIVATE_H
+#define WEFT_RUNTIME_PROCESS_PRIVATE_H
 
-// What hub and members say to each other; for hub*.c alone.
+// What coordinator and members say to each other; for coordinator*.c alone.
 
 #include "coordinator.h"
 
