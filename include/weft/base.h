@@ -61,6 +61,7 @@ WEFT_NORETURN void weft_assert_failed(const char *condition, const char *file, i
 enum weft_error_code {
     WEFT_OK = 0,
     WEFT_INFEASIBLE = 1,  // the answer is no (exit code 1)
+    WEFT_USAGE = 2,       // what is asked does not fit together (exit code 2)
     WEFT_INPUT = 3,       // the input is wrong (exit code 3)
     WEFT_UNSUPPORTED = 4, // not possible on this machine, or not permitted (exit code 4)
     WEFT_IO = 5,          // reading or writing failed (exit code 5)

@@ -71,7 +71,7 @@ static bool check_model(struct verdict *verdict, const struct request *request,
     struct cli *cli = request->cli;
     const char *name = request->model;
     struct weft_model model;
-    if (name == NULL && !cli_in_zoo(plan->job->model)) {
+    if (name == NULL && !weft_request_in_zoo(plan->job->model)) {
         verdict->left_out = weft_arena_format(
             &cli->arena,
             "whether strategy, task graph and memory follow from the model (%s is not of the zoo; "

@@ -10,6 +10,7 @@
 #include "weft/cluster.h"
 #include "weft/fabric.h"
 #include "weft/model.h"
+#include "weft/request.h"
 #include "weft/sim.h"
 #include "weft/strategy.h"
 #include "weft/topology.h"
@@ -23,53 +24,7 @@ enum {
     CLI_EXIT_USAGE = 2, // the others are enum weft_error_code
 };
 
-// What --degree, --rate and their like say, for the verbs that take hardware.
-struct cli_hardware {
-    const char *cluster_path; // NULL = none given
-    uint32_t server_count;    // 0 = not given
-    uint32_t degree;          // 0 = not given
-    double rate_Bps;          // only if rate_given
-    bool rate_given;
-    uint64_t latency_ps; // only if latency_given
-    bool latency_given;
-};
-
-// What the verbs that search take.
-struct cli_search {
-    enum weft_topology_method method;
-    bool simplex;
-    double seconds; // 0 = the method's default effort
-    bool timed;     // --seconds, not --effort: a clock ends the search, too
-};
-
-// What the verbs that begin with a model take.
-struct cli_job {
-    const char *model;        // a name of the zoo or FILE.yaml; NULL = none given
-    const char *profile_path; // NULL = roofline
-    uint64_t batch;           // 0 = the model's own
-    bool optimizer_given;
-    enum weft_optimizer optimizer;
-    enum weft_tables tables;
-    bool memory_given;
-    uint64_t memory_bytes; // of an accelerator; 0 = no limit
-    bool inside_given;
-    double inside_Bps;
-    enum weft_search_method method;
-    uint64_t budget; // evaluations of one search; 0 = by effort
-};
-
-// What the verbs that take a Chakra trace as a job may need beside it.
-struct cli_trace {
-    const char *groups_path; // NULL = beside the trace, if there
-    const struct weft_accelerator *accelerator;
-    // Of the last traffic matrix that was loaded: cables that are broken.
-    const struct weft_tier_failure *failures;
-    uint32_t failure_count;
-    // ... and who is urgent (weft_matrix.priority); NULL = it does not say.
-    const uint32_t *priority;
-    uint32_t priority_count; // of connections
-};
-
+enum { CLI_THREADS_MAX = 64 };
 enum { CLI_PACKET_WORDS = 64, CLI_PACE_WORDS = 5 };
 
 // What a run is to write besides its result; NULL or 0 = not.
@@ -84,6 +39,7 @@ struct cli_records {
 };
 
 struct cli {
+    const struct cli_verb *verb;
     const char *program; // "weft plan", for messages
     bool help_asked;
     bool version_asked;
@@ -95,20 +51,20 @@ struct cli {
     const char *output_path; // NULL = stdout
     bool nested;             // runs inside another verb, maybe beside others: shows no progress
     FILE *notes;             // where notes go, a line each; NULL = stderr
-    struct cli_hardware hardware;
-    struct cli_search search;
-    struct cli_job job;
-    struct cli_trace trace;
+    struct weft_request_hardware hardware;
+    struct weft_request_search search;
+    struct weft_request_job job;
+    struct weft_request_trace trace;
+    struct weft_loaded_job loaded; // the last traffic matrix, for verbs that are no request yet
     const char *packet_words[CLI_PACKET_WORDS]; // what options of CLI_PACKETS say; NULL = not given
     struct weft_packet_options packet;          // made of them by cli_packets
     bool fluid_learns;                          // MLTCP's parameters are the flow engine's, too
     const char *pace_words[CLI_PACE_WORDS];     // likewise of CLI_PACES
     struct cli_records records;
-    struct weft_sim_progress progress; // of a simulation under way
-    // Of a search under way, for the progress line: the best iteration so far (WEFT_NEVER: none),
-    // and what none can be below (0: not known).
-    _Atomic uint64_t best_ps;
-    _Atomic uint64_t bound_ps;
+    // Of the request: its notes, which of them were printed, and its progress, for the clock.
+    struct weft_request_environment environment;
+    const struct weft_note *noted; // the last note that was printed
+    uint64_t noted_count;
 
     struct weft_arena arena;   // results
     struct weft_arena scratch; // temporaries, by value into stages
@@ -182,16 +138,22 @@ error_t cli_choose(struct cli *cli, uint32_t *choice, const char *option, const 
                    const char *const *names, uint32_t count);
 error_t cli_value(struct cli *cli, bool parsed, const char *option);
 
+// The environment of a request: the memory, seed, threads and error of `cli`. `stop` may be NULL.
+struct weft_request_environment *cli_environment(struct cli *cli, weft_stop stop);
+// Prints the notes of the request that have not been printed.
+void cli_print_notes(struct cli *cli);
+// Spells the fields that a message of a request names in braces as options: "{degree=4}" becomes
+// "--degree 4". Words that are no options stay as they are.
+void cli_spell(const struct cli *cli, char *message);
+
 // One line on stderr that is no failure.
 void cli_note(const struct cli *cli, const char *format, ...) WEFT_PRINTF(2, 3);
 // Adds to the result.
 void cli_say(struct cli *cli, const char *format, ...) WEFT_PRINTF(2, 3);
 // Makes `object` (taken over) the result.
 void cli_json(struct cli *cli, json_t *object);
-// A new object with its schema: "weft.<thing>/1".
+// What verbs that are no request yet build their result of (else: src/request/json/json.h).
 json_t *cli_object(const char *schema);
-// Sets a member. Numbers that JSON lacks (infinity, NaN) become null; text that is no UTF-8 loses
-// its odd bytes.
 void cli_set_real(json_t *object, const char *key, double value);
 void cli_set_count(json_t *object, const char *key, uint64_t value);
 void cli_set_text(json_t *object, const char *key, const char *text);
@@ -207,90 +169,52 @@ double cli_elapsed_s(const struct cli *cli);
 
 // ---- the clock thread: progress on a terminal, the end of a timed search, Ctrl-C ----
 
-// Starts the clock. `deadline_s` <= 0: none. `what` is shown on a terminal. Returns the flag that
-// stages poll.
+// Starts the clock for a request, whose progress it shows and whose steps it ends. Returns the flag
+// that stages poll; NULL inside another verb.
+weft_stop cli_clock_watch(struct cli *cli);
+// Starts the clock for a verb that is no request yet. `deadline_s` <= 0: none. `what` is shown on a
+// terminal. Returns the flag that stages poll.
 weft_stop cli_clock_start(struct cli *cli, const char *what, double deadline_s);
 // SIGTERM and SIGHUP, too, ask for the end, and a second Ctrl-C does not end the program: for verbs
 // that take away what they made. After cli_clock_start.
 void cli_clock_heed(void);
 void cli_clock_stop(struct cli *cli);
 
-// ---- hardware and search ----
+// ---- what requests share, for verbs that are no request yet: weft/request.h says what each does
+// ----
 
-// The cluster for jobs of server_count servers together: from --cluster, else from --degree and
-// --rate; degree_default applies where no degree is given (0: it must be). As many servers as
-// --servers says, else as the jobs have or, unless `shard`, as the cluster file says.
 bool cli_cluster(struct weft_cluster *cluster, struct cli *cli, uint32_t server_count,
                  uint32_t degree_default, bool shard) WEFT_MUST_USE;
-// A reference fabric in words, and the cluster that it joins: a name of weft_fabric_references, or
-// that with its servers ("ring:64", "ideal:16") or a torus with its sides ("torus:16x8",
-// "torus:4x4x4"). The hardware options say the rest; where nothing says the ports of a server, a
-// direct fabric takes what it needs. `server_count` 0: as the words, --servers or --cluster say.
-// With `exact` the fabric has no more servers than that.
-struct cli_words {
-    const char *name;
-    uint32_t sides[3];     // of a torus; 0 = not said
-    uint32_t server_count; // 0 = not said
-};
-bool cli_words(struct cli_words *words, struct cli *cli, const char *text) WEFT_MUST_USE;
 bool cli_network(struct weft_network *network, struct weft_cluster *cluster, struct cli *cli,
-                 const char *words, uint32_t server_count, bool exact,
+                 const char *specification, uint32_t server_count,
                  const struct weft_fabric_options *shape) WEFT_MUST_USE;
-// Any fabric in words: those of cli_network, "mesh:8x8", "hypercube:6", "full-mesh:8", or a plan's
-// file. server_count 0: as the words or --servers say.
-bool cli_fabric(const struct weft_fabric **fabric, struct cli *cli, const char *words,
+bool cli_fabric(const struct weft_fabric **fabric, struct cli *cli, const char *specification,
                 uint32_t server_count) WEFT_MUST_USE;
-// The same with routes: the fabric's own, the plan's, or for meshes and the like all shortest
-// paths.
-bool cli_fabric_network(const struct weft_network **network, struct cli *cli, const char *words,
-                        uint32_t server_count) WEFT_MUST_USE;
-// "16x8", "4x4x4", "12": up to three counts of at least 1; the rest is 0. False: something else.
-bool cli_sides(uint32_t sides[3], const char *text) WEFT_MUST_USE;
+bool cli_fabric_network(const struct weft_network **network, struct cli *cli,
+                        const char *specification, uint32_t server_count) WEFT_MUST_USE;
+bool cli_specification(struct weft_fabric_specification *specification, struct cli *cli,
+                       const char *text) WEFT_MUST_USE;
 struct weft_topology_options cli_topology_options(const struct cli *cli, weft_stop stop);
-// How long the clock lets a search run: 0 = for ever.
 double cli_deadline_s(const struct cli *cli);
-
-// ---- models ----
-
-// Between two accelerators of a server where times are measured, as the TopoOpt artifact has it.
-#define CLI_PROFILE_INSIDE_BPS 25e9
-// Accelerators of the servers that its profiles were measured for.
-#define CLI_PROFILE_ACCELERATORS 4u
-
-// The model of that name in the zoo; of the file where the name has a / or ends in .yaml, .yml or
-// .json, or is - (stdin).
 bool cli_model(struct weft_model *model, struct cli *cli, const char *name_or_file) WEFT_MUST_USE;
-// Whether the zoo has a model of exactly that name.
-bool cli_in_zoo(const char *name);
-// The model of --model or a first argument, with --batch.
 bool cli_job_model(struct weft_model *model, struct cli *cli) WEFT_MUST_USE;
-// Notes where a profile, which does not state it, is used for other servers than the artifact's.
-void cli_note_profile(const struct cli *cli, const char *path, uint32_t accelerators);
-// What strategies of it assume on this cluster: costs by --profile or the accelerator's roofline,
-// the memory limit, the optimizer.
+void cli_note_profile(struct cli *cli, const char *path, uint32_t accelerators);
 bool cli_setting(struct weft_strategy_setting *setting, struct cli *cli,
                  const struct weft_model *model, const struct weft_cluster *cluster) WEFT_MUST_USE;
-// Notes where --search was asked for a model that it does not apply to.
-void cli_note_search(const struct cli *cli, const struct weft_model *model,
+void cli_note_search(struct cli *cli, const struct weft_model *model,
                      const struct weft_strategy_setting *setting);
-// Notes where no split of the batch uses all servers.
-void cli_note_batch(const struct cli *cli, const struct weft_model *model,
+void cli_note_batch(struct cli *cli, const struct weft_model *model,
                     const struct weft_cluster *cluster,
                     const struct weft_strategy_setting *setting);
-extern const struct argp cli_job_argp; // the options of CLI_JOB
-
-// A job from a file of any kind: a TopoOpt task graph, a Chakra trace (weft_chakra_is_trace), a
-// traffic matrix of htsim (.cm) or a GOAL schedule (.goal, .bin). Notes on stderr what of it is
-// approximate.
-struct weft_fbuf;
 bool cli_load_job(struct weft_fbuf *job, struct cli *cli, const char *path) WEFT_MUST_USE;
-// Whether the name is a matrix's or a schedule's: another simulator's load.
-bool cli_is_load(const char *path);
-extern const struct argp cli_trace_argp;
 
-// The packets of task graphs: 9000 bytes of which 64 are header, and AllReduces of less than a
-// packet for each member in one round, as the recorded simulations have.
-struct weft_sim_options cli_task_packets(const struct cli *cli);
+// ---- options that several verbs take ----
+
+extern const struct argp cli_common_argp;
+extern const struct argp cli_hardware_argp;
+extern const struct argp cli_search_argp;
+extern const struct argp cli_job_argp;
+extern const struct argp cli_trace_argp;
 
 // Engine, transport and all that the packet engine takes, by the options of CLI_PACKETS. *sim says
 // what packets are, unless options do; `is_taskgraph` chooses the preset where none is asked for.
@@ -312,8 +236,6 @@ struct cli_entry {
     const char *summary;
     int (*main)(int argc, char **argv);
 };
-extern const struct cli_entry cli_entries[]; // ends with a NULL name
-
 // A verb that has sub-verbs.
 struct cli_family {
     const char *name;             // "weft lab"
@@ -329,7 +251,8 @@ int cli_collective(int argc, char **argv);
 int cli_compare(int argc, char **argv);
 int cli_export(int argc, char **argv);
 int cli_fabrics(int argc, char **argv);
-int cli_help(int argc, char **argv);
+// `entries` ends with a NULL name.
+int cli_help(const struct cli_entry *entries, int argc, char **argv);
 int cli_lab(int argc, char **argv);
 int cli_interleave(int argc, char **argv);
 int cli_models(int argc, char **argv);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The clock: a thread that shows progress on a terminal and, with Ctrl-C, ends searches.
+// The clock: a thread that shows the progress and the notes of a request while it works, and ends a
+// step that was given a time. Ctrl-C asks the request for what it has.
 
 #include "cli.h"
 
@@ -19,9 +20,11 @@ static struct {
     pthread_cond_t wake;
     bool running;
     bool over; // guarded by mutex
-    const struct cli *cli;
-    const char *what;
-    double deadline_s; // on the scale of cli_elapsed_s; <= 0: none
+    struct cli *cli;
+    const struct weft_request_step *step; // of the request, as seen last
+    uint64_t step_count;                  // begun until then
+    bool working;                         // it has not ended
+    double deadline_s;                    // of the step, on the scale of cli_elapsed_s; <= 0: none
     bool shown;
     uint64_t events; // as told last
     double told_s;
@@ -38,8 +41,8 @@ static void on_interrupt(int number)
 // The best so far, and how much shorter any other answer could be at most.
 static void show_best(void)
 {
-    uint64_t best_ps = atomic_load(&ticker.cli->best_ps);
-    uint64_t bound_ps = atomic_load(&ticker.cli->bound_ps);
+    uint64_t best_ps = atomic_load(&ticker.cli->environment.progress.best_ps);
+    uint64_t bound_ps = atomic_load(&ticker.cli->environment.progress.bound_ps);
     char unit[WEFT_UNIT_TEXT];
     if (best_ps < WEFT_NEVER) {
         fprintf(stderr, "; best %s", weft_show_time(unit, best_ps));
@@ -53,7 +56,7 @@ static void show_best(void)
 // How far a simulation is, and how fast.
 static void show_run(void)
 {
-    const struct weft_sim_progress *progress = &ticker.cli->progress;
+    const struct weft_sim_progress *progress = &ticker.cli->environment.progress.simulation;
     uint64_t events = atomic_load_explicit(&progress->events, memory_order_relaxed);
     uint64_t at_ps = atomic_load_explicit(&progress->now_ps, memory_order_relaxed);
     char unit[WEFT_UNIT_TEXT];
@@ -66,18 +69,50 @@ static void show_run(void)
     }
 }
 
+// Follows the request from one step to the next.
+static void follow_steps(void)
+{
+    const struct weft_progress *progress = &ticker.cli->environment.progress;
+    uint64_t begun = atomic_load(&progress->begun);
+    ticker.working = atomic_load(&progress->ended) < begun;
+    if (ticker.step_count == begun) {
+        return;
+    }
+    for (; ticker.step_count < begun; ticker.step_count++) {
+        ticker.step = ticker.step == NULL ? progress->first : ticker.step->next;
+    }
+    double now_s = cli_elapsed_s(ticker.cli);
+    double seconds_max = ticker.step->seconds_max;
+    ticker.deadline_s = seconds_max > 0 ? now_s + seconds_max : 0;
+    ticker.events = 0;
+    ticker.told_s = now_s;
+}
+
+// Notes stand on lines of their own, above the line of progress.
+static void show_notes(void)
+{
+    const struct cli *cli = ticker.cli;
+    if (atomic_load(&cli->environment.notes.count) > cli->noted_count && ticker.shown) {
+        fprintf(stderr, "\r\033[K");
+        ticker.shown = false;
+    }
+    cli_print_notes(ticker.cli);
+}
+
 // On a terminal one line that is written over; else, if it was asked for, a line a second.
 static void show(bool visible, bool terminal)
 {
     double now_s = cli_elapsed_s(ticker.cli);
+    visible = visible && ticker.working;
+    const char *what = ticker.step != NULL ? ticker.step->what : "";
     if (visible && terminal && now_s > 0.5) {
-        fprintf(stderr, "\r%s: %s, %.0f s", ticker.cli->program, ticker.what, now_s);
+        fprintf(stderr, "\r%s: %s, %.0f s", ticker.cli->program, what, now_s);
         show_run();
         show_best();
         fprintf(stderr, "\033[K");
         ticker.shown = true;
     } else if (visible && !terminal && now_s - ticker.told_s >= 1) {
-        fprintf(stderr, "%s: %s, %.0f s", ticker.cli->program, ticker.what, now_s);
+        fprintf(stderr, "%s: %s, %.0f s", ticker.cli->program, what, now_s);
         show_run();
         ticker.told_s = now_s;
         fputc('\n', stderr);
@@ -99,10 +134,13 @@ static void *tick(void *argument)
             until.tv_sec++;
         }
         pthread_cond_timedwait(&ticker.wake, &ticker.mutex, &until);
-        if (ticker.deadline_s > 0 && cli_elapsed_s(ticker.cli) >= ticker.deadline_s) {
+        follow_steps();
+        if (ticker.working && ticker.deadline_s > 0 &&
+            cli_elapsed_s(ticker.cli) >= ticker.deadline_s) {
             atomic_store_explicit(&stop_requested, true, memory_order_relaxed);
         }
         if (!ticker.over) {
+            show_notes();
             show(visible, terminal);
         }
     }
@@ -111,6 +149,12 @@ static void *tick(void *argument)
 }
 
 weft_stop cli_clock_start(struct cli *cli, const char *what, double deadline_s)
+{
+    weft_request_step_begin(cli_environment(cli, NULL), what, deadline_s);
+    return cli_clock_watch(cli);
+}
+
+weft_stop cli_clock_watch(struct cli *cli)
 {
     if (cli->nested) {
         return NULL;
@@ -121,12 +165,12 @@ weft_stop cli_clock_start(struct cli *cli, const char *what, double deadline_s)
     struct sigaction interrupt = {.sa_handler = on_interrupt, .sa_flags = (int)SA_RESETHAND};
     sigaction(SIGINT, &interrupt, NULL);
     ticker.cli = cli;
-    ticker.what = what;
-    ticker.deadline_s = deadline_s > 0 ? cli_elapsed_s(cli) + deadline_s : 0;
+    ticker.step = NULL;
+    ticker.step_count = 0;
+    ticker.deadline_s = 0;
     ticker.over = false;
     ticker.shown = false;
-    ticker.events = 0;
-    ticker.told_s = cli_elapsed_s(cli);
+    follow_steps();
     pthread_condattr_t attributes;
     pthread_condattr_init(&attributes);
     pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
@@ -147,6 +191,7 @@ void cli_clock_heed(void)
 
 void cli_clock_stop(struct cli *cli)
 {
+    weft_request_step_end(&cli->environment);
     if (cli->nested) {
         return;
     }
@@ -161,6 +206,7 @@ void cli_clock_stop(struct cli *cli)
     if (ticker.shown) {
         fprintf(stderr, "\r\033[K");
     }
+    cli_print_notes(cli);
     pthread_cond_destroy(&ticker.wake);
     signal(SIGINT, SIG_DFL);
     signal(SIGTERM, SIG_DFL);

@@ -42,11 +42,11 @@ static error_t parse(int key, char *argument, struct argp_state *state)
     return ARGP_ERR_UNKNOWN;
 }
 
-static json_t *list_verbs(void)
+static json_t *list_verbs(const struct cli_entry *entries)
 {
     json_t *object = cli_object("weft.help/1");
     json_t *verbs = json_array();
-    for (const struct cli_entry *entry = cli_entries; entry->name != NULL; entry++) {
+    for (const struct cli_entry *entry = entries; entry->name != NULL; entry++) {
         json_t *verb = json_object();
         cli_set_text(verb, "name", entry->name);
         cli_set_text(verb, "summary", entry->summary);
@@ -56,7 +56,7 @@ static json_t *list_verbs(void)
     return object;
 }
 
-int cli_help(int argc, char **argv)
+int cli_help(const struct cli_entry *entries, int argc, char **argv)
 {
     static const struct cli_verb verb = {
         .name = "weft help",
@@ -70,18 +70,18 @@ int cli_help(int argc, char **argv)
         return cli_finish(&cli, false);
     }
     if (cli.json) {
-        cli_json(&cli, list_verbs());
+        cli_json(&cli, list_verbs(entries));
         return cli_finish(&cli, true);
     }
     if (request.verb == NULL) {
         cli_say(&cli, "%s", overview);
-        for (const struct cli_entry *entry = cli_entries; entry->name != NULL; entry++) {
+        for (const struct cli_entry *entry = entries; entry->name != NULL; entry++) {
             cli_say(&cli, "  %-10s %s\n", entry->name, entry->summary);
         }
         cli_say(&cli, "%s", advice);
         return cli_finish(&cli, true);
     }
-    for (const struct cli_entry *entry = cli_entries; entry->name != NULL; entry++) {
+    for (const struct cli_entry *entry = entries; entry->name != NULL; entry++) {
         if (strcmp(entry->name, request.verb) == 0) {
             char help[] = "--help";
             char *arguments[] = {argv[0], help, NULL};

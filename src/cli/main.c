@@ -6,7 +6,9 @@
 #include <signal.h>
 #include <string.h>
 
-const struct cli_entry cli_entries[] = {
+static int help(int argc, char **argv);
+
+static const struct cli_entry entries[] = {
     {"plan", "plan a fabric for a job: links, rings, routes, circuits and a certificate", cli_plan},
     {"strategy", "how a model is split and placed on a given fabric", cli_strategy},
     {"simulate", "play jobs or flows on a fabric", cli_simulate},
@@ -25,14 +27,19 @@ const struct cli_entry cli_entries[] = {
     {"models", "the models known by name, or one operator by operator", cli_models},
     {"profile", "what each operator of a model costs: measured or by the roofline", cli_profile},
     {"fabrics", "the reference fabrics of a cluster, counted and priced", cli_fabrics},
-    {"help", "explain a verb", cli_help},
+    {"help", "explain a verb", help},
     {"version", "print the version", cli_version},
     {NULL, NULL, NULL},
 };
 
+static int help(int argc, char **argv)
+{
+    return cli_help(entries, argc, argv);
+}
+
 static const struct cli_entry *find_verb(const char *name)
 {
-    for (const struct cli_entry *entry = cli_entries; entry->name != NULL; entry++) {
+    for (const struct cli_entry *entry = entries; entry->name != NULL; entry++) {
         if (strcmp(entry->name, name) == 0) {
             return entry;
         }

@@ -248,28 +248,6 @@ static void tell_model(struct cli *cli, const struct weft_model *model)
 
 // ---- the verb ----
 
-bool cli_in_zoo(const char *name)
-{
-    uint32_t count = 0;
-    const struct weft_zoo_entry *zoo = weft_model_zoo(&count);
-    for (uint32_t i = 0; i < count; i++) {
-        if (strcmp(zoo[i].name, name) == 0) {
-            return true;
-        }
-    }
-    return false;
-}
-
-bool cli_model(struct weft_model *model, struct cli *cli, const char *name_or_file)
-{
-    const char *dot = strrchr(name_or_file, '.');
-    bool file = strchr(name_or_file, '/') != NULL || strcmp(name_or_file, "-") == 0 ||
-                (dot != NULL && (strcmp(dot, ".yaml") == 0 || strcmp(dot, ".yml") == 0 ||
-                                 strcmp(dot, ".json") == 0));
-    return file ? weft_model_load(model, name_or_file, &cli->arena, &cli->error)
-                : weft_model_named(model, name_or_file, &cli->arena, &cli->error);
-}
-
 static bool zoo_json(struct cli *cli)
 {
     uint32_t count = 0;

@@ -1,17 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 // weft traffic: what a job asks of the network.
 
-#include "weft/workload.h"
+#include "weft/request/traffic.h"
 #include "cli.h"
-#include "weft/format.h"
 #include "weft/report.h"
 
 #include <string.h>
 
-struct request {
+// What the options say.
+struct options {
     struct cli *cli;
-    const char *path;
-    bool matrix;
+    struct weft_traffic_request request;
     bool no_heat;
 };
 
@@ -41,70 +40,21 @@ static const char doc[] =
 
 static error_t parse(int key, char *argument, struct argp_state *state)
 {
-    struct request *request = state->input;
+    struct options *input = state->input;
     switch (key) {
     case KEY_MATRIX:
-        request->matrix = true;
+        input->request.matrix = true;
         return 0;
     case KEY_NO_HEAT:
-        request->no_heat = true;
+        input->no_heat = true;
         return 0;
     case ARGP_KEY_ARG:
-        return cli_take(request->cli, &request->path, argument, "task graph");
+        return cli_take(input->cli, &input->request.path, argument, "task graph");
     case ARGP_KEY_NO_ARGS:
-        return cli_usage(request->cli, "which job? write %s FILE.fbuf", request->cli->program);
+        return cli_usage(input->cli, "which job? write %s FILE.fbuf", input->cli->program);
     default:
         return ARGP_ERR_UNKNOWN;
     }
-}
-
-static json_t *group_object(const struct weft_traffic_group *group)
-{
-    json_t *object = json_object();
-    json_t *members = json_array();
-    for (uint32_t i = 0; i < group->member_count; i++) {
-        json_array_append_new(members, json_integer(group->members[i]));
-    }
-    cli_set(object, "members", members);
-    cli_set_real(object, "size_bytes", group->size_bytes);
-    cli_set_count(object, "tasks", group->task_count);
-    cli_set_real(object, "wire_bytes", group->wire_bytes);
-    return object;
-}
-
-static json_t *matrix_rows(const struct weft_traffic *traffic)
-{
-    json_t *rows = json_array();
-    uint32_t n = traffic->server_count;
-    for (uint32_t i = 0; i < n; i++) {
-        json_t *row = json_array();
-        for (uint32_t j = 0; j < n; j++) {
-            json_array_append_new(row, json_real(traffic->transfer_bytes[(size_t)i * n + j]));
-        }
-        json_array_append_new(rows, row);
-    }
-    return rows;
-}
-
-static void tell_json(const struct request *request, const struct weft_taskgraph *graph,
-                      const struct weft_traffic *traffic)
-{
-    json_t *object = cli_object("weft.traffic/1");
-    cli_set_text(object, "file", request->path);
-    cli_set_count(object, "servers", traffic->server_count);
-    cli_set_count(object, "tasks", graph->task_count);
-    json_t *groups = json_array();
-    for (uint32_t g = 0; g < traffic->group_count; g++) {
-        json_array_append_new(groups, group_object(&traffic->groups[g]));
-    }
-    cli_set(object, "groups", groups);
-    cli_set_real(object, "transfer_bytes", traffic->transfer_total_bytes);
-    cli_set_real(object, "allreduce_wire_bytes", traffic->allreduce_wire_bytes);
-    cli_set_real(object, "allreduce_share_ratio", traffic->allreduce_share_ratio);
-    if (request->matrix) {
-        cli_set(object, "transfer_matrix_bytes", matrix_rows(traffic));
-    }
-    cli_json(request->cli, object);
 }
 
 // "0-15", or "0 4 8 12 ..." where the members are no run; cut after a few.
@@ -122,7 +72,7 @@ static const char *name_members(const struct weft_traffic_group *group, struct w
     return k > SHOWN ? weft_arena_format(arena, "%s ...", text) : text;
 }
 
-static void tell_groups(struct cli *cli, const struct weft_traffic *traffic)
+static void print_groups(struct cli *cli, const struct weft_traffic *traffic)
 {
     static const struct weft_table_column columns[] = {
         {"group", WEFT_ALIGN_RIGHT}, {"members", WEFT_ALIGN_RIGHT}, {"tasks", WEFT_ALIGN_RIGHT},
@@ -148,21 +98,20 @@ static void tell_groups(struct cli *cli, const struct weft_traffic *traffic)
     }
 }
 
-static void tell(const struct request *request, const struct weft_taskgraph *graph,
-                 const struct weft_traffic *traffic)
+static void print(struct cli *cli, const struct weft_traffic_result *result, bool heat)
 {
-    struct cli *cli = request->cli;
+    const struct weft_traffic *traffic = &result->traffic;
     char unit[WEFT_UNIT_TEXT];
-    cli_say(cli, "%u servers, %u tasks\n", traffic->server_count, graph->task_count);
+    cli_say(cli, "%u servers, %u tasks\n", traffic->server_count, result->task_count);
     cli_say(cli, "collectives  %s on the wire in %u group%s (%.1f %% of all)\n",
             weft_show_bytes(unit, traffic->allreduce_wire_bytes), traffic->group_count,
             traffic->group_count == 1 ? "" : "s", 100 * traffic->allreduce_share_ratio);
     cli_say(cli, "transfers    %s between given servers\n",
             weft_show_bytes(unit, traffic->transfer_total_bytes));
     if (traffic->group_count > 0) {
-        tell_groups(cli, traffic);
+        print_groups(cli, traffic);
     }
-    if (!request->no_heat) {
+    if (heat) {
         enum { SIDE = 32 };
         const double *matrix = weft_traffic_matrix(traffic, &cli->arena);
         cli_say(cli, "\n%s", weft_report_heat(matrix, traffic->server_count, SIDE, &cli->arena));
@@ -180,20 +129,19 @@ int cli_traffic(int argc, char **argv)
         .groups = CLI_TRACE,
     };
     struct cli cli;
-    struct request request = {.cli = &cli};
-    if (!cli_parse(&cli, &verb, argc, argv, &request)) {
+    struct options input = {.cli = &cli};
+    if (!cli_parse(&cli, &verb, argc, argv, &input)) {
         return cli_finish(&cli, false);
     }
-    struct weft_fbuf fbuf;
-    if (!cli_load_job(&fbuf, &cli, request.path)) {
+    input.request.trace = cli.trace;
+    struct weft_traffic_result result;
+    if (!weft_request_traffic(&result, &input.request, cli_environment(&cli, NULL))) {
         return cli_finish(&cli, false);
     }
-    struct weft_traffic traffic;
-    weft_traffic_build(&traffic, &fbuf.graph, &cli.arena, cli.scratch);
     if (cli.json) {
-        tell_json(&request, &fbuf.graph, &traffic);
+        cli_say(&cli, "%s", weft_request_traffic_json(&result, &input.request, &cli.arena));
     } else {
-        tell(&request, &fbuf.graph, &traffic);
+        print(&cli, &result, !input.no_heat);
     }
     return cli_finish(&cli, true);
 }

@@ -4,7 +4,7 @@
 
 // What the files of weft-run share.
 
-#include "cli/collective.h"
+#include "cli/collective/collective.h"
 #include "runtime/collective/ranks.h"
 
 struct run_request {

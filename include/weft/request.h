@@ -1,0 +1,253 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef WEFT_REQUEST_H
+#define WEFT_REQUEST_H
+
+// Requests: what a verb does, as a typed value in and a typed result out.
+//
+//   door (command line, daemon) ──► [request] ──► stages and formats
+//
+// A request knows no option, no terminal and no protocol. Each verb has a header of its own,
+// weft/request/<verb>.h, with
+//
+//   struct weft_<verb>_request          what is asked; zeroed, it asks for the defaults
+//   struct weft_<verb>_result           what was found, in the environment's arena
+//   weft_request_<verb>()               answers it, or fails with the environment's error
+//   weft_request_<verb>_json()          the result as text of the object "weft.<verb>/1"
+//
+// This header has what requests share: their environment, and the values by which they name a
+// cluster, a fabric, a model or a job's file.
+//
+// Messages of failures and notes name a field of the request in braces, with a value where one is
+// proposed: "{degree}", "{degree=4}". Each door spells them as its users write them; the command
+// line makes "--degree" and "--degree 4" of these two. What is asked wrongly, before any input was
+// found wrong, fails with WEFT_USAGE.
+
+#include "weft/base.h"
+#include "weft/cluster.h"
+#include "weft/fabric.h"
+#include "weft/format.h"
+#include "weft/model.h"
+#include "weft/sim.h"
+#include "weft/strategy.h"
+#include "weft/topology.h"
+
+WEFT_API_BEGIN
+
+// ---- the environment of a request ----
+
+// A line that is no failure, for people: what of an input is approximate, what was assumed.
+struct weft_note {
+    const char *text;
+    struct weft_note *next; // only where it is counted
+};
+
+// The notes of a request, oldest first. The request appends while another thread may read the
+// first `count` of them.
+struct weft_notes {
+    weft_atomic_u64 count;
+    struct weft_note *first;
+    struct weft_note *last;
+};
+
+// What a request does for longer: "searching".
+struct weft_request_step {
+    const char *what;
+    double seconds_max;             // the door should set `stop` after them; 0: it may run for ever
+    struct weft_request_step *next; // only where it has begun
+};
+
+// Where a request under way is. The request writes it while another thread may read the atomics and
+// the first `begun` steps.
+struct weft_progress {
+    weft_atomic_u64 begun; // steps that have begun, and
+    weft_atomic_u64 ended; // ended: the same number where none is under way
+    struct weft_request_step *first;
+    struct weft_request_step *last;
+    weft_atomic_u64 best_ps;  // of the step: the best iteration so far; WEFT_NEVER: none
+    weft_atomic_u64 bound_ps; // and what none can be below; 0: not known
+    struct weft_sim_progress simulation;
+};
+
+struct weft_request_environment {
+    struct weft_environment base;
+    struct weft_notes notes;
+    struct weft_progress progress;
+};
+
+// Adds a note, whose text it formats into the arena.
+void weft_request_note(struct weft_request_environment *environment, const char *format, ...)
+    WEFT_PRINTF(2, 3);
+// Begins a step that takes long; `what` lives as long as the arena. Steps follow each other.
+void weft_request_step_begin(struct weft_request_environment *environment, const char *what,
+                        double seconds_max);
+// Ends it: the door no longer shows it, nor stops it.
+void weft_request_step_end(struct weft_request_environment *environment);
+
+// ---- clusters ----
+
+// The hardware: a file, and what wins over the file.
+struct weft_request_hardware {
+    const char *cluster_path; // a cluster (YAML) or a server's NCCL topology (.xml); NULL = none
+    uint32_t server_count;    // {servers}; 0 = not said
+    uint32_t degree;          // ports of a server; 0 = not said
+    double rate_Bps;          // of a port; only if rate_given
+    bool rate_given;
+    uint64_t latency_ps; // propagation of one link; only if latency_given
+    bool latency_given;
+};
+
+// What a verb needs of its cluster.
+struct weft_request_cluster_need {
+    uint32_t server_count;   // of the jobs together
+    uint32_t degree_default; // ports of a server where nothing says; 0: it must be said
+    bool shard;              // only as many servers as the jobs have, not all of the file
+};
+
+// The cluster that the hardware describes. It has as many servers as {servers} says, else as the
+// jobs have or, unless need->shard, as the file has. Fails with USAGE where ports or rates are not
+// said, with INPUT where the file is wrong or has fewer servers.
+bool weft_request_cluster(struct weft_cluster *cluster,
+                          const struct weft_request_hardware *hardware,
+                          const struct weft_request_cluster_need *need,
+                          struct weft_request_environment *environment) WEFT_MUST_USE;
+
+// ---- fabrics ----
+
+// A reference fabric by its specification: a name of weft_fabric_references, alone or with its
+// servers ("ring:64", "ideal:16"), or a torus with its sides ("torus:16x8", "torus:4x4x4").
+struct weft_fabric_specification {
+    const char *name;
+    uint32_t sides[3];     // of a torus; 0 = not said
+    uint32_t server_count; // 0 = not said
+};
+// Fails with INPUT; the name is not looked up.
+bool weft_fabric_specification_parse(struct weft_fabric_specification *specification,
+                                     const char *text, struct weft_arena *arena,
+                                     struct weft_error *error) WEFT_MUST_USE;
+// "16x8", "4x4x4", "12": up to three counts of at least 1; the rest is 0. False: something else.
+bool weft_parse_sides(uint32_t sides[3], const char *text) WEFT_MUST_USE;
+
+// A fabric and the hardware that it is made of.
+struct weft_request_fabric {
+    const char *specification; // {fabric}
+    const struct weft_request_hardware *hardware;
+    uint32_t server_count;            // of the jobs; 0: as the specification or the hardware says
+    bool exact;                       // it has no more servers than that
+    struct weft_fabric_options shape; // of reference fabrics; `sides` come from the specification
+};
+// The reference fabric of that specification, with its routes, and the cluster that it joins. Where
+// nothing says the ports of a server, a direct fabric takes what it needs.
+bool weft_request_reference(struct weft_network *network, struct weft_cluster *cluster,
+                            const struct weft_request_fabric *request,
+                            struct weft_request_environment *environment) WEFT_MUST_USE;
+// Any fabric with routes: a reference fabric, "mesh:8x8", "hypercube:6", "full-mesh:8" with all
+// shortest paths, or a plan's file (with . or /) with the plan's routes. Of request->shape only the
+// seed counts.
+bool weft_request_network(const struct weft_network **network,
+                          const struct weft_request_fabric *request,
+                          struct weft_request_environment *environment) WEFT_MUST_USE;
+// The same without routes, which for meshes and the like take long to find.
+bool weft_request_links(const struct weft_fabric **fabric,
+                        const struct weft_request_fabric *request,
+                        struct weft_request_environment *environment) WEFT_MUST_USE;
+
+// ---- searches ----
+
+struct weft_request_search {
+    enum weft_topology_method method;
+    bool simplex;
+    double seconds; // effort; 0 = the method's default
+    bool timed;     // a clock ends the search, too
+};
+struct weft_topology_options
+weft_request_topology_options(const struct weft_request_search *search,
+                              const struct weft_request_environment *environment);
+// How long the door should let a search run: 0 = for ever.
+double weft_request_deadline_s(const struct weft_request_search *search);
+// The packets of task graphs: 9000 bytes of which 64 are header, and AllReduces of less than a
+// packet for each member in one round, as the recorded simulations have.
+struct weft_sim_options weft_request_task_packets(uint64_t seed);
+
+// ---- models ----
+
+// Between two accelerators of a server where times are measured, as the TopoOpt artifact has it.
+#define WEFT_PROFILE_INSIDE_BPS 25e9
+// Accelerators of the servers that its profiles were measured for.
+#define WEFT_PROFILE_ACCELERATORS 4u
+
+// A model and what is assumed of it.
+struct weft_request_job {
+    const char *model;        // a name of the zoo or FILE.yaml; NULL = none
+    const char *profile_path; // measured times of its operators; NULL = roofline
+    uint64_t batch;           // samples of an iteration; 0 = the model's own
+    bool optimizer_given;
+    enum weft_optimizer optimizer;
+    enum weft_tables tables;
+    bool memory_given;
+    uint64_t memory_bytes; // of an accelerator; 0 = no limit
+    bool inside_given;
+    double inside_Bps;              // between two accelerators of a server
+    enum weft_search_method method; // {search}
+    uint64_t budget;                // evaluations of one search; 0 = by effort
+};
+
+// The model of that name in the zoo; of the file where the name has a / or ends in .yaml, .yml or
+// .json, or is - (stdin).
+bool weft_request_model(struct weft_model *model, const char *name_or_file,
+                        struct weft_request_environment *environment) WEFT_MUST_USE;
+// Whether the zoo has a model of exactly that name.
+bool weft_request_in_zoo(const char *name);
+// The job's model with the job's batch.
+bool weft_request_job_model(struct weft_model *model, const struct weft_request_job *job,
+                            struct weft_request_environment *environment) WEFT_MUST_USE;
+// What strategies of the model assume on this cluster: costs by the profile or the accelerator's
+// roofline, the memory limit, the optimizer. cluster_path, which may be NULL, is for messages.
+bool weft_request_setting(struct weft_strategy_setting *setting, const struct weft_request_job *job,
+                          const struct weft_model *model, const struct weft_cluster *cluster,
+                          const char *cluster_path, struct weft_request_environment *environment)
+    WEFT_MUST_USE;
+// Notes where a profile, which does not state it, is used for other servers than the artifact's.
+void weft_request_note_profile(const char *path, uint32_t accelerators,
+                               struct weft_request_environment *environment);
+// Notes where a search method was asked for a model that it does not apply to.
+void weft_request_note_search(const struct weft_request_job *job, const struct weft_model *model,
+                              const struct weft_strategy_setting *setting,
+                              struct weft_request_environment *environment);
+// Notes where no split of the batch uses all servers.
+void weft_request_note_batch(const struct weft_model *model, const struct weft_cluster *cluster,
+                             const struct weft_strategy_setting *setting,
+                             struct weft_request_environment *environment);
+
+// ---- files of jobs ----
+
+// What a Chakra trace may need beside it.
+struct weft_request_trace {
+    const char *groups_path;                    // NULL = beside the trace, if there
+    const struct weft_accelerator *accelerator; // what computes nodes that state no duration
+};
+
+// A job, and what its file says beside the task graph.
+struct weft_loaded_job {
+    struct weft_fbuf fbuf; // its graph; the rest only where the file is a TopoOpt task graph
+    // Of a traffic matrix: cables that are broken,
+    const struct weft_tier_failure *failures;
+    uint32_t failure_count;
+    // and how urgent each connection is (weft_matrix.priority); NULL = it does not say.
+    const uint32_t *priority;
+    uint32_t priority_count;
+};
+// A job from a file of any kind: a TopoOpt task graph, a Chakra trace (weft_chakra_is_trace), a
+// traffic matrix of htsim (.cm) or a GOAL schedule (.goal, .bin). Notes what of it is approximate.
+// Fails with USAGE where a trace's values come with another kind of file.
+bool weft_request_load(struct weft_loaded_job *job, const char *path,
+                       const struct weft_request_trace *trace,
+                       struct weft_request_environment *environment) WEFT_MUST_USE;
+// Fails with USAGE where a trace's values come with a model.
+bool weft_request_refuse_trace(const struct weft_request_trace *trace, struct weft_error *error)
+    WEFT_MUST_USE;
+// Whether the name is a matrix's or a schedule's: another simulator's load.
+bool weft_request_is_load(const char *path);
+
+WEFT_API_END
+
+#endif

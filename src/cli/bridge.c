@@ -1,0 +1,180 @@
+// SPDX-License-Identifier: Apache-2.0
+// What requests share, called with a `struct cli`: for the verbs that are no requests yet. A
+// function goes when the last verb that calls it has become one.
+
+#include "cli.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+// Notes come and messages are spelled at once, because such a verb prints both itself.
+static bool pass(struct cli *cli, bool fine)
+{
+    cli_print_notes(cli);
+    if (!fine) {
+        cli_spell(cli, cli->error.message);
+        cli->exit_code = cli->error.code == WEFT_USAGE ? CLI_EXIT_USAGE : cli->exit_code;
+    }
+    return fine;
+}
+
+bool cli_cluster(struct weft_cluster *cluster, struct cli *cli, uint32_t server_count,
+                 uint32_t degree_default, bool shard)
+{
+    const struct weft_request_cluster_need need = {server_count, degree_default, shard};
+    return pass(cli,
+                weft_request_cluster(cluster, &cli->hardware, &need, cli_environment(cli, NULL)));
+}
+
+bool cli_network(struct weft_network *network, struct weft_cluster *cluster, struct cli *cli,
+                 const char *specification, uint32_t server_count,
+                 const struct weft_fabric_options *shape)
+{
+    const struct weft_request_fabric request = {.specification = specification,
+                                                .hardware = &cli->hardware,
+                                                .server_count = server_count,
+                                                .shape = *shape};
+    return pass(cli,
+                weft_request_reference(network, cluster, &request, cli_environment(cli, NULL)));
+}
+
+bool cli_fabric(const struct weft_fabric **fabric, struct cli *cli, const char *specification,
+                uint32_t server_count)
+{
+    const struct weft_request_fabric request = {.specification = specification,
+                                                .hardware = &cli->hardware,
+                                                .server_count = server_count,
+                                                .shape = {.seed = cli->seed}};
+    return pass(cli, weft_request_links(fabric, &request, cli_environment(cli, NULL)));
+}
+
+bool cli_fabric_network(const struct weft_network **network, struct cli *cli,
+                        const char *specification, uint32_t server_count)
+{
+    const struct weft_request_fabric request = {.specification = specification,
+                                                .hardware = &cli->hardware,
+                                                .server_count = server_count,
+                                                .shape = {.seed = cli->seed}};
+    return pass(cli, weft_request_network(network, &request, cli_environment(cli, NULL)));
+}
+
+bool cli_specification(struct weft_fabric_specification *specification, struct cli *cli,
+                       const char *text)
+{
+    return pass(cli,
+                weft_fabric_specification_parse(specification, text, &cli->arena, &cli->error));
+}
+
+struct weft_topology_options cli_topology_options(const struct cli *cli, weft_stop stop)
+{
+    const struct weft_request_environment environment = {
+        .base = {.seed = cli->seed, .threads = cli->threads, .stop = stop}};
+    return weft_request_topology_options(&cli->search, &environment);
+}
+
+double cli_deadline_s(const struct cli *cli)
+{
+    return weft_request_deadline_s(&cli->search);
+}
+
+bool cli_model(struct weft_model *model, struct cli *cli, const char *name_or_file)
+{
+    return pass(cli, weft_request_model(model, name_or_file, cli_environment(cli, NULL)));
+}
+
+bool cli_job_model(struct weft_model *model, struct cli *cli)
+{
+    return pass(cli, weft_request_refuse_trace(&cli->trace, &cli->error) &&
+                         weft_request_job_model(model, &cli->job, cli_environment(cli, NULL)));
+}
+
+void cli_note_profile(struct cli *cli, const char *path, uint32_t accelerators)
+{
+    weft_request_note_profile(path, accelerators, cli_environment(cli, NULL));
+    cli_print_notes(cli);
+}
+
+bool cli_setting(struct weft_strategy_setting *setting, struct cli *cli,
+                 const struct weft_model *model, const struct weft_cluster *cluster)
+{
+    return pass(cli, weft_request_setting(setting, &cli->job, model, cluster,
+                                          cli->hardware.cluster_path, cli_environment(cli, NULL)));
+}
+
+void cli_note_search(struct cli *cli, const struct weft_model *model,
+                     const struct weft_strategy_setting *setting)
+{
+    weft_request_note_search(&cli->job, model, setting, cli_environment(cli, NULL));
+    cli_print_notes(cli);
+}
+
+void cli_note_batch(struct cli *cli, const struct weft_model *model,
+                    const struct weft_cluster *cluster, const struct weft_strategy_setting *setting)
+{
+    weft_request_note_batch(model, cluster, setting, cli_environment(cli, NULL));
+    cli_print_notes(cli);
+}
+
+bool cli_load_job(struct weft_fbuf *job, struct cli *cli, const char *path)
+{
+    struct weft_loaded_job loaded;
+    if (!pass(cli, weft_request_load(&loaded, path, &cli->trace, cli_environment(cli, NULL)))) {
+        return false;
+    }
+    // Of several matrices the last that says so counts, as before there were requests.
+    if (loaded.priority_count > 0) {
+        cli->loaded.priority = loaded.priority;
+        cli->loaded.priority_count = loaded.priority_count;
+    }
+    if (loaded.failure_count > 0) {
+        cli->loaded.failures = loaded.failures;
+        cli->loaded.failure_count = loaded.failure_count;
+    }
+    *job = loaded.fbuf;
+    return true;
+}
+
+json_t *cli_object(const char *schema)
+{
+    json_t *object = json_object();
+    cli_set_text(object, "schema", schema);
+    return object;
+}
+
+void cli_set(json_t *object, const char *key, json_t *value)
+{
+    int failed = json_object_set_new(object, key, value);
+    WEFT_ASSERT(failed == 0);
+}
+
+void cli_set_real(json_t *object, const char *key, double value)
+{
+    cli_set(object, key, isfinite(value) ? json_real(value) : json_null());
+}
+
+void cli_set_count(json_t *object, const char *key, uint64_t value)
+{
+    WEFT_ASSERT(value <= INT64_MAX);
+    cli_set(object, key, json_integer((json_int_t)value));
+}
+
+void cli_set_truth(json_t *object, const char *key, bool value)
+{
+    cli_set(object, key, json_boolean(value));
+}
+
+void cli_set_text(json_t *object, const char *key, const char *text)
+{
+    json_t *value = json_string(text);
+    if (value == NULL) {
+        char *copy = strdup(text);
+        WEFT_ASSERT(copy != NULL);
+        for (char *c = copy; *c != '\0'; c++) {
+            *c = (unsigned char)*c >= 0x80 ? '?' : *c;
+        }
+        value = json_string(copy);
+        free(copy);
+    }
+    cli_set(object, key, value);
+}

@@ -1,0 +1,15 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef WEFT_CLI_CC_PARAMETERS_H
+#define WEFT_CLI_CC_PARAMETERS_H
+
+// Parameters of MLTCP in the kernel that several verbs take.
+
+#include "cli/cli.h"
+
+struct weft_cc_parameters; // cc.h
+
+error_t cc_take_slope(struct cli *cli, struct weft_cc_parameters *given, const char *text);
+error_t cc_take_intercept(struct cli *cli, struct weft_cc_parameters *given, const char *text);
+error_t cc_take_restart(struct cli *cli, struct weft_cc_parameters *given, const char *text);
+
+#endif

@@ -1,0 +1,153 @@
+// SPDX-License-Identifier: Apache-2.0
+// weft compare: one job on every reference fabric.
+
+#include "compare.h"
+#include "weft/report.h"
+
+static const char doc[] =
+    "Plays one iteration of a job on the fabrics that you could buy for a cluster, and on the "
+    "fabrics that both planning methods find, all with the same ports. Of a model, each fabric "
+    "gets the best strategy found for it.\v"
+    "Switched fabrics get one NIC of degree times rate a server. ratio is the iteration time over "
+    "the ideal switch's; tax is bytes on links over bytes asked, 1 where no server forwards; load "
+    "is bytes on a link in one iteration. Cost and power: NICs, transceivers, switch or panel "
+    "ports, by the cluster's price book.\n"
+    "\n"
+    "With --model, strategies are searched on every fabric, and one that was found for any fabric "
+    "is tried on all: the column 'strategy of' says whose is the best. Models are names that weft "
+    "models lists, or files.\n"
+    "\n"
+    "Examples:\n"
+    "  $ weft compare --model dlrm-16,vgg16-16 cluster.yaml --rates 25Gbps,100Gbps --plot out.svg\n"
+    "  $ weft compare job.fbuf --degree 4 --rate 100Gbps\n"
+    "  $ weft compare job.fbuf --cluster cluster.yaml --json\n";
+
+static error_t parse(int key, char *argument, struct argp_state *state)
+{
+    struct compare_options *input = state->input;
+    switch (key) {
+    case ARGP_KEY_ARG:
+        if (input->path != NULL && input->cli->job.model == NULL) {
+            return cli_usage(input->cli,
+                             "one task graph or cluster only, not '%.100s' and '%.100s'; for a "
+                             "model write %s --model NAME CLUSTER.yaml",
+                             input->path, argument, input->cli->program);
+        }
+        return cli_take(input->cli, &input->path, argument, "task graph or cluster");
+    default:
+        return compare_parse_model(key, argument, input);
+    }
+}
+
+static void print(struct cli *cli, const struct weft_compare_result *result)
+{
+    const struct weft_cluster *cluster = &result->cluster;
+    const struct weft_comparison *rows = result->rows;
+    uint32_t row_count = result->row_count;
+    static const struct weft_table_column columns[] = {
+        {"fabric", WEFT_ALIGN_LEFT},     {"iteration", WEFT_ALIGN_RIGHT},
+        {"ratio", WEFT_ALIGN_RIGHT},     {"cost", WEFT_ALIGN_RIGHT},
+        {"power", WEFT_ALIGN_RIGHT},     {"tax", WEFT_ALIGN_RIGHT},
+        {"mean hops", WEFT_ALIGN_RIGHT}, {"max", WEFT_ALIGN_RIGHT},
+        {"mean load", WEFT_ALIGN_RIGHT}, {"max load", WEFT_ALIGN_RIGHT},
+        {"port", WEFT_ALIGN_RIGHT},
+    };
+    enum { COLUMNS = sizeof columns / sizeof columns[0] };
+    struct weft_arena *arena = &cli->arena;
+    const char **cells = WEFT_NEW(arena, const char *, (size_t)row_count *COLUMNS + 1);
+    char unit[WEFT_UNIT_TEXT];
+    uint32_t shown = 0;
+    for (uint32_t i = 0; i < row_count; i++) {
+        const struct weft_comparison *row = &rows[i];
+        if (row->why_not != NULL) {
+            continue;
+        }
+        const char **cell = cells + (size_t)shown++ * COLUMNS;
+        uint64_t iteration_ps = weft_picoseconds(row->iteration_s);
+        cell[0] = row->name;
+        cell[1] = weft_arena_format(arena, "%s", weft_show_time(unit, iteration_ps));
+        cell[2] = weft_arena_format(arena, "%.2f", row->ratio_to_ideal);
+        cell[3] = weft_arena_format(arena, "%s", weft_show_usd(unit, row->cost_usd));
+        cell[4] = weft_arena_format(arena, "%.1f kW", row->power_watts / 1e3);
+        cell[5] = weft_arena_format(arena, "%.2f", row->bandwidth_tax_ratio);
+        cell[6] = weft_arena_format(arena, "%.2f", row->mean_hops);
+        cell[7] = weft_arena_format(arena, "%u", row->max_hops);
+        cell[8] = weft_arena_format(arena, "%s", weft_show_bytes(unit, row->mean_link_load_bytes));
+        cell[9] = weft_arena_format(arena, "%s", weft_show_bytes(unit, row->max_link_load_bytes));
+        cell[10] = weft_arena_format(arena, "%s", weft_show_rate(unit, row->port_rate_Bps));
+    }
+    cli_say(cli, "%u servers, %u ports of %s each\n\n", cluster->server_count, cluster->degree,
+            weft_show_rate(unit, cluster->rate_Bps));
+    cli_say(cli, "%s", weft_report_table(columns, COLUMNS, cells, shown, arena));
+    for (uint32_t i = 0; i < row_count; i++) {
+        if (rows[i].why_not != NULL) {
+            cli_say(cli, "%s%s: %s\n", shown < row_count ? "" : "\n", rows[i].name,
+                    rows[i].why_not);
+        }
+    }
+}
+
+static bool compare_graph(const struct compare_options *input)
+{
+    struct cli *cli = input->cli;
+    if (input->path == NULL) {
+        return cli_misuse(cli,
+                          "which job? write %s FILE.fbuf --degree 4 --rate 100Gbps, or %s --model "
+                          "NAME CLUSTER.yaml",
+                          cli->program, cli->program);
+    }
+    if (input->model_option_given || cli->job.profile_path != NULL || cli->job.batch > 0) {
+        return cli_misuse(cli,
+                          "'%.100s' is a task graph; lists, --resume, --plot, --profile and "
+                          "--batch are for --model",
+                          input->path);
+    }
+    if (weft_request_in_zoo(input->path)) {
+        return cli_misuse(cli, "'%s' is a model; write %s --model %s CLUSTER.yaml", input->path,
+                          cli->program, input->path);
+    }
+    const struct weft_compare_request request = {
+        .path = input->path, .trace = cli->trace, .hardware = cli->hardware, .search = cli->search};
+    struct weft_compare_result result;
+    bool compared =
+        weft_request_compare(&result, &request, cli_environment(cli, cli_clock_watch(cli)));
+    cli_clock_stop(cli);
+    if (!compared) {
+        return false;
+    }
+    result.wall_s = cli_elapsed_s(cli);
+    if (cli->json) {
+        cli_say(cli, "%s", weft_request_compare_json(&result, &request, &cli->arena));
+    } else {
+        print(cli, &result);
+    }
+    return true;
+}
+
+static bool run(struct compare_options *input)
+{
+    struct cli *cli = input->cli;
+    if (!cli_can_write(cli, cli->output_path) || !cli_can_write(cli, input->plot_path) ||
+        !cli_can_write(cli, input->tax_plot_path) ||
+        !cli_can_write(cli, input->models.resume_path)) {
+        return false;
+    }
+    return cli->job.model != NULL ? compare_models(input) : compare_graph(input);
+}
+
+int cli_compare(int argc, char **argv)
+{
+    static const struct cli_verb verb = {
+        .name = "weft compare",
+        .arguments = "FILE.fbuf --degree D --rate R\nFILE.fbuf --cluster FILE.yaml\n--model M[,M] "
+                     "CLUSTER.yaml",
+        .doc = doc,
+        .options = compare_model_options,
+        .parser = parse,
+        .groups = CLI_JOB | CLI_HARDWARE | CLI_SEARCH | CLI_TRACE,
+    };
+    struct cli cli;
+    struct compare_options input = {.cli = &cli};
+    bool fine = cli_parse(&cli, &verb, argc, argv, &input) && run(&input);
+    return cli_finish(&cli, fine);
+}

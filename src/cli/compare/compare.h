@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef WEFT_SRC_CLI_COMPARE_H
+#define WEFT_SRC_CLI_COMPARE_H
+
+// The options of weft compare, and its part for models.
+
+#include "cli/cli.h"
+#include "weft/request/compare.h"
+
+struct compare_options {
+    struct cli *cli;
+    const char *path; // a task graph; with --model, the cluster
+    struct weft_compare_models_request models;
+    const char *plot_path;
+    const char *tax_plot_path;
+    bool model_option_given; // one that only models take
+};
+
+// The options of a comparison of models, as argp takes them.
+extern const struct argp_option compare_model_options[];
+error_t compare_parse_model(int key, char *argument, struct compare_options *input);
+// Compares the models of --model.
+bool compare_models(struct compare_options *input) WEFT_MUST_USE;
+
+#endif

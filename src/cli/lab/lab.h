@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef WEFT_CLI_LAB_H
+#define WEFT_CLI_LAB_H
+
+// weft lab SUB: each sub-verb is one file, lab_<sub>.c, with one function here and one row in
+// lab.c. argv[0] is the sub-verb.
+
+#include "cli/cli.h"
+
+int lab_check_routes(int argc, char **argv);
+int lab_down(int argc, char **argv);
+int lab_fail(int argc, char **argv);
+int lab_mend(int argc, char **argv);
+int lab_mltcp(int argc, char **argv);
+int lab_run(int argc, char **argv);
+int lab_ocs(int argc, char **argv);
+int lab_status(int argc, char **argv);
+int lab_up(int argc, char **argv);
+
+// ---- what sub-verbs share: --name NAME ----
+
+enum { LAB_NAME = 200 };
+#define LAB_NAME_OPTION                                                                            \
+    {                                                                                              \
+        "name", LAB_NAME, "NAME", 0, "which lab (lab)", 0                                          \
+    }
+// The value of --name; 0 or EINVAL.
+error_t lab_take_name(struct cli *cli, const char **name, const char *text);
+
+#endif

@@ -1,0 +1,331 @@
+// SPDX-License-Identifier: Apache-2.0
+// weft lab ocs: shows and changes the circuits of a lab's optical switches, or of a box.
+
+#include "ocs.h"
+
+#include "runtime/testbed/testbed.h"
+#include "weft/format/file.h"
+#include <stdlib.h>
+#include <string.h>
+
+#define PEM_BYTES_MAX ((size_t)1 << 20) // of a certificate with its chain, and of a key
+
+static const struct argp_option options[] = {
+    {"box", OCS_BOX, "HOST:PORT|https://HOST", 0,
+     "a switch with RESTCONF instead of the lab's (port 8008, with https 443)", 0},
+    {"user", OCS_USER, "NAME:PASSWORD", 0, "of that switch (admin:root)", 0},
+    {"ca", OCS_CA, "FILE", 0, "https: trust certificates that this one (PEM) signed", 0},
+    {"insecure", OCS_INSECURE, NULL, 0, "https: trust any certificate, in a lab of one's own", 0},
+    {"switch", OCS_SWITCH, "P", 0, "of several switches, this one alone", 0},
+    {"dark", OCS_DARK, "T", 0, "how long circuits that move stay dark (as the lab was raised)", 0},
+    {"circuits-only", OCS_ONLY, NULL, 0, "apply: leave the routes as they are", 0},
+    {"ports", OCS_PORTS, "N", 0, "emulate: a switch of N inputs and N outputs (16)", 0},
+    {"listen", OCS_LISTEN, "PORT", 0, "emulate: on this loopback port (any that is free)", 0},
+    {"settle", OCS_SETTLE, "T", 0, "emulate: how long its mirrors move (10ms)", 0},
+    {"certificate", OCS_CERTIFICATE, "FILE", 0, "emulate: serve HTTPS by this certificate (PEM)",
+     0},
+    {"key", OCS_KEY, "FILE", 0, "emulate: and its private key (PEM)", 0},
+    LAB_NAME_OPTION,
+    {0},
+};
+
+static const char doc[] =
+    "Shows and changes circuits. Every set of circuits is checked to be a matching before anything "
+    "moves, circuits that stay are not touched, and what the switch says is read back.\v"
+    "Actions:\n"
+    "  show                     circuits and what met each port\n"
+    "  connect P:IN-OUT...      circuits of switch P; with --box: IN-OUT...\n"
+    "  disconnect P:IN...       makes inputs dark\n"
+    "  apply PLAN.json          all circuits of a plan, then its routes;\n"
+    "                           --box with --switch P: those of its plane P\n"
+    "  emulate                  serves as a switch with RESTCONF until it is stopped\n"
+    "\n"
+    "Examples:\n"
+    "  $ weft lab ocs show --switch 0\n"
+    "  $ weft lab ocs connect 0:3-5 0:5-3 --dark 25ms\n"
+    "  $ weft lab ocs apply other.json\n"
+    "  $ weft lab ocs apply plan.json --box https://192.0.2.7 --ca ca.pem --switch 1\n";
+
+static error_t parse_time(struct ocs_ask *ask, uint64_t *time_ns, const char *option,
+                          const char *text)
+{
+    uint64_t time_ps = 0;
+    bool parsed = weft_parse_time(&time_ps, text, &ask->cli->error);
+    if (parsed && time_ps > 600 * WEFT_PS_PER_S) {
+        parsed = weft_fail(&ask->cli->error, WEFT_INPUT, "'%.40s' is more than 600s", text);
+    }
+    *time_ns = time_ps / 1000;
+    return cli_value(ask->cli, parsed, option);
+}
+
+static error_t parse_user(struct ocs_ask *ask, const char *text)
+{
+    const char *colon = strchr(text, ':');
+    if (colon == NULL) {
+        return cli_usage(ask->cli, "--user: write NAME:PASSWORD");
+    }
+    ask->user = weft_arena_text(&ask->cli->arena, text, (size_t)(colon - text));
+    ask->password = colon + 1;
+    return 0;
+}
+
+static error_t parse(int key, char *argument, struct argp_state *state)
+{
+    struct ocs_ask *ask = state->input;
+    struct cli *cli = ask->cli;
+    switch (key) {
+    case OCS_BOX:
+        ask->box = argument;
+        return 0;
+    case OCS_USER:
+        return parse_user(ask, argument);
+    case OCS_SWITCH:
+        return cli_count(cli, &ask->plane, "switch", argument, 0, WEFT_LAB_PORTS_MAX - 1);
+    case OCS_DARK:
+        ask->dark_given = true;
+        return parse_time(ask, &ask->dark_ns, "dark", argument);
+    case OCS_ONLY:
+        ask->circuits_only = true;
+        return 0;
+    case OCS_PORTS:
+        return cli_count(cli, &ask->port_count, "ports", argument, 1, WEFT_OCS_PORTS_MAX);
+    case OCS_LISTEN:
+        return cli_count(cli, &ask->listen_port, "listen", argument, 1, UINT16_MAX);
+    case OCS_SETTLE:
+        return parse_time(ask, &ask->settle_ns, "settle", argument);
+    case OCS_CA:
+        ask->ca_path = argument;
+        return 0;
+    case OCS_INSECURE:
+        ask->insecure = true;
+        return 0;
+    case OCS_CERTIFICATE:
+        ask->certificate_path = argument;
+        return 0;
+    case OCS_KEY:
+        ask->key_path = argument;
+        return 0;
+    case LAB_NAME:
+        return lab_take_name(cli, &ask->name, argument);
+    case ARGP_KEY_ARG:
+        if (ask->action == NULL) {
+            return cli_take(cli, &ask->action, argument, "action");
+        }
+        if (ask->word_count == OCS_WORDS_MAX) {
+            return cli_usage(cli, "more than %u circuits; use apply", OCS_WORDS_MAX);
+        }
+        ask->words[ask->word_count++] = argument;
+        return 0;
+    case ARGP_KEY_NO_ARGS:
+        return cli_usage(cli, "what? write show, connect, disconnect, apply or emulate");
+    default:
+        return ARGP_ERR_UNKNOWN;
+    }
+}
+
+bool ocs_open(struct weft_ocs *ocs, const struct ocs_ask *ask, const struct weft_lab *lab,
+              uint32_t plane)
+{
+    struct cli *cli = ask->cli;
+    const struct weft_ocs_access access = {
+        .address = ask->box,
+        .user = ask->user,
+        .password = ask->password,
+        .ca_file = ask->ca_path,
+        .insecure = ask->insecure,
+    };
+    return ask->box != NULL ? weft_ocs_open(ocs, &access, &cli->arena, &cli->error)
+                            : weft_lab_open_ocs(ocs, lab, plane, &cli->arena, &cli->error);
+}
+
+// ---- connect, disconnect ----
+
+static bool parse_number(uint32_t *value, const char **text)
+{
+    char *end = NULL;
+    if (**text < '0' || **text > '9') {
+        return false;
+    }
+    unsigned long number = strtoul(*text, &end, 10);
+    *value = number < WEFT_OCS_PORTS_MAX ? (uint32_t)number : WEFT_OCS_PORTS_MAX;
+    *text = end;
+    return true;
+}
+
+// "P:IN-OUT", "IN-OUT", "P:IN" or "IN".
+static bool parse_circuit(struct weft_ocs_circuit *circuit, uint32_t *plane,
+                          const struct ocs_ask *ask, const char *word, bool connects)
+{
+    const char *text = word;
+    bool boxed = ask->box != NULL;
+    *plane = ask->plane == WEFT_NONE ? 0 : ask->plane;
+    bool fine = parse_number(&circuit->input, &text);
+    if (fine && *text == ':') {
+        text++;
+        *plane = circuit->input;
+        fine = !boxed && parse_number(&circuit->input, &text);
+    } else {
+        fine = fine && (boxed || ask->plane != WEFT_NONE);
+    }
+    circuit->output = WEFT_NONE;
+    if (fine && connects) {
+        fine = *text++ == '-' && parse_number(&circuit->output, &text);
+    }
+    return (fine && *text == '\0') ||
+           cli_misuse(ask->cli, "'%.40s' is no circuit; write %s%s", word, boxed ? "" : "SWITCH:",
+                      connects ? "IN-OUT, for example 0:3-5" : "IN, for example 0:3");
+}
+
+static bool change(const struct ocs_ask *ask, const struct weft_lab *lab, bool connects)
+{
+    struct cli *cli = ask->cli;
+    struct weft_ocs_circuit *circuits =
+        WEFT_NEW(&cli->arena, struct weft_ocs_circuit, ask->word_count + 1);
+    uint32_t *planes = WEFT_NEW(&cli->arena, uint32_t, ask->word_count + 1);
+    struct weft_ocs_change sum = {0};
+    if (ask->word_count == 0) {
+        return cli_misuse(cli, "which circuits? write SWITCH:%s", connects ? "IN-OUT" : "IN");
+    }
+    for (uint32_t i = 0; i < ask->word_count; i++) {
+        if (!parse_circuit(&circuits[i], &planes[i], ask, ask->words[i], connects)) {
+            return false;
+        }
+        if (planes[i] != planes[0]) {
+            return cli_misuse(cli, "circuits of one switch at a time");
+        }
+    }
+    struct weft_ocs ocs;
+    if (!ocs_open(&ocs, ask, lab, planes[0])) {
+        return false;
+    }
+    bool fine = weft_ocs_connect(&sum, &ocs, circuits, ask->word_count, cli->scratch, &cli->error);
+    weft_ocs_close(&ocs);
+    if (!fine) {
+        return false;
+    }
+    if (cli->json) {
+        json_t *object = cli_object("weft.lab-ocs-change/1");
+        cli_set_count(object, "changed", sum.changed);
+        cli_set_count(object, "untouched", sum.untouched);
+        cli_json(cli, object);
+        return true;
+    }
+    cli_say(cli, "%u circuits changed, %u untouched\n", sum.changed, sum.untouched);
+    return true;
+}
+
+// ---- emulate ----
+
+static void tell_port(void *context, uint16_t port)
+{
+    const struct ocs_ask *ask = context;
+    printf("listening on %s127.0.0.1:%u, a switch of %u inputs and outputs, user %s:%s\n",
+           ask->certificate_path != NULL ? "https://" : "", port, ask->port_count, ask->user,
+           ask->password);
+    fflush(stdout);
+}
+
+static bool emulate(struct ocs_ask *ask)
+{
+    struct cli *cli = ask->cli;
+    const char *certificate = NULL;
+    const char *key = NULL;
+    size_t bytes = 0;
+    if ((ask->certificate_path == NULL) != (ask->key_path == NULL)) {
+        return cli_misuse(cli, "--certificate and --key belong together");
+    }
+    if (ask->key_path != NULL &&
+        (!weft_file_load(&certificate, &bytes, ask->certificate_path, PEM_BYTES_MAX, &cli->arena,
+                         &cli->error) ||
+         !weft_file_load(&key, &bytes, ask->key_path, PEM_BYTES_MAX, &cli->arena, &cli->error))) {
+        return false;
+    }
+    const struct weft_ocs_emulator emulator = {
+        .port_count = ask->port_count,
+        .switch_ms = (uint32_t)(ask->settle_ns / 1000000),
+        .user = ask->user,
+        .password = ask->password,
+        .port = (uint16_t)ask->listen_port,
+        .certificate = certificate,
+        .key = key,
+    };
+    weft_stop stop = cli_clock_start(cli, "serving", 0);
+    bool fine = weft_ocs_emulate(&emulator, stop, tell_port, ask, &cli->error);
+    cli_clock_stop(cli);
+    return fine;
+}
+
+// ---- the verb ----
+
+static bool act(struct ocs_ask *ask, struct weft_lab *lab)
+{
+    const char *action = ask->action;
+    if (strcmp(action, "show") == 0) {
+        return ocs_show(ask, lab);
+    }
+    if (strcmp(action, "apply") == 0) {
+        return ocs_apply(ask, lab);
+    }
+    return change(ask, lab, strcmp(action, "connect") == 0);
+}
+
+static bool run(struct ocs_ask *ask)
+{
+    static const char *const actions[] = {"show", "connect", "disconnect", "apply", "emulate"};
+    struct cli *cli = ask->cli;
+    bool known = false;
+    for (size_t i = 0; i < sizeof actions / sizeof actions[0]; i++) {
+        known = known || strcmp(ask->action, actions[i]) == 0;
+    }
+    if (!known) {
+        const char *near = weft_nearest_word(ask->action, actions, 5);
+        return cli_misuse(cli, "'%.40s' is no action; write %s", ask->action,
+                          near != NULL ? near : "show, connect, disconnect, apply or emulate");
+    }
+    if (strcmp(ask->action, "emulate") == 0) {
+        return emulate(ask);
+    }
+    struct weft_lab *lab = WEFT_NEW(&cli->arena, struct weft_lab, 1);
+    if (ask->box != NULL) {
+        return act(ask, lab);
+    }
+    struct weft_lab_claim claim;
+    bool changes = strcmp(ask->action, "show") != 0;
+    if (!weft_lab_load(lab, ask->name, cli->scratch, &cli->error)) {
+        return false;
+    }
+    if (ask->dark_given) {
+        lab->dark_ns = ask->dark_ns;
+    }
+    if (changes && !weft_lab_claim(&claim, ask->name, &cli->error)) {
+        return false;
+    }
+    bool fine = act(ask, lab);
+    if (changes) {
+        weft_lab_unclaim(&claim, ask->name);
+    }
+    return fine;
+}
+
+int lab_ocs(int argc, char **argv)
+{
+    static const struct cli_verb verb = {
+        .name = "weft lab ocs",
+        .arguments = "ACTION [CIRCUIT...|PLAN.json]",
+        .doc = doc,
+        .options = options,
+        .parser = parse,
+    };
+    struct cli cli;
+    struct ocs_ask ask = {
+        .cli = &cli,
+        .name = WEFT_LAB_DEFAULT,
+        .plane = WEFT_NONE,
+        .port_count = 16,
+        .settle_ns = 10000000,
+        .user = "admin",
+        .password = "root",
+    };
+    bool fine = cli_parse(&cli, &verb, argc, argv, &ask) && run(&ask);
+    return cli_finish(&cli, fine);
+}

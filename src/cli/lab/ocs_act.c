@@ -1,0 +1,202 @@
+// SPDX-License-Identifier: Apache-2.0
+// weft lab ocs show and apply.
+
+#include "ocs.h"
+
+#include "runtime/testbed/testbed.h"
+#include <stdlib.h>
+#include <string.h>
+
+// ---- show ----
+
+static json_t *describe_port(uint32_t input, uint32_t output, const struct weft_ocs_port *port)
+{
+    json_t *object = json_object();
+    cli_set_count(object, "input", input);
+    cli_set(object, "output", output == WEFT_NONE ? json_null() : json_integer((json_int_t)output));
+    if (port->has_power) {
+        cli_set_real(object, "input_dbm", port->input_dbm);
+        cli_set_real(object, "output_dbm", port->output_dbm);
+    } else {
+        cli_set_count(object, "packets", port->packets);
+        cli_set_count(object, "bytes", port->bytes);
+        cli_set_count(object, "dark_packets", port->dark_packets);
+        cli_set_count(object, "unlit_packets", port->unlit_packets);
+    }
+    return object;
+}
+
+static void tell_port(struct cli *cli, uint32_t input, uint32_t output,
+                      const struct weft_ocs_port *port)
+{
+    if (output == WEFT_NONE) {
+        cli_say(cli, "  %4u -> dark", input);
+    } else {
+        cli_say(cli, "  %4u -> %-4u", input, output);
+    }
+    if (port->has_power) {
+        cli_say(cli, "  in %6.1f dBm  out %6.1f dBm\n", port->input_dbm, port->output_dbm);
+    } else {
+        cli_say(cli, "  %10llu packets %14llu bytes  lost: %llu dark, %llu unlit\n",
+                (unsigned long long)port->packets, (unsigned long long)port->bytes,
+                (unsigned long long)port->dark_packets, (unsigned long long)port->unlit_packets);
+    }
+}
+
+static bool show_switch(json_t *list, const struct ocs_ask *ask, const struct weft_lab *lab,
+                        uint32_t plane)
+{
+    struct cli *cli = ask->cli;
+    struct weft_ocs ocs;
+    if (!ocs_open(&ocs, ask, lab, plane)) {
+        return false;
+    }
+    uint32_t n = ocs.port_count;
+    uint32_t *outputs = WEFT_NEW(&cli->arena, uint32_t, n);
+    struct weft_ocs_port *ports = WEFT_NEW(&cli->arena, struct weft_ocs_port, n);
+    bool fine =
+        weft_ocs_read(outputs, &ocs, &cli->error) && weft_ocs_statistics(ports, &ocs, &cli->error);
+    const char *driver = ocs.driver->name;
+    weft_ocs_close(&ocs);
+    if (!fine || !weft_ocs_check_matching(outputs, n, cli->scratch, &cli->error)) {
+        return false;
+    }
+    json_t *object = json_object();
+    json_t *rows = json_array();
+    cli_set_count(object, "switch", plane);
+    cli_set_text(object, "driver", driver);
+    if (!cli->json) {
+        cli_say(cli, "switch %u (%s)\n", plane, driver);
+    }
+    for (uint32_t i = 0; i < n; i++) {
+        json_array_append_new(rows, describe_port(i, outputs[i], &ports[i]));
+        if (!cli->json) {
+            tell_port(cli, i, outputs[i], &ports[i]);
+        }
+    }
+    cli_set(object, "ports", rows);
+    json_array_append_new(list, object);
+    return true;
+}
+
+bool ocs_show(const struct ocs_ask *ask, const struct weft_lab *lab)
+{
+    struct cli *cli = ask->cli;
+    json_t *list = json_array();
+    bool all = ask->plane == WEFT_NONE && ask->box == NULL;
+    uint32_t first = all || ask->plane == WEFT_NONE ? 0 : ask->plane;
+    uint32_t end = all ? lab->ocs_count : first + 1;
+    bool fine = true;
+    if (ask->box == NULL && lab->ocs_count == 0) {
+        fine = weft_fail(&cli->error, WEFT_INPUT, "lab '%s' has no optical switches", lab->name);
+    }
+    for (uint32_t p = first; p < end && fine; p++) {
+        fine = show_switch(list, ask, lab, p);
+    }
+    if (!fine || !cli->json) {
+        json_decref(list);
+        return fine;
+    }
+    json_t *object = cli_object("weft.lab-ocs/1");
+    cli_set(object, "switches", list);
+    cli_json(cli, object);
+    return true;
+}
+
+// ---- apply ----
+
+// The circuits of one plane of a plan, to a box.
+static bool apply_box(struct weft_lab_move *move, const struct ocs_ask *ask,
+                      const struct weft_lab_wiring *wiring)
+{
+    struct cli *cli = ask->cli;
+    struct weft_ocs ocs;
+    if (ask->plane == WEFT_NONE && wiring->port_count > 1) {
+        return cli_misuse(cli, "the plan has %u planes; write --switch P", wiring->port_count);
+    }
+    uint32_t plane = ask->plane == WEFT_NONE ? 0 : ask->plane;
+    if (plane >= wiring->port_count) {
+        return cli_misuse(cli, "--switch: the plan has planes 0 to %u", wiring->port_count - 1);
+    }
+    if (!ocs_open(&ocs, ask, NULL, plane)) {
+        return false;
+    }
+    bool fine = true;
+    if (ocs.port_count < wiring->server_count) {
+        fine = weft_fail(&cli->error, WEFT_INFEASIBLE, "the box has %u inputs, the plan %u servers",
+                         ocs.port_count, wiring->server_count);
+    }
+    if (fine) {
+        // Inputs beyond the plan's servers belong to others.
+        struct weft_ocs_circuit *circuits =
+            WEFT_NEW(&cli->arena, struct weft_ocs_circuit, wiring->server_count);
+        for (uint32_t i = 0; i < wiring->server_count; i++) {
+            uint32_t to = wiring->planes[(size_t)plane * wiring->server_count + i];
+            circuits[i] = (struct weft_ocs_circuit){i, to == i ? WEFT_NONE : to};
+        }
+        double begun_s = cli_elapsed_s(cli);
+        fine = weft_ocs_connect(&move->circuits, &ocs, circuits, wiring->server_count, cli->scratch,
+                                &cli->error);
+        move->circuits_s = cli_elapsed_s(cli) - begun_s;
+    }
+    weft_ocs_close(&ocs);
+    return fine;
+}
+
+// The lab's state names the plan from now on.
+static bool remember(const struct ocs_ask *ask, const struct weft_lab *moved, const char *path)
+{
+    struct cli *cli = ask->cli;
+    struct weft_lab lab;
+    if (!weft_lab_load(&lab, moved->name, cli->scratch, &cli->error)) {
+        return false;
+    }
+    char *full = realpath(path, NULL);
+    bool fits = full != NULL && strlen(full) < sizeof lab.plan_path;
+    snprintf(lab.plan_path, sizeof lab.plan_path, "%s", fits ? full : "");
+    free(full);
+    snprintf(lab.fabric, sizeof lab.fabric, "plan");
+    return weft_lab_save(&lab, cli->scratch, &cli->error);
+}
+
+static void tell(struct cli *cli, const struct weft_lab_move *move)
+{
+    if (cli->json) {
+        json_t *object = cli_object("weft.lab-ocs-apply/1");
+        cli_set_count(object, "changed", move->circuits.changed);
+        cli_set_count(object, "untouched", move->circuits.untouched);
+        cli_set_real(object, "circuits_s", move->circuits_s);
+        cli_set_real(object, "routes_s", move->routes_s);
+        cli_json(cli, object);
+        return;
+    }
+    cli_say(cli, "%u circuits changed, %u untouched, in %.3f ms; routes in %.1f ms\n",
+            move->circuits.changed, move->circuits.untouched, 1e3 * move->circuits_s,
+            1e3 * move->routes_s);
+}
+
+bool ocs_apply(const struct ocs_ask *ask, struct weft_lab *lab)
+{
+    struct cli *cli = ask->cli;
+    struct weft_plan *plan = WEFT_NEW(&cli->arena, struct weft_plan, 1);
+    struct weft_lab_wiring wiring;
+    struct weft_lab_move move = {0};
+    if (ask->word_count != 1) {
+        return cli_misuse(cli, "which plan? write %s apply PLAN.json", cli->program);
+    }
+    if (!weft_plan_load(plan, ask->words[0], &cli->arena, cli->scratch, &cli->error)) {
+        return false;
+    }
+    if (!weft_lab_wire_plan(&wiring, plan, &cli->arena, cli->scratch, &cli->error)) {
+        return weft_wrap(&cli->error, "%s", ask->words[0]);
+    }
+    bool boxed = ask->box != NULL;
+    bool fine = boxed ? apply_box(&move, ask, &wiring)
+                      : weft_lab_apply(&move, lab, &wiring, !ask->circuits_only, cli->scratch,
+                                       &cli->error) &&
+                            (ask->circuits_only || remember(ask, lab, ask->words[0]));
+    if (fine) {
+        tell(cli, &move);
+    }
+    return fine;
+}

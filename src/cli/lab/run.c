@@ -1,0 +1,364 @@
+// SPDX-License-Identifier: Apache-2.0
+// weft lab run: iterations of a plan's job in the lab, beside what was predicted.
+
+#include "run.h"
+#include "lab.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum {
+    KEY_ITERATIONS = 1,
+    KEY_FABRICS,
+    KEY_RATE,
+    KEY_MTU,
+    KEY_BUFFER,
+    KEY_TARGET,
+    KEY_CC,
+    KEY_TIMEOUT,
+    KEY_STALL,
+    KEY_REPORT,
+    KEY_JOB,
+    KEY_FAIL,
+    KEY_DETECT,
+    KEY_SPARES,
+    KEY_ECN,
+    KEY_CHANGE,
+    KEY_AT,
+    KEY_DARK,
+};
+
+#define ITERATIONS_MAX 10000u
+#define BUFFER_PACKETS 256u
+
+static const struct argp_option options[] = {
+    {"iterations", KEY_ITERATIONS, "N", 0, "how many are measured, after one that is not (10)", 0},
+    {"fabrics", KEY_FABRICS, "LIST", 0,
+     "plan (default); also switch: one of equal total cost, and ring: the same ports; by commas",
+     0},
+    {"job", KEY_JOB, "FILE", 0, "the job's task graph, of a plan that has none inside", 0},
+    {"rate", KEY_RATE, "R", 0, "what a port of the plan carries here (100Mbps)", 0},
+    {"mtu", KEY_MTU, "BYTES", 0, "largest packet (9000)", 0},
+    {"buffer", KEY_BUFFER, "SIZE", 0, "of a port's queue (256 packets)", 0},
+    {"target", KEY_TARGET, "T", 0,
+     "bytes are scaled down so that the plan's iteration takes about T here (1s); 0: not", 0},
+    {"cc", KEY_CC, "NAME", 0, "congestion control: reno, cubic, dctcp, mltcp (cubic)", 0},
+    {"ecn", KEY_ECN, "PACKETS", 0, "ports mark packets that find so many waiting; 0: none", 0},
+    {"timeout", KEY_TIMEOUT, "T", 0, "a worker that is silent for so long ends the run (30s)", 0},
+    {"stall", KEY_STALL, "T", 0, "bytes that a peer does not take for so long end it (5s)", 0},
+    {"report", KEY_REPORT, "FILE", 0, "a page with plots (FILE.html)", 0},
+    {"fail", KEY_FAIL, "FAULT", 0,
+     "when iteration I begins: link[:S:P]@I cuts port P of server S, ocs[:P]@I optical switch P, "
+     "server[:S]@I ends server S; it is planned anew, and the run goes on; up to 4 times",
+     0},
+    {"spares", KEY_SPARES, "N", 0, "servers beside the plan's, for those that --fail ends (0)", 0},
+    {"detect", KEY_DETECT, "HOW", 0,
+     "how a fault is noticed: carrier of ports and end of workers (default), or stall of bytes "
+     "alone",
+     0},
+    {"change", KEY_CHANGE, "PLAN2", 0,
+     "go on by another plan of the same job, servers and ports: its circuits, routes and rings, "
+     "after connections have run dry",
+     0},
+    {"at", KEY_AT, "I", 0, "the first iteration by the plan of --change (the middle)", 0},
+    {"dark", KEY_DARK, "T", 0, "how long circuits are dark that change (10ms)", 0},
+    LAB_NAME_OPTION,
+    {0},
+};
+
+static const char doc[] =
+    "Plays a plan's job on this machine: a process a server computes (sleeps) and sends over TCP "
+    "along the planned rings and routes. Tells each phase's time as predicted by the flow and the "
+    "packet engine and as measured. Raises a lab of its own and takes it away, unless that of "
+    "--name stands with this plan. It needs root.\v"
+    "Examples:\n"
+    "  $ weft lab run plan.json --iterations 10\n"
+    "  $ weft lab run plan.json --fabrics plan,switch,ring --report lab.html\n";
+
+static error_t parse_time(struct lab_run *run, double *seconds, const char *option,
+                          const char *text)
+{
+    struct cli *cli = run->cli;
+    uint64_t ps = 0;
+    bool fine = weft_parse_time(&ps, text, &cli->error) &&
+                (ps <= 3600 * WEFT_PS_PER_S ||
+                 weft_fail(&cli->error, WEFT_INPUT, "at most 3600s, not %.40s", text));
+    *seconds = weft_seconds(ps);
+    return cli_value(cli, fine, option);
+}
+
+static error_t parse_fabrics(struct lab_run *run, const char *text)
+{
+    static const char *const names[] = {"plan", "switch", "ring"};
+    run->fabric_count = 0;
+    for (const char *next = text; next != NULL;) {
+        size_t length = strcspn(next, ",");
+        uint32_t i = 0;
+        while (i < 3 && (strlen(names[i]) != length || strncmp(names[i], next, length) != 0)) {
+            i++;
+        }
+        if (i == 3 || run->fabric_count == LAB_RUN_FABRICS_MAX) {
+            return cli_usage(run->cli, "--fabrics: '%.40s' is no list of plan, switch and ring",
+                             text);
+        }
+        run->fabrics[run->fabric_count++] = (enum lab_run_fabric)i;
+        next = next[length] == ',' ? next + length + 1 : NULL;
+    }
+    return 0;
+}
+
+static error_t parse_sizes(int key, char *argument, struct lab_run *run)
+{
+    struct cli *cli = run->cli;
+    uint64_t bytes = 0;
+    switch (key) {
+    case KEY_RATE:
+        return cli_value(cli, weft_parse_rate(&run->rate_Bps, argument, &cli->error), "rate");
+    case KEY_MTU:
+        return cli_count(cli, &run->mtu_bytes, "mtu", argument, 576, 65521);
+    case KEY_ECN:
+        return cli_count(cli, &run->mark_packets, "ecn", argument, 0, 99999);
+    case KEY_BUFFER:
+        if (!weft_parse_bytes(&bytes, argument, &cli->error) ||
+            (bytes < 10000 || bytes > 1u << 30)) {
+            return cli_usage(cli, "--buffer: '%.40s' is not between 10kB and 1GiB", argument);
+        }
+        run->buffer_bytes = (uint32_t)bytes;
+        return 0;
+    case KEY_TARGET:
+        return parse_time(run, &run->target_s, "target", argument);
+    case KEY_DARK:
+        return cli_value(
+            cli,
+            weft_parse_time(&run->dark_ps, argument, &cli->error) &&
+                (run->dark_ps <= 10 * WEFT_PS_PER_S ||
+                 weft_fail(&cli->error, WEFT_INPUT, "at most 10s, not %.40s", argument)),
+            "dark");
+    case KEY_TIMEOUT:
+        return parse_time(run, &run->timeout_s, "timeout", argument);
+    case KEY_STALL:
+        return parse_time(run, &run->stall_s, "stall", argument);
+    default:
+        return ARGP_ERR_UNKNOWN;
+    }
+}
+
+static error_t parse(int key, char *argument, struct argp_state *state)
+{
+    struct lab_run *run = state->input;
+    struct cli *cli = run->cli;
+    switch (key) {
+    case KEY_ITERATIONS:
+        return cli_count(cli, &run->iterations, "iterations", argument, 1, ITERATIONS_MAX);
+    case KEY_FABRICS:
+        return parse_fabrics(run, argument);
+    case KEY_CC:
+        run->congestion = argument;
+        return 0;
+    case KEY_REPORT:
+        run->report_path = argument;
+        return 0;
+    case KEY_JOB:
+        run->job_path = argument;
+        return 0;
+    case KEY_FAIL:
+        return lab_run_take_fault(run, argument);
+    case KEY_CHANGE:
+        run->change_path = argument;
+        return 0;
+    case KEY_AT:
+        return cli_count(cli, &run->change_at, "at", argument, 2, ITERATIONS_MAX);
+    case KEY_SPARES:
+        return cli_count(cli, &run->spares, "spares", argument, 0, 64);
+    case KEY_DETECT:
+        run->detect_stall = strcmp(argument, "stall") == 0;
+        return run->detect_stall || strcmp(argument, "carrier") == 0
+                   ? 0
+                   : cli_usage(cli, "--detect: '%.40s' is neither carrier nor stall", argument);
+    case LAB_NAME:
+        run->name_given = true;
+        return lab_take_name(cli, &run->name, argument);
+    case ARGP_KEY_ARG:
+        return cli_take(cli, &run->plan_path, argument, "plan");
+    case ARGP_KEY_NO_ARGS:
+        return cli_usage(cli, "which plan? write %s PLAN.json", cli->program);
+    default:
+        return parse_sizes(key, argument, run);
+    }
+}
+
+// ---- telling ----
+
+json_t *lab_run_phases_json(const struct lab_experiment *trial)
+{
+    json_t *list = json_array();
+    for (uint32_t i = 0; i < trial->phase_count; i++) {
+        const struct lab_phase *phase = &trial->phases[i];
+        json_t *object = json_object();
+        cli_set_text(object, "name", phase->name);
+        cli_set_count(object, "tasks", phase->task_count);
+        cli_set_real(object, "predicted_flow_s", phase->predicted_flow_s);
+        cli_set_real(object, "predicted_packet_s", phase->predicted_packet_s);
+        cli_set_real(object, "measured_mean_s", phase->measured_mean_s);
+        cli_set_real(object, "measured_p99_s", phase->measured_p99_s);
+        json_array_append_new(list, object);
+    }
+    return list;
+}
+
+static void set_trial(json_t *object, const struct lab_experiment *trial)
+{
+    const struct lab_phase *whole = &trial->phases[trial->phase_count - 1];
+    cli_set(object, "phases", lab_run_phases_json(trial));
+    cli_set_real(object, "predicted_flow_s", whole->predicted_flow_s);
+    cli_set_real(object, "predicted_packet_s", whole->predicted_packet_s);
+    cli_set_real(object, "measured_mean_s", whole->measured_mean_s);
+    cli_set_real(object, "measured_p99_s", whole->measured_p99_s);
+    cli_set_real(object, "measured_over_packet",
+                 whole->measured_mean_s / whole->predicted_packet_s);
+    json_t *times = json_array();
+    for (uint32_t i = 0; i < trial->iteration_count; i++) {
+        json_array_append_new(times, json_real(whole->measured_s[i]));
+    }
+    cli_set(object, "iteration_s", times);
+    cli_set_real(object, "rate_Bps", trial->lab_rate_Bps);
+    cli_set_real(object, "rate_ratio", trial->rate_ratio);
+    cli_set_real(object, "bytes_ratio", trial->bytes_ratio);
+    cli_set_real(object, "time_ratio", trial->time_ratio);
+    cli_set_count(object, "retransmits", trial->tcp.retransmits);
+    cli_set_count(object, "ecn_marks", trial->marks);
+    cli_set_count(object, "drops", trial->drops);
+    cli_set_count(object, "predicted_drops", trial->predicted.drops);
+    cli_set_count(object, "predicted_retransmits", trial->predicted.retransmits);
+    cli_set_count(object, "predicted_ecn_marks", trial->predicted.ecn_marks);
+    cli_set_count(object, "checked_elements", trial->checked_count);
+    cli_set_count(object, "sent_bytes", trial->sent_bytes);
+    cli_set_count(object, "connections", trial->stream_count);
+    cli_set_count(object, "signals", trial->signal_count);
+    cli_set_real(object, "cpu_s", trial->cpu_s);
+}
+
+static void tell_json(const struct lab_run *run)
+{
+    json_t *object = cli_object("weft.lab-run/1");
+    cli_set_text(object, "plan", run->plan_path);
+    cli_set_text(object, "cc", run->congestion);
+    cli_set_count(object, "ecn_packets", run->mark_packets);
+    cli_set_count(object, "iterations", run->iterations);
+    cli_set_text(object, "fabric", lab_run_fabric_name(run->fabrics[0]));
+    set_trial(object, &run->trials[0]);
+    json_t *list = json_array();
+    for (uint32_t i = 0; i < run->fabric_count; i++) {
+        json_t *one = json_object();
+        cli_set_text(one, "fabric", lab_run_fabric_name(run->fabrics[i]));
+        set_trial(one, &run->trials[i]);
+        json_array_append_new(list, one);
+    }
+    cli_set(object, "fabrics", list);
+    if (run->recoveries != NULL) {
+        json_t *recoveries = json_array();
+        for (uint32_t i = 0; i < run->fault_count; i++) {
+            json_array_append_new(recoveries, lab_run_recovery_json(run, i));
+        }
+        cli_set(object, "recovery", lab_run_recovery_json(run, 0));
+        cli_set(object, "recoveries", recoveries);
+    }
+    if (run->change != NULL) {
+        cli_set(object, "change", lab_run_change_json(run));
+    }
+    cli_json(run->cli, object);
+}
+
+static const char *time_text(struct cli *cli, double seconds)
+{
+    char text[WEFT_UNIT_TEXT];
+    return weft_arena_format(&cli->arena, "%s", weft_show_time(text, weft_picoseconds(seconds)));
+}
+
+static void tell_text(const struct lab_run *run)
+{
+    static const struct weft_table_column columns[] = {
+        {"fabric", WEFT_ALIGN_LEFT},     {"phase", WEFT_ALIGN_LEFT},     {"flow", WEFT_ALIGN_RIGHT},
+        {"packet", WEFT_ALIGN_RIGHT},    {"measured", WEFT_ALIGN_RIGHT}, {"p99", WEFT_ALIGN_RIGHT},
+        {"to packet", WEFT_ALIGN_RIGHT},
+    };
+    enum { COLUMNS = sizeof columns / sizeof columns[0] };
+    struct cli *cli = run->cli;
+    const char **cells =
+        WEFT_NEW(&cli->arena, const char *, (size_t)LAB_RUN_FABRICS_MAX *LAB_PHASES_MAX *COLUMNS);
+    uint32_t rows = 0;
+    for (uint32_t f = 0; f < run->fabric_count; f++) {
+        const struct lab_experiment *trial = &run->trials[f];
+        for (uint32_t i = 0; i < trial->phase_count; i++) {
+            const struct lab_phase *phase = &trial->phases[i];
+            const char **row = cells + (size_t)COLUMNS * rows++;
+            row[0] = i == 0 ? lab_run_fabric_name(run->fabrics[f]) : "";
+            row[1] = phase->name;
+            row[2] = time_text(cli, phase->predicted_flow_s);
+            row[3] = time_text(cli, phase->predicted_packet_s);
+            row[4] = time_text(cli, phase->measured_mean_s);
+            row[5] = time_text(cli, phase->measured_p99_s);
+            row[6] =
+                weft_arena_format(&cli->arena, "%+.1f %%",
+                                  100 * (phase->measured_mean_s / phase->predicted_packet_s - 1));
+        }
+    }
+    const struct lab_experiment *first = &run->trials[0];
+    char rate[WEFT_UNIT_TEXT];
+    cli_say(cli, "%s: ports of %s, 1:%.6g; bytes 1:%.4g; so times here are %.4g times the plan's\n",
+            run->plan_path, weft_show_rate(rate, first->lab_rate_Bps), first->rate_ratio,
+            1 / first->bytes_ratio, first->time_ratio);
+    cli_say(cli, "%s", weft_report_table(columns, COLUMNS, cells, rows, &cli->arena));
+    for (uint32_t f = 0; f < run->fabric_count; f++) {
+        const struct lab_experiment *trial = &run->trials[f];
+        cli_say(
+            cli,
+            "%s: %llu sums right, %llu retransmits, %llu ECN marks, %llu drops, %.2f s of CPU\n",
+            lab_run_fabric_name(run->fabrics[f]), (unsigned long long)trial->checked_count,
+            (unsigned long long)trial->tcp.retransmits, (unsigned long long)trial->marks,
+            (unsigned long long)trial->drops, trial->cpu_s);
+    }
+}
+
+int lab_run(int argc, char **argv)
+{
+    static const struct cli_verb verb = {
+        .name = "weft lab run",
+        .arguments = "PLAN.json",
+        .doc = doc,
+        .options = options,
+        .parser = parse,
+    };
+    struct cli cli;
+    struct lab_run run = {
+        .cli = &cli,
+        .iterations = 10,
+        .fabric_count = 1,
+        .rate_Bps = 12.5e6,
+        .mtu_bytes = 9000,
+        .target_s = 1,
+        .timeout_s = 30,
+        .stall_s = 5,
+        .dark_ps = WEFT_PS_PER_S / 100,
+        .congestion = "cubic",
+        .name = WEFT_LAB_DEFAULT,
+    };
+    bool fine = cli_parse(&cli, &verb, argc, argv, &run) && lab_run_check_faults(&run) &&
+                lab_run_check_change(&run);
+    if (run.buffer_bytes == 0) {
+        run.buffer_bytes = BUFFER_PACKETS * (run.mtu_bytes + 14);
+    }
+    fine = fine && lab_run_all(&run);
+    if (fine && cli.json) {
+        tell_json(&run);
+    } else if (fine) {
+        tell_text(&run);
+        lab_run_change_text(&run);
+        for (uint32_t i = 0; i < run.fault_count; i++) {
+            lab_run_recovery_text(&run, i);
+        }
+    }
+    return cli_finish(&cli, fine);
+}

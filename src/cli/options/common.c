@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+// The options that every verb takes.
+
+#include "cli/cli.h"
+
+#include <errno.h>
+
+enum {
+    KEY_JSON = 1000,
+    KEY_SEED,
+    KEY_THREADS,
+    KEY_QUIET,
+    KEY_HELP,
+    KEY_VERSION,
+};
+
+static const struct argp_option options[] = {
+    {"json", KEY_JSON, NULL, 0, "one JSON object instead of text (SI units)", 0},
+    {"output", 'o', "FILE", 0, "write the result to FILE, whole or not at all", 0},
+    {"seed", KEY_SEED, "K", 0, "seed of every random choice (1); same seed, same bytes", 0},
+    {"threads", KEY_THREADS, "T", 0, "threads (as many as processors); never changes a result", 0},
+    {"quiet", KEY_QUIET, NULL, 0, "no progress on the terminal", 0},
+    {"help", KEY_HELP, NULL, 0, "print this help", 0},
+    {"version", KEY_VERSION, NULL, 0, "print the version", 0},
+    {0},
+};
+
+// --help and --version end the parsing before anything else is complained about.
+static error_t end_parsing(struct argp_state *state, bool *asked)
+{
+    *asked = true;
+    state->next = state->argc;
+    return EINVAL;
+}
+
+static error_t parse(int key, char *argument, struct argp_state *state)
+{
+    struct cli *cli = state->input;
+    switch (key) {
+    case KEY_HELP:
+        return end_parsing(state, &cli->help_asked);
+    case KEY_VERSION:
+        return end_parsing(state, &cli->version_asked);
+    case KEY_JSON:
+        cli->json = true;
+        return 0;
+    case KEY_QUIET:
+        cli->quiet = true;
+        return 0;
+    case 'o':
+        if (argument[0] == '\0') {
+            return cli_usage(cli, "--output: the name is empty; write -o FILE");
+        }
+        cli->output_path = argument;
+        return 0;
+    case KEY_SEED:
+        return cli_value(cli, weft_parse_count(&cli->seed, argument, 0, INT64_MAX, &cli->error),
+                         "seed");
+    case KEY_THREADS:
+        cli->threads_given = true;
+        return cli_count(cli, &cli->threads, "threads", argument, 1, CLI_THREADS_MAX);
+    case ARGP_KEY_ARG:
+        return cli_usage(cli, "'%.100s' is one argument too many; see %s --help", argument,
+                         cli->program);
+    default:
+        return ARGP_ERR_UNKNOWN;
+    }
+}
+
+const struct argp cli_common_argp = {.options = options, .parser = parse};

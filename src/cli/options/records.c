@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+// The options that say what a run writes besides its result.
+
+#include "cli/cli.h"
+
+enum {
+    KEY_FLOWS = 5000,
+    KEY_SERIES,
+    KEY_EVERY,
+    KEY_TRACE,
+    KEY_PROGRESS,
+    KEY_SNAPSHOT,
+    KEY_JOB_NAME
+};
+
+static const struct argp_option options[] = {
+    {"flow-records", KEY_FLOWS, "FILE", 0,
+     "write a record of each flow to FILE.csv or FILE.json: size, ends, packets, losses, marks", 0},
+    {"flows", KEY_FLOWS, "FILE", OPTION_HIDDEN, NULL, 0}, // its name until 0.3
+    {"series", KEY_SERIES, "FILE.csv", 0, "write what links do, every so often", 0},
+    {"every", KEY_EVERY, "TIME", 0, "how often (10us); coarser where it would be too much", 0},
+    {"trace", KEY_TRACE, "FILE.pftrace", 0,
+     "write a timeline for ui.perfetto.dev: servers' tasks and flows, links' load and queues", 0},
+    {"snapshot", KEY_SNAPSHOT, "FILE.json", 0,
+     "write what the job asks of its links in an iteration, for weft interleave", 0},
+    {"job-name", KEY_JOB_NAME, "NAME", 0, "its name there (job)", 0},
+    {"progress", KEY_PROGRESS, NULL, 0, "tell how far it is, not only on a terminal", 0},
+    {0},
+};
+
+static error_t parse(int key, char *argument, struct argp_state *state)
+{
+    struct cli *cli = state->input;
+    struct cli_records *records = &cli->records;
+    switch (key) {
+    case KEY_FLOWS:
+        return cli_take(cli, &records->flows_path, argument, "--flow-records");
+    case KEY_SERIES:
+        return cli_take(cli, &records->series_path, argument, "--series");
+    case KEY_TRACE:
+        return cli_take(cli, &records->trace_path, argument, "--trace");
+    case KEY_EVERY:
+        if (!weft_parse_time(&records->every_ps, argument, &cli->error)) {
+            return cli_value(cli, false, "every");
+        }
+        return records->every_ps > 0 ? 0 : cli_usage(cli, "--every: 0 never ends; write 10us");
+    case KEY_SNAPSHOT:
+        return cli_take(cli, &records->snapshot_path, argument, "--snapshot");
+    case KEY_JOB_NAME:
+        records->job_name = argument;
+        return 0;
+    case KEY_PROGRESS:
+        records->progress = true;
+        return 0;
+    default:
+        return ARGP_ERR_UNKNOWN;
+    }
+}
+
+const struct argp cli_records_argp = {.options = options, .parser = parse};

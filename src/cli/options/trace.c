@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0
+// The options that say what a Chakra trace needs beside it.
+
+#include "cli/cli.h"
+
+enum { KEY_GROUPS = 3000, KEY_ACCELERATOR };
+
+static const struct argp_option options[] = {
+    {"groups", KEY_GROUPS, "FILE.json", 0, "process groups of a trace (PREFIX.json)", 0},
+    {"accelerator", KEY_ACCELERATOR, "NAME", 0,
+     "what computes a trace's nodes that state operations but no duration", 0},
+    {0},
+};
+
+static error_t parse(int key, char *argument, struct argp_state *state)
+{
+    struct cli *cli = state->input;
+    switch (key) {
+    case KEY_GROUPS:
+        return cli_take(cli, &cli->trace.groups_path, argument, "--groups");
+    case KEY_ACCELERATOR:
+        return cli_value(cli,
+                         weft_accelerator_named(&cli->trace.accelerator, argument, &cli->error),
+                         "accelerator");
+    default:
+        return ARGP_ERR_UNKNOWN;
+    }
+}
+
+const struct argp cli_trace_argp = {.options = options, .parser = parse};

@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a verb says: its result as text, which is written when it is whole, and notes on stderr.
+
+#include "cli.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+double cli_elapsed_s(const struct cli *cli)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec - cli->started_s;
+}
+
+void cli_say(struct cli *cli, const char *format, ...)
+{
+    va_list arguments;
+    va_start(arguments, format);
+    char *text = NULL;
+    int length = vasprintf(&text, format, arguments);
+    va_end(arguments);
+    WEFT_ASSERT(length >= 0);
+    weft_text_add(&cli->text, "%s", text);
+    free(text);
+}
+
+void cli_note(const struct cli *cli, const char *format, ...)
+{
+    va_list arguments;
+    va_start(arguments, format);
+    FILE *out = cli->notes != NULL ? cli->notes : stderr;
+    if (cli->notes == NULL) {
+        fprintf(out, "%s: note: ", cli->program);
+    }
+    vfprintf(out, format, arguments);
+    fputc('\n', out);
+    va_end(arguments);
+}
+
+struct weft_request_environment *cli_environment(struct cli *cli, weft_stop stop)
+{
+    cli->environment.base = (struct weft_environment){
+        .arena = &cli->arena,
+        .scratch = cli->scratch,
+        .seed = cli->seed,
+        .threads = cli->threads,
+        .stop = stop,
+        .error = &cli->error,
+    };
+    return &cli->environment;
+}
+
+void cli_print_notes(struct cli *cli)
+{
+    const struct weft_notes *notes = &cli->environment.notes;
+    for (uint64_t count = atomic_load(&notes->count); cli->noted_count < count;) {
+        cli->noted = cli->noted == NULL ? notes->first : cli->noted->next;
+        cli->noted_count++;
+        struct weft_arena scratch = cli->scratch;
+        char *text = weft_arena_text(&scratch, cli->noted->text, strlen(cli->noted->text));
+        cli_spell(cli, text);
+        cli_note(cli, "%s", text);
+    }
+}
+
+void cli_json(struct cli *cli, json_t *object)
+{
+    char *text = json_dumps(object, JSON_INDENT(2) | JSON_REAL_PRECISION(15));
+    WEFT_ASSERT(text != NULL);
+    weft_text_add(&cli->text, "%s\n", text);
+    free(text);
+    json_decref(object);
+}
+
+bool cli_can_write(struct cli *cli, const char *path)
+{
+    struct stat old;
+    if (path == NULL || (stat(path, &old) == 0 && !S_ISREG(old.st_mode) && !S_ISDIR(old.st_mode))) {
+        return true; // a device or a pipe is written in place
+    }
+    struct weft_arena scratch = cli->scratch;
+    const char *slash = strrchr(path, '/');
+    const char *folder = slash == NULL   ? "."
+                         : slash == path ? "/"
+                                         : weft_arena_text(&scratch, path, (size_t)(slash - path));
+    if (access(folder, W_OK | X_OK) == 0) {
+        return true;
+    }
+    return weft_fail(&cli->error, WEFT_IO, "%s: cannot be written into %s: %s", path, folder,
+                     strerrordesc_np(errno));
+}

@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef WEFT_CLI_SWEEP_H
+#define WEFT_CLI_SWEEP_H
+
+// weft sweep: what its files share. sweep.c parses and leads, sweep_prepare.c checks scenarios
+// before any runs, sweep_scenario.c runs one, sweep_crew.c runs many on threads, sweep_file.c keeps
+// the results, sweep_ranks.c shares scenarios among processes started by mpirun.
+
+#include "cli/cli.h"
+#include "mpi.h"
+#include "weft/format.h"
+
+struct sweep {
+    struct cli *cli;
+    const char **paths; // the specification; with --merge, files of results
+    uint32_t path_count;
+    uint32_t shard; // from 0
+    uint32_t shard_count;
+    bool merges;
+    bool lists;
+    bool prunes;
+    bool tells_wall;
+    // What follows from the specification.
+    struct weft_sweep spec;
+    const struct cli_runner *runner;
+    uint64_t *keys;           // of each scenario: of its parameters and the program's version
+    struct sweep_key *sorted; // the same, ascending
+    const struct sweep_line **ended; // of each scenario, NULL = still to run
+    uint32_t todo_count;             // to run here
+    uint32_t *todo;
+};
+
+// A scenario by its key.
+struct sweep_key {
+    uint64_t key;
+    uint32_t index;
+};
+
+// A line of results.
+struct sweep_line {
+    uint32_t index;
+    uint64_t key;
+    bool failed;
+    char *text; // without the newline
+    size_t length;
+};
+
+// ---- sweep_prepare.c ----
+
+// Reads spec.verb and checks every key and value as far as the verb's parser does; sets keys. Fails
+// with INPUT, "SPEC: line N: ...".
+bool sweep_prepare(struct sweep *sweep, const char *data, size_t length) WEFT_MUST_USE;
+// The scenario with this key, or WEFT_NONE. O(log scenarios).
+uint32_t sweep_find(const struct sweep *sweep, uint64_t key);
+
+// ---- sweep_scenario.c ----
+
+// The command line of a scenario for its verb, in `arena`, ended by NULL.
+int sweep_arguments(char ***argv, const struct sweep *sweep, uint32_t index,
+                    struct weft_arena *arena);
+// Whether a key stands for arguments and not for an option.
+bool sweep_is_argument(const char *key);
+// Runs scenario `index` to its line, whose text is the caller's to free.
+struct sweep_line sweep_run(const struct sweep *sweep, uint32_t index);
+// The start of a line, up to its key.
+#define SWEEP_LINE_BEGINS "{\"schema\":\"weft.sweep/1\",\"index\":"
+// A line of `parameters` alone, for --list; the caller frees it.
+char *sweep_list_line(const struct sweep *sweep, uint32_t index);
+// "SPEC.yaml: line 4: scenario 7: <what went wrong>", of a failed line.
+const char *sweep_complaint(const struct sweep *sweep, const struct sweep_line *line,
+                            struct weft_arena *arena);
+uint32_t sweep_line_in_spec(const struct sweep *sweep, uint32_t index);
+
+// ---- sweep_crew.c ----
+
+struct sweep_crew;
+// NULL: not one thread could be started; cli->error says so.
+struct sweep_crew *sweep_crew_start(const struct sweep *sweep, uint32_t threads);
+void sweep_crew_give(struct sweep_crew *crew, uint32_t index);
+// One line that has ended; false after that many seconds without any.
+bool sweep_crew_take(struct sweep_crew *crew, struct sweep_line *line, double wait_s);
+// Waits for the scenarios under way.
+void sweep_crew_end(struct sweep_crew *crew);
+
+// ---- sweep_file.c ----
+
+struct sweep_file {
+    const char *path; // NULL = none that can be kept: results are written at the end only
+    int file;
+    double synced_s;
+};
+
+// Opens and locks the file of results, so that no other sweep writes there.
+bool sweep_file_open(struct sweep_file *kept, struct sweep *sweep) WEFT_MUST_USE;
+// Fills sweep->ended from what is in the file; cuts off a line that was being written.
+bool sweep_file_resume(struct sweep_file *kept, struct sweep *sweep) WEFT_MUST_USE;
+bool sweep_file_append(struct sweep_file *kept, struct cli *cli, const struct sweep_line *line)
+    WEFT_MUST_USE;
+void sweep_file_close(struct sweep_file *kept);
+// Files of results, in order of index, to cli->text.
+bool sweep_file_merge(struct sweep *sweep) WEFT_MUST_USE;
+
+// ---- sweep_ranks.c ----
+
+struct sweep_ranks {
+    const struct sweep_mpi *mpi; // NULL = this process is alone
+    uint32_t rank;
+    uint32_t size;
+};
+// Finds out whether mpirun started this process and, if so, loads what talks MPI.
+bool sweep_ranks_begin(struct sweep_ranks *ranks, struct cli *cli) WEFT_MUST_USE;
+void sweep_ranks_end(struct sweep_ranks *ranks);
+// Rank 0 gives the specification to all; NULL = it has none, nothing is to be done.
+const char *sweep_ranks_share(const struct sweep_ranks *ranks, const char *spec, size_t *length,
+                              struct weft_arena *arena);
+// The other ranks: run what rank 0 gives, or nothing where they are not ready.
+bool sweep_ranks_serve(const struct sweep_ranks *ranks, const struct sweep *sweep, bool ready)
+    WEFT_MUST_USE;
+// Rank 0: runs sweep->todo here and on the other ranks, keeps each line as it ends.
+bool sweep_ranks_lead(const struct sweep_ranks *ranks, struct sweep *sweep, struct sweep_file *kept)
+    WEFT_MUST_USE;
+
+#endif

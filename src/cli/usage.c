@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: Apache-2.0
+// Bad usage told in one line, and what parsers of options share.
+
+#include "cli.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <string.h>
+
+bool cli_misuse(struct cli *cli, const char *format, ...)
+{
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(cli->error.message, sizeof cli->error.message, format, arguments);
+    va_end(arguments);
+    cli->error.code = WEFT_INPUT;
+    cli->error.key[0] = '\0';
+    cli->exit_code = CLI_EXIT_USAGE;
+    return false;
+}
+
+error_t cli_usage(struct cli *cli, const char *format, ...)
+{
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(cli->error.message, sizeof cli->error.message, format, arguments);
+    va_end(arguments);
+    cli->error.code = WEFT_INPUT;
+    cli->error.key[0] = '\0';
+    cli->exit_code = CLI_EXIT_USAGE;
+    return EINVAL;
+}
+
+error_t cli_take(struct cli *cli, const char **slot, const char *argument, const char *what)
+{
+    if (*slot != NULL) {
+        return cli_usage(cli, "one %s only, not also '%.100s'; see %s --help", what, argument,
+                         cli->program);
+    }
+    *slot = argument;
+    return 0;
+}
+
+error_t cli_value(struct cli *cli, bool parsed, const char *option)
+{
+    if (parsed) {
+        return 0;
+    }
+    cli->exit_code = (int)cli->error.code;
+    weft_wrap(&cli->error, "--%s", option);
+    return EINVAL;
+}
+
+error_t cli_count(struct cli *cli, uint32_t *value, const char *option, const char *text,
+                  uint32_t low, uint32_t high)
+{
+    uint64_t count = 0;
+    bool parsed = weft_parse_count(&count, text, low, high, &cli->error);
+    if (parsed) {
+        *value = (uint32_t)count;
+    }
+    return cli_value(cli, parsed, option);
+}
+
+error_t cli_choose(struct cli *cli, uint32_t *choice, const char *option, const char *text,
+                   const char *const *names, uint32_t count)
+{
+    for (*choice = 0; *choice < count; (*choice)++) {
+        if (strcmp(names[*choice], text) == 0) {
+            return 0;
+        }
+    }
+    const char *list = "";
+    for (uint32_t i = 0; i < count; i++) {
+        list = weft_arena_format(&cli->arena, "%s%s%s", list, i > 0 ? ", " : "", names[i]);
+    }
+    return cli_value(
+        cli, weft_fail(&cli->error, WEFT_INPUT, "'%.40s'; choose one of %s", text, list), option);
+}

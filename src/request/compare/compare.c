@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+// One task graph on every reference fabric, and on what both planning methods find.
+
+#include "weft/request/compare.h"
+
+bool weft_request_compare(struct weft_compare_result *result,
+                          const struct weft_compare_request *request,
+                          struct weft_request_environment *environment)
+{
+    const struct weft_environment *base = &environment->base;
+    struct weft_loaded_job job;
+    if (!weft_request_load(&job, request->path, &request->trace, environment)) {
+        return false;
+    }
+    const struct weft_taskgraph *graph = &job.fbuf.graph;
+    const struct weft_request_cluster_need need = {.server_count = graph->server_count,
+                                                   .shard = true};
+    struct weft_compare_result found = {.row_count = 0};
+    if (!weft_request_cluster(&found.cluster, &request->hardware, &need, environment)) {
+        return false;
+    }
+    const struct weft_plan_options options = {
+        .topology = weft_request_topology_options(&request->search, environment),
+        .sim = weft_request_task_packets(base->seed),
+    };
+    weft_request_step_begin(environment, "comparing", 0);
+    bool compared = weft_plan_compare(&found.rows, &found.row_count, graph, &found.cluster,
+                                      &options, base->arena, base->scratch, base->error);
+    weft_request_step_end(environment);
+    if (!compared) {
+        return false;
+    }
+    *result = found;
+    return true;
+}

@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a request says while it works: notes for people, and the step that is under way.
+//
+// A request calls nothing of the door. It appends to lists and writes atomics, which the door's
+// clock thread may read at the same time. A list's counter is written after the entry that it makes
+// visible, and a reader never looks behind the entries that it has counted.
+
+#include "weft/request.h"
+
+#include <stdarg.h>
+
+void weft_request_note(struct weft_request_environment *environment, const char *format, ...)
+{
+    struct weft_arena *arena = environment->base.arena;
+    va_list arguments;
+    va_start(arguments, format);
+    va_list again;
+    va_copy(again, arguments);
+    int length = vsnprintf(NULL, 0, format, arguments);
+    va_end(arguments);
+    WEFT_ASSERT(length >= 0);
+    char *text = WEFT_NEW(arena, char, (size_t)length + 1);
+    vsnprintf(text, (size_t)length + 1, format, again);
+    va_end(again);
+    struct weft_note *note = WEFT_NEW(arena, struct weft_note, 1);
+    note->text = text;
+    struct weft_notes *notes = &environment->notes;
+    if (notes->last == NULL) {
+        notes->first = note;
+    } else {
+        notes->last->next = note;
+    }
+    notes->last = note;
+    atomic_fetch_add(&notes->count, 1);
+}
+
+void weft_request_step_begin(struct weft_request_environment *environment, const char *what,
+                             double seconds_max)
+{
+    struct weft_progress *progress = &environment->progress;
+    struct weft_request_step *step = WEFT_NEW(environment->base.arena, struct weft_request_step, 1);
+    *step = (struct weft_request_step){.what = what, .seconds_max = seconds_max};
+    if (progress->last == NULL) {
+        progress->first = step;
+    } else {
+        progress->last->next = step;
+    }
+    progress->last = step;
+    atomic_store(&progress->best_ps, WEFT_NEVER);
+    atomic_store(&progress->bound_ps, 0);
+    atomic_store(&progress->simulation.events, 0);
+    atomic_fetch_add(&progress->begun, 1);
+}
+
+void weft_request_step_end(struct weft_request_environment *environment)
+{
+    struct weft_progress *progress = &environment->progress;
+    atomic_store(&progress->ended, atomic_load(&progress->begun));
+}

@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: Apache-2.0
+// The cluster of a request: a file, or what the request says alone, or both.
+//
+// A file is a cluster (YAML) or a server's NCCL topology (XML), which describes one server of as
+// many as the request or its jobs have. What the request says wins over the file, key by key.
+
+#include "weft/format.h"
+#include "weft/request.h"
+
+#include <string.h>
+
+// Whether a file is a server's NCCL topology, not a cluster.
+static bool is_topology(const char *path)
+{
+    size_t length = strlen(path);
+    return length > 4 && strcmp(path + length - 4, ".xml") == 0;
+}
+
+// The servers of such a file are as many as the request or its jobs say.
+static bool load_topology(struct weft_cluster *found, const struct weft_request_hardware *hardware,
+                          uint32_t server_count, struct weft_request_environment *environment)
+{
+    const char *path = hardware->cluster_path;
+    struct weft_nccl_topology topology;
+    if (!weft_nccl_topology_load(&topology, path, environment->base.arena,
+                                 environment->base.scratch, environment->base.error)) {
+        return false;
+    }
+    weft_nccl_cluster(found, &topology,
+                      hardware->server_count > 0 ? hardware->server_count : server_count);
+    if (topology.net_count == 0 && hardware->degree == 0) {
+        return weft_fail(environment->base.error, WEFT_INPUT,
+                         "%s: states no NICs; say how many ports a server has: {degree=4}", path);
+    }
+    if (found->rate_Bps <= 0 && !hardware->rate_given) {
+        return weft_fail(environment->base.error, WEFT_INPUT,
+                         "%s: states no rate of its NICs; say it: {rate=100Gbps}", path);
+    }
+    if (!hardware->rate_given && topology.net_count > 0 && topology.nets[0].rate_Bps <= 0) {
+        char rate[WEFT_UNIT_TEXT];
+        weft_request_note(environment,
+                          "%s states no rate of its NICs: %s, what their slots carry; {rate} wins",
+                          path, weft_show_rate(rate, found->rate_Bps));
+    }
+    return true;
+}
+
+static bool load_cluster(struct weft_cluster *found, const struct weft_request_hardware *hardware,
+                         uint32_t server_count, struct weft_request_environment *environment)
+{
+    const char *path = hardware->cluster_path;
+    return is_topology(path)
+               ? load_topology(found, hardware, server_count, environment)
+               : weft_cluster_load(found, path, environment->base.arena, environment->base.error);
+}
+
+static void apply_hardware(struct weft_cluster *cluster,
+                           const struct weft_request_hardware *hardware)
+{
+    cluster->degree = hardware->degree > 0 ? hardware->degree : cluster->degree;
+    cluster->rate_Bps = hardware->rate_given ? hardware->rate_Bps : cluster->rate_Bps;
+    cluster->latency_ps = hardware->latency_given ? hardware->latency_ps : cluster->latency_ps;
+}
+
+bool weft_request_cluster(struct weft_cluster *cluster,
+                          const struct weft_request_hardware *hardware,
+                          const struct weft_request_cluster_need *need,
+                          struct weft_request_environment *environment)
+{
+    uint32_t server_count = need->server_count;
+    struct weft_cluster found;
+    if (hardware->cluster_path != NULL) {
+        if (!load_cluster(&found, hardware, server_count, environment)) {
+            return false;
+        }
+    } else if (hardware->degree == 0 && need->degree_default == 0) {
+        return weft_fail(environment->base.error, WEFT_USAGE,
+                         "how many ports has a server? write {degree=4} or {cluster=FILE}");
+    } else if (!hardware->rate_given) {
+        return weft_fail(environment->base.error, WEFT_USAGE,
+                         "how fast is a port? write {rate=100Gbps} or {cluster=FILE}");
+    } else {
+        found = (struct weft_cluster){
+            .name = "cluster",
+            .degree = need->degree_default,
+            .latency_ps = 1000000,
+            .accelerator = "",
+            .prices = *weft_cluster_default_prices(),
+        };
+    }
+    apply_hardware(&found, hardware);
+    uint32_t wanted = hardware->server_count > 0 ? hardware->server_count : server_count;
+    if (hardware->server_count == 0 && !need->shard && found.server_count > wanted) {
+        wanted = found.server_count;
+    }
+    if (wanted < server_count) {
+        return weft_fail(environment->base.error, WEFT_INPUT,
+                         "{servers}: the job has %u servers, more than %u; write {servers=%u}",
+                         server_count, wanted, server_count);
+    }
+    if (hardware->cluster_path != NULL && wanted > found.server_count) {
+        return weft_fail(environment->base.error, WEFT_INPUT,
+                         "%s: servers: %u are needed, the cluster has %u; use a larger cluster",
+                         hardware->cluster_path, wanted, found.server_count);
+    }
+    found.server_count = wanted;
+    if (!weft_cluster_check(&found, environment->base.error)) {
+        return false;
+    }
+    *cluster = found;
+    return true;
+}

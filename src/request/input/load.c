@@ -1,0 +1,145 @@
+// SPDX-License-Identifier: Apache-2.0
+// Jobs from files of any kind: a task graph, a Chakra trace of many files, a traffic matrix of
+// htsim, a GOAL schedule. What a file cannot say exactly is noted, not hidden.
+
+#include "weft/format.h"
+#include "weft/request.h"
+
+#include <string.h>
+
+// What is not as the trace has it.
+static void note_trace(const struct weft_chakra_job *chakra, const char *path,
+                       struct weft_request_environment *environment)
+{
+    if (chakra->untimed_count > 0) {
+        weft_request_note(
+            environment,
+            "%s: %llu compute nodes state operations but no duration and take no time; "
+            "{accelerator=A100} prices them",
+            path, (unsigned long long)chakra->untimed_count);
+    }
+    if (chakra->approximated_count > 0) {
+        weft_request_note(
+            environment,
+            "%s: %llu broadcasts and reductions are AllReduces of as many bytes on the wire", path,
+            (unsigned long long)chakra->approximated_count);
+    }
+    if (chakra->skipped_count > 0) {
+        weft_request_note(environment,
+                          "%s: %llu nodes that neither compute nor communicate take no time", path,
+                          (unsigned long long)chakra->skipped_count);
+    }
+}
+
+static bool load_trace(struct weft_loaded_job *job, const char *path,
+                       const struct weft_request_trace *trace,
+                       struct weft_request_environment *environment)
+{
+    const struct weft_environment *base = &environment->base;
+    struct weft_chakra_trace files;
+    struct weft_chakra_job chakra;
+    struct weft_chakra_roofline roofline = {0};
+    struct weft_arena scratch = base->scratch;
+    const struct weft_accelerator *accelerator = trace->accelerator;
+    if (accelerator != NULL) {
+        roofline.flops_per_s = accelerator->flops_per_s[WEFT_BF16] * accelerator->matmul_efficiency;
+        roofline.memory_Bps = accelerator->memory_Bps * accelerator->memory_efficiency;
+    }
+    if (!weft_chakra_load(&files, path, trace->groups_path, &scratch, base->error) ||
+        !weft_chakra_lower(&chakra, &files, &roofline, base->arena, scratch, base->error)) {
+        return false;
+    }
+    note_trace(&chakra, path, environment);
+    *job = (struct weft_loaded_job){.fbuf = {.graph = chakra.graph}};
+    return true;
+}
+
+static bool load_matrix(struct weft_loaded_job *job, const char *path,
+                        struct weft_request_environment *environment)
+{
+    const struct weft_environment *base = &environment->base;
+    struct weft_matrix matrix;
+    struct weft_taskgraph graph;
+    if (!weft_matrix_load(&matrix, path, base->arena, base->scratch, base->error) ||
+        !weft_matrix_lower(&graph, &matrix, base->arena, base->scratch, base->error)) {
+        return false;
+    }
+    *job = (struct weft_loaded_job){.fbuf = {.graph = graph},
+                                    .failures = matrix.failures,
+                                    .failure_count = matrix.failure_count};
+    if (matrix.priority_count > 0) {
+        job->priority = matrix.priority;
+        job->priority_count = matrix.connection_count;
+    }
+    return true;
+}
+
+// The schedule itself is gone when its task graph is there.
+static bool load_schedule(struct weft_loaded_job *job, const char *path,
+                          struct weft_request_environment *environment)
+{
+    const struct weft_environment *base = &environment->base;
+    struct weft_goal schedule;
+    struct weft_goal_job goal;
+    struct weft_arena scratch = base->scratch;
+    struct weft_arena kept = weft_arena_split(&scratch);
+    if (!weft_goal_load(&schedule, path, &kept, scratch, base->error) ||
+        !weft_goal_lower(&goal, &schedule, base->arena, scratch, base->error)) {
+        return false;
+    }
+    if (goal.open_count > 0) {
+        weft_request_note(
+            environment,
+            "%s: receives from any source or with any tag (%u) take the sends that come first "
+            "when nothing takes time",
+            path, goal.open_count);
+    }
+    if (goal.void_count > 0) {
+        weft_request_note(
+            environment,
+            "%s: sends of 0 bytes to ranks that are not there (%u) only join what is before "
+            "them",
+            path, goal.void_count);
+    }
+    *job = (struct weft_loaded_job){.fbuf = {.graph = goal.graph}};
+    return true;
+}
+
+static bool ends_with(const char *path, const char *end)
+{
+    size_t length = strlen(path);
+    return length > strlen(end) && strcmp(path + length - strlen(end), end) == 0;
+}
+
+bool weft_request_is_load(const char *path)
+{
+    return ends_with(path, ".cm") || ends_with(path, ".goal") || ends_with(path, ".bin");
+}
+
+bool weft_request_refuse_trace(const struct weft_request_trace *trace, struct weft_error *error)
+{
+    return (trace->groups_path == NULL && trace->accelerator == NULL) ||
+           weft_fail(error, WEFT_USAGE,
+                     "{groups} and {accelerator} are for Chakra traces; a model's accelerators "
+                     "stand in the cluster file");
+}
+
+bool weft_request_load(struct weft_loaded_job *job, const char *path,
+                       const struct weft_request_trace *trace,
+                       struct weft_request_environment *environment)
+{
+    if (weft_chakra_is_trace(path)) {
+        return load_trace(job, path, trace, environment);
+    }
+    if (trace->groups_path != NULL || trace->accelerator != NULL) {
+        return weft_fail(environment->base.error, WEFT_USAGE,
+                         "'%.60s' is no Chakra trace; leave out {groups} and {accelerator}", path);
+    }
+    if (weft_request_is_load(path)) {
+        return ends_with(path, ".cm") ? load_matrix(job, path, environment)
+                                      : load_schedule(job, path, environment);
+    }
+    *job = (struct weft_loaded_job){.failures = NULL};
+    return weft_fbuf_load(&job->fbuf, path, environment->base.arena, environment->base.scratch,
+                          environment->base.error);
+}

@@ -1,0 +1,211 @@
+// SPDX-License-Identifier: Apache-2.0
+// The model of a request, and what strategies of it assume: what its operators cost, how much
+// memory an accelerator has, which optimizer trains it.
+
+#include "weft/format.h"
+#include "weft/request.h"
+
+#include <string.h>
+
+bool weft_request_in_zoo(const char *name)
+{
+    uint32_t count = 0;
+    const struct weft_zoo_entry *zoo = weft_model_zoo(&count);
+    for (uint32_t i = 0; i < count; i++) {
+        if (strcmp(zoo[i].name, name) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+bool weft_request_model(struct weft_model *model, const char *name_or_file,
+                        struct weft_request_environment *environment)
+{
+    const char *dot = strrchr(name_or_file, '.');
+    bool file = strchr(name_or_file, '/') != NULL || strcmp(name_or_file, "-") == 0 ||
+                (dot != NULL && (strcmp(dot, ".yaml") == 0 || strcmp(dot, ".yml") == 0 ||
+                                 strcmp(dot, ".json") == 0));
+    return file ? weft_model_load(model, name_or_file, environment->base.arena,
+                                  environment->base.error)
+                : weft_model_named(model, name_or_file, environment->base.arena,
+                                   environment->base.error);
+}
+
+void weft_request_note_search(const struct weft_request_job *job, const struct weft_model *model,
+                              const struct weft_strategy_setting *setting,
+                              struct weft_request_environment *environment)
+{
+    if (job->method == WEFT_SEARCH_MCMC && model->transformer != NULL &&
+        setting->cost.profile == NULL) {
+        weft_request_note(environment,
+                          "{search=mcmc} places operators; the degrees of %s, a transformer, are "
+                          "searched by Weft's own method",
+                          model->name);
+    }
+}
+
+void weft_request_note_batch(const struct weft_model *model, const struct weft_cluster *cluster,
+                             const struct weft_strategy_setting *setting,
+                             struct weft_request_environment *environment)
+{
+    uint64_t servers = cluster->server_count;
+    bool hybrid = model->transformer != NULL && setting->cost.profile == NULL;
+    if (hybrid || servers == 0 || model->batch % servers == 0) {
+        return;
+    }
+    uint64_t parts = servers; // the greatest common divisor, by Euclid
+    for (uint64_t rest = model->batch % servers; rest != 0;) {
+        uint64_t next = parts % rest;
+        parts = rest;
+        rest = next;
+    }
+    weft_request_note(
+        environment,
+        "a batch of %llu does not divide evenly over %llu servers, only into %llu part%s; use "
+        "{batch=%llu}",
+        (unsigned long long)model->batch, (unsigned long long)servers, (unsigned long long)parts,
+        parts == 1 ? "" : "s", (unsigned long long)((model->batch / servers + 1) * servers));
+}
+
+bool weft_request_job_model(struct weft_model *model, const struct weft_request_job *job,
+                            struct weft_request_environment *environment)
+{
+    struct weft_error *error = environment->base.error;
+    const char *dot = strrchr(job->model, '.');
+    if (dot != NULL && strcmp(dot, ".fbuf") == 0) {
+        return weft_fail(error, WEFT_USAGE,
+                         "'%.100s' is a task graph, no model; weft plan and weft compare take it "
+                         "without {model}, and the cluster as {cluster=FILE.yaml}",
+                         job->model);
+    }
+    if (!weft_request_model(model, job->model, environment)) {
+        return false;
+    }
+    return job->batch == 0 || weft_model_set_batch(model, job->batch, error) ||
+           weft_wrap(error, "{batch}");
+}
+
+static bool check_accelerators(const struct weft_request_job *job,
+                               const struct weft_cluster *cluster, const char *place,
+                               struct weft_error *error)
+{
+    if (cluster->accelerators_per_server == 0 || cluster->accelerator == NULL ||
+        cluster->accelerator[0] == '\0') {
+        return weft_fail(error, WEFT_INPUT,
+                         "%s: accelerators: a model needs them; state per_server, kind and memory",
+                         place);
+    }
+    if (!job->memory_given && !(cluster->accelerator_memory_bytes > 0)) {
+        return weft_fail(error, WEFT_INPUT,
+                         "%s: accelerators: memory is not stated; state it, or write {memory=80GB}",
+                         place);
+    }
+    return true;
+}
+
+void weft_request_note_profile(const char *path, uint32_t accelerators,
+                               struct weft_request_environment *environment)
+{
+    if (accelerators != WEFT_PROFILE_ACCELERATORS) {
+        weft_request_note(
+            environment,
+            "%s does not say how many accelerators a server had where it was measured (the "
+            "TopoOpt artifact's: %u); its times are taken for servers of %u",
+            path, WEFT_PROFILE_ACCELERATORS, accelerators);
+    }
+}
+
+// Whether some split of an operator, which the profile has, uses all servers.
+static bool uses_all(const struct weft_split *splits, uint32_t count, uint32_t server_count)
+{
+    for (uint32_t i = 0; i < count; i++) {
+        if ((uint64_t)splits[i].sample_parts * splits[i].parameter_parts == server_count) {
+            return true;
+        }
+    }
+    return false;
+}
+
+// Fails where the profile has no split of an operator, and notes where it has none over all
+// servers; tables are not split there.
+static bool check_profile(const struct weft_profile *profile, const char *path,
+                          const struct weft_model *model, const struct weft_cluster *cluster,
+                          struct weft_request_environment *environment)
+{
+    const struct weft_cost_options costs = {
+        .profile = profile, .accelerators_per_server = cluster->accelerators_per_server};
+    uint32_t servers = cluster->server_count;
+    uint32_t lacking = 0;
+    uint32_t first = 0;
+    for (uint32_t op = model->operator_count; op-- > 0;) {
+        struct weft_arena scratch = environment->base.scratch;
+        struct weft_split_list list;
+        enum weft_operator_kind kind = model->operators[op].spec.kind;
+        if (!weft_operator_splits(
+                &list, model, op, servers, &costs,
+                &(struct weft_environment){.arena = &scratch, .error = environment->base.error})) {
+            return weft_wrap(environment->base.error, "%s", path);
+        }
+        bool whole = kind == WEFT_OP_INPUT || kind == WEFT_OP_EMBEDDING;
+        if (!whole && model->batch % servers == 0 && !uses_all(list.splits, list.count, servers)) {
+            lacking++;
+            first = op;
+        }
+    }
+    if (lacking > 0) {
+        weft_request_note(
+            environment,
+            "%s has no split over all %u servers for %u of %u operators, the first of them "
+            "%s; the search leaves such splits out",
+            path, servers, lacking, model->operator_count, model->operators[first].spec.name);
+    }
+    return true;
+}
+
+bool weft_request_setting(struct weft_strategy_setting *setting, const struct weft_request_job *job,
+                          const struct weft_model *model, const struct weft_cluster *cluster,
+                          const char *cluster_path, struct weft_request_environment *environment)
+{
+    struct weft_error *error = environment->base.error;
+    const char *place =
+        cluster_path != NULL ? cluster_path : "{cluster}"; // where accelerators are said
+    if (!check_accelerators(job, cluster, place, error)) {
+        return false;
+    }
+    struct weft_profile *profile = NULL;
+    if (job->profile_path != NULL) {
+        profile = WEFT_NEW(environment->base.arena, struct weft_profile, 1);
+        if (!weft_profile_load(profile, job->profile_path, environment->base.arena, error)) {
+            return false;
+        }
+        weft_request_note_profile(job->profile_path, cluster->accelerators_per_server, environment);
+        if (!check_profile(profile, job->profile_path, model, cluster, environment)) {
+            return false;
+        }
+    }
+    const struct weft_accelerator *accelerator = NULL;
+    if (!weft_accelerator_named(&accelerator, cluster->accelerator, error)) {
+        return weft_wrap(error, "%s: accelerators: kind", place);
+    }
+    double links_Bps = accelerator->link_Bps * accelerator->link_efficiency;
+    double inside_Bps = profile != NULL ? WEFT_PROFILE_INSIDE_BPS : links_Bps;
+    enum weft_optimizer usual = model->transformer != NULL ? WEFT_ADAM : WEFT_SGD;
+    *setting = (struct weft_strategy_setting){
+        .cost = {.profile = profile,
+                 .accelerator = accelerator,
+                 .accelerators_per_server = cluster->accelerators_per_server},
+        .optimizer = job->optimizer_given ? job->optimizer : usual,
+        .tables = job->tables,
+        .memory_limit_bytes =
+            job->memory_given ? (double)job->memory_bytes : cluster->accelerator_memory_bytes,
+        .inside_Bps = job->inside_given ? job->inside_Bps : inside_Bps,
+    };
+    if (!(setting->inside_Bps > 0) && cluster->accelerators_per_server > 1) {
+        return weft_fail(error, WEFT_INPUT,
+                         "{inside}: %s between a server's %u accelerators; write {inside=25GB/s}",
+                         job->inside_given ? "0 carries nothing" : "no links are known",
+                         cluster->accelerators_per_server);
+    }
+    return true;
+}

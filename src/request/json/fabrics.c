@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+// "weft.fabrics/1": the reference fabrics of a cluster.
+
+#include "weft/request/fabrics.h"
+#include "request/json/json.h"
+
+static json_t *row_json(const struct weft_fabrics_row *row)
+{
+    json_t *object = json_object();
+    weft_set_text(object, "name", row->name);
+    weft_set_text(object, "summary", row->summary);
+    if (row->refusal != NULL) {
+        weft_set_text(object, "why_not", row->refusal);
+        return object;
+    }
+    weft_set_count(object, "nodes", row->node_count);
+    weft_set_count(object, "links", row->link_count);
+    weft_set_real(object, "mean_hops", row->mean_hops);
+    weft_set_count(object, "max_hops", row->hops_max);
+    weft_set_real(object, "rate_Bps", row->parts.rate_Bps);
+    weft_set_count(object, "nics", row->parts.nics);
+    weft_set_count(object, "transceivers", row->parts.transceivers);
+    weft_set_count(object, "switch_ports", row->parts.switch_ports);
+    weft_set_count(object, "patch_panel_ports", row->parts.patch_panel_ports);
+    weft_set_real(object, "cost_usd", row->cost.total_usd);
+    weft_set_real(object, "power_watts", row->cost.power_watts);
+    return object;
+}
+
+const char *weft_request_fabrics_json(const struct weft_fabrics_result *result,
+                                      struct weft_arena *arena)
+{
+    const struct weft_cluster *cluster = &result->cluster;
+    json_t *object = weft_set_object("weft.fabrics/1");
+    weft_set_count(object, "servers", cluster->server_count);
+    weft_set_count(object, "degree", cluster->degree);
+    weft_set_real(object, "rate_Bps", cluster->rate_Bps);
+    json_t *list = json_array();
+    for (uint32_t i = 0; i < result->row_count; i++) {
+        json_array_append_new(list, row_json(&result->rows[i]));
+    }
+    weft_set(object, "fabrics", list);
+    return weft_set_finish(object, arena);
+}

@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef WEFT_REQUEST_JSON_H
+#define WEFT_REQUEST_JSON_H
+
+// Results as JSON: one object with its schema, built by jansson and left as text in an arena.
+//
+// Each setter takes over the value it is given. Numbers that JSON lacks (infinity, NaN) become
+// null; text that is no UTF-8 loses its odd bytes.
+
+#include "weft/base.h"
+
+#include <jansson.h>
+
+// A new object with its schema: "weft.<thing>/1".
+json_t *weft_set_object(const char *schema);
+void weft_set(json_t *object, const char *key, json_t *value);
+void weft_set_real(json_t *object, const char *key, double value);
+void weft_set_count(json_t *object, const char *key, uint64_t value);
+void weft_set_text(json_t *object, const char *key, const char *text);
+void weft_set_truth(json_t *object, const char *key, bool value);
+// An array of counts.
+void weft_set_counts(json_t *object, const char *key, const uint32_t *values, size_t count);
+// The object, which is released, as indented text with a newline at its end.
+const char *weft_set_finish(json_t *object, struct weft_arena *arena);
+
+#endif

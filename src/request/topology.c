@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: Apache-2.0
+// The algorithm side alone: a topology for uniform demand or for a job's traffic, and the Moore
+// bound beside it.
+
+#include "weft/request/topology.h"
+#include "weft/format.h"
+#include "weft/workload.h"
+
+// Hops that the transfers of a job need at least on the links of a topology. Hops do not depend on
+// the rate of a port, so that any will do.
+static bool count_demand_hops(double *hops, const struct weft_topology *topology,
+                              const struct weft_traffic *traffic,
+                              const struct weft_environment *environment)
+{
+    const double any_rate_Bps = 125e6;
+    struct weft_arena scratch = environment->scratch;
+    struct weft_arena arena = weft_arena_split(&scratch);
+    struct weft_cluster cluster;
+    struct weft_fabric fabric;
+    if (!weft_cluster_build(&cluster, topology->server_count, topology->degree, any_rate_Bps,
+                            environment->error) ||
+        !weft_topology_fabric(&fabric, topology, &cluster, &arena, scratch, environment->error)) {
+        return false;
+    }
+    *hops = weft_fabric_demand_hops(&fabric, traffic->transfer_bytes, scratch);
+    return true;
+}
+
+static bool check_request(const struct weft_topology_request *request, struct weft_error *error)
+{
+    if (request->uniform == (request->path != NULL)) {
+        return weft_fail(error, WEFT_USAGE,
+                         "for which demand? write {uniform}, or name a task graph");
+    }
+    if (request->hardware.degree == 0) {
+        return weft_fail(error, WEFT_USAGE, "how many ports has a server? write {degree=4}");
+    }
+    if (request->uniform && request->hardware.server_count == 0) {
+        return weft_fail(error, WEFT_USAGE, "how many servers? write {servers=128}");
+    }
+    return true;
+}
+
+bool weft_request_topology(struct weft_topology_result *result,
+                           const struct weft_topology_request *request,
+                           struct weft_request_environment *environment)
+{
+    const struct weft_environment *base = &environment->base;
+    uint32_t server_count = request->hardware.server_count;
+    uint32_t degree = request->hardware.degree;
+    struct weft_traffic traffic;
+    if (!check_request(request, base->error)) {
+        return false;
+    }
+    if (!request->uniform) {
+        struct weft_fbuf fbuf;
+        if (!weft_fbuf_load(&fbuf, request->path, base->arena, base->scratch, base->error)) {
+            return false;
+        }
+        weft_traffic_build(&traffic, &fbuf.graph, base->arena, base->scratch);
+        server_count = fbuf.graph.server_count;
+    }
+    struct weft_topology_result found = {.seed = base->seed};
+    const struct weft_topology_options search =
+        weft_request_topology_options(&request->search, environment);
+    weft_request_step_begin(environment, "searching", weft_request_deadline_s(&request->search));
+    bool made =
+        weft_topology_find(&found.topology, request->uniform ? NULL : &traffic, server_count,
+                           degree, &search, base->arena, base->scratch, base->error);
+    weft_request_step_end(environment);
+    if (!made || (!request->uniform &&
+                  !count_demand_hops(&found.demand_hops, &found.topology, &traffic, base))) {
+        return false;
+    }
+    weft_fabric_moore(server_count, degree, found.topology.simplex, &found.moore_mean_hops,
+                      &found.moore_diameter);
+    *result = found;
+    return true;
+}

@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a job asks of the network: its file becomes a task graph, whose collectives and transfers
+// are summed up by weft_traffic_build.
+
+#include "weft/request/traffic.h"
+
+bool weft_request_traffic(struct weft_traffic_result *result,
+                          const struct weft_traffic_request *request,
+                          struct weft_request_environment *environment)
+{
+    struct weft_loaded_job job;
+    if (!weft_request_load(&job, request->path, &request->trace, environment)) {
+        return false;
+    }
+    struct weft_traffic_result found = {.task_count = job.fbuf.graph.task_count};
+    weft_traffic_build(&found.traffic, &job.fbuf.graph, environment->base.arena,
+                       environment->base.scratch);
+    *result = found;
+    return true;
+}
