@@ -8,151 +8,101 @@
 
 enum { KEY_FIRST = 4000 };
 
-// In the order of `options`.
+// One row an option: its index here, its name, what its value is called (NULL: it has none) and its
+// help. The enum and the table that argp reads are both made of it.
+// clang-format off
+#define PACKET_OPTIONS(X) \
+    X(ENGINE, "engine", "E", \
+      "flow: a fluid (default); packet: queues, losses, congestion control") \
+    X(TRANSPORT, "transport", "T", \
+      "of the packet engine: dctcp (its default), reno, ...; all but ideal choose that engine") \
+    X(LIKE, "like", "WHAT", \
+      "what the options below change: plain, or topoopt, the recorded simulations' (default of " \
+      "task graphs with dctcp; packets of 8936 bytes without a header)") \
+    X(MTU, "mtu", "BYTES", "a packet, its header included (9000)") \
+    X(HEADER, "header", "BYTES", "of each packet (64)") \
+    X(ACK, "ack", "HOW", "acknowledgements go through the network, or are known at-once") \
+    X(HOST_QUEUE, "host-queue", "HOW", \
+      "a server's port gets turns: a packet of each flow (default), or all that windows allow") \
+    X(INITIAL_WINDOW, "initial-window", "N", "packets") \
+    X(BUFFER, "buffer", "SIZE", \
+      "of a port (1MiB, or the topology's); what would not fit is lost") \
+    X(MARK, "mark", "SIZE", "a port marks what finds a longer queue (ECN)") \
+    X(MARK_AT, "mark-at", "END", \
+      "arrival, or departure: what leaves a longer queue, itself included") \
+    X(RTO_MIN, "rto-min", "TIME", "the shortest retransmission timeout") \
+    X(RTO_FIRST, "rto-first", "TIME", \
+      "before there is a round trip (what the path takes when all ports are full)") \
+    X(SLOW_START, "slow-start", NULL, "windows begin so") \
+    X(NO_SLOW_START, "no-slow-start", NULL, "windows begin in congestion avoidance") \
+    X(HANDSHAKE, "handshake", NULL, \
+      "a header goes there and back before a message's first packet") \
+    X(NO_HANDSHAKE, "no-handshake", NULL, "it does not") \
+    X(MARK_FULL, "mark-full", "SIZE", \
+      "marks by chance, from none at --mark to --mark-chance here, and all above") \
+    X(MARK_CHANCE, "mark-chance", "P", "of a mark at --mark-full (0.1)") \
+    X(RED, "red", "WEIGHT", \
+      "--mark-full is of the moving average of the queue, the newest of this weight") \
+    X(LOSSLESS, "lossless", "SIZE", \
+      "ports pause those before them (PFC) who bring more than this, instead of losing") \
+    X(TRIM, "trim", NULL, \
+      "ports cut to the header what does not fit, which tells the sender at once") \
+    X(ACKS_FIRST, "acks-first", NULL, "acknowledgements go before data") \
+    X(CUT_THROUGH, "cut-through", "BYTES", \
+      "switches send on when they have so much of a packet") \
+    X(SPRAY, "spray", "PATHS", "a message's packets take so many paths, instead of one by hash") \
+    X(SPRAY_BY, "spray-by", "HOW", \
+      "turn (default), chance, marks: in turn, but not where packets came marked or cut, or " \
+      "reuse: first those by which packets came unmarked") \
+    X(SPRAY_HASHED, "spray-hashed", NULL, \
+      "each of these paths is a hash's, as switches draw them, so that some are the same") \
+    X(XON, "xon", "SIZE", "with --lossless: the pause ends when so much is left (half of it)") \
+    X(HEADROOM, "headroom", "SIZE", \
+      "with --lossless: room for what still comes (what the link can bring); more is lost") \
+    X(CONTROL_BYTES, "control-bytes", "SIZE", \
+      "with --trim: a port's room for headers and acknowledgements (as --buffer)") \
+    X(PERSISTENT, "persistent", NULL, \
+      "a job's messages on a path follow each other on one connection, which keeps its window") \
+    X(CONNECTIONS, "connections", "N", "with --persistent: side by side for a job and path (1)") \
+    X(IDLE_RESTART, "idle-restart", NULL, \
+      "with --persistent: idle for a timeout, a window begins small again (RFC 5681)") \
+    X(RESTART_WINDOW, "restart-window", "N", \
+      "with --persistent: window and threshold at an iteration's start, packets (as they were)") \
+    X(MLTCP_SLOPE, "mltcp-slope", "X", "of growth by an iteration's progress (1.75)") \
+    X(MLTCP_INTERCEPT, "mltcp-intercept", "X", "growth at its start (0.25)") \
+    X(MLTCP_PER_JOB, "mltcp-per-job", NULL, "progress of the job, not of each connection") \
+    X(DCQCN_TIMER, "dcqcn-timer", "TIME,...", \
+      "of the rate's growth (55us), for all or for each job: a shorter one takes more") \
+    X(DCQCN_STEP, "dcqcn-step", "RATE", "R_AI (40Mbps); R_HAI is ten times it") \
+    X(DCTCP_GAIN, "dctcp-gain", "X", "of the average of marked packets (1/16)") \
+    X(DCTCP_RFC, "dctcp-rfc", NULL, \
+      "cuts at the first mark of a window, and the average begins at 1 (RFC 8257)") \
+    X(TARGET_DELAY, "target-delay", "TIME", \
+      "swift: of a round trip, before scaling (25us); nscc: of queues (by the path)") \
+    X(REORDER, "reorder", "N", \
+      "a packet is lost when one so far above it has come (3); not with --spray") \
+    X(WINDOW_LIMIT, "window-limit", "N", \
+      "no more packets are in flight: a power of two from 64 on (8192)") \
+    X(ACK_BYTES, "ack-bytes", "BYTES", "of an acknowledgement (a header)") \
+    X(EARLY_DROPS, "early-drops", NULL, "with --mark-full: ports lose instead of marking") \
+    X(PARTS, "parts", "N", \
+      "cut one run of a list of flows into N parts, which --threads play side by side (1); what " \
+      "cannot be cut is played in one, and the result says so")
+// clang-format on
+
 enum {
-    OPTION_ENGINE,
-    OPTION_TRANSPORT,
-    OPTION_LIKE,
-    OPTION_MTU,
-    OPTION_HEADER,
-    OPTION_ACK,
-    OPTION_HOST_QUEUE,
-    OPTION_INITIAL_WINDOW,
-    OPTION_BUFFER,
-    OPTION_MARK,
-    OPTION_MARK_AT,
-    OPTION_RTO_MIN,
-    OPTION_RTO_FIRST,
-    OPTION_SLOW_START,
-    OPTION_NO_SLOW_START,
-    OPTION_HANDSHAKE,
-    OPTION_NO_HANDSHAKE,
-    OPTION_MARK_FULL,
-    OPTION_MARK_CHANCE,
-    OPTION_RED,
-    OPTION_LOSSLESS,
-    OPTION_TRIM,
-    OPTION_ACKS_FIRST,
-    OPTION_CUT_THROUGH,
-    OPTION_SPRAY,
-    OPTION_SPRAY_BY,
-    OPTION_SPRAY_HASHED,
-    OPTION_XON,
-    OPTION_HEADROOM,
-    OPTION_CONTROL_BYTES,
-    OPTION_PERSISTENT,
-    OPTION_CONNECTIONS,
-    OPTION_IDLE_RESTART,
-    OPTION_RESTART_WINDOW,
-    OPTION_MLTCP_SLOPE,
-    OPTION_MLTCP_INTERCEPT,
-    OPTION_MLTCP_PER_JOB,
-    OPTION_DCQCN_TIMER,
-    OPTION_DCQCN_STEP,
-    OPTION_DCTCP_GAIN,
-    OPTION_DCTCP_RFC,
-    OPTION_TARGET_DELAY,
-    OPTION_REORDER,
-    OPTION_WINDOW_LIMIT,
-    OPTION_ACK_BYTES,
-    OPTION_EARLY_DROPS,
-    OPTION_PARTS,
-    OPTION_COUNT,
+#define X(index, name, value, help) OPTION_##index,
+    PACKET_OPTIONS(X)
+#undef X
+        OPTION_COUNT
 };
 _Static_assert((int)OPTION_COUNT <= (int)CLI_PACKET_WORDS, "room for all options");
 
 static const struct argp_option options[] = {
-    {"engine", KEY_FIRST + OPTION_ENGINE, "E", 0,
-     "flow: a fluid (default); packet: queues, losses, congestion control", 0},
-    {"transport", KEY_FIRST + OPTION_TRANSPORT, "T", 0,
-     "of the packet engine: dctcp (its default), reno, ...; all but ideal choose that engine", 0},
-    {"like", KEY_FIRST + OPTION_LIKE, "WHAT", 0,
-     "what the options below change: plain, or topoopt, the recorded simulations' (default of task "
-     "graphs with dctcp; packets of 8936 bytes without a header)",
-     0},
-    {"mtu", KEY_FIRST + OPTION_MTU, "BYTES", 0, "a packet, its header included (9000)", 0},
-    {"header", KEY_FIRST + OPTION_HEADER, "BYTES", 0, "of each packet (64)", 0},
-    {"ack", KEY_FIRST + OPTION_ACK, "HOW", 0,
-     "acknowledgements go through the network, or are known at-once", 0},
-    {"host-queue", KEY_FIRST + OPTION_HOST_QUEUE, "HOW", 0,
-     "a server's port gets turns: a packet of each flow (default), or all that windows allow", 0},
-    {"initial-window", KEY_FIRST + OPTION_INITIAL_WINDOW, "N", 0, "packets", 0},
-    {"buffer", KEY_FIRST + OPTION_BUFFER, "SIZE", 0,
-     "of a port (1MiB, or the topology's); what would not fit is lost", 0},
-    {"mark", KEY_FIRST + OPTION_MARK, "SIZE", 0, "a port marks what finds a longer queue (ECN)", 0},
-    {"mark-at", KEY_FIRST + OPTION_MARK_AT, "END", 0,
-     "arrival, or departure: what leaves a longer queue, itself included", 0},
-    {"rto-min", KEY_FIRST + OPTION_RTO_MIN, "TIME", 0, "the shortest retransmission timeout", 0},
-    {"rto-first", KEY_FIRST + OPTION_RTO_FIRST, "TIME", 0,
-     "before there is a round trip (what the path takes when all ports are full)", 0},
-    {"slow-start", KEY_FIRST + OPTION_SLOW_START, NULL, 0, "windows begin so", 0},
-    {"no-slow-start", KEY_FIRST + OPTION_NO_SLOW_START, NULL, 0,
-     "windows begin in congestion avoidance", 0},
-    {"handshake", KEY_FIRST + OPTION_HANDSHAKE, NULL, 0,
-     "a header goes there and back before a message's first packet", 0},
-    {"no-handshake", KEY_FIRST + OPTION_NO_HANDSHAKE, NULL, 0, "it does not", 0},
-    {"mark-full", KEY_FIRST + OPTION_MARK_FULL, "SIZE", 0,
-     "marks by chance, from none at --mark to --mark-chance here, and all above", 0},
-    {"mark-chance", KEY_FIRST + OPTION_MARK_CHANCE, "P", 0, "of a mark at --mark-full (0.1)", 0},
-    {"red", KEY_FIRST + OPTION_RED, "WEIGHT", 0,
-     "--mark-full is of the moving average of the queue, the newest of this weight", 0},
-    {"lossless", KEY_FIRST + OPTION_LOSSLESS, "SIZE", 0,
-     "ports pause those before them (PFC) who bring more than this, instead of losing", 0},
-    {"trim", KEY_FIRST + OPTION_TRIM, NULL, 0,
-     "ports cut to the header what does not fit, which tells the sender at once", 0},
-    {"acks-first", KEY_FIRST + OPTION_ACKS_FIRST, NULL, 0, "acknowledgements go before data", 0},
-    {"cut-through", KEY_FIRST + OPTION_CUT_THROUGH, "BYTES", 0,
-     "switches send on when they have so much of a packet", 0},
-    {"spray", KEY_FIRST + OPTION_SPRAY, "PATHS", 0,
-     "a message's packets take so many paths, instead of one by hash", 0},
-    {"spray-by", KEY_FIRST + OPTION_SPRAY_BY, "HOW", 0,
-     "turn (default), chance, marks: in turn, but not where packets came marked or cut, or reuse: "
-     "first those by which packets came unmarked",
-     0},
-    {"spray-hashed", KEY_FIRST + OPTION_SPRAY_HASHED, NULL, 0,
-     "each of these paths is a hash's, as switches draw them, so that some are the same", 0},
-    {"xon", KEY_FIRST + OPTION_XON, "SIZE", 0,
-     "with --lossless: the pause ends when so much is left (half of it)", 0},
-    {"headroom", KEY_FIRST + OPTION_HEADROOM, "SIZE", 0,
-     "with --lossless: room for what still comes (what the link can bring); more is lost", 0},
-    {"control-bytes", KEY_FIRST + OPTION_CONTROL_BYTES, "SIZE", 0,
-     "with --trim: a port's room for headers and acknowledgements (as --buffer)", 0},
-    {"persistent", KEY_FIRST + OPTION_PERSISTENT, NULL, 0,
-     "a job's messages on a path follow each other on one connection, which keeps its window", 0},
-    {"connections", KEY_FIRST + OPTION_CONNECTIONS, "N", 0,
-     "with --persistent: side by side for a job and path (1)", 0},
-    {"idle-restart", KEY_FIRST + OPTION_IDLE_RESTART, NULL, 0,
-     "with --persistent: idle for a timeout, a window begins small again (RFC 5681)", 0},
-    {"restart-window", KEY_FIRST + OPTION_RESTART_WINDOW, "N", 0,
-     "with --persistent: window and threshold at an iteration's start, packets (as they were)", 0},
-    {"mltcp-slope", KEY_FIRST + OPTION_MLTCP_SLOPE, "X", 0,
-     "of growth by an iteration's progress (1.75)", 0},
-    {"mltcp-intercept", KEY_FIRST + OPTION_MLTCP_INTERCEPT, "X", 0, "growth at its start (0.25)",
-     0},
-    {"mltcp-per-job", KEY_FIRST + OPTION_MLTCP_PER_JOB, NULL, 0,
-     "progress of the job, not of each connection", 0},
-    {"dcqcn-timer", KEY_FIRST + OPTION_DCQCN_TIMER, "TIME,...", 0,
-     "of the rate's growth (55us), for all or for each job: a shorter one takes more", 0},
-    {"dcqcn-step", KEY_FIRST + OPTION_DCQCN_STEP, "RATE", 0, "R_AI (40Mbps); R_HAI is ten times it",
-     0},
-    {"dctcp-gain", KEY_FIRST + OPTION_DCTCP_GAIN, "X", 0, "of the average of marked packets (1/16)",
-     0},
-    {"dctcp-rfc", KEY_FIRST + OPTION_DCTCP_RFC, NULL, 0,
-     "cuts at the first mark of a window, and the average begins at 1 (RFC 8257)", 0},
-    {"target-delay", KEY_FIRST + OPTION_TARGET_DELAY, "TIME", 0,
-     "swift: of a round trip, before scaling (25us); nscc: of queues (by the path)", 0},
-    {"reorder", KEY_FIRST + OPTION_REORDER, "N", 0,
-     "a packet is lost when one so far above it has come (3); not with --spray", 0},
-    {"window-limit", KEY_FIRST + OPTION_WINDOW_LIMIT, "N", 0,
-     "no more packets are in flight: a power of two from 64 on (8192)", 0},
-    {"ack-bytes", KEY_FIRST + OPTION_ACK_BYTES, "BYTES", 0, "of an acknowledgement (a header)", 0},
-    {"early-drops", KEY_FIRST + OPTION_EARLY_DROPS, NULL, 0,
-     "with --mark-full: ports lose instead of marking", 0},
-    {"parts", KEY_FIRST + OPTION_PARTS, "N", 0,
-     "cut one run of a list of flows into N parts, which --threads play side by side (1); what "
-     "cannot be cut is played in one, and the result says so",
-     0},
-    {0},
+#define X(index, name, value, help) {name, KEY_FIRST + OPTION_##index, value, 0, help, 0},
+    PACKET_OPTIONS(X)
+#undef X
+        {0},
 };
 
 static error_t parse(int key, char *argument, struct argp_state *state)
