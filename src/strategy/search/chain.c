@@ -3,6 +3,8 @@
 
 #include "search.h"
 
+#include "weft/base/anneal.h"
+
 #include <math.h>
 #include <string.h>
 
@@ -140,15 +142,6 @@ static void report(const struct chain *chain, double seconds)
     }
 }
 
-static double temperature_s(const struct chain *chain, double best_s)
-{
-    if (chain->flexflow) {
-        return chain->hot_ratio;
-    }
-    double done = (double)chain->made / (double)chain->evaluations;
-    return best_s * chain->hot_ratio * pow(chain->cold_ratio / chain->hot_ratio, done);
-}
-
 uint32_t weft_chain_apart(const struct layout *layout)
 {
     const struct problem *problem = layout->problem;
@@ -160,57 +153,122 @@ uint32_t weft_chain_apart(const struct layout *layout)
     return apart;
 }
 
+// What a chain anneals with.
+struct walk {
+    struct chain *chain;
+    struct estimator *estimator;
+    struct mover *mover;
+    double *server_bytes;
+    struct shelf best; // its own: where to come back to
+    bool fits;         // the layout that was evaluated last
+};
+
+static double chain_progress(const struct weft_anneal *anneal)
+{
+    const struct chain *chain = ((const struct walk *)anneal->state)->chain;
+    return (double)chain->made / (double)chain->evaluations;
+}
+
+static double chain_temperature(const struct weft_anneal *anneal, double progress)
+{
+    const struct chain *chain = ((const struct walk *)anneal->state)->chain;
+    if (chain->flexflow) {
+        return chain->hot_ratio;
+    }
+    return anneal->best * weft_anneal_cool(chain->hot_ratio, chain->cold_ratio, progress);
+}
+
+static enum weft_anneal_proposal propose_layout(struct weft_anneal *anneal)
+{
+    struct walk *walk = anneal->state;
+    struct chain *chain = walk->chain;
+    struct layout *layout = chain->layout;
+    if (chain->reset > 0 && chain->made % chain->reset == 0) {
+        weft_shelf_load(layout, &walk->best.kept[0]);
+        anneal->current = walk->best.kept[0].seconds;
+    }
+    if (chain->flexflow) {
+        weft_move_flexflow(walk->mover, layout, anneal->rng);
+    } else {
+        weft_move(walk->mover, layout, anneal->rng);
+    }
+    if (chain->apart > 0 && weft_chain_apart(layout) < chain->apart) {
+        weft_layout_undo(layout);
+        chain->made++;
+        return WEFT_ANNEAL_NO_MOVE;
+    }
+    weft_layout_apply(layout);
+    return WEFT_ANNEAL_MOVED;
+}
+
+static double evaluate_layout(struct weft_anneal *anneal)
+{
+    struct walk *walk = anneal->state;
+    struct worth worth = judge(walk->chain, walk->estimator, walk->server_bytes);
+    walk->fits = worth.fits;
+    return worth.seconds;
+}
+
+static void keep_layout(struct weft_anneal *anneal)
+{
+    struct walk *walk = anneal->state;
+    weft_layout_keep(walk->chain->layout);
+    if (walk->fits) {
+        weft_shelf_add(walk->chain->shelf, walk->chain->layout, anneal->current);
+    }
+}
+
+static void undo_layout(struct weft_anneal *anneal)
+{
+    weft_layout_undo(((const struct walk *)anneal->state)->chain->layout);
+}
+
+static void record_layout(struct weft_anneal *anneal)
+{
+    struct walk *walk = anneal->state;
+    weft_shelf_add(&walk->best, walk->chain->layout, anneal->best);
+    walk->best.count = 1;
+    if (walk->fits) {
+        report(walk->chain, anneal->best);
+    }
+}
+
+static const struct weft_anneal_moves layout_moves = {
+    .progress = chain_progress,
+    .temperature = chain_temperature,
+    .propose = propose_layout,
+    .evaluate = evaluate_layout,
+    .keep = keep_layout,
+    .undo = undo_layout,
+    .record = record_layout,
+};
+
 void weft_chain_run(struct chain *chain, struct weft_arena scratch)
 {
     const struct problem *problem = chain->problem;
-    struct layout *layout = chain->layout;
-    struct estimator *estimator = weft_estimator_init(problem, &scratch);
-    struct mover *mover = weft_mover_init(problem, chain->nested, &scratch);
-    double *server_bytes = WEFT_NEW(&scratch, double, problem->server_count);
-    struct shelf best; // its own: where to come back to
-    weft_shelf_init(&best, problem, 1, &scratch);
+    struct walk walk = {
+        .chain = chain,
+        .estimator = weft_estimator_init(problem, &scratch),
+        .mover = weft_mover_init(problem, chain->nested, &scratch),
+        .server_bytes = WEFT_NEW(&scratch, double, problem->server_count),
+    };
+    weft_shelf_init(&walk.best, problem, 1, &scratch);
     chain->least_bytes = HUGE_VAL;
-    struct worth now = judge(chain, estimator, server_bytes);
-    double best_s = now.seconds;
-    weft_shelf_add(&best, layout, now.seconds);
-    if (now.fits) {
-        weft_shelf_add(chain->shelf, layout, now.seconds);
+    struct worth first = judge(chain, walk.estimator, walk.server_bytes);
+    weft_shelf_add(&walk.best, chain->layout, first.seconds);
+    if (first.fits) {
+        weft_shelf_add(chain->shelf, chain->layout, first.seconds);
     }
-    while (chain->made < chain->evaluations && !weft_stopped(chain->stop)) {
-        if (chain->reset > 0 && chain->made % chain->reset == 0) {
-            weft_shelf_load(layout, &best.kept[0]);
-            now.seconds = best.kept[0].seconds;
-        }
-        if (chain->flexflow) {
-            weft_move_flexflow(mover, layout, &chain->rng);
-        } else {
-            weft_move(mover, layout, &chain->rng);
-        }
-        if (chain->apart > 0 && weft_chain_apart(layout) < chain->apart) {
-            weft_layout_undo(layout);
-            chain->made++;
-            continue;
-        }
-        weft_layout_apply(layout);
-        struct worth next = judge(chain, estimator, server_bytes);
-        double worse_s = next.seconds - now.seconds;
-        double heat_s = temperature_s(chain, best_s);
-        if (worse_s > 0 && weft_rng_unit(&chain->rng) >= exp(-worse_s / heat_s)) {
-            weft_layout_undo(layout);
-            continue;
-        }
-        weft_layout_keep(layout);
-        now = next;
-        if (now.fits) {
-            weft_shelf_add(chain->shelf, layout, now.seconds);
-        }
-        if (now.seconds < best_s) {
-            best_s = now.seconds;
-            weft_shelf_add(&best, layout, now.seconds);
-            best.count = 1;
-            if (now.fits) {
-                report(chain, best_s);
-            }
-        }
-    }
+    struct weft_anneal anneal = {
+        .moves = &layout_moves,
+        .state = &walk,
+        .rng = &chain->rng,
+        .stop = chain->stop,
+        .bound = -HUGE_VAL,
+        .steps_max = UINT64_MAX,
+        .draws_late = true,
+        .current = first.seconds,
+        .best = first.seconds,
+    };
+    weft_anneal_run(&anneal);
 }
