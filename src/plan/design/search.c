@@ -5,6 +5,7 @@
 #include "search.h"
 
 #include "paper.h"
+#include "weft/base/anneal.h"
 
 #include <math.h>
 #include <string.h>
@@ -64,39 +65,95 @@ struct batch {
     uint64_t round;
 };
 
-// Annealing by the simulated iteration itself; the candidate keeps the best design it met.
+// ---- annealing by the simulated iteration itself ----
+
+// What a chain walks with; the candidate keeps the best design that it met.
+struct walk {
+    const struct batch *batch;
+    struct candidate *candidate;
+    struct design current;
+    struct design next;
+    double done; // work units
+    struct weft_arena scratch;
+};
+
+static double walk_progress(const struct weft_anneal *anneal)
+{
+    const struct walk *walk = anneal->state;
+    return walk->done / walk->batch->work_units;
+}
+
+static double walk_temperature(const struct weft_anneal *anneal, double progress)
+{
+    return anneal->current * weft_anneal_cool(WARM_RATIO, COLD_RATIO, fmin(1, progress));
+}
+
+// One move, or one time in four two of them.
+static enum weft_anneal_proposal propose_design(struct weft_anneal *anneal)
+{
+    struct walk *walk = anneal->state;
+    design_assign(&walk->next, &walk->current);
+    uint32_t moves = 1 + (weft_rng_below(anneal->rng, 4) == 0 ? 1 : 0);
+    for (uint32_t i = 0; i < moves; i++) {
+        if (!design_move(&walk->next, anneal->rng)) {
+            return WEFT_ANNEAL_STUCK;
+        }
+    }
+    return WEFT_ANNEAL_MOVED;
+}
+
+static double evaluate_design(struct weft_anneal *anneal)
+{
+    struct walk *walk = anneal->state;
+    const struct batch *batch = walk->batch;
+    struct verdict verdict = search_judge(batch->search, &walk->next, batch->quick, walk->scratch);
+    walk->done += verdict.work_units;
+    return verdict.iteration_s;
+}
+
+static void keep_design(struct weft_anneal *anneal)
+{
+    struct walk *walk = anneal->state;
+    design_assign(&walk->current, &walk->next);
+}
+
+static void record_design(struct weft_anneal *anneal)
+{
+    const struct walk *walk = anneal->state;
+    design_assign(&walk->candidate->design, &walk->next);
+    walk->candidate->verdict.iteration_s = anneal->best;
+}
+
+static const struct weft_anneal_moves design_moves = {
+    .progress = walk_progress,
+    .temperature = walk_temperature,
+    .propose = propose_design,
+    .evaluate = evaluate_design,
+    .keep = keep_design,
+    .record = record_design,
+};
+
 static void improve(const struct batch *batch, struct candidate *candidate, struct weft_rng *rng,
                     struct weft_arena scratch)
 {
-    const struct search *search = batch->search;
-    double work_units = batch->work_units;
-    struct design current = design_copy(&candidate->design, &scratch);
-    struct design next = design_copy(&candidate->design, &scratch);
-    double current_s = candidate->verdict.iteration_s;
-    double done = 0;
-    while (done < work_units && candidate->verdict.iteration_s > search->good_enough_s &&
-           !weft_stopped(search->stop)) {
-        design_assign(&next, &current);
-        uint32_t moves = 1 + (weft_rng_below(rng, 4) == 0 ? 1 : 0);
-        for (uint32_t i = 0; i < moves; i++) {
-            if (!design_move(&next, rng)) {
-                return; // nothing can change
-            }
-        }
-        struct verdict verdict = search_judge(search, &next, batch->quick, scratch);
-        done += verdict.work_units;
-        double warmth = WARM_RATIO * pow(COLD_RATIO / WARM_RATIO, fmin(1, done / work_units));
-        double limit_s = current_s * (1 - warmth * log(1 - weft_rng_unit(rng)));
-        if (verdict.iteration_s <= limit_s) {
-            design_assign(&current, &next);
-            current_s = verdict.iteration_s;
-        }
-        if (verdict.iteration_s < candidate->verdict.iteration_s) {
-            design_assign(&candidate->design, &next);
-            candidate->verdict.iteration_s = verdict.iteration_s;
-        }
+    struct walk walk = {.batch = batch, .candidate = candidate};
+    walk.current = design_copy(&candidate->design, &scratch);
+    walk.next = design_copy(&candidate->design, &scratch);
+    walk.scratch = scratch;
+    struct weft_anneal anneal = {
+        .moves = &design_moves,
+        .state = &walk,
+        .rng = rng,
+        .stop = batch->search->stop,
+        .bound = batch->search->good_enough_s,
+        .steps_max = UINT64_MAX,
+        .current = candidate->verdict.iteration_s,
+        .best = candidate->verdict.iteration_s,
+    };
+    weft_anneal_run(&anneal);
+    if (!anneal.stuck) { // else nothing came of the effort
+        candidate->verdict.work_units += walk.done;
     }
-    candidate->verdict.work_units += done;
 }
 
 static void work_on(void *context, uint32_t index, struct weft_arena scratch)

@@ -3,6 +3,8 @@
 
 #include "joint.h"
 
+#include "weft/base/anneal.h"
+
 #include <math.h>
 #include <string.h>
 
@@ -70,12 +72,14 @@ struct worker {
     struct place *there;
     struct design design;
     struct design next;
-    double current_s;
-    double done;
+    struct chain *chain;
+    bool has_designs; // some move changes the design
+    bool changes_design;
+    double done;        // work units
     double heat;        // times as warm as the round says
     double quick_units; // of the last simulation of each sort
     double true_units;
-    struct weft_rng rng;
+    struct weft_arena scratch;
 };
 
 // Parts of one shape take each other's places.
@@ -129,17 +133,6 @@ static bool fill_place(struct place *place, struct worker *worker, struct weft_a
     return true;
 }
 
-// How long an iteration may be that takes the place of the current one.
-static double draw_limit(struct worker *worker)
-{
-    const struct refinement *refinement = worker->refinement;
-    double warm_ratio = rounds[refinement->round].warm_ratio * worker->heat;
-    double cold_ratio = rounds[refinement->round].cold_ratio;
-    double part = fmin(1, worker->done / refinement->work_units);
-    double warmth = warm_ratio * pow(cold_ratio / warm_ratio, part);
-    return worker->current_s * (1 - warmth * log(1 - weft_rng_unit(&worker->rng)));
-}
-
 static double simulate(struct worker *worker, const struct search *search,
                        const struct weft_network *network, bool quick, struct weft_arena scratch)
 {
@@ -149,7 +142,7 @@ static double simulate(struct worker *worker, const struct search *search,
     return verdict.iteration_s;
 }
 
-// The true iteration time if it is within the limit; else HUGE_VAL. Where the truth is dear, a
+// The true iteration time if it is within the limit; else NAN. Where the truth is dear, a
 // quick judgement, which leaves out barriers, speaks first.
 static double judge(struct worker *worker, const struct search *search, const struct design *design,
                     double limit_s, struct weft_arena scratch)
@@ -157,65 +150,107 @@ static double judge(struct worker *worker, const struct search *search, const st
     struct weft_arena kept = weft_arena_split(&scratch);
     struct weft_network network;
     if (!search_network(&network, &worker->done, search, design, &kept, scratch)) {
-        return HUGE_VAL;
+        return (double)NAN;
     }
     if (worker->true_units > QUICK_WORTH * worker->quick_units &&
         simulate(worker, search, &network, true, scratch) > limit_s) {
-        return HUGE_VAL;
+        return (double)NAN;
     }
     double iteration_s = simulate(worker, search, &network, false, scratch);
-    return iteration_s <= limit_s ? iteration_s : HUGE_VAL;
+    return iteration_s <= limit_s ? iteration_s : (double)NAN;
 }
 
-static void note_best(struct worker *worker, struct chain *chain)
+static void note_best(struct worker *worker, double iteration_s)
 {
-    if (worker->current_s < chain->best_s) {
-        chain->best_s = worker->current_s;
-        design_assign(&chain->design, &worker->design);
-        assign_strategy(&chain->best, &worker->here->strategy,
-                        worker->refinement->coplan->model->operator_count);
-        coplan_tell(worker->refinement->coplan, chain->best_s);
-    }
+    struct chain *chain = worker->chain;
+    chain->best_s = iteration_s;
+    design_assign(&chain->design, &worker->design);
+    assign_strategy(&chain->best, &worker->here->strategy,
+                    worker->refinement->coplan->model->operator_count);
+    coplan_tell(worker->refinement->coplan, chain->best_s);
 }
 
-static void try_strategy(struct worker *worker, struct weft_arena scratch)
+// ---- moves ----
+
+static double worker_progress(const struct weft_anneal *anneal)
 {
+    const struct worker *worker = anneal->state;
+    return worker->done / worker->refinement->work_units;
+}
+
+static double worker_temperature(const struct weft_anneal *anneal, double progress)
+{
+    const struct worker *worker = anneal->state;
+    uint32_t round = worker->refinement->round;
+    double warm_ratio = rounds[round].warm_ratio * worker->heat;
+    return anneal->current *
+           weft_anneal_cool(warm_ratio, rounds[round].cold_ratio, fmin(1, progress));
+}
+
+// A neighbor of the strategy, with the design that it has now; false where there is none.
+static bool draw_strategy(struct worker *worker, struct weft_rng *rng)
+{
+    struct weft_arena scratch = worker->scratch;
     struct place *there = worker->there;
     struct weft_arena arena = there->room;
-    uint32_t draws = 1 + weft_rng_below(&worker->rng, DRAWS_MAX);
+    uint32_t draws = 1 + weft_rng_below(rng, DRAWS_MAX);
     worker->done += UNITS_PER_OPERATOR * worker->refinement->coplan->model->operator_count *
                     (draws + DRAWS_MAX);
     if (!weft_strategy_neighbor(&there->strategy, worker->space, &worker->here->strategy, draws,
-                                &worker->rng,
+                                rng,
                                 &(struct weft_environment){.arena = &arena, .scratch = scratch}) ||
         !fill_place(there, worker, arena, scratch)) {
-        return;
+        return false;
     }
     design_assign(&worker->next, &worker->design);
     design_regroup(&worker->next, &there->traffic, scratch);
-    double iteration_s = judge(worker, &there->search, &worker->next, draw_limit(worker), scratch);
-    if (iteration_s < HUGE_VAL) {
-        worker->there = worker->here;
-        worker->here = there;
-        design_assign(&worker->design, &worker->next);
-        worker->current_s = iteration_s;
-    }
-}
-
-static bool try_design(struct worker *worker, struct weft_arena scratch)
-{
-    design_assign(&worker->next, &worker->design);
-    if (!design_move(&worker->next, &worker->rng)) {
-        return false;
-    }
-    double iteration_s =
-        judge(worker, &worker->here->search, &worker->next, draw_limit(worker), scratch);
-    if (iteration_s < HUGE_VAL) {
-        design_assign(&worker->design, &worker->next);
-        worker->current_s = iteration_s;
-    }
     return true;
 }
+
+// Half of the moves change the design, while it has any, the others the strategy.
+static enum weft_anneal_proposal propose(struct weft_anneal *anneal)
+{
+    struct worker *worker = anneal->state;
+    worker->changes_design = worker->has_designs && weft_rng_below(anneal->rng, 2) == 0;
+    if (!worker->changes_design) {
+        return draw_strategy(worker, anneal->rng) ? WEFT_ANNEAL_MOVED : WEFT_ANNEAL_NO_MOVE;
+    }
+    design_assign(&worker->next, &worker->design);
+    worker->has_designs = design_move(&worker->next, anneal->rng);
+    return worker->has_designs ? WEFT_ANNEAL_MOVED : WEFT_ANNEAL_NO_MOVE;
+}
+
+static double evaluate(struct weft_anneal *anneal)
+{
+    struct worker *worker = anneal->state;
+    const struct place *place = worker->changes_design ? worker->here : worker->there;
+    return judge(worker, &place->search, &worker->next, weft_anneal_limit(anneal), worker->scratch);
+}
+
+static void keep(struct weft_anneal *anneal)
+{
+    struct worker *worker = anneal->state;
+    if (!worker->changes_design) {
+        struct place *there = worker->there;
+        worker->there = worker->here;
+        worker->here = there;
+    }
+    design_assign(&worker->design, &worker->next);
+}
+
+static void record(struct weft_anneal *anneal)
+{
+    note_best(anneal->state, anneal->best);
+}
+
+static const struct weft_anneal_moves moves = {
+    .progress = worker_progress,
+    .temperature = worker_temperature,
+    .propose = propose,
+    .evaluate = evaluate,
+    .keep = keep,
+    .record = record,
+};
 
 // Opens a worker where its chain begins; false when there is nothing to walk.
 static bool open_worker(struct worker *worker, const struct chain *chain, struct weft_arena *kept,
@@ -237,7 +272,7 @@ static bool open_worker(struct worker *worker, const struct chain *chain, struct
     }
     design_regroup(&worker->design, &worker->here->traffic, scratch);
     worker->true_units = HUGE_VAL; // so that both are measured
-    worker->current_s = judge(worker, &worker->here->search, &worker->design, HUGE_VAL, scratch);
+    worker->scratch = scratch;
     return true;
 }
 
@@ -246,23 +281,36 @@ static void run_chain(void *context, uint32_t index, struct weft_arena scratch)
     struct refinement *refinement = context;
     const struct coplan *coplan = refinement->coplan;
     struct chain *chain = &refinement->chains[index];
-    struct worker worker = {.refinement = refinement, .heat = index % 2 == 1 ? HOTTER : 1};
+    struct worker worker = {
+        .refinement = refinement,
+        .chain = chain,
+        .has_designs = true,
+        .heat = index % 2 == 1 ? HOTTER : 1,
+    };
+    struct weft_rng rng;
     struct weft_arena kept = weft_arena_split(&scratch);
-    weft_rng_init(&worker.rng, weft_hash(coplan->options->search.seed));
-    worker.rng = weft_rng_split(&worker.rng, refinement->round * 1000003 + index);
+    weft_rng_init(&rng, weft_hash(coplan->options->search.seed));
+    rng = weft_rng_split(&rng, refinement->round * 1000003 + index);
     if (!open_worker(&worker, chain, &kept, scratch)) {
         return;
     }
-    note_best(&worker, chain);
-    bool designs = true;
-    while (worker.done < refinement->work_units && !weft_stopped(coplan->options->search.stop)) {
-        if (designs && weft_rng_below(&worker.rng, 2) == 0) {
-            designs = try_design(&worker, scratch);
-        } else {
-            try_strategy(&worker, scratch);
-        }
-        note_best(&worker, chain);
+    double start_s = judge(&worker, &worker.here->search, &worker.design, HUGE_VAL, scratch);
+    if (isnan(start_s)) {
+        start_s = HUGE_VAL; // no routes: whatever has some is better
+    } else {
+        note_best(&worker, start_s);
     }
+    struct weft_anneal anneal = {
+        .moves = &moves,
+        .state = &worker,
+        .rng = &rng,
+        .stop = coplan->options->search.stop,
+        .bound = -HUGE_VAL,
+        .steps_max = UINT64_MAX,
+        .current = start_s,
+        .best = start_s,
+    };
+    weft_anneal_run(&anneal);
 }
 
 // Sets the chains on the best known.
