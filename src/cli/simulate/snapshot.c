@@ -2,7 +2,7 @@
 // weft simulate --snapshot: what a job asks of each link over one iteration, as its entry in a
 // snapshot for weft interleave.
 
-#include "cli/interleave/interleave.h"
+#include "weft/request/interleave.h"
 #include "simulate.h"
 
 #include <math.h>
@@ -108,7 +108,8 @@ bool simulate_save_snapshot(const struct simulate *simulate, const struct weft_s
                                  &cli->arena, &cli->error)) {
         return weft_wrap(&cli->error, "--snapshot");
     }
-    interleave_note_measured(cli, &measured, set.link_count);
+    weft_request_note_measured(&measured, set.link_count, cli_environment(cli, NULL));
+    cli_print_notes(cli);
     const char *text = weft_snapshot_write(&found, &cli->arena);
     return weft_file_save(records->snapshot_path, text, strlen(text), &cli->error);
 }
