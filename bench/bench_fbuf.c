@@ -49,8 +49,13 @@ static bool make_file(const char **data, size_t *length, struct weft_arena *aren
         }
     }
     struct weft_fbuf fbuf = {.node_count = SERVERS, .rate_Bps = 12.5e9};
-    return weft_taskgraph_build(&fbuf.graph, SERVERS, SERVERS, servers, tasks, TASKS, arena,
-                                scratch, error) &&
+    return weft_taskgraph_build(&fbuf.graph,
+                                &(struct weft_taskgraph_draft){.server_count = SERVERS,
+                                                               .device_count = SERVERS,
+                                                               .device_server = servers,
+                                                               .task_count = TASKS,
+                                                               .tasks = tasks},
+                                arena, scratch, error) &&
            weft_fbuf_write(data, length, &fbuf, arena, scratch, error);
 }
 

@@ -88,8 +88,9 @@ int main(int argc, char **argv)
             struct weft_routes routes;
             struct weft_minmax_result result;
             double start_s = cpu_seconds();
-            if (!weft_routing_minmax(&routes, &result, &fabric, demand, &options, &kept, scratch,
-                                     &error)) {
+            if (!weft_routing_minmax(&routes, &result, &fabric, demand, &options,
+                                     &(struct weft_environment){
+                                         .arena = &kept, .scratch = scratch, .error = &error})) {
                 fprintf(stderr, "bench_minmax: %s\n", error.message);
                 return (int)error.code;
             }

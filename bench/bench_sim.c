@@ -50,9 +50,11 @@ static bool play_allreduce(struct weft_sim_result *result, uint32_t n, struct we
                              .size_bytes = 100000000};
     struct weft_taskgraph graph;
     struct weft_sim_job job = {.graph = &graph};
-    uint32_t no_device = 0;
     return build(RING, n, error) &&
-           weft_taskgraph_build(&graph, n, 0, &no_device, &task, 1, &arena, scratch, error) &&
+           weft_taskgraph_build(
+               &graph,
+               &(struct weft_taskgraph_draft){.server_count = n, .task_count = 1, .tasks = &task},
+               &arena, scratch, error) &&
            weft_sim_run_jobs(result, &network.fabric, &network.routes, &job, 1,
                              &(struct weft_sim_options){0}, &arena, scratch, error);
 }

@@ -86,7 +86,10 @@ static bool play_allreduce(struct weft_sim_result *result, const struct weft_net
                              .size_bytes = spec->size_bytes};
     struct weft_taskgraph graph;
     struct weft_sim_job job = {.graph = &graph};
-    return weft_taskgraph_build(&graph, n, 0, NULL, &task, 1, arena, scratch, error) &&
+    return weft_taskgraph_build(
+               &graph,
+               &(struct weft_taskgraph_draft){.server_count = n, .task_count = 1, .tasks = &task},
+               arena, scratch, error) &&
            weft_sim_run_jobs(result, &network->fabric, &network->routes, &job, 1, &sim, arena,
                              scratch, error);
 }

@@ -92,7 +92,12 @@ bool job_write(const char **data, size_t *length, struct job *job, struct weft_a
         .inter_gpu_Bps = GPU_NVLINK_BPS * NVLINK_RATIO,
         .dram_Bps = 0,
     };
-    return weft_taskgraph_build(&fbuf.graph, job->server_count, job->server_count, device_server,
-                                job->tasks, job->task_count, job->arena, scratch, error) &&
+    return weft_taskgraph_build(&fbuf.graph,
+                                &(struct weft_taskgraph_draft){.server_count = job->server_count,
+                                                               .device_count = job->server_count,
+                                                               .device_server = device_server,
+                                                               .task_count = job->task_count,
+                                                               .tasks = job->tasks},
+                                job->arena, scratch, error) &&
            weft_fbuf_write(data, length, &fbuf, job->arena, scratch, error);
 }

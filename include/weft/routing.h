@@ -12,22 +12,25 @@
 
 WEFT_API_BEGIN
 
-// CoinChangeMod (TopoOpt, appendix): fewest generators that sum to r modulo n, for every r; one
-// table of n entries serves all pairs. BFS over residues, O(n * generators). `generators` are the
-// jumps of directed links (duplex: p and n-p both).
+// Every stage takes from its environment arena, scratch and error, and weft_routing_shortest the
+// seed; all run on the caller's thread. Fails with INFEASIBLE naming the pair that no path joins.
+
+// CoinChangeMod (TopoOpt, NSDI 2023, appendix): fewest generators that sum to r modulo n, for every
+// r; one table of n entries serves all pairs. BFS over residues, O(n * generators). `generators`
+// are the jumps of directed links (duplex: p and n-p both). Fails with INPUT where one is no jump
+// or lacks a link.
 bool weft_routing_coin_change(struct weft_routes *routes, const struct weft_fabric *fabric,
                               const uint32_t *generators, uint32_t generator_count,
-                              struct weft_arena *arena, struct weft_arena scratch,
-                              struct weft_error *error) WEFT_MUST_USE;
-// One shortest path a pair (fewest hops; ties by a hash of the pair and seed). O(n m).
+                              const struct weft_environment *environment) WEFT_MUST_USE;
+// One shortest path a pair (fewest hops; ties by a hash of the pair and the seed). O(n m).
 bool weft_routing_shortest(struct weft_routes *routes, const struct weft_fabric *fabric,
-                           uint64_t seed, struct weft_arena *arena, struct weft_arena scratch,
-                           struct weft_error *error) WEFT_MUST_USE;
-// Up to k loop-free paths a pair by hops (Yen 1971), equal weights; of equal hops a hash of target
-// and links decides. Pairs without demand get one. demand = NULL: all pairs.
+                           const struct weft_environment *environment) WEFT_MUST_USE;
+// Up to k loop-free paths a pair by hops (Yen, Management Science 1971), equal weights; of equal
+// hops a hash of target and links decides. Pairs without demand get one. demand = NULL: all pairs.
+// O(n^2 k n m log n) at worst.
 bool weft_routing_k_shortest(struct weft_routes *routes, const struct weft_fabric *fabric,
-                             uint32_t k, const double *demand, struct weft_arena *arena,
-                             struct weft_arena scratch, struct weft_error *error) WEFT_MUST_USE;
+                             uint32_t k, const double *demand,
+                             const struct weft_environment *environment) WEFT_MUST_USE;
 
 struct weft_minmax_options {
     uint32_t paths_max;            // kept a pair, e.g. 8
@@ -41,11 +44,12 @@ struct weft_minmax_result {
     double bound_seconds;    // no routing on this fabric is below (LP duality)
 };
 // Min-max link load over weighted paths: fractional multi-commodity flow by multiplicative weights
-// (Garg and Koenemann, SIAM J. Comput. 2007; Fleischer 2000), then small weights dropped.
+// (Garg and Koenemann, SIAM J. Comput. 2007; Fleischer, SIAM J. Discrete Math. 2000), then small
+// weights dropped. demand[n*n] in bytes. routes = NULL: the result alone.
 bool weft_routing_minmax(struct weft_routes *routes, struct weft_minmax_result *result,
                          const struct weft_fabric *fabric, const double *demand,
-                         const struct weft_minmax_options *options, struct weft_arena *arena,
-                         struct weft_arena scratch, struct weft_error *error) WEFT_MUST_USE;
+                         const struct weft_minmax_options *options,
+                         const struct weft_environment *environment) WEFT_MUST_USE;
 
 // Where the ports of the servers lead: planes[p * server_count + s] is the server that port p of
 // server s reaches, s itself where the port is dark; as weft_topology.planes.
@@ -72,8 +76,8 @@ struct weft_pair_hops {
 // before is left out; parallel ports share. Fails with UNSUPPORTED when the fabric has switches,
 // with INPUT when a link is on no port. O(paths * hops * edges of a pair + hops log hops).
 bool weft_routing_next_hops(struct weft_pair_hops *hops, const struct weft_routes *routes,
-                            const struct weft_port_map *ports, struct weft_arena *arena,
-                            struct weft_arena scratch, struct weft_error *error) WEFT_MUST_USE;
+                            const struct weft_port_map *ports,
+                            const struct weft_environment *environment) WEFT_MUST_USE;
 
 // Bytes on every link when `demand` (n*n) takes `routes` and the rings carry their groups' bytes:
 // load_bytes[link_count] is set. The bandwidth tax is sum(load) / sum(demand on wire).

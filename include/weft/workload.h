@@ -112,6 +112,15 @@ struct weft_task {
     uint32_t need; // of its predecessors; 0 = all
 };
 
+// All that a task graph is built of.
+struct weft_taskgraph_draft {
+    uint32_t server_count;
+    uint32_t device_count;
+    const uint32_t *device_server; // server of each device
+    uint32_t task_count;
+    const struct weft_task *tasks;
+};
+
 // Hands each task its successors, before[e] -> after[e], in order of the edges; next_count must be
 // 0 before. The lists lie in `arena`. O(tasks + edges).
 void weft_task_connect(struct weft_task *tasks, uint32_t task_count, const uint32_t *before,
@@ -122,12 +131,9 @@ void weft_task_connect(struct weft_task *tasks, uint32_t task_count, const uint3
 // of all tasks together, and their runtimes, stay below 2^63, so that no later sum overflows. A
 // transfer of 0 bytes or to its own server becomes a BARRIER: it joins tasks and takes no network
 // time. A collective keeps its kind whatever its bytes, because it may have a runtime; with one
-// member or 0 bytes it takes no network time. Fails with INPUT naming the task. O(tasks + edges +
-// members
-// + server_count).
-bool weft_taskgraph_build(struct weft_taskgraph *graph, uint32_t server_count,
-                          uint32_t device_count, const uint32_t *device_server,
-                          const struct weft_task *tasks, uint32_t task_count,
+// member or 0 bytes it takes no network time. The draft may go when the graph is there. Fails with
+// INPUT naming the task. O(tasks + edges + members + server_count).
+bool weft_taskgraph_build(struct weft_taskgraph *graph, const struct weft_taskgraph_draft *draft,
                           struct weft_arena *arena, struct weft_arena scratch,
                           struct weft_error *error) WEFT_MUST_USE;
 // Tasks in topological order into order[task_count]: Kahn's algorithm (CACM 1962), first in first

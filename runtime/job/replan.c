@@ -265,7 +265,10 @@ static bool build_network(struct weft_network *network, struct lab_ring_counts *
     struct weft_traffic traffic;
     if (!weft_topology_fabric(fabric, &topology, &cluster, self->arena, scratch, error) ||
         !weft_fabric_check_connected(fabric, scratch, error) ||
-        !weft_routing_shortest(&shortest, fabric, options->seed, &kept, scratch, error)) {
+        !weft_routing_shortest(
+            &shortest, fabric,
+            &(struct weft_environment){
+                .arena = &kept, .scratch = scratch, .seed = options->seed, .error = error})) {
         return weft_wrap(error, "what the fault leaves");
     }
     const struct lab_ring_change change = {
@@ -286,8 +289,9 @@ static bool build_network(struct weft_network *network, struct lab_ring_counts *
         .rounds_max = routing_rounds,
     };
     struct weft_minmax_result result;
-    return weft_routing_minmax(&network->routes, &result, fabric, traffic.transfer_bytes, &routing,
-                               self->arena, scratch, error);
+    return weft_routing_minmax(
+        &network->routes, &result, fabric, traffic.transfer_bytes, &routing,
+        &(struct weft_environment){.arena = self->arena, .scratch = scratch, .error = error});
 }
 
 // Seconds of an iteration by the flow engine.
@@ -387,8 +391,9 @@ bool lab_replan(struct lab_replanned *replanned, const struct lab_experiment_opt
         const struct weft_port_map ports = {self.place_count, options->wiring->port_count,
                                             replanned->wiring.planes};
         if (replanned->network == NULL ||
-            !weft_routing_next_hops(&replanned->wiring.next_hops, &replanned->network->routes,
-                                    &ports, arena, scratch, error)) {
+            !weft_routing_next_hops(
+                &replanned->wiring.next_hops, &replanned->network->routes, &ports,
+                &(struct weft_environment){.arena = arena, .scratch = scratch, .error = error})) {
             return false;
         }
     }

@@ -182,8 +182,14 @@ bool lab_graph_without(struct weft_taskgraph *replanned, uint32_t *group_of,
             copy_task(&tasks[removal.task_of[t]], &removal, t, &scratch);
         }
     }
-    if (!weft_taskgraph_build(replanned, graph->server_count - 1, device_count, servers, tasks,
-                              task_count, arena, scratch, error)) {
+    if (!weft_taskgraph_build(
+            replanned,
+            &(struct weft_taskgraph_draft){.server_count = graph->server_count - 1,
+                                           .device_count = device_count,
+                                           .device_server = servers,
+                                           .task_count = task_count,
+                                           .tasks = tasks},
+            arena, scratch, error)) {
         return weft_wrap(error, "the job without server %u", server);
     }
     memset(group_of, 0xff, graph->group_count * sizeof *group_of);

@@ -29,8 +29,9 @@ bool weft_lab_wire_plan(struct weft_lab_wiring *wiring, const struct weft_plan *
     };
     const struct weft_port_map ports = {made.server_count, made.port_count, made.planes};
     if (!fits(made.server_count, made.port_count, error) ||
-        !weft_routing_next_hops(&made.next_hops, &plan->network.routes, &ports, arena, scratch,
-                                error)) {
+        !weft_routing_next_hops(
+            &made.next_hops, &plan->network.routes, &ports,
+            &(struct weft_environment){.arena = arena, .scratch = scratch, .error = error})) {
         return false;
     }
     *wiring = made;
@@ -63,7 +64,9 @@ bool weft_lab_wire_ring(struct weft_lab_wiring *wiring, uint32_t server_count,
     struct weft_arena kept = weft_arena_split(&scratch);
     if (!weft_fabric_build(&fabric, "ring", n, n, links, 2 * n, &kept, error) ||
         !weft_routes_build_ring(&routes, &fabric, error) ||
-        !weft_routing_next_hops(&made.next_hops, &routes, &ports, arena, scratch, error)) {
+        !weft_routing_next_hops(
+            &made.next_hops, &routes, &ports,
+            &(struct weft_environment){.arena = arena, .scratch = scratch, .error = error})) {
         return false;
     }
     *wiring = made;

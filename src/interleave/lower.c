@@ -303,8 +303,14 @@ static bool lower_job(struct weft_sim_job *job, uint64_t *compute_ps, uint32_t *
     *compute_ps = compute_ps_most;
     struct weft_taskgraph *graph = WEFT_NEW(lowering->arena, struct weft_taskgraph, 1);
     *job = (struct weft_sim_job){.graph = graph};
-    return weft_taskgraph_build(graph, server_count_of(lowering), own->chain_count, device_server,
-                                tasks.list, tasks.count, lowering->arena, scratch, error);
+    return weft_taskgraph_build(
+        graph,
+        &(struct weft_taskgraph_draft){.server_count = server_count_of(lowering),
+                                       .device_count = own->chain_count,
+                                       .device_server = device_server,
+                                       .task_count = tasks.count,
+                                       .tasks = tasks.list},
+        lowering->arena, scratch, error);
 }
 
 bool weft_snapshot_lower(struct weft_snapshot_jobs *lowered, const struct weft_snapshot *snapshot,

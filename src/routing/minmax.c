@@ -377,10 +377,13 @@ static void settle_loads(struct minmax *m)
     }
 }
 
+// The table of the paths that carry bytes; pairs without demand get one shortest path, so that
+// whatever else they send arrives.
 static bool build_table(struct weft_routes *routes, const struct minmax *m, const double *demand,
-                        const struct weft_graph *reverse, struct weft_arena *arena,
-                        struct weft_arena scratch, struct weft_error *error)
+                        const struct weft_graph *reverse,
+                        const struct weft_environment *environment)
 {
+    struct weft_arena scratch = environment->scratch;
     uint32_t n = m->fabric->server_count;
     uint32_t *hops = WEFT_NEW_RAW(&scratch, uint32_t, m->fabric->node_count);
     struct weft_arena work = weft_arena_split(&scratch);
@@ -406,7 +409,7 @@ static bool build_table(struct weft_routes *routes, const struct minmax *m, cons
             }
         }
     }
-    if (!path_list_build(routes, &list, m->fabric, arena, work, error)) {
+    if (!path_list_build(routes, &list, m->fabric, environment->arena, work, environment->error)) {
         return false;
     }
     routes->spread = WEFT_SPREAD_SPLIT;
@@ -415,25 +418,26 @@ static bool build_table(struct weft_routes *routes, const struct minmax *m, cons
 
 bool weft_routing_minmax(struct weft_routes *routes, struct weft_minmax_result *result,
                          const struct weft_fabric *fabric, const double *demand,
-                         const struct weft_minmax_options *options, struct weft_arena *arena,
-                         struct weft_arena scratch, struct weft_error *error)
+                         const struct weft_minmax_options *options,
+                         const struct weft_environment *environment)
 {
+    struct weft_environment inner = *environment;
     WEFT_ASSERT(options->paths_max > 0 && options->epsilon >= 0);
     struct minmax m;
     struct weft_graph graph;
     struct weft_graph reverse;
     uint32_t hops_max;
-    init(&m, fabric, demand, options, &scratch);
-    fabric_graph(&graph, fabric, &scratch);
-    weft_graph_reverse(&reverse, NULL, &graph, &scratch);
-    if (!bound_hops(&m, options->extra_hops, &hops_max, &reverse, scratch, error)) {
+    init(&m, fabric, demand, options, &inner.scratch);
+    fabric_graph(&graph, fabric, &inner.scratch);
+    weft_graph_reverse(&reverse, NULL, &graph, &inner.scratch);
+    if (!bound_hops(&m, options->extra_hops, &hops_max, &reverse, inner.scratch, inner.error)) {
         return false;
     }
     // Paths grow in the front half of the scratch while the searches work in the back half.
-    struct weft_arena work = weft_arena_split(&scratch);
-    double bound = solve(&m, options, &graph, hops_max, &scratch, work);
+    struct weft_arena work = weft_arena_split(&inner.scratch);
+    double bound = solve(&m, options, &graph, hops_max, &inner.scratch, work);
     settle_loads(&m);
-    if (routes != NULL && !build_table(routes, &m, demand, &reverse, arena, scratch, error)) {
+    if (routes != NULL && !build_table(routes, &m, demand, &reverse, &inner)) {
         return false;
     }
     double most = minmax_max_seconds(&m);

@@ -265,10 +265,11 @@ static bool check_ports(const struct weft_port_map *ports, const struct weft_fab
 }
 
 bool weft_routing_next_hops(struct weft_pair_hops *hops, const struct weft_routes *routes,
-                            const struct weft_port_map *ports, struct weft_arena *arena,
-                            struct weft_arena scratch, struct weft_error *error)
+                            const struct weft_port_map *ports,
+                            const struct weft_environment *environment)
 {
-    if (!check_ports(ports, routes->fabric, error)) {
+    struct weft_arena scratch = environment->scratch;
+    if (!check_ports(ports, routes->fabric, environment->error)) {
         return false;
     }
     struct steps all = list_steps(routes, &scratch);
@@ -277,7 +278,8 @@ bool weft_routing_next_hops(struct weft_pair_hops *hops, const struct weft_route
     for (size_t begin = 0; begin < all.count; begin = steps_end(&all, begin)) {
         runs++;
     }
-    struct weft_pair_hop *built = WEFT_NEW(arena, struct weft_pair_hop, runs * ports->port_count);
+    struct weft_pair_hop *built =
+        WEFT_NEW(environment->arena, struct weft_pair_hop, runs * ports->port_count);
     size_t count = 0;
     for (size_t begin = 0; begin < all.count;) {
         size_t end = steps_end(&all, begin);

@@ -7,9 +7,10 @@
 
 bool weft_routing_coin_change(struct weft_routes *routes, const struct weft_fabric *fabric,
                               const uint32_t *generators, uint32_t generator_count,
-                              struct weft_arena *arena, struct weft_arena scratch,
-                              struct weft_error *error)
+                              const struct weft_environment *environment)
 {
+    struct weft_arena scratch = environment->scratch;
+    struct weft_error *error = environment->error;
     uint32_t n = fabric->server_count;
     WEFT_ASSERT(n > 0);
     for (uint32_t g = 0; g < generator_count; g++) {
@@ -27,7 +28,7 @@ bool weft_routing_coin_change(struct weft_routes *routes, const struct weft_fabr
         }
     }
     WEFT_ASSERT(n > 0);
-    uint32_t *coin = WEFT_NEW(arena, uint32_t, n); // 0 = not reached
+    uint32_t *coin = WEFT_NEW(environment->arena, uint32_t, n); // 0 = not reached
     uint32_t *level = WEFT_NEW(&scratch, uint32_t, n);
     uint32_t *queue = WEFT_NEW_RAW(&scratch, uint32_t, n);
     queue[0] = 0;
@@ -86,9 +87,9 @@ void path_list_shortest(struct path_list *list, const struct weft_fabric *fabric
 }
 
 bool weft_routing_shortest(struct weft_routes *routes, const struct weft_fabric *fabric,
-                           uint64_t seed, struct weft_arena *arena, struct weft_arena scratch,
-                           struct weft_error *error)
+                           const struct weft_environment *environment)
 {
+    struct weft_arena scratch = environment->scratch;
     struct weft_graph graph;
     struct weft_graph reverse;
     struct path_list list;
@@ -104,12 +105,13 @@ bool weft_routing_shortest(struct weft_routes *routes, const struct weft_fabric 
                 continue;
             }
             if (hops[s] == WEFT_NONE) {
-                return fabric_no_path(fabric, s, t, error);
+                return fabric_no_path(fabric, s, t, environment->error);
             }
-            path_list_shortest(&list, fabric, hops, s, weft_hash(seed ^ ((uint64_t)s << 32 | t)));
+            uint64_t pair = (uint64_t)s << 32 | t;
+            path_list_shortest(&list, fabric, hops, s, weft_hash(environment->seed ^ pair));
         }
     }
-    return path_list_build(routes, &list, fabric, arena, scratch, error);
+    return path_list_build(routes, &list, fabric, environment->arena, scratch, environment->error);
 }
 
 // A hop costs 1 and a whit that a hash of the target and the link decides, so that of paths with
@@ -122,14 +124,23 @@ static void price_hops(double *costs, uint32_t link_count, uint32_t target)
     }
 }
 
+// The search for k paths from any server to one target.
+struct search {
+    const struct weft_graph *graph;
+    const double *costs;     // by link
+    const double *remaining; // by node: hops to the target; HUGE_VAL = no path goes on there
+    uint32_t target;
+};
+
 // Adds up to k paths of a pair. Returns whether there was one.
-static bool add_k_shortest(struct path_list *list, const struct weft_graph *graph,
-                           const double *costs, const double *remaining, uint32_t source,
-                           uint32_t target, uint32_t k, struct weft_arena scratch)
+static bool add_k_shortest(struct path_list *list, const struct search *search, uint32_t source,
+                           uint32_t k, struct weft_arena scratch)
 {
     struct weft_graph_paths paths;
+    const struct weft_graph *graph = search->graph;
     struct weft_arena work = weft_arena_split(&scratch);
-    weft_graph_k_shortest(&paths, graph, costs, remaining, source, target, k, &scratch, work);
+    weft_graph_k_shortest(&paths, graph, search->costs, search->remaining, source, search->target,
+                          k, &scratch, work);
     for (uint32_t p = 0; p < paths.count; p++) {
         path_list_start(list, source, 1);
         for (uint32_t i = paths.first[p]; i < paths.first[p + 1]; i++) {
@@ -140,9 +151,11 @@ static bool add_k_shortest(struct path_list *list, const struct weft_graph *grap
 }
 
 bool weft_routing_k_shortest(struct weft_routes *routes, const struct weft_fabric *fabric,
-                             uint32_t k, const double *demand, struct weft_arena *arena,
-                             struct weft_arena scratch, struct weft_error *error)
+                             uint32_t k, const double *demand,
+                             const struct weft_environment *environment)
 {
+    struct weft_arena scratch = environment->scratch;
+    struct weft_error *error = environment->error;
     if (k == 0) {
         return weft_fail(error, WEFT_INPUT, "0 paths a pair; give 1 or more");
     }
@@ -165,15 +178,16 @@ bool weft_routing_k_shortest(struct weft_routes *routes, const struct weft_fabri
             bool blocked = hops[v] == WEFT_NONE || (v != t && !fabric_relays(fabric, v));
             remaining[v] = blocked ? HUGE_VAL : hops[v];
         }
+        const struct search search = {&graph, costs, remaining, t};
         for (uint32_t s = 0; s < n; s++) {
             if (s == t) {
                 continue;
             }
             bool wanted = demand == NULL || demand[(size_t)s * n + t] > 0;
-            if (!add_k_shortest(&list, &graph, costs, remaining, s, t, wanted ? k : 1, work)) {
+            if (!add_k_shortest(&list, &search, s, wanted ? k : 1, work)) {
                 return fabric_no_path(fabric, s, t, error);
             }
         }
     }
-    return path_list_build(routes, &list, fabric, arena, work, error);
+    return path_list_build(routes, &list, fabric, environment->arena, work, error);
 }

@@ -123,8 +123,13 @@ static bool draw_graph(struct weft_taskgraph *graph, const struct weft_job_class
     }
     weft_task_connect(drawing.tasks, drawing.count, drawing.before, drawing.after,
                       drawing.edge_count, &scratch);
-    return weft_taskgraph_build(graph, size, size, servers, drawing.tasks, drawing.count, arena,
-                                scratch, error);
+    return weft_taskgraph_build(graph,
+                                &(struct weft_taskgraph_draft){.server_count = size,
+                                                               .device_count = size,
+                                                               .device_server = servers,
+                                                               .task_count = drawing.count,
+                                                               .tasks = drawing.tasks},
+                                arena, scratch, error);
 }
 
 // ---- a run ----

@@ -41,7 +41,13 @@ static void build_job(struct weft_taskgraph *graph, enum weft_task_kind kind)
                                   .next_count = 1};
     tasks[6] = (struct weft_task){
         .kind = kind, .size_bytes = 400, .from = 0, .to = 1, .members = two, .member_count = 2};
-    must(weft_taskgraph_build(graph, 4, 4, device_server, tasks, 7, &arena, scratch, &error),
+    must(weft_taskgraph_build(graph,
+                              &(struct weft_taskgraph_draft){.server_count = 4,
+                                                             .device_count = 4,
+                                                             .device_server = device_server,
+                                                             .task_count = 7,
+                                                             .tasks = tasks},
+                              &arena, scratch, &error),
          &error);
 }
 
@@ -164,7 +170,11 @@ static void broken_rings_go_round_end_or_are_found_anew(void **state)
     bind_ring(&rings[0], &old.fabric, 1, 0.75);
     bind_ring(&rings[1], &old.fabric, 5, 0.25);
     old.rings = (struct weft_ring_set){2, rings};
-    must(weft_routing_shortest(&shortest, &rest, 1, &arena, scratch, &error), &error);
+    must(
+        weft_routing_shortest(&shortest, &rest,
+                              &(struct weft_environment){
+                                  .arena = &arena, .scratch = scratch, .seed = 1, .error = &error}),
+        &error);
     static const uint32_t ring_counts[] = {2, 1, 2};
     for (int choice = 0; choice < LAB_RING_CHOICES; choice++) {
         struct weft_ring_set made;

@@ -96,8 +96,13 @@ static bool build_job(struct weft_taskgraph *graph, const struct interleaved_cas
                                       .from = own,
                                       .to = servers - 1};
     }
-    return weft_taskgraph_build(graph, servers, 1, &own, tasks, a->flows + 1, arena, scratch,
-                                error);
+    return weft_taskgraph_build(graph,
+                                &(struct weft_taskgraph_draft){.server_count = servers,
+                                                               .device_count = 1,
+                                                               .device_server = &own,
+                                                               .task_count = a->flows + 1,
+                                                               .tasks = tasks},
+                                arena, scratch, error);
 }
 
 static bool build_bell(struct weft_network *network, uint32_t jobs,

@@ -171,7 +171,9 @@ static void check_halves(const char *folder)
     struct weft_arena arena = whole;
     struct weft_taskgraph graph;
     struct weft_error error;
-    assert_true(weft_taskgraph_build(&graph, 5, 0, NULL, tasks, 2, &arena, whole_scratch, &error));
+    assert_true(weft_taskgraph_build(
+        &graph, &(struct weft_taskgraph_draft){.server_count = 5, .task_count = 2, .tasks = tasks},
+        &arena, whole_scratch, &error));
     check_written("halves", &graph, folder, arena);
 }
 

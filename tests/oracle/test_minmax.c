@@ -134,8 +134,9 @@ static void routings_are_near_the_exact_optimum(void **state)
                                               .epsilon = 0.005,
                                               .rounds_max = 100};
         struct weft_minmax_result result;
-        assert_true(weft_routing_minmax(NULL, &result, &instance.fabric, instance.demand, &options,
-                                        &scratch, scratch, &error));
+        assert_true(weft_routing_minmax(
+            NULL, &result, &instance.fabric, instance.demand, &options,
+            &(struct weft_environment){.arena = &scratch, .scratch = scratch, .error = &error}));
         double above = result.max_link_seconds / exact_s - 1;
         double below = 1 - result.bound_seconds / exact_s;
         if (above < -1e-6 || below < -1e-6 || above > 0.01 || below > 0.02) {

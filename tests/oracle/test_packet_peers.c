@@ -81,8 +81,10 @@ static struct weft_sim_result play_tasks(const struct weft_task *tasks, uint32_t
     struct weft_sim_result result = {0};
     struct weft_error error;
     struct weft_sim_job job = {.graph = &graph};
-    if (!weft_taskgraph_build(&graph, servers, 0, NULL, tasks, count, arena, scratch_kept,
-                              &error) ||
+    if (!weft_taskgraph_build(&graph,
+                              &(struct weft_taskgraph_draft){
+                                  .server_count = servers, .task_count = count, .tasks = tasks},
+                              arena, scratch_kept, &error) ||
         !weft_sim_run_jobs(&result, &network.fabric, &network.routes, &job, 1, &options, arena,
                            scratch_kept, &error)) {
         fail_msg("%s", error.message);

@@ -52,8 +52,13 @@ static void build_job(struct weft_taskgraph *graph, const struct crowd *crowd, u
             .to = crowd->job_count};
     }
     struct weft_error error;
-    if (!weft_taskgraph_build(graph, crowd->job_count + 1, 1, &own, tasks, crowd->flows + 1, arena,
-                              scratch_kept, &error)) {
+    if (!weft_taskgraph_build(graph,
+                              &(struct weft_taskgraph_draft){.server_count = crowd->job_count + 1,
+                                                             .device_count = 1,
+                                                             .device_server = &own,
+                                                             .task_count = crowd->flows + 1,
+                                                             .tasks = tasks},
+                              arena, scratch_kept, &error)) {
         fail_msg("%s", error.message);
     }
 }

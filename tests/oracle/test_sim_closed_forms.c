@@ -47,8 +47,10 @@ static double collective_us(enum weft_task_kind kind, uint32_t server_count, uin
     struct weft_sim_result result;
     struct weft_error error;
     struct weft_sim_job job = {.graph = &graph};
-    if (!weft_taskgraph_build(&graph, server_count, 0, NULL, &task, 1, &arena, scratch_kept,
-                              &error) ||
+    if (!weft_taskgraph_build(&graph,
+                              &(struct weft_taskgraph_draft){
+                                  .server_count = server_count, .task_count = 1, .tasks = &task},
+                              &arena, scratch_kept, &error) ||
         !weft_sim_run_jobs(&result, &network.fabric, &network.routes, &job, 1,
                            &(struct weft_sim_options){0}, &arena, scratch_kept, &error)) {
         fail_msg("%s", error.message);

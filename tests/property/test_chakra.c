@@ -109,8 +109,13 @@ static void random_graph(struct weft_taskgraph *graph, struct weft_rng *rng,
     }
     random_edges(tasks, count, rng, arena);
     struct weft_error error = {.message = ""};
-    if (!weft_taskgraph_build(graph, servers, devices, device_server, tasks, count, arena,
-                              scratch_kept, &error)) {
+    if (!weft_taskgraph_build(graph,
+                              &(struct weft_taskgraph_draft){.server_count = servers,
+                                                             .device_count = devices,
+                                                             .device_server = device_server,
+                                                             .task_count = count,
+                                                             .tasks = tasks},
+                              arena, scratch_kept, &error)) {
         fail_msg("seed %llu: %s", (unsigned long long)current_seed, error.message);
     }
 }
@@ -227,9 +232,13 @@ static void in_order(struct weft_taskgraph *ordered, const struct weft_taskgraph
         }
     }
     struct weft_error error = {.message = ""};
-    if (!weft_taskgraph_build(ordered, graph->server_count, graph->device_count,
-                              graph->device_server, tasks, graph->task_count, arena, scratch_kept,
-                              &error)) {
+    if (!weft_taskgraph_build(ordered,
+                              &(struct weft_taskgraph_draft){.server_count = graph->server_count,
+                                                             .device_count = graph->device_count,
+                                                             .device_server = graph->device_server,
+                                                             .task_count = graph->task_count,
+                                                             .tasks = tasks},
+                              arena, scratch_kept, &error)) {
         fail_msg("%s", error.message);
     }
 }

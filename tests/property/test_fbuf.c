@@ -118,8 +118,14 @@ static struct weft_taskgraph build(const struct instance *instance, struct weft_
 {
     struct weft_taskgraph graph = {0};
     struct weft_error error = {.message = ""};
-    if (!weft_taskgraph_build(&graph, instance->servers, instance->devices, instance->device_server,
-                              instance->tasks, instance->task_count, arena, scratch_kept, &error)) {
+    if (!weft_taskgraph_build(
+            &graph,
+            &(struct weft_taskgraph_draft){.server_count = instance->servers,
+                                           .device_count = instance->devices,
+                                           .device_server = instance->device_server,
+                                           .task_count = instance->task_count,
+                                           .tasks = instance->tasks},
+            arena, scratch_kept, &error)) {
         fail_msg("seed %llu: %s", (unsigned long long)current_seed, error.message);
     }
     return graph;
@@ -355,9 +361,14 @@ static void every_closed_chain_is_found(void **state)
         last->next = &start;
         last->next_count = 1;
         struct weft_error error = {.message = ""};
-        CHECK(!weft_taskgraph_build(&graph, instance.servers, instance.devices,
-                                    instance.device_server, instance.tasks, instance.task_count,
-                                    &arena, scratch_kept, &error));
+        CHECK(!weft_taskgraph_build(
+            &graph,
+            &(struct weft_taskgraph_draft){.server_count = instance.servers,
+                                           .device_count = instance.devices,
+                                           .device_server = instance.device_server,
+                                           .task_count = instance.task_count,
+                                           .tasks = instance.tasks},
+            &arena, scratch_kept, &error));
         CHECK(strncmp(error.message, "task ", 5) == 0);
         unsigned long named = strtoul(error.message + 5, NULL, 10);
         CHECK(named < graph.task_count);

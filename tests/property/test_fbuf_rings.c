@@ -116,7 +116,10 @@ static struct weft_fbuf as_file(const struct instance *it, struct weft_arena *ar
                                    .members = it->members,
                                    .member_count = it->member_count};
     struct weft_error error;
-    CHECK(weft_taskgraph_build(&fbuf.graph, it->n, 0, NULL, &task, 1, arena, scratch_kept, &error));
+    CHECK(weft_taskgraph_build(
+        &fbuf.graph,
+        &(struct weft_taskgraph_draft){.server_count = it->n, .task_count = 1, .tasks = &task},
+        arena, scratch_kept, &error));
     struct weft_link *links = WEFT_NEW(arena, struct weft_link, (size_t)it->n * it->n);
     for (uint32_t pair = 0; pair < it->n * it->n; pair++) {
         if (it->linked[pair / it->n][pair % it->n]) {

@@ -232,7 +232,9 @@ static void deliver_all_pairs(const struct weft_plan *plan, uint64_t seed)
     const struct weft_port_map ports = {n, plan->topology.degree, plan->topology.planes};
     struct weft_pair_hops all;
     struct weft_error error;
-    if (!weft_routing_next_hops(&all, &plan->network.routes, &ports, &arena, scratch, &error)) {
+    if (!weft_routing_next_hops(
+            &all, &plan->network.routes, &ports,
+            &(struct weft_environment){.arena = &arena, .scratch = scratch, .error = &error})) {
         fail_msg("seed %llu: %s", (unsigned long long)seed, error.message);
     }
     for (uint32_t s = 0; s < n; s++) {

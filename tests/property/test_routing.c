@@ -124,14 +124,16 @@ static void minmax_routes_are_what_they_say(void **state)
         struct weft_routes again;
         struct weft_minmax_result result;
         struct weft_minmax_result repeated;
-        if (!weft_routing_minmax(&routes, &result, &instance.fabric, instance.demand, &options,
-                                 &kept, scratch, &error) ||
+        if (!weft_routing_minmax(
+                &routes, &result, &instance.fabric, instance.demand, &options,
+                &(struct weft_environment){.arena = &kept, .scratch = scratch, .error = &error}) ||
             !weft_routes_check(&routes, scratch, &error)) {
             fail_msg("seed %llu: %s", (unsigned long long)seed, error.message);
         }
         expect_minmax(&instance, seed, &routes, &result, &options, &kept);
-        assert_true(weft_routing_minmax(&again, &repeated, &instance.fabric, instance.demand,
-                                        &options, &kept, scratch, &error));
+        assert_true(weft_routing_minmax(
+            &again, &repeated, &instance.fabric, instance.demand, &options,
+            &(struct weft_environment){.arena = &kept, .scratch = scratch, .error = &error}));
         assert_memory_equal(&result, &repeated, sizeof result);
         uint32_t pairs = instance.fabric.server_count * instance.fabric.server_count;
         assert_memory_equal(routes.path_weight, again.path_weight,
@@ -151,9 +153,13 @@ static void single_and_k_shortest_paths_are_shortest(void **state)
         uint16_t *distance = distances(&instance.fabric, &kept);
         struct weft_routes one;
         struct weft_routes many;
-        assert_true(weft_routing_shortest(&one, &instance.fabric, seed, &kept, scratch, &error));
-        assert_true(weft_routing_k_shortest(&many, &instance.fabric, 3, instance.demand, &kept,
-                                            scratch, &error));
+        assert_true(weft_routing_shortest(
+            &one, &instance.fabric,
+            &(struct weft_environment){
+                .arena = &kept, .scratch = scratch, .seed = seed, .error = &error}));
+        assert_true(weft_routing_k_shortest(
+            &many, &instance.fabric, 3, instance.demand,
+            &(struct weft_environment){.arena = &kept, .scratch = scratch, .error = &error}));
         assert_true(weft_routes_check(&one, scratch, &error));
         assert_true(weft_routes_check(&many, scratch, &error));
         for (uint32_t s = 0; s < n; s++) {
@@ -189,8 +195,9 @@ static void coin_change_is_shortest_on_any_circulant(void **state)
         assert_true(weft_fabric_build(&fabric, "circulant", n, n, links, n * count, &kept, &error));
         fabric.forwards = true;
         struct weft_routes routes;
-        assert_true(
-            weft_routing_coin_change(&routes, &fabric, jumps, count, &kept, scratch, &error));
+        assert_true(weft_routing_coin_change(
+            &routes, &fabric, jumps, count,
+            &(struct weft_environment){.arena = &kept, .scratch = scratch, .error = &error}));
         assert_true(weft_routes_check(&routes, scratch, &error));
         uint16_t *distance = distances(&fabric, &kept);
         for (uint32_t t = 1; t < n; t++) {

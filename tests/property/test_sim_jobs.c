@@ -75,8 +75,13 @@ static void build_graph(struct weft_taskgraph *graph, const struct draft *draft,
                         struct weft_arena *arena)
 {
     struct weft_error error;
-    if (!weft_taskgraph_build(graph, SERVERS, DEVICES, draft->device_server, draft->tasks,
-                              draft->task_count, arena, scratch_kept, &error)) {
+    if (!weft_taskgraph_build(graph,
+                              &(struct weft_taskgraph_draft){.server_count = SERVERS,
+                                                             .device_count = DEVICES,
+                                                             .device_server = draft->device_server,
+                                                             .task_count = draft->task_count,
+                                                             .tasks = draft->tasks},
+                              arena, scratch_kept, &error)) {
         fail_msg("%s", error.message);
     }
 }

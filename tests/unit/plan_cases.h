@@ -96,8 +96,13 @@ static inline struct weft_taskgraph case_graph(struct case_tasks *list, uint32_t
     }
     struct weft_taskgraph graph;
     struct weft_error error;
-    if (!weft_taskgraph_build(&graph, server_count, server_count, device_server, list->tasks,
-                              list->count, &case_arena, case_scratch, &error)) {
+    if (!weft_taskgraph_build(&graph,
+                              &(struct weft_taskgraph_draft){.server_count = server_count,
+                                                             .device_count = server_count,
+                                                             .device_server = device_server,
+                                                             .task_count = list->count,
+                                                             .tasks = list->tasks},
+                              &case_arena, case_scratch, &error)) {
         fail_msg("%s", error.message);
     }
     return graph;

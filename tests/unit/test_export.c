@@ -243,7 +243,9 @@ static void paths_that_would_close_a_cycle_are_left_out(void **state)
                                         true, &arena, scratch, &error));
     const struct weft_port_map ports = {5, plan.topology.degree, plan.topology.planes};
     struct weft_pair_hops all;
-    assert_true(weft_routing_next_hops(&all, &routes, &ports, &arena, scratch, &error));
+    assert_true(weft_routing_next_hops(
+        &all, &routes, &ports,
+        &(struct weft_environment){.arena = &arena, .scratch = scratch, .error = &error}));
     assert_int_equal(all.count, 3);
     static const uint32_t expected[3][2] = {{0, 2}, {1, 3}, {2, 1}};
     for (uint32_t i = 0; i < 3; i++) {
@@ -371,7 +373,13 @@ static void make_graph(struct weft_taskgraph *graph, uint32_t n)
         {.kind = WEFT_TASK_TRANSFER, .device = WEFT_NONE, .size_bytes = 5000, .from = 0, .to = 2},
     };
     struct weft_error error;
-    assert_true(weft_taskgraph_build(graph, n, n, servers, tasks, 2, &arena, scratch, &error));
+    assert_true(weft_taskgraph_build(graph,
+                                     &(struct weft_taskgraph_draft){.server_count = n,
+                                                                    .device_count = n,
+                                                                    .device_server = servers,
+                                                                    .task_count = 2,
+                                                                    .tasks = tasks},
+                                     &arena, scratch, &error));
 }
 
 static void the_task_graph_holds_the_plans_network(void **state)

@@ -313,8 +313,10 @@ static char *write_kinds(size_t *length, size_t *kinds)
     struct weft_fbuf fbuf = read_good(&file);
     struct weft_error error;
     const char *data = NULL;
-    assert_true(
-        weft_taskgraph_build(&fbuf.graph, 4, 0, NULL, tasks, 3, &arena, scratch_kept, &error));
+    assert_true(weft_taskgraph_build(
+        &fbuf.graph,
+        &(struct weft_taskgraph_draft){.server_count = 4, .task_count = 3, .tasks = tasks}, &arena,
+        scratch_kept, &error));
     assert_true(weft_fbuf_write(&data, length, &fbuf, &arena, scratch_kept, &error));
     static const uint32_t words[] = {4, 0, 1, 2, 2}; // count; task 0: 1, task 2: 2
     char *copy = WEFT_NEW_RAW(&arena, char, *length);

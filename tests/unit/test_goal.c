@@ -380,13 +380,24 @@ static void dependencies_between_servers_are_messages(void **state)
     struct weft_taskgraph graph;
     struct weft_error error;
     const char *written = NULL;
-    assert_true(
-        weft_taskgraph_build(&graph, 2, 2, servers, tasks, 2, &arena, scratch_kept, &error));
+    assert_true(weft_taskgraph_build(&graph,
+                                     &(struct weft_taskgraph_draft){.server_count = 2,
+                                                                    .device_count = 2,
+                                                                    .device_server = servers,
+                                                                    .task_count = 2,
+                                                                    .tasks = tasks},
+                                     &arena, scratch_kept, &error));
     assert_true(weft_goal_write(&written, &graph, &arena, scratch_kept, &error));
     assert_true(play_text(written) == 12000 + message_ps(1));
     const struct weft_task sum = {
         .kind = WEFT_TASK_ALLREDUCE, .size_bytes = 8, .members = servers, .member_count = 2};
-    assert_true(weft_taskgraph_build(&graph, 2, 2, servers, &sum, 1, &arena, scratch_kept, &error));
+    assert_true(weft_taskgraph_build(&graph,
+                                     &(struct weft_taskgraph_draft){.server_count = 2,
+                                                                    .device_count = 2,
+                                                                    .device_server = servers,
+                                                                    .task_count = 1,
+                                                                    .tasks = &sum},
+                                     &arena, scratch_kept, &error));
     assert_false(weft_goal_write(&written, &graph, &arena, scratch_kept, &error));
     assert_int_equal(error.code, WEFT_UNSUPPORTED);
 }

@@ -438,8 +438,10 @@ static void gradients_take_the_rings_of_the_network(void **state)
     struct weft_network network = {.rings = {0}};
     assert_true(weft_fabric_build(&network.fabric, "circle", 8, 8, links, 8, &arena, &error));
     network.fabric.forwards = true;
-    assert_true(
-        weft_routing_shortest(&network.routes, &network.fabric, 1, &arena, scratch, &error));
+    assert_true(weft_routing_shortest(
+        &network.routes, &network.fabric,
+        &(struct weft_environment){
+            .arena = &arena, .scratch = scratch, .seed = 1, .error = &error}));
     struct weft_hybrid hybrid = words("tp=8");
     struct weft_hybrid_layout layout;
     assert_true(weft_hybrid_lay_out(

@@ -68,7 +68,10 @@ static double play_ps(const uint32_t *packets, uint32_t count)
                                       .to = 0,
                                       .size_bytes = (uint64_t)packets[i] * PAYLOAD_BYTES};
     }
-    if (!weft_taskgraph_build(&graph, 4, 0, NULL, tasks, count, &arena, scratch_kept, &error)) {
+    if (!weft_taskgraph_build(
+            &graph,
+            &(struct weft_taskgraph_draft){.server_count = 4, .task_count = count, .tasks = tasks},
+            &arena, scratch_kept, &error)) {
         fail_msg("%s", error.message);
     }
     struct weft_sim_job job = {.graph = &graph};

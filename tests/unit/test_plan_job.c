@@ -63,8 +63,14 @@ static bool build_graph(struct weft_error *error)
          .size_bytes = 4098,
          .runtime_ps = 78},
     };
-    return weft_taskgraph_build(&job.graph, N, N, servers, tasks, sizeof tasks / sizeof tasks[0],
-                                &arena, scratch, error);
+    return weft_taskgraph_build(
+        &job.graph,
+        &(struct weft_taskgraph_draft){.server_count = N,
+                                       .device_count = N,
+                                       .device_server = servers,
+                                       .task_count = sizeof tasks / sizeof tasks[0],
+                                       .tasks = tasks},
+        &arena, scratch, error);
 }
 
 static int begin(void **state)

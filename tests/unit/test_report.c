@@ -58,8 +58,13 @@ static void make_graph(struct job *job, uint32_t n)
          .member_count = n},
     };
     struct weft_error error;
-    assert_true(
-        weft_taskgraph_build(&job->graph, n, n, servers, tasks, 5, &arena, scratch, &error));
+    assert_true(weft_taskgraph_build(&job->graph,
+                                     &(struct weft_taskgraph_draft){.server_count = n,
+                                                                    .device_count = n,
+                                                                    .device_server = servers,
+                                                                    .task_count = 5,
+                                                                    .tasks = tasks},
+                                     &arena, scratch, &error));
     weft_traffic_build(&job->traffic, &job->graph, &arena, scratch);
 }
 

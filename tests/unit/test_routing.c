@@ -40,7 +40,9 @@ static void coin_change_takes_the_fewest_coins(void **state)
     struct weft_error error;
     struct weft_fabric fabric = circulant(128, jumps, 4, &kept);
     struct weft_routes routes;
-    assert_true(weft_routing_coin_change(&routes, &fabric, jumps, 4, &kept, scratch, &error));
+    assert_true(weft_routing_coin_change(
+        &routes, &fabric, jumps, 4,
+        &(struct weft_environment){.arena = &kept, .scratch = scratch, .error = &error}));
     assert_true(weft_routes_check(&routes, scratch, &error));
     double mean_hops = 0;
     uint32_t hops_max = 0;
@@ -60,12 +62,18 @@ static void coins_that_cannot_pay_are_refused(void **state)
     struct weft_error error;
     struct weft_fabric fabric = circulant(8, jumps, 2, &kept);
     struct weft_routes routes;
-    assert_false(weft_routing_coin_change(&routes, &fabric, jumps, 2, &kept, scratch, &error));
+    assert_false(weft_routing_coin_change(
+        &routes, &fabric, jumps, 2,
+        &(struct weft_environment){.arena = &kept, .scratch = scratch, .error = &error}));
     assert_int_equal(error.code, WEFT_INFEASIBLE);
     assert_non_null(strstr(error.message, "server 0 to server 1"));
-    assert_false(weft_routing_coin_change(&routes, &fabric, strange, 1, &kept, scratch, &error));
+    assert_false(weft_routing_coin_change(
+        &routes, &fabric, strange, 1,
+        &(struct weft_environment){.arena = &kept, .scratch = scratch, .error = &error}));
     assert_int_equal(error.code, WEFT_INPUT);
-    assert_false(weft_routing_coin_change(&routes, &fabric, zero, 1, &kept, scratch, &error));
+    assert_false(weft_routing_coin_change(
+        &routes, &fabric, zero, 1,
+        &(struct weft_environment){.arena = &kept, .scratch = scratch, .error = &error}));
     assert_int_equal(error.code, WEFT_INPUT);
 }
 
@@ -77,17 +85,23 @@ static void k_shortest_paths_come_in_order_of_hops(void **state)
     struct weft_error error;
     struct weft_fabric fabric = circulant(8, jumps, 2, &kept);
     struct weft_routes routes;
-    assert_true(weft_routing_k_shortest(&routes, &fabric, 4, NULL, &kept, scratch, &error));
+    assert_true(weft_routing_k_shortest(
+        &routes, &fabric, 4, NULL,
+        &(struct weft_environment){.arena = &kept, .scratch = scratch, .error = &error}));
     assert_true(weft_routes_check(&routes, scratch, &error));
     assert_int_equal(weft_routes_path_count(&routes, 0, 3), 2); // there is no third
     assert_int_equal(weft_routes_hop_count(&routes, 0, 3, 0), 3);
     assert_int_equal(weft_routes_hop_count(&routes, 0, 3, 1), 5);
     double demand[64] = {0};
     demand[3] = 1;
-    assert_true(weft_routing_k_shortest(&routes, &fabric, 4, demand, &kept, scratch, &error));
+    assert_true(weft_routing_k_shortest(
+        &routes, &fabric, 4, demand,
+        &(struct weft_environment){.arena = &kept, .scratch = scratch, .error = &error}));
     assert_int_equal(weft_routes_path_count(&routes, 0, 3), 2);
     assert_int_equal(weft_routes_path_count(&routes, 3, 0), 1);
-    assert_false(weft_routing_k_shortest(&routes, &fabric, 0, NULL, &kept, scratch, &error));
+    assert_false(weft_routing_k_shortest(
+        &routes, &fabric, 0, NULL,
+        &(struct weft_environment){.arena = &kept, .scratch = scratch, .error = &error}));
     assert_int_equal(error.code, WEFT_INPUT);
 }
 
@@ -100,8 +114,10 @@ static void shortest_paths_depend_on_the_seed_in_ties_alone(void **state)
     struct weft_fabric fabric = circulant(32, jumps, 2, &kept);
     struct weft_routes routes[3];
     for (uint64_t seed = 0; seed < 3; seed++) {
-        assert_true(
-            weft_routing_shortest(&routes[seed], &fabric, seed / 2, &kept, scratch, &error));
+        assert_true(weft_routing_shortest(
+            &routes[seed], &fabric,
+            &(struct weft_environment){
+                .arena = &kept, .scratch = scratch, .seed = seed / 2, .error = &error}));
         assert_true(weft_routes_check(&routes[seed], scratch, &error));
     }
     uint32_t links = routes[0].path_first[32 * 31];
@@ -126,13 +142,19 @@ static void a_split_fabric_is_infeasible_and_says_where(void **state)
     struct weft_minmax_result result;
     struct weft_minmax_options options = {.paths_max = 2, .epsilon = 0.01, .rounds_max = 5};
     double demand[16] = {0};
-    assert_false(weft_routing_shortest(&routes, &fabric, 1, &kept, scratch, &error));
+    assert_false(
+        weft_routing_shortest(&routes, &fabric,
+                              &(struct weft_environment){
+                                  .arena = &kept, .scratch = scratch, .seed = 1, .error = &error}));
     assert_int_equal(error.code, WEFT_INFEASIBLE);
     assert_non_null(strstr(error.message, "from server 2 to server 0"));
-    assert_false(weft_routing_k_shortest(&routes, &fabric, 2, NULL, &kept, scratch, &error));
+    assert_false(weft_routing_k_shortest(
+        &routes, &fabric, 2, NULL,
+        &(struct weft_environment){.arena = &kept, .scratch = scratch, .error = &error}));
     assert_int_equal(error.code, WEFT_INFEASIBLE);
-    assert_false(
-        weft_routing_minmax(&routes, &result, &fabric, demand, &options, &kept, scratch, &error));
+    assert_false(weft_routing_minmax(
+        &routes, &result, &fabric, demand, &options,
+        &(struct weft_environment){.arena = &kept, .scratch = scratch, .error = &error}));
     assert_int_equal(error.code, WEFT_INFEASIBLE);
 }
 
@@ -148,8 +170,9 @@ static void minmax_splits_over_both_ways_of_a_ring(void **state)
     struct weft_routes routes;
     struct weft_minmax_result result;
     struct weft_minmax_options options = {.paths_max = 4, .epsilon = 0.001, .rounds_max = 50};
-    assert_true(
-        weft_routing_minmax(&routes, &result, &fabric, demand, &options, &kept, scratch, &error));
+    assert_true(weft_routing_minmax(
+        &routes, &result, &fabric, demand, &options,
+        &(struct weft_environment){.arena = &kept, .scratch = scratch, .error = &error}));
     assert_true(fabs(result.max_link_seconds - 1) < 1e-3);
     assert_true(fabs(result.bound_seconds - 1) < 1e-9);
     assert_int_equal(routes.spread, WEFT_SPREAD_SPLIT);
@@ -159,8 +182,9 @@ static void minmax_splits_over_both_ways_of_a_ring(void **state)
     double base_bytes[8] = {0};
     base_bytes[weft_fabric_find_link(&fabric, 0, 1)] = 12.5e9;
     options.link_base_bytes = base_bytes;
-    assert_true(
-        weft_routing_minmax(&routes, &result, &fabric, demand, &options, &kept, scratch, &error));
+    assert_true(weft_routing_minmax(
+        &routes, &result, &fabric, demand, &options,
+        &(struct weft_environment){.arena = &kept, .scratch = scratch, .error = &error}));
     assert_true(fabs(result.max_link_seconds - 1.5) < 2e-3);
     assert_true(result.bound_seconds <= result.max_link_seconds && result.bound_seconds > 1.499);
 }
@@ -186,10 +210,16 @@ static void routes_do_not_pass_through_servers_that_do_not_forward(void **state)
     struct weft_minmax_result result;
     struct weft_minmax_options options = {
         .paths_max = 4, .extra_hops = 3, .epsilon = 0.01, .rounds_max = 20};
-    assert_true(weft_routing_shortest(&routes[0], &fabric, 1, &kept, scratch, &error));
-    assert_true(weft_routing_k_shortest(&routes[1], &fabric, 3, NULL, &kept, scratch, &error));
-    assert_true(weft_routing_minmax(&routes[2], &result, &fabric, demand, &options, &kept, scratch,
-                                    &error));
+    assert_true(
+        weft_routing_shortest(&routes[0], &fabric,
+                              &(struct weft_environment){
+                                  .arena = &kept, .scratch = scratch, .seed = 1, .error = &error}));
+    assert_true(weft_routing_k_shortest(
+        &routes[1], &fabric, 3, NULL,
+        &(struct weft_environment){.arena = &kept, .scratch = scratch, .error = &error}));
+    assert_true(weft_routing_minmax(
+        &routes[2], &result, &fabric, demand, &options,
+        &(struct weft_environment){.arena = &kept, .scratch = scratch, .error = &error}));
     for (int i = 0; i < 3; i++) {
         assert_int_equal(weft_routes_path_count(&routes[i], 0, 2), 1);
         assert_int_equal(weft_routes_hop_count(&routes[i], 0, 2, 0), 3);
@@ -207,7 +237,9 @@ static void loads_add_up_over_rings_and_routes(void **state)
     struct weft_error error;
     struct weft_fabric fabric = circulant(4, jumps, 2, &kept);
     struct weft_routes routes;
-    assert_true(weft_routing_coin_change(&routes, &fabric, jumps, 2, &kept, scratch, &error));
+    assert_true(weft_routing_coin_change(
+        &routes, &fabric, jumps, 2,
+        &(struct weft_environment){.arena = &kept, .scratch = scratch, .error = &error}));
     struct weft_traffic_group groups[] = {
         {.member_count = 4, .members = all, .size_bytes = 100, .wire_bytes = 600},
         {.member_count = 2, .members = pair, .size_bytes = 10, .wire_bytes = 20},

@@ -40,7 +40,13 @@ static void a_known_iteration_is_taken_apart(void **state)
     };
     struct weft_taskgraph graph;
     struct weft_error error;
-    assert_true(weft_taskgraph_build(&graph, 3, 2, devices, tasks, 5, &arena, scratch, &error));
+    assert_true(weft_taskgraph_build(&graph,
+                                     &(struct weft_taskgraph_draft){.server_count = 3,
+                                                                    .device_count = 2,
+                                                                    .device_server = devices,
+                                                                    .task_count = 5,
+                                                                    .tasks = tasks},
+                                     &arena, scratch, &error));
     // Server 0 computes in 0-10 and 95-100, server 1 in 30-60; server 2 has no device.
     static const uint64_t start_ps[] = {0, 10, 30, 60, 95};
     static const uint64_t end_ps[] = {10, 30, 60, 90, 100};
@@ -115,8 +121,13 @@ static void make_job(struct random_job *job, struct weft_rng *rng)
     struct weft_cluster cluster;
     assert_true(weft_cluster_build(&cluster, SERVERS, 2, 12.5e9, &error));
     assert_true(weft_fabric_build_ring(&job->network, &cluster, NULL, &arena, &error));
-    if (!weft_taskgraph_build(&job->graph, SERVERS, DEVICES, devices, tasks, TASKS, &arena, scratch,
-                              &error)) {
+    if (!weft_taskgraph_build(&job->graph,
+                              &(struct weft_taskgraph_draft){.server_count = SERVERS,
+                                                             .device_count = DEVICES,
+                                                             .device_server = devices,
+                                                             .task_count = TASKS,
+                                                             .tasks = tasks},
+                              &arena, scratch, &error)) {
         fail_msg("%s", error.message);
     }
     const struct weft_sim_options options = {.timeline = true};

@@ -48,8 +48,13 @@ static bool run(struct weft_sim_result *result, const struct weft_task *tasks, u
     bool built = weft_cluster_build(&cluster, 4, 1, RATE_BPS, error);
     cluster.latency_ps = LATENCY_PS;
     return built && weft_fabric_build_ideal(&network, &cluster, NULL, arena, error) &&
-           weft_taskgraph_build(&graph, 4, 4, device_server, tasks, task_count, arena, scratch_kept,
-                                error) &&
+           weft_taskgraph_build(&graph,
+                                &(struct weft_taskgraph_draft){.server_count = 4,
+                                                               .device_count = 4,
+                                                               .device_server = device_server,
+                                                               .task_count = task_count,
+                                                               .tasks = tasks},
+                                arena, scratch_kept, error) &&
            weft_sim_run_jobs(result, &network.fabric, &network.routes, jobs, job_count, options,
                              arena, scratch_kept, error);
 }

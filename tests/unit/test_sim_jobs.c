@@ -77,7 +77,12 @@ static void build_graph(uint32_t server_count)
     for (uint32_t i = 0; i < server_count; i++) {
         servers[i] = i;
     }
-    if (!weft_taskgraph_build(&graph, server_count, server_count, servers, tasks, task_count,
+    if (!weft_taskgraph_build(&graph,
+                              &(struct weft_taskgraph_draft){.server_count = server_count,
+                                                             .device_count = server_count,
+                                                             .device_server = servers,
+                                                             .task_count = task_count,
+                                                             .tasks = tasks},
                               &arena, scratch_kept, &error)) {
         fail_msg("%s", error.message);
     }

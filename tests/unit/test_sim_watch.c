@@ -221,8 +221,12 @@ static void tasks_that_wait_are_named(void **state)
                                                  .packet = &packet,
                                                  .persistent = persistent};
         for (int is_ring = 0; is_ring < 2; is_ring++) {
-            assert_true(weft_taskgraph_build(&graph, 13, 0, NULL, is_ring ? &ring : tasks,
-                                             is_ring ? 1 : 2, &arena, scratch_kept, &error));
+            assert_true(weft_taskgraph_build(
+                &graph,
+                &(struct weft_taskgraph_draft){.server_count = 13,
+                                               .task_count = is_ring ? 1 : 2,
+                                               .tasks = is_ring ? &ring : tasks},
+                &arena, scratch_kept, &error));
             assert_false(weft_sim_run_jobs(&result, &network.fabric, &network.routes, &job, 1,
                                            &options, &arena, scratch_kept, &error));
             assert_non_null(
@@ -256,7 +260,9 @@ static void the_message_of_a_stream_that_waits_is_named(void **state)
     packet.buffer_bytes = PACKET_BYTES;
     packet.ack_bytes = PACKET_BYTES + 1;
     assert_false(play(&result, NULL, recording(0, 0, 0), &packet, 0, &arena, &error)); // builds
-    assert_true(weft_taskgraph_build(&graph, 13, 0, NULL, tasks, 2, &arena, scratch_kept, &error));
+    assert_true(weft_taskgraph_build(
+        &graph, &(struct weft_taskgraph_draft){.server_count = 13, .task_count = 2, .tasks = tasks},
+        &arena, scratch_kept, &error));
     assert_false(weft_sim_run_jobs(&result, &network.fabric, &network.routes, &job, 1, &options,
                                    &arena, scratch_kept, &error));
     assert_non_null(

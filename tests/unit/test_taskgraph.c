@@ -25,7 +25,13 @@ static const uint32_t to_9[] = {9};
 static bool build(struct weft_taskgraph *graph, const struct weft_task *tasks, uint32_t count,
                   struct weft_error *error)
 {
-    return weft_taskgraph_build(graph, 4, 4, four_servers, tasks, count, &arena, scratch, error);
+    return weft_taskgraph_build(graph,
+                                &(struct weft_taskgraph_draft){.server_count = 4,
+                                                               .device_count = 4,
+                                                               .device_server = four_servers,
+                                                               .task_count = count,
+                                                               .tasks = tasks},
+                                &arena, scratch, error);
 }
 
 static void tasks_groups_and_edges_are_kept(void **state)
@@ -197,9 +203,14 @@ static void bad_devices_are_refused_by_name(void **state)
     (void)state;
     struct weft_taskgraph graph;
     struct weft_error error;
-    assert_false(weft_taskgraph_build(&graph, 0, 0, NULL, NULL, 0, &arena, scratch, &error));
+    assert_false(weft_taskgraph_build(&graph, &(struct weft_taskgraph_draft){.server_count = 0},
+                                      &arena, scratch, &error));
     assert_non_null(strstr(error.message, "at least one server"));
-    assert_false(weft_taskgraph_build(&graph, 4, 2, beyond, NULL, 0, &arena, scratch, &error));
+    assert_false(weft_taskgraph_build(&graph,
+                                      &(struct weft_taskgraph_draft){.server_count = 4,
+                                                                     .device_count = 2,
+                                                                     .device_server = beyond},
+                                      &arena, scratch, &error));
     assert_string_equal(error.message, "device 1: is in server 4, but servers are 0 to 3");
 }
 
@@ -246,16 +257,22 @@ static void groups_chosen_to_collide_are_refused(void **state)
     assert_int_equal(count, GROUPS);
     struct weft_taskgraph graph;
     struct weft_error error = {.code = WEFT_OK};
-    assert_false(
-        weft_taskgraph_build(&graph, SERVERS, 0, NULL, tasks, GROUPS, &arena, scratch, &error));
+    assert_false(weft_taskgraph_build(&graph,
+                                      &(struct weft_taskgraph_draft){.server_count = SERVERS,
+                                                                     .task_count = GROUPS,
+                                                                     .tasks = tasks},
+                                      &arena, scratch, &error));
     assert_int_equal(error.code, WEFT_INPUT);
     assert_non_null(strstr(error.message, "its group collides with too many others"));
     for (uint32_t i = 0; i < GROUPS; i++) { // others, as many, are taken
         members[i][0] = i;
         members[i][1] = i + 1;
     }
-    assert_true(
-        weft_taskgraph_build(&graph, SERVERS, 0, NULL, tasks, GROUPS, &arena, scratch, &error));
+    assert_true(weft_taskgraph_build(&graph,
+                                     &(struct weft_taskgraph_draft){.server_count = SERVERS,
+                                                                    .task_count = GROUPS,
+                                                                    .tasks = tasks},
+                                     &arena, scratch, &error));
     assert_int_equal(graph.group_count, GROUPS);
 }
 

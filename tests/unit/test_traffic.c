@@ -17,7 +17,13 @@ static struct weft_traffic traffic_of(const struct weft_task *tasks, uint32_t co
     static const uint32_t devices[] = {0, 1, 2, 3};
     struct weft_taskgraph graph;
     struct weft_error error;
-    assert_true(weft_taskgraph_build(&graph, 4, 4, devices, tasks, count, &arena, scratch, &error));
+    assert_true(weft_taskgraph_build(&graph,
+                                     &(struct weft_taskgraph_draft){.server_count = 4,
+                                                                    .device_count = 4,
+                                                                    .device_server = devices,
+                                                                    .task_count = count,
+                                                                    .tasks = tasks},
+                                     &arena, scratch, &error));
     struct weft_traffic traffic;
     weft_traffic_build(&traffic, &graph, &arena, scratch);
     return traffic;

@@ -126,6 +126,11 @@ bool patterns_build_allreduce(struct weft_taskgraph *graph, uint64_t size_bytes,
         .members = members,
         .member_count = server_count,
     };
-    return weft_taskgraph_build(graph, server_count, server_count, members, &task, 1, arena,
-                                scratch, error);
+    return weft_taskgraph_build(graph,
+                                &(struct weft_taskgraph_draft){.server_count = server_count,
+                                                               .device_count = server_count,
+                                                               .device_server = members,
+                                                               .task_count = 1,
+                                                               .tasks = &task},
+                                arena, scratch, error);
 }

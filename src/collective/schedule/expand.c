@@ -312,7 +312,12 @@ bool weft_taskgraph_expand(struct weft_taskgraph *expanded, const struct weft_ta
         }
     }
     WEFT_ASSERT(expansion.task_count == total);
-    return weft_taskgraph_build(expanded, graph->server_count, graph->device_count,
-                                graph->device_server, expansion.tasks, expansion.task_count,
-                                environment->arena, scratch, error);
+    return weft_taskgraph_build(
+        expanded,
+        &(struct weft_taskgraph_draft){.server_count = graph->server_count,
+                                       .device_count = graph->device_count,
+                                       .device_server = graph->device_server,
+                                       .task_count = expansion.task_count,
+                                       .tasks = expansion.tasks},
+        environment->arena, scratch, error);
 }

@@ -246,6 +246,10 @@ bool weft_schedule_lower(struct weft_taskgraph *graph, const struct weft_schedul
     struct weft_arena upper = weft_arena_split(&scratch);
     struct weft_task_list list;
     return weft_schedule_lower_tasks(&list, schedule, options, &upper, scratch, error) &&
-           weft_taskgraph_build(graph, options->server_count, 0, NULL, list.tasks, list.count,
-                                arena, scratch, error);
+           weft_taskgraph_build(
+               graph,
+               &(struct weft_taskgraph_draft){.server_count = options->server_count,
+                                              .task_count = list.count,
+                                              .tasks = list.tasks},
+               arena, scratch, error);
 }

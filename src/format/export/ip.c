@@ -192,7 +192,9 @@ bool weft_export_ip_routes(const char *const **scripts, const struct weft_plan *
     uint32_t n = plan->topology.server_count;
     const struct weft_port_map ports = {n, plan->topology.degree, plan->topology.planes};
     if (!check_addresses(&plan->topology, error) ||
-        !weft_routing_next_hops(&all, &plan->network.routes, &ports, &kept, scratch, error)) {
+        !weft_routing_next_hops(
+            &all, &plan->network.routes, &ports,
+            &(struct weft_environment){.arena = &kept, .scratch = scratch, .error = error})) {
         return false;
     }
     const char **built = WEFT_NEW(arena, const char *, n);

@@ -293,7 +293,11 @@ bool weft_fbuf_read_tasks(struct weft_fbuf *fbuf, struct weft_fbuf_reader *reade
         !weft_fbuf_read_reduce_next(tasks, task_count, reader)) {
         return false;
     }
-    return weft_taskgraph_build(&fbuf->graph, reader->server_count, devices.local_count,
-                                devices.servers, tasks, task_count, reader->arena, *reader->scratch,
-                                reader->error);
+    return weft_taskgraph_build(&fbuf->graph,
+                                &(struct weft_taskgraph_draft){.server_count = reader->server_count,
+                                                               .device_count = devices.local_count,
+                                                               .device_server = devices.servers,
+                                                               .task_count = task_count,
+                                                               .tasks = tasks},
+                                reader->arena, *reader->scratch, reader->error);
 }

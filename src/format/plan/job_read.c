@@ -322,8 +322,14 @@ static bool read_graph_keys(struct weft_taskgraph *graph, const json_t *object,
             return weft_wrap(error, "tasks[%zu]", t);
         }
     }
-    return weft_taskgraph_build(graph, servers, (uint32_t)json_array_size(devices), device_server,
-                                tasks, (uint32_t)count, source->arena, scratch, error);
+    return weft_taskgraph_build(
+        graph,
+        &(struct weft_taskgraph_draft){.server_count = servers,
+                                       .device_count = (uint32_t)json_array_size(devices),
+                                       .device_server = device_server,
+                                       .task_count = (uint32_t)count,
+                                       .tasks = tasks},
+        source->arena, scratch, error);
 }
 
 static bool read_rounds(struct weft_plan_job *job, const json_t *items,

@@ -349,8 +349,11 @@ static bool set_alone(struct trial *trial, struct weft_arena *arena, struct weft
     trial->network = *network;
     trial->network.rings = (struct weft_ring_set){count, rings};
     struct weft_error error;
-    return weft_taskgraph_build(&trial->alone, graph->server_count, 0, NULL, &alone, 1, arena,
-                                scratch, &error);
+    return weft_taskgraph_build(&trial->alone,
+                                &(struct weft_taskgraph_draft){.server_count = graph->server_count,
+                                                               .task_count = 1,
+                                                               .tasks = &alone},
+                                arena, scratch, &error);
 }
 
 // The quickest ones alone, first of equals first.

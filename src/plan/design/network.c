@@ -3,8 +3,8 @@
 
 #include "search.h"
 
-#include "plan/figures.h"
 #include "paper.h"
+#include "plan/figures.h"
 
 #include <math.h>
 
@@ -116,6 +116,7 @@ bool search_network(struct weft_network *network, double *work_units, const stru
     options.link_base_bytes = ring_load(&rings, search->traffic, &network->fabric, &scratch);
     struct weft_minmax_result result;
     *work_units += pair_units(search->traffic);
-    return weft_routing_minmax(&network->routes, &result, &network->fabric,
-                               search->traffic->transfer_bytes, &options, arena, scratch, &error);
+    return weft_routing_minmax(
+        &network->routes, &result, &network->fabric, search->traffic->transfer_bytes, &options,
+        &(struct weft_environment){.arena = arena, .scratch = scratch, .error = &error});
 }

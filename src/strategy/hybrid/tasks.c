@@ -214,6 +214,12 @@ bool weft_hybrid_taskgraph(struct weft_taskgraph *graph, const struct weft_strat
     for (uint32_t d = 0; d < devices; d++) {
         device_server[d] = (uint32_t)((uint64_t)d * hybrid->tp / job.layout.per_server);
     }
-    return weft_taskgraph_build(graph, study->cluster->server_count, devices, device_server,
-                                builder.tasks, (uint32_t)builder.task_count, arena, scratch, error);
+    return weft_taskgraph_build(
+        graph,
+        &(struct weft_taskgraph_draft){.server_count = study->cluster->server_count,
+                                       .device_count = devices,
+                                       .device_server = device_server,
+                                       .task_count = (uint32_t)builder.task_count,
+                                       .tasks = builder.tasks},
+        arena, scratch, error);
 }

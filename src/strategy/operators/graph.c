@@ -393,6 +393,12 @@ bool weft_operators_taskgraph(struct weft_taskgraph *graph, const struct weft_st
     }
     draft_all(&draft, (uint32_t)compute_count);
     link_edges(&draft, &scratch);
-    return weft_taskgraph_build(graph, cluster->server_count, cluster->server_count, device_server,
-                                draft.tasks, (uint32_t)draft.task_count, arena, scratch, error);
+    return weft_taskgraph_build(
+        graph,
+        &(struct weft_taskgraph_draft){.server_count = cluster->server_count,
+                                       .device_count = cluster->server_count,
+                                       .device_server = device_server,
+                                       .task_count = (uint32_t)draft.task_count,
+                                       .tasks = draft.tasks},
+        arena, scratch, error);
 }

@@ -199,7 +199,9 @@ static bool route_circulant(struct weft_routes *routes, const struct weft_topolo
             jumps[jump_count++] = jump;
         }
     }
-    return weft_routing_coin_change(routes, fabric, jumps, jump_count, arena, scratch, error);
+    return weft_routing_coin_change(
+        routes, fabric, jumps, jump_count,
+        &(struct weft_environment){.arena = arena, .scratch = scratch, .error = error});
 }
 
 bool weft_topology_routes(struct weft_routes *routes, const struct weft_topology *topology,
@@ -219,8 +221,9 @@ bool weft_topology_routes(struct weft_routes *routes, const struct weft_topology
     // What is kept grows in the front half of the scratch, what is not in the back half.
     struct weft_arena work = {scratch.next + (size_t)(scratch.end - scratch.next) / 2, scratch.end};
     scratch.end = work.next;
-    if (!weft_routing_k_shortest(&shortest, fabric, path_count, sources.demand, &scratch, work,
-                                 error)) {
+    if (!weft_routing_k_shortest(
+            &shortest, fabric, path_count, sources.demand,
+            &(struct weft_environment){.arena = &scratch, .scratch = work, .error = error})) {
         return false;
     }
     if (traffic != NULL) {

@@ -304,9 +304,14 @@ static bool lower(struct weft_chakra_job *job, struct chakra_lowering *lowering,
     add_deps(lowering);
     connect(lowering);
     return check_acyclic(lowering, *lowering->scratch) &&
-           weft_taskgraph_build(&job->graph, trace->server_count, lowering->device_count,
-                                lowering->device_server, lowering->tasks, lowering->task_count,
-                                arena, *lowering->scratch, lowering->error);
+           weft_taskgraph_build(
+               &job->graph,
+               &(struct weft_taskgraph_draft){.server_count = trace->server_count,
+                                              .device_count = lowering->device_count,
+                                              .device_server = lowering->device_server,
+                                              .task_count = lowering->task_count,
+                                              .tasks = lowering->tasks},
+               arena, *lowering->scratch, lowering->error);
 }
 
 bool weft_chakra_lower(struct weft_chakra_job *job, const struct weft_chakra_trace *trace,

@@ -121,9 +121,14 @@ bool weft_goal_lower(struct weft_goal_job *job, const struct weft_goal *goal,
     weft_task_connect(lowering.tasks, lowering.task_count, lowering.edge_from, lowering.edge_to,
                       lowering.edge_count, &scratch);
     struct weft_goal_job built = lowering.job;
-    if (!weft_taskgraph_build(&built.graph, goal->rank_count, lowering.device_count,
-                              lowering.device_server, lowering.tasks, lowering.task_count, arena,
-                              scratch, error)) {
+    if (!weft_taskgraph_build(
+            &built.graph,
+            &(struct weft_taskgraph_draft){.server_count = goal->rank_count,
+                                           .device_count = lowering.device_count,
+                                           .device_server = lowering.device_server,
+                                           .task_count = lowering.task_count,
+                                           .tasks = lowering.tasks},
+            arena, scratch, error)) {
         return goal->path != NULL ? weft_wrap(error, "%s", goal->path) : false;
     }
     *job = built;

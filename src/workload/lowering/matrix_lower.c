@@ -243,8 +243,13 @@ static bool lower(struct weft_taskgraph *graph, const struct weft_matrix *matrix
     weft_task_connect(lowering.tasks, lowering.task_count, lowering.edge_from, lowering.edge_to,
                       lowering.edge_count, &scratch);
     struct weft_error inner;
-    if (weft_taskgraph_build(graph, matrix->node_count, 1, clock_server, lowering.tasks,
-                             lowering.task_count, arena, scratch, &inner)) {
+    if (weft_taskgraph_build(graph,
+                             &(struct weft_taskgraph_draft){.server_count = matrix->node_count,
+                                                            .device_count = 1,
+                                                            .device_server = clock_server,
+                                                            .task_count = lowering.task_count,
+                                                            .tasks = lowering.tasks},
+                             arena, scratch, &inner)) {
         return true;
     }
     // All that can be wrong by now: too many bytes, or triggers that go round.

@@ -382,24 +382,25 @@ static bool check_acyclic(const struct weft_taskgraph *graph, struct weft_arena 
     return true;
 }
 
-bool weft_taskgraph_build(struct weft_taskgraph *graph, uint32_t server_count,
-                          uint32_t device_count, const uint32_t *device_server,
-                          const struct weft_task *tasks, uint32_t task_count,
+bool weft_taskgraph_build(struct weft_taskgraph *graph, const struct weft_taskgraph_draft *draft,
                           struct weft_arena *arena, struct weft_arena scratch,
                           struct weft_error *error)
 {
+    const struct weft_task *tasks = draft->tasks;
+    uint32_t task_count = draft->task_count;
+    uint32_t device_count = draft->device_count;
     if (task_count == WEFT_NONE) {
         return weft_fail(error, WEFT_INPUT, "a task graph has at most 2^32 - 2 tasks");
     }
     struct totals totals = {0};
-    struct extent extent = {server_count, device_count, task_count};
-    if (!check_devices(server_count, device_count, device_server, error) ||
+    struct extent extent = {draft->server_count, device_count, task_count};
+    if (!check_devices(draft->server_count, device_count, draft->device_server, error) ||
         !check_tasks(&totals, &extent, tasks, scratch, error)) {
         return false;
     }
     uint32_t *servers = WEFT_NEW_RAW(arena, uint32_t, device_count);
     if (device_count > 0) {
-        memcpy(servers, device_server, sizeof *servers * device_count);
+        memcpy(servers, draft->device_server, sizeof *servers * device_count);
     }
     struct arrays arrays = arrays_init(task_count, (uint32_t)totals.edges, arena);
     struct group_table groups = group_table_init(&totals, arena, &scratch);
@@ -415,7 +416,7 @@ bool weft_taskgraph_build(struct weft_taskgraph *graph, uint32_t server_count,
         return false;
     }
     struct weft_taskgraph built = {
-        .server_count = server_count,
+        .server_count = draft->server_count,
         .device_count = device_count,
         .device_server = servers,
         .task_count = task_count,
