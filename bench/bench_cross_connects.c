@@ -81,8 +81,9 @@ static void add_filter(uint32_t port, uint32_t output)
     _Alignas(struct tc_u32_sel) char all[sizeof(struct tc_u32_sel) + sizeof(struct tc_u32_key)] = {
         0};
     *(struct tc_u32_sel *)(void *)all = (struct tc_u32_sel){.flags = TC_U32_TERMINAL, .nkeys = 1};
-    struct tcmsg *body = weft_request_begin(&request, &links[0], RTM_NEWTFILTER, NLM_F_CREATE,
-                                            sizeof *body, "filter of port %u", port);
+    struct tcmsg *body = weft_request_begin(
+        &request, &links[0], (struct request_head){RTM_NEWTFILTER, NLM_F_CREATE, sizeof *body},
+        "filter of port %u", port);
     body->tcm_ifindex = (int)(NEAR + port);
     body->tcm_parent = TC_H_MAKE(TC_H_CLSACT, TC_H_MIN_INGRESS);
     body->tcm_info = TC_H_MAKE(1u << 16, 0x0300u); // ETH_P_ALL in network order
@@ -101,9 +102,10 @@ static void change_actions(const struct weft_ocs_circuit *changes, uint32_t coun
     for (uint32_t first = 0; first < count; first += ACTIONS_A_MESSAGE) {
         struct request request;
         struct weft_error error;
-        struct tcamsg *body =
-            weft_request_begin(&request, &links[0], RTM_NEWACTION, NLM_F_CREATE | NLM_F_REPLACE,
-                               sizeof *body, "actions of ports");
+        struct tcamsg *body = weft_request_begin(
+            &request, &links[0],
+            (struct request_head){RTM_NEWACTION, NLM_F_CREATE | NLM_F_REPLACE, sizeof *body},
+            "actions of ports");
         struct nlattr *table = mnl_attr_nest_start(request.header, TCA_ACT_TAB);
         for (uint32_t i = 0; i < ACTIONS_A_MESSAGE && first + i < count; i++) {
             const struct weft_ocs_circuit *change = &changes[first + i];
@@ -334,8 +336,10 @@ static void raise_stage(enum way way)
                     weft_link_set_up(&links[1], FAR + p, true, &error),
                 &error);
         if (way == EBPF) {
-            require(weft_filter_bpf(&links[0], NEAR + p, false, 1, kernel.program.program_fd,
-                                    "weft-ocs", &error),
+            require(weft_filter_bpf(
+                        &links[0], NEAR + p,
+                        &(struct weft_filter){false, 1, kernel.program.program_fd, "weft-ocs"},
+                        &error),
                     &error);
         }
     }

@@ -18,7 +18,7 @@ bool weft_marker_load(struct weft_marker *marker, uint32_t packets, struct weft_
     if (failed != 0) {
         bpf_object__close(object);
         return weft_fail(error, WEFT_UNSUPPORTED,
-                         "--ecn: the kernel refuses the program that marks: %s; it needs Linux "
+                         "the kernel refuses the program that marks packets: %s; it needs Linux "
                          "6.2 or later",
                          strerror(-failed));
     }
@@ -29,7 +29,7 @@ bool weft_marker_load(struct weft_marker *marker, uint32_t packets, struct weft_
     uint64_t threshold = packets;
     if (bpf_map_update_elem(marks, &first, &threshold, BPF_ANY) != 0) {
         bpf_object__close(object);
-        return weft_fail(error, WEFT_IO, "--ecn: cannot write a BPF map");
+        return weft_fail(error, WEFT_IO, "marks of packets: cannot write a BPF map");
     }
     *marker = (struct weft_marker){object, bpf_program__fd(program), marks, weft_bpf_map_id(marks)};
     return true;

@@ -40,7 +40,7 @@ bool cc_attach_cgroup(const char *name, const char *cgroup, struct weft_error *e
     int folder = open(cgroup, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (folder < 0) {
         return weft_fail(error, WEFT_INPUT,
-                         "--cgroup: %.200s: %s; name a folder of cgroup "
+                         "cgroup %.200s: %s; name a folder of cgroup "
                          "version 2, /sys/fs/cgroup/... say",
                          cgroup, strerror(errno));
     }
@@ -56,5 +56,5 @@ bool cc_attach_cgroup(const char *name, const char *cgroup, struct weft_error *e
                                         strerror(-failed));
     bpf_object__close(object);
     close(folder);
-    return fine || weft_wrap(error, "--cgroup: %.100s", cgroup);
+    return fine || weft_wrap(error, "cgroup %.100s", cgroup);
 }

@@ -49,14 +49,15 @@ static bool select_it(const struct weft_cc *cc, const struct weft_cc_request *re
     if (request->make_default) {
         char now[MLTCP_NAME_BYTES];
         if (!cc_read_line(now, sizeof now, CC_DEFAULT)) {
-            return weft_fail(error, WEFT_UNSUPPORTED, "--default: cannot read " CC_DEFAULT);
+            return weft_fail(error, WEFT_UNSUPPORTED,
+                             "making it the default: cannot read " CC_DEFAULT);
         }
         memcpy(registry.previous_default, now, sizeof now);
         registry.default_netns = own_netns();
     }
     if (request->cgroup != NULL) {
         if (strlen(request->cgroup) >= sizeof registry.cgroup) {
-            return weft_fail(error, WEFT_INPUT, "--cgroup: the name is too long");
+            return weft_fail(error, WEFT_INPUT, "the cgroup's name is too long");
         }
         memcpy(registry.cgroup, request->cgroup, strlen(request->cgroup));
     }
@@ -69,7 +70,7 @@ static bool select_it(const struct weft_cc *cc, const struct weft_cc_request *re
         return false;
     }
     return !request->make_default || cc_write_line(CC_DEFAULT, request->name) ||
-           weft_fail(error, WEFT_UNSUPPORTED, "--default: cannot write " CC_DEFAULT);
+           weft_fail(error, WEFT_UNSUPPORTED, "making it the default: cannot write " CC_DEFAULT);
 }
 
 static bool keep(const struct weft_cc *cc, const struct weft_cc_request *request,

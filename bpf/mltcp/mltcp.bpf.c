@@ -304,17 +304,17 @@ static void write_window(struct tcp_sock *tp, const struct state *s, __u32 windo
 static void note_addresses(struct mltcp_connection *connection, struct sock *sk)
 {
     struct sock_common *common = &sk->__sk_common;
-    connection->family = common->skc_family;
-    connection->local_port = common->skc_num;
-    connection->remote_port = __builtin_bswap16(common->skc_dport);
+    connection->endpoints.family = common->skc_family;
+    connection->endpoints.local_port = common->skc_num;
+    connection->endpoints.remote_port = __builtin_bswap16(common->skc_dport);
     connection->netns = BPF_CORE_READ(common, skc_net.net, ns.inum);
     connection->mark = sk->sk_mark;
     if (common->skc_family == 2) { // AF_INET
-        *(__u32 *)connection->local = common->skc_rcv_saddr;
-        *(__u32 *)connection->remote = common->skc_daddr;
+        *(__u32 *)connection->endpoints.local = common->skc_rcv_saddr;
+        *(__u32 *)connection->endpoints.remote = common->skc_daddr;
     } else if (bpf_core_field_exists(common->skc_v6_daddr)) {
-        BPF_CORE_READ_INTO(&connection->local, common, skc_v6_rcv_saddr.in6_u.u6_addr8);
-        BPF_CORE_READ_INTO(&connection->remote, common, skc_v6_daddr.in6_u.u6_addr8);
+        BPF_CORE_READ_INTO(&connection->endpoints.local, common, skc_v6_rcv_saddr.in6_u.u6_addr8);
+        BPF_CORE_READ_INTO(&connection->endpoints.remote, common, skc_v6_daddr.in6_u.u6_addr8);
     }
 }
 

@@ -55,17 +55,21 @@ struct mltcp_job {
     __u32 connections;
 };
 
-// Statistics of one connection.
-struct mltcp_connection {
-    struct mltcp_job_key job;
-    __u64 bytes_acked;
-    __u64 cgroup;
+struct mltcp_endpoints {
     __u8 local[16]; // IPv4 in the first four bytes
     __u8 remote[16];
     __u16 family; // AF_INET, AF_INET6
     __u16 local_port;
     __u16 remote_port;
     __u16 unused;
+};
+
+// Statistics of one connection.
+struct mltcp_connection {
+    struct mltcp_job_key job;
+    __u64 bytes_acked;
+    __u64 cgroup;
+    struct mltcp_endpoints endpoints;
     __u32 netns;
     __u32 mark;
     __u32 base;

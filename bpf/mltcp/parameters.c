@@ -1,5 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Parameters and names: what is checked before the kernel is asked.
+// MLTCP's parameters and names: what is checked before the kernel is asked.
+//
+// A window's growth is scaled by F = slope * ratio + intercept, where ratio is the share of an
+// iteration's bytes that is acknowledged (MLTCP, arXiv 2402.09589; its slope of 1.75 and intercept
+// of 0.25 are the defaults). The kernel computes in fixed point of 1/1024.
 
 #include "cc.h"
 
@@ -27,21 +31,25 @@ struct weft_cc_parameters weft_cc_defaults(const char *name)
 bool weft_cc_check(const struct weft_cc_parameters *parameters, struct weft_error *error)
 {
     if (!(parameters->slope >= 0 && parameters->slope <= FACTOR_MAX)) {
-        return weft_fail(error, WEFT_INPUT, "--slope: %g is not within 0 to %g", parameters->slope,
-                         FACTOR_MAX);
+        weft_fail(error, WEFT_INPUT, "a slope of %g is not within 0 to %g", parameters->slope,
+                  FACTOR_MAX);
+        return weft_remedy(error, "slope", "%s", "");
     }
     if (!(parameters->intercept >= INTERCEPT_MIN && parameters->intercept <= FACTOR_MAX)) {
-        return weft_fail(error, WEFT_INPUT,
-                         "--intercept: %g is not within %g to %g; without it a window never grows",
-                         parameters->intercept, INTERCEPT_MIN, FACTOR_MAX);
+        weft_fail(error, WEFT_INPUT,
+                  "an intercept of %g is not within %g to %g; without it a window never grows",
+                  parameters->intercept, INTERCEPT_MIN, FACTOR_MAX);
+        return weft_remedy(error, "intercept", "%s", "");
     }
     if (parameters->restart > RESTART_MAX) {
-        return weft_fail(error, WEFT_INPUT, "--restart: %u is more than %u segments",
-                         parameters->restart, RESTART_MAX);
+        weft_fail(error, WEFT_INPUT, "a restart at %u segments is not within 0 to %u",
+                  parameters->restart, RESTART_MAX);
+        return weft_remedy(error, "restart", "%s", "");
     }
     if (parameters->gap_ms == 0 || parameters->gap_ms > GAP_MAX_MS) {
-        return weft_fail(error, WEFT_INPUT, "--gap: %u ms is not within 1 ms to 1 h",
-                         parameters->gap_ms);
+        weft_fail(error, WEFT_INPUT, "a gap of %u ms is not within 1 ms to 1 h",
+                  parameters->gap_ms);
+        return weft_remedy(error, "gap", "%s", "");
     }
     return true;
 }

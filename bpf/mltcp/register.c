@@ -153,8 +153,7 @@ static bool open_as(struct weft_cc *cc, const char *name, const struct mltcp_par
     if (linked ? link < 0 : made == NULL) {
         bpf_object__close(object);
         return weft_fail(error, WEFT_UNSUPPORTED, "the kernel does not register '%s': %s", name,
-                         reason == EEXIST ? "the name is taken; choose another with --as"
-                                          : strerror(reason));
+                         reason == EEXIST ? "the name is taken; choose another" : strerror(reason));
     }
     *cc =
         (struct weft_cc){.object = object, .map = bpf_map__fd(map), .link = link, .linked = linked};
@@ -169,10 +168,11 @@ bool weft_cc_open(struct weft_cc *cc, const char *name, const struct weft_cc_par
         return false;
     }
     if (weft_cc_registered(name)) {
-        return weft_fail(error, WEFT_UNSUPPORTED,
-                         "a congestion control '%s' is registered already; choose another name "
-                         "with --as, or `weft cc unload` where weft loaded it",
-                         name);
+        weft_fail(error, WEFT_UNSUPPORTED,
+                  "a congestion control '%s' is registered already; choose another name, or "
+                  "`weft cc unload` where weft loaded it",
+                  name);
+        return weft_remedy(error, "as", "NAME");
     }
     struct mltcp_parameters packed = weft_cc_pack(parameters);
     struct weft_error first;

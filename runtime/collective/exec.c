@@ -136,8 +136,7 @@ static size_t segment_bytes(size_t slot_bytes, const struct lab_exec_options *op
 
 bool lab_exec_open(struct lab_exec **result, struct lab_peer *self,
                    const struct lab_connections *connections, const struct lab_ops *ops,
-                   const struct weft_schedule *schedule, const struct lab_exec_options *options,
-                   struct weft_error *error)
+                   const struct lab_exec_options *options, struct weft_error *error)
 {
     struct lab_exec *exec = grab(1, sizeof *exec);
     exec->poll = -1;
@@ -150,7 +149,7 @@ bool lab_exec_open(struct lab_exec **result, struct lab_peer *self,
     if (exec->slot_bytes < exec->segment_bytes || exec->segment_bytes == 0) {
         exec->segment_bytes = exec->slot_bytes;
     }
-    exec->slot_count = schedule->slot_count;
+    exec->slot_count = options->slot_count;
     exec->segment_count =
         (uint32_t)((exec->slot_bytes + exec->segment_bytes - 1) / exec->segment_bytes);
     size_t places = (size_t)exec->slot_count * exec->segment_count;
@@ -165,9 +164,9 @@ bool lab_exec_open(struct lab_exec **result, struct lab_peer *self,
             add_connections(exec, connections, i, connections->streams[i].from == self->rank);
         }
     }
-    fill_queue(&exec->moves_out, ops, LAB_OP_MOVE_OUT, WEFT_NONE);
-    fill_queue(&exec->moves_in, ops, LAB_OP_MOVE_IN, WEFT_NONE);
-    exec->last_move = &exec->first_move;
+    fill_queue(&exec->moves.out, ops, LAB_OP_MOVE_OUT, WEFT_NONE);
+    fill_queue(&exec->moves.in, ops, LAB_OP_MOVE_IN, WEFT_NONE);
+    exec->moves.last = &exec->moves.first;
     if (!watch_all(exec, error)) {
         lab_exec_close(exec);
         return false;
@@ -187,16 +186,16 @@ void lab_exec_close(struct lab_exec *exec)
     for (uint32_t i = 0; i < exec->queue_count; i++) {
         free(exec->queues[i].ops);
     }
-    while (exec->first_move != NULL) {
-        struct lab_move *move = exec->first_move;
-        exec->first_move = move->next;
+    while (exec->moves.first != NULL) {
+        struct lab_move *move = exec->moves.first;
+        exec->moves.first = move->next;
         free(move);
     }
     if (exec->poll >= 0) {
         close(exec->poll);
     }
-    free(exec->moves_out.ops);
-    free(exec->moves_in.ops);
+    free(exec->moves.out.ops);
+    free(exec->moves.in.ops);
     free(exec->queues);
     free(exec->outgoing);
     free(exec->incoming);
@@ -218,8 +217,8 @@ static void begin(struct lab_exec *exec, void *memory)
     exec->memory = memory;
     memset(exec->reads, 0, places * sizeof *exec->reads);
     memset(exec->writes, 0, places * sizeof *exec->writes);
-    exec->moved_out = 0;
-    exec->moved_in = 0;
+    exec->moves.out_done = 0;
+    exec->moves.in_done = 0;
     for (uint32_t i = 0; i < exec->outgoing_count; i++) {
         exec->outgoing[i].cursor = (struct lab_cursor){0};
         exec->outgoing[i].drains = false;
@@ -247,7 +246,7 @@ static bool send_ended(const struct lab_outgoing *outgoing)
 
 static bool has_ended(const struct lab_exec *exec)
 {
-    bool ended = exec->moved_in == exec->moves_in.count;
+    bool ended = exec->moves.in_done == exec->moves.in.count;
     for (uint32_t i = 0; i < exec->outgoing_count && ended; i++) {
         ended = send_ended(&exec->outgoing[i]);
     }

@@ -18,6 +18,7 @@
 struct lab_exec_options {
     enum lab_type type;
     size_t slot_elements;
+    uint32_t slot_count;    // of the rank's memory
     uint32_t segment_bytes; // 0 = a quarter of a slot, within the bounds below
     uint32_t lanes;         // >= 1
     bool zero_copy;         // the wire was opened so
@@ -46,8 +47,7 @@ struct lab_exec;
 // Everything must stay where it is until lab_exec_close.
 bool lab_exec_open(struct lab_exec **exec, struct lab_peer *self,
                    const struct lab_connections *connections, const struct lab_ops *ops,
-                   const struct weft_schedule *schedule, const struct lab_exec_options *options,
-                   struct weft_error *error) WEFT_MUST_USE;
+                   const struct lab_exec_options *options, struct weft_error *error) WEFT_MUST_USE;
 // Runs the schedule once on `memory` (slot_count * slot_elements elements). Fails with IO, naming
 // rank, peer and round, when a peer's end closes or nothing moves for the member's timeout.
 bool lab_exec_run(struct lab_exec *exec, void *memory, struct weft_error *error) WEFT_MUST_USE;

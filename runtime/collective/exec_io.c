@@ -325,15 +325,15 @@ static void move_out(struct lab_exec *exec, const struct lab_op *op)
     WEFT_ASSERT(move != NULL);
     move->next = NULL;
     memcpy(move->data, lab_place_memory(exec, op, 0), bytes);
-    *exec->last_move = move;
-    exec->last_move = &move->next;
+    *exec->moves.last = move;
+    exec->moves.last = &move->next;
     count_op(exec, op, exec->reads);
-    exec->moved_out++;
+    exec->moves.out_done++;
 }
 
 static void move_in(struct lab_exec *exec, const struct lab_op *op)
 {
-    struct lab_move *move = exec->first_move;
+    struct lab_move *move = exec->moves.first;
     size_t bytes = op->slot_count * exec->slot_bytes;
     char *into = lab_place_memory(exec, op, 0);
     if (op->adds) {
@@ -342,12 +342,12 @@ static void move_in(struct lab_exec *exec, const struct lab_op *op)
         memcpy(into, move->data, bytes);
     }
     count_op(exec, op, exec->writes);
-    exec->first_move = move->next;
-    if (exec->first_move == NULL) {
-        exec->last_move = &exec->first_move;
+    exec->moves.first = move->next;
+    if (exec->moves.first == NULL) {
+        exec->moves.last = &exec->moves.first;
     }
     free(move);
-    exec->moved_in++;
+    exec->moves.in_done++;
 }
 
 void lab_exec_move(struct lab_exec *exec, bool *moved)
@@ -356,14 +356,14 @@ void lab_exec_move(struct lab_exec *exec, bool *moved)
     bool more = true;
     while (more) {
         more = false;
-        if (exec->moved_out < exec->moves_out.count &&
-            op_may(exec, &ops[exec->moves_out.ops[exec->moved_out]])) {
-            move_out(exec, &ops[exec->moves_out.ops[exec->moved_out]]);
+        if (exec->moves.out_done < exec->moves.out.count &&
+            op_may(exec, &ops[exec->moves.out.ops[exec->moves.out_done]])) {
+            move_out(exec, &ops[exec->moves.out.ops[exec->moves.out_done]]);
             more = true;
         }
-        if (exec->moved_in < exec->moved_out &&
-            op_may(exec, &ops[exec->moves_in.ops[exec->moved_in]])) {
-            move_in(exec, &ops[exec->moves_in.ops[exec->moved_in]]);
+        if (exec->moves.in_done < exec->moves.out_done &&
+            op_may(exec, &ops[exec->moves.in.ops[exec->moves.in_done]])) {
+            move_in(exec, &ops[exec->moves.in.ops[exec->moves.in_done]]);
             more = true;
         }
         *moved = *moved || more;

@@ -81,12 +81,14 @@ struct lab_exec {
     struct lab_outgoing *outgoing;
     uint32_t incoming_count;
     struct lab_incoming *incoming;
-    struct lab_queue moves_out;
-    struct lab_queue moves_in;
-    uint32_t moved_out;
-    uint32_t moved_in;
-    struct lab_move *first_move; // read, not yet written
-    struct lab_move **last_move;
+    struct {
+        struct lab_queue out;
+        struct lab_queue in;
+        uint32_t out_done;
+        uint32_t in_done;
+        struct lab_move *first; // read, not yet written
+        struct lab_move **last;
+    } moves; // from one slot of the rank to another
     struct lab_exec_counts counts;
 };
 

@@ -7,9 +7,9 @@
 
 static const uint32_t streams_max = 1u << 20;
 
-bool lab_streams_of(struct lab_stream **streams, uint32_t *stream_count, uint32_t **pair_stream,
-                    const struct weft_schedule *schedule, uint32_t lanes, struct weft_arena *arena,
-                    struct weft_arena scratch, struct weft_error *error)
+bool lab_streams_of(struct lab_stream_set *streams, const struct weft_schedule *schedule,
+                    uint32_t lanes, struct weft_arena *arena, struct weft_arena scratch,
+                    struct weft_error *error)
 {
     size_t n = schedule->rank_count;
     uint32_t *first = WEFT_NEW(arena, uint32_t, n * n);
@@ -45,9 +45,7 @@ bool lab_streams_of(struct lab_stream **streams, uint32_t *stream_count, uint32_
                 (struct lab_stream){.from = (uint32_t)(pair / n), .to = (uint32_t)(pair % n)};
         }
     }
-    *streams = list;
-    *stream_count = count;
-    *pair_stream = first;
+    *streams = (struct lab_stream_set){count, list, first};
     return true;
 }
 
@@ -127,9 +125,11 @@ static void walk_rounds(struct builder *builder, struct weft_arena scratch)
 }
 
 void lab_ops_build(struct lab_ops *ops, const struct weft_schedule *schedule, uint32_t rank,
-                   const uint32_t *pair_stream, struct weft_arena *arena, struct weft_arena scratch)
+                   const struct lab_stream_set *streams, struct weft_arena *arena,
+                   struct weft_arena scratch)
 {
-    struct builder builder = {.schedule = schedule, .rank = rank, .pair_stream = pair_stream};
+    struct builder builder = {
+        .schedule = schedule, .rank = rank, .pair_stream = streams->pair_first};
     walk_rounds(&builder, scratch);
     builder.ops = WEFT_NEW(arena, struct lab_op, builder.op_count + 1);
     builder.needs = WEFT_NEW(arena, struct lab_need, builder.need_count + 1);

@@ -45,16 +45,20 @@ struct lab_ops {
     uint64_t sent_slots;
 };
 
-// The streams that a schedule needs: for each pair of ranks that it joins `lanes` of them in a row.
-// pair_stream[from * n + to] is the first, WEFT_NONE = none. Fails with INPUT beyond 2^20 of them.
-// O(transfers).
-bool lab_streams_of(struct lab_stream **streams, uint32_t *stream_count, uint32_t **pair_stream,
-                    const struct weft_schedule *schedule, uint32_t lanes, struct weft_arena *arena,
-                    struct weft_arena scratch, struct weft_error *error) WEFT_MUST_USE;
+// The streams that a schedule needs: `lanes` in a row for each pair of ranks that it joins.
+struct lab_stream_set {
+    uint32_t count;
+    struct lab_stream *list;
+    uint32_t *pair_first; // [from * rank_count + to]: the first of the pair; WEFT_NONE = none
+};
+// Fails with INPUT beyond 2^20 streams. O(transfers).
+bool lab_streams_of(struct lab_stream_set *streams, const struct weft_schedule *schedule,
+                    uint32_t lanes, struct weft_arena *arena, struct weft_arena scratch,
+                    struct weft_error *error) WEFT_MUST_USE;
 
 // What `rank` does. O(transfers of all ranks) in time.
 void lab_ops_build(struct lab_ops *ops, const struct weft_schedule *schedule, uint32_t rank,
-                   const uint32_t *pair_stream, struct weft_arena *arena,
+                   const struct lab_stream_set *streams, struct weft_arena *arena,
                    struct weft_arena scratch);
 
 #endif

@@ -48,17 +48,17 @@ bool lab_ranks_prepare(struct lab_ranks *ranks, const struct weft_schedule *sche
     if (sysinfo(&machine) == 0 &&
         wanted > 0.9 * (double)machine.totalram * (double)machine.mem_unit) {
         char text[WEFT_UNIT_TEXT];
-        return weft_fail(error, WEFT_UNSUPPORTED,
-                         "%u ranks need %s of memory, more than this machine has; take a smaller "
-                         "--size",
-                         schedule->rank_count, weft_show_bytes(text, wanted));
+        weft_fail(
+            error, WEFT_UNSUPPORTED,
+            "%u ranks need %s of memory, more than this machine has; take a smaller collective",
+            schedule->rank_count, weft_show_bytes(text, wanted));
+        return weft_remedy(error, "size", "%s", "");
     }
-    if (!lab_streams_of(&ranks->streams, &ranks->stream_count, &ranks->pair_stream, schedule,
-                        ranks->options.lanes, arena, scratch, error)) {
+    if (!lab_streams_of(&ranks->streams, schedule, ranks->options.lanes, arena, scratch, error)) {
         return false;
     }
-    for (uint32_t i = 0; options->address_stream != NULL && i < ranks->stream_count; i++) {
-        options->address_stream(options->context, &ranks->streams[i]);
+    for (uint32_t i = 0; options->address_stream != NULL && i < ranks->streams.count; i++) {
+        options->address_stream(options->context, &ranks->streams.list[i]);
     }
     return true;
 }
@@ -91,9 +91,15 @@ static bool do_iteration(struct work *work, const struct order *order, struct we
     const struct lab_ranks *ranks = work->ranks;
     const struct lab_ranks_options *options = &ranks->options;
     uint32_t rank = work->self->rank;
-    enum lab_values values = (enum lab_values)order->values;
+    const struct lab_data data = {
+        .schedule = ranks->schedule,
+        .rank = rank,
+        .slot_elements = ranks->slot_elements,
+        .values = (enum lab_values)order->values,
+        .type = options->type,
+    };
     if (options->check || order->iteration == 0) {
-        lab_fill(work->memory, ranks->schedule, rank, ranks->slot_elements, values, options->type);
+        lab_fill(work->memory, &data);
     }
     // All are ready before any begins.
     struct order again;
@@ -112,8 +118,7 @@ static bool do_iteration(struct work *work, const struct order *order, struct we
     }
     report.end_ns = lab_now_ns();
     for (uint32_t i = 0; options->check && i < ranks->schedule->chunk_count; i++) {
-        if (!lab_check(&report.worst_ratio, work->memory, ranks->schedule, rank, i,
-                       ranks->slot_elements, values, options->type, error) ||
+        if (!lab_check(&report.worst_ratio, work->memory, &data, i, error) ||
             !lab_peer_alive(work->self, error)) {
             return false;
         }
@@ -130,17 +135,17 @@ static bool do_all(struct work *work, struct weft_error *error)
     struct weft_arena scratch = ranks->scratch;
     struct weft_arena arena = weft_arena_split(&scratch);
     struct lab_ops ops;
-    lab_ops_build(&ops, ranks->schedule, self->rank, ranks->pair_stream, &arena, scratch);
+    lab_ops_build(&ops, ranks->schedule, self->rank, &ranks->streams, &arena, scratch);
     const struct lab_exec_options options = {
         .type = ranks->options.type,
         .slot_elements = ranks->slot_elements,
+        .slot_count = ranks->schedule->slot_count,
         .segment_bytes = ranks->options.segment_bytes,
         .lanes = ranks->options.lanes,
         .zero_copy = ranks->options.connections.zero_copy,
         .round_by_round = ranks->options.round_by_round,
     };
-    if (!lab_exec_open(&work->exec, self, &work->connections, &ops, ranks->schedule, &options,
-                       error)) {
+    if (!lab_exec_open(&work->exec, self, &work->connections, &ops, &options, error)) {
         return false;
     }
     bool fine = true;
@@ -179,7 +184,7 @@ int lab_rank_main(struct lab_peer *self, void *context)
                   strerror(errno));
     }
     fine = fine && enter(ranks, self->rank, &error) &&
-           lab_connections_open(&work.connections, self, ranks->streams, ranks->stream_count,
+           lab_connections_open(&work.connections, self, ranks->streams.list, ranks->streams.count,
                                 &options, &error);
     if (fine) {
         fine = do_all(&work, &error);
@@ -294,8 +299,13 @@ bool lab_ranks_run(struct lab_ranks_result *result, const struct weft_schedule *
 {
     struct lab_ranks ranks;
     struct lab_coordinator coordinator;
+    const struct lab_peers peers = {
+        .count = schedule->rank_count,
+        .timeout_ms = options->timeout_ms,
+        .run = lab_rank_main,
+        .context = &ranks,
+    };
     return lab_ranks_prepare(&ranks, schedule, options, arena, scratch, error) &&
-           lab_coordinator_fork(&coordinator, schedule->rank_count, options->timeout_ms,
-                                lab_rank_main, &ranks, error) &&
+           lab_coordinator_fork(&coordinator, &peers, error) &&
            lab_ranks_lead(result, &coordinator, &ranks, arena, error);
 }

@@ -57,9 +57,7 @@ struct lab_ranks {
     const struct weft_schedule *schedule;
     struct lab_ranks_options options;
     size_t slot_elements;
-    struct lab_stream *streams;
-    uint32_t stream_count;
-    uint32_t *pair_stream;
+    struct lab_stream_set streams;
     struct weft_arena scratch;
 };
 

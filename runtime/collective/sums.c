@@ -114,19 +114,19 @@ static struct run inputs_of(const struct weft_schedule *schedule, uint32_t rank)
     return (struct run){0, gives ? schedule->chunk_count : 0, 0};
 }
 
-void lab_fill(void *memory, const struct weft_schedule *schedule, uint32_t rank,
-              size_t slot_elements, enum lab_values values, enum lab_type type)
+void lab_fill(void *memory, const struct lab_data *data)
 {
     // Noise that no sum is.
-    size_t all = schedule->slot_count * slot_elements;
+    size_t all = data->schedule->slot_count * data->slot_elements;
     for (size_t i = 0; i < all; i++) {
-        store(memory, i, -1e9, type);
+        store(memory, i, -1e9, data->type);
     }
-    struct run run = inputs_of(schedule, rank);
-    uint64_t index = (uint64_t)run.chunk * slot_elements;
-    size_t at = run.slot * slot_elements;
-    for (size_t i = 0; i < run.count * slot_elements; i++) {
-        store(memory, at + i, lab_value(values, type, rank, index + i), type);
+    struct run run = inputs_of(data->schedule, data->rank);
+    uint64_t index = (uint64_t)run.chunk * data->slot_elements;
+    size_t at = run.slot * data->slot_elements;
+    for (size_t i = 0; i < run.count * data->slot_elements; i++) {
+        store(memory, at + i, lab_value(data->values, data->type, data->rank, index + i),
+              data->type);
     }
 }
 
@@ -192,62 +192,64 @@ static void expect(struct expectation *expectation, size_t count, struct maker m
     }
 }
 
+// One output slot under check.
 struct checking {
-    const struct weft_schedule *schedule;
-    uint32_t rank;
-    enum lab_type type;
+    const struct lab_data *data;
+    const void *memory;
+    size_t first; // element of the memory where the slot begins
+    uint32_t chunk;
     bool exact;
-    double roundings;
+    double roundings; // that a sum in the data's type may make, relative to its addends
     double worst_ratio;
 };
 
-static bool check_block(struct checking *checking, const struct expectation *expectation,
-                        const void *memory, size_t at, size_t count, uint32_t chunk, size_t element,
-                        struct weft_error *error)
+// Elements `at` and on of the slot, as many as `count`.
+static bool check_block(struct checking *checking, const struct expectation *expectation, size_t at,
+                        size_t count, struct weft_error *error)
 {
     for (size_t i = 0; i < count; i++) {
-        double found = load(memory, at + i, checking->type);
+        double found = load(checking->memory, checking->first + at + i, checking->data->type);
         double off = fabs(found - expectation->sum[i]);
         double bound = checking->roundings * expectation->size[i];
         // Also false where a NaN was found.
         bool fine = off <= (checking->exact ? 0 : 1.01 * bound);
         if (!fine) {
-            return weft_fail(error, WEFT_INFEASIBLE,
-                             "rank %u: chunk %u: element %zu is %.9g, but must be %.9g",
-                             checking->rank, chunk, element + i, found, expectation->sum[i]);
+            return weft_fail(
+                error, WEFT_INFEASIBLE, "rank %u: chunk %u: element %zu is %.9g, but must be %.9g",
+                checking->data->rank, checking->chunk, at + i, found, expectation->sum[i]);
         }
         checking->worst_ratio = fmax(checking->worst_ratio, bound > 0 ? off / bound : 0);
     }
     return true;
 }
 
-bool lab_check(double *worst_ratio, const void *memory, const struct weft_schedule *schedule,
-               uint32_t rank, uint32_t place, size_t slot_elements, enum lab_values values,
-               enum lab_type type, struct weft_error *error)
+bool lab_check(double *worst_ratio, const void *memory, const struct lab_data *data, uint32_t place,
+               struct weft_error *error)
 {
+    const struct weft_schedule *schedule = data->schedule;
     uint32_t chunk;
     uint32_t owner;
-    if (!asked(schedule, rank, place, &chunk, &owner)) {
+    if (!asked(schedule, data->rank, place, &chunk, &owner)) {
         return true;
     }
     uint32_t addends = owner == WEFT_NONE ? schedule->rank_count : 1;
     struct checking checking = {
-        .schedule = schedule,
-        .rank = rank,
-        .type = type,
-        .exact = values == LAB_WHOLE || addends == 1,
-        .roundings = (double)(addends - 1) * (type == LAB_FLOAT32 ? 0x1p-24 : 0x1p-8),
+        .data = data,
+        .memory = memory,
+        .first = (schedule->output_first + (size_t)place) * data->slot_elements,
+        .chunk = chunk,
+        .exact = data->values == LAB_WHOLE || addends == 1,
+        .roundings = (double)(addends - 1) * (data->type == LAB_FLOAT32 ? 0x1p-24 : 0x1p-8),
         .worst_ratio = *worst_ratio,
     };
     uint32_t first_rank = owner == WEFT_NONE ? 0 : owner;
-    struct maker maker = maker_of(values, type);
+    struct maker maker = maker_of(data->values, data->type);
     struct expectation expectation;
-    for (size_t i = 0; i < slot_elements; i += BLOCK) {
-        size_t count = slot_elements - i < BLOCK ? slot_elements - i : BLOCK;
-        size_t at = (schedule->output_first + (size_t)place) * slot_elements + i;
+    for (size_t i = 0; i < data->slot_elements; i += BLOCK) {
+        size_t count = data->slot_elements - i < BLOCK ? data->slot_elements - i : BLOCK;
         expect(&expectation, count, maker, first_rank, first_rank + addends,
-               (uint64_t)chunk * slot_elements + i);
-        if (!check_block(&checking, &expectation, memory, at, count, chunk, i, error)) {
+               (uint64_t)chunk * data->slot_elements + i);
+        if (!check_block(&checking, &expectation, i, count, error)) {
             return false;
         }
     }

@@ -3,8 +3,8 @@
 //
 // A process of its own builds the network, starts a receiver and a sender for each job, waits for
 // them and counts; it and all below it are gone when the caller ends, however that happens. The
-// question is MLTCP's (Rajasekaran et al., HotNets 2022): do jobs that share a link come to send
-// in turns without being told to? A run lasts as long as its iterations do in real time.
+// question is MLTCP's (arXiv 2402.09589): do jobs that share a link come to send one after the other
+// without being told to? A run lasts as long as its iterations do in real time.
 
 #include "contention_private.h"
 #include "runtime/netlink/netlink.h"
@@ -45,14 +45,14 @@ bool weft_contention_check(const struct weft_contention_options *options, struct
     WEFT_ASSERT(options->job_count > 0 && options->job_count <= WEFT_CONTENTION_JOBS_MAX);
     WEFT_ASSERT(options->flow_count > 0 && options->flow_count <= WEFT_CONTENTION_FLOWS_MAX);
     if (options->bytes < options->flow_count) {
-        return weft_fail(error, WEFT_INPUT,
-                         "--bytes: %llu are fewer than --flows; give each a byte",
-                         (unsigned long long)options->bytes);
+        weft_fail(error, WEFT_INPUT, "%llu bytes are fewer than %u flows; give each a byte",
+                  (unsigned long long)options->bytes, options->flow_count);
+        return weft_remedy(error, "bytes", "%u", options->flow_count);
     }
     if (options->mark_packets >= options->queue_packets) {
-        return weft_fail(error, WEFT_INPUT,
-                         "--ecn: no packet finds %u others in a queue of %u; make --queue larger",
-                         options->mark_packets, options->queue_packets);
+        weft_fail(error, WEFT_INPUT, "no packet finds %u others in a queue of %u; make it longer",
+                  options->mark_packets, options->queue_packets);
+        return weft_remedy(error, "queue", "%u", options->mark_packets + 1);
     }
     double run_s = options->iterations *
                    (options->compute_s + weft_contention_alone_s(options) * options->job_count);

@@ -107,8 +107,9 @@ static bool narrow(struct contention_network *stage, struct weft_netlink *switch
     return options->mark_packets == 0 ||
            (weft_marker_load(&stage->marker, options->mark_packets, error) &&
             weft_qdisc_clsact(switches, stage->bottleneck, error) &&
-            weft_filter_bpf(switches, stage->bottleneck, true, 1, stage->marker.program_fd,
-                            "weft_mark", error));
+            weft_filter_bpf(switches, stage->bottleneck,
+                            &(struct weft_filter){true, 1, stage->marker.program_fd, "weft_mark"},
+                            error));
 }
 
 bool contention_network_build(struct contention_network *stage,

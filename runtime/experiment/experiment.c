@@ -82,12 +82,11 @@ static void measure(struct lab_session *session, uint32_t iteration)
         uint64_t start_ns = atomic_load(&times->start_ns[t]);
         uint64_t end_ns = atomic_load(&times->end_ns[t]);
         bool ran = start_ns != UINT64_MAX && end_ns >= start_ns;
-        prepared->start_s[t] = ran ? 1e-9 * (double)(start_ns - first_ns) : 0;
-        prepared->end_s[t] = ran ? 1e-9 * (double)(end_ns - first_ns) : 0;
+        prepared->times.start_s[t] = ran ? 1e-9 * (double)(start_ns - first_ns) : 0;
+        prepared->times.end_s[t] = ran ? 1e-9 * (double)(end_ns - first_ns) : 0;
     }
     double seconds[LAB_PHASES_MAX];
-    lab_phases_measure(seconds, experiment, prepared->phase, prepared->start_s, prepared->end_s,
-                       task_count, session->scratch);
+    lab_phases_measure(seconds, experiment, &prepared->times, session->scratch);
     for (uint32_t p = 0; p < experiment->phase_count; p++) {
         experiment->phases[p].measured_s[iteration] = seconds[p];
     }
@@ -147,13 +146,13 @@ static bool do_fault(struct weft_lab_fault_times *times, uint32_t *dead,
                      const struct lab_experiment_options *options,
                      struct lab_coordinator *coordinator, struct weft_error *error)
 {
-    const struct weft_lab_fault *fault = options->fault;
+    const struct weft_lab_fault *fault = options->failure.fault;
     *dead = fault->kind == WEFT_LAB_FAULT_SERVER
                 ? lab_place_of(options->place, options->wiring->server_count, fault->server)
                 : WEFT_NONE;
     bool known = *dead != WEFT_NONE;
     coordinator->at_once = true; // the cause is known
-    coordinator->deaf = known && !options->watch_carrier;
+    coordinator->deaf = known && !options->failure.watch_carrier;
     if (known) {
         kill(coordinator->peers[*dead].pid, SIGSTOP);
     }
@@ -191,8 +190,9 @@ static bool run_fault(struct lab_session *session, struct lab_coordinator *coord
     if (ended) {
         return weft_fail(error, WEFT_IO, "nobody noticed the fault in %u iterations", TRIES + 1);
     }
-    return note_detection(timestamps, coordinator, dead,
-                          session->prepared->options->watch_carrier); // else for another reason
+    return note_detection(
+        timestamps, coordinator, dead,
+        session->prepared->options->failure.watch_carrier); // else for another reason
 }
 
 // The iteration before the measured ones, without the checking of its sums.
@@ -220,7 +220,7 @@ bool lab_session_run(struct lab_session *session, struct weft_error *error)
     // One before the others, with its sums checked: windows open, memory is touched.
     bool opened = lab_connections_introduce(coordinator, error);
     experiment->timestamps.opened_ns = lab_now_ns();
-    if (opened && session->prepared->options->fault_first) {
+    if (opened && session->prepared->options->failure.is_first) {
         return run_fault(session, coordinator, 0, error);
     }
     if (!opened || !run_iteration(session, coordinator, 0, error)) {
@@ -250,7 +250,7 @@ bool lab_session_run(struct lab_session *session, struct weft_error *error)
     bool fine = count_drops(&drops_after, lab, error) && count_marks(&marks_after, lab, error);
     experiment->drops = drops_after - drops;
     experiment->marks = marks_after - marks;
-    return fine && (session->prepared->options->fault == NULL ||
+    return fine && (session->prepared->options->failure.fault == NULL ||
                     run_fault(session, coordinator, experiment->iteration_count + 1, error));
 }
 
@@ -291,7 +291,8 @@ bool lab_session_open(struct lab_session *session, const struct lab_prepared *pr
         uint32_t server = lab_server_at(options->place, s);
         netns[s] = weft_lab_server_netns(name, options->lab->name, server);
         addresses[s] = weft_lab_server_address(server);
-        dark[s] = options->dark_interfaces != NULL ? options->dark_interfaces[server] : 0;
+        dark[s] =
+            options->failure.dark_interfaces != NULL ? options->failure.dark_interfaces[server] : 0;
     }
     *session = (struct lab_session){
         .prepared = prepared,
@@ -302,7 +303,8 @@ bool lab_session_open(struct lab_session *session, const struct lab_prepared *pr
                              .addresses = addresses,
                              .check = options->check,
                              .stall_ms = options->stall_ms,
-                             .watch_carrier = options->watch_carrier && options->fault != NULL,
+                             .watch_carrier =
+                                 options->failure.watch_carrier && options->failure.fault != NULL,
                              .dark_interfaces = dark,
                              .real_time = true}},
         .reports = WEFT_NEW(arena, struct lab_work_report, n),
@@ -312,9 +314,14 @@ bool lab_session_open(struct lab_session *session, const struct lab_prepared *pr
     if (next != NULL && next->graph.task_count > task_count) {
         task_count = next->graph.task_count;
     }
+    const struct lab_peers peers = {
+        .count = n,
+        .timeout_ms = options->timeout_ms,
+        .run = lab_worker_main,
+        .context = &session->work,
+    };
     return lab_times_open(&session->work.times, task_count, error) &&
-           lab_coordinator_fork(&session->coordinator, n, options->timeout_ms, lab_worker_main,
-                                &session->work, error);
+           lab_coordinator_fork(&session->coordinator, &peers, error);
 }
 
 bool lab_session_drain(struct lab_session *session, const struct lab_prepared *next,
@@ -340,11 +347,11 @@ static void choose_scale(struct lab_experiment *experiment,
                          const struct lab_experiment_options *options)
 {
     experiment->lab_rate_Bps = options->lab->rate_Bps;
-    experiment->rate_ratio = options->plan_rate_Bps / options->lab->rate_Bps;
+    experiment->rate_ratio = options->scale.rate_Bps / options->lab->rate_Bps;
     experiment->bytes_ratio = 1;
-    if (options->target_s > 0 && options->planned_s > 0) {
-        double stretched_s = options->planned_s * experiment->rate_ratio;
-        experiment->bytes_ratio = fmin(1, options->target_s / stretched_s);
+    if (options->scale.target_s > 0 && options->scale.iteration_s > 0) {
+        double stretched_s = options->scale.iteration_s * experiment->rate_ratio;
+        experiment->bytes_ratio = fmin(1, options->scale.target_s / stretched_s);
     }
     experiment->time_ratio = experiment->rate_ratio * experiment->bytes_ratio;
 }
@@ -358,14 +365,15 @@ bool lab_prepare(struct lab_prepared *prepared, struct lab_experiment *experimen
     *prepared = (struct lab_prepared){
         .experiment = experiment,
         .options = options,
-        .phase = WEFT_NEW(arena, uint8_t, (size_t)task_count + 1),
-        .start_s = WEFT_NEW(arena, double, (size_t)task_count + 1),
-        .end_s = WEFT_NEW(arena, double, (size_t)task_count + 1),
+        .times = {.task_count = task_count,
+                  .phase = WEFT_NEW(arena, uint8_t, (size_t)task_count + 1),
+                  .start_s = WEFT_NEW(arena, double, (size_t)task_count + 1),
+                  .end_s = WEFT_NEW(arena, double, (size_t)task_count + 1)},
     };
     choose_scale(experiment, options);
     lab_scale_graph(&prepared->graph, options->graph, experiment->bytes_ratio,
                     experiment->time_ratio, arena);
-    lab_phases_name(experiment, prepared->phase, &prepared->graph);
+    lab_phases_name(experiment, prepared->times.phase, &prepared->graph);
     for (uint32_t p = 0; p < experiment->phase_count; p++) {
         experiment->phases[p].measured_s = WEFT_NEW(arena, double, (size_t)options->iterations + 1);
     }
@@ -388,13 +396,6 @@ bool lab_prepare(struct lab_prepared *prepared, struct lab_experiment *experimen
     experiment->signal_count = prepared->program.signal_count;
     experiment->tunnel_end = options->tunnel_first + prepared->tunnels.way_count;
     return true;
-}
-
-bool lab_prepared_predict(const struct lab_prepared *prepared, struct weft_arena *arena,
-                          struct weft_arena scratch, struct weft_error *error)
-{
-    return lab_experiment_predict(prepared->experiment, prepared->options, &prepared->graph,
-                                  prepared->phase, arena, scratch, error);
 }
 
 bool lab_experiment_run(struct lab_experiment *experiment,

@@ -24,27 +24,31 @@ struct lab_experiment_options {
     const struct weft_lab_wiring *wiring;   // of places, as many as the network has servers
     const uint32_t *place;      // the lab's server that plays each of them; NULL = the same number
     const struct weft_lab *lab; // up; may have more servers
-    double plan_rate_Bps;       // of what is a port in the lab
     bool one_lane;              // parallel cables of the plan are one port of the lab
-    double planned_s;           // the planned iteration, by which bytes are scaled down so that
-    double target_s;            // it takes about so long in the lab; 0 = bytes as they are
-    bool small_in_one_round;    // as the plan was simulated
-    uint32_t iterations;        // measured; one more goes before
-    const char *congestion;     // NULL = the system's
+    struct {
+        double rate_Bps;    // in the plan, of what is a port in the lab
+        double iteration_s; // as planned, by which bytes are scaled down so that it
+        double target_s;    // takes about so long in the lab; 0 = bytes as they are
+    } scale;
+    bool small_in_one_round; // as the plan was simulated
+    uint32_t iterations;     // measured; one more goes before
+    const char *congestion;  // NULL = the system's
     bool check;
     uint32_t stall_ms;
     uint32_t timeout_ms;
     uint64_t seed;
     weft_stop stop;
-    // A fault at the begin of one more iteration, whose failure is what is expected; NULL = none.
-    const struct weft_lab_fault *fault;
-    bool fault_first; // in the iteration before the measured ones, of which there are then none
-    // Workers also fail when a port of their server loses its carrier, and the coordinator sees
-    // workers die; else what peers no longer acknowledge tells.
-    bool watch_carrier;
-    const uint64_t *dark_interfaces; // by the lab's server: bits of ports that are dark already;
-                                     // all of a server that is lost
-    bool predict_last;               // after the run, where time counts until then
+    struct {
+        // At the begin of one more iteration, whose failure is what is expected; NULL = none.
+        const struct weft_lab_fault *fault;
+        bool is_first; // in the iteration before the measured ones, of which there are then none
+        // Workers also fail when a port of their server loses its carrier, and the coordinator sees
+        // workers die; else only what peers no longer acknowledge tells.
+        bool watch_carrier;
+        const uint64_t *dark_interfaces; // by the lab's server: bits of ports that are dark
+                                         // already; all of a server that is lost
+    } failure;
+    bool predict_last;     // after the run, where time counts until then
     uint32_t tunnel_first; // number of the first address of a way; earlier ones may still stand
 };
 
@@ -143,6 +147,14 @@ void lab_tunnels_address(void *context, struct lab_stream *stream, const uint32_
 // Sets the routes of all ways, and to the ports of neighbors.
 bool lab_tunnels_route(const struct lab_tunnels *tunnels, struct weft_error *error) WEFT_MUST_USE;
 
+// When the tasks of an iteration ran, and which phase each is of. By task.
+struct lab_task_times {
+    uint32_t task_count;
+    uint8_t *phase;
+    double *start_s;
+    double *end_s; // 0 = it never ran
+};
+
 // ---- sessions: workers that play one job after another ----
 
 // A job made ready. Does not move.
@@ -150,11 +162,9 @@ struct lab_prepared {
     struct lab_experiment *experiment;
     const struct lab_experiment_options *options;
     struct weft_taskgraph graph; // scaled
-    uint8_t *phase;
+    struct lab_task_times times; // of the iteration that was measured last
     struct lab_tunnels tunnels;
     struct lab_program program;
-    double *start_s; // by task, of an iteration
-    double *end_s;
 };
 // Does not move.
 struct lab_session {
@@ -169,6 +179,7 @@ struct lab_session {
 bool lab_prepare(struct lab_prepared *prepared, struct lab_experiment *experiment,
                  const struct lab_experiment_options *options, struct weft_arena *arena,
                  struct weft_arena scratch, struct weft_error *error) WEFT_MUST_USE;
+// What the flow engine and the packet engine say of each phase, into the experiment (predict.c).
 bool lab_prepared_predict(const struct lab_prepared *prepared, struct weft_arena *arena,
                           struct weft_arena scratch, struct weft_error *error) WEFT_MUST_USE;
 // Starts workers for `stage`, which can go on with `next` (NULL = none) in the same servers.
@@ -189,17 +200,11 @@ void lab_experiment_summarize(struct lab_experiment *experiment, struct weft_are
 // Phases of a task graph's tasks: their names, and each task's number.
 void lab_phases_name(struct lab_experiment *experiment, uint8_t *phase,
                      const struct weft_taskgraph *graph);
-// Seconds of each phase, from times of tasks in seconds; tasks that never ran end at 0.
+// Seconds of each phase: the length of the union of its tasks' times.
 void lab_phases_measure(double *seconds, const struct lab_experiment *experiment,
-                        const uint8_t *phase, const double *start_s, const double *end_s,
-                        uint32_t task_count, struct weft_arena scratch);
+                        const struct lab_task_times *times, struct weft_arena scratch);
 // The graph with bytes times bytes_ratio and times times time_ratio.
 void lab_scale_graph(struct weft_taskgraph *scaled, const struct weft_taskgraph *graph,
                      double bytes_ratio, double time_ratio, struct weft_arena *arena);
-bool lab_experiment_predict(struct lab_experiment *experiment,
-                            const struct lab_experiment_options *options,
-                            const struct weft_taskgraph *graph, const uint8_t *phase,
-                            struct weft_arena *arena, struct weft_arena scratch,
-                            struct weft_error *error) WEFT_MUST_USE;
 
 #endif

@@ -124,14 +124,15 @@ static double cover(struct interval *intervals, uint32_t count)
 }
 
 void lab_phases_measure(double *seconds, const struct lab_experiment *experiment,
-                        const uint8_t *phase, const double *start_s, const double *end_s,
-                        uint32_t task_count, struct weft_arena scratch)
+                        const struct lab_task_times *times, struct weft_arena scratch)
 {
-    struct interval *intervals = WEFT_NEW(&scratch, struct interval, (size_t)task_count + 1);
+    const double *start_s = times->start_s;
+    const double *end_s = times->end_s;
+    struct interval *intervals = WEFT_NEW(&scratch, struct interval, (size_t)times->task_count + 1);
     for (uint32_t p = 0; p + 1 < experiment->phase_count; p++) {
         uint32_t count = 0;
-        for (uint32_t t = 0; t < task_count; t++) {
-            if (phase[t] == p && end_s[t] > 0) {
+        for (uint32_t t = 0; t < times->task_count; t++) {
+            if (times->phase[t] == p && end_s[t] > 0) {
                 intervals[count++] = (struct interval){start_s[t], end_s[t]};
             }
         }
@@ -139,7 +140,7 @@ void lab_phases_measure(double *seconds, const struct lab_experiment *experiment
     }
     double first_s = INFINITY;
     double last_s = 0;
-    for (uint32_t t = 0; t < task_count; t++) {
+    for (uint32_t t = 0; t < times->task_count; t++) {
         if (end_s[t] > 0) {
             first_s = fmin(first_s, start_s[t]);
             last_s = fmax(last_s, end_s[t]);
@@ -187,11 +188,13 @@ static struct weft_packet_options packets_of(const struct weft_lab *lab)
     return packets;
 }
 
-static bool predict(double *seconds, struct lab_experiment *experiment,
-                    const struct weft_network *network, const struct weft_taskgraph *graph,
-                    const uint8_t *phase, const struct weft_sim_options *sim,
+// Seconds of each phase by one engine, on the scaled fabric.
+static bool predict(double *seconds, const struct lab_prepared *prepared,
+                    const struct weft_network *network, const struct weft_sim_options *sim,
                     struct weft_arena scratch, struct weft_error *error)
 {
+    struct lab_experiment *experiment = prepared->experiment;
+    const struct weft_taskgraph *graph = &prepared->graph;
     struct weft_arena arena = weft_arena_split(&scratch);
     const struct weft_sim_job job = {.graph = graph, .rings = network->rings};
     struct weft_sim_result result;
@@ -199,14 +202,18 @@ static bool predict(double *seconds, struct lab_experiment *experiment,
                            scratch, error)) {
         return false;
     }
-    double *start_s = WEFT_NEW(&arena, double, (size_t)graph->task_count + 1);
-    double *end_s = WEFT_NEW(&arena, double, (size_t)graph->task_count + 1);
+    const struct lab_task_times times = {
+        .task_count = graph->task_count,
+        .phase = prepared->times.phase,
+        .start_s = WEFT_NEW(&arena, double, (size_t)graph->task_count + 1),
+        .end_s = WEFT_NEW(&arena, double, (size_t)graph->task_count + 1),
+    };
     for (uint32_t t = 0; t < graph->task_count; t++) {
         bool ran = result.task_end_ps[0][t] != WEFT_NEVER;
-        start_s[t] = ran ? weft_seconds(result.task_start_ps[0][t]) : 0;
-        end_s[t] = ran ? weft_seconds(result.task_end_ps[0][t]) : 0;
+        times.start_s[t] = ran ? weft_seconds(result.task_start_ps[0][t]) : 0;
+        times.end_s[t] = ran ? weft_seconds(result.task_end_ps[0][t]) : 0;
     }
-    lab_phases_measure(seconds, experiment, phase, start_s, end_s, graph->task_count, arena);
+    lab_phases_measure(seconds, experiment, &times, arena);
     if (sim->engine == WEFT_ENGINE_PACKET) {
         experiment->predicted = result.packets;
         experiment->predicted.drops /= sim->iterations;
@@ -217,12 +224,11 @@ static bool predict(double *seconds, struct lab_experiment *experiment,
     return true;
 }
 
-bool lab_experiment_predict(struct lab_experiment *experiment,
-                            const struct lab_experiment_options *options,
-                            const struct weft_taskgraph *graph, const uint8_t *phase,
-                            struct weft_arena *arena, struct weft_arena scratch,
-                            struct weft_error *error)
+bool lab_prepared_predict(const struct lab_prepared *prepared, struct weft_arena *arena,
+                          struct weft_arena scratch, struct weft_error *error)
 {
+    const struct lab_experiment_options *options = prepared->options;
+    struct lab_experiment *experiment = prepared->experiment;
     struct weft_network *network = WEFT_NEW(arena, struct weft_network, 1);
     const struct weft_packet_options packets = packets_of(options->lab);
     struct weft_sim_options sim = {
@@ -236,7 +242,7 @@ bool lab_experiment_predict(struct lab_experiment *experiment,
     };
     double seconds[LAB_PHASES_MAX];
     scale_network(network, options, experiment->rate_ratio, arena);
-    if (!predict(seconds, experiment, network, graph, phase, &sim, scratch, error)) {
+    if (!predict(seconds, prepared, network, &sim, scratch, error)) {
         return weft_wrap(error, "flow engine");
     }
     for (uint32_t p = 0; p < experiment->phase_count; p++) {
@@ -248,7 +254,7 @@ bool lab_experiment_predict(struct lab_experiment *experiment,
     sim.packet = &packets;
     sim.persistent = true;
     sim.iterations = predicted_iterations;
-    if (!predict(seconds, experiment, network, graph, phase, &sim, scratch, error)) {
+    if (!predict(seconds, prepared, network, &sim, scratch, error)) {
         return weft_wrap(error, "packet engine");
     }
     for (uint32_t p = 0; p < experiment->phase_count; p++) {

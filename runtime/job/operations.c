@@ -33,12 +33,13 @@ static void note_end(struct lab_worker *worker, uint32_t task, uint64_t now_ns)
 
 static void add_timer(struct lab_worker *worker, uint32_t operation, uint64_t due_ns)
 {
-    if (worker->timer_count == worker->timer_room) {
-        worker->timer_room = worker->timer_room * 2 + 16;
-        worker->timers = realloc(worker->timers, worker->timer_room * sizeof *worker->timers);
-        WEFT_ASSERT(worker->timers != NULL);
+    if (worker->timers.count == worker->timers.room) {
+        worker->timers.room = worker->timers.room * 2 + 16;
+        worker->timers.list =
+            realloc(worker->timers.list, worker->timers.room * sizeof *worker->timers.list);
+        WEFT_ASSERT(worker->timers.list != NULL);
     }
-    worker->timers[worker->timer_count++] = (struct lab_timer){due_ns, operation};
+    worker->timers.list[worker->timers.count++] = (struct lab_timer){due_ns, operation};
 }
 
 static uint64_t runtime_ns(const struct lab_worker *worker, uint32_t task)
@@ -191,10 +192,10 @@ void lab_collectives_open(struct lab_worker *worker)
 {
     worker->collectives = calloc(worker->program->operation_count + 1, sizeof *worker->collectives);
     WEFT_ASSERT(worker->collectives != NULL);
-    for (uint32_t i = 0; i < worker->own_count; i++) {
-        const struct lab_operation *operation = operation_of(worker, worker->own[i]);
+    for (uint32_t i = 0; i < worker->own.count; i++) {
+        const struct lab_operation *operation = operation_of(worker, worker->own.list[i]);
         if (operation->kind == LAB_OPERATION_COLLECTIVE) {
-            worker->collectives[worker->own[i]] = open_collective(worker, operation);
+            worker->collectives[worker->own.list[i]] = open_collective(worker, operation);
         }
     }
 }
@@ -222,10 +223,10 @@ static size_t checked_elements(const struct lab_worker *worker, uint32_t operati
 
 void lab_collectives_fill(struct lab_worker *worker)
 {
-    for (uint32_t i = 0; i < worker->own_count; i++) {
-        const struct lab_operation *p = operation_of(worker, worker->own[i]);
-        for (size_t e = 0; e < checked_elements(worker, worker->own[i]); e++) {
-            worker->collectives[worker->own[i]]->data[e] =
+    for (uint32_t i = 0; i < worker->own.count; i++) {
+        const struct lab_operation *p = operation_of(worker, worker->own.list[i]);
+        for (size_t e = 0; e < checked_elements(worker, worker->own.list[i]); e++) {
+            worker->collectives[worker->own.list[i]]->data[e] =
                 (float)lab_value(LAB_WHOLE, LAB_FLOAT32, p->position, e);
         }
     }
@@ -233,16 +234,16 @@ void lab_collectives_fill(struct lab_worker *worker)
 
 bool lab_collectives_check(struct lab_worker *worker, uint64_t *checked_count)
 {
-    for (uint32_t i = 0; i < worker->own_count; i++) {
-        const struct lab_operation *p = operation_of(worker, worker->own[i]);
-        size_t count = checked_elements(worker, worker->own[i]);
+    for (uint32_t i = 0; i < worker->own.count; i++) {
+        const struct lab_operation *p = operation_of(worker, worker->own.list[i]);
+        size_t count = checked_elements(worker, worker->own.list[i]);
         uint32_t k = count > 0 ? weft_task_member_count(worker->program->graph, p->task) : 0;
         for (size_t e = 0; e < count; e++) {
             double sum = 0;
             for (uint32_t m = 0; m < k; m++) {
                 sum += lab_value(LAB_WHOLE, LAB_FLOAT32, m, e);
             }
-            double found = (double)worker->collectives[worker->own[i]]->data[e];
+            double found = (double)worker->collectives[worker->own.list[i]]->data[e];
             if (!(found >= sum && found <= sum)) {
                 return weft_fail(worker->error, WEFT_INFEASIBLE,
                                  "rank %u: task %u: element %zu is %.9g, but the sum is %.9g",
@@ -373,8 +374,8 @@ void lab_operation_finish(struct lab_worker *worker, uint32_t operation, uint64_
     if (p->kind != LAB_OPERATION_SEND) {
         note_end(worker, p->task, now_ns);
     }
-    WEFT_ASSERT(worker->left > 0);
-    worker->left--;
+    WEFT_ASSERT(worker->own.left > 0);
+    worker->own.left--;
     for (uint32_t i = 0; i < p->signal_count; i++) {
         const struct lab_signal *signal = &worker->program->signals[p->signal_first + i];
         const struct lab_frame frame = {.operation = signal->operation, .ring = SIGNAL_RING};

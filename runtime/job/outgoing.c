@@ -60,7 +60,7 @@ bool lab_out_flush(struct lab_worker *worker, struct lab_out *out, bool *moved)
         uint64_t body = out->sent > head ? out->sent - head : 0;
         uint64_t left = item->frame.bytes - body;
         if (left > 0) {
-            const char *data = item->data != NULL ? item->data + body : worker->nothing;
+            const char *data = item->data != NULL ? item->data + body : worker->buffers.zeros;
             size_t most = item->data != NULL ? SIZE_MAX / 2 : nothing_bytes;
             vectors[count++] =
                 (struct iovec){(char *)(uintptr_t)data, left < most ? (size_t)left : most};
@@ -114,7 +114,7 @@ static bool has_closed(struct lab_worker *worker, int socket)
 {
     ssize_t got;
     do {
-        got = recv(socket, worker->read_buffer, LAB_READ_BYTES, 0);
+        got = recv(socket, worker->buffers.read, LAB_READ_BYTES, 0);
     } while (got > 0 || (got < 0 && errno == EINTR));
     return got == 0 || errno != EAGAIN;
 }

@@ -28,26 +28,27 @@ struct compiler {
 
 // ---- streams ----
 
-static bool same_way(const struct lab_stream *a, const struct lab_stream *b)
+static bool same_addresses(const struct lab_stream *a, const struct lab_stream *b)
 {
     return a->to_ip == b->to_ip && a->from_ip == b->from_ip;
 }
 
-struct way {
+// The links that bytes take, and which of parallel cables.
+struct path {
     const uint32_t *links;
     uint32_t link_count;
     uint32_t lane; // of parallel cables
 };
 
 static bool find_stream(uint32_t *stream, struct compiler *compiler, uint32_t from, uint32_t to,
-                        const struct way *way, struct weft_error *error)
+                        const struct path *path, struct weft_error *error)
 {
     struct lab_stream made = {.from = from, .to = to};
-    compiler->options->address(compiler->options->context, &made, way->links, way->link_count,
-                               way->lane);
+    compiler->options->address(compiler->options->context, &made, path->links, path->link_count,
+                               path->lane);
     uint32_t *first = &compiler->pair_stream[(size_t)from * compiler->server_count + to];
     for (uint32_t i = *first; i != WEFT_NONE; i = compiler->stream_next[i]) {
-        if (same_way(&compiler->streams[i], &made)) {
+        if (same_addresses(&compiler->streams[i], &made)) {
             *stream = i;
             return true;
         }
@@ -64,16 +65,26 @@ static bool find_stream(uint32_t *stream, struct compiler *compiler, uint32_t fr
     return true;
 }
 
-static bool route_stream(uint32_t *stream, struct compiler *compiler, uint32_t from, uint32_t to,
-                         uint32_t path, uint32_t lane, struct weft_error *error)
+// One of the routes' paths from a server to another, and one of its parallel cables.
+struct choice {
+    uint32_t from;
+    uint32_t to;
+    uint32_t path;
+    uint32_t lane;
+};
+
+static bool route_stream(uint32_t *stream, struct compiler *compiler, const struct choice *choice,
+                         struct weft_error *error)
 {
     const struct weft_routes *routes = &compiler->options->network->routes;
+    uint32_t from = choice->from;
+    uint32_t to = choice->to;
     if (weft_routes_path_count(routes, from, to) == 0) {
         return weft_fail(error, WEFT_INPUT, "servers %u and %u: no route joins them", from, to);
     }
-    uint32_t count = weft_routes_path(routes, from, to, path, compiler->links, NULL);
-    const struct way way = {compiler->links, count, lane};
-    return find_stream(stream, compiler, from, to, &way, error);
+    uint32_t count = weft_routes_path(routes, from, to, choice->path, compiler->links, NULL);
+    const struct path path = {compiler->links, count, choice->lane};
+    return find_stream(stream, compiler, from, to, &path, error);
 }
 
 // ---- parts ----
@@ -204,7 +215,8 @@ static bool add_signal(struct edges *edges, struct compiler *compiler, uint32_t 
         uint32_t a = operation->server;
         uint32_t b = edges->operations[to].server;
         uint32_t stream = compiler->pair_stream[(size_t)a * compiler->server_count + b];
-        if (stream == WEFT_NONE && !route_stream(&stream, compiler, a, b, 0, 0, error)) {
+        const struct choice first = {a, b, 0, 0};
+        if (stream == WEFT_NONE && !route_stream(&stream, compiler, &first, error)) {
             return false;
         }
         edges->signals[operation->signal_first + operation->signal_count] =
@@ -254,8 +266,8 @@ static bool join_all(struct edges *edges, struct compiler *compiler, struct weft
     return true;
 }
 
-static bool connect_parts(struct lab_program *program, struct compiler *compiler,
-                          struct weft_error *error)
+static bool connect_operations(struct lab_program *program, struct compiler *compiler,
+                               struct weft_error *error)
 {
     struct edges edges = {.operations = compiler->operations};
     if (!join_all(&edges, compiler, error)) {
@@ -289,9 +301,14 @@ static uint32_t lanes_of(const struct compiler *compiler, const uint32_t *links,
     return width > 1 && !compiler->options->one_lane ? width : 1;
 }
 
+struct chunk_list {
+    struct lab_chunk *chunks;
+    uint32_t count;
+};
+
 // One path's bytes of a transfer.
-static bool add_chunks(struct compiler *compiler, uint32_t task, uint32_t path, uint64_t bytes,
-                       struct lab_chunk *chunks, uint32_t *count, struct weft_error *error)
+static bool add_chunks(struct chunk_list *list, struct compiler *compiler, uint32_t task,
+                       uint32_t path, uint64_t bytes, struct weft_error *error)
 {
     const struct weft_taskgraph *graph = compiler->graph;
     uint32_t from = graph->from[task];
@@ -302,18 +319,19 @@ static bool add_chunks(struct compiler *compiler, uint32_t task, uint32_t path, 
     for (uint32_t lane = 0; lane < lanes; lane++) {
         uint64_t share = bytes * (lane + 1) / lanes - bytes * lane / lanes;
         uint32_t stream = 0;
-        if (!route_stream(&stream, compiler, from, to, path, lane, error)) {
+        const struct choice choice = {from, to, path, lane};
+        if (!route_stream(&stream, compiler, &choice, error)) {
             return false;
         }
         if (share > 0) {
-            chunks[(*count)++] = (struct lab_chunk){stream, share};
+            list->chunks[list->count++] = (struct lab_chunk){stream, share};
         }
     }
     return true;
 }
 
-static bool divide_transfer(struct compiler *compiler, uint32_t task, struct lab_chunk *chunks,
-                            uint32_t *count, struct weft_error *error)
+static bool divide_transfer(struct chunk_list *list, struct compiler *compiler, uint32_t task,
+                            struct weft_error *error)
 {
     const struct weft_taskgraph *graph = compiler->graph;
     const struct weft_routes *routes = &compiler->options->network->routes;
@@ -327,7 +345,7 @@ static bool divide_transfer(struct compiler *compiler, uint32_t task, struct lab
     if (routes->spread == WEFT_SPREAD_PICK && paths > 1) {
         uint64_t hash = weft_hash(compiler->options->seed ^ weft_hash(task));
         uint32_t path = weft_routes_pick(routes, from, to, hash);
-        return add_chunks(compiler, task, path, left, chunks, count, error);
+        return add_chunks(list, compiler, task, path, left, error);
     }
     for (uint32_t p = 0; p < paths && left > 0; p++) {
         double weight = 1;
@@ -335,7 +353,7 @@ static bool divide_transfer(struct compiler *compiler, uint32_t task, struct lab
         uint64_t bytes = (uint64_t)(weight * (double)graph->size_bytes[task] + 0.5);
         bytes = p + 1 == paths || bytes > left ? left : bytes;
         left -= bytes;
-        if (bytes > 0 && !add_chunks(compiler, task, p, bytes, chunks, count, error)) {
+        if (bytes > 0 && !add_chunks(list, compiler, task, p, bytes, error)) {
             return false;
         }
     }
@@ -355,43 +373,42 @@ static bool divide_transfers(struct lab_program *program, struct compiler *compi
                     1;
         }
     }
-    struct lab_chunk *chunks = WEFT_NEW(compiler->arena, struct lab_chunk, room + 1);
-    uint32_t count = 0;
+    struct chunk_list list = {WEFT_NEW(compiler->arena, struct lab_chunk, room + 1), 0};
     for (uint32_t t = 0; t < graph->task_count; t++) {
         if (graph->kind[t] != WEFT_TASK_TRANSFER) {
             continue;
         }
         struct lab_operation *send = &compiler->operations[compiler->task_operation[t]];
-        send->chunk_first = count;
-        if (!divide_transfer(compiler, t, chunks, &count, error)) {
+        send->chunk_first = list.count;
+        if (!divide_transfer(&list, compiler, t, error)) {
             return false;
         }
-        send->chunk_count = count - send->chunk_first;
+        send->chunk_count = list.count - send->chunk_first;
         send[1].chunk_count = send->chunk_count;
     }
-    program->chunks = chunks;
+    program->chunks = list.chunks;
     return true;
 }
 
 // ---- rings ----
 
 // Links from member i of a ring to its next; false: no route.
-static bool hop_way(struct way *way, struct compiler *compiler, const struct weft_ring *ring,
-                    uint32_t i, struct weft_error *error)
+static bool hop_path(struct path *path, struct compiler *compiler, const struct weft_ring *ring,
+                     uint32_t i, struct weft_error *error)
 {
     const struct weft_routes *routes = &compiler->options->network->routes;
     uint32_t from = ring->members[i];
     uint32_t to = ring->members[(i + 1) % ring->member_count];
     if (ring->hop_first != NULL) {
         uint32_t first = ring->hop_first[i];
-        *way = (struct way){ring->hop_links + first, ring->hop_first[i + 1] - first, 0};
+        *path = (struct path){ring->hop_links + first, ring->hop_first[i + 1] - first, 0};
         return true;
     }
     if (weft_routes_path_count(routes, from, to) == 0) {
         return weft_fail(error, WEFT_INPUT, "servers %u and %u: no route joins them", from, to);
     }
     uint32_t count = weft_routes_path(routes, from, to, 0, compiler->links, NULL);
-    *way = (struct way){compiler->links, count, 0};
+    *path = (struct path){compiler->links, count, 0};
     return true;
 }
 
@@ -402,15 +419,15 @@ static bool build_ring(struct lab_ring *ring, struct compiler *compiler,
 {
     uint32_t *streams = WEFT_NEW(compiler->arena, uint32_t, (size_t)given->member_count + 1);
     for (uint32_t i = 0; i < given->member_count && given->member_count > 1; i++) {
-        struct way way = {NULL, 0, 0};
-        if (!hop_way(&way, compiler, given, i, error)) {
+        struct path path = {NULL, 0, 0};
+        if (!hop_path(&path, compiler, given, i, error)) {
             return false;
         }
-        uint32_t lanes = lanes_of(compiler, way.links, way.link_count);
+        uint32_t lanes = lanes_of(compiler, path.links, path.link_count);
         *lane_max = lanes > *lane_max ? lanes : *lane_max;
-        way.lane = lane % lanes;
+        path.lane = lane % lanes;
         if (!find_stream(&streams[i], compiler, given->members[i],
-                         given->members[(i + 1) % given->member_count], &way, error)) {
+                         given->members[(i + 1) % given->member_count], &path, error)) {
             return false;
         }
     }
@@ -489,8 +506,8 @@ static bool check(const struct weft_taskgraph *graph, const struct lab_program_o
     return true;
 }
 
-static bool make_parts(struct compiler *compiler, struct weft_arena scratch,
-                       struct weft_error *error)
+static bool make_operations(struct compiler *compiler, struct weft_arena scratch,
+                            struct weft_error *error)
 {
     const struct weft_taskgraph *graph = compiler->graph;
     uint32_t *order = WEFT_NEW(&scratch, uint32_t, (size_t)graph->task_count + 1);
@@ -502,8 +519,8 @@ static bool make_parts(struct compiler *compiler, struct weft_arena scratch,
             compiler->task_operation[t] = compiler->operation_count;
             add_operations(compiler, t);
             if (compiler->operation_count > operations_max) {
-                return weft_fail(error, WEFT_UNSUPPORTED, "the task graph has more than %u parts",
-                                 operations_max);
+                return weft_fail(error, WEFT_UNSUPPORTED,
+                                 "the task graph has more than %u operations", operations_max);
             }
         }
         compiler->task_operation[graph->task_count] = compiler->operation_count;
@@ -515,7 +532,7 @@ static bool make_parts(struct compiler *compiler, struct weft_arena scratch,
     return true;
 }
 
-static void number_joints(struct compiler *compiler, struct weft_arena *scratch)
+static void number_barriers(struct compiler *compiler, struct weft_arena *scratch)
 {
     const struct weft_taskgraph *graph = compiler->graph;
     uint32_t count = 0;
@@ -543,7 +560,7 @@ bool lab_program_build(struct lab_program *program, const struct weft_taskgraph 
     compiler.pair_stream = WEFT_NEW(&scratch, uint32_t, n * n);
     memset(compiler.pair_stream, 0xff, n * n * sizeof *compiler.pair_stream);
     compiler.links = WEFT_NEW(&scratch, uint32_t, (size_t)options->network->routes.hop_max + 1);
-    number_joints(&compiler, &scratch);
+    number_barriers(&compiler, &scratch);
     for (uint32_t i = 0; i < options->network->fabric.link_count; i++) {
         uint32_t width = options->network->fabric.links[i].width;
         compiler.width_max = width > compiler.width_max ? width : compiler.width_max;
@@ -554,8 +571,9 @@ bool lab_program_build(struct lab_program *program, const struct weft_taskgraph 
         .packet_bytes = options->packet_bytes,
     };
     // Rings and transfers first, so that signals go over connections that there are.
-    if (!make_parts(&compiler, scratch, error) || !build_rings(program, &compiler, error) ||
-        !divide_transfers(program, &compiler, error) || !connect_parts(program, &compiler, error)) {
+    if (!make_operations(&compiler, scratch, error) || !build_rings(program, &compiler, error) ||
+        !divide_transfers(program, &compiler, error) ||
+        !connect_operations(program, &compiler, error)) {
         return false;
     }
     program->operations = compiler.operations;

@@ -59,7 +59,7 @@ static bool act(struct lab_recovery *recovery, uint64_t *applied_ns,
 {
     struct weft_lab_move move;
     uint64_t begun_ns = lab_now_ns();
-    if (!lab_replan(&recovery->replanned, options, options->fault, arena, scratch, error)) {
+    if (!lab_replan(&recovery->replanned, options, options->failure.fault, arena, scratch, error)) {
         return false;
     }
     uint64_t planned_ns = lab_now_ns();
@@ -82,61 +82,65 @@ static bool act(struct lab_recovery *recovery, uint64_t *applied_ns,
 }
 
 // Iterations after fault `index` (WEFT_NONE: before the first) and until the next, or the last.
-static void plan_stage(struct lab_experiment_options *options,
-                       const struct lab_planned_fault *faults, uint32_t fault_count, uint32_t index,
-                       uint32_t iterations)
+static void plan_run(struct lab_experiment_options *options, const struct lab_fault_plan *plan,
+                     uint32_t index)
 {
+    const struct lab_planned_fault *faults = plan->faults;
+    uint32_t fault_count = plan->fault_count;
+    uint32_t iterations = plan->iterations;
     bool first = index == WEFT_NONE;
-    uint32_t next = first ? 0 : index + 1;
-    // The one that begins a stage after a fault is the one that the fault broke off.
+    uint32_t following = first ? 0 : index + 1;
+    // The iteration that begins a run after a fault is the one that the fault broke off.
     uint32_t done = first ? 0 : faults[index].iteration;
-    if (next < fault_count) {
-        uint32_t at = faults[next].iteration;
-        options->fault = &faults[next].fault;
-        options->fault_first = !first && at == done;
+    if (following < fault_count) {
+        uint32_t at = faults[following].iteration;
+        options->failure.fault = &faults[following].fault;
+        options->failure.is_first = !first && at == done;
         options->iterations = at > done + 1 ? at - done - 1 : 0;
     } else {
-        options->fault = NULL;
-        options->fault_first = false;
+        options->failure.fault = NULL;
+        options->failure.is_first = false;
         options->iterations = iterations > done ? iterations - done : 1;
     }
 }
 
 // A server whose tasks nobody can do is told before its fault is played.
-static bool check_stage(const struct lab_experiment_options *options, struct weft_arena scratch,
-                        struct weft_error *error)
+static bool check_run(const struct lab_experiment_options *options, struct weft_arena scratch,
+                      struct weft_error *error)
 {
     struct lab_replanned replanned;
     struct weft_arena arena = weft_arena_split(&scratch);
-    return options->fault == NULL || options->fault->kind != WEFT_LAB_FAULT_SERVER ||
-           lab_replan(&replanned, options, options->fault, &arena, scratch, error);
+    return options->failure.fault == NULL ||
+           options->failure.fault->kind != WEFT_LAB_FAULT_SERVER ||
+           lab_replan(&replanned, options, options->failure.fault, &arena, scratch, error);
 }
 
 bool lab_recover_run(struct lab_recovery *recoveries, const struct lab_experiment_options *options,
-                     const struct lab_planned_fault *faults, uint32_t fault_count,
-                     uint32_t iterations, struct weft_arena *arena, struct weft_arena scratch,
-                     struct weft_error *error)
+                     const struct lab_fault_plan *plan, struct weft_arena *arena,
+                     struct weft_arena scratch, struct weft_error *error)
 {
+    const struct lab_planned_fault *faults = plan->faults;
+    uint32_t fault_count = plan->fault_count;
     WEFT_ASSERT(fault_count >= 1 && fault_count <= LAB_FAULTS_MAX);
     uint64_t *dark = WEFT_NEW(arena, uint64_t, options->lab->server_count);
-    struct lab_experiment_options prepared = *options;
-    prepared.dark_interfaces = dark;
-    plan_stage(&prepared, faults, fault_count, WEFT_NONE, iterations);
-    if (!check_stage(&prepared, scratch, error) ||
-        !lab_experiment_run(&recoveries[0].before, &prepared, arena, scratch, error)) {
+    struct lab_experiment_options next = *options;
+    next.failure.dark_interfaces = dark;
+    plan_run(&next, plan, WEFT_NONE);
+    if (!check_run(&next, scratch, error) ||
+        !lab_experiment_run(&recoveries[0].before, &next, arena, scratch, error)) {
         return false;
     }
     for (uint32_t i = 0; i < fault_count; i++) {
         struct lab_recovery *recovery = &recoveries[i];
         uint64_t applied_ns = 0;
-        if (!act(recovery, &applied_ns, &prepared, arena, scratch, error)) {
+        if (!act(recovery, &applied_ns, &next, arena, scratch, error)) {
             return weft_wrap(error, "after fault %u", i + 1);
         }
         note_dark(dark, options->lab, &faults[i].fault);
-        prepared = options_after(&prepared, recovery);
-        plan_stage(&prepared, faults, fault_count, i, iterations);
-        if (!check_stage(&prepared, scratch, error) ||
-            !lab_experiment_run(&recovery->after, &prepared, arena, scratch, error)) {
+        next = options_after(&next, recovery);
+        plan_run(&next, plan, i);
+        if (!check_run(&next, scratch, error) ||
+            !lab_experiment_run(&recovery->after, &next, arena, scratch, error)) {
             return weft_wrap(error, "after fault %u", i + 1);
         }
         recovery->reconnect_s = between(applied_ns, recovery->after.timestamps.opened_ns);

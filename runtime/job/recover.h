@@ -15,6 +15,12 @@ struct lab_planned_fault {
     uint32_t iteration;
 };
 enum { LAB_FAULTS_MAX = 4 };
+// What a run goes through: its iterations, and faults[i] that do not descend in their iterations.
+struct lab_fault_plan {
+    const struct lab_planned_fault *faults;
+    uint32_t fault_count;
+    uint32_t iterations;
+};
 
 struct lab_recovery {
     struct lab_experiment before;
@@ -35,8 +41,7 @@ struct lab_recovery {
 // while the first one's broken iteration is repeated. options->fault and options->iterations are
 // not read. Fails as lab_replan and lab_experiment_run do, for a server before anything is played.
 bool lab_recover_run(struct lab_recovery *recoveries, const struct lab_experiment_options *options,
-                     const struct lab_planned_fault *faults, uint32_t fault_count,
-                     uint32_t iterations, struct weft_arena *arena, struct weft_arena scratch,
-                     struct weft_error *error) WEFT_MUST_USE;
+                     const struct lab_fault_plan *plan, struct weft_arena *arena,
+                     struct weft_arena scratch, struct weft_error *error) WEFT_MUST_USE;
 
 #endif

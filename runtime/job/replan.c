@@ -73,7 +73,7 @@ void lab_spread_wiring(struct weft_lab_wiring *servers, const struct weft_lab_wi
 // A server of the lab that stands without a place; WEFT_NONE = none.
 static uint32_t find_spare(const struct lab_experiment_options *options)
 {
-    const uint64_t *dark = options->dark_interfaces;
+    const uint64_t *dark = options->failure.dark_interfaces;
     for (uint32_t s = 0; s < options->lab->server_count; s++) {
         bool lost = dark != NULL && dark[s] == UINT64_MAX;
         if (!lost && lab_place_of(options->place, options->wiring->server_count, s) == WEFT_NONE) {
@@ -128,14 +128,18 @@ static bool move_server(struct replanning *self, uint32_t server, struct weft_ar
             break;
         }
     }
-    struct weft_taskgraph *smaller = WEFT_NEW(self->arena, struct weft_taskgraph, 1);
-    self->group_of = WEFT_NEW(self->arena, uint32_t, (size_t)graph->group_count + 1);
+    struct lab_smaller_graph *smaller = WEFT_NEW(self->arena, struct lab_smaller_graph, 1);
     memmove(place + self->gone, place + self->gone + 1, (n - self->gone - 1) * sizeof *place);
     self->place_count = n - 1;
-    replanned->graph = smaller;
-    return n < 3 ? weft_fail(error, WEFT_INFEASIBLE, "one server is left; the job takes two")
-                 : lab_graph_without(smaller, self->group_of, graph, self->gone, self->arena,
-                                     scratch, error);
+    if (n < 3) {
+        return weft_fail(error, WEFT_INFEASIBLE, "one server is left; the job takes two");
+    }
+    if (!lab_graph_without(smaller, graph, self->gone, self->arena, scratch, error)) {
+        return false;
+    }
+    self->group_of = smaller->group_of;
+    replanned->graph = &smaller->graph;
+    return true;
 }
 
 // ---- circuits ----
@@ -256,7 +260,7 @@ static bool build_network(struct weft_network *network, struct lab_ring_counts *
     const struct weft_topology topology = topology_of(self);
     const struct weft_cluster cluster = {
         .server_count = self->place_count,
-        .rate_Bps = options->plan_rate_Bps,
+        .rate_Bps = options->scale.rate_Bps,
         .latency_ps = options->network->fabric.links[0].latency_ps,
     };
     struct weft_fabric *fabric = &network->fabric;

@@ -52,11 +52,15 @@ bool lab_replan(struct lab_replanned *replanned, const struct lab_experiment_opt
 void lab_spread_wiring(struct weft_lab_wiring *servers, const struct weft_lab_wiring *wiring,
                        const uint32_t *place, uint32_t server_count, struct weft_arena *arena);
 
-// A task graph without a server, whose groups are smaller by it; later servers move up by one.
-// group_of[g] becomes the number of group g in it, WEFT_NONE where it is gone. INFEASIBLE as above.
-bool lab_graph_without(struct weft_taskgraph *replanned, uint32_t *group_of,
-                       const struct weft_taskgraph *graph, uint32_t server,
-                       struct weft_arena *arena, struct weft_arena scratch,
+// A task graph without one of its servers.
+struct lab_smaller_graph {
+    struct weft_taskgraph graph;
+    uint32_t *group_of; // the number in it of each group of the whole graph; WEFT_NONE = gone
+};
+// Takes a server out: groups are smaller by it, and later servers move up by one. INFEASIBLE as
+// above.
+bool lab_graph_without(struct lab_smaller_graph *smaller, const struct weft_taskgraph *graph,
+                       uint32_t server, struct weft_arena *arena, struct weft_arena scratch,
                        struct weft_error *error) WEFT_MUST_USE;
 // Whether some task needs the server.
 bool lab_graph_uses(const struct weft_taskgraph *graph, uint32_t server);

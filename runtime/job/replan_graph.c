@@ -48,6 +48,8 @@ bool lab_graph_uses(const struct weft_taskgraph *graph, uint32_t server)
     return used;
 }
 
+#define SPARE "have a spare server, which takes its place"
+
 // Whether all that the server does and holds, others do and hold as well: what it has is summed in
 // AllReduces with others, and nothing else comes from it or goes to it.
 static bool check_others(const struct removal *removal, struct weft_error *error)
@@ -64,26 +66,28 @@ static bool check_others(const struct removal *removal, struct weft_error *error
         if (kind == WEFT_TASK_TRANSFER) {
             uint32_t from = graph->from[t];
             uint32_t to = graph->to[t];
-            return weft_fail(error, WEFT_INFEASIBLE,
-                             "nobody else can do what server %u did: task %u sends from server %u "
-                             "to %u; write --spares 1, and a spare takes its place",
-                             server, t, from, to);
+            weft_fail(
+                error, WEFT_INFEASIBLE,
+                "nobody else can do what server %u did: task %u sends from server %u to %u; " SPARE,
+                server, t, from, to);
+            return weft_remedy(error, "spares", "1");
         }
         bool collective = weft_task_facts[kind].is_collective;
         if (collective && kind != WEFT_TASK_ALLREDUCE) {
-            return weft_fail(error, WEFT_INFEASIBLE,
-                             "nobody else holds what server %u did: a shard of task %u, a %s; "
-                             "write --spares 1, and a spare takes its place",
-                             server, t, weft_task_facts[kind].name);
+            weft_fail(error, WEFT_INFEASIBLE,
+                      "nobody else holds what server %u did: a shard of task %u, a %s; " SPARE,
+                      server, t, weft_task_facts[kind].name);
+            return weft_remedy(error, "spares", "1");
         }
         shares = shares || (collective && weft_task_member_count(graph, t) > 1);
         computes = computes || weft_task_facts[kind].on_device;
     }
-    return shares || !computes ||
-           weft_fail(error, WEFT_INFEASIBLE,
-                     "nobody else does what server %u did: it shares no AllReduce; write --spares "
-                     "1, and a spare takes its place",
-                     server);
+    if (!shares && computes) {
+        weft_fail(error, WEFT_INFEASIBLE,
+                  "nobody else does what server %u did: it shares no AllReduce; " SPARE, server);
+        return weft_remedy(error, "spares", "1");
+    }
+    return true;
 }
 
 // A task's members without the server, renumbered.
@@ -145,11 +149,11 @@ static uint32_t number_tasks(const struct removal *removal)
     return count;
 }
 
-bool lab_graph_without(struct weft_taskgraph *replanned, uint32_t *group_of,
-                       const struct weft_taskgraph *graph, uint32_t server,
-                       struct weft_arena *arena, struct weft_arena scratch,
+bool lab_graph_without(struct lab_smaller_graph *smaller, const struct weft_taskgraph *graph,
+                       uint32_t server, struct weft_arena *arena, struct weft_arena scratch,
                        struct weft_error *error)
 {
+    uint32_t *group_of = WEFT_NEW(arena, uint32_t, (size_t)graph->group_count + 1);
     struct removal removal = {
         .graph = graph,
         .server = server,
@@ -159,10 +163,10 @@ bool lab_graph_without(struct weft_taskgraph *replanned, uint32_t *group_of,
     uint32_t *servers = WEFT_NEW(&scratch, uint32_t, (size_t)graph->device_count + 1);
     uint32_t device_count = 0;
     if (server >= graph->server_count) {
-        *replanned = *graph;
         for (uint32_t g = 0; g < graph->group_count; g++) {
             group_of[g] = g;
         }
+        *smaller = (struct lab_smaller_graph){*graph, group_of};
         return true;
     }
     if (!check_others(&removal, error)) {
@@ -182,21 +186,22 @@ bool lab_graph_without(struct weft_taskgraph *replanned, uint32_t *group_of,
             copy_task(&tasks[removal.task_of[t]], &removal, t, &scratch);
         }
     }
-    if (!weft_taskgraph_build(
-            replanned,
-            &(struct weft_taskgraph_draft){.server_count = graph->server_count - 1,
-                                           .device_count = device_count,
-                                           .device_server = servers,
-                                           .task_count = task_count,
-                                           .tasks = tasks},
-            arena, scratch, error)) {
+    const struct weft_taskgraph_draft draft = {
+        .server_count = graph->server_count - 1,
+        .device_count = device_count,
+        .device_server = servers,
+        .task_count = task_count,
+        .tasks = tasks,
+    };
+    if (!weft_taskgraph_build(&smaller->graph, &draft, arena, scratch, error)) {
         return weft_wrap(error, "the job without server %u", server);
     }
     memset(group_of, 0xff, graph->group_count * sizeof *group_of);
     for (uint32_t t = 0; t < graph->task_count; t++) {
         if (weft_task_is_collective(graph, t) && removal.task_of[t] != WEFT_NONE) {
-            group_of[graph->group[t]] = replanned->group[removal.task_of[t]];
+            group_of[graph->group[t]] = smaller->graph.group[removal.task_of[t]];
         }
     }
+    smaller->group_of = group_of;
     return true;
 }

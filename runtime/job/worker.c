@@ -100,17 +100,17 @@ static bool open_connections(struct lab_worker *worker)
 static void open_operations(struct lab_worker *worker)
 {
     const struct lab_program *program = worker->program;
-    worker->own = grab(program->operation_count, sizeof *worker->own);
+    worker->own.list = grab(program->operation_count, sizeof *worker->own.list);
     for (uint32_t i = 0; i < program->operation_count; i++) {
         if (program->operations[i].server == worker->self->rank) {
-            worker->own[worker->own_count++] = i;
+            worker->own.list[worker->own.count++] = i;
         }
     }
     worker->waits = grab(program->operation_count, sizeof *worker->waits);
     worker->chunks_left = grab(program->operation_count, sizeof *worker->chunks_left);
     worker->devices = grab(program->graph->device_count, sizeof *worker->devices);
-    worker->read_buffer = grab(LAB_READ_BYTES, 1);
-    worker->nothing = grab((size_t)1 << 20, 1);
+    worker->buffers.read = grab(LAB_READ_BYTES, 1);
+    worker->buffers.zeros = grab((size_t)1 << 20, 1);
     lab_collectives_open(worker);
 }
 
@@ -132,13 +132,13 @@ static void close_worker(struct lab_worker *worker)
     free(worker->outs);
     free(worker->ins);
     free(worker->out_of_stream);
-    free(worker->own);
+    free(worker->own.list);
     free(worker->waits);
     free(worker->chunks_left);
     free(worker->devices);
-    free(worker->read_buffer);
-    free(worker->nothing);
-    free(worker->timers);
+    free(worker->buffers.read);
+    free(worker->buffers.zeros);
+    free(worker->timers.list);
     lab_connections_close(&worker->connections);
 }
 
@@ -239,7 +239,7 @@ static size_t take(struct lab_worker *worker, struct lab_in *in, const char *dat
 static bool drain_in(struct lab_worker *worker, struct lab_in *in, bool *moved)
 {
     while (in->readable) {
-        ssize_t got = recv(in->socket, worker->read_buffer, LAB_READ_BYTES, 0);
+        ssize_t got = recv(in->socket, worker->buffers.read, LAB_READ_BYTES, 0);
         if (got < 0 && errno == EINTR) {
             continue;
         }
@@ -256,7 +256,7 @@ static bool drain_in(struct lab_worker *worker, struct lab_in *in, bool *moved)
         uint64_t now_ns = lab_now_ns();
         bool fine = true;
         for (size_t at = 0; at < (size_t)got && fine;) {
-            at += take(worker, in, worker->read_buffer + at, (size_t)got - at, now_ns, &fine);
+            at += take(worker, in, worker->buffers.read + at, (size_t)got - at, now_ns, &fine);
         }
         if (!fine) {
             return false;
@@ -270,10 +270,10 @@ static bool drain_in(struct lab_worker *worker, struct lab_in *in, bool *moved)
 static void begin(struct lab_worker *worker)
 {
     const struct lab_program *program = worker->program;
-    worker->left = worker->own_count;
+    worker->own.left = worker->own.count;
     worker->sent_bytes = 0;
-    for (uint32_t i = 0; i < worker->own_count; i++) {
-        uint32_t operation = worker->own[i];
+    for (uint32_t i = 0; i < worker->own.count; i++) {
+        uint32_t operation = worker->own.list[i];
         struct lab_collective *collective = worker->collectives[operation];
         worker->waits[operation] = program->operations[operation].wait_count;
         worker->chunks_left[operation] = program->operations[operation].chunk_count;
@@ -293,8 +293,8 @@ static void begin(struct lab_worker *worker)
 static void start_operations(struct lab_worker *worker)
 {
     uint64_t now_ns = lab_now_ns();
-    for (uint32_t i = 0; i < worker->own_count; i++) {
-        uint32_t operation = worker->own[i];
+    for (uint32_t i = 0; i < worker->own.count; i++) {
+        uint32_t operation = worker->own.list[i];
         if (worker->program->operations[operation].wait_count == 0) {
             lab_operation_ready(worker, operation, now_ns);
         }
@@ -307,19 +307,20 @@ static uint64_t run_timers(struct lab_worker *worker, bool *moved)
     for (;;) {
         uint64_t now_ns = lab_now_ns();
         uint32_t first = WEFT_NONE;
-        for (uint32_t i = 0; i < worker->timer_count; i++) {
-            if (first == WEFT_NONE || worker->timers[i].due_ns < worker->timers[first].due_ns) {
+        for (uint32_t i = 0; i < worker->timers.count; i++) {
+            if (first == WEFT_NONE ||
+                worker->timers.list[i].due_ns < worker->timers.list[first].due_ns) {
                 first = i;
             }
         }
         if (first == WEFT_NONE) {
             return UINT64_MAX;
         }
-        struct lab_timer timer = worker->timers[first];
+        struct lab_timer timer = worker->timers.list[first];
         if (timer.due_ns > now_ns) {
             return timer.due_ns;
         }
-        worker->timers[first] = worker->timers[--worker->timer_count];
+        worker->timers.list[first] = worker->timers.list[--worker->timers.count];
         lab_operation_timer(worker, timer.operation, timer.due_ns, now_ns);
         *moved = true;
     }
@@ -342,7 +343,7 @@ static bool progress(struct lab_worker *worker, bool *moved)
 
 static bool has_ended(const struct lab_worker *worker)
 {
-    bool ended = worker->left == 0;
+    bool ended = worker->own.left == 0;
     for (uint32_t i = 0; i < worker->out_count && ended; i++) {
         ended = worker->outs[i].begin == worker->outs[i].end;
     }

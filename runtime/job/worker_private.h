@@ -92,18 +92,24 @@ struct lab_worker {
     uint32_t *out_of_stream; // index into outs; WEFT_NONE
     uint32_t in_count;
     struct lab_in *ins;
-    char *read_buffer;
-    char *nothing;                       // zeros to send
-    uint32_t *waits;                     // by part: what it still waits for
-    uint32_t *chunks_left;               // by part: of receives
-    struct lab_collective **collectives; // by part
+    struct {
+        char *read;
+        char *zeros; // sent where nobody looks at the bytes
+    } buffers;
+    uint32_t *waits;                     // by operation: what it still waits for
+    uint32_t *chunks_left;               // by operation: of receives
+    struct lab_collective **collectives; // by operation
     struct lab_device *devices;
-    uint32_t timer_count;
-    uint32_t timer_room;
-    struct lab_timer *timers;
-    uint32_t own_count;
-    uint32_t *own; // this server's parts
-    uint32_t left; // of them, in this iteration
+    struct {
+        uint32_t count;
+        uint32_t room;
+        struct lab_timer *list;
+    } timers;
+    struct {
+        uint32_t count;
+        uint32_t *list;
+        uint32_t left; // that have not ended in this iteration
+    } own;             // this server's operations
     uint64_t sent_bytes;
     struct weft_error *error;
 };

@@ -40,9 +40,10 @@ bool weft_link_veth(struct weft_netlink *netlink, const struct weft_veth_end *ne
     }
     if (fine) {
         struct request request;
-        struct ifinfomsg *info =
-            weft_request_begin(&request, netlink, RTM_NEWLINK, NLM_F_CREATE | NLM_F_EXCL,
-                               sizeof *info, "link %s", near->name);
+        struct ifinfomsg *info = weft_request_begin(
+            &request, netlink,
+            (struct request_head){RTM_NEWLINK, NLM_F_CREATE | NLM_F_EXCL, sizeof *info}, "link %s",
+            near->name);
         info->ifi_index = (int)near->index;
         put_end(&request, near, mtu_bytes, fds[0]);
         struct nlattr *link = mnl_attr_nest_start(request.header, IFLA_LINKINFO);
@@ -70,7 +71,9 @@ bool weft_link_bridge(struct weft_netlink *netlink, const char *name, uint32_t i
 {
     struct request request;
     struct ifinfomsg *info = weft_request_begin(
-        &request, netlink, RTM_NEWLINK, NLM_F_CREATE | NLM_F_EXCL, sizeof *info, "bridge %s", name);
+        &request, netlink,
+        (struct request_head){RTM_NEWLINK, NLM_F_CREATE | NLM_F_EXCL, sizeof *info}, "bridge %s",
+        name);
     info->ifi_index = (int)index;
     mnl_attr_put_strz(request.header, IFLA_IFNAME, name);
     mnl_attr_put_u32(request.header, IFLA_MTU, mtu_bytes);
@@ -83,8 +86,9 @@ bool weft_link_bridge(struct weft_netlink *netlink, const char *name, uint32_t i
 bool weft_link_delete(struct weft_netlink *netlink, uint32_t index, struct weft_error *error)
 {
     struct request request;
-    struct ifinfomsg *info = weft_request_begin(&request, netlink, RTM_DELLINK, 0, sizeof *info,
-                                                "removing link %u", index);
+    struct ifinfomsg *info =
+        weft_request_begin(&request, netlink, (struct request_head){RTM_DELLINK, 0, sizeof *info},
+                           "removing link %u", index);
     info->ifi_index = (int)index;
     return weft_request_send(&request, NULL, NULL, error);
 }
@@ -100,7 +104,8 @@ bool weft_link_find(uint32_t *index, struct weft_netlink *netlink, const char *n
                     struct weft_error *error)
 {
     struct request request;
-    weft_request_begin(&request, netlink, RTM_GETLINK, 0, sizeof(struct ifinfomsg), "link %s",
+    weft_request_begin(&request, netlink,
+                       (struct request_head){RTM_GETLINK, 0, sizeof(struct ifinfomsg)}, "link %s",
                        name);
     mnl_attr_put_strz(request.header, IFLA_IFNAME, name);
     return weft_request_send(&request, take_index, index, error);
@@ -109,8 +114,9 @@ bool weft_link_find(uint32_t *index, struct weft_netlink *netlink, const char *n
 static struct ifinfomsg *change(struct request *request, struct weft_netlink *netlink,
                                 uint32_t index, const char *what)
 {
-    struct ifinfomsg *info = weft_request_begin(request, netlink, RTM_SETLINK, 0, sizeof *info,
-                                                "%s of link %u", what, index);
+    struct ifinfomsg *info =
+        weft_request_begin(request, netlink, (struct request_head){RTM_SETLINK, 0, sizeof *info},
+                           "%s of link %u", what, index);
     info->ifi_index = (int)index;
     return info;
 }
@@ -190,8 +196,9 @@ bool weft_link_counters(struct weft_link_counters *counters, struct weft_netlink
                         uint32_t index, struct weft_error *error)
 {
     struct request request;
-    struct ifinfomsg *info = weft_request_begin(&request, netlink, RTM_GETLINK, 0, sizeof *info,
-                                                "counters of link %u", index);
+    struct ifinfomsg *info =
+        weft_request_begin(&request, netlink, (struct request_head){RTM_GETLINK, 0, sizeof *info},
+                           "counters of link %u", index);
     info->ifi_index = (int)index;
     return weft_request_send(&request, take_counters, counters, error);
 }

@@ -18,9 +18,16 @@ struct request {
     _Alignas(8) char data[4096];
 };
 
-// Begins a request with `extra` bytes of family header, zeroed, which are returned.
-void *weft_request_begin(struct request *request, struct weft_netlink *netlink, uint16_t type,
-                         uint16_t flags, size_t extra, const char *what, ...) WEFT_PRINTF(6, 7);
+// How a request begins: RTM_*, NLM_F_* besides REQUEST and ACK, and the size of its family's
+// header.
+struct request_head {
+    uint16_t type;
+    uint16_t flags;
+    size_t extra_bytes;
+};
+// Begins a request, named by `what` for messages; returns the family's header, zeroed.
+void *weft_request_begin(struct request *request, struct weft_netlink *netlink,
+                         struct request_head head, const char *what, ...) WEFT_PRINTF(4, 5);
 // Sends it and waits for the kernel's answer; messages that come before go to `take`, if any.
 bool weft_request_send(struct request *request, mnl_cb_t take, void *context,
                        struct weft_error *error) WEFT_MUST_USE;

@@ -169,10 +169,17 @@ bool weft_qdisc_delete(struct weft_netlink *netlink, uint32_t index, struct weft
 // The hooks for filters on what enters and leaves. One that stands is kept.
 bool weft_qdisc_clsact(struct weft_netlink *netlink, uint32_t index, struct weft_error *error)
     WEFT_MUST_USE;
-// A classifier program in direct action on what enters or (egress) leaves; needs clsact. Replaces
-// one of the same priority. The kernel holds the program until the link goes.
-bool weft_filter_bpf(struct weft_netlink *netlink, uint32_t index, bool egress, uint32_t priority,
-                     int program_fd, const char *name, struct weft_error *error) WEFT_MUST_USE;
+// A classifier program in direct action on what enters or (egress) leaves a link.
+struct weft_filter {
+    bool egress;
+    uint32_t priority;
+    int program_fd;
+    const char *name;
+};
+// Needs clsact. Replaces a filter of the same priority. The kernel holds the program until the link
+// goes.
+bool weft_filter_bpf(struct weft_netlink *netlink, uint32_t index, const struct weft_filter *filter,
+                     struct weft_error *error) WEFT_MUST_USE;
 bool weft_filter_delete(struct weft_netlink *netlink, uint32_t index, bool egress,
                         uint32_t priority, struct weft_error *error) WEFT_MUST_USE;
 

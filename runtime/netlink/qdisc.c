@@ -16,8 +16,9 @@ static const uint32_t root_handle = TC_H_MAKE(1U << 16, 0);
 static struct tcmsg *begin(struct request *request, struct weft_netlink *netlink, uint16_t type,
                            uint16_t flags, uint32_t index, const char *kind)
 {
-    struct tcmsg *body = weft_request_begin(request, netlink, type, flags, sizeof *body,
-                                            "%s of link %u", kind, index);
+    struct tcmsg *body =
+        weft_request_begin(request, netlink, (struct request_head){type, flags, sizeof *body},
+                           "%s of link %u", kind, index);
     body->tcm_family = AF_UNSPEC;
     body->tcm_ifindex = (int)index;
     mnl_attr_put_strz(request->header, TCA_KIND, kind);
@@ -122,8 +123,9 @@ bool weft_qdisc_htb(struct weft_netlink *netlink, uint32_t index, const struct w
 bool weft_qdisc_delete(struct weft_netlink *netlink, uint32_t index, struct weft_error *error)
 {
     struct request request;
-    struct tcmsg *body = weft_request_begin(&request, netlink, RTM_DELQDISC, 0, sizeof *body,
-                                            "removing the qdisc of link %u", index);
+    struct tcmsg *body =
+        weft_request_begin(&request, netlink, (struct request_head){RTM_DELQDISC, 0, sizeof *body},
+                           "removing the qdisc of link %u", index);
     body->tcm_family = AF_UNSPEC;
     body->tcm_ifindex = (int)index;
     body->tcm_parent = TC_H_ROOT;
@@ -147,18 +149,18 @@ static uint32_t hook_of(bool egress)
     return TC_H_MAKE(TC_H_CLSACT, egress ? TC_H_MIN_EGRESS : TC_H_MIN_INGRESS);
 }
 
-bool weft_filter_bpf(struct weft_netlink *netlink, uint32_t index, bool egress, uint32_t priority,
-                     int program_fd, const char *name, struct weft_error *error)
+bool weft_filter_bpf(struct weft_netlink *netlink, uint32_t index, const struct weft_filter *filter,
+                     struct weft_error *error)
 {
     struct request request;
     struct tcmsg *body =
         begin(&request, netlink, RTM_NEWTFILTER, NLM_F_CREATE | NLM_F_REPLACE, index, "bpf");
-    body->tcm_parent = hook_of(egress);
+    body->tcm_parent = hook_of(filter->egress);
     body->tcm_handle = 1;
-    body->tcm_info = TC_H_MAKE(priority << 16, htons(ETH_P_ALL));
+    body->tcm_info = TC_H_MAKE(filter->priority << 16, htons(ETH_P_ALL));
     struct nlattr *nest = mnl_attr_nest_start(request.header, TCA_OPTIONS);
-    mnl_attr_put_u32(request.header, TCA_BPF_FD, (uint32_t)program_fd);
-    mnl_attr_put_strz(request.header, TCA_BPF_NAME, name);
+    mnl_attr_put_u32(request.header, TCA_BPF_FD, (uint32_t)filter->program_fd);
+    mnl_attr_put_strz(request.header, TCA_BPF_NAME, filter->name);
     mnl_attr_put_u32(request.header, TCA_BPF_FLAGS, TCA_BPF_FLAG_ACT_DIRECT);
     mnl_attr_nest_end(request.header, nest);
     return weft_request_send(&request, NULL, NULL, error);
@@ -168,7 +170,8 @@ bool weft_filter_delete(struct weft_netlink *netlink, uint32_t index, bool egres
                         uint32_t priority, struct weft_error *error)
 {
     struct request request;
-    struct tcmsg *body = weft_request_begin(&request, netlink, RTM_DELTFILTER, 0, sizeof *body,
+    struct tcmsg *body = weft_request_begin(&request, netlink,
+                                            (struct request_head){RTM_DELTFILTER, 0, sizeof *body},
                                             "removing a filter of link %u", index);
     body->tcm_family = AF_UNSPEC;
     body->tcm_ifindex = (int)index;
@@ -236,8 +239,9 @@ bool weft_qdisc_counters(struct weft_qdisc_counters *counters, struct weft_netli
     struct request request;
     struct weft_qdisc_counters found = {0};
     struct wanted wanted = {index, &found};
-    struct tcmsg *body = weft_request_begin(&request, netlink, RTM_GETQDISC, NLM_F_DUMP,
-                                            sizeof *body, "counters of link %u", index);
+    struct tcmsg *body = weft_request_begin(
+        &request, netlink, (struct request_head){RTM_GETQDISC, NLM_F_DUMP, sizeof *body},
+        "counters of link %u", index);
     body->tcm_family = AF_UNSPEC;
     body->tcm_ifindex = (int)index;
     if (!weft_request_send(&request, take_qdisc, &wanted, error)) {

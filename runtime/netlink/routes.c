@@ -21,9 +21,10 @@ bool weft_address_add(struct weft_netlink *netlink, uint32_t index, uint32_t add
 {
     char text[INET_ADDRSTRLEN];
     struct request request;
-    struct ifaddrmsg *body =
-        weft_request_begin(&request, netlink, RTM_NEWADDR, NLM_F_CREATE | NLM_F_REPLACE,
-                           sizeof *body, "address %s", show(text, address));
+    struct ifaddrmsg *body = weft_request_begin(
+        &request, netlink,
+        (struct request_head){RTM_NEWADDR, NLM_F_CREATE | NLM_F_REPLACE, sizeof *body},
+        "address %s", show(text, address));
     body->ifa_family = AF_INET;
     body->ifa_prefixlen = (uint8_t)prefix_bits;
     body->ifa_index = index;
@@ -37,9 +38,10 @@ bool weft_neighbor_set(struct weft_netlink *netlink, uint32_t index, uint32_t ad
 {
     char text[INET_ADDRSTRLEN];
     struct request request;
-    struct ndmsg *body =
-        weft_request_begin(&request, netlink, RTM_NEWNEIGH, NLM_F_CREATE | NLM_F_REPLACE,
-                           sizeof *body, "neighbor %s", show(text, address));
+    struct ndmsg *body = weft_request_begin(
+        &request, netlink,
+        (struct request_head){RTM_NEWNEIGH, NLM_F_CREATE | NLM_F_REPLACE, sizeof *body},
+        "neighbor %s", show(text, address));
     body->ndm_family = AF_INET;
     body->ndm_ifindex = (int)index;
     body->ndm_state = NUD_PERMANENT;
@@ -52,8 +54,9 @@ static struct rtmsg *begin_route(struct request *request, struct weft_netlink *n
                                  uint16_t type, uint16_t flags, const struct weft_route *route)
 {
     char text[INET_ADDRSTRLEN];
-    struct rtmsg *body = weft_request_begin(request, netlink, type, flags, sizeof *body,
-                                            "route to %s", show(text, route->target));
+    struct rtmsg *body =
+        weft_request_begin(request, netlink, (struct request_head){type, flags, sizeof *body},
+                           "route to %s", show(text, route->target));
     uint32_t table = route->table == 0 ? (uint32_t)RT_TABLE_MAIN : route->table;
     body->rtm_family = AF_INET;
     body->rtm_dst_len = (uint8_t)route->prefix_bits;
@@ -125,9 +128,11 @@ static bool change_rule(struct weft_netlink *netlink, bool add, uint32_t source,
 {
     char text[INET_ADDRSTRLEN];
     struct request request;
-    struct fib_rule_hdr *body = weft_request_begin(
-        &request, netlink, add ? RTM_NEWRULE : RTM_DELRULE, add ? NLM_F_CREATE | NLM_F_EXCL : 0,
-        sizeof *body, "rule from %s", show(text, source));
+    struct fib_rule_hdr *body =
+        weft_request_begin(&request, netlink,
+                           (struct request_head){add ? RTM_NEWRULE : RTM_DELRULE,
+                                                 add ? NLM_F_CREATE | NLM_F_EXCL : 0, sizeof *body},
+                           "rule from %s", show(text, source));
     body->family = AF_INET;
     body->src_len = 32;
     body->action = FR_ACT_TO_TBL;

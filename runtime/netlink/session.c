@@ -54,8 +54,8 @@ void weft_netlink_close(struct weft_netlink *netlink)
     }
 }
 
-void *weft_request_begin(struct request *request, struct weft_netlink *netlink, uint16_t type,
-                         uint16_t flags, size_t extra, const char *what, ...)
+void *weft_request_begin(struct request *request, struct weft_netlink *netlink,
+                         struct request_head head, const char *what, ...)
 {
     va_list arguments;
     va_start(arguments, what);
@@ -64,10 +64,10 @@ void *weft_request_begin(struct request *request, struct weft_netlink *netlink, 
     request->netlink = netlink;
     request->absent = 0;
     request->header = mnl_nlmsg_put_header(request->data);
-    request->header->nlmsg_type = type;
-    request->header->nlmsg_flags = (uint16_t)(NLM_F_REQUEST | NLM_F_ACK | flags);
+    request->header->nlmsg_type = head.type;
+    request->header->nlmsg_flags = (uint16_t)(NLM_F_REQUEST | NLM_F_ACK | head.flags);
     request->header->nlmsg_seq = ++netlink->sequence;
-    return mnl_nlmsg_put_extra_header(request->header, extra);
+    return mnl_nlmsg_put_extra_header(request->header, head.extra_bytes);
 }
 
 // The kernel's own words about a failure, or "".

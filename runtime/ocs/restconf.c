@@ -23,18 +23,26 @@ struct restconf_switch {
     struct weft_arena arena; // each exchange begins anew in it
 };
 
+// Reads a resource (GET), or replaces it by `body` (PUT).
+struct operation {
+    const char *resource;
+    const char *body; // NULL = read
+};
+
 // One exchange; anything but success is a failure that quotes the switch.
 static bool exchange(struct weft_http_reply *reply, const struct restconf_switch *self,
-                     const char *method, const char *resource, struct weft_arena *arena,
-                     const char *body, struct weft_error *error)
+                     const struct operation *operation, struct weft_arena *arena,
+                     struct weft_error *error)
 {
+    const char *method = operation->body != NULL ? "PUT" : "GET";
+    const char *resource = operation->resource;
     const struct weft_http_request request = {
         .url = weft_arena_format(arena, "%s%s", self->root, resource),
         .method = method,
         .user = self->access.user,
         .password = self->access.password,
         .media_type = WEFT_YANG_MEDIA_TYPE,
-        .body = body,
+        .body = operation->body,
         .ca_file = self->access.ca_file,
         .insecure = self->access.insecure,
         .deadline_ms = self->access.timeout_ms,
@@ -59,7 +67,7 @@ static bool read_circuits(uint32_t *outputs, const struct restconf_switch *self,
 {
     struct weft_arena arena = scratch;
     struct weft_http_reply reply;
-    return exchange(&reply, self, "GET", "cross-connects", &arena, NULL, error) &&
+    return exchange(&reply, self, &(struct operation){"cross-connects", NULL}, &arena, error) &&
            (weft_yang_read_circuits(outputs, self->port_count, reply.body, reply.body_bytes,
                                     error) ||
             weft_wrap(error, "%s", self->host));
@@ -87,7 +95,7 @@ static bool restconf_change(void *device, const struct weft_ocs_circuit *changes
     }
     struct weft_arena texts = weft_arena_split(&arena);
     const char *body = weft_yang_write_circuits(outputs, self->port_count, &texts);
-    return exchange(&reply, self, "PUT", "cross-connects", &arena, body, error);
+    return exchange(&reply, self, &(struct operation){"cross-connects", body}, &arena, error);
 }
 
 static bool restconf_statistics(void *device, struct weft_ocs_port *ports, struct weft_error *error)
@@ -95,7 +103,7 @@ static bool restconf_statistics(void *device, struct weft_ocs_port *ports, struc
     struct restconf_switch *self = device;
     struct weft_arena arena = self->arena;
     struct weft_http_reply reply;
-    return exchange(&reply, self, "GET", "opm-power", &arena, NULL, error) &&
+    return exchange(&reply, self, &(struct operation){"opm-power", NULL}, &arena, error) &&
            (weft_yang_read_power(ports, self->port_count, reply.body, reply.body_bytes, error) ||
             weft_wrap(error, "%s", self->host));
 }
@@ -110,7 +118,7 @@ static bool count_ports(struct restconf_switch *self, struct weft_error *error)
 {
     struct weft_arena arena = self->arena;
     struct weft_http_reply reply;
-    return exchange(&reply, self, "GET", "port-config", &arena, NULL, error) &&
+    return exchange(&reply, self, &(struct operation){"port-config", NULL}, &arena, error) &&
            (weft_yang_read_port_count(&self->port_count, reply.body, reply.body_bytes, error) ||
             weft_wrap(error, "%s", self->host));
 }

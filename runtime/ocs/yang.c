@@ -15,25 +15,30 @@
 
 // ---- reading ----
 
-// The list `list` of the container `name`; an absent list is an empty one. The caller gives
-// *document back.
-static bool open_list(json_t **document, const json_t **rows, const char *name, const char *list,
-                      const char *text, size_t bytes, struct weft_error *error)
+// A list of a document, which json_decref gives back; no rows where it is empty or absent.
+struct list {
+    json_t *document;
+    const json_t *rows;
+};
+
+// The list `member` of the container `name` (NULL: of the document itself).
+static bool open_list(struct list *list, const char *name, const char *member, const char *text,
+                      size_t bytes, struct weft_error *error)
 {
-    *document = NULL;
-    *rows = NULL;
+    *list = (struct list){NULL, NULL};
     if (bytes == 0) {
         return true; // status 204: the container is empty
     }
-    *document = json_loadb(text, bytes, JSON_REJECT_DUPLICATES, NULL);
-    const json_t *container = name == NULL ? *document : json_object_get(*document, name);
-    *rows = json_object_get(container, list);
-    bool is_empty = json_is_object(container) && *rows == NULL;
-    if (!json_is_array(*rows) && !is_empty) {
-        json_decref(*document);
+    json_t *document = json_loadb(text, bytes, JSON_REJECT_DUPLICATES, NULL);
+    const json_t *container = name == NULL ? document : json_object_get(document, name);
+    const json_t *rows = json_object_get(container, member);
+    bool is_empty = json_is_object(container) && rows == NULL;
+    if (!json_is_array(rows) && !is_empty) {
+        json_decref(document);
         return weft_fail(error, WEFT_IO, "the answer has no %s; is it an optical switch?",
-                         name == NULL ? list : name);
+                         name == NULL ? member : name);
     }
+    *list = (struct list){document, rows};
     return true;
 }
 
@@ -70,42 +75,39 @@ static bool add_pairs(uint32_t *outputs, uint32_t n, const json_t *rows, struct 
 bool weft_yang_read_circuits(uint32_t *outputs, uint32_t port_count, const char *text, size_t bytes,
                              struct weft_error *error)
 {
-    json_t *document = NULL;
-    const json_t *rows = NULL;
+    struct list list;
     for (uint32_t i = 0; i < port_count; i++) {
         outputs[i] = WEFT_NONE;
     }
-    if (!open_list(&document, &rows, MODULE "cross-connects", "pair", text, bytes, error)) {
+    if (!open_list(&list, MODULE "cross-connects", "pair", text, bytes, error)) {
         return false;
     }
-    bool fine = add_pairs(outputs, port_count, rows, error);
-    json_decref(document);
+    bool fine = add_pairs(outputs, port_count, list.rows, error);
+    json_decref(list.document);
     return fine;
 }
 
 bool weft_yang_read_pairs(uint32_t *outputs, uint32_t port_count, const char *text, size_t bytes,
                           struct weft_error *error)
 {
-    json_t *document = NULL;
-    const json_t *rows = NULL;
-    if (!open_list(&document, &rows, NULL, MODULE "pair", text, bytes, error)) {
+    struct list list;
+    if (!open_list(&list, NULL, MODULE "pair", text, bytes, error)) {
         return false;
     }
-    bool fine = add_pairs(outputs, port_count, rows, error);
-    json_decref(document);
+    bool fine = add_pairs(outputs, port_count, list.rows, error);
+    json_decref(list.document);
     return fine;
 }
 
 bool weft_yang_read_port_count(uint32_t *port_count, const char *text, size_t bytes,
                                struct weft_error *error)
 {
-    json_t *document = NULL;
-    const json_t *rows = NULL;
-    if (!open_list(&document, &rows, MODULE "port-config", "port", text, bytes, error)) {
+    struct list list;
+    if (!open_list(&list, MODULE "port-config", "port", text, bytes, error)) {
         return false;
     }
-    size_t count = json_array_size(rows);
-    json_decref(document);
+    size_t count = json_array_size(list.rows);
+    json_decref(list.document);
     if (count < 2 || count % 2 != 0 || count / 2 > WEFT_OCS_PORTS_MAX) {
         return weft_fail(error, WEFT_IO, "%zu ports; N inputs and as many outputs are expected",
                          count);
@@ -117,16 +119,15 @@ bool weft_yang_read_port_count(uint32_t *port_count, const char *text, size_t by
 bool weft_yang_read_power(struct weft_ocs_port *ports, uint32_t port_count, const char *text,
                           size_t bytes, struct weft_error *error)
 {
-    json_t *document = NULL;
-    const json_t *rows = NULL;
-    if (!open_list(&document, &rows, MODULE "opm-power", "port", text, bytes, error)) {
+    struct list list;
+    if (!open_list(&list, MODULE "opm-power", "port", text, bytes, error)) {
         return false;
     }
     for (uint32_t i = 0; i < port_count; i++) {
         ports[i] = (struct weft_ocs_port){0};
     }
-    for (size_t i = 0; i < json_array_size(rows); i++) {
-        const json_t *row = json_array_get(rows, i);
+    for (size_t i = 0; i < json_array_size(list.rows); i++) {
+        const json_t *row = json_array_get(list.rows, i);
         const json_t *power = json_object_get(row, "power");
         uint32_t port = 0;
         double dbm = json_is_string(power) ? strtod(json_string_value(power), NULL)
@@ -138,7 +139,7 @@ bool weft_yang_read_power(struct weft_ocs_port *ports, uint32_t port_count, cons
         found->has_power = true;
         *(port <= port_count ? &found->input_dbm : &found->output_dbm) = dbm;
     }
-    json_decref(document);
+    json_decref(list.document);
     return true;
 }
 

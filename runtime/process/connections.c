@@ -71,7 +71,7 @@ static bool set_options(int socket, const struct lab_connection_options *options
     }
     if (options->zero_copy && setsockopt(socket, SOL_SOCKET, SO_ZEROCOPY, &on, sizeof on) != 0) {
         return weft_fail(error, WEFT_UNSUPPORTED,
-                         "rank %u: the kernel has no MSG_ZEROCOPY: %s; leave out --zero-copy",
+                         "rank %u: the kernel has no MSG_ZEROCOPY: %s; send with copying",
                          self->rank, strerror(errno));
     }
     if (options->congestion != NULL &&

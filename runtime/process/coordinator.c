@@ -24,10 +24,11 @@ static const uint64_t farewell_ns = 500000000;
 
 // ---- starting ----
 
-static bool open_seats(struct lab_coordinator *coordinator, uint32_t count, uint32_t timeout_ms,
+static bool open_peers(struct lab_coordinator *coordinator, const struct lab_peers *peers,
                        struct weft_error *error)
 {
-    *coordinator = (struct lab_coordinator){.count = count, .timeout_ms = timeout_ms};
+    uint32_t count = peers->count;
+    *coordinator = (struct lab_coordinator){.count = count, .timeout_ms = peers->timeout_ms};
     if (getrandom(&coordinator->token, sizeof coordinator->token, 0) !=
         (ssize_t)sizeof coordinator->token) {
         return weft_fail(error, WEFT_IO, "getrandom: %s", strerror(errno));
@@ -42,8 +43,8 @@ static bool open_seats(struct lab_coordinator *coordinator, uint32_t count, uint
 }
 
 // The life of a forked member; never returns.
-WEFT_NORETURN static void live(struct lab_coordinator *coordinator, uint32_t rank, int control,
-                               pid_t parent, lab_peer_main run, void *context)
+WEFT_NORETURN static void live(const struct lab_coordinator *coordinator, uint32_t rank,
+                               int control, pid_t parent, const struct lab_peers *peers)
 {
     // Dies with the coordinator, even if that went between the fork and here.
     prctl(PR_SET_PDEATHSIG, SIGKILL);
@@ -64,11 +65,11 @@ WEFT_NORETURN static void live(struct lab_coordinator *coordinator, uint32_t ran
         .timeout_ms = coordinator->timeout_ms,
         .blamed = WEFT_NONE,
     };
-    _exit(run(&self, context));
+    _exit(peers->run(&self, peers->context));
 }
 
-static bool seat_by_fork(struct lab_coordinator *coordinator, uint32_t rank, lab_peer_main run,
-                         void *context, struct weft_error *error)
+static bool start_by_fork(struct lab_coordinator *coordinator, uint32_t rank,
+                          const struct lab_peers *peers, struct weft_error *error)
 {
     int ends[2];
     if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0) {
@@ -85,7 +86,7 @@ static bool seat_by_fork(struct lab_coordinator *coordinator, uint32_t rank, lab
     }
     if (pid == 0) {
         close(ends[0]);
-        live(coordinator, rank, ends[1], parent, run, context);
+        live(coordinator, rank, ends[1], parent, peers);
     }
     close(ends[1]);
     coordinator->peers[rank].pid = pid;
@@ -93,14 +94,14 @@ static bool seat_by_fork(struct lab_coordinator *coordinator, uint32_t rank, lab
     return true;
 }
 
-bool lab_coordinator_fork(struct lab_coordinator *coordinator, uint32_t count, uint32_t timeout_ms,
-                          lab_peer_main run, void *context, struct weft_error *error)
+bool lab_coordinator_fork(struct lab_coordinator *coordinator, const struct lab_peers *peers,
+                          struct weft_error *error)
 {
-    if (!open_seats(coordinator, count, timeout_ms, error)) {
+    if (!open_peers(coordinator, peers, error)) {
         return false;
     }
-    for (uint32_t i = 0; i < count; i++) {
-        if (!seat_by_fork(coordinator, i, run, context, error)) {
+    for (uint32_t i = 0; i < peers->count; i++) {
+        if (!start_by_fork(coordinator, i, peers, error)) {
             lab_coordinator_close(coordinator);
             return false;
         }
@@ -109,7 +110,7 @@ bool lab_coordinator_fork(struct lab_coordinator *coordinator, uint32_t count, u
 }
 
 // Takes one member that came by TCP; false when it is none of ours, which is no failure.
-static bool seat_by_tcp(struct lab_coordinator *coordinator, int control)
+static bool join_by_tcp(struct lab_coordinator *coordinator, int control)
 {
     const struct timeval patience = {.tv_sec = 2};
     setsockopt(control, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof patience);
@@ -138,21 +139,20 @@ static uint32_t first_empty(const struct lab_coordinator *coordinator)
     return rank;
 }
 
-bool lab_coordinator_serve(struct lab_coordinator *coordinator, uint32_t count, uint32_t own,
-                           int listener, uint32_t timeout_ms, lab_peer_main run, void *context,
-                           struct weft_error *error)
+bool lab_coordinator_serve(struct lab_coordinator *coordinator, const struct lab_peers *peers,
+                           uint32_t own, int listener, struct weft_error *error)
 {
-    if (!open_seats(coordinator, count, timeout_ms, error) ||
-        !seat_by_fork(coordinator, own, run, context, error)) {
+    if (!open_peers(coordinator, peers, error) || !start_by_fork(coordinator, own, peers, error)) {
         close(listener);
         return false;
     }
-    uint64_t end_ns = lab_now_ns() + (uint64_t)timeout_ms * 1000000u;
+    uint32_t count = peers->count;
+    uint64_t end_ns = lab_now_ns() + (uint64_t)peers->timeout_ms * 1000000u;
     while (first_empty(coordinator) < count && lab_now_ns() < end_ns) {
         struct pollfd wait = {.fd = listener, .events = POLLIN};
         if (poll(&wait, 1, poll_ms) > 0) {
             int control = accept4(listener, NULL, NULL, SOCK_CLOEXEC);
-            if (control >= 0 && !seat_by_tcp(coordinator, control)) {
+            if (control >= 0 && !join_by_tcp(coordinator, control)) {
                 continue;
             }
         }
@@ -162,7 +162,7 @@ bool lab_coordinator_serve(struct lab_coordinator *coordinator, uint32_t count, 
     if (missing < count) {
         lab_coordinator_close(coordinator);
         return weft_fail(error, WEFT_IO, "rank 0: peer %u did not come to the rendezvous in %u ms",
-                         missing, timeout_ms);
+                         missing, peers->timeout_ms);
     }
     return true;
 }
@@ -303,7 +303,7 @@ static bool has_failed(const struct lab_coordinator *coordinator)
     return coordinator->failed || (coordinator->deaths > 0 && !coordinator->deaf);
 }
 
-static void poll_seats(struct lab_coordinator *coordinator, struct pollfd *waits)
+static void poll_peers(struct lab_coordinator *coordinator, struct pollfd *waits)
 {
     for (uint32_t i = 0; i < coordinator->count; i++) {
         waits[i] = (struct pollfd){.fd = coordinator->peers[i].control, .events = POLLIN};
@@ -380,7 +380,7 @@ bool lab_coordinator_gather(struct lab_coordinator *coordinator, enum lab_messag
             }
         }
         if (left > 0) {
-            poll_seats(coordinator, waits);
+            poll_peers(coordinator, waits);
             check_silence(coordinator, done);
         }
         if (has_failed(coordinator) && failed_ns == 0) {

@@ -93,13 +93,19 @@ struct lab_coordinator {
 // What a forked member does; its return value is the exit status of its process.
 typedef int (*lab_peer_main)(struct lab_peer *self, void *context);
 
-// Forks `count` members. Fails with IO; then none is left.
-bool lab_coordinator_fork(struct lab_coordinator *coordinator, uint32_t count, uint32_t timeout_ms,
-                          lab_peer_main run, void *context, struct weft_error *error) WEFT_MUST_USE;
-// Forks member `own` alone and lets the others come by TCP to `listener` (taken over).
-bool lab_coordinator_serve(struct lab_coordinator *coordinator, uint32_t count, uint32_t own,
-                           int listener, uint32_t timeout_ms, lab_peer_main run, void *context,
-                           struct weft_error *error) WEFT_MUST_USE;
+// Who works together and on what.
+struct lab_peers {
+    uint32_t count;
+    uint32_t timeout_ms;
+    lab_peer_main run;
+    void *context; // of `run`
+};
+// Forks all peers. Fails with IO; then none is left.
+bool lab_coordinator_fork(struct lab_coordinator *coordinator, const struct lab_peers *peers,
+                          struct weft_error *error) WEFT_MUST_USE;
+// Forks peer `own` alone and lets the others come by TCP to `listener` (taken over).
+bool lab_coordinator_serve(struct lab_coordinator *coordinator, const struct lab_peers *peers,
+                           uint32_t own, int listener, struct weft_error *error) WEFT_MUST_USE;
 // The other side of that: connects to the coordinator at `address` until timeout_ms have passed.
 bool lab_peer_join(struct lab_peer *self, const struct sockaddr_in *address,
                    struct weft_error *error) WEFT_MUST_USE;

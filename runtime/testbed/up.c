@@ -88,10 +88,12 @@ static bool shape(const struct raising *raising, struct weft_netlink *netlink, u
     const struct weft_shaper shape = {lab->rate_Bps, lab->burst_bytes, lab->buffer_bytes};
     bool shaped = lab->htb ? weft_qdisc_htb(netlink, index, &shape, error)
                            : weft_qdisc_tbf(netlink, index, &shape, error);
-    return shaped && (lab->mark_packets == 0 ||
-                      (weft_qdisc_clsact(netlink, index, error) &&
-                       weft_filter_bpf(netlink, index, true, 1, raising->marker.program_fd,
-                                       "weft-mark", error)));
+    return shaped &&
+           (lab->mark_packets == 0 ||
+            (weft_qdisc_clsact(netlink, index, error) &&
+             weft_filter_bpf(
+                 netlink, index,
+                 &(struct weft_filter){true, 1, raising->marker.program_fd, "weft-mark"}, error)));
 }
 
 // The switch's end of a cable.
@@ -108,8 +110,10 @@ static bool plug_in(struct raising *raising, uint32_t server, uint32_t plane,
     }
     if (lab->ocs_count > 0) {
         return weft_qdisc_clsact(netlink, index, error) &&
-               weft_filter_bpf(netlink, index, false, 1, lab->ocs[plane].program_fd, "weft-ocs",
-                               error) &&
+               weft_filter_bpf(
+                   netlink, index,
+                   &(struct weft_filter){false, 1, lab->ocs[plane].program_fd, "weft-ocs"},
+                   error) &&
                weft_link_set_up(netlink, index, true, error);
     }
     // A circuit's output carries what one port sent; a switch's what many did.

@@ -21,11 +21,20 @@ static const struct {
     const char *key;
     const char *spelling;
 } spellings[] = {
+    {"as", "--as"},
     {"batch", "--batch"},
+    {"bytes", "--bytes"},
     {"ca", "--ca"},
+    {"gap", "--gap"},
     {"groups", "--groups"},
+    {"intercept", "--intercept"},
     {"optimizer", "--optimizer"},
+    {"queue", "--queue"},
+    {"restart", "--restart"},
     {"seconds", "--seconds"},
+    {"size", "--size"},
+    {"slope", "--slope"},
+    {"spares", "--spares"},
     {"tables", "--tables"},
     {"user", "--user"},
     {"variant", "--variant"},

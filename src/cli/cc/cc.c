@@ -176,10 +176,11 @@ static const char *show_end(const struct mltcp_connection *counts, bool local,
                             struct weft_arena *arena)
 {
     char text[INET6_ADDRSTRLEN] = "?";
-    bool six = counts->family == AF_INET6;
-    inet_ntop(six ? AF_INET6 : AF_INET, local ? counts->local : counts->remote, text, sizeof text);
+    bool six = counts->endpoints.family == AF_INET6;
+    inet_ntop(six ? AF_INET6 : AF_INET, local ? counts->endpoints.local : counts->endpoints.remote,
+              text, sizeof text);
     return weft_arena_format(arena, six ? "[%s]:%u" : "%s:%u", text,
-                             local ? counts->local_port : counts->remote_port);
+                             local ? counts->endpoints.local_port : counts->endpoints.remote_port);
 }
 
 static json_t *connection_json(const struct weft_cc_connection *connection,

@@ -139,10 +139,10 @@ static bool try_fabric(struct lab_experiment *trial, const struct stand *stand,
         .job_graph = stand->fabric == LAB_RUN_PLAN ? &run->graph : stand->graph,
         .wiring = &stand->wiring,
         .lab = lab,
-        .plan_rate_Bps = stand->port_rate_Bps,
+        .scale.rate_Bps = stand->port_rate_Bps,
         .one_lane = stand->one_lane,
-        .planned_s = run->plan.iteration_s,
-        .target_s = run->target_s,
+        .scale.iteration_s = run->plan.iteration_s,
+        .scale.target_s = run->target_s,
         .small_in_one_round = run->plan.sim.small_in_one_round,
         .iterations = run->iterations,
         .congestion = run->congestion,
@@ -164,9 +164,10 @@ static bool try_fabric(struct lab_experiment *trial, const struct stand *stand,
         return false;
     }
     run->recoveries = WEFT_NEW(&cli->arena, struct lab_recovery, run->fault_count);
-    options.watch_carrier = !run->detect_stall;
-    bool fine = lab_recover_run(run->recoveries, &options, run->faults, run->fault_count,
-                                run->iterations, &cli->arena, cli->scratch, &cli->error);
+    options.failure.watch_carrier = !run->detect_stall;
+    const struct lab_fault_plan plan = {run->faults, run->fault_count, run->iterations};
+    bool fine =
+        lab_recover_run(run->recoveries, &options, &plan, &cli->arena, cli->scratch, &cli->error);
     *trial = run->recoveries[0].before;
     return fine;
 }

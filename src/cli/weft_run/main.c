@@ -452,9 +452,14 @@ static bool lead(struct lab_ranks_result *result, struct run_request *request,
 {
     struct cli *cli = request->ask.cli;
     struct lab_coordinator coordinator;
+    const struct lab_peers peers = {
+        .count = ranks->schedule->rank_count,
+        .timeout_ms = request->ranks.timeout_ms,
+        .run = lab_rank_main,
+        .context = ranks,
+    };
     if (request->count == 0) {
-        return lab_coordinator_fork(&coordinator, ranks->schedule->rank_count,
-                                    request->ranks.timeout_ms, lab_rank_main, ranks, &cli->error) &&
+        return lab_coordinator_fork(&coordinator, &peers, &cli->error) &&
                lab_ranks_lead(result, &coordinator, ranks, &cli->arena, &cli->error);
     }
     struct sockaddr_in address;
@@ -465,9 +470,7 @@ static bool lead(struct lab_ranks_result *result, struct run_request *request,
     if (request->rendezvous != NULL) {
         ranks->options.connections.own_ip = ntohl(address.sin_addr.s_addr);
     }
-    return listener >= 0 &&
-           lab_coordinator_serve(&coordinator, request->count, 0, listener,
-                                 request->ranks.timeout_ms, lab_rank_main, ranks, &cli->error) &&
+    return listener >= 0 && lab_coordinator_serve(&coordinator, &peers, 0, listener, &cli->error) &&
            lab_ranks_lead(result, &coordinator, ranks, &cli->arena, &cli->error);
 }
 
