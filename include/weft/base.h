@@ -95,39 +95,60 @@ bool weft_wrap(struct weft_error *error, const char *format, ...) WEFT_PRINTF(2,
 
 // ---- arenas ----
 
-// A region that only grows. `scratch` arenas are passed by value: what a callee allocates is gone
-// when it returns, because the caller's copy has not moved.
+// Memory that is taken piece by piece and given back all at once. `scratch` arenas are passed by
+// value: what a callee allocates is gone when it returns, because the caller's copy has not moved.
+// Memory comes from the system as it is needed. An arena, its copies and what was split off from it
+// belong to one thread at a time.
 struct weft_arena {
     char *next;
     char *end;
 };
 
-// Reserves address space (pages are committed when first touched). Fails with UNSUPPORTED when the
-// OS refuses. Pass reserve_bytes = 0 for the default.
-bool weft_arena_init(struct weft_arena *arena, size_t reserve_bytes, struct weft_error *error)
+// limit_bytes: what the arena may take from the system, 0 = as much as it gives. Fails with
+// UNSUPPORTED when the system refuses the first 256 KiB.
+bool weft_arena_init(struct weft_arena *arena, size_t limit_bytes, struct weft_error *error)
     WEFT_MUST_USE;
-// Returns the address space of an arena as `weft_arena_init` left it: keep that copy.
+// Gives back the memory of an arena and of all that was split off from it. Any copy of the arena
+// will do; all of them are dead then.
 void weft_arena_release(struct weft_arena *arena);
-// Zeroed memory for count * size bytes, aligned to 64. Ends the program when the reservation is
-// exhausted or the product overflows: readers must bound counts by the input's length first.
+// Zeroed memory for count * size bytes, aligned to 64. Unwinds to the innermost weft_guard, with
+// UNSUPPORTED, when the system or the limit refuses them. O(bytes).
 void *weft_arena_alloc(struct weft_arena *arena, size_t count, size_t size)
     __attribute__((malloc, returns_nonnull));
-// The same without the zeroing, for large arrays that are written before they are read.
+// The same without the zeroing, for large arrays that are written before they are read. O(1).
 void *weft_arena_alloc_raw(struct weft_arena *arena, size_t count, size_t size)
     __attribute__((malloc, returns_nonnull));
 #define WEFT_NEW(arena, type, count) ((type *)weft_arena_alloc((arena), (count), sizeof(type)))
 #define WEFT_NEW_RAW(arena, type, count)                                                           \
     ((type *)weft_arena_alloc_raw((arena), (count), sizeof(type)))
-// Memory for results beside a scratch arena: takes the upper half of what `scratch` has left.
-struct weft_arena weft_arena_split(struct weft_arena *scratch);
+// Makes the last allocation of an arena larger, whose old_bytes end at arena->next; it may move.
+// O(1), amortized over growth by small steps. What is too much of the last allocation goes back by
+// setting arena->next to the end of what is kept.
+void *weft_arena_grow(struct weft_arena *arena, void *memory, size_t old_bytes, size_t new_bytes)
+    __attribute__((returns_nonnull));
+// A second arena that lives as long as what is allocated now from `arena`: for results of callees,
+// which get the rest of `arena` as their scratch. It is gone with the value of `arena` that was
+// split: when the function that was given that value has returned.
+struct weft_arena weft_arena_split(struct weft_arena *arena);
 // A copy of `length` bytes of `text` with a terminating zero.
 char *weft_arena_text(struct weft_arena *arena, const char *text, size_t length);
 char *weft_arena_format(struct weft_arena *arena, const char *format, ...) WEFT_PRINTF(2, 3);
 
+// ---- guards: memory that is refused as an error ----
+
+// Calls work(context). Where an arena gets no memory in it, on this thread, returns false with the
+// reason in `error` (UNSUPPORTED). What lies between is left without clean-up: descriptors, locks,
+// threads and child processes are to be held outside. Arenas may be released, or used on as the
+// caller's values have them. Guards nest. A program that calls Weft without a guard ends, with one
+// line on stderr, when memory is out.
+bool weft_guard(bool (*work)(void *context), void *context, struct weft_error *error) WEFT_MUST_USE;
+// Returns from the innermost guard of this thread with that error.
+WEFT_NORETURN void weft_raise(const struct weft_error *error);
+
 // ---- growing text, in an arena ----
 
-// Text that grows at the end of its own arena; nothing else may be allocated from that arena until
-// the text is finished.
+// Text that grows at the end of an arena; nothing else may be allocated from that arena until the
+// text is finished. `data` moves when the text grows.
 struct weft_text {
     struct weft_arena *arena;
     char *data;
@@ -239,7 +260,9 @@ struct weft_environment {
 // Calls work(context, i, arenas[worker]) once for every i in [0, count) on up to `threads` threads.
 // The calls share nothing but `context`; each must write its result to its own slot i, so that the
 // outcome does not depend on the number of threads. Each worker has its own scratch arena, reset
-// between calls. Returns when all calls have. threads = 1 runs on the caller's thread.
+// between calls. Returns when all calls have. threads = 1 runs on the caller's thread; where the
+// system refuses threads, fewer do the work. A worker that gets no memory ends the whole, and the
+// caller's thread unwinds to its innermost guard.
 void weft_parallel_for(uint32_t count, uint32_t threads,
                        void (*work)(void *context, uint32_t index, struct weft_arena scratch),
                        void *context);

@@ -113,6 +113,9 @@ int cli_run(const struct cli_runner *runner, int argc, char **argv);
 // (or NULL).
 const struct argp_option *cli_verb_option(const struct cli_verb *verb, const char *name,
                                           const struct argp_option **near);
+// Calls main(argc, argv) and returns its exit code; where memory is out, complains in one line and
+// returns the exit code of UNSUPPORTED.
+int cli_door(int (*main)(int argc, char **argv), const char *program, int argc, char **argv);
 // Gives back memory.
 void cli_release(struct cli *cli);
 

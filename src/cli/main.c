@@ -68,5 +68,7 @@ int main(int argc, char **argv)
         fprintf(stderr, "weft: %s\n", error.message);
         return CLI_EXIT_USAGE;
     }
-    return entry->main(argc - 1, argv + 1);
+    char program[64];
+    snprintf(program, sizeof program, "weft %s", name);
+    return cli_door(entry->main, program, argc - 1, argv + 1);
 }

@@ -186,8 +186,8 @@ static struct steps list_steps(const struct weft_routes *routes, struct weft_are
         uint32_t source = (uint32_t)(pair / n);
         uint32_t target = (uint32_t)(pair % n);
         fill_pair(&graph, routes, source, target, *arena);
-        arena->next = (char *)(steps + count + graph.edge_count);
-        WEFT_ASSERT(arena->next <= arena->end);
+        steps = weft_arena_grow(arena, steps, count * sizeof steps[0],
+                                (count + graph.edge_count) * sizeof steps[0]);
         for (uint32_t e = 0; e < graph.edge_count; e++) {
             const struct edge *edge = &graph.edges[e];
             steps[count++] = (struct step){edge->from, source, target, edge->to, edge->weight};

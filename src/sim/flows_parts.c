@@ -192,8 +192,9 @@ static uint64_t least(uint64_t a, uint64_t b)
     return a < b ? a : b;
 }
 
-static void play(struct office *office)
+static bool play(void *context)
 {
+    struct office *office = context;
     struct flows_player *player = office->player;
     struct packet_parts *parts = office->parts;
     while (!player->watch.is_over) {
@@ -212,6 +213,10 @@ static void play(struct office *office)
         take_closed(office);
         look(office, until_ps);
     }
+    packet_parts_count(parts);
+    packet_parts_gather_links(parts);
+    packet_parts_gather_flows(parts);
+    return true;
 }
 
 bool flows_play_parts(struct flows_player *player, struct packet_parts *parts, uint32_t hop_max,
@@ -219,21 +224,22 @@ bool flows_play_parts(struct flows_player *player, struct packet_parts *parts, u
                       struct weft_error *error)
 {
     struct packet_engine *engine = &player->net.packets;
-    if (!packet_parts_open(parts, engine, player->net.fabric, player->net.options, hop_max, arena,
-                           error)) {
-        return false;
-    }
     struct office office = {
         .player = player,
         .parts = parts,
         .record = WEFT_NEW_RAW(arena, uint32_t, engine->flow_room),
         .rests = WEFT_NEW_RAW(arena, struct rest, engine->flow_room),
     };
+    if (!packet_parts_open(parts, engine, player->net.fabric, player->net.options, hop_max, arena,
+                           error)) {
+        return false;
+    }
     player->parts = parts;
-    play(&office);
-    packet_parts_count(parts);
-    packet_parts_gather_links(parts);
-    packet_parts_gather_flows(parts);
+    // The threads of the parts end also where memory is out.
+    if (!weft_guard(play, &office, error)) {
+        packet_parts_close(parts);
+        return false;
+    }
     result->part_count = parts->cut.part_count;
     result->window_count = parts->window_count;
     for (uint32_t p = 0; p < parts->cut.part_count; p++) {

@@ -67,8 +67,7 @@ static struct weft_text start_text(void)
 {
     static struct weft_arena part;
     struct weft_text text;
-    part = arena;
-    arena.next += 16 << 20;
+    part = weft_arena_split(&arena);
     weft_text_init(&text, &part);
     return text;
 }

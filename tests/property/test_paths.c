@@ -157,9 +157,9 @@ static void k_shortest_paths_are_the_cheapest_of_all(void **state)
         weft_graph_dijkstra(remaining, NULL, &reverse, back_costs, target, scratch);
         uint32_t k = 1 + weft_rng_below(&rng, 12);
         struct weft_graph_paths paths;
+        struct weft_arena inner = weft_arena_split(&scratch);
         weft_graph_k_shortest(&paths, &graph, round % 2 == 0 ? NULL : costs, remaining, source,
-                              target, k, &scratch,
-                              (struct weft_arena){scratch.next + (1 << 26), scratch.end});
+                              target, k, &scratch, inner);
         *e = (struct enumeration){.graph = &graph, .costs = costs, .target = target};
         enumerate(e, source, 0);
         qsort(e->found, e->count, sizeof(double), by_value);

@@ -103,6 +103,153 @@ static void scratch_is_gone_when_the_callee_returns(void **state)
     weft_arena_release(&all);
 }
 
+// How a call uses its arenas in the test below.
+enum use { TAKES_MUCH, SPLITS, SPLITS_FAR, USE_COUNT };
+
+static void use_once(enum use use, struct weft_arena scratch)
+{
+    if (use != SPLITS) {
+        memset(weft_arena_alloc_raw(&scratch, 700 << 10, 1), 1, 700 << 10); // more than a segment
+    }
+    if (use != TAKES_MUCH) {
+        struct weft_arena kept = weft_arena_split(&scratch);
+        *WEFT_NEW(&kept, uint64_t, 1) = 1;
+    }
+}
+
+// Mutations of free_behind that made it fail: `mark > place` (SPLITS), no free_segments
+// (TAKES_MUCH).
+static void what_calls_took_is_used_again(void **state)
+{
+    (void)state;
+    for (enum use use = 0; use < USE_COUNT; use++) {
+        struct weft_arena arena;
+        struct weft_error error;
+        assert_true(weft_arena_init(&arena, (size_t)4 << 20, &error));
+        for (uint32_t i = 0; i < 1000; i++) {
+            use_once(use, arena);
+        }
+        weft_arena_release(&arena);
+    }
+}
+
+static void text_moves_when_it_outgrows_its_segment(void **state)
+{
+    (void)state;
+    struct weft_arena arena;
+    struct weft_error error;
+    assert_true(weft_arena_init(&arena, 0, &error));
+    struct weft_text text;
+    weft_text_init(&text, &arena);
+    for (uint32_t i = 0; i < 200000; i++) {
+        weft_text_add(&text, "%07u\n", i);
+    }
+    assert_int_equal(text.length, 1600000);
+    assert_int_equal(strlen(text.data), text.length);
+    for (uint32_t i = 0; i < 200000; i += 9999) {
+        char line[9];
+        snprintf(line, sizeof line, "%07u\n", i);
+        assert_memory_equal(text.data + (size_t)i * 8, line, 8);
+    }
+    char *long_piece = weft_arena_alloc(&arena, 3000001, 1);
+    memset(long_piece, 'x', 3000000);
+    weft_text_init(&text, &arena);
+    weft_text_add(&text, "<%s>", long_piece);
+    assert_int_equal(text.length, 3000002);
+    assert_int_equal(text.data[3000001], '>');
+    weft_arena_release(&arena);
+}
+
+// ---- memory that is refused ----
+
+struct hunger {
+    struct weft_arena arena;
+    size_t bytes;
+    uint32_t guards; // inside the first
+};
+
+static bool take_bytes(void *context)
+{
+    struct hunger *hunger = context;
+    struct weft_error error;
+    if (hunger->guards > 0) {
+        hunger->guards--;
+        if (weft_guard(take_bytes, hunger, &error)) {
+            return true;
+        }
+        weft_raise(&error);
+    }
+    struct weft_arena scratch = hunger->arena;
+    for (size_t taken = 0; taken < hunger->bytes; taken += 1 << 16) {
+        WEFT_NEW(&scratch, char, 1 << 16);
+    }
+    return true;
+}
+
+static void exhaustion_ends_at_the_innermost_guard(void **state)
+{
+    (void)state;
+    static const size_t limits[] = {1, 4096, 1 << 20, 10 << 20};
+    for (size_t i = 0; i < sizeof limits / sizeof limits[0]; i++) {
+        for (uint32_t guards = 0; guards < 3; guards++) {
+            struct weft_error error;
+            struct hunger hunger = {.bytes = 64 << 20, .guards = guards};
+            assert_true(weft_arena_init(&hunger.arena, limits[i], &error));
+            assert_false(weft_guard(take_bytes, &hunger, &error));
+            assert_int_equal(error.code, WEFT_UNSUPPORTED);
+            assert_non_null(strstr(error.message, "out of memory: "));
+            hunger.bytes = 1 << 16; // what was taken in vain is free again
+            assert_int_equal(weft_guard(take_bytes, &hunger, &error), limits[i] > 4096);
+            weft_arena_release(&hunger.arena);
+        }
+    }
+}
+
+static bool take_more_than_there_is(void *context)
+{
+    struct weft_arena *arena = context;
+    size_t count = (SIZE_MAX >> 3) + 2; // times 8 is 8
+    weft_arena_alloc_raw(arena, count, sizeof(uint64_t));
+    return true;
+}
+
+static void sizes_that_overflow_are_refused(void **state)
+{
+    (void)state;
+    struct weft_arena arena;
+    struct weft_error error;
+    assert_true(weft_arena_init(&arena, 0, &error));
+    assert_false(weft_guard(take_more_than_there_is, &arena, &error));
+    assert_int_equal(error.code, WEFT_UNSUPPORTED);
+    *WEFT_NEW(&arena, uint64_t, 1) = 1;
+    weft_arena_release(&arena);
+}
+
+// The 30th piece gets no memory.
+static void starve(void *context, uint32_t index, struct weft_arena scratch)
+{
+    ((uint64_t *)context)[index] = 1;
+    if (index == 30) {
+        weft_arena_alloc_raw(&scratch, SIZE_MAX / 4, 1);
+    }
+}
+
+static bool starve_workers(void *context)
+{
+    weft_parallel_for(60, *(uint32_t *)context, starve, (uint64_t[60]){0});
+    return true;
+}
+
+static void a_worker_without_memory_ends_the_whole(void **state)
+{
+    (void)state;
+    for (uint32_t threads = 1; threads <= 4; threads++) {
+        struct weft_error error = {.code = WEFT_OK};
+        assert_false(weft_guard(starve_workers, &threads, &error));
+        assert_int_equal(error.code, WEFT_UNSUPPORTED);
+    }
+}
+
 static void random_numbers_depend_on_the_seed_alone(void **state)
 {
     (void)state;
@@ -179,6 +326,11 @@ int main(void)
         cmocka_unit_test(quantities_are_shown_shortly),
         cmocka_unit_test(errors_are_one_line_and_wrap_outward),
         cmocka_unit_test(scratch_is_gone_when_the_callee_returns),
+        cmocka_unit_test(what_calls_took_is_used_again),
+        cmocka_unit_test(text_moves_when_it_outgrows_its_segment),
+        cmocka_unit_test(exhaustion_ends_at_the_innermost_guard),
+        cmocka_unit_test(sizes_that_overflow_are_refused),
+        cmocka_unit_test(a_worker_without_memory_ends_the_whole),
         cmocka_unit_test(random_numbers_depend_on_the_seed_alone),
         cmocka_unit_test(parallel_work_is_done_once_each),
     };

@@ -93,7 +93,9 @@ static void files_beyond_the_limit_are_refused(void **state)
     assert_int_equal(error.code, WEFT_INPUT);
     assert_non_null(strstr(error.message, "/a: is larger than 7 bytes"));
     assert_false(weft_file_load(&data, &length, "/dev/zero", 0, &arena, &error));
-    assert_string_equal(error.message, "/dev/zero: is larger than the memory reserved for it");
+    assert_string_equal(error.message,
+                        "/dev/zero: out of memory: this takes more than the 16 MiB set "
+                        "aside for it; make the input smaller");
     assert_int_equal(length, 8);
 }
 

@@ -163,23 +163,34 @@ static void write_notes(FILE *out, char *notes)
     }
 }
 
-static bool play(struct cli *cli, const struct sweep *sweep, uint32_t index, void *input,
-                 FILE *notes, struct weft_arena *arena)
+struct scenario {
+    const struct sweep *sweep;
+    uint32_t index;
+    struct cli *cli;
+    void *input; // of the runner
+    FILE *notes;
+    struct weft_arena arena;
+};
+
+static bool play(void *context)
 {
+    struct scenario *scenario = context;
+    const struct sweep *sweep = scenario->sweep;
+    struct cli *cli = scenario->cli;
     char **argv = NULL;
-    int argc = sweep_arguments(&argv, sweep, index, arena);
-    sweep->runner->ready(input, cli);
-    if (!cli_parse(cli, &sweep->runner->verb, argc, argv, input)) {
+    int argc = sweep_arguments(&argv, sweep, scenario->index, &scenario->arena);
+    sweep->runner->ready(scenario->input, cli);
+    if (!cli_parse(cli, &sweep->runner->verb, argc, argv, scenario->input)) {
         return false;
     }
     cli->nested = true;
-    cli->notes = notes;
-    return sweep->runner->run(input);
+    cli->notes = scenario->notes;
+    return sweep->runner->run(scenario->input);
 }
 
 struct sweep_line sweep_run(const struct sweep *sweep, uint32_t index)
 {
-    struct cli cli;
+    struct cli cli = {.exit_code = 0};
     struct weft_arena arena;
     struct weft_error error;
     char *notes = NULL;
@@ -190,8 +201,8 @@ struct sweep_line sweep_run(const struct sweep *sweep, uint32_t index)
     void *input = calloc(1, sweep->runner->input_bytes);
     bool ready = weft_arena_init(&arena, (size_t)16 << 20, &error);
     WEFT_ASSERT(out != NULL && noted != NULL && input != NULL && ready);
-    struct weft_arena all = arena;
-    bool fine = play(&cli, sweep, index, input, noted, &arena);
+    struct scenario scenario = {sweep, index, &cli, input, noted, arena};
+    bool fine = weft_guard(play, &scenario, &cli.error);
     write_parameters(out, sweep, index);
     fclose(noted);
     write_notes(out, notes);
@@ -213,7 +224,7 @@ struct sweep_line sweep_run(const struct sweep *sweep, uint32_t index)
     fclose(out);
     line.failed = !fine;
     cli_release(&cli);
-    weft_arena_release(&all);
+    weft_arena_release(&arena);
     free(notes);
     free(input);
     return line;

@@ -474,7 +474,7 @@ static bool lead(struct lab_ranks_result *result, struct run_request *request,
            lab_ranks_lead(result, &coordinator, ranks, &cli->arena, &cli->error);
 }
 
-int main(int argc, char **argv)
+static int run(int argc, char **argv)
 {
     static const struct cli_verb verb = {
         .name = "weft-run",
@@ -510,4 +510,9 @@ int main(int argc, char **argv)
         run_tell(&request, &schedule, &result);
     }
     return cli_finish(&cli, fine);
+}
+
+int main(int argc, char **argv)
+{
+    return cli_door(run, "weft-run", argc, argv);
 }

@@ -111,11 +111,9 @@ static bool check_mode(struct weft_program_report *report, const struct weft_pro
     struct weft_schedule schedule;
     struct weft_schedule_report found;
     const struct weft_program_origin *origins = NULL;
-    // The two arenas grow from two ends of one: the schedule first, scratch behind it.
-    struct weft_arena results = scratch;
-    struct weft_arena behind = weft_arena_split(&results);
-    weft_program_transfers(&schedule, &origins, order, in_place, &results, behind);
-    if (!weft_schedule_check(&found, &schedule, behind, error)) {
+    struct weft_arena results = weft_arena_split(&scratch);
+    weft_program_transfers(&schedule, &origins, order, in_place, &results, scratch);
+    if (!weft_schedule_check(&found, &schedule, scratch, error)) {
         return false;
     }
     report->round_count = schedule.round_count;

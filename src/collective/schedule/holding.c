@@ -5,7 +5,10 @@
 
 #include <string.h>
 
-enum { WORDS_A_LINE = 8 }; // arenas align to 64 bytes: whole lines keep the pool in one piece
+enum {
+    WORDS_A_LINE = 8, // a set begins at a cache line
+    SETS_ADDED = 64,  // when the pool is full
+};
 
 void rank_sets_begin(struct rank_sets *sets, uint32_t rank_count, struct weft_arena arena)
 {
@@ -54,10 +57,10 @@ static uint32_t take(struct rank_sets *sets)
         return set;
     }
     if (sets->used == sets->capacity) {
-        uint32_t more = 64;
-        uint64_t *end = WEFT_NEW_RAW(&sets->arena, uint64_t, (size_t)more * sets->stride);
-        WEFT_ASSERT(end == sets->pool + (size_t)sets->capacity * sets->stride);
-        sets->capacity += more;
+        size_t set_bytes = sets->stride * sizeof *sets->pool;
+        sets->pool = weft_arena_grow(&sets->arena, sets->pool, sets->capacity * set_bytes,
+                                     (sets->capacity + SETS_ADDED) * set_bytes);
+        sets->capacity += SETS_ADDED;
     }
     WEFT_ASSERT(sets->used < WEFT_NONE - sets->rank_count - 2);
     return sets->rank_count + 1 + sets->used++;

@@ -266,10 +266,7 @@ bool weft_synthesize(struct weft_synthesis *synthesis, const struct weft_fabric 
     if (phases == 2) {
         kinds[0] = WEFT_COLLECTIVE_REDUCE_SCATTER;
     }
-    // Plans in one half of the scratch space, temporaries in the other.
-    struct weft_arena work = scratch;
-    scratch.next += (size_t)(scratch.end - scratch.next) / 128 * 64;
-    work.end = scratch.next;
+    struct weft_arena work = weft_arena_split(&scratch); // holds the plans
     const struct weft_environment inner = {
         .arena = &work, .scratch = scratch, .seed = options->seed, .error = error};
     struct weft_synth_run runs[2];

@@ -10,7 +10,7 @@
 
 // ASTRA-sim keeps tags below this for what a trace sends itself.
 #define TAGS_MAX 500000000u
-#define CHUNK_BYTES ((size_t)1 << 16) // a multiple of the arena's alignment: chunks join up
+#define CHUNK_BYTES ((size_t)1 << 16)
 #define ATTRIBUTES_MAX 10
 
 // ---- bytes that grow at the end of an arena ----
@@ -31,9 +31,9 @@ static void bytes_begin(struct bytes *bytes, struct weft_arena *arena)
 static uint8_t *bytes_add(struct bytes *bytes, size_t length)
 {
     while (bytes->room - bytes->length < length) {
-        uint8_t *chunk = weft_arena_alloc_raw(bytes->arena, CHUNK_BYTES, 1);
-        WEFT_ASSERT(chunk == bytes->data + bytes->room);
-        bytes->room += CHUNK_BYTES;
+        size_t room = bytes->room + CHUNK_BYTES;
+        bytes->data = weft_arena_grow(bytes->arena, bytes->data, bytes->room, room);
+        bytes->room = room;
     }
     uint8_t *place = bytes->data + bytes->length;
     bytes->length += length;

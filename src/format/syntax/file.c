@@ -12,7 +12,7 @@
 #include <unistd.h>
 
 #define DEFAULT_LIMIT_BYTES ((size_t)4 << 30)
-#define CHUNK_BYTES ((size_t)1 << 20) // a multiple of the arena's alignment: chunks join up
+#define CHUNK_BYTES ((size_t)1 << 20) // by which what is no regular file grows
 #define TEMPORARY_TRIES 100
 
 // strerror_r as a value: the message lives in a static table or in `buffer`.
@@ -32,44 +32,55 @@ static bool fail_io(struct weft_error *error, const char *doing, int number)
 
 // ---- reading ----
 
-// Reads until the end or until size_max + 1 bytes are there; *size gets their number.
-static bool read_all(int file, char **data, size_t *size, size_t size_max, struct weft_arena *arena,
-                     struct weft_error *error)
+// A file under way into memory.
+struct reading {
+    int file;
+    size_t size_max;
+    struct weft_arena *arena;
+    struct weft_error *error;
+    char *data;
+    size_t size;
+};
+
+// What a regular file says of its size, as far as it may be loaded, and a byte more to see its end.
+static size_t expected_bytes(int file, size_t size_max)
 {
-    char *start = NULL;
-    size_t length = 0;
+    struct stat status;
+    bool known = fstat(file, &status) == 0 && S_ISREG(status.st_mode) && status.st_size > 0;
+    size_t size = known ? (size_t)status.st_size : CHUNK_BYTES - 1;
+    return (size < size_max ? size : size_max) + 1;
+}
+
+// Reads until the end or until size_max + 1 bytes are there. The text ends in a zero that does not
+// count.
+static bool read_all(void *context)
+{
+    struct reading *reading = context;
+    size_t room = expected_bytes(reading->file, reading->size_max);
+    reading->data = weft_arena_alloc_raw(reading->arena, room, 1);
     for (;;) {
-        size_t left = (size_t)(arena->end - arena->next);
-        if (left < 2 * CHUNK_BYTES) {
-            return weft_fail(error, WEFT_INPUT, "is larger than the memory reserved for it");
+        if (reading->size == room) {
+            reading->data =
+                weft_arena_grow(reading->arena, reading->data, room, room + CHUNK_BYTES);
+            room += CHUNK_BYTES;
         }
-        char *chunk = weft_arena_alloc_raw(arena, CHUNK_BYTES, 1);
-        start = start == NULL ? chunk : start;
-        WEFT_ASSERT(chunk == start + length);
-        size_t filled = 0;
-        while (filled < CHUNK_BYTES) {
-            ssize_t got = read(file, chunk + filled, CHUNK_BYTES - filled);
-            if (got < 0 && errno == EINTR) {
-                continue;
-            }
-            if (got < 0) {
-                return fail_io(error, "read", errno);
-            }
-            if (got == 0) {
-                chunk[filled] = '\0'; // for readers of text; not counted
-                *data = start;
-                *size = length + filled;
-                return true;
-            }
-            filled += (size_t)got;
-            if (length + filled > size_max) {
-                return weft_fail(error, WEFT_INPUT,
-                                 "is larger than %zu bytes, the limit for "
-                                 "such a file",
-                                 size_max);
-            }
+        ssize_t got = read(reading->file, reading->data + reading->size, room - reading->size);
+        if (got < 0 && errno == EINTR) {
+            continue;
         }
-        length += CHUNK_BYTES;
+        if (got < 0) {
+            return fail_io(reading->error, "read", errno);
+        }
+        if (got == 0) {
+            reading->data[reading->size] = '\0';
+            return true;
+        }
+        reading->size += (size_t)got;
+        if (reading->size > reading->size_max) {
+            return weft_fail(reading->error, WEFT_INPUT,
+                             "is larger than %zu bytes, the limit for such a file",
+                             reading->size_max);
+        }
     }
 }
 
@@ -84,19 +95,19 @@ bool weft_file_load(const char **data, size_t *length, const char *path, size_t 
     }
     size_t limit = limit_bytes == 0 ? DEFAULT_LIMIT_BYTES : limit_bytes;
     struct weft_arena grown = *arena;
-    char *start = NULL;
-    size_t size = 0;
-    bool good = read_all(file, &start, &size, limit, &grown, error);
+    struct reading reading = {.file = file, .size_max = limit, .arena = &grown, .error = error};
+    // The descriptor is closed also where memory is out.
+    bool good = weft_guard(read_all, &reading, error);
     if (!is_stdin) {
         close(file);
     }
     if (!good) {
         return weft_wrap(error, "%s", is_stdin ? "standard input" : path);
     }
-    grown.next = start + size + 1; // the rest of the last chunk goes back
+    grown.next = reading.data + reading.size + 1; // the rest goes back
     *arena = grown;
-    *data = start;
-    *length = size;
+    *data = reading.data;
+    *length = reading.size;
     return true;
 }
 

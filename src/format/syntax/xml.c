@@ -93,11 +93,6 @@ static void XMLCALL begin(void *context, const XML_Char *name, const XML_Char **
         refuse(reader, "an element with a name of more than 256 bytes; no such file has it");
         return;
     }
-    // An element of four bytes takes a hundred here.
-    if ((size_t)(reader->arena->end - reader->arena->next) < ((size_t)1 << 20)) {
-        refuse(reader, "more elements than the memory reserved for them");
-        return;
-    }
     struct weft_xml_node *node = WEFT_NEW(reader->arena, struct weft_xml_node, 1);
     node->name = weft_arena_text(reader->arena, name, strlen(name));
     node->line = line_of(reader);

@@ -271,10 +271,7 @@ void html_uses(struct weft_text *text, const struct weft_report *report, struct 
     if (report->graph == NULL || result == NULL || result->task_start_ps == NULL) {
         return;
     }
-    // The breakdown takes the first half of what is left, its temporaries the second.
-    struct weft_arena kept = scratch;
-    kept.end = kept.next + (scratch.end - scratch.next) / 2;
-    scratch.next = kept.end;
+    struct weft_arena kept = weft_arena_split(&scratch); // holds the breakdown
     struct weft_breakdown breakdown;
     weft_sim_breakdown(&breakdown, report->graph, result->task_start_ps[0], result->task_end_ps[0],
                        result->iteration_ps[0], &kept, scratch);

@@ -179,21 +179,12 @@ static uint64_t run_mcmc(struct search *search, struct shelf *best, uint64_t eva
 
 // ---- results ----
 
-// The second half of an arena's free space, taken from it.
-static struct weft_arena take_half(struct weft_arena *arena)
-{
-    char *middle = arena->next + (arena->end - arena->next) / 2;
-    struct weft_arena half = {middle, arena->end};
-    arena->end = middle;
-    return half;
-}
-
 // What is in the way of the leanest layout, by the figures of weft_strategy_memory.
 static bool fail_unfit(struct search *search, struct weft_arena scratch, struct weft_error *error)
 {
     char limit[WEFT_UNIT_TEXT];
     struct weft_strategy leanest;
-    struct weft_arena kept = take_half(&scratch);
+    struct weft_arena kept = weft_arena_split(&scratch);
     weft_shelf_load(&search->layouts[0], &search->least);
     if (weft_layout_store(&leanest, &search->layouts[0], &kept, scratch, error)) {
         // Copies of inputs were counted from above, and make the difference.
@@ -251,7 +242,7 @@ bool weft_strategy_search(struct weft_search_result *result, const struct weft_s
                           const struct weft_search_options *options, struct weft_arena *arena,
                           struct weft_arena scratch, struct weft_error *error)
 {
-    struct weft_arena work = take_half(&scratch);
+    struct weft_arena work = weft_arena_split(&scratch);
     struct problem problem;
     const struct weft_strategy *start = options->start;
     if (start != NULL && (start->kind != WEFT_STRATEGY_OPERATORS ||

@@ -218,9 +218,8 @@ bool weft_topology_routes(struct weft_routes *routes, const struct weft_topology
     struct weft_routes shortest;
     struct sources sources = {.shortest = &shortest,
                               .demand = traffic == NULL ? none : traffic->transfer_bytes};
-    // What is kept grows in the front half of the scratch, what is not in the back half.
-    struct weft_arena work = {scratch.next + (size_t)(scratch.end - scratch.next) / 2, scratch.end};
-    scratch.end = work.next;
+    // What is kept grows in `scratch`; callees have `work` for what is not.
+    struct weft_arena work = weft_arena_split(&scratch);
     if (!weft_routing_k_shortest(
             &shortest, fabric, path_count, sources.demand,
             &(struct weft_environment){.arena = &scratch, .scratch = work, .error = error})) {

@@ -15,6 +15,8 @@ struct packet_helper {
     struct packet_crew *crew;
     uint32_t number;
     pthread_t thread;
+    bool failed; // it got no memory, which ends the run
+    struct weft_error error;
 };
 
 struct packet_crew {
@@ -153,23 +155,34 @@ static void wait_for(const _Atomic uint64_t *count, uint64_t value)
 }
 
 // Of each thread its share of the parts.
-static void play_share(struct packet_crew *crew, uint32_t number)
+static bool play_parts(void *context)
 {
-    for (uint32_t p = number; p < crew->parts->cut.part_count; p += crew->thread_count) {
+    const struct packet_helper *helper = context;
+    const struct packet_crew *crew = helper->crew;
+    for (uint32_t p = helper->number; p < crew->parts->cut.part_count; p += crew->thread_count) {
         play_part(crew->parts, crew->parts->parts[p]);
+    }
+    return true;
+}
+
+// A thread that gets no memory stands by until the run is closed, so that no other waits for it.
+static void play_share(struct packet_helper *helper)
+{
+    if (!helper->failed) {
+        helper->failed = !weft_guard(play_parts, helper, &helper->error);
     }
 }
 
 static void *help(void *argument)
 {
-    const struct packet_helper *helper = argument;
+    struct packet_helper *helper = argument;
     struct packet_crew *crew = helper->crew;
     for (uint64_t window = 1;; window++) {
         wait_for(&crew->begun, window);
         if (atomic_load_explicit(&crew->is_over, memory_order_relaxed)) {
             return NULL;
         }
-        play_share(crew, helper->number);
+        play_share(helper);
         atomic_fetch_add_explicit(&crew->done, 1, memory_order_release);
     }
 }
@@ -180,6 +193,7 @@ static void gather_crew(struct packet_parts *parts, uint32_t threads, struct wef
     struct packet_crew *crew = WEFT_NEW(arena, struct packet_crew, 1);
     crew->parts = parts;
     crew->thread_count = 1;
+    crew->helpers[0].crew = crew;
     parts->crew = crew;
     uint32_t wanted = threads < parts->cut.part_count ? threads : parts->cut.part_count;
     for (uint32_t number = 1; number < wanted; number++) {
@@ -198,8 +212,13 @@ void packet_parts_play(struct packet_parts *parts, uint64_t until_ps)
     parts->until_ps = until_ps;
     parts->window_count++;
     atomic_store_explicit(&crew->begun, parts->window_count, memory_order_release);
-    play_share(crew, 0);
+    play_share(&crew->helpers[0]);
     wait_for(&crew->done, parts->window_count * (crew->thread_count - 1));
+    for (uint32_t i = 0; i < crew->thread_count; i++) {
+        if (crew->helpers[i].failed) {
+            weft_raise(&crew->helpers[i].error);
+        }
+    }
 }
 
 // ---- messages ----

@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+// Guards: how exhaustion of memory becomes an error of a whole request.
+//
+// The problem: every allocation can be refused by the system, there are thousands of them, and
+// nearly none of the callers could do anything but give up. Were allocations to return NULL, each
+// would need a branch that no test reaches. So an arena that gets no memory unwinds to the boundary
+// of the request, or of the piece of parallel work, which fails as a whole with an error value like
+// any other. This is the one place where Weft jumps (setjmp, longjmp), and the innermost guard of a
+// thread the one variable that is not an argument: the arena that is exhausted may be any, and the
+// boundary to return to is that of the thread that asked for memory, not of the arena's owner.
+//
+// What is between the guard and the allocation is left without clean-up. So whatever is more than
+// memory of arenas (descriptors, processes, threads, locks) is held outside the guard, by whoever
+// sets it. Cost: a setjmp for each guard, some twenty instructions.
+
+#include "weft/base.h"
+
+#include <setjmp.h>
+#include <stdlib.h>
+
+struct guard {
+    jmp_buf boundary;
+    struct weft_error *error;
+    struct guard *outer;
+};
+
+static _Thread_local struct guard *innermost;
+
+bool weft_guard(bool (*work)(void *context), void *context, struct weft_error *error)
+{
+    struct guard guard = {.error = error, .outer = innermost};
+    if (setjmp(guard.boundary) != 0) {
+        innermost = guard.outer;
+        return false;
+    }
+    innermost = &guard;
+    bool fine = work(context);
+    innermost = guard.outer;
+    return fine;
+}
+
+void weft_raise(const struct weft_error *error)
+{
+    if (innermost == NULL) {
+        fprintf(stderr, "weft: %s\n", error->message);
+        abort();
+    }
+    *innermost->error = *error;
+    longjmp(innermost->boundary, 1);
+}
