@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// weft plan: a fabric for a job, with its certificate.
+// weft plan: a fabric for a job, with its certificate. The options become a request of
+// weft/request/plan.h; its result is written as the plan's file, the page of the report and text.
 
 #include "plan.h"
 
@@ -8,7 +9,16 @@
 
 #include <string.h>
 
-enum { KEY_REPORT = 1, KEY_VARIANT, KEY_ALTERNATE, KEY_STRATEGY, KEY_COLLECTIVES };
+// What the options say.
+struct plan_input {
+    struct cli *cli;
+    const char *paths[2]; // a task graph; or a model and a cluster
+    uint32_t path_count;
+    const char *report_path;
+    struct weft_plan_request request;
+};
+
+enum { KEY_REPORT = 1, KEY_VARIANT, KEY_ROUNDS, KEY_STRATEGY, KEY_COLLECTIVES };
 
 static const struct argp_option options[] = {
     {"report", KEY_REPORT, "FILE.html", 0, "draw the plan on one page that needs no other file", 0},
@@ -16,15 +26,14 @@ static const struct argp_option options[] = {
      "of a model, search both (default), strategy, topology (data parallelism's) or neither "
      "(data-parallel); all: plan both and measure the four",
      0},
-    {"alternate", KEY_ALTERNATE, "N", 0,
-     "rounds between strategy and topology (till nothing "
-     "better is found)",
-     0},
+    {"rounds", KEY_ROUNDS, "N", 0,
+     "rounds between strategy and topology (till nothing better is found)", 0},
+    {"alternate", 0, NULL, OPTION_ALIAS | OPTION_HIDDEN, NULL, 0}, // until 0.2
     {"collectives", KEY_COLLECTIVES, "C", 0,
      "rings (default): every AllReduce, ReduceScatter and AllGather on the plan's rings; best: "
      "what makes the simulated iteration shortest, group by group",
      0},
-    {"strategy", KEY_STRATEGY, "WORDS", 0,
+    {"strategy", KEY_STRATEGY, "DEGREES", 0,
      "of a transformer: this strategy, as tp=8,pp=4,micro=2; only its fabric is searched", 0},
     {0},
 };
@@ -37,7 +46,7 @@ static const char doc[] =
     "verifies, weft export turns into other formats and weft plan --json prints.\v"
     "The job is a model (a name that weft models lists, or FILE.yaml) on a cluster, or a task "
     "graph "
-    "(FILE.fbuf), whose strategy is settled. The options under Model and --variant and --alternate "
+    "(FILE.fbuf), whose strategy stands. The options under Model and --variant and --rounds "
     "are for models.\n"
     "\n"
     "The certificate is a list of lower bounds on the iteration time, each with its reason. The "
@@ -54,20 +63,30 @@ static const char doc[] =
     "  $ weft plan job.fbuf --cluster cluster.yaml -o plan.json --report plan.html\n"
     "  $ weft plan job.fbuf --degree 4 --rate 100Gbps --method topoopt --json\n";
 
-static error_t take_variant(struct plan_request *request, const char *argument)
+static error_t take_path(struct plan_input *input, const char *path)
 {
-    request->model_option_given = true;
-    request->all_variants = strcmp(argument, "all") == 0;
-    request->variant = WEFT_COPLAN_BOTH;
+    if (input->path_count == 2) {
+        return cli_usage(input->cli, "'%.100s' is one argument too many; see %s --help", path,
+                         input->cli->program);
+    }
+    input->paths[input->path_count++] = path;
+    return 0;
+}
+
+static error_t take_variant(struct plan_input *input, const char *argument)
+{
+    input->request.model.given = true;
+    input->request.model.all_variants = strcmp(argument, "all") == 0;
+    input->request.model.variant = WEFT_COPLAN_BOTH;
     for (enum weft_coplan_variant v = 0; v < WEFT_COPLAN_VARIANT_COUNT; v++) {
         if (strcmp(argument, weft_coplan_variant_name(v)) == 0) {
-            request->variant = v;
+            input->request.model.variant = v;
             return 0;
         }
     }
-    return request->all_variants
+    return input->request.model.all_variants
                ? 0
-               : cli_usage(request->cli,
+               : cli_usage(input->cli,
                            "--variant: '%.40s' is none; write both, strategy, topology, "
                            "data-parallel or all",
                            argument);
@@ -75,45 +94,62 @@ static error_t take_variant(struct plan_request *request, const char *argument)
 
 static error_t parse(int key, char *argument, struct argp_state *state)
 {
-    struct plan_request *request = state->input;
+    struct plan_input *input = state->input;
     switch (key) {
     case KEY_REPORT:
-        return cli_take(request->cli, &request->report_path, argument, "report");
+        return cli_take(input->cli, &input->report_path, argument, "report");
     case KEY_VARIANT:
-        return take_variant(request, argument);
-    case KEY_ALTERNATE:
-        request->model_option_given = true;
-        return cli_count(request->cli, &request->rounds, "alternate", argument, 1, 1000);
+        return take_variant(input, argument);
+    case KEY_ROUNDS:
+        input->request.model.given = true;
+        return cli_count(input->cli, &input->request.model.rounds, "rounds", argument, 1, 1000);
     case KEY_COLLECTIVES:
         if (strcmp(argument, "rings") != 0 && strcmp(argument, "best") != 0) {
-            return cli_usage(request->cli, "--collectives: '%.40s' is none; write rings or best",
+            return cli_usage(input->cli, "--collectives: '%.40s' is none; write rings or best",
                              argument);
         }
-        request->collectives = strcmp(argument, "best") == 0 ? WEFT_PLAN_BEST : WEFT_PLAN_RINGS;
+        input->request.collectives =
+            strcmp(argument, "best") == 0 ? WEFT_PLAN_BEST : WEFT_PLAN_RINGS;
         return 0;
     case KEY_STRATEGY:
-        request->model_option_given = true;
-        return cli_take(request->cli, &request->words, argument, "strategy");
+        input->request.model.given = true;
+        return cli_take(input->cli, &input->request.model.strategy, argument, "strategy");
     case ARGP_KEY_ARG:
-        return plan_take_path(request, argument);
+        return take_path(input, argument);
     case ARGP_KEY_END:
-        if (request->path_count > 0) {
+        if (input->path_count > 0) {
             return 0;
         }
-        return cli_usage(request->cli,
-                         request->cli->job.model != NULL
+        return cli_usage(input->cli,
+                         input->cli->job.model != NULL
                              ? "on which cluster? write %s --model %s CLUSTER.yaml"
                              : "which job? write %s MODEL CLUSTER.yaml, or %s FILE.fbuf --degree 4 "
                                "--rate 100Gbps",
-                         request->cli->program,
-                         request->cli->job.model != NULL ? request->cli->job.model
-                                                         : request->cli->program);
+                         input->cli->program,
+                         input->cli->job.model != NULL ? input->cli->job.model
+                                                       : input->cli->program);
     default:
         return ARGP_ERR_UNKNOWN;
     }
 }
 
-static void tell_certificate(struct cli *cli, const struct weft_certificate *certificate)
+static bool ends_with(const char *text, const char *end)
+{
+    size_t length = strlen(text);
+    size_t end_length = strlen(end);
+    return length >= end_length && strcmp(text + length - end_length, end) == 0;
+}
+
+// Whether the arguments name a model and not a task graph.
+static bool begins_with_model(const struct plan_input *input)
+{
+    const char *first = input->paths[0];
+    bool named = strpbrk(first, "./-") == NULL || ends_with(first, ".yaml") ||
+                 ends_with(first, ".yml") || weft_request_in_zoo(first);
+    return input->cli->job.model != NULL || input->path_count == 2 || named;
+}
+
+static void print_certificate(struct cli *cli, const struct weft_certificate *certificate)
 {
     static const struct weft_table_column columns[] = {
         {"", WEFT_ALIGN_LEFT},
@@ -141,7 +177,7 @@ static void tell_certificate(struct cli *cli, const struct weft_certificate *cer
 }
 
 // Rows that differ by their group alone are one.
-static void tell_collectives(struct cli *cli, const struct weft_plan *plan)
+static void print_collectives(struct cli *cli, const struct weft_plan *plan)
 {
     static const struct weft_table_column columns[] = {
         {"groups", WEFT_ALIGN_RIGHT}, {"collectives of", WEFT_ALIGN_RIGHT},
@@ -155,19 +191,19 @@ static void tell_collectives(struct cli *cli, const struct weft_plan *plan)
     }
     struct weft_arena *arena = &cli->arena;
     const char **cells = WEFT_NEW(arena, const char *, (size_t)count *COLUMNS);
-    bool *told = WEFT_NEW(arena, bool, count);
+    bool *shown = WEFT_NEW(arena, bool, count);
     uint32_t rows = 0;
     for (uint32_t c = 0; c < count; c++) {
         const struct weft_collective_choice *choice = &plan->collectives[c];
         uint32_t alike = 0;
-        for (uint32_t other = c; other < count && !told[c]; other++) {
+        for (uint32_t other = c; other < count && !shown[c]; other++) {
             const struct weft_collective_choice *same = &plan->collectives[other];
             if (same->algorithm == choice->algorithm &&
                 same->chunk_factor == choice->chunk_factor &&
                 same->ring_order == choice->ring_order &&
                 same->size_min_bytes == choice->size_min_bytes &&
                 same->size_max_bytes == choice->size_max_bytes) {
-                told[other] = other != c;
+                shown[other] = other != c;
                 alike++;
             }
         }
@@ -188,9 +224,39 @@ static void tell_collectives(struct cli *cli, const struct weft_plan *plan)
     cli_say(cli, "\n%s", weft_report_table(columns, COLUMNS, cells, rows, arena));
 }
 
-static void tell(const struct plan_request *request, const struct weft_plan *plan)
+// The strategy of a plan, its memory, and what the joint search did.
+static void print_job(struct cli *cli, const struct weft_plan_job *job)
 {
-    struct cli *cli = request->cli;
+    char unit[WEFT_UNIT_TEXT];
+    cli_say(cli, "model         %s, %llu samples an iteration, costs by %s\n", job->model,
+            (unsigned long long)job->batch, job->costs);
+    cli_print_memory(cli, &job->strategy, job->memory_limit_bytes);
+    if (job->flops_utilization > 0) {
+        cli_say(cli, "utilization   %.1f %% of the peak FLOP/s\n", 100 * job->flops_utilization);
+    }
+    cli_say(cli, "search        %llu strateg%s, %u round%s%s\n",
+            (unsigned long long)job->evaluations, job->evaluations == 1 ? "y" : "ies",
+            job->round_count, job->round_count == 1 ? "" : "s",
+            job->fixed_point ? ", to a fixed point" : "");
+    for (enum weft_coplan_variant v = 0; v < WEFT_COPLAN_VARIANT_COUNT; v++) {
+        if (job->variant_s[v] > 0) {
+            cli_say(cli, "  %-14s%s\n", weft_coplan_variant_name(v),
+                    weft_show_time(unit, weft_picoseconds(job->variant_s[v])));
+        }
+    }
+    cli_say(cli, "\n");
+    if (job->strategy.kind == WEFT_STRATEGY_OPERATORS) {
+        cli_print_operators(cli, &job->strategy, job->operator_names, job->operator_count);
+    } else {
+        const struct weft_hybrid *hybrid = &job->strategy.hybrid;
+        cli_say(cli, "dp %u, tp %u, pp %u, ep %u, cp %u; %u chunks, micro-batches of %llu\n",
+                hybrid->dp, hybrid->tp, hybrid->pp, hybrid->ep, hybrid->cp, hybrid->chunks,
+                (unsigned long long)hybrid->micro_batch);
+    }
+}
+
+static void print(struct cli *cli, const struct weft_plan *plan)
+{
     const struct weft_topology *topology = &plan->topology;
     const struct weft_certificate *certificate = &plan->certificate;
     char unit[WEFT_UNIT_TEXT];
@@ -215,165 +281,70 @@ static void tell(const struct plan_request *request, const struct weft_plan *pla
         cli_say(cli, "the clock ended the search; another machine may answer otherwise\n");
     }
     if (plan->job != NULL) {
-        strategy_tell_job(cli, plan->job);
+        print_job(cli, plan->job);
     }
-    tell_collectives(cli, plan);
-    tell_certificate(cli, certificate);
+    print_collectives(cli, plan);
+    print_certificate(cli, certificate);
 }
 
-// The part of a path after its last slash.
-static const char *base_name(const char *path)
+// Writes the page and the plan's file, then prints the plan.
+static bool publish(const struct plan_input *input, const struct weft_plan_result *result)
 {
-    const char *slash = strrchr(path, '/');
-    return slash != NULL ? slash + 1 : path;
-}
-
-// What the report shows beside the plan: its timeline, its traffic, the fabrics it competes with.
-static bool fill_report(struct weft_report *report, struct weft_sim_result *result,
-                        struct weft_traffic *traffic, struct cli *cli, weft_stop stop)
-{
-    const struct weft_plan *plan = report->plan;
-    struct weft_sim_options timed = plan->sim;
-    timed.timeline = true;
-    // The page shows what is played; what is asked of the network stays as the job has it.
-    struct weft_taskgraph *played = WEFT_NEW(&cli->arena, struct weft_taskgraph, 1);
-    if (!weft_plan_played(played, plan, report->graph, &cli->arena, cli->scratch, &cli->error)) {
+    struct cli *cli = input->cli;
+    if (result->page != NULL &&
+        !weft_file_save(input->report_path, result->page, strlen(result->page), &cli->error)) {
         return false;
     }
-    const struct weft_taskgraph *asked = report->graph;
-    report->graph = played;
-    const struct weft_sim_job job = {.graph = played, .rings = plan->network.rings};
-    const struct weft_plan_options plan_options = {
-        .topology = cli_topology_options(cli, stop),
-        .sim = plan->sim,
-    };
-    weft_traffic_build(traffic, asked, &cli->arena, cli->scratch);
-    report->traffic = traffic;
-    report->result = result;
-    return weft_sim_run_jobs(result, &plan->network.fabric, &plan->network.routes, &job, 1, &timed,
-                             &cli->arena, cli->scratch, &cli->error) &&
-           weft_plan_compare(&report->comparisons, &report->comparison_count, asked, &plan->cluster,
-                             &plan_options, &cli->arena, cli->scratch, &cli->error);
-}
-
-// What the page says of the loop.
-static void fill_rounds(struct weft_report *report, const struct weft_plan_job *job,
-                        struct weft_arena *arena)
-{
-    struct weft_report_round *rounds =
-        WEFT_NEW(arena, struct weft_report_round, (size_t)job->round_count + 1);
-    for (uint32_t r = 0; r < job->round_count; r++) {
-        rounds[r] = (struct weft_report_round){job->round_start[r], job->round_s[r]};
+    if (result->plan != NULL && cli->output_path != NULL) {
+        const char *text = weft_plan_write(result->plan, &cli->arena);
+        if (!weft_file_save(cli->output_path, text, strlen(text), &cli->error)) {
+            return false;
+        }
+        cli->output_path = NULL; // is written; what follows goes to stdout
     }
-    report->rounds = rounds;
-    report->round_count = job->round_count;
-}
-
-bool plan_save_report(const struct plan_request *request, const struct weft_plan *plan,
-                      const struct weft_taskgraph *graph, const struct weft_model *model,
-                      const struct weft_strategy_setting *setting)
-{
-    struct cli *cli = request->cli;
-    struct weft_sim_result result;
-    struct weft_traffic traffic;
-    struct weft_report report = {
-        .title = model != NULL ? model->name : base_name(request->paths[0]),
-        .plan = plan,
-        .graph = graph,
-        .model = model,
-        .setting = setting,
-    };
-    if (model != NULL) {
-        report.strategy = &plan->job->strategy;
-        fill_rounds(&report, plan->job, &cli->arena);
-    }
-    weft_stop stop = cli_clock_start(cli, "comparing for the report", 0);
-    bool filled = fill_report(&report, &result, &traffic, cli, stop);
-    cli_clock_stop(cli);
-    if (!filled) {
-        return false;
-    }
-    const char *page = weft_report_html(&report, &cli->arena, cli->scratch);
-    return weft_file_save(request->report_path, page, strlen(page), &cli->error);
-}
-
-// The plan file, and how long it took, which the file cannot hold: the same plan gives the same
-// file.
-static void tell_json(struct cli *cli, const struct weft_plan *plan, const char *text)
-{
-    if (plan->job == NULL) {
-        cli_say(cli, "%s", text);
-        return;
-    }
-    size_t length = strlen(text);
-    WEFT_ASSERT(length > 3 && strcmp(text + length - 3, "\n}\n") == 0);
-    cli_say(cli, "%.*s,\n  \"wall_s\": %.3f\n}\n", (int)(length - 3), text, cli_elapsed_s(cli));
-}
-
-bool plan_publish(const struct plan_request *request, const struct weft_plan *plan)
-{
-    struct cli *cli = request->cli;
-    const char *text = weft_plan_write(plan, &cli->arena);
-    if (cli->output_path != NULL &&
-        !weft_file_save(cli->output_path, text, strlen(text), &cli->error)) {
-        return false;
-    }
-    cli->output_path = NULL; // is written; what follows goes to stdout
     if (cli->json) {
-        tell_json(cli, plan, text);
+        cli_say(cli, "%s", weft_request_plan_json(result, &cli->arena));
+    } else if (result->plan != NULL) {
+        print(cli, result->plan);
     } else {
-        tell(request, plan);
+        cli_print_strategies(cli, result->estimate);
     }
     return true;
 }
 
-static bool plan_taskgraph(const struct plan_request *request)
+static bool run(struct plan_input *input)
 {
-    struct cli *cli = request->cli;
-    struct weft_fbuf fbuf;
-    struct weft_cluster cluster;
-    struct weft_plan plan;
-    if (request->model_option_given || cli->job.profile_path != NULL || cli->job.batch > 0) {
-        return cli_misuse(cli,
-                          "'%.100s' is a task graph; --variant, --alternate, --profile and "
-                          "--batch are for models",
-                          request->paths[0]);
-    }
-    if (!cli_load_job(&fbuf, cli, request->paths[0]) ||
-        !cli_cluster(&cluster, cli, fbuf.graph.server_count, 0, true)) {
+    struct cli *cli = input->cli;
+    struct weft_plan_request *request = &input->request;
+    if (!cli_can_write(cli, cli->output_path) || !cli_can_write(cli, input->report_path)) {
         return false;
     }
-    weft_stop stop = cli_clock_start(cli, "planning", cli_deadline_s(cli));
-    const struct weft_plan_options plan_options = {
-        .topology = cli_topology_options(cli, stop),
-        .sim = weft_request_task_packets(cli->seed),
-        .collectives = request->collectives,
-    };
-    bool planned = weft_plan_build(&plan, &fbuf.graph, &cluster, &plan_options, &cli->arena,
-                                   cli->scratch, &cli->error);
+    if (!begins_with_model(input)) {
+        request->path = input->paths[0];
+    } else if (!cli_place_arguments(cli, input->paths, input->path_count)) {
+        return false;
+    }
+    request->job = cli->job;
+    request->trace = cli->trace;
+    request->hardware = cli->hardware;
+    request->search = cli->search;
+    request->report = input->report_path != NULL;
+    struct weft_plan_result result;
+    bool planned = weft_request_plan(&result, request, cli_environment(cli, cli_clock_watch(cli)));
     cli_clock_stop(cli);
     if (!planned) {
         return false;
     }
-    if (request->report_path != NULL &&
-        !plan_save_report(request, &plan, &fbuf.graph, NULL, NULL)) {
-        return false;
+    result.wall_s = cli_elapsed_s(cli);
+    if (result.estimate != NULL) {
+        result.estimate->wall_s = result.wall_s;
     }
-    return plan_publish(request, &plan);
-}
-
-static bool run(const struct plan_request *request)
-{
-    struct cli *cli = request->cli;
-    if (!cli_can_write(cli, cli->output_path) || !cli_can_write(cli, request->report_path)) {
-        return false;
-    }
-    return plan_begins_with_model(request) ? plan_model(request) : plan_taskgraph(request);
+    return publish(input, &result);
 }
 
 static void ready(void *input, struct cli *cli)
 {
-    *(struct plan_request *)input = (struct plan_request){.cli = cli};
+    *(struct plan_input *)input = (struct plan_input){.cli = cli};
 }
 
 static bool run_input(void *input)
@@ -392,7 +363,7 @@ const struct cli_runner plan_runner = {
             .parser = parse,
             .groups = CLI_JOB | CLI_HARDWARE | CLI_SEARCH | CLI_TRACE,
         },
-    .input_bytes = sizeof(struct plan_request),
+    .input_bytes = sizeof(struct plan_input),
     .ready = ready,
     .run = run_input,
 };

@@ -1,30 +1,36 @@
 // SPDX-License-Identifier: Apache-2.0
-// weft strategy: the strategies of a model on a given fabric, by the searches' own estimate.
+// weft strategy: the strategies of a model on a given fabric. The options become a request of
+// weft/request/strategy.h, its result tables or JSON; weft plan prints its strategy with the same
+// tables.
 
 #include "plan.h"
 
-#include "weft/format.h"
+#include "weft/report.h"
 
 #include <math.h>
 #include <string.h>
 
-#define KEEP_OPERATORS 1u
-#define KEEP_HYBRID 8u
 #define KEEP_MAX 1000u
-#define SECONDS_DEFAULT 5.0
+// To the search 0 means nothing was asked for; to a user it is the shortest search.
 #define SECONDS_LEAST 1e-9
-// Larger clusters are not simulated.
-#define SIMULATED_SERVERS_MAX 128u
 
-enum { KEY_FABRIC = 1, KEY_KEEP, KEY_STRATEGY };
+// What the options say.
+struct strategy_input {
+    struct cli *cli;
+    const char *paths[2]; // a model and a cluster
+    uint32_t path_count;
+    struct weft_strategy_request request;
+};
+
+enum { KEY_FABRIC = 1, KEY_KEEP, KEY_STRATEGY, KEY_SECONDS };
 
 static const struct argp_option options[] = {
     {"fabric", KEY_FABRIC, "F", 0,
      "the fabric (full-mesh: every pair joined); weft simulate --fabrics lists the others", 0},
     {"keep", KEY_KEEP, "K", 0, "tell the K best (1; transformers: 8)", 0},
-    {"strategy", KEY_STRATEGY, "WORDS", 0,
+    {"strategy", KEY_STRATEGY, "DEGREES", 0,
      "of a transformer: not a search but this one, as tp=8,pp=4,micro=2,recompute=selective", 0},
-    {"seconds", KEY_STRATEGY + 1, "S", 0, "effort of the search, counted in work (5)", 0},
+    {"seconds", KEY_SECONDS, "S", 0, "effort of the search, counted in work (5)", 0},
     {0},
 };
 
@@ -44,190 +50,274 @@ static const char doc[] =
 
 static error_t parse(int key, char *argument, struct argp_state *state)
 {
-    struct strategy_request *request = state->input;
-    struct cli *cli = request->cli;
+    struct strategy_input *input = state->input;
+    struct cli *cli = input->cli;
     error_t failed;
     switch (key) {
     case KEY_FABRIC:
-        request->fabric = argument;
+        input->request.fabric = argument;
         return 0;
     case KEY_KEEP:
-        return cli_count(cli, &request->keep, "keep", argument, 1, KEEP_MAX);
+        return cli_count(cli, &input->request.keep, "keep", argument, 1, KEEP_MAX);
     case KEY_STRATEGY:
-        return cli_take(cli, &request->words, argument, "strategy");
-    case KEY_STRATEGY + 1:
+        return cli_take(cli, &input->request.strategy, argument, "strategy");
+    case KEY_SECONDS:
         failed = cli_value(
-            cli, weft_parse_number(&cli->search.seconds, argument, 0, 1e6, &cli->error), "seconds");
-        // 0 is the shortest search, not the default.
-        cli->search.seconds = fmax(cli->search.seconds, SECONDS_LEAST);
+            cli, weft_parse_number(&input->request.seconds, argument, 0, 1e6, &cli->error),
+            "seconds");
+        input->request.seconds = fmax(input->request.seconds, SECONDS_LEAST);
         return failed;
     case ARGP_KEY_ARG:
-        if (request->path_count == 2) {
+        if (input->path_count == 2) {
             return cli_usage(cli, "'%.100s' is one argument too many; see %s --help", argument,
                              cli->program);
         }
-        request->paths[request->path_count++] = argument;
+        input->paths[input->path_count++] = argument;
         return 0;
     default:
         return ARGP_ERR_UNKNOWN;
     }
 }
 
-// ---- finding ----
-
-// The fabric of --fabric; NULL for a full mesh, which the searches stand in for.
-static bool build_network(struct strategy_request *request)
+bool cli_place_arguments(struct cli *cli, const char *const *paths, uint32_t path_count)
 {
-    struct cli *cli = request->cli;
-    if (request->fabric == NULL || strcmp(request->fabric, "full-mesh") == 0) {
-        request->fabric = "full-mesh";
-        return true;
+    uint32_t at = 0;
+    if (cli->job.model == NULL && at < path_count) {
+        cli->job.model = paths[at++];
     }
-    struct weft_fabric_options shape = {.seed = cli->seed};
-    request->network = WEFT_NEW(&cli->arena, struct weft_network, 1);
-    return weft_fabric_build_named(request->network, request->fabric, &request->cluster, &shape,
-                                   &cli->arena, cli->scratch, &cli->error) ||
-           weft_wrap(&cli->error, "--fabric");
-}
-
-bool strategy_from_words(struct weft_strategy *strategy, struct cli *cli,
-                         const struct weft_model *model, const struct weft_cluster *cluster,
-                         const char *words)
-{
-    if (model->transformer == NULL) {
-        return cli_misuse(cli, "--strategy is for transformers; %s has operators of its own",
-                          model->name);
+    if (cli->job.model == NULL) {
+        return cli_misuse(cli, "which model? write %s MODEL CLUSTER.yaml; weft models lists them",
+                          cli->program);
     }
-    *strategy =
-        (struct weft_strategy){.kind = WEFT_STRATEGY_HYBRID, .server_count = cluster->server_count};
-    uint32_t accelerators = cluster->server_count * cluster->accelerators_per_server;
-    const struct weft_hybrid *hybrid = &strategy->hybrid;
-    if (!weft_hybrid_parse(&strategy->hybrid, words, accelerators, &cli->error)) {
-        return weft_wrap(&cli->error, "--strategy");
+    if (at < path_count) {
+        if (cli->hardware.cluster_path != NULL) {
+            return cli_misuse(cli, "one cluster only, not '%.100s' and --cluster", paths[at]);
+        }
+        cli->hardware.cluster_path = paths[at++];
     }
-    // Degrees are at most 2^10, dp at most 2^24: no overflow. More than there are is found later.
-    uint64_t used = (uint64_t)hybrid->dp * hybrid->tp * hybrid->pp * hybrid->cp;
-    return used >= accelerators ||
-           weft_fail(&cli->error, WEFT_INPUT,
-                     "--strategy: dp: dp * tp * pp * cp = %llu leave some of the %u accelerators "
-                     "idle; leave dp out, or use fewer --servers",
-                     (unsigned long long)used, accelerators);
-}
-
-static bool take_words(struct strategy_request *request)
-{
-    struct cli *cli = request->cli;
-    struct weft_candidate *candidate = WEFT_NEW(&cli->arena, struct weft_candidate, 1);
-    struct weft_hybrid_estimate estimate;
-    if (!strategy_from_words(&candidate->strategy, cli, &request->model, &request->cluster,
-                             request->words) ||
-        !weft_strategy_memory(&candidate->strategy,
-                              &(struct weft_study){.model = &request->model,
-                                                   .cluster = &request->cluster,
-                                                   .setting = &request->setting},
-                              &cli->arena, cli->scratch, &cli->error) ||
-        !weft_hybrid_estimate(&estimate, &candidate->strategy.hybrid,
-                              &(struct weft_study){.model = &request->model,
-                                                   .cluster = &request->cluster,
-                                                   .network = request->network,
-                                                   .setting = &request->setting},
-                              cli->scratch, &cli->error)) {
-        return false;
+    if (at < path_count) {
+        return cli_misuse(cli, "'%.100s' is one argument too many; see %s --help", paths[at],
+                          cli->program);
     }
-    candidate->estimate_ps = estimate.iteration_ps;
-    request->found = (struct weft_search_result){1, candidate, 1};
+    if (cli->hardware.cluster_path == NULL) {
+        return cli_misuse(cli, "on which cluster? write %s %s CLUSTER.yaml", cli->program,
+                          cli->job.model);
+    }
     return true;
 }
 
-static bool search(struct strategy_request *request)
-{
-    struct cli *cli = request->cli;
-    uint32_t usual = request->hybrid ? KEEP_HYBRID : KEEP_OPERATORS;
-    weft_stop stop = cli_clock_start(cli, "searching", 0);
-    const struct weft_search_options wanted = {
-        .method = cli->job.method,
-        .seconds = cli->search.seconds > 0 ? cli->search.seconds : SECONDS_DEFAULT,
-        .evaluations = cli->job.budget,
-        .seed = cli->seed,
-        .threads = cli->threads,
-        .keep = request->keep > 0 ? request->keep : usual,
-        .stop = stop,
-        .progress_ps = &cli->environment.progress.best_ps,
-    };
-    bool found = request->hybrid
-                     ? weft_hybrid_search(&request->found,
-                                          &(struct weft_study){.model = &request->model,
-                                                               .cluster = &request->cluster,
-                                                               .network = request->network,
-                                                               .setting = &request->setting},
-                                          &wanted, &cli->arena, cli->scratch, &cli->error)
-                     : weft_strategy_search(&request->found,
-                                            &(struct weft_study){.model = &request->model,
-                                                                 .cluster = &request->cluster,
-                                                                 .network = request->network,
-                                                                 .setting = &request->setting},
-                                            &wanted, &cli->arena, cli->scratch, &cli->error);
-    cli_clock_stop(cli);
-    return found;
-}
+// ---- strategies as text ----
 
-// What the flow engine says on the fabric asked for; 0 where it was not asked.
-static void simulate(struct strategy_request *request)
+// Servers as ranges: "0-7", "0,4,8,12", "3". Arithmetic sequences of three or more are joined.
+static const char *servers_text(const uint32_t *servers, uint32_t count, struct weft_arena *arena)
 {
-    struct cli *cli = request->cli;
-    request->simulated_ps = WEFT_NEW(&cli->arena, uint64_t, (size_t)request->found.count + 1);
-    if (request->network == NULL || request->cluster.server_count > SIMULATED_SERVERS_MAX) {
-        return;
-    }
-    const struct weft_sim_options packets = weft_request_task_packets(cli->seed);
-    for (uint32_t i = 0; i < request->found.count; i++) {
-        struct weft_arena arena = cli->arena; // of one simulation
-        struct weft_taskgraph graph;
-        struct weft_sim_result result;
-        struct weft_error error; // then the estimate has to do
-        if (weft_strategy_taskgraph(&graph, &request->found.candidates[i].strategy,
-                                    &(struct weft_study){.model = &request->model,
-                                                         .cluster = &request->cluster,
-                                                         .setting = &request->setting},
-                                    &arena, cli->scratch, &error)) {
-            const struct weft_sim_job job = {.graph = &graph};
-            request->simulated_ps[i] =
-                weft_sim_run_jobs(&result, &request->network->fabric, &request->network->routes,
-                                  &job, 1, &packets, &arena, cli->scratch, &error)
-                    ? result.iteration_ps[0]
-                    : 0;
+    struct weft_text text;
+    weft_text_init(&text, arena);
+    weft_text_add(&text, "%s", "");
+    for (uint32_t i = 0; i < count;) {
+        uint32_t end = i + 1; // of the run of consecutive servers that begins here
+        while (end < count && servers[end] == servers[end - 1] + 1) {
+            end++;
+        }
+        weft_text_add(&text, "%s%u", i == 0 ? "" : ",", servers[i]);
+        if (end - i > 2) {
+            weft_text_add(&text, "-%u", servers[end - 1]);
+            i = end;
+        } else {
+            i++;
         }
     }
+    return text.data;
 }
 
-bool strategy_run(struct strategy_request *request)
+static bool same_placement(const struct weft_placement *a, const struct weft_placement *b)
 {
-    request->hybrid = request->model.transformer != NULL && request->setting.cost.profile == NULL;
-    if (!build_network(request) ||
-        !(request->words != NULL ? take_words(request) : search(request))) {
+    return a->sample_parts == b->sample_parts && a->parameter_parts == b->parameter_parts &&
+           memcmp(a->servers, b->servers,
+                  (size_t)a->sample_parts * a->parameter_parts * sizeof *a->servers) == 0;
+}
+
+void cli_print_operators(struct cli *cli, const struct weft_strategy *strategy,
+                         const char *const *names, uint32_t operator_count)
+{
+    static const struct weft_table_column columns[] = {
+        {"operator", WEFT_ALIGN_LEFT},
+        {"samples by", WEFT_ALIGN_RIGHT},
+        {"parameters by", WEFT_ALIGN_RIGHT},
+        {"servers", WEFT_ALIGN_LEFT},
+    };
+    enum { COLUMNS = sizeof columns / sizeof columns[0] };
+    struct weft_arena *arena = &cli->arena;
+    const char **cells = WEFT_NEW(arena, const char *, (size_t)operator_count *COLUMNS + 1);
+    bool *shown = WEFT_NEW(arena, bool, (size_t)operator_count + 1);
+    uint32_t rows = 0;
+    for (uint32_t op = 0; op < operator_count; op++) {
+        if (shown[op]) {
+            continue;
+        }
+        const struct weft_placement *placement = &strategy->placements[op];
+        uint32_t last = op;
+        uint32_t count = 0;
+        for (uint32_t i = op; i < operator_count; i++) {
+            if (same_placement(placement, &strategy->placements[i])) {
+                shown[i] = true;
+                last = i;
+                count++;
+            }
+        }
+        const char **row = cells + (size_t)rows++ * COLUMNS;
+        row[0] = count == 1
+                     ? names[op]
+                     : weft_arena_format(arena, "%s .. %s (%u)", names[op], names[last], count);
+        row[1] = weft_arena_format(arena, "%u", placement->sample_parts);
+        row[2] = weft_arena_format(arena, "%u", placement->parameter_parts);
+        row[3] = servers_text(placement->servers,
+                              placement->sample_parts * placement->parameter_parts, arena);
+    }
+    cli_say(cli, "%s", weft_report_table(columns, COLUMNS, cells, rows, arena));
+}
+
+void cli_print_memory(struct cli *cli, const struct weft_strategy *strategy,
+                      double memory_limit_bytes)
+{
+    uint32_t fullest = 0;
+    for (uint32_t s = 1; s < strategy->server_count; s++) {
+        if (strategy->memory[s].total_bytes > strategy->memory[fullest].total_bytes) {
+            fullest = s;
+        }
+    }
+    const struct weft_memory *memory = &strategy->memory[fullest];
+    char unit[WEFT_UNIT_TEXT];
+    cli_say(cli, "memory        %s", weft_show_bytes(unit, memory->total_bytes));
+    if (memory_limit_bytes > 0) {
+        cli_say(cli, " of %s", weft_show_bytes(unit, memory_limit_bytes));
+    }
+    cli_say(cli, " on the fullest accelerator: parameters %s",
+            weft_show_bytes(unit, memory->parameters_bytes));
+    cli_say(cli, ", gradients %s", weft_show_bytes(unit, memory->gradients_bytes));
+    cli_say(cli, ", optimizer %s", weft_show_bytes(unit, memory->optimizer_bytes));
+    cli_say(cli, ", activations %s\n", weft_show_bytes(unit, memory->activations_bytes));
+}
+
+// ---- of a search ----
+
+// The table of a transformer: degrees of parallelism, and the share of each cause in the time.
+static void print_hybrids(struct cli *cli, const struct weft_strategy_result *result)
+{
+    static const struct weft_table_column columns[] = {
+        {"estimate", WEFT_ALIGN_RIGHT}, {"simulated", WEFT_ALIGN_RIGHT},
+        {"MFU", WEFT_ALIGN_RIGHT},      {"memory", WEFT_ALIGN_RIGHT},
+        {"dp", WEFT_ALIGN_RIGHT},       {"tp", WEFT_ALIGN_RIGHT},
+        {"pp", WEFT_ALIGN_RIGHT},       {"ep", WEFT_ALIGN_RIGHT},
+        {"cp", WEFT_ALIGN_RIGHT},       {"chunks", WEFT_ALIGN_RIGHT},
+        {"micro", WEFT_ALIGN_RIGHT},    {"zero", WEFT_ALIGN_RIGHT},
+        {"compute", WEFT_ALIGN_RIGHT},  {"bubble", WEFT_ALIGN_RIGHT},
+        {"tensor", WEFT_ALIGN_RIGHT},   {"pipe", WEFT_ALIGN_RIGHT},
+        {"expert", WEFT_ALIGN_RIGHT},   {"context", WEFT_ALIGN_RIGHT},
+        {"data", WEFT_ALIGN_RIGHT},     {"recompute", WEFT_ALIGN_LEFT},
+    };
+    enum { COLUMNS = sizeof columns / sizeof columns[0] };
+    static const char *const recomputes[] = {[WEFT_RECOMPUTE_NONE] = "none",
+                                             [WEFT_RECOMPUTE_SELECTIVE] = "selective",
+                                             [WEFT_RECOMPUTE_FULL] = "full"};
+    struct weft_arena *arena = &cli->arena;
+    uint32_t count = result->found.count;
+    const char **cells = WEFT_NEW(arena, const char *, (size_t)count *COLUMNS + 1);
+    char unit[WEFT_UNIT_TEXT];
+    for (uint32_t i = 0; i < count; i++) {
+        const struct weft_candidate *candidate = &result->found.candidates[i];
+        const struct weft_hybrid *hybrid = &candidate->strategy.hybrid;
+        const struct weft_hybrid_estimate *estimate = &result->estimates[i];
+        const char **row = cells + (size_t)i * COLUMNS;
+        uint32_t at = 0;
+        row[at++] = weft_arena_format(arena, "%s", weft_show_time(unit, estimate->iteration_ps));
+        row[at++] =
+            result->simulated_ps[i] > 0
+                ? weft_arena_format(arena, "%s", weft_show_time(unit, result->simulated_ps[i]))
+                : "-";
+        row[at++] = weft_arena_format(arena, "%.1f %%", 100 * estimate->model_flops_utilization);
+        row[at++] = weft_arena_format(arena, "%s",
+                                      weft_show_bytes(unit, candidate->strategy.memory_max_bytes));
+        const uint32_t degrees[] = {hybrid->dp,
+                                    hybrid->tp,
+                                    hybrid->pp,
+                                    hybrid->ep,
+                                    hybrid->cp,
+                                    hybrid->chunks,
+                                    (uint32_t)hybrid->micro_batch,
+                                    hybrid->zero_stage};
+        for (uint32_t d = 0; d < sizeof degrees / sizeof degrees[0]; d++) {
+            row[at++] = weft_arena_format(arena, "%u", degrees[d]);
+        }
+        const uint64_t times_ps[] = {
+            estimate->compute_ps, estimate->bubble_ps,  estimate->tensor_ps, estimate->pipeline_ps,
+            estimate->expert_ps,  estimate->context_ps, estimate->data_ps};
+        for (uint32_t t = 0; t < sizeof times_ps / sizeof times_ps[0]; t++) {
+            row[at++] = weft_arena_format(
+                arena, "%.1f %%", 100 * (double)times_ps[t] / (double)estimate->iteration_ps);
+        }
+        row[at++] = recomputes[hybrid->recompute];
+    }
+    cli_say(cli, "%s", weft_report_table(columns, COLUMNS, cells, count, arena));
+}
+
+static void print_candidates(struct cli *cli, const struct weft_strategy_result *result)
+{
+    char unit[WEFT_UNIT_TEXT];
+    for (uint32_t i = 0; i < result->found.count; i++) {
+        const struct weft_candidate *candidate = &result->found.candidates[i];
+        cli_say(cli, "\nestimate      %s", weft_show_time(unit, candidate->estimate_ps));
+        if (result->simulated_ps[i] > 0) {
+            cli_say(cli, "; simulated %s", weft_show_time(unit, result->simulated_ps[i]));
+        }
+        cli_say(cli, "\n");
+        cli_print_memory(cli, &candidate->strategy, result->setting.memory_limit_bytes);
+        cli_print_operators(cli, &candidate->strategy, result->operator_names,
+                            result->model.operator_count);
+    }
+}
+
+void cli_print_strategies(struct cli *cli, const struct weft_strategy_result *result)
+{
+    char unit[WEFT_UNIT_TEXT];
+    cli_say(cli, "%s, %llu samples an iteration, on %u servers of %u %s; fabric %s, ",
+            result->model.name, (unsigned long long)result->model.batch,
+            result->cluster.server_count, result->cluster.accelerators_per_server,
+            result->cluster.accelerator, result->fabric);
+    cli_say(cli, "%u ports of %s\n", result->cluster.degree,
+            weft_show_rate(unit, result->cluster.rate_Bps));
+    cli_say(cli, "%llu strateg%s looked at\n", (unsigned long long)result->found.evaluations,
+            result->found.evaluations == 1 ? "y" : "ies");
+    if (result->hybrid) {
+        print_hybrids(cli, result);
+    } else {
+        print_candidates(cli, result);
+    }
+}
+
+static bool run(struct strategy_input *input)
+{
+    struct cli *cli = input->cli;
+    if (!cli_can_write(cli, cli->output_path) ||
+        !cli_place_arguments(cli, input->paths, input->path_count)) {
         return false;
     }
-    simulate(request);
-    if (request->cli->json) {
-        strategy_tell_json(request);
+    input->request.job = cli->job;
+    input->request.hardware = cli->hardware;
+    struct weft_strategy_result result;
+    bool found =
+        weft_request_strategy(&result, &input->request, cli_environment(cli, cli_clock_watch(cli)));
+    cli_clock_stop(cli);
+    if (!found) {
+        return false;
+    }
+    result.wall_s = cli_elapsed_s(cli);
+    if (cli->json) {
+        cli_say(cli, "%s", weft_request_strategy_json(&result, &cli->arena));
     } else {
-        strategy_tell(request);
+        cli_print_strategies(cli, &result);
     }
     return true;
-}
-
-static bool run(struct strategy_request *request)
-{
-    struct cli *cli = request->cli;
-    if (!cli_can_write(cli, cli->output_path) ||
-        !plan_place_arguments(cli, request->paths, request->path_count) ||
-        !cli_job_model(&request->model, cli) || !cli_cluster(&request->cluster, cli, 1, 0, false) ||
-        !cli_setting(&request->setting, cli, &request->model, &request->cluster)) {
-        return false;
-    }
-    cli_note_search(cli, &request->model, &request->setting);
-    cli_note_batch(cli, &request->model, &request->cluster, &request->setting);
-    return strategy_run(request);
 }
 
 int cli_strategy(int argc, char **argv)
@@ -241,7 +331,7 @@ int cli_strategy(int argc, char **argv)
         .groups = CLI_JOB | CLI_HARDWARE,
     };
     struct cli cli;
-    struct strategy_request request = {.cli = &cli};
-    bool fine = cli_parse(&cli, &verb, argc, argv, &request) && run(&request);
+    struct strategy_input input = {.cli = &cli};
+    bool fine = cli_parse(&cli, &verb, argc, argv, &input) && run(&input);
     return cli_finish(&cli, fine);
 }

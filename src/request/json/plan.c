@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: Apache-2.0
+// A plan as its file, "weft.plan/1", with how long a model's took: the file itself cannot hold
+// that, since the same plan gives the same file.
+
+#include "weft/request/plan.h"
+#include "weft/format.h"
+
+#include <string.h>
+
+const char *weft_request_plan_json(const struct weft_plan_result *result, struct weft_arena *arena)
+{
+    if (result->plan == NULL) {
+        return weft_request_strategy_json(result->estimate, arena);
+    }
+    const char *text = weft_plan_write(result->plan, arena);
+    if (result->plan->job == NULL) {
+        return text;
+    }
+    size_t length = strlen(text);
+    WEFT_ASSERT(length > 3 && strcmp(text + length - 3, "\n}\n") == 0);
+    return weft_arena_format(arena, "%.*s,\n  \"wall_s\": %.3f\n}\n", (int)(length - 3), text,
+                             result->wall_s);
+}

@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+// "weft.strategy/1": strategies of a model on one fabric, the best one's members first.
+
+#include "weft/request/strategy.h"
+#include "request/json/json.h"
+#include "weft/format.h"
+
+static json_t *parse(const char *text)
+{
+    json_error_t error;
+    json_t *value = json_loads(text, 0, &error);
+    WEFT_ASSERT(value != NULL);
+    return value;
+}
+
+static json_t *memory_object(const struct weft_strategy_result *result,
+                             const struct weft_strategy *strategy)
+{
+    json_t *memory = json_object();
+    weft_set_real(memory, "max_bytes", strategy->memory_max_bytes);
+    weft_set_real(memory, "limit_bytes", result->setting.memory_limit_bytes);
+    return memory;
+}
+
+// The members that stand for one strategy.
+static void set_candidate(json_t *object, const struct weft_strategy_result *result, uint32_t i,
+                          struct weft_arena *arena)
+{
+    const struct weft_candidate *candidate = &result->found.candidates[i];
+    uint64_t simulated_ps = result->simulated_ps[i];
+    uint64_t best_ps = simulated_ps > 0 ? simulated_ps : candidate->estimate_ps;
+    weft_set_real(object, "iteration_s", weft_seconds(best_ps));
+    weft_set_truth(object, "simulated", simulated_ps > 0);
+    weft_set_real(object, "estimate_s", weft_seconds(candidate->estimate_ps));
+    const char *text = weft_strategy_write(&candidate->strategy, result->operator_names,
+                                           result->model.operator_count, arena);
+    weft_set(object, "strategy", parse(text));
+    weft_set(object, "memory", memory_object(result, &candidate->strategy));
+    weft_set(object, "flops_utilization",
+             result->hybrid ? json_real(result->estimates[i].model_flops_utilization)
+                            : json_null());
+}
+
+const char *weft_request_strategy_json(const struct weft_strategy_result *result,
+                                       struct weft_arena *arena)
+{
+    json_t *object = weft_set_object("weft.strategy/1");
+    weft_set_text(object, "model", result->model.name);
+    weft_set_count(object, "batch", result->model.batch);
+    weft_set_text(object, "fabric", result->fabric);
+    weft_set_count(object, "servers", result->cluster.server_count);
+    set_candidate(object, result, 0, arena); // the best
+    json_t *list = json_array();
+    for (uint32_t i = 0; i < result->found.count; i++) {
+        json_t *one = json_object();
+        set_candidate(one, result, i, arena);
+        json_array_append_new(list, one);
+    }
+    weft_set(object, "strategies", list);
+    weft_set_count(object, "evaluations", result->found.evaluations);
+    weft_set_real(object, "wall_s", result->wall_s);
+    return weft_set_finish(object, arena);
+}

@@ -1,0 +1,237 @@
+// SPDX-License-Identifier: Apache-2.0
+// A fabric for a job: a task graph is planned for by weft_plan_build, a model by weft_coplan_build,
+// which searches its strategy together with the fabric.
+//
+// The page, where one is asked for, needs what a plan does not hold: the timeline of a simulation,
+// the traffic, and what the other fabrics come to. It is made here, since it takes as long as
+// another search, and so that each door can show it.
+
+#include "weft/request/plan.h"
+#include "request/plan/strategy.h"
+#include "weft/report.h"
+
+#include <string.h>
+
+// ---- the page ----
+
+// The part of a path after its last slash.
+static const char *base_name(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    return slash != NULL ? slash + 1 : path;
+}
+
+// What the page shows beside the plan: its timeline, its traffic, the fabrics it competes with.
+// `result` and `traffic` must outlive the report.
+static bool fill_report(struct weft_report *report, struct weft_sim_result *result,
+                        struct weft_traffic *traffic, const struct weft_plan_request *request,
+                        const struct weft_request_environment *environment)
+{
+    const struct weft_environment *base = &environment->base;
+    const struct weft_plan *plan = report->plan;
+    struct weft_sim_options timed = plan->sim;
+    timed.timeline = true;
+    // The page shows what is played; what is asked of the network stays as the job has it.
+    struct weft_taskgraph *played = WEFT_NEW(base->arena, struct weft_taskgraph, 1);
+    if (!weft_plan_played(played, plan, report->graph, base->arena, base->scratch, base->error)) {
+        return false;
+    }
+    const struct weft_taskgraph *asked = report->graph;
+    report->graph = played;
+    const struct weft_sim_job job = {.graph = played, .rings = plan->network.rings};
+    const struct weft_plan_options options = {
+        .topology = weft_request_topology_options(&request->search, environment),
+        .sim = plan->sim,
+    };
+    weft_traffic_build(traffic, asked, base->arena, base->scratch);
+    report->traffic = traffic;
+    report->result = result;
+    return weft_sim_run_jobs(result, &plan->network.fabric, &plan->network.routes, &job, 1, &timed,
+                             base->arena, base->scratch, base->error) &&
+           weft_plan_compare(&report->comparisons, &report->comparison_count, asked, &plan->cluster,
+                             &options, base->arena, base->scratch, base->error);
+}
+
+// What the page says of the rounds between strategy and topology.
+static void fill_rounds(struct weft_report *report, const struct weft_plan_job *job,
+                        struct weft_arena *arena)
+{
+    struct weft_report_round *rounds =
+        WEFT_NEW(arena, struct weft_report_round, (size_t)job->round_count + 1);
+    for (uint32_t r = 0; r < job->round_count; r++) {
+        rounds[r] = (struct weft_report_round){job->round_start[r], job->round_s[r]};
+    }
+    report->rounds = rounds;
+    report->round_count = job->round_count;
+}
+
+// The page of the report, whose title, plan, graph, model and setting are filled.
+static bool draw(const char **page, struct weft_report *report,
+                 const struct weft_plan_request *request,
+                 struct weft_request_environment *environment)
+{
+    const struct weft_environment *base = &environment->base;
+    struct weft_sim_result result;
+    struct weft_traffic traffic;
+    weft_request_step_begin(environment, "comparing for the report", 0);
+    bool filled = fill_report(report, &result, &traffic, request, environment);
+    weft_request_step_end(environment);
+    if (filled) {
+        *page = weft_report_html(report, base->arena, base->scratch);
+    }
+    return filled;
+}
+
+// ---- a task graph ----
+
+static bool plan_taskgraph(struct weft_plan_result *result, const struct weft_plan_request *request,
+                           struct weft_request_environment *environment)
+{
+    const struct weft_environment *base = &environment->base;
+    struct weft_loaded_job job;
+    struct weft_cluster cluster;
+    if (request->model.given || request->job.profile_path != NULL || request->job.batch > 0) {
+        return weft_fail(base->error, WEFT_USAGE,
+                         "'%.100s' is a task graph; {variant}, {rounds}, {profile} and {batch} are "
+                         "for models",
+                         request->path);
+    }
+    if (!weft_request_load(&job, request->path, &request->trace, environment)) {
+        return false;
+    }
+    const struct weft_taskgraph *graph = &job.fbuf.graph;
+    const struct weft_request_cluster_need need = {.server_count = graph->server_count,
+                                                   .shard = true};
+    if (!weft_request_cluster(&cluster, &request->hardware, &need, environment)) {
+        return false;
+    }
+    const struct weft_plan_options options = {
+        .topology = weft_request_topology_options(&request->search, environment),
+        .sim = weft_request_task_packets(base->seed),
+        .collectives = request->collectives,
+    };
+    struct weft_plan *plan = WEFT_NEW(base->arena, struct weft_plan, 1);
+    weft_request_step_begin(environment, "planning", weft_request_deadline_s(&request->search));
+    bool planned =
+        weft_plan_build(plan, graph, &cluster, &options, base->arena, base->scratch, base->error);
+    weft_request_step_end(environment);
+    struct weft_report report = {.title = base_name(request->path), .plan = plan, .graph = graph};
+    const char *page = NULL;
+    if (!planned || (request->report && !draw(&page, &report, request, environment))) {
+        return false;
+    }
+    *result = (struct weft_plan_result){.plan = plan, .page = page};
+    return true;
+}
+
+// ---- a model ----
+
+// What cannot be simulated is answered as weft_request_strategy does, on a full mesh: without a
+// fabric.
+static bool answer_by_estimate(struct weft_plan_result *result,
+                               const struct weft_plan_request *request,
+                               const struct weft_study *study,
+                               struct weft_request_environment *environment)
+{
+    struct weft_error *error = environment->base.error;
+    weft_request_note(environment, "%s; this is an estimate of the strategy, without a fabric",
+                      error->message);
+    *error = (struct weft_error){.code = WEFT_OK};
+    const struct weft_strategy_request wanted = {.job = request->job,
+                                                 .hardware = request->hardware,
+                                                 .strategy = request->model.strategy,
+                                                 .seconds = request->search.seconds};
+    struct weft_strategy_result *estimate =
+        WEFT_NEW(environment->base.arena, struct weft_strategy_result, 1);
+    estimate->model = *study->model;
+    estimate->cluster = *study->cluster;
+    estimate->setting = *study->setting;
+    if (!weft_request_strategy_of(estimate, &wanted, environment)) {
+        return false;
+    }
+    *result = (struct weft_plan_result){.estimate = estimate};
+    return true;
+}
+
+// The joint search, with its progress for the door. `given` is NULL where strategies are searched.
+static bool search(struct weft_plan *plan, const struct weft_study *study,
+                   const struct weft_plan_request *request, const struct weft_strategy *given,
+                   struct weft_request_environment *environment)
+{
+    const struct weft_environment *base = &environment->base;
+    uint32_t plans = request->model.all_variants ? WEFT_COPLAN_VARIANT_COUNT : 1;
+    const struct weft_coplan_options options = {
+        .variant = request->model.variant,
+        .all_variants = request->model.all_variants,
+        .rounds = request->model.rounds,
+        .given = given,
+        .seconds = request->search.seconds,
+        .search = {.method = request->job.method,
+                   .evaluations = request->job.budget,
+                   .seed = base->seed,
+                   .threads = base->threads,
+                   .stop = base->stop},
+        .plan = {.topology = weft_request_topology_options(&request->search, environment),
+                 .sim = weft_request_task_packets(base->seed),
+                 .collectives = request->collectives},
+        .best_ps = &environment->progress.best_ps,
+        .bound_ps = &environment->progress.bound_ps,
+    };
+    weft_request_step_begin(environment, "planning",
+                            plans * weft_request_deadline_s(&request->search));
+    bool planned = weft_coplan_build(plan, study->model, study->cluster, study->setting, &options,
+                                     base->arena, base->scratch, base->error);
+    weft_request_step_end(environment);
+    return planned;
+}
+
+static bool plan_model(struct weft_plan_result *result, const struct weft_plan_request *request,
+                       struct weft_request_environment *environment)
+{
+    const struct weft_environment *base = &environment->base;
+    const struct weft_request_cluster_need need = {.server_count = 1};
+    struct weft_model model;
+    struct weft_cluster cluster;
+    struct weft_strategy_setting setting;
+    if (!weft_request_refuse_trace(&request->trace, base->error) ||
+        !weft_request_job_model(&model, &request->job, environment) ||
+        !weft_request_cluster(&cluster, &request->hardware, &need, environment) ||
+        !weft_request_setting(&setting, &request->job, &model, &cluster,
+                              request->hardware.cluster_path, environment)) {
+        return false;
+    }
+    weft_request_note_search(&request->job, &model, &setting, environment);
+    weft_request_note_batch(&model, &cluster, &setting, environment);
+    const char *specification = request->model.strategy;
+    struct weft_strategy given;
+    if (specification != NULL &&
+        !weft_request_hybrid(&given, &model, &cluster, specification, base->error)) {
+        return false;
+    }
+    const struct weft_study study = {.model = &model, .cluster = &cluster, .setting = &setting};
+    struct weft_plan *plan = WEFT_NEW(base->arena, struct weft_plan, 1);
+    if (!search(plan, &study, request, specification != NULL ? &given : NULL, environment)) {
+        return base->error->code == WEFT_UNSUPPORTED && model.transformer != NULL &&
+               answer_by_estimate(result, request, &study, environment);
+    }
+    struct weft_report report = {.title = model.name,
+                                 .plan = plan,
+                                 .graph = &plan->job->graph,
+                                 .model = &model,
+                                 .setting = &setting,
+                                 .strategy = &plan->job->strategy};
+    fill_rounds(&report, plan->job, base->arena);
+    const char *page = NULL;
+    if (request->report && !draw(&page, &report, request, environment)) {
+        return false;
+    }
+    *result = (struct weft_plan_result){.plan = plan, .page = page};
+    return true;
+}
+
+bool weft_request_plan(struct weft_plan_result *result, const struct weft_plan_request *request,
+                       struct weft_request_environment *environment)
+{
+    return request->path != NULL ? plan_taskgraph(result, request, environment)
+                                 : plan_model(result, request, environment);
+}

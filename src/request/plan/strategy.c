@@ -1,0 +1,212 @@
+// SPDX-License-Identifier: Apache-2.0
+// How a model is split and placed on one fabric.
+//
+// The searches of the strategy room estimate each strategy by a model of the network of their own
+// (docs/strategies.md, docs/hybrid.md). What they return is then played by the flow engine, where a
+// fabric was named and is small enough, so that an estimate and a simulation stand side by side.
+
+#include "request/plan/strategy.h"
+
+#include "weft/sim.h"
+
+#include <string.h>
+
+#define KEEP_OPERATORS 1u
+#define KEEP_HYBRID 8u
+// Effort where none is asked for: an answer within seconds. It was not measured what more is worth.
+#define SECONDS_DEFAULT 5.0
+// Larger clusters are not simulated, so that a table of candidates does not take minutes; where
+// that begins was not measured.
+#define SIMULATED_SERVERS_MAX 128u
+
+bool weft_request_hybrid(struct weft_strategy *strategy, const struct weft_model *model,
+                         const struct weft_cluster *cluster, const char *specification,
+                         struct weft_error *error)
+{
+    if (model->transformer == NULL) {
+        return weft_fail(error, WEFT_USAGE,
+                         "{strategy} is for transformers; %s has operators of its own",
+                         model->name);
+    }
+    *strategy =
+        (struct weft_strategy){.kind = WEFT_STRATEGY_HYBRID, .server_count = cluster->server_count};
+    uint32_t accelerators = cluster->server_count * cluster->accelerators_per_server;
+    const struct weft_hybrid *hybrid = &strategy->hybrid;
+    if (!weft_hybrid_parse(&strategy->hybrid, specification, accelerators, error)) {
+        return weft_wrap(error, "{strategy}");
+    }
+    // Degrees are at most 2^10, dp at most 2^24: no overflow. More than there are is found later.
+    uint64_t used = (uint64_t)hybrid->dp * hybrid->tp * hybrid->pp * hybrid->cp;
+    return used >= accelerators ||
+           weft_fail(error, WEFT_INPUT,
+                     "{strategy}: dp: dp * tp * pp * cp = %llu leave some of the %u accelerators "
+                     "idle; leave dp out, or use fewer {servers}",
+                     (unsigned long long)used, accelerators);
+}
+
+// The network of the reference fabric that is named; NULL for a full mesh, which the searches stand
+// in for.
+static bool build_network(struct weft_network **network, const struct weft_strategy_result *result,
+                          const struct weft_environment *environment)
+{
+    *network = NULL;
+    if (strcmp(result->fabric, "full-mesh") == 0) {
+        return true;
+    }
+    const struct weft_fabric_options shape = {.seed = environment->seed};
+    *network = WEFT_NEW(environment->arena, struct weft_network, 1);
+    return weft_fabric_build_named(*network, result->fabric, &result->cluster, &shape,
+                                   environment->arena, environment->scratch, environment->error) ||
+           weft_wrap(environment->error, "{fabric}");
+}
+
+// The one strategy that is given, checked and estimated.
+static bool estimate_given(struct weft_strategy_result *result, const struct weft_study *study,
+                           const char *specification, const struct weft_environment *environment)
+{
+    struct weft_candidate *candidate = WEFT_NEW(environment->arena, struct weft_candidate, 1);
+    struct weft_hybrid_estimate estimate;
+    if (!weft_request_hybrid(&candidate->strategy, study->model, study->cluster, specification,
+                             environment->error) ||
+        !weft_strategy_memory(&candidate->strategy, study, environment->arena, environment->scratch,
+                              environment->error) ||
+        !weft_hybrid_estimate(&estimate, &candidate->strategy.hybrid, study, environment->scratch,
+                              environment->error)) {
+        return false;
+    }
+    candidate->estimate_ps = estimate.iteration_ps;
+    result->found = (struct weft_search_result){1, candidate, 1};
+    return true;
+}
+
+static bool search(struct weft_strategy_result *result, const struct weft_study *study,
+                   const struct weft_strategy_request *request,
+                   struct weft_request_environment *environment)
+{
+    const struct weft_environment *base = &environment->base;
+    const struct weft_search_options wanted = {
+        .method = request->job.method,
+        .seconds = request->seconds > 0 ? request->seconds : SECONDS_DEFAULT,
+        .evaluations = request->job.budget,
+        .seed = base->seed,
+        .threads = base->threads,
+        .keep = request->keep > 0 ? request->keep
+                : result->hybrid  ? KEEP_HYBRID
+                                  : KEEP_OPERATORS,
+        .stop = base->stop,
+        .progress_ps = &environment->progress.best_ps,
+    };
+    weft_request_step_begin(environment, "searching", 0);
+    bool found = result->hybrid ? weft_hybrid_search(&result->found, study, &wanted, base->arena,
+                                                     base->scratch, base->error)
+                                : weft_strategy_search(&result->found, study, &wanted, base->arena,
+                                                       base->scratch, base->error);
+    weft_request_step_end(environment);
+    return found;
+}
+
+// The flow engine's time of every candidate. 0 where the fabric is a full mesh, which no engine
+// plays, or too large, or where a task graph would be.
+static const uint64_t *simulate(const struct weft_search_result *found,
+                                const struct weft_study *study,
+                                const struct weft_environment *environment)
+{
+    uint64_t *simulated_ps = WEFT_NEW(environment->arena, uint64_t, (size_t)found->count + 1);
+    if (study->network == NULL || study->cluster->server_count > SIMULATED_SERVERS_MAX) {
+        return simulated_ps;
+    }
+    const struct weft_sim_options packets = weft_request_task_packets(environment->seed);
+    for (uint32_t i = 0; i < found->count; i++) {
+        struct weft_arena scratch = environment->scratch;
+        struct weft_arena arena = weft_arena_split(&scratch); // of one simulation
+        struct weft_taskgraph graph;
+        struct weft_sim_result result;
+        struct weft_error error; // then the estimate has to do
+        if (weft_strategy_taskgraph(&graph, &found->candidates[i].strategy, study, &arena, scratch,
+                                    &error)) {
+            const struct weft_sim_job job = {.graph = &graph};
+            simulated_ps[i] =
+                weft_sim_run_jobs(&result, &study->network->fabric, &study->network->routes, &job,
+                                  1, &packets, &arena, scratch, &error)
+                    ? result.iteration_ps[0]
+                    : 0;
+        }
+    }
+    return simulated_ps;
+}
+
+// Where the time of every hybrid candidate goes.
+static bool estimate(struct weft_strategy_result *result, const struct weft_study *study,
+                     const struct weft_environment *environment)
+{
+    if (!result->hybrid) {
+        return true;
+    }
+    struct weft_hybrid_estimate *estimates =
+        WEFT_NEW(environment->arena, struct weft_hybrid_estimate, result->found.count);
+    for (uint32_t i = 0; i < result->found.count; i++) {
+        if (!weft_hybrid_estimate(&estimates[i], &result->found.candidates[i].strategy.hybrid,
+                                  study, environment->scratch, environment->error)) {
+            return false;
+        }
+    }
+    result->estimates = estimates;
+    return true;
+}
+
+static const char *const *operator_names(const struct weft_model *model, struct weft_arena *arena)
+{
+    const char **names = WEFT_NEW(arena, const char *, (size_t)model->operator_count + 1);
+    for (uint32_t op = 0; op < model->operator_count; op++) {
+        names[op] = model->operators[op].spec.name;
+    }
+    return names;
+}
+
+bool weft_request_strategy_of(struct weft_strategy_result *result,
+                              const struct weft_strategy_request *request,
+                              struct weft_request_environment *environment)
+{
+    const struct weft_environment *base = &environment->base;
+    struct weft_strategy_result found = *result;
+    struct weft_network *network = NULL;
+    found.hybrid = found.model.transformer != NULL && found.setting.cost.profile == NULL;
+    found.fabric = request->fabric != NULL ? request->fabric : "full-mesh";
+    if (!build_network(&network, &found, base)) {
+        return false;
+    }
+    const struct weft_study study = {.model = &found.model,
+                                     .cluster = &found.cluster,
+                                     .network = network,
+                                     .setting = &found.setting};
+    if (!(request->strategy != NULL ? estimate_given(&found, &study, request->strategy, base)
+                                    : search(&found, &study, request, environment)) ||
+        !estimate(&found, &study, base)) {
+        return false;
+    }
+    found.simulated_ps = simulate(&found.found, &study, base);
+    found.operator_names = operator_names(&found.model, base->arena);
+    *result = found;
+    return true;
+}
+
+bool weft_request_strategy(struct weft_strategy_result *result,
+                           const struct weft_strategy_request *request,
+                           struct weft_request_environment *environment)
+{
+    const struct weft_request_cluster_need need = {.server_count = 1};
+    struct weft_strategy_result found = {.wall_s = 0};
+    if (!weft_request_job_model(&found.model, &request->job, environment) ||
+        !weft_request_cluster(&found.cluster, &request->hardware, &need, environment) ||
+        !weft_request_setting(&found.setting, &request->job, &found.model, &found.cluster,
+                              request->hardware.cluster_path, environment)) {
+        return false;
+    }
+    weft_request_note_search(&request->job, &found.model, &found.setting, environment);
+    weft_request_note_batch(&found.model, &found.cluster, &found.setting, environment);
+    if (!weft_request_strategy_of(&found, request, environment)) {
+        return false;
+    }
+    *result = found;
+    return true;
+}
