@@ -5,6 +5,11 @@
 // Plans: fabric, rings, routes and circuits for a task graph, with their certificate.
 //
 //   taskgraph + cluster ──► topology ──► routing ──► sim ──► [plan] ──► format, report
+//
+// weft_plan_build plans for a task graph, weft_coplan_build for a model, whose strategy it chooses
+// as well. Both are searches around stages that know nothing of each other; the simulated iteration
+// decides. Every plan carries lower bounds on its iteration time (weft_certificate_build) and can
+// be checked without trust in what made it (weft_plan_check).
 
 #include "weft/base.h"
 #include "weft/cluster.h"
@@ -56,8 +61,7 @@ const char *weft_bound_scope_name(enum weft_bound_scope scope);
 bool weft_certificate_build(struct weft_certificate *certificate,
                             const struct weft_taskgraph *graph, const struct weft_cluster *cluster,
                             const struct weft_network *network, double iteration_s,
-                            struct weft_arena *arena, struct weft_arena scratch,
-                            struct weft_error *error) WEFT_MUST_USE;
+                            const struct weft_environment *environment) WEFT_MUST_USE;
 
 // One property of a plan that does not hold: one line that names what and where.
 struct weft_violation {
@@ -66,7 +70,7 @@ struct weft_violation {
 
 // How much of strategy and topology is searched.
 enum weft_coplan_variant {
-    WEFT_COPLAN_BOTH,          // in turns, each on what the other found
+    WEFT_COPLAN_BOTH,          // alternately, each on what the other found
     WEFT_COPLAN_STRATEGY,      // strategy on a given fabric; its topology by the paper's method
     WEFT_COPLAN_TOPOLOGY,      // data parallelism; its topology searched
     WEFT_COPLAN_DATA_PARALLEL, // data parallelism; its topology by the paper's method
@@ -119,7 +123,7 @@ struct weft_plan {
     uint32_t flaw_count;
     const struct weft_violation *flaws;
     const struct weft_plan_job *job; // NULL: planned for a task graph alone
-    // Collectives that do not run as rings; `seconds` of each is iteration_s. Figures, times and
+    // Collectives that do not run as rings; `seconds` of each is iteration_s. Metrics, times and
     // the certificate are those of weft_plan_played.
     uint32_t collective_count;
     const struct weft_collective_choice *collectives;
@@ -131,21 +135,20 @@ enum weft_plan_collectives {
 };
 
 struct weft_plan_options {
-    struct weft_topology_options topology;
+    struct weft_topology_options topology; // the degree is the cluster's
     struct weft_sim_options sim;
     enum weft_plan_collectives collectives;
 };
 
 // Plans a fabric for one iteration of `graph`: the paper's topology and routes, or a search over
-// cycles, matchings and shares judged by the simulated iteration (docs/plan.md). The effort is
+// cycles, matchings and shares by the simulated iteration (docs/plan.md). The effort is
 // options->topology.seconds (0 = 2), counted in work and not by a clock: a seed gives one plan for
 // any number of threads. `plan` must stay where it is, its routes point into it. Fails with INPUT
 // when graph and cluster do not fit or the graph has no tasks, with INFEASIBLE when no fabric of
 // that degree connects the servers.
 bool weft_plan_build(struct weft_plan *plan, const struct weft_taskgraph *graph,
                      const struct weft_cluster *cluster, const struct weft_plan_options *options,
-                     struct weft_arena *arena, struct weft_arena scratch, struct weft_error *error)
-    WEFT_MUST_USE;
+                     const struct weft_environment *environment) WEFT_MUST_USE;
 
 // The task graph as the plan plays it: `graph` itself, or with the chosen collectives as their
 // transfers. Fails with INPUT when the choices do not fit the graph.
@@ -167,7 +170,7 @@ struct weft_coplan_options {
     const struct weft_strategy *given; // BOTH: this strategy, not searched; NULL = search
     uint32_t rounds;                   // of each start at most; 0 = the default
     double seconds;                    // 0 = 10
-    // Method, evaluations (of each strategy search), seed, threads, stop.
+    // Method and evaluations of each strategy search; seed, threads and stop are the environment's.
     struct weft_search_options search;
     // Simplex and packets.
     struct weft_plan_options plan;
@@ -180,24 +183,23 @@ struct weft_coplan_options {
 // strategies are searched on a network, the best of them get topologies, the shortest simulated
 // iteration hands its network back, until a round finds nothing better; this from several
 // networks, beyond 64 servers also from an ideal switch; then small changes of strategy and design
-// together, judged by the flow engine; then the topology once more. The other variants leave out
-// one side. plan->job tells
+// together, by the flow engine; then the topology once more. The other variants leave out
+// one side. plan->job has
 // the strategy, and the certificate has bounds for any strategy beside those for this one. A seed
 // gives one plan for any number of threads. `plan` must stay where it is. Fails as the searches
 // and weft_plan_build do; with UNSUPPORTED when the task graphs of this model are too large to
 // simulate.
-bool weft_coplan_build(struct weft_plan *plan, const struct weft_model *model,
-                       const struct weft_cluster *cluster,
-                       const struct weft_strategy_setting *setting,
-                       const struct weft_coplan_options *options, struct weft_arena *arena,
-                       struct weft_arena scratch, struct weft_error *error) WEFT_MUST_USE;
+bool weft_coplan_build(struct weft_plan *plan, const struct weft_study *study,
+                       const struct weft_coplan_options *options,
+                       const struct weft_environment *environment) WEFT_MUST_USE;
 
-// Lower bounds for every strategy that gives operators parts and servers (none for others): at most
-// bounds_max, their number returned. Fails as weft_operator_splits does. O(operators * splits).
-bool weft_coplan_bounds(struct weft_bound *bounds, uint32_t bounds_max, uint32_t *bound_count,
-                        const struct weft_model *model, const struct weft_cluster *cluster,
-                        const struct weft_strategy_setting *setting, struct weft_arena *arena,
-                        struct weft_arena scratch, struct weft_error *error) WEFT_MUST_USE;
+// Lower bounds for every strategy that gives operators parts and servers: the work of all operators
+// over all devices, and the longest chain of them. Fails as weft_operator_splits does.
+// O(operators * splits).
+#define WEFT_COPLAN_BOUND_COUNT 2
+bool weft_coplan_bounds(struct weft_bound bounds[WEFT_COPLAN_BOUND_COUNT],
+                        const struct weft_study *study, const struct weft_environment *environment)
+    WEFT_MUST_USE;
 
 // Verifies everything that a plan claims:
 //   cluster   valid; as many servers and ports as the topology
@@ -205,11 +207,12 @@ bool weft_coplan_bounds(struct weft_bound *bounds, uint32_t bounds_max, uint32_t
 //   fabric    exactly the lit interfaces, at the cluster's rate and latency; parts and cost
 //   rings     visit their group once, hop over links that chain, shares of a group add to 1
 //   routes    every pair has paths that chain, do not loop, and weights that add to 1
-//   figures   hops, link loads, bandwidth tax and iteration time as recomputed and resimulated
+//   metrics   hops, link loads, bandwidth tax and iteration time as recomputed and resimulated
 //   collectives  each chosen schedule built anew and proved
 //   certificate  no bound above the iteration time, and each as recomputed
 //   job       parts on servers that exist, the batch divides, memory adds up and is within its
-//   limit flaws     what the reader noted
+//             limit
+//   flaws     what the reader noted
 // Bounds for any strategy are held against the iteration time, but not recomputed: that takes the
 // model and its costs.
 // `graph` may be NULL: then the job's is taken, and without a job what needs it is skipped. Indices
@@ -245,8 +248,8 @@ struct weft_collective_question {
     uint32_t threads;
 };
 
-// What an algorithm takes, with the best of its sub-chunk factors. Negative: it cannot, or is too
-// large to play.
+// What an algorithm takes, with the best of its sub-chunk factors. Negative seconds: it cannot run
+// the collective, or its schedule is too large to play.
 struct weft_collective_time {
     double seconds;
     uint32_t chunk_factor;
@@ -268,8 +271,8 @@ bool weft_collective_rank(struct weft_collective_ranking *rankings, const uint64
 // What one schedule of S bytes takes on a network, as data allow. Fails as lowering and playing do.
 bool weft_collective_play(double *seconds, const struct weft_schedule *schedule,
                           uint64_t size_bytes, const struct weft_network *network,
-                          const struct weft_sim_options *sim, struct weft_arena scratch,
-                          struct weft_error *error) WEFT_MUST_USE;
+                          const struct weft_sim_options *sim,
+                          const struct weft_environment *environment) WEFT_MUST_USE;
 // What the packet engine is played with so that nothing but queues and bytes counts: windows that
 // are never full, buffers without end, acknowledgements for nothing.
 extern const struct weft_packet_options weft_collective_packets;
@@ -317,8 +320,8 @@ struct weft_comparison {
 // be built here says why. Fails only as weft_plan_build does for the weft method.
 bool weft_plan_compare(const struct weft_comparison **rows, uint32_t *row_count,
                        const struct weft_taskgraph *graph, const struct weft_cluster *cluster,
-                       const struct weft_plan_options *options, struct weft_arena *arena,
-                       struct weft_arena scratch, struct weft_error *error) WEFT_MUST_USE;
+                       const struct weft_plan_options *options,
+                       const struct weft_environment *environment) WEFT_MUST_USE;
 
 // One model on one cluster: every fabric with the best strategy that was found for it.
 struct weft_model_comparison {
@@ -339,7 +342,7 @@ struct weft_model_comparison {
 };
 
 struct weft_compare_options {
-    struct weft_coplan_options coplan; // of Weft's plan, strategy and topology in turns; the search
+    struct weft_coplan_options coplan; // of Weft's plan, strategy and topology both; the search
                                        // of each other fabric gets a quarter of its effort
     const char *const *fabrics;        // reference fabrics, "ocs-reconfig", "topoopt"; Weft's plan
     uint32_t fabric_count;             // always has a row. 0 = all
@@ -350,10 +353,9 @@ struct weft_compare_options {
 // Weft's row is the best of its plan and these. The rewired fabric plays the first and the third. A
 // fabric that cannot be built here says why. Fails only as weft_coplan_build does.
 bool weft_plan_compare_model(struct weft_model_comparison *comparison,
-                             const struct weft_model *model, const struct weft_cluster *cluster,
-                             const struct weft_strategy_setting *setting,
-                             const struct weft_compare_options *options, struct weft_arena *arena,
-                             struct weft_arena scratch, struct weft_error *error) WEFT_MUST_USE;
+                             const struct weft_study *study,
+                             const struct weft_compare_options *options,
+                             const struct weft_environment *environment) WEFT_MUST_USE;
 
 WEFT_API_END
 

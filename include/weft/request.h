@@ -79,7 +79,7 @@ void weft_request_note(struct weft_request_environment *environment, const char 
     WEFT_PRINTF(2, 3);
 // Begins a step that takes long; `what` lives as long as the arena. Steps follow each other.
 void weft_request_step_begin(struct weft_request_environment *environment, const char *what,
-                        double seconds_max);
+                             double seconds_max);
 // Ends it: the door no longer shows it, nor stops it.
 void weft_request_step_end(struct weft_request_environment *environment);
 
@@ -160,8 +160,7 @@ struct weft_request_search {
     bool timed;     // a clock ends the search, too
 };
 struct weft_topology_options
-weft_request_topology_options(const struct weft_request_search *search,
-                              const struct weft_request_environment *environment);
+weft_request_topology_options(const struct weft_request_search *search);
 // How long the door should let a search run: 0 = for ever.
 double weft_request_deadline_s(const struct weft_request_search *search);
 // The packets of task graphs: 9000 bytes of which 64 are header, and AllReduces of less than a

@@ -66,11 +66,9 @@ bool cli_specification(struct weft_fabric_specification *specification, struct c
                 weft_fabric_specification_parse(specification, text, &cli->arena, &cli->error));
 }
 
-struct weft_topology_options cli_topology_options(const struct cli *cli, weft_stop stop)
+struct weft_topology_options cli_topology_options(const struct cli *cli)
 {
-    const struct weft_request_environment environment = {
-        .base = {.seed = cli->seed, .threads = cli->threads, .stop = stop}};
-    return weft_request_topology_options(&cli->search, &environment);
+    return weft_request_topology_options(&cli->search);
 }
 
 double cli_deadline_s(const struct cli *cli)

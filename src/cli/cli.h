@@ -197,7 +197,7 @@ bool cli_fabric_network(const struct weft_network **network, struct cli *cli,
                         const char *specification, uint32_t server_count) WEFT_MUST_USE;
 bool cli_specification(struct weft_fabric_specification *specification, struct cli *cli,
                        const char *text) WEFT_MUST_USE;
-struct weft_topology_options cli_topology_options(const struct cli *cli, weft_stop stop);
+struct weft_topology_options cli_topology_options(const struct cli *cli);
 double cli_deadline_s(const struct cli *cli);
 bool cli_model(struct weft_model *model, struct cli *cli, const char *name_or_file) WEFT_MUST_USE;
 bool cli_job_model(struct weft_model *model, struct cli *cli) WEFT_MUST_USE;

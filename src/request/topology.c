@@ -61,12 +61,11 @@ bool weft_request_topology(struct weft_topology_result *result,
         server_count = fbuf.graph.server_count;
     }
     struct weft_topology_result found = {.seed = base->seed};
-    const struct weft_topology_options search =
-        weft_request_topology_options(&request->search, environment);
+    struct weft_topology_options search = weft_request_topology_options(&request->search);
+    search.degree = degree;
     weft_request_step_begin(environment, "searching", weft_request_deadline_s(&request->search));
-    bool made =
-        weft_topology_find(&found.topology, request->uniform ? NULL : &traffic, server_count,
-                           degree, &search, base->arena, base->scratch, base->error);
+    bool made = weft_topology_find(&found.topology, request->uniform ? NULL : &traffic,
+                                   server_count, &search, base);
     weft_request_step_end(environment);
     if (!made || (!request->uniform &&
                   !count_demand_hops(&found.demand_hops, &found.topology, &traffic, base))) {

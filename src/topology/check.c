@@ -1,5 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Whether a topology is what it says: planes that optical switches can realise, rings that run.
+//
+// A plane must be a permutation, because an optical switch joins each input port to one output
+// port. A ring must visit every member of its group once and get from each to the next, by a link
+// of the planes or by its own path of links; the rings of a group must carry all of its bytes. O(n
+// d^2 + members d).
 
 #include "internal.h"
 
@@ -46,13 +51,22 @@ static bool reaches_next(const struct weft_topology_links *links, const struct w
     return at == to;
 }
 
-// Ring r against its group's members (NULL: all servers). `mark` is false everywhere, and again on
-// success.
-static bool check_ring(const struct weft_topology *topology,
-                       const struct weft_topology_links *links, uint32_t r, const uint32_t *members,
-                       uint32_t member_count, bool *mark, struct weft_error *error)
+struct ring_check {
+    const struct weft_topology *topology;
+    const struct weft_traffic *traffic; // NULL: uniform, one group of all servers
+    struct weft_topology_links links;
+    bool *mark; // by server; false between rings
+};
+
+// Ring r against its group's members: as many, each visited once, and a way from each to the next.
+static bool check_ring(const struct ring_check *check, uint32_t r, struct weft_error *error)
 {
+    const struct weft_topology *topology = check->topology;
     const struct weft_ring *ring = &topology->rings.rings[r];
+    const struct weft_traffic_group *group =
+        check->traffic == NULL ? NULL : &check->traffic->groups[ring->group];
+    uint32_t member_count = group == NULL ? topology->server_count : group->member_count;
+    bool *mark = check->mark;
     if (ring->member_count != member_count) {
         return weft_fail(error, WEFT_INFEASIBLE, "ring %u has %u members and its group %u has %u",
                          r, ring->member_count, ring->group, member_count);
@@ -66,7 +80,7 @@ static bool check_ring(const struct weft_topology *topology,
         mark[server] = true;
     }
     for (uint32_t i = 0; i < member_count; i++) {
-        uint32_t server = members == NULL ? i : members[i];
+        uint32_t server = group == NULL ? i : group->members[i];
         if (!mark[server]) {
             return weft_fail(error, WEFT_INFEASIBLE,
                              "ring %u does not visit server %u of its group %u", r, server,
@@ -75,7 +89,7 @@ static bool check_ring(const struct weft_topology *topology,
         mark[server] = false;
         uint32_t from = ring->members[i];
         uint32_t to = ring->members[(i + 1) % member_count];
-        if (!reaches_next(links, ring, i)) {
+        if (!reaches_next(&check->links, ring, i)) {
             return weft_fail(error, WEFT_INFEASIBLE,
                              "ring %u goes from server %u to server %u and no plane joins them", r,
                              from, to);
@@ -112,11 +126,12 @@ bool weft_topology_check(const struct weft_topology *topology, const struct weft
         }
     }
     memset(mark, 0, topology->server_count * sizeof *mark);
-    struct weft_topology_links links;
-    weft_topology_list_links(&links, topology->planes, topology->server_count, topology->degree,
-                             &scratch);
     // Without groups the traffic counts as uniform: one group of all servers.
     bool uniform = traffic == NULL || traffic->group_count == 0;
+    struct ring_check check = {
+        .topology = topology, .traffic = uniform ? NULL : traffic, .mark = mark};
+    weft_topology_list_links(&check.links, topology->planes, topology->server_count,
+                             topology->degree, &scratch);
     uint32_t group_count = uniform ? 1 : traffic->group_count;
     for (uint32_t r = 0; r < topology->rings.ring_count; r++) {
         uint32_t group = topology->rings.rings[r].group;
@@ -124,9 +139,7 @@ bool weft_topology_check(const struct weft_topology *topology, const struct weft
             return weft_fail(error, WEFT_INFEASIBLE, "ring %u is of group %u and there are %u", r,
                              group, group_count);
         }
-        const uint32_t *members = uniform ? NULL : traffic->groups[group].members;
-        uint32_t count = uniform ? topology->server_count : traffic->groups[group].member_count;
-        if (!check_ring(topology, &links, r, members, count, mark, error)) {
+        if (!check_ring(&check, r, error)) {
             return false;
         }
     }

@@ -1,141 +1,74 @@
 // SPDX-License-Identifier: Apache-2.0
-// The door of the room: checks, dispatch, and what a topology is worth.
+// The entry of the room: checks what is asked and calls the method that answers.
+//
+// weft_topology_find gives one topology by the paper's TopologyFinder (topoopt/) or by the search
+// over cycles (search/); weft_topology_candidates gives several mixed ones of the search, for the
+// planner to simulate. docs/topologyfinder.md and docs/weft-topology.md describe the methods.
 
 #include "internal.h"
 
-#include <string.h>
-
-bool weft_topology_check_options(uint32_t server_count, uint32_t degree,
-                                 const struct weft_topology_options *options,
-                                 struct weft_error *error)
+static bool check_request(const struct weft_topology_request *request, struct weft_error *error)
 {
-    if (server_count < 2 || server_count >= WEFT_GRAPH_UNREACHED) {
-        return weft_fail(error, WEFT_INPUT, "a topology of %u servers; give 2 to %d", server_count,
+    uint32_t n = request->server_count;
+    uint32_t degree = request->options->degree;
+    if (n < 2 || n >= WEFT_GRAPH_UNREACHED) {
+        return weft_fail(error, WEFT_INPUT, "a topology of %u servers; give 2 to %d", n,
                          WEFT_GRAPH_UNREACHED - 1);
     }
-    if (degree == 0 || degree >= server_count) {
+    if (degree == 0 || degree >= n) {
         return weft_fail(error, WEFT_INPUT,
-                         "a degree of %u with %u servers; give 1 to %u ports a server", degree,
-                         server_count, server_count - 1);
+                         "a degree of %u with %u servers; give 1 to %u ports a server", degree, n,
+                         n - 1);
     }
-    if (!options->simplex && degree < 2 && server_count > 2) {
+    if (!request->options->simplex && degree < 2 && n > 2) {
         return weft_fail(error, WEFT_INPUT,
                          "a duplex ring takes 2 ports a server and the degree is 1; raise the "
                          "degree or choose simplex");
+    }
+    if (request->traffic != NULL && request->traffic->server_count != n) {
+        return weft_fail(error, WEFT_INPUT, "the traffic is of %u servers and the cluster has %u",
+                         request->traffic->server_count, n);
     }
     return true;
 }
 
 bool weft_topology_find(struct weft_topology *topology, const struct weft_traffic *traffic,
-                        uint32_t server_count, uint32_t degree,
-                        const struct weft_topology_options *options, struct weft_arena *arena,
-                        struct weft_arena scratch, struct weft_error *error)
+                        uint32_t server_count, const struct weft_topology_options *options,
+                        const struct weft_environment *environment)
 {
-    if (!weft_topology_check_options(server_count, degree, options, error)) {
+    const struct weft_topology_request request = {traffic, server_count, options};
+    if (!check_request(&request, environment->error)) {
         return false;
-    }
-    if (traffic != NULL && traffic->server_count != server_count) {
-        return weft_fail(error, WEFT_INPUT, "the traffic is of %u servers and the cluster has %u",
-                         traffic->server_count, server_count);
     }
     switch (options->method) {
     case WEFT_TOPOLOGY_TOPOOPT:
-        return weft_topology_find_topoopt(topology, traffic, server_count, degree, options, arena,
-                                          scratch, error);
+        return weft_topology_find_topoopt(topology, &request, environment);
     case WEFT_TOPOLOGY_WEFT:
-        return weft_topology_find_weft(topology, traffic, server_count, degree, options, arena,
-                                       scratch, error);
+        return weft_topology_find_weft(topology, &request, environment);
     default:
         WEFT_ASSERT(false);
         return false;
     }
 }
 
-void weft_topology_graph(struct weft_graph *graph, const uint32_t *planes, uint32_t server_count,
-                         uint32_t degree, struct weft_arena *arena)
+bool weft_topology_candidates(struct weft_topology_candidate_list *candidates,
+                              uint32_t candidate_max, const struct weft_traffic *traffic,
+                              const struct weft_topology_options *options,
+                              const struct weft_environment *environment)
 {
-    uint32_t *first = WEFT_NEW_RAW(arena, uint32_t, (size_t)server_count + 1);
-    uint32_t *heads = WEFT_NEW_RAW(arena, uint32_t, (size_t)server_count * degree);
-    uint32_t filled = 0;
-    for (uint32_t v = 0; v < server_count; v++) {
-        first[v] = filled;
-        for (uint32_t p = 0; p < degree; p++) {
-            uint32_t head = planes[(size_t)p * server_count + v];
-            if (head != v) {
-                heads[filled++] = head;
-            }
-        }
+    WEFT_ASSERT(candidate_max > 0);
+    uint32_t n = traffic->server_count;
+    const struct weft_topology_request request = {traffic, n, options};
+    if (!check_request(&request, environment->error)) {
+        return false;
     }
-    first[server_count] = filled;
-    *graph = (struct weft_graph){server_count, filled, first, heads};
-}
-
-// Whether plane p is i -> i + jump for all i; the jump is that of server 0.
-static bool is_circulant(const uint32_t *plane, uint32_t n)
-{
-    for (uint32_t i = 0; i < n; i++) {
-        if (plane[i] != (i + plane[0]) % n) {
-            return false;
-        }
+    if (traffic->group_count > 0 || traffic->transfer_total_bytes > 0) {
+        return weft_topology_find_mixed(candidates, candidate_max, &request, environment);
     }
-    return true;
-}
-
-// Lists the distinct jumps of circulant planes, ascending (duplex: a jump and its opposite as one).
-static void list_generators(struct weft_topology *topology, struct weft_arena *arena)
-{
-    uint32_t n = topology->server_count;
-    uint32_t *generators = WEFT_NEW(arena, uint32_t, topology->degree);
-    uint32_t count = 0;
-    for (uint32_t p = 0; p < topology->degree; p++) {
-        uint32_t jump = topology->planes[(size_t)p * n];
-        jump = !topology->simplex && jump > n - jump ? n - jump : jump;
-        uint32_t at = 0;
-        while (at < count && generators[at] < jump) {
-            at++;
-        }
-        if (jump != 0 && (at == count || generators[at] != jump)) {
-            memmove(generators + at + 1, generators + at, (count - at) * sizeof *generators);
-            generators[at] = jump;
-            count++;
-        }
-    }
-    topology->generator_count = count;
-    topology->generators = generators;
-}
-
-bool weft_topology_measure(struct weft_topology *topology, struct weft_arena *arena,
-                           struct weft_arena scratch)
-{
-    uint32_t n = topology->server_count;
-    struct weft_graph graph;
-    weft_topology_graph(&graph, topology->planes, n, topology->degree, &scratch);
-    bool circulant = true;
-    for (uint32_t p = 0; p < topology->degree && circulant; p++) {
-        circulant = is_circulant(topology->planes + (size_t)p * n, n);
-    }
-    topology->generator_count = 0;
-    topology->generators = NULL;
-    if (!circulant) {
-        struct weft_graph_hops hops = weft_graph_all_hops(NULL, &graph, scratch);
-        topology->mean_hops = hops.pair_count > 0 ? (double)hops.sum / (double)hops.pair_count : 0;
-        topology->diameter = hops.diameter;
-        return hops.connected;
-    }
-    list_generators(topology, arena);
-    uint32_t *distance = WEFT_NEW_RAW(&scratch, uint32_t, n);
-    weft_graph_bfs(distance, &graph, 0, scratch);
-    uint64_t sum = 0;
-    uint32_t reached = 0;
-    topology->diameter = 0;
-    for (uint32_t v = 1; v < n; v++) {
-        if (distance[v] != WEFT_NONE) {
-            sum += distance[v];
-            reached++;
-            topology->diameter =
-                distance[v] > topology->diameter ? distance[v] : topology->diameter;
-        }
-    }
-    topology->mean_hops = reached > 0 ? (double)sum / reached : 0;
-    return reached == n - 1;
+    struct weft_topology_candidate *one =
+        WEFT_NEW(environment->arena, struct weft_topology_candidate, 1);
+    one->design = weft_design_open(n, options->degree, 1, 0, environment->arena);
+    one->design.simplex = options->simplex;
+    *candidates = (struct weft_topology_candidate_list){1, one};
+    return weft_topology_find_weft(&one->topology, &request, environment);
 }

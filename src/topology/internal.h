@@ -2,28 +2,36 @@
 #ifndef WEFT_TOPOLOGY_INTERNAL_H
 #define WEFT_TOPOLOGY_INTERNAL_H
 
-// What the two methods of the room share. Both take the arguments of weft_topology_find, already
-// checked; traffic == NULL means uniform.
+// What the chambers of the room share: the two methods behind weft_topology_find, and what both
+// need to know about planes. Private to the topology room.
+//
+// Calls go one way: finder.c ─► topoopt/ and search/ ─► design/ ─► network.c, measure.c, links.c.
 
 #include "weft/graph.h"
 #include "weft/topology.h"
 
-// Fails with INPUT as weft_topology_find does.
-bool weft_topology_check_options(uint32_t server_count, uint32_t degree,
-                                 const struct weft_topology_options *options,
-                                 struct weft_error *error) WEFT_MUST_USE;
+// ---- the methods ----
 
-bool weft_topology_find_topoopt(struct weft_topology *topology, const struct weft_traffic *traffic,
-                                uint32_t server_count, uint32_t degree,
-                                const struct weft_topology_options *options,
-                                struct weft_arena *arena, struct weft_arena scratch,
-                                struct weft_error *error) WEFT_MUST_USE;
-bool weft_topology_find_weft(struct weft_topology *topology, const struct weft_traffic *traffic,
-                             uint32_t server_count, uint32_t degree,
-                             const struct weft_topology_options *options, struct weft_arena *arena,
-                             struct weft_arena scratch, struct weft_error *error) WEFT_MUST_USE;
+// What a topology is wanted for; checked by finder.c.
+struct weft_topology_request {
+    const struct weft_traffic *traffic; // NULL = uniform
+    uint32_t server_count;
+    const struct weft_topology_options *options;
+};
+bool weft_topology_find_topoopt(struct weft_topology *topology,
+                                const struct weft_topology_request *request,
+                                const struct weft_environment *environment) WEFT_MUST_USE;
+bool weft_topology_find_weft(struct weft_topology *topology,
+                             const struct weft_topology_request *request,
+                             const struct weft_environment *environment) WEFT_MUST_USE;
+// As weft_topology_candidates, for traffic that is not uniform.
+bool weft_topology_find_mixed(struct weft_topology_candidate_list *candidates,
+                              uint32_t candidate_max, const struct weft_topology_request *request,
+                              const struct weft_environment *environment) WEFT_MUST_USE;
 
-// The lit interfaces of `degree` planes as a digraph, parallel arcs kept. O(n d).
+// ---- planes ----
+
+// The lit ports of `degree` planes as a digraph, parallel arcs kept. O(n d).
 void weft_topology_graph(struct weft_graph *graph, const uint32_t *planes, uint32_t server_count,
                          uint32_t degree, struct weft_arena *arena);
 
@@ -44,11 +52,24 @@ void weft_topology_list_links(struct weft_topology_links *links, const uint32_t 
 uint32_t weft_topology_find_link(const struct weft_topology_links *links, uint32_t from,
                                  uint32_t to);
 
+// Links with the price of crossing each, for rings whose members are not neighbors.
+struct weft_priced_links {
+    struct weft_graph graph; // its arcs are the links
+    const uint32_t *from;    // of each link
+    double *prices;
+};
+// The links of one hop of a ring into path[n]: the link between the two servers, else the cheapest
+// path, which must exist. Returns their number. O(d) or O(n d log n).
+uint32_t weft_topology_hop_path(uint32_t *path, const struct weft_priced_links *links,
+                                uint32_t from, uint32_t to, struct weft_arena scratch);
+
 // Fills mean_hops, diameter, generator_count and generators from the planes. Circulant planes take
 // one search, O(n d); others one from every server. Returns whether every server reaches every
 // other; mean_hops is over the pairs that do.
 bool weft_topology_measure(struct weft_topology *topology, struct weft_arena *arena,
                            struct weft_arena scratch);
+
+// ---- steps of the TopologyFinder ----
 
 // TotientPerms and SelectPermutations for a ring of `member_count` (>= 2) members: writes `count`
 // jumps, ascending, each prime to member_count (so that i -> i + jump is one ring). They stand

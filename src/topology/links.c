@@ -1,5 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// The links of a topology's fabric, without a fabric.
+// The links of a topology's fabric, without a fabric, and how a ring gets from one member to the
+// next over them.
+//
+// A search asks for these thousands of times, so that it does not build a fabric (names, latencies,
+// parts) for each: the same links under the same numbers, O(n d^2).
 
 #include "internal.h"
 
@@ -49,4 +53,30 @@ uint32_t weft_topology_find_link(const struct weft_topology_links *links, uint32
         }
     }
     return WEFT_NONE;
+}
+
+uint32_t weft_topology_hop_path(uint32_t *path, const struct weft_priced_links *links,
+                                uint32_t from, uint32_t to, struct weft_arena scratch)
+{
+    const struct weft_graph *graph = &links->graph;
+    for (uint32_t l = graph->first[from]; l < graph->first[from + 1]; l++) {
+        if (graph->heads[l] == to) {
+            path[0] = l;
+            return 1;
+        }
+    }
+    double *distance = WEFT_NEW_RAW(&scratch, double, graph->node_count);
+    uint32_t *last = WEFT_NEW_RAW(&scratch, uint32_t, graph->node_count);
+    weft_graph_dijkstra(distance, last, graph, links->prices, from, scratch);
+    uint32_t count = 0;
+    for (uint32_t v = to; v != from; v = links->from[last[v]]) {
+        WEFT_ASSERT(last[v] != WEFT_NONE && count < graph->node_count);
+        path[count++] = last[v];
+    }
+    for (uint32_t i = 0; i < count / 2; i++) {
+        uint32_t link = path[i];
+        path[i] = path[count - 1 - i];
+        path[count - 1 - i] = link;
+    }
+    return count;
 }

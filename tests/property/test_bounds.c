@@ -84,8 +84,9 @@ static void check_bounds(const struct weft_taskgraph *graph, const struct weft_c
     struct weft_certificate certificate;
     struct weft_error error;
     struct weft_arena arena = case_arena;
-    if (!weft_certificate_build(&certificate, graph, cluster, network, iteration_s, &arena,
-                                case_scratch, &error)) {
+    if (!weft_certificate_build(&certificate, graph, cluster, network, iteration_s,
+                                &(struct weft_environment){
+                                    .arena = &arena, .scratch = case_scratch, .error = &error})) {
         fail_msg("seed %llu: %s", (unsigned long long)seed, error.message);
     }
     for (uint32_t i = 0; i < certificate.bound_count; i++) {
@@ -125,14 +126,14 @@ static void no_bound_is_above_a_design(void **state)
                                 .cluster = &cluster,
                                 .simplex = simplex,
                                 .paths_max = 1 + weft_rng_below(&rng, 4)};
-        struct family families[FAMILIES_MAX];
         struct template templates[64];
-        uint32_t family_count = design_families(families, &traffic, &case_arena, case_scratch);
-        uint32_t count = design_templates(templates, 64, family_count, degree, simplex);
-        struct design design;
-        design_build(&design, &templates[weft_rng_below(&rng, count)], families, &traffic, degree,
-                     simplex, &rng, &case_arena, case_scratch);
-        for (uint32_t i = weft_rng_below(&rng, 10); i > 0 && design_move(&design, &rng); i--) {
+        const struct design_space space =
+            design_space_build(&traffic, degree, simplex, &case_arena, case_scratch);
+        uint32_t count = design_templates(templates, 64, &space);
+        struct weft_design design = design_build(&templates[weft_rng_below(&rng, count)], &space,
+                                                 &rng, &case_arena, case_scratch);
+        for (uint32_t i = weft_rng_below(&rng, 10);
+             i > 0 && weft_design_move(&design, WEFT_MOVES_RINGS, NULL, &rng) != WEFT_NONE; i--) {
         }
         struct weft_network network;
         double work_units = 0;

@@ -104,8 +104,10 @@ static void check_bounds(const struct weft_taskgraph *graph, const struct weft_c
     struct weft_certificate certificate;
     struct weft_error error;
     double iteration_s = weft_seconds(iteration_ps);
-    if (!weft_certificate_build(&certificate, graph, cluster, &network, iteration_s, &case_arena,
-                                case_scratch, &error)) {
+    if (!weft_certificate_build(&certificate, graph, cluster, &network, iteration_s,
+                                &(struct weft_environment){.arena = &case_arena,
+                                                           .scratch = case_scratch,
+                                                           .error = &error})) {
         fail_msg("seed %llu: %s", (unsigned long long)seed, error.message);
     }
     for (uint32_t i = 0; i < certificate.bound_count; i++) {

@@ -29,16 +29,18 @@ static double planned_ms(const struct weft_strategy *strategy, const struct weft
     struct weft_plan *plan = WEFT_NEW(&arena, struct weft_plan, 1);
     struct weft_error error;
     struct weft_plan_options options = {
-        .topology = {.method = WEFT_TOPOLOGY_WEFT,
-                     .seconds = PLAN_SECONDS,
-                     .seed = 1,
-                     .threads = 2},
+        .topology = {.method = WEFT_TOPOLOGY_WEFT, .seconds = PLAN_SECONDS},
         .sim = {.packet_bytes = 9000, .header_bytes = 64, .small_in_one_round = true, .seed = 1}};
     if (!weft_strategy_taskgraph(
             &graph, strategy,
             &(struct weft_study){.model = model, .cluster = cluster, .setting = setting}, &arena,
             scratch_kept, &error) ||
-        !weft_plan_build(plan, &graph, cluster, &options, &arena, scratch_kept, &error)) {
+        !weft_plan_build(plan, &graph, cluster, &options,
+                         &(struct weft_environment){.arena = &arena,
+                                                    .scratch = scratch_kept,
+                                                    .seed = 1,
+                                                    .threads = 2,
+                                                    .error = &error})) {
         fail_msg("%s", error.message);
     }
     return plan->iteration_s * 1e3;

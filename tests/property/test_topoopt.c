@@ -125,7 +125,10 @@ static void any_traffic_gets_a_sound_topology(void **state)
         struct weft_topology_options options = {.method = WEFT_TOPOLOGY_TOPOOPT,
                                                 .simplex = seed % 2 == 0};
         struct weft_topology topology;
-        if (!weft_topology_find(&topology, &traffic, n, degree, &options, &kept, scratch, &error) ||
+        options.degree = degree;
+        if (!weft_topology_find(
+                &topology, &traffic, n, &options,
+                &(struct weft_environment){.arena = &kept, .scratch = scratch, .error = &error}) ||
             !weft_topology_check(&topology, &traffic, scratch, &error)) {
             fail_msg("seed %llu, n %u, d %u: %s", (unsigned long long)seed, n, degree,
                      error.message);
@@ -141,8 +144,9 @@ static void any_traffic_gets_a_sound_topology(void **state)
         assert_true(weft_cluster_build(&cluster, n, degree, 12.5e9, &error));
         assert_true(weft_topology_fabric(&fabric, &topology, &cluster, &kept, scratch, &error));
         weft_topology_rings(&rings, &topology, &fabric, &kept);
-        if (!weft_topology_routes(&routes, &topology, &fabric, &traffic, 3, &kept, scratch,
-                                  &error) ||
+        if (!weft_topology_routes(
+                &routes, &topology, &fabric, &traffic, 3,
+                &(struct weft_environment){.arena = &kept, .scratch = scratch, .error = &error}) ||
             !weft_routes_check(&routes, scratch, &error)) {
             fail_msg("seed %llu, n %u, d %u: %s", (unsigned long long)seed, n, degree,
                      error.message);

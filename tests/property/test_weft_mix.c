@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The weft method's parts on random instances: wirings stay what they are under moves, sums of
+// The weft method's parts on random instances: designs stay what they are under moves, sums of
 // distances and loads equal those of plain searches, candidates hold what they promise.
 
 #include "topology/search/hops.h"
@@ -20,7 +20,7 @@
 static struct weft_arena arena;
 static struct weft_arena scratch;
 
-// ---- wirings ----
+// ---- designs ----
 
 static uint32_t divisor_below(uint32_t n, struct weft_rng *rng)
 {
@@ -32,46 +32,46 @@ static uint32_t divisor_below(uint32_t n, struct weft_rng *rng)
 }
 
 // Cycles, rings and a matching over all orbits, in a random proportion.
-static struct weft_wiring random_wiring(uint32_t n, uint32_t symmetry, struct weft_rng *rng,
+static struct weft_design random_design(uint32_t n, uint32_t symmetry, struct weft_rng *rng,
                                         struct weft_arena *room)
 {
     uint32_t orbits = n / symmetry;
     uint32_t count = 1 + weft_rng_below(rng, 3);
-    struct weft_part *parts = WEFT_NEW(room, struct weft_part, count + 1);
-    uint32_t slot = 0;
+    enum weft_part_kind kinds[3];
+    uint32_t degree = 0;
     for (uint32_t p = 0; p < count; p++) {
         bool matching = p > 0 && symmetry == 1 && weft_rng_below(rng, 3) == 0;
-        enum weft_part_kind kind = weft_rng_below(rng, 2) == 0 ? WEFT_PART_CYCLE : WEFT_PART_RING;
-        kind = matching ? WEFT_PART_MATCHING : kind;
-        uint32_t *order = WEFT_NEW(room, uint32_t, orbits);
-        for (uint32_t i = 0; i < orbits; i++) {
-            order[i] = i;
-        }
-        parts[p] = (struct weft_part){.kind = kind, .size = orbits, .order = order, .slot = slot};
-        slot += weft_part_slots(kind);
+        kinds[p] = weft_rng_below(rng, 2) == 0 ? WEFT_PART_CYCLE : WEFT_PART_RING;
+        kinds[p] = matching ? WEFT_PART_MATCHING : kinds[p];
+        degree += weft_part_planes(kinds[p]);
     }
-    struct weft_wiring wiring;
-    weft_wiring_init(&wiring, n, symmetry, parts, count, room);
-    weft_wiring_shuffle(&wiring, rng);
-    return wiring;
+    struct weft_design design = weft_design_open(n, degree, symmetry, count, room);
+    uint32_t slot = 0;
+    for (uint32_t p = 0; p < count; p++) {
+        weft_design_add(&design, kinds[p], slot, NULL, orbits, room);
+        slot += weft_part_planes(kinds[p]);
+    }
+    weft_design_light(&design, room);
+    weft_design_shuffle(&design, rng);
+    return design;
 }
 
-static void check_wiring(const struct weft_wiring *wiring, uint64_t seed)
+static void check_design(const struct weft_design *design, uint64_t seed)
 {
-    uint32_t n = wiring->node_count;
+    uint32_t n = design->server_count;
     struct weft_arena room = arena;
-    for (uint32_t slot = 0; slot < wiring->slot_count; slot++) {
+    for (uint32_t slot = 0; slot < design->degree; slot++) {
         bool *hit = WEFT_NEW(&room, bool, n);
         for (uint32_t v = 0; v < n; v++) {
-            uint32_t to = wiring->next[(size_t)v * wiring->slot_count + slot];
+            uint32_t to = design->next[(size_t)v * design->degree + slot];
             if (to >= n || hit[to]) {
                 fail_msg("seed %llu: slot %u is no permutation", (unsigned long long)seed, slot);
             }
             hit[to] = true;
         }
     }
-    for (uint32_t p = 0; p < wiring->part_count; p++) {
-        const struct weft_part *part = &wiring->parts[p];
+    for (uint32_t p = 0; p < design->part_count; p++) {
+        const struct weft_part *part = &design->parts[p];
         if (part->kind == WEFT_PART_MATCHING) {
             continue;
         }
@@ -83,7 +83,7 @@ static void check_wiring(const struct weft_wiring *wiring, uint64_t seed)
                          n);
             }
             seen[at] = true;
-            at = wiring->next[(size_t)at * wiring->slot_count + part->slot];
+            at = design->next[(size_t)at * design->degree + part->slot];
         }
         assert_int_equal(at, 0);
     }
@@ -99,17 +99,17 @@ static void moves_keep_cycles_whole_and_can_be_undone(void **state)
         weft_rng_init(&rng, seed);
         struct weft_arena before = arena;
         uint32_t n = 3 + weft_rng_below(&rng, 60);
-        struct weft_wiring wiring = random_wiring(n, divisor_below(n, &rng), &rng, &arena);
+        struct weft_design design = random_design(n, divisor_below(n, &rng), &rng, &arena);
         struct weft_part_copy copy = weft_part_copy_init(n, &arena);
-        size_t size = (size_t)n * wiring.slot_count * sizeof(uint32_t);
-        uint32_t *old = WEFT_NEW(&arena, uint32_t, (size_t)n * wiring.slot_count);
+        size_t size = (size_t)n * design.degree * sizeof(uint32_t);
+        uint32_t *old = WEFT_NEW(&arena, uint32_t, (size_t)n * design.degree);
         for (int i = 0; i < 30; i++) {
-            memcpy(old, wiring.next, size);
-            uint32_t part = weft_wiring_move(&wiring, &copy, &rng);
-            check_wiring(&wiring, seed);
+            memcpy(old, design.next, size);
+            uint32_t part = weft_design_move(&design, WEFT_MOVES_EDGES, &copy, &rng);
+            check_design(&design, seed);
             if (part != WEFT_NONE && i % 3 == 0) {
-                weft_wiring_undo(&wiring, part, &copy);
-                if (memcmp(old, wiring.next, size) != 0) {
+                weft_design_undo(&design, part, &copy);
+                if (memcmp(old, design.next, size) != 0) {
                     fail_msg("seed %llu: an undone move left a trace", (unsigned long long)seed);
                 }
             }
@@ -120,17 +120,17 @@ static void moves_keep_cycles_whole_and_can_be_undone(void **state)
 
 // ---- distances ----
 
-static void plain_distances(const struct weft_wiring *wiring, uint32_t source, uint32_t *distance,
+static void plain_distances(const struct weft_design *design, uint32_t source, uint32_t *distance,
                             struct weft_arena room)
 {
-    uint32_t n = wiring->node_count;
+    uint32_t n = design->server_count;
     uint32_t *queue = WEFT_NEW(&room, uint32_t, n);
     memset(distance, 0xff, n * sizeof *distance);
     distance[source] = 0;
     queue[0] = source;
     for (uint32_t head = 0, tail = 1; head < tail; head++) {
-        for (uint32_t s = 0; s < wiring->slot_count; s++) {
-            uint32_t to = wiring->next[(size_t)queue[head] * wiring->slot_count + s];
+        for (uint32_t s = 0; s < design->degree; s++) {
+            uint32_t to = design->next[(size_t)queue[head] * design->degree + s];
             if (distance[to] == UINT32_MAX) {
                 distance[to] = distance[queue[head]] + 1;
                 queue[tail++] = to;
@@ -150,7 +150,7 @@ static void sums_of_hops_equal_plain_searches(void **state)
         uint32_t n = 3 + weft_rng_below(&rng, seed % 10 == 0 ? 700 : 150);
         bool weighted = seed % 2 == 0;
         uint32_t symmetry = weighted ? 1 : divisor_below(n, &rng);
-        struct weft_wiring wiring = random_wiring(n, symmetry, &rng, &arena);
+        struct weft_design design = random_design(n, symmetry, &rng, &arena);
         double *weights = weighted ? WEFT_NEW(&arena, double, (size_t)n *n) : NULL;
         for (size_t i = 0; weighted && i < (size_t)n * n; i++) {
             weights[i] = weft_rng_below(&rng, 2) * weft_rng_below(&rng, 4096);
@@ -160,12 +160,12 @@ static void sums_of_hops_equal_plain_searches(void **state)
         }
         struct weft_hops hops;
         weft_hops_init(&hops, n, n / symmetry, weights, &arena);
-        struct weft_hops_result result = weft_hops_sum(&hops, &wiring);
+        struct weft_hops_result result = weft_hops_sum(&hops, &design);
         uint32_t *distance = WEFT_NEW(&arena, uint32_t, n);
         double sum = 0;
         uint32_t diameter = 0;
         for (uint32_t s = 0; s < n; s++) {
-            plain_distances(&wiring, s, distance, arena);
+            plain_distances(&design, s, distance, arena);
             for (uint32_t v = 0; v < n; v++) {
                 sum += (weighted ? weights[(size_t)s * n + v] : 1) * distance[v] *
                        (weighted && s == v ? 0 : 1);
@@ -183,29 +183,29 @@ static void sums_of_hops_equal_plain_searches(void **state)
 // ---- loads ----
 
 // The share of one unit from `from` to `to` on every slot, by walking all ways down.
-static void plain_load(const struct weft_wiring *wiring, const uint32_t *to_distance, uint32_t at,
+static void plain_load(const struct weft_design *design, const uint32_t *to_distance, uint32_t at,
                        double bytes, double *link_bytes)
 {
-    uint32_t slots = wiring->slot_count;
+    uint32_t slots = design->degree;
     if (to_distance[at] == 0) {
         return;
     }
     uint32_t ways = 0;
     for (uint32_t s = 0; s < slots; s++) {
-        ways += to_distance[wiring->next[(size_t)at * slots + s]] + 1 == to_distance[at];
+        ways += to_distance[design->next[(size_t)at * slots + s]] + 1 == to_distance[at];
     }
     for (uint32_t s = 0; s < slots; s++) {
-        uint32_t next = wiring->next[(size_t)at * slots + s];
+        uint32_t next = design->next[(size_t)at * slots + s];
         if (to_distance[next] + 1 == to_distance[at]) {
             link_bytes[(size_t)at * slots + s] += bytes / ways;
-            plain_load(wiring, to_distance, next, bytes / ways, link_bytes);
+            plain_load(design, to_distance, next, bytes / ways, link_bytes);
         }
     }
 }
 
-// Fails when only one of several ways is taken (ways == 0 as a condition of the count).
+// Fails when only one of several parents is taken (parents == 0 as a condition of the count).
 // weft_load splits backwards from the receiver (it walks the sender's search tree): compare on the
-// reverse problem, demand turned round, which is the same in a wiring that runs both ways.
+// reverse space, demand turned round, which is the same in a design that runs both ways.
 static void loads_equal_those_of_walking_every_way(void **state)
 {
     (void)state;
@@ -215,18 +215,12 @@ static void loads_equal_those_of_walking_every_way(void **state)
         struct weft_arena before = arena;
         uint32_t n = 4 + weft_rng_below(&rng, 14);
         uint32_t slots = 4;
-        struct weft_part parts[2];
+        struct weft_design design = weft_design_open(n, slots, 1, 2, &arena);
         for (uint32_t p = 0; p < 2; p++) {
-            uint32_t *order = WEFT_NEW(&arena, uint32_t, n);
-            for (uint32_t i = 0; i < n; i++) {
-                order[i] = i;
-            }
-            parts[p] = (struct weft_part){
-                .kind = WEFT_PART_CYCLE, .size = n, .order = order, .slot = 2 * p};
+            weft_design_add(&design, WEFT_PART_CYCLE, 2 * p, NULL, n, &arena);
         }
-        struct weft_wiring wiring;
-        weft_wiring_init(&wiring, n, 1, parts, 2, &arena);
-        weft_wiring_shuffle(&wiring, &rng);
+        weft_design_light(&design, &arena);
+        weft_design_shuffle(&design, &rng);
         struct weft_load load;
         weft_load_init(&load, n, slots, &arena);
         double *expected = WEFT_NEW(&arena, double, (size_t)n *slots);
@@ -236,14 +230,14 @@ static void loads_equal_those_of_walking_every_way(void **state)
             uint32_t to = weft_rng_below(&rng, n);
             double bytes = from == to ? 0 : weft_rng_below(&rng, 1000);
             weft_load_add(&load, to, from, i % WEFT_LOAD_LANES, bytes);
-            plain_distances(&wiring, to, distance, arena);
-            plain_load(&wiring, distance, from, bytes, expected);
+            plain_distances(&design, to, distance, arena);
+            plain_load(&design, distance, from, bytes, expected);
         }
-        weft_load_measure(&load, &wiring);
+        weft_load_measure(&load, &design);
         for (uint32_t v = 0; v < n; v++) {
             for (uint32_t s = 0; s < slots; s++) {
                 // The slot back: cycles have forward and back slots side by side.
-                uint32_t to = wiring.next[(size_t)v * slots + s];
+                uint32_t to = design.next[(size_t)v * slots + s];
                 const double *lanes =
                     load.link_bytes + ((size_t)to * slots + (s ^ 1)) * WEFT_LOAD_LANES;
                 double sum = lanes[0] + lanes[1] + lanes[2] + lanes[3];
@@ -371,22 +365,21 @@ static void candidates_hold_what_they_promise(void **state)
         uint32_t most = n - 1 < 9 ? n - 1 : 9;
         uint32_t degree = least + weft_rng_below(&rng, most - least + 1);
         struct weft_traffic traffic = random_traffic(n, &rng, &arena);
-        struct weft_topology_options options = {.method = WEFT_TOPOLOGY_WEFT,
-                                                .simplex = simplex,
-                                                .seconds = 0.01,
-                                                .seed = seed,
-                                                .threads = 1};
-        struct weft_topology_candidate candidates[3];
-        uint32_t count = 0;
+        struct weft_topology_options options = {
+            .method = WEFT_TOPOLOGY_WEFT, .simplex = simplex, .seconds = 0.01};
+        struct weft_topology_candidate_list found = {0};
         struct weft_error error;
-        bool answered = weft_topology_candidates(candidates, 3, &count, &traffic, degree, &options,
-                                                 &arena, scratch, &error);
-        if (!answered || count == 0) {
+        options.degree = degree;
+        bool answered = weft_topology_candidates(
+            &found, 3, &traffic, &options,
+            &(struct weft_environment){
+                .seed = seed, .threads = 1, .arena = &arena, .scratch = scratch, .error = &error});
+        if (!answered || found.count == 0) {
             fail_msg("seed %llu: %s", (unsigned long long)seed, error.message);
         }
         bool uniform = traffic.group_count == 0 && traffic.transfer_total_bytes <= 0;
-        for (uint32_t i = 0; i < count && !uniform; i++) {
-            check_candidate(&candidates[i], &traffic, seed);
+        for (uint32_t i = 0; i < found.count && !uniform; i++) {
+            check_candidate(&found.list[i], &traffic, seed);
         }
         arena = before;
     }
@@ -404,17 +397,14 @@ static void annealed_states_have_the_score_they_say(void **state)
         uint32_t n = 5 + weft_rng_below(&rng, seed % 8 == 0 ? 40 : 12);
         bool simplex = seed % 3 == 0;
         struct weft_traffic traffic = random_traffic(n, &rng, &arena);
-        struct weft_mix_problem problem;
-        weft_mix_problem_init(&problem, &traffic, 4, simplex, &arena);
+        struct weft_mix_space space;
+        weft_mix_space_init(&space, &traffic, 4, simplex, &arena);
         struct weft_mix_split splits[16];
-        uint32_t count = weft_mix_list_splits(splits, 16, &problem);
+        uint32_t count = weft_mix_list_splits(splits, 16, &space);
         struct weft_mix_state mixed;
-        weft_mix_state_init(&mixed, &problem, &splits[weft_rng_below(&rng, count)], &arena);
-        struct weft_mix_chain chain = {.problem = &problem,
-                                       .state = &mixed,
-                                       .fresh = true,
-                                       .work_units = 2e6,
-                                       .steps_max = 300};
+        weft_mix_state_init(&mixed, &space, &splits[weft_rng_below(&rng, count)], &arena);
+        struct weft_mix_chain chain = {
+            .space = &space, .state = &mixed, .fresh = true, .work_units = 2e6, .steps_max = 300};
         weft_mix_anneal(&chain, &rng, scratch);
         struct weft_load load;
         weft_load_init(&load, n, 4, &arena);
@@ -424,17 +414,17 @@ static void annealed_states_have_the_score_they_say(void **state)
         load.transfer_bytes = traffic.transfer_total_bytes;
         load.scale_bytes = traffic.transfer_total_bytes + traffic.allreduce_wire_bytes;
         load.scale_bytes = load.scale_bytes > 0 ? load.scale_bytes / (4.0 * n) : 1;
-        for (uint32_t r = 0; r < problem.ring_count; r++) {
+        for (uint32_t r = 0; r < space.ring_count; r++) {
             const struct weft_mix_ring *ring = &mixed.rings[r];
             const uint32_t *order = weft_mix_order(&mixed, ring);
-            double bytes = ring->units * weft_mix_unit_bytes(&problem, ring->group);
+            double bytes = ring->units * weft_mix_unit_bytes(&space, ring->group);
             for (uint32_t i = 0; i < ring->size; i++) {
                 uint32_t to = order[(i + 1) % ring->size];
                 weft_load_add(&load, order[i], to, ring->lane, bytes);
                 weft_load_add(&load, to, order[i], ring->lane, simplex ? 0 : bytes);
             }
         }
-        double score = weft_load_measure(&load, &mixed.wiring);
+        double score = weft_load_measure(&load, &mixed.design);
         if (fabs(score - mixed.score) > 1e-9 * score) {
             fail_msg("seed %llu: score %.12g, measured %.12g", (unsigned long long)seed,
                      mixed.score, score);
@@ -453,20 +443,23 @@ static void candidates_do_not_depend_on_threads(void **state)
     struct weft_traffic traffic = random_traffic(16, &rng, &arena);
     struct weft_topology_candidate first[3];
     for (uint32_t threads = 1; threads <= 4; threads *= 2) {
-        struct weft_topology_options options = {
-            .method = WEFT_TOPOLOGY_WEFT, .seconds = 0.1, .seed = 5, .threads = threads};
-        struct weft_topology_candidate candidates[3];
-        uint32_t count = 0;
+        struct weft_topology_options options = {.method = WEFT_TOPOLOGY_WEFT, .seconds = 0.1};
+        struct weft_topology_candidate_list found = {0};
         struct weft_error error;
-        assert_true(weft_topology_candidates(candidates, 3, &count, &traffic, 4, &options, &arena,
-                                             scratch, &error));
-        for (uint32_t i = 0; i < count; i++) {
+        options.degree = 4;
+        assert_true(weft_topology_candidates(&found, 3, &traffic, &options,
+                                             &(struct weft_environment){.seed = 5,
+                                                                        .threads = threads,
+                                                                        .arena = &arena,
+                                                                        .scratch = scratch,
+                                                                        .error = &error}));
+        for (uint32_t i = 0; i < found.count; i++) {
             if (threads == 1) {
-                first[i] = candidates[i];
+                first[i] = found.list[i];
             }
-            assert_memory_equal(first[i].topology.planes, candidates[i].topology.planes,
+            assert_memory_equal(first[i].topology.planes, found.list[i].topology.planes,
                                 sizeof(uint32_t) * 16 * 4);
-            assert_true(first[i].busiest_bytes == candidates[i].busiest_bytes);
+            assert_true(first[i].busiest_bytes == found.list[i].busiest_bytes);
         }
     }
     arena = before;

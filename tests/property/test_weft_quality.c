@@ -57,15 +57,18 @@ static void goals_are_reached(void **state)
     assert_true(weft_arena_init(&arena, 0, &error) && weft_arena_init(&scratch, 0, &error));
     bool all = true;
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
-        struct weft_topology_options options = {.method = WEFT_TOPOLOGY_WEFT,
-                                                .simplex = cases[i].simplex,
-                                                .seconds = cases[i].seconds,
-                                                .seed = 1,
-                                                .threads = 2};
+        struct weft_topology_options options = {
+            .method = WEFT_TOPOLOGY_WEFT,
+            .simplex = cases[i].simplex,
+            .seconds = cases[i].seconds,
+        };
         struct weft_topology topology;
         struct weft_arena room = arena;
-        assert_true(weft_topology_find(&topology, NULL, cases[i].n, cases[i].d, &options, &room,
-                                       scratch, &error));
+        options.degree = cases[i].d;
+        assert_true(weft_topology_find(
+            &topology, NULL, cases[i].n, &options,
+            &(struct weft_environment){
+                .seed = 1, .threads = 2, .arena = &room, .scratch = scratch, .error = &error}));
         assert_true(weft_topology_check(&topology, NULL, scratch, &error));
         double mean = plain_mean_hops(&topology, scratch);
         double moore = 0;

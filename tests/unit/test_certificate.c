@@ -27,8 +27,10 @@ static struct weft_certificate certify(const struct weft_taskgraph *graph,
 {
     struct weft_certificate certificate;
     struct weft_error error;
-    if (!weft_certificate_build(&certificate, graph, cluster, network, 0, &case_arena, case_scratch,
-                                &error)) {
+    if (!weft_certificate_build(&certificate, graph, cluster, network, 0,
+                                &(struct weft_environment){.arena = &case_arena,
+                                                           .scratch = case_scratch,
+                                                           .error = &error})) {
         fail_msg("%s", error.message);
     }
     return certificate;
@@ -283,19 +285,25 @@ static void wrong_inputs_are_named(void **state)
     struct weft_cluster cluster = case_cluster(4, 2);
     struct weft_certificate certificate;
     struct weft_error error;
-    assert_false(weft_certificate_build(&certificate, &graph, &cluster, NULL, 0, &case_arena,
-                                        case_scratch, &error));
+    assert_false(weft_certificate_build(&certificate, &graph, &cluster, NULL, 0,
+                                        &(struct weft_environment){.arena = &case_arena,
+                                                                   .scratch = case_scratch,
+                                                                   .error = &error}));
     assert_int_equal(error.code, WEFT_INPUT);
     cluster = case_cluster(5, 2);
     struct weft_network network = ring_of(4);
-    assert_false(weft_certificate_build(&certificate, &graph, &cluster, &network, 0, &case_arena,
-                                        case_scratch, &error));
+    assert_false(weft_certificate_build(&certificate, &graph, &cluster, &network, 0,
+                                        &(struct weft_environment){.arena = &case_arena,
+                                                                   .scratch = case_scratch,
+                                                                   .error = &error}));
     assert_int_equal(error.code, WEFT_INPUT);
     network = ring_of(5);
     struct weft_ring ring = {0, 2, members, 1.0, NULL, NULL};
     network.rings = (struct weft_ring_set){1, &ring};
-    assert_false(weft_certificate_build(&certificate, &graph, &cluster, &network, 0, &case_arena,
-                                        case_scratch, &error));
+    assert_false(weft_certificate_build(&certificate, &graph, &cluster, &network, 0,
+                                        &(struct weft_environment){.arena = &case_arena,
+                                                                   .scratch = case_scratch,
+                                                                   .error = &error}));
     assert_non_null(strstr(error.message, "ring 0"));
 }
 

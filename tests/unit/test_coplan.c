@@ -49,6 +49,9 @@ static struct weft_strategy_setting make_setting(const struct weft_profile *with
     return setting;
 }
 
+// What tests of a part of the search run in.
+static const struct weft_environment one_thread = {.seed = 1, .threads = 1};
+
 static struct weft_coplan_options make_options(void)
 {
     return (struct weft_coplan_options){
@@ -63,9 +66,14 @@ static struct weft_plan *coplan(const struct weft_model *model, const struct wef
                                 const struct weft_coplan_options *options)
 {
     struct weft_plan *plan = WEFT_NEW(&case_arena, struct weft_plan, 1);
+    const struct weft_study study = {.model = model, .cluster = cluster, .setting = setting};
     struct weft_error error;
-    if (!weft_coplan_build(plan, model, cluster, setting, options, &case_arena, case_scratch,
-                           &error)) {
+    if (!weft_coplan_build(plan, &study, options,
+                           &(struct weft_environment){.arena = &case_arena,
+                                                      .scratch = case_scratch,
+                                                      .seed = options->search.seed,
+                                                      .threads = options->search.threads,
+                                                      .error = &error})) {
         fail_msg("%s", error.message);
     }
     return plan;
@@ -116,7 +124,8 @@ static void a_descent_takes_the_placement_of_another(void **state)
     struct weft_network network;
     struct weft_error error;
     assert_true(weft_fabric_build_ideal(&network, &cluster, NULL, &case_arena, &error));
-    const struct compare_ground ground = {&model, &cluster, &setting, &options, &network, false};
+    const struct weft_study study = {.model = &model, .cluster = &cluster, .setting = &setting};
+    const struct compare_ground ground = {&study, &options.plan.sim, &one_thread, &network, false};
     for (uint32_t pass = 0; pass < 2; pass++) {
         double iteration_s;
         double spent =
@@ -129,8 +138,8 @@ static void a_descent_takes_the_placement_of_another(void **state)
 }
 
 // What the busier of two servers does forward.
-static struct descent_verdict judge_balance(const void *context, const struct weft_taskgraph *graph,
-                                            double limit_s, struct weft_arena scratch)
+static struct descent_score judge_balance(const void *context, const struct weft_taskgraph *graph,
+                                          double limit_s, struct weft_arena scratch)
 {
     (void)context;
     (void)limit_s;
@@ -142,7 +151,7 @@ static struct descent_verdict judge_balance(const void *context, const struct we
         }
     }
     double longer_s = busy_s[0] > busy_s[1] ? busy_s[0] : busy_s[1];
-    return (struct descent_verdict){longer_s, longer_s, 1, 1, 2};
+    return (struct descent_score){longer_s, longer_s, 1, 1, 2};
 }
 
 // Layers of 3, 2, 3, 2 ms, those of 3 on one server, those of 2 on the other: 6 ms, which only an
@@ -187,11 +196,10 @@ static void two_steps_are_taken_together(void **state)
             &case_arena, case_scratch, &error)) {
         fail_msg("%s", error.message);
     }
-    const struct descent_job job = {.model = &model,
-                                    .cluster = &cluster,
-                                    .setting = &setting,
+    const struct weft_study study = {.model = &model, .cluster = &cluster, .setting = &setting};
+    const struct descent_job job = {.study = &study,
                                     .space = space,
-                                    .judge = judge_balance,
+                                    .evaluate = judge_balance,
                                     .threads = 1,
                                     .work_units = 1e9,
                                     .patience = 96,
@@ -307,15 +315,15 @@ static void both_know_what_the_strategy_alone_comes_to(void **state)
         coplan(&candle.model, &candle.cluster, &candle.setting, &candle.options);
     candle.options.variant = WEFT_COPLAN_BOTH;
     candle.options.seconds *= 2; // as weft_coplan_build counts them
-    struct coplan both = {.model = &candle.model,
-                          .cluster = &candle.cluster,
-                          .setting = &candle.setting,
-                          .options = &candle.options,
-                          .arena = &case_arena};
+    struct coplan both = {
+        .study = {.model = &candle.model, .cluster = &candle.cluster, .setting = &candle.setting},
+        .options = &candle.options,
+        .environment = &one_thread,
+        .arena = &case_arena};
     coplan_know_alone(&both, case_scratch);
     assert_true(both.known_count == 1);
-    assert_true(both.known[0]->verdict.iteration_s == alone->iteration_s);
-    assert_true(both.known[0]->design.paper_paths > 0);
+    assert_true(both.known[0]->score.iteration_s == alone->iteration_s);
+    assert_true(both.known[0]->design.finder_paths > 0);
 }
 
 // Data parallelism alone is known, and far more effort is left than a first search takes. Mutation:
@@ -326,25 +334,26 @@ static void much_effort_begins_anew(void **state)
     struct vgg vgg;
     make_vgg(&vgg);
     vgg.cluster.rate_Bps = 1e9;
-    struct coplan both = {.model = &vgg.model,
-                          .cluster = &vgg.cluster,
-                          .setting = &vgg.setting,
-                          .options = &vgg.options,
-                          .arena = &case_arena,
-                          .seconds_left = 1};
+    struct coplan both = {
+        .study = {.model = &vgg.model, .cluster = &vgg.cluster, .setting = &vgg.setting},
+        .options = &vgg.options,
+        .environment = &one_thread,
+        .arena = &case_arena,
+        .seconds_left = 1};
     struct weft_strategy plain;
     struct weft_error error;
     assert_true(weft_strategy_data_parallel(
         &plain,
         &(struct weft_study){.model = &vgg.model, .cluster = &vgg.cluster, .setting = &vgg.setting},
         &case_arena, &error));
-    const struct settled *settled = coplan_settle(&both, &plain, 0.01, NULL, case_scratch);
-    assert_non_null(settled);
-    double plain_s = settled->verdict.iteration_s;
+    const struct coplan_candidate *candidate =
+        coplan_evaluate(&both, &plain, 0.01, NULL, case_scratch);
+    assert_non_null(candidate);
+    double plain_s = candidate->score.iteration_s;
     double before_s = both.seconds_left;
     assert_true(coplan_descend(&both, 0.5, case_scratch) < 0.5);
     assert_true(both.start_count >= 2 && both.round_count >= 2);
-    assert_true(both.known[0]->verdict.iteration_s < plain_s);
+    assert_true(both.known[0]->score.iteration_s < plain_s);
     assert_true(both.seconds_left == before_s); // it is the caller that counts
 }
 
@@ -397,8 +406,16 @@ static void too_little_memory_is_infeasible(void **state)
         vgg.options.variant = v;
         struct weft_plan plan;
         struct weft_error error;
-        assert_false(weft_coplan_build(&plan, &vgg.model, &vgg.cluster, &vgg.setting, &vgg.options,
-                                       &case_arena, case_scratch, &error));
+        assert_false(weft_coplan_build(&plan,
+                                       &(struct weft_study){.model = &vgg.model,
+                                                            .cluster = &vgg.cluster,
+                                                            .setting = &vgg.setting},
+                                       &vgg.options,
+                                       &(struct weft_environment){.arena = &case_arena,
+                                                                  .scratch = case_scratch,
+                                                                  .seed = 1,
+                                                                  .threads = 1,
+                                                                  .error = &error}));
         assert_int_equal(error.code, WEFT_INFEASIBLE);
     }
 }
@@ -412,12 +429,13 @@ static void bounds_hold_for_any_strategy(void **state)
     struct vgg vgg;
     make_vgg(&vgg);
     vgg.cluster.rate_Bps = 1e14;
-    struct weft_bound bounds[4];
-    uint32_t bound_count = 0;
+    struct weft_bound bounds[WEFT_COPLAN_BOUND_COUNT];
     struct weft_error error;
-    assert_true(weft_coplan_bounds(bounds, 4, &bound_count, &vgg.model, &vgg.cluster, &vgg.setting,
-                                   &case_arena, case_scratch, &error));
-    assert_int_equal(bound_count, 2);
+    assert_true(weft_coplan_bounds(
+        bounds,
+        &(struct weft_study){.model = &vgg.model, .cluster = &vgg.cluster, .setting = &vgg.setting},
+        &(struct weft_environment){
+            .arena = &case_arena, .scratch = case_scratch, .error = &error}));
     struct weft_strategy strategy;
     struct weft_strategy_space *space = NULL;
     struct weft_network *network = WEFT_NEW(&case_arena, struct weft_network, 1);
@@ -451,7 +469,7 @@ static void bounds_hold_for_any_strategy(void **state)
         struct weft_sim_result result;
         assert_true(weft_sim_run_jobs(&result, &network->fabric, &network->routes, &job, 1,
                                       &packets, &case_arena, case_scratch, &error));
-        for (uint32_t b = 0; b < bound_count; b++) {
+        for (uint32_t b = 0; b < WEFT_COPLAN_BOUND_COUNT; b++) {
             if (bounds[b].seconds > weft_seconds(result.iteration_ps[0])) {
                 fail_msg("seed %llu, strategy %u: %s is %.9g s, the iteration %.9g s",
                          (unsigned long long)seed, i, bounds[b].name, bounds[b].seconds,
@@ -483,7 +501,7 @@ static void few_chunks_are_chosen_where_estimates_are_near(void **state)
     };
     const struct weft_search_result result = {7, candidates, 7};
     const struct weft_model model = {0};
-    const struct coplan both = {.model = &model, .hybrid = true};
+    const struct coplan both = {.study = {.model = &model}, .hybrid = true};
     const struct weft_strategy *chosen[CHOSEN_MAX];
     assert_int_equal(coplan_choose(chosen, 2, &result, &both), 2);
     assert_ptr_equal(chosen[0], &candidates[2].strategy);

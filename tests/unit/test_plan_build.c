@@ -43,13 +43,24 @@ static struct weft_taskgraph make_graph(uint32_t n)
     return case_graph(&list, n);
 }
 
+struct draw {
+    uint64_t seed;
+    uint32_t threads;
+};
+
 static struct weft_plan *build(const struct weft_taskgraph *graph,
-                               const struct weft_cluster *cluster, struct weft_plan_options options)
+                               const struct weft_cluster *cluster, struct weft_plan_options options,
+                               struct draw draw)
 {
     struct weft_plan *plan = WEFT_NEW(&case_arena, struct weft_plan, 1);
     struct weft_error error;
     options.sim = (struct weft_sim_options){.packet_bytes = 9000, .header_bytes = 64, .seed = 3};
-    if (!weft_plan_build(plan, graph, cluster, &options, &case_arena, case_scratch, &error)) {
+    if (!weft_plan_build(plan, graph, cluster, &options,
+                         &(struct weft_environment){.arena = &case_arena,
+                                                    .scratch = case_scratch,
+                                                    .seed = draw.seed,
+                                                    .threads = draw.threads,
+                                                    .error = &error})) {
         fail_msg("%s", error.message);
     }
     return plan;
@@ -76,10 +87,9 @@ static void plans_of_both_methods_pass_every_check(void **state)
                                                                            ? WEFT_TOPOLOGY_WEFT
                                                                            : WEFT_TOPOLOGY_TOPOOPT,
                                                              .simplex = choice / 4 == 1,
-                                                             .seconds = 0.02,
-                                                             .seed = choice,
-                                                             .threads = 1}};
-            const struct weft_plan *plan = build(&graph, &cluster, options);
+                                                             .seconds = 0.02}};
+            const struct draw draw = {choice, 1};
+            const struct weft_plan *plan = build(&graph, &cluster, options, draw);
             const struct weft_violation *violations;
             uint32_t count = weft_plan_check(plan, &graph, &violations, &case_arena, case_scratch);
             if (count > 0) {
@@ -96,11 +106,9 @@ static void a_plan_follows_from_the_seed_whatever_the_threads(void **state)
     (void)state;
     struct weft_taskgraph graph = make_graph(8);
     struct weft_cluster cluster = case_cluster(8, 4);
-    struct weft_plan_options options = {
-        .topology = {.method = WEFT_TOPOLOGY_WEFT, .seconds = 0.1, .seed = 5, .threads = 1}};
-    const struct weft_plan *one = build(&graph, &cluster, options);
-    options.topology.threads = 3;
-    const struct weft_plan *three = build(&graph, &cluster, options);
+    struct weft_plan_options options = {.topology = {.method = WEFT_TOPOLOGY_WEFT, .seconds = 0.1}};
+    const struct weft_plan *one = build(&graph, &cluster, options, (struct draw){5, 1});
+    const struct weft_plan *three = build(&graph, &cluster, options, (struct draw){5, 3});
     assert_true(one->iteration_s == three->iteration_s);
     assert_memory_equal(one->topology.planes, three->topology.planes,
                         sizeof(uint32_t) * 8 * cluster.degree);
@@ -112,11 +120,10 @@ static void weft_is_at_least_as_fast_as_the_paper(void **state)
     (void)state;
     struct weft_taskgraph graph = make_graph(10);
     struct weft_cluster cluster = case_cluster(10, 4);
-    struct weft_plan_options options = {
-        .topology = {.method = WEFT_TOPOLOGY_WEFT, .seconds = 0.3, .seed = 1, .threads = 1}};
-    const struct weft_plan *weft = build(&graph, &cluster, options);
+    struct weft_plan_options options = {.topology = {.method = WEFT_TOPOLOGY_WEFT, .seconds = 0.3}};
+    const struct weft_plan *weft = build(&graph, &cluster, options, (struct draw){1, 1});
     options.topology.method = WEFT_TOPOLOGY_TOPOOPT;
-    const struct weft_plan *paper = build(&graph, &cluster, options);
+    const struct weft_plan *paper = build(&graph, &cluster, options, (struct draw){1, 1});
     assert_true(weft->iteration_s <= paper->iteration_s);
     assert_string_equal(weft_bound_scope_name(WEFT_BOUND_DIRECT_FABRIC), "direct-fabric");
 }
@@ -126,17 +133,21 @@ static void wrong_inputs_are_refused(void **state)
     (void)state;
     struct weft_taskgraph graph = make_graph(6);
     struct weft_cluster cluster = case_cluster(8, 2);
-    struct weft_plan_options options = {.topology = {.seconds = 0.01, .threads = 1}};
+    struct weft_plan_options options = {.topology = {.seconds = 0.01}};
     struct weft_plan plan;
     struct weft_error error;
-    assert_false(
-        weft_plan_build(&plan, &graph, &cluster, &options, &case_arena, case_scratch, &error));
+    assert_false(weft_plan_build(&plan, &graph, &cluster, &options,
+                                 &(struct weft_environment){.arena = &case_arena,
+                                                            .scratch = case_scratch,
+                                                            .error = &error}));
     assert_int_equal(error.code, WEFT_INPUT);
     assert_non_null(strstr(error.message, "6 servers"));
     memset(&list, 0, sizeof list);
     graph = case_graph(&list, 8);
-    assert_false(
-        weft_plan_build(&plan, &graph, &cluster, &options, &case_arena, case_scratch, &error));
+    assert_false(weft_plan_build(&plan, &graph, &cluster, &options,
+                                 &(struct weft_environment){.arena = &case_arena,
+                                                            .scratch = case_scratch,
+                                                            .error = &error}));
     assert_non_null(strstr(error.message, "no tasks"));
 }
 
@@ -145,13 +156,17 @@ static void every_fabric_gets_a_row(void **state)
     (void)state;
     struct weft_taskgraph graph = make_graph(8);
     struct weft_cluster cluster = case_cluster(8, 3);
-    struct weft_plan_options options = {.topology = {.seconds = 0.02, .seed = 1, .threads = 1},
+    struct weft_plan_options options = {.topology = {.seconds = 0.02},
                                         .sim = {.packet_bytes = 9000, .header_bytes = 64}};
     const struct weft_comparison *rows;
     uint32_t count;
     struct weft_error error;
-    if (!weft_plan_compare(&rows, &count, &graph, &cluster, &options, &case_arena, case_scratch,
-                           &error)) {
+    if (!weft_plan_compare(&rows, &count, &graph, &cluster, &options,
+                           &(struct weft_environment){.seed = 1,
+                                                      .threads = 1,
+                                                      .arena = &case_arena,
+                                                      .scratch = case_scratch,
+                                                      .error = &error})) {
         fail_msg("%s", error.message);
     }
     assert_string_equal(rows[count - 1].name, "weft");

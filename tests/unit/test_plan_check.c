@@ -4,7 +4,7 @@
 #include "plan_cases.h"
 #include "sample_plan.h"
 
-#include "plan/figures.h"
+#include "plan/demand/metrics.h"
 
 #include <string.h>
 
@@ -66,12 +66,12 @@ static void store_routes(void)
 static void settle(void)
 {
     struct weft_error error;
-    struct figures figures;
-    figures_build(&figures, NULL, &graph, &plan.network, case_scratch);
-    plan.demand_weighted_hops = figures.demand_weighted_hops;
-    plan.max_link_load_bytes = figures.max_link_load_bytes;
-    plan.mean_link_load_bytes = figures.mean_link_load_bytes;
-    plan.bandwidth_tax_ratio = figures.bandwidth_tax_ratio;
+    struct metrics metrics;
+    metrics_build(&metrics, NULL, &graph, &plan.network, case_scratch);
+    plan.demand_weighted_hops = metrics.demand_weighted_hops;
+    plan.max_link_load_bytes = metrics.max_link_load_bytes;
+    plan.mean_link_load_bytes = metrics.mean_link_load_bytes;
+    plan.bandwidth_tax_ratio = metrics.bandwidth_tax_ratio;
     plan.cost = weft_fabric_cost(&plan.network.fabric.parts, &plan.cluster.prices);
     struct weft_sim_job job = {&graph, NULL, plan.network.rings};
     struct weft_sim_result result;
@@ -80,8 +80,10 @@ static void settle(void)
         fail_msg("%s", error.message);
     }
     plan.iteration_s = weft_seconds(result.iteration_ps[0]);
-    if (!weft_certificate_build(&plan.certificate, &graph, &plan.cluster, &plan.network,
-                                plan.iteration_s, &case_arena, case_scratch, &error)) {
+    if (!weft_certificate_build(
+            &plan.certificate, &graph, &plan.cluster, &plan.network, plan.iteration_s,
+            &(struct weft_environment){
+                .arena = &case_arena, .scratch = case_scratch, .error = &error})) {
         fail_msg("%s", error.message);
     }
 }

@@ -41,11 +41,16 @@ static struct weft_plan *build(const struct weft_taskgraph *graph,
     struct weft_plan *plan = WEFT_NEW(&case_arena, struct weft_plan, 1);
     struct weft_error error;
     const struct weft_plan_options options = {
-        .topology = {.method = WEFT_TOPOLOGY_WEFT, .seconds = 0.02, .seed = 5, .threads = threads},
+        .topology = {.method = WEFT_TOPOLOGY_WEFT, .seconds = 0.02},
         .sim = {.packet_bytes = 9000, .header_bytes = 64, .seed = 3},
         .collectives = collectives,
     };
-    if (!weft_plan_build(plan, graph, cluster, &options, &case_arena, case_scratch, &error)) {
+    if (!weft_plan_build(plan, graph, cluster, &options,
+                         &(struct weft_environment){.seed = 5,
+                                                    .threads = threads,
+                                                    .arena = &case_arena,
+                                                    .scratch = case_scratch,
+                                                    .error = &error})) {
         fail_msg("%s", error.message);
     }
     return plan;

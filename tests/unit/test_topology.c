@@ -32,8 +32,10 @@ static void expect_uniform(const struct published *rows, size_t count, bool simp
         struct weft_topology_options options = {.method = WEFT_TOPOLOGY_TOPOOPT,
                                                 .simplex = simplex};
         struct weft_topology topology;
-        assert_true(weft_topology_find(&topology, NULL, row->server_count, row->degree, &options,
-                                       &result, scratch, &error));
+        options.degree = row->degree;
+        assert_true(weft_topology_find(
+            &topology, NULL, row->server_count, &options,
+            &(struct weft_environment){.arena = &result, .scratch = scratch, .error = &error}));
         assert_true(weft_topology_check(&topology, NULL, scratch, &error));
         if (row->generator_count > 0) {
             assert_int_equal(topology.generator_count, row->generator_count);
@@ -150,8 +152,10 @@ static void the_degree_is_split_by_bytes(void **state)
         struct weft_topology_options options = {.method = WEFT_TOPOLOGY_TOPOOPT,
                                                 .simplex = cases[i].simplex};
         struct weft_topology topology;
-        assert_true(weft_topology_find(&topology, &traffic, 8, cases[i].degree, &options, &kept,
-                                       scratch, &error));
+        options.degree = cases[i].degree;
+        assert_true(weft_topology_find(
+            &topology, &traffic, 8, &options,
+            &(struct weft_environment){.arena = &kept, .scratch = scratch, .error = &error}));
         assert_true(weft_topology_check(&topology, &traffic, scratch, &error));
         assert_int_equal(topology.allreduce_degree, cases[i].allreduce_degree);
         for (uint32_t p = topology.allreduce_degree; p < topology.degree; p++) {
@@ -177,7 +181,10 @@ static void disjoint_groups_share_planes(void **state)
     struct weft_traffic traffic = hybrid(groups, 2, transfer_bytes, 0);
     struct weft_topology_options options = {.method = WEFT_TOPOLOGY_TOPOOPT, .simplex = true};
     struct weft_topology topology;
-    assert_true(weft_topology_find(&topology, &traffic, 8, 3, &options, &kept, scratch, &error));
+    options.degree = 3;
+    assert_true(weft_topology_find(
+        &topology, &traffic, 8, &options,
+        &(struct weft_environment){.arena = &kept, .scratch = scratch, .error = &error}));
     assert_true(weft_topology_check(&topology, &traffic, scratch, &error));
     // One plane goes to the ring that joins all; both groups have the other two to themselves.
     assert_int_equal(topology.rings.ring_count, 4);
@@ -232,8 +239,10 @@ static void impossible_requests_are_refused_with_a_remedy(void **state)
         struct weft_topology topology;
         struct weft_topology_options options = {.method = WEFT_TOPOLOGY_TOPOOPT,
                                                 .simplex = cases[i].simplex};
-        assert_false(weft_topology_find(&topology, NULL, cases[i].server_count, cases[i].degree,
-                                        &options, &kept, scratch, &error));
+        options.degree = cases[i].degree;
+        assert_false(weft_topology_find(
+            &topology, NULL, cases[i].server_count, &options,
+            &(struct weft_environment){.arena = &kept, .scratch = scratch, .error = &error}));
         assert_int_equal(error.code, WEFT_INPUT);
         assert_non_null(strstr(error.message, cases[i].remedy));
     }
@@ -246,7 +255,10 @@ static void find_plain(struct weft_topology *topology, uint32_t *planes, struct 
     struct weft_error error;
     assert_true(weft_arena_init(&scratch, 0, &error));
     struct weft_topology_options options = {.method = WEFT_TOPOLOGY_TOPOOPT, .simplex = true};
-    assert_true(weft_topology_find(topology, NULL, 6, 2, &options, &arena, scratch, &error));
+    options.degree = 2;
+    assert_true(weft_topology_find(
+        topology, NULL, 6, &options,
+        &(struct weft_environment){.arena = &arena, .scratch = scratch, .error = &error}));
     assert_int_equal(topology->rings.ring_count, 2);
     memcpy(planes, topology->planes, 12 * sizeof *planes);
     memcpy(rings, topology->rings.rings, 2 * sizeof *rings);
@@ -310,8 +322,11 @@ static void odd_and_tiny_clusters_have_no_dark_ports(void **state)
                 struct weft_topology_options options = {.method = WEFT_TOPOLOGY_TOPOOPT,
                                                         .simplex = simplex == 1};
                 struct weft_topology topology;
-                assert_true(weft_topology_find(&topology, NULL, n, degree, &options, &kept, scratch,
-                                               &error));
+                options.degree = degree;
+                assert_true(weft_topology_find(&topology, NULL, n, &options,
+                                               &(struct weft_environment){.arena = &kept,
+                                                                          .scratch = scratch,
+                                                                          .error = &error}));
                 assert_true(weft_topology_check(&topology, NULL, scratch, &error));
                 assert_int_equal(topology.rings.ring_count, degree);
                 assert_true(topology.generator_count > 0);

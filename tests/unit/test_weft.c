@@ -31,8 +31,7 @@ static void close_room(struct room *room)
     weft_arena_release(&room->all[1]);
 }
 
-static const struct weft_topology_options quick = {
-    .method = WEFT_TOPOLOGY_WEFT, .seconds = 0.02, .seed = 1, .threads = 1};
+static const struct weft_topology_options quick = {.method = WEFT_TOPOLOGY_WEFT, .seconds = 0.02};
 
 // Mean distance by a plain breadth-first search from every server; also checks that every plane is
 // a permutation, and an involution of links both ways when duplex.
@@ -125,11 +124,15 @@ static void every_size_and_degree_gets_hamiltonian_rings(void **state)
                 struct weft_topology_options options = quick;
                 options.simplex = simplex == 1;
                 options.seconds = 0.001;
-                options.seed = n;
                 struct weft_topology topology;
                 struct weft_arena arena = room.arena;
-                assert_true(weft_topology_find(&topology, NULL, n, d, &options, &arena,
-                                               room.scratch, &room.error));
+                options.degree = d;
+                assert_true(weft_topology_find(&topology, NULL, n, &options,
+                                               &(struct weft_environment){.seed = n,
+                                                                          .threads = 1,
+                                                                          .arena = &arena,
+                                                                          .scratch = room.scratch,
+                                                                          .error = &room.error}));
                 assert_true(weft_topology_check(&topology, NULL, room.scratch, &room.error));
                 check_links(&topology, room.scratch);
                 check_rings(&topology, room.scratch);
@@ -166,8 +169,13 @@ static void dense_degrees_reach_the_bound(void **state)
         options.simplex = cases[i].simplex;
         struct weft_topology topology;
         struct weft_arena arena = room.arena;
-        assert_true(weft_topology_find(&topology, NULL, cases[i].n, cases[i].d, &options, &arena,
-                                       room.scratch, &room.error));
+        options.degree = cases[i].d;
+        assert_true(weft_topology_find(&topology, NULL, cases[i].n, &options,
+                                       &(struct weft_environment){.seed = 1,
+                                                                  .threads = 1,
+                                                                  .arena = &arena,
+                                                                  .scratch = room.scratch,
+                                                                  .error = &room.error}));
         double moore = 0;
         uint32_t diameter = 0;
         weft_fabric_moore(cases[i].n, cases[i].d, cases[i].simplex, &moore, &diameter);
@@ -196,8 +204,13 @@ static void few_steps_come_near_the_bound(void **state)
         options.seconds = 0.5;
         struct weft_topology topology;
         struct weft_arena arena = room.arena;
-        assert_true(weft_topology_find(&topology, NULL, cases[i].n, cases[i].d, &options, &arena,
-                                       room.scratch, &room.error));
+        options.degree = cases[i].d;
+        assert_true(weft_topology_find(&topology, NULL, cases[i].n, &options,
+                                       &(struct weft_environment){.seed = 1,
+                                                                  .threads = 1,
+                                                                  .arena = &arena,
+                                                                  .scratch = room.scratch,
+                                                                  .error = &room.error}));
         print_message("n=%u d=%u: mean hops %.4f\n", cases[i].n, cases[i].d, topology.mean_hops);
         assert_true(topology.mean_hops <= cases[i].mean_hops);
     }
@@ -214,11 +227,14 @@ static void threads_change_nothing_and_seeds_do(void **state)
     static const uint32_t threads[] = {1, 2, 4, 1};
     for (uint32_t i = 0; i < 4; i++) {
         struct weft_topology_options options = quick;
-        options.threads = threads[i];
-        options.seed = i < 3 ? 7 : 8;
         options.seconds = 0.1;
-        assert_true(weft_topology_find(&topologies[i], NULL, 48, 4, &options, &room.arena,
-                                       room.scratch, &room.error));
+        options.degree = 4;
+        assert_true(weft_topology_find(&topologies[i], NULL, 48, &options,
+                                       &(struct weft_environment){.seed = i < 3 ? 7 : 8,
+                                                                  .threads = threads[i],
+                                                                  .arena = &room.arena,
+                                                                  .scratch = room.scratch,
+                                                                  .error = &room.error}));
     }
     size_t size = sizeof(uint32_t) * 48 * 4;
     assert_memory_equal(topologies[0].planes, topologies[1].planes, size);
@@ -237,10 +253,15 @@ static void a_stopped_search_still_answers(void **state)
     atomic_init(&stop, true);
     struct weft_topology_options options = quick;
     options.seconds = 1e6;
-    options.stop = &stop;
     struct weft_topology topology;
-    assert_true(weft_topology_find(&topology, NULL, 200, 6, &options, &room.arena, room.scratch,
-                                   &room.error));
+    options.degree = 6;
+    assert_true(weft_topology_find(&topology, NULL, 200, &options,
+                                   &(struct weft_environment){.seed = 1,
+                                                              .threads = 1,
+                                                              .stop = &stop,
+                                                              .arena = &room.arena,
+                                                              .scratch = room.scratch,
+                                                              .error = &room.error}));
     assert_true(topology.stopped);
     assert_true(weft_topology_check(&topology, NULL, room.scratch, &room.error));
     close_room(&room);
@@ -267,8 +288,13 @@ static void demand_brings_its_pairs_together(void **state)
     struct weft_topology_options options = quick;
     options.seconds = 0.2;
     struct weft_topology topology;
-    assert_true(weft_topology_find(&topology, &traffic, N, 4, &options, &room.arena, room.scratch,
-                                   &room.error));
+    options.degree = 4;
+    assert_true(weft_topology_find(&topology, &traffic, N, &options,
+                                   &(struct weft_environment){.seed = 1,
+                                                              .threads = 1,
+                                                              .arena = &room.arena,
+                                                              .scratch = room.scratch,
+                                                              .error = &room.error}));
     uint32_t direct = 0;
     for (uint32_t i = 0; i < N; i++) {
         direct += joins(&topology, i, (i + 7) % N);

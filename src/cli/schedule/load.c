@@ -44,13 +44,12 @@ static bool plan_shard(struct weft_job_class *class, const struct schedule *sche
     struct weft_cluster shard = schedule->trace.cluster;
     struct weft_plan_options options = {.sim = weft_request_task_packets(cli->seed)};
     options.topology.method = WEFT_TOPOLOGY_WEFT;
-    options.topology.seed = cli->seed;
-    options.topology.threads = cli->threads;
     shard.server_count = class->server_count;
     struct weft_plan *plan = WEFT_NEW(&cli->arena, struct weft_plan, 1);
     struct weft_arena results = weft_arena_split(&cli->scratch);
-    if (!weft_plan_build(plan, class->graph, &shard, &options, &results, cli->scratch,
-                         &cli->error)) {
+    struct weft_environment environment = cli_environment(cli, NULL)->base;
+    environment.arena = &results;
+    if (!weft_plan_build(plan, class->graph, &shard, &options, &environment)) {
         return false;
     }
     class->shard_iteration_ps = weft_picoseconds(plan->iteration_s);

@@ -4,6 +4,13 @@
 
 // What the certificate's bounds share: earliest starts, least remaining times, and the relaxation
 // to one machine. Private to the plan room; docs/certificate.md has the proofs.
+//
+// A machine is scheduling theory's: whatever does one thing at a time, or shares itself without
+// doing more (a device, a server's ports one way, all links at prices). Every bound is a set of
+// tasks on one machine: none starts before its head, their bodies take it one after the other, and
+// their tails must pass after it.
+//
+//   certificate.c ─► machine.c, moore.c, links.c ─► times.c ─► closure.c
 
 #include "weft/plan.h"
 

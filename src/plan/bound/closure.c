@@ -1,5 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Ancestors that take turns on one machine.
+// The transitive closure of a task graph as bits, and the soonest that all ancestors of a task can
+// be over.
+//
+// Ancestors that use one machine cannot overlap there. With the times from which each is ready, the
+// soonest end of all of them is that of the schedule in order of readiness: the makespan of one
+// machine with release times, which that order makes least. Bits: O(tasks^2 / 64); each task then
+// O(tasks).
 
 #include "closure.h"
 

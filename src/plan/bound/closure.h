@@ -3,7 +3,7 @@
 #define WEFT_PLAN_BOUND_CLOSURE_H
 
 // Everything that must be over before a task, not only what stands right before it: all ancestors
-// that meet at one machine take turns there. Private to the plan room.
+// that meet at one machine run there one after the other. Private to the plan room.
 
 #include "bounds.h"
 
@@ -28,9 +28,8 @@ struct closure {
     double latency_s;         // part of a transfer's duration that does not hold its ports
 };
 
-// ready_s and duration_s are the caller's, read when tasks are added and asked about. O(tasks^2 /
-// 64
-// + tasks).
+// ready_s and duration_s are the caller's, read when tasks are added and looked up.
+// O(tasks^2 / 64 + tasks).
 void closure_init(struct closure *closure, const struct bound_model *model, const double *ready_s,
                   const double *duration_s, struct weft_arena *arena);
 // Notes the direct predecessors of a task, whose own are known, and returns the soonest that all of

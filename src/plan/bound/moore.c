@@ -1,5 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// The hop bound: few servers can be near, so far bytes use several links.
+// The hop bound: few servers can be near, so that bytes between far ones use several links.
+//
+// With d ports a server reaches at most d others in one hop, d^2 more in two, and so on (Moore's
+// bound). The bytes times hops of a sender are least when its
+// heaviest destinations are nearest, and all of them must pass the n d links. The hops depend on
+// which tasks are counted, so that the set of tasks is chosen by thresholds of head and tail: up to
+// 16 x 4 of them, each O(tasks + n^2 log n). docs/certificate.md, "Moore".
 
 #include "bounds.h"
 
@@ -7,7 +13,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-// How many thresholds of earliest start and of least remaining time are tried.
+// How many thresholds of earliest start and of least remaining time are tried: more of them find a
+// set a little better, each at the cost of a pass. Not measured.
 #define HEADS_MAX 16
 #define TAILS_MAX 4
 
@@ -65,6 +72,7 @@ struct subset {
     uint32_t count;
 };
 
+// Sums up the subset of these thresholds; its transfers go to `matrix`, from by to.
 static struct subset gather(double *matrix, const struct bound_model *model,
                             const struct bound_times *times, double head_min_s, double tail_min_s)
 {
@@ -112,6 +120,7 @@ static uint32_t spread_thresholds(double *thresholds, uint32_t most, double *val
     return kept;
 }
 
+// The best over all pairs of thresholds, which are spread over the heads and tails that occur.
 double bound_moore(const struct bound_model *model, const struct bound_times *times,
                    uint32_t server_count, uint32_t degree, struct weft_arena scratch)
 {

@@ -1,7 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Bounds that hold for every strategy of the operators space.
+// Bounds that hold for every strategy of the operators space, and every fabric.
+//
+// The work that an operator takes over all its parts, at its cheapest split, must be done by n
+// devices; and the longest chain of operators must be done one after the other, each at its
+// quickest split. Neither looks at the network. docs/co-optimisation.md proves both ("Bounds for
+// any strategy"). O(operators * splits).
 
-#include "plan/joint/joint.h"
+#include "weft/plan.h"
 
 #include <math.h>
 
@@ -15,13 +20,22 @@ struct least {
     double backward_s;
 };
 
-static bool find_least(struct least *least, const struct weft_model *model, uint32_t op,
-                       uint32_t server_count, const struct weft_cost_options *costs,
+// What costs are asked of.
+struct costing {
+    const struct weft_model *model;
+    uint32_t server_count;
+    const struct weft_cost_options *options;
+};
+
+// The least of an operator over all its splits. Fails as the costs do.
+static bool find_least(struct least *least, const struct costing *costing, uint32_t op,
                        struct weft_arena scratch, struct weft_error *error)
 {
+    const struct weft_model *model = costing->model;
+    const struct weft_cost_options *costs = costing->options;
     struct weft_split_list list;
     const struct weft_environment inner = {.arena = &scratch, .error = error};
-    if (!weft_operator_splits(&list, model, op, server_count, costs, &inner)) {
+    if (!weft_operator_splits(&list, model, op, costing->server_count, costs, &inner)) {
         return false;
     }
     *least = (struct least){HUGE_VAL, HUGE_VAL, HUGE_VAL};
@@ -65,36 +79,35 @@ static double longest_chain(const struct weft_model *model, const struct least *
     return longest_s;
 }
 
-bool weft_coplan_bounds(struct weft_bound *bounds, uint32_t bounds_max, uint32_t *bound_count,
-                        const struct weft_model *model, const struct weft_cluster *cluster,
-                        const struct weft_strategy_setting *setting, struct weft_arena *arena,
-                        struct weft_arena scratch, struct weft_error *error)
+// Both bounds, the work first.
+bool weft_coplan_bounds(struct weft_bound bounds[WEFT_COPLAN_BOUND_COUNT],
+                        const struct weft_study *study, const struct weft_environment *environment)
 {
-    uint32_t n = cluster->server_count;
-    *bound_count = 0;
+    struct weft_arena *arena = environment->arena;
+    struct weft_arena scratch = environment->scratch;
+    const struct weft_model *model = study->model;
+    uint32_t n = study->cluster->server_count;
+    const struct costing costing = {model, n, &study->setting->cost};
     struct least *least = WEFT_NEW(&scratch, struct least, model->operator_count);
     double device_s = 0;
     for (uint32_t op = 0; op < model->operator_count; op++) {
-        if (!find_least(&least[op], model, op, n, &setting->cost, scratch, error)) {
+        if (!find_least(&least[op], &costing, op, scratch, environment->error)) {
             return false;
         }
         device_s += least[op].device_s;
     }
     char text[WEFT_UNIT_TEXT];
-    const struct weft_bound found[] = {
-        {"any-strategy-work", device_s / n * (1 - ROUNDING_RATIO),
-         weft_arena_format(arena,
-                           "however operators are split, their parts take devices %s in all, and "
-                           "there are %u servers",
-                           weft_show_time(text, weft_picoseconds(device_s)), n),
-         WEFT_BOUND_ANY_STRATEGY, true},
-        {"any-strategy-chain", longest_chain(model, least, scratch) * (1 - ROUNDING_RATIO),
-         "a part waits for a part of each operator before it, and the backward pass for the "
-         "forward pass, each as quick as any split makes it",
-         WEFT_BOUND_ANY_STRATEGY, true},
-    };
-    for (uint32_t i = 0; i < sizeof found / sizeof found[0] && i < bounds_max; i++) {
-        bounds[(*bound_count)++] = found[i];
-    }
+    bounds[0] = (struct weft_bound){
+        "any-strategy-work", device_s / n * (1 - ROUNDING_RATIO),
+        weft_arena_format(arena,
+                          "however operators are split, their parts take devices %s in all, and "
+                          "there are %u servers",
+                          weft_show_time(text, weft_picoseconds(device_s)), n),
+        WEFT_BOUND_ANY_STRATEGY, true};
+    bounds[1] = (struct weft_bound){
+        "any-strategy-chain", longest_chain(model, least, scratch) * (1 - ROUNDING_RATIO),
+        "a part waits for a part of each operator before it, and the backward pass for the "
+        "forward pass, each as quick as any split makes it",
+        WEFT_BOUND_ANY_STRATEGY, true};
     return true;
 }

@@ -1,34 +1,25 @@
 // SPDX-License-Identifier: Apache-2.0
-// Whether a plan is what it claims to be.
+// Whether a plan is what it claims to be: sizes, cost and certificate, and what needs its task
+// graph, metrics and the simulated time. Planes, links, rings and routes are fabric.c's,
+// collectives collectives.c's, strategy and memory job.c's, and whether both follow from the model
+// model.c's.
+//
+// A checker shares nothing with what it checks. What it recomputes here (metrics, bounds, one
+// simulation) are definitions and no choices, and have oracles of their own in the tests.
 
 #include "check.h"
 
-#include "plan/demand/collectives.h"
-#include "plan/figures.h"
+#include "plan/collectives/collectives.h"
+#include "plan/demand/metrics.h"
 
 #include <math.h>
-#include <stdarg.h>
 #include <string.h>
 
-// Figures pass through decimal text between writing and checking.
+// Metrics pass through decimal text between writing and checking.
 #define SAME_RATIO 1e-6
 // A bound and a time that are equal may differ by rounding, of doubles and to whole picoseconds.
 #define ABOVE_RATIO 1e-9
 #define ABOVE_S 1e-12
-
-void findings_add(struct findings *findings, const char *format, ...)
-{
-    if (findings->count >= VIOLATIONS_MAX) {
-        return;
-    }
-    struct weft_error line; // one printable line, whatever names are in it
-    va_list arguments;
-    va_start(arguments, format);
-    vsnprintf(line.message, sizeof line.message, format, arguments);
-    va_end(arguments);
-    char *text = weft_arena_text(findings->arena, line.message, strlen(line.message));
-    findings->list[findings->count++] = (struct weft_violation){text};
-}
 
 static bool differ(double value, double wanted)
 {
@@ -44,6 +35,7 @@ static void compare(struct findings *findings, const char *name, double stated, 
 
 // ---- sizes ----
 
+// Whether cluster, topology and fabric are of one size; nothing else can be looked at otherwise.
 static bool check_sizes(struct findings *findings, const struct weft_plan *plan)
 {
     const struct weft_cluster *cluster = &plan->cluster;
@@ -96,6 +88,7 @@ static void check_cost(struct findings *findings, const struct weft_plan *plan)
 
 // ---- certificate ----
 
+// The certificate against itself and the iteration time: no bound above it, the gap as stated.
 static bool check_certificate(struct findings *findings, const struct weft_plan *plan)
 {
     const struct weft_certificate *certificate = &plan->certificate;
@@ -124,6 +117,8 @@ static bool check_certificate(struct findings *findings, const struct weft_plan 
     return findings->count == before;
 }
 
+// The stated bounds against recomputed ones, by name. Bounds for any strategy are not recomputed:
+// that takes the model.
 static void compare_bounds(struct findings *findings, const struct weft_certificate *stated,
                            const struct weft_certificate *found)
 {
@@ -155,10 +150,11 @@ static void compare_bounds(struct findings *findings, const struct weft_certific
 
 // ---- against the task graph ----
 
-static void check_figures(struct findings *findings, const struct weft_plan *plan,
+// Metrics and bounds against those recomputed from the graph as it is played.
+static void check_metrics(struct findings *findings, const struct weft_plan *plan,
                           const struct weft_taskgraph *graph, struct weft_arena scratch)
 {
-    struct figures figures;
+    struct metrics metrics;
     struct weft_arena kept = weft_arena_split(&scratch);
     struct weft_taskgraph played;
     struct weft_error error;
@@ -166,14 +162,14 @@ static void check_figures(struct findings *findings, const struct weft_plan *pla
         findings_add(findings, "%s", error.message);
         return;
     }
-    figures_build(&figures, NULL, &played, &plan->network, scratch);
+    metrics_build(&metrics, NULL, &played, &plan->network, scratch);
     compare(findings, "demand-weighted hops", plan->demand_weighted_hops,
-            figures.demand_weighted_hops);
+            metrics.demand_weighted_hops);
     compare(findings, "the largest link load in bytes", plan->max_link_load_bytes,
-            figures.max_link_load_bytes);
+            metrics.max_link_load_bytes);
     compare(findings, "the mean link load in bytes", plan->mean_link_load_bytes,
-            figures.mean_link_load_bytes);
-    compare(findings, "the bandwidth tax", plan->bandwidth_tax_ratio, figures.bandwidth_tax_ratio);
+            metrics.mean_link_load_bytes);
+    compare(findings, "the bandwidth tax", plan->bandwidth_tax_ratio, metrics.bandwidth_tax_ratio);
     struct weft_certificate certificate;
     if (!collectives_certify(&certificate, plan, graph, findings->arena, scratch, &error)) {
         findings_add(findings, "certificate: %s", error.message);
@@ -230,7 +226,7 @@ uint32_t weft_plan_check(const struct weft_plan *plan, const struct weft_taskgra
     }
     check_certificate(&findings, plan);
     if (sound && graph != NULL) {
-        check_figures(&findings, plan, graph, scratch);
+        check_metrics(&findings, plan, graph, scratch);
         check_time(&findings, plan, graph, scratch);
     }
     return findings.count;

@@ -3,20 +3,10 @@
 #define WEFT_PLAN_CHECK_CHECK_H
 
 // The parts of weft_plan_check. Private to the plan room.
+//
+//   check.c ─► fabric.c, collectives.c, job.c ─► findings.c        model.c ─► findings.c
 
-#include "weft/plan.h"
-
-#define VIOLATIONS_MAX 100u
-
-// Violations in the making.
-struct findings {
-    struct weft_violation *list;
-    uint32_t count;
-    struct weft_arena *arena;
-};
-
-// Notes one violation; those beyond the list's end are dropped.
-void findings_add(struct findings *findings, const char *format, ...) WEFT_PRINTF(2, 3);
+#include "findings.h"
 
 // Each returns whether it found nothing, so that what builds on it can be skipped.
 bool check_planes(struct findings *findings, const struct weft_plan *plan,
@@ -27,6 +17,10 @@ bool check_rings(struct findings *findings, const struct weft_plan *plan,
                  const struct weft_taskgraph *graph, struct weft_arena scratch);
 bool check_routes(struct findings *findings, const struct weft_plan *plan,
                   struct weft_arena scratch);
+
+// Builds every choice's schedules anew and proves them. False: what is played is not sound.
+bool check_collectives(struct findings *findings, const struct weft_plan *plan,
+                       const struct weft_taskgraph *graph, struct weft_arena scratch);
 
 void check_job(struct findings *findings, const struct weft_plan_job *job,
                struct weft_arena scratch);

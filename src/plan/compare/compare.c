@@ -1,10 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// One iteration on every fabric that one could buy instead.
+// One iteration of a task graph on every fabric that one could buy instead.
+//
+// Every reference fabric, the rewired one and both methods' plans play the same graph by the same
+// engine; what stands beside the time (cost, power, hops, loads, bandwidth tax) follows from the
+// network alone. docs/compare.md.
 
 #include "compare.h"
-#include "plan/figures.h"
-#include "plan/design/search.h"
+#include "plan/demand/metrics.h"
 #include "plan/demand/tour.h"
+#include "plan/design/search.h"
 
 #include <math.h>
 #include <string.h>
@@ -40,17 +44,17 @@ void compare_measure(struct table *table, struct weft_comparison *row,
         compare_refuse(table, row, &error);
         return;
     }
-    struct figures figures;
-    figures_build(&figures, NULL, table->graph, network, scratch);
+    struct metrics metrics;
+    metrics_build(&metrics, NULL, table->graph, network, scratch);
     struct weft_cost cost = weft_fabric_cost(&network->fabric.parts, &table->cluster->prices);
     row->iteration_s = weft_seconds(result.iteration_ps[0]);
     row->cost_usd = cost.total_usd;
     row->power_watts = cost.power_watts;
-    row->bandwidth_tax_ratio = figures.bandwidth_tax_ratio;
-    row->mean_hops = figures.mean_hops;
-    row->max_hops = figures.hops_max;
-    row->max_link_load_bytes = figures.max_link_load_bytes;
-    row->mean_link_load_bytes = figures.mean_link_load_bytes;
+    row->bandwidth_tax_ratio = metrics.bandwidth_tax_ratio;
+    row->mean_hops = metrics.mean_hops;
+    row->max_hops = metrics.hops_max;
+    row->max_link_load_bytes = metrics.max_link_load_bytes;
+    row->mean_link_load_bytes = metrics.mean_link_load_bytes;
     row->port_rate_Bps = network->fabric.parts.rate_Bps;
 }
 
@@ -60,7 +64,7 @@ static void add_reference(struct table *table, const char *name, double budget_u
     struct weft_comparison *row = compare_add_row(table, name);
     struct weft_arena built = weft_arena_split(&scratch);
     struct weft_network *network = WEFT_NEW(&built, struct weft_network, 1);
-    struct weft_fabric_options options = {.seed = table->options->topology.seed,
+    struct weft_fabric_options options = {.seed = table->environment->seed,
                                           .budget_usd = budget_usd};
     struct weft_error error;
     if (!weft_fabric_build_named(network, name, table->cluster, &options, &built, scratch,
@@ -111,15 +115,16 @@ static void add_plan(struct table *table, const char *name, const struct weft_pl
     }
 }
 
-static const struct weft_plan *plan_with(enum weft_topology_method method, struct table *table,
-                                         struct weft_error *error, struct weft_arena *arena,
-                                         struct weft_arena scratch)
+// A plan by one method, in the environment's arena; NULL, and its error is filled, where there is
+// none.
+static const struct weft_plan *plan_with(enum weft_topology_method method,
+                                         const struct table *table,
+                                         const struct weft_environment *environment)
 {
-    struct weft_plan *plan = WEFT_NEW(arena, struct weft_plan, 1);
+    struct weft_plan *plan = WEFT_NEW(environment->arena, struct weft_plan, 1);
     struct weft_plan_options options = *table->options;
     options.topology.method = method;
-    bool built =
-        weft_plan_build(plan, table->graph, table->cluster, &options, arena, scratch, error);
+    bool built = weft_plan_build(plan, table->graph, table->cluster, &options, environment);
     return built ? plan : NULL;
 }
 
@@ -137,20 +142,27 @@ void compare_ratios(struct table *table)
 
 bool weft_plan_compare(const struct weft_comparison **rows, uint32_t *row_count,
                        const struct weft_taskgraph *graph, const struct weft_cluster *cluster,
-                       const struct weft_plan_options *options, struct weft_arena *arena,
-                       struct weft_arena scratch, struct weft_error *error)
+                       const struct weft_plan_options *options,
+                       const struct weft_environment *environment)
 {
-    struct table table = {graph,   cluster,
-                          options, WEFT_NEW(arena, struct weft_comparison, COMPARE_ROWS_MAX),
-                          0,       arena};
-    struct weft_arena kept = weft_arena_split(&scratch);
+    struct weft_environment inner = *environment;
+    struct table table = {
+        .graph = graph,
+        .cluster = cluster,
+        .options = options,
+        .rows = WEFT_NEW(environment->arena, struct weft_comparison, COMPARE_ROWS_MAX),
+        .environment = environment,
+        .arena = environment->arena};
+    struct weft_arena kept = weft_arena_split(&inner.scratch);
+    struct weft_arena scratch = inner.scratch;
     struct weft_error why_topoopt = {.code = WEFT_OK};
-    const struct weft_plan *weft = plan_with(WEFT_TOPOLOGY_WEFT, &table, error, &kept, scratch);
+    inner.arena = &kept;
+    const struct weft_plan *weft = plan_with(WEFT_TOPOLOGY_WEFT, &table, &inner);
     if (weft == NULL) {
         return false; // the inputs are wrong, and would be for every fabric
     }
-    const struct weft_plan *topoopt =
-        plan_with(WEFT_TOPOLOGY_TOPOOPT, &table, &why_topoopt, &kept, scratch);
+    inner.error = &why_topoopt;
+    const struct weft_plan *topoopt = plan_with(WEFT_TOPOLOGY_TOPOOPT, &table, &inner);
     uint32_t reference_count;
     const struct weft_fabric_reference *references = weft_fabric_references(&reference_count);
     for (uint32_t i = 0; i < reference_count; i++) {

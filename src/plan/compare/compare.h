@@ -2,10 +2,15 @@
 #ifndef WEFT_PLAN_COMPARE_COMPARE_H
 #define WEFT_PLAN_COMPARE_COMPARE_H
 
-// Rows of a comparison: what that of a task graph and that of a model share. Private to the plan
-// room.
+// One job on every fabric that one could buy. Private to the plan room; docs/compare.md.
+//
+//   compare.c   a task graph: each fabric plays it
+//   model.c ─► methods.c ─► fabrics.c ─► pool.c   a model: each fabric with the best strategy for
+//   it
+//
+// A row is one fabric; what both sorts of comparison share is the table of rows.
 
-#include "weft/plan.h"
+#include "plan/joint/joint.h"
 
 #define COMPARE_ROWS_MAX 32u
 
@@ -15,7 +20,8 @@ struct table {
     const struct weft_plan_options *options;
     struct weft_comparison *rows; // COMPARE_ROWS_MAX
     uint32_t count;
-    struct weft_arena *arena;
+    const struct weft_environment *environment;
+    struct weft_arena *arena; // what outlives the comparison
 };
 
 struct weft_comparison *compare_add_row(struct table *table, const char *name);
@@ -30,31 +36,93 @@ void compare_reconfig(struct table *table, struct weft_comparison *row, struct w
 // Fills every row's ratio to the ideal switch, where that has a row.
 void compare_ratios(struct table *table);
 
-// What all entries take on one fabric by quick judgement, and whether servers forward there.
+// ---- a model: strategies in a pool, every one tried on every fabric ----
+
+#define ENTRIES_MAX 80u
+// Beyond so many servers a simulation takes so long that fewer strategies are tried.
+#define COMPARE_MANY_SERVERS 64u
+
+// A strategy in the pool with its task graph.
+struct entry {
+    struct weft_strategy strategy;
+    const char *found_for; // the fabric whose search found it
+    uint64_t key;
+    struct weft_taskgraph graph;
+};
+// A reference fabric that wants its best strategy.
+struct fabric_row {
+    struct weft_comparison *row;
+    struct weft_network *network;
+    bool tours; // its rings are tours of each graph's groups (plan/demand/tour.h)
+    double quick_s[ENTRIES_MAX];
+    uint32_t evaluated; // entries before this one have their quick_s
+};
+// A comparison of one model.
+struct comparison {
+    struct table table;
+    struct weft_study study; // without a network
+    const struct weft_coplan_options *options;
+    bool hybrid;
+    struct entry *entries[ENTRIES_MAX];
+    uint32_t entry_count;
+    struct fabric_row *fabrics[COMPARE_ROWS_MAX];
+    uint32_t fabric_count;
+    struct weft_arena *kept; // until the comparison is done
+};
+
+// Adds a strategy unless the pool has it or its task graph cannot be built.
+void compare_add_entry(struct comparison *run, const struct weft_strategy *strategy,
+                       const char *found_for, struct weft_arena scratch);
+void compare_add_data_parallel(struct comparison *run, struct weft_arena scratch);
+// The strategy of a full mesh, as the paper's loop begins.
+void compare_add_full_mesh(struct comparison *run, struct weft_arena scratch);
+// Searches strategies on a network, those of the pool's `start` first (NULL = none), with a share
+// of the effort, and adds the `keep` best to the pool.
+void compare_search(struct comparison *run, const struct fabric_row *fabric,
+                    const struct weft_strategy *start, uint32_t keep, struct weft_arena scratch);
+
+// Opens the row of a reference fabric; one that cannot be built says why.
+void compare_add_fabric(struct comparison *run, const char *name, double budget_usd,
+                        struct weft_arena scratch);
+// The search of one fabric, from the best strategy known for it.
+void compare_search_fabric(struct comparison *run, struct fabric_row *fabric,
+                           struct weft_arena scratch);
+// Small changes of the best strategies known for a fabric, evaluated on it.
+void compare_descend_fabric(struct comparison *run, struct fabric_row *fabric,
+                            struct weft_arena scratch);
+// Plays the finalists in full; the row is the best one's.
+void compare_fill_row(struct comparison *run, struct fabric_row *fabric, struct weft_arena scratch);
+
+// The rewired fabric's row.
+void compare_fill_reconfig_row(struct comparison *run, struct weft_arena scratch);
+// The paper's topology (unless `paper` is false) and Weft's for the same strategies; Weft's plan is
+// among the latter.
+void compare_fill_method_rows(struct comparison *run, const struct weft_plan *plan, bool paper,
+                              struct weft_arena scratch);
+
+// What all entries take on one fabric by quick evaluation, and whether servers forward there.
 struct compare_promise {
     const double *quick_s;
     bool direct;
 };
-
-#define COMPARE_TRIALS_MAX 6u
+#define COMPARE_CHOICES_MAX 6u
 // Which entries both methods plan for: the first three (Weft's, those of a full mesh and of data
 // parallelism), the two that promise most on any fabric, and the one that does on direct fabrics,
 // which are like those planned. Returns how many.
-uint32_t compare_trials(uint32_t *trials, const struct compare_promise *promises,
-                        uint32_t field_count, uint32_t entry_count);
+uint32_t compare_choose(uint32_t *chosen, const struct compare_promise *promises,
+                        uint32_t fabric_count, uint32_t entry_count);
 
 // What strategies descend on: a network that stands, whose rings, with `tours`, are tours of each
 // strategy's groups.
 struct compare_ground {
-    const struct weft_model *model;
-    const struct weft_cluster *cluster;
-    const struct weft_strategy_setting *setting;
-    const struct weft_coplan_options *options;
+    const struct weft_study *study; // without a network
+    const struct weft_sim_options *sim;
+    const struct weft_environment *environment;
     struct weft_network *network;
     bool tours;
 };
-// Descends (descent.h) from *strategy, whose end takes its place, in `arena`; *iteration_s is what
-// it takes, HUGE_VAL where it cannot be judged. Returns the work units.
+// Descends (plan/joint/descent.h) from *strategy, whose end takes its place, in `arena`;
+// *iteration_s is what it takes, HUGE_VAL where it cannot be evaluated. Returns the work units.
 double compare_descend(struct weft_strategy *strategy, double *iteration_s,
                        const struct compare_ground *ground, double work_units,
                        struct weft_arena *arena, struct weft_arena scratch);

@@ -2,12 +2,14 @@
 #ifndef WEFT_PLAN_DEMAND_DEMAND_H
 #define WEFT_PLAN_DEMAND_DEMAND_H
 
-// What each task of a graph asks of a network: a transfer's bytes from one server to another, or
-// what an AllReduce puts on every hop of every ring of its group. Private to the plan room.
+// What each task of a graph demands of a network: a transfer's bytes from one server to another, or
+// what a collective puts on every hop of every ring of its group. Private to the plan room.
+//
+// Metrics and bounds of a fabric walk over these items, so that both count the same bytes.
 
 #include "weft/plan.h"
 
-struct ask {
+struct demand_item {
     uint32_t from;
     uint32_t to;
     double bytes;
@@ -15,7 +17,7 @@ struct ask {
     uint32_t link_count;
 };
 
-struct asks {
+struct demand {
     const struct weft_taskgraph *graph;
     const struct weft_network *network;
     const uint32_t *ring_first; // per group: its rings are ring_first[g] ..
@@ -23,9 +25,10 @@ struct asks {
 };
 
 // Rings are by task graph group; those of one group must stand together and match it (asserted).
-struct asks asks_open(const struct weft_taskgraph *graph, const struct weft_network *network,
-                      struct weft_arena *arena);
-// The index-th thing that a task asks; false past the last.
-bool asks_get(const struct asks *asks, uint32_t task, uint32_t index, struct ask *ask);
+struct demand demand_open(const struct weft_taskgraph *graph, const struct weft_network *network,
+                          struct weft_arena *arena);
+// The index-th item of a task; false past the last.
+bool demand_get(const struct demand *demand, uint32_t task, uint32_t index,
+                struct demand_item *item);
 
 #endif

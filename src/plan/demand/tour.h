@@ -4,6 +4,8 @@
 
 // Rings for fabrics that come without: short tours of each group's members. Private to the plan
 // room.
+//
+// They depend on the task graph, so that one fabric has other rings for each strategy.
 
 #include "weft/plan.h"
 

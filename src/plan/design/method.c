@@ -1,5 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// The weft method: seeds by hops and by loads, then the search over designs.
+// The weft method from a task graph to a design: where the search begins, and how it is published.
+//
+// A search by simulation makes few steps, so that it begins at what cheap searches find: the
+// paper's topology, cycles by weighted hops, mixed designs by link loads (src/topology/search), and
+// where servers are many a single cycle with its cables side by side. docs/plan.md, "The loop".
 
 #include "method.h"
 
@@ -7,76 +11,99 @@
 
 #include <string.h>
 
-// Paths a transfer may be split over; where servers are many, every path makes simulations dearer.
+// Paths a transfer may be split over during the search, 1 above MANY_SERVERS: of DLRM-128 with d =
+// 4 two paths make a simulation four times as long and gain 0 to 5 % (docs/plan.md, "Many
+// servers").
 #define PATHS_MAX 4u
 #define MANY_SERVERS 64u
-// Share of the effort that goes into finding topologies by hops alone; of many servers few designs
-// can be simulated, so that the first one has to be good.
+// Shares of the effort for cycles by hops and for mixed designs by loads, and how many of the
+// latter are taken. Of many servers few designs can be simulated, so that the first one has to be
+// good. Not measured one by one: what they take is not there for simulations.
 #define FINDER_SHARE 0.1
 #define FINDER_SHARE_MANY 0.2
 #define MIXED_SHARE 0.1
 #define MIXED_SEEDS 1u
+// An iteration this near to the bound is as good as any: the search ends.
+#define GOOD_RATIO 1e-4
+// A graph of more tasks gets its bounds once, at the end: before the search they would take longer
+// than they can save. Not measured.
+#define BOUND_FIRST_TASKS 6000u
 
 struct search method_open(const struct weft_taskgraph *graph, const struct weft_traffic *traffic,
                           const struct weft_cluster *cluster,
-                          const struct weft_plan_options *options)
+                          const struct weft_plan_options *options,
+                          const struct weft_environment *environment)
 {
-    const struct weft_topology_options *wanted = &options->topology;
     struct search search = {.graph = graph,
                             .traffic = traffic,
                             .cluster = cluster,
                             .sim = options->sim,
-                            .seed = wanted->seed,
-                            .threads = wanted->threads,
-                            .stop = wanted->stop,
-                            .simplex = wanted->simplex,
+                            .seed = environment->seed,
+                            .threads = environment->threads,
+                            .stop = environment->stop,
+                            .simplex = options->topology.simplex,
                             .paths_max = cluster->server_count > MANY_SERVERS ? 1 : PATHS_MAX};
     search.sim.timeline = false;
     return search;
 }
 
+bool method_bound(struct search *search, struct weft_arena scratch, struct weft_error *error)
+{
+    if (search->graph->task_count > BOUND_FIRST_TASKS) {
+        return true;
+    }
+    struct weft_arena kept = weft_arena_split(&scratch);
+    struct weft_certificate certificate;
+    const struct weft_environment environment = search_environment(search, &kept, scratch, error);
+    if (!weft_certificate_build(&certificate, search->graph, search->cluster, NULL, 0,
+                                &environment)) {
+        return false;
+    }
+    search->good_enough_s = certificate.lower_bound_s * (1 + GOOD_RATIO);
+    return true;
+}
+
 static struct weft_topology_options seed_options(const struct search *search, double seconds)
 {
     return (struct weft_topology_options){.method = WEFT_TOPOLOGY_WEFT,
+                                          .degree = search->cluster->degree,
                                           .simplex = search->simplex,
-                                          .seconds = seconds,
-                                          .seed = search->seed,
-                                          .threads = search->threads,
-                                          .stop = search->stop};
+                                          .seconds = seconds};
 }
 
 // Cycles through all servers serve other groups, too.
-static void lend_cycles(struct design *design)
+static void share_cycles(struct weft_design *design)
 {
     for (uint32_t p = 0; p < design->part_count; p++) {
-        struct part *part = &design->parts[p];
-        part->lend = part->is_cycle && part->size == design->server_count ? DESIGN_LEND : 0;
+        struct weft_part *part = &design->parts[p];
+        bool whole = weft_part_is_cycle(part) && part->size == design->server_count;
+        part->shared_ring = whole ? SHARED_RING_WEIGHT : 0;
     }
 }
 
 // Cycles alone, by hops weighted with the transfers: where simulations are dear, the best start.
-static uint32_t find_seeds(struct design *seeds, const struct search *search, double seconds,
+static uint32_t find_seeds(struct weft_design *seeds, const struct search *search, double seconds,
                            struct weft_arena *arena, struct weft_arena scratch)
 {
     struct weft_topology_options options = seed_options(search, seconds);
     struct weft_topology topology;
     struct weft_error error;
-    const struct weft_cluster *cluster = search->cluster;
-    if (!weft_topology_find(&topology, search->traffic, cluster->server_count, cluster->degree,
-                            &options, arena, scratch, &error)) {
+    const struct weft_environment environment = search_environment(search, arena, scratch, &error);
+    if (!weft_topology_find(&topology, search->traffic, search->cluster->server_count, &options,
+                            &environment)) {
         return 0;
     }
-    if (!design_from_topology(&seeds[0], &topology, search->traffic, arena, scratch)) {
+    if (!weft_design_from_topology(&seeds[0], &topology, search->traffic, arena, scratch)) {
         return 0;
     }
-    lend_cycles(&seeds[0]);
+    share_cycles(&seeds[0]);
     return 1;
 }
 
 // All ports on one cycle through the servers in order, cables side by side: nothing is quicker
 // where all that matters is one group at a time, and searches from cycles that differ come to it
 // rarely.
-static uint32_t find_ring_seed(struct design *seed, const struct search *search,
+static uint32_t find_ring_seed(struct weft_design *seed, const struct search *search,
                                struct weft_arena *arena, struct weft_arena scratch)
 {
     uint32_t n = search->cluster->server_count;
@@ -91,14 +118,14 @@ static uint32_t find_ring_seed(struct design *seed, const struct search *search,
     }
     struct weft_topology topology = {
         .server_count = n, .degree = degree, .simplex = search->simplex, .planes = planes};
-    if (!design_from_topology(seed, &topology, search->traffic, arena, scratch)) {
+    if (!weft_design_from_topology(seed, &topology, search->traffic, arena, scratch)) {
         return 0;
     }
-    lend_cycles(seed);
+    share_cycles(seed);
     return 1;
 }
 
-uint32_t method_paper_design(struct design *seed, const struct search *search,
+uint32_t method_paper_design(struct weft_design *seed, const struct search *search,
                              struct weft_arena *arena, struct weft_arena scratch)
 {
     struct weft_topology topology;
@@ -106,57 +133,45 @@ uint32_t method_paper_design(struct design *seed, const struct search *search,
     if (!paper_topology(&topology, search, arena, scratch, &error)) {
         return 0;
     }
-    design_from_topology(seed, &topology, search->traffic, arena, scratch);
-    seed->paper_paths = 1;
+    weft_design_from_topology(seed, &topology, search->traffic, arena, scratch);
+    seed->finder_paths = 1;
     return 1;
 }
 
 // Mixed topologies by the loads of their links.
-static uint32_t find_mixed_seeds(struct design *seeds, uint32_t seed_max,
+static uint32_t find_mixed_seeds(struct weft_design *seeds, uint32_t seed_max,
                                  const struct search *search, double seconds,
                                  struct weft_arena *arena, struct weft_arena scratch)
 {
     struct weft_topology_options options = seed_options(search, seconds);
-    struct weft_topology_candidate *candidates =
-        WEFT_NEW(arena, struct weft_topology_candidate, seed_max);
+    struct weft_topology_candidate_list candidates;
     struct weft_error error;
-    uint32_t count = 0;
-    if (!weft_topology_candidates(candidates, seed_max, &count, search->traffic,
-                                  search->cluster->degree, &options, arena, scratch, &error)) {
+    const struct weft_environment environment = search_environment(search, arena, scratch, &error);
+    if (!weft_topology_candidates(&candidates, seed_max, search->traffic, &options, &environment)) {
         return 0;
     }
-    for (uint32_t i = 0; i < count; i++) {
-        const struct weft_topology_candidate *candidate = &candidates[i];
-        seeds[i] = (struct design){.server_count = search->cluster->server_count,
-                                   .degree = search->cluster->degree,
-                                   .simplex = search->simplex,
-                                   .part_count = candidate->part_count};
-        seeds[i].parts = WEFT_NEW(arena, struct part, (size_t)candidate->part_count + 1);
-        for (uint32_t p = 0; p < candidate->part_count; p++) {
-            const struct weft_topology_part *part = &candidate->parts[p];
-            bool is_cycle = part->kind != WEFT_TOPOLOGY_MATCHING;
-            uint32_t *order = WEFT_NEW_RAW(arena, uint32_t, part->size);
-            memcpy(order, part->order, part->size * sizeof *order);
-            seeds[i].parts[p] = (struct part){
-                is_cycle, part->slot, part->size, order, is_cycle ? part->group : WEFT_NONE,
-                {1, 1},   0};
+    for (uint32_t i = 0; i < candidates.count; i++) {
+        seeds[i] = candidates.list[i].design;
+        for (uint32_t p = 0; p < seeds[i].part_count; p++) {
+            struct weft_part *part = &seeds[i].parts[p];
+            part->group = weft_part_is_cycle(part) ? part->group : WEFT_NONE;
         }
-        lend_cycles(&seeds[i]);
+        share_cycles(&seeds[i]);
     }
-    return count;
+    return candidates.count;
 }
 
-bool method_settle(struct weft_plan *plan, const struct search *search, const struct design *design,
-                   struct weft_arena *arena, struct weft_arena scratch)
+bool method_publish(struct weft_plan *plan, const struct search *search,
+                    const struct weft_design *design, struct weft_arena *arena,
+                    struct weft_arena scratch)
 {
-    if (design->paper_paths > 0) {
-        struct weft_error error;
-        return paper_network(&plan->network, &plan->topology, search, design->paper_paths, arena,
-                             scratch, &error);
+    if (design->finder_paths > 0) {
+        return paper_network(&plan->network, &plan->topology, search, design->finder_paths, arena,
+                             scratch);
     }
     uint32_t n = design->server_count;
     uint32_t *planes = WEFT_NEW_RAW(arena, uint32_t, (size_t)n * design->degree);
-    design_planes(planes, design);
+    weft_design_planes(planes, design);
     plan->topology = (struct weft_topology){
         .server_count = n, .degree = design->degree, .simplex = design->simplex, .planes = planes};
     double work_units = 0;
@@ -164,7 +179,7 @@ bool method_settle(struct weft_plan *plan, const struct search *search, const st
         return false;
     }
     struct weft_ring_set rings =
-        design_rings(design, search->traffic, &plan->network.fabric, arena, scratch);
+        weft_design_rings(design, search->traffic, &plan->network.fabric, arena, scratch);
     struct weft_ring *direct = WEFT_NEW(arena, struct weft_ring, (size_t)rings.ring_count + 1);
     uint32_t count = 0;
     for (uint32_t r = 0; r < rings.ring_count; r++) {
@@ -175,27 +190,28 @@ bool method_settle(struct weft_plan *plan, const struct search *search, const st
     }
     plan->topology.rings = (struct weft_ring_set){count, direct};
     for (uint32_t p = 0; p < design->part_count; p++) {
-        const struct part *part = &design->parts[p];
-        uint32_t end = part->slot + (design->simplex ? 1 : 2);
-        if (part->is_cycle && part->group != WEFT_NONE && end > plan->topology.allreduce_degree) {
+        const struct weft_part *part = &design->parts[p];
+        uint32_t end = part->slot + weft_part_planes(part->kind);
+        if (weft_part_is_cycle(part) && part->group != WEFT_NONE &&
+            end > plan->topology.allreduce_degree) {
             plan->topology.allreduce_degree = end;
         }
     }
     return true;
 }
 
-bool method_search(struct design *best, struct verdict *verdict, const struct search *search,
-                   double seconds, const struct design *known, uint32_t known_count,
-                   struct weft_arena *arena, struct weft_arena scratch)
+bool method_search(struct scored_design *best, const struct search *search, double seconds,
+                   const struct seeds *known, struct weft_arena *arena, struct weft_arena scratch)
 {
     struct weft_arena kept = weft_arena_split(&scratch);
-    struct design *seeds = WEFT_NEW(&kept, struct design, known_count + 3 + MIXED_SEEDS);
-    for (uint32_t i = 0; i < known_count; i++) {
-        seeds[i] = known[i];
+    uint32_t seed_count = known == NULL ? 0 : known->count;
+    struct weft_design *seeds =
+        WEFT_NEW(&kept, struct weft_design, (size_t)seed_count + 3 + MIXED_SEEDS);
+    for (uint32_t i = 0; i < seed_count; i++) {
+        seeds[i] = known->designs[i];
     }
     bool many = search->cluster->server_count > MANY_SERVERS;
     double finder_share = many ? FINDER_SHARE_MANY : FINDER_SHARE;
-    uint32_t seed_count = known_count;
     seed_count += method_paper_design(seeds + seed_count, search, &kept, scratch);
     seed_count += find_seeds(seeds + seed_count, search, seconds * finder_share, &kept, scratch);
     seed_count += find_mixed_seeds(seeds + seed_count, MIXED_SEEDS, search, seconds * MIXED_SHARE,
@@ -206,5 +222,6 @@ bool method_search(struct design *best, struct verdict *verdict, const struct se
     double work_units = seconds * (1 - finder_share - MIXED_SHARE) * WORK_UNITS_PER_S;
     struct search own = *search;
     own.paper_units = seconds * WORK_UNITS_PER_S;
-    return search_run(best, verdict, &own, seeds, seed_count, work_units, arena, scratch);
+    const struct seeds all = {seeds, seed_count};
+    return search_run(best, &own, &all, work_units, arena, scratch);
 }

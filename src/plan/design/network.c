@@ -1,25 +1,33 @@
 // SPDX-License-Identifier: Apache-2.0
-// A design as a network that can be simulated.
+// A design as a network that can be simulated, and its score.
+//
+// A network is the fabric of the design's planes, its rings bound to links, and routes of the
+// transfers: at most as many paths a pair as the search says, chosen so that the busiest link
+// carries least beside the rings (weft_routing_minmax, docs/routing.md). The score is the time of
+// one iteration of the flow engine (docs/flow-engine.md). A design costs O(pairs with transfers)
+// for its routes and what the simulation costs, which is most of it.
 
 #include "search.h"
 
 #include "paper.h"
-#include "plan/figures.h"
 
 #include <math.h>
 
-// Hops beyond a pair's shortest path.
+// Routes: hops beyond a pair's shortest path, how near to the least load of the busiest link they
+// must come, and the rounds after which they stop. Looser than weft_routing_minmax's defaults
+// because thousands of designs are routed, and 2 % of a link's load is less than what tells designs
+// apart; not measured one by one.
 #define EXTRA_HOPS 1u
 #define ROUTING_EPSILON 0.02
 #define ROUTING_ROUNDS 200u
-// Work units, fitted to measured times (docs/plan.md).
+// Work units, fitted to measured times (docs/plan.md, "Effort").
 #define UNITS_PER_EVENT 250.0
 #define UNITS_PER_WORK 20.0
 #define UNITS_PER_PAIR 5000.0
 #define UNITS_PER_IDLE_PAIR 500.0
 
-struct verdict search_simulate(const struct search *search, const struct weft_network *network,
-                               bool quick, struct weft_arena scratch)
+struct score search_simulate(const struct search *search, const struct weft_network *network,
+                             bool quick, struct weft_arena scratch)
 {
     struct weft_sim_options options = search->sim;
     options.one_round = options.one_round || quick;
@@ -29,35 +37,11 @@ struct verdict search_simulate(const struct search *search, const struct weft_ne
     struct weft_error error;
     if (!weft_sim_run_jobs(&result, &network->fabric, &network->routes, &job, 1, &options, &results,
                            scratch, &error)) {
-        return (struct verdict){HUGE_VAL, UNITS_PER_EVENT * search->graph->task_count};
+        return (struct score){HUGE_VAL, UNITS_PER_EVENT * search->graph->task_count};
     }
     double units = UNITS_PER_EVENT * (double)(result.event_count + search->graph->task_count) +
                    UNITS_PER_WORK * (double)result.work_count;
-    return (struct verdict){weft_seconds(result.iteration_ps[0]), units};
-}
-
-struct weft_ring_set search_graph_rings(const struct weft_ring_set *rings,
-                                        const struct search *search, struct weft_arena *arena)
-{
-    const struct weft_traffic *traffic = search->traffic;
-    uint32_t group_count = search->graph->group_count;
-    uint32_t count = 0;
-    for (uint32_t g = 0; g < group_count; g++) {
-        for (uint32_t r = 0; r < rings->ring_count; r++) {
-            count += rings->rings[r].group == traffic->group_of[g] ? 1 : 0;
-        }
-    }
-    struct weft_ring *copies = WEFT_NEW(arena, struct weft_ring, (size_t)count + 1);
-    uint32_t at = 0;
-    for (uint32_t g = 0; g < group_count; g++) {
-        for (uint32_t r = 0; r < rings->ring_count; r++) {
-            if (rings->rings[r].group == traffic->group_of[g]) {
-                copies[at] = rings->rings[r];
-                copies[at++].group = g;
-            }
-        }
-    }
-    return (struct weft_ring_set){count, copies};
+    return (struct score){weft_seconds(result.iteration_ps[0]), units};
 }
 
 // What the rings put on each link.
@@ -88,26 +72,25 @@ static double pair_units(const struct weft_traffic *traffic)
 }
 
 bool search_network(struct weft_network *network, double *work_units, const struct search *search,
-                    const struct design *design, struct weft_arena *arena,
+                    const struct weft_design *design, struct weft_arena *arena,
                     struct weft_arena scratch)
 {
     WEFT_ASSERT(design->server_count == search->cluster->server_count);
     uint32_t n = design->server_count;
     struct weft_error error;
     *work_units += UNITS_PER_PAIR * n;
-    if (design->paper_paths > 0) {
+    if (design->finder_paths > 0) {
         struct weft_topology *topology = WEFT_NEW(arena, struct weft_topology, 1);
-        *work_units += pair_units(search->traffic) * design->paper_paths;
-        return paper_network(network, topology, search, design->paper_paths, arena, scratch,
-                             &error);
+        *work_units += pair_units(search->traffic) * design->finder_paths;
+        return paper_network(network, topology, search, design->finder_paths, arena, scratch);
     }
-    if (!design_fabric(&network->fabric, design, search->cluster, arena, scratch, &error) ||
+    if (!weft_design_fabric(&network->fabric, design, search->cluster, arena, scratch, &error) ||
         !weft_fabric_check_connected(&network->fabric, scratch, &error)) {
         return false;
     }
     struct weft_ring_set rings =
-        design_rings(design, search->traffic, &network->fabric, arena, scratch);
-    network->rings = search_graph_rings(&rings, search, arena);
+        weft_design_rings(design, search->traffic, &network->fabric, arena, scratch);
+    network->rings = rings_by_graph_group(&rings, search->graph, search->traffic, arena);
     struct weft_minmax_options options = {.paths_max =
                                               design->paths > 0 ? design->paths : search->paths_max,
                                           .extra_hops = EXTRA_HOPS,

@@ -1,6 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// The search over designs: templates first, then chains of small moves on the best of them, judged
-// quickly; the outcome is judged truly, and improved truly while effort is left.
+// The search over designs by the simulated iteration.
+//
+// First seeds and one design of each template are evaluated; then chains of simulated annealing
+// move the best ones (two rounds of eight, the second from the four best of the first). Until then
+// evaluations are quick ones, every AllReduce in one round: a tenth of the work, up to 3 % off.
+// What both rounds found is then evaluated in full, the quickest first; the paper's topology with
+// it, so that no plan is longer than that method's; and chains of full evaluations improve the best
+// while effort is left. docs/plan.md, "The loop". Each evaluation costs a routing and a simulation.
 
 #include "search.h"
 
@@ -10,57 +16,57 @@
 #include <math.h>
 #include <string.h>
 
+// Templates at most: all 126 of a degree of 8, both ways, with five families; of larger degrees
+// those of most cycles.
 #define TEMPLATES_MAX 128u
+// Chains of a round, and the candidates that the second round and the last one begin at.
 #define CHAINS 8u
 #define FINALISTS 4u
-// Temperature, as a share of the iteration time that a move may lose.
-#define WARM_RATIO 0.01
-#define COLD_RATIO 0.0001
-// Shares of the effort: templates at most, first chains, second chains; the rest is for the truth.
+// A step that loses 1 % of the iteration is taken one time in e at first, one of 0.01 % at the end.
+static const struct cooling cooling = {0.01, 0.0001};
+// Shares of the effort: templates at most, first chains, second chains; the rest is for full
+// evaluations. Beyond MANY_SERVERS an evaluation takes so long that a good template is worth more
+// than a chain of few steps. Not measured one by one.
 #define TEMPLATE_SHARE 0.2
-// Where a judgement is dear, a good template is worth more than a chain of few steps.
 #define TEMPLATE_SHARE_MANY 0.6
 #define MANY_SERVERS 64u
-// Of what is for the truth, so much is laid aside before.
-#define RESERVE_SHARE_MOST 0.25
 #define FIRST_SHARE 0.15
 #define SECOND_SHARE 0.15
-// The paper's topology is judged truly unless quick judgements, which err by a few percent, see it
-// this far behind.
+// What one full evaluation will cost is kept back before anything else, up to this share.
+#define RESERVE_SHARE_MOST 0.25
+// The paper's topology is evaluated in full unless quick evaluations, which err by a few percent,
+// see it this far behind.
 #define PAPER_RATIO 1.1
-// Paths a transfer may be split over at most, and how much dearer twice as many make a simulation.
+// Paths a transfer may be split over at most, and how many times as long twice as many make a
+// simulation (DLRM-128, d = 4: 0.8 s, 3.5 s and 5.9 s for 1, 2 and 4 paths; docs/plan.md).
 #define PATHS_MOST 8u
 #define PATHS_DEARER 3.0
+// Work units of a full evaluation before one was made, for each flow of a round; and the least of a
+// quick one, for each task. Fitted to times (docs/plan.md, "Effort").
 #define UNITS_PER_FLOW 800.0
 #define UNITS_PER_TASK 1000.0
 
-struct verdict search_judge(const struct search *search, const struct design *design, bool quick,
-                            struct weft_arena scratch)
+struct score search_evaluate(const struct search *search, const struct weft_design *design,
+                             bool quick, struct weft_arena scratch)
 {
     struct weft_arena results = weft_arena_split(&scratch);
     struct weft_network network;
     double work_units = 0;
     if (!search_network(&network, &work_units, search, design, &results, scratch)) {
-        return (struct verdict){HUGE_VAL, work_units};
+        return (struct score){HUGE_VAL, work_units};
     }
-    struct verdict verdict = search_simulate(search, &network, quick, scratch);
-    verdict.work_units += work_units;
-    return verdict;
+    struct score score = search_simulate(search, &network, quick, scratch);
+    score.work_units += work_units;
+    return score;
 }
 
 // ---- work that is shared out ----
 
-// One candidate: a design and what it came to.
-struct candidate {
-    struct design design;
-    struct verdict verdict;
-};
-
-// Candidates [0, count) are judged, or improved with `work_units` each.
+// Candidates [0, count) are evaluated, or improved with `work_units` each.
 struct batch {
     const struct search *search;
-    struct candidate *candidates;
-    double work_units; // 0: only judged
+    struct scored_design *candidates;
+    double work_units; // 0: only evaluated
     bool quick;
     uint64_t round;
 };
@@ -70,9 +76,9 @@ struct batch {
 // What a chain walks with; the candidate keeps the best design that it met.
 struct walk {
     const struct batch *batch;
-    struct candidate *candidate;
-    struct design current;
-    struct design next;
+    struct scored_design *candidate;
+    struct weft_design current;
+    struct weft_design next;
     double done; // work units
     struct weft_arena scratch;
 };
@@ -85,17 +91,18 @@ static double walk_progress(const struct weft_anneal *anneal)
 
 static double walk_temperature(const struct weft_anneal *anneal, double progress)
 {
-    return anneal->current * weft_anneal_cool(WARM_RATIO, COLD_RATIO, fmin(1, progress));
+    return anneal->current *
+           weft_anneal_cool(cooling.warm_ratio, cooling.cold_ratio, fmin(1, progress));
 }
 
 // One move, or one time in four two of them.
 static enum weft_anneal_proposal propose_design(struct weft_anneal *anneal)
 {
     struct walk *walk = anneal->state;
-    design_assign(&walk->next, &walk->current);
+    weft_design_assign(&walk->next, &walk->current);
     uint32_t moves = 1 + (weft_rng_below(anneal->rng, 4) == 0 ? 1 : 0);
     for (uint32_t i = 0; i < moves; i++) {
-        if (!design_move(&walk->next, anneal->rng)) {
+        if (weft_design_move(&walk->next, WEFT_MOVES_RINGS, NULL, anneal->rng) == WEFT_NONE) {
             return WEFT_ANNEAL_STUCK;
         }
     }
@@ -106,22 +113,22 @@ static double evaluate_design(struct weft_anneal *anneal)
 {
     struct walk *walk = anneal->state;
     const struct batch *batch = walk->batch;
-    struct verdict verdict = search_judge(batch->search, &walk->next, batch->quick, walk->scratch);
-    walk->done += verdict.work_units;
-    return verdict.iteration_s;
+    struct score score = search_evaluate(batch->search, &walk->next, batch->quick, walk->scratch);
+    walk->done += score.work_units;
+    return score.iteration_s;
 }
 
 static void keep_design(struct weft_anneal *anneal)
 {
     struct walk *walk = anneal->state;
-    design_assign(&walk->current, &walk->next);
+    weft_design_assign(&walk->current, &walk->next);
 }
 
 static void record_design(struct weft_anneal *anneal)
 {
     const struct walk *walk = anneal->state;
-    design_assign(&walk->candidate->design, &walk->next);
-    walk->candidate->verdict.iteration_s = anneal->best;
+    weft_design_assign(&walk->candidate->design, &walk->next);
+    walk->candidate->score.iteration_s = anneal->best;
 }
 
 static const struct weft_anneal_moves design_moves = {
@@ -133,12 +140,13 @@ static const struct weft_anneal_moves design_moves = {
     .record = record_design,
 };
 
-static void improve(const struct batch *batch, struct candidate *candidate, struct weft_rng *rng,
-                    struct weft_arena scratch)
+// Anneals a candidate with the effort of the batch; it keeps the best design on the way.
+static void improve(const struct batch *batch, struct scored_design *candidate,
+                    struct weft_rng *rng, struct weft_arena scratch)
 {
     struct walk walk = {.batch = batch, .candidate = candidate};
-    walk.current = design_copy(&candidate->design, &scratch);
-    walk.next = design_copy(&candidate->design, &scratch);
+    walk.current = weft_design_copy(&candidate->design, &scratch);
+    walk.next = weft_design_copy(&candidate->design, &scratch);
     walk.scratch = scratch;
     struct weft_anneal anneal = {
         .moves = &design_moves,
@@ -147,21 +155,22 @@ static void improve(const struct batch *batch, struct candidate *candidate, stru
         .stop = batch->search->stop,
         .bound = batch->search->good_enough_s,
         .steps_max = UINT64_MAX,
-        .current = candidate->verdict.iteration_s,
-        .best = candidate->verdict.iteration_s,
+        .current = candidate->score.iteration_s,
+        .best = candidate->score.iteration_s,
     };
     weft_anneal_run(&anneal);
     if (!anneal.stuck) { // else nothing came of the effort
-        candidate->verdict.work_units += walk.done;
+        candidate->score.work_units += walk.done;
     }
 }
 
 static void work_on(void *context, uint32_t index, struct weft_arena scratch)
 {
     struct batch *batch = context;
-    struct candidate *candidate = &batch->candidates[index];
+    struct scored_design *candidate = &batch->candidates[index];
     if (batch->work_units <= 0) {
-        candidate->verdict = search_judge(batch->search, &candidate->design, batch->quick, scratch);
+        candidate->score =
+            search_evaluate(batch->search, &candidate->design, batch->quick, scratch);
         return;
     }
     struct weft_rng rng;
@@ -176,11 +185,11 @@ static double run_batch(const struct batch *batch, uint32_t count)
     double before = 0;
     double after = 0;
     for (uint32_t i = 0; i < count; i++) {
-        before += batch->work_units > 0 ? batch->candidates[i].verdict.work_units : 0;
+        before += batch->work_units > 0 ? batch->candidates[i].score.work_units : 0;
     }
     weft_parallel_for(count, batch->search->threads, work_on, (void *)batch);
     for (uint32_t i = 0; i < count; i++) {
-        after += batch->candidates[i].verdict.work_units;
+        after += batch->candidates[i].score.work_units;
     }
     return after - before;
 }
@@ -188,22 +197,23 @@ static double run_batch(const struct batch *batch, uint32_t count)
 // ---- choosing ----
 
 // Moves the `keep` shortest to the front, ties in their order.
-static void sort_shortest(struct candidate *candidates, uint32_t count, uint32_t keep)
+static void sort_shortest(struct scored_design *candidates, uint32_t count, uint32_t keep)
 {
     for (uint32_t i = 0; i < keep && i < count; i++) {
         uint32_t best = i;
         for (uint32_t j = i + 1; j < count; j++) {
-            if (candidates[j].verdict.iteration_s < candidates[best].verdict.iteration_s) {
+            if (candidates[j].score.iteration_s < candidates[best].score.iteration_s) {
                 best = j;
             }
         }
-        struct candidate chosen = candidates[best];
+        struct scored_design chosen = candidates[best];
         memmove(candidates + i + 1, candidates + i, (best - i) * sizeof *candidates);
         candidates[i] = chosen;
     }
 }
 
-// How many designs are judged before it is known what one costs: by the tasks, less than it will.
+// How many designs are evaluated before it is known what one costs: by the tasks, less than it
+// will.
 static uint32_t first_step(const struct search *search, double work_units)
 {
     double least = UNITS_PER_TASK * search->graph->task_count;
@@ -211,37 +221,32 @@ static uint32_t first_step(const struct search *search, double work_units)
     return dear || weft_stopped(search->stop) ? 1 : CHAINS;
 }
 
-// Judges the seeds, and one design of each template in small batches until the effort is spent.
-static uint32_t open_candidates(struct candidate *candidates, const struct search *search,
-                                const struct design *seeds, uint32_t seed_count, double *work_units,
+// Evaluates the seeds, and one design of each template in small batches until the effort is spent.
+static uint32_t open_candidates(struct scored_design *candidates, const struct search *search,
+                                const struct seeds *seeds, double *work_units,
                                 struct weft_arena *arena, struct weft_arena scratch)
 {
-    struct family families[FAMILIES_MAX];
     struct template templates[TEMPLATES_MAX];
-    uint32_t family_count = design_families(families, search->traffic, arena, scratch);
-    uint32_t degree = search->cluster->degree;
-    uint32_t template_count =
-        design_templates(templates, TEMPLATES_MAX, family_count, degree, search->simplex);
+    const struct design_space space = design_space_build(search->traffic, search->cluster->degree,
+                                                         search->simplex, arena, scratch);
+    uint32_t template_count = design_templates(templates, TEMPLATES_MAX, &space);
     bool many = search->cluster->server_count > MANY_SERVERS;
     double limit = *work_units * (1 - (many ? TEMPLATE_SHARE_MANY : TEMPLATE_SHARE));
     struct weft_rng rng;
     weft_rng_init(&rng, search->seed);
     uint32_t count = 0;
-    uint32_t total = seed_count + template_count;
+    uint32_t total = seeds->count + template_count;
     uint32_t step = first_step(search, *work_units - limit);
     while (count < total && (count == 0 || (!weft_stopped(search->stop) &&
-                                            (count < seed_count || *work_units > limit)))) {
+                                            (count < seeds->count || *work_units > limit)))) {
         uint32_t first = count;
         for (; count < total && count < first + step; count++) {
-            struct design *design = &candidates[count].design;
-            candidates[count].verdict = (struct verdict){HUGE_VAL, 0};
+            struct weft_design *design = &candidates[count].design;
+            candidates[count].score = (struct score){HUGE_VAL, 0};
             struct weft_rng own = weft_rng_split(&rng, count);
-            if (count < seed_count) {
-                *design = design_copy(&seeds[count], arena);
-            } else {
-                design_build(design, &templates[count - seed_count], families, search->traffic,
-                             degree, search->simplex, &own, arena, scratch);
-            }
+            *design = count < seeds->count ? weft_design_copy(&seeds->designs[count], arena)
+                                           : design_build(&templates[count - seeds->count], &space,
+                                                          &own, arena, scratch);
         }
         struct batch batch = {search, candidates + first, 0, true, 0};
         *work_units -= run_batch(&batch, count - first);
@@ -250,8 +255,8 @@ static uint32_t open_candidates(struct candidate *candidates, const struct searc
 }
 
 // Improves as many of the candidates, from the first, as the effort is worth it for; sorts all.
-static double run_chains(const struct search *search, struct candidate *candidates, uint32_t count,
-                         double work_units, double dear, uint64_t round)
+static double run_chains(const struct search *search, struct scored_design *candidates,
+                         uint32_t count, double work_units, double dear, uint64_t round)
 {
     double worth = work_units / (4 * fmax(dear, 1));
     uint32_t chains = worth < count ? (uint32_t)fmax(worth, 0) : count;
@@ -264,7 +269,7 @@ static double run_chains(const struct search *search, struct candidate *candidat
     return spent;
 }
 
-// About what one true judgement will cost: the flows of all rounds.
+// About what one full evaluation will cost: the flows of all rounds.
 static double true_units_of(const struct search *search)
 {
     const struct weft_taskgraph *graph = search->graph;
@@ -279,10 +284,10 @@ static double true_units_of(const struct search *search)
     return UNITS_PER_FLOW * flows;
 }
 
-// Judges the candidates truly, the quickest first, as far as the effort goes; at least one. Those
-// that were not judged fall behind.
-static double judge_truly(const struct search *search, struct candidate *candidates, uint32_t count,
-                          double work_units)
+// Evaluates the candidates truly, the quickest first, as far as the effort goes; at least one.
+// Those that were not evaluated fall behind.
+static double evaluate_in_full(const struct search *search, struct scored_design *candidates,
+                               uint32_t count, double work_units)
 {
     double left = work_units;
     double dearest = 0;
@@ -290,7 +295,7 @@ static double judge_truly(const struct search *search, struct candidate *candida
         uint32_t step = i > 0 && count - i > 1 ? 2 : 1;
         bool affordable = i == 0 || (left > step * dearest && !weft_stopped(search->stop));
         if (!affordable) {
-            candidates[i++].verdict.iteration_s = HUGE_VAL;
+            candidates[i++].score.iteration_s = HUGE_VAL;
             continue;
         }
         struct batch batch = {search, candidates + i, 0, false, 0};
@@ -305,12 +310,12 @@ static double judge_truly(const struct search *search, struct candidate *candida
 
 // Sorts and keeps one of those that come to the same time: chains that found nothing better hand
 // back the design they were given. Returns how many are left.
-static uint32_t drop_equal(struct candidate *candidates, uint32_t count)
+static uint32_t drop_equal(struct scored_design *candidates, uint32_t count)
 {
     sort_shortest(candidates, count, count);
     uint32_t kept = 1;
     for (uint32_t i = 1; i < count; i++) {
-        if (candidates[i].verdict.iteration_s > candidates[kept - 1].verdict.iteration_s) {
+        if (candidates[i].score.iteration_s > candidates[kept - 1].score.iteration_s) {
             candidates[kept++] = candidates[i];
         }
     }
@@ -319,23 +324,23 @@ static uint32_t drop_equal(struct candidate *candidates, uint32_t count)
 
 // The paper's topology among the candidates, before anything is changed; its time is HUGE_VAL where
 // it is not among them.
-static struct candidate find_paper(const struct candidate *candidates, uint32_t count,
-                                   struct weft_arena *arena)
+static struct scored_design find_paper(const struct scored_design *candidates, uint32_t count,
+                                       struct weft_arena *arena)
 {
     for (uint32_t i = 0; i < count; i++) {
-        if (candidates[i].design.paper_paths > 0) {
-            struct candidate paper = candidates[i];
-            paper.design = design_copy(&paper.design, arena);
+        if (candidates[i].design.finder_paths > 0) {
+            struct scored_design paper = candidates[i];
+            paper.design = weft_design_copy(&paper.design, arena);
             return paper;
         }
     }
-    return (struct candidate){.verdict = {HUGE_VAL, 0}};
+    return (struct scored_design){.score = {HUGE_VAL, 0}};
 }
 
 // Whether transfers may be split, and over how many more paths.
-static bool more_paths(struct design *design, const struct search *search)
+static bool more_paths(struct weft_design *design, const struct search *search)
 {
-    uint32_t *paths = design->paper_paths > 0 ? &design->paper_paths : &design->paths;
+    uint32_t *paths = design->finder_paths > 0 ? &design->finder_paths : &design->paths;
     *paths = *paths > 0 ? *paths : search->paths_max;
     *paths *= 2;
     return *paths <= PATHS_MOST && search->traffic->transfer_total_bytes > 0;
@@ -343,29 +348,30 @@ static bool more_paths(struct design *design, const struct search *search)
 
 // Tries the best with more and more paths a transfer while the effort lasts and it gets better.
 // Returns the effort left.
-static double widen(struct candidate *best, const struct search *search, double left,
+static double widen(struct scored_design *best, const struct search *search, double left,
                     struct weft_arena *arena, struct weft_arena scratch)
 {
-    struct candidate next = *best;
-    next.design = design_copy(&best->design, arena);
-    double cost = best->verdict.work_units;
-    while (best->verdict.iteration_s > search->good_enough_s && !weft_stopped(search->stop) &&
+    struct scored_design next = *best;
+    next.design = weft_design_copy(&best->design, arena);
+    double cost = best->score.work_units;
+    while (best->score.iteration_s > search->good_enough_s && !weft_stopped(search->stop) &&
            more_paths(&next.design, search) && left > PATHS_DEARER * cost) {
-        next.verdict = search_judge(search, &next.design, false, scratch);
-        cost = next.verdict.work_units;
+        next.score = search_evaluate(search, &next.design, false, scratch);
+        cost = next.score.work_units;
         left -= cost;
-        if (next.verdict.iteration_s >= best->verdict.iteration_s) {
+        if (next.score.iteration_s >= best->score.iteration_s) {
             break;
         }
-        best->verdict = next.verdict;
-        design_assign(&best->design, &next.design);
+        best->score = next.score;
+        weft_design_assign(&best->design, &next.design);
     }
     return left;
 }
 
-// Judges the paper's topology truly, with one path a pair and with more as long as its own method
-// would (build.c), so that what is found is not longer than that plan. Returns the effort left.
-static double try_paper(struct candidate *best, struct candidate *paper,
+// Evaluates the paper's topology truly, with one path a pair and with more as long as its own
+// method would (build.c), so that what is found is not longer than that plan. Returns the effort
+// left.
+static double try_paper(struct scored_design *best, struct scored_design *paper,
                         const struct search *search, double left, struct weft_arena scratch)
 {
     double spent = 0;
@@ -374,11 +380,11 @@ static double try_paper(struct candidate *best, struct candidate *paper,
             (i > 0 && search->traffic->transfer_total_bytes <= 0) || weft_stopped(search->stop)) {
             break;
         }
-        paper->design.paper_paths = paper_path_counts[i];
-        paper->verdict = search_judge(search, &paper->design, false, scratch);
-        spent += paper->verdict.work_units;
-        if (paper->verdict.iteration_s < best->verdict.iteration_s) {
-            best->verdict = paper->verdict;
+        paper->design.finder_paths = paper_path_counts[i];
+        paper->score = search_evaluate(search, &paper->design, false, scratch);
+        spent += paper->score.work_units;
+        if (paper->score.iteration_s < best->score.iteration_s) {
+            best->score = paper->score;
             best->design = paper->design;
         }
     }
@@ -386,56 +392,55 @@ static double try_paper(struct candidate *best, struct candidate *paper,
 }
 
 // Copies the first `finalists` of the candidates so that there are CHAINS in all.
-static void spread_finalists(struct candidate *last, const struct candidate *candidates,
+static void spread_finalists(struct scored_design *last, const struct scored_design *candidates,
                              uint32_t finalists, struct weft_arena *arena)
 {
     for (uint32_t i = 0; i < CHAINS; i++) {
         last[i] = candidates[i * finalists / CHAINS];
-        last[i].design = design_copy(&last[i].design, arena);
+        last[i].design = weft_design_copy(&last[i].design, arena);
     }
 }
 
-bool search_run(struct design *best, struct verdict *verdict, const struct search *search,
-                const struct design *seeds, uint32_t seed_count, double work_units,
-                struct weft_arena *arena, struct weft_arena scratch)
+bool search_run(struct scored_design *best, const struct search *search, const struct seeds *seeds,
+                double work_units, struct weft_arena *arena, struct weft_arena scratch)
 {
     struct weft_arena kept = weft_arena_split(&scratch);
     double reserve = fmin(work_units * RESERVE_SHARE_MOST, true_units_of(search));
     work_units -= reserve;
     double left = work_units;
-    uint32_t most = seed_count + TEMPLATES_MAX;
-    struct candidate *candidates = WEFT_NEW(&kept, struct candidate, most);
-    uint32_t count = open_candidates(candidates, search, seeds, seed_count, &left, &kept, scratch);
-    struct candidate paper = find_paper(candidates, count, &kept);
+    uint32_t most = seeds->count + TEMPLATES_MAX;
+    struct scored_design *candidates = WEFT_NEW(&kept, struct scored_design, most);
+    uint32_t count = open_candidates(candidates, search, seeds, &left, &kept, scratch);
+    struct scored_design paper = find_paper(candidates, count, &kept);
     sort_shortest(candidates, count, CHAINS);
     count = count < CHAINS ? count : CHAINS;
-    if (count == 0 || candidates[0].verdict.iteration_s == HUGE_VAL) {
+    if (count == 0 || candidates[0].score.iteration_s == HUGE_VAL) {
         return false;
     }
-    bool tries_paper = paper.verdict.iteration_s <= candidates[0].verdict.iteration_s * PAPER_RATIO;
-    double dear = candidates[0].verdict.work_units; // of one quick judgement
+    bool tries_paper = paper.score.iteration_s <= candidates[0].score.iteration_s * PAPER_RATIO;
+    double dear = candidates[0].score.work_units; // of one quick evaluation
     left -= run_chains(search, candidates, count, fmin(left, work_units * FIRST_SHARE), dear, 1);
     // The best ones, each from several sides; then the truth about both rounds.
-    struct candidate pool[2 * CHAINS];
+    struct scored_design pool[2 * CHAINS];
     spread_finalists(pool, candidates, count < FINALISTS ? count : FINALISTS, &kept);
     left -= run_chains(search, pool, CHAINS, fmin(left, work_units * SECOND_SHARE), dear, 2);
     memcpy(pool + CHAINS, candidates, count * sizeof *pool);
     count = drop_equal(pool, CHAINS + count);
-    left = judge_truly(search, pool, count, left + reserve);
+    left = evaluate_in_full(search, pool, count, left + reserve);
     if (tries_paper) {
         left = try_paper(&pool[0], &paper, search, left, scratch);
     }
     left = widen(&pool[0], search, left, &kept, scratch);
-    if (left > CHAINS * 4 * pool[0].verdict.work_units &&
-        pool[0].verdict.iteration_s > search->good_enough_s) {
-        struct candidate truth[CHAINS];
+    if (left > CHAINS * 4 * pool[0].score.work_units &&
+        pool[0].score.iteration_s > search->good_enough_s) {
+        struct scored_design truth[CHAINS];
         spread_finalists(truth, pool, count < FINALISTS ? count : FINALISTS, &kept);
         struct batch third = {search, truth, left / CHAINS, false, 3};
         run_batch(&third, CHAINS);
         sort_shortest(truth, CHAINS, CHAINS);
         pool[0] = truth[0];
     }
-    *best = design_copy(&pool[0].design, arena);
-    *verdict = pool[0].verdict;
-    return pool[0].verdict.iteration_s < HUGE_VAL;
+    *best = pool[0];
+    best->design = weft_design_copy(&pool[0].design, arena);
+    return pool[0].score.iteration_s < HUGE_VAL;
 }

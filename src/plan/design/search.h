@@ -2,14 +2,16 @@
 #ifndef WEFT_PLAN_DESIGN_SEARCH_H
 #define WEFT_PLAN_DESIGN_SEARCH_H
 
-// The search of the weft method: designs judged by the simulated iteration. Private to the plan
-// room.
+// The search over designs by the simulated iteration itself. Private to the plan room.
+//
+//   templates.c ─► search.c ─► network.c ─► topology, routing, sim
+//   seeds: method.c            one design as a network, and its score
 //
 // Effort is counted in work units (about a nanosecond each on one core of 2020), which follow from
 // what was done and never from a clock, so that a seed gives the same plan on every machine and for
 // any number of threads.
 
-#include "design.h"
+#include "templates.h"
 
 #define WORK_UNITS_PER_S 1e9
 
@@ -27,30 +29,59 @@ struct search {
     double good_enough_s; // an iteration this short need not be improved
 };
 
-// One judged network: quickly, every AllReduce in one round, or truly.
-struct verdict {
+static inline struct weft_environment search_environment(const struct search *search,
+                                                         struct weft_arena *results,
+                                                         struct weft_arena temporaries,
+                                                         struct weft_error *error)
+{
+    return (struct weft_environment){.arena = results,
+                                     .scratch = temporaries,
+                                     .seed = search->seed,
+                                     .threads = search->threads,
+                                     .stop = search->stop,
+                                     .error = error};
+}
+
+// What an evaluation of a network came to: a quick one, with every AllReduce in one round, or a
+// full one.
+struct score {
     double iteration_s; // HUGE_VAL: not feasible
     double work_units;
 };
+struct scored_design {
+    struct weft_design design;
+    struct score score;
+};
+struct seeds {
+    const struct weft_design *designs;
+    uint32_t count;
+};
 
+// Temperatures of an annealing by iteration times, as shares of the time: the loss that a step may
+// have on average, at its begin and at its end.
+struct cooling {
+    double warm_ratio;
+    double cold_ratio;
+};
 // Simulates one iteration on a network.
-struct verdict search_simulate(const struct search *search, const struct weft_network *network,
-                               bool quick, struct weft_arena scratch);
+struct score search_simulate(const struct search *search, const struct weft_network *network,
+                             bool quick, struct weft_arena scratch);
 // Builds a design's network: fabric, rings by task graph group, min-max routes of the transfers
 // beside the rings. False when it does not connect all servers.
 bool search_network(struct weft_network *network, double *work_units, const struct search *search,
-                    const struct design *design, struct weft_arena *arena,
+                    const struct weft_design *design, struct weft_arena *arena,
                     struct weft_arena scratch);
 // Both: a design's network, simulated.
-struct verdict search_judge(const struct search *search, const struct design *design, bool quick,
-                            struct weft_arena scratch);
+struct score search_evaluate(const struct search *search, const struct weft_design *design,
+                             bool quick, struct weft_arena scratch);
 // The rings of traffic groups as rings of the task graph's groups.
-struct weft_ring_set search_graph_rings(const struct weft_ring_set *rings,
-                                        const struct search *search, struct weft_arena *arena);
-// The best design found with work_units of effort, and its true verdict. `seeds` are tried beside
-// the templates. False when no design connects the servers.
-bool search_run(struct design *best, struct verdict *verdict, const struct search *search,
-                const struct design *seeds, uint32_t seed_count, double work_units,
-                struct weft_arena *arena, struct weft_arena scratch);
+struct weft_ring_set rings_by_graph_group(const struct weft_ring_set *rings,
+                                          const struct weft_taskgraph *graph,
+                                          const struct weft_traffic *traffic,
+                                          struct weft_arena *arena);
+// The best design found with work_units of effort, and its full score. `seeds` are tried beside the
+// templates. False when no design connects the servers.
+bool search_run(struct scored_design *best, const struct search *search, const struct seeds *seeds,
+                double work_units, struct weft_arena *arena, struct weft_arena scratch);
 
 #endif

@@ -1,7 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// Systematic small changes of a strategy on the network that it has: runs of operators take
-// placements that others have, the most promising first by the search's estimate, and the simulated
-// iteration decides.
+// Descent: systematic small changes of a strategy on the network that it has.
+//
+// A step gives a run of operators, neighbors in the model's order that lie alike, the placement of
+// some other operator. All steps from a strategy are listed and ordered by the search's estimate,
+// which is cheap and roughly right; the simulated iteration, which is neither cheap nor rough,
+// evaluates them in that order in batches of eight and takes the best of a batch if it gains. Where
+// no single step gains, pairs of the steps that lost least follow, because an operator can often
+// move only if another one makes room. docs/co-optimisation.md, "Both at once". Each pass lists
+// O(operators * placements) steps; the effort bounds how many are simulated.
 
 #include "descent.h"
 
@@ -11,14 +17,16 @@
 #include <stdlib.h>
 #include <string.h>
 
-// Steps judged side by side: the best of them is taken. Not the number of threads, which must not
-// change what is found.
+// Constants without a figure in docs/co-optimisation.md were not measured one by one.
+
+// Steps evaluated side by side, of which the best is taken. It is not the number of threads, which
+// must not change what is found.
 #define BATCH 8u
-// Distinct placements that steps may hand on, those met first.
+// Distinct placements that steps may hand on, those met first in the model's order.
 #define PLACEMENTS_MAX 24u
-// A step that gains less is none.
+// A step that gains less counts as none.
 #define GAIN_RATIO 1e-5
-// A step whose estimate is so much longer than the best of all steps' is not judged.
+// A step whose estimate is so much longer than the best of all steps' is not evaluated.
 #define WORSE_RATIO 1.15
 // Steps considered at most, for each operator: those to the placements met last are left out.
 #define STEPS_PER_OPERATOR 64u
@@ -28,17 +36,19 @@
 // behind its goal.
 #define GOAL_RATIO 1.05
 #define PAIRS_RATIO 1.01
-// So many random steps are tried for all kicks.
-#define KICK_TRIES 32u
-// Where a true judgement costs more than so many quick ones, those speak first, and what they see
-// this far behind is not judged truly.
+// Random steps that are tried at most, for all perturbations of one descent.
+#define PERTURB_TRIES 32u
+// Where a full evaluation costs more than so many quick ones, a quick one comes first, and a step
+// that it sees this far behind is not evaluated in full (CANDLE-16: 77 % of the steps, none of
+// those that gained).
 #define QUICK_WORTH 2.5
 #define QUICK_RATIO 1.02
-// Work units of an estimate, for each operator, and of a task graph, for each task.
+// Work units of an estimate, for each operator, and of a task graph, for each task: fitted to
+// times.
 #define UNITS_PER_OPERATOR 700.0
 #define UNITS_PER_TASK 300.0
-// Strategies judged on one network at most, a power of two.
-#define JUDGED_MAX 16384u
+// Strategies evaluated on one network at most, a power of two.
+#define EVALUATED_MAX 16384u
 
 // The operators [first, end) take one placement.
 struct change {
@@ -55,7 +65,7 @@ struct step {
     uint32_t change_count;
     uint32_t order; // of the placement among those met, to break ties
     uint64_t estimate_ps;
-    struct descent_verdict verdict;
+    struct descent_score score;
 };
 
 struct descent {
@@ -63,20 +73,20 @@ struct descent {
     struct weft_strategy strategy;
     struct weft_placement *places; // the strategy's own
     double iteration_s;
-    double quick_s; // of the strategy; 0 = true judgements are cheap enough, HUGE_VAL = not known
+    double quick_s; // of the strategy; 0 = full evaluations are cheap enough, HUGE_VAL = not known
     struct step *steps;
     uint32_t step_count;
     uint32_t step_max;
     struct step batch[BATCH];
     struct step near[NEAR_MAX]; // single steps from the strategy that lost least, the best first
     uint32_t near_count;
-    uint64_t *judged; // keys of strategies, open addressing; 0 = empty
-    uint32_t judged_count;
+    uint64_t *evaluated; // keys of strategies, open addressing; 0 = empty
+    uint32_t evaluated_count;
 };
 
 static bool is_input(const struct descent *descent, uint32_t op)
 {
-    return descent->job->model->operators[op].spec.kind == WEFT_OP_INPUT;
+    return descent->job->study->model->operators[op].spec.kind == WEFT_OP_INPUT;
 }
 
 static bool same_place(const struct weft_placement *a, const struct weft_placement *b)
@@ -102,7 +112,7 @@ static void change_places(struct weft_placement *places, const struct descent *d
 static struct weft_strategy apply(const struct descent *descent, const struct step *step,
                                   struct weft_arena *arena)
 {
-    uint32_t count = descent->job->model->operator_count;
+    uint32_t count = descent->job->study->model->operator_count;
     struct weft_strategy strategy = descent->strategy;
     struct weft_placement *places = WEFT_NEW_RAW(arena, struct weft_placement, (size_t)count + 1);
     memcpy(places, descent->places, count * sizeof *places);
@@ -117,7 +127,7 @@ static struct weft_strategy apply(const struct descent *descent, const struct st
 static uint32_t find_placements(struct weft_placement *found, const struct descent *descent)
 {
     uint32_t count = 0;
-    for (uint32_t op = 0; op < descent->job->model->operator_count; op++) {
+    for (uint32_t op = 0; op < descent->job->study->model->operator_count; op++) {
         uint32_t at = 0;
         while (at < count && !same_place(&found[at], &descent->places[op])) {
             at++;
@@ -134,7 +144,7 @@ static void list_runs(struct descent *descent, uint32_t first, uint32_t order,
                       const struct weft_placement *place)
 {
     static const uint32_t lengths[] = {1, 2, 3, 4, 6, 8, 10, 12, 20};
-    uint32_t count = descent->job->model->operator_count;
+    uint32_t count = descent->job->study->model->operator_count;
     uint32_t longest = 0;
     while (first + longest < count &&
            same_place(&descent->places[first + longest], &descent->places[first])) {
@@ -182,7 +192,7 @@ static double list_steps(struct descent *descent)
 {
     struct weft_placement found[PLACEMENTS_MAX];
     uint32_t placements = find_placements(found, descent);
-    uint32_t operators = descent->job->model->operator_count;
+    uint32_t operators = descent->job->study->model->operator_count;
     descent->step_count = 0;
     for (uint32_t p = 0; p < placements; p++) {
         for (uint32_t op = 0; op < operators; op++) {
@@ -204,25 +214,25 @@ static double list_steps(struct descent *descent)
     return units;
 }
 
-// ---- judging ----
+// ---- evaluating ----
 
-// Whether a strategy was not judged before on this network; notes it.
+// Whether a strategy was not evaluated before on this network; notes it.
 static bool is_new(struct descent *descent, uint64_t key)
 {
     key = key == 0 ? 1 : key;
-    uint32_t at = (uint32_t)key & (JUDGED_MAX - 1);
-    while (descent->judged[at] != 0 && descent->judged[at] != key) {
-        at = (at + 1) & (JUDGED_MAX - 1);
+    uint32_t at = (uint32_t)key & (EVALUATED_MAX - 1);
+    while (descent->evaluated[at] != 0 && descent->evaluated[at] != key) {
+        at = (at + 1) & (EVALUATED_MAX - 1);
     }
-    if (descent->judged[at] == key || descent->judged_count >= JUDGED_MAX / 2) {
+    if (descent->evaluated[at] == key || descent->evaluated_count >= EVALUATED_MAX / 2) {
         return false;
     }
-    descent->judged[at] = key;
-    descent->judged_count++;
+    descent->evaluated[at] = key;
+    descent->evaluated_count++;
     return true;
 }
 
-static void judge_step(void *context, uint32_t index, struct weft_arena scratch)
+static void evaluate_step(void *context, uint32_t index, struct weft_arena scratch)
 {
     struct descent *descent = context;
     const struct descent_job *job = descent->job;
@@ -230,90 +240,82 @@ static void judge_step(void *context, uint32_t index, struct weft_arena scratch)
     struct weft_arena kept = weft_arena_split(&scratch);
     struct weft_error error;
     struct weft_taskgraph graph;
-    step->verdict = (struct descent_verdict){.quick_s = HUGE_VAL, .iteration_s = HUGE_VAL};
+    step->score = (struct descent_score){.quick_s = HUGE_VAL, .iteration_s = HUGE_VAL};
     struct weft_strategy strategy = apply(descent, step, &kept);
-    if (weft_strategy_memory(&strategy,
-                             &(struct weft_study){.model = job->model,
-                                                  .cluster = job->cluster,
-                                                  .setting = job->setting},
-                             &kept, scratch, &error) &&
-        weft_strategy_taskgraph(&graph, &strategy,
-                                &(struct weft_study){.model = job->model,
-                                                     .cluster = job->cluster,
-                                                     .setting = job->setting},
-                                &kept, scratch, &error)) {
-        step->verdict = job->judge(job->context, &graph, descent->quick_s * QUICK_RATIO, scratch);
-        step->verdict.work_units += UNITS_PER_TASK * graph.task_count;
+    if (weft_strategy_memory(&strategy, job->study, &kept, scratch, &error) &&
+        weft_strategy_taskgraph(&graph, &strategy, job->study, &kept, scratch, &error)) {
+        step->score = job->evaluate(job->context, &graph, descent->quick_s * QUICK_RATIO, scratch);
+        step->score.work_units += UNITS_PER_TASK * graph.task_count;
     }
 }
 
-struct descent_verdict descent_simulate(const struct search *search,
-                                        const struct weft_network *network, double limit_s,
-                                        double work_units, struct weft_arena scratch)
+struct descent_score descent_simulate(const struct search *search,
+                                      const struct weft_network *network, double limit_s,
+                                      double work_units, struct weft_arena scratch)
 {
-    struct descent_verdict verdict = {HUGE_VAL, HUGE_VAL, 0, 0, work_units};
+    struct descent_score score = {HUGE_VAL, HUGE_VAL, 0, 0, work_units};
     if (limit_s > 0) {
-        struct verdict quick = search_simulate(search, network, true, scratch);
-        verdict.quick_s = quick.iteration_s;
-        verdict.quick_units = quick.work_units;
-        verdict.work_units += quick.work_units;
+        struct score quick = search_simulate(search, network, true, scratch);
+        score.quick_s = quick.iteration_s;
+        score.quick_units = quick.work_units;
+        score.work_units += quick.work_units;
         if (quick.iteration_s > limit_s) {
-            return verdict;
+            return score;
         }
     }
-    struct verdict whole = search_simulate(search, network, false, scratch);
-    verdict.iteration_s = whole.iteration_s;
-    verdict.true_units = whole.work_units;
-    verdict.work_units += whole.work_units;
-    return verdict;
+    struct score whole = search_simulate(search, network, false, scratch);
+    score.iteration_s = whole.iteration_s;
+    score.true_units = whole.work_units;
+    score.work_units += whole.work_units;
+    return score;
 }
 
 static bool lead_anew(struct descent *descent, const struct step *step, struct weft_arena scratch)
 {
     struct weft_strategy strategy = apply(descent, step, &scratch);
-    return is_new(descent, coplan_key(&strategy, descent->job->model));
+    return is_new(descent, coplan_key(&strategy, descent->job->study->model));
 }
 
 static void take(struct descent *descent, const struct step *step)
 {
     change_places(descent->places, descent, step);
-    descent->iteration_s = step->verdict.iteration_s;
-    descent->quick_s = descent->quick_s > 0 ? step->verdict.quick_s : 0;
+    descent->iteration_s = step->score.iteration_s;
+    descent->quick_s = descent->quick_s > 0 ? step->score.quick_s : 0;
     descent->near_count = 0;
 }
 
 // Notes a single step that was not taken.
 static void note_near(struct descent *descent, const struct step *step)
 {
-    if (step->change_count > 1 || !(step->verdict.iteration_s < HUGE_VAL)) {
+    if (step->change_count > 1 || !(step->score.iteration_s < HUGE_VAL)) {
         return;
     }
     uint32_t at = descent->near_count;
     if (at == NEAR_MAX) {
         at--;
-        if (descent->near[at].verdict.iteration_s <= step->verdict.iteration_s) {
+        if (descent->near[at].score.iteration_s <= step->score.iteration_s) {
             return;
         }
     } else {
         descent->near_count++;
     }
-    for (; at > 0 && descent->near[at - 1].verdict.iteration_s > step->verdict.iteration_s; at--) {
+    for (; at > 0 && descent->near[at - 1].score.iteration_s > step->score.iteration_s; at--) {
         descent->near[at] = descent->near[at - 1];
     }
     descent->near[at] = *step;
 }
 
-// Judges a batch of steps and takes the best if it gains.
-static bool judge_batch(struct descent *descent, uint32_t count, double *left)
+// Evaluates a batch of steps and takes the best if it gains.
+static bool evaluate_batch(struct descent *descent, uint32_t count, double *left)
 {
-    weft_parallel_for(count, descent->job->threads, judge_step, descent);
+    weft_parallel_for(count, descent->job->threads, evaluate_step, descent);
     const struct step *best = &descent->batch[0];
     for (uint32_t i = 0; i < count; i++) {
         const struct step *step = &descent->batch[i];
-        *left -= step->verdict.work_units;
-        best = step->verdict.iteration_s < best->verdict.iteration_s ? step : best;
+        *left -= step->score.work_units;
+        best = step->score.iteration_s < best->score.iteration_s ? step : best;
     }
-    if (best->verdict.iteration_s < descent->iteration_s * (1 - GAIN_RATIO)) {
+    if (best->score.iteration_s < descent->iteration_s * (1 - GAIN_RATIO)) {
         take(descent, best);
         return true;
     }
@@ -342,7 +344,7 @@ static bool go_through(struct descent *descent, bool once, double *left, struct 
             break;
         }
         idle += count;
-        if (judge_batch(descent, count, left)) {
+        if (evaluate_batch(descent, count, left)) {
             gained = true;
             idle = 0;
         }
@@ -354,8 +356,8 @@ static int compare_pairs(const void *left, const void *right)
 {
     const struct step *a = left;
     const struct step *b = right;
-    if (a->verdict.iteration_s != b->verdict.iteration_s) {
-        return a->verdict.iteration_s < b->verdict.iteration_s ? -1 : 1;
+    if (a->score.iteration_s != b->score.iteration_s) {
+        return a->score.iteration_s < b->score.iteration_s ? -1 : 1;
     }
     return a->order < b->order ? -1 : a->order > b->order ? 1 : 0;
 }
@@ -376,8 +378,8 @@ static void list_pairs(struct descent *descent)
             struct step *pair = &descent->steps[descent->step_count];
             *pair =
                 (struct step){.changes = {*a, *b}, .change_count = 2, .order = descent->step_count};
-            pair->verdict.iteration_s =
-                descent->near[i].verdict.iteration_s + descent->near[j].verdict.iteration_s;
+            pair->score.iteration_s =
+                descent->near[i].score.iteration_s + descent->near[j].score.iteration_s;
             descent->step_count++;
         }
     }
@@ -401,60 +403,61 @@ static bool sweep(struct descent *descent, double *left, struct weft_arena scrat
 }
 
 // Moves away from the strategy by a few random steps. False when they lead nowhere.
-static bool kick(struct descent *descent, double *left, struct weft_arena scratch)
+static bool perturb(struct descent *descent, double *left, struct weft_arena scratch)
 {
     const struct descent_job *job = descent->job;
-    uint32_t kicks = 0;
-    if (job->kicks > 0) {
+    uint32_t perturbations = 0;
+    if (job->perturbations > 0) {
         *left -= list_steps(descent);
     }
-    for (uint32_t i = 0; i < KICK_TRIES && kicks < job->kicks && descent->step_count > 0; i++) {
+    for (uint32_t i = 0;
+         i < PERTURB_TRIES && perturbations < job->perturbations && descent->step_count > 0; i++) {
         const struct step *step = &descent->steps[weft_rng_below(job->rng, descent->step_count)];
         if (lead_anew(descent, step, scratch)) { // not the way back
             change_places(descent->places, descent, step);
-            kicks++;
+            perturbations++;
         }
     }
-    return kicks == job->kicks;
+    return perturbations == job->perturbations;
 }
 
-// Judges the strategy that the descent begins at, and finds out whether quick judgements are worth
-// it. Returns the work units.
-static double judge_start(struct descent *descent, struct weft_arena scratch)
+// Evaluates the strategy that the descent begins at, and finds out whether quick evaluations are
+// worth it. Returns the work units.
+static double evaluate_start(struct descent *descent, struct weft_arena scratch)
 {
     struct step *start = &descent->batch[0];
     *start = (struct step){0};
     descent->quick_s = HUGE_VAL;
-    judge_step(descent, 0, scratch);
-    const struct descent_verdict *verdict = &start->verdict;
-    bool worth = verdict->true_units > QUICK_WORTH * verdict->quick_units;
-    descent->quick_s = worth ? verdict->quick_s : 0;
-    descent->iteration_s = verdict->iteration_s;
-    return verdict->work_units;
+    evaluate_step(descent, 0, scratch);
+    const struct descent_score *score = &start->score;
+    bool worth = score->true_units > QUICK_WORTH * score->quick_units;
+    descent->quick_s = worth ? score->quick_s : 0;
+    descent->iteration_s = score->iteration_s;
+    return score->work_units;
 }
 
 double descent_run(struct weft_strategy *strategy, double *iteration_s,
                    const struct descent_job *job, struct weft_arena *arena,
                    struct weft_arena scratch)
 {
-    uint32_t operators = job->model->operator_count;
+    uint32_t operators = job->study->model->operator_count;
     struct descent *descent = WEFT_NEW(&scratch, struct descent, 1);
     *descent = (struct descent){
         .job = job,
         .strategy = *strategy,
         .places = WEFT_NEW_RAW(arena, struct weft_placement, (size_t)operators + 1),
         .step_max = operators * STEPS_PER_OPERATOR,
-        .judged = WEFT_NEW(&scratch, uint64_t, JUDGED_MAX),
+        .evaluated = WEFT_NEW(&scratch, uint64_t, EVALUATED_MAX),
     };
     descent->steps = WEFT_NEW_RAW(&scratch, struct step, (size_t)descent->step_max + 1);
     memcpy(descent->places, strategy->placements, operators * sizeof *descent->places);
-    is_new(descent, coplan_key(strategy, job->model));
+    is_new(descent, coplan_key(strategy, job->study->model));
     *iteration_s = HUGE_VAL;
     double left = job->work_units;
-    if (!kick(descent, &left, scratch)) {
+    if (!perturb(descent, &left, scratch)) {
         return job->work_units - left;
     }
-    left -= judge_start(descent, scratch);
+    left -= evaluate_start(descent, scratch);
     while (left > 0 && descent->iteration_s < HUGE_VAL && sweep(descent, &left, scratch)) {
     }
     strategy->placements = descent->places;

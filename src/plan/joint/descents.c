@@ -1,6 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Descents from known strategies on the designs that they have, and from where changes at random
+// Descents from known candidates, each on the design that it has, and from where random changes
 // lead.
+//
+// A descent (descent.c) ends in a local optimum of the strategy on one design. To leave it,
+// candidates are evaluated on each other's designs, the first searches are begun anew with other
+// random choices, and the best are perturbed (iterated local search: Lourenco, Martin and Stuetzle,
+// 2003): a few random steps of the strategy, moves of the design or both, then a descent. Only
+// candidates near the best take part, and a descent that gained gets a new topology.
 
 #include "descent.h"
 #include "joint.h"
@@ -8,185 +14,189 @@
 #include <math.h>
 #include <string.h>
 
-// Before and after the first descents, what is so much longer than the best is judged on the
-// designs of all others, the best of them first.
+// The constants are those of docs/co-optimisation.md ("Both at once"), which has figures of the
+// measured ones; the others trade how many candidates descend for how far each does.
+
+// Before and after the first descents, candidates at most so much longer than the best are
+// evaluated on the designs of all others, the best of them first, with this share of the effort at
+// most.
 #define CROSS_RATIO 1.25
 #define CROSSED_MAX 24u
 #define CROSS_SHARE_MOST 0.15
-// Descents begin at what is this much longer than the best, too, and first end after so many steps
-// that gain nothing. From what got so much shorter since, one is made again.
+// Descents begin at candidates at most so much longer than the best, and the first ones end after
+// so many steps in a row that gain nothing. A candidate that got so much shorter since its last
+// descent descends again.
 #define DESCENT_RATIO 1.15
 #define PATIENCE_QUICK 96u
 #define AGAIN_RATIO 0.003
-// Where they end near enough to the best, and it was worth it, a new topology with such a share of
-// the effort follows.
+// A descent that gained and ends at most so much longer than the best is followed by a new
+// topology, with this share of the effort and at most so many seconds of it.
 #define WIRE_RATIO 1.01
 #define WIRE_SHARE 0.03
 #define WIRE_S_MOST 0.8
-// While so many times what it costs is left, searches from nothing with other random choices, and
-// descents from what they find, are worth more than kicks: on CANDLE-16 what a descent comes to
-// depends on where it begins, and no kick leads from 133 ms to the 130 that others come to.
+// While the effort left is so many times what first searches cost, beginning anew with other random
+// choices is worth more than perturbations: what a descent comes to depends on where it begins, and
+// on CANDLE-16 no perturbation led from 133 ms to the 130 ms of other beginnings.
 #define ANEW_WORTH 1.3
-// Kicks: their share of what the first descents left, the strategies they begin at (how many, and
-// how much longer than the best), random changes of strategy and design at most, and how many in a
-// row may gain nothing.
-#define KICK_SHARE 0.8
-#define KICKED_FROM 6u
-#define KICK_RATIO 1.02
-#define KICKS_MAX 3u
+// Perturbations: their share of what the first descents left, the strategies they begin at (how
+// many, and how much longer than the best), random changes of strategy and design at most, and how
+// many in a row may gain nothing.
+#define PERTURB_SHARE 0.8
+#define PERTURBED_FROM 6u
+#define PERTURB_RATIO 1.02
+#define PERTURBATIONS_MAX 3u
 #define DESIGN_MOVES_MAX 2u
-#define KICKS_IDLE_MAX 64u
-#define PATIENCE_KICKED 64u
-#define KICK_SEED 0x6b69636bu
+#define PERTURB_IDLE_MAX 64u
+#define PATIENCE_PERTURBED 64u
+#define PERTURB_SEED 0x6b69636bu
 
 // What one descent may cost, and where it begins.
 struct attempt {
     double work_units;
     uint32_t patience;
-    uint32_t kicks;    // random changes of the strategy first
-    bool kicks_design; // the design is changed first, too
+    uint32_t perturbations; // random changes of the strategy first
+    bool perturbs_design;   // the design is changed first, too
     struct weft_rng *rng;
 };
 
 struct ground {
     const struct coplan *coplan;
-    const struct design *design;
+    const struct weft_design *design;
 };
 
-static struct descent_verdict judge(const void *context, const struct weft_taskgraph *graph,
-                                    double limit_s, struct weft_arena scratch)
+static struct descent_score evaluate(const void *context, const struct weft_taskgraph *graph,
+                                     double limit_s, struct weft_arena scratch)
 {
     const struct ground *ground = context;
     const struct coplan *coplan = ground->coplan;
-    struct descent_verdict verdict = {.quick_s = HUGE_VAL, .iteration_s = HUGE_VAL};
+    struct descent_score score = {.quick_s = HUGE_VAL, .iteration_s = HUGE_VAL};
     struct weft_arena kept = weft_arena_split(&scratch);
     struct weft_traffic traffic;
     weft_traffic_build(&traffic, graph, &kept, scratch);
-    struct search search = method_open(graph, &traffic, coplan->cluster, &coplan->options->plan);
-    struct design design = design_copy(ground->design, &kept);
-    design_regroup(&design, &traffic, scratch);
+    struct search search = method_open(graph, &traffic, coplan->study.cluster,
+                                       &coplan->options->plan, coplan->environment);
+    struct weft_design design = weft_design_copy(ground->design, &kept);
+    weft_design_regroup(&design, &traffic, scratch);
     struct weft_network network;
-    if (!search_network(&network, &verdict.work_units, &search, &design, &kept, scratch)) {
-        return verdict;
+    if (!search_network(&network, &score.work_units, &search, &design, &kept, scratch)) {
+        return score;
     }
-    return descent_simulate(&search, &network, limit_s, verdict.work_units, scratch);
+    return descent_simulate(&search, &network, limit_s, score.work_units, scratch);
 }
 
-// Marks the strategy of this key as one that descents lead to.
-static struct settled *mark(struct coplan *coplan, uint64_t key)
+// Marks the candidate of this key as the end of a descent. Returns it, or NULL.
+static struct coplan_candidate *mark(struct coplan *coplan, uint64_t key)
 {
     for (uint32_t i = 0; i < coplan->known_count; i++) {
         if (coplan->known[i]->key == key) {
-            coplan->known[i]->descended_s = coplan->known[i]->verdict.iteration_s;
+            coplan->known[i]->descended_s = coplan->known[i]->score.iteration_s;
             return coplan->known[i];
         }
     }
     return NULL;
 }
 
-static void kick_design(struct design *design, struct weft_rng *rng)
+static void perturb_design(struct weft_design *design, struct weft_rng *rng)
 {
     uint32_t moves = 1 + weft_rng_below(rng, DESIGN_MOVES_MAX);
-    for (uint32_t i = 0; i < moves && design_move(design, rng); i++) {
+    for (uint32_t i = 0;
+         i < moves && weft_design_move(design, WEFT_MOVES_RINGS, NULL, rng) != WEFT_NONE; i++) {
     }
 }
 
 // Changes a known strategy step by step on the design that it has; knows what it comes to if that
 // is shorter, and points there. Returns the seconds of effort.
-static double descend_from(struct settled **settled_at, struct coplan *coplan,
+static double descend_from(struct coplan_candidate **candidate_at, struct coplan *coplan,
                            const struct attempt *how, struct weft_arena scratch)
 {
-    struct settled *settled = *settled_at;
-    settled->descended_s = settled->verdict.iteration_s;
+    struct coplan_candidate *candidate = *candidate_at;
+    candidate->descended_s = candidate->score.iteration_s;
     struct weft_arena kept = weft_arena_split(&scratch);
     struct weft_strategy_space *space = NULL;
     struct weft_network network;
+    struct weft_study study = coplan->study;
+    study.network = &network;
     struct weft_error error;
     double units = 0;
-    struct design design = design_copy(&settled->design, &kept);
-    if (how->kicks_design) {
-        kick_design(&design, how->rng);
-        design_regroup(&design, &settled->traffic, scratch);
+    struct weft_design design = weft_design_copy(&candidate->design, &kept);
+    if (how->perturbs_design) {
+        perturb_design(&design, how->rng);
+        weft_design_regroup(&design, &candidate->traffic, scratch);
     }
-    if (!search_network(&network, &units, &settled->search, &design, &kept, scratch) ||
-        !weft_strategy_space_build(&space,
-                                   &(struct weft_study){.model = coplan->model,
-                                                        .cluster = coplan->cluster,
-                                                        .network = &network,
-                                                        .setting = coplan->setting},
-                                   &kept, scratch, &error)) {
+    if (!search_network(&network, &units, &candidate->search, &design, &kept, scratch) ||
+        !weft_strategy_space_build(&space, &study, &kept, scratch, &error)) {
         return units / WORK_UNITS_PER_S;
     }
     const struct ground ground = {coplan, &design};
     const struct descent_job job = {
-        .model = coplan->model,
-        .cluster = coplan->cluster,
-        .setting = coplan->setting,
+        .study = &coplan->study,
         .space = space,
-        .judge = judge,
+        .evaluate = evaluate,
         .context = &ground,
-        .threads = coplan->options->search.threads,
-        .stop = coplan->options->search.stop,
+        .threads = coplan->environment->threads,
+        .stop = coplan->environment->stop,
         .work_units = how->work_units - units,
         .patience = how->patience,
-        .kicks = how->kicks,
+        .perturbations = how->perturbations,
         .rng = how->rng,
-        .goal_s = coplan->known[0]->verdict.iteration_s,
+        .goal_s = coplan->known[0]->score.iteration_s,
     };
-    struct weft_strategy strategy = settled->strategy;
+    struct weft_strategy strategy = candidate->strategy;
     double iteration_s;
     units += descent_run(&strategy, &iteration_s, &job, &kept, scratch);
-    if (iteration_s < settled->verdict.iteration_s) {
+    if (iteration_s < candidate->score.iteration_s) {
         coplan_adopt(coplan, &strategy, &design, false, scratch);
-        struct settled *found = mark(coplan, coplan_key(&strategy, coplan->model));
-        *settled_at = found != NULL ? found : settled;
+        struct coplan_candidate *found = mark(coplan, coplan_key(&strategy, coplan->study.model));
+        *candidate_at = found != NULL ? found : candidate;
     }
     return units / WORK_UNITS_PER_S;
 }
 
 // The shortest of those known from which no descent was made since it got so short.
-static struct settled *find_undescended(const struct coplan *coplan)
+static struct coplan_candidate *find_undescended(const struct coplan *coplan)
 {
     for (uint32_t i = 0; i < coplan->known_count; i++) {
-        struct settled *known = coplan->known[i];
-        if (known->verdict.iteration_s > coplan->known[0]->verdict.iteration_s * DESCENT_RATIO) {
+        struct coplan_candidate *known = coplan->known[i];
+        if (known->score.iteration_s > coplan->known[0]->score.iteration_s * DESCENT_RATIO) {
             return NULL;
         }
         if (known->descended_s <= 0 ||
-            known->verdict.iteration_s < known->descended_s * (1 - AGAIN_RATIO)) {
+            known->score.iteration_s < known->descended_s * (1 - AGAIN_RATIO)) {
             return known;
         }
     }
     return NULL;
 }
 
-// Judges a strategy on the designs of all others. Returns the seconds of effort.
-static double cross(struct coplan *coplan, struct settled *settled, struct weft_arena scratch)
+// Evaluates a strategy on the designs of all others. Returns the seconds of effort.
+static double cross(struct coplan *coplan, struct coplan_candidate *candidate,
+                    struct weft_arena scratch)
 {
-    const struct settled *others[SETTLED_MAX];
+    const struct coplan_candidate *others[KNOWN_MAX];
     uint32_t count = coplan->known_count;
-    memcpy(others, coplan->known, count * sizeof(struct settled *)); // the order may change
+    memcpy(others, coplan->known,
+           count * sizeof(struct coplan_candidate *)); // the order may change
     double work_units = 0;
     for (uint32_t i = 0; i < count; i++) {
-        if (others[i] != settled) {
+        if (others[i] != candidate) {
             work_units +=
-                coplan_adopt(coplan, &settled->strategy, &others[i]->design, false, scratch);
+                coplan_adopt(coplan, &candidate->strategy, &others[i]->design, false, scratch);
         }
     }
     return work_units / WORK_UNITS_PER_S;
 }
 
-// Judges all from which descents may begin on the designs of the others. Returns the seconds of
+// Evaluates all from which descents may begin on the designs of the others. Returns the seconds of
 // effort.
 static double cross_all(struct coplan *coplan, double seconds, struct weft_arena scratch)
 {
-    struct settled *all[CROSSED_MAX];
+    struct coplan_candidate *all[CROSSED_MAX];
     uint32_t count = coplan->known_count < CROSSED_MAX ? coplan->known_count : CROSSED_MAX;
-    memcpy(all, coplan->known, count * sizeof(struct settled *)); // the order may change
+    memcpy(all, coplan->known, count * sizeof(struct coplan_candidate *)); // the order may change
     double spent = 0;
-    double limit_s = coplan->known[0]->verdict.iteration_s * CROSS_RATIO;
+    double limit_s = coplan->known[0]->score.iteration_s * CROSS_RATIO;
     for (uint32_t i = 0; i < count && spent < seconds; i++) {
-        if (all[i]->verdict.iteration_s <= limit_s) {
+        if (all[i]->score.iteration_s <= limit_s) {
             spent += cross(coplan, all[i], scratch);
         }
     }
@@ -198,17 +208,17 @@ static double cross_all(struct coplan *coplan, double seconds, struct weft_arena
 static double descend_all(struct coplan *coplan, double left, double wire_s, uint32_t patience,
                           struct weft_arena scratch)
 {
-    while (left > 0 && !weft_stopped(coplan->options->search.stop)) {
-        struct settled *settled = find_undescended(coplan);
-        if (settled == NULL) {
+    while (left > 0 && !weft_stopped(coplan->environment->stop)) {
+        struct coplan_candidate *candidate = find_undescended(coplan);
+        if (candidate == NULL) {
             break;
         }
-        double before_s = settled->verdict.iteration_s;
+        double before_s = candidate->score.iteration_s;
         const struct attempt how = {.work_units = left * WORK_UNITS_PER_S, .patience = patience};
-        left -= descend_from(&settled, coplan, &how, scratch);
-        double after_s = settled->verdict.iteration_s;
-        if (after_s < before_s && after_s <= coplan->known[0]->verdict.iteration_s * WIRE_RATIO) {
-            coplan_wire(coplan, settled, wire_s, scratch);
+        left -= descend_from(&candidate, coplan, &how, scratch);
+        double after_s = candidate->score.iteration_s;
+        if (after_s < before_s && after_s <= coplan->known[0]->score.iteration_s * WIRE_RATIO) {
+            coplan_wire(coplan, candidate, wire_s, scratch);
             left -= wire_s;
         }
     }
@@ -217,7 +227,7 @@ static double descend_all(struct coplan *coplan, double left, double wire_s, uin
 
 static bool is_good_enough(const struct coplan *coplan)
 {
-    return coplan->known[0]->verdict.iteration_s <= coplan->known[0]->search.good_enough_s;
+    return coplan->known[0]->score.iteration_s <= coplan->known[0]->search.good_enough_s;
 }
 
 // First searches once more, and descents from what they find, while the effort is worth it. Returns
@@ -226,7 +236,7 @@ static double descend_anew(struct coplan *coplan, double left, double wire_s,
                            struct weft_arena scratch)
 {
     while (left > coplan_anew_seconds(coplan) * ANEW_WORTH && !is_good_enough(coplan) &&
-           !weft_stopped(coplan->options->search.stop)) {
+           !weft_stopped(coplan->environment->stop)) {
         double before_s = coplan->seconds_left;
         bool searched = coplan_start_anew(coplan, scratch);
         left -= before_s - coplan->seconds_left;
@@ -241,12 +251,12 @@ static double descend_anew(struct coplan *coplan, double left, double wire_s,
 }
 
 // One of the best known, the better ones more often.
-static struct settled *draw_known(const struct coplan *coplan, struct weft_rng *rng)
+static struct coplan_candidate *draw_known(const struct coplan *coplan, struct weft_rng *rng)
 {
-    double limit_s = coplan->known[0]->verdict.iteration_s * KICK_RATIO;
+    double limit_s = coplan->known[0]->score.iteration_s * PERTURB_RATIO;
     uint32_t near = 1;
-    while (near < KICKED_FROM && near < coplan->known_count &&
-           coplan->known[near]->verdict.iteration_s <= limit_s) {
+    while (near < PERTURBED_FROM && near < coplan->known_count &&
+           coplan->known[near]->score.iteration_s <= limit_s) {
         near++;
     }
     uint32_t first = weft_rng_below(rng, near);
@@ -256,25 +266,26 @@ static struct settled *draw_known(const struct coplan *coplan, struct weft_rng *
 
 // Descents from where random changes of the best lead, with `seconds` of effort. Returns what is
 // left of it.
-static double kick_all(struct coplan *coplan, double seconds, double wire_s,
-                       struct weft_arena scratch)
+static double perturb_all(struct coplan *coplan, double seconds, double wire_s,
+                          struct weft_arena scratch)
 {
     struct weft_rng rng;
-    weft_rng_init(&rng, weft_hash(coplan->options->search.seed ^ KICK_SEED));
+    weft_rng_init(&rng, weft_hash(coplan->environment->seed ^ PERTURB_SEED));
     double left = seconds;
     for (uint32_t idle = 0;
-         left > 0 && idle < KICKS_IDLE_MAX && !weft_stopped(coplan->options->search.stop); idle++) {
-        struct settled *settled = draw_known(coplan, &rng);
-        double before_s = settled->verdict.iteration_s;
+         left > 0 && idle < PERTURB_IDLE_MAX && !weft_stopped(coplan->environment->stop); idle++) {
+        struct coplan_candidate *candidate = draw_known(coplan, &rng);
+        double before_s = candidate->score.iteration_s;
         uint32_t kind = weft_rng_below(&rng, 3); // the design, the strategy, both
         const struct attempt how = {.work_units = left * WORK_UNITS_PER_S,
-                                    .patience = PATIENCE_KICKED,
-                                    .kicks = kind == 0 ? 0 : 1 + weft_rng_below(&rng, KICKS_MAX),
-                                    .kicks_design = kind != 1,
+                                    .patience = PATIENCE_PERTURBED,
+                                    .perturbations =
+                                        kind == 0 ? 0 : 1 + weft_rng_below(&rng, PERTURBATIONS_MAX),
+                                    .perturbs_design = kind != 1,
                                     .rng = &rng};
-        left -= descend_from(&settled, coplan, &how, scratch);
-        if (settled->verdict.iteration_s < before_s && settled == coplan->known[0]) {
-            coplan_wire(coplan, settled, wire_s, scratch);
+        left -= descend_from(&candidate, coplan, &how, scratch);
+        if (candidate->score.iteration_s < before_s && candidate == coplan->known[0]) {
+            coplan_wire(coplan, candidate, wire_s, scratch);
             left -= wire_s;
             idle = 0;
         }
@@ -282,6 +293,8 @@ static double kick_all(struct coplan *coplan, double seconds, double wire_s,
     return left;
 }
 
+// Quick descents, beginnings anew, perturbations, and at the end thorough descents (without
+// patience) from those nearest the best.
 double coplan_descend(struct coplan *coplan, double seconds, struct weft_arena scratch)
 {
     double wire_s = fmin(WIRE_S_MOST, seconds * WIRE_SHARE);
@@ -289,12 +302,12 @@ double coplan_descend(struct coplan *coplan, double seconds, struct weft_arena s
     left = descend_all(coplan, left, wire_s, PATIENCE_QUICK, scratch);
     left = descend_anew(coplan, left, wire_s, scratch);
     left -= cross_all(coplan, left * CROSS_SHARE_MOST, scratch);
-    double kick_s = left * KICK_SHARE;
-    left += kick_all(coplan, kick_s, wire_s, scratch) - kick_s;
-    double limit_s = coplan->known[0]->verdict.iteration_s * WIRE_RATIO;
+    double perturb_s = left * PERTURB_SHARE;
+    left += perturb_all(coplan, perturb_s, wire_s, scratch) - perturb_s;
+    double limit_s = coplan->known[0]->score.iteration_s * WIRE_RATIO;
     for (uint32_t i = 0; i < coplan->known_count; i++) {
-        struct settled *known = coplan->known[i];
-        known->descended_s = known->verdict.iteration_s <= limit_s ? 0 : known->verdict.iteration_s;
+        struct coplan_candidate *known = coplan->known[i];
+        known->descended_s = known->score.iteration_s <= limit_s ? 0 : known->score.iteration_s;
     }
     return descend_all(coplan, left, wire_s, UINT32_MAX, scratch);
 }

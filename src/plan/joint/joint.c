@@ -1,9 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-// Strategy and topology together: the door, the variants, and the plan at the end.
+// Strategy and topology together: the variants, their order, and the plan at the end.
+//
+// The best topology depends on the strategy and the best strategy on the topology. Both are
+// searched in rounds that hand the best network back to the search of strategies (as TopoOpt
+// alternates, NSDI 2023, section 4.1), then changed together in small steps by the simulated
+// iteration, and at last the best known gets what effort is left for its topology. The variants
+// that leave out one side say what searching both is worth; one that could have found what another
+// found takes it over, so that no variant is behind one that it contains. docs/co-optimisation.md.
 
 #include "joint.h"
 
-#include "plan/demand/collectives.h"
+#include "plan/collectives/collectives.h"
 #include "plan/design/paper.h"
 
 #include <math.h>
@@ -11,7 +18,8 @@
 
 // Effort for each second asked for: two cores are done in about that second.
 #define EFFORT_RATIO 2.0
-// Shares of what is left after the rounds.
+// The share of what is left after the rounds that small changes of both get; the rest is for the
+// topology of the best.
 #define REFINE_SHARE 0.92
 // Beyond so many servers, the best strategies get their topologies searched anew at the end, each
 // with so much of the effort on top.
@@ -30,22 +38,10 @@ static bool take_data_parallel(struct weft_strategy *strategy, struct coplan *co
 {
     coplan->evaluations++;
     if (coplan->hybrid) {
-        return weft_hybrid_data_parallel(strategy,
-                                         &(struct weft_study){.model = coplan->model,
-                                                              .cluster = coplan->cluster,
-                                                              .setting = coplan->setting},
-                                         coplan->arena, scratch, error);
+        return weft_hybrid_data_parallel(strategy, &coplan->study, coplan->arena, scratch, error);
     }
-    return weft_strategy_data_parallel(strategy,
-                                       &(struct weft_study){.model = coplan->model,
-                                                            .cluster = coplan->cluster,
-                                                            .setting = coplan->setting},
-                                       coplan->arena, error) &&
-           weft_strategy_memory(strategy,
-                                &(struct weft_study){.model = coplan->model,
-                                                     .cluster = coplan->cluster,
-                                                     .setting = coplan->setting},
-                                coplan->arena, scratch, error);
+    return weft_strategy_data_parallel(strategy, &coplan->study, coplan->arena, error) &&
+           weft_strategy_memory(strategy, &coplan->study, coplan->arena, scratch, error);
 }
 
 static struct weft_plan_options one_side_options(const struct coplan *coplan)
@@ -55,9 +51,6 @@ static struct weft_plan_options one_side_options(const struct coplan *coplan)
     bool searched = options->variant == WEFT_COPLAN_TOPOLOGY;
     plain.topology.method = searched ? WEFT_TOPOLOGY_WEFT : WEFT_TOPOLOGY_TOPOOPT;
     plain.topology.seconds = searched ? options->seconds : options->seconds / 2;
-    plain.topology.seed = options->search.seed;
-    plain.topology.threads = options->search.threads;
-    plain.topology.stop = options->search.stop;
     return plain;
 }
 
@@ -72,31 +65,31 @@ static double measure_paper(struct coplan *coplan, const struct weft_strategy *s
     struct weft_plan *plan = WEFT_NEW(&kept, struct weft_plan, 1);
     struct weft_taskgraph graph;
     coplan->evaluations++;
-    bool built =
-        weft_strategy_taskgraph(&graph, strategy,
-                                &(struct weft_study){.model = coplan->model,
-                                                     .cluster = coplan->cluster,
-                                                     .setting = coplan->setting},
-                                &kept, scratch, &coplan->why_not) &&
-        weft_plan_build(plan, &graph, coplan->cluster, &plain, &kept, scratch, &coplan->why_not);
+    struct weft_environment inner = *coplan->environment;
+    inner.arena = &kept;
+    inner.scratch = scratch;
+    inner.error = &coplan->why_not;
+    bool built = weft_strategy_taskgraph(&graph, strategy, &coplan->study, &kept, scratch,
+                                         &coplan->why_not) &&
+                 weft_plan_build(plan, &graph, coplan->study.cluster, &plain, &inner);
     return built ? plan->iteration_s : HUGE_VAL;
 }
 
 // The strategy of a search on a full mesh that takes least on the paper's topology, data
-// parallelism among them. The estimate alone is no judge: of CANDLE-16's strategies that it takes
+// parallelism among them. The estimate alone cannot tell: of CANDLE-16's strategies that it takes
 // for equals, the paper's topology makes anything between 140 and 350 ms.
 static bool search_strategy(struct weft_strategy *strategy, struct coplan *coplan,
                             struct weft_arena scratch, struct weft_error *error)
 {
     const struct weft_coplan_options *options = coplan->options;
-    uint32_t count =
-        coplan->hybrid || coplan->cluster->server_count > MANY_SERVERS ? CHOSEN_FEW : CHOSEN_MAX;
-    struct weft_search_options search = options->search;
-    search.seconds = options->seconds / 2;
-    search.keep = coplan_keep(count, coplan);
+    uint32_t count = coplan->hybrid || coplan->study.cluster->server_count > MANY_SERVERS
+                         ? CHOSEN_FEW
+                         : CHOSEN_MAX;
+    struct strategy_request request = {.network = options->reference, .options = options->search};
+    request.options.seconds = options->seconds / 2;
+    request.options.keep = coplan_keep(count, coplan);
     struct weft_search_result result;
-    if (!coplan_search(&result, coplan, options->reference, NULL, &search, coplan->arena, scratch,
-                       error)) {
+    if (!coplan_search(&result, coplan, &request, coplan->arena, scratch, error)) {
         return false;
     }
     const struct weft_strategy *chosen[CHOSEN_MAX + BRANCHES_MAX + 1];
@@ -135,16 +128,17 @@ static bool plan_one_side(struct weft_plan *plan, struct weft_plan_job *job, str
                    : take_data_parallel(&strategy, coplan, scratch, error))) {
         return false;
     }
-    job->strategy = coplan_copy(&strategy, coplan->model->operator_count, arena);
-    if (!weft_strategy_taskgraph(&job->graph, &job->strategy,
-                                 &(struct weft_study){.model = coplan->model,
-                                                      .cluster = coplan->cluster,
-                                                      .setting = coplan->setting},
-                                 arena, scratch, error)) {
+    job->strategy = coplan_copy(&strategy, coplan->study.model->operator_count, arena);
+    if (!weft_strategy_taskgraph(&job->graph, &job->strategy, &coplan->study, arena, scratch,
+                                 error)) {
         return false;
     }
     const struct weft_plan_options plain = one_side_options(coplan);
-    return weft_plan_build(plan, &job->graph, coplan->cluster, &plain, arena, scratch, error);
+    struct weft_environment inner = *coplan->environment;
+    inner.arena = arena;
+    inner.scratch = scratch;
+    inner.error = error;
+    return weft_plan_build(plan, &job->graph, coplan->study.cluster, &plain, &inner);
 }
 
 // ---- both ----
@@ -156,28 +150,21 @@ void coplan_know_alone(struct coplan *coplan, struct weft_arena scratch)
     struct weft_taskgraph graph;
     struct weft_error why_not; // then it is none of them
     if (!search_strategy(&strategy, coplan, scratch, &why_not) ||
-        !weft_strategy_taskgraph(&graph, &strategy,
-                                 &(struct weft_study){.model = coplan->model,
-                                                      .cluster = coplan->cluster,
-                                                      .setting = coplan->setting},
-                                 &kept, scratch, &why_not)) {
+        !weft_strategy_taskgraph(&graph, &strategy, &coplan->study, &kept, scratch, &why_not)) {
         return;
     }
     struct weft_traffic traffic;
     weft_traffic_build(&traffic, &graph, &kept, scratch);
-    struct weft_plan_options paper = coplan->options->plan;
-    paper.topology.seed = coplan->options->search.seed;
-    paper.topology.threads = coplan->options->search.threads;
-    paper.topology.stop = coplan->options->search.stop;
-    struct search search = method_open(&graph, &traffic, coplan->cluster, &paper);
-    struct design design;
+    struct search search = method_open(&graph, &traffic, coplan->study.cluster,
+                                       &coplan->options->plan, coplan->environment);
+    struct weft_design design;
     if (method_paper_design(&design, &search, &kept, scratch) == 0) {
         return;
     }
     double most = coplan->options->seconds / 2 * WORK_UNITS_PER_S;
     double spent = 0;
     for (uint32_t i = 0; i < PAPER_PATH_COUNTS && paper_affords(i, spent, most); i++) {
-        design.paper_paths = paper_path_counts[i];
+        design.finder_paths = paper_path_counts[i];
         spent += coplan_adopt(coplan, &strategy, &design, true, scratch);
     }
 }
@@ -186,14 +173,16 @@ void coplan_know_alone(struct coplan *coplan, struct weft_arena scratch)
 // them.
 static void wire_finalists(struct coplan *coplan, struct weft_arena scratch)
 {
-    struct settled *finalists[FINALISTS_MANY];
+    struct coplan_candidate *finalists[FINALISTS_MANY];
     uint32_t count = coplan->known_count < FINALISTS_MANY ? coplan->known_count : FINALISTS_MANY;
     memcpy(finalists, coplan->known, count * sizeof *finalists); // the order may change
-    for (uint32_t i = 0; i < count && !weft_stopped(coplan->options->search.stop); i++) {
+    for (uint32_t i = 0; i < count && !weft_stopped(coplan->environment->stop); i++) {
         coplan_wire(coplan, finalists[i], coplan->options->seconds * FINALIST_SHARE, scratch);
     }
 }
 
+// Rounds, small changes of both, the best one's topology once more; beyond MANY_SERVERS what the
+// strategy alone comes to, and new topologies for the best two. Then the best known is the plan.
 static bool plan_both(struct weft_plan *plan, struct weft_plan_job *job, struct coplan *coplan,
                       struct weft_arena *arena, struct weft_arena scratch, struct weft_error *error)
 {
@@ -206,35 +195,32 @@ static bool plan_both(struct weft_plan *plan, struct weft_plan_job *job, struct 
     if (coplan->seconds_left > 0) {
         coplan_wire(coplan, coplan->known[0], coplan->seconds_left, scratch);
     }
-    if (!coplan->hybrid && coplan->cluster->server_count > MANY_SERVERS) {
-        if (coplan->options->given == NULL && !weft_stopped(coplan->options->search.stop)) {
+    if (!coplan->hybrid && coplan->study.cluster->server_count > MANY_SERVERS) {
+        if (coplan->options->given == NULL && !weft_stopped(coplan->environment->stop)) {
             coplan_know_alone(coplan, scratch);
         }
         wire_finalists(coplan, scratch);
     }
-    struct settled *best = coplan->known[0];
-    job->strategy = coplan_copy(&best->strategy, coplan->model->operator_count, arena);
-    if (!weft_strategy_taskgraph(&job->graph, &job->strategy,
-                                 &(struct weft_study){.model = coplan->model,
-                                                      .cluster = coplan->cluster,
-                                                      .setting = coplan->setting},
-                                 arena, scratch, error)) {
+    struct coplan_candidate *best = coplan->known[0];
+    job->strategy = coplan_copy(&best->strategy, coplan->study.model->operator_count, arena);
+    if (!weft_strategy_taskgraph(&job->graph, &job->strategy, &coplan->study, arena, scratch,
+                                 error)) {
         return false;
     }
     struct search search = best->search;
     search.graph = &job->graph;
-    *plan = (struct weft_plan){.cluster = *coplan->cluster,
+    *plan = (struct weft_plan){.cluster = *coplan->study.cluster,
                                .method = WEFT_TOPOLOGY_WEFT,
-                               .seed = coplan->options->search.seed,
+                               .seed = coplan->environment->seed,
                                .sim = search.sim,
-                               .iteration_s = best->verdict.iteration_s};
-    bool settled = method_settle(plan, &search, &best->design, arena, scratch);
-    WEFT_ASSERT(settled); // it was simulated
+                               .iteration_s = best->score.iteration_s};
+    bool published = method_publish(plan, &search, &best->design, arena, scratch);
+    WEFT_ASSERT(published); // it was simulated
     if (coplan->options->plan.collectives == WEFT_PLAN_BEST) {
         collectives_choose(plan, &search, coplan->options->seconds * WORK_UNITS_PER_S, arena,
                            scratch);
     }
-    return method_figures(plan, &search, arena, scratch, error);
+    return collectives_finish(plan, &search, arena, scratch, error);
 }
 
 // ---- what all come to ----
@@ -249,22 +235,24 @@ static const char *costs_text(const struct weft_cost_options *costs, struct weft
 // Share of the accelerators' peak that the model's own FLOPs (backward: twice forward) come to.
 static double utilization(const struct coplan *coplan, double iteration_s)
 {
-    const struct weft_model *model = coplan->model;
-    const struct weft_cost_options *costs = &coplan->setting->cost;
+    const struct weft_model *model = coplan->study.model;
+    const struct weft_cost_options *costs = &coplan->study.setting->cost;
     if (model->transformer == NULL || costs->accelerator == NULL || !(iteration_s > 0)) {
         return 0;
     }
     double peak = costs->accelerator->flops_per_s[model->transformer->dtype];
-    double devices = (double)coplan->cluster->server_count * costs->accelerators_per_server;
+    double devices = (double)coplan->study.cluster->server_count * costs->accelerators_per_server;
     double flops = 3 * model->forward_flops * (double)model->batch;
     return peak > 0 && devices > 0 ? flops / (peak * devices * iteration_s) : 0;
 }
 
+// What the plan was made for, from the model and the search; fails as the memory of the strategy
+// does.
 static bool fill_job(struct weft_plan *plan, struct weft_plan_job *job, const struct coplan *coplan,
                      struct weft_arena *arena, struct weft_arena scratch, struct weft_error *error)
 {
-    const struct weft_model *model = coplan->model;
-    const struct weft_strategy_setting *setting = coplan->setting;
+    const struct weft_model *model = coplan->study.model;
+    const struct weft_strategy_setting *setting = coplan->study.setting;
     const char **names = WEFT_NEW(arena, const char *, (size_t)model->operator_count + 1);
     for (uint32_t op = 0; op < model->operator_count; op++) {
         names[op] = model->operators[op].spec.name;
@@ -289,24 +277,19 @@ static bool fill_job(struct weft_plan *plan, struct weft_plan_job *job, const st
     job->round_count = coplan->round_count;
     job->fixed_point = coplan->fixed_point;
     plan->job = job;
-    return weft_strategy_memory(
-        &job->strategy,
-        &(struct weft_study){.model = model, .cluster = coplan->cluster, .setting = setting}, arena,
-        scratch, error);
+    return weft_strategy_memory(&job->strategy, &coplan->study, arena, scratch, error);
 }
 
 // Puts the bounds for any strategy before those of the certificate.
 static bool add_bounds(struct weft_plan *plan, const struct coplan *coplan,
-                       struct weft_arena *arena, struct weft_arena scratch,
-                       struct weft_error *error)
+                       const struct weft_environment *environment)
 {
     struct weft_certificate *certificate = &plan->certificate;
+    uint32_t count = coplan->hybrid ? 0 : WEFT_COPLAN_BOUND_COUNT;
     struct weft_bound *bounds =
-        WEFT_NEW(arena, struct weft_bound, (size_t)certificate->bound_count + BOUNDS_OF_ANY_MAX);
-    uint32_t count = 0;
-    if (!coplan->hybrid &&
-        !weft_coplan_bounds(bounds, BOUNDS_OF_ANY_MAX, &count, coplan->model, coplan->cluster,
-                            coplan->setting, arena, scratch, error)) {
+        WEFT_NEW(environment->arena, struct weft_bound,
+                 (size_t)certificate->bound_count + WEFT_COPLAN_BOUND_COUNT);
+    if (!coplan->hybrid && !weft_coplan_bounds(bounds, &coplan->study, environment)) {
         return false;
     }
     memcpy(bounds + count, certificate->bounds, certificate->bound_count * sizeof *bounds);
@@ -318,62 +301,61 @@ static bool add_bounds(struct weft_plan *plan, const struct coplan *coplan,
 
 static bool check_inputs(const struct coplan *coplan, struct weft_error *error)
 {
-    const struct weft_cluster *cluster = coplan->cluster;
+    const struct weft_cluster *cluster = coplan->study.cluster;
     if (!weft_cluster_check(cluster, error)) {
         return false;
     }
     if (coplan->hybrid && cluster->server_count > HYBRID_SERVERS_MAX) {
         return weft_fail(error, WEFT_UNSUPPORTED,
                          "%s on %u servers is too large to simulate (%u at most)",
-                         coplan->model->name, cluster->server_count, HYBRID_SERVERS_MAX);
+                         coplan->study.model->name, cluster->server_count, HYBRID_SERVERS_MAX);
     }
     return true;
 }
 
-static void tell_bound(const struct coplan *coplan, struct weft_arena scratch)
+// Gives the progress line the time that no strategy is below.
+static void report_bound(const struct coplan *coplan)
 {
-    struct weft_bound bounds[BOUNDS_OF_ANY_MAX];
-    struct weft_arena kept = weft_arena_split(&scratch);
-    struct weft_error error;
-    uint32_t count = 0;
+    struct weft_bound bounds[WEFT_COPLAN_BOUND_COUNT];
+    struct weft_environment inner = *coplan->environment;
+    struct weft_arena kept = weft_arena_split(&inner.scratch);
+    struct weft_error why_not; // then the line goes without
+    inner.arena = &kept;
+    inner.error = &why_not;
     if (coplan->options->bound_ps == NULL || coplan->hybrid ||
-        !weft_coplan_bounds(bounds, BOUNDS_OF_ANY_MAX, &count, coplan->model, coplan->cluster,
-                            coplan->setting, &kept, scratch, &error)) {
+        !weft_coplan_bounds(bounds, &coplan->study, &inner)) {
         return;
     }
-    double most_s = 0;
-    for (uint32_t i = 0; i < count; i++) {
-        most_s = fmax(most_s, bounds[i].seconds);
-    }
+    double most_s = fmax(bounds[0].seconds, bounds[1].seconds);
     atomic_store(coplan->options->bound_ps, weft_picoseconds(most_s));
 }
 
-static bool build_variant(struct weft_plan *plan, const struct weft_model *model,
-                          const struct weft_cluster *cluster,
-                          const struct weft_strategy_setting *setting,
-                          const struct weft_coplan_options *options, struct weft_arena *arena,
-                          struct weft_arena scratch, struct weft_error *error)
+// Plans one variant: the search of both sides or of one, then what all come to.
+static bool build_variant(struct weft_plan *plan, const struct weft_study *study,
+                          const struct weft_coplan_options *options,
+                          const struct weft_environment *environment)
 {
-    struct weft_arena kept = weft_arena_split(&scratch);
+    struct weft_environment inner = *environment;
+    struct weft_arena kept = weft_arena_split(&inner.scratch);
+    struct weft_arena *arena = inner.arena;
     struct coplan coplan = {
-        .model = model,
-        .cluster = cluster,
-        .setting = setting,
+        .study = *study,
         .options = options,
+        .environment = &inner,
         .arena = &kept,
-        .hybrid = model->transformer != NULL && setting->cost.profile == NULL,
+        .hybrid = study->model->transformer != NULL && study->setting->cost.profile == NULL,
         .seconds_left = options->seconds,
     };
-    if (!check_inputs(&coplan, error)) {
+    if (!check_inputs(&coplan, inner.error)) {
         return false;
     }
-    tell_bound(&coplan, scratch);
+    report_bound(&coplan);
     struct weft_plan_job *job = WEFT_NEW(arena, struct weft_plan_job, 1);
     bool planned = options->variant == WEFT_COPLAN_BOTH
-                       ? plan_both(plan, job, &coplan, arena, scratch, error)
-                       : plan_one_side(plan, job, &coplan, arena, scratch, error);
-    return planned && fill_job(plan, job, &coplan, arena, scratch, error) &&
-           add_bounds(plan, &coplan, arena, scratch, error);
+                       ? plan_both(plan, job, &coplan, arena, inner.scratch, inner.error)
+                       : plan_one_side(plan, job, &coplan, arena, inner.scratch, inner.error);
+    return planned && fill_job(plan, job, &coplan, arena, inner.scratch, inner.error) &&
+           add_bounds(plan, &coplan, &inner);
 }
 
 // Whether all that `inner` may do, `outer` may do, too.
@@ -384,11 +366,9 @@ static bool contains(enum weft_coplan_variant outer, enum weft_coplan_variant in
 
 // Measures all variants. One that could have found what another one found takes that for its own,
 // the plan asked for, too: `plan` is then built anew, as networks cannot be moved.
-static bool measure_variants(struct weft_plan *plan, const struct weft_model *model,
-                             const struct weft_cluster *cluster,
-                             const struct weft_strategy_setting *setting,
-                             const struct weft_coplan_options *asked, struct weft_arena *arena,
-                             struct weft_arena scratch, struct weft_error *error)
+static bool measure_variants(struct weft_plan *plan, const struct weft_study *study,
+                             const struct weft_coplan_options *asked,
+                             const struct weft_environment *environment)
 {
     double found_s[WEFT_COPLAN_VARIANT_COUNT] = {0};
     double variant_s[WEFT_COPLAN_VARIANT_COUNT] = {0};
@@ -396,13 +376,14 @@ static bool measure_variants(struct weft_plan *plan, const struct weft_model *mo
     enum weft_coplan_variant best = asked->variant;
     struct weft_coplan_options one_sided = *asked;
     for (enum weft_coplan_variant v = 0; v < WEFT_COPLAN_VARIANT_COUNT; v++) {
-        struct weft_arena left = scratch;
-        struct weft_arena upper = weft_arena_split(&left);
+        struct weft_environment inner = *environment;
+        struct weft_arena upper = weft_arena_split(&inner.scratch);
         struct weft_plan *other = WEFT_NEW(&upper, struct weft_plan, 1);
-        struct weft_error why_not; // then the figure stays 0
+        struct weft_error why_not; // then its time stays 0
+        inner.arena = &upper;
+        inner.error = &why_not;
         one_sided.variant = v;
-        if (v != asked->variant &&
-            build_variant(other, model, cluster, setting, &one_sided, &upper, left, &why_not)) {
+        if (v != asked->variant && build_variant(other, study, &one_sided, &inner)) {
             found_s[v] = other->iteration_s;
             best = contains(asked->variant, v) && found_s[v] < found_s[best] ? v : best;
         }
@@ -417,11 +398,10 @@ static bool measure_variants(struct weft_plan *plan, const struct weft_model *mo
     }
     const struct weft_plan_job *before = plan->job;
     one_sided.variant = best;
-    if (best != asked->variant &&
-        !build_variant(plan, model, cluster, setting, &one_sided, arena, scratch, error)) {
+    if (best != asked->variant && !build_variant(plan, study, &one_sided, environment)) {
         return false;
     }
-    struct weft_plan_job *job = WEFT_NEW(arena, struct weft_plan_job, 1);
+    struct weft_plan_job *job = WEFT_NEW(environment->arena, struct weft_plan_job, 1);
     *job = *plan->job;
     if (best != asked->variant) {
         job->variant = asked->variant;
@@ -436,17 +416,29 @@ static bool measure_variants(struct weft_plan *plan, const struct weft_model *mo
     return true;
 }
 
-bool weft_coplan_build(struct weft_plan *plan, const struct weft_model *model,
-                       const struct weft_cluster *cluster,
-                       const struct weft_strategy_setting *setting,
-                       const struct weft_coplan_options *options, struct weft_arena *arena,
-                       struct weft_arena scratch, struct weft_error *error)
+bool weft_coplan_build(struct weft_plan *plan, const struct weft_study *study,
+                       const struct weft_coplan_options *options,
+                       const struct weft_environment *environment)
 {
     struct weft_coplan_options asked = *options;
     asked.seconds = EFFORT_RATIO * (options->seconds > 0 ? options->seconds : WEFT_COPLAN_SECONDS);
-    if (!build_variant(plan, model, cluster, setting, &asked, arena, scratch, error)) {
+    asked.search.seed = environment->seed;
+    asked.search.threads = environment->threads;
+    asked.search.stop = environment->stop;
+    if (!build_variant(plan, study, &asked, environment)) {
         return false;
     }
-    return !options->all_variants ||
-           measure_variants(plan, model, cluster, setting, &asked, arena, scratch, error);
+    return !options->all_variants || measure_variants(plan, study, &asked, environment);
+}
+
+const char *weft_coplan_variant_name(enum weft_coplan_variant variant)
+{
+    static const char *const names[WEFT_COPLAN_VARIANT_COUNT] = {
+        [WEFT_COPLAN_BOTH] = "both",
+        [WEFT_COPLAN_STRATEGY] = "strategy",
+        [WEFT_COPLAN_TOPOLOGY] = "topology",
+        [WEFT_COPLAN_DATA_PARALLEL] = "data-parallel",
+    };
+    WEFT_ASSERT((unsigned)variant < WEFT_COPLAN_VARIANT_COUNT);
+    return names[variant];
 }

@@ -1,5 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Small changes of strategy and design together, judged by the flow engine.
+// Small changes of strategy and design together, evaluated by the flow engine.
+//
+// A fixed point of the rounds can be far from the best pair of both: leaving it takes a strategy
+// that is worse on its network and a network that is worse for its strategy. Eight chains of
+// simulated annealing therefore change both, a step one of them, by the simulated iteration; half
+// of them begin four times as warm. On few servers descents (descents.c) come first and chains get
+// what is left.
 
 #include "joint.h"
 
@@ -8,23 +14,25 @@
 #include <math.h>
 #include <string.h>
 
+// Chains of a round, and rounds. Eight chains keep the machines of today busy and still leave each
+// some hundreds of evaluations; not measured.
 #define CHAINS 8u
 #define ROUNDS 3u
-// Every other chain begins so many times warmer: what lies between two good strategies is often
-// worse than both.
+// Every other chain begins so many times warmer, because what lies between two good strategies is
+// often worse than both.
 #define HOTTER 4.0
-// Beyond so many servers a judgement takes too long for descents.
+// Beyond so many servers a evaluation takes too long for descents.
 #define MANY_SERVERS 64u
 // Strategies that get new topologies after each round, and the share of the effort for that.
 #define REWIRED 2u
 #define WIRE_SHARE 0.3
-// Where judging truly costs less than so many quick judgements, all are true ones.
+// Where a full evaluation costs less than so many quick ones, all are full ones.
 #define QUICK_WORTH 3.0
-// A chain of fewer true judgements is not worth it.
-#define JUDGEMENTS_LEAST 4.0
-// What is this much longer than the best is no place to begin.
+// A chain of fewer full evaluations is not worth it.
+#define EVALUATIONS_LEAST 4.0
+// Chains do not begin at candidates that are this much longer than the best.
 #define BEHIND_RATIO 2.0
-// The shortest estimate of up to so many moves of the strategy is judged.
+// Of up to so many random moves of the strategy the one of the shortest estimate is evaluated.
 #define DRAWS_MAX 8u
 // Work units of an estimate, for each operator, and of a task graph, for each task.
 #define UNITS_PER_OPERATOR 600.0
@@ -41,20 +49,20 @@ struct place {
 
 // One chain, and the best that it met, in memory that outlives it.
 struct chain {
-    const struct settled *from;
+    const struct coplan_candidate *from;
     struct weft_strategy best;
-    struct design design;
+    struct weft_design design;
     double best_s;
 };
 
-// Rounds: share of the effort, temperatures as shares of the iteration time that a move may lose,
-// and how many of the best known they begin at.
+// Rounds: share of the effort, temperatures, and how many of the best known they begin at: from
+// broad and warm to few and cold.
 static const struct {
     double share;
-    double warm_ratio;
-    double cold_ratio;
+    struct cooling cooling;
     uint32_t from;
-} rounds[ROUNDS] = {{0.45, 0.01, 0.001, 8}, {0.3, 0.004, 0.0004, 4}, {0.25, 0.001, 0.0001, 2}};
+} rounds[ROUNDS] = {
+    {0.45, {0.01, 0.001}, 8}, {0.3, {0.004, 0.0004}, 4}, {0.25, {0.001, 0.0001}, 2}};
 
 struct refinement {
     struct coplan *coplan;
@@ -70,15 +78,15 @@ struct worker {
     const struct weft_strategy_space *space;
     struct place *here;
     struct place *there;
-    struct design design;
-    struct design next;
+    struct weft_design design;
+    struct weft_design next;
     struct chain *chain;
     bool has_designs; // some move changes the design
     bool changes_design;
     double done;        // work units
     double heat;        // times as warm as the round says
     double quick_units; // of the last simulation of each sort
-    double true_units;
+    double full_units;
     struct weft_arena scratch;
 };
 
@@ -119,40 +127,38 @@ static bool fill_place(struct place *place, struct worker *worker, struct weft_a
 {
     const struct coplan *coplan = worker->refinement->coplan;
     struct weft_error error;
-    if (!weft_strategy_taskgraph(&place->graph, &place->strategy,
-                                 &(struct weft_study){.model = coplan->model,
-                                                      .cluster = coplan->cluster,
-                                                      .setting = coplan->setting},
-                                 &arena, scratch, &error)) {
+    if (!weft_strategy_taskgraph(&place->graph, &place->strategy, &coplan->study, &arena, scratch,
+                                 &error)) {
         return false;
     }
     worker->done += UNITS_PER_TASK * place->graph.task_count;
     weft_traffic_build(&place->traffic, &place->graph, &arena, scratch);
-    place->search =
-        method_open(&place->graph, &place->traffic, coplan->cluster, &coplan->options->plan);
+    place->search = method_open(&place->graph, &place->traffic, coplan->study.cluster,
+                                &coplan->options->plan, coplan->environment);
     return true;
 }
 
 static double simulate(struct worker *worker, const struct search *search,
                        const struct weft_network *network, bool quick, struct weft_arena scratch)
 {
-    struct verdict verdict = search_simulate(search, network, quick, scratch);
-    worker->done += verdict.work_units;
-    *(quick ? &worker->quick_units : &worker->true_units) = verdict.work_units;
-    return verdict.iteration_s;
+    struct score score = search_simulate(search, network, quick, scratch);
+    worker->done += score.work_units;
+    *(quick ? &worker->quick_units : &worker->full_units) = score.work_units;
+    return score.iteration_s;
 }
 
-// The true iteration time if it is within the limit; else NAN. Where the truth is dear, a
-// quick judgement, which leaves out barriers, speaks first.
-static double judge(struct worker *worker, const struct search *search, const struct design *design,
-                    double limit_s, struct weft_arena scratch)
+// The time of a full evaluation if it is within the limit; else NAN. Where that is dear, a quick
+// one, which leaves out barriers, comes first.
+static double evaluate_within(struct worker *worker, const struct search *search,
+                              const struct weft_design *design, double limit_s,
+                              struct weft_arena scratch)
 {
     struct weft_arena kept = weft_arena_split(&scratch);
     struct weft_network network;
     if (!search_network(&network, &worker->done, search, design, &kept, scratch)) {
         return (double)NAN;
     }
-    if (worker->true_units > QUICK_WORTH * worker->quick_units &&
+    if (worker->full_units > QUICK_WORTH * worker->quick_units &&
         simulate(worker, search, &network, true, scratch) > limit_s) {
         return (double)NAN;
     }
@@ -164,10 +170,10 @@ static void note_best(struct worker *worker, double iteration_s)
 {
     struct chain *chain = worker->chain;
     chain->best_s = iteration_s;
-    design_assign(&chain->design, &worker->design);
+    weft_design_assign(&chain->design, &worker->design);
     assign_strategy(&chain->best, &worker->here->strategy,
-                    worker->refinement->coplan->model->operator_count);
-    coplan_tell(worker->refinement->coplan, chain->best_s);
+                    worker->refinement->coplan->study.model->operator_count);
+    coplan_report(worker->refinement->coplan, chain->best_s);
 }
 
 // ---- moves ----
@@ -182,9 +188,9 @@ static double worker_temperature(const struct weft_anneal *anneal, double progre
 {
     const struct worker *worker = anneal->state;
     uint32_t round = worker->refinement->round;
-    double warm_ratio = rounds[round].warm_ratio * worker->heat;
+    double warm_ratio = rounds[round].cooling.warm_ratio * worker->heat;
     return anneal->current *
-           weft_anneal_cool(warm_ratio, rounds[round].cold_ratio, fmin(1, progress));
+           weft_anneal_cool(warm_ratio, rounds[round].cooling.cold_ratio, fmin(1, progress));
 }
 
 // A neighbor of the strategy, with the design that it has now; false where there is none.
@@ -194,7 +200,7 @@ static bool draw_strategy(struct worker *worker, struct weft_rng *rng)
     struct place *there = worker->there;
     struct weft_arena arena = there->room;
     uint32_t draws = 1 + weft_rng_below(rng, DRAWS_MAX);
-    worker->done += UNITS_PER_OPERATOR * worker->refinement->coplan->model->operator_count *
+    worker->done += UNITS_PER_OPERATOR * worker->refinement->coplan->study.model->operator_count *
                     (draws + DRAWS_MAX);
     if (!weft_strategy_neighbor(&there->strategy, worker->space, &worker->here->strategy, draws,
                                 rng,
@@ -202,8 +208,8 @@ static bool draw_strategy(struct worker *worker, struct weft_rng *rng)
         !fill_place(there, worker, arena, scratch)) {
         return false;
     }
-    design_assign(&worker->next, &worker->design);
-    design_regroup(&worker->next, &there->traffic, scratch);
+    weft_design_assign(&worker->next, &worker->design);
+    weft_design_regroup(&worker->next, &there->traffic, scratch);
     return true;
 }
 
@@ -215,8 +221,9 @@ static enum weft_anneal_proposal propose(struct weft_anneal *anneal)
     if (!worker->changes_design) {
         return draw_strategy(worker, anneal->rng) ? WEFT_ANNEAL_MOVED : WEFT_ANNEAL_NO_MOVE;
     }
-    design_assign(&worker->next, &worker->design);
-    worker->has_designs = design_move(&worker->next, anneal->rng);
+    weft_design_assign(&worker->next, &worker->design);
+    worker->has_designs =
+        weft_design_move(&worker->next, WEFT_MOVES_RINGS, NULL, anneal->rng) != WEFT_NONE;
     return worker->has_designs ? WEFT_ANNEAL_MOVED : WEFT_ANNEAL_NO_MOVE;
 }
 
@@ -224,7 +231,8 @@ static double evaluate(struct weft_anneal *anneal)
 {
     struct worker *worker = anneal->state;
     const struct place *place = worker->changes_design ? worker->here : worker->there;
-    return judge(worker, &place->search, &worker->next, weft_anneal_limit(anneal), worker->scratch);
+    return evaluate_within(worker, &place->search, &worker->next, weft_anneal_limit(anneal),
+                           worker->scratch);
 }
 
 static void keep(struct weft_anneal *anneal)
@@ -235,7 +243,7 @@ static void keep(struct weft_anneal *anneal)
         worker->there = worker->here;
         worker->here = there;
     }
-    design_assign(&worker->design, &worker->next);
+    weft_design_assign(&worker->design, &worker->next);
 }
 
 static void record(struct weft_anneal *anneal)
@@ -259,19 +267,20 @@ static bool open_worker(struct worker *worker, const struct chain *chain, struct
     const struct coplan *coplan = worker->refinement->coplan;
     struct place *places = WEFT_NEW(kept, struct place, 2);
     worker->space = worker->refinement->space;
-    worker->design = design_copy(&chain->from->design, kept);
-    worker->next = design_copy(&chain->from->design, kept);
+    worker->design = weft_design_copy(&chain->from->design, kept);
+    worker->next = weft_design_copy(&chain->from->design, kept);
     worker->here = &places[0];
     worker->there = &places[1];
     places[0].room = weft_arena_split(kept);
     places[1].room = weft_arena_split(&places[0].room);
     struct weft_arena arena = places[0].room;
-    places[0].strategy = coplan_copy(&chain->from->strategy, coplan->model->operator_count, &arena);
+    places[0].strategy =
+        coplan_copy(&chain->from->strategy, coplan->study.model->operator_count, &arena);
     if (!fill_place(worker->here, worker, arena, scratch)) {
         return false;
     }
-    design_regroup(&worker->design, &worker->here->traffic, scratch);
-    worker->true_units = HUGE_VAL; // so that both are measured
+    weft_design_regroup(&worker->design, &worker->here->traffic, scratch);
+    worker->full_units = HUGE_VAL; // so that both are measured
     worker->scratch = scratch;
     return true;
 }
@@ -289,12 +298,13 @@ static void run_chain(void *context, uint32_t index, struct weft_arena scratch)
     };
     struct weft_rng rng;
     struct weft_arena kept = weft_arena_split(&scratch);
-    weft_rng_init(&rng, weft_hash(coplan->options->search.seed));
+    weft_rng_init(&rng, weft_hash(coplan->environment->seed));
     rng = weft_rng_split(&rng, refinement->round * 1000003 + index);
     if (!open_worker(&worker, chain, &kept, scratch)) {
         return;
     }
-    double start_s = judge(&worker, &worker.here->search, &worker.design, HUGE_VAL, scratch);
+    double start_s =
+        evaluate_within(&worker, &worker.here->search, &worker.design, HUGE_VAL, scratch);
     if (isnan(start_s)) {
         start_s = HUGE_VAL; // no routes: whatever has some is better
     } else {
@@ -304,7 +314,7 @@ static void run_chain(void *context, uint32_t index, struct weft_arena scratch)
         .moves = &moves,
         .state = &worker,
         .rng = &rng,
-        .stop = coplan->options->search.stop,
+        .stop = coplan->environment->stop,
         .bound = -HUGE_VAL,
         .steps_max = UINT64_MAX,
         .current = start_s,
@@ -318,30 +328,30 @@ static void set_chains(struct refinement *refinement)
 {
     struct coplan *coplan = refinement->coplan;
     uint32_t from = rounds[refinement->round].from;
-    double limit_s = coplan->known[0]->verdict.iteration_s * BEHIND_RATIO;
+    double limit_s = coplan->known[0]->score.iteration_s * BEHIND_RATIO;
     uint32_t finalists = 1;
     while (finalists < from && finalists < coplan->known_count &&
-           coplan->known[finalists]->verdict.iteration_s <= limit_s) {
+           coplan->known[finalists]->score.iteration_s <= limit_s) {
         finalists++;
     }
     for (uint32_t i = 0; i < CHAINS; i++) {
-        const struct settled *known = coplan->known[i * finalists / CHAINS];
+        const struct coplan_candidate *known = coplan->known[i * finalists / CHAINS];
         refinement->chains[i] = (struct chain){
             .from = known,
-            .best =
-                reserve_strategy(&known->strategy, coplan->model->operator_count, coplan->arena),
-            .design = design_copy(&known->design, coplan->arena),
+            .best = reserve_strategy(&known->strategy, coplan->study.model->operator_count,
+                                     coplan->arena),
+            .design = weft_design_copy(&known->design, coplan->arena),
             .best_s = HUGE_VAL,
         };
     }
 }
 
-// Runs the chains and puts what they found among those known, judged truly.
+// Runs the chains and puts what they found among those known, evaluated in full.
 static void run_round(struct refinement *refinement, struct weft_arena scratch)
 {
     struct coplan *coplan = refinement->coplan;
     set_chains(refinement);
-    weft_parallel_for(CHAINS, coplan->options->search.threads, run_chain, refinement);
+    weft_parallel_for(CHAINS, coplan->environment->threads, run_chain, refinement);
     for (uint32_t i = 0; i < CHAINS; i++) {
         const struct chain *chain = &refinement->chains[i];
         if (chain->best_s < HUGE_VAL) {
@@ -354,7 +364,7 @@ static void run_round(struct refinement *refinement, struct weft_arena scratch)
 // with, the search draws them anew.
 static void wire_anew(struct coplan *coplan, double seconds, struct weft_arena scratch)
 {
-    struct settled *best[REWIRED];
+    struct coplan_candidate *best[REWIRED];
     uint32_t count = coplan->known_count < REWIRED ? coplan->known_count : REWIRED;
     for (uint32_t i = 0; i < count; i++) {
         best[i] = coplan->known[i];
@@ -367,22 +377,19 @@ static void wire_anew(struct coplan *coplan, double seconds, struct weft_arena s
 // Rounds of chains, where the effort is worth it.
 static void run_chains(struct coplan *coplan, double seconds, struct weft_arena scratch)
 {
-    double dear_units = coplan->known[0]->verdict.work_units; // of a true judgement
+    double dear_units = coplan->known[0]->score.work_units; // of a full evaluation
     for (uint32_t i = 1; i < coplan->known_count; i++) {
-        dear_units = fmin(dear_units, coplan->known[i]->verdict.work_units);
+        dear_units = fmin(dear_units, coplan->known[i]->score.work_units);
     }
     double work_units = seconds * (1 - WIRE_SHARE) * WORK_UNITS_PER_S;
-    if (work_units < CHAINS * JUDGEMENTS_LEAST * dear_units) {
+    if (work_units < CHAINS * EVALUATIONS_LEAST * dear_units) {
         return;
     }
     struct refinement *refinement = WEFT_NEW(coplan->arena, struct refinement, 1);
     struct weft_error error; // then what is known stands
     refinement->coplan = coplan;
-    if (!weft_strategy_space_build(&refinement->space,
-                                   &(struct weft_study){.model = coplan->model,
-                                                        .cluster = coplan->cluster,
-                                                        .setting = coplan->setting},
-                                   coplan->arena, scratch, &error)) {
+    if (!weft_strategy_space_build(&refinement->space, &coplan->study, coplan->arena, scratch,
+                                   &error)) {
         return;
     }
     for (refinement->round = 0; refinement->round < ROUNDS; refinement->round++) {
@@ -395,7 +402,7 @@ static void run_chains(struct coplan *coplan, double seconds, struct weft_arena 
 
 void coplan_refine(struct coplan *coplan, double seconds, struct weft_arena scratch)
 {
-    bool many = coplan->cluster->server_count > MANY_SERVERS;
+    bool many = coplan->study.cluster->server_count > MANY_SERVERS;
     double left = many ? seconds : coplan_descend(coplan, seconds, scratch);
     coplan->seconds_left -= seconds - left;
     run_chains(coplan, left, scratch);

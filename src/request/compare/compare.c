@@ -20,12 +20,12 @@ bool weft_request_compare(struct weft_compare_result *result,
         return false;
     }
     const struct weft_plan_options options = {
-        .topology = weft_request_topology_options(&request->search, environment),
+        .topology = weft_request_topology_options(&request->search),
         .sim = weft_request_task_packets(base->seed),
     };
     weft_request_step_begin(environment, "comparing", 0);
-    bool compared = weft_plan_compare(&found.rows, &found.row_count, graph, &found.cluster,
-                                      &options, base->arena, base->scratch, base->error);
+    bool compared =
+        weft_plan_compare(&found.rows, &found.row_count, graph, &found.cluster, &options, base);
     weft_request_step_end(environment);
     if (!compared) {
         return false;

@@ -169,13 +169,8 @@ static bool compare_one(struct run *run, const struct weft_model *model,
     const struct weft_compare_options options = {
         .coplan = {.all_variants = request->variants,
                    .seconds = request->search.seconds,
-                   .search = {.method = request->job.method,
-                              .evaluations = request->job.budget,
-                              .seed = base->seed,
-                              .threads = base->threads,
-                              .stop = base->stop},
-                   .plan = {.topology =
-                                weft_request_topology_options(&request->search, run->environment),
+                   .search = {.method = request->job.method, .evaluations = request->job.budget},
+                   .plan = {.topology = weft_request_topology_options(&request->search),
                             .sim = weft_request_task_packets(base->seed)},
                    .best_ps = &run->environment->progress.best_ps,
                    .bound_ps = &run->environment->progress.bound_ps},
@@ -184,8 +179,8 @@ static bool compare_one(struct run *run, const struct weft_model *model,
     };
     struct weft_model_comparison comparison;
     weft_request_step_begin(run->environment, what, 0);
-    bool compared = weft_plan_compare_model(&comparison, model, cluster, &setting, &options,
-                                            base->arena, base->scratch, base->error);
+    const struct weft_study study = {.model = model, .cluster = cluster, .setting = &setting};
+    bool compared = weft_plan_compare_model(&comparison, &study, &options, base);
     weft_request_step_end(run->environment);
     bool answer = base->error->code == WEFT_INFEASIBLE || base->error->code == WEFT_UNSUPPORTED;
     if (!compared && answer && !weft_stopped(base->stop)) {

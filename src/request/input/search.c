@@ -3,17 +3,12 @@
 
 #include "weft/request.h"
 
-struct weft_topology_options
-weft_request_topology_options(const struct weft_request_search *search,
-                              const struct weft_request_environment *environment)
+struct weft_topology_options weft_request_topology_options(const struct weft_request_search *search)
 {
     return (struct weft_topology_options){
         .method = search->method,
         .simplex = search->simplex,
         .seconds = search->seconds,
-        .seed = environment->base.seed,
-        .threads = environment->base.threads,
-        .stop = environment->base.stop,
     };
 }
 

@@ -40,7 +40,7 @@ static bool fill_report(struct weft_report *report, struct weft_sim_result *resu
     report->graph = played;
     const struct weft_sim_job job = {.graph = played, .rings = plan->network.rings};
     const struct weft_plan_options options = {
-        .topology = weft_request_topology_options(&request->search, environment),
+        .topology = weft_request_topology_options(&request->search),
         .sim = plan->sim,
     };
     weft_traffic_build(traffic, asked, base->arena, base->scratch);
@@ -49,7 +49,7 @@ static bool fill_report(struct weft_report *report, struct weft_sim_result *resu
     return weft_sim_run_jobs(result, &plan->network.fabric, &plan->network.routes, &job, 1, &timed,
                              base->arena, base->scratch, base->error) &&
            weft_plan_compare(&report->comparisons, &report->comparison_count, asked, &plan->cluster,
-                             &options, base->arena, base->scratch, base->error);
+                             &options, base);
 }
 
 // What the page says of the rounds between strategy and topology.
@@ -106,14 +106,13 @@ static bool plan_taskgraph(struct weft_plan_result *result, const struct weft_pl
         return false;
     }
     const struct weft_plan_options options = {
-        .topology = weft_request_topology_options(&request->search, environment),
+        .topology = weft_request_topology_options(&request->search),
         .sim = weft_request_task_packets(base->seed),
         .collectives = request->collectives,
     };
     struct weft_plan *plan = WEFT_NEW(base->arena, struct weft_plan, 1);
     weft_request_step_begin(environment, "planning", weft_request_deadline_s(&request->search));
-    bool planned =
-        weft_plan_build(plan, graph, &cluster, &options, base->arena, base->scratch, base->error);
+    bool planned = weft_plan_build(plan, graph, &cluster, &options, base);
     weft_request_step_end(environment);
     struct weft_report report = {.title = base_name(request->path), .plan = plan, .graph = graph};
     const char *page = NULL;
@@ -166,12 +165,8 @@ static bool search(struct weft_plan *plan, const struct weft_study *study,
         .rounds = request->model.rounds,
         .given = given,
         .seconds = request->search.seconds,
-        .search = {.method = request->job.method,
-                   .evaluations = request->job.budget,
-                   .seed = base->seed,
-                   .threads = base->threads,
-                   .stop = base->stop},
-        .plan = {.topology = weft_request_topology_options(&request->search, environment),
+        .search = {.method = request->job.method, .evaluations = request->job.budget},
+        .plan = {.topology = weft_request_topology_options(&request->search),
                  .sim = weft_request_task_packets(base->seed),
                  .collectives = request->collectives},
         .best_ps = &environment->progress.best_ps,
@@ -179,8 +174,7 @@ static bool search(struct weft_plan *plan, const struct weft_study *study,
     };
     weft_request_step_begin(environment, "planning",
                             plans * weft_request_deadline_s(&request->search));
-    bool planned = weft_coplan_build(plan, study->model, study->cluster, study->setting, &options,
-                                     base->arena, base->scratch, base->error);
+    bool planned = weft_coplan_build(plan, study, &options, base);
     weft_request_step_end(environment);
     return planned;
 }

@@ -1,5 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Matching rounds for the transfers, and pairs for interfaces that would stay dark.
+// Matching rounds for the transfers, and pairs for ports that would stay dark.
+//
+// Each round joins the pairs of a maximum-weight matching of the demand left (Edmonds' blossom, in
+// weft/graph.h, O(n^3)) and halves what they have left, so that heavy pairs may be joined again
+// (TopoOpt, algorithm 1, step 3). Ports that no ring and no matching took would be wasted: they are
+// matched by the hops that joining them saves.
 
 #include "topology/internal.h"
 
@@ -8,7 +13,8 @@
 
 // Integer weights keep this many bits of the heaviest demand, so that sums of n/2 stay below 2^60.
 #define WEIGHT_BITS 44
-// Beyond this many dark servers on a plane they are paired without a matching, O(n).
+// Beyond this many dark servers on a plane they are paired without a matching, in O(n) instead of
+// O(n^3).
 #define DARK_MATCH_MAX 512u
 
 uint32_t weft_topology_match_rounds(uint32_t *planes, const double *transfer_bytes,

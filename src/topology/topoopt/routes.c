@@ -1,5 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // The paper's routes: coin change over the AllReduce part, k shortest paths for the transfers.
+//
+// Between members of a group whose rings are circulants, the fewest jumps that add to the distance
+// are a shortest path, and one breadth-first search over residues finds them for all pairs
+// (CoinChangeMod, TopoOpt, appendix). All other pairs take shortest paths of the fabric (Yen).
+// O(n d) for a fabric that is circulant, else O(n^2) paths in a table.
 
 #include "topology/internal.h"
 #include "weft/routing.h"
@@ -145,6 +150,8 @@ struct sources {
     uint32_t *links;
 };
 
+// Adds the paths of one pair: coin change where it has no transfers and a ring holds both ends,
+// else all of its shortest paths.
 static void add_pair(struct table *table, const struct sources *sources, uint32_t s, uint32_t t)
 {
     const struct weft_routes *shortest = sources->shortest;
@@ -206,9 +213,11 @@ static bool route_circulant(struct weft_routes *routes, const struct weft_topolo
 
 bool weft_topology_routes(struct weft_routes *routes, const struct weft_topology *topology,
                           const struct weft_fabric *fabric, const struct weft_traffic *traffic,
-                          uint32_t path_count, struct weft_arena *arena, struct weft_arena scratch,
-                          struct weft_error *error)
+                          uint32_t path_count, const struct weft_environment *environment)
 {
+    struct weft_arena *arena = environment->arena;
+    struct weft_arena scratch = environment->scratch;
+    struct weft_error *error = environment->error;
     uint32_t n = topology->server_count;
     bool transfers = traffic != NULL && traffic->transfer_total_bytes > 0;
     if (topology->generator_count > 0 && (!transfers || path_count == 1)) {

@@ -1,5 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// TotientPerms and SelectPermutations: which circulant rings a group gets.
+// TotientPerms and SelectPermutations (TopoOpt, section 4.3 and appendix): which circulant
+// rings a group gets.
+//
+// i -> i + p is one ring over m members exactly if p is prime to m. Jumps in a geometric sequence
+// 1, x, x^2, ... with x = m^(1/d) keep the fewest jumps between any two members near d m^(1/d), so
+// that for each term the nearest jump prime to m is taken. internal.h says where both ways differ.
 
 #include "topology/internal.h"
 

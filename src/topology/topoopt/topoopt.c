@@ -1,6 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // The paper's TopologyFinder (TopoOpt, NSDI 2023, section 4.3 and algorithm 1): split the degree,
 // rings for the AllReduce groups, matchings for the rest.
+//
+// The degree goes to rings and matchings in proportion to their bytes. Rings are circulants
+// i -> i + jump over a group's sorted members, their jumps near a geometric sequence so that
+// distances stay short (select.c); matchings take the heaviest pairs left, whose demand then counts
+// half (matchings.c); what stays dark is paired so that most hops are saved. Where that leaves the
+// servers unconnected, it is done again with a ring over all of them set aside first.
+// docs/topologyfinder.md compares each step with the paper and its artifact. O(d n^3) for the
+// matchings.
 
 #include "topology/internal.h"
 
@@ -97,7 +105,7 @@ static uint32_t take_planes(const struct builder *builder, bool *taken, struct c
     return got;
 }
 
-// Interfaces a ring takes: one, or two when duplex (but a pair of servers needs one cable).
+// Ports a ring takes: one, or two when duplex (but a pair of servers needs one cable).
 static uint32_t ring_width(const struct builder *builder, const struct claim *claim)
 {
     return builder->simplex || claim->member_count == 2 ? 1 : 2;
@@ -196,7 +204,7 @@ static struct weft_ring_set lay_rings(struct builder *builder, struct weft_arena
 
 // ---- the split ----
 
-// d_A = max(1, ceil(d T_AR / (T_AR + T_MP))). Duplex rings come in pairs of interfaces, so that
+// d_A = max(1, ceil(d T_AR / (T_AR + T_MP))). Duplex rings come in pairs of ports, so that
 // there d_A is the number of whole pairs (or all d) nearest to d T_AR / (T_AR + T_MP), at least
 // one.
 static uint32_t split_degree(const struct weft_traffic *traffic, uint32_t n, uint32_t degree,
@@ -220,10 +228,13 @@ static uint32_t split_degree(const struct weft_traffic *traffic, uint32_t n, uin
 
 // One attempt; `spanning` sets a ring over all servers aside first. Returns whether all servers
 // reach each other.
-static bool try_build(struct weft_topology *topology, const struct weft_traffic *traffic,
-                      uint32_t n, uint32_t degree, bool simplex, bool spanning,
-                      struct weft_arena *arena, struct weft_arena scratch)
+static bool try_build(struct weft_topology *topology, const struct weft_topology_request *request,
+                      bool spanning, struct weft_arena *arena, struct weft_arena scratch)
 {
+    const struct weft_traffic *traffic = request->traffic;
+    uint32_t n = request->server_count;
+    uint32_t degree = request->options->degree;
+    bool simplex = request->options->simplex;
     struct builder builder = {.n = n, .degree = degree, .simplex = simplex};
     builder.planes = WEFT_NEW_RAW(arena, uint32_t, (size_t)degree * n);
     for (size_t i = 0; i < (size_t)degree * n; i++) {
@@ -255,25 +266,24 @@ static bool try_build(struct weft_topology *topology, const struct weft_traffic 
     return weft_topology_measure(topology, arena, scratch);
 }
 
-bool weft_topology_find_topoopt(struct weft_topology *topology, const struct weft_traffic *traffic,
-                                uint32_t server_count, uint32_t degree,
-                                const struct weft_topology_options *options,
-                                struct weft_arena *arena, struct weft_arena scratch,
-                                struct weft_error *error)
+bool weft_topology_find_topoopt(struct weft_topology *topology,
+                                const struct weft_topology_request *request,
+                                const struct weft_environment *environment)
 {
+    const struct weft_traffic *traffic = request->traffic;
+    struct weft_arena *arena = environment->arena;
+    struct weft_arena scratch = environment->scratch;
     bool transfers = traffic != NULL && traffic->transfer_total_bytes > 0;
     bool spanning = transfers && traffic->group_count == 0;
     struct weft_topology found;
-    bool connected = try_build(&found, traffic, server_count, degree, options->simplex, spanning,
-                               arena, scratch);
+    bool connected = try_build(&found, request, spanning, arena, scratch);
     if (!connected && !spanning) {
-        connected = try_build(&found, traffic, server_count, degree, options->simplex, true, arena,
-                              scratch);
+        connected = try_build(&found, request, true, arena, scratch);
     }
     if (!connected) {
-        return weft_fail(error, WEFT_INFEASIBLE,
+        return weft_fail(environment->error, WEFT_INFEASIBLE,
                          "no connected fabric of %u ports a server was found; raise the degree",
-                         degree);
+                         request->options->degree);
     }
     *topology = found;
     return true;

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Whether a plan's task graph and memory follow from its strategy and the model.
+//
+// Both are built anew from the plan's strategy and compared. Times can be compared where the costs
+// were a roofline, which the plan's file names; the rate between accelerators of a server is not in
+// the file, so that what depends on it is left out and said to be.
 
 #include "check.h"
-
-#include "plan/design/search.h"
 
 #include <math.h>
 #include <string.h>
@@ -17,6 +19,7 @@
     (1u << WEFT_TASK_FORWARD | 1u << WEFT_TASK_BACKWARD | 1u << WEFT_TASK_UPDATE |                 \
      1u << WEFT_TASK_LOCAL)
 
+// Whether the plan is of this model: the same operators by name, or both a transformer.
 static bool check_names(struct findings *findings, const struct weft_plan_job *job,
                         const struct weft_model *model)
 {
@@ -43,7 +46,8 @@ static bool check_names(struct findings *findings, const struct weft_plan_job *j
     return true;
 }
 
-// What the plan was made with, as far as its file tells: not --inside. False: no such costs.
+// What the plan was made with, as far as its file says; the rate inside servers is the
+// accelerator's own. False: no such costs.
 static bool recall_setting(struct weft_strategy_setting *setting, bool *timed,
                            const struct weft_plan *plan)
 {
@@ -93,8 +97,9 @@ static void check_memory(struct findings *findings, const struct weft_plan *plan
     }
 }
 
-// Compares the task graphs. Their times are known where the costs are a roofline and --inside was
-// not said, which only the times of AllReduces and of tensor groups depend on.
+// Compares the task graphs. Their times are known where the costs are a roofline and the rate
+// inside servers is the accelerator's own, which only the times of AllReduces and of tensor groups
+// depend on. Returns what could not be compared, or NULL.
 static const char *check_graph(struct findings *findings, const struct weft_plan *plan,
                                const struct weft_taskgraph *graph, bool timed,
                                struct weft_arena scratch)

@@ -1,5 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Whether what a plan was made for holds together: strategy and memory.
+//
+// Parts lie on servers that exist, one a server; the batch divides; the degrees of a hybrid
+// strategy multiply to the devices of its task graph; the memory of every server adds up and is
+// within its limit. Whether all of it follows from the model is model.c's question. O(operators *
+// parts).
 
 #include "check.h"
 
@@ -13,6 +18,7 @@ static bool equal(double a, double b)
     return fabs(a - b) <= SAME_RATIO * fmax(fabs(a), fabs(b));
 }
 
+// The parts of every operator: on servers that exist, no two on one, samples that divide.
 static void check_placements(struct findings *findings, const struct weft_plan_job *job,
                              struct weft_arena scratch)
 {

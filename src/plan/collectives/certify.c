@@ -1,9 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a plan's chosen collectives are: played, proved, and what the certificate may assume.
+// What follows from a plan's network and iteration time: the task graph as it is played, its
+// metrics and its certificate.
+//
+// Where collectives run as something else than rings, the graph that is played has their schedules
+// as transfers (weft_taskgraph_expand), and two sorts of bounds no longer hold: those of this
+// fabric, which count on its rings, and, where some member moves less than it would on a ring (as
+// in trees), those for balanced collectives. docs/plan.md, "Collectives".
 
 #include "collectives.h"
 
-#include <math.h>
+#include "plan/demand/metrics.h"
+#include "weft/graph.h"
+
 #include <string.h>
 
 bool weft_plan_played(struct weft_taskgraph *played, const struct weft_plan *plan,
@@ -14,16 +22,17 @@ bool weft_plan_played(struct weft_taskgraph *played, const struct weft_plan *pla
         *played = *graph;
         return true;
     }
-    return weft_taskgraph_expand(
-               played, graph, plan->collectives, plan->collective_count, &plan->network,
-               &(struct weft_environment){.arena = arena, .scratch = scratch, .error = error}) ||
+    const struct weft_environment environment = {
+        .arena = arena, .scratch = scratch, .error = error};
+    return weft_taskgraph_expand(played, graph, plan->collectives, plan->collective_count,
+                                 &plan->network, &environment) ||
            weft_wrap(error, "collectives");
 }
 
 // The kinds of a choice's tasks and the largest of each; 0 = none.
-static void list_tasks(uint64_t largest[WEFT_TASK_KIND_COUNT],
-                       const struct weft_collective_choice *choice,
-                       const struct weft_taskgraph *graph)
+void collectives_list_tasks(uint64_t largest[WEFT_TASK_KIND_COUNT],
+                            const struct weft_collective_choice *choice,
+                            const struct weft_taskgraph *graph)
 {
     memset(largest, 0, WEFT_TASK_KIND_COUNT * sizeof *largest);
     for (uint32_t t = 0; t < graph->task_count; t++) {
@@ -65,6 +74,8 @@ static bool is_balanced(const struct weft_schedule *schedule, struct weft_arena 
     return true;
 }
 
+// Whether all schedules of all choices are balanced: those of the largest task of each kind, as the
+// shares of a schedule do not depend on its size. Fails as the builder of a choice does.
 static bool all_balanced(bool *balanced, const struct weft_plan *plan,
                          const struct weft_taskgraph *graph, struct weft_arena scratch,
                          struct weft_error *error)
@@ -73,7 +84,7 @@ static bool all_balanced(bool *balanced, const struct weft_plan *plan,
     struct weft_arena kept = weft_arena_split(&scratch);
     for (uint32_t c = 0; c < plan->collective_count; c++) {
         uint64_t largest[WEFT_TASK_KIND_COUNT];
-        list_tasks(largest, &plan->collectives[c], graph);
+        collectives_list_tasks(largest, &plan->collectives[c], graph);
         for (enum weft_task_kind kind = 0; kind < WEFT_TASK_KIND_COUNT; kind++) {
             struct weft_arena arena = kept;
             struct weft_placed_schedule placed;
@@ -99,10 +110,12 @@ bool collectives_certify(struct weft_certificate *certificate, const struct weft
 {
     bool rings = plan->collective_count == 0;
     bool balanced = true;
+    const struct weft_environment environment = {
+        .arena = arena, .scratch = scratch, .error = error};
     // The bounds of this fabric count on its rings.
     if (!all_balanced(&balanced, plan, graph, scratch, error) ||
         !weft_certificate_build(certificate, graph, &plan->cluster, rings ? &plan->network : NULL,
-                                plan->iteration_s, arena, scratch, error)) {
+                                plan->iteration_s, &environment)) {
         return false;
     }
     if (balanced) {
@@ -124,58 +137,39 @@ bool collectives_certify(struct weft_certificate *certificate, const struct weft
     return true;
 }
 
-// ---- proof ----
+// ---- all of it ----
 
-static bool prove(struct findings *findings, const struct weft_plan *plan, uint32_t index,
-                  const struct weft_taskgraph *graph, struct weft_arena scratch)
+static void measure_topology(struct weft_topology *topology, const struct weft_fabric *fabric,
+                             struct weft_arena scratch)
 {
-    const struct weft_collective_choice *choice = &plan->collectives[index];
-    uint64_t largest[WEFT_TASK_KIND_COUNT];
-    list_tasks(largest, choice, graph);
-    uint32_t before = findings->count;
-    uint32_t kinds = 0;
-    struct weft_arena kept = weft_arena_split(&scratch);
-    for (enum weft_task_kind kind = 0; kind < WEFT_TASK_KIND_COUNT; kind++) {
-        struct weft_arena arena = kept;
-        struct weft_placed_schedule placed;
-        struct weft_schedule_report report;
-        struct weft_error error;
-        if (largest[kind] == 0) {
-            continue;
-        }
-        kinds++;
-        const struct weft_collective_call call = {kind, largest[kind]};
-        const struct weft_environment inner = {
-            .arena = &arena, .scratch = scratch, .error = &error};
-        if (!weft_collective_choice_build(&placed, choice, &call, graph, &plan->network, &inner) ||
-            !weft_schedule_check(&report, &placed.schedule, scratch, &error)) {
-            findings_add(findings, "collectives[%u]: %s", index, error.message);
-        } else if (!report.valid) {
-            findings_add(findings, "collectives[%u]: %s", index, report.why);
-        }
+    uint32_t *heads = WEFT_NEW_RAW(&scratch, uint32_t, (size_t)fabric->link_count + 1);
+    for (uint32_t e = 0; e < fabric->link_count; e++) {
+        heads[e] = fabric->links[e].to;
     }
-    if (kinds == 0) {
-        findings_add(findings, "collectives[%u]: group %u has no collective of these sizes", index,
-                     choice->group);
-    }
-    return findings->count == before;
+    struct weft_graph graph = {fabric->node_count, fabric->link_count, fabric->first, heads};
+    struct weft_graph_hops hops = weft_graph_all_hops(NULL, &graph, scratch);
+    topology->mean_hops = hops.pair_count > 0 ? (double)hops.sum / (double)hops.pair_count : 0;
+    topology->diameter = hops.diameter;
 }
 
-bool check_collectives(struct findings *findings, const struct weft_plan *plan,
-                       const struct weft_taskgraph *graph, struct weft_arena scratch)
+bool collectives_finish(struct weft_plan *plan, const struct search *search,
+                        struct weft_arena *arena, struct weft_arena scratch,
+                        struct weft_error *error)
 {
-    bool sound = true;
-    for (uint32_t c = 0; c < plan->collective_count; c++) {
-        const struct weft_collective_choice *choice = &plan->collectives[c];
-        if (graph != NULL) {
-            sound = prove(findings, plan, c, graph, scratch) && sound;
-        }
-        if (!(fabs(choice->seconds - plan->iteration_s) <= 1e-6 * plan->iteration_s)) {
-            findings_add(findings,
-                         "collectives[%u]: seconds is stated as %.9g, but the iteration with it "
-                         "takes %.9g",
-                         c, choice->seconds, plan->iteration_s);
-        }
+    struct weft_network *network = &plan->network;
+    WEFT_ASSERT(network->routes.fabric == &network->fabric);
+    struct weft_arena kept = weft_arena_split(&scratch);
+    struct weft_taskgraph played;
+    if (!weft_plan_played(&played, plan, search->graph, &kept, scratch, error)) {
+        return false;
     }
-    return sound;
+    struct metrics metrics;
+    metrics_build(&metrics, NULL, &played, network, scratch);
+    plan->demand_weighted_hops = metrics.demand_weighted_hops;
+    plan->max_link_load_bytes = metrics.max_link_load_bytes;
+    plan->mean_link_load_bytes = metrics.mean_link_load_bytes;
+    plan->bandwidth_tax_ratio = metrics.bandwidth_tax_ratio;
+    plan->cost = weft_fabric_cost(&network->fabric.parts, &plan->cluster.prices);
+    measure_topology(&plan->topology, &network->fabric, scratch);
+    return collectives_certify(&plan->certificate, plan, search->graph, arena, scratch, error);
 }

@@ -1,7 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Which algorithm of a collective is the quickest for a size: by closed forms, or played.
-
-#include "plan/design/search.h"
+//
+// In the alpha-beta model every algorithm has a closed form, and a pipelined one is tried with a
+// few numbers of chunks. On a given fabric a schedule's links meet, so that it is lowered to
+// transfers and played by an engine; only numbers of chunks about the closed form's best are tried.
+// The bound beside them is what no schedule is below: bytes through the best connected port, and
+// the way of the last of them (docs/collectives.md). O(sizes * algorithms * plays).
 
 #include "weft/plan.h"
 
@@ -62,9 +66,11 @@ static struct weft_collective_time closed_time(const struct weft_collective_ques
 
 bool weft_collective_play(double *seconds, const struct weft_schedule *schedule,
                           uint64_t size_bytes, const struct weft_network *network,
-                          const struct weft_sim_options *sim, struct weft_arena scratch,
-                          struct weft_error *error)
+                          const struct weft_sim_options *sim,
+                          const struct weft_environment *environment)
 {
+    struct weft_arena scratch = environment->scratch;
+    struct weft_error *error = environment->error;
     struct weft_arena kept = weft_arena_split(&scratch);
     const struct weft_lower_options lower = {.size_bytes = size_bytes,
                                              .server_count = network->fabric.server_count};
@@ -80,20 +86,28 @@ bool weft_collective_play(double *seconds, const struct weft_schedule *schedule,
     return true;
 }
 
+// One schedule that is played.
+struct contender {
+    enum weft_algorithm algorithm;
+    uint32_t chunk_factor;
+    uint64_t size_bytes;
+};
+
 static bool make_schedule(struct weft_schedule *schedule,
                           const struct weft_collective_question *question,
-                          enum weft_algorithm algorithm, uint32_t factor, uint64_t size_bytes,
-                          struct weft_arena *arena, struct weft_arena scratch)
+                          const struct contender *contender, struct weft_arena *arena,
+                          struct weft_arena scratch)
 {
     struct weft_error error; // it cannot: then it does not take part
     struct weft_algorithm_options options = question->options;
-    options.chunk_factor = factor;
-    if (algorithm != WEFT_ALGORITHM_SYNTHESIZE) {
-        return weft_algorithm_build(schedule, algorithm, &options, arena, scratch, &error);
+    options.chunk_factor = contender->chunk_factor;
+    if (contender->algorithm != WEFT_ALGORITHM_SYNTHESIZE) {
+        return weft_algorithm_build(schedule, contender->algorithm, &options, arena, scratch,
+                                    &error);
     }
     const struct weft_synthesis_options synthesis = {.kind = options.kind,
-                                                     .size_bytes = size_bytes,
-                                                     .chunk_factor = factor,
+                                                     .size_bytes = contender->size_bytes,
+                                                     .chunk_factor = contender->chunk_factor,
                                                      .root = options.root,
                                                      .seed = question->seed};
     struct weft_synthesis made;
@@ -110,13 +124,15 @@ static void try_factor(struct weft_collective_time *best,
                        struct weft_arena scratch)
 {
     struct weft_arena kept = weft_arena_split(&scratch);
+    const struct contender contender = {algorithm, factor, size_bytes};
     struct weft_schedule schedule;
     struct weft_error error;
+    const struct weft_environment environment = {.scratch = scratch, .error = &error};
     double seconds;
-    if (make_schedule(&schedule, question, algorithm, factor, size_bytes, &kept, scratch) &&
+    if (make_schedule(&schedule, question, &contender, &kept, scratch) &&
         weft_schedule_transfer_count(&schedule) <= question->transfers_max &&
         weft_collective_play(&seconds, &schedule, size_bytes, question->network, &question->sim,
-                             scratch, &error) &&
+                             &environment) &&
         (best->seconds < 0 || seconds < best->seconds)) {
         *best = (struct weft_collective_time){seconds, factor};
     }
@@ -175,14 +191,14 @@ static double shortest_s(const struct weft_fabric *fabric)
     return weft_seconds(direct_ps < over_ps ? direct_ps : over_ps);
 }
 
-// On a fabric: the bytes through the ports of the best connected server, and the way of the last of
-// them to or from another server.
+// On a fabric: the bytes through the ports of the best connected server, and the latency of the
+// last of them to or from another server.
 static double bound_of(const struct weft_collective_question *question, uint64_t size_bytes)
 {
     const struct weft_network *network = question->network;
     const struct weft_algorithm_options *options = &question->options;
     struct weft_cost_model model = question->model;
-    double way_s = 0;
+    double latency_s = 0;
     if (network != NULL) {
         const struct weft_fabric *fabric = &network->fabric;
         double widest_Bps = 0;
@@ -193,11 +209,11 @@ static double bound_of(const struct weft_collective_question *question, uint64_t
             }
             widest_Bps = fmax(widest_Bps, rate_Bps);
         }
-        way_s = shortest_s(fabric);
+        latency_s = shortest_s(fabric);
         model = (struct weft_cost_model){.beta_s_per_byte = 1 / widest_Bps};
     }
-    return way_s + weft_collective_bound_seconds(options->kind, options->rank_count,
-                                                 (double)size_bytes, &model);
+    return latency_s + weft_collective_bound_seconds(options->kind, options->rank_count,
+                                                     (double)size_bytes, &model);
 }
 
 // By more than rounding.
@@ -207,6 +223,7 @@ static bool is_less(const struct weft_collective_ranking *ranking, double second
     return than == WEFT_ALGORITHM_COUNT || seconds < ranking->times[than].seconds * (1 - 1e-9);
 }
 
+// Fills the ranking of one size: its bound, what each algorithm takes, the best and the second.
 static void rank_size(void *context, uint32_t index, struct weft_arena scratch)
 {
     const struct ranking_work *work = context;

@@ -1,7 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Hops, link loads and bandwidth tax of a network under a task graph.
+//
+// Bytes are followed over links: those of rings over the links that the rings are bound to, all
+// others over the paths of their routes by weight. What servers send beyond what was demanded of
+// them is what they relay: the bandwidth tax.
 
-#include "figures.h"
+#include "metrics.h"
 
 #include "plan/demand/demand.h"
 
@@ -11,7 +15,7 @@
 struct sums {
     const struct weft_network *network;
     double *load_bytes;
-    double asked_bytes;
+    double demanded_bytes;
     double hop_bytes;
     uint32_t hops_max;
 };
@@ -46,7 +50,7 @@ static void add_routed(struct sums *sums, const double *matrix, uint32_t n,
     }
 }
 
-void figures_build(struct figures *figures, double *load_bytes, const struct weft_taskgraph *graph,
+void metrics_build(struct metrics *metrics, double *load_bytes, const struct weft_taskgraph *graph,
                    const struct weft_network *network, struct weft_arena scratch)
 {
     const struct weft_fabric *fabric = &network->fabric;
@@ -57,37 +61,37 @@ void figures_build(struct figures *figures, double *load_bytes, const struct wef
     double *matrix = WEFT_NEW(&scratch, double, (size_t)n *n);
     uint32_t all = fabric->server_count;
     double *transfers = WEFT_NEW(&scratch, double, (size_t)all *all);
-    struct asks asks = asks_open(graph, network, &scratch);
+    struct demand demand = demand_open(graph, network, &scratch);
     for (uint32_t t = 0; t < graph->task_count; t++) {
-        struct ask ask;
-        for (uint32_t i = 0; asks_get(&asks, t, i, &ask); i++) {
-            sums.asked_bytes += ask.bytes;
+        struct demand_item item;
+        for (uint32_t i = 0; demand_get(&demand, t, i, &item); i++) {
+            sums.demanded_bytes += item.bytes;
             if (graph->kind[t] == WEFT_TASK_TRANSFER) {
-                transfers[(size_t)ask.from * all + ask.to] += ask.bytes;
+                transfers[(size_t)item.from * all + item.to] += item.bytes;
             }
-            if (ask.link_count > 0) {
-                add_path(&sums, ask.links, ask.link_count, ask.bytes);
+            if (item.link_count > 0) {
+                add_path(&sums, item.links, item.link_count, item.bytes);
             } else {
-                matrix[(size_t)ask.from * n + ask.to] += ask.bytes;
+                matrix[(size_t)item.from * n + item.to] += item.bytes;
             }
         }
     }
     add_routed(&sums, matrix, n, scratch);
     double leaving = 0;
-    *figures = (struct figures){
+    *metrics = (struct metrics){
         .demand_weighted_hops = weft_fabric_demand_hops(fabric, transfers, scratch),
         .hops_max = sums.hops_max,
     };
     for (uint32_t e = 0; e < fabric->link_count; e++) {
         leaving += fabric->links[e].from < fabric->server_count ? own[e] : 0;
-        figures->max_link_load_bytes = fmax(figures->max_link_load_bytes, own[e]);
-        figures->mean_link_load_bytes += own[e] / fabric->link_count;
+        metrics->max_link_load_bytes = fmax(metrics->max_link_load_bytes, own[e]);
+        metrics->mean_link_load_bytes += own[e] / fabric->link_count;
         if (load_bytes != NULL) {
             load_bytes[e] = own[e];
         }
     }
-    if (sums.asked_bytes > 0) {
-        figures->mean_hops = sums.hop_bytes / sums.asked_bytes;
-        figures->bandwidth_tax_ratio = leaving / sums.asked_bytes;
+    if (sums.demanded_bytes > 0) {
+        metrics->mean_hops = sums.hop_bytes / sums.demanded_bytes;
+        metrics->bandwidth_tax_ratio = leaving / sums.demanded_bytes;
     }
 }

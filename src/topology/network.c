@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// A topology as a network: its fabric, its rings on links, the paper's routes.
+// A topology as a network: its fabric, and its rings on links.
+//
+// Every lit port is a link of its own with a NIC port, a transceiver and a port of the patch panel
+// (or optical switch) that holds its plane; servers forward what they relay.
 
-#include "topology/internal.h"
+#include "internal.h"
 
 bool weft_topology_fabric(struct weft_fabric *fabric, const struct weft_topology *topology,
                           const struct weft_cluster *cluster, struct weft_arena *arena,

@@ -1,6 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // Chooses what collectives run as: groups that are alike together, small tasks and large ones
-// apart, each candidate judged by the simulated iteration.
+// apart, each candidate evaluated by the simulated iteration.
+//
+// Rings are best where bytes count and every hop is a link of its own; where latency counts, trees
+// and halving-doubling have fewer rounds. Which of them pays depends on what else the iteration has
+// to do meanwhile, so that candidates are first played alone, one task on the network, and the
+// three quickest then in the whole iteration. docs/plan.md, "Collectives", has figures. At most
+// about as much work as the search for the network.
 
 #include "collectives.h"
 
@@ -123,6 +129,7 @@ static void classify(struct chooser *chooser, const struct class *group, uint32_
     chooser->row_room += PARTS;
 }
 
+// Classes in the order of their groups' bytes, so that what finds no room matters least.
 static void find_classes(struct chooser *chooser, struct weft_arena scratch)
 {
     const struct weft_taskgraph *graph = chooser->search->graph;
@@ -193,11 +200,11 @@ static uint32_t list_choices(struct weft_collective_choice *rows, const struct c
     return count;
 }
 
-// ---- judging ----
+// ---- evaluation ----
 
 // Candidates for parts of a class. First each alone on the network, with the class's largest task
 // of these parts; the best of those that are quicker than rings then in the whole iteration.
-struct trial {
+struct experiment {
     const struct chooser *chooser;
     uint32_t class;
     bool changes[PARTS];
@@ -208,7 +215,7 @@ struct trial {
     uint32_t task_count; // that would change
     uint32_t tried[TRIED_MAX];
     uint32_t tried_count;
-    struct verdict verdicts[TRIED_MAX];
+    struct score scores[TRIED_MAX];
 };
 
 static double simulate(double *work_units, const struct chooser *chooser,
@@ -230,10 +237,11 @@ static double simulate(double *work_units, const struct chooser *chooser,
 }
 
 // Whether a candidate's schedule is small enough to be tried at all.
-static bool is_affordable(const struct trial *trial, const struct weft_collective_choice *row,
-                          struct weft_arena arena, struct weft_arena scratch)
+static bool is_affordable(const struct experiment *experiment,
+                          const struct weft_collective_choice *row, struct weft_arena arena,
+                          struct weft_arena scratch)
 {
-    const struct weft_taskgraph *graph = &trial->alone;
+    const struct weft_taskgraph *graph = &experiment->alone;
     uint64_t n = weft_task_member_count(graph, 0);
     if (row->algorithm == WEFT_ALGORITHM_SYNTHESIZE) {
         return 2 * n * n * row->chunk_factor <= TRANSFERS_MAX;
@@ -243,76 +251,78 @@ static bool is_affordable(const struct trial *trial, const struct weft_collectiv
     const struct weft_collective_call call = {(enum weft_task_kind)graph->kind[0],
                                               graph->size_bytes[0]};
     const struct weft_environment inner = {.arena = &arena, .scratch = scratch, .error = &error};
-    return weft_collective_choice_build(&placed, row, &call, graph, &trial->network, &inner) &&
+    return weft_collective_choice_build(&placed, row, &call, graph, &experiment->network, &inner) &&
            weft_schedule_transfer_count(&placed.schedule) <= TRANSFERS_MAX;
 }
 
-static void judge_alone(void *context, uint32_t index, struct weft_arena scratch)
+static void evaluate_alone(void *context, uint32_t index, struct weft_arena scratch)
 {
-    struct trial *trial = context;
+    struct experiment *experiment = context;
     struct weft_collective_choice row;
     uint32_t count = 0;
     struct weft_arena kept = weft_arena_split(&scratch);
-    trial->alone_s[index] = HUGE_VAL;
+    experiment->alone_s[index] = HUGE_VAL;
     if (index < CANDIDATE_COUNT) {
         add_row(&row, &count, 0, index, 0, UINT64_MAX);
-        if (!is_affordable(trial, &row, kept, scratch)) {
+        if (!is_affordable(experiment, &row, kept, scratch)) {
             return;
         }
     }
     struct weft_taskgraph graph;
     struct weft_error error;
-    if (weft_taskgraph_expand(
-            &graph, &trial->alone, &row, count, &trial->network,
-            &(struct weft_environment){.arena = &kept, .scratch = scratch, .error = &error})) {
-        trial->alone_s[index] = simulate(&trial->alone_units[index], trial->chooser, &graph,
-                                         trial->network.rings, scratch);
+    const struct weft_environment inner = {.arena = &kept, .scratch = scratch, .error = &error};
+    if (weft_taskgraph_expand(&graph, &experiment->alone, &row, count, &experiment->network,
+                              &inner)) {
+        experiment->alone_s[index] = simulate(&experiment->alone_units[index], experiment->chooser,
+                                              &graph, experiment->network.rings, scratch);
     }
 }
 
-static void judge(void *context, uint32_t index, struct weft_arena scratch)
+static void evaluate(void *context, uint32_t index, struct weft_arena scratch)
 {
-    struct trial *trial = context;
-    const struct chooser *chooser = trial->chooser;
+    struct experiment *experiment = context;
+    const struct chooser *chooser = experiment->chooser;
     struct class classes[CLASSES_MAX];
     memcpy(classes, chooser->classes, sizeof classes);
     for (uint32_t part = 0; part < PARTS; part++) {
-        if (trial->changes[part]) {
-            classes[trial->class].chosen[part] = trial->tried[index];
+        if (experiment->changes[part]) {
+            classes[experiment->class].chosen[part] = experiment->tried[index];
         }
     }
-    struct verdict *verdict = &trial->verdicts[index];
-    *verdict = (struct verdict){HUGE_VAL, 0};
+    struct score *score = &experiment->scores[index];
+    *score = (struct score){HUGE_VAL, 0};
     struct weft_collective_choice *rows =
         WEFT_NEW(&scratch, struct weft_collective_choice, (size_t)chooser->row_room + 1);
     uint32_t count = list_choices(rows, chooser, classes);
     struct weft_arena kept = weft_arena_split(&scratch);
     struct weft_taskgraph graph;
     struct weft_error error;
-    if (weft_taskgraph_expand(
-            &graph, chooser->search->graph, rows, count, chooser->network,
-            &(struct weft_environment){.arena = &kept, .scratch = scratch, .error = &error})) {
-        verdict->iteration_s =
-            simulate(&verdict->work_units, chooser, &graph, chooser->network->rings, scratch);
+    const struct weft_environment inner = {.arena = &kept, .scratch = scratch, .error = &error};
+    if (weft_taskgraph_expand(&graph, chooser->search->graph, rows, count, chooser->network,
+                              &inner)) {
+        score->iteration_s =
+            simulate(&score->work_units, chooser, &graph, chooser->network->rings, scratch);
     }
 }
 
 // The largest task of the parts, of the first group of the class. False: there is none.
-static bool find_task(uint32_t *task, struct trial *trial)
+static bool find_task(uint32_t *task, struct experiment *experiment)
 {
-    const struct chooser *chooser = trial->chooser;
+    const struct chooser *chooser = experiment->chooser;
     const struct weft_taskgraph *graph = chooser->search->graph;
-    const struct class *class = &chooser->classes[trial->class];
-    uint64_t low = trial->changes[PART_SMALL] ? class->size_min_bytes : class->middle_bytes + 1;
-    uint64_t high = trial->changes[PART_LARGE] ? class->size_max_bytes : class->middle_bytes;
+    const struct class *class = &chooser->classes[experiment->class];
+    uint64_t low =
+        experiment->changes[PART_SMALL] ? class->size_min_bytes : class->middle_bytes + 1;
+    uint64_t high = experiment->changes[PART_LARGE] ? class->size_max_bytes : class->middle_bytes;
     uint32_t found = WEFT_NONE;
     for (uint32_t t = 0; t < graph->task_count; t++) {
         uint64_t size_bytes = graph->size_bytes[t];
-        if (!may_choose(chooser, t) || chooser->class_of_group[graph->group[t]] != trial->class ||
-            size_bytes < low || size_bytes > high) {
+        if (!may_choose(chooser, t) ||
+            chooser->class_of_group[graph->group[t]] != experiment->class || size_bytes < low ||
+            size_bytes > high) {
             continue;
         }
-        trial->task_count++;
+        experiment->task_count++;
         if (found == WEFT_NONE || size_bytes > graph->size_bytes[found]) {
             found = t;
         }
@@ -321,12 +331,14 @@ static bool find_task(uint32_t *task, struct trial *trial)
     return found != WEFT_NONE;
 }
 
-static bool set_alone(struct trial *trial, struct weft_arena *arena, struct weft_arena scratch)
+// A graph of the class's largest task alone, on the network with its group's rings. False: no task.
+static bool set_alone(struct experiment *experiment, struct weft_arena *arena,
+                      struct weft_arena scratch)
 {
-    const struct weft_taskgraph *graph = trial->chooser->search->graph;
-    const struct weft_network *network = trial->chooser->network;
+    const struct weft_taskgraph *graph = experiment->chooser->search->graph;
+    const struct weft_network *network = experiment->chooser->network;
     uint32_t task;
-    if (!find_task(&task, trial)) {
+    if (!find_task(&task, experiment)) {
         return false;
     }
     uint32_t group = graph->group[task];
@@ -346,36 +358,35 @@ static bool set_alone(struct trial *trial, struct weft_arena *arena, struct weft
             rings[count++].group = 0;
         }
     }
-    trial->network = *network;
-    trial->network.rings = (struct weft_ring_set){count, rings};
+    experiment->network = *network;
+    experiment->network.rings = (struct weft_ring_set){count, rings};
     struct weft_error error;
-    return weft_taskgraph_build(&trial->alone,
-                                &(struct weft_taskgraph_draft){.server_count = graph->server_count,
-                                                               .task_count = 1,
-                                                               .tasks = &alone},
-                                arena, scratch, &error);
+    const struct weft_taskgraph_draft draft = {
+        .server_count = graph->server_count, .task_count = 1, .tasks = &alone};
+    return weft_taskgraph_build(&experiment->alone, &draft, arena, scratch, &error);
 }
 
 // The quickest ones alone, first of equals first.
-static void pick_tried(struct trial *trial)
+static void pick_tried(struct experiment *experiment)
 {
-    double units_left = trial->chooser->units_left;
-    for (trial->tried_count = 0; trial->tried_count < TRIED_MAX; trial->tried_count++) {
+    double units_left = experiment->chooser->units_left;
+    for (experiment->tried_count = 0; experiment->tried_count < TRIED_MAX;
+         experiment->tried_count++) {
         uint32_t best = CANDIDATE_COUNT;
         for (uint32_t c = 0; c < CANDIDATE_COUNT; c++) {
-            if (trial->alone_s[c] < trial->alone_s[best]) {
+            if (experiment->alone_s[c] < experiment->alone_s[best]) {
                 best = c;
             }
         }
         if (best == CANDIDATE_COUNT) {
             return;
         }
-        trial->alone_s[best] = HUGE_VAL;
-        units_left -= trial->alone_units[best] * trial->task_count;
+        experiment->alone_s[best] = HUGE_VAL;
+        units_left -= experiment->alone_units[best] * experiment->task_count;
         if (units_left < 0) {
             return; // the others would be as dear
         }
-        trial->tried[trial->tried_count] = best;
+        experiment->tried[experiment->tried_count] = best;
     }
 }
 
@@ -384,25 +395,25 @@ static void improve(struct chooser *chooser, uint32_t class, bool small, bool la
                     struct weft_arena scratch)
 {
     struct weft_arena kept = weft_arena_split(&scratch);
-    struct trial trial = {.chooser = chooser, .class = class, .changes = {small, large}};
+    struct experiment experiment = {.chooser = chooser, .class = class, .changes = {small, large}};
     if (chooser->units_left <= 0 || weft_stopped(chooser->search->stop) ||
-        !set_alone(&trial, &kept, scratch)) {
+        !set_alone(&experiment, &kept, scratch)) {
         return;
     }
     uint32_t threads = chooser->search->threads;
-    weft_parallel_for(CANDIDATE_COUNT + 1, threads, judge_alone, &trial);
-    pick_tried(&trial);
-    weft_parallel_for(trial.tried_count, threads, judge, &trial);
+    weft_parallel_for(CANDIDATE_COUNT + 1, threads, evaluate_alone, &experiment);
+    pick_tried(&experiment);
+    weft_parallel_for(experiment.tried_count, threads, evaluate, &experiment);
     uint32_t best = WEFT_NONE;
-    for (uint32_t i = 0; i < trial.tried_count; i++) {
-        chooser->units_left -= trial.verdicts[i].work_units;
-        if (trial.verdicts[i].iteration_s < chooser->best_s * (1 - LESS_RATIO)) {
-            chooser->best_s = trial.verdicts[i].iteration_s;
-            best = trial.tried[i];
+    for (uint32_t i = 0; i < experiment.tried_count; i++) {
+        chooser->units_left -= experiment.scores[i].work_units;
+        if (experiment.scores[i].iteration_s < chooser->best_s * (1 - LESS_RATIO)) {
+            chooser->best_s = experiment.scores[i].iteration_s;
+            best = experiment.tried[i];
         }
     }
     for (uint32_t part = 0; part < PARTS && best != WEFT_NONE; part++) {
-        if (trial.changes[part]) {
+        if (experiment.changes[part]) {
             chooser->classes[class].chosen[part] = best;
         }
     }

@@ -1,0 +1,216 @@
+// SPDX-License-Identifier: Apache-2.0
+// The reference fabrics of a comparison: each with the best strategy that was found for it.
+//
+// A fabric searches strategies on its own network, from the best in the pool; descends from the
+// quickest ones by small changes; and plays the finalists in full. Evaluations are quick ones
+// (every AllReduce in one round) until then: a tenth of the work, a few percent off.
+
+#include "compare.h"
+#include "plan/demand/tour.h"
+#include "plan/joint/descent.h"
+
+#include <math.h>
+
+// Strategies that a fabric's own search hands over.
+#define KEEP 3u
+// Descents on a fabric, from the quickest by evaluation, share so much of the effort of Weft's
+// plan; each ends after so many steps that gain nothing. Not measured one by one: they give a
+// fabric that one could buy about the search that Weft's plan has.
+#define DESCENT_SHARE 0.25
+#define DESCENTS 3u
+#define PATIENCE 96u
+// Strategies that are played in full on a fabric, the quickest by evaluation first; fewer where
+// that is dear.
+#define FINALISTS 4u
+#define FINALISTS_MANY 2u
+
+// ---- descents ----
+
+struct stand {
+    struct weft_network *network;
+    bool tours;
+    struct weft_sim_options sim;
+};
+
+static struct descent_score evaluate_standing(const void *context,
+                                              const struct weft_taskgraph *graph, double limit_s,
+                                              struct weft_arena scratch)
+{
+    const struct stand *stand = context;
+    struct weft_arena kept = weft_arena_split(&scratch);
+    if (stand->tours) { // one at a time (see threads below)
+        stand->network->rings = tour_rings(graph, stand->network, &kept, scratch);
+    }
+    const struct search search = {.graph = graph, .sim = stand->sim};
+    return descent_simulate(&search, stand->network, limit_s, 0, scratch);
+}
+
+double compare_descend(struct weft_strategy *strategy, double *iteration_s,
+                       const struct compare_ground *ground, double work_units,
+                       struct weft_arena *arena, struct weft_arena scratch)
+{
+    struct weft_arena kept = weft_arena_split(&scratch);
+    struct weft_strategy_space *space = NULL;
+    struct weft_error error;
+    *iteration_s = HUGE_VAL;
+    struct weft_study study = *ground->study;
+    study.network = ground->network;
+    if (!weft_strategy_space_build(&space, &study, &kept, scratch, &error)) {
+        return 0;
+    }
+    struct stand stand = {ground->network, ground->tours, *ground->sim};
+    stand.sim.timeline = false;
+    const struct descent_job job = {
+        .study = ground->study,
+        .space = space,
+        .evaluate = evaluate_standing,
+        .context = &stand,
+        .threads = ground->tours ? 1 : ground->environment->threads,
+        .stop = ground->environment->stop,
+        .work_units = work_units,
+        .patience = PATIENCE,
+        .goal_s = HUGE_VAL,
+    };
+    return descent_run(strategy, iteration_s, &job, arena, scratch);
+}
+
+// ---- evaluations ----
+
+static void set_rings(struct fabric_row *fabric, const struct entry *entry,
+                      struct weft_arena *arena, struct weft_arena scratch)
+{
+    if (fabric->tours) {
+        fabric->network->rings = tour_rings(&entry->graph, fabric->network, arena, scratch);
+    }
+}
+
+// The iteration with every AllReduce in one round: a tenth of the work, a few percent off.
+static double evaluate(const struct comparison *run, struct fabric_row *fabric,
+                       const struct entry *entry, struct weft_arena scratch)
+{
+    struct weft_arena results = weft_arena_split(&scratch);
+    set_rings(fabric, entry, &results, scratch);
+    const struct weft_sim_job job = {.graph = &entry->graph, .rings = fabric->network->rings};
+    struct weft_sim_options sim = run->table.options->sim;
+    sim.timeline = false;
+    sim.one_round = true;
+    struct weft_sim_result result;
+    struct weft_error error;
+    bool played = weft_sim_run_jobs(&result, &fabric->network->fabric, &fabric->network->routes,
+                                    &job, 1, &sim, &results, scratch, &error);
+    return played ? weft_seconds(result.iteration_ps[0]) : HUGE_VAL;
+}
+
+// Evaluates what came into the pool since the last time. Returns the best entry.
+static uint32_t evaluate_new(const struct comparison *run, struct fabric_row *fabric,
+                             struct weft_arena scratch)
+{
+    uint32_t best = 0;
+    for (uint32_t i = 0; i < run->entry_count; i++) {
+        if (i >= fabric->evaluated) {
+            fabric->quick_s[i] = evaluate(run, fabric, run->entries[i], scratch);
+        }
+        best = fabric->quick_s[i] < fabric->quick_s[best] ? i : best;
+    }
+    fabric->evaluated = run->entry_count;
+    return best;
+}
+
+void compare_search_fabric(struct comparison *run, struct fabric_row *fabric,
+                           struct weft_arena scratch)
+{
+    uint32_t best = evaluate_new(run, fabric, scratch);
+    struct weft_arena kept = weft_arena_split(&scratch);
+    set_rings(fabric, run->entries[best], &kept, scratch);
+    compare_search(run, fabric, &run->entries[best]->strategy, KEEP, scratch);
+}
+
+// The quickest entry by evaluation that was not taken.
+static uint32_t find_quickest(const struct comparison *run, const struct fabric_row *fabric,
+                              const bool *taken)
+{
+    uint32_t best = WEFT_NONE;
+    for (uint32_t i = 0; i < run->entry_count; i++) {
+        bool better = best == WEFT_NONE || fabric->quick_s[i] < fabric->quick_s[best];
+        best = !taken[i] && better ? i : best;
+    }
+    return best;
+}
+
+void compare_descend_fabric(struct comparison *run, struct fabric_row *fabric,
+                            struct weft_arena scratch)
+{
+    if (run->hybrid || run->table.cluster->server_count > COMPARE_MANY_SERVERS) {
+        return;
+    }
+    evaluate_new(run, fabric, scratch);
+    const struct compare_ground ground = {.study = &run->study,
+                                          .sim = &run->options->plan.sim,
+                                          .environment = run->table.environment,
+                                          .network = fabric->network,
+                                          .tours = fabric->tours};
+    double left = run->options->seconds * DESCENT_SHARE * WORK_UNITS_PER_S;
+    bool taken[ENTRIES_MAX] = {false};
+    uint32_t count = run->entry_count;
+    for (uint32_t i = 0; i < DESCENTS && i < count && left > 0; i++) {
+        uint32_t best = find_quickest(run, fabric, taken);
+        taken[best] = true;
+        struct weft_strategy strategy = run->entries[best]->strategy;
+        struct weft_arena kept = weft_arena_split(&scratch);
+        double iteration_s;
+        set_rings(fabric, run->entries[best], &kept, scratch);
+        left -= compare_descend(&strategy, &iteration_s, &ground, left, &kept, scratch);
+        if (iteration_s < HUGE_VAL && run->entry_count < ENTRIES_MAX) {
+            taken[run->entry_count] = true; // where a descent ended
+            compare_add_entry(run, &strategy, fabric->row->name, scratch);
+        }
+    }
+}
+
+void compare_fill_row(struct comparison *run, struct fabric_row *fabric, struct weft_arena scratch)
+{
+    evaluate_new(run, fabric, scratch);
+    struct weft_comparison blank = *fabric->row;
+    bool taken[ENTRIES_MAX] = {false};
+    uint32_t finalists =
+        run->table.cluster->server_count > COMPARE_MANY_SERVERS ? FINALISTS_MANY : FINALISTS;
+    for (uint32_t f = 0; f < finalists && f < run->entry_count; f++) {
+        uint32_t best = find_quickest(run, fabric, taken);
+        taken[best] = true;
+        struct weft_comparison row = blank;
+        struct weft_arena results = weft_arena_split(&scratch);
+        set_rings(fabric, run->entries[best], &results, scratch);
+        run->table.graph = &run->entries[best]->graph;
+        compare_measure(&run->table, &row, fabric->network, scratch);
+        row.found_for = run->entries[best]->found_for;
+        bool first = f == 0;
+        bool better = row.why_not == NULL &&
+                      (fabric->row->why_not != NULL || row.iteration_s < fabric->row->iteration_s);
+        if (first || better) {
+            *fabric->row = row;
+        }
+    }
+}
+
+// ---- fabrics ----
+
+void compare_add_fabric(struct comparison *run, const char *name, double budget_usd,
+                        struct weft_arena scratch)
+{
+    struct weft_comparison *row = compare_add_row(&run->table, name);
+    struct weft_network *network = WEFT_NEW(run->kept, struct weft_network, 1);
+    struct weft_fabric_options options = {.seed = run->table.environment->seed,
+                                          .budget_usd = budget_usd};
+    struct weft_error error;
+    if (!weft_fabric_build_named(network, name, run->table.cluster, &options, run->kept, scratch,
+                                 &error)) {
+        compare_refuse(&run->table, row, &error);
+        return;
+    }
+    struct fabric_row *fabric = WEFT_NEW(run->kept, struct fabric_row, 1);
+    *fabric =
+        (struct fabric_row){.row = row,
+                            .network = network,
+                            .tours = network->fabric.forwards && network->rings.ring_count == 0};
+    run->fabrics[run->fabric_count++] = fabric;
+}

@@ -1,0 +1,154 @@
+// SPDX-License-Identifier: Apache-2.0
+// The rows of a comparison whose network follows the strategy: the rewired fabric, the paper's
+// topology and Weft's.
+//
+// A topology is planned for a task graph, so that not every strategy of the pool can be tried: both
+// methods plan for a few that promise most, and each row is its best.
+
+#include "compare.h"
+
+#include <math.h>
+#include <string.h>
+
+// Strategies that both methods plan for get this share of the effort of Weft's plan each.
+#define METHOD_SHARE 0.2
+// How many of each sort are chosen (compare.h).
+#define PLAIN 3u
+#define PROMISING 2u
+#define DIRECT 1u
+
+_Static_assert(PLAIN + PROMISING + DIRECT == COMPARE_CHOICES_MAX, "all have room");
+
+static bool is_chosen(const uint32_t *chosen, uint32_t count, uint32_t entry)
+{
+    for (uint32_t i = 0; i < count; i++) {
+        if (chosen[i] == entry) {
+            return true;
+        }
+    }
+    return false;
+}
+
+uint32_t compare_choose(uint32_t *chosen, const struct compare_promise *promises,
+                        uint32_t fabric_count, uint32_t entry_count)
+{
+    uint32_t count = 0;
+    for (; count < entry_count && count < PLAIN; count++) {
+        chosen[count] = count;
+    }
+    for (uint32_t i = 0; i < PROMISING + DIRECT; i++) {
+        uint32_t best = WEFT_NONE;
+        double best_s = HUGE_VAL;
+        for (uint32_t f = 0; f < fabric_count; f++) {
+            bool asked = i < PROMISING || promises[f].direct;
+            for (uint32_t e = 0; asked && e < entry_count; e++) {
+                if (promises[f].quick_s[e] < best_s && !is_chosen(chosen, count, e)) {
+                    best_s = promises[f].quick_s[e];
+                    best = e;
+                }
+            }
+        }
+        if (best != WEFT_NONE) {
+            chosen[count++] = best;
+        }
+    }
+    return count;
+}
+
+// ---- rows ----
+
+// Whether a row beats what stands there.
+static bool improves(const struct weft_comparison *row, const struct weft_comparison *best)
+{
+    return row->why_not == NULL && (best->why_not != NULL || !(best->iteration_s > 0) ||
+                                    row->iteration_s < best->iteration_s);
+}
+
+// Only Weft's strategy and data parallelism: this baseline's engine is slow.
+void compare_fill_reconfig_row(struct comparison *run, struct weft_arena scratch)
+{
+    struct weft_comparison *row = compare_add_row(&run->table, "ocs-reconfig");
+    struct weft_comparison blank = *row;
+    for (uint32_t i = 0; i < run->entry_count; i++) {
+        const struct entry *entry = run->entries[i];
+        if (i > 0 && strcmp(entry->found_for, "data-parallel") != 0) {
+            continue;
+        }
+        struct weft_comparison attempt = blank;
+        run->table.graph = &entry->graph;
+        compare_reconfig(&run->table, &attempt, scratch);
+        attempt.found_for = entry->found_for;
+        if (i == 0 || improves(&attempt, row)) {
+            *row = attempt;
+        }
+    }
+}
+
+// Which entries both methods plan for. Returns how many.
+static uint32_t choose_entries(uint32_t *chosen, const struct comparison *run)
+{
+    struct compare_promise promises[COMPARE_ROWS_MAX];
+    for (uint32_t f = 0; f < run->fabric_count; f++) {
+        const struct fabric_row *fabric = run->fabrics[f];
+        promises[f] = (struct compare_promise){fabric->quick_s, fabric->network->fabric.forwards};
+    }
+    return compare_choose(chosen, promises, run->fabric_count, run->entry_count);
+}
+
+// The row of a method, and what it was before anything was tried.
+struct method_row {
+    enum weft_topology_method method;
+    struct weft_comparison *row;
+    struct weft_comparison blank;
+};
+
+// One entry by one method; the row is the better one's.
+static void try_method(struct comparison *run, const struct method_row *method,
+                       const struct entry *entry, struct weft_arena scratch)
+{
+    struct weft_plan_options options = *run->table.options;
+    options.topology.method = method->method;
+    options.topology.seconds = run->options->seconds * METHOD_SHARE;
+    struct weft_comparison attempt = method->blank;
+    struct weft_environment inner = *run->table.environment;
+    struct weft_error error;
+    inner.scratch = scratch;
+    struct weft_arena kept = weft_arena_split(&inner.scratch);
+    inner.arena = &kept;
+    inner.error = &error;
+    struct weft_plan *plan = WEFT_NEW(&kept, struct weft_plan, 1);
+    run->table.graph = &entry->graph;
+    if (weft_plan_build(plan, run->table.graph, run->table.cluster, &options, &inner)) {
+        compare_measure(&run->table, &attempt, &plan->network, inner.scratch);
+    } else {
+        compare_refuse(&run->table, &attempt, &error);
+    }
+    attempt.found_for = entry->found_for;
+    bool empty = method->row->why_not == NULL && !(method->row->iteration_s > 0);
+    if (empty || improves(&attempt, method->row)) {
+        *method->row = attempt;
+    }
+}
+
+void compare_fill_method_rows(struct comparison *run, const struct weft_plan *plan, bool paper,
+                              struct weft_arena scratch)
+{
+    uint32_t chosen[COMPARE_CHOICES_MAX];
+    uint32_t count = choose_entries(chosen, run);
+    if (paper) {
+        struct method_row topoopt = {
+            WEFT_TOPOLOGY_TOPOOPT, compare_add_row(&run->table, "topoopt"), {0}};
+        topoopt.blank = *topoopt.row;
+        for (uint32_t i = 0; i < count; i++) {
+            try_method(run, &topoopt, run->entries[chosen[i]], scratch);
+        }
+    }
+    struct method_row weft = {WEFT_TOPOLOGY_WEFT, compare_add_row(&run->table, "weft"), {0}};
+    weft.blank = *weft.row;
+    run->table.graph = &plan->job->graph;
+    compare_measure(&run->table, weft.row, &plan->network, scratch);
+    weft.row->found_for = "weft";
+    for (uint32_t i = 0; i < count; i++) {
+        try_method(run, &weft, run->entries[chosen[i]], scratch);
+    }
+}
