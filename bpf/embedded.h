@@ -2,7 +2,9 @@
 #ifndef WEFT_BPF_EMBEDDED_H
 #define WEFT_BPF_EMBEDDED_H
 
-// The compiled kernel programs, as `embed` writes them into the program.
+// The compiled kernel programs, as `embed` writes them into the program: the bytes of an ELF object
+// each, which bpf/object.c opens. The arrays are aligned, because libbpf reads structures in place;
+// their definitions are generated at build time (bpf/meson.build).
 extern const unsigned char bpf_cgroup[];
 extern const unsigned long bpf_cgroup_bytes;
 extern const unsigned char bpf_mark[];

@@ -3,6 +3,9 @@
 #define WEFT_BPF_OBJECT_H
 
 // Opening the kernel programs that are compiled into this program, by libbpf.
+//
+// All loaders of bpf/ begin with weft_bpf_open; what they set before loading (sizes of maps,
+// constants, names) differs. Only bpf/ includes libbpf's headers.
 
 #include "weft/base.h"
 

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-// Marks packets (ECN) that find a queue of a link longer than a threshold: what RED would do, on
-// kernels that have none. A classifier on the link's egress, before the queue.
+// Marks packets (ECN) that find a queue of a link longer than a threshold: what RED with one
+// threshold would do (as DCTCP asks of switches, Alizadeh et al., SIGCOMM 2010, 3.1), on kernels
+// without RED.
+//
+// A classifier on the link's egress runs before the queue and reads its length.
 
 #include "bpf/kernel.h"
 

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// The classifier that marks packets before a long queue.
+// Loads the classifier that marks packets, and reads its counts.
+//
+// One program serves all links of a lab: its threshold and counts are one array, which other
+// processes find by its number in the kernel.
 
 #include "mark.h"
 #include "bpf/embedded.h"

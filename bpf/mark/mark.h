@@ -2,8 +2,11 @@
 #ifndef WEFT_BPF_MARK_H
 #define WEFT_BPF_MARK_H
 
-// The classifier that marks packets (ECN) before a long queue, for kernels without RED. It stands
-// on what leaves a link (weft_filter_bpf), which holds it until the link goes.
+// The classifier that marks packets (ECN) before a long queue, for kernels without RED.
+//
+// It stands on what leaves a link (weft_filter_bpf), which holds it until the link goes. Whoever
+// attaches it has a session of netlink anyway, so the loader gives a file descriptor and attaches
+// nothing.
 
 #include "weft/base.h"
 

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// cc.h where Weft was built without clang or libbpf: names and parameters are still checked, so
-// that a wrong call is told so before the machine is blamed.
+// cc.h where Weft was built without clang or libbpf.
+//
+// Names and parameters are still checked, so that a wrong call is told so before the machine is
+// blamed.
 
 #include "bpf/absent.h"
 #include "cc.h"

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 // Gives the TCP sockets of a cgroup a congestion control when they connect or are accepted.
+//
+// The kernel calls a sockops program at these moments of a connection's life; it sets the option
+// TCP_CONGESTION as the application itself could.
 
 #include "bpf/kernel.h"
 

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A congestion control for the sockets of a cgroup.
+// A congestion control for the sockets of a cgroup: loads cgroup.bpf.c, writes the name into its
+// map, attaches it to the folder of the cgroup, and pins the attachment, which ends when the pin
+// goes.
 
 #include "bpf/embedded.h"
 #include "private.h"

@@ -81,6 +81,8 @@ static bool keep(const struct weft_cc *cc, const struct weft_cc_request *request
            pin_maps(cc, request->name, error) && select_it(cc, request, error);
 }
 
+// Loads, pins and selects it under the lock. A folder of pins without a registered congestion
+// control is what a killed run left, and is removed first.
 static bool load_locked(const struct weft_cc_request *request, bool *leftovers,
                         struct weft_error *error)
 {

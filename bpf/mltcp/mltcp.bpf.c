@@ -318,6 +318,7 @@ static void note_addresses(struct mltcp_connection *connection, struct sock *sk)
     }
 }
 
+// A connection begins: its state, its row of statistics, and the job that it belongs to.
 SEC("struct_ops/weft_init")
 void BPF_PROG(weft_init, struct sock *sk)
 {
@@ -373,6 +374,7 @@ void BPF_PROG(weft_release, struct sock *sk)
     }
 }
 
+// The kernel enters a reduction: the threshold, by the base.
 SEC("struct_ops/weft_ssthresh")
 __u32 BPF_PROG(weft_ssthresh, struct sock *sk)
 {
@@ -398,6 +400,7 @@ __u32 BPF_PROG(weft_ssthresh, struct sock *sk)
     return s->threshold;
 }
 
+// A reduction was for nothing: what it took comes back.
 SEC("struct_ops/weft_undo_cwnd")
 __u32 BPF_PROG(weft_undo_cwnd, struct sock *sk)
 {
@@ -425,6 +428,8 @@ static void restart(struct state *s, struct tcp_sock *tp, struct mltcp_connectio
     write_window(tp, s, s->window);
 }
 
+// Sending begins again after a silence; it may be the begin of an iteration, of any connection of
+// the job.
 SEC("struct_ops/weft_event")
 void BPF_PROG(weft_event, struct sock *sk, enum tcp_ca_event event)
 {
@@ -463,6 +468,8 @@ static void note(struct mltcp_connection *connection, const struct state *s, str
     connection->ecn_marks = tp->delivered_ce;
 }
 
+// Acknowledgments have come: counts them for the job, follows the kernel's state (open, reducing,
+// recovering, timed out), and sets the window, which grows F times as fast as the base's.
 SEC("struct_ops/weft_control")
 void BPF_PROG(weft_control, struct sock *sk)
 {

@@ -3,7 +3,10 @@
 #define WEFT_BPF_MLTCP_H
 
 // What the congestion control in the kernel and its loader share: parameters and statistics.
-// Included by programs of both sides, each with its own __u32 and __u64.
+//
+// Included by programs of both sides, each with its own __u32 and __u64. The structures are values
+// of BPF maps, so both sides must lay them out alike: members in order of size, with the gaps
+// named.
 
 // Fixed point: 1.0 is 1024.
 #define MLTCP_ONE 1024u

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is loaded, with whom, and its parameters.
+// What of MLTCP is loaded, with whom, and its parameters; and how to change those.
+//
+// All of it is read from pinned maps, so that any process may ask while connections come and go:
+// one that goes while the map is walked is left out.
 
 #include "private.h"
 
@@ -74,6 +77,8 @@ static void close_if(int fd)
     }
 }
 
+// One congestion control from its pins; leftovers of a killed run lack some of them, and stay
+// unregistered in the list.
 static void read_one(struct weft_cc_status *status, const char *name, struct weft_arena *arena)
 {
     memset(status, 0, sizeof *status);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// circuits.h where Weft was built without clang or libbpf: there are no optical switches in the
-// kernel, so that a lab raises a packet switch only.
+// circuits.h where Weft was built without clang or libbpf.
+//
+// There are no optical switches in the kernel then, so that a lab has a packet switch only.
 
 #include "bpf/absent.h"
 #include "circuits.h"

@@ -86,6 +86,7 @@ static int open_table(uint32_t id, const char *name, uint32_t rows, size_t row_b
     return -1;
 }
 
+// Opens both tables by their numbers and maps the circuits into memory.
 bool weft_bpf_ocs_open(struct weft_bpf_ocs_tables *tables, const struct weft_bpf_ocs *ocs,
                        uint32_t port_count, struct weft_error *error)
 {

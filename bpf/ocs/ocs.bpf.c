@@ -49,6 +49,7 @@ struct {
     __type(value, struct ocs_count);
 } ocs_counts SEC(".maps");
 
+// One packet: lost without a circuit or while it is dark, else passed to the far end of its output.
 SEC("tc")
 int weft_ocs(struct __sk_buff *skb)
 {

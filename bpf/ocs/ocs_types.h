@@ -2,7 +2,10 @@
 #ifndef WEFT_BPF_OCS_TYPES_H
 #define WEFT_BPF_OCS_TYPES_H
 
-// What ocs.bpf.c and its driver share: one row a port.
+// What ocs.bpf.c and its driver share: the tables of an optical switch, one row for each port.
+//
+// The structures are values of BPF maps and have the same layout on both sides; only types that
+// every compiler has are used, so that kernel programs may include it as it is.
 
 // The circuit of an input port. The driver writes it through shared memory while packets pass, each
 // member whole: first the output goes to 0, then the times are set, then the output is.

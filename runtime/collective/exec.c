@@ -1,5 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// A rank's part of a schedule, from its connections to its end.
+// Runs one rank of a schedule: opens it on its connections, and drives them by epoll until all its
+// operations have ended.
+//
+// One thread does everything that can be done without waiting (exec_io.c), then waits for events,
+// edge-triggered. A run ends when the last byte of each connection is sent, acknowledged by the
+// kernel where it was not copied, and applied. Nothing moving for the peer's timeout is a failure
+// that names the peer which the lowest round still waits for: all later rounds may only wait for
+// that one. Work is linear in the bytes and in segments times connections.
 
 #include "exec_private.h"
 
@@ -56,6 +63,9 @@ static size_t lane_bytes(const struct lab_exec *exec, const struct lab_op *op, u
     return bytes;
 }
 
+// The connections of one stream, one for each lane, with the queue of operations that they share. A
+// receiving one gets room for the longest message of its lane, which may come before its place is
+// free.
 static void add_connections(struct lab_exec *exec, const struct lab_connections *connections,
                             uint32_t stream, bool outgoing)
 {
@@ -175,6 +185,7 @@ bool lab_exec_open(struct lab_exec **result, struct lab_peer *self,
     return true;
 }
 
+// Safe for what lab_exec_open has made so far, when that fails.
 void lab_exec_close(struct lab_exec *exec)
 {
     for (uint32_t i = 0; i < exec->outgoing_count; i++) {
@@ -211,6 +222,8 @@ const struct lab_exec_counts *lab_exec_counts(const struct lab_exec *exec)
 
 // ---- running ----
 
+// Sets all counts and cursors to the begin of the schedule, on another memory. What the sockets had
+// to say since the last run has been told already, so all count as readable.
 static void begin(struct lab_exec *exec, void *memory)
 {
     size_t places = (size_t)exec->slot_count * exec->segment_count;

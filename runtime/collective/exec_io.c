@@ -1,5 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// The parts of a running schedule that move bytes: sends, receives, moves inside the rank.
+// How a running schedule moves bytes: sends, receives, and moves inside the rank.
+//
+// Slots of memory are divided into segments, and each counts the reads and writes it has had. An
+// operation may touch a segment when these counts have reached what the operation needs (ops.h), so
+// that data dependencies are held segment by segment, and rounds overlap as far as data allow. What
+// arrives before its segment may be written is kept aside, a message a connection at most.
+// Zero-copy sends follow the kernel's Documentation/networking/msg_zerocopy.rst: a segment counts
+// as read only when the kernel says that it no longer needs the pages.
 
 #include "exec_private.h"
 
@@ -156,6 +163,8 @@ static void finish_range(struct lab_exec *exec, struct lab_copies *copies, uint3
     }
 }
 
+// Reads the notices of the kernel that it has finished with zero-copy sends, from the socket's
+// error queue; a notice is for a range of sends, numbered from 0 by the socket.
 bool lab_exec_finish_copies(struct lab_exec *exec, struct lab_outgoing *outgoing, bool *moved,
                             struct weft_error *error)
 {
@@ -262,6 +271,8 @@ static void complete_segment(struct lab_exec *exec, struct lab_incoming *incomin
     lab_cursor_advance(exec, incoming->queue, cursor, incoming->lane);
 }
 
+// Receives what there is, straight into place where that may be written already, and aside where
+// not. Stops where there is no room aside: TCP then holds the sender back.
 bool lab_exec_receive(struct lab_exec *exec, struct lab_incoming *incoming, bool *moved,
                       struct weft_error *error)
 {

@@ -2,7 +2,9 @@
 #ifndef WEFT_RUNTIME_COLLECTIVE_EXEC_PRIVATE_H
 #define WEFT_RUNTIME_COLLECTIVE_EXEC_PRIVATE_H
 
-// What a running schedule consists of; for exec*.c alone.
+// What a running schedule consists of, for exec.c and exec_io.c alone: connections with their
+// queues of operations, and cursors that say how far each has come. A place is a segment of a slot;
+// what has been read and written there is counted, and operations wait for the counts they need.
 
 #include "exec.h"
 

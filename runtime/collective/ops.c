@@ -1,5 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// One rank's part of a schedule.
+// One rank's share of a schedule: its streams and its operations in order.
+//
+// A schedule is a list of transfers by round. For a rank each becomes a send, a receive or a move,
+// and each slot it touches gets a need: the reads and writes of that slot which earlier rounds
+// make. Counts replace pointers between operations, so that a schedule costs O(transfers) however
+// its rounds depend on each other.
 
 #include "ops.h"
 

@@ -1,5 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Processes that run one schedule together.
+// Processes that run one schedule together, each a rank, and the coordinator that times and checks
+// them.
+//
+// In every iteration all ranks first say that they are ready, then begin at the coordinator's word.
+// An iteration lasts from the first rank's begin to the last one's end, by the clock that all
+// processes of a machine share. With checking on, whole numbers, whose sums are exact, and real
+// ones, whose sums are held against an error bound, take turns.
 
 #include "ranks.h"
 
@@ -86,6 +92,9 @@ static void suffer_fault(const struct lab_ranks_options *options, uint32_t rank,
     }
 }
 
+// One iteration of a rank: fills its inputs, runs the schedule between two agreed moments, checks
+// its outputs and reports. Inputs are filled anew only where they are checked, as it takes longer
+// than the run itself.
 static bool do_iteration(struct work *work, const struct order *order, struct weft_error *error)
 {
     const struct lab_ranks *ranks = work->ranks;
@@ -128,6 +137,7 @@ static bool do_iteration(struct work *work, const struct order *order, struct we
     return lab_peer_send(work->self, LAB_MESSAGE_RESULT, &report, sizeof report, error);
 }
 
+// Iterations as the coordinator orders them, until it sends END.
 static bool do_all(struct work *work, struct weft_error *error)
 {
     const struct lab_ranks *ranks = work->ranks;

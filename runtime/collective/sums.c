@@ -1,5 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Sums of elements, and what they are held against.
+// Elements of collectives: their sums in float32 and bfloat16, inputs that can be recomputed, and
+// the sums that outputs are held against.
+//
+// Inputs are a hash of element and rank, so that every process can compute what any other gave.
+// Outputs of reals are compared with a sum in double precision within (n-1) roundings of the sum of
+// the addends' sizes, which holds for every order of adding (Higham, Accuracy and Stability of
+// Numerical Algorithms, 4.2). Checking costs O(elements * ranks); a run without it costs nothing
+// here but sums.
 
 #include "sums.h"
 

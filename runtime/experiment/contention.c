@@ -3,8 +3,8 @@
 //
 // A process of its own builds the network, starts a receiver and a sender for each job, waits for
 // them and counts; it and all below it are gone when the caller ends, however that happens. The
-// question is MLTCP's (arXiv 2402.09589): do jobs that share a link come to send one after the other
-// without being told to? A run lasts as long as its iterations do in real time.
+// question is MLTCP's (arXiv 2402.09589): do jobs that share a link come to send one after the
+// other without being told to? A run lasts as long as its iterations do in real time.
 
 #include "contention_private.h"
 #include "runtime/netlink/netlink.h"
@@ -283,6 +283,7 @@ static bool play(struct contention_shared *board, const struct weft_contention_o
            contention_network_count(&board->result, stage, options, error);
 }
 
+// The whole experiment, in the process that its namespaces, mounts and congestion control end with.
 static bool run_inside(struct contention_shared *board,
                        const struct weft_contention_options *options, struct weft_arena scratch,
                        struct weft_error *error)

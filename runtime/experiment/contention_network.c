@@ -1,5 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// The stage of a contest: namespaces, links, the bottleneck's shaper and marker.
+// The network of a contention experiment: one namespace for each sender and for the receiver, a
+// bridge between them, and the bottleneck with its shaper and marker.
+//
+// The bottleneck is the bridge's port to the receiver, shaped by a token bucket (TBF). Offloads are
+// off, so that queues hold single packets, and neighbors are permanent, so that nothing but the
+// jobs' traffic is sent.
 
 #include "contention_private.h"
 

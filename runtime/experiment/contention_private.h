@@ -2,7 +2,9 @@
 #ifndef WEFT_BPF_CONTENTION_INTERNAL_H
 #define WEFT_BPF_CONTENTION_INTERNAL_H
 
-// What the processes of a contest share.
+// What the processes of a contention experiment share: the network they are in, and a block of
+// shared memory in which they meet, begin together and leave their times. Everything in that block
+// is written by one process only, or atomic.
 
 #include "bpf/mark/mark.h"
 #include "contention.h"

@@ -1,5 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// The processes of a contest: one that receives all, and one a job that sends.
+// The processes of a contention experiment: one receives all, and one for each job computes and
+// sends.
+//
+// A job sleeps for its compute time, sends its bytes on all its flows, and waits until the last one
+// is acknowledged, which it looks for every LOOK_NS (SIOCOUTQ): so the sender's own clock tells the
+// iteration, and the receiver only throws bytes away.
 
 #include "contention_private.h"
 
@@ -113,6 +118,8 @@ struct flow {
     uint64_t left_bytes; // of this iteration, not yet in the socket
 };
 
+// One flow of a job. Its congestion control is set before it connects, and its mark is the job's
+// number, by which MLTCP's statistics are told apart.
 static bool connect_flow(struct flow *flow, uint32_t job,
                          const struct weft_contention_options *options,
                          const struct contention_shared *board, struct weft_error *error)
@@ -213,6 +220,9 @@ static void sum_up(struct weft_contention_job *job, const struct flow *flows, ui
     }
 }
 
+// A job: connects, waits for the common begin, then computes and sends for all iterations. Jobs
+// begin 1 ms apart, so that their order is not left to the scheduler. It never returns when all
+// went well: the connections must live until their statistics have been read.
 bool contention_send(uint32_t job, const struct weft_contention_options *options,
                      struct contention_shared *board, struct weft_error *error)
 {

@@ -1,5 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// A trial: workers in a lab's servers, and their times by phase.
+// An experiment: workers in the servers of a lab that run a job, and their times by phase.
+//
+// A job is prepared (scaled, predicted, compiled for the servers), then run by a session of
+// workers: one iteration before the measured ones opens TCP's windows and touches memory, the
+// measured ones follow, and a fault may end the session. What ports dropped and marked, and what
+// TCP counted, is read before and after, so that each figure is of the measured iterations alone.
 
 #include "experiment.h"
 #include "bpf/mark/mark.h"
@@ -20,6 +25,8 @@ static bool count_marks(uint64_t *marks, const struct weft_lab *lab, struct weft
     return lab->mark_packets == 0 || weft_marker_total(marks, lab->marks_id, error);
 }
 
+// Packets that the queues of all ports have dropped so far: those of servers, and those of the
+// packet switch. An optical switch has no queues.
 static bool count_drops(uint64_t *drops, const struct weft_lab *lab, struct weft_error *error)
 {
     char netns[WEFT_NETNS_NAME_MAX];

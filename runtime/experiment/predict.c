@@ -1,5 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// A trial before it is played: the scaled job, its phases, and what the engines say of it.
+// An experiment before it runs: the scaled job, its phases, and what both engines say of it.
+//
+// The lab is slower than the cluster it stands for, so that rates, bytes and times are scaled
+// together (experiment.h), and the engines get the scaled job on the scaled fabric, with the
+// kernel's packet sizes, queues and timeouts. A phase takes the length of the union of its tasks'
+// times, by the engines' timelines and by the workers' clocks alike.
 
 #include "experiment.h"
 

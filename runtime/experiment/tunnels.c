@@ -1,5 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where a trial's streams go: their addresses, and the routes to those.
+// Where an experiment's streams go: an address for each, and routes to these addresses.
+//
+// A path of several hops that a plan prescribes becomes a tunnel: an address of its own, 10.192.0.0
+// and on, on the loopback of the path's last server, with a route for it in every server on the
+// path. So each connection takes the path that was planned for it, however many paths join a pair
+// of servers; its acknowledgments follow the pair's ordinary routes.
 
 #include "experiment.h"
 

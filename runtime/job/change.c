@@ -1,5 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Another topology under a job that runs.
+// A job that goes on over another topology: the steps of change.h, each timed.
+//
+// The order is what keeps packets from being lost: connections drain before circuits move, routes
+// follow circuits, probes go along every path before the job sends again. The counters of the
+// switches before and after tell whether circuits that stayed have lost anything.
 
 #include "change.h"
 #include "runtime/testbed/probe.h"

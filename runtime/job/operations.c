@@ -1,5 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the parts of tasks do at their server.
+// What the operations of a worker do: compute, sends, receives, collectives and barriers.
+//
+// An operation begins when all that it waits for has ended, and lets those begin that wait for it;
+// what waits at another server is told by a message without bytes. Collectives run the ring
+// algorithm round by round on float32 data (a reduce-scatter, an all-gather, or both for an
+// all-reduce; Patarasuk and Yuan, 2009): in each round a member passes the chunk on that it
+// finished in the round before.
 
 #include "worker_private.h"
 
@@ -97,6 +103,8 @@ static uint32_t chunk_sent(enum weft_task_kind kind, uint32_t place, uint32_t ro
     return (place + shift + k - turn) % k;
 }
 
+// Sends the round of a ring that this member has not sent yet: which chunk that is follows from its
+// place in the ring. Small collectives go in one message, as the simulation lets them.
 static void send_round(struct lab_worker *worker, uint32_t operation, uint32_t index)
 {
     const struct lab_program *program = worker->program;
@@ -150,6 +158,8 @@ static void start_collective(struct lab_worker *worker, uint32_t operation, uint
     advance(worker, operation, now_ns);
 }
 
+// What a collective needs at this server: its memory, and for each of its rings the place in it and
+// the elements that are its share. Shares are rounded so that they join without gap or overlap.
 static struct lab_collective *open_collective(struct lab_worker *worker,
                                               const struct lab_operation *p)
 {
@@ -321,6 +331,7 @@ static void send_chunks(struct lab_worker *worker, uint32_t operation)
     }
 }
 
+// Begins an operation that no longer waits for anything. A receive has nothing to begin.
 void lab_operation_ready(struct lab_worker *worker, uint32_t operation, uint64_t now_ns)
 {
     const struct lab_operation *p = operation_of(worker, operation);

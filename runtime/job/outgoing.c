@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// A worker's outgoing messages: queued for each connection, sent as far as the socket takes them,
-// watched for peers that take nothing, and drained at the end.
+// A worker's outgoing messages: queued for each connection and sent as far as its socket takes
+// them.
+//
+// Peers that acknowledge nothing for stall_ms are found by the bytes that TCP still holds
+// (SIOCOUTQ), which also tells of links that fail without a sign. At the end all connections drain:
+// both ends learn that everything has arrived before they are closed.
 
 #include "worker_private.h"
 

@@ -1,5 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Compiling a task graph into what each server does.
+// Compiles a task graph into a program for each server.
+//
+// Tasks become operations at the servers that take part in them (program.h), in three passes over
+// the graph: operations first, then the streams of rings and transfers along the paths that routes
+// prescribe, then the edges: between operations of one server directly, between servers by signals
+// over streams that there are. Edges are counted in a first pass and filled in a second one.
+// O(tasks * group size + edges).
 
 #include "program.h"
 
@@ -330,6 +336,8 @@ static bool add_chunks(struct chunk_list *list, struct compiler *compiler, uint3
     return true;
 }
 
+// A transfer's bytes over the paths of its pair: all over one where the routes pick one for each
+// transfer, by a hash of its number; else by the paths' weights, the last one taking what is left.
 static bool divide_transfer(struct chunk_list *list, struct compiler *compiler, uint32_t task,
                             struct weft_error *error)
 {
@@ -360,6 +368,8 @@ static bool divide_transfer(struct chunk_list *list, struct compiler *compiler, 
     return true;
 }
 
+// Chunks of all transfers, in order of tasks; the receiving operation counts as many as the sending
+// one sends.
 static bool divide_transfers(struct lab_program *program, struct compiler *compiler,
                              struct weft_error *error)
 {
@@ -451,6 +461,8 @@ static bool add_rings(struct lab_ring *rings, uint32_t *count, struct compiler *
     return true;
 }
 
+// Rings of all groups, as the plan has them; a group without one gets the ring in order of its
+// members. The plan's rings come sorted by group.
 static bool build_rings(struct lab_program *program, struct compiler *compiler,
                         struct weft_error *error)
 {

@@ -1,5 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Faults in a job's run, and what is done about them.
+// A job over faults: run until a fault, replan, set circuits and routes, and go on with new
+// workers.
+//
+// Each fault ends a session of workers; the next one runs on what the fault left. All steps are
+// timed on one clock, from the fault itself, so that their sum is how long the job stood still.
 
 #include "recover.h"
 

@@ -1,5 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a fault leaves of a plan, and the best that was found to do with it.
+// What a fault leaves of a plan, and the best that was found to do with it (replan.h).
+//
+// First who plays the lost server's place, then the circuits that go with it, then rings by each of
+// the three choices with transfers routed anew by least link load; the flow engine says how long an
+// iteration takes with each, and the quickest is taken.
 
 #include "replan.h"
 
@@ -180,6 +184,9 @@ static void close_gap(uint32_t *target, const uint32_t *plane, uint32_t n, uint3
     }
 }
 
+// Circuits after a fault: those of a lost server are joined where it gave up its place, or pass to
+// its spare; those of a link or a switch are gone, and with `join` the circuits on either side of a
+// lost port are joined.
 static void change_circuits(struct replanning *self, const struct weft_lab_fault *fault, bool join)
 {
     const struct weft_lab_wiring *wiring = self->options->wiring;

@@ -1,5 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// A job without one of its servers.
+// A job without one of its servers, where others hold and do the same as it (data parallelism).
+//
+// That is so if all the lost server does is compute and take part in all-reduces with others. A
+// transfer, or a shard of a reduce-scatter or all-gather, is something of its own, for which a
+// spare server is needed. O(tasks + edges).
 
 #include "replan.h"
 
@@ -108,6 +112,7 @@ static const uint32_t *rest_of_group(uint32_t *count, const struct removal *remo
     return members;
 }
 
+// A task of the smaller job: servers, devices and successors renumbered, groups without the server.
 static void copy_task(struct weft_task *task, const struct removal *removal, uint32_t t,
                       struct weft_arena *arena)
 {

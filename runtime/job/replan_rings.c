@@ -1,5 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Rings over what a fault leaves.
+// Rings over what a fault leaves: broken hops go round by shortest paths, or the ring is given up,
+// or another is sought among circuits that no ring uses.
+//
+// Seeking a ring is seeking a Hamiltonian cycle, so it is a depth-first search with Warnsdorff's
+// order (the member with the fewest free links first) that gives up after search_steps.
 
 #include "replan.h"
 
@@ -175,6 +179,7 @@ static bool find_cycle(struct walk *walk, uint64_t *tried)
     return false;
 }
 
+// A ring over the same members in links that no ring uses; false where the search found none.
 static bool seek_ring(struct weft_ring *made, const struct changing *changing,
                       const struct weft_ring *ring, struct weft_arena scratch)
 {
@@ -268,6 +273,8 @@ static void share_alike(struct weft_ring *rings, uint32_t count)
     }
 }
 
+// All rings of what is left, sorted by their new groups. Where two groups have become the same, the
+// first one's rings serve both.
 void lab_change_rings(struct weft_ring_set *rings, struct lab_ring_counts *counts,
                       const struct lab_ring_change *change, struct weft_arena *arena,
                       struct weft_arena scratch)

@@ -1,5 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// A worker, from its connections to its end.
+// A worker: one process for each server that runs its operations of a task graph, iteration by
+// iteration.
+//
+// One thread: it reads what has come, starts what may begin, writes what sockets take, and waits by
+// epoll until a socket or a timer is due. Compute is a timer, one task at a time on a device.
+// Failures of peers and links are noticed here: a connection that closes, bytes that stay
+// unacknowledged, a port that loses its carrier.
 
 #include "worker_private.h"
 
@@ -62,6 +68,8 @@ static bool watch(struct lab_worker *worker, int socket, uint64_t index, uint32_
                      strerror(errno));
 }
 
+// Registers all connections with epoll, edge-triggered: even numbers are outgoing ones, odd numbers
+// incoming ones; the coordinator's end and the watcher of ports have numbers of their own.
 static bool open_connections(struct lab_worker *worker)
 {
     const struct lab_program *program = worker->program;
@@ -114,6 +122,7 @@ static void open_operations(struct lab_worker *worker)
     lab_collectives_open(worker);
 }
 
+// Safe for what has been opened so far, when opening fails.
 static void close_worker(struct lab_worker *worker)
 {
     lab_collectives_close(worker);
@@ -236,6 +245,8 @@ static size_t take(struct lab_worker *worker, struct lab_in *in, const char *dat
     return taken;
 }
 
+// Reads what a connection has and takes it message by message. A read that fills the buffer may
+// have left more behind, so the connection stays readable; a shorter one has emptied the socket.
 static bool drain_in(struct lab_worker *worker, struct lab_in *in, bool *moved)
 {
     while (in->readable) {
@@ -350,6 +361,8 @@ static bool has_ended(const struct lab_worker *worker)
     return ended;
 }
 
+// Waits until a socket has something to say or `due_ns` has come; at most wait_most_ns, so that the
+// checks of run_iteration are not put off.
 static bool wait_events(struct lab_worker *worker, uint64_t due_ns)
 {
     struct epoll_event events[EVENTS_MAX];
@@ -379,6 +392,8 @@ static bool wait_events(struct lab_worker *worker, uint64_t due_ns)
     return true;
 }
 
+// Runs the operations of one iteration. It has ended when all of them have, and all messages are
+// with TCP; nothing is waited for while something moves.
 static bool run_iteration(struct lab_worker *worker)
 {
     uint64_t checked_ns = lab_now_ns();

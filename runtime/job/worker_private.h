@@ -2,7 +2,9 @@
 #ifndef WEFT_RUNTIME_JOB_WORKER_PRIVATE_H
 #define WEFT_RUNTIME_JOB_WORKER_PRIVATE_H
 
-// A worker's state; for work*.c alone.
+// A worker's state, for worker.c, operations.c and outgoing.c alone.
+//
+//   worker ──► operations ──► outgoing
 
 #include "runtime/collective/sums.h"
 #include "worker.h"

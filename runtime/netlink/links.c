@@ -1,5 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Links by rtnetlink: veth pairs, bridges, their state and counters; offloads by ethtool's ioctl.
+// Links by rtnetlink: veth pairs, bridges, their state and counters.
+//
+// A pair is made with both ends in their namespaces at once (IFLA_NET_NS_FD of each), so that no
+// interface ever stands where others see it. Offloads have no rtnetlink message; ethtool's ioctl
+// sets them.
 
 #include "message.h"
 

@@ -2,7 +2,10 @@
 #ifndef WEFT_RUNTIME_NETLINK_MESSAGE_H
 #define WEFT_RUNTIME_NETLINK_MESSAGE_H
 
-// Requests of lab/netlink.h on the wire.
+// Requests of netlink.h as messages: what its files share.
+//
+// A request is built in place, sent, and answered before the next one (session.c). It carries a
+// text of what is asked for, which an answer that refuses is told with.
 
 #include "netlink.h"
 

@@ -1,5 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Network namespaces with names, as `ip netns` has them.
+// Network namespaces with names, kept as `ip netns` keeps them: a file of that name in /run/netns,
+// with the namespace mounted on it.
+//
+// The mount holds the namespace while no process is in it. The calling thread visits a namespace to
+// open a socket there and returns, because a socket stays in the namespace in which it was opened.
 
 #include "message.h"
 

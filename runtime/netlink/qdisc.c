@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Queueing disciplines, filters and their counters by rtnetlink.
+// Queueing disciplines, classifiers and their counters by rtnetlink.
+//
+// Two shapers of one rate: TBF, and one class of HTB with a FIFO behind it. Rates above 4 GB/s need
+// 64-bit attributes beside the old structures, whose fields are 32 bits wide.
 
 #include "message.h"
 
@@ -183,6 +186,8 @@ bool weft_filter_delete(struct weft_netlink *netlink, uint32_t index, bool egres
 
 // ---- counters ----
 
+// Counters of a queueing discipline from its nested attributes. Newer kernels tell the number of
+// packets in 64 bits beside the 32 of the basic structure; the larger one is right.
 static void take_stats(const struct nlattr *nest, struct weft_qdisc_counters *counters)
 {
     const struct nlattr *attribute = NULL;

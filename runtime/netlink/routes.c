@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Addresses, neighbors, routes and rules by rtnetlink.
+//
+// Next hops are given on link (RTNH_F_ONLINK), because addresses of a lab belong to no subnet;
+// several make a multipath route, among which the kernel hashes flows by weight.
 
 #include "message.h"
 

@@ -86,6 +86,7 @@ static enum MHD_Result apply(struct emulator *self, struct MHD_Connection *conne
     return answer(connection, status, "");
 }
 
+// The resource `cross-connects`: what each method does to it.
 static enum MHD_Result serve_circuits(struct emulator *self, struct MHD_Connection *connection,
                                       const char *method, const struct request *request,
                                       const char *rest)
@@ -130,6 +131,7 @@ static bool is_known(const struct emulator *self, struct MHD_Connection *connect
     return known;
 }
 
+// One whole request: the fault that was asked for, who is asking, and which resource.
 static enum MHD_Result serve(struct emulator *self, struct MHD_Connection *connection,
                              const char *method, const char *path, const struct request *request)
 {
@@ -214,6 +216,8 @@ static void say_nothing(void *context, const char *format, va_list arguments)
     (void)arguments;
 }
 
+// Starts the server on the loopback address; NULL with an error. libmicrohttpd tells no reason: a
+// port that is taken leaves errno, a certificate that TLS refuses does not.
 static struct MHD_Daemon *listen_on(struct emulator *self, struct weft_error *error)
 {
     const struct weft_ocs_emulator *options = self->options;

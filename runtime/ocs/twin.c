@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The twin: an optical circuit switch in memory, which does as told at once. Tests hold other
-// drivers against it, and the switch emulator serves one.
+// The twin: an optical circuit switch in memory, which does as told at once.
+//
+// Tests hold other drivers against it, and the switch emulator serves one.
 
 #include "ocs.h"
 

@@ -1,5 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Connecting members with one another.
+// Connects all peers with each other, all at once.
+//
+// Every peer listens before it tells the coordinator its port, and hears the table of all ports
+// before it connects; so no attempt comes too early, and none needs to be repeated. A connection
+// begins with a greeting that names the run and the stream, by which strangers are told from peers.
+// At most tries_in_flight attempts are under way at once.
 
 #include "connections.h"
 
@@ -55,6 +60,8 @@ struct opening {
 
 // ---- sockets ----
 
+// What every connection is set to, before it connects or after it was accepted: no delay for small
+// messages, and what the run asks for. A kernel that lacks something asked for is UNSUPPORTED.
 static bool set_options(int socket, const struct lab_connection_options *options,
                         const struct lab_peer *self, struct weft_error *error)
 {

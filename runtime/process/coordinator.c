@@ -1,5 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// The coordinator's end: peers for its members, their messages, and their end.
+// The coordinator's end: starts its peers, gathers their messages, and ends them.
+//
+// Peers are forked, with a socket pair each, or come by TCP to a rendezvous. While the coordinator
+// gathers it listens to all: a peer that says it failed, one whose end closes, and one that stays
+// silent for too long all end the run. After a first failure it listens a little longer, because
+// what the other peers tell often names the cause; the failure that is reported is the one nearest
+// to it.
 
 #include "private.h"
 

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// The members' end of the coordinator, and the messages of both.
+// A peer's end of the control connection, and the messages of both ends.
+//
+// A message is a kind, a length and its bytes, over a reliable socket; sender and receiver agree on
+// the length, so that ranks of different versions notice each other.
 
 #include "private.h"
 #include "runtime/netlink/netlink.h"

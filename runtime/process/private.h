@@ -2,7 +2,11 @@
 #ifndef WEFT_RUNTIME_PROCESS_PRIVATE_H
 #define WEFT_RUNTIME_PROCESS_PRIVATE_H
 
-// What coordinator and members say to each other; for coordinator*.c alone.
+// What coordinator and peers say to each other, for coordinator.c and peer.c alone.
+//
+// Every message is a head and as many bytes as that says. Both ends run on machines of one kind and
+// one version of Weft, so structures go as they lie in memory; a magic number and lengths find out
+// others.
 
 #include "coordinator.h"
 

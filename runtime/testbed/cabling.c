@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Wirings: of a plan, a ring, a switch.
+// How a lab is cabled: from a plan, as a ring, or to one switch.
+//
+// A plan's circuits become one permutation for each port number (a plane, which is one optical
+// switch), and its routes become next hops for each pair of servers.
 
 #include "testbed.h"
 

@@ -1,5 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Taking labs away, complete or not, and finding what stands.
+// Takes labs away, complete or not, and finds what stands.
+//
+// Everything of a lab is in namespaces whose names begin with its own, so that ending their
+// processes and removing the names removes links, routes and programs with them. It works from
+// names alone, not from the state file, because a killed run may have written none.
 
 #include "testbed_private.h"
 
@@ -65,6 +69,8 @@ static bool remove_unfinished(const char *name, struct weft_error *error)
     return fine;
 }
 
+// Ends the processes of each namespace of that prefix and removes its name, then the state file: in
+// this order a kill in between leaves a lab that can be taken away again.
 bool weft_lab_down(struct weft_lab_removed *removed, const char *name, struct weft_arena scratch,
                    struct weft_error *error)
 {

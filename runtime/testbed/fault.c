@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Faults: cables that lose their light, and get it back.
+// Faults of a lab: cables that lose their light, and get it back.
+//
+// The switch's end of a cable is set down, so that the server at the other end loses its carrier,
+// as with a transceiver. Servers behind an optical switch see nothing but silence.
 
 #include "fault.h"
 
@@ -64,6 +67,7 @@ bool weft_lab_fault_parse(struct weft_lab_fault *fault, const char *kind, const 
     return true;
 }
 
+// Sets the cables of a fault down or up: one of one server, all of a server, or all of a plane.
 static bool change(struct weft_lab_fault_times *times, const struct weft_lab *lab,
                    const struct weft_lab_fault *fault, bool up, struct weft_error *error)
 {

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Names, addresses and numbers of what a lab consists of.
+// Names, addresses and interface numbers of what a lab consists of, by arithmetic alone: whoever
+// knows a server's number and a port's knows its address, MAC and index, and nobody has to ask the
+// kernel.
 
 #include "testbed_private.h"
 

@@ -1,5 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Real packets along every path of a lab.
+// Checks a lab by real packets along every path, as traceroute does.
+//
+// For each pair of servers UDP flows with increasing time to live are sent, which the kernel hashes
+// over next hops as it does any flow. Every router on the path answers by ICMP, and its address has
+// to be one of the next hops that are wired for the pair at that place. All pairs of a source are
+// probed at once: time is about hops * round trips for each source.
 
 #include "probe.h"
 #include "testbed_private.h"
@@ -96,6 +101,9 @@ static bool take_step(struct probing *self, uint32_t target, struct flow *flow, 
     return way != SIZE_MAX;
 }
 
+// Takes one ICMP answer to a probe: its sender is the next server of the flow's path. Time exceeded
+// means one hop more; destination unreachable comes from the target, or from a server without a
+// route.
 static void take_answer(struct probing *self, uint32_t f, const struct payload *payload,
                         const struct sock_extended_err *failure)
 {

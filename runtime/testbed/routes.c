@@ -86,6 +86,7 @@ static bool same_ways(const struct run *a, const struct run *b)
     return same;
 }
 
+// The route of one pair at one server: to its next hops by weight, or none where nothing is wired.
 static bool set_run(struct weft_netlink *netlink, const struct run *run, uint32_t target,
                     uint32_t table, uint32_t source_address, struct weft_error *error)
 {
@@ -242,6 +243,8 @@ static bool check_move(const struct weft_lab *lab, const struct weft_lab_wiring 
     return true;
 }
 
+// Every plane is proved a matching before any switch moves. Routes follow the circuits, so that no
+// route leads into the dark for longer than the circuits take.
 bool weft_lab_apply(struct weft_lab_move *move, const struct weft_lab *lab,
                     const struct weft_lab_wiring *wiring, bool with_routes,
                     struct weft_arena scratch, struct weft_error *error)

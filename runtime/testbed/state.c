@@ -1,5 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // The state of a lab in a file, and the claim of the process that works on it.
+//
+// The file is written whole and renamed; its schema is versioned and every number is checked when
+// it is read. A claim is a lock of the process (fcntl), which the kernel gives back however the
+// process ends.
 
 #include "testbed_private.h"
 
@@ -50,6 +54,8 @@ static const char *lock_path(char path[PATH_BYTES], const char *name)
     return path;
 }
 
+// Takes the lock of a lab's name. Whoever takes a lab away removes the lock's file, so a lock that
+// was got on a removed file is worth nothing and another is tried.
 bool weft_lab_claim(struct weft_lab_claim *claim, const char *name, struct weft_error *error)
 {
     char path[PATH_BYTES];
@@ -151,6 +157,8 @@ static bool read_tables(struct weft_lab *lab, const json_t *tables)
     return true;
 }
 
+// A lab from its JSON; false where a member is missing, has another type or is out of range. The
+// limits hold because numbers become sizes of arrays.
 static bool read_state(struct weft_lab *lab, json_t *object)
 {
     const char *schema = "";

@@ -2,7 +2,9 @@
 #ifndef WEFT_RUNTIME_TESTBED_TESTBED_PRIVATE_H
 #define WEFT_RUNTIME_TESTBED_TESTBED_PRIVATE_H
 
-// What the parts of a lab share.
+// What the files of the testbed share: the remedy that messages name, a plane's circuits in the
+// form that drivers of switches take, and the clock by which its steps are timed. Everything else
+// of a lab is in testbed.h, because experiments use it as well.
 
 #include "testbed.h"
 

@@ -1,5 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Raising a lab: switches, servers, cables, rates, circuits, routes.
+// Raises a lab: switches, servers, cables, rates, circuits and routes, in this order.
+//
+// Switches come first, so that each server's cables have their far ends; ports carry packets once
+// the kernel has noticed their carrier, which is waited for at the end, for all together. Where
+// something fails, what stood is taken away again.
 
 #include "bpf/mark/mark.h"
 #include "testbed_private.h"
@@ -190,6 +194,8 @@ static bool await_server(const struct weft_lab *lab, uint32_t server, struct wef
 
 // ---- all ----
 
+// The lab that options and wiring make; what the options leave open is chosen here, from the rate
+// and the number of ports.
 static void fill(struct weft_lab *lab, const struct weft_lab_wiring *wiring,
                  const struct weft_lab_options *options)
 {
@@ -227,6 +233,7 @@ static void fill(struct weft_lab *lab, const struct weft_lab_wiring *wiring,
     }
 }
 
+// Nothing of that name may stand, complete or not, and every plane must be a matching.
 static bool check(const struct weft_lab *lab, const struct weft_lab_wiring *wiring,
                   struct weft_arena scratch, struct weft_error *error)
 {
@@ -280,6 +287,7 @@ static bool set_circuits(const struct weft_lab *lab, const struct weft_lab_wirin
     return true;
 }
 
+// All steps in order. The state is saved as complete only at the very end.
 static bool raise_all(struct raising *raising, weft_stop stop, struct weft_arena scratch,
                       struct weft_error *error)
 {

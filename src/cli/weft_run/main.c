@@ -1,5 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// weft-run: a collective by real processes over TCP, timed and checked.
+// weft-run: runs a collective by real processes over TCP, times and checks it.
+//
+// Options become a schedule (by name, or from an MSCCL program) and the options of its ranks; the
+// ranks are forked, started in the servers of a lab, or are the processes of mpirun, of which rank
+// 0 is the coordinator as well.
 
 #include "run.h"
 #include "runtime/testbed/testbed.h"
@@ -81,6 +85,7 @@ static const struct argp_option options[] = {
     {0},
 };
 
+// "kill:R@K" or "stop:R@K": rank R dies, or stops and stays, in iteration K.
 static error_t parse_fault(struct run_request *request, const char *text)
 {
     struct lab_ranks_options *ranks = &request->ranks;
@@ -142,6 +147,7 @@ static error_t parse_type(struct run_request *request, const char *text)
     return 0;
 }
 
+// Options of the connections between ranks.
 static error_t parse_wire(int key, char *argument, struct run_request *request)
 {
     struct lab_ranks_options *ranks = &request->ranks;
@@ -179,6 +185,8 @@ static error_t parse_wire(int key, char *argument, struct run_request *request)
     }
 }
 
+// Options of the run itself; those of the connections and of the collective's algorithm have
+// parsers of their own.
 static error_t parse(int key, char *argument, struct argp_state *state)
 {
     struct run_request *request = state->input;
@@ -314,6 +322,8 @@ static bool build_file(struct weft_schedule *schedule, struct run_request *reque
            weft_wrap(&cli->error, "%s", request->ask.what);
 }
 
+// The schedule that runs, from an algorithm's name or a program's file. It is executed symbolically
+// before any process is started, so that a wrong sum is a fault of the run and not of the schedule.
 static bool build(struct weft_schedule *schedule, struct run_request *request)
 {
     struct collective_ask *ask = &request->ask;
@@ -447,6 +457,8 @@ static int be_guest(struct run_request *request, struct lab_ranks *ranks)
     return code;
 }
 
+// The coordinator's life: with ranks that it forks, or, under mpirun, as rank 0 with the others by
+// TCP.
 static bool lead(struct lab_ranks_result *result, struct run_request *request,
                  struct lab_ranks *ranks)
 {
@@ -474,6 +486,7 @@ static bool lead(struct lab_ranks_result *result, struct run_request *request,
            lab_ranks_lead(result, &coordinator, ranks, &cli->arena, &cli->error);
 }
 
+// Under mpirun every process but that of rank 0 is a peer; rank 0, or the only process, leads.
 static int run(int argc, char **argv)
 {
     static const struct cli_verb verb = {

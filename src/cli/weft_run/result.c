@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// What weft-run tells about a run.
+// The result of a run of weft-run, as text and as JSON ("weft.run/1").
+//
+// Times of the iterations, what was checked, and what sockets and TCP counted. The text has means
+// and extremes; the JSON has every iteration, so that a bench can take its own statistics.
 
 #include "run.h"
 
@@ -28,6 +31,7 @@ static struct summary summarize(const struct lab_ranks_result *result)
     return summary;
 }
 
+// The result as "weft.run/1": all times, and the counts that the text leaves out.
 static void tell_json(const struct run_request *request, const struct weft_schedule *schedule,
                       const struct lab_ranks_result *result)
 {
@@ -67,6 +71,7 @@ static void tell_json(const struct run_request *request, const struct weft_sched
     cli_json(request->ask.cli, object);
 }
 
+// The result in a few lines.
 static void tell_text(const struct run_request *request, const struct weft_schedule *schedule,
                       const struct lab_ranks_result *result)
 {

@@ -2,7 +2,9 @@
 #ifndef WEFT_CLI_WEFT_RUN_RUN_H
 #define WEFT_CLI_WEFT_RUN_RUN_H
 
-// What the files of weft-run share.
+// What the files of weft-run share: the request that the options fill, which says the collective
+// (its own options come first, so that their parser takes the request), how its ranks run and
+// where, and which rank this process is when mpirun started it.
 
 #include "cli/collective/collective.h"
 #include "runtime/collective/ranks.h"
