@@ -1,12 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
-// Schedules as programs of thread blocks: a block for each end of each connection, waits where data
-// or room come from another block.
+// A schedule as a program of thread blocks, in the form of MSCCL's interpreter (Cowan et al.,
+// "MSCCLang", ASPLOS 2023; docs/msccl.md).
+//
+// A rank gets a block for each end of each of its connections (a peer and a channel), and block 0
+// for moves inside it. Transfers become a send and a receive in the order of the rounds. A block
+// does its own steps in order; where a step reads or overwrites what another block of the rank
+// wrote or reads, it waits for that block's step, unless an earlier wait already implies it
+// (`known`, a vector clock a block). O(transfers * chunks of each + blocks of each rank squared).
 
 #include "build.h"
 
 #include <string.h>
 
-#define COUNT_MAX 64u // chunks of a step; the runtime takes fewer than 72
+// Chunks of a step. The runtime takes fewer than 72 (MSCCL_MAX_COUNT); 64 is below it and a power
+// of two, so that blocks of slots divide evenly.
+#define COUNT_MAX 64u
 
 // ---- steps ----
 
@@ -166,6 +174,9 @@ static uint32_t piece(struct weft_builder_address *from, struct weft_builder_add
 
 enum phase { SENDS, RECEIVES };
 
+// Adds one end of a transfer, its sends or its receives, in pieces: a step moves at most COUNT_MAX
+// chunks that lie together in one buffer at both ends. All sends of a round are added before any
+// receive, as rounds read before they write.
 static void add_ends(struct weft_builder *builder, const struct weft_transfer *transfer,
                      const struct weft_builder_connection *connection, enum phase phase)
 {
@@ -390,6 +401,8 @@ static void renumber(const struct weft_builder *builder, uint32_t *block_first,
     }
 }
 
+// Numbers the blocks that have steps, moves the drafts to the places of their blocks, and publishes
+// program and size. Waits were kept by block of the draft and get the final number of that block.
 static void publish(struct weft_program *program, struct weft_program_size *size,
                     const struct weft_builder *builder, const struct weft_program_options *options,
                     struct weft_arena *arena, struct weft_arena scratch)
@@ -458,6 +471,9 @@ static uint32_t most_moved(const struct weft_schedule *schedule)
     return schedule->slot_count + widest;
 }
 
+// Builds in three parts: buffers and connections are chosen, the rounds are walked (between copies
+// into and out of the work buffer where that is neither input nor output), and the drafts are
+// published. `scratch` is split so that the walk's rounds and the drafts grow side by side.
 void weft_program_build(struct weft_program *program, struct weft_program_size *size,
                         const struct weft_schedule *schedule,
                         const struct weft_program_options *options, struct weft_arena *arena,

@@ -2,8 +2,9 @@
 #ifndef WEFT_COLLECTIVE_PROGRAM_BUILD_H
 #define WEFT_COLLECTIVE_PROGRAM_BUILD_H
 
-// A program of thread blocks while it is built: where slots lie, who is joined to whom, and the
-// steps so far.
+// A program of thread blocks while it is built: where the schedule's slots lie in the three
+// buffers, who is joined to whom, and the steps drafted so far with the last writers and readers of
+// each cell.
 
 #include "weft/collective.h"
 

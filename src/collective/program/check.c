@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// Programs of thread blocks: what they claim, proved.
+// Programs of thread blocks, proved: sends meet receives and no waiting goes in a circle (order.c),
+// no two steps race for memory (races.c), and the schedule that the program amounts to passes the
+// checker of schedules (lower.c, schedule/check.c), whose findings are told in the program's own
+// numbers.
 
 #include "program.h"
 
 #include <stdio.h>
 
-#define SLOTS_MAX ((uint64_t)1 << 26) // of all ranks together
+#define SLOTS_MAX ((uint64_t)1 << 26) // of all ranks together: a limit of memory
 
 // Slots of the rank with the most, with those for messages and sums.
 static uint64_t most_slots(const struct weft_program *program)
@@ -24,6 +27,8 @@ static uint64_t most_slots(const struct weft_program *program)
     return most;
 }
 
+// Checks what a program states of itself, before anything is indexed by it: ranks and chunks, whole
+// shares where its kind has them, a mode, a root, and buffers that fit memory.
 static bool check_form(const struct weft_program *program, struct weft_error *error)
 {
     uint32_t n = program->rank_count;
@@ -98,6 +103,8 @@ static void translate(struct weft_program_report *report, const struct weft_prog
                        weft_program_place(place, order, origin.sender));
 }
 
+// Checks one mode, in place or not: races first, since the order of racing steps says nothing, then
+// the program as a schedule. False only for what cannot be checked at all.
 static bool check_mode(struct weft_program_report *report, const struct weft_program_order *order,
                        bool in_place, struct weft_arena scratch, struct weft_error *error)
 {

@@ -11,6 +11,9 @@
 #include <stdio.h>
 #include <string.h>
 
+// Passes over all needs before rounds count as circular. A pass settles chains that run with the
+// order of events; a program of real size needs a few. Not tuned: more passes only delay the answer
+// for programs whose messages need slots of their own.
 #define RELAX_PASSES 64
 
 uint32_t weft_program_slot(const struct weft_program *program, bool in_place, uint32_t rank,
@@ -175,6 +178,8 @@ static void receive(struct lowering *lowering, uint32_t s, uint32_t rank, enum w
     write_slots(lowering, e, rank, to_slot);
 }
 
+// Adds the events of one step: a transfer is opened by its send and closed by its receive, and what
+// a step adds in between (the sum of rrs, which is never stored) goes through slots of its own.
 static void add_step(struct lowering *lowering, uint32_t s)
 {
     const struct weft_program_order *order = lowering->order;
@@ -301,6 +306,8 @@ static bool lower_all(struct lowering *lowering, struct weft_arena *arena)
 
 // ---- the schedule ----
 
+// Sorts the events by round (counting sort) and publishes them as steps of one item, each with the
+// program's steps that it came from.
 static void publish(struct weft_schedule *schedule, const struct weft_program_origin **origins,
                     const struct lowering *lowering, struct weft_arena *arena,
                     struct weft_arena scratch)

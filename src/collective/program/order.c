@@ -1,5 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Programs of thread blocks: connections matched, steps ordered, deadlocks named.
+// An order of a program's steps in which each stands behind what it needs: the step before it in
+// its block, the send that it receives, the signal that it waits for, and the receive that makes
+// room in the connection's window. The k-th send on a connection meets the k-th receive there.
+// Kahn's topological sort, O(steps log steps) with the sorting of connections; what remains
+// unsorted is a deadlock and is named.
 
 #include "program.h"
 
@@ -155,6 +159,9 @@ static uint32_t next_step(const struct weft_program *program, const struct weft_
     return WEFT_NONE;
 }
 
+// Matches the k-th send of one block with the k-th receive of its partner, in order, and notes
+// which receive frees the slot of the window that a send takes. Blames the first step that has no
+// partner, or another size.
 static bool match_blocks(struct links *links, struct weft_program_report *report,
                          const struct weft_program_order *order, const struct end *sender,
                          const struct end *receiver, struct weft_arena scratch)
@@ -222,6 +229,9 @@ static bool blame_twice(struct weft_program_report *report, const struct weft_pr
                               sends ? end->to : end->from, end->channel);
 }
 
+// Matches all connections: both lists of ends are sorted by sender, receiver and channel and
+// merged, so that an end without its other end stands out, and two blocks on one side of a
+// connection are found as neighbors.
 static bool match_all(struct links *links, struct weft_program_report *report,
                       const struct weft_program_order *order, struct weft_arena scratch)
 {
@@ -453,6 +463,8 @@ static bool check_address(struct weft_program_report *report,
     return true;
 }
 
+// Checks every step against its block and its buffers: a sending step needs a peer to send to,
+// moved chunks lie within their buffers.
 static bool check_steps(struct weft_program_report *report, const struct weft_program_order *order)
 {
     const struct weft_program *program = order->program;
@@ -482,6 +494,8 @@ static bool check_steps(struct weft_program_report *report, const struct weft_pr
     return true;
 }
 
+// Sorts twice: without the limit of the window and with it, so that a deadlock that comes from full
+// connections alone is told apart from one that no buffering would help.
 bool weft_program_order(struct weft_program_order *order, struct weft_program_report *report,
                         const struct weft_program *program, struct weft_arena *arena,
                         struct weft_arena scratch)

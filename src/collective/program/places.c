@@ -1,12 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
-// Programs of thread blocks: in which buffer each slot lies, and a block for each end of each
-// connection.
+// Where the chunks of a program lie, and between whom its connections run: the buffer of each slot
+// (input, output, scratch; or one work buffer with copies before and after), and a thread block for
+// each end of each connection of the schedule.
 
 #include "build.h"
 
 #include <stdlib.h>
 
-#define PEERS_MAX 32u // of a rank on one channel
+// Peers of a rank on one channel, as MSCCL's runtime has it
+// (MSCCL_MAX_NUM_THREAD_BLOCKS_PER_CHANNEL in its msccl.h).
+#define PEERS_MAX 32u
+// Clocks of all blocks against all others of their rank, 4 bytes each: 256 MiB; beyond it, waits
+// that are already implied are written too, which costs steps and no correctness.
 #define KNOWN_MAX ((uint64_t)1 << 26)
 
 // ---- where slots lie ----
@@ -16,6 +21,9 @@ uint32_t weft_builder_share(const struct weft_schedule *schedule)
     return schedule->chunk_count / schedule->rank_count;
 }
 
+// Chooses the buffers. `direct`: input, output and scratch as the schedule has them, where its
+// output lies behind its input. Else all work happens in one buffer: the output or the input itself
+// where the schedule is in place, else scratch, with copies into it first and out of it last.
 void weft_builder_choose(struct weft_builder *builder, const struct weft_program_options *options)
 {
     const struct weft_schedule *schedule = builder->schedule;
@@ -138,6 +146,9 @@ static uint32_t spread_of(const struct weft_builder_connection *connection, uint
     return connection->channel * spread + jump % spread;
 }
 
+// Lists the connections of a schedule, each once, sorted. Where a rank has more than PEERS_MAX
+// peers on a channel, every channel becomes as many as needed, and connections are spread over them
+// by how many ranks they jump, so that both ends agree without talking.
 uint32_t weft_builder_connect(struct weft_builder *builder, struct weft_program_size *size,
                               uint32_t *spread, struct weft_arena *arena, struct weft_arena scratch)
 {

@@ -2,7 +2,8 @@
 #ifndef WEFT_COLLECTIVE_PROGRAM_PROGRAM_H
 #define WEFT_COLLECTIVE_PROGRAM_PROGRAM_H
 
-// Thread-block programs taken apart: who sends to whom, and an order of steps that obeys all.
+// Thread-block programs taken apart, for check.c: who sends to whom (order.c), which steps are
+// ordered (races.c), and the transfers that a program amounts to (lower.c).
 
 #include "weft/collective.h"
 

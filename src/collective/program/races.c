@@ -9,6 +9,7 @@
 
 #include <string.h>
 
+// Limits of memory and time, not tuned: 1 GiB of clocks, and 2^33 comparisons, some seconds.
 #define CLOCK_BYTES_MAX ((uint64_t)1 << 30)
 #define CLOCK_WORK_MAX ((uint64_t)1 << 33)
 
@@ -71,6 +72,9 @@ static bool blame_race(struct watch *watch, struct side one, struct side other,
         weft_program_place(place, watch->order, other.step), other.writes ? "writes" : "reads");
 }
 
+// Holds one access against the slot's last writer and, for a write, against all readers since.
+// Since accesses come in an order that respects the clocks, older ones are ordered before these
+// already.
 static bool touch(struct watch *watch, uint32_t s, enum weft_block_buffer buffer, uint32_t from,
                   bool writes)
 {
@@ -121,6 +125,8 @@ static bool watch_step(struct watch *watch, uint32_t s)
     return true;
 }
 
+// Runs through all steps in order, with the clocks of this rank's blocks carried along by every
+// step, also of other ranks: a message may order two steps of one rank through another rank.
 static bool watch_rank(struct watch *watch, struct weft_arena scratch)
 {
     const struct weft_program_order *order = watch->order;

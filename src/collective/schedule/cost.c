@@ -1,9 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// What collectives cost under the alpha-beta-gamma model: closed forms, any schedule, and bounds.
-// Sources and derivations stand in docs/collectives.md.
+// What collectives cost under the alpha-beta-gamma model (Hockney, Parallel Computing 1994; Thakur,
+// Rabenseifner and Gropp, IJHPCA 2005): any schedule, round by round in O(transfers); the closed
+// form of each algorithm in O(1); and what no schedule can be quicker than (Chan, Heimlich,
+// Purkayastha and van de Geijn, "Collective communication: theory, practice, and experience", 2007,
+// section 4). docs/collectives.md has the derivations, and a property test holds every closed form
+// equal to its schedule.
 
-#include "collective/straggler/stragglar.h"
 #include "collective/algorithms/writer.h"
+#include "collective/straggler/stragglar.h"
 
 // ---- any schedule ----
 
@@ -26,6 +30,9 @@ static uint64_t moved_by(const struct load *load)
     return load->sent > load->received ? load->sent : load->received;
 }
 
+// Adds one round: it takes as long as its busiest rank, which is the one whose bytes in or out, and
+// bytes added, take longest together. Only ranks that take part are looked at and cleared, so that
+// rounds of few transfers on many ranks cost little. Moves inside a rank add but do not cross.
 static void add_round(struct sums *sums, const struct weft_round_walk *walk, struct load *loads,
                       const struct weft_cost_model *model)
 {
@@ -82,8 +89,8 @@ double weft_schedule_seconds(const struct weft_schedule *schedule, double size_b
 
 // ---- closed forms ----
 
-// A call for a closed form, or for half of one: an all-reduce is one way that adds and one that
-// copies.
+// What a closed form is asked for. Most are sums of two halves: one that adds (all that end in
+// sums) and one that copies (all that end in everybody's having it); an all-reduce is both.
 struct question {
     enum weft_algorithm algorithm;
     const struct weft_algorithm_options *options; // complete
@@ -104,7 +111,7 @@ static double take(const struct question *question, double rounds, double share,
     return rounds * model->alpha_s + share * question->size_bytes * per_byte;
 }
 
-static double ring_way(const struct question *question, bool adds)
+static double ring_half(const struct question *question, bool adds)
 {
     double n = question->options->rank_count;
     double k = question->options->chunk_factor;
@@ -114,7 +121,7 @@ static double ring_way(const struct question *question, bool adds)
     return take(question, n - 1, (n - 1) / n, adds);
 }
 
-static double tree_way(const struct question *question, bool adds)
+static double tree_half(const struct question *question, bool adds)
 {
     uint32_t n = question->options->rank_count;
     uint32_t k = question->options->chunk_factor;
@@ -129,6 +136,8 @@ static double tree_way(const struct question *question, bool adds)
     return take(question, rounds, rounds / (2.0 * k), adds);
 }
 
+// Recursive doubling: all of S in each round, of an all-gather what there is so far. Off powers of
+// two one round more folds ranks in, which adds, and one hands them the sum, which does not.
 static double doubling(const struct question *question)
 {
     uint32_t n = question->options->rank_count;
@@ -157,7 +166,7 @@ static double bruck(const struct question *question)
     return take(question, rounds, blocks / n, false);
 }
 
-static double direct_way(const struct question *question, bool adds)
+static double direct_half(const struct question *question, bool adds)
 {
     double n = question->options->rank_count;
     double share = is_rooted(question->options->kind) ? n - 1 : (n - 1) / n;
@@ -170,13 +179,15 @@ static double staged(const struct question *question)
     double servers = question->options->shape[1];
     double n = question->options->rank_count;
     if (inside < 2 || servers < 2) {
-        return direct_way(question, false);
+        return direct_half(question, false);
     }
     return take(question, inside - 1, (inside - 1) * servers / n, false) +
            take(question, servers - 1, (servers - 1) * inside / n, false);
 }
 
-static double one_way(const struct question *question, bool adds)
+// The seconds of the half of a collective that adds, or that copies; negative where the algorithm
+// has no halves.
+static double one_half(const struct question *question, bool adds)
 {
     const struct weft_algorithm_options *options = question->options;
     double n = options->rank_count;
@@ -184,11 +195,11 @@ static double one_way(const struct question *question, bool adds)
     case WEFT_ALGORITHM_RING:
     case WEFT_ALGORITHM_BIDIRECTIONAL:
     case WEFT_ALGORITHM_MULTI_RING:
-        return ring_way(question, adds);
+        return ring_half(question, adds);
     case WEFT_ALGORITHM_BINOMIAL_TREE:
     case WEFT_ALGORITHM_BINARY_TREE:
     case WEFT_ALGORITHM_DOUBLE_TREE:
-        return tree_way(question, adds);
+        return tree_half(question, adds);
     case WEFT_ALGORITHM_HALVING_DOUBLING:
         return take(question, weft_log2_ceil(options->rank_count), (n - 1) / n, adds);
     case WEFT_ALGORITHM_HIERARCHICAL:
@@ -197,7 +208,7 @@ static double one_way(const struct question *question, bool adds)
         return weft_torus_seconds(options, question->size_bytes, question->model,
                                   adds ? question->model->gamma_s_per_byte : 0);
     case WEFT_ALGORITHM_DIRECT:
-        return direct_way(question, adds);
+        return direct_half(question, adds);
     case WEFT_ALGORITHM_RECURSIVE_DOUBLING:
     case WEFT_ALGORITHM_BRUCK:
     case WEFT_ALGORITHM_STAGED:
@@ -209,6 +220,8 @@ static double one_way(const struct question *question, bool adds)
     return -1;
 }
 
+// Completes the options first, so that defaults (chunk factor, shape) count as they do in the
+// schedule.
 double weft_algorithm_seconds(enum weft_algorithm algorithm,
                               const struct weft_algorithm_options *options, double size_bytes,
                               const struct weft_cost_model *model)
@@ -239,7 +252,7 @@ double weft_algorithm_seconds(enum weft_algorithm algorithm,
     bool adds = kind == WEFT_COLLECTIVE_ALLREDUCE || kind == WEFT_COLLECTIVE_REDUCE_SCATTER ||
                 kind == WEFT_COLLECTIVE_REDUCE;
     bool copies = kind != WEFT_COLLECTIVE_REDUCE_SCATTER && kind != WEFT_COLLECTIVE_REDUCE;
-    return (adds ? one_way(&question, true) : 0) + (copies ? one_way(&question, false) : 0);
+    return (adds ? one_half(&question, true) : 0) + (copies ? one_half(&question, false) : 0);
 }
 
 // ---- bounds ----

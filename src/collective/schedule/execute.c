@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Schedules on real buffers, and their outputs against sums computed directly.
+// Schedules on real buffers, and their outputs against sums computed directly: a second proof
+// beside the symbolic checker, which shares no code with it. Words are hashes of rank and position,
+// sums are modulo 2^64, and everything that is no input is noise, so that a slot that is read too
+// early shows. O(transfers * words of a slot).
 
 #include "weft/collective.h"
 

@@ -1,11 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// A task graph whose collectives run as chosen: each as the transfers of its schedule.
+// A task graph whose collectives run as chosen: each collective task keeps its place and its time
+// inside the servers, and the transfers of its schedule follow it. One schedule is built and
+// lowered for each choice and kind of task, in units of slots; tasks of other sizes scale its
+// bytes. O(tasks + transfers of all expanded tasks).
 
 #include "weft/collective.h"
 
 #include <string.h>
 
-#define TASKS_MAX (1u << 22)
+#define TASKS_MAX (1u << 22) // a limit of memory (about 64 bytes a task), not tuned
+// Schedules that a plan names must come out the same for everybody who reads the plan.
 #define SYNTHESIS_SEED 1u
 
 static bool collective_kind(enum weft_collective_kind *kind, enum weft_task_kind task)
@@ -54,6 +58,9 @@ static bool synthesize(struct weft_schedule *schedule, const struct weft_collect
     return true;
 }
 
+// Checks the choice against the graph and the network before anything is built: the group exists,
+// the algorithm does the kind, the ring whose order is asked for has all members; a synthesized
+// schedule is of all servers.
 bool weft_collective_choice_build(struct weft_placed_schedule *placed,
                                   const struct weft_collective_choice *choice,
                                   const struct weft_collective_call *call,
@@ -159,6 +166,8 @@ static uint64_t largest_size(const struct expansion *expansion, uint32_t choice,
     return largest;
 }
 
+// Builds the schedule for the largest task of a kind that falls under a choice and lowers it with S
+// = C bytes, so that a transfer's bytes are its slots, and marks which transfers wait for nothing.
 static bool make_form(struct form *form, const struct expansion *expansion, uint32_t choice,
                       enum weft_task_kind kind, struct weft_arena scratch, struct weft_error *error)
 {
@@ -278,6 +287,9 @@ static bool make_forms(uint32_t *choice_of_task, uint64_t *total, struct expansi
                      (unsigned long long)*total, TASKS_MAX);
 }
 
+// First makes every form that some task needs and counts the tasks to be, so that memory is taken
+// once; then copies the graph and hangs the transfers in. The forms live in scratch until the graph
+// is built.
 bool weft_taskgraph_expand(struct weft_taskgraph *expanded, const struct weft_taskgraph *graph,
                            const struct weft_collective_choice *choices, uint32_t choice_count,
                            const struct weft_network *network,

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// The form: names, affine indices, what makes a schedule well formed, and the walk over its rounds.
+// The form of a schedule: the names of the kinds, affine indices, what makes a schedule well
+// formed, and the walk over its rounds that everything else is written with. Families of transfers
+// are expanded one round at a time, in O(transfers of the round), so that a schedule of 33 million
+// transfers never lies in memory.
 
 #include "weft/collective.h"
 
@@ -133,6 +136,8 @@ static bool check_step(const struct weft_schedule *schedule, const struct weft_s
     return true;
 }
 
+// Checks what relates the counts of a schedule to its kind: whole shares a rank where the kind has
+// shares, inputs and outputs within the slots, a root that is a rank.
 static bool check_counts(const struct weft_schedule *schedule, struct weft_error *error)
 {
     uint32_t n = schedule->rank_count;
@@ -308,6 +313,8 @@ static void put_transfers(struct weft_round_walk *walk, uint32_t s)
     }
 }
 
+// Steps to the next round: steps that have ended leave the list of active ones, those that begin
+// join it, and the transfers of all are listed in order of step and item.
 bool weft_round_walk_next(struct weft_round_walk *walk)
 {
     const struct weft_schedule *schedule = walk->schedule;

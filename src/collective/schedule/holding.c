@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Sets of ranks with reference counts: a ring's partial sums are shared, grown and forgotten.
+// Sets of ranks whose addends a slot holds, with reference counts. A copy shares the set, a sum
+// extends it in place when nobody else refers to it, and a set that nobody refers to is reused, so
+// that a ring's n^2 partial sums need memory for n sets at a time. Single ranks and the set of all
+// take no memory. Adding is O(n / 64).
 
 #include "holding.h"
 

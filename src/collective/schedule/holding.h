@@ -2,8 +2,9 @@
 #ifndef WEFT_COLLECTIVE_SCHEDULE_HOLDING_H
 #define WEFT_COLLECTIVE_SCHEDULE_HOLDING_H
 
-// What slots hold while a schedule is executed on symbols: a chunk, and the ranks whose addends it
-// has. Sets are values: a copy of a slot shares its set.
+// The sets of contributions that the checker of schedules executes on. A set is an id: below
+// rank_count that rank alone, rank_count all ranks, above it a bit set of the pool. Exact: bits and
+// counts, never hashes.
 
 #include "weft/collective.h"
 

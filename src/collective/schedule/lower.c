@@ -188,6 +188,9 @@ static uint64_t slots_moved(const struct weft_schedule *schedule)
     return moved;
 }
 
+// Walks the schedule once and keeps for each slot which tasks its readers must wait for. The room
+// for tasks, lists and edges is bounded beforehand by the slots that are moved, since each read and
+// each write adds a bounded number of entries.
 bool weft_schedule_lower_tasks(struct weft_task_list *list, const struct weft_schedule *schedule,
                                const struct weft_lower_options *options, struct weft_arena *arena,
                                struct weft_arena scratch, struct weft_error *error)

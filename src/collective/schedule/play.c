@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// The rules of a round, and what a collective gives and asks, slot by slot.
+// The rules of a round, and what each kind of collective gives and asks, slot by slot. All
+// transfers of a round read first and write then; a sum must be of the same chunk and of disjoint
+// addends, a copy must be alone in its slot. Why this proves the sums is in docs/collectives.md
+// ("The checker"). O(transfers * n / 64) at most.
 
 #include "play.h"
 
@@ -141,6 +144,9 @@ static bool copy_in(struct player *player, const struct slot_move *move, struct 
     return true;
 }
 
+// Adds what came in to a cell, or notes which rule it breaks: the kind sums nothing, a copy writes
+// the slot in the same round, the cell is empty, the chunks differ, or an addend would count twice.
+// The set that came in is dropped only once it has been added.
 static bool add_in(struct player *player, const struct slot_move *move, struct cell *cell,
                    const struct incoming *in)
 {
@@ -185,6 +191,9 @@ static bool add_in(struct player *player, const struct slot_move *move, struct c
     return true;
 }
 
+// Plays one round: what is sent is read, and shared, before anything is written. After the first
+// transfer that reads nothing the ones before it still write, so that a violation earlier in the
+// order is found too.
 bool player_round(struct player *player, const struct slot_move *moves, uint32_t count)
 {
     uint32_t readable = 0;

@@ -2,7 +2,10 @@
 #ifndef WEFT_COLLECTIVE_SCHEDULE_PLAY_H
 #define WEFT_COLLECTIVE_SCHEDULE_PLAY_H
 
-// Symbolic execution of the slots that a schedule keeps together, round by round.
+// Symbolic execution of those slots that a schedule keeps together, round by round. A cell is a
+// slot of a rank: the chunk that it holds and the set of ranks whose addends are in it. The player
+// notes the first violation by round and order of transfers, whichever part of the slots it is
+// found in.
 
 #include "holding.h"
 

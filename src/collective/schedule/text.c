@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A schedule as text: what it claims, a line a step, and on request a line a transfer.
+// Schedules as text, a line a step with its affine indices ("i in 0-7: i -> i+1 mod 8, slot i-t mod
+// 8"), and a line a transfer where asked. The golden tests and docs/collectives.md show the form.
+// O(steps), or O(transfers).
 
 #include "weft/collective.h"
 
@@ -85,6 +87,8 @@ static void add_rank(struct weft_text *text, const struct weft_index *index,
     weft_text_add(text, "]");
 }
 
+// Adds the line of one step; the second slot is named only where it differs from the first, the
+// channel only where it is not 0.
 static void add_step(struct weft_text *text, const struct weft_schedule *schedule, uint32_t s)
 {
     const struct weft_step *step = &schedule->steps[s];
@@ -131,6 +135,8 @@ static uint32_t output_width(const struct weft_schedule *schedule)
     return packed ? schedule->chunk_count / schedule->rank_count : schedule->chunk_count;
 }
 
+// Adds the lines above the steps: what the schedule does, its counts and claims, where input and
+// output lie, and the tables of labels.
 static void add_head(struct weft_text *text, const struct weft_schedule *schedule)
 {
     uint32_t chunks = schedule->chunk_count;

@@ -1,26 +1,25 @@
 // SPDX-License-Identifier: Apache-2.0
-// StragglAR as a schedule: the ring among the healthy, the exchanges, the pattern as one family of
-// transfers for each position, and the last rounds transfer by transfer.
+// StragglAR as a schedule (arXiv 2505.23523): the ring among the healthy, the exchanges with the
+// straggler, the pattern as one family of transfers for each position, and the last rounds transfer
+// by transfer. n-2 rounds of S/(n-1) bytes while the straggler is late, then K - 1 + ceil(log2 n)
+// rounds of S/K, the fewest there can be (stragglar_bound.c). docs/stragglar.md has the method.
 //
 // Chunk c has slot (c mod m) * factor + c / m, so that what a rank reduces in the first phase lies
 // together. That is c * factor mod (K - 1) but for the last chunk, which no family touches.
 
 #include "stragglar.h"
 
+// Seeds of the last rounds' matching that are tried for a number of rounds before one more round is
+// granted. docs/stragglar.md: with 64 no n from 4 to 1100 needed a round more than the bound.
 #define SPREAD_SEEDS 64u
+// A pattern costs O(m^2) a try; beyond this many ranks nothing was measured.
 #define RANKS_MAX 16384u
-
-uint32_t stragglar_bound(uint32_t rank_count, uint32_t chunk_count)
-{
-    uint32_t levels = 0;
-    while ((1ull << levels) < rank_count) {
-        levels++;
-    }
-    return chunk_count - 1 + levels;
-}
 
 // ---- the plan ----
 
+// Lets the pattern run on past the last exchange: in round t the chunks of age t - c spread as they
+// would have, without what new exchanges would add. One or two rounds longer than the bound where
+// the matching of stragglar_spread finds nothing.
 void stragglar_end_by_pattern(struct stragglar_plan *plan, struct weft_arena *arena)
 {
     const struct stragglar_pattern *pattern = &plan->pattern;
@@ -48,6 +47,8 @@ void stragglar_end_by_pattern(struct stragglar_plan *plan, struct weft_arena *ar
     plan->round_count = last + 1;
 }
 
+// Finds the pattern, and then the last rounds: with as few rounds as the bound allows first, a
+// round more when all seeds fail, and by the pattern itself when that is as short.
 bool stragglar_make_plan(struct stragglar_plan *plan, uint32_t rank_count, uint32_t factor,
                          struct weft_arena *arena, struct weft_arena scratch)
 {
@@ -255,6 +256,8 @@ void weft_stragglar_relabel(struct weft_schedule *schedule, const struct weft_sc
     schedule->label_count = 1;
 }
 
+// Checks the options, writes the schedule for position labels (healthy ranks 0 to n-2, the
+// straggler n-1) and relabels it for the late rank that is asked for.
 bool weft_stragglar_build(struct weft_schedule *schedule,
                           const struct weft_algorithm_options *options, struct weft_arena *arena,
                           struct weft_arena scratch, struct weft_error *error)

@@ -43,7 +43,8 @@ struct stragglar_plan {
     const struct stragglar_move *moves; // from round K on, in order of round
 };
 
-// The fewest rounds that any order of exchanges needs: K - 1 + ceil(log2 n).
+// The lower bound, the fewest rounds that any order of exchanges needs: K - 1 + ceil(log2 n)
+// (stragglar_bound.c has the proof).
 uint32_t stragglar_bound(uint32_t rank_count, uint32_t chunk_count);
 // The rounds of the straggler's part. n >= 4, K = (n-1) * factor. False: no pattern found.
 bool stragglar_make_plan(struct stragglar_plan *plan, uint32_t rank_count, uint32_t factor,

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// StragglAR's rotating pattern: ages by position, and who sends.
+// StragglAR's rotating pattern: at which age a chunk reaches each position, and who sends it there.
+// The paper has it for n = 2^L; what follows finds one for any n by random draws and a matching,
+// O(m^2) a try. docs/stragglar.md derives both conditions.
 //
 // Two conditions make a pattern valid. Each healthy rank gets one chunk a round iff age[y] - y mod
 // m is a permutation; M. Hall (Proc. AMS 1952) arranges any ages whose sum is a multiple of m so.

@@ -270,6 +270,8 @@ static bool run_round(struct spread *spread, uint32_t t)
 
 // ---- all rounds ----
 
+// Takes memory for all rounds and sets up the chunks that are in flight, that is not yet
+// everywhere, when the last exchange has been: who holds them follows from the pattern's ages.
 static void begin_spread(struct spread *spread, const struct stragglar_plan *plan,
                          struct weft_arena *arena)
 {
@@ -307,6 +309,9 @@ static void begin_spread(struct spread *spread, const struct stragglar_plan *pla
     }
 }
 
+// Runs rounds K to round_count - 1, each a matching for what the deadline asks for and then for
+// whatever fits. It fails as soon as a chunk can no longer meet the deadline; nothing is published
+// then. O(rounds * chunks in flight * (m / 64 + chunks in flight)).
 bool stragglar_spread(struct stragglar_plan *plan, uint32_t round_count, uint64_t seed,
                       struct weft_arena *arena, struct weft_arena scratch)
 {

@@ -1,5 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Bounds on collectives over a fabric. Each is proved where it is computed.
+// Lower bounds on the time of a collective on a fabric: by latency (the farthest pair that must
+// hear of each other, by Dijkstra), by bytes over cuts (what must enter or leave a set of nodes
+// over the rate of the links that cross it; every server, prefixes of the nodes in breadth-first
+// orders, and all servers together), for an all-to-all by hops times bytes over the rate of all
+// links, and for whole chunks that are stored before they are sent on. All are rounded down.
+// docs/synthesis.md derives them; each holds for any schedule, and the synthesizer asserts that its
+// own time is no less. O(servers * links).
 
 #include "bounds.h"
 
@@ -8,6 +14,8 @@
 
 // Sources of distances, and of breadth-first orders whose prefixes are cuts. Any choice of them
 // gives bounds that hold.
+// How many servers shortest paths, and breadth-first orders, begin at. They bound the time of the
+// bound on large fabrics: fewer sources can only weaken it. Not measured beyond that.
 #define SOURCES_MAX 256u
 #define ORDERS_MAX 8u
 
@@ -145,6 +153,9 @@ static uint64_t prefix_cuts(const struct problem *problem, const uint32_t *order
     return best_ps;
 }
 
+// Takes the best cut among all prefixes of the order of ids and of breadth-first orders from some
+// servers (one where all servers are alike). Prefixes of such orders are balls around a server,
+// which have few links out on tori and trees.
 static uint64_t order_cuts(const struct problem *problem, uint64_t least_ps,
                            struct weft_arena scratch)
 {
@@ -232,8 +243,8 @@ static uint64_t hop_load_ps(const struct problem *problem, struct weft_arena scr
     return cross_ps((double)hops.sum / n * problem->size_bytes, sum_Bps, 0);
 }
 
-// When the links of a server can have carried so many whole chunks: each carries one after the
-// other, and the last must arrive.
+// Finds by bisection when the links of a server can have carried so many whole chunks: each link
+// carries one after the other, and the last chunk has to arrive.
 static uint64_t chunks_ps(const struct problem *problem, uint32_t server, bool into,
                           uint64_t chunks)
 {
@@ -262,6 +273,9 @@ static uint64_t chunks_ps(const struct problem *problem, uint32_t server, bool i
     return low_ps;
 }
 
+// The bound for whole chunks: the farthest pair with every hop storing the chunk, and every
+// server's links carrying what must pass them chunk by chunk. An all-reduce may add on the way, so
+// nothing is said of it.
 static uint64_t whole_chunks_ps(const struct problem *problem, struct weft_arena scratch)
 {
     const struct weft_synth *synth = problem->synth;
@@ -284,6 +298,7 @@ static uint64_t whole_chunks_ps(const struct problem *problem, struct weft_arena
     return best_ps;
 }
 
+// Builds the fabric's graph and its reverse once for all bounds.
 void weft_synth_bound(struct weft_synth_bounds *bounds, const struct weft_synth *synth,
                       enum weft_collective_kind kind, uint64_t size_bytes, uint32_t root,
                       struct weft_arena scratch)

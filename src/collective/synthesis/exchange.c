@@ -1,15 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
-// All-to-all: every chunk walks from its source to its own destination, always nearer. A free link
-// takes the waiting chunk that has the longest way left.
+// All-to-all on any fabric, in the time-expanded manner of TACOS (Won et al., MICRO 2024), which
+// has no all-to-all of its own: every chunk walks from its source to its own destination and comes
+// nearer with every hop. A link that falls free takes, of the chunks that wait at its sender and
+// would come nearer, one with the longest way left. Behind switches a chunk takes a whole path.
+// Ranks between source and destination keep chunks in scratch slots. O(hops * window + events *
+// links).
 
 #include "switched.h"
 #include "synthesize.h"
 
 #include <string.h>
 
-// So many waiting destinations are weighed for a hop.
+// So many waiting destinations are compared for a hop; the same as in greedy.c, where the choice is
+// explained.
 #define WINDOW 64u
-#define FREES 0x80000000u
+#define FREES 0x80000000u // marks the event of a link that falls free
 
 // Chunks are numbered by (source, destination, k). Those that wait at a node with one destination
 // form a list.
@@ -106,6 +111,8 @@ struct sending {
     uint64_t arrive_ps;
 };
 
+// Starts a hop: the chunk leaves its slot and takes the destination's output slot or a new scratch
+// slot there, and the link is taken until it falls free.
 static void start(struct exchange *exchange, const struct sending *sending, uint64_t now_ps)
 {
     uint32_t to = sending->to;

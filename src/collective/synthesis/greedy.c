@@ -9,7 +9,9 @@
 
 #include <string.h>
 
-// So many candidate chunks are weighed for a hop.
+// So many candidate chunks are compared for a hop. TACOS compares all; 64, a word of the sets,
+// keeps a hop at 1 to 2 us of CPU (docs/synthesis.md, "Limits") and is the rarest of a random
+// sample.
 #define WINDOW 64u
 // Marks the event of a hop whose link falls free, beside that of its arrival.
 #define FREES 0x80000000u
@@ -217,6 +219,8 @@ static void arrive(struct spread *spread, uint32_t hop)
     mark(spread, arrived->link);
 }
 
+// Takes memory for all hops there can be, gives every chunk to its owner and marks the links that
+// have something to send at time 0.
 static void begin(struct spread *spread, const uint32_t *owner, struct weft_arena *arena,
                   struct weft_arena *scratch)
 {

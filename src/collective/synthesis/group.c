@@ -1,14 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
-// Fabrics that look alike from every server, and the all-gather on them: the spanning trees of
-// server 0 are packed into the links of one server, and translated to all others.
+// Fabrics that look alike from every server, and the all-gather on them.
+//
+// Tori, circulants and hypercubes are Cayley graphs: server ids are elements of a product of cyclic
+// groups, and every server has the links of server 0, translated. So the spanning trees of server 0
+// are packed into the links of one server, and the transfers of all others are translations that
+// can never collide. That is a schedule of as many steps as one server's share. A machine is a link
+// of server 0; a job is the chunk of a displacement, which any link can carry once the displacement
+// before it is held; list scheduling, scarcest job first. O(chunks * links of a server * window).
 
 #include "synthesize.h"
 
 #include <string.h>
 
-#define SIDES_MAX 16u
-#define RADICES_MAX 4096u
-// So many candidates are looked at for each hop.
+#define SIDES_MAX 16u     // of 2 or more: up to 2^16 servers
+#define RADICES_MAX 4096u // factorizations that are tried before a fabric counts as irregular
+// So many candidates are compared for each hop. It trades time for choice; not measured apart from
+// the 16 seeds of synthesize.c, which reach the bound on the tori of docs/synthesis.md.
 #define WINDOW 32u
 
 // ---- the group ----
@@ -105,6 +112,9 @@ static bool is_star(const struct weft_fabric *fabric)
     return true;
 }
 
+// Lists the links of server 0 with the displacement, the sending time and the arrival of each, and
+// for each displacement the one that a link leads to, so that planning needs no arithmetic in mixed
+// radices.
 static void fill_generators(struct weft_synth_group *group, const struct weft_synth *synth,
                             struct weft_arena *arena)
 {
@@ -244,6 +254,8 @@ static uint32_t choose(struct spread *spread, uint32_t machine)
     return best;
 }
 
+// Starts a job on a machine: server v - g, translated from server 0, hands the chunk on along link
+// g. The job leaves the lists of all machines that could have done it.
 static void start(struct spread *spread, uint32_t machine, uint32_t job, uint64_t now_ps)
 {
     const struct weft_synth_group *group = spread->group;
@@ -296,6 +308,8 @@ static void start_machines(struct spread *spread, uint32_t *order, uint64_t now_
     }
 }
 
+// Sets up the lists: server 0 holds its own chunks, and whatever its links can carry at once is
+// listed. On a star every job is possible from the start.
 static void begin(struct spread *spread, struct weft_arena *scratch)
 {
     const struct weft_synth_group *group = spread->group;
@@ -328,6 +342,8 @@ static void begin(struct spread *spread, struct weft_arena *scratch)
     }
 }
 
+// Runs the list schedule by events until all jobs are done, or nothing more can end before the
+// deadline.
 bool weft_synth_group_spread(struct weft_synth_run *run, const struct weft_synth *synth,
                              uint64_t seed, uint64_t deadline_ps, struct weft_arena *arena,
                              struct weft_arena scratch)

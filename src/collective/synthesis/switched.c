@@ -1,12 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-// Free paths through switches, and what transfers leave of them.
+// Free paths through switches, and what transfers leave of them: hops to every server are counted
+// once backward from it (breadth-first, servers do not forward), a transfer then walks down those
+// counts from a random link on, backing out of switches whose links are taken. Links between
+// switches count as several lanes of a server link's rate. O(links of a path * degree) for a path
+// that is found at once.
 
 #include "switched.h"
 
 #include <math.h>
 #include <string.h>
 
-// More transfers at once over one link between switches are not told apart.
+// Lanes of one link between switches, a limit of memory: more transfers at once are not told apart.
 #define LANES_MAX 4096.0
 #define FAR UINT16_MAX
 

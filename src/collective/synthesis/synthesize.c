@@ -1,13 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
-// Synthesis: checks what is asked, plans the best of some tries, and turns it into the kind.
+// Schedules synthesized for a fabric (docs/synthesis.md): checks what is asked, plans the best of
+// some tries, and turns the plan into the kind. All-gather and broadcast are planned forward;
+// reduce-scatter and reduce are the same on the reversed fabric, run backward; an all-reduce is a
+// reduce-scatter and then an all-gather. Fabrics that are the same from every server are planned
+// for one server and translated (group.c), others by events (greedy.c, after TACOS), all-to-alls by
+// exchange.c.
 
 #include "synthesize.h"
 #include "bounds.h"
 
 #include <math.h>
 
-#define TIME_MAX_S 1e6
-// Seeds of the translated planner for each try; one costs a server's share of a schedule.
+#define TIME_MAX_S 1e6 // all hops one after the other stay far below 2^64 ps
+// Seeds of the translated planner for each try; one costs a server's share of a schedule. With 16
+// the tori and hypercubes of docs/synthesis.md end at their bound.
 #define GROUP_TRIES 16u
 
 // ---- what is asked ----
@@ -37,6 +43,8 @@ static bool check_times(const struct weft_fabric *fabric,
     return true;
 }
 
+// Refuses what cannot be planned: fewer than two ranks, fewer bytes than chunks, more transfers
+// than WEFT_SYNTH_TRANSFERS, times that would overflow.
 static bool check_options(const struct weft_fabric *fabric,
                           const struct weft_synthesis_options *options, struct weft_error *error)
 {
@@ -117,6 +125,9 @@ static void keep_better(struct weft_synth_run *best, const struct weft_synth_run
     }
 }
 
+// Plans for a fabric that is the same everywhere: first with nothing allowed to end after the
+// bound, so that a slow link leaves chunks to quicker ones, and, if no seed manages that, without a
+// deadline. Ends at the first plan that meets the bound.
 static void plan_translated(struct weft_synth_run *best, const struct weft_synth *synth,
                             const struct weft_synthesis_options *options, uint64_t bound_ps,
                             struct weft_arena *arena, struct weft_arena scratch)
@@ -252,6 +263,8 @@ static void fill_bounds(struct weft_synthesis *synthesis, const struct weft_synt
     WEFT_ASSERT(synthesis->chunk_bound_ps <= synthesis->completion_ps);
 }
 
+// Plans the one or two phases of the kind in one half of the scratch space, with temporaries in the
+// other, writes them one behind the other, and states the bounds beside the time.
 bool weft_synthesize(struct weft_synthesis *synthesis, const struct weft_fabric *fabric,
                      const struct weft_synthesis_options *options, struct weft_arena *arena,
                      struct weft_arena scratch, struct weft_error *error)

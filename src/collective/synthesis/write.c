@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Timed hops as a schedule: rounds by time, and steps that hold the translations of a hop.
+// Timed hops as a schedule. Rounds follow from time: a round ends where a hop starts after another
+// has arrived, and where a link would be used again. On a fabric that is the same everywhere a hop
+// becomes one step for each translation along all sides but the longest, whose translations are the
+// items of the step.
 
 #include "synthesize.h"
 
@@ -39,6 +42,8 @@ static void sort_hops(struct weft_synth_hop *hops, uint32_t count, struct weft_a
     }
 }
 
+// Turns a run round in time: the last arrival becomes the first start, ends are exchanged, and hops
+// are sorted by their new starts.
 void weft_synth_reverse(struct weft_synth_run *run, struct weft_arena scratch)
 {
     for (uint32_t i = 0; i < run->hop_count / 2; i++) {
@@ -162,6 +167,8 @@ static uint32_t write_run(struct writer *writer, const struct weft_synth_run *ru
     return round + 1;
 }
 
+// Writes one or two runs, the second from the first's completion on, with the time of each step
+// beside it.
 void weft_synth_write(struct weft_schedule *schedule, const struct weft_synth *synth,
                       const struct weft_synth_run *runs, uint32_t run_count,
                       struct weft_arena *arena, struct weft_arena scratch)
