@@ -23,9 +23,9 @@ static void add_need(struct weft_builder *builder, struct weft_builder_draft *dr
     if (draft == NULL || draft->block == block) {
         return;
     }
-    struct weft_builder_draft **slot = &builder->needs[draft->block];
+    struct weft_builder_draft **slot = &builder->needs.latest[draft->block];
     if (*slot == NULL) {
-        builder->need_blocks[builder->need_count++] = draft->block;
+        builder->needs.blocks[builder->needs.count++] = draft->block;
         *slot = draft;
     } else if ((*slot)->position < draft->position) {
         *slot = draft;
@@ -46,22 +46,22 @@ static struct weft_builder_draft *add_draft(struct weft_builder *builder, uint32
     // A run of reductions onto one chunk is one step to the interpreter, and its last says whether
     // it signals: all do.
     draft->step.signals = op == WEFT_BLOCK_REDUCE;
-    *builder->last = draft;
-    builder->last = &draft->next;
-    builder->draft_count++;
+    *builder->drafts.last = draft;
+    builder->drafts.last = &draft->next;
+    builder->drafts.count++;
     return draft;
 }
 
-// Adds a step behind what builder->needs lists: a nop for each wait but the last, as the
+// Adds a step behind what builder->needs.latest lists: a nop for each wait but the last, as the
 // interpreter has it.
 static struct weft_builder_draft *add_waiting(struct weft_builder *builder, uint32_t rank,
                                               uint32_t block, enum weft_block_op op)
 {
     uint32_t kept = 0;
-    for (uint32_t i = 0; i < builder->need_count; i++) {
-        uint32_t other = builder->need_blocks[i];
-        struct weft_builder_draft *draft = builder->needs[other];
-        builder->needs[other] = NULL;
+    for (uint32_t i = 0; i < builder->needs.count; i++) {
+        uint32_t other = builder->needs.blocks[i];
+        struct weft_builder_draft *draft = builder->needs.latest[other];
+        builder->needs.latest[other] = NULL;
         uint32_t *known = builder->known == NULL
                               ? NULL
                               : &builder->known[rank][block * builder->block_count[rank] + other];
@@ -78,12 +78,12 @@ static struct weft_builder_draft *add_waiting(struct weft_builder *builder, uint
         wait->step.wait_block = other;
         wait->step.wait_step = draft->position;
     }
-    builder->need_count = 0;
+    builder->needs.count = 0;
     if (kept == 0) {
         return add_draft(builder, rank, block, op);
     }
     struct weft_builder_draft *last =
-        (void *)((char *)builder->last - offsetof(struct weft_builder_draft, next));
+        (void *)((char *)builder->drafts.last - offsetof(struct weft_builder_draft, next));
     last->step.op = op;
     last->step.signals = op == WEFT_BLOCK_REDUCE;
     return last;
@@ -416,11 +416,11 @@ static void publish(struct weft_program *program, struct weft_program_size *size
     uint32_t *block_first = WEFT_NEW_RAW(arena, uint32_t, (size_t)rank_count + 1);
     struct weft_block *blocks = WEFT_NEW_RAW(arena, struct weft_block, block_total);
     struct weft_block_step *steps =
-        WEFT_NEW_RAW(arena, struct weft_block_step, builder->draft_count);
+        WEFT_NEW_RAW(arena, struct weft_block_step, builder->drafts.count);
     uint32_t *scratch_counts = WEFT_NEW_RAW(arena, uint32_t, rank_count);
     uint32_t **numbers = WEFT_NEW(&scratch, uint32_t *, rank_count);
     renumber(builder, block_first, blocks, numbers, &scratch);
-    for (const struct weft_builder_draft *draft = builder->first; draft != NULL;
+    for (const struct weft_builder_draft *draft = builder->drafts.first; draft != NULL;
          draft = draft->next) {
         const struct weft_block *block = &blocks[numbers[draft->rank][draft->block]];
         struct weft_block_step *step = &steps[block->first_step + draft->position];
@@ -455,7 +455,7 @@ static void publish(struct weft_program *program, struct weft_program_size *size
         .scratch_counts = scratch_counts,
         .block_first = block_first,
         .blocks = blocks,
-        .step_count = builder->draft_count,
+        .step_count = builder->drafts.count,
         .steps = steps,
     };
 }
@@ -480,7 +480,7 @@ void weft_program_build(struct weft_program *program, struct weft_program_size *
                         struct weft_arena scratch)
 {
     struct weft_builder builder = {.schedule = schedule, .arena = &scratch};
-    builder.last = &builder.first;
+    builder.drafts.last = &builder.drafts.first;
     struct weft_arena walking = weft_arena_split(&scratch);
     weft_builder_choose(&builder, options);
     builder.spare_width = most_moved(schedule);

@@ -57,12 +57,16 @@ struct weft_builder {
     uint32_t *block_count; // of each rank
     uint32_t **positions;  // steps so far, of each rank's blocks
     uint32_t **known;      // [rank][block * blocks + other]: steps of other surely over; or NULL
-    struct weft_builder_draft **needs; // for the step in hand, one for each other block
-    uint32_t *need_blocks;
-    uint32_t need_count;
-    uint32_t draft_count;
-    struct weft_builder_draft *first;
-    struct weft_builder_draft **last;
+    struct {               // what the step in hand has to wait for
+        struct weft_builder_draft **latest; // of each other block of its rank
+        uint32_t *blocks;                   // those that have one
+        uint32_t count;
+    } needs;
+    struct { // all, in the order of their making
+        uint32_t count;
+        struct weft_builder_draft *first;
+        struct weft_builder_draft **last;
+    } drafts;
 };
 
 // Chunks of each rank's own part.

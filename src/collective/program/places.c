@@ -7,8 +7,7 @@
 
 #include <stdlib.h>
 
-// Peers of a rank on one channel, as MSCCL's runtime has it
-// (MSCCL_MAX_NUM_THREAD_BLOCKS_PER_CHANNEL in its msccl.h).
+// Peers of a rank on one channel, as MSCCL's runtime has it (docs/msccl.md).
 #define PEERS_MAX 32u
 // Clocks of all blocks against all others of their rank, 4 bytes each: 256 MiB; beyond it, waits
 // that are already implied are written too, which costs steps and no correctness.
@@ -224,8 +223,8 @@ void weft_builder_number(struct weft_builder *builder, struct weft_arena *arena)
         squares += (uint64_t)count * count;
         widest = count > widest ? count : widest;
     }
-    builder->needs = WEFT_NEW(arena, struct weft_builder_draft *, widest);
-    builder->need_blocks = WEFT_NEW(arena, uint32_t, widest);
+    builder->needs.latest = WEFT_NEW(arena, struct weft_builder_draft *, widest);
+    builder->needs.blocks = WEFT_NEW(arena, uint32_t, widest);
     builder->positions = WEFT_NEW(arena, uint32_t *, rank_count);
     builder->known = squares <= KNOWN_MAX ? WEFT_NEW(arena, uint32_t *, rank_count) : NULL;
     for (uint32_t rank = 0; rank < rank_count; rank++) {

@@ -3,7 +3,8 @@
 #define WEFT_COLLECTIVE_PROGRAM_PROGRAM_H
 
 // Thread-block programs taken apart, for check.c: who sends to whom (order.c), which steps are
-// ordered (races.c), and the transfers that a program amounts to (lower.c).
+// ordered (races.c), and the transfers that a program amounts to (lower.c). Steps, blocks and ranks
+// are indices into the program throughout; WEFT_NONE stands for none.
 
 #include "weft/collective.h"
 

@@ -150,6 +150,10 @@ static void plan_translated(struct weft_synth_run *best, const struct weft_synth
     }
 }
 
+// Plans a phase in which chunks spread, with one seed and one order of receivers a try, until a try
+// meets the bound. False where some rank cannot be reached. On a fabric that is the same everywhere
+// the translated planner does it, which needs every rank to give something and so plans no rooted
+// kind.
 static bool plan_spread(struct weft_synth_run *best, const struct weft_synth *synth,
                         const struct weft_synthesis_options *options, uint64_t bound_ps,
                         const struct weft_environment *environment)
