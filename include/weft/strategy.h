@@ -216,7 +216,7 @@ uint64_t weft_strategy_estimate(const struct weft_strategy_space *space,
 // equal work, one a block. False when it does not fit into memory. The result, with its memory,
 // lives in `arena`.
 bool weft_strategy_branches(struct weft_strategy *strategy, const struct weft_strategy_space *space,
-                            uint32_t parts, bool cut, struct weft_arena *arena,
+                            uint32_t parts, bool in_strips, struct weft_arena *arena,
                             struct weft_arena scratch) WEFT_MUST_USE;
 // A strategy that differs by one move of the search: of `draws` random moves that fit into memory
 // the one with the shortest estimate, even if that is longer than before. False when the strategy

@@ -59,12 +59,12 @@ static double sends_asked(const struct weft_hybrid_job *job, const struct weft_t
     for (uint32_t t = 0; t < graph->task_count; t++) {
         bytes += graph->kind[t] == WEFT_TASK_TRANSFER ? (double)graph->size_bytes[t] : 0;
     }
-    double boundaries = hybrid->pp > 1 ? job->layout.stages - 1.0 : 0;
-    double most = 2 * boundaries * (double)job->layout.micro_batches * hybrid->dp * hybrid->cp *
+    double boundaries = hybrid->pp > 1 ? job->mesh.stages - 1.0 : 0;
+    double most = 2 * boundaries * (double)job->mesh.micro_batches * hybrid->dp * hybrid->cp *
                   job->costs.send_bytes;
     bool others = hybrid->cp > 1 || hybrid->ep > 1;
     assert_true(others || bytes <= most * (1 + 1e-9));
-    bool leaves = job->layout.stride[WEFT_AXIS_PIPELINE] >= job->layout.per_server;
+    bool leaves = job->mesh.stride[WEFT_AXIS_PIPELINE] >= job->mesh.per_server;
     assert_true(!leaves || bytes >= most * (1 - 1e-9));
     return bytes;
 }

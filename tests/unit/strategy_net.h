@@ -85,4 +85,7 @@ static inline struct weft_cluster net_cluster(uint32_t server_count, uint32_t de
     return cluster;
 }
 
+// The study of a test whose locals are called so.
+#define NET_STUDY (&(struct weft_study){.model = &model, .cluster = &cluster, .setting = &setting})
+
 #endif

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Hybrid strategies: words, layout, memory against published formulas, the schedule, the estimate.
+// Hybrid strategies: words, mesh, memory against published formulas, the schedule, the estimate.
 //
 // Mutations it failed with: one more warm-up pass, a forward send left out, data_ps 0.
 
@@ -68,7 +68,7 @@ static void bad_words_are_refused(void **state)
     }
 }
 
-// ---- layout ----
+// ---- mesh ----
 
 static void strategies_that_do_not_divide_are_refused(void **state)
 {
@@ -89,10 +89,10 @@ static void strategies_that_do_not_divide_are_refused(void **state)
     };
     set_case("gpt3-175b", 1536, 0, 16, "A100");
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
-        struct weft_hybrid_layout layout;
+        struct weft_hybrid_mesh mesh;
         struct weft_hybrid hybrid = words(cases[i].text);
-        bool good = weft_hybrid_lay_out(
-            &layout, &hybrid,
+        bool good = weft_hybrid_mesh_build(
+            &mesh, &hybrid,
             &(struct weft_study){.model = &model, .cluster = &cluster, .setting = &setting},
             &error);
         if (good != (cases[i].says == NULL)) {
@@ -209,22 +209,22 @@ static void pipelines_hold_what_is_under_way(void **state)
     (void)state;
     set_case("gpt-145.6b", 64, 0, 8, "A100");
     const double layer = 2048.0 * 12288 / 8 * 34;
-    struct weft_hybrid_layout layout;
+    struct weft_hybrid_mesh mesh;
     struct weft_hybrid hybrid = words("tp=8,pp=8,dp=1,recompute=selective,fused-attention=no");
-    assert_true(weft_hybrid_lay_out(
-        &layout, &hybrid,
+    assert_true(weft_hybrid_mesh_build(
+        &mesh, &hybrid,
         &(struct weft_study){.model = &model, .cluster = &cluster, .setting = &setting}, &error));
     for (uint32_t rank = 1; rank < 7; rank++) {
         struct weft_memory memory =
-            weft_hybrid_rank_memory(&hybrid, &layout, model.transformer, WEFT_ADAM, rank);
+            weft_hybrid_rank_memory(&hybrid, &mesh, model.transformer, WEFT_ADAM, rank);
         near(memory.activations_bytes, layer * 10 * (8 - rank), 1e-3);
     }
     hybrid.chunks = 5;
-    assert_true(weft_hybrid_lay_out(
-        &layout, &hybrid,
+    assert_true(weft_hybrid_mesh_build(
+        &mesh, &hybrid,
         &(struct weft_study){.model = &model, .cluster = &cluster, .setting = &setting}, &error));
     struct weft_memory first =
-        weft_hybrid_rank_memory(&hybrid, &layout, model.transformer, WEFT_ADAM, 0);
+        weft_hybrid_rank_memory(&hybrid, &mesh, model.transformer, WEFT_ADAM, 0);
     near(first.activations_bytes, layer * 80 * (1 + 7.0 / (8 * 5)), 0.02);
 }
 
@@ -405,21 +405,20 @@ static void a_network_of_full_rate_changes_nothing_and_half_of_it_halves(void **
     struct weft_hybrid hybrid = words("tp=4,pp=4,ep=8,cp=2,chunks=2,zero=1,order=tcdp");
     struct weft_network ideal;
     assert_true(weft_fabric_build_ideal(&ideal, &cluster, NULL, &arena, &error));
-    struct weft_hybrid_layout layout;
-    assert_true(weft_hybrid_lay_out(
-        &layout, &hybrid,
+    struct weft_hybrid_mesh mesh;
+    assert_true(weft_hybrid_mesh_build(
+        &mesh, &hybrid,
         &(struct weft_study){.model = &model, .cluster = &cluster, .setting = &setting}, &error));
-    struct weft_hybrid_rates line =
-        weft_hybrid_rates_of(&layout, hybrid.ep, &cluster, NULL, scratch);
+    struct weft_hybrid_rates line = weft_hybrid_rates_of(&mesh, hybrid.ep, &cluster, NULL, scratch);
     struct weft_hybrid_rates rates =
-        weft_hybrid_rates_of(&layout, hybrid.ep, &cluster, &ideal, scratch);
+        weft_hybrid_rates_of(&mesh, hybrid.ep, &cluster, &ideal, scratch);
     near(rates.ring_Bps, line.ring_Bps, 1e-9);
     near(rates.shift_Bps, line.shift_Bps, 1e-9);
     near(rates.exchange_Bps, line.exchange_Bps, 1e-9);
     struct weft_network tree;
     struct weft_fabric_options options = {.oversubscription = 4};
     assert_true(weft_fabric_build_oversubscribed(&tree, &cluster, &options, &arena, &error));
-    rates = weft_hybrid_rates_of(&layout, hybrid.ep, &cluster, &tree, scratch);
+    rates = weft_hybrid_rates_of(&mesh, hybrid.ep, &cluster, &tree, scratch);
     near(rates.shift_Bps, line.shift_Bps / 4, 1e-9); // all leaves its rack
     assert_true(rates.exchange_Bps <= line.exchange_Bps * (1 + 1e-9));
 }
@@ -443,16 +442,16 @@ static void gradients_take_the_rings_of_the_network(void **state)
         &(struct weft_environment){
             .arena = &arena, .scratch = scratch, .seed = 1, .error = &error}));
     struct weft_hybrid hybrid = words("tp=8");
-    struct weft_hybrid_layout layout;
-    assert_true(weft_hybrid_lay_out(
-        &layout, &hybrid,
+    struct weft_hybrid_mesh mesh;
+    assert_true(weft_hybrid_mesh_build(
+        &mesh, &hybrid,
         &(struct weft_study){.model = &model, .cluster = &cluster, .setting = &setting}, &error));
-    struct weft_hybrid_rates rates = weft_hybrid_rates_of(&layout, 1, &cluster, &network, scratch);
+    struct weft_hybrid_rates rates = weft_hybrid_rates_of(&mesh, 1, &cluster, &network, scratch);
     near(rates.ring_Bps, 10e9 / 5, 1e-9); // five links a hop, as 1 follows 0 after five
     const struct weft_ring ring = {
         .group = 0, .member_count = 8, .members = circle, .share_ratio = 1};
     network.rings = (struct weft_ring_set){.ring_count = 1, .rings = &ring};
-    rates = weft_hybrid_rates_of(&layout, 1, &cluster, &network, scratch);
+    rates = weft_hybrid_rates_of(&mesh, 1, &cluster, &network, scratch);
     near(rates.ring_Bps, 10e9, 1e-9);
 }
 

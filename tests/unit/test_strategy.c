@@ -35,9 +35,7 @@ static void branches_are_cut_into_strips(void **state)
     struct weft_strategy_space *space;
     struct weft_strategy strategy;
     struct weft_error error;
-    assert_true(weft_strategy_space_build(
-        &space, &(struct weft_study){.model = &model, .cluster = &cluster, .setting = &setting},
-        &arena, scratch_kept, &error));
+    assert_true(weft_strategy_space_build(&space, NET_STUDY, &arena, scratch_kept, &error));
     assert_true(weft_strategy_branches(&strategy, space, 2, true, &arena, scratch_kept));
     for (uint32_t i = 0; i < 12; i++) {
         const struct weft_placement *place = &strategy.placements[layers[i / 4][i % 4]];
@@ -177,9 +175,7 @@ static void data_parallelism_deals_tables_out(void **state)
     struct weft_strategy_setting setting = net_setting();
     struct weft_strategy strategy;
     struct weft_error error;
-    assert_true(weft_strategy_data_parallel(
-        &strategy, &(struct weft_study){.model = &model, .cluster = &cluster, .setting = &setting},
-        &arena, &error));
+    assert_true(weft_strategy_data_parallel(&strategy, NET_STUDY, &arena, &error));
     for (uint32_t i = 0; i < 3; i++) {
         assert_int_equal(strategy.placements[tables[i]].sample_parts, 1);
         assert_int_equal(strategy.placements[tables[i]].servers[0], i);
@@ -211,10 +207,8 @@ static void bad_strategies_are_refused(void **state)
             .kind = WEFT_STRATEGY_OPERATORS, .server_count = 4, .placements = placements};
         struct weft_taskgraph graph;
         struct weft_error error = {0};
-        assert_false(weft_strategy_taskgraph(
-            &graph, &strategy,
-            &(struct weft_study){.model = &model, .cluster = &cluster, .setting = &setting}, &arena,
-            scratch_kept, &error));
+        assert_false(
+            weft_strategy_taskgraph(&graph, &strategy, NET_STUDY, &arena, scratch_kept, &error));
         assert_int_equal(error.code, WEFT_INPUT);
         if (strstr(error.message, cases[i].says) == NULL) {
             fail_msg("'%s' does not say '%s'", error.message, cases[i].says);
@@ -242,15 +236,11 @@ static void too_many_pairs_of_parts_are_refused_early(void **state)
         .kind = WEFT_STRATEGY_OPERATORS, .server_count = 4, .placements = placements};
     struct weft_taskgraph graph;
     struct weft_error error = {0};
-    assert_false(weft_strategy_taskgraph(
-        &graph, &strategy,
-        &(struct weft_study){.model = &model, .cluster = &cluster, .setting = &setting}, &arena,
-        scratch_kept, &error));
+    assert_false(
+        weft_strategy_taskgraph(&graph, &strategy, NET_STUDY, &arena, scratch_kept, &error));
     assert_int_equal(error.code, WEFT_INPUT);
     assert_non_null(strstr(error.message, "operator op2: its 1 x 65536 parts and the 1 x 65536"));
-    assert_false(weft_strategy_memory(
-        &strategy, &(struct weft_study){.model = &model, .cluster = &cluster, .setting = &setting},
-        &arena, scratch_kept, &error));
+    assert_false(weft_strategy_memory(&strategy, NET_STUDY, &arena, scratch_kept, &error));
 }
 
 // ---- searches ----
@@ -327,7 +317,8 @@ static void a_seed_gives_one_answer_for_any_number_of_threads(void **state)
     }
 }
 
-// Mutations: candidates keep the estimate of the chain's best layout; wires of an undone move stay.
+// Mutations: candidates keep the estimate of the chain's best placement; traffic of an undone move
+// stay.
 static void candidates_are_sorted_and_worth_their_estimates(void **state)
 {
     (void)state;
@@ -338,12 +329,8 @@ static void candidates_are_sorted_and_worth_their_estimates(void **state)
     struct weft_strategy_space *space;
     struct weft_strategy parallel;
     struct weft_error error;
-    assert_true(weft_strategy_space_build(
-        &space, &(struct weft_study){.model = &model, .cluster = &cluster, .setting = &setting},
-        &arena, scratch_kept, &error));
-    assert_true(weft_strategy_data_parallel(
-        &parallel, &(struct weft_study){.model = &model, .cluster = &cluster, .setting = &setting},
-        &arena, &error));
+    assert_true(weft_strategy_space_build(&space, NET_STUDY, &arena, scratch_kept, &error));
+    assert_true(weft_strategy_data_parallel(&parallel, NET_STUDY, &arena, &error));
     uint64_t parallel_ps = weft_strategy_estimate(space, &parallel, scratch_kept);
     for (enum weft_search_method method = WEFT_SEARCH_WEFT; method <= WEFT_SEARCH_MCMC; method++) {
         struct weft_search_result found = search(&model, 1, method, 0, NULL, &arena);
@@ -354,19 +341,18 @@ static void candidates_are_sorted_and_worth_their_estimates(void **state)
                              candidate->estimate_ps);
             assert_true(i == 0 || candidate->estimate_ps >= found.candidates[i - 1].estimate_ps);
             struct weft_taskgraph graph;
-            assert_true(weft_strategy_taskgraph(
-                &graph, &candidate->strategy,
-                &(struct weft_study){.model = &model, .cluster = &cluster, .setting = &setting},
-                &arena, scratch_kept, &error));
+            assert_true(weft_strategy_taskgraph(&graph, &candidate->strategy, NET_STUDY, &arena,
+                                                scratch_kept, &error));
         }
     }
 }
 
-static bool share_servers(const struct layout *layout, uint32_t a, uint32_t b)
+static bool share_servers(const struct placement *placement, uint32_t a, uint32_t b)
 {
-    for (uint32_t i = 0; i < weft_layout_choice(layout, a)->parts; i++) {
-        for (uint32_t j = 0; j < weft_layout_choice(layout, b)->parts; j++) {
-            if (weft_layout_servers(layout, a)[i] == weft_layout_servers(layout, b)[j]) {
+    for (uint32_t i = 0; i < weft_placement_choice(placement, a)->parts; i++) {
+        for (uint32_t j = 0; j < weft_placement_choice(placement, b)->parts; j++) {
+            if (weft_placement_servers(placement, a)[i] ==
+                weft_placement_servers(placement, b)[j]) {
                 return true;
             }
         }
@@ -374,74 +360,70 @@ static bool share_servers(const struct layout *layout, uint32_t a, uint32_t b)
     return false;
 }
 
-// Mutation: both strands get the even servers.
-static void strands_lie_beside_one_another(void **state)
+// Mutation: both branches get the even servers.
+static void split_branches_lie_beside_one_another(void **state)
 {
     (void)state;
     struct weft_arena arena = arena_kept;
     struct weft_model model = towers(&arena);
     struct weft_cluster cluster = net_cluster(8, 4);
     struct weft_strategy_setting setting = net_setting();
-    struct problem problem;
-    struct layout layout;
-    struct shelf found;
+    struct weft_strategy_space space;
+    struct placement placement;
+    struct best_k found;
     struct weft_error error;
-    assert_true(weft_problem_build(
-        &problem, &(struct weft_study){.model = &model, .cluster = &cluster, .setting = &setting},
-        &arena, scratch_kept, &error));
-    weft_layout_init(&layout, &problem, &arena);
-    weft_shelf_init(&found, &problem, 2, &arena);
-    weft_start_parallel(&layout, scratch_kept);
-    double parallel_s = weft_estimate(weft_estimator_init(&problem, &arena), &layout);
-    assert_int_equal(weft_start_strands(&found, &layout, 1, scratch_kept), 0);
-    uint64_t made = weft_start_strands(&found, &layout, 300, scratch_kept);
+    assert_true(weft_search_space_build(&space, NET_STUDY, &arena, scratch_kept, &error));
+    weft_placement_init(&placement, &space, &arena);
+    weft_best_k_init(&found, &space, 2, &arena);
+    weft_start_parallel(&placement, scratch_kept);
+    double parallel_s = weft_estimate(weft_estimator_init(&space, &arena), &placement);
+    assert_int_equal(weft_start_branch_split(&found, &placement, 1, scratch_kept), 0);
+    uint64_t made = weft_start_branch_split(&found, &placement, 300, scratch_kept);
     assert_true(made > 0 && made <= 300);
     assert_true(found.count > 0);
     assert_true(found.kept[0].seconds < parallel_s);
-    weft_shelf_load(&layout, &found.kept[0]);
+    weft_kept_load(&placement, &found.kept[0]);
     uint32_t beside = 0;
     for (uint32_t i = 0; i < 4; i++) { // the towers
-        uint32_t parts = weft_layout_choice(&layout, i)->parts;
-        assert_int_equal(parts, weft_layout_choice(&layout, 4 + i)->parts);
-        assert_true(parts == 8 || !share_servers(&layout, i, 4 + i));
+        uint32_t parts = weft_placement_choice(&placement, i)->parts;
+        assert_int_equal(parts, weft_placement_choice(&placement, 4 + i)->parts);
+        assert_true(parts == 8 || !share_servers(&placement, i, 4 + i));
         beside += parts == 4;
     }
     assert_true(beside > 0);
 }
 
 // Mutation: what is laid out on all servers counts as apart.
-static void chains_of_strands_keep_apart(void **state)
+static void chains_of_branch_splits_keep_apart(void **state)
 {
     (void)state;
     struct weft_arena arena = arena_kept;
     struct weft_model model = towers(&arena);
     struct weft_cluster cluster = net_cluster(8, 4);
     struct weft_strategy_setting setting = net_setting();
-    struct problem problem;
-    struct layout layout;
-    struct shelf found;
+    struct weft_strategy_space space;
+    struct placement placement;
+    struct best_k found;
     struct weft_error error;
-    assert_true(weft_problem_build(
-        &problem, &(struct weft_study){.model = &model, .cluster = &cluster, .setting = &setting},
-        &arena, scratch_kept, &error));
-    weft_layout_init(&layout, &problem, &arena);
-    weft_shelf_init(&found, &problem, 1, &arena);
-    weft_start_parallel(&layout, scratch_kept);
-    assert_int_equal(weft_chain_apart(&layout), 0);
-    weft_start_strands(&found, &layout, 300, scratch_kept);
-    weft_shelf_load(&layout, &found.kept[0]);
+    assert_true(weft_search_space_build(&space, NET_STUDY, &arena, scratch_kept, &error));
+    weft_placement_init(&placement, &space, &arena);
+    weft_best_k_init(&found, &space, 1, &arena);
+    weft_start_parallel(&placement, scratch_kept);
+    assert_int_equal(weft_chain_apart(&placement), 0);
+    weft_start_branch_split(&found, &placement, 300, scratch_kept);
+    weft_kept_load(&placement, &found.kept[0]);
     found.count = 0;
-    struct chain chain = {.problem = &problem,
-                          .layout = &layout,
+    struct chain chain = {.space = &space,
+                          .placement = &placement,
                           .evaluations = 500,
                           .hot_ratio = 10, // anything goes
                           .cold_ratio = 10,
                           .apart = 3,
-                          .shelf = &found};
+                          .best = &found};
     weft_rng_init(&chain.rng, 1);
     weft_chain_run(&chain, scratch_kept);
     assert_int_equal(chain.made, 500);
-    assert_true(weft_chain_apart(&layout) >= 3);
+    assert_true(weft_chain_apart(&placement) >= 3);
 }
 
 static void a_start_is_never_lost(void **state)
@@ -456,14 +438,12 @@ static void a_start_is_never_lost(void **state)
         .evaluations = 1, .seed = 9, .threads = 1, .start = &good.candidates[0].strategy};
     struct weft_search_result again;
     struct weft_error error;
-    assert_true(weft_strategy_search(
-        &again, &(struct weft_study){.model = &model, .cluster = &cluster, .setting = &setting},
-        &options, &arena, scratch_kept, &error));
+    assert_true(weft_strategy_search(&again, NET_STUDY, &options, &arena, scratch_kept, &error));
     assert_true(again.candidates[0].estimate_ps <= good.candidates[0].estimate_ps);
 }
 
 // What writes outside of the servers' loads where it is not seen.
-// Mutation: weft_layout_load looks at splits only.
+// Mutation: weft_placement_load looks at splits only.
 static void strategies_of_other_servers_are_refused(void **state)
 {
     (void)state;
@@ -474,17 +454,12 @@ static void strategies_of_other_servers_are_refused(void **state)
     struct weft_strategy_space *space;
     struct weft_strategy parallel;
     struct weft_error error;
-    assert_true(weft_strategy_space_build(
-        &space, &(struct weft_study){.model = &model, .cluster = &cluster, .setting = &setting},
-        &arena, scratch_kept, &error));
+    assert_true(weft_strategy_space_build(&space, NET_STUDY, &arena, scratch_kept, &error));
     static const uint32_t wrong[] = {8, 1u << 30, 2}; // the last: twice
     static const char *const says[] = {"part 3 is on server 8, but servers are 0 to 7",
                                        "part 3 is on server 1073741824", "two parts of one"};
     for (uint32_t i = 0; i < 3; i++) {
-        assert_true(weft_strategy_data_parallel(
-            &parallel,
-            &(struct weft_study){.model = &model, .cluster = &cluster, .setting = &setting}, &arena,
-            &error));
+        assert_true(weft_strategy_data_parallel(&parallel, NET_STUDY, &arena, &error));
         uint32_t *servers = (uint32_t *)(uintptr_t)parallel.placements[3].servers;
         servers[3] = wrong[i];
         assert_int_equal(weft_strategy_estimate(space, &parallel, scratch_kept), WEFT_NEVER);
@@ -497,9 +472,8 @@ static void strategies_of_other_servers_are_refused(void **state)
         struct weft_search_options options = {
             .evaluations = 20, .seed = 1, .threads = 1, .start = &parallel};
         struct weft_search_result found;
-        assert_false(weft_strategy_search(
-            &found, &(struct weft_study){.model = &model, .cluster = &cluster, .setting = &setting},
-            &options, &arena, scratch_kept, &error));
+        assert_false(
+            weft_strategy_search(&found, NET_STUDY, &options, &arena, scratch_kept, &error));
         assert_int_equal(error.code, WEFT_INPUT);
         if (strstr(error.message, says[i]) == NULL) {
             fail_msg("'%s' does not say '%s'", error.message, says[i]);
@@ -507,7 +481,7 @@ static void strategies_of_other_servers_are_refused(void **state)
     }
 }
 
-// Mutation: chains keep layouts that do not fit.
+// Mutation: chains keep placements that do not fit.
 static void what_does_not_fit_is_not_returned(void **state)
 {
     (void)state;
@@ -525,9 +499,7 @@ static void what_does_not_fit_is_not_returned(void **state)
     setting.memory_limit_bytes = 1e6;
     struct weft_search_options options = {.evaluations = 200, .seed = 1, .threads = 1};
     struct weft_error error = {0};
-    assert_false(weft_strategy_search(
-        &found, &(struct weft_study){.model = &model, .cluster = &cluster, .setting = &setting},
-        &options, &arena, scratch_kept, &error));
+    assert_false(weft_strategy_search(&found, NET_STUDY, &options, &arena, scratch_kept, &error));
     assert_int_equal(error.code, WEFT_INFEASIBLE);
     assert_non_null(strstr(error.message, "no strategy fits into 1 MB an accelerator"));
     assert_non_null(strstr(error.message, "holds most"));
@@ -554,9 +526,8 @@ static void tables_that_do_not_fit_are_named(void **state)
     struct weft_search_result found;
     struct weft_error error = {0};
     for (options.method = WEFT_SEARCH_WEFT; options.method <= WEFT_SEARCH_MCMC; options.method++) {
-        assert_false(weft_strategy_search(
-            &found, &(struct weft_study){.model = &model, .cluster = &cluster, .setting = &setting},
-            &options, &arena, scratch_kept, &error));
+        assert_false(
+            weft_strategy_search(&found, NET_STUDY, &options, &arena, scratch_kept, &error));
         assert_int_equal(error.code, WEFT_INFEASIBLE);
         if (strstr(error.message, "'op1' holds most") == NULL ||
             strstr(error.message, "shard the tables") == NULL) {
@@ -576,12 +547,8 @@ static void neighbors_fit_and_differ(void **state)
     struct weft_strategy_space *space;
     struct weft_strategy now;
     struct weft_error error;
-    assert_true(weft_strategy_space_build(
-        &space, &(struct weft_study){.model = &model, .cluster = &cluster, .setting = &setting},
-        &arena, scratch_kept, &error));
-    assert_true(weft_strategy_data_parallel(
-        &now, &(struct weft_study){.model = &model, .cluster = &cluster, .setting = &setting},
-        &arena, &error));
+    assert_true(weft_strategy_space_build(&space, NET_STUDY, &arena, scratch_kept, &error));
+    assert_true(weft_strategy_data_parallel(&now, NET_STUDY, &arena, &error));
     uint64_t first_ps = weft_strategy_estimate(space, &now, scratch_kept);
     uint64_t best_ps = first_ps;
     struct weft_rng rng;
@@ -614,8 +581,8 @@ int main(void)
         cmocka_unit_test(too_many_pairs_of_parts_are_refused_early),
         cmocka_unit_test(a_seed_gives_one_answer_for_any_number_of_threads),
         cmocka_unit_test(candidates_are_sorted_and_worth_their_estimates),
-        cmocka_unit_test(strands_lie_beside_one_another),
-        cmocka_unit_test(chains_of_strands_keep_apart),
+        cmocka_unit_test(split_branches_lie_beside_one_another),
+        cmocka_unit_test(chains_of_branch_splits_keep_apart),
         cmocka_unit_test(a_start_is_never_lost),
         cmocka_unit_test(strategies_of_other_servers_are_refused),
         cmocka_unit_test(what_does_not_fit_is_not_returned),

@@ -23,7 +23,7 @@ bool weft_hybrid_job_open(struct weft_hybrid_job *job, const struct weft_hybrid 
                                      .model = study->model,
                                      .accelerator = study->setting->cost.accelerator,
                                      .optimizer = study->setting->optimizer};
-    if (!weft_hybrid_lay_out(&result.layout, hybrid, study, error)) {
+    if (!weft_hybrid_mesh_build(&result.mesh, hybrid, study, error)) {
         return false;
     }
     if (result.accelerator == NULL) {
@@ -43,7 +43,7 @@ bool weft_hybrid_job_open(struct weft_hybrid_job *job, const struct weft_hybrid 
 void weft_hybrid_job_price(struct weft_hybrid_job *job, const struct weft_hybrid_rates *rates)
 {
     job->rates = *rates;
-    weft_hybrid_cost(&job->costs, &job->hybrid, &job->layout, job->model, job->accelerator, rates);
+    weft_hybrid_cost(&job->costs, &job->hybrid, &job->mesh, job->model, job->accelerator, rates);
 }
 
 bool weft_hybrid_job_init(struct weft_hybrid_job *job, const struct weft_hybrid *hybrid,
@@ -54,7 +54,7 @@ bool weft_hybrid_job_init(struct weft_hybrid_job *job, const struct weft_hybrid 
         return false;
     }
     struct weft_hybrid_rates rates =
-        weft_hybrid_rates_of(&job->layout, hybrid->ep, study->cluster, study->network, scratch);
+        weft_hybrid_rates_of(&job->mesh, hybrid->ep, study->cluster, study->network, scratch);
     weft_hybrid_job_price(job, &rates);
     return true;
 }
@@ -80,7 +80,7 @@ static double collective(const struct weft_hybrid_job *job, uint32_t step, doubl
         return 0;
     }
     double link_Bps = job->accelerator->link_Bps * job->accelerator->link_efficiency;
-    uint32_t beside = weft_hybrid_local_members(&job->layout, axes, 2, replicas) / step;
+    uint32_t beside = weft_hybrid_local_members(&job->mesh, axes, 2, replicas) / step;
     uint32_t local = beside > 1 ? beside : 1;
     uint32_t servers = (size + local - 1) / local;
     double outside = servers;
@@ -90,8 +90,8 @@ static double collective(const struct weft_hybrid_job *job, uint32_t step, doubl
                    weft_seconds(job->accelerator->launch_ps);
     }
     if (outside > 1) {
-        double pipeline = weft_hybrid_pipeline_beside(&job->layout);
-        double server_bytes = bytes * job->layout.per_server / local / pipeline;
+        double pipeline = weft_hybrid_pipeline_beside(&job->mesh);
+        double server_bytes = bytes * job->mesh.per_server / local / pipeline;
         double rate_Bps = step == 1 ? job->rates.ring_Bps : job->rates.experts_Bps;
         double outside_s = rounds * (outside - 1) / outside * server_bytes / rate_Bps +
                            rounds * (outside - 1) * job->rates.latency_s;
@@ -106,7 +106,7 @@ struct weft_hybrid_reduction weft_hybrid_reduce_stage(const struct weft_hybrid_j
 {
     const struct weft_hybrid *hybrid = &job->hybrid;
     struct weft_hybrid_parameters parameters =
-        weft_hybrid_stage_parameters(hybrid, job->model->transformer, stage, job->layout.stages);
+        weft_hybrid_stage_parameters(hybrid, job->model->transformer, stage, job->mesh.stages);
     struct weft_hybrid_widths widths =
         weft_hybrid_widths_of(job->model->transformer, job->optimizer);
     struct weft_hybrid_reduction reduction = {
@@ -139,9 +139,9 @@ double weft_hybrid_update_seconds(const struct weft_hybrid_job *job, uint32_t ra
     double elements = 0;
     for (uint32_t chunk = 0; chunk < hybrid->chunks; chunk++) {
         struct weft_hybrid_stage stage =
-            weft_hybrid_stage_at(stack, job->layout.stages, chunk * hybrid->pp + rank);
+            weft_hybrid_stage_at(stack, job->mesh.stages, chunk * hybrid->pp + rank);
         struct weft_hybrid_parameters parameters =
-            weft_hybrid_stage_parameters(hybrid, stack, &stage, job->layout.stages);
+            weft_hybrid_stage_parameters(hybrid, stack, &stage, job->mesh.stages);
         elements += parameters.shared / replicas + parameters.experts / expert_replicas;
     }
     // Gradients are read, states read and written, parameters written.
@@ -184,9 +184,9 @@ static void set_stages(struct timing *timing)
 {
     const struct weft_hybrid_job *job = timing->job;
     const struct weft_hybrid *hybrid = &job->hybrid;
-    for (uint32_t s = 0; s < job->layout.stages; s++) {
+    for (uint32_t s = 0; s < job->mesh.stages; s++) {
         struct weft_hybrid_stage stage =
-            weft_hybrid_stage_at(job->model->transformer, job->layout.stages, s);
+            weft_hybrid_stage_at(job->model->transformer, job->mesh.stages, s);
         struct weft_hybrid_pass pass = weft_hybrid_stage_pass(&job->costs, &stage);
         timing->forward_s[s] = weft_hybrid_piece_seconds(&pass.forward);
         timing->backward_s[s] = weft_hybrid_piece_seconds(&pass.backward);
@@ -204,7 +204,7 @@ static void set_stages(struct timing *timing)
         double backward_s = forward_s + reduction->reduce_s;
         if (!hybrid->overlap_gradients) {
             // One after the other, and half the time beside the server's other pipeline ranks.
-            double turns = (1.0 + weft_hybrid_pipeline_beside(&job->layout)) / 2;
+            double turns = (1.0 + weft_hybrid_pipeline_beside(&job->mesh)) / 2;
             timing->forward_s[s] = larger(timing->forward_s[s] + forward_s,
                                           turns * (timing->forward_net_s[s] + forward_s));
             timing->backward_s[s] = larger(timing->backward_s[s] + backward_s,
@@ -227,7 +227,7 @@ static double exchanged_at(const struct timing *timing, uint32_t first_rank, uin
     }
     double network_s = 0;
     double chain_s = 0;
-    double times = (double)job->layout.micro_batches;
+    double times = (double)job->mesh.micro_batches;
     double gathers = hybrid->zero_stage == 3 ? 2 * times : 1;
     for (uint32_t rank = first_rank; rank < first_rank + ranks; rank++) {
         double reduce_s = 0;
@@ -247,7 +247,7 @@ static double exchanged_at(const struct timing *timing, uint32_t first_rank, uin
         }
         // Gradients begin to leave behind the first backward pass.
         double warm = (double)weft_hybrid_warm_passes(hybrid->pp, hybrid->chunks,
-                                                      job->layout.micro_batches, rank);
+                                                      job->mesh.micro_batches, rank);
         double begin_s = (rank + warm + 1) * forward_s + backward_s;
         chain_s = larger(chain_s, larger(begin_s + reduce_s, gather_s));
     }
@@ -263,13 +263,13 @@ static void set_releases(struct timing *timing)
     if (!timing->data || !hybrid->overlap_gradients || hybrid->zero_stage == 0) {
         return;
     }
-    double beside = weft_hybrid_pipeline_beside(&job->layout); // they all begin with it
+    double beside = weft_hybrid_pipeline_beside(&job->mesh); // they all begin with it
     for (uint32_t rank = 0; rank < hybrid->pp; rank++) {
         double at_s = 0;
         for (uint32_t chunk = 0; chunk < hybrid->chunks; chunk++) {
             uint32_t s = chunk * hybrid->pp + rank;
             struct weft_hybrid_stage stage =
-                weft_hybrid_stage_at(job->model->transformer, job->layout.stages, s);
+                weft_hybrid_stage_at(job->model->transformer, job->mesh.stages, s);
             double gather_s = beside * timing->reductions[s].gather_s;
             double buckets = weft_hybrid_buckets(hybrid, &stage);
             double piece_s = timing->forward_s[s] / buckets;
@@ -302,7 +302,7 @@ static uint32_t stage_buckets(const struct timing *timing, uint32_t s)
 {
     const struct weft_hybrid_job *job = timing->job;
     struct weft_hybrid_stage stage =
-        weft_hybrid_stage_at(job->model->transformer, job->layout.stages, s);
+        weft_hybrid_stage_at(job->model->transformer, job->mesh.stages, s);
     return weft_hybrid_buckets(&job->hybrid, &stage);
 }
 
@@ -317,7 +317,7 @@ static double outgoing_ready(const struct timing *timing, const struct outgoing 
     double buckets = stage_buckets(timing, s);
     double ready_s =
         timing->last_s[s] - (buckets - 1 - outgoing->bucket) / buckets * timing->backward_s[s];
-    if (hybrid->zero_stage >= 2 && timing->job->layout.micro_batches > 1) {
+    if (hybrid->zero_stage >= 2 && timing->job->mesh.micro_batches > 1) {
         // Behind what the micro-batch before sent.
         double before_s = timing->last_s[s] - timing->forward_s[s] - timing->backward_s[s];
         ready_s = larger(ready_s, before_s + timing->reductions[s].reduce_s);
@@ -393,7 +393,7 @@ static double tied_seconds(const struct weft_hybrid_job *job)
         return 0;
     }
     double bytes = 4 * (double)stack->vocabulary * (double)stack->hidden / job->hybrid.tp;
-    double groups = (double)job->layout.per_server / weft_hybrid_pipeline_beside(&job->layout);
+    double groups = (double)job->mesh.per_server / weft_hybrid_pipeline_beside(&job->mesh);
     return bytes * groups / job->rates.wrap_Bps + 2 * job->rates.latency_s;
 }
 
@@ -405,13 +405,13 @@ static double play(struct timing *timing, struct weft_arena scratch)
     set_releases(timing);
     struct weft_hybrid_play play = {.pp = hybrid->pp,
                                     .chunks = hybrid->chunks,
-                                    .micro_batches = job->layout.micro_batches,
+                                    .micro_batches = job->mesh.micro_batches,
                                     .forward_s = timing->forward_s,
                                     .backward_s = timing->backward_s,
                                     .release_s = timing->release_s,
                                     .send_s = timing->sends ? job->costs.send_s : 0};
     weft_hybrid_play(&play, timing->last_s, scratch);
-    uint32_t beside = weft_hybrid_pipeline_beside(&job->layout);
+    uint32_t beside = weft_hybrid_pipeline_beside(&job->mesh);
     struct outgoing *outgoing = WEFT_NEW(&scratch, struct outgoing, beside);
     double end_s = 0;
     double gather_s = 0;
@@ -419,7 +419,7 @@ static double play(struct timing *timing, struct weft_arena scratch)
         uint32_t ranks = hybrid->pp - rank < beside ? hybrid->pp - rank : beside;
         end_s = larger(end_s, server_end(timing, rank, ranks, outgoing));
         double server_gather_s = 0;
-        for (uint32_t s = 0; s < job->layout.stages; s++) {
+        for (uint32_t s = 0; s < job->mesh.stages; s++) {
             bool here = s % hybrid->pp >= rank && s % hybrid->pp < rank + ranks;
             server_gather_s += here ? timing->reductions[s].gather_s : 0;
         }
@@ -434,7 +434,7 @@ static double play(struct timing *timing, struct weft_arena scratch)
 
 static struct timing timing_of(const struct weft_hybrid_job *job, struct weft_arena *scratch)
 {
-    uint32_t stages = job->layout.stages;
+    uint32_t stages = job->mesh.stages;
     return (struct timing){.job = job,
                            .sends = true,
                            .data = true,
@@ -466,10 +466,10 @@ double weft_hybrid_seconds(const struct weft_hybrid_job *job, struct weft_arena 
 static struct weft_hybrid_piece rank_work(const struct weft_hybrid_job *job, uint32_t rank)
 {
     struct weft_hybrid_piece sum = {0};
-    double times = (double)job->layout.micro_batches;
+    double times = (double)job->mesh.micro_batches;
     for (uint32_t chunk = 0; chunk < job->hybrid.chunks; chunk++) {
         struct weft_hybrid_stage stage = weft_hybrid_stage_at(
-            job->model->transformer, job->layout.stages, chunk * job->hybrid.pp + rank);
+            job->model->transformer, job->mesh.stages, chunk * job->hybrid.pp + rank);
         struct weft_hybrid_pass pass = weft_hybrid_stage_pass(&job->costs, &stage);
         const struct weft_hybrid_piece *both[] = {&pass.forward, &pass.backward};
         for (uint32_t i = 0; i < 2; i++) {
@@ -517,7 +517,7 @@ bool weft_hybrid_estimate(struct weft_hybrid_estimate *estimate, const struct we
         }
         flops += work.flops;
     }
-    double ranks = job.layout.used;
+    double ranks = job.mesh.used;
     double peak = job.accelerator->flops_per_s[study->model->transformer->dtype];
     double end_s = whole_s + update_s;
     *estimate = (struct weft_hybrid_estimate){

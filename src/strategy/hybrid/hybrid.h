@@ -4,7 +4,7 @@
 
 // The hybrid space's own parts: where ranks lie, what a layer costs, how a pipeline plays.
 //
-//   check (layout) ──► layers (costs) ──► pipeline (schedule) ──► estimate ──► search
+//   check (mesh) ──► layers (costs) ──► pipeline (schedule) ──► estimate ──► search
 //          │                                    └───────────────► tasks
 //          └─────────► memory
 //
@@ -21,7 +21,7 @@ enum weft_hybrid_axis {
 };
 
 // Where the ranks of a strategy lie: accelerator = sum of coordinate * stride.
-struct weft_hybrid_layout {
+struct weft_hybrid_mesh {
     uint32_t per_server;    // accelerators
     uint32_t used;          // dp * tp * pp * cp
     uint32_t server_count;  // that hold a rank
@@ -42,20 +42,20 @@ struct weft_hybrid_stage {
 
 // Checks a strategy against model and cluster, and lays it out. Fails with INPUT naming the figure
 // at fault. O(1).
-bool weft_hybrid_lay_out(struct weft_hybrid_layout *layout, const struct weft_hybrid *hybrid,
-                         const struct weft_study *study, struct weft_error *error) WEFT_MUST_USE;
+bool weft_hybrid_mesh_build(struct weft_hybrid_mesh *mesh, const struct weft_hybrid *hybrid,
+                            const struct weft_study *study, struct weft_error *error) WEFT_MUST_USE;
 // Stage 0 .. stages-1 of the layers: as equal as they go; what does not divide goes to the stages
 // in the middle first, so that the first (embedding) and the last (head) have the least.
 struct weft_hybrid_stage weft_hybrid_stage_at(const struct weft_transformer *transformer,
                                               uint32_t stages, uint32_t index);
 // Where the tensor group of a replica (a rank of context and data together, the axis of the smaller
 // stride first) and a pipeline rank begins.
-uint32_t weft_hybrid_accelerator(const struct weft_hybrid_layout *layout, uint32_t replica,
+uint32_t weft_hybrid_accelerator(const struct weft_hybrid_mesh *mesh, uint32_t replica,
                                  uint32_t rank);
 // Pipeline ranks on one server: they take turns on its network.
-uint32_t weft_hybrid_pipeline_beside(const struct weft_hybrid_layout *layout);
+uint32_t weft_hybrid_pipeline_beside(const struct weft_hybrid_mesh *mesh);
 // Ranks on one server of a group of `size` ranks along these axes (context, data).
-uint32_t weft_hybrid_local_members(const struct weft_hybrid_layout *layout,
+uint32_t weft_hybrid_local_members(const struct weft_hybrid_mesh *mesh,
                                    const enum weft_hybrid_axis *axes, uint32_t axis_count,
                                    uint32_t size);
 
@@ -84,12 +84,12 @@ const char *weft_hybrid_memory_most(const struct weft_memory *memory);
 
 // Bytes on one accelerator of pipeline rank `rank`.
 struct weft_memory weft_hybrid_rank_memory(const struct weft_hybrid *hybrid,
-                                           const struct weft_hybrid_layout *layout,
+                                           const struct weft_hybrid_mesh *mesh,
                                            const struct weft_transformer *transformer,
                                            enum weft_optimizer optimizer, uint32_t rank);
 // The fullest rank and, in *rank, which.
 struct weft_memory weft_hybrid_peak_memory(const struct weft_hybrid *hybrid,
-                                           const struct weft_hybrid_layout *layout,
+                                           const struct weft_hybrid_mesh *mesh,
                                            const struct weft_transformer *transformer,
                                            enum weft_optimizer optimizer, uint32_t *rank);
 
@@ -112,7 +112,7 @@ struct weft_hybrid_rates {
 
 // What a network gives: by its routes, or, when it is NULL, one switch with degree * rate_Bps a
 // server. O(accelerators * paths * hops) with a network.
-struct weft_hybrid_rates weft_hybrid_rates_of(const struct weft_hybrid_layout *layout, uint32_t ep,
+struct weft_hybrid_rates weft_hybrid_rates_of(const struct weft_hybrid_mesh *mesh, uint32_t ep,
                                               const struct weft_cluster *cluster,
                                               const struct weft_network *network,
                                               struct weft_arena scratch);
@@ -141,7 +141,7 @@ struct weft_hybrid_costs {
     double attention_s[2];    // of one layer: hides the ring
 };
 void weft_hybrid_cost(struct weft_hybrid_costs *costs, const struct weft_hybrid *hybrid,
-                      const struct weft_hybrid_layout *layout, const struct weft_model *model,
+                      const struct weft_hybrid_mesh *mesh, const struct weft_model *model,
                       const struct weft_accelerator *accelerator,
                       const struct weft_hybrid_rates *rates);
 struct weft_hybrid_pass weft_hybrid_stage_pass(const struct weft_hybrid_costs *costs,
@@ -195,14 +195,14 @@ uint32_t weft_hybrid_buckets(const struct weft_hybrid *hybrid,
 // Everything that estimate and task graph agree on.
 struct weft_hybrid_job {
     struct weft_hybrid hybrid;
-    struct weft_hybrid_layout layout;
+    struct weft_hybrid_mesh mesh;
     const struct weft_model *model;
     const struct weft_accelerator *accelerator;
     enum weft_optimizer optimizer;
     struct weft_hybrid_rates rates;
     struct weft_hybrid_costs costs;
 };
-// Fails with INPUT as weft_hybrid_lay_out, and when there is no accelerator or it cannot compute
+// Fails with INPUT as weft_hybrid_mesh_build, and when there is no accelerator or it cannot compute
 // with the model's data type.
 bool weft_hybrid_job_init(struct weft_hybrid_job *job, const struct weft_hybrid *hybrid,
                           const struct weft_study *study, struct weft_arena scratch,

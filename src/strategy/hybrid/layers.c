@@ -15,7 +15,7 @@
 
 struct machine {
     const struct weft_hybrid *hybrid;
-    const struct weft_hybrid_layout *layout;
+    const struct weft_hybrid_mesh *mesh;
     const struct weft_transformer *stack;
     const struct weft_hybrid_rates *rates;
     double peak_flops; // times its efficiency
@@ -77,9 +77,9 @@ static double tensor_sum(const struct machine *machine, double bytes)
     }
     double rate_Bps = machine->link_Bps;
     double latency_s = machine->launch_s;
-    if (tp > machine->layout->per_server) {
+    if (tp > machine->mesh->per_server) {
         rate_Bps = rate_Bps < machine->rates->ring_Bps ? rate_Bps : machine->rates->ring_Bps;
-        latency_s += 2 * (tp / machine->layout->per_server - 1) * machine->rates->latency_s;
+        latency_s += 2 * (tp / machine->mesh->per_server - 1) * machine->rates->latency_s;
     }
     return 2 * (tp - 1) / tp * bytes / rate_Bps + latency_s;
 }
@@ -105,7 +105,7 @@ static double expert_exchange(const struct machine *machine, double copies_bytes
     if (ep <= 1) {
         return 0;
     }
-    double local = weft_hybrid_local_members(machine->layout, axes, 2, machine->hybrid->ep);
+    double local = weft_hybrid_local_members(machine->mesh, axes, 2, machine->hybrid->ep);
     double rank_bytes = copies_bytes / machine->hybrid->tp;
     double inside_s = rank_bytes * (local - 1) / ep / machine->link_Bps;
     *network_s = rank_bytes * (ep - local) / ep * machine->sharers / machine->rates->exchange_Bps;
@@ -123,7 +123,7 @@ static double context_ring(const struct machine *machine, double bytes, double *
     if (cp <= 1) {
         return 0;
     }
-    uint32_t local = weft_hybrid_local_members(machine->layout, axes, 1, cp);
+    uint32_t local = weft_hybrid_local_members(machine->mesh, axes, 1, cp);
     double rate_Bps =
         neighbor_rate(machine, machine->rates->context_Bps, machine->sharers, local, cp);
     double hop_s = local < cp ? machine->rates->latency_s : 0;
@@ -316,7 +316,7 @@ static struct weft_hybrid_pass transformer_layer(const struct machine *machine,
                                                  struct weft_hybrid_costs *costs, bool experts)
 {
     const struct weft_transformer *stack = machine->stack;
-    double tokens = machine->layout->tokens;
+    double tokens = machine->mesh->tokens;
     double hidden_bytes = tokens * (double)stack->hidden * machine->width;
     struct layer layer = {0};
     layer.plain = add(projections(machine, tokens), norms(machine, tokens));
@@ -360,9 +360,9 @@ static struct weft_hybrid_pass transformer_layer(const struct machine *machine,
 
 static struct weft_hybrid_pass embedding_pass(const struct machine *machine)
 {
-    double bytes = machine->layout->tokens * (double)machine->stack->hidden * machine->width;
+    double bytes = machine->mesh->tokens * (double)machine->stack->hidden * machine->width;
     double inputs = machine->stack->vocabulary != 0 ? 0 : (double)machine->stack->patch_elements;
-    struct work patches = matmul(machine, 1, machine->layout->tokens,
+    struct work patches = matmul(machine, 1, machine->mesh->tokens,
                                  (double)machine->stack->hidden / machine->hybrid->tp, inputs);
     double seconds = sweep(machine, 3 * bytes).seconds + patches.seconds;
     double tensor_s = tensor_sum(machine, bytes);
@@ -375,7 +375,7 @@ static struct weft_hybrid_pass embedding_pass(const struct machine *machine)
 static struct weft_hybrid_pass head_pass(const struct machine *machine)
 {
     const struct weft_transformer *stack = machine->stack;
-    double tokens = machine->layout->tokens;
+    double tokens = machine->mesh->tokens;
     double classes = (double)stack->vocabulary / machine->hybrid->tp;
     if (stack->vocabulary == 0) { // one vector a sample
         tokens = (double)machine->hybrid->micro_batch;
@@ -402,11 +402,11 @@ static double send_seconds(const struct machine *machine, double bytes)
     if (pp <= 1) {
         return 0;
     }
-    uint32_t local = weft_hybrid_local_members(machine->layout, axes, 1, pp);
+    uint32_t local = weft_hybrid_local_members(machine->mesh, axes, 1, pp);
     double tp = machine->hybrid->tp;
     double server_Bps =
         machine->hybrid->chunks > 1 ? machine->rates->wrap_Bps : machine->rates->shift_Bps;
-    double rate_Bps = neighbor_rate(machine, server_Bps, machine->layout->per_server, local, pp);
+    double rate_Bps = neighbor_rate(machine, server_Bps, machine->mesh->per_server, local, pp);
     // Each tensor rank sends its share; without sequence parallelism they gather it on arrival.
     double gather_s = 0;
     if (tp > 1 && !machine->hybrid->sequence_parallel) {
@@ -417,14 +417,14 @@ static double send_seconds(const struct machine *machine, double bytes)
 }
 
 void weft_hybrid_cost(struct weft_hybrid_costs *costs, const struct weft_hybrid *hybrid,
-                      const struct weft_hybrid_layout *layout, const struct weft_model *model,
+                      const struct weft_hybrid_mesh *mesh, const struct weft_model *model,
                       const struct weft_accelerator *accelerator,
                       const struct weft_hybrid_rates *rates)
 {
     const struct weft_transformer *stack = model->transformer;
     struct machine machine = {
         .hybrid = hybrid,
-        .layout = layout,
+        .mesh = mesh,
         .stack = stack,
         .rates = rates,
         .peak_flops = accelerator->flops_per_s[stack->dtype] * accelerator->matmul_efficiency,
@@ -433,8 +433,8 @@ void weft_hybrid_cost(struct weft_hybrid_costs *costs, const struct weft_hybrid 
         .launch_s = weft_seconds(accelerator->launch_ps),
         .width = weft_dtype_bytes(stack->dtype),
     };
-    machine.pipeline = weft_hybrid_pipeline_beside(layout);
-    machine.sharers = layout->per_server / machine.pipeline;
+    machine.pipeline = weft_hybrid_pipeline_beside(mesh);
+    machine.sharers = mesh->per_server / machine.pipeline;
     struct weft_hybrid_costs result = {0};
     result.dense = transformer_layer(&machine, &result, false);
     if (stack->experts != 0) {
@@ -442,7 +442,7 @@ void weft_hybrid_cost(struct weft_hybrid_costs *costs, const struct weft_hybrid 
     }
     result.embedding = embedding_pass(&machine);
     result.head = head_pass(&machine);
-    result.send_bytes = hybrid->pp > 1 ? layout->tokens * (double)stack->hidden * machine.width : 0;
+    result.send_bytes = hybrid->pp > 1 ? mesh->tokens * (double)stack->hidden * machine.width : 0;
     result.send_s = send_seconds(&machine, result.send_bytes);
     result.model_flops = 3 * model->forward_flops * (double)model->batch;
     *costs = result;

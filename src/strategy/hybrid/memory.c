@@ -173,22 +173,21 @@ static double layer_held(const struct weft_hybrid *hybrid, const struct weft_tra
 
 // Passes whose activations a rank holds at its fullest, as 1F1B orders them, and of which stage:
 // the forward passes before its first backward one. The first ones are of the first chunks.
-static double activations(const struct weft_hybrid *hybrid, const struct weft_hybrid_layout *layout,
+static double activations(const struct weft_hybrid *hybrid, const struct weft_hybrid_mesh *mesh,
                           const struct weft_transformer *stack, uint32_t rank)
 {
     double width = weft_dtype_bytes(stack->dtype);
     double hidden = (double)stack->hidden;
     double spread = hybrid->sequence_parallel ? hybrid->tp : 1;
-    uint64_t warm =
-        weft_hybrid_warm_passes(hybrid->pp, hybrid->chunks, layout->micro_batches, rank);
-    uint64_t passes = layout->micro_batches * hybrid->chunks;
+    uint64_t warm = weft_hybrid_warm_passes(hybrid->pp, hybrid->chunks, mesh->micro_batches, rank);
+    uint64_t passes = mesh->micro_batches * hybrid->chunks;
     uint64_t held = warm < passes ? warm + 1 : passes;
     uint64_t round = (uint64_t)hybrid->pp * hybrid->chunks;
     double bytes = 0;
     double layer_bytes_max = 0;
     for (uint32_t chunk = 0; chunk < hybrid->chunks; chunk++) {
         struct weft_hybrid_stage stage =
-            weft_hybrid_stage_at(stack, layout->stages, chunk * hybrid->pp + rank);
+            weft_hybrid_stage_at(stack, mesh->stages, chunk * hybrid->pp + rank);
         uint64_t count = held;
         if (hybrid->chunks > 1) { // pp passes of each chunk in turn
             uint64_t begin = (uint64_t)chunk * hybrid->pp;
@@ -210,13 +209,13 @@ static double activations(const struct weft_hybrid *hybrid, const struct weft_hy
     if (hybrid->recompute == WEFT_RECOMPUTE_FULL) {
         bytes += layer_bytes_max; // the layer that is being run again
     }
-    return bytes * layout->tokens;
+    return bytes * mesh->tokens;
 }
 
 // ---- doors ----
 
 struct weft_memory weft_hybrid_rank_memory(const struct weft_hybrid *hybrid,
-                                           const struct weft_hybrid_layout *layout,
+                                           const struct weft_hybrid_mesh *mesh,
                                            const struct weft_transformer *transformer,
                                            enum weft_optimizer optimizer, uint32_t rank)
 {
@@ -228,9 +227,9 @@ struct weft_memory weft_hybrid_rank_memory(const struct weft_hybrid *hybrid,
     double largest = 0;
     for (uint32_t chunk = 0; chunk < hybrid->chunks; chunk++) {
         struct weft_hybrid_stage stage =
-            weft_hybrid_stage_at(transformer, layout->stages, chunk * hybrid->pp + rank);
+            weft_hybrid_stage_at(transformer, mesh->stages, chunk * hybrid->pp + rank);
         struct weft_hybrid_parameters parameters =
-            weft_hybrid_stage_parameters(hybrid, transformer, &stage, layout->stages);
+            weft_hybrid_stage_parameters(hybrid, transformer, &stage, mesh->stages);
         double here = parameters.shared + parameters.experts;
         double layers = (double)stage.dense_layers + stage.expert_layers;
         all += here;
@@ -242,7 +241,7 @@ struct weft_memory weft_hybrid_rank_memory(const struct weft_hybrid *hybrid,
         .parameters_bytes = widths.parameter * (hybrid->zero_stage >= 3 ? share : all),
         .gradients_bytes = widths.gradient * (hybrid->zero_stage >= 2 ? share : all),
         .optimizer_bytes = widths.optimizer * (hybrid->zero_stage >= 1 ? share : all),
-        .activations_bytes = activations(hybrid, layout, transformer, rank),
+        .activations_bytes = activations(hybrid, mesh, transformer, rank),
     };
     if (hybrid->zero_stage >= 3) { // the layer at work and the next one, gathered
         double gathered = 2 * largest < all ? 2 * largest : all;
@@ -257,14 +256,14 @@ struct weft_memory weft_hybrid_rank_memory(const struct weft_hybrid *hybrid,
 }
 
 struct weft_memory weft_hybrid_peak_memory(const struct weft_hybrid *hybrid,
-                                           const struct weft_hybrid_layout *layout,
+                                           const struct weft_hybrid_mesh *mesh,
                                            const struct weft_transformer *transformer,
                                            enum weft_optimizer optimizer, uint32_t *rank)
 {
     struct weft_memory peak = {.total_bytes = -1};
     for (uint32_t r = 0; r < hybrid->pp; r++) {
         struct weft_memory memory =
-            weft_hybrid_rank_memory(hybrid, layout, transformer, optimizer, r);
+            weft_hybrid_rank_memory(hybrid, mesh, transformer, optimizer, r);
         if (memory.total_bytes > peak.total_bytes) {
             peak = memory;
             *rank = r;
@@ -307,13 +306,13 @@ bool weft_hybrid_memory(struct weft_memory *memory, uint32_t *rank,
                         const struct weft_hybrid *hybrid, const struct weft_study *study,
                         struct weft_error *error)
 {
-    struct weft_hybrid_layout layout;
-    if (!weft_hybrid_lay_out(&layout, hybrid, study, error)) {
+    struct weft_hybrid_mesh mesh;
+    if (!weft_hybrid_mesh_build(&mesh, hybrid, study, error)) {
         return false;
     }
     const struct weft_strategy_setting *setting = study->setting;
     uint32_t fullest = 0;
-    struct weft_memory peak = weft_hybrid_peak_memory(hybrid, &layout, study->model->transformer,
+    struct weft_memory peak = weft_hybrid_peak_memory(hybrid, &mesh, study->model->transformer,
                                                       setting->optimizer, &fullest);
     *memory = peak;
     *rank = fullest;
@@ -338,21 +337,20 @@ bool weft_hybrid_fill_memory(struct weft_strategy *strategy, const struct weft_s
     const struct weft_hybrid *hybrid = &strategy->hybrid;
     struct weft_memory peak;
     uint32_t fullest;
-    struct weft_hybrid_layout layout;
+    struct weft_hybrid_mesh mesh;
     if (!weft_hybrid_memory(&peak, &fullest, hybrid, study, error) ||
-        !weft_hybrid_lay_out(&layout, hybrid, study, error)) {
+        !weft_hybrid_mesh_build(&mesh, hybrid, study, error)) {
         return false;
     }
     struct weft_memory *memory = WEFT_NEW(arena, struct weft_memory, study->cluster->server_count);
     struct weft_memory *of_rank = WEFT_NEW(arena, struct weft_memory, hybrid->pp);
     for (uint32_t rank = 0; rank < hybrid->pp; rank++) {
-        of_rank[rank] = weft_hybrid_rank_memory(hybrid, &layout, study->model->transformer,
+        of_rank[rank] = weft_hybrid_rank_memory(hybrid, &mesh, study->model->transformer,
                                                 study->setting->optimizer, rank);
     }
-    for (uint32_t a = 0; a < layout.used; a++) {
-        const struct weft_memory *here =
-            &of_rank[a / layout.stride[WEFT_AXIS_PIPELINE] % hybrid->pp];
-        struct weft_memory *server = &memory[a / layout.per_server];
+    for (uint32_t a = 0; a < mesh.used; a++) {
+        const struct weft_memory *here = &of_rank[a / mesh.stride[WEFT_AXIS_PIPELINE] % hybrid->pp];
+        struct weft_memory *server = &memory[a / mesh.per_server];
         if (here->total_bytes > server->total_bytes) {
             *server = *here;
         }

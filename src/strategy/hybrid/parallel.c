@@ -72,12 +72,12 @@ bool weft_hybrid_data_parallel(struct weft_strategy *strategy, const struct weft
                                  .overlap_gradients = true,
                                  .fused_attention = true,
                                  .order = "tcdp"};
-    struct weft_hybrid_layout layout; // of one accelerator: how many a server has
-    if (!weft_hybrid_lay_out(&layout, &hybrid, study, error)) {
+    struct weft_hybrid_mesh mesh; // of one accelerator: how many a server has
+    if (!weft_hybrid_mesh_build(&mesh, &hybrid, study, error)) {
         return false;
     }
     const struct weft_model *model = study->model;
-    uint64_t accelerators = (uint64_t)study->cluster->server_count * layout.per_server;
+    uint64_t accelerators = (uint64_t)study->cluster->server_count * mesh.per_server;
     struct parallel parallel = {.study = *study, .best_ps = WEFT_NEVER};
     parallel.study.network = NULL;
     bool even = accelerators > 0 && accelerators <= UINT32_MAX && model->batch % accelerators == 0;

@@ -13,42 +13,42 @@ struct axes {
 };
 
 struct gauge {
-    const struct weft_hybrid_layout *layout;
+    const struct weft_hybrid_mesh *mesh;
     const struct weft_network *network;
     double *load_bytes; // per link
     uint32_t *links;    // room for one path
     double *sent_bytes; // per server, what leaves it
 };
 
-static uint32_t group_size(const struct weft_hybrid_layout *layout, const struct axes *axes)
+static uint32_t group_size(const struct weft_hybrid_mesh *mesh, const struct axes *axes)
 {
     uint32_t size = 1;
     for (uint32_t i = 0; i < axes->count; i++) {
-        size *= layout->size[axes->at[i]];
+        size *= mesh->size[axes->at[i]];
     }
     return size;
 }
 
 // The place of accelerator `rank` in its group, and the accelerator at another place of it.
-static uint32_t place_of(const struct weft_hybrid_layout *layout, const struct axes *axes,
+static uint32_t place_of(const struct weft_hybrid_mesh *mesh, const struct axes *axes,
                          uint32_t rank)
 {
     uint32_t place = 0;
     uint32_t unit = 1;
     for (uint32_t i = 0; i < axes->count; i++) {
-        uint32_t size = layout->size[axes->at[i]];
-        place += rank / layout->stride[axes->at[i]] % size * unit;
+        uint32_t size = mesh->size[axes->at[i]];
+        place += rank / mesh->stride[axes->at[i]] % size * unit;
         unit *= size;
     }
     return place;
 }
 
-static uint32_t at_place(const struct weft_hybrid_layout *layout, const struct axes *axes,
+static uint32_t at_place(const struct weft_hybrid_mesh *mesh, const struct axes *axes,
                          uint32_t rank, uint32_t place)
 {
     for (uint32_t i = 0; i < axes->count; i++) {
-        uint32_t size = layout->size[axes->at[i]];
-        uint32_t stride = layout->stride[axes->at[i]];
+        uint32_t size = mesh->size[axes->at[i]];
+        uint32_t stride = mesh->stride[axes->at[i]];
         rank -= rank / stride % size * stride;
         rank += place % size * stride;
         place /= size;
@@ -72,22 +72,22 @@ static void carry(struct gauge *gauge, uint32_t source, uint32_t target, double 
 
 static void send(struct gauge *gauge, uint32_t from, uint32_t to, double bytes)
 {
-    uint32_t source = from / gauge->layout->per_server;
-    uint32_t target = to / gauge->layout->per_server;
+    uint32_t source = from / gauge->mesh->per_server;
+    uint32_t target = to / gauge->mesh->per_server;
     if (source != target) {
         gauge->sent_bytes[source] += bytes;
         carry(gauge, source, target, bytes);
     }
 }
 
-static struct gauge gauge_of(const struct weft_hybrid_layout *layout,
+static struct gauge gauge_of(const struct weft_hybrid_mesh *mesh,
                              const struct weft_network *network, struct weft_arena *scratch)
 {
-    return (struct gauge){.layout = layout,
+    return (struct gauge){.mesh = mesh,
                           .network = network,
                           .load_bytes = WEFT_NEW(scratch, double, network->fabric.link_count),
                           .links = WEFT_NEW(scratch, uint32_t, network->routes.hop_max),
-                          .sent_bytes = WEFT_NEW(scratch, double, layout->server_count)};
+                          .sent_bytes = WEFT_NEW(scratch, double, mesh->server_count)};
 }
 
 // What the server that sends most sends in a second when the most loaded link is always busy.
@@ -99,7 +99,7 @@ static double server_rate(const struct gauge *gauge, double line_Bps)
         seconds = link_s > seconds ? link_s : seconds;
     }
     double most_bytes = 0;
-    for (uint32_t server = 0; server < gauge->layout->server_count; server++) {
+    for (uint32_t server = 0; server < gauge->mesh->server_count; server++) {
         double bytes = gauge->sent_bytes[server];
         most_bytes = bytes > most_bytes ? bytes : most_bytes;
     }
@@ -115,24 +115,24 @@ struct pattern {
 };
 
 // The rate of one server when all groups send so at once.
-static double measure(const struct weft_hybrid_layout *layout, const struct pattern *pattern,
+static double measure(const struct weft_hybrid_mesh *mesh, const struct pattern *pattern,
                       const struct weft_network *network, double line_Bps,
                       struct weft_arena scratch)
 {
     const struct axes *axes = pattern->axes;
     uint32_t block = pattern->block;
-    uint32_t size = group_size(layout, axes);
-    struct gauge gauge = gauge_of(layout, network, &scratch);
-    for (uint32_t rank = 0; rank < layout->used; rank++) {
-        uint32_t place = place_of(layout, axes, rank);
+    uint32_t size = group_size(mesh, axes);
+    struct gauge gauge = gauge_of(mesh, network, &scratch);
+    for (uint32_t rank = 0; rank < mesh->used; rank++) {
+        uint32_t place = place_of(mesh, axes, rank);
         if (block == 0) {
             double bytes = pattern->wraps || place + 1 < size ? 1 : 0;
-            send(&gauge, rank, at_place(layout, axes, rank, (place + 1) % size), bytes);
+            send(&gauge, rank, at_place(mesh, axes, rank, (place + 1) % size), bytes);
             continue;
         }
         uint32_t begin = place - place % block;
         for (uint32_t other = begin; other < begin + block; other++) {
-            send(&gauge, rank, at_place(layout, axes, rank, other), 1.0 / block);
+            send(&gauge, rank, at_place(mesh, axes, rank, other), 1.0 / block);
         }
     }
     return server_rate(&gauge, line_Bps);
@@ -158,13 +158,13 @@ static int compare_ids(const void *left, const void *right)
 }
 
 // The servers of the replicas first, first + step, ... of a pipeline rank, ascending, each once.
-static uint32_t list_servers(uint32_t *servers, const struct weft_hybrid_layout *layout,
-                             uint32_t first, uint32_t step, uint32_t rank)
+static uint32_t list_servers(uint32_t *servers, const struct weft_hybrid_mesh *mesh, uint32_t first,
+                             uint32_t step, uint32_t rank)
 {
-    uint32_t replicas = layout->size[WEFT_AXIS_CONTEXT] * layout->size[WEFT_AXIS_DATA];
+    uint32_t replicas = mesh->size[WEFT_AXIS_CONTEXT] * mesh->size[WEFT_AXIS_DATA];
     uint32_t size = 0;
     for (uint32_t r = first; r < replicas; r += step) {
-        servers[size++] = weft_hybrid_accelerator(layout, r, rank) / layout->per_server;
+        servers[size++] = weft_hybrid_accelerator(mesh, r, rank) / mesh->per_server;
     }
     qsort(servers, size, sizeof *servers, compare_ids);
     uint32_t count = 0;
@@ -195,7 +195,7 @@ static void carry_team(struct gauge *gauge, const uint32_t *servers, uint32_t co
                        const uint64_t *ring_hash)
 {
     const struct weft_ring_set *rings = &gauge->network->rings;
-    double bytes = gauge->layout->size[WEFT_AXIS_TENSOR];
+    double bytes = gauge->mesh->size[WEFT_AXIS_TENSOR];
     uint64_t hash = set_hash(servers, count);
     uint32_t group = WEFT_NONE; // several groups may have one set of members: the first one's
     for (uint32_t i = 0; i < count; i++) {
@@ -215,21 +215,21 @@ static void carry_team(struct gauge *gauge, const uint32_t *servers, uint32_t co
 }
 
 // The rate of one server when all gradients of every `step`-th replica are reduced at once.
-static double measure_teams(const struct weft_hybrid_layout *layout, uint32_t step,
+static double measure_teams(const struct weft_hybrid_mesh *mesh, uint32_t step,
                             const struct weft_network *network, double line_Bps,
                             struct weft_arena scratch)
 {
-    struct gauge gauge = gauge_of(layout, network, &scratch);
+    struct gauge gauge = gauge_of(mesh, network, &scratch);
     const struct weft_ring_set *rings = &network->rings;
     uint64_t *ring_hash = WEFT_NEW(&scratch, uint64_t, rings->ring_count);
     for (uint32_t r = 0; r < rings->ring_count; r++) {
         ring_hash[r] = set_hash(rings->rings[r].members, rings->rings[r].member_count);
     }
-    uint32_t replicas = layout->size[WEFT_AXIS_CONTEXT] * layout->size[WEFT_AXIS_DATA];
+    uint32_t replicas = mesh->size[WEFT_AXIS_CONTEXT] * mesh->size[WEFT_AXIS_DATA];
     uint32_t *servers = WEFT_NEW(&scratch, uint32_t, replicas);
-    for (uint32_t rank = 0; rank < layout->size[WEFT_AXIS_PIPELINE]; rank++) {
+    for (uint32_t rank = 0; rank < mesh->size[WEFT_AXIS_PIPELINE]; rank++) {
         for (uint32_t first = 0; first < step; first++) {
-            uint32_t count = list_servers(servers, layout, first, step, rank);
+            uint32_t count = list_servers(servers, mesh, first, step, rank);
             if (count > 1) {
                 carry_team(&gauge, servers, count, ring_hash);
             }
@@ -238,7 +238,7 @@ static double measure_teams(const struct weft_hybrid_layout *layout, uint32_t st
     return server_rate(&gauge, line_Bps);
 }
 
-struct weft_hybrid_rates weft_hybrid_rates_of(const struct weft_hybrid_layout *layout, uint32_t ep,
+struct weft_hybrid_rates weft_hybrid_rates_of(const struct weft_hybrid_mesh *mesh, uint32_t ep,
                                               const struct weft_cluster *cluster,
                                               const struct weft_network *network,
                                               struct weft_arena scratch)
@@ -255,29 +255,29 @@ struct weft_hybrid_rates weft_hybrid_rates_of(const struct weft_hybrid_layout *l
         return rates;
     }
     struct axes data = {.count = 2, .at = {WEFT_AXIS_CONTEXT, WEFT_AXIS_DATA}};
-    if (layout->stride[WEFT_AXIS_DATA] < layout->stride[WEFT_AXIS_CONTEXT]) {
+    if (mesh->stride[WEFT_AXIS_DATA] < mesh->stride[WEFT_AXIS_CONTEXT]) {
         data.at[0] = WEFT_AXIS_DATA;
         data.at[1] = WEFT_AXIS_CONTEXT;
     }
     struct axes context = {.count = 1, .at = {WEFT_AXIS_CONTEXT}};
     struct axes pipeline = {.count = 1, .at = {WEFT_AXIS_PIPELINE}};
-    if (group_size(layout, &data) > 1) {
-        rates.ring_Bps = measure_teams(layout, 1, network, line_Bps, scratch);
-        rates.experts_Bps = measure_teams(layout, ep, network, line_Bps, scratch);
+    if (group_size(mesh, &data) > 1) {
+        rates.ring_Bps = measure_teams(mesh, 1, network, line_Bps, scratch);
+        rates.experts_Bps = measure_teams(mesh, ep, network, line_Bps, scratch);
     }
-    if (layout->size[WEFT_AXIS_CONTEXT] > 1) {
+    if (mesh->size[WEFT_AXIS_CONTEXT] > 1) {
         rates.context_Bps =
-            measure(layout, &(struct pattern){&context, 0, true}, network, line_Bps, scratch);
+            measure(mesh, &(struct pattern){&context, 0, true}, network, line_Bps, scratch);
     }
-    if (layout->size[WEFT_AXIS_PIPELINE] > 1) {
+    if (mesh->size[WEFT_AXIS_PIPELINE] > 1) {
         rates.shift_Bps =
-            measure(layout, &(struct pattern){&pipeline, 0, false}, network, line_Bps, scratch);
+            measure(mesh, &(struct pattern){&pipeline, 0, false}, network, line_Bps, scratch);
         rates.wrap_Bps =
-            measure(layout, &(struct pattern){&pipeline, 0, true}, network, line_Bps, scratch);
+            measure(mesh, &(struct pattern){&pipeline, 0, true}, network, line_Bps, scratch);
     }
     if (ep > 1) {
         rates.exchange_Bps =
-            measure(layout, &(struct pattern){&data, ep, true}, network, line_Bps, scratch);
+            measure(mesh, &(struct pattern){&data, ep, true}, network, line_Bps, scratch);
     }
     return rates;
 }

@@ -73,12 +73,11 @@ static void insert(struct search *search, const struct weft_hybrid *hybrid, doub
 }
 
 static bool fits(struct search *search, const struct weft_hybrid *hybrid,
-                 const struct weft_hybrid_layout *layout)
+                 const struct weft_hybrid_mesh *mesh)
 {
     uint32_t rank;
-    struct weft_memory memory =
-        weft_hybrid_peak_memory(hybrid, layout, search->study->model->transformer,
-                                search->study->setting->optimizer, &rank);
+    struct weft_memory memory = weft_hybrid_peak_memory(
+        hybrid, mesh, search->study->model->transformer, search->study->setting->optimizer, &rank);
     if (!search->any || memory.total_bytes < search->leanest_memory.total_bytes) {
         search->leanest = *hybrid;
         search->leanest_memory = memory;
@@ -97,12 +96,12 @@ static void evaluate(struct search *search, const struct weft_hybrid *hybrid, ui
         return;
     }
     search->evaluations++;
-    if (!fits(search, hybrid, &job.layout)) {
+    if (!fits(search, hybrid, &job.mesh)) {
         return;
     }
     if (!search->rates_known[order]) {
         search->rates_known[order] = true;
-        search->rates[order] = weft_hybrid_rates_of(&job.layout, hybrid->ep, search->study->cluster,
+        search->rates[order] = weft_hybrid_rates_of(&job.mesh, hybrid->ep, search->study->cluster,
                                                     search->study->network, search->scratch);
     }
     weft_hybrid_job_price(&job, &search->rates[order]);
@@ -257,7 +256,7 @@ static bool prepare(struct search *search, struct weft_error *error)
     if (!weft_hybrid_job_init(&job, &one, &alone, search->scratch, error)) {
         return false;
     }
-    search->per_server = job.layout.per_server;
+    search->per_server = job.mesh.per_server;
     uint64_t accelerators = (uint64_t)search->per_server * search->study->cluster->server_count;
     if (accelerators > (1u << 24)) {
         return weft_fail(error, WEFT_INPUT, "cluster: %llu accelerators are beyond 2^24",

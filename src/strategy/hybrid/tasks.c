@@ -153,14 +153,14 @@ static struct weft_hybrid_builder builder_of(const struct weft_hybrid_job *job,
     static const enum weft_hybrid_axis context[] = {WEFT_AXIS_CONTEXT};
     static const enum weft_hybrid_axis data[] = {WEFT_AXIS_CONTEXT, WEFT_AXIS_DATA};
     const struct weft_hybrid *hybrid = &job->hybrid;
-    const struct weft_hybrid_layout *layout = &job->layout;
+    const struct weft_hybrid_mesh *mesh = &job->mesh;
     return (struct weft_hybrid_builder){
         .job = job,
         .replicas = hybrid->dp * hybrid->cp,
-        .stages = layout->stages,
-        .micro_batches = layout->micro_batches,
-        .ring = weft_hybrid_local_members(layout, context, 1, hybrid->cp) < hybrid->cp,
-        .exchange = weft_hybrid_local_members(layout, data, 2, hybrid->ep) < hybrid->ep,
+        .stages = mesh->stages,
+        .micro_batches = mesh->micro_batches,
+        .ring = weft_hybrid_local_members(mesh, context, 1, hybrid->cp) < hybrid->cp,
+        .exchange = weft_hybrid_local_members(mesh, data, 2, hybrid->ep) < hybrid->ep,
         .gathers =
             hybrid->overlap_gradients && hybrid->zero_stage > 0 && hybrid->dp * hybrid->cp > 1,
         .arena = scratch,
@@ -187,11 +187,11 @@ bool weft_hybrid_taskgraph(struct weft_taskgraph *graph, const struct weft_strat
     if (!weft_hybrid_job_init(&job, hybrid, &alone, scratch, error)) {
         return false;
     }
-    if (hybrid->tp > job.layout.per_server) {
+    if (hybrid->tp > job.mesh.per_server) {
         return weft_fail(error, WEFT_INPUT,
                          "tp: a device of a task graph is a tensor group inside a server; %u is "
                          "more than its %u accelerators",
-                         hybrid->tp, job.layout.per_server);
+                         hybrid->tp, job.mesh.per_server);
     }
     struct weft_hybrid_builder builder = builder_of(&job, &scratch);
     double passes = 2.0 * builder.replicas * builder.stages * (double)builder.micro_batches;
@@ -209,10 +209,10 @@ bool weft_hybrid_taskgraph(struct weft_taskgraph *graph, const struct weft_strat
     emit_all(&builder);
     store_edges(&builder, &scratch);
     // Devices without a rank (accelerators that the strategy leaves idle) have none here.
-    uint32_t devices = job.layout.used / hybrid->tp;
+    uint32_t devices = job.mesh.used / hybrid->tp;
     uint32_t *device_server = WEFT_NEW(&scratch, uint32_t, devices);
     for (uint32_t d = 0; d < devices; d++) {
-        device_server[d] = (uint32_t)((uint64_t)d * hybrid->tp / job.layout.per_server);
+        device_server[d] = (uint32_t)((uint64_t)d * hybrid->tp / job.mesh.per_server);
     }
     return weft_taskgraph_build(
         graph,

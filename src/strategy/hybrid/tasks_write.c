@@ -29,23 +29,23 @@ void weft_hybrid_add_edge(struct weft_hybrid_builder *builder, uint32_t from, ui
 uint32_t weft_hybrid_device(const struct weft_hybrid_builder *builder, uint32_t replica,
                             uint32_t rank)
 {
-    return weft_hybrid_accelerator(&builder->job->layout, replica, rank) / builder->job->hybrid.tp;
+    return weft_hybrid_accelerator(&builder->job->mesh, replica, rank) / builder->job->hybrid.tp;
 }
 
 uint32_t weft_hybrid_server(const struct weft_hybrid_builder *builder, uint32_t replica,
                             uint32_t rank)
 {
-    return weft_hybrid_accelerator(&builder->job->layout, replica, rank) /
-           builder->job->layout.per_server;
+    return weft_hybrid_accelerator(&builder->job->mesh, replica, rank) /
+           builder->job->mesh.per_server;
 }
 
 uint32_t weft_hybrid_next_context(const struct weft_hybrid_builder *builder, uint32_t replica)
 {
-    const struct weft_hybrid_layout *layout = &builder->job->layout;
-    bool first = layout->stride[WEFT_AXIS_CONTEXT] < layout->stride[WEFT_AXIS_DATA];
-    uint32_t unit = first ? 1 : layout->size[WEFT_AXIS_DATA];
-    uint32_t place = replica / unit % layout->size[WEFT_AXIS_CONTEXT];
-    uint32_t next = (place + 1) % layout->size[WEFT_AXIS_CONTEXT];
+    const struct weft_hybrid_mesh *mesh = &builder->job->mesh;
+    bool first = mesh->stride[WEFT_AXIS_CONTEXT] < mesh->stride[WEFT_AXIS_DATA];
+    uint32_t unit = first ? 1 : mesh->size[WEFT_AXIS_DATA];
+    uint32_t place = replica / unit % mesh->size[WEFT_AXIS_CONTEXT];
+    uint32_t next = (place + 1) % mesh->size[WEFT_AXIS_CONTEXT];
     return replica - place * unit + next * unit;
 }
 

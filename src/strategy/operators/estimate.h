@@ -2,15 +2,16 @@
 #ifndef WEFT_STRATEGY_OPERATORS_ESTIMATE_H
 #define WEFT_STRATEGY_OPERATORS_ESTIMATE_H
 
-// How long one iteration of a layout takes, quickly. Private to the room.
+// How long one iteration of a placement takes, quickly. Private to the room.
 
-#include "layout.h"
+#include "placement.h"
 
-struct estimator *weft_estimator_init(const struct problem *problem, struct weft_arena *arena);
+struct estimator *weft_estimator_init(const struct weft_strategy_space *space,
+                                      struct weft_arena *arena);
 // Seconds of one iteration. Operators are scheduled whole, in the order in which they become ready;
 // a server runs one part at a time. The network is its servers' ports, out and in: transfers of an
 // edge run together, AllReduces of one group share what their group gets, and all share ports
 // max-min, weighted by their flows (docs/strategies.md). Allocates nothing.
-double weft_estimate(struct estimator *estimator, const struct layout *layout);
+double weft_estimate(struct estimator *estimator, const struct placement *placement);
 
 #endif

@@ -12,20 +12,20 @@
 
 #define SWEEPS 1u
 
-struct share *weft_share_init(const struct problem *problem, struct weft_arena *arena)
+struct share *weft_share_init(const struct weft_strategy_space *space, struct weft_arena *arena)
 {
     struct share *share = WEFT_NEW(arena, struct share, 1);
-    uint32_t most = 2 * problem->edge_count + problem->node_count;
+    uint32_t most = 2 * space->edge_count + space->node_count;
     *share = (struct share){
-        .problem = problem,
+        .space = space,
         .streams = WEFT_NEW(arena, struct stream, most),
-        .loads = WEFT_NEW_RAW(arena, float, (size_t)most * problem->row),
+        .loads = WEFT_NEW_RAW(arena, float, (size_t)most * space->row),
         .items = WEFT_NEW(arena, struct item, most),
         .active = WEFT_NEW(arena, uint32_t, most),
-        .use = WEFT_NEW(arena, float, problem->row),
-        .stream_of = WEFT_NEW(arena, uint32_t, problem->node_count),
-        .moved = WEFT_NEW(arena, float, problem->row),
-        .own = WEFT_NEW(arena, uint8_t, problem->server_count),
+        .use = WEFT_NEW(arena, float, space->row),
+        .stream_of = WEFT_NEW(arena, uint32_t, space->node_count),
+        .moved = WEFT_NEW(arena, float, space->row),
+        .own = WEFT_NEW(arena, uint8_t, space->server_count),
         .slots = WEFT_NEW(arena, uint8_t, most),
         .cycles = WEFT_NEW(arena, uint8_t, most),
     };
@@ -103,9 +103,9 @@ static double crowd(const struct stream *stream)
 
 static void find_rates(struct share *share)
 {
-    uint32_t row = share->problem->row;
+    uint32_t row = share->space->row;
     float *use = share->use;
-    double port_Bps = share->problem->port_Bps;
+    double port_Bps = share->space->port_Bps;
     share->stale = false;
     memset(use, 0, sizeof *use * row);
     for (uint32_t i = 0; i < share->active_count; i++) {
@@ -201,7 +201,7 @@ static uint32_t add_stream(struct share *share, const struct stream *stream)
 {
     uint32_t index = share->stream_count++;
     share->streams[index] = *stream;
-    memset(weft_stream_load(share, index), 0, sizeof(float) * share->problem->row);
+    memset(weft_stream_load(share, index), 0, sizeof(float) * share->space->row);
     return index;
 }
 
@@ -226,21 +226,21 @@ static void add_item(struct share *share, uint32_t index, double end, uint32_t w
 // Flows on a link of those that the stream loads.
 static double flows_on_link(const struct share *share, uint32_t index)
 {
-    const struct problem *problem = share->problem;
+    const struct weft_strategy_space *space = share->space;
     const float *load = weft_stream_load(share, index);
     uint32_t used = 0;
-    for (uint32_t r = 0; r < 2 * problem->server_count; r++) {
+    for (uint32_t r = 0; r < 2 * space->server_count; r++) {
         used += load[r] > 0;
     }
-    double links = used / 2.0 * problem->ports;
+    double links = used / 2.0 * space->ports;
     return fmax(1, share->streams[index].flows / links);
 }
 
-void weft_share_transfer(struct share *share, const struct layout *layout, uint32_t edge,
+void weft_share_transfer(struct share *share, const struct placement *placement, uint32_t edge,
                          bool backward, double time_s)
 {
-    const struct problem *problem = share->problem;
-    const struct wire *wire = &layout->wires[edge];
+    const struct weft_strategy_space *space = share->space;
+    const struct edge_traffic *traffic = &placement->traffic[edge];
     advance(share, time_s);
     uint32_t index = share->newest;
     if (index == WEFT_NONE || share->streams[index].start_s != time_s ||
@@ -249,56 +249,56 @@ void weft_share_transfer(struct share *share, const struct layout *layout, uint3
         share->newest = index;
     }
     struct stream *stream = &share->streams[index];
-    double hops = problem->hops != NULL ? 1 + wire->relay_bytes / wire->bytes : 1;
-    bool planned = problem->planned;
+    double hops = space->hops != NULL ? 1 + traffic->relay_bytes / traffic->bytes : 1;
+    bool planned = space->planned;
     float *restrict load = weft_stream_load(share, index);
-    uint32_t n = problem->server_count;
-    const float *out = wire->load + (backward ? n : 0);
-    const float *in = wire->load + (backward ? 0 : n);
+    uint32_t n = space->server_count;
+    const float *out = traffic->load + (backward ? n : 0);
+    const float *in = traffic->load + (backward ? 0 : n);
     for (uint32_t r = 0; r < n; r++) {
         load[r] += planned ? out[r] : out[r] * share->moved[r];
     }
     for (uint32_t r = 0; r < n; r++) {
         load[n + r] += planned ? in[r] : in[r] * share->moved[r];
     }
-    stream->flows += wire->flows * hops;
-    stream->latency_s = fmax(stream->latency_s, hops * problem->latency_s);
+    stream->flows += traffic->flows * hops;
+    stream->latency_s = fmax(stream->latency_s, hops * space->latency_s);
     stream->weight = flows_on_link(share, index);
     add_item(share, index, 1, edge, backward);
 }
 
 // The links that a hop of a group's rings crosses, and how many ports the rings fill. Without
 // rings it goes round once in its own order, over routes.
-static double ring_hops(const struct problem *problem, uint64_t key, const uint32_t *servers,
-                        uint32_t count, double *lanes)
+static double ring_hops(const struct weft_strategy_space *space, uint64_t key,
+                        const uint32_t *servers, uint32_t count, double *lanes)
 {
-    *lanes = problem->ports;
-    if (problem->hops == NULL) {
+    *lanes = space->ports;
+    if (space->hops == NULL) {
         return 1;
     }
-    for (uint32_t g = 0; g < problem->group_count; g++) {
-        if (problem->groups[g].key == key) {
-            *lanes = least(*lanes, problem->groups[g].lanes);
-            return problem->groups[g].hops;
+    for (uint32_t g = 0; g < space->group_count; g++) {
+        if (space->groups[g].key == key) {
+            *lanes = least(*lanes, space->groups[g].lanes);
+            return space->groups[g].hops;
         }
     }
     *lanes = 1;
     double sum = 0;
     for (uint32_t i = 0; i < count; i++) {
         uint32_t to = servers[i + 1 == count ? 0 : i + 1];
-        sum += (double)problem->hops[servers[i] * problem->server_count + to];
+        sum += (double)space->hops[servers[i] * space->server_count + to];
     }
     return sum / count;
 }
 
-static uint32_t reduce_stream(struct share *share, const struct layout *layout, uint32_t node)
+static uint32_t reduce_stream(struct share *share, const struct placement *placement, uint32_t node)
 {
-    const struct problem *problem = share->problem;
-    const struct choice *choice = weft_layout_choice(layout, node);
-    const uint32_t *servers = weft_layout_servers(layout, node);
+    const struct weft_strategy_space *space = share->space;
+    const struct choice *choice = weft_placement_choice(placement, node);
+    const uint32_t *servers = weft_placement_servers(placement, node);
     uint64_t key = 0;
     for (uint32_t i = 0; i < choice->parts; i++) {
-        key += problem->marks[servers[i]];
+        key += space->marks[servers[i]];
     }
     for (uint32_t i = 0; i < share->stream_count; i++) {
         if (share->streams[i].key == key && share->streams[i].members == choice->sample_parts) {
@@ -307,54 +307,53 @@ static uint32_t reduce_stream(struct share *share, const struct layout *layout, 
     }
     double k = choice->sample_parts;
     double lanes;
-    double hops = ring_hops(problem, key, servers, choice->parts, &lanes);
+    double hops = ring_hops(space, key, servers, choice->parts, &lanes);
     struct stream stream = {.reduce = true,
                             .key = key,
-                            .rate_max =
-                                problem->port_Bps * lanes / problem->ports / (2 * (k - 1) / k),
+                            .rate_max = space->port_Bps * lanes / space->ports / (2 * (k - 1) / k),
                             .members = choice->sample_parts,
                             .weight = 1,
-                            .latency_s = 2 * (k - 1) * problem->latency_s * hops};
+                            .latency_s = 2 * (k - 1) * space->latency_s * hops};
     uint32_t index = add_stream(share, &stream);
     float *load = weft_stream_load(share, index);
     float each = (float)(2 * (k - 1) / k);
-    float relay = (float)(2 * (k - 1) / k * (hops - 1) * choice->parts / problem->server_count);
+    float relay = (float)(2 * (k - 1) / k * (hops - 1) * choice->parts / space->server_count);
     for (uint32_t i = 0; i < choice->parts; i++) {
         load[servers[i]] += each;
-        load[problem->server_count + servers[i]] += each;
+        load[space->server_count + servers[i]] += each;
     }
-    for (uint32_t r = 0; hops > 1 && r < 2 * problem->server_count; r++) {
+    for (uint32_t r = 0; hops > 1 && r < 2 * space->server_count; r++) {
         load[r] += relay;
     }
     return index;
 }
 
-void weft_share_begin(struct share *share, const struct layout *layout)
+void weft_share_begin(struct share *share, const struct placement *placement)
 {
-    const struct problem *problem = share->problem;
+    const struct weft_strategy_space *space = share->space;
     share->now_s = 0;
     share->stale = false;
     share->stream_count = 0;
     share->item_count = 0;
     share->active_count = 0;
     share->newest = WEFT_NONE;
-    for (uint32_t i = 0; i < problem->node_count; i++) {
-        const struct choice *choice = weft_layout_choice(layout, i);
+    for (uint32_t i = 0; i < space->node_count; i++) {
+        const struct choice *choice = weft_placement_choice(placement, i);
         if (choice->shard_bytes > 0 && choice->sample_parts > 1) {
-            share->stream_of[i] = reduce_stream(share, layout, i);
+            share->stream_of[i] = reduce_stream(share, placement, i);
             share->streams[share->stream_of[i]].total_bytes += choice->shard_bytes;
         }
     }
-    if (!problem->planned) {
-        weft_share_plan_ports(share, layout);
+    if (!space->planned) {
+        weft_share_plan_ports(share, placement);
     }
 }
 
-void weft_share_reduce(struct share *share, const struct layout *layout, uint32_t node,
+void weft_share_reduce(struct share *share, const struct placement *placement, uint32_t node,
                        double time_s)
 {
     advance(share, time_s);
     uint32_t index = share->stream_of[node];
-    double bytes = weft_layout_choice(layout, node)->shard_bytes;
+    double bytes = weft_placement_choice(placement, node)->shard_bytes;
     add_item(share, index, share->streams[index].progress + bytes, node, false);
 }

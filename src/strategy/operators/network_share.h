@@ -4,7 +4,7 @@
 
 // The estimator's network: streams that share the ports of servers. Private to the room.
 
-#include "layout.h"
+#include "placement.h"
 
 #include <math.h>
 
@@ -16,12 +16,12 @@ struct share_end {
     uint32_t index; // edge, or node of an AllReduce
 };
 
-struct share *weft_share_init(const struct problem *problem, struct weft_arena *arena);
-void weft_share_begin(struct share *share, const struct layout *layout);
+struct share *weft_share_init(const struct weft_strategy_space *space, struct weft_arena *arena);
+void weft_share_begin(struct share *share, const struct placement *placement);
 // The transfers of an edge start, the AllReduces of a node start. Times never fall.
-void weft_share_transfer(struct share *share, const struct layout *layout, uint32_t edge,
+void weft_share_transfer(struct share *share, const struct placement *placement, uint32_t edge,
                          bool backward, double time_s);
-void weft_share_reduce(struct share *share, const struct layout *layout, uint32_t node,
+void weft_share_reduce(struct share *share, const struct placement *placement, uint32_t node,
                        double time_s);
 // The next end, if one comes before or at `until_s`.
 bool weft_share_next(struct share *share, double until_s, struct share_end *end);

@@ -43,10 +43,11 @@ static bool fill_choice(struct choice *choice, const struct weft_model *model, u
 }
 
 // Nodes and their choices; node_of[op] = its node or WEFT_NONE.
-static bool build_nodes(struct problem *problem, uint32_t *node_of, struct weft_arena *arena,
-                        struct weft_arena scratch, struct weft_error *error)
+static bool build_nodes(struct weft_strategy_space *space, uint32_t *node_of,
+                        struct weft_arena *arena, struct weft_arena scratch,
+                        struct weft_error *error)
 {
-    const struct weft_model *model = problem->model;
+    const struct weft_model *model = space->study.model;
     struct weft_split_list *splits =
         WEFT_NEW(&scratch, struct weft_split_list, model->operator_count);
     struct node *nodes = WEFT_NEW(arena, struct node, model->operator_count);
@@ -56,46 +57,47 @@ static bool build_nodes(struct problem *problem, uint32_t *node_of, struct weft_
         if (model->operators[op].spec.kind == WEFT_OP_INPUT) {
             continue;
         }
-        struct node *node = &nodes[problem->node_count];
-        node_of[op] = problem->node_count++;
+        struct node *node = &nodes[space->node_count];
+        node_of[op] = space->node_count++;
         *node = (struct node){.op = op,
                               .table = model->operators[op].spec.kind == WEFT_OP_EMBEDDING,
                               .choice_first = choice_count};
         // Each operator's splits lie behind those before it, in what scratch has left.
         struct weft_environment environment = {.arena = &scratch, .error = error};
-        if (!weft_operator_splits(&splits[op], model, op, problem->server_count,
-                                  &problem->setting->cost, &environment)) {
+        if (!weft_operator_splits(&splits[op], model, op, space->server_count,
+                                  &space->study.setting->cost, &environment)) {
             return false;
         }
         node->choice_count = splits[op].count;
         choice_count += node->choice_count;
     }
     struct choice *choices = WEFT_NEW(arena, struct choice, choice_count);
-    for (uint32_t i = 0; i < problem->node_count; i++) {
+    for (uint32_t i = 0; i < space->node_count; i++) {
         for (uint32_t c = 0; c < nodes[i].choice_count; c++) {
             if (!fill_choice(&choices[nodes[i].choice_first + c], model, nodes[i].op,
-                             &splits[nodes[i].op].splits[c], problem->setting, error)) {
+                             &splits[nodes[i].op].splits[c], space->study.setting, error)) {
                 return false;
             }
         }
     }
-    problem->nodes = nodes;
-    problem->choices = choices;
+    space->nodes = nodes;
+    space->choices = choices;
     return true;
 }
 
-static void build_edges(struct problem *problem, const uint32_t *node_of, struct weft_arena *arena)
+static void build_edges(struct weft_strategy_space *space, const uint32_t *node_of,
+                        struct weft_arena *arena)
 {
-    const struct weft_model *model = problem->model;
-    struct node *nodes = WEFT_NEW(arena, struct node, problem->node_count);
-    memcpy(nodes, problem->nodes, sizeof *nodes * problem->node_count);
+    const struct weft_model *model = space->study.model;
+    struct node *nodes = WEFT_NEW(arena, struct node, space->node_count);
+    memcpy(nodes, space->nodes, sizeof *nodes * space->node_count);
     uint32_t most = 0;
-    for (uint32_t i = 0; i < problem->node_count; i++) {
+    for (uint32_t i = 0; i < space->node_count; i++) {
         most += model->operators[nodes[i].op].spec.input_count;
     }
     struct edge *edges = WEFT_NEW(arena, struct edge, most);
     uint32_t count = 0;
-    for (uint32_t i = 0; i < problem->node_count; i++) {
+    for (uint32_t i = 0; i < space->node_count; i++) {
         const struct weft_operator *self = &model->operators[nodes[i].op];
         nodes[i].in_first = count;
         for (uint32_t slot = 0; slot < self->spec.input_count; slot++) {
@@ -111,7 +113,7 @@ static void build_edges(struct problem *problem, const uint32_t *node_of, struct
         nodes[i].in_count = count - nodes[i].in_first;
     }
     uint32_t *outs = WEFT_NEW(arena, uint32_t, count);
-    for (uint32_t i = 0, first = 0; i < problem->node_count; i++) {
+    for (uint32_t i = 0, first = 0; i < space->node_count; i++) {
         nodes[i].out_first = first;
         first += nodes[i].out_count;
         nodes[i].out_count = 0;
@@ -120,10 +122,10 @@ static void build_edges(struct problem *problem, const uint32_t *node_of, struct
         struct node *from = &nodes[edges[e].from];
         outs[from->out_first + from->out_count++] = e;
     }
-    problem->nodes = nodes;
-    problem->edges = edges;
-    problem->edge_count = count;
-    problem->outs = outs;
+    space->nodes = nodes;
+    space->edges = edges;
+    space->edge_count = count;
+    space->outs = outs;
 }
 
 // Mean hops of every pair over its weighted paths.
@@ -152,7 +154,7 @@ static float *pair_hops(const struct weft_network *network, uint32_t n, struct w
 
 // Groups with rings. The ring with the largest share of a group's bytes is done last, so lanes
 // count what runs at its pace.
-static void list_groups(struct problem *problem, const struct weft_ring_set *rings,
+static void list_groups(struct weft_strategy_space *space, const struct weft_ring_set *rings,
                         struct weft_arena *arena)
 {
     struct ringed *groups = WEFT_NEW(arena, struct ringed, rings->ring_count);
@@ -166,25 +168,25 @@ static void list_groups(struct problem *problem, const struct weft_ring_set *rin
         }
         struct ringed group = {.lanes = 1 / ring->share_ratio, .hops = 1};
         for (uint32_t i = 0; i < ring->member_count; i++) {
-            group.key += problem->marks[ring->members[i]];
+            group.key += space->marks[ring->members[i]];
         }
         if (ring->hop_first != NULL) {
             group.hops = (double)ring->hop_first[ring->member_count] / ring->member_count;
         }
         groups[count++] = group;
     }
-    problem->groups = groups;
-    problem->group_count = count;
+    space->groups = groups;
+    space->group_count = count;
 }
 
 // The ports of the server that has least, and, where servers relay, distances and rings.
-static void describe_network(struct problem *problem, const struct weft_network *network,
+static void describe_network(struct weft_strategy_space *space, const struct weft_network *network,
                              struct weft_arena *arena, struct weft_arena scratch)
 {
     const struct weft_fabric *fabric = &network->fabric;
     double least_Bps = HUGE_VAL;
     uint32_t ports = 0;
-    for (uint32_t server = 0; server < problem->server_count; server++) {
+    for (uint32_t server = 0; server < space->server_count; server++) {
         double rate_Bps = 0;
         for (uint32_t l = fabric->first[server]; l < fabric->first[server + 1]; l++) {
             rate_Bps += fabric->links[l].rate_Bps;
@@ -193,18 +195,18 @@ static void describe_network(struct problem *problem, const struct weft_network 
         least_Bps = rate_Bps < least_Bps ? rate_Bps : least_Bps;
         ports = count > ports ? count : ports;
     }
-    problem->planned = true;
-    problem->port_Bps = least_Bps * PAYLOAD_RATIO;
-    problem->ports = ports;
+    space->planned = true;
+    space->port_Bps = least_Bps * PAYLOAD_RATIO;
+    space->ports = ports;
     if (fabric->forwards) {
-        problem->hops = pair_hops(network, problem->server_count, arena, scratch);
-        list_groups(problem, &network->rings, arena);
+        space->hops = pair_hops(network, space->server_count, arena, scratch);
+        list_groups(space, &network->rings, arena);
     }
 }
 
-bool weft_problem_build(struct problem *problem, const struct weft_study *study,
-                        struct weft_arena *arena, struct weft_arena scratch,
-                        struct weft_error *error)
+bool weft_search_space_build(struct weft_strategy_space *space, const struct weft_study *study,
+                             struct weft_arena *arena, struct weft_arena scratch,
+                             struct weft_error *error)
 {
     const struct weft_model *model = study->model;
     const struct weft_cluster *cluster = study->cluster;
@@ -219,14 +221,13 @@ bool weft_problem_build(struct problem *problem, const struct weft_study *study,
         return weft_fail(error, WEFT_INPUT, "the network has %u servers, the cluster %u",
                          network->fabric.server_count, n);
     }
-    struct problem built = {.model = model,
-                            .cluster = cluster,
-                            .setting = study->setting,
-                            .server_count = n,
-                            .row = (2 * n + 15) / 16 * 16,
-                            .port_Bps = cluster->degree * cluster->rate_Bps * PAYLOAD_RATIO,
-                            .ports = cluster->degree,
-                            .latency_s = weft_seconds(cluster->latency_ps)};
+    struct weft_strategy_space built = {.study = *study,
+                                        .server_count = n,
+                                        .row = (2 * n + 15) / 16 * 16,
+                                        .port_Bps =
+                                            cluster->degree * cluster->rate_Bps * PAYLOAD_RATIO,
+                                        .ports = cluster->degree,
+                                        .latency_s = weft_seconds(cluster->latency_ps)};
     uint32_t *node_of = WEFT_NEW_RAW(&scratch, uint32_t, model->operator_count);
     if (!build_nodes(&built, node_of, arena, scratch, error)) {
         return false;
@@ -243,17 +244,17 @@ bool weft_problem_build(struct problem *problem, const struct weft_study *study,
     if (network != NULL) {
         describe_network(&built, network, arena, scratch);
     }
-    *problem = built;
+    *space = built;
     return true;
 }
 
-uint32_t weft_problem_choice(const struct problem *problem, uint32_t node, uint32_t sample_parts,
-                             uint32_t parameter_parts)
+uint32_t weft_search_space_choice(const struct weft_strategy_space *space, uint32_t node,
+                                  uint32_t sample_parts, uint32_t parameter_parts)
 {
-    const struct node *self = &problem->nodes[node];
+    const struct node *self = &space->nodes[node];
     for (uint32_t c = self->choice_first; c < self->choice_first + self->choice_count; c++) {
-        if (problem->choices[c].sample_parts == sample_parts &&
-            problem->choices[c].parameter_parts == parameter_parts) {
+        if (space->choices[c].sample_parts == sample_parts &&
+            space->choices[c].parameter_parts == parameter_parts) {
             return c;
         }
     }

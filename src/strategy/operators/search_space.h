@@ -47,10 +47,8 @@ struct ringed {
     double hops;  // links of a hop, on the mean
 };
 
-struct problem {
-    const struct weft_model *model;
-    const struct weft_cluster *cluster;
-    const struct weft_strategy_setting *setting;
+struct weft_strategy_space {
+    struct weft_study study;
     uint32_t server_count;
     uint32_t row; // floats of a load vector: bytes out of each server, bytes in; padded with 0
     uint32_t node_count;
@@ -73,12 +71,12 @@ struct problem {
 
 // Boils a model down. Fails with INPUT as weft_operator_splits and weft_operator_time, and beyond
 // 16384 servers.
-bool weft_problem_build(struct problem *problem, const struct weft_study *study,
-                        struct weft_arena *arena, struct weft_arena scratch,
-                        struct weft_error *error) WEFT_MUST_USE;
+bool weft_search_space_build(struct weft_strategy_space *space, const struct weft_study *study,
+                             struct weft_arena *arena, struct weft_arena scratch,
+                             struct weft_error *error) WEFT_MUST_USE;
 
 // The choice of a node that divides it into so many parts; WEFT_NONE if there is none.
-uint32_t weft_problem_choice(const struct problem *problem, uint32_t node, uint32_t sample_parts,
-                             uint32_t parameter_parts);
+uint32_t weft_search_space_choice(const struct weft_strategy_space *space, uint32_t node,
+                                  uint32_t sample_parts, uint32_t parameter_parts);
 
 #endif

@@ -31,7 +31,7 @@ struct stream {
 };
 
 struct share {
-    const struct problem *problem;
+    const struct weft_strategy_space *space;
     double now_s;
     bool stale; // rates have to be found again
     uint32_t stream_count;
@@ -52,12 +52,12 @@ struct share {
 
 static inline float *weft_stream_load(const struct share *share, uint32_t stream)
 {
-    return share->loads + (size_t)stream * share->problem->row;
+    return share->loads + (size_t)stream * share->space->row;
 }
 
 // Where the network is still to be planned: what its planner will be able to give each group's
 // stream (rate_max, load) and transfers (share->moved: links that a byte crosses). The streams of
 // all AllReduces stand, none is active.
-void weft_share_plan_ports(struct share *share, const struct layout *layout);
+void weft_share_plan_ports(struct share *share, const struct placement *placement);
 
 #endif

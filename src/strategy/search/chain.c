@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Simulated annealing of a layout, and the best that was seen on the way.
+// Simulated annealing of a placement, and the best that was seen on the way.
 
 #include "search.h"
 
@@ -12,122 +12,125 @@
 #define MISSING_FIXED 0.2
 #define MISSING_SLOPE 4.0
 
-// ---- the shelf ----
+// ---- the best ----
 
-struct kept weft_kept_new(const struct problem *problem, struct weft_arena *arena)
+struct kept weft_kept_new(const struct weft_strategy_space *space, struct weft_arena *arena)
 {
     return (struct kept){
-        .choice = WEFT_NEW_RAW(arena, uint32_t, problem->node_count),
-        .servers =
-            WEFT_NEW_RAW(arena, uint32_t, (size_t)problem->node_count * problem->server_count),
+        .choice = WEFT_NEW_RAW(arena, uint32_t, space->node_count),
+        .servers = WEFT_NEW_RAW(arena, uint32_t, (size_t)space->node_count * space->server_count),
     };
 }
 
-void weft_kept_copy(struct kept *to, const struct kept *from, const struct problem *problem)
+void weft_kept_copy(struct kept *to, const struct kept *from,
+                    const struct weft_strategy_space *space)
 {
-    memcpy(to->choice, from->choice, sizeof *to->choice * problem->node_count);
+    memcpy(to->choice, from->choice, sizeof *to->choice * space->node_count);
     memcpy(to->servers, from->servers,
-           sizeof *to->servers * problem->node_count * problem->server_count);
+           sizeof *to->servers * space->node_count * space->server_count);
 }
 
-void weft_shelf_init(struct shelf *shelf, const struct problem *problem, uint32_t room,
-                     struct weft_arena *arena)
+void weft_best_k_init(struct best_k *best, const struct weft_strategy_space *space, uint32_t room,
+                      struct weft_arena *arena)
 {
     // One place more than asked for: a newcomer is written there before the worst leaves.
-    *shelf = (struct shelf){.room = room, .kept = WEFT_NEW(arena, struct kept, room + 1)};
+    *best = (struct best_k){.room = room, .kept = WEFT_NEW(arena, struct kept, room + 1)};
     for (uint32_t i = 0; i <= room; i++) {
-        shelf->kept[i] = weft_kept_new(problem, arena);
+        best->kept[i] = weft_kept_new(space, arena);
     }
 }
 
-// Puts the entry at shelf->kept[at] where its time belongs.
-static void sink(struct shelf *shelf, uint32_t at)
+// Puts the entry at best->kept[at] where its time belongs.
+static void sink(struct best_k *best, uint32_t at)
 {
-    for (; at > 0 && shelf->kept[at].seconds < shelf->kept[at - 1].seconds; at--) {
-        struct kept kept = shelf->kept[at];
-        shelf->kept[at] = shelf->kept[at - 1];
-        shelf->kept[at - 1] = kept;
+    for (; at > 0 && best->kept[at].seconds < best->kept[at - 1].seconds; at--) {
+        struct kept kept = best->kept[at];
+        best->kept[at] = best->kept[at - 1];
+        best->kept[at - 1] = kept;
     }
 }
 
-static void add_kept(struct shelf *shelf, const struct problem *problem, const struct kept *kept)
+static void add_kept(struct best_k *best, const struct weft_strategy_space *space,
+                     const struct kept *kept)
 {
     uint32_t at = 0;
-    while (at < shelf->count && shelf->kept[at].splits != kept->splits) {
+    while (at < best->count && best->kept[at].splits != kept->splits) {
         at++;
     }
-    if (at < shelf->count && shelf->kept[at].seconds <= kept->seconds) {
+    if (at < best->count && best->kept[at].seconds <= kept->seconds) {
         return;
     }
-    if (at == shelf->count && shelf->count == shelf->room &&
-        shelf->kept[at - 1].seconds <= kept->seconds) {
+    if (at == best->count && best->count == best->room &&
+        best->kept[at - 1].seconds <= kept->seconds) {
         return;
     }
-    struct kept *place = &shelf->kept[at];
+    struct kept *place = &best->kept[at];
     place->seconds = kept->seconds;
     place->splits = kept->splits;
-    weft_kept_copy(place, kept, problem);
-    bool grown = at == shelf->count;
-    sink(shelf, at);
-    shelf->count += grown && shelf->count < shelf->room;
+    weft_kept_copy(place, kept, space);
+    bool grown = at == best->count;
+    sink(best, at);
+    best->count += grown && best->count < best->room;
 }
 
-void weft_shelf_add(struct shelf *shelf, const struct layout *layout, double seconds)
+void weft_best_k_add(struct best_k *best, const struct placement *placement, double seconds)
 {
     uint64_t hash = 0;
-    for (uint32_t i = 0; i < layout->problem->node_count; i++) {
-        hash = weft_hash(hash ^ layout->choice[i]);
+    for (uint32_t i = 0; i < placement->space->node_count; i++) {
+        hash = weft_hash(hash ^ placement->choice[i]);
     }
-    struct kept kept = {seconds, hash, layout->choice, layout->servers};
-    add_kept(shelf, layout->problem, &kept);
+    struct kept kept = {seconds, hash, placement->choice, placement->servers};
+    add_kept(best, placement->space, &kept);
 }
 
-void weft_shelf_merge(struct shelf *shelf, const struct shelf *other, const struct problem *problem)
+void weft_best_k_merge(struct best_k *best, const struct best_k *other,
+                       const struct weft_strategy_space *space)
 {
     for (uint32_t i = 0; i < other->count; i++) {
-        add_kept(shelf, problem, &other->kept[i]);
+        add_kept(best, space, &other->kept[i]);
     }
 }
 
-void weft_shelf_load(struct layout *layout, const struct kept *kept)
+void weft_kept_load(struct placement *placement, const struct kept *kept)
 {
-    const struct problem *problem = layout->problem;
-    for (uint32_t i = 0; i < problem->node_count; i++) {
-        weft_layout_set(layout, i, kept->choice[i],
-                        kept->servers + (size_t)i * problem->server_count);
+    const struct weft_strategy_space *space = placement->space;
+    for (uint32_t i = 0; i < space->node_count; i++) {
+        weft_placement_set(placement, i, kept->choice[i],
+                           kept->servers + (size_t)i * space->server_count);
     }
-    weft_layout_apply(layout);
-    weft_layout_keep(layout);
+    weft_placement_apply(placement);
+    weft_placement_keep(placement);
 }
 
 // ---- the chain ----
 
-// A layout's worth: its time, made longer by memory that it lacks.
-struct worth {
+// What a placement scores: its time, made longer by memory that it lacks.
+struct score {
     double seconds;
     bool fits;
 };
 
-static struct worth judge(struct chain *chain, struct estimator *estimator, double *server_bytes)
+static struct score evaluate(struct chain *chain, struct estimator *estimator, double *server_bytes)
 {
-    struct worth worth = {weft_estimate(estimator, chain->layout), true};
-    double limit_bytes = chain->problem->setting->memory_limit_bytes;
+    struct score score = {weft_estimate(estimator, chain->placement), true};
+    double limit_bytes = chain->space->study.setting->memory_limit_bytes;
     chain->made++;
     if (limit_bytes > 0) {
-        double bytes = weft_layout_memory(chain->layout, server_bytes);
-        worth.fits = bytes <= limit_bytes;
+        double bytes = weft_placement_memory(chain->placement, server_bytes);
+        score.fits = bytes <= limit_bytes;
         if (bytes < chain->least_bytes) {
             chain->least_bytes = bytes;
-            if (!worth.fits) { // told about if none does
-                const struct kept here = {0, 0, chain->layout->choice, chain->layout->servers};
-                weft_kept_copy(&chain->leanest, &here, chain->problem);
+            if (!score.fits) { // told about if none does
+                const struct kept here = {0, 0, chain->placement->choice,
+                                          chain->placement->servers};
+                weft_kept_copy(&chain->leanest, &here, chain->space);
             }
         }
-        if (!worth.fits) {
-            worth.seconds *= 1 + MISSING_FIXED + MISSING_SLOPE * (bytes / limit_bytes - 1);
+        if (!score.fits) {
+            score.seconds *= 1 + MISSING_FIXED + MISSING_SLOPE * (bytes / limit_bytes - 1);
         }
     }
-    return worth;
+    return score;
 }
 
 static void report(const struct chain *chain, double seconds)
@@ -142,13 +145,13 @@ static void report(const struct chain *chain, double seconds)
     }
 }
 
-uint32_t weft_chain_apart(const struct layout *layout)
+uint32_t weft_chain_apart(const struct placement *placement)
 {
-    const struct problem *problem = layout->problem;
+    const struct weft_strategy_space *space = placement->space;
     uint32_t apart = 0;
-    for (uint32_t i = 0; i < problem->node_count; i++) {
-        bool fewer = weft_layout_choice(layout, i)->parts < problem->server_count;
-        apart += fewer && !problem->nodes[i].table;
+    for (uint32_t i = 0; i < space->node_count; i++) {
+        bool fewer = weft_placement_choice(placement, i)->parts < space->server_count;
+        apart += fewer && !space->nodes[i].table;
     }
     return apart;
 }
@@ -159,8 +162,8 @@ struct walk {
     struct estimator *estimator;
     struct mover *mover;
     double *server_bytes;
-    struct shelf best; // its own: where to come back to
-    bool fits;         // the layout that was evaluated last
+    struct best_k best; // its own: where to come back to
+    bool fits;          // the placement that was evaluated last
 };
 
 static double chain_progress(const struct weft_anneal *anneal)
@@ -178,89 +181,89 @@ static double chain_temperature(const struct weft_anneal *anneal, double progres
     return anneal->best * weft_anneal_cool(chain->hot_ratio, chain->cold_ratio, progress);
 }
 
-static enum weft_anneal_proposal propose_layout(struct weft_anneal *anneal)
+static enum weft_anneal_proposal propose_placement(struct weft_anneal *anneal)
 {
     struct walk *walk = anneal->state;
     struct chain *chain = walk->chain;
-    struct layout *layout = chain->layout;
+    struct placement *placement = chain->placement;
     if (chain->reset > 0 && chain->made % chain->reset == 0) {
-        weft_shelf_load(layout, &walk->best.kept[0]);
+        weft_kept_load(placement, &walk->best.kept[0]);
         anneal->current = walk->best.kept[0].seconds;
     }
     if (chain->flexflow) {
-        weft_move_flexflow(walk->mover, layout, anneal->rng);
+        weft_move_flexflow(walk->mover, placement, anneal->rng);
     } else {
-        weft_move(walk->mover, layout, anneal->rng);
+        weft_move(walk->mover, placement, anneal->rng);
     }
-    if (chain->apart > 0 && weft_chain_apart(layout) < chain->apart) {
-        weft_layout_undo(layout);
+    if (chain->apart > 0 && weft_chain_apart(placement) < chain->apart) {
+        weft_placement_undo(placement);
         chain->made++;
         return WEFT_ANNEAL_NO_MOVE;
     }
-    weft_layout_apply(layout);
+    weft_placement_apply(placement);
     return WEFT_ANNEAL_MOVED;
 }
 
-static double evaluate_layout(struct weft_anneal *anneal)
+static double evaluate_placement(struct weft_anneal *anneal)
 {
     struct walk *walk = anneal->state;
-    struct worth worth = judge(walk->chain, walk->estimator, walk->server_bytes);
-    walk->fits = worth.fits;
-    return worth.seconds;
+    struct score score = evaluate(walk->chain, walk->estimator, walk->server_bytes);
+    walk->fits = score.fits;
+    return score.seconds;
 }
 
-static void keep_layout(struct weft_anneal *anneal)
+static void keep_placement(struct weft_anneal *anneal)
 {
     struct walk *walk = anneal->state;
-    weft_layout_keep(walk->chain->layout);
+    weft_placement_keep(walk->chain->placement);
     if (walk->fits) {
-        weft_shelf_add(walk->chain->shelf, walk->chain->layout, anneal->current);
+        weft_best_k_add(walk->chain->best, walk->chain->placement, anneal->current);
     }
 }
 
-static void undo_layout(struct weft_anneal *anneal)
+static void undo_placement(struct weft_anneal *anneal)
 {
-    weft_layout_undo(((const struct walk *)anneal->state)->chain->layout);
+    weft_placement_undo(((const struct walk *)anneal->state)->chain->placement);
 }
 
-static void record_layout(struct weft_anneal *anneal)
+static void record_placement(struct weft_anneal *anneal)
 {
     struct walk *walk = anneal->state;
-    weft_shelf_add(&walk->best, walk->chain->layout, anneal->best);
+    weft_best_k_add(&walk->best, walk->chain->placement, anneal->best);
     walk->best.count = 1;
     if (walk->fits) {
         report(walk->chain, anneal->best);
     }
 }
 
-static const struct weft_anneal_moves layout_moves = {
+static const struct weft_anneal_moves placement_moves = {
     .progress = chain_progress,
     .temperature = chain_temperature,
-    .propose = propose_layout,
-    .evaluate = evaluate_layout,
-    .keep = keep_layout,
-    .undo = undo_layout,
-    .record = record_layout,
+    .propose = propose_placement,
+    .evaluate = evaluate_placement,
+    .keep = keep_placement,
+    .undo = undo_placement,
+    .record = record_placement,
 };
 
 void weft_chain_run(struct chain *chain, struct weft_arena scratch)
 {
-    const struct problem *problem = chain->problem;
+    const struct weft_strategy_space *space = chain->space;
     struct walk walk = {
         .chain = chain,
-        .estimator = weft_estimator_init(problem, &scratch),
-        .mover = weft_mover_init(problem, chain->nested, &scratch),
-        .server_bytes = WEFT_NEW(&scratch, double, problem->server_count),
+        .estimator = weft_estimator_init(space, &scratch),
+        .mover = weft_mover_init(space, chain->nested, &scratch),
+        .server_bytes = WEFT_NEW(&scratch, double, space->server_count),
     };
-    weft_shelf_init(&walk.best, problem, 1, &scratch);
+    weft_best_k_init(&walk.best, space, 1, &scratch);
     chain->least_bytes = HUGE_VAL;
-    struct worth first = judge(chain, walk.estimator, walk.server_bytes);
-    weft_shelf_add(&walk.best, chain->layout, first.seconds);
+    struct score first = evaluate(chain, walk.estimator, walk.server_bytes);
+    weft_best_k_add(&walk.best, chain->placement, first.seconds);
     if (first.fits) {
-        weft_shelf_add(chain->shelf, chain->layout, first.seconds);
+        weft_best_k_add(chain->best, chain->placement, first.seconds);
     }
     struct weft_anneal anneal = {
-        .moves = &layout_moves,
+        .moves = &placement_moves,
         .state = &walk,
         .rng = &chain->rng,
         .stop = chain->stop,

@@ -2,18 +2,19 @@
 #ifndef WEFT_STRATEGY_SEARCH_MOVES_H
 #define WEFT_STRATEGY_SEARCH_MOVES_H
 
-// Small changes of a layout. Private to the strategy room.
+// Small changes of a placement. Private to the strategy room.
 
-#include "strategy/operators/layout.h"
+#include "strategy/operators/placement.h"
 
 // `nested`: blocks of servers n / parts apart only, so that any two of them nest or are apart.
-struct mover *weft_mover_init(const struct problem *problem, bool nested, struct weft_arena *arena);
-// Proposes a random change by weft_layout_set; nothing is changed when the dice say so. The caller
-// applies it.
-void weft_move(struct mover *mover, struct layout *layout, struct weft_rng *rng);
+struct mover *weft_mover_init(const struct weft_strategy_space *space, bool nested,
+                              struct weft_arena *arena);
+// Proposes a random change by weft_placement_set; nothing is changed when the dice say so. The
+// caller applies it.
+void weft_move(struct mover *mover, struct placement *placement, struct weft_rng *rng);
 // The move of the TopoOpt artifact (its FlexFlow fork): with probability 0.25 an operator's
 // placement is copied along edges, going on with 0.75, edges drawn by tensor size; else a random
 // operator gets a random split on servers n / parts apart.
-void weft_move_flexflow(struct mover *mover, struct layout *layout, struct weft_rng *rng);
+void weft_move_flexflow(struct mover *mover, struct placement *placement, struct weft_rng *rng);
 
 #endif

@@ -11,14 +11,14 @@
 
 #define CHAINS 8u
 #define ROUNDS 3u
-#define SHELF 32u
-#define SHELF_OF_CHAIN 1u // so that candidates come from different chains
+#define BEST 32u
+#define BEST_OF_CHAIN 1u // so that candidates come from different chains
 #define SECONDS_DEFAULT 10.0
 // Strands: chains that begin there, their first temperature, which leaves them whole, and the share
 // of the evaluations that finding them may take.
-#define STRANDS 2u
-#define STRAND_HOT_RATIO 0.01
-#define STRAND_SHARE 0.1
+#define SPLIT_CHAINS 2u
+#define SPLIT_HOT_RATIO 0.01
+#define SPLIT_SHARE 0.1
 #define MCMC_EVALUATIONS 5000u
 #define MCMC_HEAT_S 1e-3 // exp(-alpha dt), alpha 1 per ms
 
@@ -31,16 +31,16 @@ static const struct {
 } rounds[ROUNDS] = {{0.5, 0.05, 0.001, 1}, {0.3, 0.01, 0.0003, 4}, {0.2, 0.002, 0.0001, 2}};
 
 struct search {
-    const struct problem *problem;
+    const struct weft_strategy_space *space;
     const struct weft_search_options *options;
     uint32_t round;
     uint64_t evaluations; // of a chain of this round
     struct weft_rng rng;
-    struct layout layouts[CHAINS];
-    struct shelf shelves[CHAINS];
+    struct placement placements[CHAINS];
+    struct best_k best_of_chain[CHAINS];
     struct chain chains[CHAINS];
-    uint32_t apart[CHAINS];      // of chains that begin with strands, and keep to such; else 0
-    struct shelf strands;        // what these chains found
+    uint32_t apart[CHAINS];      // of chains that begin with a branch split and keep one; else 0
+    struct best_k split_best;    // what these chains found
     struct kept leanest[CHAINS]; // of this round
     double least_bytes;          // of all rounds
     struct kept least;
@@ -49,17 +49,18 @@ struct search {
 // ---- effort ----
 
 // About what an evaluation takes on one core of 2020: fitted, see docs/strategies.md.
-static double evaluation_s(const struct problem *problem)
+static double evaluation_s(const struct weft_strategy_space *space)
 {
     double parts = 0;
-    for (uint32_t i = 0; i < problem->node_count; i++) {
-        parts += problem->nodes[i].table ? 1 : problem->server_count;
+    for (uint32_t i = 0; i < space->node_count; i++) {
+        parts += space->nodes[i].table ? 1 : space->server_count;
     }
-    return 3e-6 + 0.4e-6 * problem->node_count + 2.5e-9 * parts +
-           2e-9 * problem->node_count * problem->row;
+    return 3e-6 + 0.4e-6 * space->node_count + 2.5e-9 * parts +
+           2e-9 * space->node_count * space->row;
 }
 
-static uint64_t effort(const struct problem *problem, const struct weft_search_options *options)
+static uint64_t effort(const struct weft_strategy_space *space,
+                       const struct weft_search_options *options)
 {
     if (options->evaluations > 0) {
         return options->evaluations;
@@ -68,7 +69,7 @@ static uint64_t effort(const struct problem *problem, const struct weft_search_o
         return MCMC_EVALUATIONS;
     }
     double seconds = options->seconds > 0 ? options->seconds : SECONDS_DEFAULT;
-    return 1 + (uint64_t)fmin(seconds / evaluation_s(problem), 1e12);
+    return 1 + (uint64_t)fmin(seconds / evaluation_s(space), 1e12);
 }
 
 // ---- rounds ----
@@ -79,70 +80,70 @@ static void run_chain(void *context, uint32_t index, struct weft_arena scratch)
     weft_chain_run(&search->chains[index], scratch);
 }
 
-static void run_round(struct search *search, struct shelf *best)
+static void run_round(struct search *search, struct best_k *best)
 {
     uint32_t from = rounds[search->round].from;
     for (uint32_t c = 0; c < CHAINS; c++) {
-        const struct shelf *own = search->apart[c] > 0 ? &search->strands : best;
+        const struct best_k *own = search->apart[c] > 0 ? &search->split_best : best;
         if (search->round > 0 && own->count > 0) {
-            weft_shelf_load(&search->layouts[c], &own->kept[c % from % own->count]);
+            weft_kept_load(&search->placements[c], &own->kept[c % from % own->count]);
         }
-        search->shelves[c].count = 0;
+        search->best_of_chain[c].count = 0;
         search->chains[c] = (struct chain){
-            .problem = search->problem,
-            .layout = &search->layouts[c],
+            .space = search->space,
+            .placement = &search->placements[c],
             .rng = weft_rng_split(&search->rng, search->round * CHAINS + c),
             .evaluations = search->evaluations,
             .hot_ratio = search->apart[c] > 0 && search->round == 0
-                             ? STRAND_HOT_RATIO
+                             ? SPLIT_HOT_RATIO
                              : rounds[search->round].hot_ratio,
             .cold_ratio = rounds[search->round].cold_ratio,
             .apart = search->apart[c],
             .nested = search->round == 0 || (search->round == 1 && c % 2 == 0),
             .stop = search->options->stop,
             .progress_ps = search->options->progress_ps,
-            .shelf = &search->shelves[c],
+            .best = &search->best_of_chain[c],
             .leanest = search->leanest[c],
         };
     }
     weft_parallel_for(CHAINS, search->options->threads, run_chain, search);
     for (uint32_t c = 0; c < CHAINS; c++) {
-        weft_shelf_merge(best, &search->shelves[c], search->problem);
+        weft_best_k_merge(best, &search->best_of_chain[c], search->space);
         if (search->apart[c] > 0) {
-            weft_shelf_merge(&search->strands, &search->shelves[c], search->problem);
+            weft_best_k_merge(&search->split_best, &search->best_of_chain[c], search->space);
         }
     }
 }
 
-// Keeps the leanest layout of all chains for fail_unfit.
+// Keeps the leanest placement of all chains for fail_unfit.
 static void merge_leanest(struct search *search, const struct chain *chain)
 {
     if (chain->least_bytes < search->least_bytes) {
         search->least_bytes = chain->least_bytes;
-        weft_kept_copy(&search->least, &chain->leanest, search->problem);
+        weft_kept_copy(&search->least, &chain->leanest, search->space);
     }
 }
 
-// Sets the last chains of those that would begin at data parallelism on the best strands.
-static uint64_t set_strands(struct search *search, uint64_t evaluations, struct weft_arena scratch)
+// Sets the last chains of those that would begin at data parallelism on the best branch splits.
+static uint64_t set_splits(struct search *search, uint64_t evaluations, struct weft_arena scratch)
 {
-    struct shelf found;
-    weft_shelf_init(&found, search->problem, STRANDS, &scratch);
-    struct layout *layout = &search->layouts[0];
-    uint64_t made = weft_start_strands(&found, layout, evaluations, scratch);
-    weft_start_parallel(layout, scratch);
+    struct best_k found;
+    weft_best_k_init(&found, search->space, SPLIT_CHAINS, &scratch);
+    struct placement *placement = &search->placements[0];
+    uint64_t made = weft_start_branch_split(&found, placement, evaluations, scratch);
+    weft_start_parallel(placement, scratch);
     for (uint32_t i = 0; i < found.count; i++) {
         uint32_t c = 4 + 2 * i;
-        weft_shelf_load(&search->layouts[c], &found.kept[i]);
-        search->apart[c] = weft_chain_apart(&search->layouts[c]) / 2;
+        weft_kept_load(&search->placements[c], &found.kept[i]);
+        search->apart[c] = weft_chain_apart(&search->placements[c]) / 2;
     }
     return made;
 }
 
-static uint64_t run_weft(struct search *search, struct shelf *best, uint64_t evaluations,
+static uint64_t run_weft(struct search *search, struct best_k *best, uint64_t evaluations,
                          struct weft_arena scratch)
 {
-    uint64_t made = set_strands(search, (uint64_t)(STRAND_SHARE * (double)evaluations), scratch);
+    uint64_t made = set_splits(search, (uint64_t)(SPLIT_SHARE * (double)evaluations), scratch);
     evaluations -= made < evaluations ? made : evaluations;
     for (search->round = 0; search->round < ROUNDS; search->round++) {
         double share = rounds[search->round].share * (double)evaluations / CHAINS;
@@ -156,12 +157,12 @@ static uint64_t run_weft(struct search *search, struct shelf *best, uint64_t eva
     return made;
 }
 
-static uint64_t run_mcmc(struct search *search, struct shelf *best, uint64_t evaluations,
+static uint64_t run_mcmc(struct search *search, struct best_k *best, uint64_t evaluations,
                          struct weft_arena scratch)
 {
     struct chain chain = {
-        .problem = search->problem,
-        .layout = &search->layouts[0],
+        .space = search->space,
+        .placement = &search->placements[0],
         .rng = search->rng,
         .evaluations = evaluations,
         .hot_ratio = MCMC_HEAT_S,
@@ -169,7 +170,7 @@ static uint64_t run_mcmc(struct search *search, struct shelf *best, uint64_t eva
         .reset = evaluations / 100,
         .stop = search->options->stop,
         .progress_ps = search->options->progress_ps,
-        .shelf = best,
+        .best = best,
         .leanest = search->leanest[0],
     };
     weft_chain_run(&chain, scratch);
@@ -179,34 +180,34 @@ static uint64_t run_mcmc(struct search *search, struct shelf *best, uint64_t eva
 
 // ---- results ----
 
-// What is in the way of the leanest layout, by the figures of weft_strategy_memory.
+// What is in the way of the leanest placement, by the figures of weft_strategy_memory.
 static bool fail_unfit(struct search *search, struct weft_arena scratch, struct weft_error *error)
 {
     char limit[WEFT_UNIT_TEXT];
     struct weft_strategy leanest;
     struct weft_arena kept = weft_arena_split(&scratch);
-    weft_shelf_load(&search->layouts[0], &search->least);
-    if (weft_layout_store(&leanest, &search->layouts[0], &kept, scratch, error)) {
+    weft_kept_load(&search->placements[0], &search->least);
+    if (weft_placement_store(&leanest, &search->placements[0], &kept, scratch, error)) {
         // Copies of inputs were counted from above, and make the difference.
         weft_fail(error, WEFT_INFEASIBLE,
                   "no strategy was found that fits; search longer or take more memory");
         return weft_remedy(error, "seconds", "%s", "");
     }
     return weft_wrap(error, "no strategy fits into %s an accelerator; of the leanest one tried",
-                     weft_show_bytes(limit, search->problem->setting->memory_limit_bytes));
+                     weft_show_bytes(limit, search->space->study.setting->memory_limit_bytes));
 }
 
 static bool publish(struct weft_search_result *result, struct search *search,
-                    const struct shelf *best, struct weft_arena *arena, struct weft_arena scratch,
+                    const struct best_k *best, struct weft_arena *arena, struct weft_arena scratch,
                     struct weft_error *error)
 {
     uint32_t keep = search->options->keep > 0 ? search->options->keep : 1;
     struct weft_candidate *candidates = WEFT_NEW(arena, struct weft_candidate, keep);
     uint32_t count = 0;
     for (uint32_t i = 0; i < best->count && count < keep; i++) {
-        weft_shelf_load(&search->layouts[0], &best->kept[i]);
-        if (weft_layout_store(&candidates[count].strategy, &search->layouts[0], arena, scratch,
-                              error)) {
+        weft_kept_load(&search->placements[0], &best->kept[i]);
+        if (weft_placement_store(&candidates[count].strategy, &search->placements[0], arena,
+                                 scratch, error)) {
             candidates[count++].estimate_ps = weft_picoseconds(best->kept[i].seconds);
         }
     }
@@ -221,18 +222,19 @@ static bool set_starts(struct search *search, const struct weft_strategy *start,
                        struct weft_arena *work, struct weft_arena scratch, struct weft_error *error)
 {
     for (uint32_t c = 0; c < CHAINS; c++) {
-        struct layout *layout = &search->layouts[c];
-        weft_layout_init(layout, search->problem, work);
-        weft_shelf_init(&search->shelves[c], search->problem, SHELF_OF_CHAIN, work);
-        search->leanest[c] = weft_kept_new(search->problem, work);
-        weft_start_parallel(layout, scratch);
+        struct placement *placement = &search->placements[c];
+        weft_placement_init(placement, search->space, work);
+        weft_best_k_init(&search->best_of_chain[c], search->space, BEST_OF_CHAIN, work);
+        search->leanest[c] = weft_kept_new(search->space, work);
+        weft_start_parallel(placement, scratch);
         if (c % 2 == 1) {
-            weft_start_branches(layout, search->problem->server_count >> (c % 8 / 2 + 1), scratch);
-        } else if (start != NULL && c == 2 && !weft_layout_load(layout, start, scratch)) {
+            weft_start_branches(placement, search->space->server_count >> (c % 8 / 2 + 1), scratch);
+        } else if (start != NULL && c == 2 && !weft_placement_load(placement, start, scratch)) {
             return weft_fail(error, WEFT_INPUT,
                              "the strategy to start from divides operators as the %s does not, or "
                              "puts two parts of one on a server; leave it out",
-                             search->problem->setting->cost.profile != NULL ? "profile" : "search");
+                             search->space->study.setting->cost.profile != NULL ? "profile"
+                                                                                : "search");
         }
     }
     return true;
@@ -243,7 +245,7 @@ bool weft_strategy_search(struct weft_search_result *result, const struct weft_s
                           struct weft_arena scratch, struct weft_error *error)
 {
     struct weft_arena work = weft_arena_split(&scratch);
-    struct problem problem;
+    struct weft_strategy_space space;
     const struct weft_strategy *start = options->start;
     if (start != NULL && (start->kind != WEFT_STRATEGY_OPERATORS ||
                           !weft_operators_check(start, study->model, study->cluster, error))) {
@@ -251,22 +253,22 @@ bool weft_strategy_search(struct weft_search_result *result, const struct weft_s
                    ? weft_wrap(error, "the strategy to start from")
                    : weft_fail(error, WEFT_INPUT, "the strategy to start from is hybrid");
     }
-    if (!weft_problem_build(&problem, study, &work, scratch, error)) {
+    if (!weft_search_space_build(&space, study, &work, scratch, error)) {
         return false;
     }
     struct search *search = WEFT_NEW(&work, struct search, 1);
-    struct shelf best;
-    search->problem = &problem;
+    struct best_k best;
+    search->space = &space;
     search->options = options;
     weft_rng_init(&search->rng, options->seed);
-    weft_shelf_init(&best, &problem, SHELF, &work);
-    weft_shelf_init(&search->strands, &problem, SHELF, &work);
+    weft_best_k_init(&best, &space, BEST, &work);
+    weft_best_k_init(&search->split_best, &space, BEST, &work);
     search->least_bytes = HUGE_VAL;
-    search->least = weft_kept_new(&problem, &work);
+    search->least = weft_kept_new(&space, &work);
     if (!set_starts(search, start, &work, scratch, error)) {
         return false;
     }
-    uint64_t evaluations = effort(&problem, options);
+    uint64_t evaluations = effort(&space, options);
     struct weft_search_result found = {0};
     found.evaluations = options->method == WEFT_SEARCH_MCMC
                             ? run_mcmc(search, &best, evaluations, scratch)

@@ -7,8 +7,8 @@
 #include "moves.h"
 #include "strategy/operators/estimate.h"
 
-// The best layouts that a chain has seen, no two with the same splits, best first.
-struct shelf {
+// The best placements that a chain has seen, no two with the same splits, best first.
+struct best_k {
     uint32_t room;
     uint32_t count;
     struct kept {
@@ -19,21 +19,22 @@ struct shelf {
     } * kept;
 };
 
-// Room for one layout.
-struct kept weft_kept_new(const struct problem *problem, struct weft_arena *arena);
-void weft_kept_copy(struct kept *to, const struct kept *from, const struct problem *problem);
-void weft_shelf_init(struct shelf *shelf, const struct problem *problem, uint32_t room,
-                     struct weft_arena *arena);
-// Keeps a layout that fits, if it is among the best.
-void weft_shelf_add(struct shelf *shelf, const struct layout *layout, double seconds);
-void weft_shelf_merge(struct shelf *shelf, const struct shelf *other,
-                      const struct problem *problem);
-void weft_shelf_load(struct layout *layout, const struct kept *kept);
+// Room for one placement.
+struct kept weft_kept_new(const struct weft_strategy_space *space, struct weft_arena *arena);
+void weft_kept_copy(struct kept *to, const struct kept *from,
+                    const struct weft_strategy_space *space);
+void weft_best_k_init(struct best_k *best, const struct weft_strategy_space *space, uint32_t room,
+                      struct weft_arena *arena);
+// Keeps a placement that fits, if it is among the best.
+void weft_best_k_add(struct best_k *best, const struct placement *placement, double seconds);
+void weft_best_k_merge(struct best_k *best, const struct best_k *other,
+                       const struct weft_strategy_space *space);
+void weft_kept_load(struct placement *placement, const struct kept *kept);
 
-// One chain: simulated annealing from a layout.
+// One chain: simulated annealing from a placement.
 struct chain {
-    const struct problem *problem;
-    struct layout *layout; // where it starts; where it stands at the end
+    const struct weft_strategy_space *space;
+    struct placement *placement; // where it starts; where it stands at the end
     struct weft_rng rng;
     uint64_t evaluations; // to make
     double hot_ratio;     // temperature in units of the best time, first and last
@@ -44,15 +45,15 @@ struct chain {
     uint64_t reset; // back to the best every so many evaluations; 0 = never
     weft_stop stop;
     _Atomic uint64_t *progress_ps;
-    struct shelf *shelf;
+    struct best_k *best;
     // Out.
     uint64_t made;
-    double least_bytes;  // memory of the leanest layout seen
-    struct kept leanest; // that layout, while none fits; its arrays are the caller's
+    double least_bytes;  // memory of the leanest placement seen
+    struct kept leanest; // that placement, while none fits; its arrays are the caller's
 };
 
 // Operators, beside tables, that run on fewer than all servers.
-uint32_t weft_chain_apart(const struct layout *layout);
+uint32_t weft_chain_apart(const struct placement *placement);
 void weft_chain_run(struct chain *chain, struct weft_arena scratch);
 
 #endif

@@ -6,16 +6,12 @@
 
 #include <math.h>
 
-struct weft_strategy_space {
-    struct problem problem;
-};
-
 bool weft_strategy_space_build(struct weft_strategy_space **space, const struct weft_study *study,
                                struct weft_arena *arena, struct weft_arena scratch,
                                struct weft_error *error)
 {
     struct weft_strategy_space *built = WEFT_NEW(arena, struct weft_strategy_space, 1);
-    if (!weft_problem_build(&built->problem, study, arena, scratch, error)) {
+    if (!weft_search_space_build(built, study, arena, scratch, error)) {
         return false;
     }
     *space = built;
@@ -25,28 +21,28 @@ bool weft_strategy_space_build(struct weft_strategy_space **space, const struct 
 uint64_t weft_strategy_estimate(const struct weft_strategy_space *space,
                                 const struct weft_strategy *strategy, struct weft_arena scratch)
 {
-    struct layout layout;
-    weft_layout_init(&layout, &space->problem, &scratch);
-    if (!weft_layout_load(&layout, strategy, scratch)) {
+    struct placement placement;
+    weft_placement_init(&placement, space, &scratch);
+    if (!weft_placement_load(&placement, strategy, scratch)) {
         return WEFT_NEVER;
     }
-    return weft_picoseconds(weft_estimate(weft_estimator_init(&space->problem, &scratch), &layout));
+    return weft_picoseconds(weft_estimate(weft_estimator_init(space, &scratch), &placement));
 }
 
 bool weft_strategy_branches(struct weft_strategy *strategy, const struct weft_strategy_space *space,
-                            uint32_t parts, bool cut, struct weft_arena *arena,
+                            uint32_t parts, bool in_strips, struct weft_arena *arena,
                             struct weft_arena scratch)
 {
-    struct layout layout;
+    struct placement placement;
     struct weft_error error;
-    weft_layout_init(&layout, &space->problem, &scratch);
-    weft_start_parallel(&layout, scratch);
-    if (cut) {
-        weft_start_strips(&layout, parts, scratch);
+    weft_placement_init(&placement, space, &scratch);
+    weft_start_parallel(&placement, scratch);
+    if (in_strips) {
+        weft_start_strips(&placement, parts, scratch);
     } else {
-        weft_start_branches(&layout, parts, scratch);
+        weft_start_branches(&placement, parts, scratch);
     }
-    return weft_layout_store(strategy, &layout, arena, scratch, &error);
+    return weft_placement_store(strategy, &placement, arena, scratch, &error);
 }
 
 bool weft_strategy_neighbor(struct weft_strategy *neighbor, const struct weft_strategy_space *space,
@@ -54,32 +50,32 @@ bool weft_strategy_neighbor(struct weft_strategy *neighbor, const struct weft_st
                             struct weft_rng *rng, const struct weft_environment *environment)
 {
     struct weft_arena scratch = environment->scratch;
-    const struct problem *problem = &space->problem;
-    struct layout layout;
-    struct shelf best;
+    struct placement placement;
+    struct best_k best;
     struct weft_error error;
-    weft_layout_init(&layout, problem, &scratch);
-    weft_shelf_init(&best, problem, 1, &scratch);
-    if (!weft_layout_load(&layout, strategy, scratch)) {
+    weft_placement_init(&placement, space, &scratch);
+    weft_best_k_init(&best, space, 1, &scratch);
+    if (!weft_placement_load(&placement, strategy, scratch)) {
         return false;
     }
-    struct estimator *estimator = weft_estimator_init(problem, &scratch);
-    struct mover *movers[2] = {weft_mover_init(problem, false, &scratch),
-                               weft_mover_init(problem, true, &scratch)};
-    double *server_bytes = WEFT_NEW(&scratch, double, problem->server_count);
-    double limit_bytes = problem->setting->memory_limit_bytes;
+    struct estimator *estimator = weft_estimator_init(space, &scratch);
+    struct mover *movers[2] = {weft_mover_init(space, false, &scratch),
+                               weft_mover_init(space, true, &scratch)};
+    double *server_bytes = WEFT_NEW(&scratch, double, space->server_count);
+    double limit_bytes = space->study.setting->memory_limit_bytes;
     for (uint32_t draw = 0; draw < draws; draw++) {
-        weft_move(movers[weft_rng_below(rng, 2)], &layout, rng);
-        weft_layout_apply(&layout);
-        bool fits = limit_bytes <= 0 || weft_layout_memory(&layout, server_bytes) <= limit_bytes;
-        if (layout.changed_count > 0 && fits) {
-            weft_shelf_add(&best, &layout, weft_estimate(estimator, &layout));
+        weft_move(movers[weft_rng_below(rng, 2)], &placement, rng);
+        weft_placement_apply(&placement);
+        bool fits =
+            limit_bytes <= 0 || weft_placement_memory(&placement, server_bytes) <= limit_bytes;
+        if (placement.changed_count > 0 && fits) {
+            weft_best_k_add(&best, &placement, weft_estimate(estimator, &placement));
         }
-        weft_layout_undo(&layout);
+        weft_placement_undo(&placement);
     }
     if (best.count == 0) {
         return false;
     }
-    weft_shelf_load(&layout, &best.kept[0]);
-    return weft_layout_store(neighbor, &layout, environment->arena, scratch, &error);
+    weft_kept_load(&placement, &best.kept[0]);
+    return weft_placement_store(neighbor, &placement, environment->arena, scratch, &error);
 }

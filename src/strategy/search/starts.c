@@ -1,34 +1,34 @@
 // SPDX-License-Identifier: Apache-2.0
-// Layouts that a search begins with.
+// Placements that a search begins with.
 
 #include "starts.h"
 #include "strategy/operators/graph.h"
 
-void weft_start_parallel(struct layout *layout, struct weft_arena scratch)
+void weft_start_parallel(struct placement *placement, struct weft_arena scratch)
 {
-    const struct problem *problem = layout->problem;
-    uint32_t n = problem->server_count;
+    const struct weft_strategy_space *space = placement->space;
+    uint32_t n = space->server_count;
     uint32_t *servers = WEFT_NEW(&scratch, uint32_t, n);
     uint32_t dealt = 0;
-    for (uint32_t i = 0; i < problem->node_count; i++) {
-        const struct node *node = &problem->nodes[i];
+    for (uint32_t i = 0; i < space->node_count; i++) {
+        const struct node *node = &space->nodes[i];
         uint32_t best = node->choice_first;
         for (uint32_t c = best; c < node->choice_first + node->choice_count; c++) {
-            const struct choice *choice = &problem->choices[c];
-            bool better = node->table ? choice->parts < problem->choices[best].parts
-                                      : choice->sample_parts > problem->choices[best].sample_parts;
+            const struct choice *choice = &space->choices[c];
+            bool better = node->table ? choice->parts < space->choices[best].parts
+                                      : choice->sample_parts > space->choices[best].sample_parts;
             best = better ? c : best;
         }
-        uint32_t parts = problem->choices[best].parts;
+        uint32_t parts = space->choices[best].parts;
         uint32_t step = n / parts;
         for (uint32_t p = 0; p < parts; p++) {
             servers[p] = (p * step + (node->table ? dealt : 0)) % n;
         }
         dealt += node->table;
-        weft_layout_set(layout, i, best, servers);
+        weft_placement_set(placement, i, best, servers);
     }
-    weft_layout_apply(layout);
-    weft_layout_keep(layout);
+    weft_placement_apply(placement);
+    weft_placement_keep(placement);
 }
 
 // ---- branches ----
@@ -41,84 +41,83 @@ struct branch {
 };
 
 // The sole reader of a node that reads nothing else; WEFT_NONE if there is none.
-static uint32_t next_in_chain(const struct problem *problem, uint32_t node)
+static uint32_t next_in_chain(const struct weft_strategy_space *space, uint32_t node)
 {
-    const struct node *self = &problem->nodes[node];
+    const struct node *self = &space->nodes[node];
     if (self->out_count != 1) {
         return WEFT_NONE;
     }
-    uint32_t next = problem->edges[problem->outs[self->out_first]].to;
-    return problem->nodes[next].in_count == 1 ? next : WEFT_NONE;
+    uint32_t next = space->edges[space->outs[self->out_first]].to;
+    return space->nodes[next].in_count == 1 ? next : WEFT_NONE;
 }
 
-static bool begins_chain(const struct problem *problem, uint32_t node)
+static bool begins_chain(const struct weft_strategy_space *space, uint32_t node)
 {
-    const struct node *self = &problem->nodes[node];
-    return !self->table &&
-           (self->in_count != 1 ||
-            next_in_chain(problem, problem->edges[self->in_first].from) == WEFT_NONE);
+    const struct node *self = &space->nodes[node];
+    return !self->table && (self->in_count != 1 ||
+                            next_in_chain(space, space->edges[self->in_first].from) == WEFT_NONE);
 }
 
 // Chains whose last operator is read by one that reads others, too.
-static uint32_t find_branches(struct branch *branches, const struct problem *problem,
+static uint32_t find_branches(struct branch *branches, const struct weft_strategy_space *space,
                               uint32_t parts)
 {
     uint32_t count = 0;
-    for (uint32_t i = 0; i < problem->node_count; i++) {
-        if (!begins_chain(problem, i)) {
+    for (uint32_t i = 0; i < space->node_count; i++) {
+        if (!begins_chain(space, i)) {
             continue;
         }
         struct branch branch = {.first = i};
         uint32_t last = i;
-        for (uint32_t node = i; node != WEFT_NONE; node = next_in_chain(problem, node)) {
-            uint32_t choice = weft_problem_choice(problem, node, parts, 1);
+        for (uint32_t node = i; node != WEFT_NONE; node = next_in_chain(space, node)) {
+            uint32_t choice = weft_search_space_choice(space, node, parts, 1);
             branch.length++;
             branch.work_s += choice == WEFT_NONE ? 0
-                                                 : problem->choices[choice].forward_s +
-                                                       problem->choices[choice].backward_s;
+                                                 : space->choices[choice].forward_s +
+                                                       space->choices[choice].backward_s;
             last = node;
         }
-        if (branch.work_s > 0 && problem->nodes[last].out_count > 0) {
+        if (branch.work_s > 0 && space->nodes[last].out_count > 0) {
             branches[count++] = branch;
         }
     }
     return count;
 }
 
-static void list_servers(uint32_t *servers, const struct problem *problem, uint32_t parts,
+static void list_servers(uint32_t *servers, const struct weft_strategy_space *space, uint32_t parts,
                          uint32_t block)
 {
     for (uint32_t p = 0; p < parts; p++) {
-        servers[p] = block + p * (problem->server_count / parts);
+        servers[p] = block + p * (space->server_count / parts);
     }
 }
 
-static void place_branch(struct layout *layout, const struct branch *branch, uint32_t parts,
+static void place_branch(struct placement *placement, const struct branch *branch, uint32_t parts,
                          uint32_t block, uint32_t *servers)
 {
-    const struct problem *problem = layout->problem;
-    list_servers(servers, problem, parts, block);
+    const struct weft_strategy_space *space = placement->space;
+    list_servers(servers, space, parts, block);
     uint32_t node = branch->first;
-    for (uint32_t i = 0; i < branch->length; i++, node = next_in_chain(problem, node)) {
-        uint32_t choice = weft_problem_choice(problem, node, parts, 1);
+    for (uint32_t i = 0; i < branch->length; i++, node = next_in_chain(space, node)) {
+        uint32_t choice = weft_search_space_choice(space, node, parts, 1);
         if (choice != WEFT_NONE) {
-            weft_layout_set(layout, node, choice, servers);
+            weft_placement_set(placement, node, choice, servers);
         }
     }
 }
 
-void weft_start_branches(struct layout *layout, uint32_t parts, struct weft_arena scratch)
+void weft_start_branches(struct placement *placement, uint32_t parts, struct weft_arena scratch)
 {
-    const struct problem *problem = layout->problem;
-    uint32_t n = problem->server_count;
+    const struct weft_strategy_space *space = placement->space;
+    uint32_t n = space->server_count;
     if (parts == 0 || n % parts != 0) {
         return;
     }
     uint32_t blocks = n / parts;
-    struct branch *branches = WEFT_NEW(&scratch, struct branch, problem->node_count);
+    struct branch *branches = WEFT_NEW(&scratch, struct branch, space->node_count);
     double *work_s = WEFT_NEW(&scratch, double, blocks);
     uint32_t *servers = WEFT_NEW(&scratch, uint32_t, parts);
-    uint32_t count = find_branches(branches, problem, parts);
+    uint32_t count = find_branches(branches, space, parts);
     for (uint32_t left = count - count % blocks; left > 0; left--) {
         uint32_t longest = WEFT_NONE;
         for (uint32_t i = 0; i < count; i++) {
@@ -131,23 +130,23 @@ void weft_start_branches(struct layout *layout, uint32_t parts, struct weft_aren
         }
         branches[longest].placed = true;
         work_s[block] += branches[longest].work_s;
-        place_branch(layout, &branches[longest], parts, block, servers);
+        place_branch(placement, &branches[longest], parts, block, servers);
     }
-    weft_layout_apply(layout);
-    weft_layout_keep(layout);
+    weft_placement_apply(placement);
+    weft_placement_keep(placement);
 }
 
-void weft_start_strips(struct layout *layout, uint32_t parts, struct weft_arena scratch)
+void weft_start_strips(struct placement *placement, uint32_t parts, struct weft_arena scratch)
 {
-    const struct problem *problem = layout->problem;
-    uint32_t n = problem->server_count;
+    const struct weft_strategy_space *space = placement->space;
+    uint32_t n = space->server_count;
     if (parts == 0 || n % parts != 0) {
         return;
     }
     uint32_t blocks = n / parts;
-    struct branch *branches = WEFT_NEW(&scratch, struct branch, problem->node_count);
+    struct branch *branches = WEFT_NEW(&scratch, struct branch, space->node_count);
     uint32_t *servers = WEFT_NEW(&scratch, uint32_t, parts);
-    uint32_t count = find_branches(branches, problem, parts);
+    uint32_t count = find_branches(branches, space, parts);
     double all_s = 0;
     for (uint32_t i = 0; i < count; i++) {
         all_s += branches[i].work_s;
@@ -155,21 +154,20 @@ void weft_start_strips(struct layout *layout, uint32_t parts, struct weft_arena 
     double done_s = 0;
     for (uint32_t i = 0; i < count; i++) {
         uint32_t node = branches[i].first;
-        for (uint32_t k = 0; k < branches[i].length; k++, node = next_in_chain(problem, node)) {
-            uint32_t choice = weft_problem_choice(problem, node, parts, 1);
+        for (uint32_t k = 0; k < branches[i].length; k++, node = next_in_chain(space, node)) {
+            uint32_t choice = weft_search_space_choice(space, node, parts, 1);
             if (choice == WEFT_NONE) {
                 continue;
             }
-            double work_s =
-                problem->choices[choice].forward_s + problem->choices[choice].backward_s;
+            double work_s = space->choices[choice].forward_s + space->choices[choice].backward_s;
             uint32_t block = (uint32_t)((done_s + work_s / 2) / all_s * blocks);
-            list_servers(servers, problem, parts, block < blocks ? block : blocks - 1);
-            weft_layout_set(layout, node, choice, servers);
+            list_servers(servers, space, parts, block < blocks ? block : blocks - 1);
+            weft_placement_set(placement, node, choice, servers);
             done_s += work_s;
         }
     }
-    weft_layout_apply(layout);
-    weft_layout_keep(layout);
+    weft_placement_apply(placement);
+    weft_placement_keep(placement);
 }
 
 // ---- without a search ----

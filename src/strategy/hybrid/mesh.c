@@ -66,8 +66,7 @@ static bool check_batch(uint64_t *micro_batches, const struct weft_hybrid *hybri
     return true;
 }
 
-static bool set_strides(struct weft_hybrid_layout *layout, const char *order,
-                        struct weft_error *error)
+static bool set_strides(struct weft_hybrid_mesh *mesh, const char *order, struct weft_error *error)
 {
     static const char axes[] = "tcdp"; // as enum weft_hybrid_axis
     uint32_t stride = 1;
@@ -79,8 +78,8 @@ static bool set_strides(struct weft_hybrid_layout *layout, const char *order,
         }
         uint32_t axis = (uint32_t)(letter - axes);
         seen |= 1u << axis;
-        layout->stride[axis] = stride;
-        stride *= layout->size[axis];
+        mesh->stride[axis] = stride;
+        stride *= mesh->size[axis];
     }
     if (seen != (1u << WEFT_AXIS_COUNT) - 1 || order[WEFT_AXIS_COUNT] != 0) {
         return weft_fail(error, WEFT_INPUT, "order: must name t, c, d and p once each");
@@ -88,8 +87,8 @@ static bool set_strides(struct weft_hybrid_layout *layout, const char *order,
     return true;
 }
 
-bool weft_hybrid_lay_out(struct weft_hybrid_layout *layout, const struct weft_hybrid *hybrid,
-                         const struct weft_study *study, struct weft_error *error)
+bool weft_hybrid_mesh_build(struct weft_hybrid_mesh *mesh, const struct weft_hybrid *hybrid,
+                            const struct weft_study *study, struct weft_error *error)
 {
     const struct weft_model *model = study->model;
     const struct weft_cluster *cluster = study->cluster;
@@ -99,7 +98,7 @@ bool weft_hybrid_lay_out(struct weft_hybrid_layout *layout, const struct weft_hy
                          "model: %s is no stack of equal layers; the hybrid space needs one",
                          model->name);
     }
-    struct weft_hybrid_layout result = {
+    struct weft_hybrid_mesh result = {
         .per_server = cluster->accelerators_per_server != 0
                           ? cluster->accelerators_per_server
                           : study->setting->cost.accelerators_per_server,
@@ -134,7 +133,7 @@ bool weft_hybrid_lay_out(struct weft_hybrid_layout *layout, const struct weft_hy
     result.server_count = (result.used + result.per_server - 1) / result.per_server;
     result.stages = hybrid->pp * hybrid->chunks;
     result.tokens = (double)hybrid->micro_batch * (double)stack->sequence / hybrid->cp;
-    *layout = result;
+    *mesh = result;
     return true;
 }
 
@@ -166,32 +165,32 @@ struct weft_hybrid_stage weft_hybrid_stage_at(const struct weft_transformer *tra
                                       .head = index == stages - 1};
 }
 
-uint32_t weft_hybrid_local_members(const struct weft_hybrid_layout *layout,
+uint32_t weft_hybrid_local_members(const struct weft_hybrid_mesh *mesh,
                                    const enum weft_hybrid_axis *axes, uint32_t axis_count,
                                    uint32_t size)
 {
     uint32_t local = 1;
     for (uint32_t i = 0; i < axis_count && local < size; i++) {
-        uint32_t inside = layout->per_server / layout->stride[axes[i]];
-        inside = inside < layout->size[axes[i]] ? inside : layout->size[axes[i]];
+        uint32_t inside = mesh->per_server / mesh->stride[axes[i]];
+        inside = inside < mesh->size[axes[i]] ? inside : mesh->size[axes[i]];
         local *= inside > 1 ? inside : 1;
     }
     return local < size ? local : size;
 }
 
-uint32_t weft_hybrid_pipeline_beside(const struct weft_hybrid_layout *layout)
+uint32_t weft_hybrid_pipeline_beside(const struct weft_hybrid_mesh *mesh)
 {
     static const enum weft_hybrid_axis axes[] = {WEFT_AXIS_PIPELINE};
-    return weft_hybrid_local_members(layout, axes, 1, layout->size[WEFT_AXIS_PIPELINE]);
+    return weft_hybrid_local_members(mesh, axes, 1, mesh->size[WEFT_AXIS_PIPELINE]);
 }
 
-uint32_t weft_hybrid_accelerator(const struct weft_hybrid_layout *layout, uint32_t replica,
+uint32_t weft_hybrid_accelerator(const struct weft_hybrid_mesh *mesh, uint32_t replica,
                                  uint32_t rank)
 {
-    const uint32_t *stride = layout->stride;
+    const uint32_t *stride = mesh->stride;
     bool context_first = stride[WEFT_AXIS_CONTEXT] < stride[WEFT_AXIS_DATA];
     enum weft_hybrid_axis inner = context_first ? WEFT_AXIS_CONTEXT : WEFT_AXIS_DATA;
     enum weft_hybrid_axis outer = context_first ? WEFT_AXIS_DATA : WEFT_AXIS_CONTEXT;
-    return replica % layout->size[inner] * stride[inner] +
-           replica / layout->size[inner] * stride[outer] + rank * stride[WEFT_AXIS_PIPELINE];
+    return replica % mesh->size[inner] * stride[inner] +
+           replica / mesh->size[inner] * stride[outer] + rank * stride[WEFT_AXIS_PIPELINE];
 }
