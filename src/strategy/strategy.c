@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What both spaces of strategies answer, handed to the space that a strategy is of.
+// The door of the room: what strategies of both spaces answer (their task graph and their memory),
+// handed on to the space that a strategy is of. The chambers operators/ and hybrid/ know nothing of
+// each other; callers need not know which space they hold.
 
 #include "strategy/hybrid/hybrid.h"
 #include "strategy/hybrid/tasks.h"

@@ -1,9 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
-// The time of one hybrid iteration by formula: passes of the pipeline, the gradients' collectives
-// behind and under them, and the optimizer's step.
+// The time of one hybrid iteration by formula (docs/hybrid.md): the passes of the 1F1B pipeline
+// with their waiting times (Narayanan et al., "Efficient Large-Scale Language Model Training on GPU
+// Clusters Using Megatron-LM", SC 2021, section 2.2), the collectives of gradients and parameters
+// behind and under them as the ZeRO stage asks (Rajbhandari et al., SC 2020), and the optimizer's
+// step, which is bound by memory.
+//
+// A stage's passes are played once with all costs, once without the gradients' collectives and once
+// without sends; the differences are the shares of the report. O(stages * buckets + passes that are
+// played).
 
 #include "hybrid.h"
 
+// Gradient buckets of a stage. Frameworks bucket by bytes (25 MB in PyTorch's DDP); with four all
+// but the last quarter can leave under the backward pass, and task graphs stay small. Not measured.
 #define BUCKETS_MAX 4u
 
 static double larger(double a, double b)
@@ -101,6 +110,9 @@ static double collective(const struct weft_hybrid_job *job, uint32_t step, doubl
     return seconds;
 }
 
+// The bytes and seconds of a stage's collectives on one rank: shared parameters over dp * cp ranks,
+// experts' over every ep-th of them. A ZeRO stage above 0 turns the all-reduce (two rounds of n-1)
+// into a reduce-scatter now and an all-gather before the parameters are used again.
 struct weft_hybrid_reduction weft_hybrid_reduce_stage(const struct weft_hybrid_job *job,
                                                       const struct weft_hybrid_stage *stage)
 {
@@ -180,6 +192,9 @@ static void hold_up(struct timing *timing, uint32_t s)
     }
 }
 
+// Sets how long a stage's passes take. Without ZeRO stages 2 and 3 that is compute and the
+// exchanges inside a layer; with them every micro-batch also exchanges shards, one after the other
+// with the passes or, with overlap, beside them.
 static void set_stages(struct timing *timing)
 {
     const struct weft_hybrid_job *job = timing->job;
@@ -397,6 +412,8 @@ static double tied_seconds(const struct weft_hybrid_job *job)
     return bytes * groups / job->rates.wrap_Bps + 2 * job->rates.latency_s;
 }
 
+// Plays the pipeline and then server by server what follows the passes: gradients on their way out,
+// parameters gathered at the end, tied tables. `timing` says which costs count.
 static double play(struct timing *timing, struct weft_arena scratch)
 {
     const struct weft_hybrid_job *job = timing->job;
@@ -493,6 +510,8 @@ double weft_hybrid_busy_seconds(const struct weft_hybrid_job *job)
     return busy_s;
 }
 
+// Plays three times and states the differences; utilizations are model FLOPs, and executed FLOPs,
+// over the time and the peak of all ranks that the strategy uses.
 bool weft_hybrid_estimate(struct weft_hybrid_estimate *estimate, const struct weft_hybrid *hybrid,
                           const struct weft_study *study, struct weft_arena scratch,
                           struct weft_error *error)

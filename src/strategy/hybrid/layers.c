@@ -1,11 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
-// What one micro-batch costs in a layer, in the embedding and in the head, on one rank: matrix
-// products by shape, attention, passes over memory, and the exchanges inside a layer.
+// What one micro-batch costs in a layer, in the embedding and in the head, on one rank
+// (docs/hybrid.md).
+//
+// Matrix products take max(FLOPs / (peak * efficiency * fill), bytes / HBM, a launch), fill falling
+// for short sides; norms, sums and losses are passes over memory. Tensor parallelism adds two sums
+// over the group a layer and direction (Shoeybi et al., Megatron-LM, 2019; with sequence
+// parallelism as reduce-scatter and all-gather, Korthikanti et al., MLSys 2023), context
+// parallelism a ring of keys and values beside the attention (Liu et al., Ring Attention, ICLR
+// 2024), experts an all-to-all there and back (Lepikhin et al., GShard, ICLR 2021). Grouped heads
+// (Ainslie et al., GQA, EMNLP 2023) and latent attention (DeepSeek-V2) enter by their shapes. O(1)
+// a kind of layer.
 
 #include "hybrid.h"
 
 // A matrix product of m x k by k x n reaches its share of the peak times x / (x + this) for each of
-// m, n, k: tiles that are not full and pipelines that fill.
+// m, n, k: tiles that are not full and pipelines that fill. Half a tile of 128; assumed, and
+// checked only by the whole (oracle_published_runs).
 #define HALF_SIZE 64.0
 // Fused attention reaches this share of what large matrix products do: its two products are short
 // (head_dim) and softmax stands between them (Dao, FlashAttention-2, ICLR 2024, section 4).
@@ -265,6 +275,9 @@ static void wait_for_turns(const struct machine *machine, struct weft_hybrid_pie
     *waits += larger(0, longer_s);
 }
 
+// Puts a layer's pieces together. The backward pass takes twice the products (one for the inputs'
+// gradients, one for the parameters'), its own attention, and what recomputation runs again: the
+// whole forward pass, or the attention's scores alone.
 static struct weft_hybrid_pass layer_pass(const struct machine *machine, const struct layer *layer)
 {
     struct weft_hybrid_pass pass = {
@@ -312,6 +325,9 @@ static void set_network(const struct machine *machine, struct weft_hybrid_costs 
         layer->attention_backward.seconds + (again ? layer->attention.seconds : 0);
 }
 
+// One layer, dense or with experts: attention and its ring, then a feed-forward, or router, experts
+// and shared experts with their exchange. Also notes in `costs` what the layer puts on the network,
+// for the task graph.
 static struct weft_hybrid_pass transformer_layer(const struct machine *machine,
                                                  struct weft_hybrid_costs *costs, bool experts)
 {
@@ -416,6 +432,8 @@ static double send_seconds(const struct machine *machine, double bytes)
            gather_s;
 }
 
+// Fills the costs of all pieces of the model. The embedding and head lie outside of layers; a send
+// is the activations of one micro-batch, divided over the tensor ranks.
 void weft_hybrid_cost(struct weft_hybrid_costs *costs, const struct weft_hybrid *hybrid,
                       const struct weft_hybrid_mesh *mesh, const struct weft_model *model,
                       const struct weft_accelerator *accelerator,

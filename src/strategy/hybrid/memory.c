@@ -42,6 +42,9 @@ static double feed_forward_parameters(const struct weft_transformer *stack, doub
     return matrices * hidden * units + bias;
 }
 
+// The elements of a stage on one tensor rank: `split` over the tensor ranks (matrices, tables),
+// `whole` on each of them (norms, positions, the router), and the stage's share of the experts. A
+// tied output matrix is a table of its own once there is more than one stage.
 struct weft_hybrid_parameters
 weft_hybrid_stage_parameters(const struct weft_hybrid *hybrid,
                              const struct weft_transformer *transformer,
@@ -105,6 +108,10 @@ struct kept {
     double whole, split;
 };
 
+// What a token leaves for the backward pass in one attention (Korthikanti et al., MLSys 2023,
+// section 4.1): 2 bytes-wide inputs of norm and projections on every tensor rank; queries, keys,
+// values and context split over them; and, unless a fused kernel or selective recomputation drops
+// them, the scores, softmax and dropout of 5 a s.
 static struct kept attention_kept(const struct weft_hybrid *hybrid,
                                   const struct weft_transformer *stack)
 {

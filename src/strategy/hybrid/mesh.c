@@ -1,10 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// Checks a hybrid strategy against model and cluster; ranks onto accelerators; layers onto stages.
+// Where the ranks of a hybrid strategy lie: checks degrees, batch and order against model and
+// cluster, then numbers accelerators as a mesh of tensor, context, data and pipeline ranks, strides
+// in the stated order of nesting; and deals layers to stages as equally as they go. O(1).
 
 #include "hybrid.h"
 
 #include <string.h>
 
+// Checks the degrees against the stack: tp divides heads and widths, cp the tokens (twice over
+// where the mask is causal, since ranks take two slices of the sequence each to balance), every
+// stage has a layer or an end of the model, ep divides the experts and the replicas.
 static bool check_degrees(const struct weft_hybrid *hybrid, const struct weft_transformer *stack,
                           const char *name, struct weft_error *error)
 {

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Pure data parallelism of a stack of equal layers.
+// Pure data parallelism of a stack of equal layers, for comparisons: all accelerators are replicas,
+// and the lowest ZeRO stage, then the least recomputation, then the quickest micro-batch that fits
+// is taken. O(divisors of the batch) estimates.
 
 #include "hybrid.h"
 
-#define MICRO_BATCH_MAX 64u
+#define MICRO_BATCH_MAX 64u // as in search.c
 
 struct parallel {
     struct weft_study study; // on one switch

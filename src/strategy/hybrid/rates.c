@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a network gives to the exchanges of a hybrid strategy: the rate at which a server can send
-// when all servers do the same exchange at once, by the most loaded link of its routes.
+// What a network gives to the exchanges of a hybrid strategy: each kind of exchange (rings of
+// gradients, shifts along the pipeline, context rings, all-to-alls of experts) is laid on the
+// network's routes for all ranks at once, and the most loaded link says how fast a server can send.
+// Exchanges of different kinds are not laid on each other. O(accelerators * paths * hops).
 
 #include "hybrid.h"
 
@@ -189,10 +191,10 @@ static void carry_ring(struct gauge *gauge, const struct weft_ring *ring, double
     }
 }
 
-// A team reduces on the network's rings over its servers where there are any, else round its
+// A group reduces on the network's rings over its servers where there are any, else round its
 // servers in ascending order, as the flow engine does.
-static void carry_team(struct gauge *gauge, const uint32_t *servers, uint32_t count,
-                       const uint64_t *ring_hash)
+static void carry_group(struct gauge *gauge, const uint32_t *servers, uint32_t count,
+                        const uint64_t *ring_hash)
 {
     const struct weft_ring_set *rings = &gauge->network->rings;
     double bytes = gauge->mesh->size[WEFT_AXIS_TENSOR];
@@ -215,9 +217,9 @@ static void carry_team(struct gauge *gauge, const uint32_t *servers, uint32_t co
 }
 
 // The rate of one server when all gradients of every `step`-th replica are reduced at once.
-static double measure_teams(const struct weft_hybrid_mesh *mesh, uint32_t step,
-                            const struct weft_network *network, double line_Bps,
-                            struct weft_arena scratch)
+static double measure_groups(const struct weft_hybrid_mesh *mesh, uint32_t step,
+                             const struct weft_network *network, double line_Bps,
+                             struct weft_arena scratch)
 {
     struct gauge gauge = gauge_of(mesh, network, &scratch);
     const struct weft_ring_set *rings = &network->rings;
@@ -231,7 +233,7 @@ static double measure_teams(const struct weft_hybrid_mesh *mesh, uint32_t step,
         for (uint32_t first = 0; first < step; first++) {
             uint32_t count = list_servers(servers, mesh, first, step, rank);
             if (count > 1) {
-                carry_team(&gauge, servers, count, ring_hash);
+                carry_group(&gauge, servers, count, ring_hash);
             }
         }
     }
@@ -262,8 +264,8 @@ struct weft_hybrid_rates weft_hybrid_rates_of(const struct weft_hybrid_mesh *mes
     struct axes context = {.count = 1, .at = {WEFT_AXIS_CONTEXT}};
     struct axes pipeline = {.count = 1, .at = {WEFT_AXIS_PIPELINE}};
     if (group_size(mesh, &data) > 1) {
-        rates.ring_Bps = measure_teams(mesh, 1, network, line_Bps, scratch);
-        rates.experts_Bps = measure_teams(mesh, ep, network, line_Bps, scratch);
+        rates.ring_Bps = measure_groups(mesh, 1, network, line_Bps, scratch);
+        rates.experts_Bps = measure_groups(mesh, ep, network, line_Bps, scratch);
     }
     if (mesh->size[WEFT_AXIS_CONTEXT] > 1) {
         rates.context_Bps =

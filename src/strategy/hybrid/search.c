@@ -1,19 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
-// The hybrid space of a model on a cluster, enumerated whole: what does not fit into memory is left
-// out first, what cannot be among the best by its busiest rank alone second, the rest is estimated.
+// The hybrid space of a model on a cluster, enumerated whole (the degrees that Narayanan et al., SC
+// 2021, section 3, choose by rules): what does not fit into memory is left out first, what cannot
+// be among the best k by its busiest rank alone second, the rest is estimated. 260,000 to 490,000
+// strategies a second on one core (docs/hybrid.md).
 
 #include "hybrid.h"
 
 #include <math.h>
 #include <string.h>
 
+// How far the space goes: wider than the published runs of docs/hybrid.md, which have up to 8
+// chunks. They bound the time of the search and were not tuned.
 #define KEEP_MAX 1024u
-#define ORDERS 6u
+#define ORDERS 6u // of context, data and pipeline; tensor ranks are innermost always
 #define CHUNKS_MAX 16u
 #define MICRO_BATCH_MAX 64u
 // Context parallelism leaves a rank at least so many tokens: with fewer the ring's hops rule.
 #define CONTEXT_TOKENS_MIN 1024u
-// Estimates this near to each other are the same.
+// Estimates this near to each other are the same strategy in other words.
 #define SAME_RATIO 1e-4
 
 struct found {
@@ -118,6 +122,8 @@ static void evaluate(struct search *search, const struct weft_hybrid *hybrid, ui
 
 // ---- enumeration, one dimension a function, the outermost last ----
 
+// The innermost dimensions: orders, recomputation and ZeRO stage. Orders that differ only by an
+// axis of one rank are tried once.
 static void each_choice(struct search *search, struct weft_hybrid hybrid)
 {
     static const char *const orders[ORDERS] = {"tcdp", "tcpd", "tdcp", "tdpc", "tpcd", "tpdc"};
@@ -181,6 +187,8 @@ static void each_expert_degree(struct search *search, struct weft_hybrid hybrid)
     }
 }
 
+// The outermost dimensions: tensor ranks inside a server, pipeline stages of at least a layer or an
+// end of the model, context ranks with enough tokens each, data parallelism for the rest.
 static void each_degree(struct search *search)
 {
     const struct weft_transformer *stack = search->study->model->transformer;
@@ -210,6 +218,8 @@ static void each_degree(struct search *search)
 
 // ---- the door ----
 
+// Says what is in the way: no split of the batch over all accelerators at all, or too little
+// memory, with the leanest strategy and how many accelerators would hold it.
 static bool nothing_fits(const struct search *search, struct weft_error *error)
 {
     const char *name = search->study->model->name;
@@ -239,6 +249,8 @@ static bool nothing_fits(const struct search *search, struct weft_error *error)
         search->accelerators * (total_bytes / limit_bytes) + search->per_server);
 }
 
+// Finds the accelerators of the cluster, by way of a strategy of one accelerator, which also says
+// what is wrong with model or accelerator at all before anything is enumerated.
 static bool prepare(struct search *search, struct weft_error *error)
 {
     // A strategy of one accelerator tells what is wrong with model or accelerator at all.
@@ -266,6 +278,8 @@ static bool prepare(struct search *search, struct weft_error *error)
     return true;
 }
 
+// Enumerates on the caller's thread, keeps the best k, and fills in their memory. The rates of the
+// network are found once for each mesh of degrees and order, since they depend on nothing else.
 bool weft_hybrid_search(struct weft_search_result *result, const struct weft_study *study,
                         const struct weft_search_options *options, struct weft_arena *arena,
                         struct weft_arena scratch, struct weft_error *error)

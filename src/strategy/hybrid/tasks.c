@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// The task graph of a hybrid strategy: passes in 1F1B order on their devices, sends between stages.
+// The task graph of a hybrid strategy: passes in 1F1B order on their devices, activations and
+// gradients sent between stages, and, from tasks_collectives.c, what crosses servers beside them.
+// Everything is emitted twice, once to count and once to store, so that memory is taken once.
+// O(passes + collectives).
 
 #include "tasks.h"
 

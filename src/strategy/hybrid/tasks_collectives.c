@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The task graph of a hybrid strategy: context rings, experts' exchanges, and the collectives of
-// gradients and parameters.
+// The task graph of a hybrid strategy, what crosses servers beside the pipeline's sends: rings of
+// keys and values (context parallelism), experts' exchanges, and the collectives of gradients and
+// parameters as the ZeRO stage and overlap ask, down to tied tables and the optimizer's steps.
 
 #include "tasks.h"
 
@@ -150,14 +151,14 @@ void weft_hybrid_emit_exchanges(struct weft_hybrid_builder *builder)
 // ---- collectives ----
 
 // The replicas first, first + step, ... of one pipeline rank that reduce together.
-struct team {
+struct reduction_group {
     uint32_t rank;
     uint32_t first, step;
     uint32_t *servers;
     uint32_t server_count;
     uint32_t local; // members on the fullest server
     bool experts;
-    uint32_t last_reduce; // latest collective of this team's gradients, WEFT_NONE
+    uint32_t last_reduce; // latest collective of this group's gradients, WEFT_NONE
     uint32_t last_gather;
     uint32_t *gathers; // stage 3: the gather before each pass of the rank; else NULL
 };
@@ -169,42 +170,47 @@ static int compare_ids(const void *left, const void *right)
     return (a > b) - (a < b);
 }
 
-static struct team team_of(const struct weft_hybrid_builder *builder, uint32_t rank, uint32_t first,
-                           uint32_t step, bool experts)
+// The group of the replicas first, first + step, ... of a pipeline rank: its servers in ascending
+// order, each once, and how many members the fullest of them has, who reduce among themselves
+// first.
+static struct reduction_group group_of(const struct weft_hybrid_builder *builder, uint32_t rank,
+                                       uint32_t first, uint32_t step, bool experts)
 {
-    struct team team = {.rank = rank,
-                        .first = first,
-                        .step = step,
-                        .experts = experts,
-                        .last_reduce = WEFT_NONE,
-                        .last_gather = WEFT_NONE};
+    struct reduction_group group = {.rank = rank,
+                                    .first = first,
+                                    .step = step,
+                                    .experts = experts,
+                                    .last_reduce = WEFT_NONE,
+                                    .last_gather = WEFT_NONE};
     uint32_t size = builder->replicas / step;
-    team.servers = WEFT_NEW_RAW(builder->arena, uint32_t, size);
+    group.servers = WEFT_NEW_RAW(builder->arena, uint32_t, size);
     for (uint32_t i = 0; i < size; i++) {
-        team.servers[i] = weft_hybrid_server(builder, first + i * step, rank);
+        group.servers[i] = weft_hybrid_server(builder, first + i * step, rank);
     }
-    qsort(team.servers, size, sizeof *team.servers, compare_ids);
+    qsort(group.servers, size, sizeof *group.servers, compare_ids);
     uint32_t run = 0;
     for (uint32_t i = 0; i < size; i++) {
-        bool same = team.server_count > 0 && team.servers[team.server_count - 1] == team.servers[i];
+        bool same =
+            group.server_count > 0 && group.servers[group.server_count - 1] == group.servers[i];
         run = same ? run + 1 : 1;
-        team.local = run > team.local ? run : team.local;
+        group.local = run > group.local ? run : group.local;
         if (!same) {
-            team.servers[team.server_count++] = team.servers[i];
+            group.servers[group.server_count++] = group.servers[i];
         }
     }
-    return team;
+    return group;
 }
 
 // Of `bytes` of each rank, inside the servers first.
-static uint32_t emit_collective(struct weft_hybrid_builder *builder, const struct team *team,
-                                enum weft_task_kind kind, double bytes)
+static uint32_t emit_collective(struct weft_hybrid_builder *builder,
+                                const struct reduction_group *group, enum weft_task_kind kind,
+                                double bytes)
 {
     const struct weft_accelerator *accelerator = builder->job->accelerator;
     double inside_s = 0;
-    if (team->local > 1) {
+    if (group->local > 1) {
         double turns = weft_task_facts[kind].ring_turns;
-        inside_s = turns * (team->local - 1.0) / team->local * bytes /
+        inside_s = turns * (group->local - 1.0) / group->local * bytes /
                        (accelerator->link_Bps * accelerator->link_efficiency) +
                    weft_seconds(accelerator->launch_ps);
     }
@@ -212,20 +218,20 @@ static uint32_t emit_collective(struct weft_hybrid_builder *builder, const struc
         builder, &(struct weft_task){.kind = kind,
                                      .runtime_ps = weft_picoseconds(inside_s),
                                      .size_bytes = (uint64_t)(bytes * builder->job->hybrid.tp),
-                                     .members = team->servers,
-                                     .member_count = team->server_count});
+                                     .members = group->servers,
+                                     .member_count = group->server_count});
 }
 
-static double team_bytes(const struct weft_hybrid_builder *builder, const struct team *team,
-                         uint32_t stage, bool gradients)
+static double group_bytes(const struct weft_hybrid_builder *builder,
+                          const struct reduction_group *group, uint32_t stage, bool gradients)
 {
     struct weft_hybrid_stage holds =
         weft_hybrid_stage_at(builder->job->model->transformer, builder->stages, stage);
     struct weft_hybrid_reduction reduction = weft_hybrid_reduce_stage(builder->job, &holds);
     if (gradients) {
-        return team->experts ? reduction.expert_gradient_bytes : reduction.gradient_bytes;
+        return group->experts ? reduction.expert_gradient_bytes : reduction.gradient_bytes;
     }
-    return team->experts ? reduction.expert_parameter_bytes : reduction.parameter_bytes;
+    return group->experts ? reduction.expert_parameter_bytes : reduction.parameter_bytes;
 }
 
 // The device's last pass of all.
@@ -250,97 +256,98 @@ static uint32_t enter_after(const struct weft_hybrid_builder *builder, uint32_t 
 // Gradients of the index-th pass of a rank, a backward one: in buckets behind the last micro-batch,
 // whole behind the others. Where they do not overlap, the device waits for them; those of stages 0
 // and 1 leave behind its last pass.
-static void reduce_pass(struct weft_hybrid_builder *builder, struct team *team, uint64_t index,
-                        const struct weft_hybrid_slot *slot)
+static void reduce_pass(struct weft_hybrid_builder *builder, struct reduction_group *group,
+                        uint64_t index, const struct weft_hybrid_slot *slot)
 {
     const struct weft_hybrid *hybrid = &builder->job->hybrid;
-    uint32_t stage = slot->chunk * hybrid->pp + team->rank;
-    double bytes = team_bytes(builder, team, stage, true);
+    uint32_t stage = slot->chunk * hybrid->pp + group->rank;
+    double bytes = group_bytes(builder, group, stage, true);
     uint32_t buckets =
-        weft_hybrid_pass_at(builder, team->first, stage, slot->micro_batch, true).buckets;
+        weft_hybrid_pass_at(builder, group->first, stage, slot->micro_batch, true).buckets;
     bool at_end = !hybrid->overlap_gradients && hybrid->zero_stage < 2;
     bool blocks = !hybrid->overlap_gradients && !at_end &&
                   index + 1 < 2 * builder->micro_batches * hybrid->chunks;
     for (uint32_t b = 0; b < buckets; b++) {
         uint32_t id = emit_collective(
-            builder, team, hybrid->zero_stage > 0 ? WEFT_TASK_REDUCE_SCATTER : WEFT_TASK_ALLREDUCE,
+            builder, group, hybrid->zero_stage > 0 ? WEFT_TASK_REDUCE_SCATTER : WEFT_TASK_ALLREDUCE,
             bytes / buckets);
-        for (uint32_t r = team->first; r < builder->replicas; r += team->step) {
+        for (uint32_t r = group->first; r < builder->replicas; r += group->step) {
             struct weft_hybrid_pass_tasks pass =
                 weft_hybrid_pass_at(builder, r, stage, slot->micro_batch, true);
             uint32_t parts = (b + 1) * pass.parts + buckets - 1; // those that made the bucket
             uint32_t from = weft_hybrid_part(&pass, parts / buckets - 1);
             if (at_end) {
-                pass = final_pass(builder, r, team->rank);
+                pass = final_pass(builder, r, group->rank);
                 from = weft_hybrid_exit(&pass);
             }
             if (blocks) {
-                uint32_t next = team->gathers != NULL ? team->gathers[index + 1]
-                                                      : enter_after(builder, r, team->rank, index);
+                uint32_t next = group->gathers != NULL
+                                    ? group->gathers[index + 1]
+                                    : enter_after(builder, r, group->rank, index);
                 weft_hybrid_add_edge(builder, id, next);
             }
             weft_hybrid_add_edge(builder, from, id);
         }
-        weft_hybrid_add_edge(builder, team->last_reduce, id);
-        team->last_reduce = id;
+        weft_hybrid_add_edge(builder, group->last_reduce, id);
+        group->last_reduce = id;
     }
 }
 
 // Parameters of a stage come before its pass: the first time in buckets, each for its piece.
-static void gather_pass(struct weft_hybrid_builder *builder, struct team *team, uint32_t stage,
-                        const struct weft_hybrid_slot *slot)
+static void gather_pass(struct weft_hybrid_builder *builder, struct reduction_group *group,
+                        uint32_t stage, const struct weft_hybrid_slot *slot)
 {
-    double bytes = team_bytes(builder, team, stage, false);
+    double bytes = group_bytes(builder, group, stage, false);
     bool first = slot->micro_batch == 0 && !slot->backward;
     uint32_t buckets =
-        first ? weft_hybrid_pass_at(builder, team->first, stage, 0, false).buckets : 1;
+        first ? weft_hybrid_pass_at(builder, group->first, stage, 0, false).buckets : 1;
     for (uint32_t b = 0; b < buckets; b++) {
-        uint32_t id = emit_collective(builder, team, WEFT_TASK_ALL_GATHER, bytes / buckets);
-        for (uint32_t r = team->first; r < builder->replicas; r += team->step) {
+        uint32_t id = emit_collective(builder, group, WEFT_TASK_ALL_GATHER, bytes / buckets);
+        for (uint32_t r = group->first; r < builder->replicas; r += group->step) {
             struct weft_hybrid_pass_tasks pass =
                 weft_hybrid_pass_at(builder, r, stage, slot->micro_batch, slot->backward);
             weft_hybrid_add_edge(builder, id, weft_hybrid_part(&pass, b * pass.parts / buckets));
         }
-        weft_hybrid_add_edge(builder, team->last_gather, id);
-        team->last_gather = id;
+        weft_hybrid_add_edge(builder, group->last_gather, id);
+        group->last_gather = id;
     }
 }
 
 // Stage 3 gathers before every pass, at most one pass ahead of the one that runs.
-static void gather_always(struct weft_hybrid_builder *builder, struct team *team)
+static void gather_always(struct weft_hybrid_builder *builder, struct reduction_group *group)
 {
     const struct weft_hybrid *hybrid = &builder->job->hybrid;
     uint64_t slots = 2 * builder->micro_batches * hybrid->chunks;
     uint64_t behind = hybrid->overlap_gradients ? 2 : 1;
-    team->gathers = WEFT_NEW_RAW(builder->arena, uint32_t, slots);
+    group->gathers = WEFT_NEW_RAW(builder->arena, uint32_t, slots);
     for (uint64_t i = 0; i < slots; i++) {
         struct weft_hybrid_slot slot =
-            weft_hybrid_slot_at(hybrid->pp, hybrid->chunks, builder->micro_batches, team->rank, i);
+            weft_hybrid_slot_at(hybrid->pp, hybrid->chunks, builder->micro_batches, group->rank, i);
         uint32_t id = (uint32_t)builder->task_count; // the gather's first task
-        team->gathers[i] = id;
-        gather_pass(builder, team, slot.chunk * hybrid->pp + team->rank, &slot);
+        group->gathers[i] = id;
+        gather_pass(builder, group, slot.chunk * hybrid->pp + group->rank, &slot);
         if (i < behind) {
             continue;
         }
         struct weft_hybrid_slot before = weft_hybrid_slot_at(
-            hybrid->pp, hybrid->chunks, builder->micro_batches, team->rank, i - behind);
-        for (uint32_t r = team->first; r < builder->replicas; r += team->step) {
+            hybrid->pp, hybrid->chunks, builder->micro_batches, group->rank, i - behind);
+        for (uint32_t r = group->first; r < builder->replicas; r += group->step) {
             struct weft_hybrid_pass_tasks pass =
-                weft_hybrid_pass_at(builder, r, before.chunk * hybrid->pp + team->rank,
+                weft_hybrid_pass_at(builder, r, before.chunk * hybrid->pp + group->rank,
                                     before.micro_batch, before.backward);
             weft_hybrid_add_edge(builder, weft_hybrid_exit(&pass), id);
         }
     }
 }
 
-static void emit_team(struct weft_hybrid_builder *builder, struct team *team)
+static void emit_group(struct weft_hybrid_builder *builder, struct reduction_group *group)
 {
     const struct weft_hybrid *hybrid = &builder->job->hybrid;
     if (hybrid->zero_stage == 3) {
-        gather_always(builder, team);
+        gather_always(builder, group);
     } else if (builder->gathers) {
         for (uint32_t chunk = 0; chunk < hybrid->chunks; chunk++) {
-            gather_pass(builder, team, chunk * hybrid->pp + team->rank,
+            gather_pass(builder, group, chunk * hybrid->pp + group->rank,
                         &(struct weft_hybrid_slot){.chunk = chunk});
         }
     }
@@ -349,16 +356,17 @@ static void emit_team(struct weft_hybrid_builder *builder, struct team *team)
     uint64_t slots = 2 * builder->micro_batches * hybrid->chunks;
     for (uint64_t i = 0; i < slots; i++) {
         struct weft_hybrid_slot slot =
-            weft_hybrid_slot_at(hybrid->pp, hybrid->chunks, builder->micro_batches, team->rank, i);
+            weft_hybrid_slot_at(hybrid->pp, hybrid->chunks, builder->micro_batches, group->rank, i);
         if (slot.backward && slot.micro_batch >= begin) {
-            reduce_pass(builder, team, i, &slot);
+            reduce_pass(builder, group, i, &slot);
         }
     }
 }
 
 // Tied tables: the first stage's and the last one's gradients are added once both are reduced.
-static void emit_tied(struct weft_hybrid_builder *builder, const struct team *first_team,
-                      const struct team *last_team, uint32_t *tied)
+static void emit_tied(struct weft_hybrid_builder *builder,
+                      const struct reduction_group *first_group,
+                      const struct reduction_group *last_group, uint32_t *tied)
 {
     const struct weft_transformer *stack = builder->job->model->transformer;
     uint32_t last_rank = builder->job->hybrid.pp - 1;
@@ -381,14 +389,14 @@ static void emit_tied(struct weft_hybrid_builder *builder, const struct team *fi
                                                   final_pass(builder, replica, last_rank)};
         weft_hybrid_add_edge(builder, weft_hybrid_exit(&passes[0]), tied[replica]);
         weft_hybrid_add_edge(builder, weft_hybrid_exit(&passes[1]), tied[replica]);
-        weft_hybrid_add_edge(builder, first_team->last_reduce, tied[replica]);
-        weft_hybrid_add_edge(builder, last_team->last_reduce, tied[replica]);
+        weft_hybrid_add_edge(builder, first_group->last_reduce, tied[replica]);
+        weft_hybrid_add_edge(builder, last_group->last_reduce, tied[replica]);
     }
 }
 
-// The optimizer's step of one device, after its last pass and its teams' collectives.
-static void emit_update(struct weft_hybrid_builder *builder, struct team *teams,
-                        uint32_t team_count, uint32_t rank, const uint32_t *tied)
+// The optimizer's step of one device, after its last pass and its groups' collectives.
+static void emit_update(struct weft_hybrid_builder *builder, struct reduction_group *groups,
+                        uint32_t group_count, uint32_t rank, const uint32_t *tied)
 {
     const struct weft_hybrid *hybrid = &builder->job->hybrid;
     uint64_t runtime_ps = weft_picoseconds(weft_hybrid_update_seconds(builder->job, rank));
@@ -400,9 +408,9 @@ static void emit_update(struct weft_hybrid_builder *builder, struct team *teams,
                                          .runtime_ps = runtime_ps});
         struct weft_hybrid_pass_tasks pass = final_pass(builder, replica, rank);
         weft_hybrid_add_edge(builder, weft_hybrid_exit(&pass), id);
-        for (uint32_t t = 0; t < team_count; t++) {
-            bool member = replica % teams[t].step == teams[t].first;
-            weft_hybrid_add_edge(builder, member ? teams[t].last_reduce : WEFT_NONE, id);
+        for (uint32_t t = 0; t < group_count; t++) {
+            bool member = replica % groups[t].step == groups[t].first;
+            weft_hybrid_add_edge(builder, member ? groups[t].last_reduce : WEFT_NONE, id);
         }
         bool end = rank == 0 || rank == hybrid->pp - 1;
         weft_hybrid_add_edge(builder, tied != NULL && end ? tied[replica] : WEFT_NONE, id);
@@ -411,18 +419,18 @@ static void emit_update(struct weft_hybrid_builder *builder, struct team *teams,
         return;
     }
     // Without overlap the new parameters are gathered at the end.
-    for (uint32_t t = 0; t < team_count; t++) {
-        if (teams[t].step == builder->replicas) {
+    for (uint32_t t = 0; t < group_count; t++) {
+        if (groups[t].step == builder->replicas) {
             continue; // alone: holds all of them
         }
         for (uint32_t chunk = 0; chunk < hybrid->chunks; chunk++) {
-            double bytes = team_bytes(builder, &teams[t], chunk * hybrid->pp + rank, false);
-            uint32_t id = emit_collective(builder, &teams[t], WEFT_TASK_ALL_GATHER, bytes);
-            for (uint32_t r = teams[t].first; r < builder->replicas; r += teams[t].step) {
+            double bytes = group_bytes(builder, &groups[t], chunk * hybrid->pp + rank, false);
+            uint32_t id = emit_collective(builder, &groups[t], WEFT_TASK_ALL_GATHER, bytes);
+            for (uint32_t r = groups[t].first; r < builder->replicas; r += groups[t].step) {
                 weft_hybrid_add_edge(builder, begin + r, id);
             }
-            weft_hybrid_add_edge(builder, teams[t].last_gather, id);
-            teams[t].last_gather = id;
+            weft_hybrid_add_edge(builder, groups[t].last_gather, id);
+            groups[t].last_gather = id;
         }
     }
 }
@@ -434,28 +442,29 @@ void weft_hybrid_emit_reductions(struct weft_hybrid_builder *builder)
     struct weft_arena start = *builder->arena;
     bool storing = builder->tasks != NULL;
     bool experts = stack->experts != 0;
-    uint32_t team_count = builder->replicas > 1 ? 1 + (experts ? hybrid->ep : 0) : 0;
-    struct team *teams = WEFT_NEW(builder->arena, struct team, (size_t)team_count * hybrid->pp);
+    uint32_t group_count = builder->replicas > 1 ? 1 + (experts ? hybrid->ep : 0) : 0;
+    struct reduction_group *groups =
+        WEFT_NEW(builder->arena, struct reduction_group, (size_t)group_count * hybrid->pp);
     for (uint32_t rank = 0; rank < hybrid->pp; rank++) {
-        for (uint32_t t = 0; t < team_count; t++) {
-            struct team *team = &teams[(size_t)rank * team_count + t];
-            *team = t == 0 ? team_of(builder, rank, 0, 1, false)
-                           : team_of(builder, rank, t - 1, hybrid->ep, true);
-            if (team->step < builder->replicas) {
-                emit_team(builder, team);
+        for (uint32_t t = 0; t < group_count; t++) {
+            struct reduction_group *group = &groups[(size_t)rank * group_count + t];
+            *group = t == 0 ? group_of(builder, rank, 0, 1, false)
+                            : group_of(builder, rank, t - 1, hybrid->ep, true);
+            if (group->step < builder->replicas) {
+                emit_group(builder, group);
             }
         }
     }
     uint32_t *tied = NULL;
     if (hybrid->pp > 1 && stack->tied_embeddings) {
-        static const struct team alone = {.last_reduce = WEFT_NONE};
+        static const struct reduction_group alone = {.last_reduce = WEFT_NONE};
         tied = WEFT_NEW_RAW(builder->arena, uint32_t, builder->replicas);
-        bool shared = team_count > 0;
-        emit_tied(builder, shared ? &teams[0] : &alone,
-                  shared ? &teams[(size_t)(hybrid->pp - 1) * team_count] : &alone, tied);
+        bool shared = group_count > 0;
+        emit_tied(builder, shared ? &groups[0] : &alone,
+                  shared ? &groups[(size_t)(hybrid->pp - 1) * group_count] : &alone, tied);
     }
     for (uint32_t rank = 0; rank < hybrid->pp; rank++) {
-        emit_update(builder, &teams[(size_t)rank * team_count], team_count, rank, tied);
+        emit_update(builder, &groups[(size_t)rank * group_count], group_count, rank, tied);
     }
     if (!storing) {
         *builder->arena = start; // members are needed only when tasks are

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What everything that emits tasks of a hybrid strategy shares: how a task and an edge are added,
-// and where a replica, a stage and a pass of it lie.
+// What everything that emits tasks of a hybrid strategy shares: how a task and an edge are added
+// (counted in the first of two runs, stored in the second), and where a replica, a stage and a pass
+// of it lie. O(1) each.
 
 #include "tasks.h"
 

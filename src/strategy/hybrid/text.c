@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Hybrid strategies in words: key=value pairs between commas.
+// Hybrid strategies in words, "tp=8,pp=16,micro=1": key=value pairs between commas, in any order,
+// each key once. docs/hybrid.md lists the keys and their defaults; what is written names all keys
+// and reads back as the same strategy.
 
 #include "hybrid.h"
 
@@ -64,6 +66,8 @@ static bool parse_order(char *order, const char *text, struct weft_error *error)
     return true;
 }
 
+// Reads the value of one key into the field that the key names: degrees within their ranges, yes or
+// no for flags, and the three that have words of their own.
 static bool parse_value(struct weft_hybrid *hybrid, const char *key, const char *value,
                         struct weft_error *error)
 {

@@ -2,7 +2,9 @@
 #ifndef WEFT_STRATEGY_OPERATORS_ESTIMATE_H
 #define WEFT_STRATEGY_OPERATORS_ESTIMATE_H
 
-// How long one iteration of a placement takes, quickly. Private to the room.
+// How long one iteration of a placement takes, quickly: what the search scores placements by.
+// docs/strategies.md ("The estimate") says what it counts, what it leaves out and how well it
+// ranks. Private to the strategy room.
 
 #include "placement.h"
 

@@ -12,6 +12,7 @@
 
 #include <inttypes.h>
 
+// Limits of memory (tasks of 64 bytes, edges of 8) and of the time to compare pairs of parts.
 #define PARTS_MAX 65536u
 #define TASKS_MAX ((uint64_t)1 << 24)
 #define EDGES_MAX ((uint64_t)1 << 27)
@@ -302,6 +303,8 @@ static void draft_all(struct draft *draft, uint32_t compute_count)
 
 // ---- publishing ----
 
+// Fills the forward and backward task of every part with the times of its operator's split, which
+// are found once for all of its parts.
 static bool fill_compute(struct draft *draft, struct weft_error *error)
 {
     for (uint32_t op = 0; op < draft->model->operator_count; op++) {

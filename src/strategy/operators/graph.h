@@ -2,7 +2,9 @@
 #ifndef WEFT_STRATEGY_OPERATORS_GRAPH_H
 #define WEFT_STRATEGY_OPERATORS_GRAPH_H
 
-// The task graph of a strategy of the operators space. Private to the room.
+// The task graph and memory of a strategy of the operators space, and what both and the search have
+// in common: the checks of a strategy, bytes of shards, time inside the servers. Private to the
+// strategy room.
 
 #include "weft/strategy.h"
 

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a strategy of the operators space keeps on each accelerator (docs/costs.md).
+// What a strategy of the operators space keeps on each accelerator: parameters, gradients and
+// optimizer state once for all parts of a server that hold the same ones, outputs until the
+// backward pass, and copies of inputs that are made elsewhere. docs/costs.md has the formulas and
+// what was left out. O(parts * inputs).
 
 #include "weft/strategy.h"
 
@@ -182,6 +185,9 @@ struct tally {
     uint32_t stamp;
 };
 
+// Adds an operator to all its servers. Parts of one parameter part hold the same parameters, so a
+// stamp on each server tells whether they were counted already; what each part receives and keeps
+// is its own.
 static void add_operator(struct tally *tally, const struct weft_model *model, uint32_t op,
                          const struct weft_placement *placements,
                          const struct weft_strategy_setting *setting)
@@ -284,6 +290,8 @@ static bool fail_full(const struct weft_model *model, const struct tally *tally,
     return remedy.key != NULL && weft_remedy(error, remedy.key, "%s", remedy.value);
 }
 
+// Sums all operators, finds the fullest server, and refuses the strategy where it exceeds the
+// limit, naming the operator that holds most and what would help.
 bool weft_operators_memory(struct weft_strategy *strategy, const struct weft_study *study,
                            struct weft_arena *arena, struct weft_arena scratch,
                            struct weft_error *error)

@@ -10,6 +10,8 @@
 
 #include <string.h>
 
+// Sweeps of the second step of find_rates: more would come nearer to max-min rates and cost time in
+// the hottest loop of the search. With one the estimate ranks as docs/strategies.md says.
 #define SWEEPS 1u
 
 struct share *weft_share_init(const struct weft_strategy_space *space, struct weft_arena *arena)
@@ -101,6 +103,9 @@ static double crowd(const struct stream *stream)
     return flows;
 }
 
+// Finds weighted max-min rates in two steps instead of exactly: each stream gets its share of its
+// most crowded port, then all grow by what their most used port leaves. A row of floats for all
+// ports makes each step a plain loop that the compiler vectorizes.
 static void find_rates(struct share *share)
 {
     uint32_t row = share->space->row;
@@ -291,6 +296,9 @@ static double ring_hops(const struct weft_strategy_space *space, uint64_t key,
     return sum / count;
 }
 
+// Finds or makes the stream of a node's AllReduces: groups are told apart by the sum of their
+// servers' marks, a hash, and by size. A ring of k members sends 2 (k-1)/k bytes for each byte
+// reduced, over the lanes that its rings fill or, where it has none, over relays.
 static uint32_t reduce_stream(struct share *share, const struct placement *placement, uint32_t node)
 {
     const struct weft_strategy_space *space = share->space;

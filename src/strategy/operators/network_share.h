@@ -2,7 +2,9 @@
 #ifndef WEFT_STRATEGY_OPERATORS_NETWORK_SHARE_H
 #define WEFT_STRATEGY_OPERATORS_NETWORK_SHARE_H
 
-// The estimator's network: streams that share the ports of servers. Private to the room.
+// The fluid network of the estimator: streams of transfers and AllReduces that share servers'
+// ports, begun and ended by the estimator's events. Private to the strategy room; streams.h has
+// what its two halves share.
 
 #include "placement.h"
 

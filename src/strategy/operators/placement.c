@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a placement sends over the network, edge by edge.
+// What a placement sends over the network, edge by edge. A move changes some operators; only the
+// edges at them are computed again, and all that changes is noted, so that a move is undone in
+// O(what it changed). Two parts exchange what the producer's region and the consumer's reading
+// share, over the samples that both hold.
 
 #include "placement.h"
 
@@ -7,6 +10,9 @@
 
 #include <string.h>
 
+// Takes memory for the placement, the notes of one move, and a spare load vector for each edge.
+// Every operator starts with its first split on server 0 and no traffic is known until a move has
+// been applied to all of them.
 void weft_placement_init(struct placement *placement, const struct weft_strategy_space *space,
                          struct weft_arena *arena)
 {
@@ -179,6 +185,9 @@ static bool same_parts(const struct ends *ends)
                0;
 }
 
+// Computes an edge anew: both ends divide the samples, and parts meet where their intervals do, so
+// a merge of the two divisions finds all pairs in O(parts of both). Where both ends have the same
+// parts on the same servers nothing crosses.
 static void update_traffic(struct placement *placement, uint32_t e)
 {
     const struct weft_strategy_space *space = placement->space;

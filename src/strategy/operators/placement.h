@@ -2,8 +2,9 @@
 #ifndef WEFT_STRATEGY_OPERATORS_PLACEMENT_H
 #define WEFT_STRATEGY_OPERATORS_PLACEMENT_H
 
-// A strategy while it is searched: a choice and servers for each node, and what follows of them for
-// each edge, kept up to date as they change. Private to the room.
+// A placement: a strategy while it is searched. It has a choice of split and servers for each node
+// of the search space, and what follows of them for each edge, kept up to date as they change.
+// (Struct weft_placement is that of one operator.) Private to the strategy room.
 
 #include "search_space.h"
 

@@ -2,7 +2,9 @@
 #ifndef WEFT_STRATEGY_OPERATORS_REGIONS_H
 #define WEFT_STRATEGY_OPERATORS_REGIONS_H
 
-// Which elements a part of an operator makes and reads. Private to the room.
+// Which elements a part of an operator makes, and which elements of its inputs it reads. Task
+// graph, memory and search all ask here, so that they agree on what crosses servers. Private to the
+// strategy room.
 
 #include "weft/model.h"
 

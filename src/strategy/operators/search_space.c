@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Boiling a model down to what the search needs: operators with tasks, their possible splits with
-// times, the tensors between them, and the network as ports and distances.
+// Boiling a model down to what the search needs: operators that have tasks, their possible splits
+// with times and memory, the tensors between them, and the network as ports, distances and rings.
+// Built once; every evaluation reads it. O(splits of all operators + servers^2 where the network
+// stands).
 
 #include "search_space.h"
 
@@ -9,10 +11,13 @@
 #include <math.h>
 #include <string.h>
 
-#define SERVERS_MAX 16384u
+#define SERVERS_MAX 16384u // loads of all servers are kept for every tensor: a limit of memory
 // Payload of a 9000-byte packet with a header of 64.
 #define PAYLOAD_RATIO (8936.0 / 9000.0)
 
+// One split of an operator: its times by profile or roofline, the bytes that an AllReduce of its
+// parameters moves, and what a part keeps in memory, whether its inputs are made where it runs or
+// not.
 static bool fill_choice(struct choice *choice, const struct weft_model *model, uint32_t op,
                         const struct weft_split *split, const struct weft_strategy_setting *setting,
                         struct weft_error *error)
@@ -85,6 +90,8 @@ static bool build_nodes(struct weft_strategy_space *space, uint32_t *node_of,
     return true;
 }
 
+// Lists the tensors between nodes, those that a node reads one behind the other, and an index of
+// them by producer. Inputs of the model are no nodes, so what reads them has no edge for them.
 static void build_edges(struct weft_strategy_space *space, const uint32_t *node_of,
                         struct weft_arena *arena)
 {
@@ -204,6 +211,9 @@ static void describe_network(struct weft_strategy_space *space, const struct wef
     }
 }
 
+// Fails before anything is built where there are too many servers or the network has other ones.
+// `reach` is the mean distance in the best graph of so many ports (Moore's bound), for networks
+// that are still to be planned.
 bool weft_search_space_build(struct weft_strategy_space *space, const struct weft_study *study,
                              struct weft_arena *arena, struct weft_arena scratch,
                              struct weft_error *error)

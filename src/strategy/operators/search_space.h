@@ -2,8 +2,10 @@
 #ifndef WEFT_STRATEGY_OPERATORS_SEARCH_SPACE_H
 #define WEFT_STRATEGY_OPERATORS_SEARCH_SPACE_H
 
-// What a search of the operators space works on: the model boiled down to what its estimator needs.
-// Private to the room.
+// What a search of the operators space works on (TopoOpt, NSDI 2023, and FlexFlow, SysML 2019,
+// search the same space): every operator is divided into sample and parameter parts, each on a
+// server of its own. Private to the strategy room; others hold it by the handle struct
+// weft_strategy_space.
 
 #include "weft/strategy.h"
 

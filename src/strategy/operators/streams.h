@@ -2,7 +2,9 @@
 #ifndef WEFT_STRATEGY_OPERATORS_STREAMS_H
 #define WEFT_STRATEGY_OPERATORS_STREAMS_H
 
-// What the two halves of the estimator's network know of each other. Private to the room.
+// The streams of the estimator's network: what its two halves (network_share.c: rates and time;
+// port_plan.c: ports that are still to be planned) know of each other. Private to the strategy
+// room.
 
 #include "network_share.h"
 

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Simulated annealing of a placement, and the best that was seen on the way.
+// Simulated annealing of a placement (Kirkpatrick et al. 1983) by the chain of weft/base/anneal.h,
+// the best k placements that were seen on the way, and the leanest for when none fits. FlexFlow's
+// chain (Jia et al., SysML 2019, section 6) is the same with its own moves and a fixed temperature.
+// O(evaluations * (nodes + what moves change)).
 
 #include "search.h"
 
@@ -8,7 +11,8 @@
 #include <math.h>
 #include <string.h>
 
-// What too little memory adds to the time: a fixed share and one that grows with what is missing.
+// What too little memory adds to the time: a fixed share and one that grows with what is missing,
+// so that chains may cross what does not fit but end where it does. Not tuned.
 #define MISSING_FIXED 0.2
 #define MISSING_SLOPE 4.0
 
@@ -246,6 +250,9 @@ static const struct weft_anneal_moves placement_moves = {
     .record = record_placement,
 };
 
+// Evaluates the start, keeps it if it fits, and hands the chain to weft_anneal_run. The chain's
+// `best` holds only placements that fit; what the chain comes back to is its own best, whether it
+// fits or not.
 void weft_chain_run(struct chain *chain, struct weft_arena scratch)
 {
     const struct weft_strategy_space *space = chain->space;

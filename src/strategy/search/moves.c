@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Moves: one operator, a run of a chain, all that leads to an operator, tables, pairs of servers.
+// Moves of the search: they take one operator, a run of a chain, a cone (all that leads to an
+// operator) or all tables to other splits and servers, or exchange servers. Servers are drawn as
+// strided or contiguous blocks, anywhere, least loaded, or with regard to another operator's.
+// FlexFlow's move is the TopoOpt artifact's. O(what changes), least loaded O(nodes * parts).
 
 #include "moves.h"
 
@@ -24,6 +27,7 @@ static bool leads_to(const struct mover *mover, uint32_t from, uint32_t to)
     return mover->ancestors[(size_t)to * mover->words + from / 64] >> from % 64 & 1;
 }
 
+// Collects the cone of every node as a bit set, in the model's order, and the tables.
 struct mover *weft_mover_init(const struct weft_strategy_space *space, bool nested,
                               struct weft_arena *arena)
 {
@@ -186,6 +190,8 @@ static void beside(struct mover *mover, const struct placement *placement, uint3
     fill_beside(mover, placement, 0, parts, from, rng);
 }
 
+// Draws the servers of the set of operators that moves, in one of six ways, the borrowed ones
+// (another operator's block) three times as often as any other.
 static void draw_block(struct mover *mover, const struct placement *placement, uint32_t parts,
                        struct weft_rng *rng)
 {

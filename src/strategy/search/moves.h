@@ -2,7 +2,9 @@
 #ifndef WEFT_STRATEGY_SEARCH_MOVES_H
 #define WEFT_STRATEGY_SEARCH_MOVES_H
 
-// Small changes of a placement. Private to the strategy room.
+// Moves: small random changes of a placement, Weft's own (weft_move) and those of the TopoOpt
+// artifact (weft_move_flexflow). A move only proposes; the chain applies, keeps or undoes it.
+// Private to the strategy room.
 
 #include "strategy/operators/placement.h"
 

@@ -1,5 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Searching the operators space: rounds of annealing chains, and the artifact's one chain.
+// Searching the operators space. Method weft: three rounds of eight annealing chains, which begin
+// at data parallelism, at branches on blocks of servers and at branch splits, and go on from the
+// best of the round before; method mcmc: the one chain of the TopoOpt artifact (after FlexFlow,
+// SysML 2019). Effort is counted in evaluations, so the same seed gives the same result on any
+// machine and any number of threads. docs/strategies.md describes starts and moves and has the
+// measured results.
 
 #include "search.h"
 #include "starts.h"
@@ -9,6 +14,10 @@
 #include <math.h>
 #include <string.h>
 
+// The plan of the search, as docs/strategies.md ("The searches") has it: chains and rounds, how
+// many of the best are kept between rounds, and each round's share of the effort, temperatures and
+// starts. `bench_strategy` shows what it finds beside the artifact's chain; no other plan is on
+// record.
 #define CHAINS 8u
 #define ROUNDS 3u
 #define BEST 32u
@@ -80,6 +89,9 @@ static void run_chain(void *context, uint32_t index, struct weft_arena scratch)
     weft_chain_run(&search->chains[index], scratch);
 }
 
+// Runs the chains of a round on as many threads as there may be and merges what they found in the
+// order of their numbers. Chains of branch splits go on from their own best, all others from the
+// best of all.
 static void run_round(struct search *search, struct best_k *best)
 {
     uint32_t from = rounds[search->round].from;
@@ -240,6 +252,9 @@ static bool set_starts(struct search *search, const struct weft_strategy *start,
     return true;
 }
 
+// Checks the start, boils the model down, and searches in one half of the scratch space with
+// temporaries in the other. What is published has had its memory computed exactly; the search
+// counts it from above.
 bool weft_strategy_search(struct weft_search_result *result, const struct weft_study *study,
                           const struct weft_search_options *options, struct weft_arena *arena,
                           struct weft_arena scratch, struct weft_error *error)

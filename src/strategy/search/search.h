@@ -2,7 +2,9 @@
 #ifndef WEFT_STRATEGY_SEARCH_SEARCH_H
 #define WEFT_STRATEGY_SEARCH_SEARCH_H
 
-// Chains of moves. Private to the strategy room.
+// Annealing chains over placements, and the best k placements that they find, no two with the same
+// splits, best first. Private to the strategy room; what other rooms may call is in
+// weft/strategy.h.
 
 #include "moves.h"
 #include "strategy/operators/estimate.h"

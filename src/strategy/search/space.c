@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The operators space for callers with judgements of their own.
+// The operators space for callers that evaluate strategies by other means, such as the plan room by
+// simulation: the search's estimate of a strategy, placements of branches to start from, and a
+// neighbor by one move. Each call takes O(nodes * servers) to set up a placement.
 
 #include "search.h"
 #include "starts.h"

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Placements that a search begins with.
+// Placements that a search begins with: data parallelism, branches of the model (chains of
+// operators that end where several meet) on blocks of servers, and branches in strips of equal
+// work; and data parallelism as a strategy that needs no search. O(nodes * servers).
 
 #include "starts.h"
 #include "strategy/operators/graph.h"

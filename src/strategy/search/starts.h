@@ -2,7 +2,9 @@
 #ifndef WEFT_STRATEGY_SEARCH_STARTS_H
 #define WEFT_STRATEGY_SEARCH_STARTS_H
 
-// Placements that a search begins with. Private to the strategy room.
+// Placements that a search begins with: each changes a placement by one big move that a chain of
+// small ones would hardly find, since most of its steps would be worse. Private to the strategy
+// room.
 
 #include "search.h"
 
