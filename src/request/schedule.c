@@ -1,0 +1,204 @@
+// SPDX-License-Identifier: Apache-2.0
+// Many jobs on one cluster over time: a trace is read with the files that its classes name, each
+// class is measured alone on the cluster's ports, and weft_scheduler_run plays the jobs
+// (docs/scheduler.md).
+
+#include "weft/request/schedule.h"
+#include "weft/format.h"
+#include "weft/plan.h"
+
+#include <string.h>
+
+// What is made of a request, step by step.
+struct work {
+    const struct weft_schedule_request *request;
+    struct weft_request_environment *environment;
+    struct weft_schedule_result result;
+    struct weft_network network; // unless every job has a shard of its own
+};
+
+// Phases of a demand that is measured on a task graph: more follow it nearer and cost each steady
+// state more. Not measured.
+#define PHASES 24u
+
+// A file that a trace names stands beside the trace.
+static const char *beside(const struct work *work, const char *path)
+{
+    const char *slash = strrchr(work->request->path, '/');
+    if (path[0] == '/' || slash == NULL) {
+        return path;
+    }
+    return weft_arena_format(work->environment->base.arena, "%.*s/%s",
+                             (int)(slash - work->request->path), work->request->path, path);
+}
+
+static bool load_plan(const struct weft_plan **plan, const struct work *work, const char *path)
+{
+    const struct weft_environment *base = &work->environment->base;
+    struct weft_plan *loaded = WEFT_NEW(base->arena, struct weft_plan, 1);
+    if (!weft_plan_load(loaded, path, base->arena, base->scratch, base->error)) {
+        return false;
+    }
+    if (loaded->flaw_count > 0) {
+        return weft_fail(base->error, WEFT_INPUT, "%s: %s; see weft check", path,
+                         loaded->flaws[0].text);
+    }
+    *plan = loaded;
+    return true;
+}
+
+// The best shard that Weft finds for the job: d ports of B a server, a topology of its own.
+static bool plan_shard(struct weft_job_class *class, const struct work *work)
+{
+    const struct weft_environment *base = &work->environment->base;
+    struct weft_cluster shard = work->result.trace.cluster;
+    struct weft_plan_options options = {.sim = weft_request_task_packets(base->seed)};
+    options.topology.method = WEFT_TOPOLOGY_WEFT;
+    shard.server_count = class->server_count;
+    struct weft_plan *plan = WEFT_NEW(base->arena, struct weft_plan, 1);
+    struct weft_environment once = *base;
+    struct weft_arena results = weft_arena_split(&once.scratch);
+    once.arena = &results;
+    if (!weft_plan_build(plan, class->graph, &shard, &options, &once)) {
+        return false;
+    }
+    class->shard_iteration_ps = weft_picoseconds(plan->iteration_s);
+    return true;
+}
+
+static bool load_class(struct weft_job_class *class, const struct work *work)
+{
+    const struct weft_environment *base = &work->environment->base;
+    const struct weft_plan *plan = NULL;
+    const struct weft_taskgraph *graph = NULL;
+    if (class->plan_path != NULL) {
+        const char *path = beside(work, class->plan_path);
+        if (!load_plan(&plan, work, path)) {
+            return false;
+        }
+        class->shard_iteration_ps = weft_picoseconds(plan->iteration_s);
+        graph = plan->job == NULL ? NULL : &plan->job->graph;
+        if (graph == NULL && class->job_path == NULL) {
+            return weft_fail(base->error, WEFT_INPUT,
+                             "%s: the plan does not hold its job; name that, too, as job", path);
+        }
+    }
+    if (class->job_path != NULL) {
+        struct weft_loaded_job *job = WEFT_NEW(base->arena, struct weft_loaded_job, 1);
+        const struct weft_request_trace nothing = {.groups_path = NULL};
+        if (!weft_request_load(job, beside(work, class->job_path), &nothing, work->environment)) {
+            return false;
+        }
+        graph = &job->fbuf.graph;
+    }
+    const struct weft_cluster *cluster = &work->result.trace.cluster;
+    struct weft_sim_options sim = weft_request_task_packets(base->seed);
+    sim.seed = base->seed;
+    if (!weft_job_class_measure(class, graph, cluster->rate_Bps * cluster->degree, &sim, PHASES,
+                                base->arena, base->scratch, base->error)) {
+        return false;
+    }
+    bool shard = work->result.trace.shards.dedicated && class->shard_iteration_ps == 0;
+    return !shard || plan_shard(class, work);
+}
+
+// Classes of one file are measured once.
+static const struct weft_job_class *find_like(const struct weft_job_class *classes, uint32_t count,
+                                              const struct weft_job_class *class)
+{
+    for (uint32_t c = 0; c < count; c++) {
+        bool plans =
+            (classes[c].plan_path == NULL) == (class->plan_path == NULL) &&
+            (class->plan_path == NULL || strcmp(classes[c].plan_path, class->plan_path) == 0);
+        bool jobs = (classes[c].job_path == NULL) == (class->job_path == NULL) &&
+                    (class->job_path == NULL || strcmp(classes[c].job_path, class->job_path) == 0);
+        if (plans && jobs) {
+            return &classes[c];
+        }
+    }
+    return NULL;
+}
+
+static bool load_classes(struct work *work)
+{
+    const struct weft_environment *base = &work->environment->base;
+    uint32_t count = work->result.trace.class_count;
+    struct weft_job_class *classes = WEFT_NEW(base->arena, struct weft_job_class, count);
+    for (uint32_t c = 0; c < count; c++) {
+        classes[c] = work->result.trace.classes[c];
+        if (classes[c].job_path == NULL && classes[c].plan_path == NULL) {
+            continue;
+        }
+        const struct weft_job_class *like = find_like(classes, c, &classes[c]);
+        if (like != NULL) {
+            struct weft_job_class own = classes[c];
+            classes[c] = *like;
+            classes[c].name = own.name;
+            classes[c].weight = own.weight;
+            classes[c].jitter_ratio = own.jitter_ratio;
+            classes[c].iterations = own.iterations;
+            classes[c].duration_ps = own.duration_ps;
+        } else if (!load_class(&classes[c], work)) {
+            return weft_wrap(base->error, "%s: class %s", work->request->path, classes[c].name);
+        }
+    }
+    work->result.trace.classes = classes;
+    return true;
+}
+
+// Reads the trace and the files that its classes name, and builds the fabric.
+static bool load(struct work *work)
+{
+    const struct weft_environment *base = &work->environment->base;
+    struct weft_job_trace *trace = &work->result.trace;
+    if (!weft_job_trace_load(trace, work->request->path, base->arena, base->error)) {
+        return false;
+    }
+    if (work->request->fabric != NULL) {
+        trace->fabric = work->request->fabric;
+        trace->shards.dedicated = strcmp(trace->fabric, "shards") == 0;
+    }
+    if (!load_classes(work)) {
+        return false;
+    }
+    if (!weft_job_trace_check(trace, base->error)) {
+        return weft_wrap(base->error, "%s", work->request->path);
+    }
+    weft_job_trace_expand(&work->result.full, trace, base->arena, base->scratch);
+    if (trace->shards.dedicated) {
+        return true;
+    }
+    if (!weft_fabric_build_named(&work->network, trace->fabric, &trace->cluster, &trace->shape,
+                                 base->arena, base->scratch, base->error)) {
+        return weft_wrap(base->error, "%s: fabric", work->request->path);
+    }
+    work->network.routes.spread = trace->spread;
+    return true;
+}
+
+bool weft_request_schedule(struct weft_schedule_result *result,
+                           const struct weft_schedule_request *request,
+                           struct weft_request_environment *environment)
+{
+    const struct weft_environment *base = &environment->base;
+    struct work work = {.request = request, .environment = environment};
+    if (!load(&work)) {
+        return false;
+    }
+    struct weft_scheduler_options options = request->options;
+    options.seed = base->seed;
+    options.sim = weft_request_task_packets(base->seed);
+    options.sim.seed = base->seed;
+    options.stop = base->stop;
+    weft_request_step_begin(environment, "scheduling", 0);
+    bool fine = weft_scheduler_run(&work.result.timetable, &work.result.full,
+                                   work.result.trace.shards.dedicated ? NULL : &work.network,
+                                   &options, base->arena, base->scratch, base->error);
+    weft_request_step_end(environment);
+    if (!fine) {
+        return weft_wrap(base->error, "%s", request->path);
+    }
+    work.result.seed = base->seed;
+    *result = work.result;
+    return true;
+}
