@@ -40,13 +40,19 @@ enum weft_sim_transport {
     WEFT_TRANSPORT_COUNT,
 };
 
+struct packet_congestion_ops; // the packet engine's (src/sim/packet/transport/congestion.h)
+
 struct weft_transport_entry {
     const char *name;
     enum weft_sim_transport transport;
     const char *summary;
+    const struct packet_congestion_ops *congestion; // that plays it
+    bool scales_growth;                             // by an iteration's progress: MLTCP
 };
 // All transports, in the order of the enum.
 const struct weft_transport_entry *weft_transports(uint32_t *count);
+// The entry of one. O(transports).
+const struct weft_transport_entry *weft_transport_entry(enum weft_sim_transport transport);
 const char *weft_transport_name(enum weft_sim_transport transport);
 // Fails with INPUT, naming all that there are.
 bool weft_transport_find(enum weft_sim_transport *transport, const char *name,

@@ -1,25 +1,40 @@
 // SPDX-License-Identifier: Apache-2.0
-// Transports by name, and the bounds of MLTCP's parameters, which both engines play.
+// The transports by name, each with the congestion control that plays it in the packet engine, and
+// the bounds of MLTCP's parameters, which both engines play.
+//
+// A new transport is a file in packet/transport/ and a row here. Rows stand in the order of
+// enum weft_sim_transport; those behind its last are known by name only.
 
 #include "transports.h"
+#include "sim/packet/transport/congestion.h"
 
 #include <math.h>
 #include <string.h>
 
 // In the order of the enum.
 static const struct weft_transport_entry transports[] = {
-    {"ideal", WEFT_TRANSPORT_IDEAL, "a fluid at max-min fair rates; flow engine"},
-    {"dctcp", WEFT_TRANSPORT_DCTCP, "DCTCP (RFC 8257)"},
-    {"reno", WEFT_TRANSPORT_RENO, "TCP Reno (RFC 5681) that heeds marks (RFC 3168)"},
-    {"cubic", WEFT_TRANSPORT_CUBIC, "CUBIC (RFC 9438)"},
-    {"dcqcn", WEFT_TRANSPORT_DCQCN, "DCQCN (SIGCOMM 2015): rates, cut by notices of marks"},
-    {"swift", WEFT_TRANSPORT_SWIFT, "Swift (SIGCOMM 2020): windows that hold a target delay"},
-    {"ndp", WEFT_TRANSPORT_NDP, "NDP (SIGCOMM 2017): receivers pull; ports that trim"},
-    {"nscc", WEFT_TRANSPORT_NSCC, "NSCC (Ultra Ethernet 1.0): windows by marks and delay; sprayed"},
-    {"mltcp-reno", WEFT_TRANSPORT_MLTCP_RENO, "Reno that grows with an iteration's progress"},
-    {"mltcp-cubic", WEFT_TRANSPORT_MLTCP_CUBIC, "CUBIC that grows with an iteration's progress"},
-    {"mltcp-dctcp", WEFT_TRANSPORT_MLTCP_DCTCP, "DCTCP that grows with an iteration's progress"},
-    {"mltcp-dcqcn", WEFT_TRANSPORT_MLTCP_DCQCN, "DCQCN that grows with an iteration's progress"},
+    {"ideal", WEFT_TRANSPORT_IDEAL, "a fluid at max-min fair rates; flow engine", &packet_reno_ops,
+     false},
+    {"dctcp", WEFT_TRANSPORT_DCTCP, "DCTCP (RFC 8257)", &packet_dctcp_ops, false},
+    {"reno", WEFT_TRANSPORT_RENO, "TCP Reno (RFC 5681) that heeds marks (RFC 3168)",
+     &packet_reno_ops, false},
+    {"cubic", WEFT_TRANSPORT_CUBIC, "CUBIC (RFC 9438)", &packet_cubic_ops, false},
+    {"dcqcn", WEFT_TRANSPORT_DCQCN, "DCQCN (SIGCOMM 2015): rates, cut by notices of marks",
+     &packet_dcqcn_ops, false},
+    {"swift", WEFT_TRANSPORT_SWIFT, "Swift (SIGCOMM 2020): windows that hold a target delay",
+     &packet_swift_ops, false},
+    {"ndp", WEFT_TRANSPORT_NDP, "NDP (SIGCOMM 2017): receivers pull; ports that trim",
+     &packet_ndp_ops, false},
+    {"nscc", WEFT_TRANSPORT_NSCC, "NSCC (Ultra Ethernet 1.0): windows by marks and delay; sprayed",
+     &packet_nscc_ops, false},
+    {"mltcp-reno", WEFT_TRANSPORT_MLTCP_RENO, "Reno that grows with an iteration's progress",
+     &packet_reno_ops, true},
+    {"mltcp-cubic", WEFT_TRANSPORT_MLTCP_CUBIC, "CUBIC that grows with an iteration's progress",
+     &packet_cubic_ops, true},
+    {"mltcp-dctcp", WEFT_TRANSPORT_MLTCP_DCTCP, "DCTCP that grows with an iteration's progress",
+     &packet_dctcp_ops, true},
+    {"mltcp-dcqcn", WEFT_TRANSPORT_MLTCP_DCQCN, "DCQCN that grows with an iteration's progress",
+     &packet_dcqcn_ops, true},
 };
 #define TRANSPORT_COUNT ((uint32_t)(sizeof(transports) / sizeof(transports[0])))
 
@@ -29,15 +44,20 @@ const struct weft_transport_entry *weft_transports(uint32_t *count)
     return transports;
 }
 
-const char *weft_transport_name(enum weft_sim_transport transport)
+const struct weft_transport_entry *weft_transport_entry(enum weft_sim_transport transport)
 {
     for (uint32_t i = 0; i < TRANSPORT_COUNT; i++) {
         if (transports[i].transport == transport) {
-            return transports[i].name;
+            return &transports[i];
         }
     }
-    WEFT_ASSERT(false && "a transport without a name");
-    return "";
+    WEFT_ASSERT(false && "a transport without a row");
+    return NULL;
+}
+
+const char *weft_transport_name(enum weft_sim_transport transport)
+{
+    return weft_transport_entry(transport)->name;
 }
 
 bool weft_transport_find(enum weft_sim_transport *transport, const char *name,

@@ -6,6 +6,7 @@
 // its hops; DCQCN's timer of a job ignored, and its notices not limited to one per N; gains that no
 // growth reads.
 
+#include "sim/packet/transport/dcqcn.h"
 #include "transport_bell.h"
 
 #define MS_PS 1000000000ull
@@ -70,19 +71,19 @@ static void reno_saws_by_its_closed_form(void **state)
     bell_start(&bell, 0, 1e6);
     bell_play(&bell, 100 * MS_PS);
     const struct packet_flow *flow = &bell.engine.flows[0];
-    double last = flow->window, top = 0, rounds = 0, sum = 0;
+    double last = flow->view.cwnd, top = 0, rounds = 0, sum = 0;
     uint32_t cuts = 0, first_packet = 0, last_packet = 0;
     for (uint32_t step = 1; step <= 40000; step++) {
         bell_play(&bell, 100 * MS_PS + step * 10000000ull);
-        if (flow->window < 0.75 * last) {
+        if (flow->view.cwnd < 0.75 * last) {
             cuts++;
             top = cuts == 1 ? 0 : top + last;
-            first_packet = cuts == 1 ? flow->next : first_packet;
-            last_packet = flow->next;
+            first_packet = cuts == 1 ? flow->view.snd_next : first_packet;
+            last_packet = flow->view.snd_next;
         }
-        last = flow->window;
+        last = flow->view.cwnd;
         // The link is always busy, so a round trip takes window / rate: rounds pass as 1 / window.
-        if (cuts > 0 && !flow->in_recovery) {
+        if (cuts > 0 && !flow->view.in_recovery) {
             rounds += 1 / last;
             sum += 1;
         }
@@ -116,23 +117,23 @@ static void cubic_grows_by_its_cube(void **state)
     uint32_t cuts = 0;
     for (uint64_t at_ps = 10 * MS_PS; at_ps < 60000 * MS_PS; at_ps += 10 * MS_PS) {
         bell_play(&bell, at_ps);
-        if (flow->window < 0.8 * last) {
+        if (flow->view.cwnd < 0.8 * last) {
             cuts++;
             // 4.7, fast convergence: below the peak before, it gives some of it up.
             peak = last < peak ? last * (1 + packet.cubic.decrease_ratio) / 2 : last;
             k_s = cbrt((peak - last * packet.cubic.decrease_ratio) / growth);
             cut = last;
             began_ps = WEFT_NEVER;
-        } else if (cuts >= 2 && began_ps == WEFT_NEVER && !flow->in_recovery) {
+        } else if (cuts >= 2 && began_ps == WEFT_NEVER && !flow->view.in_recovery) {
             began_ps = at_ps;
             assert_true(fabs(last / cut - packet.cubic.decrease_ratio) < 0.02);
         } else if (cuts >= 2 && began_ps != WEFT_NEVER) {
             double t_s = weft_seconds(at_ps - began_ps);
             double cube = peak + growth * pow(t_s - k_s, 3);
-            off = fmax(off, fabs(flow->window / cube - 1));
+            off = fmax(off, fabs(flow->view.cwnd / cube - 1));
             seen = fmax(seen, t_s / k_s);
         }
-        last = flow->window;
+        last = flow->view.cwnd;
     }
     assert_true(cuts >= 5);
     assert_true(seen > 0.8);
@@ -235,8 +236,9 @@ static void dcqcn_receivers_limit_their_notices(void **state)
     uint32_t cuts = 0;
     for (uint64_t at_ps = MS_PS / 10; at_ps < 9 * MS_PS; at_ps += MS_PS / 10) {
         bell_play(&bell, at_ps);
-        cuts += bell.engine.flows[0].cc.dcqcn.rate_Bps < rate;
-        rate = bell.engine.flows[0].cc.dcqcn.rate_Bps;
+        const struct dcqcn *dcqcn = packet_congestion_state(&bell.engine.flows[0].view);
+        cuts += dcqcn->rate_Bps < rate;
+        rate = dcqcn->rate_Bps;
     }
     assert_true(cuts >= 2 && cuts <= 5);
     assert_true(bell.engine.counts.ecn_marks > 100);
@@ -256,7 +258,7 @@ static void swift_holds_its_target_delay(void **state)
         struct bell_view view = play_long(WEFT_TRANSPORT_SWIFT, n, &packet, NULL);
         double window = 0;
         for (uint32_t i = 0; i < n; i++) {
-            window += bell.engine.flows[i].window / n;
+            window += bell.engine.flows[i].view.cwnd / n;
         }
         double target_s = weft_seconds(packet_swift_target_ps(&packet.swift, 2, window));
         print_message("swift %3u flows: window %.2f, trip %.1f us, target %.1f us, used %.3f\n", n,
@@ -304,7 +306,7 @@ static void mltcp_grows_with_progress(void **state)
         bell_start(&bell, 0, size);
         double last = 0;
         for (uint64_t at_ps = MS_PS / 100; bell.engine.flows[0].is_open; at_ps += MS_PS / 100) {
-            last = bell.engine.flows[0].window;
+            last = bell.engine.flows[0].view.cwnd;
             bell_play(&bell, at_ps);
         }
         double came = size - 60; // not yet acknowledged when the last one came

@@ -134,7 +134,7 @@ static inline struct bell_view bell_watch(struct bell *bell, uint64_t from_ps, u
         view.queue_max_packets = fmax(view.queue_max_packets, queue);
         for (uint32_t i = 0; i < bell->flow_count; i++) {
             view.trip_s +=
-                weft_seconds(bell->engine.flows[i].smooth_ps) / samples / bell->flow_count;
+                weft_seconds(bell->engine.flows[i].view.srtt_ps) / samples / bell->flow_count;
         }
     }
     bytes = bell->engine.links[bell->slow].bytes - bytes;

@@ -8,6 +8,7 @@
 // adapt that forgets what was cut, what came, or what was in flight; trims that leave the window.
 
 #include "../oracle/transport_bell.h"
+#include "sim/packet/transport/nscc.h"
 
 #define RATE_BPS 12.5e9
 #define TRIP_PS 4000000u
@@ -15,6 +16,11 @@
 
 static struct bell bell;
 static struct weft_arena arena;
+
+static struct nscc *state_of(struct packet_flow *flow)
+{
+    return packet_congestion_state(&flow->view);
+}
 
 // A flow that has begun, before anything has come back; times are of what it sees.
 static struct packet_flow *begin(bool trims)
@@ -45,11 +51,17 @@ static double scale(void)
     return base_ps() / 1e12 * RATE_BPS / 150000;
 }
 
+static void trim(struct packet_flow *flow)
+{
+    bell.engine.congestion.on_trim(packet_view(&bell.engine, flow));
+}
+
 static void hear(struct packet_flow *flow, uint32_t packets, uint64_t delay_ps, bool marked)
 {
-    const struct packet_ack ack = {
-        .newly = packets, .marked = marked, .trip_ps = (uint64_t)(base_ps() + 0.5) + delay_ps};
-    bell.engine.transport.acknowledged(&bell.engine, flow, &ack);
+    const struct packet_ack_sample sample = {.newly_acked = packets,
+                                             .is_marked = marked,
+                                             .rtt_ps = (uint64_t)(base_ps() + 0.5) + delay_ps};
+    bell.engine.congestion.on_ack(packet_view(&bell.engine, flow), &sample);
 }
 
 static void assert_near(double value, double expected)
@@ -62,9 +74,9 @@ static void assert_near(double value, double expected)
 static void the_first_window_is_the_largest(void **state)
 {
     (void)state;
-    const struct packet_flow *flow = begin(true);
-    assert_near((double)flow->cc.nscc.base_ps, base_ps());
-    assert_near(flow->window, window_max());
+    struct packet_flow *flow = begin(true);
+    assert_near((double)state_of(flow)->base_rtt_ps, base_ps());
+    assert_near(flow->view.cwnd, window_max());
 }
 
 static void below_the_target_it_grows_by_what_is_missing(void **state)
@@ -74,14 +86,14 @@ static void below_the_target_it_grows_by_what_is_missing(void **state)
         struct packet_flow *flow = begin(trims == 1);
         double target_ps = (trims == 1 ? 0.75 : 1) * base_ps();
         double delay_ps = 0.5 * target_ps;
-        flow->window = 20;
+        flow->view.cwnd = 20;
         hear(flow, 9, (uint64_t)delay_ps, false);
         double payload = 1 - (double)HEADER_BYTES / BELL_PACKET_BYTES;
         double growth = 4 * scale() * payload * 9 * (target_ps - delay_ps) / 12e6;
-        assert_near(flow->window - 20, growth / 20);
+        assert_near(flow->view.cwnd - 20, growth / 20);
         // Eight packets are too few to settle.
         hear(flow, 8, (uint64_t)delay_ps, false);
-        assert_near(flow->window - 20, growth / 20);
+        assert_near(flow->view.cwnd - 20, growth / 20);
     }
 }
 
@@ -89,24 +101,24 @@ static void above_it_without_marks_it_grows_evenly(void **state)
 {
     (void)state;
     struct packet_flow *flow = begin(false);
-    flow->window = 20;
+    flow->view.cwnd = 20;
     hear(flow, 9, (uint64_t)(2 * base_ps()), false);
     double payload = 1 - (double)HEADER_BYTES / BELL_PACKET_BYTES;
-    assert_near(flow->window - 20, 5 * scale() * payload * 9 / 20);
+    assert_near(flow->view.cwnd - 20, 5 * scale() * payload * 9 / 20);
     // A round trip later comes the even step.
     bell.engine.clock.now_ps = (uint64_t)(1.5 * base_ps());
-    double before = flow->window;
+    double before = flow->view.cwnd;
     hear(flow, 0, 0, true);
-    assert_near(flow->window - before, 0.15 * scale() * payload);
+    assert_near(flow->view.cwnd - before, 0.15 * scale() * payload);
 }
 
 static void below_it_marks_change_nothing(void **state)
 {
     (void)state;
     struct packet_flow *flow = begin(false);
-    flow->window = 20;
+    flow->view.cwnd = 20;
     hear(flow, 50, (uint64_t)(0.5 * base_ps()), true);
-    assert_near(flow->window, 20);
+    assert_near(flow->view.cwnd, 20);
 }
 
 static void above_it_marks_cut_by_the_average(void **state)
@@ -114,24 +126,24 @@ static void above_it_marks_cut_by_the_average(void **state)
     (void)state;
     struct packet_flow *flow = begin(false);
     bell.engine.clock.now_ps = (uint64_t)(2 * base_ps());
-    flow->cc.nscc.settled_ps = bell.engine.clock.now_ps;
-    flow->cc.nscc.adapt_ps = WEFT_NEVER;
-    flow->window = 20;
-    flow->cc.nscc.delay_ps = 1.5 * base_ps();
+    state_of(flow)->stepped_ps = bell.engine.clock.now_ps;
+    state_of(flow)->adapt_ps = WEFT_NEVER;
+    flow->view.cwnd = 20;
+    state_of(flow)->delay_ps = 1.5 * base_ps();
     hear(flow, 1, (uint64_t)(1.5 * base_ps()), true);
-    assert_near(flow->window, 20 * (1 - 0.8 * 0.5 / 1.5));
+    assert_near(flow->view.cwnd, 20 * (1 - 0.8 * 0.5 / 1.5));
     // Once a round trip.
     bell.engine.clock.now_ps += (uint64_t)(0.5 * base_ps());
-    flow->cc.nscc.settled_ps = bell.engine.clock.now_ps;
+    state_of(flow)->stepped_ps = bell.engine.clock.now_ps;
     hear(flow, 1, (uint64_t)(1.5 * base_ps()), true);
-    assert_near(flow->window, 20 * (1 - 0.8 * 0.5 / 1.5));
+    assert_near(flow->view.cwnd, 20 * (1 - 0.8 * 0.5 / 1.5));
     // At most half.
     bell.engine.clock.now_ps += (uint64_t)(0.6 * base_ps());
-    flow->cc.nscc.settled_ps = bell.engine.clock.now_ps;
-    flow->window = 20;
-    flow->cc.nscc.delay_ps = 100 * base_ps();
+    state_of(flow)->stepped_ps = bell.engine.clock.now_ps;
+    flow->view.cwnd = 20;
+    state_of(flow)->delay_ps = 100 * base_ps();
     hear(flow, 1, (uint64_t)(100 * base_ps()), true);
-    assert_near(flow->window, 10);
+    assert_near(flow->view.cwnd, 10);
 }
 
 static void the_average_passes_over_what_was_not_marked(void **state)
@@ -139,23 +151,23 @@ static void the_average_passes_over_what_was_not_marked(void **state)
     (void)state;
     struct packet_flow *flow = begin(false);
     hear(flow, 1, (uint64_t)(3 * base_ps()), true);
-    assert_near(flow->cc.nscc.delay_ps, 0.0125 * 3 * base_ps());
-    double before = flow->cc.nscc.delay_ps;
+    assert_near(state_of(flow)->delay_ps, 0.0125 * 3 * base_ps());
+    double before = state_of(flow)->delay_ps;
     hear(flow, 1, (uint64_t)(3 * base_ps()), false);
-    assert_near(flow->cc.nscc.delay_ps, before + 0.0125 * (0.25 * base_ps() - before));
+    assert_near(state_of(flow)->delay_ps, before + 0.0125 * (0.25 * base_ps() - before));
 }
 
 static void an_empty_network_is_filled_fast(void **state)
 {
     (void)state;
     struct packet_flow *flow = begin(false);
-    flow->window = 10;
+    flow->view.cwnd = 10;
     hear(flow, 10, 0, false); // a window: not more than it
-    flow->window = 10;
+    flow->view.cwnd = 10;
     hear(flow, 4, 0, false);
-    assert_near(flow->window, 10 + 0.25 * scale() * 4);
+    assert_near(flow->view.cwnd, 10 + 0.25 * scale() * 4);
     hear(flow, 2, 0, false);
-    assert_near(flow->window, 10 + 0.25 * scale() * 6);
+    assert_near(flow->view.cwnd, 10 + 0.25 * scale() * 6);
 }
 
 static void little_that_came_is_the_new_window(void **state)
@@ -167,19 +179,19 @@ static void little_that_came_is_the_new_window(void **state)
     hear(flow, 1, 0, true); // the first period begins
     bell.engine.clock.now_ps = (uint64_t)(base_ps() + target_ps) / 2;
     hear(flow, 3, 0, true);
-    flow->in_flight = 7;
-    bell.engine.transport.trimmed(&bell.engine, flow); // too soon: it is one packet less
-    assert_near(flow->window, window_max() - 1);
+    flow->view.in_flight = 7;
+    trim(flow); // too soon: it is one packet less
+    assert_near(flow->view.cwnd, window_max() - 1);
     bell.engine.clock.now_ps = (uint64_t)(base_ps() + target_ps) + 2;
-    flow->cc.nscc.settled_ps = bell.engine.clock.now_ps;
-    bell.engine.transport.trimmed(&bell.engine, flow);
-    assert_near(flow->window, 3);
+    state_of(flow)->stepped_ps = bell.engine.clock.now_ps;
+    trim(flow);
+    assert_near(flow->view.cwnd, 3);
     // What was in flight says no more by its marks.
-    flow->cc.nscc.delay_ps = 10 * base_ps();
+    state_of(flow)->delay_ps = 10 * base_ps();
     hear(flow, 6, (uint64_t)(2 * base_ps()), true);
-    assert_near(flow->window, 3);
+    assert_near(flow->view.cwnd, 3);
     hear(flow, 1, (uint64_t)(2 * base_ps()), true);
-    assert_true(flow->window < 2.9);
+    assert_true(flow->view.cwnd < 2.9);
 }
 
 // A packet that was cut is remembered until the period ends.
@@ -188,16 +200,16 @@ static void a_cut_packet_counts_at_the_end_of_its_period(void **state)
     (void)state;
     for (uint32_t cut = 0; cut < 2; cut++) {
         struct packet_flow *flow = begin(true);
-        flow->window = 20;
+        flow->view.cwnd = 20;
         bell.engine.clock.now_ps = 1;
         hear(flow, 1, 0, true);
         if (cut == 1) {
-            bell.engine.transport.trimmed(&bell.engine, flow);
+            trim(flow);
         }
         bell.engine.clock.now_ps = (uint64_t)(1.75 * base_ps()) + 2;
-        flow->cc.nscc.settled_ps = bell.engine.clock.now_ps;
+        state_of(flow)->stepped_ps = bell.engine.clock.now_ps;
         hear(flow, 4, 0, true);
-        assert_near(flow->window, cut == 1 ? 4 : 20);
+        assert_near(flow->view.cwnd, cut == 1 ? 4 : 20);
     }
 }
 

@@ -64,7 +64,7 @@ static void what_was_cut_goes_before_what_is_new(void **state)
     bell_start(&bell, 0, 100);
     bell_play(&bell, 8 * packet_ps());
     const struct packet_flow *flow = &bell.engine.flows[0];
-    assert_int_equal(flow->next, 8);
+    assert_int_equal(flow->view.snd_next, 8);
     hear(0, 5, PACKET_TRIMMED);
     hear(0, 3, PACKET_TRIMMED);
     assert_int_equal(flow->cuts.count, 2);
@@ -73,7 +73,7 @@ static void what_was_cut_goes_before_what_is_new(void **state)
         bell.engine.clock.now_ps += 2 * packet_ps();
         packet_send(&bell.engine, 0);
         assert_int_equal(bell.engine.counts.retransmits, pull < 3 ? pull : 2);
-        assert_int_equal(flow->next, pull < 3 ? 8 : 9);
+        assert_int_equal(flow->view.snd_next, pull < 3 ? 8 : 9);
         assert_int_equal(flow->cuts.from, pull == 1 ? 4 : 6);
     }
 }

@@ -2,6 +2,7 @@
 // What the packet engine cannot play, told before it begins.
 
 #include "engine.h"
+#include "sim/transports.h"
 
 // A packet takes less on every link: sums of times stay far from the end of simulated time.
 #define SERIAL_MAX_PS ((double)(10 * WEFT_PS_PER_S))
@@ -50,21 +51,27 @@ static bool check_ends(const struct weft_packet_options *packet, struct weft_err
     return true;
 }
 
+static bool check_transport(const struct weft_sim_options *options, struct weft_error *error)
+{
+    const struct weft_transport_entry *transport = weft_transport_entry(options->transport);
+    if (options->persistent && options->packet->connection_count == 0) {
+        return weft_fail(error, WEFT_INPUT, "a pair has 0 connections; write 1 or more");
+    }
+    if (transport->scales_growth && !weft_mltcp_check(&options->packet->mltcp, error)) {
+        return false;
+    }
+    WEFT_ASSERT(transport->congestion->state_bytes <= PACKET_CONGESTION_STATE_BYTES);
+    return transport->congestion->check == NULL || transport->congestion->check(options, error);
+}
+
 bool packet_check_options(const struct weft_sim_options *options, struct weft_error *error)
 {
-    const struct weft_dctcp_options *dctcp = &options->dctcp;
     if (options->transport == WEFT_TRANSPORT_IDEAL) {
         return weft_fail(error, WEFT_INPUT,
                          "the packet engine needs a congestion control; choose a transport");
     }
-    bool is_dctcp = options->transport == WEFT_TRANSPORT_DCTCP ||
-                    options->transport == WEFT_TRANSPORT_MLTCP_DCTCP;
-    if (is_dctcp && !(dctcp->gain > 0 && dctcp->gain <= 1)) {
-        return weft_fail(error, WEFT_INPUT, "dctcp: a gain of %g; write one in (0, 1]",
-                         dctcp->gain);
-    }
     return check_sizes(options, error) && check_ends(options->packet, error) &&
-           packet_check_transport(options, error) && packet_ports_check(options, error);
+           check_transport(options, error) && packet_ports_check(options, error);
 }
 
 bool packet_check_fabric(const struct weft_fabric *fabric, const struct weft_sim_options *options,

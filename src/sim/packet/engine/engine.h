@@ -11,6 +11,7 @@
 #include "clock.h"
 #include "ports.h"
 #include "sim/packet/partition/mailbox.h"
+#include "sim/packet/transport/congestion.h"
 #include "sim/packet/transport/pull.h"
 #include "spray.h"
 #include "weft/sim.h"
@@ -90,35 +91,28 @@ struct packet_flow {
     bool timer_filed; // a later deadline is looked at when it fires
     bool has_come;    // of a run in parts: the receiver has all
     bool is_paced;    // a PACE event is filed
-    bool in_recovery;
     bool is_open;
     bool is_connected;
     bool is_stream; // messages follow each other; see packet_stream.c
     uint32_t generation;
     uint32_t owner; // of a free slot: the next one
     uint32_t path_id;
-    // What the sender knows.
-    double window;    // packets in flight that it may have
-    double threshold; // slow start ends
+    struct packet_connection_view view; // what its congestion control sees
     uint64_t deadline_ps;
-    uint64_t left_ps;   // when the last packet leaves the sender's own port
-    uint64_t turn_ps;   // ... begins to, and the next may enter it; WEFT_NEVER: it waits there
-    uint64_t smooth_ps; // round trip (RFC 6298)
-    uint64_t vary_ps;
-    uint32_t next; // packet that was never sent
+    uint64_t left_ps; // when the last packet leaves the sender's own port
+    // When the last packet begins to leave that port, so that the next may enter it; WEFT_NEVER: it
+    // waits there.
+    uint64_t slot_ps;
     uint32_t total;
-    uint32_t in_flight;
     uint32_t highest;   // one past the highest acknowledged packet
     uint32_t lost_from; // packets in [lost_from, lost_until) that have not come are sent again
     uint32_t lost_until;
-    uint32_t recover; // `next` when the window was last cut: one cut a window
     uint32_t backoff;
     struct packet_window acknowledged;
     struct packet_cuts cuts;
     struct packet_window received; // what the receiver knows
     double last_bytes;
     uint64_t started_ps;
-    uint64_t pace_ps;   // the next packet may not go before
     uint64_t notice_ps; // the receiver gives no notice before
     // A stream's: messages that are not acknowledged, the first that has not come, the last.
     uint32_t message_first;
@@ -136,59 +130,6 @@ struct packet_flow {
     uint32_t marked_count;
     uint32_t timeout_count;
     uint32_t told_end; // of a stream: packets of the messages that have come
-    // The transport's own.
-    double gain_ratio; // of windows' growth (MLTCP, static shares)
-    union {
-        struct {
-            double marked_ratio;
-            double turn_packets; // acknowledgements that make one, if counted
-            uint32_t turn_end;   // packets below make a turn
-            uint32_t seen;
-            uint32_t marked;
-            uint32_t cut_end; // marks of packets below have been answered
-        } dctcp;
-        struct {
-            double peak;        // W_max
-            double before;      // the last cut: cwnd_prior
-            double reno_window; // W_est
-            double period_s;    // K
-            uint64_t began_ps;  // this epoch; WEFT_NEVER: none yet
-        } cubic;
-        struct {
-            double rate_Bps;
-            double target_Bps;
-            double alpha;
-            double bytes_left; // of the byte counter's turn
-            uint64_t alpha_ps; // timers' ends
-            uint64_t grow_ps;
-            uint32_t timer_count;
-            uint32_t byte_count;
-        } dcqcn;
-        struct {
-            uint32_t credit; // packets that may go
-        } ndp;
-        struct {
-            uint64_t cut_ps;
-            uint32_t hop_count;
-            uint32_t timeouts;
-        } swift;
-        struct {
-            uint64_t network_ps; // a round trip when nothing waits, as the path has it
-            uint64_t base_ps;    // ... the shortest seen
-            double delay_ps;     // average of queues
-            double growth;       // to come, times the window
-            uint64_t adapt_ps;   // this period of quick adapt ends; 0: none has begun
-            uint64_t cut_ps;
-            uint64_t settled_ps; // when the even step was taken
-            uint32_t settled;    // packets acknowledged since growth was added
-            uint32_t achieved;   // ... in this period
-            uint32_t ignored;    // ... since the last quick adapt
-            uint32_t to_ignore;
-            uint32_t empty_count; // ... that found no queue, in a row
-            bool is_fast;
-            bool is_alarmed; // a packet was cut
-        } nscc;
-    } cc;
 };
 
 // A message of a stream.
@@ -203,20 +144,10 @@ struct packet_message {
 
 // What flows of one job share.
 struct packet_job {
-    double weight_ratio;
-    uint64_t dcqcn_timer_ps; // 0: the options'
-    uint64_t acknowledged;   // packets of this iteration
+    struct packet_job_setting setting;
+    uint64_t acknowledged; // packets of this iteration
     uint64_t posted;
     uint64_t learned; // of the last iteration
-};
-
-// What an acknowledgement tells a transport.
-struct packet_ack {
-    uint32_t newly; // packets acknowledged for the first time
-    uint32_t sequence;
-    bool marked;
-    bool noticed;
-    uint64_t trip_ps;
 };
 
 // Who is told when a message ends, and the caller's key to its path.
@@ -236,34 +167,12 @@ struct packet_ledger {
     uint32_t timeouts;
 };
 
-struct packet_engine;
-
-// A congestion control. Every function may change the flow's window, threshold and own state.
-struct packet_transport {
-    const char *name;
-    void (*open)(struct packet_engine *engine, struct packet_flow *flow);
-    // The connection's header is back, marked or not; or NULL.
-    void (*connected)(struct packet_engine *engine, struct packet_flow *flow, bool marked);
-    void (*acknowledged)(struct packet_engine *engine, struct packet_flow *flow,
-                         const struct packet_ack *ack);
-    void (*lost)(struct packet_engine *engine, struct packet_flow *flow); // once a window
-    void (*timed_out)(struct packet_engine *engine, struct packet_flow *flow);
-    // A packet was cut to its header. May be NULL: `lost`, once a window.
-    void (*trimmed)(struct packet_engine *engine, struct packet_flow *flow);
-    // May be NULL. A packet goes: sets pace_ps, before which no other does.
-    void (*sent)(struct packet_engine *engine, struct packet_flow *flow, uint32_t bytes);
-    // May be NULL. A stream goes on after a pause; `restarted`: with a window that begins again.
-    void (*resumed)(struct packet_engine *engine, struct packet_flow *flow, uint64_t idle_ps,
-                    bool restarted);
-    bool notices;   // receivers turn marks into notices
-    bool is_pulled; // receivers say when to send (packet_pull.h)
-    bool learns;    // growth follows an iteration's progress (MLTCP)
-};
-
 struct packet_engine {
     struct packet_clock clock; // first: every event reads it
     const struct weft_packet_options *options;
-    struct packet_transport transport;
+    struct packet_congestion_ops congestion;
+    struct packet_congestion_setting setting;
+    bool scales_growth; // by an iteration's progress (MLTCP)
     struct packet *packets;
     struct packet_link *links;
     struct packet_line *lines; // marks at departure; else NULL
@@ -288,11 +197,7 @@ struct packet_engine {
     uint32_t flow_free;
     uint32_t flow_count;
     uint32_t flow_room;
-    uint32_t packet_bytes;
-    uint32_t header_bytes;
-    uint32_t ack_bytes;
-    uint32_t spared_flags; // of packets that no departure marks
-    const struct weft_dctcp_options *dctcp;
+    uint32_t spared_flags;       // of packets that no departure marks
     uint64_t *bits_free;         // windows of sequence numbers; the first word points to the next
     struct packet_end ended;     // the message that ended last
     struct packet_ledger ledger; // its
@@ -355,49 +260,107 @@ bool packet_check_fabric(const struct weft_fabric *fabric, const struct weft_sim
 bool packet_check_message(double wire_bytes, const struct weft_sim_options *options,
                           struct weft_error *error) WEFT_MUST_USE;
 
-// ---- between the files of the engine ----
+// ---- the store of packets ----
 
-// A packet enters the queue of the link at its hop, or is lost there.
-void packet_enter(struct packet_engine *engine, uint32_t id);
-// What has come goes back to its sender as an acknowledgement; false where those take no time: the
-// sender has it now.
-bool packet_send_back(struct packet_engine *engine, uint32_t id);
-uint32_t packet_take(struct packet_engine *engine); // a free one
+static inline uint32_t packet_take(struct packet_engine *engine) // a free one
+{
+    uint32_t id = engine->packet_free;
+    if (id != WEFT_NONE) {
+        engine->packet_free = engine->packets[id].next;
+        return id;
+    }
+    WEFT_ASSERT(engine->packet_count < engine->packet_room);
+    return engine->packet_count++;
+}
+
 static inline void packet_drop(struct packet_engine *engine, uint32_t id)
 {
     engine->packets[id].next = engine->packet_free;
     engine->packet_free = id;
 }
-// A packet is the last to wait in a line.
-void packet_line_join(struct packet_engine *engine, uint32_t line, uint32_t id);
-// A packet was lost at a link.
-void packet_lose(struct packet_engine *engine, struct packet_link *link, uint32_t id);
-// A packet is at the end of its path (packet_flow.c).
-void packet_deliver(struct packet_engine *engine, uint32_t id);
-void packet_retransmit_timer(struct packet_engine *engine, uint32_t flow);
-void packet_send(struct packet_engine *engine, uint32_t flow);
-// Whether a flow's next packet has to wait: for its pace, or for its turn in the sender's own port.
-// It is filed then.
-bool packet_is_held(struct packet_engine *engine, uint32_t flow);
-// A packet of the sender's own begins to leave a port with queues: its flow has its turn.
-void packet_turn(struct packet_engine *engine, const struct packet *packet);
 
+// A packet was lost at a link.
+static inline void packet_lose(struct packet_engine *engine, struct packet_link *link, uint32_t id)
+{
+    engine->counts.drops++;
+    link->drops++;
+    packet_drop(engine, id);
+}
+
+// ---- bands ----
+
+// The band of packets of control, if those go before all data.
+#define PACKET_CONTROL_BAND 0u
+
+static inline bool packet_has_control(const struct packet_engine *engine)
+{
+    return engine->ports.options->control_first || engine->ports.options->trims;
+}
+
+static inline uint32_t packet_band_of(const struct packet_engine *engine,
+                                      const struct packet *packet)
+{
+    bool control = packet_has_control(engine);
+    if (control && (packet->flags & (PACKET_ACK | PACKET_TRIMMED)) != 0) {
+        return PACKET_CONTROL_BAND;
+    }
+    return (uint32_t)(packet->flags >> PACKET_PRIORITY_SHIFT) + control;
+}
+
+// ---- links (forward.c) ----
+
+// A packet enters the queue of the link at its hop, or is lost there.
+void packet_enter(struct packet_engine *engine, uint32_t id);
+// A packet is at the far end of a link and enters the next. True: that was the last one of its
+// path, and it is the caller's.
+bool packet_arrive(struct packet_engine *engine, uint32_t id);
+
+// ---- a flow's slot in its sender's port, and its pace (pacing.c) ----
+
+// Whether a flow's next packet has to wait: for its pace, or for its slot in the sender's own port.
+// The instant when it may go is filed then.
+bool packet_is_held(struct packet_engine *engine, uint32_t flow);
+// A packet of the sender's own begins to leave a port with queues: its flow may enter the next.
+void packet_open_slot(struct packet_engine *engine, const struct packet *packet);
+
+// ---- the retransmission timer and the path (timer.c) ----
+
+// RFC 6298: the timeout that the measured round trips give, doubled for each one that has run out.
+uint64_t packet_timeout_ps(const struct packet_engine *engine, const struct packet_flow *flow);
+void packet_set_timer(struct packet_engine *engine, uint32_t flow);
+void packet_measure_rtt(struct packet_connection_view *view, uint64_t rtt_ps);
 // The longest that a packet can be on its way and not be lost: every port full, there and back; at
 // most 1 s.
 uint64_t packet_longest_trip_ps(const struct packet_engine *engine, const struct packet_flow *flow);
+// Fills the view's fields of the path.
+void packet_read_path(const struct packet_engine *engine, struct packet_flow *flow);
 
-// For packet_pull.c.
+// ---- packets that either end makes (transmit.c) ----
+
 void packet_transmit(struct packet_engine *engine, uint32_t flow, uint32_t sequence,
                      uint32_t flags);
-void packet_measure_trip(struct packet_flow *flow, uint64_t trip_ps);
+// What has come goes back to its sender as an acknowledgement; false where those take no time: the
+// sender has it now.
+bool packet_send_back(struct packet_engine *engine, uint32_t id);
+// All has come: the message ends, and its slot is free.
 void packet_close(struct packet_engine *engine, uint32_t flow);
 
-// A message takes a slot, its paths those behind it in `hops`; and begins (packet_start.c).
+// ---- the ends of a flow that keeps a window (window_ends.c) ----
+
+void packet_window_send(struct packet_engine *engine, uint32_t flow);
+void packet_window_timed_out(struct packet_engine *engine, uint32_t flow);
+// A packet is at the end of its path.
+void packet_window_deliver(struct packet_engine *engine, uint32_t id);
+
+// ---- messages begin (start.c) ----
+
+// A message takes a slot, its paths those behind it in `hops`; and begins.
 uint32_t packet_lay_out(struct packet_engine *engine, const uint32_t *path, uint32_t hop_count,
                         const uint32_t *back, uint32_t back_count, double wire_bytes,
                         struct packet_end end);
 void packet_begin(struct packet_engine *engine, uint32_t flow);
-void packet_set_timer(struct packet_engine *engine, uint32_t flow);
+// Sends what the flow's window, or its receiver's pulls, allow.
+void packet_send(struct packet_engine *engine, uint32_t flow);
 
 // ---- streams ----
 
@@ -412,6 +375,11 @@ uint32_t packet_stream_bytes(const struct packet_engine *engine, const struct pa
 void packet_stream_acknowledged(struct packet_engine *engine, struct packet_flow *flow);
 // Tells of the next message that has come: `ended` and `has_ended`.
 void packet_stream_received(struct packet_engine *engine, uint32_t flow);
+// Brings the view's growth_ratio up to date: the job's weight, and with MLTCP the iteration's
+// progress, of which newly_acked packets are new.
+void packet_scale_growth(struct packet_engine *engine, struct packet_flow *flow,
+                         uint32_t newly_acked);
+
 // When a packet begins to leave through a port that is free from free_ps on: cut-through, so late
 // that its last bit is there in time.
 static inline uint64_t packet_begins(const struct packet_engine *engine,
@@ -453,27 +421,13 @@ static inline void packet_file_arrival(struct packet_engine *engine, uint32_t id
     }
 }
 
-// ---- transports ----
-
-struct packet_transport packet_transport_of(enum weft_sim_transport transport);
-// Fails with INPUT when the parameters of the options' transport make no sense.
-bool packet_check_transport(const struct weft_sim_options *options, struct weft_error *error)
-    WEFT_MUST_USE;
-// MLTCP: the gain of a flow's growth from here on.
-void packet_learn(struct packet_engine *engine, struct packet_flow *flow, uint32_t newly);
-struct packet_transport packet_reno(void);
-struct packet_transport packet_dctcp(void);
-struct packet_transport packet_cubic(void);
-struct packet_transport packet_dcqcn(void);
-struct packet_transport packet_swift(void);
-struct packet_transport packet_ndp(void);
-struct packet_transport packet_nscc(void);
-// CUBIC's K: how long a window takes from `from` to `peak` packets (RFC 9438, figure 2).
-double packet_cubic_period_s(const struct weft_cubic_options *options, double peak, double from);
-// Swift's target of a round trip.
-uint64_t packet_swift_target_ps(const struct weft_swift_options *options, uint32_t hop_count,
-                                double window);
-// Reno's growth by `newly` packets (RFC 5681, 3.1), scaled by the flow's gain.
-void packet_grow(struct packet_flow *flow, uint32_t newly);
+// The view of a flow, as of now.
+static inline struct packet_connection_view *packet_view(const struct packet_engine *engine,
+                                                         struct packet_flow *flow)
+{
+    flow->view.now_ps = engine->clock.now_ps;
+    flow->view.snd_una = flow->acknowledged.low;
+    return &flow->view;
+}
 
 #endif

@@ -50,8 +50,8 @@ static bool average_marks(struct packet_engine *engine, uint32_t link_id,
     if (backlog_bytes > 0 || now_ps <= average->idle_ps) {
         average->bytes += weight * (backlog_bytes - average->bytes);
     } else {
-        double idle_packets =
-            (double)(now_ps - average->idle_ps) / (engine->packet_bytes * link->ps_per_byte);
+        double idle_packets = (double)(now_ps - average->idle_ps) /
+                              (engine->setting.packet_bytes * link->ps_per_byte);
         average->bytes *= pow(1 - weight, idle_packets);
     }
     double ratio = ramp_ratio(engine, average->bytes);
@@ -82,7 +82,7 @@ static bool is_marked(struct packet_engine *engine, uint32_t link_id, const stru
         return backlog_ps > link->mark_ps && packet_ramp(engine, link_id, packet, backlog_bytes);
     }
     bool marks = average_marks(engine, link_id, packet, backlog_bytes);
-    double serial_ps = engine->packet_bytes * link->ps_per_byte;
+    double serial_ps = engine->setting.packet_bytes * link->ps_per_byte;
     engine->ports.averages[link_id].idle_ps =
         engine->clock.now_ps + backlog_ps + (uint64_t)serial_ps;
     return marks;
@@ -103,4 +103,53 @@ bool packet_mark_or_lose(struct packet_engine *engine, uint32_t link_id, uint32_
     packet->flags |= PACKET_MARKED;
     link->marks++;
     return true;
+}
+
+// ---- marks at departure: what had come before a packet left is looked up when it has arrived ----
+
+void packet_line_join(struct packet_engine *engine, uint32_t line_id, uint32_t id)
+{
+    struct packet_line *line = &engine->lines[line_id];
+    struct packet *packet = &engine->packets[id];
+    packet->entered_ps = engine->clock.now_ps;
+    packet->behind = WEFT_NONE;
+    if (line->last == WEFT_NONE) {
+        line->first = id;
+    } else {
+        engine->packets[line->last].behind = id;
+    }
+    line->last = id;
+}
+
+void packet_line_leave(struct packet_engine *engine, uint32_t id)
+{
+    struct packet *packet = &engine->packets[id];
+    uint32_t link_id = packet->link;
+    struct packet_link *link = &engine->links[link_id];
+    uint32_t band = engine->ports.queues == NULL ? 0 : packet_band_of(engine, packet);
+    struct packet_line *line = &engine->lines[(size_t)link_id * engine->ports.band_count + band];
+    WEFT_ASSERT(line->first == id);
+    uint64_t left_ps = engine->clock.now_ps - link->latency_ps;
+    for (;;) {
+        uint32_t next =
+            line->ahead_last == WEFT_NONE ? line->first : engine->packets[line->ahead_last].behind;
+        if (next == WEFT_NONE || engine->packets[next].entered_ps > left_ps) {
+            break;
+        }
+        line->ahead_bytes += engine->packets[next].bytes;
+        line->ahead_last = next;
+    }
+    if ((packet->flags & engine->spared_flags) == 0 &&
+        packet_ramp(engine, link_id, packet, line->ahead_bytes)) {
+        packet->flags |= PACKET_MARKED;
+        link->marks++;
+    }
+    line->ahead_bytes -= packet->bytes;
+    line->first = packet->behind;
+    if (line->ahead_last == id) {
+        line->ahead_last = WEFT_NONE;
+    }
+    if (line->last == id) {
+        line->last = WEFT_NONE;
+    }
 }

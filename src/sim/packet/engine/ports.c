@@ -58,23 +58,6 @@ static bool check_lossless(const struct weft_packet_options *options, struct wef
     return true;
 }
 
-static bool check_pulled(const struct weft_sim_options *options, struct weft_error *error)
-{
-    const struct weft_packet_options *packet = options->packet;
-    if (options->transport != WEFT_TRANSPORT_NDP) {
-        return true;
-    }
-    if (packet->handshake) {
-        return weft_fail(error, WEFT_INPUT,
-                         "ndp: its first window goes at once; leave the handshake out");
-    }
-    if (options->persistent) {
-        return weft_fail(error, WEFT_INPUT,
-                         "ndp: every message is its own connection; leave persistent ones out");
-    }
-    return true;
-}
-
 bool packet_ports_check(const struct weft_sim_options *options, struct weft_error *error)
 {
     const struct weft_packet_options *packet = options->packet;
@@ -100,8 +83,7 @@ bool packet_ports_check(const struct weft_sim_options *options, struct weft_erro
         return weft_fail(error, WEFT_INPUT, "ports: %u paths of a flow; write at most %u",
                          port->spray_paths, SPRAY_PATHS_MAX);
     }
-    return check_marking(packet, error) && check_lossless(packet, error) &&
-           check_pulled(options, error);
+    return check_marking(packet, error) && check_lossless(packet, error);
 }
 
 bool packet_ports_check_priorities(const struct weft_sim_options *options, uint32_t count,
@@ -140,7 +122,7 @@ static uint64_t headroom_bytes(const struct packet_engine *engine, uint32_t link
 {
     const struct packet_link *link = &engine->links[link_id];
     double way_bytes = 2 * (double)link->latency_ps / link->ps_per_byte;
-    return (uint64_t)ceil(way_bytes) + 64 + 3ull * engine->packet_bytes;
+    return (uint64_t)ceil(way_bytes) + 64 + 3ull * engine->setting.packet_bytes;
 }
 
 static bool needs_queues(const struct weft_port_options *port)

@@ -93,13 +93,15 @@ bool packet_mark_or_lose(struct packet_engine *engine, uint32_t link, uint32_t i
                          uint64_t backlog_ps);
 bool packet_ramp(const struct packet_engine *engine, uint32_t link, const struct packet *packet,
                  double backlog_bytes);
+// A packet is the last to wait in a line; it has left it (marks at departure).
+void packet_line_join(struct packet_engine *engine, uint32_t line, uint32_t id);
+void packet_line_leave(struct packet_engine *engine, uint32_t id);
 // What chance has for a packet at a link, in [0, 1).
 double packet_chance(const struct packet_engine *engine, uint32_t link,
                      const struct packet *packet);
 
 // ---- queues by priority (packet_queue.c) ----
 
-uint32_t packet_band_of(const struct packet_engine *engine, const struct packet *packet);
 void packet_queue_enter(struct packet_engine *engine, uint32_t id);
 void packet_queue_event(struct packet_engine *engine, uint32_t event);
 // The best packet that may leave does, if the port is free.

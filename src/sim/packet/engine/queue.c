@@ -6,22 +6,6 @@
 
 #include "engine.h"
 
-#define CONTROL_BAND 0u
-
-static bool has_control(const struct packet_engine *engine)
-{
-    return engine->ports.options->control_first || engine->ports.options->trims;
-}
-
-uint32_t packet_band_of(const struct packet_engine *engine, const struct packet *packet)
-{
-    bool control = has_control(engine);
-    if (control && (packet->flags & (PACKET_ACK | PACKET_TRIMMED)) != 0) {
-        return CONTROL_BAND;
-    }
-    return (uint32_t)(packet->flags >> PACKET_PRIORITY_SHIFT) + control;
-}
-
 static uint64_t serial_ps(const struct packet_link *link, uint32_t bytes)
 {
     return (uint64_t)(bytes * link->ps_per_byte + 0.5);
@@ -85,15 +69,15 @@ static uint32_t choose(const struct packet_engine *engine, struct packet_port *p
     }
     uint32_t best = (uint32_t)__builtin_ctz(ready);
     uint32_t weight = engine->ports.options->control_weight;
-    if (best != CONTROL_BAND || weight == 0 || !has_control(engine)) {
+    if (best != PACKET_CONTROL_BAND || weight == 0 || !packet_has_control(engine)) {
         return best;
     }
-    if (ready == 1u << CONTROL_BAND || port->control_run < weight) {
+    if (ready == 1u << PACKET_CONTROL_BAND || port->control_run < weight) {
         port->control_run++;
         return best;
     }
     port->control_run = 0;
-    return (uint32_t)__builtin_ctz(ready & ~(1u << CONTROL_BAND));
+    return (uint32_t)__builtin_ctz(ready & ~(1u << PACKET_CONTROL_BAND));
 }
 
 void packet_queue_serve(struct packet_engine *engine, uint32_t link_id)
@@ -115,7 +99,7 @@ void packet_queue_serve(struct packet_engine *engine, uint32_t link_id)
     port->leaving_bytes = held ? packet->bytes : 0;
     packet->link = link_id;
     if ((packet->flags & (PACKET_OWN | PACKET_ACK)) == PACKET_OWN) {
-        packet_turn(engine, packet);
+        packet_open_slot(engine, packet);
     }
     if (engine->ports.holds != NULL || port->waiting != 0) {
         port->is_awaited = true;
@@ -171,7 +155,7 @@ void packet_queue_event(struct packet_engine *engine, uint32_t event)
 
 static void trim(struct packet_engine *engine, uint32_t link, struct packet *packet)
 {
-    packet->bytes = (uint16_t)engine->header_bytes;
+    packet->bytes = (uint16_t)engine->setting.header_bytes;
     packet->flags |= PACKET_TRIMMED;
     engine->ports.queues[link].trims++;
     engine->counts.trims++;
@@ -183,7 +167,7 @@ static bool band_fits(struct packet_engine *engine, uint32_t link_id, uint32_t b
     const struct packet_link *link = &engine->links[link_id];
     uint64_t control_bytes = engine->ports.options->control_bytes;
     uint64_t limit_ps = link->limit_ps;
-    if (band == CONTROL_BAND && control_bytes > 0) {
+    if (band == PACKET_CONTROL_BAND && control_bytes > 0) {
         limit_ps = (uint64_t)((double)control_bytes * link->ps_per_byte);
     }
     return band_backlog_ps(engine, link_id, band) + serial_ps(link, bytes) <= limit_ps;
@@ -208,10 +192,10 @@ static void trim_one(struct packet_engine *engine, uint32_t link_id, uint32_t id
         return;
     }
     unlink(engine, link_id, band, true);
-    link->bytes -= engine->packets[last].bytes - engine->header_bytes;
+    link->bytes -= engine->packets[last].bytes - engine->setting.header_bytes;
     trim(engine, link_id, &engine->packets[last]);
-    if (band_fits(engine, link_id, CONTROL_BAND, engine->header_bytes)) {
-        push(engine, link_id, CONTROL_BAND, last);
+    if (band_fits(engine, link_id, PACKET_CONTROL_BAND, engine->setting.header_bytes)) {
+        push(engine, link_id, PACKET_CONTROL_BAND, last);
     } else {
         packet_lose(engine, link, last);
     }

@@ -69,7 +69,7 @@ uint32_t packet_take_cut(struct packet_engine *engine, struct packet_flow *flow)
     uint32_t sequence = flow->cuts.from > low ? flow->cuts.from : low;
     while (!is_cut(engine, flow, sequence)) {
         sequence++;
-        WEFT_ASSERT(sequence < flow->next);
+        WEFT_ASSERT(sequence < flow->view.snd_next);
     }
     packet_forget_cut(engine, flow, sequence);
     flow->cuts.from = sequence + 1;

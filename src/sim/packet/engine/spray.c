@@ -119,19 +119,19 @@ void packet_spray_sent(struct packet_engine *engine, uint32_t id)
     uint64_t now_ps = engine->clock.now_ps;
     uint32_t last = (spray->first + spray->count - 1) % SPRAY_STEPS;
     if (spray->count == SPRAY_STEPS ||
-        (spray->count > 0 && now_ps - spray->sent_ps[last] < flow->smooth_ps / 8)) {
+        (spray->count > 0 && now_ps - spray->sent_ps[last] < flow->view.srtt_ps / 8)) {
         return;
     }
     last = (spray->first + spray->count++) % SPRAY_STEPS;
     spray->sent_ps[last] = now_ps;
-    spray->next[last] = flow->next;
+    spray->next[last] = flow->view.snd_next;
 }
 
 uint32_t packet_spray_until(struct packet_engine *engine, uint32_t id, uint64_t sent_ps)
 {
     struct packet_spray *spray = &engine->sprays[id];
     // RFC 8985, 6.2, step 4 bounds the window for reordering by the smoothed round trip.
-    uint64_t window_ps = engine->flows[id].smooth_ps;
+    uint64_t window_ps = engine->flows[id].view.srtt_ps;
     spray->newest_ps = sent_ps > spray->newest_ps ? sent_ps : spray->newest_ps;
     while (spray->count > 0 && spray->sent_ps[spray->first] + window_ps <= spray->newest_ps) {
         spray->passed = spray->next[spray->first];

@@ -40,14 +40,24 @@ static void open_flow(struct packet_engine *engine, struct packet_flow *flow)
 {
     const struct weft_packet_options *options = engine->options;
     struct packet_job *job = &engine->jobs[flow->job];
-    flow->window = options->initial_window_packets;
-    flow->threshold = options->slow_start ? (double)INFINITY : 0;
-    flow->gain_ratio = job->weight_ratio;
+    struct packet_connection_view *view = packet_view(engine, flow);
+    view->setting = &engine->setting;
+    view->job = &job->setting;
+    view->cwnd = options->initial_window_packets;
+    view->ssthresh = options->slow_start ? (double)INFINITY : 0;
+    view->growth_ratio = job->setting.weight_ratio;
     job->posted += flow->total;
-    if (engine->transport.learns) {
-        packet_learn(engine, flow, 0);
+    if (engine->scales_growth) {
+        packet_scale_growth(engine, flow, 0);
     }
-    engine->transport.open(engine, flow);
+    if (engine->congestion.reads_path) {
+        packet_read_path(engine, flow);
+    }
+    if (engine->congestion.is_receiver_driven) {
+        packet_pull_open(engine, (uint32_t)(flow - engine->flows));
+    } else {
+        engine->congestion.init(view);
+    }
 }
 
 uint32_t packet_lay_out(struct packet_engine *engine, const uint32_t *path, uint32_t hop_count,
@@ -57,10 +67,10 @@ uint32_t packet_lay_out(struct packet_engine *engine, const uint32_t *path, uint
     const struct weft_packet_options *options = engine->options;
     uint32_t id = take_flow(engine);
     struct packet_flow *flow = &engine->flows[id];
-    uint32_t total = (uint32_t)ceil(wire_bytes / engine->packet_bytes);
+    uint32_t total = (uint32_t)ceil(wire_bytes / engine->setting.packet_bytes);
     double last_bytes = options->whole_packets
-                            ? engine->packet_bytes
-                            : wire_bytes - (double)(total - 1) * engine->packet_bytes;
+                            ? engine->setting.packet_bytes
+                            : wire_bytes - (double)(total - 1) * engine->setting.packet_bytes;
     uint32_t data_hop = id * engine->hop_stride + 1;
     uint32_t ack_hop = copy_hops(engine, data_hop, path, hop_count);
     bool at_once = options->ack_at_once || back_count == 0;
@@ -89,6 +99,15 @@ uint32_t packet_lay_out(struct packet_engine *engine, const uint32_t *path, uint
         packet_spray_open(engine, id);
     }
     return id;
+}
+
+void packet_send(struct packet_engine *engine, uint32_t id)
+{
+    if (engine->congestion.is_receiver_driven) {
+        packet_pull_send(engine, id);
+    } else {
+        packet_window_send(engine, id);
+    }
 }
 
 void packet_begin(struct packet_engine *engine, uint32_t id)

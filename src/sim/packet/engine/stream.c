@@ -15,7 +15,7 @@ void packet_streams_init(struct packet_engine *engine)
     engine->stream_due = WEFT_NONE;
     engine->message_free = WEFT_NONE;
     engine->jobs = WEFT_NEW(engine->arena, struct packet_job, 1);
-    engine->jobs[0].weight_ratio = 1;
+    engine->jobs[0].setting.weight_ratio = 1;
     if (!engine->persistent) {
         return;
     }
@@ -34,11 +34,11 @@ void packet_engine_jobs(struct packet_engine *engine, const struct weft_sim_pace
     engine->ports.priority_by_job = true;
     engine->jobs = WEFT_NEW(engine->arena, struct packet_job, job_count);
     for (uint32_t job = 0; job < job_count; job++) {
-        engine->jobs[job].weight_ratio = 1;
+        engine->jobs[job].setting.weight_ratio = 1;
         if (paces != NULL) {
             double weight = paces[job].weight_ratio;
-            engine->jobs[job].weight_ratio = weight > 0 ? weight : 1;
-            engine->jobs[job].dcqcn_timer_ps = paces[job].dcqcn_timer_ps;
+            engine->jobs[job].setting.weight_ratio = weight > 0 ? weight : 1;
+            engine->jobs[job].setting.dcqcn_timer_ps = paces[job].dcqcn_timer_ps;
         }
     }
 }
@@ -115,7 +115,7 @@ uint32_t packet_stream_bytes(const struct packet_engine *engine, const struct pa
             }
         }
     }
-    return engine->packet_bytes;
+    return engine->setting.packet_bytes;
 }
 
 // What became of the message since the one before it had come.
@@ -125,7 +125,7 @@ static void close_ledger(struct packet_engine *engine, struct packet_flow *flow,
     uint32_t packets = message->end - flow->told_end;
     engine->ledger = (struct packet_ledger){
         .started_ps = message->started_ps,
-        .wire_bytes = message->last_bytes + (double)(packets - 1) * engine->packet_bytes,
+        .wire_bytes = message->last_bytes + (double)(packets - 1) * engine->setting.packet_bytes,
         .packets = packets + flow->resent_count,
         .resent = flow->resent_count,
         .marked = flow->marked_count,
@@ -204,12 +204,12 @@ static uint32_t choose_stream(const struct packet_engine *engine, struct packet_
 static bool restart_idle(struct packet_engine *engine, struct packet_flow *flow, uint64_t idle_ps)
 {
     const struct weft_packet_options *options = engine->options;
-    uint64_t timeout_ps = flow->smooth_ps + 4 * flow->vary_ps;
+    uint64_t timeout_ps = flow->view.srtt_ps + 4 * flow->view.rttvar_ps;
     timeout_ps = timeout_ps > options->timeout_min_ps ? timeout_ps : options->timeout_min_ps;
-    if (!options->idle_restart || idle_ps <= timeout_ps || engine->transport.sent != NULL) {
+    if (!options->idle_restart || idle_ps <= timeout_ps || engine->congestion.on_send != NULL) {
         return false;
     }
-    flow->window = fmin(flow->window, options->initial_window_packets);
+    flow->view.cwnd = fmin(flow->view.cwnd, options->initial_window_packets);
     return true;
 }
 
@@ -222,16 +222,17 @@ uint32_t packet_stream_join(struct packet_engine *engine, struct packet_end end,
     struct packet_flow *flow = &engine->flows[id];
     bool idle = flow->acknowledged.low == flow->total;
     packet_stream_acknowledged(engine, flow);
-    uint32_t count = (uint32_t)ceil(wire_bytes / engine->packet_bytes);
-    flow->last_bytes = fmax(1, ceil(wire_bytes - (double)(count - 1) * engine->packet_bytes));
+    uint32_t count = (uint32_t)ceil(wire_bytes / engine->setting.packet_bytes);
+    flow->last_bytes =
+        fmax(1, ceil(wire_bytes - (double)(count - 1) * engine->setting.packet_bytes));
     flow->total += count;
     engine->jobs[end.job].posted += count;
     add_message(engine, flow, end);
     if (idle) {
         uint64_t idle_ps = engine->clock.now_ps - flow->heard_ps;
         bool restarted = restart_idle(engine, flow, idle_ps);
-        if (engine->transport.resumed != NULL) {
-            engine->transport.resumed(engine, flow, idle_ps, restarted);
+        if (engine->congestion.on_resume != NULL) {
+            engine->congestion.on_resume(packet_view(engine, flow), idle_ps, restarted);
         }
         packet_set_timer(engine, id);
     }
@@ -239,6 +240,35 @@ uint32_t packet_stream_join(struct packet_engine *engine, struct packet_end end,
 }
 
 // ---- iterations ----
+
+// What part of its iteration a flow, or its job, has been acknowledged. An iteration has as many
+// packets as the last one; the first as many as have been posted so far.
+static double progress_ratio(const struct packet_engine *engine, const struct packet_flow *flow)
+{
+    if (engine->options->mltcp.per_job) {
+        const struct packet_job *job = &engine->jobs[flow->job];
+        uint64_t total = job->learned > job->posted ? job->learned : job->posted;
+        return total == 0 ? 0 : fmin(1, (double)job->acknowledged / (double)total);
+    }
+    uint32_t posted = flow->total - flow->iteration_first;
+    uint32_t total = posted > flow->iteration_learned ? posted : flow->iteration_learned;
+    if (total == 0 || flow->acknowledged.low <= flow->iteration_first) {
+        return 0;
+    }
+    return fmin(1, (double)(flow->acknowledged.low - flow->iteration_first) / total);
+}
+
+void packet_scale_growth(struct packet_engine *engine, struct packet_flow *flow,
+                         uint32_t newly_acked)
+{
+    const struct weft_mltcp_options *options = &engine->options->mltcp;
+    struct packet_job *job = &engine->jobs[flow->job];
+    if (flow->acknowledged.low > flow->iteration_first) {
+        job->acknowledged += newly_acked;
+    }
+    double growth = packet_mltcp_growth(options, progress_ratio(engine, flow));
+    flow->view.growth_ratio = job->setting.weight_ratio * growth;
+}
 
 void packet_engine_iteration(struct packet_engine *engine, uint32_t job_id)
 {
@@ -254,14 +284,14 @@ void packet_engine_iteration(struct packet_engine *engine, uint32_t job_id)
         }
         flow->iteration_learned = flow->total - flow->iteration_first;
         flow->iteration_first = flow->total;
-        if (engine->transport.learns) {
-            packet_learn(engine, flow, 0);
+        if (engine->scales_growth) {
+            packet_scale_growth(engine, flow, 0);
         }
-        if (mltcp->restart_packets > 0 && engine->transport.sent == NULL) {
-            flow->window = mltcp->restart_packets;
-            flow->threshold = mltcp->restart_packets;
-            if (engine->transport.resumed != NULL) {
-                engine->transport.resumed(engine, flow, 0, true);
+        if (mltcp->restart_packets > 0 && engine->congestion.on_send == NULL) {
+            flow->view.cwnd = mltcp->restart_packets;
+            flow->view.ssthresh = mltcp->restart_packets;
+            if (engine->congestion.on_resume != NULL) {
+                engine->congestion.on_resume(packet_view(engine, flow), 0, true);
             }
         }
     }

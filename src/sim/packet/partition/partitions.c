@@ -30,51 +30,6 @@ struct packet_crew {
 
 // ---- mail ----
 
-bool packet_post_away(struct packet_engine *engine, uint32_t id, uint32_t link, uint64_t arrives_ps)
-{
-    struct packet_post *post = engine->post;
-    const struct packet *packet = &engine->packets[id];
-    if (engine->hops[(size_t)packet->flow * engine->hop_stride] != packet->generation) {
-        return false; // nobody waits for it: its path is another's
-    }
-    uint32_t next = engine->hops[packet->hop];
-    uint32_t to = next == WEFT_NONE ? post->far[link] : post->owner[next];
-    if (to == post->part) {
-        return false;
-    }
-    struct packet_box *box = &post->boxes[to];
-    if (box->count == box->room) {
-        uint32_t room = box->room == 0 ? 64 : 2 * box->room;
-        struct packet *wider = WEFT_NEW_RAW(engine->arena, struct packet, room);
-        if (box->count > 0) {
-            memcpy(wider, box->packets, box->count * sizeof(*wider));
-        }
-        box->packets = wider;
-        box->room = room;
-    }
-    box->packets[box->count] = *packet;
-    box->packets[box->count++].entered_ps = arrives_ps;
-    post->sent_count++;
-    post->first_ps = arrives_ps < post->first_ps ? arrives_ps : post->first_ps;
-    packet_drop(engine, id);
-    return true;
-}
-
-void packet_post_closed(struct packet_engine *engine, uint32_t flow)
-{
-    struct packet_post *post = engine->post;
-    if (post->closed_count == post->closed_room) {
-        uint32_t room = post->closed_room == 0 ? 64 : 2 * post->closed_room;
-        uint32_t *wider = WEFT_NEW_RAW(engine->arena, uint32_t, room);
-        if (post->closed_count > 0) {
-            memcpy(wider, post->closed, post->closed_count * sizeof(*wider));
-        }
-        post->closed = wider;
-        post->closed_room = room;
-    }
-    post->closed[post->closed_count++] = flow;
-}
-
 // What the others sent in the last window: those of one instant in the order of parts, and of
 // sending.
 static void take_mail(struct packet_parts *parts, struct packet_part *part)
@@ -284,10 +239,11 @@ void packet_parts_start(struct packet_parts *parts, uint32_t flow, uint64_t star
 bool packet_parts_can(const struct weft_sim_options *options)
 {
     const struct weft_packet_options *packet = options->packet;
-    struct packet_transport transport = packet_transport_of(options->transport);
+    const struct weft_transport_entry *transport = weft_transport_entry(options->transport);
     return options->engine == WEFT_ENGINE_PACKET && !options->persistent && !packet->ack_at_once &&
-           !packet->mark_at_departure && !packet->port.lossless && !transport.is_pulled &&
-           !(transport.learns && packet->mltcp.per_job);
+           !packet->mark_at_departure && !packet->port.lossless &&
+           !transport->congestion->is_receiver_driven &&
+           !(transport->scales_growth && packet->mltcp.per_job);
 }
 
 bool packet_parts_open(struct packet_parts *parts, struct packet_engine *office,

@@ -14,8 +14,8 @@
 // `hops` are all parts'. A message's ends share no record: its slot stands for the sender's half in
 // one part and for the receiver's in another.
 
-#include "sim/packet/engine/engine.h"
 #include "cut.h"
+#include "sim/packet/engine/engine.h"
 
 // A message begins in a window.
 struct packet_part_start {

@@ -1,111 +1,137 @@
 // SPDX-License-Identifier: Apache-2.0
-// CUBIC (RFC 9438), without HyStart. Marks cut as losses do (4.6).
+// CUBIC (RFC 9438), without HyStart: after a reduction the window follows a cubic function of time
+// whose plateau is the window that was too large.
+//
+// Marks reduce the window as losses do (RFC 9438, 4.6). O(1) for each acknowledgement.
 
-#include "sim/packet/engine/engine.h"
+#include "congestion.h"
 
 #include <math.h>
 
-static void open_cubic(struct packet_engine *engine, struct packet_flow *flow)
-{
-    (void)engine;
-    flow->cc.cubic.peak = 0;
-    flow->cc.cubic.began_ps = WEFT_NEVER;
-}
+struct cubic {
+    double peak;        // W_max: the window before the last reduction
+    double before;      // cwnd_prior
+    double reno_window; // W_est: what Reno's window would be by now
+    double period_s;    // K: the time from the epoch's begin to its plateau
+    uint64_t began_ps;  // this epoch; WEFT_NEVER: none has begun
+};
 
 double packet_cubic_period_s(const struct weft_cubic_options *options, double peak, double from)
 {
     return peak > from ? cbrt((peak - from) / options->growth) : 0;
 }
 
-static void begin_epoch(const struct packet_engine *engine, struct packet_flow *flow)
+static bool cubic_check(const struct weft_sim_options *options, struct weft_error *error)
 {
-    flow->cc.cubic.began_ps = engine->clock.now_ps;
-    flow->cc.cubic.reno_window = flow->window;
-    flow->cc.cubic.peak = fmax(flow->cc.cubic.peak, flow->window);
-    flow->cc.cubic.period_s =
-        packet_cubic_period_s(&engine->options->cubic, flow->cc.cubic.peak, flow->window);
+    const struct weft_cubic_options *cubic = &options->packet->cubic;
+    if (!(cubic->growth > 0) || !(cubic->decrease_ratio > 0 && cubic->decrease_ratio < 1)) {
+        return weft_fail(error, WEFT_INPUT,
+                         "cubic: C = %g and beta = %g; write C above 0 and beta in (0, 1)",
+                         cubic->growth, cubic->decrease_ratio);
+    }
+    return true;
 }
 
-// 4.2 to 4.5.
-static void grow_cubic(const struct packet_engine *engine, struct packet_flow *flow, uint32_t newly)
+static void cubic_init(struct packet_connection_view *view)
 {
-    const struct weft_cubic_options *options = &engine->options->cubic;
-    if (flow->cc.cubic.began_ps == WEFT_NEVER) {
-        begin_epoch(engine, flow);
+    struct cubic *cubic = packet_congestion_state(view);
+    cubic->peak = 0;
+    cubic->began_ps = WEFT_NEVER;
+}
+
+static void begin_epoch(const struct packet_connection_view *view, struct cubic *cubic)
+{
+    cubic->began_ps = view->now_ps;
+    cubic->reno_window = view->cwnd;
+    cubic->peak = fmax(cubic->peak, view->cwnd);
+    cubic->period_s =
+        packet_cubic_period_s(&view->setting->options->cubic, cubic->peak, view->cwnd);
+}
+
+// Congestion avoidance (4.2 to 4.5): the window moves towards the cubic function's value a round
+// trip ahead, or follows Reno's estimate where that is larger.
+static void grow_cubic(struct packet_connection_view *view, uint32_t newly_acked)
+{
+    const struct weft_cubic_options *options = &view->setting->options->cubic;
+    struct cubic *cubic = packet_congestion_state(view);
+    if (cubic->began_ps == WEFT_NEVER) {
+        begin_epoch(view, cubic);
     }
-    double t_s = weft_seconds(engine->clock.now_ps - flow->cc.cubic.began_ps);
-    double ahead_s = t_s + weft_seconds(flow->smooth_ps) - flow->cc.cubic.period_s;
-    double target = flow->cc.cubic.peak + options->growth * ahead_s * ahead_s * ahead_s;
-    target = fmin(fmax(target, flow->window), 1.5 * flow->window);
+    double t_s = weft_seconds(view->now_ps - cubic->began_ps);
+    double ahead_s = t_s + weft_seconds(view->srtt_ps) - cubic->period_s;
+    double target = cubic->peak + options->growth * ahead_s * ahead_s * ahead_s;
+    target = fmin(fmax(target, view->cwnd), 1.5 * view->cwnd);
     double beta = options->decrease_ratio;
-    double alpha =
-        flow->cc.cubic.reno_window < flow->cc.cubic.before ? 3 * (1 - beta) / (1 + beta) : 1;
-    flow->cc.cubic.reno_window += flow->gain_ratio * alpha * newly / flow->window;
-    double past_s = t_s - flow->cc.cubic.period_s;
-    double cube = flow->cc.cubic.peak + options->growth * past_s * past_s * past_s;
-    if (options->reno_friendly && cube < flow->cc.cubic.reno_window) {
-        flow->window = fmax(flow->window, flow->cc.cubic.reno_window);
+    double alpha = cubic->reno_window < cubic->before ? 3 * (1 - beta) / (1 + beta) : 1;
+    cubic->reno_window += view->growth_ratio * alpha * newly_acked / view->cwnd;
+    double past_s = t_s - cubic->period_s;
+    double cube = cubic->peak + options->growth * past_s * past_s * past_s;
+    if (options->reno_friendly && cube < cubic->reno_window) {
+        view->cwnd = fmax(view->cwnd, cubic->reno_window);
     } else {
-        flow->window += flow->gain_ratio * newly * (target - flow->window) / flow->window;
+        view->cwnd += view->growth_ratio * newly_acked * (target - view->cwnd) / view->cwnd;
     }
 }
 
-// 4.6 and 4.7.
-static void cut_cubic(struct packet_engine *engine, struct packet_flow *flow)
+// 4.6, with fast convergence (4.7): a window reduced before it has come back to its last peak
+// gives room to others by remembering a lower one.
+static void cubic_on_loss(struct packet_connection_view *view)
 {
-    const struct weft_cubic_options *options = &engine->options->cubic;
+    const struct weft_cubic_options *options = &view->setting->options->cubic;
+    struct cubic *cubic = packet_congestion_state(view);
     double beta = options->decrease_ratio;
-    bool shrinks = options->fast_convergence && flow->window < flow->cc.cubic.peak;
-    flow->cc.cubic.before = flow->window;
-    flow->cc.cubic.peak = shrinks ? flow->window * (1 + beta) / 2 : flow->window;
-    flow->threshold = fmax(flow->window * beta, 2);
-    flow->window = flow->threshold;
-    flow->cc.cubic.began_ps = WEFT_NEVER;
+    bool is_shrinking = options->fast_convergence && view->cwnd < cubic->peak;
+    cubic->before = view->cwnd;
+    cubic->peak = is_shrinking ? view->cwnd * (1 + beta) / 2 : view->cwnd;
+    view->ssthresh = fmax(view->cwnd * beta, 2);
+    view->cwnd = view->ssthresh;
+    cubic->began_ps = WEFT_NEVER;
 }
 
-static void cubic_acknowledged(struct packet_engine *engine, struct packet_flow *flow,
-                               const struct packet_ack *ack)
+static void cubic_on_ack(struct packet_connection_view *view,
+                         const struct packet_ack_sample *sample)
 {
-    if (ack->marked && flow->acknowledged.low >= flow->recover) {
-        flow->recover = flow->next;
-        flow->in_recovery = true;
-        cut_cubic(engine, flow);
+    if (sample->is_marked && packet_enter_recovery(view)) {
+        cubic_on_loss(view);
     }
-    if (flow->in_recovery) {
+    if (view->in_recovery) {
         return;
     }
-    if (flow->window < flow->threshold) {
-        packet_grow(flow, ack->newly);
+    if (view->cwnd < view->ssthresh) {
+        packet_reno_grow(view, sample->newly_acked);
     } else {
-        grow_cubic(engine, flow, ack->newly);
+        grow_cubic(view, sample->newly_acked);
     }
 }
 
 // 4.8: the first epoch after a timeout begins at its peak.
-static void cubic_timed_out(struct packet_engine *engine, struct packet_flow *flow)
+static void cubic_on_timeout(struct packet_connection_view *view)
 {
-    cut_cubic(engine, flow);
-    flow->window = 1;
-    flow->cc.cubic.peak = 0;
+    struct cubic *cubic = packet_congestion_state(view);
+    cubic_on_loss(view);
+    view->cwnd = 1;
+    cubic->peak = 0;
 }
 
-// Time without anything to send does not count (5.8).
-static void cubic_resumed(struct packet_engine *engine, struct packet_flow *flow, uint64_t idle_ps,
-                          bool restarted)
+// 5.8: the time in which there was nothing to send does not count.
+static void cubic_on_resume(struct packet_connection_view *view, uint64_t idle_ps,
+                            bool is_restarted)
 {
-    if (restarted) {
-        open_cubic(engine, flow);
-    } else if (flow->cc.cubic.began_ps != WEFT_NEVER) {
-        flow->cc.cubic.began_ps += idle_ps;
+    struct cubic *cubic = packet_congestion_state(view);
+    if (is_restarted) {
+        cubic_init(view);
+    } else if (cubic->began_ps != WEFT_NEVER) {
+        cubic->began_ps += idle_ps;
     }
 }
 
-struct packet_transport packet_cubic(void)
-{
-    return (struct packet_transport){.name = "cubic",
-                                     .open = open_cubic,
-                                     .acknowledged = cubic_acknowledged,
-                                     .lost = cut_cubic,
-                                     .timed_out = cubic_timed_out,
-                                     .resumed = cubic_resumed};
-}
+const struct packet_congestion_ops packet_cubic_ops = {
+    .name = "cubic",
+    .state_bytes = sizeof(struct cubic),
+    .check = cubic_check,
+    .init = cubic_init,
+    .on_ack = cubic_on_ack,
+    .on_loss = cubic_on_loss,
+    .on_timeout = cubic_on_timeout,
+    .on_resume = cubic_on_resume,
+};

@@ -4,230 +4,240 @@
 // are SMaRTT's, arXiv 2404.01630), with the parameters of uet-htsim.
 //
 // A packet's mark and its queueing delay, above or below a target, tell one of four cases: grow by
-// what is missing to the target, grow evenly, cut, or do nothing and let spraying avoid the way.
+// what is missing to the target, grow evenly, reduce, or do nothing and let spraying avoid the
+// path. O(1) for each acknowledgement.
 
-#include "sim/packet/engine/engine.h"
+#include "nscc.h"
+#include "congestion.h"
 
 #include <math.h>
 
-// What the parameters are for: 100 Gbit/s with a round trip of 12 us.
+// The network that uet-htsim's parameters are for: 100 Gbit/s with a round trip of 12 us.
 #define REFERENCE_BYTES 150000.0
 #define REFERENCE_PS 12e6
-#define SETTLE_PACKETS 8u // growth is added up over so many, or a round trip
+// Growth is added to the window after more than so many packets, or a round trip (uet-htsim's
+// value).
+#define GROWTH_PACKETS 8u
 
-// A round trip of the path when nothing waits.
-static uint64_t empty_trip_ps(const struct packet_engine *engine, const struct packet_flow *flow)
+static bool nscc_check(const struct weft_sim_options *options, struct weft_error *error)
 {
-    const uint32_t ways[] = {flow->data_hop, flow->ack_hop};
-    const uint32_t bytes[] = {engine->packet_bytes, engine->ack_bytes};
-    uint64_t sum_ps = 0;
-    for (uint32_t w = 0; w < 2 && ways[w] != WEFT_NONE; w++) {
-        for (uint32_t hop = ways[w]; engine->hops[hop] != WEFT_NONE; hop++) {
-            const struct packet_link *link = &engine->links[engine->hops[hop]];
-            sum_ps += link->latency_ps + (uint64_t)(bytes[w] * link->ps_per_byte + 0.5);
-        }
+    const struct weft_nscc_options *nscc = &options->packet->nscc;
+    bool gain = nscc->delay_gain > 0 && nscc->delay_gain <= 1;
+    if (!(nscc->decrease_ratio > 0) || !(nscc->decrease_max > 0 && nscc->decrease_max < 1) ||
+        !gain || !(nscc->window_ratio > 0) || !(nscc->adapt_divisor >= 1)) {
+        return weft_fail(error, WEFT_INPUT,
+                         "nscc: a decrease of %g, at most %g, an average of gain %g, windows of "
+                         "%g round trips and quick adapt below 1 / %g of that; write positive "
+                         "ones, the second below 1, the third up to 1, the last from 1 on",
+                         nscc->decrease_ratio, nscc->decrease_max, nscc->delay_gain,
+                         nscc->window_ratio, nscc->adapt_divisor);
     }
-    return sum_ps;
+    if (!(nscc->missing_gain >= 0) || !(nscc->fair_gain >= 0) || !(nscc->even_step >= 0) ||
+        !(nscc->fast_gain >= 0)) {
+        return weft_fail(error, WEFT_INPUT, "nscc: its growth is negative; write 0 or more");
+    }
+    return true;
 }
 
 // Packets that the first link sends in a time.
-static double packets_in(const struct packet_engine *engine, const struct packet_flow *flow,
-                         uint64_t time_ps)
+static double packets_in(const struct packet_connection_view *view, uint64_t time_ps)
 {
-    const struct packet_link *link = &engine->links[engine->hops[flow->data_hop]];
-    return (double)time_ps / (link->ps_per_byte * engine->packet_bytes);
+    return (double)time_ps / (view->ps_per_byte * view->setting->packet_bytes);
 }
 
-static uint64_t target_ps(const struct packet_engine *engine, const struct packet_flow *flow)
+static uint64_t target_ps(const struct packet_connection_view *view, const struct nscc *nscc)
 {
-    const struct weft_nscc_options *options = &engine->options->nscc;
-    if (options->target_ps > 0) {
-        return options->target_ps;
+    const struct weft_packet_options *options = view->setting->options;
+    if (options->nscc.target_ps > 0) {
+        return options->nscc.target_ps;
     }
-    double ratio = engine->ports.options->trims ? 0.75 : 1;
-    return (uint64_t)(ratio * (double)flow->cc.nscc.network_ps);
+    double ratio = options->port.trims ? 0.75 : 1;
+    return (uint64_t)(ratio * (double)nscc->network_ps);
 }
 
-// What growth is scaled by: the path's bandwidth times delay over the reference's, of which a
-// packet's payload counts.
-static double scale(const struct packet_engine *engine, const struct packet_flow *flow)
+// What growth is scaled by: the path's product of bandwidth and delay over the reference's.
+static double growth_scale(const struct packet_connection_view *view, const struct nscc *nscc)
 {
-    double bdp = packets_in(engine, flow, flow->cc.nscc.network_ps) * engine->packet_bytes;
-    return flow->gain_ratio * bdp / REFERENCE_BYTES;
+    double bdp_bytes = packets_in(view, nscc->network_ps) * view->setting->packet_bytes;
+    return view->growth_ratio * bdp_bytes / REFERENCE_BYTES;
 }
 
-static double payload_ratio(const struct packet_engine *engine)
+static double payload_ratio(const struct packet_connection_view *view)
 {
-    return 1 - (double)engine->header_bytes / engine->packet_bytes;
+    return 1 - (double)view->setting->header_bytes / view->setting->packet_bytes;
 }
 
-static double window_max(const struct packet_engine *engine, const struct packet_flow *flow)
+static double window_max(const struct packet_connection_view *view, const struct nscc *nscc)
 {
-    double most =
-        engine->options->nscc.window_ratio * packets_in(engine, flow, flow->cc.nscc.base_ps);
-    return fmax(1, fmin(most, engine->options->window_limit_packets));
+    const struct weft_packet_options *options = view->setting->options;
+    double most = options->nscc.window_ratio * packets_in(view, nscc->base_rtt_ps);
+    return fmax(1, fmin(most, options->window_limit_packets));
 }
 
-static void bound(const struct packet_engine *engine, struct packet_flow *flow)
+static void bound_window(struct packet_connection_view *view, const struct nscc *nscc)
 {
-    flow->window = fmax(1, fmin(flow->window, window_max(engine, flow)));
+    view->cwnd = fmax(1, fmin(view->cwnd, window_max(view, nscc)));
 }
 
-static void nscc_open(struct packet_engine *engine, struct packet_flow *flow)
+static void nscc_init(struct packet_connection_view *view)
 {
-    uint64_t base_ps = engine->options->nscc.base_ps;
-    base_ps = base_ps > 0 ? base_ps : empty_trip_ps(engine, flow);
-    flow->cc.nscc.network_ps = base_ps;
-    flow->cc.nscc.base_ps = base_ps;
-    flow->window = window_max(engine, flow);
+    struct nscc *nscc = packet_congestion_state(view);
+    uint64_t base_ps = view->setting->options->nscc.base_ps;
+    base_ps = base_ps > 0 ? base_ps : view->empty_rtt_ps;
+    nscc->network_ps = base_ps;
+    nscc->base_rtt_ps = base_ps;
+    view->cwnd = window_max(view, nscc);
 }
 
-// The moving average. A packet without a mark counts as one that hardly waited: its way is not the
-// one where a queue stands.
-static void average_delay(const struct packet_engine *engine, struct packet_flow *flow,
-                          uint64_t delay_ps, bool marked)
+// A packet without a mark counts as one that hardly waited: a queue stands elsewhere than on its
+// path.
+static void average_delay(const struct packet_connection_view *view, struct nscc *nscc,
+                          uint64_t delay_ps, bool is_marked)
 {
     double sample_ps = (double)delay_ps;
-    if (!marked && delay_ps > target_ps(engine, flow)) {
-        sample_ps = 0.25 * (double)flow->cc.nscc.base_ps;
+    if (!is_marked && delay_ps > target_ps(view, nscc)) {
+        sample_ps = 0.25 * (double)nscc->base_rtt_ps;
     }
-    flow->cc.nscc.delay_ps +=
-        engine->options->nscc.delay_gain * (sample_ps - flow->cc.nscc.delay_ps);
+    nscc->delay_ps += view->setting->options->nscc.delay_gain * (sample_ps - nscc->delay_ps);
 }
 
-// When a target's time and a round trip have brought little, the window becomes what they brought,
-// and what was sent before says no more. True: nothing else is done about this packet.
-static bool adapt(struct packet_engine *engine, struct packet_flow *flow, bool lost, bool marked,
-                  uint64_t delay_ps)
+// Quick adapt: when a period of a target and a round trip has brought few packets, the window
+// becomes what it brought, and acknowledgements of what was sent before say no more. True: nothing
+// else is done about this packet.
+static bool quick_adapt(struct packet_connection_view *view, struct nscc *nscc, bool is_lost,
+                        bool is_marked, uint64_t delay_ps)
 {
-    const struct weft_nscc_options *options = &engine->options->nscc;
-    uint64_t now_ps = engine->clock.now_ps;
-    uint64_t target = target_ps(engine, flow);
-    bool done = flow->cc.nscc.ignored < flow->cc.nscc.to_ignore && marked;
-    if (!done && now_ps > flow->cc.nscc.adapt_ps) {
-        bool bad = lost || flow->cc.nscc.is_alarmed || delay_ps > 4 * target;
-        double little = window_max(engine, flow) / options->adapt_divisor;
-        if (flow->cc.nscc.adapt_ps != 0 && bad && flow->cc.nscc.achieved < little) {
-            flow->window = fmax(1, flow->cc.nscc.achieved);
-            flow->cc.nscc.to_ignore = flow->in_flight;
-            flow->cc.nscc.ignored = 0;
-            flow->cc.nscc.is_alarmed = false;
+    uint64_t target = target_ps(view, nscc);
+    bool done = nscc->ignored < nscc->to_ignore && is_marked;
+    if (!done && view->now_ps > nscc->adapt_ps) {
+        bool is_bad = is_lost || nscc->has_trimmed || delay_ps > 4 * target;
+        double little = window_max(view, nscc) / view->setting->options->nscc.adapt_divisor;
+        if (nscc->adapt_ps != 0 && is_bad && nscc->achieved < little) {
+            view->cwnd = fmax(1, nscc->achieved);
+            nscc->to_ignore = view->in_flight;
+            nscc->ignored = 0;
+            nscc->has_trimmed = false;
             done = true;
         }
-        flow->cc.nscc.achieved = 0;
-        flow->cc.nscc.adapt_ps = now_ps + flow->cc.nscc.base_ps + target;
+        nscc->achieved = 0;
+        nscc->adapt_ps = view->now_ps + nscc->base_rtt_ps + target;
     }
     if (done) {
-        flow->cc.nscc.growth = 0;
-        flow->cc.nscc.settled = 0;
+        nscc->growth = 0;
+        nscc->unadded = 0;
     }
     return done;
 }
 
-// Below the target: by what is missing to it; at once when a window has found no queue at all.
-static void grow_by_missing(struct packet_engine *engine, struct packet_flow *flow,
-                            uint64_t delay_ps, uint32_t newly)
+// Below the target the window grows by what is missing to it; at once, and faster, when a whole
+// window has found no queue at all.
+static void grow_by_missing(struct packet_connection_view *view, struct nscc *nscc,
+                            uint64_t delay_ps, uint32_t newly_acked)
 {
-    const struct weft_nscc_options *options = &engine->options->nscc;
+    const struct weft_nscc_options *options = &view->setting->options->nscc;
     if (delay_ps < options->empty_ps) {
-        flow->cc.nscc.empty_count += newly;
-        if (flow->cc.nscc.is_fast || flow->cc.nscc.empty_count > flow->window) {
-            flow->cc.nscc.is_fast = true;
-            flow->window += options->fast_gain * scale(engine, flow) * newly;
+        nscc->empty_count += newly_acked;
+        if (nscc->is_fast || nscc->empty_count > view->cwnd) {
+            nscc->is_fast = true;
+            view->cwnd += options->fast_gain * growth_scale(view, nscc) * newly_acked;
             return;
         }
     } else {
-        flow->cc.nscc.empty_count = 0;
+        nscc->empty_count = 0;
     }
-    flow->cc.nscc.is_fast = false;
-    double missing_ps = (double)(target_ps(engine, flow) - delay_ps);
-    flow->cc.nscc.growth += options->missing_gain * scale(engine, flow) * payload_ratio(engine) *
-                            newly * missing_ps / REFERENCE_PS;
+    nscc->is_fast = false;
+    double missing_ps = (double)(target_ps(view, nscc) - delay_ps);
+    nscc->growth += options->missing_gain * growth_scale(view, nscc) * payload_ratio(view) *
+                    newly_acked * missing_ps / REFERENCE_PS;
 }
 
-static void cut(struct packet_engine *engine, struct packet_flow *flow)
+// Above the target with a mark: the window is reduced by the average delay's excess, at most once
+// a round trip.
+static void reduce_window(struct packet_connection_view *view, struct nscc *nscc)
 {
-    const struct weft_nscc_options *options = &engine->options->nscc;
-    double over_ps = flow->cc.nscc.delay_ps - (double)target_ps(engine, flow);
-    flow->cc.nscc.is_fast = false;
-    flow->cc.nscc.empty_count = 0;
-    if (over_ps > 0 && engine->clock.now_ps - flow->cc.nscc.cut_ps > flow->cc.nscc.base_ps) {
-        double share = options->decrease_ratio * over_ps / flow->cc.nscc.delay_ps;
-        flow->window *= fmax(1 - share, 1 - options->decrease_max);
-        flow->cc.nscc.cut_ps = engine->clock.now_ps;
+    const struct weft_nscc_options *options = &view->setting->options->nscc;
+    double over_ps = nscc->delay_ps - (double)target_ps(view, nscc);
+    nscc->is_fast = false;
+    nscc->empty_count = 0;
+    if (over_ps > 0 && view->now_ps - nscc->reduced_ps > nscc->base_rtt_ps) {
+        double share = options->decrease_ratio * over_ps / nscc->delay_ps;
+        view->cwnd *= fmax(1 - share, 1 - options->decrease_max);
+        nscc->reduced_ps = view->now_ps;
     }
 }
 
-// What growth has added up to, over the window.
-static void settle(struct packet_engine *engine, struct packet_flow *flow)
+// Adds the growth that has come together to the window.
+static void add_growth(struct packet_connection_view *view, struct nscc *nscc)
 {
-    uint64_t now_ps = engine->clock.now_ps;
-    bool late = now_ps - flow->cc.nscc.settled_ps >= flow->cc.nscc.network_ps;
-    if (flow->cc.nscc.settled <= SETTLE_PACKETS && !late) {
+    bool is_late = view->now_ps - nscc->stepped_ps >= nscc->network_ps;
+    if (nscc->unadded <= GROWTH_PACKETS && !is_late) {
         return;
     }
-    flow->window += flow->cc.nscc.growth / flow->window;
-    if (late) {
-        flow->window +=
-            engine->options->nscc.even_step * scale(engine, flow) * payload_ratio(engine);
-        flow->cc.nscc.settled_ps = now_ps;
+    view->cwnd += nscc->growth / view->cwnd;
+    if (is_late) {
+        view->cwnd +=
+            view->setting->options->nscc.even_step * growth_scale(view, nscc) * payload_ratio(view);
+        nscc->stepped_ps = view->now_ps;
     }
-    flow->cc.nscc.growth = 0;
-    flow->cc.nscc.settled = 0;
+    nscc->growth = 0;
+    nscc->unadded = 0;
 }
 
-static void nscc_acknowledged(struct packet_engine *engine, struct packet_flow *flow,
-                              const struct packet_ack *ack)
+// The four cases: delay above or below the target, with or without a mark.
+static void nscc_on_ack(struct packet_connection_view *view, const struct packet_ack_sample *sample)
 {
-    flow->cc.nscc.achieved += ack->newly;
-    flow->cc.nscc.settled += ack->newly;
-    flow->cc.nscc.ignored += ack->newly;
-    if (ack->trip_ps < flow->cc.nscc.base_ps && ack->trip_ps > 0) {
-        flow->cc.nscc.base_ps = ack->trip_ps;
+    struct nscc *nscc = packet_congestion_state(view);
+    nscc->achieved += sample->newly_acked;
+    nscc->unadded += sample->newly_acked;
+    nscc->ignored += sample->newly_acked;
+    if (sample->rtt_ps < nscc->base_rtt_ps && sample->rtt_ps > 0) {
+        nscc->base_rtt_ps = sample->rtt_ps;
     }
-    uint64_t delay_ps = ack->trip_ps > 0 ? ack->trip_ps - flow->cc.nscc.base_ps : 0;
-    average_delay(engine, flow, delay_ps, ack->marked);
-    if (adapt(engine, flow, false, ack->marked, delay_ps)) {
+    uint64_t delay_ps = sample->rtt_ps > 0 ? sample->rtt_ps - nscc->base_rtt_ps : 0;
+    average_delay(view, nscc, delay_ps, sample->is_marked);
+    if (quick_adapt(view, nscc, false, sample->is_marked, delay_ps)) {
         return;
     }
-    bool above = delay_ps >= target_ps(engine, flow);
-    if (above && ack->marked) {
-        cut(engine, flow);
-    } else if (above) {
-        flow->cc.nscc.growth += engine->options->nscc.fair_gain * scale(engine, flow) *
-                                payload_ratio(engine) * ack->newly;
-    } else if (!ack->marked) {
-        grow_by_missing(engine, flow, delay_ps, ack->newly);
+    bool is_above = delay_ps >= target_ps(view, nscc);
+    if (is_above && sample->is_marked) {
+        reduce_window(view, nscc);
+    } else if (is_above) {
+        nscc->growth += view->setting->options->nscc.fair_gain * growth_scale(view, nscc) *
+                        payload_ratio(view) * sample->newly_acked;
+    } else if (!sample->is_marked) {
+        grow_by_missing(view, nscc, delay_ps, sample->newly_acked);
     }
-    bound(engine, flow);
-    settle(engine, flow);
-    bound(engine, flow);
+    bound_window(view, nscc);
+    add_growth(view, nscc);
+    bound_window(view, nscc);
 }
 
-// A packet was cut to its header, or lost: it waited for about a full queue.
-static void nscc_trimmed(struct packet_engine *engine, struct packet_flow *flow)
+// A packet was trimmed or lost: it met about a full queue.
+static void nscc_on_trim(struct packet_connection_view *view)
 {
-    flow->cc.nscc.ignored++;
-    average_delay(engine, flow, flow->cc.nscc.network_ps, true);
-    flow->cc.nscc.is_alarmed = true;
-    if (!adapt(engine, flow, true, true, 0)) {
-        flow->window -= 1;
-        bound(engine, flow);
+    struct nscc *nscc = packet_congestion_state(view);
+    nscc->ignored++;
+    average_delay(view, nscc, nscc->network_ps, true);
+    nscc->has_trimmed = true;
+    if (!quick_adapt(view, nscc, true, true, 0)) {
+        view->cwnd -= 1;
+        bound_window(view, nscc);
     }
 }
 
-static void nscc_timed_out(struct packet_engine *engine, struct packet_flow *flow)
+static void nscc_on_timeout(struct packet_connection_view *view)
 {
-    (void)engine;
-    flow->window = 1;
+    view->cwnd = 1;
 }
 
-struct packet_transport packet_nscc(void)
-{
-    return (struct packet_transport){.name = "nscc",
-                                     .open = nscc_open,
-                                     .acknowledged = nscc_acknowledged,
-                                     .lost = nscc_trimmed,
-                                     .trimmed = nscc_trimmed,
-                                     .timed_out = nscc_timed_out};
-}
+const struct packet_congestion_ops packet_nscc_ops = {
+    .name = "nscc",
+    .state_bytes = sizeof(struct nscc),
+    .check = nscc_check,
+    .init = nscc_init,
+    .on_ack = nscc_on_ack,
+    .on_loss = nscc_on_trim,
+    .on_timeout = nscc_on_timeout,
+    .on_trim = nscc_on_trim,
+    .reads_path = true,
+};

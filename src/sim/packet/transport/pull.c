@@ -3,8 +3,6 @@
 
 #include "sim/packet/engine/sequence.h"
 
-#include <string.h>
-
 void packet_pull_init(struct packet_engine *engine, uint32_t link_count)
 {
     engine->pulls = WEFT_NEW_RAW(engine->arena, struct packet_pull, engine->flow_room);
@@ -24,9 +22,9 @@ static uint32_t order_of(const struct packet_engine *engine, const struct packet
 }
 
 // A slot's line may still hold it from the message before: it stays there, wanting nothing.
-static void open_pulled(struct packet_engine *engine, struct packet_flow *flow)
+void packet_pull_open(struct packet_engine *engine, uint32_t id)
 {
-    uint32_t id = (uint32_t)(flow - engine->flows);
+    const struct packet_flow *flow = &engine->flows[id];
     struct packet_pull *pull = &engine->pulls[id];
     uint32_t window = engine->options->initial_window_packets;
     bool is_waiting = flow->generation > 0 && pull->is_waiting;
@@ -35,9 +33,8 @@ static void open_pulled(struct packet_engine *engine, struct packet_flow *flow)
                                  .allowed = window < flow->total ? window : flow->total,
                                  .needed = flow->total,
                                  .order = order_of(engine, flow),
+                                 .credit = window,
                                  .is_waiting = is_waiting};
-    memset(&flow->cc, 0, sizeof(flow->cc));
-    flow->cc.ndp.credit = window;
 }
 
 // ---- the sender ----
@@ -46,10 +43,10 @@ static void open_pulled(struct packet_engine *engine, struct packet_flow *flow)
 static uint32_t choose(struct packet_engine *engine, struct packet_flow *flow)
 {
     uint32_t sequence = packet_take_cut(engine, flow);
-    uint32_t sent = flow->next - flow->acknowledged.low;
-    if (sequence == WEFT_NONE && flow->next < flow->total &&
+    uint32_t sent = flow->view.snd_next - flow->acknowledged.low;
+    if (sequence == WEFT_NONE && flow->view.snd_next < flow->total &&
         sent < engine->options->window_limit_packets) {
-        return flow->next++;
+        return flow->view.snd_next++;
     }
     return sequence;
 }
@@ -57,13 +54,14 @@ static uint32_t choose(struct packet_engine *engine, struct packet_flow *flow)
 void packet_pull_send(struct packet_engine *engine, uint32_t id)
 {
     struct packet_flow *flow = &engine->flows[id];
-    while (flow->cc.ndp.credit > 0 && !packet_is_held(engine, id)) {
-        uint32_t before = flow->next;
+    struct packet_pull *pull = &engine->pulls[id];
+    while (pull->credit > 0 && !packet_is_held(engine, id)) {
+        uint32_t before = flow->view.snd_next;
         uint32_t sequence = choose(engine, flow);
         if (sequence == WEFT_NONE) {
             return;
         }
-        flow->cc.ndp.credit--;
+        pull->credit--;
         bool again = sequence < before;
         engine->counts.retransmits += again;
         packet_transmit(engine, id, sequence, again ? PACKET_RESENT : 0);
@@ -75,11 +73,12 @@ void packet_pull_send(struct packet_engine *engine, uint32_t id)
 void packet_pull_timed_out(struct packet_engine *engine, uint32_t id)
 {
     struct packet_flow *flow = &engine->flows[id];
+    struct packet_pull *pull = &engine->pulls[id];
     uint32_t window = engine->options->initial_window_packets;
-    for (uint32_t sequence = flow->acknowledged.low; sequence < flow->next; sequence++) {
+    for (uint32_t sequence = flow->acknowledged.low; sequence < flow->view.snd_next; sequence++) {
         packet_note_cut(engine, flow, sequence);
     }
-    flow->cc.ndp.credit = flow->cc.ndp.credit > window ? flow->cc.ndp.credit : window;
+    pull->credit = pull->credit > window ? pull->credit : window;
     packet_pull_send(engine, id);
 }
 
@@ -90,14 +89,14 @@ static void take_answer(struct packet_engine *engine, const struct packet *packe
     struct packet_flow *flow = &engine->flows[id];
     flow->backoff = 0;
     if (packet->flags & PACKET_PULL) {
-        flow->cc.ndp.credit++;
+        engine->pulls[id].credit++;
     } else if (packet->flags & PACKET_TRIMMED) {
         packet_note_cut(engine, flow, packet->sequence);
     } else {
         packet_put(engine, &flow->acknowledged, packet->sequence);
         packet_forget_cut(engine, flow, packet->sequence);
         if ((packet->flags & PACKET_RESENT) == 0) {
-            packet_measure_trip(flow, engine->clock.now_ps - packet->sent_ps);
+            packet_measure_rtt(&flow->view, engine->clock.now_ps - packet->sent_ps);
         }
     }
     while (flow->acknowledged.low < packet->cumulative) {
@@ -207,7 +206,7 @@ void packet_pull_event(struct packet_engine *engine, uint32_t link)
         if (pull->link == link) {
             pull->wanted--;
             sent = true;
-            double serial_ps = engine->packet_bytes * engine->links[link].ps_per_byte;
+            double serial_ps = engine->setting.packet_bytes * engine->links[link].ps_per_byte;
             pacer->next_ps = engine->clock.now_ps + (uint64_t)(serial_ps + 0.5);
             send_pull(engine, flow);
         }
@@ -260,26 +259,22 @@ void packet_pull_deliver(struct packet_engine *engine, uint32_t id)
     answer(engine, id);
 }
 
-static void unused_acknowledged(struct packet_engine *engine, struct packet_flow *flow,
-                                const struct packet_ack *ack)
+static bool ndp_check(const struct weft_sim_options *options, struct weft_error *error)
 {
-    (void)engine;
-    (void)flow;
-    (void)ack;
+    const struct weft_packet_options *packet = options->packet;
+    if (packet->handshake) {
+        return weft_fail(error, WEFT_INPUT,
+                         "ndp: its first window goes at once; leave the handshake out");
+    }
+    if (options->persistent) {
+        return weft_fail(error, WEFT_INPUT,
+                         "ndp: every message is its own connection; leave persistent ones out");
+    }
+    return true;
 }
 
-static void unused_lost(struct packet_engine *engine, struct packet_flow *flow)
-{
-    (void)engine;
-    (void)flow;
-}
-
-struct packet_transport packet_ndp(void)
-{
-    return (struct packet_transport){.name = "ndp",
-                                     .open = open_pulled,
-                                     .acknowledged = unused_acknowledged,
-                                     .lost = unused_lost,
-                                     .timed_out = unused_lost,
-                                     .is_pulled = true};
-}
+const struct packet_congestion_ops packet_ndp_ops = {
+    .name = "ndp",
+    .check = ndp_check,
+    .is_receiver_driven = true,
+};

@@ -10,7 +10,7 @@
 
 #include "weft/base.h"
 
-// A flow as its receiver sees it.
+// What the two ends of a flow keep; its receiver all but `credit`.
 struct packet_pull {
     uint32_t next;    // in the pacer's line
     uint32_t link;    // the last one of its path
@@ -18,6 +18,7 @@ struct packet_pull {
     uint32_t allowed; // packets that the sender may have sent in all
     uint32_t needed;  // ... that it has to send in all, those cut included
     uint32_t order;   // the smallest is pulled first
+    uint32_t credit;  // of the sender: packets that may go now
     bool is_waiting;  // in a line
 };
 
@@ -31,6 +32,8 @@ struct packet_pacer {
 struct packet_engine;
 
 void packet_pull_init(struct packet_engine *engine, uint32_t link_count);
+// A flow opens with a window of credit.
+void packet_pull_open(struct packet_engine *engine, uint32_t flow);
 // A packet of a flow is at the end of its path.
 void packet_pull_deliver(struct packet_engine *engine, uint32_t id);
 void packet_pull_send(struct packet_engine *engine, uint32_t flow);

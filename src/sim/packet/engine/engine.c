@@ -1,0 +1,185 @@
+// SPDX-License-Identifier: Apache-2.0
+// Queues and links of the packet engine, and its loop.
+
+#include "engine.h"
+
+#include <math.h>
+
+#define BACKOFF_MAX 6u
+#define PACKETS_MAX ((uint32_t)1 << 26)
+
+_Static_assert(sizeof(struct packet) <= 64, "a packet fits a cache line");
+
+static uint64_t backlog_ps(uint64_t bytes, double ps_per_byte)
+{
+    double ps = (double)bytes * ps_per_byte;
+    return ps < 0x1p62 ? (uint64_t)ps : (uint64_t)1 << 62;
+}
+
+// How wide a bucket of the clock is: some twenty events, if every link is busy.
+static uint64_t bucket_ps(const struct weft_fabric *fabric, uint32_t packet_bytes)
+{
+    double events_per_ps = 0;
+    for (uint32_t l = 0; l < fabric->link_count; l++) {
+        events_per_ps += fabric->links[l].rate_Bps / packet_bytes / (double)WEFT_PS_PER_S;
+    }
+    double width_ps = 16 / fmax(events_per_ps, 1e-9);
+    return (uint64_t)fmin(fmax(width_ps, 1), 1e9);
+}
+
+void packet_engine_init(struct packet_engine *engine, const struct weft_fabric *fabric,
+                        const struct weft_sim_options *options, uint32_t flow_room,
+                        uint32_t hop_max, struct weft_arena *arena)
+{
+    bool marks_own = options->packet->mark_own && fabric->node_count == fabric->server_count;
+    uint32_t paths = options->packet->port.spray_paths;
+    uint32_t way_room = paths > 1 ? paths : 1;
+    uint32_t ack_bytes = options->packet->ack_bytes;
+    const struct weft_transport_entry *transport = weft_transport_entry(options->transport);
+    uint32_t hop_stride = 1 + 2 * way_room * (hop_max + 1);
+    *engine = (struct packet_engine){
+        .options = options->packet,
+        .congestion = *transport->congestion,
+        .setting = {.options = options->packet,
+                    .dctcp = &options->dctcp,
+                    .packet_bytes = options->packet_bytes,
+                    .header_bytes = options->header_bytes,
+                    .ack_bytes = ack_bytes > 0 ? ack_bytes : options->header_bytes},
+        .scales_growth = transport->scales_growth,
+        .packets = WEFT_NEW_RAW(arena, struct packet, PACKETS_MAX),
+        .links = WEFT_NEW(arena, struct packet_link, fabric->link_count),
+        .flows = WEFT_NEW_RAW(arena, struct packet_flow, flow_room),
+        .hops = WEFT_NEW_RAW(arena, uint32_t, (size_t)flow_room * hop_stride),
+        .hop_stride = hop_stride,
+        .way_room = way_room,
+        .way_stride = hop_max + 1,
+        .packet_free = WEFT_NONE,
+        .packet_room = PACKETS_MAX,
+        .flow_free = WEFT_NONE,
+        .flow_room = flow_room,
+        .spared_flags = marks_own ? PACKET_ACK : PACKET_OWN | PACKET_ACK,
+        .persistent = options->persistent,
+        .arena = arena,
+    };
+    packet_streams_init(engine);
+    if (paths > 1) {
+        engine->sprays = WEFT_NEW_RAW(arena, struct packet_spray, flow_room);
+        engine->offers = WEFT_NEW_RAW(arena, uint32_t, hop_stride);
+        enum weft_spray by = options->packet->port.spray_by;
+        if (by == WEFT_SPRAY_MARKS || by == WEFT_SPRAY_REUSE) {
+            engine->skips = WEFT_NEW_RAW(arena, uint8_t, (size_t)flow_room * way_room);
+        }
+        if (by == WEFT_SPRAY_REUSE) {
+            engine->goods = WEFT_NEW_RAW(arena, uint8_t, (size_t)flow_room * SPRAY_GOOD_MAX);
+        }
+    }
+    if (engine->congestion.is_receiver_driven) {
+        packet_pull_init(engine, fabric->link_count);
+    }
+    clock_init(&engine->clock, bucket_ps(fabric, options->packet_bytes), arena);
+    for (uint32_t l = 0; l < fabric->link_count; l++) {
+        const struct weft_link *link = &fabric->links[l];
+        double ps_per_byte = (double)WEFT_PS_PER_S / link->rate_Bps;
+        engine->links[l] = (struct packet_link){
+            .latency_ps = link->latency_ps,
+            .limit_ps = backlog_ps(packet_buffer_bytes(fabric, l, options), ps_per_byte),
+            .mark_ps = backlog_ps(options->packet->mark_bytes, ps_per_byte),
+            .ps_per_byte = ps_per_byte,
+        };
+    }
+    packet_ports_init(engine, fabric, options, arena);
+}
+
+// A flow's retransmission timer was filed for now. What was heard since may have moved its
+// deadline: then it is filed anew; else nothing came for a timeout.
+static void end_retransmit_timer(struct packet_engine *engine, uint32_t id)
+{
+    struct packet_flow *flow = &engine->flows[id];
+    flow->timer_filed = false;
+    if (!flow->is_open || flow->acknowledged.low == flow->total) {
+        return;
+    }
+    if (flow->view.in_flight == 0 && flow->view.next_send_ps > engine->clock.now_ps) {
+        return; // the next packet sets the timer
+    }
+    // What waits in the sender's own port is not under way yet.
+    uint64_t least_ps = flow->left_ps + packet_timeout_ps(engine, flow);
+    flow->deadline_ps = flow->deadline_ps > least_ps ? flow->deadline_ps : least_ps;
+    if (flow->deadline_ps > engine->clock.now_ps) {
+        flow->timer_filed = true;
+        clock_file(&engine->clock, (uint32_t)PACKET_EVENT_RETRANSMIT << CLOCK_KIND_SHIFT | id,
+                   flow->deadline_ps);
+        return;
+    }
+    engine->counts.timeouts++;
+    flow->timeout_count++;
+    packet_pause_check(engine);
+    flow->backoff = flow->backoff < BACKOFF_MAX ? flow->backoff + 1 : BACKOFF_MAX;
+    if (!flow->is_connected) {
+        packet_transmit(engine, id, WEFT_NONE, PACKET_RESENT);
+        packet_set_timer(engine, id);
+        return;
+    }
+    if (engine->congestion.is_receiver_driven) {
+        packet_pull_timed_out(engine, id);
+    } else {
+        packet_window_timed_out(engine, id);
+    }
+    packet_set_timer(engine, id);
+}
+
+static void deliver(struct packet_engine *engine, uint32_t id)
+{
+    if (engine->congestion.is_receiver_driven) {
+        packet_pull_deliver(engine, id);
+    } else {
+        packet_window_deliver(engine, id);
+    }
+}
+
+bool packet_engine_run(struct packet_engine *engine, uint64_t until_ps, struct packet_end *end)
+{
+    engine->has_ended = engine->is_stuck;
+    if (!engine->is_stuck && engine->stream_due != WEFT_NONE) {
+        packet_stream_received(engine, engine->stream_due);
+    }
+    while (!engine->has_ended) {
+        uint32_t event = clock_take(&engine->clock, until_ps);
+        if (event == WEFT_NONE) {
+            return false;
+        }
+        engine->counts.events++;
+        uint32_t coming = clock_peek(&engine->clock, 4);
+        if (coming < (uint32_t)1 << CLOCK_KIND_SHIFT) {
+            __builtin_prefetch(&engine->packets[coming], 1);
+        }
+        uint32_t index = event & CLOCK_INDEX_MASK;
+        switch ((enum packet_event)(event >> CLOCK_KIND_SHIFT)) {
+        case PACKET_EVENT_ARRIVAL:
+            if (packet_arrive(engine, index)) {
+                deliver(engine, index);
+            }
+            break;
+        case PACKET_EVENT_RETRANSMIT:
+            end_retransmit_timer(engine, index);
+            break;
+        case PACKET_EVENT_PACE:
+            engine->flows[index].is_paced = false;
+            if (engine->flows[index].is_open) {
+                packet_send(engine, index);
+            }
+            break;
+        case PACKET_EVENT_PULL:
+            packet_pull_event(engine, index);
+            break;
+        case PACKET_EVENT_PORT:
+            packet_queue_event(engine, index);
+            break;
+        }
+    }
+    if (engine->is_stuck) {
+        return false;
+    }
+    *end = engine->ended;
+    return true;
+}

@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+// When a flow's next packet may enter its sender's port.
+//
+// A flow has one packet at a time in its own port, so that flows of a server take turns there
+// (Linux' small queues and fair queueing; adapters: rounds of their queue pairs), and a rate-based
+// congestion control holds packets back (next_send_ps of its view). A flow that is held files one
+// event for the instant when it may go on.
+
+#include "engine.h"
+
+// Files the instant when the next packet may go, if there is one to send.
+static void wait_to_send(struct packet_engine *engine, uint32_t id, uint64_t at_ps)
+{
+    struct packet_flow *flow = &engine->flows[id];
+    bool more = flow->lost_from < flow->lost_until || flow->view.snd_next < flow->total ||
+                flow->cuts.count > 0;
+    if (!flow->is_paced && more && at_ps != WEFT_NEVER) {
+        flow->is_paced = true;
+        clock_file(&engine->clock, (uint32_t)PACKET_EVENT_PACE << CLOCK_KIND_SHIFT | id, at_ps);
+    }
+}
+
+bool packet_is_held(struct packet_engine *engine, uint32_t id)
+{
+    const struct packet_flow *flow = &engine->flows[id];
+    uint64_t from_ps =
+        flow->view.next_send_ps > flow->slot_ps ? flow->view.next_send_ps : flow->slot_ps;
+    if (from_ps <= engine->clock.now_ps) {
+        return false;
+    }
+    wait_to_send(engine, id, from_ps);
+    return true;
+}
+
+void packet_open_slot(struct packet_engine *engine, const struct packet *packet)
+{
+    struct packet_flow *flow = &engine->flows[packet->flow];
+    if (packet->generation == flow->generation && flow->slot_ps == WEFT_NEVER) {
+        flow->slot_ps = engine->clock.now_ps;
+        wait_to_send(engine, packet->flow, flow->slot_ps);
+    }
+}

@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: Apache-2.0
+// Packets as either end of a connection makes them: data, acknowledgements, and the end of a
+// message.
+
+#include "sequence.h"
+
+// What waits in the sender's own port.
+static uint64_t own_backlog_ps(const struct packet_engine *engine, uint32_t link)
+{
+    uint64_t now_ps = engine->clock.now_ps;
+    if (engine->ports.queues != NULL) {
+        const struct packet_port *port = &engine->ports.queues[link];
+        return port->waiting_ps + (port->busy_ps > now_ps ? port->busy_ps - now_ps : 0);
+    }
+    uint64_t free_ps = engine->links[link].free_ps;
+    return free_ps > now_ps ? free_ps - now_ps : 0;
+}
+
+// When the packet that entered a port of its sender's begins to leave.
+static uint64_t next_slot_ps(const struct packet_engine *engine, const struct packet_flow *flow,
+                             uint32_t link, uint32_t id)
+{
+    if (engine->ports.queues == NULL) {
+        double serial_ps = engine->packets[id].bytes * engine->links[link].ps_per_byte;
+        return flow->left_ps - (uint64_t)(serial_ps + 0.5);
+    }
+    return packet_queue_keeps(engine, link, id) ? WEFT_NEVER : engine->clock.now_ps;
+}
+
+void packet_transmit(struct packet_engine *engine, uint32_t id, uint32_t sequence, uint32_t flags)
+{
+    struct packet_flow *flow = &engine->flows[id];
+    uint32_t packet_id = packet_take(engine);
+    struct packet *packet = &engine->packets[packet_id];
+    packet->generation = flow->generation;
+    packet->sent_ps = engine->clock.now_ps;
+    packet->flow = id;
+    packet->sequence = sequence;
+    packet->hop = flow->data_hop;
+    if (engine->sprays != NULL) {
+        packet->way = packet_spray_way(engine, id);
+        packet->hop += packet->way * engine->way_stride;
+        packet_spray_sent(engine, id);
+    }
+    packet->bytes = (uint16_t)packet_stream_bytes(engine, flow, sequence);
+    packet->flags = (uint16_t)(PACKET_OWN | flags | flow->priority << PACKET_PRIORITY_SHIFT);
+    if (sequence == WEFT_NONE) {
+        packet->bytes =
+            (uint16_t)(engine->setting.header_bytes > 0 ? engine->setting.header_bytes : 1);
+    }
+    engine->counts.packets++;
+    uint32_t link = engine->hops[packet->hop];
+    packet_enter(engine, packet_id);
+    flow->left_ps = engine->clock.now_ps + own_backlog_ps(engine, link);
+    if (!engine->options->own_at_once) {
+        flow->slot_ps = next_slot_ps(engine, flow, link, packet_id);
+    }
+}
+
+bool packet_send_back(struct packet_engine *engine, uint32_t id)
+{
+    struct packet *packet = &engine->packets[id];
+    uint32_t ack_hop = engine->flows[packet->flow].ack_hop;
+    packet->flags |= PACKET_ACK;
+    if (ack_hop == WEFT_NONE) {
+        return false;
+    }
+    packet->bytes = (uint16_t)engine->setting.ack_bytes;
+    packet->hop = ack_hop;
+    if (engine->sprays != NULL) {
+        packet->hop += packet_spray_back(engine, packet->flow);
+    }
+    packet->flags |= PACKET_OWN;
+    packet_enter(engine, id);
+    return true;
+}
+
+void packet_close(struct packet_engine *engine, uint32_t id)
+{
+    struct packet_flow *flow = &engine->flows[id];
+    engine->jobs[flow->job].acknowledged += flow->total - flow->acknowledged.low;
+    packet_release_bits(engine, &flow->acknowledged);
+    packet_release_bits(engine, &flow->received);
+    packet_forget_cuts(engine, flow);
+    engine->ended = (struct packet_end){flow->owner, flow->path_id, flow->job};
+    engine->ledger = (struct packet_ledger){
+        .started_ps = flow->started_ps,
+        .wire_bytes = flow->last_bytes + (double)(flow->total - 1) * engine->setting.packet_bytes,
+        .packets = flow->total + flow->resent_count,
+        .resent = flow->resent_count,
+        .marked = flow->marked_count,
+        .timeouts = flow->timeout_count,
+    };
+    engine->has_ended = true;
+    flow->is_open = false;
+    flow->generation++;
+    flow->owner = engine->flow_free;
+    engine->flow_free = id;
+}

@@ -1,0 +1,266 @@
+// SPDX-License-Identifier: Apache-2.0
+// Both ends of a message: what to send, what has come, what was lost.
+//
+// Every packet is acknowledged by itself, with the receiver's first gap. A packet is lost when one
+// reorder_packets above it has come (Mathis and Mahdavi, "Forward acknowledgement", SIGCOMM 1996;
+// RFC 6675 counts likewise), or when the timer ends (RFC 6298).
+
+#include "sequence.h"
+
+#include <string.h>
+
+// ---- sending ----
+
+// What to send again first, then what was never sent; WEFT_NONE if nothing may go.
+static uint32_t choose(struct packet_engine *engine, struct packet_flow *flow)
+{
+    if (flow->cuts.count > 0) {
+        return packet_take_cut(engine, flow);
+    }
+    if (flow->lost_from < flow->acknowledged.low) {
+        flow->lost_from = flow->acknowledged.low;
+    }
+    while (flow->lost_from < flow->lost_until) {
+        uint32_t sequence = flow->lost_from++;
+        if (!packet_has_come(engine, &flow->acknowledged, sequence)) {
+            return sequence;
+        }
+    }
+    uint32_t limit = engine->options->window_limit_packets;
+    if (flow->view.snd_next < flow->total && flow->view.snd_next - flow->acknowledged.low < limit) {
+        return flow->view.snd_next++;
+    }
+    return WEFT_NONE;
+}
+
+void packet_window_send(struct packet_engine *engine, uint32_t id)
+{
+    struct packet_flow *flow = &engine->flows[id];
+    while (flow->view.in_flight + 1 <= flow->view.cwnd || flow->view.in_flight == 0) {
+        if (packet_is_held(engine, id)) {
+            return;
+        }
+        uint32_t before = flow->view.snd_next;
+        uint32_t sequence = choose(engine, flow);
+        if (sequence == WEFT_NONE) {
+            return;
+        }
+        bool again = sequence < before;
+        engine->counts.retransmits += again;
+        flow->resent_count += again;
+        if (engine->congestion.on_send != NULL) {
+            if (flow->view.in_flight == 0) { // it may have waited longer than a timeout
+                packet_set_timer(engine, id);
+            }
+            engine->congestion.on_send(packet_view(engine, flow),
+                                       packet_stream_bytes(engine, flow, sequence));
+        }
+        flow->view.in_flight++;
+        packet_transmit(engine, id, sequence, again ? PACKET_RESENT : 0);
+    }
+}
+
+void packet_window_timed_out(struct packet_engine *engine, uint32_t id)
+{
+    struct packet_flow *flow = &engine->flows[id];
+    packet_forget_cuts(engine, flow);
+    flow->view.in_flight = 0;
+    flow->lost_from = flow->acknowledged.low;
+    flow->lost_until = flow->view.snd_next;
+    flow->view.recover = flow->view.snd_next;
+    engine->congestion.on_timeout(packet_view(engine, flow));
+    packet_window_send(engine, id);
+}
+
+// ---- acknowledgements ----
+
+// Once a window.
+static void begin_recovery(struct packet_engine *engine, struct packet_flow *flow)
+{
+    struct packet_connection_view *view = packet_view(engine, flow);
+    if (packet_enter_recovery(view)) {
+        engine->congestion.on_loss(view);
+    }
+}
+
+// Packets that are lost by now leave the count of those in flight; they are sent again in order.
+static void find_lost(struct packet_engine *engine, struct packet_flow *flow, uint32_t until)
+{
+    if (until <= flow->acknowledged.low) {
+        return;
+    }
+    uint32_t from =
+        flow->lost_until > flow->acknowledged.low ? flow->lost_until : flow->acknowledged.low;
+    uint32_t lost = 0;
+    for (uint32_t sequence = from; sequence < until; sequence++) {
+        lost += !packet_has_come(engine, &flow->acknowledged, sequence);
+    }
+    if (until > flow->lost_until) {
+        if (flow->lost_from >= flow->lost_until) {
+            flow->lost_from = from;
+        }
+        flow->lost_until = until;
+    }
+    if (lost > 0) {
+        flow->view.in_flight -= lost < flow->view.in_flight ? lost : flow->view.in_flight;
+        begin_recovery(engine, flow);
+    }
+}
+
+// A packet came as its header: it goes again at once.
+static void take_cut(struct packet_engine *engine, struct packet_flow *flow, uint32_t sequence)
+{
+    if (!packet_note_cut(engine, flow, sequence)) {
+        return;
+    }
+    flow->view.in_flight -= flow->view.in_flight > 0;
+    if (engine->congestion.on_trim != NULL) {
+        engine->congestion.on_trim(packet_view(engine, flow));
+    } else {
+        begin_recovery(engine, flow);
+    }
+}
+
+// Of a run in parts: all is acknowledged.
+static void close_sender(struct packet_engine *engine, uint32_t id)
+{
+    struct packet_flow *flow = &engine->flows[id];
+    packet_release_bits(engine, &flow->acknowledged);
+    packet_forget_cuts(engine, flow);
+    flow->is_open = false;
+    packet_post_closed(engine, id);
+}
+
+static void take_acknowledgement(struct packet_engine *engine, const struct packet *packet)
+{
+    uint32_t id = packet->flow;
+    struct packet_flow *flow = &engine->flows[id];
+    if (packet->sequence == WEFT_NONE) {
+        flow->is_connected = true;
+        if (engine->congestion.on_connected != NULL) {
+            engine->congestion.on_connected(packet_view(engine, flow),
+                                            (packet->flags & PACKET_MARKED) != 0);
+        }
+        packet_window_send(engine, id);
+        return;
+    }
+    bool cut = (packet->flags & PACKET_TRIMMED) != 0;
+    uint32_t newly = !cut && packet_put(engine, &flow->acknowledged, packet->sequence);
+    if (newly > 0 && flow->cuts.count > 0) {
+        packet_forget_cut(engine, flow, packet->sequence);
+    }
+    while (flow->acknowledged.low < packet->cumulative) {
+        packet_forget_cut(engine, flow, flow->acknowledged.low);
+        packet_put(engine, &flow->acknowledged, flow->acknowledged.low);
+        newly++;
+    }
+    if (engine->post != NULL && flow->acknowledged.low == flow->total) {
+        close_sender(engine, id);
+        return;
+    }
+    if (flow->is_stream) {
+        packet_stream_acknowledged(engine, flow);
+    }
+    uint32_t gone = cut || newly > 0 || (packet->flags & PACKET_RESENT) == 0 ? newly : 1;
+    flow->view.in_flight -= gone < flow->view.in_flight ? gone : flow->view.in_flight;
+    if (packet->sequence + 1 > flow->highest) {
+        flow->highest = packet->sequence + 1;
+    }
+    flow->view.in_recovery = flow->acknowledged.low < flow->view.recover;
+    uint64_t rtt_ps = engine->clock.now_ps - packet->sent_ps;
+    if ((packet->flags & PACKET_RESENT) == 0) {
+        packet_measure_rtt(&flow->view, rtt_ps);
+    }
+    bool noticed = (packet->flags & PACKET_NOTICED) != 0;
+    if (newly > 0 || noticed) {
+        flow->backoff = 0;
+        flow->heard_ps = engine->clock.now_ps;
+        if (engine->scales_growth) {
+            packet_scale_growth(engine, flow, newly);
+        }
+        const struct packet_ack_sample sample = {.newly_acked = newly,
+                                                 .is_marked = (packet->flags & PACKET_MARKED) != 0,
+                                                 .is_notice = noticed,
+                                                 .rtt_ps = rtt_ps};
+        engine->congestion.on_ack(packet_view(engine, flow), &sample);
+    }
+    uint32_t reorder = engine->options->reorder_packets;
+    uint32_t until = flow->highest > reorder ? flow->highest - reorder : 0;
+    if (engine->sprays != NULL) {
+        until = packet_spray_until(engine, id, packet->sent_ps);
+        packet_spray_heed(engine, id, packet);
+    }
+    if (cut) {
+        take_cut(engine, flow, packet->sequence);
+    } else if (!engine->ports.options->trims) { // else headers tell
+        find_lost(engine, flow, until);
+    }
+    packet_window_send(engine, id);
+    if (newly > 0 || cut) {
+        packet_set_timer(engine, id);
+    }
+}
+
+// ---- the receiver ----
+
+// Of a run in parts: the receiver's end of a message is over, once. Its sender learns of it by the
+// last acknowledgement.
+static void note_whole(struct packet_engine *engine, uint32_t id)
+{
+    struct packet_flow *flow = &engine->flows[id];
+    if (flow->received.low == flow->total && !flow->has_come) {
+        flow->has_come = true;
+        packet_release_bits(engine, &flow->received);
+        engine->ended = (struct packet_end){flow->owner, flow->path_id, flow->job};
+        engine->post->ended_flow = id;
+        engine->has_ended = true;
+    }
+}
+
+static void receive(struct packet_engine *engine, uint32_t id)
+{
+    struct packet *packet = &engine->packets[id];
+    struct packet_flow *flow = &engine->flows[packet->flow];
+    if (packet->sequence != WEFT_NONE && (packet->flags & PACKET_TRIMMED) == 0) {
+        if (packet_put(engine, &flow->received, packet->sequence)) {
+            bool marked = (packet->flags & PACKET_MARKED) != 0;
+            engine->counts.ecn_marks += marked;
+            flow->marked_count += marked;
+        }
+        if (engine->post != NULL) {
+            note_whole(engine, packet->flow);
+        } else if (flow->is_stream) {
+            packet_stream_received(engine, packet->flow);
+        } else if (flow->received.low == flow->total) {
+            packet_close(engine, packet->flow);
+            packet_drop(engine, id);
+            return;
+        }
+    }
+    packet->cumulative = flow->received.low;
+    if (engine->congestion.wants_notices && (packet->flags & PACKET_MARKED) != 0 &&
+        engine->clock.now_ps >= flow->notice_ps) {
+        packet->flags |= PACKET_NOTICED;
+        flow->notice_ps = engine->clock.now_ps + engine->options->dcqcn.notice_ps;
+    }
+    if (!packet_send_back(engine, id)) {
+        take_acknowledgement(engine, packet);
+        packet_drop(engine, id);
+    }
+}
+
+void packet_window_deliver(struct packet_engine *engine, uint32_t id)
+{
+    struct packet *packet = &engine->packets[id];
+    const struct packet_flow *flow = &engine->flows[packet->flow];
+    if (packet->generation != flow->generation) {
+        packet_drop(engine, id);
+    } else if (packet->flags & PACKET_ACK) {
+        if (flow->is_open) { // in one part its packets are gone, else they may still come
+            take_acknowledgement(engine, packet);
+        }
+        packet_drop(engine, id);
+    } else {
+        receive(engine, id);
+    }
+}
