@@ -57,37 +57,6 @@ static bool check_flows(const struct weft_flow_list *flows, const struct weft_fa
     return true;
 }
 
-void flows_start(struct flows_player *player, uint32_t flow)
-{
-    const struct weft_flow_list *flows = player->flows;
-    struct weft_simnet *net = &player->net;
-    uint32_t from = flows->from[flow];
-    uint32_t to = flows->to[flow];
-    player->end_ps[flow] = (double)flows->start_ps[flow];
-    if (from == to) {
-        return;
-    }
-    double wire_bytes = weft_simnet_wire_bytes(net, (double)flows->size_bytes[flow]);
-    uint64_t hash = weft_hash(net->options->seed ^ weft_hash(flow));
-    uint32_t count = weft_simnet_way_count(net, from, to);
-    for (uint32_t i = 0; i < count; i++) {
-        struct weft_simnet_way way = weft_simnet_open_way(net, from, to, i, hash, 0);
-        if (wire_bytes > 0) {
-            weft_simnet_start(net, way.class_id, wire_bytes * way.share_ratio, flow, 0);
-            if (player->parts != NULL) {
-                uint64_t start_ps = flows->start_ps[flow];
-                packet_parts_start(player->parts, net->packets.laid_out,
-                                   start_ps < CLOCK_END_PS ? start_ps : CLOCK_END_PS);
-            }
-        } else {
-            double latency_ps = weft_simnet_latency_ps(net, way.class_id, 0);
-            player->end_ps[flow] =
-                fmax(player->end_ps[flow], (double)flows->start_ps[flow] + latency_ps);
-        }
-        weft_wire_close(&net->wire, way.class_id);
-    }
-}
-
 static void play(struct flows_player *player)
 {
     const struct weft_flow_list *flows = player->flows;

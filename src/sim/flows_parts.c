@@ -81,7 +81,8 @@ static void take_end(struct office *office, const struct packet_part_end *end)
     double end_ps = (double)end->end_ps + weft_simnet_tail_ps(&player->net, who.path_id, 0);
     engine->ledger = (struct packet_ledger){
         .started_ps = sender->started_ps,
-        .wire_bytes = sender->last_bytes + (double)(sender->total - 1) * engine->packet_bytes,
+        .wire_bytes =
+            sender->last_bytes + (double)(sender->total - 1) * engine->setting.packet_bytes,
         .packets = sender->total,
         .marked = end->marked,
     };

@@ -8,163 +8,9 @@
 #include <math.h>
 #include <string.h>
 
-// A link counts as full, and is evaluated, from this share of its capacity on. Loads are kept by
-// differences, whose rounding is some 1e-16 of the capacity each and is wiped out at every
-// evaluation, so the margin is never reached by drift.
-#define NEARLY_FULL 0.999999
-#define SMALLEST_BLOCK_LOG2 2
 // In order of level a link is evaluated about once a solve. A solve that takes this many times as
 // long as all links would is going round in roundings.
 #define EVALUATIONS_A_LINK 256u
-
-double weft_maxmin_calm_load(double capacity_Bps, double level_Bps)
-{
-    return level_Bps >= capacity_Bps ? NEARLY_FULL * capacity_Bps : -(double)INFINITY;
-}
-
-// Records of a power of two up to a cache line, then whole lines.
-static size_t record_bytes(uint32_t stride)
-{
-    size_t need = offsetof(struct weft_maxmin_class, path) + stride * sizeof(uint32_t);
-    size_t size = 32;
-    while (size < need && size < 64) {
-        size *= 2;
-    }
-    return need <= size ? size : (need + 63) / 64 * 64;
-}
-
-void weft_maxmin_init(struct weft_maxmin *maxmin, const double *capacity_Bps, uint32_t link_count,
-                      uint32_t class_capacity, uint32_t stride, struct weft_arena *arena)
-{
-    struct weft_maxmin m = {.link_count = link_count,
-                            .class_capacity = class_capacity,
-                            .stride = stride,
-                            .class_bytes = record_bytes(stride),
-                            .arena = arena};
-    m.links = WEFT_NEW_RAW(arena, struct weft_maxmin_link, link_count);
-    for (uint32_t link = 0; link < link_count; link++) {
-        WEFT_ASSERT(capacity_Bps[link] > 0 && isfinite(capacity_Bps[link]));
-        m.links[link] = (struct weft_maxmin_link){
-            .capacity_Bps = capacity_Bps[link],
-            .level_Bps = capacity_Bps[link],
-            .calm_Bps = weft_maxmin_calm_load(capacity_Bps[link], capacity_Bps[link]),
-            .per_held = 1,
-            .queue_place = WEFT_NONE};
-    }
-    m.classes = weft_arena_alloc_raw(arena, class_capacity, m.class_bytes);
-    m.position = WEFT_NEW_RAW(arena, uint32_t, (size_t)class_capacity * stride);
-    m.free_classes = WEFT_NEW_RAW(arena, uint32_t, class_capacity);
-    m.queue = (struct weft_maxmin_queue){
-        .entries = WEFT_NEW_RAW(arena, struct weft_maxmin_entry, link_count), .links = m.links};
-    m.touched = WEFT_NEW_RAW(arena, uint32_t, class_capacity);
-    m.before_Bps = WEFT_NEW_RAW(arena, double, class_capacity);
-    m.is_touched = WEFT_NEW_RAW(arena, bool, class_capacity);
-    m.room_Bps = WEFT_NEW_RAW(arena, double, link_count);
-    m.rising = WEFT_NEW_RAW(arena, double, link_count);
-    m.limit_Bps = WEFT_NEW_RAW(arena, double, class_capacity);
-    m.limit_weight = WEFT_NEW_RAW(arena, double, class_capacity);
-    m.limit_link = WEFT_NEW_RAW(arena, uint32_t, class_capacity);
-    *maxmin = m;
-}
-
-void weft_maxmin_use_shares(struct weft_maxmin *maxmin)
-{
-    WEFT_ASSERT(maxmin->class_count == 0);
-    maxmin->shares = WEFT_NEW_RAW(maxmin->arena, struct weft_maxmin_share, maxmin->class_capacity);
-}
-
-uint32_t weft_maxmin_open(struct weft_maxmin *maxmin, const uint32_t *links, uint32_t hop_count)
-{
-    WEFT_ASSERT(hop_count >= 1 && hop_count <= maxmin->stride);
-    uint32_t id;
-    if (maxmin->free_count > 0) {
-        id = maxmin->free_classes[--maxmin->free_count];
-    } else {
-        WEFT_ASSERT(maxmin->class_count < maxmin->class_capacity);
-        id = maxmin->class_count++;
-    }
-    struct weft_maxmin_class *class = weft_maxmin_class_at(maxmin, id);
-    class->rate_Bps = 0;
-    class->bottleneck = WEFT_NONE;
-    class->weight = 0;
-    class->hop_count = hop_count;
-    maxmin->is_touched[id] = false;
-    if (maxmin->shares != NULL) {
-        maxmin->shares[id] = (struct weft_maxmin_share){1, 0};
-    }
-    memcpy(class->path, links, hop_count * sizeof(uint32_t));
-    return id;
-}
-
-void weft_maxmin_close(struct weft_maxmin *maxmin, uint32_t class_id)
-{
-    WEFT_ASSERT(weft_maxmin_class_at(maxmin, class_id)->weight == 0);
-    WEFT_ASSERT(!maxmin->is_touched[class_id]);
-    maxmin->free_classes[maxmin->free_count++] = class_id;
-}
-
-// ---- member lists ----
-
-static struct weft_maxmin_member *take_block(struct weft_maxmin *maxmin, uint8_t size_log2)
-{
-    void *block = maxmin->free_blocks[size_log2];
-    if (block == NULL) {
-        return WEFT_NEW_RAW(maxmin->arena, struct weft_maxmin_member, (size_t)1 << size_log2);
-    }
-    memcpy(&maxmin->free_blocks[size_log2], block, sizeof(void *));
-    return block;
-}
-
-static void give_block(struct weft_maxmin *maxmin, void *block, uint8_t size_log2)
-{
-    memcpy(block, &maxmin->free_blocks[size_log2], sizeof(void *));
-    maxmin->free_blocks[size_log2] = block;
-}
-
-static void resize_members(struct weft_maxmin *maxmin, struct weft_maxmin_link *link,
-                           uint8_t size_log2)
-{
-    struct weft_maxmin_member *old = link->members;
-    struct weft_maxmin_member *block = take_block(maxmin, size_log2);
-    if (old != NULL) {
-        memcpy(block, old, link->member_count * sizeof(*block));
-        give_block(maxmin, old, link->block_log2);
-    }
-    link->members = block;
-    link->block_log2 = size_log2;
-}
-
-static void attach(struct weft_maxmin *maxmin, uint32_t class_id)
-{
-    const struct weft_maxmin_class *class = weft_maxmin_class_at(maxmin, class_id);
-    uint32_t *position = &maxmin->position[(size_t)class_id * maxmin->stride];
-    for (uint32_t hop = 0; hop < class->hop_count; hop++) {
-        struct weft_maxmin_link *link = &maxmin->links[class->path[hop]];
-        if (link->members == NULL) {
-            resize_members(maxmin, link, SMALLEST_BLOCK_LOG2);
-        } else if (link->member_count == 1u << link->block_log2) {
-            resize_members(maxmin, link, (uint8_t)(link->block_log2 + 1));
-        }
-        link->members[link->member_count] = (struct weft_maxmin_member){class_id, hop};
-        position[hop] = link->member_count++;
-    }
-}
-
-static void detach(struct weft_maxmin *maxmin, uint32_t class_id)
-{
-    const struct weft_maxmin_class *class = weft_maxmin_class_at(maxmin, class_id);
-    const uint32_t *position = &maxmin->position[(size_t)class_id * maxmin->stride];
-    for (uint32_t hop = 0; hop < class->hop_count; hop++) {
-        struct weft_maxmin_link *link = &maxmin->links[class->path[hop]];
-        uint32_t last = --link->member_count;
-        struct weft_maxmin_member moved = link->members[last];
-        link->members[position[hop]] = moved;
-        maxmin->position[(size_t)moved.class_id * maxmin->stride + moved.hop] = position[hop];
-        if (link->block_log2 > SMALLEST_BLOCK_LOG2 && last < 1u << (link->block_log2 - 2)) {
-            resize_members(maxmin, link, (uint8_t)(link->block_log2 - 1));
-        }
-    }
-}
 
 // ---- links to evaluate ----
 
@@ -215,7 +61,8 @@ static void queue_link(struct weft_maxmin *maxmin, uint32_t id)
 
 // ---- arrivals and departures ----
 
-void weft_maxmin_touch(struct weft_maxmin *maxmin, uint32_t class_id, double before_Bps)
+// Remembers a class's rate for the list `touched`, before its first change.
+static void touch(struct weft_maxmin *maxmin, uint32_t class_id, double before_Bps)
 {
     if (!maxmin->is_touched[class_id]) {
         maxmin->is_touched[class_id] = true;
@@ -253,8 +100,8 @@ void weft_maxmin_join(struct weft_maxmin *maxmin, uint32_t class_id)
                 least = maxmin->links[bottleneck].level_Bps;
             }
         }
-        attach(maxmin, class_id);
-        weft_maxmin_touch(maxmin, class_id, 0);
+        weft_maxmin_attach(maxmin, class_id);
+        touch(maxmin, class_id, 0);
         class->bottleneck = bottleneck;
         class->rate_Bps = least;
     }
@@ -282,7 +129,7 @@ void weft_maxmin_leave(struct weft_maxmin *maxmin, uint32_t class_id)
     }
     class->weight = weight;
     if (weight == 0) {
-        detach(maxmin, class_id);
+        weft_maxmin_detach(maxmin, class_id);
         class->rate_Bps = 0;
     }
 }
@@ -304,7 +151,7 @@ void weft_maxmin_set_share(struct weft_maxmin *maxmin, uint32_t class_id, double
     if (maxmin->is_touched[class_id]) {
         maxmin->before_Bps[class_id] *= scale;
     } else {
-        weft_maxmin_touch(maxmin, class_id, class->rate_Bps);
+        touch(maxmin, class_id, class->rate_Bps);
     }
     queue_link(maxmin, class->bottleneck);
 }
@@ -406,7 +253,7 @@ static void apply_level(struct weft_maxmin *maxmin, uint32_t id, double level)
         double before = class->rate_Bps;
         class->bottleneck = here ? id : maxmin->limit_link[i];
         if (fabs(rate - before) > WEFT_MAXMIN_SAME * before) {
-            weft_maxmin_touch(maxmin, class_id, before);
+            touch(maxmin, class_id, before);
             class->rate_Bps = rate;
             pass_on(maxmin, class, id, rate - before);
         }
@@ -470,6 +317,94 @@ static void evaluate(struct weft_maxmin *maxmin, uint32_t id)
     }
     link->level_Bps = level;
     apply_level(maxmin, id, level);
+}
+
+// ---- all links at once ----
+//
+// Progressive filling (Bertsekas and Gallager, Data Networks, 6.5.2): all classes rise together,
+// and those of a link that fills stop.
+
+#define RISING (-1.0) // the rate of a class that no full link holds yet
+#define SOME 0.5      // what rises weighs at least 1; less is what rounding left
+
+// Every class rises; the queue is emptied.
+static void begin_filling(struct weft_maxmin *maxmin)
+{
+    maxmin->queue.count = 0;
+    for (uint32_t id = 0; id < maxmin->link_count; id++) {
+        struct weft_maxmin_link *link = &maxmin->links[id];
+        link->queue_place = WEFT_NONE;
+        link->level_Bps = link->capacity_Bps;
+        link->load_Bps = 0;
+        link->per_held = 1;
+        maxmin->room_Bps[id] = link->capacity_Bps;
+        maxmin->rising[id] = 0;
+        for (uint32_t i = 0; i < link->member_count; i++) {
+            uint32_t class_id = link->members[i].class_id;
+            struct weft_maxmin_class *class = weft_maxmin_class_at(maxmin, class_id);
+            maxmin->rising[id] += class->weight;
+            if (class->rate_Bps >= 0) {
+                touch(maxmin, class_id, class->rate_Bps);
+                class->rate_Bps = RISING;
+            }
+        }
+    }
+}
+
+// The link that fills first, WEFT_NONE when nothing rises any more.
+static uint32_t first_to_fill(const struct weft_maxmin *maxmin)
+{
+    uint32_t first = WEFT_NONE;
+    double least_Bps = (double)INFINITY;
+    for (uint32_t id = 0; id < maxmin->link_count; id++) {
+        if (maxmin->rising[id] > SOME) {
+            double share_Bps = maxmin->room_Bps[id] / maxmin->rising[id];
+            first = share_Bps < least_Bps ? id : first;
+            least_Bps = share_Bps < least_Bps ? share_Bps : least_Bps;
+        }
+    }
+    return first;
+}
+
+// The members that still rise on a full link stop at `level`.
+static void stop_members(struct weft_maxmin *maxmin, uint32_t id, double level_Bps)
+{
+    struct weft_maxmin_link *link = &maxmin->links[id];
+    double held = maxmin->rising[id];
+    for (uint32_t i = 0; i < link->member_count; i++) {
+        struct weft_maxmin_class *class = weft_maxmin_class_at(maxmin, link->members[i].class_id);
+        if (class->rate_Bps >= 0) {
+            continue;
+        }
+        class->rate_Bps = level_Bps;
+        class->bottleneck = id;
+        for (uint32_t hop = 0; hop < class->hop_count; hop++) {
+            uint32_t other = class->path[hop];
+            double room_Bps = maxmin->room_Bps[other] - level_Bps * class->weight;
+            maxmin->room_Bps[other] = room_Bps > 0 ? room_Bps : 0;
+            maxmin->rising[other] -= class->weight;
+            maxmin->links[other].load_Bps += level_Bps * class->weight;
+        }
+    }
+    link->level_Bps = level_Bps;
+    link->per_held = 1 / held;
+}
+
+void weft_maxmin_refill(struct weft_maxmin *maxmin)
+{
+    maxmin->refill_count++;
+    begin_filling(maxmin);
+    for (uint32_t id; (id = first_to_fill(maxmin)) != WEFT_NONE;) {
+        maxmin->work_count += maxmin->link_count / 4 + 2 * maxmin->links[id].member_count;
+        double level_Bps = maxmin->room_Bps[id] / maxmin->rising[id];
+        // Room that rounding has eaten up leaves crumbs rather than nothing.
+        double crumb_Bps = maxmin->links[id].capacity_Bps * WEFT_MAXMIN_SAME;
+        stop_members(maxmin, id, level_Bps > crumb_Bps ? level_Bps : crumb_Bps);
+    }
+    for (uint32_t id = 0; id < maxmin->link_count; id++) {
+        struct weft_maxmin_link *link = &maxmin->links[id];
+        link->calm_Bps = weft_maxmin_calm_load(link->capacity_Bps, link->level_Bps);
+    }
 }
 
 void weft_maxmin_solve(struct weft_maxmin *maxmin)

@@ -137,11 +137,24 @@ void weft_maxmin_leave(struct weft_maxmin *maxmin, uint32_t class_id);
 // whose level changes).
 void weft_maxmin_solve(struct weft_maxmin *maxmin);
 // All rates and levels from scratch by progressive filling, which no rounding can keep from ending:
-// what a solve falls back to when its evaluations do not settle. O(links^2 + members).
+// what a solve falls back to when its evaluations do not come to an end. O(links^2 + members).
 void weft_maxmin_refill(struct weft_maxmin *maxmin);
+
+// ---- between maxmin.c and maxmin_members.c ----
+
+// A link counts as full, and is evaluated, from this share of its capacity on. Loads are kept by
+// differences, whose rounding is some 1e-16 of the capacity each and is wiped out at every
+// evaluation, so the margin is never reached by drift.
+#define WEFT_MAXMIN_NEARLY_FULL 0.999999
+
 // The load below which a link of this level needs no evaluation: none while it holds somebody back.
-double weft_maxmin_calm_load(double capacity_Bps, double level_Bps);
-// Remembers a class's rate for the list `touched`, before its first change.
-void weft_maxmin_touch(struct weft_maxmin *maxmin, uint32_t class_id, double before_Bps);
+static inline double weft_maxmin_calm_load(double capacity_Bps, double level_Bps)
+{
+    return level_Bps >= capacity_Bps ? WEFT_MAXMIN_NEARLY_FULL * capacity_Bps : -__builtin_inf();
+}
+
+// A class is a member of every link of its path from now on, or of none.
+void weft_maxmin_attach(struct weft_maxmin *maxmin, uint32_t class_id);
+void weft_maxmin_detach(struct weft_maxmin *maxmin, uint32_t class_id);
 
 #endif

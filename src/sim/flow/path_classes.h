@@ -5,8 +5,8 @@
 // The wire over a fabric: routes become classes of the wire, each with the time that a packet needs
 // besides its turn at the slowest link.
 
-#include "sim/packet/engine/engine.h"
 #include "shares.h"
+#include "sim/packet/engine/engine.h"
 
 struct weft_simnet {
     struct weft_wire wire;

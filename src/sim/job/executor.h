@@ -121,10 +121,17 @@ bool machine_lay_out_iterations(struct machine *machine, const struct weft_sim_o
 bool machine_iterations(struct weft_sim_result *result, const struct machine *machine,
                         struct weft_arena *arena, struct weft_error *error) WEFT_MUST_USE;
 
-// A task waits for nothing more.
-void machine_make_ready(struct machine *machine, uint32_t task);
+// ---- what waits (events.c) ----
+
+// Files an event, and takes the first one out. O(log events).
 void machine_push(struct machine *machine, double time_ps, enum machine_event_kind kind,
                   uint32_t id);
+struct machine_event machine_pop(struct machine *machine);
+// A task waits behind the others of a queue; the first one leaves it.
+void machine_append(struct machine *machine, uint32_t *head, uint32_t *tail, uint32_t task);
+uint32_t machine_take_first(struct machine *machine, uint32_t *head);
+// A task waits for nothing more.
+void machine_make_ready(struct machine *machine, uint32_t task);
 // One of a task's parts is over; after the last the task ends.
 void machine_part_ended(struct machine *machine, uint32_t task, double time_ps);
 

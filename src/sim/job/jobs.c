@@ -3,60 +3,10 @@
 
 #include "executor.h"
 
-#include "weft/base/heap.h"
-
 #include <math.h>
 #include <string.h>
 
-// ---- events that are not ends of flows ----
-
-static inline bool comes_before(const struct machine_event *a, const struct machine_event *b)
-{
-    return a->time_ps < b->time_ps || (a->time_ps == b->time_ps && a->order < b->order);
-}
-
-WEFT_HEAP(events, struct machine_event_heap, struct machine_event, 2, comes_before,
-          weft_heap_no_places)
-
-void machine_push(struct machine *machine, double time_ps, enum machine_event_kind kind,
-                  uint32_t id)
-{
-    events_push(&machine->events, (struct machine_event){time_ps, machine->order++, kind, id});
-}
-
 // ---- tasks ----
-
-static void append(struct machine *machine, uint32_t *head, uint32_t *tail, uint32_t task)
-{
-    machine->next_in_line[task] = WEFT_NONE;
-    if (*head == WEFT_NONE) {
-        *head = task;
-    } else {
-        machine->next_in_line[*tail] = task;
-    }
-    *tail = task;
-}
-
-void machine_make_ready(struct machine *machine, uint32_t task)
-{
-    append(machine, &machine->ready_head, &machine->ready_tail, task);
-}
-
-static uint32_t take_first(struct machine *machine, uint32_t *head)
-{
-    uint32_t task = *head;
-    *head = machine->next_in_line[task];
-    return task;
-}
-
-void machine_part_ended(struct machine *machine, uint32_t task, double time_ps)
-{
-    WEFT_ASSERT(machine->parts_left[task] > 0);
-    machine->part_end_ps[task] = fmax(machine->part_end_ps[task], time_ps);
-    if (--machine->parts_left[task] == 0) {
-        machine_push(machine, machine->part_end_ps[task], MACHINE_TASK_END, task);
-    }
-}
 
 static void run_on_device(struct machine *machine, uint32_t task, uint32_t device, double now_ps)
 {
@@ -109,7 +59,7 @@ static void start_task(struct machine *machine, uint32_t task, double now_ps)
     if (graph->device[local] != WEFT_NONE) {
         uint32_t device = machine->first_device[machine->task_job[task]] + graph->device[local];
         if (machine->is_busy[device]) {
-            append(machine, &machine->line_head[device], &machine->line_tail[device], task);
+            machine_append(machine, &machine->line_head[device], &machine->line_tail[device], task);
         } else {
             run_on_device(machine, task, device, now_ps);
         }
@@ -134,7 +84,7 @@ static void start_task(struct machine *machine, uint32_t task, double now_ps)
 static void start_ready(struct machine *machine, double now_ps)
 {
     while (machine->ready_head != WEFT_NONE) {
-        start_task(machine, take_first(machine, &machine->ready_head), now_ps);
+        start_task(machine, machine_take_first(machine, &machine->ready_head), now_ps);
     }
 }
 
@@ -150,7 +100,7 @@ static void end_task(struct machine *machine, uint32_t task, double now_ps)
         uint32_t device = machine->first_device[job] + graph->device[local];
         machine->is_busy[device] = false;
         if (machine->line_head[device] != WEFT_NONE) {
-            run_on_device(machine, take_first(machine, &machine->line_head[device]), device,
+            run_on_device(machine, machine_take_first(machine, &machine->line_head[device]), device,
                           now_ps);
         }
     }
@@ -228,7 +178,7 @@ static void play(struct machine *machine)
             flow_ended(machine, &end);
         }
         while (machine->events.count > 0 && machine->events.entries[0].time_ps <= until_ps) {
-            struct machine_event event = events_pop(&machine->events);
+            struct machine_event event = machine_pop(machine);
             handle(machine, &event);
         }
         sim_shares_step(shares, wire, until_ps);
@@ -264,7 +214,7 @@ static void play_packets(struct machine *machine)
             flow_ended(machine, &ended);
             weft_wire_close(wire, end.path_id);
         } else if (pending && !machine->watch.is_over) {
-            struct machine_event event = events_pop(&machine->events);
+            struct machine_event event = machine_pop(machine);
             packets->clock.now_ps = until_ps;
             handle(machine, &event);
         } else {
