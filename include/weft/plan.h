@@ -290,9 +290,11 @@ struct weft_reconfig {
 };
 // Plays one iteration on servers whose d ports are rewired every 4 * switch_ps: demand not yet
 // served is collected, traffic stops for switch_ps, then greedy links serve it (TopoOpt, NSDI 2023,
-// section 5). Own fluid engine: max-min rates over one shortest path a pair; an AllReduce is a ring
-// in its group's order with all hops at once, without rounds. Random links from sim->seed. Fails
-// with INPUT beyond 64 servers or switch_ps = 0.
+// section 5). It is a circuit controller of the flow engine (weft/sim.h): max-min rates over one
+// shortest path a pair; an AllReduce is a ring in its group's order with all hops at once, without
+// rounds. The first links, before there is any demand, are random from sim->seed. Of `sim` it reads
+// the packet sizes, seed and stop. Fails with INPUT if the graph has more servers than the cluster
+// or switch_ps = 0. An epoch costs O(n d (pairs with demand) + n^2 d).
 bool weft_plan_reconfigure(struct weft_reconfig *result, const struct weft_taskgraph *graph,
                            const struct weft_cluster *cluster, uint64_t switch_ps,
                            const struct weft_sim_options *sim, struct weft_arena scratch,

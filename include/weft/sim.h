@@ -400,6 +400,44 @@ struct weft_sim_progress {
     weft_atomic_u64 events;
 };
 
+// ---- circuits that change while the simulation runs ----
+
+// What a circuit controller sees when it is asked.
+struct weft_circuit_demand {
+    uint64_t now_ps;
+    uint32_t server_count;
+    const double *unserved_bytes; // [from * server_count + to]: begun and not yet carried
+};
+
+// What it answers. The arrays are the controller's own and hold until it is asked again.
+struct weft_circuit_answer {
+    const double *rate_Bps;    // per link of the fabric; 0: no circuit makes this link
+    const uint32_t *next_link; // [at * server_count + to]: the link towards `to`; WEFT_NONE: no way
+    uint64_t dark_ps;          // from now on, changed links carry nothing for so long
+    bool stops_all;    // so do those that do not change: a switch that only turns as a whole
+    uint64_t until_ps; // it is asked again then, after the dark time; WEFT_NEVER: never
+};
+
+// A circuit controller: sees demand and time, and answers with circuits and dark intervals. A
+// fabric's links are the circuits that there may ever be, between servers; the controller says
+// which of them there are, at what rate, and by which of them each server sends on. It is first
+// asked at time 0. In the flow engine a flow whose path changes goes on with what is left of it; in
+// the packet engine a link that changes first drains, so that nothing is in flight over it, and
+// packets wait at the server before it until it is there again.
+struct weft_circuit_controller {
+    void *state; // handed to `decide`
+    // Fails with what shall end the run. `scratch` is gone on return.
+    bool (*decide)(void *state, struct weft_circuit_answer *answer,
+                   const struct weft_circuit_demand *demand, struct weft_arena scratch,
+                   struct weft_error *error);
+};
+
+struct weft_circuit_counts {
+    uint64_t answer_count; // times that the controller was asked
+    uint64_t dark_ps;      // of all dark intervals together
+    uint32_t hop_max;      // links of the longest path that a flow took
+};
+
 struct weft_sim_options {
     uint32_t packet_bytes; // MTU; 0 = fluid: no header, cut-through, only propagation latency
     uint32_t header_bytes; // of every packet
@@ -429,8 +467,9 @@ struct weft_sim_options {
     // packets comes first that come to a port at one picosecond; and acknowledgements of a
     // message's last packets go on to its sender, where in one part they are gone. What cannot be
     // cut, by its options or its fabric, is played in one (docs/packet-engine.md).
-    uint32_t parts;   // at most 16
-    uint32_t threads; // 0 = 1
+    uint32_t parts;                                 // at most 16
+    uint32_t threads;                               // 0 = 1
+    const struct weft_circuit_controller *circuits; // NULL = the fabric's links stay as they are
     struct weft_record_options records;
     struct weft_sim_progress *progress; // NULL = nobody looks
     weft_stop stop;                     // the run then fails with STOPPED
@@ -461,6 +500,7 @@ struct weft_sim_result {
     uint64_t window_count;                // of a run in parts, that they played side by side
     uint64_t crossing_count;              // packets from one part to another
     uint64_t part_events;                 // of the part with the most
+    struct weft_circuit_counts circuits;
     struct weft_records records;
     const uint64_t *const *task_start_ps; // per job, per task, if timeline; of the last iteration
     const uint64_t *const *task_end_ps;

@@ -61,8 +61,12 @@ static void play(struct flows_player *player)
 {
     const struct weft_flow_list *flows = player->flows;
     struct weft_wire *wire = &player->net.wire;
+    if (!sim_circuits_step(&player->net, 0)) {
+        return;
+    }
     for (;;) {
         double next_ps = weft_wire_next_ps(wire);
+        next_ps = fmin(next_ps, sim_circuits_next_ps(&player->net, player->next < flows->count));
         if (player->next < flows->count) {
             next_ps = fmin(next_ps, (double)flows->start_ps[player->next]);
         }
@@ -84,6 +88,9 @@ static void play(struct flows_player *player)
             flows_start(player, player->next++);
         }
         weft_wire_settle(wire);
+        if (!sim_circuits_step(&player->net, until_ps)) {
+            return;
+        }
     }
 }
 
@@ -174,7 +181,7 @@ bool weft_sim_run_flows(struct weft_sim_result *result, uint64_t *completion_ps,
     struct weft_sim_options filled = *options;
     filled.packet = filled.packet == NULL ? &defaults : filled.packet;
     options = &filled;
-    if (!weft_simnet_check_options(options, error) ||
+    if (!weft_simnet_check_options(options, error) || !sim_circuits_check(fabric, options, error) ||
         !check_flows(flows, fabric, routes, &way_total, error) ||
         (packets && (!check_packets(flows, fabric, options, error) ||
                      !packet_ports_check_flows(options, way_total, routes->hop_max, error)))) {
@@ -191,6 +198,9 @@ bool weft_sim_run_flows(struct weft_sim_result *result, uint64_t *completion_ps,
     } else if (!run_packets(&player, &told, hop_max, scratch, error)) {
         return false;
     }
+    if (!sim_circuits_finish(&player.net, error)) {
+        return false;
+    }
     if (!sim_watch_check(&player.watch, &player.net, name_flow, NULL, error) ||
         !tell_ends(&told, completion_ps, &player, error)) {
         return false;
@@ -200,6 +210,7 @@ bool weft_sim_run_flows(struct weft_sim_result *result, uint64_t *completion_ps,
     for (uint32_t link = 0; link < fabric->link_count; link++) {
         link_bytes[link] = wire->link_bytes[link];
     }
+    told.circuits = sim_circuits_counts(&player.net);
     told.flow_count = wire->started_count;
     told.event_count = player.event_count;
     told.solve_count = wire->maxmin.solve_count;

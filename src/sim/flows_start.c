@@ -28,10 +28,10 @@ void flows_start(struct flows_player *player, uint32_t flow)
                                    start_ps < CLOCK_END_PS ? start_ps : CLOCK_END_PS);
             }
         } else {
-            double latency_ps = weft_simnet_latency_ps(net, way.class_id, 0);
+            double latency_ps = weft_simnet_empty_ps(net, way);
             player->end_ps[flow] =
                 fmax(player->end_ps[flow], (double)flows->start_ps[flow] + latency_ps);
         }
-        weft_wire_close(&net->wire, way.class_id);
+        weft_simnet_close_way(net, way);
     }
 }

@@ -7,7 +7,7 @@
 //
 // The packet engine is run in slices of simulated time, so that its loop knows of none of this.
 
-#include "sim/flow/path_classes.h"
+#include "sim/net.h"
 
 struct sim_watch {
     const struct weft_sim_options *options;

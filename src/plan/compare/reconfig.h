@@ -2,7 +2,8 @@
 #ifndef WEFT_PLAN_COMPARE_RECONFIG_H
 #define WEFT_PLAN_COMPARE_RECONFIG_H
 
-// The OCS-reconfig baseline: a fabric that follows the demand it sees. Private to the plan room.
+// The OCS-reconfig baseline: a circuit controller (weft/sim.h) that follows the demand it sees.
+// Private to the plan room.
 //
 // Whenever the period ends, the demand not yet served is collected, the traffic stops for the time
 // that the optical switch needs, and new links serve it for four such times (TopoOpt, NSDI 2023,
@@ -13,25 +14,17 @@
 #include "weft/plan.h"
 
 // Links between n servers of degree d: width of each ordered pair (symmetric), n*n.
-// demand[n*n] is what is unserved. O(n^2 d + n^2 log n).
+// demand[n*n] is what is unserved. O(n d (pairs with demand) + n^2).
 void reconfig_links(uint8_t *width, const double *demand, uint32_t server_count, uint32_t degree,
                     struct weft_rng *rng, struct weft_arena scratch);
 
-// The state of one epoch: links, and the next hop of every pair over a shortest path.
+// One epoch: links, and the next hop of every pair over a shortest path.
 struct reconfig_fabric {
     uint32_t server_count;
-    double rate_Bps;      // of one port
     const uint8_t *width; // n*n
     uint32_t *next_hop;   // n*n: from s towards t; WEFT_NONE where there is no way
 };
 // Fills next_hop. Breadth-first from every server, ties by a hash of the pair. O(n^2 d).
 void reconfig_route(struct reconfig_fabric *fabric, uint64_t salt, struct weft_arena scratch);
-
-// Max-min fair rates of pairs (Bertsekas and Gallager 6.5.2, progressive filling): weight[i] flows
-// go from pair_from[i] to pair_to[i], each at rate_Bps[i] (0 where there is no way).
-// O(rounds * pairs * hops), rounds <= links.
-void reconfig_rates(double *rate_Bps, const struct reconfig_fabric *fabric,
-                    const uint32_t *pair_from, const uint32_t *pair_to, const uint32_t *weight,
-                    uint32_t pair_count, struct weft_arena scratch);
 
 #endif

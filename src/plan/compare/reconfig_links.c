@@ -1,9 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// The links of one epoch, their routes and their max-min rates.
+// The links of one epoch and their routes.
+//
+// Links: the heaviest pairs of servers get duplex links, each halving what its pair still counts
+// for; ports that no demand wants are joined at random; components are spliced together (TopoOpt,
+// NSDI 2023, section 5, the baseline after Helios and c-Through). Routes: breadth-first from every
+// server, ties by a hash of the pair.
 
 #include "reconfig.h"
 
-#include <math.h>
 #include <string.h>
 
 // ---- links ----
@@ -31,29 +35,44 @@ static void part(struct wiring *wiring, uint32_t a, uint32_t b)
     wiring->free_ports[b]++;
 }
 
-// Duplex links for the heaviest pairs, each link halving what its pair still counts for.
+// A pair of servers that wants links, and what it still counts for.
+struct wanted {
+    uint32_t a;
+    uint32_t b;
+    double left;
+};
+
+// Duplex links for the heaviest pairs, each link halving what its pair still counts for. Among
+// equals the first pair wins. O(links * pairs with demand).
 static void serve_demand(struct wiring *wiring, const double *demand, struct weft_arena scratch)
 {
     uint32_t n = wiring->n;
-    double *left = WEFT_NEW(&scratch, double, (size_t)n *n);
+    struct wanted *pairs = WEFT_NEW_RAW(&scratch, struct wanted, (size_t)n * n);
+    uint32_t count = 0;
     for (uint32_t a = 0; a < n; a++) {
         for (uint32_t b = a + 1; b < n; b++) {
-            left[(size_t)a * n + b] = demand[(size_t)a * n + b] + demand[(size_t)b * n + a];
+            double left = demand[(size_t)a * n + b] + demand[(size_t)b * n + a];
+            if (left > 0) {
+                pairs[count++] = (struct wanted){a, b, left};
+            }
         }
     }
     for (;;) {
-        size_t best = 0;
-        for (size_t i = 0; i < (size_t)n * n; i++) {
-            // NOLINTNEXTLINE(clang-analyzer-core.DivideZero): i < n * n
-            bool ports = wiring->free_ports[i / n] > 0 && wiring->free_ports[i % n] > 0;
-            best = ports && left[i] > left[best] ? i : best;
-            left[i] = ports ? left[i] : 0;
+        struct wanted *best = NULL;
+        uint32_t kept = 0;
+        for (uint32_t i = 0; i < count; i++) {
+            if (wiring->free_ports[pairs[i].a] > 0 && wiring->free_ports[pairs[i].b] > 0) {
+                pairs[kept] = pairs[i];
+                best = best == NULL || pairs[kept].left > best->left ? &pairs[kept] : best;
+                kept++;
+            }
         }
-        if (left[best] <= 0) {
+        count = kept;
+        if (best == NULL) {
             return;
         }
-        join(wiring, (uint32_t)(best / n), (uint32_t)(best % n));
-        left[best] /= 2;
+        join(wiring, best->a, best->b);
+        best->left /= 2;
     }
 }
 
@@ -183,9 +202,34 @@ void reconfig_links(uint8_t *width, const double *demand, uint32_t server_count,
 
 // ---- routes ----
 
+// The neighbors of every server, in order: those of s are at [first[s] .. first[s + 1]).
+struct neighbors {
+    uint32_t *first;
+    uint32_t *server;
+};
+
+static struct neighbors list_neighbors(const struct reconfig_fabric *fabric,
+                                       struct weft_arena *arena)
+{
+    uint32_t n = fabric->server_count;
+    struct neighbors neighbors = {WEFT_NEW(arena, uint32_t, (size_t)n + 1),
+                                  WEFT_NEW_RAW(arena, uint32_t, (size_t)n * n)};
+    uint32_t count = 0;
+    for (uint32_t s = 0; s < n; s++) {
+        for (uint32_t t = 0; t < n; t++) {
+            if (fabric->width[(size_t)s * n + t] > 0) {
+                neighbors.server[count++] = t;
+            }
+        }
+        neighbors.first[s + 1] = count;
+    }
+    return neighbors;
+}
+
 void reconfig_route(struct reconfig_fabric *fabric, uint64_t salt, struct weft_arena scratch)
 {
     uint32_t n = fabric->server_count;
+    struct neighbors near = list_neighbors(fabric, &scratch);
     uint32_t *distance = WEFT_NEW_RAW(&scratch, uint32_t, n);
     uint32_t *queue = WEFT_NEW_RAW(&scratch, uint32_t, n);
     memset(fabric->next_hop, 0xff, (size_t)n * n * sizeof *fabric->next_hop);
@@ -195,100 +239,24 @@ void reconfig_route(struct reconfig_fabric *fabric, uint64_t salt, struct weft_a
         uint32_t end = 0;
         queue[end++] = t;
         for (uint32_t at = 0; at < end; at++) {
-            for (uint32_t s = 0; s < n; s++) {
-                if (fabric->width[(size_t)queue[at] * n + s] > 0 && distance[s] == WEFT_NONE) {
+            for (uint32_t i = near.first[queue[at]]; i < near.first[queue[at] + 1]; i++) {
+                uint32_t s = near.server[i];
+                if (distance[s] == WEFT_NONE) {
                     distance[s] = distance[queue[at]] + 1;
                     queue[end++] = s;
                 }
             }
         }
-        for (uint32_t s = 0; s < n; s++) {
+        for (uint32_t at = 1; at < end; at++) {
+            uint32_t s = queue[at];
             uint64_t best = UINT64_MAX;
-            for (uint32_t v = 0; v < n && s != t && distance[s] != WEFT_NONE; v++) {
+            for (uint32_t i = near.first[s]; i < near.first[s + 1]; i++) {
+                uint32_t v = near.server[i];
                 uint64_t key = weft_hash(salt ^ ((uint64_t)s << 42 | (uint64_t)t << 21 | v));
-                if (fabric->width[(size_t)s * n + v] > 0 && distance[v] + 1 == distance[s] &&
-                    key < best) {
+                if (distance[v] + 1 == distance[s] && key < best) {
                     best = key;
                     fabric->next_hop[(size_t)s * n + t] = v;
                 }
-            }
-        }
-    }
-}
-
-// ---- rates ----
-
-// What each link (from * n + to) has left, and how many unfrozen flows want it.
-struct filling {
-    const struct reconfig_fabric *fabric;
-    double *left_Bps;
-    uint32_t *wanted;
-};
-
-static void spend(struct filling *filling, uint32_t from, uint32_t to, uint32_t weight,
-                  double rate_Bps)
-{
-    uint32_t n = filling->fabric->server_count;
-    for (uint32_t at = from; at != to;) {
-        uint32_t hop = filling->fabric->next_hop[(size_t)at * n + to];
-        filling->left_Bps[(size_t)at * n + hop] -= weight * rate_Bps;
-        filling->wanted[(size_t)at * n + hop] -= weight;
-        at = hop;
-    }
-}
-
-static bool crosses(const struct reconfig_fabric *fabric, uint32_t from, uint32_t to, size_t link)
-{
-    uint32_t n = fabric->server_count;
-    for (uint32_t at = from; at != to;) {
-        uint32_t hop = fabric->next_hop[(size_t)at * n + to];
-        if ((size_t)at * n + hop == link) {
-            return true;
-        }
-        at = hop;
-    }
-    return false;
-}
-
-void reconfig_rates(double *rate_Bps, const struct reconfig_fabric *fabric,
-                    const uint32_t *pair_from, const uint32_t *pair_to, const uint32_t *weight,
-                    uint32_t pair_count, struct weft_arena scratch)
-{
-    uint32_t n = fabric->server_count;
-    size_t link_count = (size_t)n * n;
-    struct filling filling = {fabric, WEFT_NEW_RAW(&scratch, double, link_count),
-                              WEFT_NEW(&scratch, uint32_t, link_count)};
-    bool *frozen = WEFT_NEW(&scratch, bool, (size_t)pair_count + 1);
-    for (size_t l = 0; l < link_count; l++) {
-        filling.left_Bps[l] = fabric->width[l] * fabric->rate_Bps;
-    }
-    for (uint32_t i = 0; i < pair_count; i++) {
-        rate_Bps[i] = 0;
-        frozen[i] = fabric->next_hop[(size_t)pair_from[i] * n + pair_to[i]] == WEFT_NONE;
-        for (uint32_t at = pair_from[i]; at != pair_to[i] && !frozen[i];) {
-            uint32_t hop = fabric->next_hop[(size_t)at * n + pair_to[i]];
-            filling.wanted[(size_t)at * n + hop] += weight[i];
-            at = hop;
-        }
-    }
-    for (;;) {
-        size_t tightest = 0;
-        double level_Bps = HUGE_VAL;
-        for (size_t l = 0; l < link_count; l++) {
-            if (filling.wanted[l] > 0 && filling.left_Bps[l] / filling.wanted[l] < level_Bps) {
-                level_Bps = filling.left_Bps[l] / filling.wanted[l];
-                tightest = l;
-            }
-        }
-        if (level_Bps == HUGE_VAL) {
-            return;
-        }
-        level_Bps = fmax(level_Bps, 0);
-        for (uint32_t i = 0; i < pair_count; i++) {
-            if (!frozen[i] && crosses(fabric, pair_from[i], pair_to[i], tightest)) {
-                frozen[i] = true;
-                rate_Bps[i] = level_Bps;
-                spend(&filling, pair_from[i], pair_to[i], weight[i], level_Bps);
             }
         }
     }

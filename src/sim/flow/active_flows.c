@@ -5,6 +5,7 @@
 
 #include "weft/base/heap.h"
 
+#include <float.h>
 #include <math.h>
 #include <string.h>
 
@@ -317,4 +318,42 @@ bool weft_wire_take(struct weft_wire *wire, double until_ps, struct weft_wire_en
     }
     clean_top(wire);
     return true;
+}
+
+// Takes one flow out of its class before its end.
+static struct weft_wire_rest withdraw_first(struct weft_wire *wire, uint32_t id)
+{
+    struct weft_wire_class *class = &wire->classes[id];
+    const struct weft_maxmin_class *path = weft_maxmin_class_at(&wire->maxmin, id);
+    uint32_t flow = class->first_flow;
+    double left_bytes = fmax(wire->target_bytes[flow] - class->served_bytes, DBL_MIN);
+    for (uint32_t hop = 0; hop < path->hop_count; hop++) {
+        wire->link_bytes[path->path[hop]] -= left_bytes;
+    }
+    class->first_flow = without_first(wire, flow);
+    wire->free_flows[wire->free_flow_count++] = flow;
+    weft_maxmin_leave(&wire->maxmin, id);
+    return (struct weft_wire_rest){wire->flow_owner[flow], wire->job == NULL ? 0 : wire->job[id],
+                                   path->path[0], path->path[path->hop_count - 1], left_bytes};
+}
+
+uint32_t weft_wire_withdraw(struct weft_wire *wire, struct weft_wire_rest *rests)
+{
+    uint32_t count = 0;
+    WEFT_ASSERT(wire->dirty_count == 0 && wire->maxmin.touched_count == 0);
+    for (uint32_t id = 0; id < wire->maxmin.class_count; id++) {
+        struct weft_wire_class *class = &wire->classes[id];
+        if (class->first_flow == WEFT_NONE) {
+            continue;
+        }
+        serve(wire, id, weft_wire_rate(wire, id));
+        class->heap_place = WEFT_NONE;
+        while (class->first_flow != WEFT_NONE) {
+            rests[count++] = withdraw_first(wire, id);
+        }
+        note_change(wire, id);
+        forget_unused(wire, id);
+    }
+    wire->ends.count = 0;
+    return count;
 }

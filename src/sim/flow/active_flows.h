@@ -76,6 +76,15 @@ struct weft_wire_end {
     double end_ps;
 };
 
+// What is left of a flow that was withdrawn.
+struct weft_wire_rest {
+    uint32_t owner;
+    uint32_t job;
+    uint32_t first_link; // of the path that it was on
+    uint32_t last_link;
+    double left_bytes;
+};
+
 // Room for flow_capacity flows on class_capacity paths of at most hop_max links at once.
 void weft_wire_init(struct weft_wire *wire, const double *capacity_Bps, uint32_t link_count,
                     uint32_t class_capacity, uint32_t flow_capacity, uint32_t hop_max,
@@ -103,6 +112,9 @@ double weft_wire_next_ps(const struct weft_wire *wire);
 // Takes out one flow that ends by until_ps; false if there is none. The caller has set now_ps, and
 // settles when it has taken all.
 bool weft_wire_take(struct weft_wire *wire, double until_ps, struct weft_wire_end *end);
+// Takes all flows out as they are at now_ps, a class after the other; `rests` has room for all.
+// Settled wires only; settle again before the next instant. Returns how many there were.
+uint32_t weft_wire_withdraw(struct weft_wire *wire, struct weft_wire_rest *rests);
 // Up to when ends and other events count as simultaneous with now_ps: far above the rounding of
 // double instants, far below any time that matters.
 double weft_wire_window_ps(const struct weft_wire *wire);

@@ -118,6 +118,8 @@ static inline double weft_maxmin_share_of(const struct weft_maxmin *maxmin, uint
 // not touched. `arena` must live as long: member lists grow in it.
 void weft_maxmin_init(struct weft_maxmin *maxmin, const double *capacity_Bps, uint32_t link_count,
                       uint32_t class_capacity, uint32_t stride, struct weft_arena *arena);
+// A link that no class uses has another capacity from now on.
+void weft_maxmin_set_capacity(struct weft_maxmin *maxmin, uint32_t link, double capacity_Bps);
 // Gives classes shares; before the first is opened.
 void weft_maxmin_use_shares(struct weft_maxmin *maxmin);
 // A class's flows have this share from now on; with its rate it is brought up to date by the next

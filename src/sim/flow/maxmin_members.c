@@ -57,6 +57,17 @@ void weft_maxmin_init(struct weft_maxmin *maxmin, const double *capacity_Bps, ui
     *maxmin = m;
 }
 
+void weft_maxmin_set_capacity(struct weft_maxmin *maxmin, uint32_t id, double capacity_Bps)
+{
+    struct weft_maxmin_link *link = &maxmin->links[id];
+    WEFT_ASSERT(capacity_Bps > 0 && isfinite(capacity_Bps) && link->member_count == 0);
+    link->capacity_Bps = capacity_Bps;
+    link->level_Bps = capacity_Bps;
+    link->load_Bps = 0;
+    link->calm_Bps = weft_maxmin_calm_load(capacity_Bps, capacity_Bps);
+    link->per_held = 1;
+}
+
 void weft_maxmin_use_shares(struct weft_maxmin *maxmin)
 {
     WEFT_ASSERT(maxmin->class_count == 0);

@@ -1,50 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Routes as classes of the wire, with their latencies.
+// Paths as classes of the flow engine, each with the time that a message needs besides its
+// transmission at the slowest link: propagation, and storing and forwarding on the others.
 
 #include "path_classes.h"
 
-#include <float.h>
 #include <math.h>
-#include <string.h>
 
 #define PS_PER_S ((double)WEFT_PS_PER_S)
-
-bool weft_simnet_check_options(const struct weft_sim_options *options, struct weft_error *error)
-{
-    if (options->packet_bytes > 0 && options->header_bytes >= options->packet_bytes) {
-        return weft_fail(error, WEFT_INPUT, "a header of %u bytes fills the packet of %u; use less",
-                         options->header_bytes, options->packet_bytes);
-    }
-    if (options->engine == WEFT_ENGINE_PACKET) {
-        return packet_check_options(options, error);
-    }
-    if (options->transport != WEFT_TRANSPORT_IDEAL) {
-        return weft_fail(error, WEFT_INPUT, "%s moves packets; take the packet engine",
-                         weft_transport_name(options->transport));
-    }
-    return true;
-}
-
-void weft_simnet_init(struct weft_simnet *net, const struct weft_fabric *fabric,
-                      const struct weft_routes *routes, const struct weft_sim_options *options,
-                      uint32_t class_capacity, uint32_t flow_capacity, uint32_t hop_max,
-                      struct weft_arena *arena)
-{
-    *net = (struct weft_simnet){.fabric = fabric, .routes = routes, .options = options};
-    double *capacity_Bps = WEFT_NEW_RAW(arena, double, fabric->link_count);
-    for (uint32_t link = 0; link < fabric->link_count; link++) {
-        capacity_Bps[link] = fabric->links[link].rate_Bps;
-    }
-    weft_wire_init(&net->wire, capacity_Bps, fabric->link_count, class_capacity, flow_capacity,
-                   hop_max, arena);
-    net->propagation_ps = WEFT_NEW_RAW(arena, double, class_capacity);
-    net->store_ps_per_byte = WEFT_NEW_RAW(arena, double, class_capacity);
-    net->links = WEFT_NEW_RAW(arena, uint32_t, hop_max);
-    if (options->engine == WEFT_ENGINE_PACKET) {
-        net->back = WEFT_NEW_RAW(arena, uint32_t, hop_max);
-        packet_engine_init(&net->packets, fabric, options, flow_capacity, hop_max, arena);
-    }
-}
 
 uint32_t weft_simnet_open(struct weft_simnet *net, const uint32_t *links, uint32_t hop_count,
                           uint32_t job)
@@ -69,25 +31,6 @@ uint32_t weft_simnet_open(struct weft_simnet *net, const uint32_t *links, uint32
         sim_shares_open(&net->shares, &net->wire, id);
     }
     return id;
-}
-
-uint32_t weft_simnet_way_count(const struct weft_simnet *net, uint32_t from, uint32_t to)
-{
-    uint32_t count = weft_routes_path_count(net->routes, from, to);
-    return count > 0 && net->routes->spread == WEFT_SPREAD_PICK ? 1 : count;
-}
-
-struct weft_simnet_way weft_simnet_open_way(struct weft_simnet *net, uint32_t from, uint32_t to,
-                                            uint32_t index, uint64_t hash, uint32_t job)
-{
-    bool pick = net->routes->spread == WEFT_SPREAD_PICK;
-    if (pick) {
-        index = weft_routes_pick(net->routes, from, to, hash);
-    }
-    double weight = 1;
-    uint32_t hop_count = weft_routes_path(net->routes, from, to, index, net->links, &weight);
-    return (struct weft_simnet_way){weft_simnet_open(net, net->links, hop_count, job),
-                                    pick ? 1 : weight};
 }
 
 double weft_simnet_wire_bytes(const struct weft_simnet *net, double size_bytes)
@@ -117,83 +60,6 @@ double weft_simnet_latency_ps(const struct weft_simnet *net, uint32_t class_id, 
         latency_ps += acknowledgement_ps(net, class_id);
     }
     return latency_ps;
-}
-
-// Whether a path of the pair's routes is this one.
-static bool is_path(const struct weft_simnet *net, uint32_t from, uint32_t to, uint32_t index,
-                    const uint32_t *links, uint32_t hop_count)
-{
-    uint32_t count = weft_routes_path(net->routes, from, to, index, net->links, NULL);
-    return count == hop_count && memcmp(net->links, links, count * sizeof(*links)) == 0;
-}
-
-// Offers the packets of a message, or its acknowledgements, other ways than their own: all of the
-// pair's, or as many as there is room for, from a place that the hash says in equal steps; or as
-// many as there is room for, each by a hash of its own.
-static void offer_ways(struct weft_simnet *net, uint32_t from, uint32_t to, const uint32_t *links,
-                       uint32_t hop_count, uint64_t hash, bool is_back)
-{
-    uint32_t count = weft_routes_path_count(net->routes, from, to);
-    uint32_t room = net->packets.way_room;
-    uint32_t own = 0;
-    while (own < count && !is_path(net, from, to, own, links, hop_count)) {
-        own++;
-    }
-    if (own == count) { // prescribed
-        return;
-    }
-    bool hashed = net->packets.options->port.spray_hashed;
-    uint32_t others = hashed || room < count ? room - 1 : count - 1;
-    uint32_t rest = count > 1 ? count - 1 : 1;
-    uint32_t start = (uint32_t)(hash >> 32) % rest;
-    for (uint32_t i = 0; i < others; i++) {
-        uint32_t step = (uint32_t)((uint64_t)i * rest / others);
-        uint32_t index = hashed ? (uint32_t)(weft_hash(hash ^ weft_hash(i)) % count)
-                                : (own + 1 + (start + step) % rest) % count;
-        uint32_t hops = weft_routes_path(net->routes, from, to, index, net->links, NULL);
-        packet_spray_offer(&net->packets, net->links, hops, is_back);
-    }
-}
-
-// Acknowledgements take the way that a flow of this owner would.
-static void start_packets(struct weft_simnet *net, uint32_t class_id, double wire_bytes,
-                          uint32_t owner, uint32_t job)
-{
-    const struct weft_maxmin_class *path = weft_maxmin_class_at(&net->wire.maxmin, class_id);
-    uint32_t from = net->fabric->links[path->path[0]].from;
-    uint32_t to = net->fabric->links[path->path[path->hop_count - 1]].to;
-    uint32_t back_count = 0;
-    uint64_t hash = weft_hash(net->options->seed ^ weft_hash(owner));
-    if (weft_routes_path_count(net->routes, to, from) > 0) {
-        uint32_t index = weft_routes_pick(net->routes, to, from, hash);
-        back_count = weft_routes_path(net->routes, to, from, index, net->back, NULL);
-    }
-    if (net->packets.sprays != NULL && net->routes->spread == WEFT_SPREAD_PICK) {
-        packet_spray_clear(&net->packets);
-        offer_ways(net, from, to, path->path, path->hop_count, hash, false);
-        if (back_count > 0) {
-            offer_ways(net, to, from, net->back, back_count, hash, true);
-        }
-    }
-    // A stream holds its path for good.
-    net->wire.classes[class_id].users += net->options->persistent ? 2 : 1;
-    net->wire.started_count++;
-    packet_engine_start(&net->packets, path->path, path->hop_count, net->back, back_count,
-                        wire_bytes, (struct packet_end){owner, class_id, job});
-}
-
-void weft_simnet_start(struct weft_simnet *net, uint32_t class_id, double wire_bytes,
-                       uint32_t owner, uint32_t job)
-{
-    wire_bytes = fmax(wire_bytes, DBL_MIN); // tiny shares of few bytes may come to 0
-    if (weft_simnet_is_packet(net)) {
-        start_packets(net, class_id, wire_bytes, owner, job);
-    } else {
-        weft_wire_start(&net->wire, class_id, wire_bytes, owner);
-        if (net->shares.learns) {
-            sim_shares_start(&net->shares, &net->wire, class_id, wire_bytes);
-        }
-    }
 }
 
 double weft_simnet_tail_ps(const struct weft_simnet *net, uint32_t class_id, double wire_bytes)

@@ -8,6 +8,8 @@
 #include "shares.h"
 #include "sim/packet/engine/engine.h"
 
+struct sim_circuits;
+
 struct weft_simnet {
     struct weft_wire wire;
     struct sim_shares shares;
@@ -20,32 +22,18 @@ struct weft_simnet {
     uint32_t *links;           // room for one path
     uint32_t *back;            // with WEFT_ENGINE_PACKET: room for one path
     struct packet_engine packets;
+    struct sim_circuits *circuits; // NULL: the fabric's links stay as they are
 };
 
-// One of the ways that a transfer takes.
+// One of the paths that a transfer takes.
 struct weft_simnet_way {
-    uint32_t class_id;
+    uint32_t class_id; // with circuits that change: the pair's number
     double share_ratio;
 };
 
-// Fails with INPUT when a header leaves no room in its packet, a transport is asked of the flow
-// engine, or the packet engine cannot play the options.
-bool weft_simnet_check_options(const struct weft_sim_options *options, struct weft_error *error)
-    WEFT_MUST_USE;
-// Room for class_capacity paths of at most hop_max links and flow_capacity flows at once.
-void weft_simnet_init(struct weft_simnet *net, const struct weft_fabric *fabric,
-                      const struct weft_routes *routes, const struct weft_sim_options *options,
-                      uint32_t class_capacity, uint32_t flow_capacity, uint32_t hop_max,
-                      struct weft_arena *arena);
 // Holds the class of these links, for flows of a job (lists of flows: 0). O(hops).
 uint32_t weft_simnet_open(struct weft_simnet *net, const uint32_t *links, uint32_t hop_count,
                           uint32_t job);
-// How many ways a transfer of this pair takes: 1 under PICK, all its paths under SPLIT. 0: no
-// route.
-uint32_t weft_simnet_way_count(const struct weft_simnet *net, uint32_t from, uint32_t to);
-// Holds the index-th (< way_count) of them. `hash` chooses the path under PICK.
-struct weft_simnet_way weft_simnet_open_way(struct weft_simnet *net, uint32_t from, uint32_t to,
-                                            uint32_t index, uint64_t hash, uint32_t job);
 // Bytes on the wire of a message, headers included.
 double weft_simnet_wire_bytes(const struct weft_simnet *net, double size_bytes);
 // From the instant when the last byte of a flow leaves the slowest link until the transfer counts
@@ -58,9 +46,6 @@ static inline bool weft_simnet_is_packet(const struct weft_simnet *net)
     return net->options->engine == WEFT_ENGINE_PACKET;
 }
 
-// A message of a job begins now, on the transport of the options.
-void weft_simnet_start(struct weft_simnet *net, uint32_t class_id, double wire_bytes,
-                       uint32_t owner, uint32_t job);
 // From the end that the transport reports until the transfer counts as done.
 double weft_simnet_tail_ps(const struct weft_simnet *net, uint32_t class_id, double wire_bytes);
 

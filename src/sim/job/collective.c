@@ -11,7 +11,7 @@ static uint32_t open_hop(struct machine *machine, uint32_t job_id, const struct 
 {
     struct weft_simnet *net = &machine->net;
     const struct weft_sim_job *job = &machine->jobs[job_id];
-    if (ring->hop_first != NULL) {
+    if (ring->hop_first != NULL && net->circuits == NULL) {
         uint32_t first = ring->hop_first[index];
         uint32_t count = ring->hop_first[index + 1] - first;
         if (count == 0) {
@@ -129,7 +129,7 @@ void machine_round_flow_ended(struct machine *machine, uint32_t run_id, double t
         return;
     }
     for (uint32_t i = 0; i < run->way_count; i++) {
-        weft_wire_close(&machine->net.wire, machine->ways[run->first_way + i].class_id);
+        weft_simnet_close_way(&machine->net, machine->ways[run->first_way + i]);
     }
     machine_part_ended(machine, run->task, run->round_end_ps);
 }

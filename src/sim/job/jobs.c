@@ -45,10 +45,9 @@ static void start_transfer(struct machine *machine, uint32_t task, double now_ps
         if (wire_bytes > 0) {
             weft_simnet_start(net, way.class_id, wire_bytes * way.share_ratio, task, job_id);
         } else {
-            machine_part_ended(machine, task,
-                               now_ps + weft_simnet_latency_ps(net, way.class_id, 0));
+            machine_part_ended(machine, task, now_ps + weft_simnet_empty_ps(net, way));
         }
-        weft_wire_close(&net->wire, way.class_id);
+        weft_simnet_close_way(net, way);
     }
 }
 
@@ -160,10 +159,14 @@ static void play(struct machine *machine)
 {
     struct weft_wire *wire = &machine->net.wire;
     struct sim_shares *shares = &machine->net.shares;
+    if (!sim_circuits_step(&machine->net, 0)) {
+        return;
+    }
     start_ready(machine, 0);
     settle(machine);
     for (;;) {
         double next_ps = fmin(weft_wire_next_ps(wire), sim_shares_next_ps(shares));
+        next_ps = fmin(next_ps, sim_circuits_next_ps(&machine->net, machine->events.count > 0));
         if (machine->events.count > 0) {
             next_ps = fmin(next_ps, machine->events.entries[0].time_ps);
         }
@@ -183,6 +186,9 @@ static void play(struct machine *machine)
         }
         sim_shares_step(shares, wire, until_ps);
         settle(machine);
+        if (!sim_circuits_step(&machine->net, until_ps)) {
+            return;
+        }
     }
 }
 
@@ -292,6 +298,9 @@ bool weft_sim_run_jobs(struct weft_sim_result *result, const struct weft_fabric 
     } else {
         play(&machine);
     }
+    if (!sim_circuits_finish(&machine.net, error)) {
+        return false;
+    }
     if (!sim_watch_check(&machine.watch, &machine.net, name_task, &machine, error)) {
         return false;
     }
@@ -312,6 +321,7 @@ bool weft_sim_run_jobs(struct weft_sim_result *result, const struct weft_fabric 
     if (options->engine == WEFT_ENGINE_PACKET) {
         r.ports = packet_engine_ports(&machine.net.packets, arena);
     }
+    r.circuits = sim_circuits_counts(&machine.net);
     r.part_count = 1;
     r.flow_count = wire->started_count;
     r.event_count = machine.event_count + wire->started_count;

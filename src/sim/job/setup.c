@@ -252,7 +252,7 @@ bool machine_build(struct machine *machine, const struct weft_fabric *fabric,
     struct machine m = {.jobs = jobs, .job_count = job_count};
     struct needs needs = {.hop_max = routes->hop_max > 0 ? routes->hop_max : 1};
     WEFT_ASSERT(routes->fabric == fabric);
-    if (!weft_simnet_check_options(options, error)) {
+    if (!weft_simnet_check_options(options, error) || !sim_circuits_check(fabric, options, error)) {
         return false;
     }
     m.first_task = WEFT_NEW_RAW(arena, uint32_t, (size_t)job_count + 1);

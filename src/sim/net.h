@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef WEFT_SIM_NET_H
+#define WEFT_SIM_NET_H
+
+// How a message gets onto the network, the same for jobs and lists of flows.
+
+#include "sim/circuit/circuits.h"
+#include "sim/flow/path_classes.h"
+
+// Fails with INPUT when a header leaves no room in its packet, a transport is asked of the flow
+// engine, or the packet engine cannot play the options.
+bool weft_simnet_check_options(const struct weft_sim_options *options, struct weft_error *error)
+    WEFT_MUST_USE;
+// Room for class_capacity paths of at most hop_max links and flow_capacity flows at once.
+void weft_simnet_init(struct weft_simnet *net, const struct weft_fabric *fabric,
+                      const struct weft_routes *routes, const struct weft_sim_options *options,
+                      uint32_t class_capacity, uint32_t flow_capacity, uint32_t hop_max,
+                      struct weft_arena *arena);
+// How many ways a transfer of this pair takes: 1 under PICK, all its paths under SPLIT. 0: no
+// route.
+uint32_t weft_simnet_way_count(const struct weft_simnet *net, uint32_t from, uint32_t to);
+// Holds the index-th (< way_count) of them. `hash` chooses the path under PICK.
+struct weft_simnet_way weft_simnet_open_way(struct weft_simnet *net, uint32_t from, uint32_t to,
+                                            uint32_t index, uint64_t hash, uint32_t job);
+// Lets go of it.
+void weft_simnet_close_way(struct weft_simnet *net, struct weft_simnet_way way);
+// What a message of no bytes takes.
+double weft_simnet_empty_ps(const struct weft_simnet *net, struct weft_simnet_way way);
+// A message of a job begins now, on the transport of the options.
+void weft_simnet_start(struct weft_simnet *net, uint32_t class_id, double wire_bytes,
+                       uint32_t owner, uint32_t job);
+#endif
