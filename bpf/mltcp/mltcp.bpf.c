@@ -24,7 +24,7 @@
 
 const char licence[] SEC("license") = "Dual MIT/GPL";
 
-#define WINDOW_MIN 2u
+#define WINDOW_MIN 2u // segments, RFC 5681 (4)
 #define THRESHOLD_NONE 0x7fffffffu
 #define NS_PER_MS 1000000ull
 // CUBIC: C = 0.4 segments / s^3, beta = 0.7, the friendly growth 3 (1 - beta) / (1 + beta).

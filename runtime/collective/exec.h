@@ -2,9 +2,9 @@
 #ifndef WEFT_RUNTIME_COLLECTIVE_EXEC_H
 #define WEFT_RUNTIME_COLLECTIVE_EXEC_H
 
-// Runs one rank's part of a schedule over its wires: non-blocking sockets, epoll, one thread.
+// Runs one rank's part of a schedule over its connections: non-blocking sockets, epoll, one thread.
 //
-//   ops + wire + memory ──► [exec] ──► sums, seconds
+//   ops + connections + memory ──► [exec] ──► sums, seconds
 //
 // A message goes in segments over `lanes` connections in turn. A segment is sent as soon as its
 // needs are met, even while later segments of what it was made of are still on their way, so rounds
@@ -21,11 +21,14 @@ struct lab_exec_options {
     uint32_t slot_count;    // of the rank's memory
     uint32_t segment_bytes; // 0 = a quarter of a slot, within the bounds below
     uint32_t lanes;         // >= 1
-    bool zero_copy;         // the wire was opened so
+    bool zero_copy;         // the connections were opened so
     // A rank's TCP hands all packets of a round on before any of a later one, so that rounds keep
-    // their order on its port. The wire was opened with unsent_bytes 1.
+    // their order on its port. The connections were opened with unsent_bytes 1.
     bool round_by_round;
 };
+// Short segments are passed on early, long ones cost fewer system calls. A quarter of a slot
+// brought StragglAR's schedules to 0.95 to 1.00 of their model (weft-run with 8 ranks,
+// docs/lab-run.md); the bounds were not measured.
 #define LAB_SEGMENT_BYTES (256u << 10)
 #define LAB_SEGMENT_BYTES_MIN (8u << 10)
 #define LAB_SEGMENTS_LEAST 4u
@@ -49,7 +52,7 @@ bool lab_exec_open(struct lab_exec **exec, struct lab_peer *self,
                    const struct lab_connections *connections, const struct lab_ops *ops,
                    const struct lab_exec_options *options, struct weft_error *error) WEFT_MUST_USE;
 // Runs the schedule once on `memory` (slot_count * slot_elements elements). Fails with IO, naming
-// rank, peer and round, when a peer's end closes or nothing moves for the member's timeout.
+// rank, peer and round, when a peer's end closes or nothing moves for the peer's timeout.
 bool lab_exec_run(struct lab_exec *exec, void *memory, struct weft_error *error) WEFT_MUST_USE;
 const struct lab_exec_counts *lab_exec_counts(const struct lab_exec *exec);
 void lab_exec_close(struct lab_exec *exec);

@@ -2,7 +2,7 @@
 #ifndef WEFT_RUNTIME_COLLECTIVE_OPS_H
 #define WEFT_RUNTIME_COLLECTIVE_OPS_H
 
-// What one rank has to do of a schedule, and what each piece of it must wait for.
+// What one rank has to do of a schedule, and what each operation must wait for.
 //
 //   schedule ──► [ops] ──► exec
 //

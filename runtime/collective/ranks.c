@@ -20,7 +20,7 @@
 #include <time.h>
 #include <unistd.h>
 
-// What members are told to do next, and what they answer.
+// What peers are told to do next, and what they answer.
 struct order {
     uint32_t iteration;
     uint32_t values; // enum lab_values
@@ -69,7 +69,7 @@ bool lab_ranks_prepare(struct lab_ranks *ranks, const struct weft_schedule *sche
     return true;
 }
 
-// ---- a member ----
+// ---- a peer ----
 
 struct work {
     const struct lab_ranks *ranks;

@@ -2,9 +2,9 @@
 #ifndef WEFT_RUNTIME_COLLECTIVE_RANKS_H
 #define WEFT_RUNTIME_COLLECTIVE_RANKS_H
 
-// A crew: as many processes as a schedule has ranks, which run it over sockets, time and check it.
+// Ranks: as many processes as a schedule has ranks, which run it over sockets, time and check it.
 //
-//   schedule ──► [crew] = coordinator + members (wire, exec) ──► seconds, counts, checked sums
+//   schedule ──► [ranks] = coordinator + peers (connections, exec) ──► times, counts, checked sums
 
 #include "exec.h"
 
@@ -15,7 +15,7 @@ struct lab_ranks_options {
     bool check;          // every iteration's sums; whole numbers and reals in turn
     uint32_t lanes;      // connections from a rank to another; 0 = 1
     uint32_t segment_bytes;
-    bool round_by_round; // as in exec.h; sets the wire's unsent_bytes
+    bool round_by_round; // as in exec.h; sets the connections' unsent_bytes
     uint32_t timeout_ms;
     struct lab_connection_options connections;
     uint32_t late_rank; // begins late_ns after the others; WEFT_NONE = nobody
@@ -52,7 +52,7 @@ struct lab_ranks_result {
     size_t slot_elements;
 };
 
-// What a crew's processes share; made once, before they begin.
+// What all ranks share; made once, before they begin.
 struct lab_ranks {
     const struct weft_schedule *schedule;
     struct lab_ranks_options options;
@@ -65,14 +65,14 @@ struct lab_ranks {
 bool lab_ranks_prepare(struct lab_ranks *ranks, const struct weft_schedule *schedule,
                        const struct lab_ranks_options *options, struct weft_arena *arena,
                        struct weft_arena scratch, struct weft_error *error) WEFT_MUST_USE;
-// A member's life; context is the crew.
+// A rank's life; context is the struct lab_ranks.
 int lab_rank_main(struct lab_peer *self, void *context);
-// The coordinator's part with members that were forked or have come: the result, with its times in
-// `arena`. Fails as members do. Closes the coordinator.
+// The coordinator's part with peers that were forked or have come: the result, with its times in
+// `arena`. Fails as peers do. Closes the coordinator.
 bool lab_ranks_lead(struct lab_ranks_result *result, struct lab_coordinator *coordinator,
                     const struct lab_ranks *ranks, struct weft_arena *arena,
                     struct weft_error *error) WEFT_MUST_USE;
-// All of it with forked members.
+// All of it with forked peers.
 bool lab_ranks_run(struct lab_ranks_result *result, const struct weft_schedule *schedule,
                    const struct lab_ranks_options *options, struct weft_arena *arena,
                    struct weft_arena scratch, struct weft_error *error) WEFT_MUST_USE;

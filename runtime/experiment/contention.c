@@ -22,8 +22,8 @@
 #include <time.h>
 #include <unistd.h>
 
-#define PRIORITY 10
-// One processor carries the packets of this rate with ease.
+#define PRIORITY 10 // of SCHED_FIFO: above other processes, below the kernel's threads
+// One processor carries the packets of 1 Gbit/s with ease (docs/lab-mltcp.md).
 #define ONE_PROCESSOR_BPS 125e6
 // A run that takes longer than this many times its worst case is stuck.
 #define PATIENCE 4.0
@@ -149,18 +149,18 @@ static void stay_together(const struct weft_contention_options *options)
     }
 }
 
-static void tell_trouble(struct contention_shared *board, const struct weft_error *error)
+static void report_error(struct contention_shared *shared, const struct weft_error *error)
 {
     uint32_t none = 0;
-    if (atomic_compare_exchange_strong(&board->trouble, &none, 2)) {
-        board->error = *error;
-        atomic_store(&board->trouble, 1);
+    if (atomic_compare_exchange_strong(&shared->trouble, &none, 2)) {
+        shared->error = *error;
+        atomic_store(&shared->trouble, 1);
     }
 }
 
-// A process in a namespace of the stage that does its part and ends. It dies with the caller.
-static pid_t start_part(uint32_t job, const struct weft_contention_options *options,
-                        struct contention_shared *board)
+// A process in one of the namespaces, which sends or receives and ends. It dies with the caller.
+static pid_t start_process(uint32_t job, const struct weft_contention_options *options,
+                           struct contention_shared *shared)
 {
     pid_t parent = getpid();
     pid_t child = fork();
@@ -175,14 +175,14 @@ static pid_t start_part(uint32_t job, const struct weft_contention_options *opti
     }
     const struct sched_param priority = {.sched_priority = PRIORITY};
     if (sched_setscheduler(0, SCHED_FIFO, &priority) != 0) {
-        atomic_fetch_add(&board->unscheduled, 1);
+        atomic_fetch_add(&shared->unscheduled, 1);
     }
     bool fine = weft_netns_enter(contention_netns(netns, job), &error) &&
-                (job == CONTENTION_RECEIVER ? contention_receive(options, board, &error)
-                                            : contention_send(job, options, board, &error));
+                (job == CONTENTION_RECEIVER ? contention_receive(options, shared, &error)
+                                            : contention_send(job, options, shared, &error));
     if (!fine) {
         weft_wrap(&error, job == CONTENTION_RECEIVER ? "receiver" : "job %u", job);
-        tell_trouble(board, &error);
+        report_error(shared, &error);
     }
     _exit(fine ? 0 : 1);
 }
@@ -193,26 +193,26 @@ static void pause_ms(long wait_ms)
     nanosleep(&wait, NULL);
 }
 
-static bool wait_ready(const struct contention_shared *board, uint32_t count,
+static bool wait_ready(const struct contention_shared *shared, uint32_t count,
                        struct weft_error *error)
 {
     for (uint32_t i = 0; i < 1000; i++) {
-        if (atomic_load(&board->trouble) == 1) {
-            *error = board->error;
+        if (atomic_load(&shared->trouble) == 1) {
+            *error = shared->error;
             return false;
         }
-        if (atomic_load(&board->ready) >= count) {
+        if (atomic_load(&shared->ready) >= count) {
             return true;
         }
         pause_ms(10);
     }
     return weft_fail(error, WEFT_IO, "%u of %u processes did not connect within 10 s",
-                     count - atomic_load(&board->ready), count);
+                     count - atomic_load(&shared->ready), count);
 }
 
 // Waits until all senders have sent all.
 static bool wait_senders(const struct weft_contention_options *options,
-                         const struct contention_shared *board, struct weft_error *error)
+                         const struct contention_shared *shared, struct weft_error *error)
 {
     double worst_s = options->iterations *
                      (options->compute_s + weft_contention_alone_s(options) * options->job_count);
@@ -220,13 +220,13 @@ static bool wait_senders(const struct weft_contention_options *options,
         int status = 0;
         if (waitpid(-1, &status, WNOHANG) > 0) {
             pause_ms(10); // for its word
-            if (atomic_load(&board->trouble) == 1) {
-                *error = board->error;
+            if (atomic_load(&shared->trouble) == 1) {
+                *error = shared->error;
                 return false;
             }
             return weft_fail(error, WEFT_IO, "a process of the run ended before its time");
         }
-        if (atomic_load(&board->done) == options->job_count) {
+        if (atomic_load(&shared->done) == options->job_count) {
             return true;
         }
         pause_ms(20);
@@ -236,7 +236,7 @@ static bool wait_senders(const struct weft_contention_options *options,
 }
 
 // What MLTCP has learned, by job: sockets carry the job's number as their mark.
-static void note_learned(struct contention_shared *board, const struct weft_cc *cc,
+static void note_learned(struct contention_shared *shared, const struct weft_cc *cc,
                          const struct weft_contention_options *options, struct weft_arena scratch)
 {
     struct weft_cc_connection *list = NULL;
@@ -248,73 +248,74 @@ static void note_learned(struct contention_shared *board, const struct weft_cc *
     for (uint32_t i = 0; i < count; i++) {
         uint32_t job = list[i].counts.mark - 1;
         if (list[i].counts.mark >= 1 && job < options->job_count) {
-            board->jobs[job].learned_bytes +=
+            shared->jobs[job].learned_bytes +=
                 (double)list[i].job.iteration_bytes / options->flow_count;
-            board->jobs[job].timeouts += list[i].counts.timeouts;
-            if (list[i].counts.peak_window > board->jobs[job].peak_window) {
-                board->jobs[job].peak_window = list[i].counts.peak_window;
+            shared->jobs[job].timeouts += list[i].counts.timeouts;
+            if (list[i].counts.peak_window > shared->jobs[job].peak_window) {
+                shared->jobs[job].peak_window = list[i].counts.peak_window;
             }
         }
     }
 }
 
-static bool play(struct contention_shared *board, const struct weft_contention_options *options,
-                 const struct contention_network *stage, struct weft_error *error)
+static bool run_jobs(struct contention_shared *shared,
+                     const struct weft_contention_options *options,
+                     const struct contention_network *network, struct weft_error *error)
 {
-    if (start_part(CONTENTION_RECEIVER, options, board) < 0) {
+    if (start_process(CONTENTION_RECEIVER, options, shared) < 0) {
         return weft_fail(error, WEFT_IO, "fork: %s", strerror(errno));
     }
-    if (!wait_ready(board, 1, error)) {
+    if (!wait_ready(shared, 1, error)) {
         return false;
     }
     for (uint32_t job = 0; job < options->job_count; job++) {
-        if (start_part(job, options, board) < 0) {
+        if (start_process(job, options, shared) < 0) {
             return weft_fail(error, WEFT_IO, "fork: %s", strerror(errno));
         }
     }
-    if (!wait_ready(board, options->job_count + 1, error)) {
+    if (!wait_ready(shared, options->job_count + 1, error)) {
         return false;
     }
     struct timespec now;
     clock_gettime(CLOCK_MONOTONIC, &now);
-    atomic_store(&board->start_ns, (uint64_t)now.tv_sec * 1000000000ull + (uint64_t)now.tv_nsec +
-                                       CONTENTION_START_NS);
-    return wait_senders(options, board, error) &&
-           contention_network_count(&board->result, stage, options, error);
+    atomic_store(&shared->start_ns, (uint64_t)now.tv_sec * 1000000000ull + (uint64_t)now.tv_nsec +
+                                        CONTENTION_START_NS);
+    return wait_senders(options, shared, error) &&
+           contention_network_count(&shared->result, network, options, error);
 }
 
 // The whole experiment, in the process that its namespaces, mounts and congestion control end with.
-static bool run_inside(struct contention_shared *board,
+static bool run_inside(struct contention_shared *shared,
                        const struct weft_contention_options *options, struct weft_arena scratch,
                        struct weft_error *error)
 {
     struct weft_cc cc = {.map = -1, .link = -1};
-    struct contention_network stage;
+    struct contention_network network;
     if (!hide(error)) {
         return false;
     }
     stay_together(options);
-    snprintf(board->congestion, sizeof board->congestion, "%s",
+    snprintf(shared->congestion, sizeof shared->congestion, "%s",
              options->loads ? "weft" : options->congestion);
     if (options->loads) {
-        snprintf(board->congestion, sizeof board->congestion, "weft%d", (int)getpid());
-        if (!weft_cc_open(&cc, board->congestion, &options->parameters, error)) {
+        snprintf(shared->congestion, sizeof shared->congestion, "weft%d", (int)getpid());
+        if (!weft_cc_open(&cc, shared->congestion, &options->parameters, error)) {
             return false;
         }
     }
-    bool fine =
-        contention_network_build(&stage, options, error) && play(board, options, &stage, error);
+    bool fine = contention_network_build(&network, options, error) &&
+                run_jobs(shared, options, &network, error);
     if (options->loads) {
         if (fine) {
-            note_learned(board, &cc, options, scratch);
+            note_learned(shared, &cc, options, scratch);
         }
         weft_cc_close(&cc);
     }
     return fine;
 }
 
-// The run's numbers from the shared board into `arena`.
-static void collect(struct weft_contention_result *result, const struct contention_shared *board,
+// The run's numbers from shared memory into `arena`.
+static void collect(struct weft_contention_result *result, const struct contention_shared *shared,
                     const struct weft_contention_options *options, struct weft_arena *arena)
 {
     uint32_t rounds = options->iterations;
@@ -322,8 +323,8 @@ static void collect(struct weft_contention_result *result, const struct contenti
     double *iterations_s = WEFT_NEW(arena, double, count);
     struct weft_contention_job *jobs =
         WEFT_NEW(arena, struct weft_contention_job, options->job_count);
-    memcpy(iterations_s, board->iterations_s, count * sizeof(double));
-    memcpy(jobs, board->jobs, options->job_count * sizeof *jobs);
+    memcpy(iterations_s, shared->iterations_s, count * sizeof(double));
+    memcpy(jobs, shared->jobs, options->job_count * sizeof *jobs);
     for (uint32_t job = 0; job < options->job_count; job++) {
         const double *own_s = iterations_s + (size_t)job * rounds;
         double sum_s = 0;
@@ -333,11 +334,11 @@ static void collect(struct weft_contention_result *result, const struct contenti
         }
         jobs[job].mean_s = sum_s / (rounds - rounds / 2);
     }
-    *result = board->result;
+    *result = shared->result;
     result->iterations_s = iterations_s;
     result->jobs = jobs;
-    result->late_s = (double)atomic_load(&board->late_ns) / 1e9;
-    result->scheduled = atomic_load(&board->unscheduled) == 0;
+    result->late_s = (double)atomic_load(&shared->late_ns) / 1e9;
+    result->scheduled = atomic_load(&shared->unscheduled) == 0;
     result->ideal_s = options->compute_s + weft_contention_alone_s(options);
     weft_contention_score(result, options->job_count, rounds, *arena);
 }
@@ -351,9 +352,9 @@ bool weft_contention_run(struct weft_contention_result *result,
     }
     size_t count = (size_t)options->job_count * options->iterations;
     size_t bytes = sizeof(struct contention_shared) + count * sizeof(double);
-    struct contention_shared *board =
+    struct contention_shared *shared =
         mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-    if (board == MAP_FAILED) {
+    if (shared == MAP_FAILED) {
         return weft_fail(error, WEFT_IO, "out of memory");
     }
     struct weft_arena scratch = *arena;
@@ -362,23 +363,23 @@ bool weft_contention_run(struct weft_contention_result *result,
     if (child == 0) {
         prctl(PR_SET_PDEATHSIG, SIGKILL);
         struct weft_error inside;
-        bool fine = getppid() == parent && run_inside(board, options, scratch, &inside);
+        bool fine = getppid() == parent && run_inside(shared, options, scratch, &inside);
         if (!fine) {
-            tell_trouble(board, &inside);
+            report_error(shared, &inside);
         }
-        _exit(fine ? 0 : 1); // and with it all parts
+        _exit(fine ? 0 : 1); // and with it all processes below
     }
     int status = 1;
     while (child > 0 && waitpid(child, &status, 0) < 0 && errno == EINTR) {
     }
     bool fine = child > 0 && status == 0;
     if (fine) {
-        collect(result, board, options, arena);
-    } else if (atomic_load(&board->trouble) == 1) {
-        *error = board->error;
+        collect(result, shared, options, arena);
+    } else if (atomic_load(&shared->trouble) == 1) {
+        *error = shared->error;
     } else {
         weft_fail(error, WEFT_IO, "the run was ended from outside");
     }
-    munmap(board, bytes);
+    munmap(shared, bytes);
     return fine;
 }

@@ -97,7 +97,7 @@ static bool add_host(uint32_t *port, struct weft_netlink *switches, uint32_t bri
     return fine;
 }
 
-static bool narrow(struct contention_network *stage, struct weft_netlink *switches,
+static bool narrow(struct contention_network *network, struct weft_netlink *switches,
                    const struct weft_contention_options *options, struct weft_error *error)
 {
     uint32_t frame_bytes = options->mtu_bytes + CONTENTION_ETHERNET_BYTES;
@@ -106,22 +106,22 @@ static bool narrow(struct contention_network *stage, struct weft_netlink *switch
         .burst_bytes = BURST_PACKETS * frame_bytes,
         .limit_bytes = options->queue_packets * frame_bytes,
     };
-    if (!weft_qdisc_tbf(switches, stage->bottleneck, &shape, error)) {
+    if (!weft_qdisc_tbf(switches, network->bottleneck, &shape, error)) {
         return false;
     }
     return options->mark_packets == 0 ||
-           (weft_marker_load(&stage->marker, options->mark_packets, error) &&
-            weft_qdisc_clsact(switches, stage->bottleneck, error) &&
-            weft_filter_bpf(switches, stage->bottleneck,
-                            &(struct weft_filter){true, 1, stage->marker.program_fd, "weft_mark"},
+           (weft_marker_load(&network->marker, options->mark_packets, error) &&
+            weft_qdisc_clsact(switches, network->bottleneck, error) &&
+            weft_filter_bpf(switches, network->bottleneck,
+                            &(struct weft_filter){true, 1, network->marker.program_fd, "weft_mark"},
                             error));
 }
 
-bool contention_network_build(struct contention_network *stage,
+bool contention_network_build(struct contention_network *network,
                               const struct weft_contention_options *options,
                               struct weft_error *error)
 {
-    *stage = (struct contention_network){.bottleneck = 0};
+    *network = (struct contention_network){.bottleneck = 0};
     struct weft_netlink switches;
     uint32_t bridge = 0;
     if (!weft_netns_create(BRIDGE_NETNS, error) ||
@@ -132,18 +132,18 @@ bool contention_network_build(struct contention_network *stage,
         weft_link_bridge(&switches, "bridge", 0, options->mtu_bytes, error) &&
         weft_link_find(&bridge, &switches, "bridge", error) &&
         weft_link_set_up(&switches, bridge, true, error) &&
-        add_host(&stage->bottleneck, &switches, bridge, CONTENTION_RECEIVER, options, error);
+        add_host(&network->bottleneck, &switches, bridge, CONTENTION_RECEIVER, options, error);
     for (uint32_t job = 0; fine && job < options->job_count; job++) {
         uint32_t port = 0;
         fine = add_host(&port, &switches, bridge, job, options, error);
     }
-    fine = fine && narrow(stage, &switches, options, error);
+    fine = fine && narrow(network, &switches, options, error);
     weft_netlink_close(&switches);
     return fine;
 }
 
 bool contention_network_count(struct weft_contention_result *result,
-                              const struct contention_network *stage,
+                              const struct contention_network *network,
                               const struct weft_contention_options *options,
                               struct weft_error *error)
 {
@@ -152,10 +152,10 @@ bool contention_network_count(struct weft_contention_result *result,
     if (!weft_netlink_open(&switches, BRIDGE_NETNS, error)) {
         return false;
     }
-    bool fine = weft_qdisc_counters(&counters, &switches, stage->bottleneck, error);
+    bool fine = weft_qdisc_counters(&counters, &switches, network->bottleneck, error);
     weft_netlink_close(&switches);
     uint64_t counts[4] = {0};
-    if (fine && options->mark_packets > 0 && !weft_marker_counts(counts, &stage->marker)) {
+    if (fine && options->mark_packets > 0 && !weft_marker_counts(counts, &network->marker)) {
         return weft_fail(error, WEFT_IO, "the counts of marks are gone");
     }
     result->drops = counters.dropped_packets;

@@ -44,18 +44,18 @@ struct contention_network {
     uint32_t bottleneck; // interface in the bridge's namespace
 };
 const char *contention_netns(char name[32], uint32_t job);
-bool contention_network_build(struct contention_network *stage,
+bool contention_network_build(struct contention_network *network,
                               const struct weft_contention_options *options,
                               struct weft_error *error) WEFT_MUST_USE;
 bool contention_network_count(struct weft_contention_result *result,
-                              const struct contention_network *stage,
+                              const struct contention_network *network,
                               const struct weft_contention_options *options,
                               struct weft_error *error) WEFT_MUST_USE;
 
 // One process each: they return on failure only, and else end with the run.
 bool contention_receive(const struct weft_contention_options *options,
-                        struct contention_shared *board, struct weft_error *error) WEFT_MUST_USE;
+                        struct contention_shared *shared, struct weft_error *error) WEFT_MUST_USE;
 bool contention_send(uint32_t job, const struct weft_contention_options *options,
-                     struct contention_shared *board, struct weft_error *error) WEFT_MUST_USE;
+                     struct contention_shared *shared, struct weft_error *error) WEFT_MUST_USE;
 
 #endif

@@ -22,7 +22,8 @@
 #include <unistd.h>
 
 #define NS_PER_S 1000000000ull
-// How often a sender looks whether its last byte is acknowledged.
+// How often a sender looks whether its last byte is acknowledged: the error of an iteration's time,
+// which is some 100 ms or more.
 #define LOOK_NS 100000u
 #define TCP_LEVEL 6
 #define OPTION_NODELAY 1
@@ -85,7 +86,7 @@ static bool accept_one(int listener, int epoll, struct weft_error *error)
 }
 
 bool contention_receive(const struct weft_contention_options *options,
-                        struct contention_shared *board, struct weft_error *error)
+                        struct contention_shared *shared, struct weft_error *error)
 {
     int listener = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
     int epoll = epoll_create1(EPOLL_CLOEXEC);
@@ -97,7 +98,7 @@ bool contention_receive(const struct weft_contention_options *options,
         epoll_ctl(epoll, EPOLL_CTL_ADD, listener, &event) != 0) {
         return failed(error, "cannot listen");
     }
-    atomic_fetch_add(&board->ready, 1);
+    atomic_fetch_add(&shared->ready, 1);
     for (;;) {
         struct epoll_event events[64];
         int count = epoll_wait(epoll, events, 64, -1);
@@ -122,7 +123,7 @@ struct flow {
 // number, by which MLTCP's statistics are told apart.
 static bool connect_flow(struct flow *flow, uint32_t job,
                          const struct weft_contention_options *options,
-                         const struct contention_shared *board, struct weft_error *error)
+                         const struct contention_shared *shared, struct weft_error *error)
 {
     flow->fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
     const struct sockaddr_in there = address_of(CONTENTION_RECEIVER);
@@ -132,10 +133,10 @@ static bool connect_flow(struct flow *flow, uint32_t job,
     if (flow->fd < 0) {
         return failed(error, "socket");
     }
-    if (setsockopt(flow->fd, TCP_LEVEL, OPTION_CONGESTION, board->congestion,
-                   (socklen_t)strlen(board->congestion)) != 0) {
+    if (setsockopt(flow->fd, TCP_LEVEL, OPTION_CONGESTION, shared->congestion,
+                   (socklen_t)strlen(shared->congestion)) != 0) {
         return weft_fail(error, WEFT_UNSUPPORTED, "the kernel has no congestion control '%s': %s",
-                         board->congestion, strerror(errno));
+                         shared->congestion, strerror(errno));
     }
     // A buffer for the whole burst, so that the window alone decides when bytes leave.
     if (setsockopt(flow->fd, TCP_LEVEL, OPTION_NODELAY, &on, sizeof on) != 0 ||
@@ -200,10 +201,10 @@ static double compute_s(struct weft_rng *rng, const struct weft_contention_optio
     return fmax(0, options->compute_s + deviation);
 }
 
-static void note_late(struct contention_shared *board, uint64_t late_ns)
+static void note_late(struct contention_shared *shared, uint64_t late_ns)
 {
-    uint64_t before = atomic_load(&board->late_ns);
-    while (late_ns > before && !atomic_compare_exchange_weak(&board->late_ns, &before, late_ns)) {
+    uint64_t before = atomic_load(&shared->late_ns);
+    while (late_ns > before && !atomic_compare_exchange_weak(&shared->late_ns, &before, late_ns)) {
     }
 }
 
@@ -224,37 +225,37 @@ static void sum_up(struct weft_contention_job *job, const struct flow *flows, ui
 // begin 1 ms apart, so that their order is not left to the scheduler. It never returns when all
 // went well: the connections must live until their statistics have been read.
 bool contention_send(uint32_t job, const struct weft_contention_options *options,
-                     struct contention_shared *board, struct weft_error *error)
+                     struct contention_shared *shared, struct weft_error *error)
 {
     struct flow flows[WEFT_CONTENTION_FLOWS_MAX];
     for (uint32_t i = 0; i < options->flow_count; i++) {
-        if (!connect_flow(&flows[i], job, options, board, error)) {
+        if (!connect_flow(&flows[i], job, options, shared, error)) {
             return false;
         }
     }
     struct weft_rng all;
     weft_rng_init(&all, options->seed);
     struct weft_rng rng = weft_rng_split(&all, job);
-    atomic_fetch_add(&board->ready, 1);
-    while (atomic_load(&board->start_ns) == 0) {
+    atomic_fetch_add(&shared->ready, 1);
+    while (atomic_load(&shared->start_ns) == 0) {
         sleep_until(now_ns() + 1000000);
     }
-    uint64_t begin_ns = atomic_load(&board->start_ns) + job * 1000000ull;
+    uint64_t begin_ns = atomic_load(&shared->start_ns) + job * 1000000ull;
     sleep_until(begin_ns);
     for (uint32_t i = 0; i < options->iterations; i++) {
         uint64_t computed_ns = begin_ns + (uint64_t)(compute_s(&rng, options) * 1e9);
         sleep_until(computed_ns);
-        note_late(board, now_ns() - computed_ns);
+        note_late(shared, now_ns() - computed_ns);
         if (!communicate(flows, options, error)) {
             return false;
         }
         uint64_t end_ns = now_ns();
-        board->iterations_s[(size_t)job * options->iterations + i] =
+        shared->iterations_s[(size_t)job * options->iterations + i] =
             (double)(end_ns - begin_ns) / 1e9;
         begin_ns = end_ns;
     }
-    sum_up(&board->jobs[job], flows, options->flow_count);
-    atomic_fetch_add(&board->done, 1);
+    sum_up(&shared->jobs[job], flows, options->flow_count);
+    atomic_fetch_add(&shared->done, 1);
     for (;;) {
         pause(); // what the kernel has learned of a connection goes with it
     }

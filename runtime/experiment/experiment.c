@@ -385,7 +385,7 @@ bool lab_prepare(struct lab_prepared *prepared, struct lab_experiment *experimen
         experiment->phases[p].measured_s = WEFT_NEW(arena, double, (size_t)options->iterations + 1);
     }
     lab_tunnels_init(&prepared->tunnels, options, arena);
-    const struct lab_program_options play_options = {
+    const struct lab_program_options program_options = {
         .network = options->network,
         .rings = &options->network->rings,
         .seed = options->seed,
@@ -395,13 +395,13 @@ bool lab_prepare(struct lab_prepared *prepared, struct lab_experiment *experimen
         .address = lab_tunnels_address,
         .context = &prepared->tunnels,
     };
-    if (!lab_program_build(&prepared->program, &prepared->graph, &play_options, arena, scratch,
+    if (!lab_program_build(&prepared->program, &prepared->graph, &program_options, arena, scratch,
                            error)) {
         return false;
     }
     experiment->stream_count = prepared->program.stream_count;
     experiment->signal_count = prepared->program.signal_count;
-    experiment->tunnel_end = options->tunnel_first + prepared->tunnels.way_count;
+    experiment->tunnel_end = options->tunnel_first + prepared->tunnels.tunnel_count;
     return true;
 }
 

@@ -2,10 +2,10 @@
 #ifndef WEFT_RUNTIME_EXPERIMENT_EXPERIMENT_H
 #define WEFT_RUNTIME_EXPERIMENT_EXPERIMENT_H
 
-// Trials: iterations of a job in a lab, beside what the engines predict for them.
+// Experiments: iterations of a job in a lab, beside what the engines predict for them.
 //
 //   network + task graph ──► scale ──► sim (flow, packet)
-//                              └─────► play ──► work in a lab ──► phases
+//                              └─────► program ──► workers in a lab ──► phases
 //
 // A lab is slower than what it stands for, so time is stretched: with rates r times lower and bytes
 // s times as many (s <= 1), every time is s * r times as long. What is predicted is the scaled job
@@ -22,7 +22,7 @@ struct lab_experiment_options {
     const struct weft_taskgraph *graph;
     const struct weft_taskgraph *job_graph; // before collectives became transfers; NULL = `graph`
     const struct weft_lab_wiring *wiring;   // of places, as many as the network has servers
-    const uint32_t *place;      // the lab's server that plays each of them; NULL = the same number
+    const uint32_t *place;      // the lab's server that takes each of them; NULL = the same number
     const struct weft_lab *lab; // up; may have more servers
     bool one_lane;              // parallel cables of the plan are one port of the lab
     struct {
@@ -49,7 +49,7 @@ struct lab_experiment_options {
                                          // already; all of a server that is lost
     } failure;
     bool predict_last;     // after the run, where time counts until then
-    uint32_t tunnel_first; // number of the first address of a way; earlier ones may still stand
+    uint32_t tunnel_first; // number of the first tunnel; those of an earlier run may still stand
 };
 
 enum lab_noticed {
@@ -99,7 +99,7 @@ struct lab_experiment {
     uint64_t sent_bytes;                     // an iteration, all workers
     uint32_t stream_count;
     uint32_t signal_count;
-    uint32_t tunnel_end; // after the last address of a way
+    uint32_t tunnel_end; // after the last tunnel
     struct lab_timestamps timestamps;
     double cpu_s; // of all workers, all iterations
 };
@@ -118,14 +118,14 @@ static inline uint32_t lab_place_of(const uint32_t *place, uint32_t count, uint3
     return at < count ? at : WEFT_NONE;
 }
 
-// Scales, predicts, plays. Fails as the engines and workers do.
+// Scales, predicts and runs it. Fails as the engines and workers do.
 bool lab_experiment_run(struct lab_experiment *experiment,
                         const struct lab_experiment_options *options, struct weft_arena *arena,
                         struct weft_arena scratch, struct weft_error *error) WEFT_MUST_USE;
 
-// ---- where streams go: trial_ways.c ----
+// ---- where streams go: tunnels.c ----
 
-// A way of several links has an address of its own.
+// A path of several links, which has an address of its own.
 struct lab_tunnel {
     uint32_t from; // place
     uint32_t to;
@@ -136,7 +136,7 @@ enum { LAB_TUNNELS_MAX = 1 << 16 };
 struct lab_tunnels {
     const struct lab_experiment_options *options;
     struct weft_arena *arena;
-    uint32_t way_count;
+    uint32_t tunnel_count;
     struct lab_tunnel *tunnels; // room for LAB_TUNNELS_MAX
 };
 void lab_tunnels_init(struct lab_tunnels *tunnels, const struct lab_experiment_options *options,
@@ -144,7 +144,7 @@ void lab_tunnels_init(struct lab_tunnels *tunnels, const struct lab_experiment_o
 // A lab_address; its context is the struct lab_tunnels.
 void lab_tunnels_address(void *context, struct lab_stream *stream, const uint32_t *links,
                          uint32_t link_count, uint32_t lane);
-// Sets the routes of all ways, and to the ports of neighbors.
+// Sets the routes of all tunnels, and to the ports of neighbors.
 bool lab_tunnels_route(const struct lab_tunnels *tunnels, struct weft_error *error) WEFT_MUST_USE;
 
 // When the tasks of an iteration ran, and which phase each is of. By task.
@@ -155,7 +155,7 @@ struct lab_task_times {
     double *end_s; // 0 = it never ran
 };
 
-// ---- sessions: workers that play one job after another ----
+// ---- sessions: workers that run one job after another ----
 
 // A job made ready. Does not move.
 struct lab_prepared {
@@ -168,27 +168,27 @@ struct lab_prepared {
 };
 // Does not move.
 struct lab_session {
-    const struct lab_prepared *prepared; // that is played now
+    const struct lab_prepared *prepared; // that runs now
     struct lab_coordinator coordinator;
     struct lab_work work;
     struct lab_work_report *reports;
     double cpu_s; // of children, when it began
     struct weft_arena scratch;
 };
-// Scales and compiles; fills stage->trial's figures of the scale.
+// Scales and compiles; fills the experiment's figures of the scale.
 bool lab_prepare(struct lab_prepared *prepared, struct lab_experiment *experiment,
                  const struct lab_experiment_options *options, struct weft_arena *arena,
                  struct weft_arena scratch, struct weft_error *error) WEFT_MUST_USE;
 // What the flow engine and the packet engine say of each phase, into the experiment (predict.c).
 bool lab_prepared_predict(const struct lab_prepared *prepared, struct weft_arena *arena,
                           struct weft_arena scratch, struct weft_error *error) WEFT_MUST_USE;
-// Starts workers for `stage`, which can go on with `next` (NULL = none) in the same servers.
+// Starts workers for `prepared`, which can go on with `next` (NULL = none) in the same servers.
 bool lab_session_open(struct lab_session *session, const struct lab_prepared *prepared,
                       const struct lab_prepared *next, struct weft_arena *arena,
                       struct weft_arena scratch, struct weft_error *error) WEFT_MUST_USE;
-// Connects the workers and plays the stage's iterations, and its fault.
+// Connects the workers and runs the prepared iterations, and the fault.
 bool lab_session_run(struct lab_session *session, struct weft_error *error) WEFT_MUST_USE;
-// Lets all connections run dry and closes them; lab_session_run plays `next` from then on.
+// Lets all connections run dry and closes them; lab_session_run runs `next` from then on.
 bool lab_session_drain(struct lab_session *session, const struct lab_prepared *next,
                        struct weft_error *error) WEFT_MUST_USE;
 void lab_session_close(struct lab_session *session);

@@ -10,10 +10,8 @@
 
 #include <string.h>
 
-// A prescribed way of several hops has an address of its own, 10.192.0.0 and on: it is on the lo of
-// the way's last server, and every server on the way has a route for it. So each connection takes
-// the way that was planned for it, however many join a pair; its acknowledgements go by the routes.
-static const uint32_t way_address = 0x0ac00000;
+// 10.192.0.0: the first tunnel. Servers and ports have lower addresses (testbed/names.c).
+static const uint32_t tunnel_address = 0x0ac00000;
 
 // The lane-th port of a server whose cable ends at `to`; WEFT_NONE = none.
 static uint32_t port_to(const struct weft_lab_wiring *wiring, uint32_t from, uint32_t to,
@@ -31,10 +29,10 @@ static uint32_t port_to(const struct weft_lab_wiring *wiring, uint32_t from, uin
     return found;
 }
 
-static uint32_t find_way(struct lab_tunnels *tunnels, const struct lab_stream *stream,
-                         const uint32_t *links, uint32_t link_count)
+static uint32_t find_tunnel(struct lab_tunnels *tunnels, const struct lab_stream *stream,
+                            const uint32_t *links, uint32_t link_count)
 {
-    for (uint32_t i = 0; i < tunnels->way_count; i++) {
+    for (uint32_t i = 0; i < tunnels->tunnel_count; i++) {
         const struct lab_tunnel *tunnel = &tunnels->tunnels[i];
         if (tunnel->from == stream->from && tunnel->to == stream->to &&
             tunnel->link_count == link_count &&
@@ -42,14 +40,14 @@ static uint32_t find_way(struct lab_tunnels *tunnels, const struct lab_stream *s
             return i;
         }
     }
-    if (tunnels->options->tunnel_first + tunnels->way_count >= LAB_TUNNELS_MAX) {
+    if (tunnels->options->tunnel_first + tunnels->tunnel_count >= LAB_TUNNELS_MAX) {
         return WEFT_NONE;
     }
     uint32_t *copy = WEFT_NEW(tunnels->arena, uint32_t, link_count);
     memcpy(copy, links, link_count * sizeof *links);
-    tunnels->tunnels[tunnels->way_count] =
+    tunnels->tunnels[tunnels->tunnel_count] =
         (struct lab_tunnel){stream->from, stream->to, link_count, copy};
-    return tunnels->way_count++;
+    return tunnels->tunnel_count++;
 }
 
 void lab_tunnels_init(struct lab_tunnels *tunnels, const struct lab_experiment_options *options,
@@ -63,7 +61,7 @@ void lab_tunnels_init(struct lab_tunnels *tunnels, const struct lab_experiment_o
 }
 
 // To a neighbor by the address of its port, which its cable alone leads to; to others by the
-// address of the way.
+// address of the tunnel.
 void lab_tunnels_address(void *context, struct lab_stream *stream, const uint32_t *links,
                          uint32_t link_count, uint32_t lane)
 {
@@ -76,11 +74,11 @@ void lab_tunnels_address(void *context, struct lab_stream *stream, const uint32_
         return;
     }
     uint32_t port = link_count == 1 ? port_to(wiring, stream->from, stream->to, lane) : WEFT_NONE;
-    uint32_t tunnel = link_count > 1 ? find_way(tunnels, stream, links, link_count) : WEFT_NONE;
+    uint32_t tunnel = link_count > 1 ? find_tunnel(tunnels, stream, links, link_count) : WEFT_NONE;
     if (port != WEFT_NONE) {
         stream->to_ip = weft_lab_port_address(lab_server_at(place, stream->to), port);
     } else if (tunnel != WEFT_NONE) {
-        stream->to_ip = way_address + tunnels->options->tunnel_first + tunnel;
+        stream->to_ip = tunnel_address + tunnels->options->tunnel_first + tunnel;
     }
 }
 
@@ -103,14 +101,14 @@ static bool route_out(struct weft_netlink *netlink, const struct lab_experiment_
     return weft_route_set(netlink, &route, error);
 }
 
-// What a way asks of one server.
-static bool route_way(struct weft_netlink *netlink, const struct lab_tunnels *tunnels,
-                      uint32_t index, uint32_t server, struct weft_error *error)
+// What a tunnel asks of one server.
+static bool route_tunnel(struct weft_netlink *netlink, const struct lab_tunnels *tunnels,
+                         uint32_t index, uint32_t server, struct weft_error *error)
 {
     const struct lab_tunnel *tunnel = &tunnels->tunnels[index];
     const struct weft_fabric *fabric = &tunnels->options->network->fabric;
     const struct weft_lab_wiring *wiring = tunnels->options->wiring;
-    uint32_t target = way_address + tunnels->options->tunnel_first + index;
+    uint32_t target = tunnel_address + tunnels->options->tunnel_first + index;
     if (tunnel->to == server) {
         return weft_address_add(netlink, 1, target, 32, error);
     }
@@ -139,15 +137,15 @@ static bool route_server(struct weft_netlink *netlink, const struct lab_tunnels 
             return false;
         }
     }
-    for (uint32_t i = 0; i < tunnels->way_count; i++) {
-        if (!route_way(netlink, tunnels, i, server, error)) {
+    for (uint32_t i = 0; i < tunnels->tunnel_count; i++) {
+        if (!route_tunnel(netlink, tunnels, i, server, error)) {
             return false;
         }
     }
     return true;
 }
 
-// Routes to the ports of neighbors and along ways; the lab's own are to servers.
+// Routes to the ports of neighbors and along tunnels; the lab's own are to servers.
 bool lab_tunnels_route(const struct lab_tunnels *tunnels, struct weft_error *error)
 {
     const struct weft_lab_wiring *wiring = tunnels->options->wiring;

@@ -21,7 +21,7 @@ struct lab_change {
     double routes_s;     // until all servers had new routes
     double dark_s;       // what was left of the dark time then
     double verify_s;     // until probes had gone as planned, every pair
-    double connect_s;    // until the workers were connected along their new ways
+    double connect_s;    // until the workers were connected along their new tunnels
     double pause_s;      // the sum
     double first_s;      // the first iteration afterwards
     uint32_t pair_count; // probed, all of which were reached as planned

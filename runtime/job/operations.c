@@ -319,7 +319,7 @@ void lab_message_end(struct lab_worker *worker, const struct lab_frame *frame, u
     }
 }
 
-// ---- parts ----
+// ---- operations ----
 
 static void send_chunks(struct lab_worker *worker, uint32_t operation)
 {

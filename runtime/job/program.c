@@ -22,7 +22,7 @@ struct compiler {
     uint32_t operation_count;
     struct lab_operation *operations;
     uint32_t *task_operation;
-    bool *barrier_at; // [task * server_count + server], rows of joints alone
+    bool *barrier_at; // [task * server_count + server], rows of barriers alone
     uint32_t *barrier_row;
     uint32_t stream_count;
     struct lab_stream *streams;
@@ -93,7 +93,7 @@ static bool route_stream(uint32_t *stream, struct compiler *compiler, const stru
     return find_stream(stream, compiler, from, to, &path, error);
 }
 
-// ---- parts ----
+// ---- operations ----
 
 static uint32_t add_operation(struct compiler *compiler, enum lab_operation_kind kind,
                               uint32_t task, uint32_t server, uint32_t position)
@@ -155,7 +155,7 @@ static struct span ends(const struct compiler *compiler, uint32_t task)
     return (struct span){transfer ? first + 1 : first, compiler->task_operation[task + 1]};
 }
 
-// Servers where a joint has to be known: those of its successors. From the last task back.
+// Servers where a barrier has to be known: those of its successors. From the last task back.
 static void place_barriers(struct compiler *compiler, const uint32_t *order)
 {
     const struct weft_taskgraph *graph = compiler->graph;
@@ -234,9 +234,9 @@ static bool add_signal(struct edges *edges, struct compiler *compiler, uint32_t 
     return true;
 }
 
-// The end of `task` lets `next` begin: at servers that both have parts at by themselves, elsewhere
-// by signal. A collective needs no signal where one of its members knows, as its data tell the
-// rest.
+// The end of `task` lets `next` begin: at servers that both have operations at by themselves,
+// elsewhere by signal. A collective needs no signal where one of its members knows, as its data
+// tell the rest.
 static bool join_tasks(struct edges *edges, struct compiler *compiler, uint32_t task, uint32_t next,
                        struct weft_error *error)
 {

@@ -2,15 +2,16 @@
 #ifndef WEFT_RUNTIME_JOB_PROGRAM_H
 #define WEFT_RUNTIME_JOB_PROGRAM_H
 
-// What the servers of a lab do to play one iteration of a task graph: who does which part of each
-// task, what each part waits for, and over which connection its bytes go.
+// Programs: what the servers of a lab do in one iteration of a task graph, who performs which
+// operation of each task, what it waits for, and over which connection its bytes go.
 //
-//   taskgraph + network + rings ──► [play] ──► work (a process a server)
+//   taskgraph + network + rings ──► [program] ──► workers (a process for each server)
 //
-// A part is a task at one server. Compute has one part, a transfer one at either end, a collective
-// one a member, a joint one wherever a successor is. A part waits for parts at its own server; what
-// it must know of another server comes as a signal, a message without bytes. Only joints and edges
-// without data between servers need signals; the simulation lets them take no time.
+// An operation is a task at one server. Compute is one operation, a transfer one at either end, a
+// collective one for each member, a barrier one wherever a successor is. An operation waits for
+// others at its own server; what it must know of another server comes as a signal, a message
+// without bytes. Only barriers and edges without data between servers need signals; the simulation
+// lets them take no time.
 
 #include "runtime/process/connections.h"
 
@@ -29,13 +30,13 @@ struct lab_operation {
     uint8_t kind;
     uint32_t task;
     uint32_t server;
-    uint32_t wait_count; // parts here and signals that it waits for
+    uint32_t wait_count; // operations here and signals that it waits for
     uint32_t position;   // COLLECTIVE: of the member in its group
-    uint32_t next_first; // into nexts: parts of the same server
+    uint32_t next_first; // into nexts: operations of the same server
     uint32_t next_count;
     uint32_t signal_first; // into signals
     uint32_t signal_count;
-    uint32_t chunk_first; // SEND: into pieces
+    uint32_t chunk_first; // SEND: into chunks
     uint32_t chunk_count; // SEND: how many there are; RECEIVE: how many must come
 };
 
@@ -77,8 +78,8 @@ struct lab_program {
     uint32_t packet_bytes;
 };
 
-// Over which connection bytes go from one server to another on links[0 .. link_count-1], the
-// lane-th of parallel ones; fills the stream's addresses.
+// Fills the addresses of a stream, which say over which connection its bytes go: along
+// links[0 .. link_count-1], by the lane-th of parallel cables.
 typedef void (*lab_address)(void *context, struct lab_stream *stream, const uint32_t *links,
                             uint32_t link_count, uint32_t lane);
 
@@ -93,8 +94,9 @@ struct lab_program_options {
     void *context;
 };
 
-// Fails with INPUT where servers and network do not fit or a pair has no route, with UNSUPPORTED
-// for tasks that wait for some of their predecessors only.
+// The programs of all servers. Fails with INPUT where servers and network do not fit or a pair has
+// no route, with UNSUPPORTED for tasks that wait for some of their predecessors only, and beyond
+// 2^24 operations or 2^16 connections. O(tasks * group size + edges).
 bool lab_program_build(struct lab_program *program, const struct weft_taskgraph *graph,
                        const struct lab_program_options *options, struct weft_arena *arena,
                        struct weft_arena scratch, struct weft_error *error) WEFT_MUST_USE;

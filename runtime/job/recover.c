@@ -108,7 +108,7 @@ static void plan_run(struct lab_experiment_options *options, const struct lab_fa
     }
 }
 
-// A server whose tasks nobody can do is told before its fault is played.
+// A server whose tasks nobody can do is told before its fault is made.
 static bool check_run(const struct lab_experiment_options *options, struct weft_arena scratch,
                       struct weft_error *error)
 {

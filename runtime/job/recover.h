@@ -5,7 +5,7 @@
 // A job over faults: iterations, a fault, who notices and when, what is left, and iterations on
 // that.
 //
-//   trial ──► fault ──► workers notice and end ──► [rest] ──► circuits, routes ──► trial
+//   experiment ──► fault ──► workers notice, end ──► [replan] ──► circuits, routes ──► experiment
 
 #include "replan.h"
 
@@ -32,14 +32,14 @@ struct lab_recovery {
     double circuits_s;  // circuits and
     double routes_s;    // routes of all servers
     double dark_s;      // what was left of it until new circuits were lit
-    double reconnect_s; // until new workers were connected along their ways
+    double reconnect_s; // until new workers were connected along their tunnels
     double first_s;     // the iteration that the fault broke off; 0 = another fault broke it off
     double recovery_s;  // the sum
 };
 
 // recoveries[i] of faults[i], whose iterations do not descend; two of the same: the second comes
 // while the first one's broken iteration is repeated. options->fault and options->iterations are
-// not read. Fails as lab_replan and lab_experiment_run do, for a server before anything is played.
+// not read. Fails as lab_replan and lab_experiment_run do, for a server before anything runs.
 bool lab_recover_run(struct lab_recovery *recoveries, const struct lab_experiment_options *options,
                      const struct lab_fault_plan *plan, struct weft_arena *arena,
                      struct weft_arena scratch, struct weft_error *error) WEFT_MUST_USE;

@@ -13,7 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-// As plans are routed.
+// As plans are routed (src/plan/design).
 static const uint32_t paths_max = 8;
 static const uint32_t extra_hops = 1;
 static const double routing_epsilon = 0.02;
@@ -48,7 +48,7 @@ void lab_spread_wiring(struct weft_lab_wiring *servers, const struct weft_lab_wi
     made.server_count = server_count;
     if (wiring->planes != NULL) {
         uint32_t *planes = WEFT_NEW(arena, uint32_t, (size_t)wiring->port_count * server_count);
-        struct weft_pair_hop *ways =
+        struct weft_pair_hop *hops =
             WEFT_NEW(arena, struct weft_pair_hop, wiring->next_hops.count + 1);
         for (uint32_t p = 0; p < wiring->port_count; p++) {
             uint32_t *plane = planes + (size_t)p * server_count;
@@ -61,15 +61,15 @@ void lab_spread_wiring(struct weft_lab_wiring *servers, const struct weft_lab_wi
             }
         }
         for (size_t i = 0; i < wiring->next_hops.count; i++) {
-            ways[i] = wiring->next_hops.hops[i];
-            ways[i].node = lab_server_at(place, ways[i].node);
-            ways[i].source = lab_server_at(place, ways[i].source);
-            ways[i].target = lab_server_at(place, ways[i].target);
-            ways[i].next = lab_server_at(place, ways[i].next);
+            hops[i] = wiring->next_hops.hops[i];
+            hops[i].node = lab_server_at(place, hops[i].node);
+            hops[i].source = lab_server_at(place, hops[i].source);
+            hops[i].target = lab_server_at(place, hops[i].target);
+            hops[i].next = lab_server_at(place, hops[i].next);
         }
-        qsort(ways, wiring->next_hops.count, sizeof *ways, by_node);
+        qsort(hops, wiring->next_hops.count, sizeof *hops, by_node);
         made.planes = planes;
-        made.next_hops.hops = ways;
+        made.next_hops.hops = hops;
     }
     *servers = made;
 }
@@ -329,7 +329,8 @@ static bool predict(double *seconds, const struct replanning *self,
 
 // ---- all ----
 
-// One more way to go on; takes it if it is the quickest so far. False where it does not join all.
+// One more choice of rings; takes it if it is the quickest so far. False where it does not join
+// all.
 static bool try_choice(struct replanning *self, enum lab_ring_choice choice, double *best_s,
                        struct weft_arena scratch, struct weft_error *error)
 {

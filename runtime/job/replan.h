@@ -4,9 +4,9 @@
 
 // What is left of a plan after a fault: circuits, rings and routes over the survivors.
 //
-//   trial's network + fault ──► [rest] ──► a trial on what is left
+//   experiment's network + fault ──► [replan] ──► an experiment on what is left
 //
-// A plan knows places, a lab knows servers: place p is played by server place[p]. When a server is
+// A plan knows places, a lab knows servers: place p is taken by server place[p]. When a server is
 // lost, a spare takes its place, and the plan stays as it is; else a place that has no tasks is
 // given up for it; else its own, where others hold the same as it (data parallelism), and the
 // groups are smaller by one. In an optical switch a circuit to a place that is given up is joined
@@ -20,7 +20,7 @@
 
 enum lab_ring_choice {
     LAB_RINGS_AROUND, // by shortest paths
-    LAB_RINGS_FEWER,  // the rest of the group's rings carry what the broken ones did
+    LAB_RINGS_FEWER,  // the other rings of the group carry what the broken ones did
     LAB_RINGS_NEW,    // others in their place, where there are any; else as FEWER
     LAB_RING_CHOICES,
 };
@@ -48,7 +48,8 @@ bool lab_replan(struct lab_replanned *replanned, const struct lab_experiment_opt
                 const struct weft_lab_fault *fault, struct weft_arena *arena,
                 struct weft_arena scratch, struct weft_error *error) WEFT_MUST_USE;
 
-// The same circuits and ways between the servers of `place`, of so many; NULL = the first ones.
+// The same circuits and next hops between the servers of `place`, of so many; NULL = the first
+// ones.
 void lab_spread_wiring(struct weft_lab_wiring *servers, const struct weft_lab_wiring *wiring,
                        const uint32_t *place, uint32_t server_count, struct weft_arena *arena);
 
@@ -65,7 +66,7 @@ bool lab_graph_without(struct lab_smaller_graph *smaller, const struct weft_task
 // Whether some task needs the server.
 bool lab_graph_uses(const struct weft_taskgraph *graph, uint32_t server);
 
-// ---- rest_rings.c ----
+// ---- replan_rings.c ----
 
 // Of a re-plan: the network before, and how its places are numbered after.
 struct lab_ring_change {

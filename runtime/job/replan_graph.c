@@ -30,7 +30,7 @@ static bool has_member(const struct weft_taskgraph *graph, uint32_t group, uint3
     return found;
 }
 
-// Whether a task has a part at the server.
+// Whether a task has an operation at the server.
 static bool touches(const struct weft_taskgraph *graph, uint32_t task, uint32_t server)
 {
     enum weft_task_kind kind = (enum weft_task_kind)graph->kind[task];
@@ -95,8 +95,8 @@ static bool check_others(const struct removal *removal, struct weft_error *error
 }
 
 // A task's members without the server, renumbered.
-static const uint32_t *rest_of_group(uint32_t *count, const struct removal *removal, uint32_t task,
-                                     struct weft_arena *arena)
+static const uint32_t *remaining_members(uint32_t *count, const struct removal *removal,
+                                         uint32_t task, struct weft_arena *arena)
 {
     const struct weft_taskgraph *graph = removal->graph;
     uint32_t first = graph->group_first[graph->group[task]];
@@ -129,7 +129,7 @@ static void copy_task(struct weft_task *task, const struct removal *removal, uin
         task->from = moved(removal, graph->from[t]);
         task->to = moved(removal, graph->to[t]);
     } else if (weft_task_facts[task->kind].is_collective) {
-        task->members = rest_of_group(&task->member_count, removal, t, arena);
+        task->members = remaining_members(&task->member_count, removal, t, arena);
     }
     uint32_t *next = WEFT_NEW(arena, uint32_t, graph->next_first[t + 1] - graph->next_first[t] + 1);
     for (uint32_t e = graph->next_first[t]; e < graph->next_first[t + 1]; e++) {

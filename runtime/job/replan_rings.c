@@ -9,7 +9,9 @@
 
 #include <string.h>
 
-static const uint32_t search_steps = 20000; // of one ring that is sought
+// Steps of the search for one ring, which bound a replan to milliseconds; Warnsdorff's order finds
+// most cycles with hardly a step back. Not measured.
+static const uint32_t search_steps = 20000;
 
 struct changing {
     const struct lab_ring_change *change;
@@ -123,7 +125,8 @@ static uint32_t ways_on(const struct walk *walk, uint32_t place)
     return count;
 }
 
-// The next free link from `place`, those first whose ends have the fewest ways on (Warnsdorff).
+// The next free link from `place`, those first whose ends have the fewest free links on
+// (Warnsdorff).
 static uint32_t next_link(const struct walk *walk, uint32_t place, uint64_t *tried)
 {
     const struct weft_fabric *fabric = walk->changing->change->fabric;

@@ -22,6 +22,8 @@
 #include <time.h>
 #include <unistd.h>
 
+// Stalls of 100 ms and more are looked for (stall_ms), so both are a fraction of that. Not
+// measured.
 static const uint64_t wait_most_ns = 50000000;
 static const uint64_t check_every_ns = 20000000;
 static const uint64_t watcher_index = UINT64_MAX - 1; // among what epoll tells
@@ -472,7 +474,7 @@ static bool settle(const struct lab_work *work, const struct lab_peer *self,
     return true;
 }
 
-// Connects and plays, until the end or (*changes) a change.
+// Connects and runs, until the end or (*changes) a change.
 static bool live(struct lab_worker *worker, bool *changes)
 {
     const struct lab_work *work = worker->work;

@@ -2,18 +2,19 @@
 #ifndef WEFT_RUNTIME_JOB_WORKER_H
 #define WEFT_RUNTIME_JOB_WORKER_H
 
-// Workers: a process a server that plays its parts of a task graph, iteration by iteration.
+// Workers: a process for each server, which runs its operations of a task graph iteration by
+// iteration.
 //
-//   play + wire ──► [work] ──► times of tasks, TCP's counts
+//   program + connections ──► [workers] ──► times of tasks, TCP's counts
 //
 // Compute sleeps for its runtime on its device, one task at a time; collectives go round their
 // rings with real float32 sums; transfers send bytes. What the runtimes and sizes of the graph are
-// is what is played: scaling is the caller's.
+// is what runs: scaling is the caller's.
 
 #include "program.h"
 
 // When tasks began and ended, by task, on the machine's clock: in memory that all processes share.
-// A task begins with the first of its parts and ends with the last.
+// A task begins with the first of its operations and ends with the last.
 struct lab_times {
     _Atomic uint64_t *start_ns;
     _Atomic uint64_t *end_ns;

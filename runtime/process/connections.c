@@ -18,11 +18,13 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+// As many as all ranks of weft-run on four lanes; the kernel lowers it to somaxconn.
 static const int backlog = 4096;
 static const uint32_t greeting_magic = 0x57495245u;
+// Bounds the descriptors that wait for answers. Not measured.
 static const uint32_t tries_in_flight = 64;
 
-// A member as the table has it.
+// A peer as the table has it.
 struct place {
     uint32_t ip; // host order
     uint32_t port;

@@ -2,11 +2,11 @@
 #ifndef WEFT_RUNTIME_PROCESS_CONNECTIONS_H
 #define WEFT_RUNTIME_PROCESS_CONNECTIONS_H
 
-// Wires: the TCP connections between members, each one way.
+// The TCP connections between peers, each of which carries data in one direction.
 //
-//   members + streams ──► [wire] ──► exec, train
+//   peers + streams ──► [connections] ──► collective/exec, job/worker
 //
-// A stream is a numbered connection from one rank to another. All members know the same list of
+// A stream is a numbered connection from one rank to another. All peers know the same list of
 // streams; each opens those that leave it and takes those that come to it.
 
 #include "coordinator.h"
@@ -24,23 +24,23 @@ struct lab_connection_options {
     uint32_t buffer_bytes;  // of a socket, each way; 0 = the system's
     uint32_t unsent_bytes;  // TCP_NOTSENT_LOWAT; 0 = the system's
     bool zero_copy;
-    uint32_t own_ip; // where the member is reached unless a stream says so; 0 = 127.0.0.1
+    uint32_t own_ip; // where the peer is reached unless a stream says so; 0 = 127.0.0.1
 };
 
 struct lab_connections {
     uint32_t stream_count;
     const struct lab_stream *streams;
-    int *sockets; // by stream; -1 = none of this member's. Non-blocking.
+    int *sockets; // by stream; -1 = none of this peer's. Non-blocking.
 };
 
-// What TCP counted, of all of a member's streams that leave it.
+// What TCP counted, of all of a peer's streams that leave it.
 struct lab_tcp_counts {
     uint64_t segments;
     uint64_t retransmits;
     uint64_t ecn_marks; // segments that were acknowledged with an echo of a mark
 };
 
-// Says hello to the coordinator, hears the table of members, connects all streams and waits for GO.
+// Says hello to the coordinator, hears the table of peers, connects all streams and waits for GO.
 // Fails with IO, naming the peer: nobody listens, nobody answers within the timeout, a stranger
 // calls.
 bool lab_connections_open(struct lab_connections *connections, struct lab_peer *self,

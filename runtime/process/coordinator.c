@@ -21,11 +21,14 @@
 #include <time.h>
 #include <unistd.h>
 
-static const int poll_ms = 100;
+// How long runs outlive their failures. None was measured: each trades a quick end for a better
+// message.
+static const int poll_ms = 100; // between looks at timeouts, and calls of `idle`
+// A silent peer gets its own timeout and this much more, so that it can tell the reason itself.
 static const uint64_t grace_ns = 5000000000;
 // After a first failure: for the failures of others, which may tell more.
 static const uint64_t linger_ns = 400000000;
-// Members that were told to end get so long before they are killed.
+// Peers that were told to end get so long before they are killed.
 static const uint64_t farewell_ns = 500000000;
 
 // ---- starting ----
@@ -48,7 +51,7 @@ static bool open_peers(struct lab_coordinator *coordinator, const struct lab_pee
     return true;
 }
 
-// The life of a forked member; never returns.
+// The life of a forked peer; never returns.
 WEFT_NORETURN static void live(const struct lab_coordinator *coordinator, uint32_t rank,
                                int control, pid_t parent, const struct lab_peers *peers)
 {
@@ -115,7 +118,7 @@ bool lab_coordinator_fork(struct lab_coordinator *coordinator, const struct lab_
     return true;
 }
 
-// Takes one member that came by TCP; false when it is none of ours, which is no failure.
+// Takes one peer that came by TCP; false when it is none of ours, which is no failure.
 static bool join_by_tcp(struct lab_coordinator *coordinator, int control)
 {
     const struct timeval patience = {.tv_sec = 2};

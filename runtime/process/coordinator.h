@@ -2,12 +2,12 @@
 #ifndef WEFT_RUNTIME_PROCESS_COORDINATOR_H
 #define WEFT_RUNTIME_PROCESS_COORDINATOR_H
 
-// A coordinator and its members: processes that work together, started, told and ended by one.
+// A coordinator and its peers: processes that work together, which one starts, orders and ends.
 //
-//   coordinator ──fork or TCP──► member 0 .. n-1 ──[wire]──► one another
+//   coordinator ──fork or TCP──► peer 0 .. n-1 ──[connections]──► one another
 //
-// The coordinator sends and gathers small messages in step with its members; a member that fails
-// says so in one line, one that dies is seen by its closed end. Whatever the end, no member
+// The coordinator sends and gathers small messages in step with its peers; a peer that fails
+// says so in one line, one that dies is seen by its closed end. Whatever the end, no peer
 // outlives the coordinator: those that it forked get SIGKILL with it, those that came by TCP see
 // their end closed.
 
@@ -17,25 +17,25 @@
 #include <sys/types.h>
 
 enum lab_message {
-    LAB_MESSAGE_HELLO = 1, // member: struct lab_hello
-    LAB_MESSAGE_TABLE,  // coordinator: struct lab_table_head and the members' ports and addresses
-    LAB_MESSAGE_READY,  // member: nothing; connected with its peers
-    LAB_MESSAGE_GO,     // coordinator: nothing, or what to do next
-    LAB_MESSAGE_RESULT, // member: what it measured
-    LAB_MESSAGE_FAIL,   // member: struct lab_failure
-    LAB_MESSAGE_ALIVE,  // member: nothing; something moved since the last one
-    LAB_MESSAGE_END,    // coordinator: nothing; the member is to end
+    LAB_MESSAGE_HELLO = 1, // peer: the address and port where it listens
+    LAB_MESSAGE_TABLE,     // coordinator: the same of all peers, by rank
+    LAB_MESSAGE_READY,     // peer: nothing; connected with its peers
+    LAB_MESSAGE_GO,        // coordinator: nothing, or what to do next
+    LAB_MESSAGE_RESULT,    // peer: what it measured
+    LAB_MESSAGE_FAIL,      // peer: struct lab_failure
+    LAB_MESSAGE_ALIVE,     // peer: nothing; something moved since the last one
+    LAB_MESSAGE_END,       // coordinator: nothing; the peer is to end
 };
 
 // Nanoseconds on a clock that all processes of a machine share and nobody sets.
 uint64_t lab_now_ns(void);
 void lab_sleep_until(uint64_t end_ns);
 
-// ---- a member's end ----
+// ---- a peer's end ----
 
 struct lab_peer {
     uint32_t rank;
-    uint32_t count; // of all members
+    uint32_t count; // of all peers
     uint64_t token; // of this run, so that strangers are told from peers
     int control;    // to the coordinator
     uint32_t timeout_ms;
@@ -68,7 +68,7 @@ struct lab_peer_record {
     size_t pending_bytes;
     size_t pending_room;
     uint64_t heard_ns;
-    uint64_t fail_ns; // when it said that it failed; by the members' clock
+    uint64_t fail_ns; // when it said that it failed; by the peers' clock
     uint64_t died_ns; // when its end was seen to be closed
     uint32_t blamed;  // the peer that this was about; WEFT_NONE = none
     struct weft_error error;
@@ -90,7 +90,7 @@ struct lab_coordinator {
     void *idle_context;
 };
 
-// What a forked member does; its return value is the exit status of its process.
+// What a forked peer does; its return value is the exit status of its process.
 typedef int (*lab_peer_main)(struct lab_peer *self, void *context);
 
 // Who works together and on what.
@@ -110,14 +110,14 @@ bool lab_coordinator_serve(struct lab_coordinator *coordinator, const struct lab
 bool lab_peer_join(struct lab_peer *self, const struct sockaddr_in *address,
                    struct weft_error *error) WEFT_MUST_USE;
 
-// Waits until every member has sent one message of this kind of exactly item_bytes, which go to
-// items[rank]. False: a member failed or died, or nothing was heard of one for the timeout and 5 s
+// Waits until every peer has sent one message of this kind of exactly item_bytes, which go to
+// items[rank]. False: a peer failed or died, or nothing was heard of one for the timeout and 5 s
 // more; coordinator->error then names it. timeout_ms 0: the coordinator's.
 bool lab_coordinator_gather(struct lab_coordinator *coordinator, enum lab_message kind, void *items,
                             size_t item_bytes, struct weft_error *error) WEFT_MUST_USE;
 bool lab_coordinator_send(struct lab_coordinator *coordinator, enum lab_message kind,
                           const void *data, size_t length, struct weft_error *error) WEFT_MUST_USE;
-// Ends all members (END, then SIGKILL to those that it forked and that still live) and waits for
+// Ends all peers (END, then SIGKILL to those that it forked and that still live) and waits for
 // them. Safe to call more than once, and after a failed fork.
 void lab_coordinator_close(struct lab_coordinator *coordinator);
 

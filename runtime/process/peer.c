@@ -14,7 +14,9 @@
 #include <time.h>
 #include <unistd.h>
 
+// Far below the coordinator's patience (its timeout and 5 s), and too seldom to disturb.
 static const uint64_t alive_every_ns = 1000000000;
+// Between attempts at the rendezvous, where rank 0 may not listen yet.
 static const uint64_t retry_ns = 20000000;
 
 uint64_t lab_now_ns(void)

@@ -12,7 +12,7 @@
 
 #define LAB_MAGIC 0x57454654u
 enum { LAB_MESSAGE_SMALL = 512 };
-// No member's message is longer.
+// No peer's message is longer.
 #define LAB_MESSAGE_MAX ((size_t)1 << 26)
 
 struct lab_head {

@@ -65,8 +65,8 @@ static void note(struct probing *self, uint32_t target, const char *what, uint32
     }
 }
 
-// The way from `node` to `next` for this pair; SIZE_MAX = none is wired.
-static size_t find_way(const struct probing *self, uint32_t node, uint32_t target, uint32_t next)
+// The next hop from `node` to `next` for this pair; SIZE_MAX = none is wired.
+static size_t find_hop(const struct probing *self, uint32_t node, uint32_t target, uint32_t next)
 {
     const struct weft_pair_hops *all = &self->wiring->next_hops;
     const uint32_t wanted[4] = {node, self->source, target, next};
@@ -74,8 +74,8 @@ static size_t find_way(const struct probing *self, uint32_t node, uint32_t targe
     size_t high = all->count;
     while (low < high) {
         size_t middle = low + (high - low) / 2;
-        const struct weft_pair_hop *way = &all->hops[middle];
-        const uint32_t found[4] = {way->node, way->source, way->target, way->next};
+        const struct weft_pair_hop *hop = &all->hops[middle];
+        const uint32_t found[4] = {hop->node, hop->source, hop->target, hop->next};
         int order = 0;
         for (int i = 0; i < 4 && order == 0; i++) {
             order = (found[i] > wanted[i]) - (found[i] < wanted[i]);
@@ -94,11 +94,11 @@ static bool take_step(struct probing *self, uint32_t target, struct flow *flow, 
     if (self->wiring->planes == NULL) {
         return next == target; // one switch: everybody is one hop away
     }
-    size_t way = find_way(self, flow->at, target, next);
-    if (way != SIZE_MAX) {
-        self->used[way] = true;
+    size_t hop = find_hop(self, flow->at, target, next);
+    if (hop != SIZE_MAX) {
+        self->used[hop] = true;
     }
-    return way != SIZE_MAX;
+    return hop != SIZE_MAX;
 }
 
 // Takes one ICMP answer to a probe: its sender is the next server of the flow's path. Time exceeded

@@ -2,13 +2,14 @@
 // Circuits and routes of a wiring, in a lab that stands.
 //
 // A packet tells its source and target. A server's own traffic is in its main table; that of other
-// sources in tables of their own, behind a rule each, unless it goes the same ways as the server's
-// own, which spares the kernel the rule.
+// sources in tables of their own, behind a rule each, unless it takes the same next hops as the
+// server's own, which spares the kernel the rule.
 
 #include "testbed_private.h"
 
 #include <string.h>
 
+// Above the tables and rules that systems use themselves (253 to 255, priorities 0 and 32766).
 static const uint32_t table_base = 1000;
 static const uint32_t priority_base = 10000;
 
@@ -43,14 +44,14 @@ bool weft_lab_open_ocs(struct weft_ocs *ocs, const struct weft_lab *lab, uint32_
     return weft_ocs_open_kernel(ocs, &kernel, arena, error);
 }
 
-// ---- the ways at one server, in runs of the same source and target ----
+// ---- next hops at one server, in runs of the same source and target ----
 
 struct run {
-    const struct weft_pair_hop *ways;
+    const struct weft_pair_hop *hops;
     uint32_t count;
 };
 
-// runs[source * n + target] of the ways at `server`; empty runs have no ways.
+// runs[source * n + target] of the next hops at `server`; empty runs have no hops.
 static struct run *list_runs(const struct weft_lab_wiring *wiring, uint32_t server,
                              struct weft_arena *scratch)
 {
@@ -68,9 +69,9 @@ static struct run *list_runs(const struct weft_lab_wiring *wiring, uint32_t serv
     }
     for (size_t i = low; i < wiring->next_hops.count && wiring->next_hops.hops[i].node == server;
          i++) {
-        const struct weft_pair_hop *way = &wiring->next_hops.hops[i];
-        struct run *run = &runs[(size_t)way->source * n + way->target];
-        run->ways = run->count == 0 ? way : run->ways;
+        const struct weft_pair_hop *hop = &wiring->next_hops.hops[i];
+        struct run *run = &runs[(size_t)hop->source * n + hop->target];
+        run->hops = run->count == 0 ? hop : run->hops;
         run->count++;
     }
     return runs;
@@ -80,8 +81,8 @@ static bool same_ways(const struct run *a, const struct run *b)
 {
     bool same = a->count == b->count;
     for (uint32_t i = 0; i < a->count && same; i++) {
-        same = a->ways[i].port == b->ways[i].port && a->ways[i].next == b->ways[i].next &&
-               a->ways[i].weight == b->ways[i].weight;
+        same = a->hops[i].port == b->hops[i].port && a->hops[i].next == b->hops[i].next &&
+               a->hops[i].weight == b->hops[i].weight;
     }
     return same;
 }
@@ -104,11 +105,11 @@ static bool set_run(struct weft_netlink *netlink, const struct run *run, uint32_
     }
     WEFT_ASSERT(run->count <= WEFT_LAB_PORTS_MAX);
     for (uint32_t i = 0; i < run->count; i++) {
-        const struct weft_pair_hop *way = &run->ways[i];
+        const struct weft_pair_hop *hop = &run->hops[i];
         hops[i] = (struct weft_next_hop){
-            .index = weft_lab_port_index(way->port),
-            .via = weft_lab_port_address(way->next, way->port),
-            .weight = way->weight,
+            .index = weft_lab_port_index(hop->port),
+            .via = weft_lab_port_address(hop->next, hop->port),
+            .weight = hop->weight,
         };
     }
     return weft_route_set(netlink, &route, error);
@@ -160,8 +161,8 @@ static bool set_switched(struct weft_netlink *netlink, uint32_t n, uint32_t serv
 {
     uint8_t mac[6];
     for (uint32_t t = 0; t < n; t++) {
-        struct weft_pair_hop way = {server, server, t, 0, t, 1};
-        const struct run run = {&way, 1};
+        struct weft_pair_hop hop = {server, server, t, 0, t, 1};
+        const struct run run = {&hop, 1};
         weft_lab_port_mac(mac, t, 0);
         if (t != server &&
             (!weft_neighbor_set(netlink, weft_lab_port_index(0), weft_lab_port_address(t, 0), mac,

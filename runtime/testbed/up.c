@@ -12,7 +12,8 @@
 #include <string.h>
 #include <unistd.h>
 
-// What all ports together carry by default, and one port at most: a machine of two cores does.
+// What all ports together carry by default, and one port at most: a machine of two cores does
+// (docs/lab.md).
 static const double total_rate_Bps = 600e6;
 static const double port_rate_max_Bps = 25e6;
 

@@ -275,15 +275,15 @@ static void another_wiring_is_applied_with_its_routes(void **state)
     swift.dark_ns = 0;
     // The same ring with its planes exchanged.
     uint32_t *planes = WEFT_NEW(&arena, uint32_t, 2 * N);
-    struct weft_pair_hop *ways = WEFT_NEW(&arena, struct weft_pair_hop, wiring.next_hops.count);
+    struct weft_pair_hop *hops = WEFT_NEW(&arena, struct weft_pair_hop, wiring.next_hops.count);
     memcpy(planes, wiring.planes + N, N * sizeof planes[0]);
     memcpy(planes + N, wiring.planes, N * sizeof planes[0]);
-    memcpy(ways, wiring.next_hops.hops, wiring.next_hops.count * sizeof ways[0]);
+    memcpy(hops, wiring.next_hops.hops, wiring.next_hops.count * sizeof hops[0]);
     for (size_t i = 0; i < wiring.next_hops.count; i++) {
-        ways[i].port = 1 - ways[i].port;
+        hops[i].port = 1 - hops[i].port;
     }
     other.planes = planes;
-    other.next_hops.hops = ways;
+    other.next_hops.hops = hops;
     must(weft_lab_apply(&move, &swift, &other, true, scratch, &error), &error);
     assert_int_equal(move.circuits.changed, 2 * N);
     must(weft_lab_probe(&report, &lab, &other, 1, scratch, &error), &error);

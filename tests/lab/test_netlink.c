@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// lab/netlink.h on the running kernel: two namespaces, a veth pair between them, real packets.
+// runtime/netlink on the running kernel: two namespaces, a veth pair between them, real packets.
 
 #include "lab_test.h"
 

@@ -60,20 +60,20 @@ static void a_job_goes_on_without_a_server_that_others_double(void **state)
     struct weft_error error;
     build_job(&graph, WEFT_TASK_ALLREDUCE);
     must(lab_graph_without(&smaller, &graph, 1, &arena, scratch, &error), &error);
-    const struct weft_taskgraph rest = smaller.graph;
-    assert_int_equal(rest.server_count, 3);
-    assert_int_equal(rest.device_count, 3);
-    assert_int_equal(rest.task_count, 6); // without its compute
+    const struct weft_taskgraph remaining = smaller.graph;
+    assert_int_equal(remaining.server_count, 3);
+    assert_int_equal(remaining.device_count, 3);
+    assert_int_equal(remaining.task_count, 6); // without its compute
     uint32_t sum = smaller.group_of[graph.group[5]];
-    const uint32_t *members = rest.group_members + rest.group_first[sum];
-    assert_int_equal(rest.group_first[sum + 1] - rest.group_first[sum], 3);
+    const uint32_t *members = remaining.group_members + remaining.group_first[sum];
+    assert_int_equal(remaining.group_first[sum + 1] - remaining.group_first[sum], 3);
     const uint32_t expected[3] = {2, 0, 1};
     assert_memory_equal(members, expected, sizeof expected);
     uint32_t pair = smaller.group_of[graph.group[6]];
-    assert_int_equal(rest.group_first[pair + 1] - rest.group_first[pair], 1);
-    assert_int_equal(rest.device_server[rest.device[2]], 2); // task 3, of server 3 once
-    assert_int_equal(rest.runtime_ps[2], 1003);
-    assert_int_equal(rest.prev_count[4], 4);
+    assert_int_equal(remaining.group_first[pair + 1] - remaining.group_first[pair], 1);
+    assert_int_equal(remaining.device_server[remaining.device[2]], 2); // task 3, of server 3 once
+    assert_int_equal(remaining.runtime_ps[2], 1003);
+    assert_int_equal(remaining.prev_count[4], 4);
     assert_true(lab_graph_uses(&graph, 3));
 }
 
@@ -160,17 +160,17 @@ static void broken_rings_go_round_end_or_are_found_anew(void **state)
 {
     (void)state;
     struct weft_network old = {0};
-    struct weft_fabric rest;
+    struct weft_fabric remaining;
     struct weft_routes shortest;
     struct weft_ring rings[2];
     struct weft_error error;
     build_fabric(&old.fabric, false);
-    build_fabric(&rest, true);
+    build_fabric(&remaining, true);
     bind_ring(&rings[0], &old.fabric, 1, 0.75);
     bind_ring(&rings[1], &old.fabric, 5, 0.25);
     old.rings = (struct weft_ring_set){2, rings};
     must(
-        weft_routing_shortest(&shortest, &rest,
+        weft_routing_shortest(&shortest, &remaining,
                               &(struct weft_environment){
                                   .arena = &arena, .scratch = scratch, .seed = 1, .error = &error}),
         &error);
@@ -179,7 +179,7 @@ static void broken_rings_go_round_end_or_are_found_anew(void **state)
         struct weft_ring_set made;
         struct lab_ring_counts counts;
         const struct lab_ring_change change = {.old = &old,
-                                               .fabric = &rest,
+                                               .fabric = &remaining,
                                                .shortest = &shortest,
                                                .gone = WEFT_NONE,
                                                .choice = (enum lab_ring_choice)choice};
@@ -188,7 +188,7 @@ static void broken_rings_go_round_end_or_are_found_anew(void **state)
         assert_int_equal(counts.broken, 1);
         assert_int_equal(counts.detours, choice == LAB_RINGS_AROUND);
         assert_int_equal(counts.found, choice == LAB_RINGS_NEW);
-        check_rings(&made, &rest, choice != LAB_RINGS_AROUND);
+        check_rings(&made, &remaining, choice != LAB_RINGS_AROUND);
     }
 }
 
@@ -197,9 +197,9 @@ static void servers_of_places_are_told_in_order(void **state)
     (void)state;
     static const uint32_t planes[3] = {1, 2, 0};
     static const uint32_t place[3] = {4, 0, 2};
-    static const struct weft_pair_hop ways[2] = {{0, 0, 1, 0, 1, 1}, {1, 1, 2, 0, 2, 1}};
+    static const struct weft_pair_hop hops[2] = {{0, 0, 1, 0, 1, 1}, {1, 1, 2, 0, 2, 1}};
     const struct weft_lab_wiring wiring = {
-        .server_count = 3, .port_count = 1, .planes = planes, .next_hops = {2, ways}};
+        .server_count = 3, .port_count = 1, .planes = planes, .next_hops = {2, hops}};
     struct weft_lab_wiring servers;
     lab_spread_wiring(&servers, &wiring, place, 5, &arena);
     const uint32_t expected[5] = {2, 1, 4, 3, 0};
