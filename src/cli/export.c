@@ -209,8 +209,10 @@ static bool export_fbuf(const struct request *request, const struct weft_plan *p
         return false;
     }
     WEFT_ASSERT(graph != NULL);
-    if (!weft_export_fbuf(&planned, &sizes_left_out, plan, graph, &cli->arena, cli->scratch,
-                          &cli->error)) {
+    if (!weft_export_fbuf(&planned, &sizes_left_out, plan, graph,
+                          &(struct weft_environment){.arena = &cli->arena,
+                                                     .scratch = cli->scratch,
+                                                     .error = &cli->error})) {
         return weft_wrap(&cli->error, "%s", request->plan_path);
     }
     if (planned.ring_word_count > 0) {
@@ -309,7 +311,9 @@ static bool export_slurm(const struct request *request)
         return false;
     }
     if (!weft_export_slurm(&text, switched ? &nest : NULL, &blocks, request->first_node,
-                           &cli->arena, cli->scratch, &cli->error)) {
+                           &(struct weft_environment){.arena = &cli->arena,
+                                                      .scratch = cli->scratch,
+                                                      .error = &cli->error})) {
         return weft_wrap(&cli->error, "--nodes");
     }
     return emit(cli, text);

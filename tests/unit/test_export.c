@@ -392,7 +392,9 @@ static void the_task_graph_holds_the_plans_network(void **state)
     struct weft_error error;
     uint32_t left_out = 9;
     make_graph(&graph, SERVERS);
-    assert_true(weft_export_fbuf(&fbuf, &left_out, &sample, &graph, &arena, scratch, &error));
+    assert_true(weft_export_fbuf(
+        &fbuf, &left_out, &sample, &graph,
+        &(struct weft_environment){.arena = &arena, .scratch = scratch, .error = &error}));
     assert_int_equal(left_out, 0);
     const char *data = NULL;
     size_t length = 0;
@@ -430,18 +432,24 @@ static void rings_that_are_not_circulant_are_left_out(void **state)
     rings[1].members = crooked;
     rings[1].hop_first = NULL;
     plan.network.rings.rings = rings;
-    assert_true(weft_export_fbuf(&fbuf, &left_out, &plan, &graph, &arena, scratch, &error));
+    assert_true(weft_export_fbuf(
+        &fbuf, &left_out, &plan, &graph,
+        &(struct weft_environment){.arena = &arena, .scratch = scratch, .error = &error}));
     assert_int_equal(left_out, 1);
     assert_int_equal(fbuf.ring_size_count, 0);
     rings[1] = sample.network.rings.rings[1];
     rings[1].hop_first = NULL; // left to the routes, but a link joins each two
-    assert_true(weft_export_fbuf(&fbuf, &left_out, &plan, &graph, &arena, scratch, &error));
+    assert_true(weft_export_fbuf(
+        &fbuf, &left_out, &plan, &graph,
+        &(struct weft_environment){.arena = &arena, .scratch = scratch, .error = &error}));
     assert_int_equal(left_out, 0);
     assert_int_equal(fbuf.descriptor_count, 2);
     assert_int_equal(fbuf.jumps[0], 1);
     assert_int_equal(fbuf.jumps[1], 5);
     rings[0].share_ratio = 0.75;
-    assert_true(weft_export_fbuf(&fbuf, &left_out, &plan, &graph, &arena, scratch, &error));
+    assert_true(weft_export_fbuf(
+        &fbuf, &left_out, &plan, &graph,
+        &(struct weft_environment){.arena = &arena, .scratch = scratch, .error = &error}));
     assert_int_equal(left_out, 1);
 }
 
@@ -453,14 +461,18 @@ static void another_task_graph_or_rate_is_refused(void **state)
     struct weft_error error;
     uint32_t left_out = 0;
     make_graph(&graph, 5);
-    assert_false(weft_export_fbuf(&fbuf, &left_out, &sample, &graph, &arena, scratch, &error));
+    assert_false(weft_export_fbuf(
+        &fbuf, &left_out, &sample, &graph,
+        &(struct weft_environment){.arena = &arena, .scratch = scratch, .error = &error}));
     assert_string_equal(error.message,
                         "the task graph has 5 servers, the plan 16; plan for as many "
                         "as it has");
     make_graph(&graph, SERVERS);
     struct weft_plan plan = sample;
     plan.cluster.rate_Bps *= 2;
-    assert_false(weft_export_fbuf(&fbuf, &left_out, &plan, &graph, &arena, scratch, &error));
+    assert_false(weft_export_fbuf(
+        &fbuf, &left_out, &plan, &graph,
+        &(struct weft_environment){.arena = &arena, .scratch = scratch, .error = &error}));
     assert_string_equal(error.message, "link 0 (0 to 1) has another rate than the cluster; the "
                                        "format has one rate");
 }

@@ -29,8 +29,7 @@ bool weft_export_ip_routes(const char *const **scripts, const struct weft_plan *
 // Servers count on from first_node, "node001" (or "node": node0). INPUT where that is no name.
 bool weft_export_slurm(const char **text, const struct weft_nest *nest,
                        const struct weft_blocks *blocks, const char *first_node,
-                       struct weft_arena *arena, struct weft_arena scratch,
-                       struct weft_error *error) WEFT_MUST_USE;
+                       const struct weft_environment *environment) WEFT_MUST_USE;
 // The task graph with the plan's topology, routes and rings inside. The format has one set of jumps
 // for each ring size: where a group's rings are not circulant with equal shares, or differ from
 // those of another group of its size, that size is left out and counted in *sizes_left_out; then,
@@ -38,8 +37,7 @@ bool weft_export_slurm(const char **text, const struct weft_nest *nest,
 // the plan's network. Fails with INPUT when graph and plan differ in servers or links in rate.
 bool weft_export_fbuf(struct weft_fbuf *fbuf, uint32_t *sizes_left_out,
                       const struct weft_plan *plan, const struct weft_taskgraph *graph,
-                      struct weft_arena *arena, struct weft_arena scratch, struct weft_error *error)
-    WEFT_MUST_USE;
+                      const struct weft_environment *environment) WEFT_MUST_USE;
 
 WEFT_API_END
 

@@ -145,14 +145,14 @@ static const char *write_blocks(const struct weft_blocks *blocks, const struct n
 
 bool weft_export_slurm(const char **text, const struct weft_nest *nest,
                        const struct weft_blocks *blocks, const char *first_node,
-                       struct weft_arena *arena, struct weft_arena scratch,
-                       struct weft_error *error)
+                       const struct weft_environment *environment)
 {
+    struct weft_arena *arena = environment->arena;
     struct names nodes;
-    if (!parse_names(&nodes, first_node, arena, error)) {
+    if (!parse_names(&nodes, first_node, arena, environment->error)) {
         return false;
     }
-    *text = nest != NULL ? write_tree(nest, &nodes, arena, scratch)
+    *text = nest != NULL ? write_tree(nest, &nodes, arena, environment->scratch)
                          : write_blocks(blocks, &nodes, arena);
     return true;
 }

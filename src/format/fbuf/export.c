@@ -239,8 +239,11 @@ static bool divides(const struct weft_fbuf *fbuf, const struct weft_routes *rout
 
 bool weft_export_fbuf(struct weft_fbuf *fbuf, uint32_t *sizes_left_out,
                       const struct weft_plan *plan, const struct weft_taskgraph *graph,
-                      struct weft_arena *arena, struct weft_arena scratch, struct weft_error *error)
+                      const struct weft_environment *environment)
 {
+    struct weft_arena *arena = environment->arena;
+    struct weft_arena scratch = environment->scratch;
+    struct weft_error *error = environment->error;
     const struct weft_network *network = &plan->network;
     const struct weft_fabric *fabric = &network->fabric;
     if (graph->server_count != fabric->server_count) {

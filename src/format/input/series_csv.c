@@ -82,19 +82,26 @@ static bool read_header(struct columns *columns, const char *line, size_t length
     return true;
 }
 
-static bool read_field(double *value, const char *field, size_t length, const char *what,
-                       uint32_t line, double high, struct weft_error *error)
+// A field of a row: its text, the column's name and the largest number that it may be.
+struct field {
+    const char *text;
+    size_t length;
+    const char *name;
+    double high;
+};
+
+static bool read_field(double *value, const struct field *field, uint32_t line,
+                       struct weft_error *error)
 {
     char text[64];
-    if (length >= sizeof text) {
-        return weft_fail(error, WEFT_INPUT, "line %u: %s: too long for a number", line, what);
+    if (field->length >= sizeof text) {
+        return weft_fail(error, WEFT_INPUT, "line %u: %s: too long for a number", line,
+                         field->name);
     }
-    memcpy(text, field, length);
-    text[length] = '\0';
-    if (!weft_parse_number(value, text, 0, high, error)) {
-        return weft_wrap(error, "line %u: %s", line, what);
-    }
-    return true;
+    memcpy(text, field->text, field->length);
+    text[field->length] = '\0';
+    return weft_parse_number(value, text, 0, field->high, error) ||
+           weft_wrap(error, "line %u: %s", line, field->name);
 }
 
 // A link's name: text that fits, so that names which begin alike stay apart.
@@ -135,17 +142,19 @@ static bool read_row(struct row *row, const struct columns *columns, const char 
         return weft_fail(error, WEFT_INPUT, "line %u: %u fields; the header has more", number,
                          count);
     }
-    if (!read_field(&row->time_s, fields[columns->time], lengths[columns->time], "time_s", number,
-                    1e6, error) ||
-        !read_field(&row->bytes, fields[columns->bytes], lengths[columns->bytes], "bytes", number,
-                    1e18, error)) {
+    const struct field time = {fields[columns->time], lengths[columns->time], "time_s", 1e6};
+    const struct field bytes = {fields[columns->bytes], lengths[columns->bytes], "bytes", 1e18};
+    if (!read_field(&row->time_s, &time, number, error) ||
+        !read_field(&row->bytes, &bytes, number, error)) {
         return false;
     }
     row->utilization_ratio = 0;
-    if (columns->utilization < count &&
-        !read_field(&row->utilization_ratio, fields[columns->utilization],
-                    lengths[columns->utilization], "utilization_ratio", number, 1e6, error)) {
-        return false;
+    if (columns->utilization < count) {
+        const struct field utilization = {fields[columns->utilization],
+                                          lengths[columns->utilization], "utilization_ratio", 1e6};
+        if (!read_field(&row->utilization_ratio, &utilization, number, error)) {
+            return false;
+        }
     }
     row->link[0] = '\0';
     return columns->link == WEFT_NONE ||

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // MSCCL's XML in: <algo> <gpu> <tb> <step>.
 
-#include "weft/format.h"
 #include "format/syntax/xml.h"
+#include "weft/format.h"
 
 #include <string.h>
 
@@ -107,7 +107,7 @@ static bool read_algo(struct weft_program *program, const struct weft_xml_node *
         !weft_xml_integer(&high, algo, "maxBytes", 0, BYTES_MAX, error) ||
         !read_truth(&program->in_place, algo, "inplace", error) ||
         !read_truth(&program->out_of_place, algo, "outofplace", error) ||
-        !weft_xml_integer_or(&root, algo, "root", 0, program->rank_count - 1, 0, error)) {
+        !weft_xml_integer_or(&root, algo, "root", 0, program->rank_count - 1, error)) {
         return false;
     }
     if (low > high) {

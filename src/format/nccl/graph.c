@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // NCCL's graph XML, in and out: <graphs> <graph> <channel> <net> <gpu>... <net>.
 
-#include "weft/format.h"
 #include "format/syntax/xml.h"
+#include "weft/format.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -97,14 +97,14 @@ static bool read_graph(struct weft_nccl_graph *graph, const struct weft_xml_node
 {
     struct weft_nccl_graph found = {0};
     uint32_t stated;
-    double intra;
-    double inter;
+    double intra = 0;
+    double inter = 0;
     if (!read_u32(&found.id, node, "id", 1000, error) ||
         !read_u32(&found.pattern, node, "pattern", 1000, error) ||
         !read_u32(&found.cross_nic, node, "crossnic", 2, error) ||
         !read_u32(&stated, node, "nchannels", CHANNELS_MAX, error) ||
-        !weft_xml_real_or(&intra, node, "speedintra", 0, 1e6, 0, error) ||
-        !weft_xml_real_or(&inter, node, "speedinter", 0, 1e6, 0, error) ||
+        !weft_xml_real_or(&intra, node, "speedintra", 0, 1e6, error) ||
+        !weft_xml_real_or(&inter, node, "speedinter", 0, 1e6, error) ||
         !read_type(&found.intra_type, node, "typeintra", error) ||
         !read_type(&found.inter_type, node, "typeinter", error) ||
         !read_u32(&found.same_channels, node, "samechannels", 1, error)) {

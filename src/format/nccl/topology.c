@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // NCCL's topology XML in: <system> <cpu> <pci>... <gpu> <nvlink>, <nic> <net>.
 
-#include "weft/format.h"
 #include "format/syntax/xml.h"
+#include "weft/format.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -36,8 +36,8 @@ static bool slot_rate(double *pcie_Bps, const struct weft_xml_node *node, struct
         if (!weft_xml_is(node, "pci") || speed == NULL || speed[0] == '\0') {
             continue;
         }
-        int64_t width;
-        if (!weft_xml_integer_or(&width, node, "link_width", 0, 64, 16, error)) {
+        int64_t width = 16;
+        if (!weft_xml_integer_or(&width, node, "link_width", 0, 64, error)) {
             return false;
         }
         double rate_Bps = lane_rate(speed) * 100 * MBPS * (double)(width == 0 ? 16 : width);
@@ -99,23 +99,23 @@ static bool is_link(const struct weft_xml_node *node)
 
 static bool read_gpu(struct reading *reading, const struct weft_xml_node *node)
 {
-    int64_t dev;
     struct weft_nccl_topology *topology = reading->topology;
+    int64_t dev = topology->gpu_count;
     struct weft_nccl_gpu *gpu = &reading->gpus[topology->gpu_count];
     *gpu = (struct weft_nccl_gpu){.busid = keep(reading, bus_of(node)),
                                   .model = model_of(reading, node),
                                   .cpu = topology->cpu_count - 1};
-    if (!weft_xml_integer_or(&dev, node, "dev", 0, DEV_MAX, topology->gpu_count, reading->error) ||
+    if (!weft_xml_integer_or(&dev, node, "dev", 0, DEV_MAX, reading->error) ||
         !slot_rate(&gpu->pcie_Bps, node, reading->error)) {
         return false;
     }
     gpu->dev = (uint32_t)dev;
     for (const struct weft_xml_node *child = node->first; child != NULL; child = child->next) {
-        int64_t count;
+        int64_t count = 1;
         if (!is_link(child)) {
             continue;
         }
-        if (!weft_xml_integer_or(&count, child, "count", 0, DEV_MAX, 1, reading->error)) {
+        if (!weft_xml_integer_or(&count, child, "count", 0, DEV_MAX, reading->error)) {
             return false;
         }
         const char *target = weft_xml_find(child, "target");
@@ -130,20 +130,20 @@ static bool read_gpu(struct reading *reading, const struct weft_xml_node *node)
 
 static bool read_net(struct reading *reading, const struct weft_xml_node *node)
 {
-    int64_t dev;
-    int64_t port;
-    int64_t gdr;
-    double mbps;
     struct weft_nccl_topology *topology = reading->topology;
+    int64_t dev = topology->net_count;
+    int64_t port = 0;
+    int64_t gdr = 0;
+    double mbps = 0;
     struct weft_nccl_net *net = &reading->nets[topology->net_count];
     const char *name = weft_xml_find(node, "name");
     *net = (struct weft_nccl_net){.name = keep(reading, name == NULL ? "" : name),
                                   .busid = keep(reading, bus_of(node)),
                                   .cpu = topology->cpu_count - 1};
-    if (!weft_xml_integer_or(&dev, node, "dev", 0, DEV_MAX, topology->net_count, reading->error) ||
-        !weft_xml_integer_or(&port, node, "port", -1, DEV_MAX, 0, reading->error) ||
-        !weft_xml_integer_or(&gdr, node, "gdr", 0, 1, 0, reading->error) ||
-        !weft_xml_real_or(&mbps, node, "speed", -1, 1e9, 0, reading->error) ||
+    if (!weft_xml_integer_or(&dev, node, "dev", 0, DEV_MAX, reading->error) ||
+        !weft_xml_integer_or(&port, node, "port", -1, DEV_MAX, reading->error) ||
+        !weft_xml_integer_or(&gdr, node, "gdr", 0, 1, reading->error) ||
+        !weft_xml_real_or(&mbps, node, "speed", -1, 1e9, reading->error) ||
         !slot_rate(&net->pcie_Bps, node, reading->error)) {
         return false;
     }

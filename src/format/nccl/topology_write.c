@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // NCCL's topology XML out, and a cluster's server in its terms.
 
-#include "weft/format.h"
 #include "format/syntax/xml.h"
+#include "weft/format.h"
 
 #include <string.h>
 

@@ -230,21 +230,17 @@ bool weft_xml_integer(int64_t *value, const struct weft_xml_node *node, const ch
 }
 
 bool weft_xml_integer_or(int64_t *value, const struct weft_xml_node *node, const char *name,
-                         int64_t low, int64_t high, int64_t fallback, struct weft_error *error)
+                         int64_t low, int64_t high, struct weft_error *error)
 {
-    if (weft_xml_find(node, name) == NULL) {
-        *value = fallback;
-        return true;
-    }
-    return weft_xml_integer(value, node, name, low, high, error);
+    return weft_xml_find(node, name) == NULL ||
+           weft_xml_integer(value, node, name, low, high, error);
 }
 
 bool weft_xml_real_or(double *value, const struct weft_xml_node *node, const char *name, double low,
-                      double high, double fallback, struct weft_error *error)
+                      double high, struct weft_error *error)
 {
     const char *text = weft_xml_find(node, name);
     if (text == NULL) {
-        *value = fallback;
         return true;
     }
     char *rest = NULL;

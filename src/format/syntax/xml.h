@@ -41,12 +41,11 @@ bool weft_xml_text(const char **value, const struct weft_xml_node *node, const c
 // A whole number within [low, high], which may be negative.
 bool weft_xml_integer(int64_t *value, const struct weft_xml_node *node, const char *name,
                       int64_t low, int64_t high, struct weft_error *error) WEFT_MUST_USE;
-// The same with `fallback` where there is no such attribute.
+// The same where there is such an attribute; else *value stays what it is.
 bool weft_xml_integer_or(int64_t *value, const struct weft_xml_node *node, const char *name,
-                         int64_t low, int64_t high, int64_t fallback, struct weft_error *error)
-    WEFT_MUST_USE;
-// A number within [low, high], or `fallback`.
+                         int64_t low, int64_t high, struct weft_error *error) WEFT_MUST_USE;
+// A number within [low, high], likewise.
 bool weft_xml_real_or(double *value, const struct weft_xml_node *node, const char *name, double low,
-                      double high, double fallback, struct weft_error *error) WEFT_MUST_USE;
+                      double high, struct weft_error *error) WEFT_MUST_USE;
 
 #endif

@@ -30,12 +30,12 @@ static void add_row(struct weft_text *text, const struct row *row, double y, dou
     const double seconds[] = {row->phase->flow_s, row->phase->packet_s, row->phase->mean_s};
     char label[WEFT_UNIT_TEXT];
     double tail = LEFT + (RIGHT - LEFT) * row->phase->p99_s / high_s;
-    svg_label(text, LEFT - 10, y + 1.5 * BAR + 4, SVG_END, "t", "%s", row->name);
+    svg_label(text, svg_at(LEFT - 10, y + 1.5 * BAR + 4, SVG_END), "t", "%s", row->name);
     for (int i = 0; i < 3; i++) {
         double width = (RIGHT - LEFT) * seconds[i] / high_s;
         svg_rect(text, LEFT, y + i * BAR, fmax(width, 0.5), BAR - 2, series[i]);
         double end = i == 2 ? fmax(LEFT + width, tail) : LEFT + width;
-        svg_label(text, end + 6, y + i * BAR + 10, SVG_START, "m", "%s",
+        svg_label(text, svg_at(end + 6, y + i * BAR + 10, SVG_START), "m", "%s",
                   weft_show_time(label, weft_picoseconds(seconds[i])));
     }
     svg_line(text, tail, y + 2 * BAR - 1, tail, y + 3 * BAR - 1, "e");
@@ -56,9 +56,14 @@ static void add_bars(struct weft_text *text, const char *name, const struct row 
     svg_begin(text, WIDTH, bottom + 40, name, false);
     for (int i = 0; i < 3; i++) {
         svg_rect(text, LEFT + 150 * i, 10, 12, 12, series[i]);
-        svg_label(text, LEFT + 150 * i + 18, 20, SVG_START, "t", "%s", series_names[i]);
+        svg_label(text, svg_at(LEFT + 150 * i + 18, 20, SVG_START), "t", "%s", series_names[i]);
     }
-    svg_axis_x(text, LEFT, RIGHT, bottom, TOP - 8, high_s / unit.scale, unit.name);
+    svg_axis_x(text, &(struct svg_axis){.x0 = LEFT,
+                                        .x1 = RIGHT,
+                                        .bottom = bottom,
+                                        .top = TOP - 8,
+                                        .high = high_s / unit.scale,
+                                        .title = unit.name});
     for (uint32_t i = 0; i < count; i++) {
         add_row(text, &rows[i], TOP + i * (3 * BAR + GAP), high_s);
     }
@@ -125,16 +130,21 @@ static void add_steps(struct weft_text *text, const struct weft_report_event *ev
     double at_s = 0;
     weft_text_add(text, "<figure>\n");
     svg_begin(text, WIDTH, bottom + 40, "Steps, each from the end of the one before", false);
-    svg_axis_x(text, LEFT, RIGHT, bottom, STEPS_TOP - 8, high_s / unit.scale, unit.name);
+    svg_axis_x(text, &(struct svg_axis){.x0 = LEFT,
+                                        .x1 = RIGHT,
+                                        .bottom = bottom,
+                                        .top = STEPS_TOP - 8,
+                                        .high = high_s / unit.scale,
+                                        .title = unit.name});
     for (uint32_t i = 0; i < event->step_count; i++) {
         const struct weft_report_step *step = &event->steps[i];
         char label[WEFT_UNIT_TEXT];
         double y = STEPS_TOP + i * STEP;
         double x = LEFT + (RIGHT - LEFT) * at_s / high_s;
         double width = fmax((RIGHT - LEFT) * step->seconds / high_s, 1);
-        svg_label(text, LEFT - 10, y + 11, SVG_END, "t", "%s", step->name);
+        svg_label(text, svg_at(LEFT - 10, y + 11, SVG_END), "t", "%s", step->name);
         svg_rect(text, x, y, width, STEP - 6, "f0");
-        svg_label(text, x + width + 6, y + 11, SVG_START, "m", "%s",
+        svg_label(text, svg_at(x + width + 6, y + 11, SVG_START), "m", "%s",
                   weft_show_time(label, weft_picoseconds(step->seconds)));
         at_s += step->seconds;
     }

@@ -29,21 +29,35 @@ struct drawing {
     double y;
 };
 
-// Part of a ring between two radii, from one turn to another, clockwise from the top.
-static void add_arc(const struct drawing *at, double inner, double outer, double from, double to,
-                    const char *classes, double opacity)
+// The ring of a job: between two radii, of one color.
+struct ring {
+    double inner;
+    double outer; // as `inner` = not drawn
+    const char *classes;
+};
+
+// Part of a ring, in turns from the top clockwise.
+struct arc {
+    double from;
+    double to;
+    double opacity;
+};
+
+static void add_arc(const struct drawing *at, const struct ring *ring, const struct arc *arc)
 {
-    double length = fmin(to - from, 0.99999); // an arc that closes would be none
-    double a = TURN * from;
-    double b = TURN * (from + length);
+    double inner = ring->inner;
+    double outer = ring->outer;
+    double length = fmin(arc->to - arc->from, 0.99999); // an arc that closes would be none
+    double a = TURN * arc->from;
+    double b = TURN * (arc->from + length);
     int large = length > 0.5 ? 1 : 0;
     weft_text_add(at->text,
                   "<path class=\"%s fill\" style=\"fill-opacity:%.2f\" d=\"M%.2f %.2fA%.2f %.2f 0 "
                   "%d 1 %.2f %.2fL%.2f %.2fA%.2f %.2f 0 %d 0 %.2f %.2fZ\"/>\n",
-                  classes, opacity, at->x + outer * sin(a), at->y - outer * cos(a), outer, outer,
-                  large, at->x + outer * sin(b), at->y - outer * cos(b), at->x + inner * sin(b),
-                  at->y - inner * cos(b), inner, inner, large, at->x + inner * sin(a),
-                  at->y - inner * cos(a));
+                  ring->classes, arc->opacity, at->x + outer * sin(a), at->y - outer * cos(a),
+                  outer, outer, large, at->x + outer * sin(b), at->y - outer * cos(b),
+                  at->x + inner * sin(b), at->y - inner * cos(b), inner, inner, large,
+                  at->x + inner * sin(a), at->y - inner * cos(a));
 }
 
 static const struct weft_demand *demand_on(const struct weft_sharing_job *job, uint32_t link)
@@ -58,7 +72,7 @@ static const struct weft_demand *demand_on(const struct weft_sharing_job *job, u
 
 // Draws the job's ring, and adds its demand to `loads` of the outer one.
 static void draw_job(const struct drawing *at, const struct weft_demand *demand, uint64_t shift_ps,
-                     double inner, double outer, const char *color, double *loads)
+                     const struct ring *ring, double *loads)
 {
     double capacity_Bps = at->snapshot->links[at->link].capacity_Bps;
     double turns = fmax(1, nearbyint(at->perimeter_ps / (double)demand->iteration_ps));
@@ -73,8 +87,8 @@ static void draw_job(const struct drawing *at, const struct weft_demand *demand,
         for (double turn = 0; turn < turns; turn++) {
             double from = fmod((start + turn) / turns, 1);
             double to = from + length / turns;
-            if (outer > inner) {
-                add_arc(at, inner, outer, from, to, color, 0.25 + 0.75 * fmin(1, load));
+            if (ring->outer > ring->inner) {
+                add_arc(at, ring, &(struct arc){from, to, 0.25 + 0.75 * fmin(1, load)});
             }
             for (uint32_t i = 0; i < PIECES; i++) {
                 double middle = (i + 0.5) / PIECES;
@@ -97,8 +111,9 @@ static void draw_outer(const struct drawing *at, const double *loads)
         bool over = load > 1 + 1e-9;
         double height = BAND * fmin(1, load);
         if (load > 1e-9) {
-            add_arc(at, outer - BAND, outer - BAND + height, (double)from / PIECES,
-                    (double)i / PIECES, over ? "ef" : "fo", over ? 1 : 0.8);
+            const struct ring band = {outer - BAND, outer - BAND + height, over ? "ef" : "fo"};
+            add_arc(at, &band,
+                    &(struct arc){(double)from / PIECES, (double)i / PIECES, over ? 1 : 0.8});
         }
         from = i;
     }
@@ -127,15 +142,15 @@ static void draw_circle(struct drawing *at, const uint64_t *time_shift_ps, doubl
         double outer = ring < rings ? RADIUS - step * ring : 0;
         double inner = ring < rings ? outer - step + 2 : 0;
         if (ring < rings) {
-            add_arc(at, inner, outer, 0, 1, "p", 1);
+            add_arc(at, &(struct ring){inner, outer, "p"}, &(struct arc){0, 1, 1});
         }
-        draw_job(at, demand, time_shift_ps == NULL ? 0 : time_shift_ps[j], inner, outer,
-                 colors[j % SVG_COLOR_COUNT], loads);
+        const struct ring own = {inner, outer, colors[j % SVG_COLOR_COUNT]};
+        draw_job(at, demand, time_shift_ps == NULL ? 0 : time_shift_ps[j], &own, loads);
         ring++;
     }
     draw_outer(at, loads);
-    svg_label(at->text, at->x, at->y - 4, SVG_MIDDLE, "m", "%s", title);
-    svg_label(at->text, at->x, at->y + 13, SVG_MIDDLE, "t b", "%.3f", score);
+    svg_label(at->text, svg_at(at->x, at->y - 4, SVG_MIDDLE), "m", "%s", title);
+    svg_label(at->text, svg_at(at->x, at->y + 13, SVG_MIDDLE), "t b", "%.3f", score);
 }
 
 static void draw_names(const struct drawing *at, const struct weft_interleaving *found, double y)
@@ -143,8 +158,9 @@ static void draw_names(const struct drawing *at, const struct weft_interleaving 
     static const char *const colors[] = {"f0", "f1", "f2", "f3", "f4", "f5", "f6"};
     char unit[WEFT_UNIT_TEXT];
     const struct weft_link_score *link = &found->links[at->link];
-    svg_label(at->text, 20, y, SVG_START, "t b l", "%.28s", at->snapshot->links[at->link].name);
-    svg_label(at->text, 20, y + 18, SVG_START, "m", "%s, circle of %s",
+    svg_label(at->text, svg_at(20, y, SVG_START), "t b l", "%.28s",
+              at->snapshot->links[at->link].name);
+    svg_label(at->text, svg_at(20, y + 18, SVG_START), "m", "%s, circle of %s",
               weft_show_rate(unit, at->snapshot->links[at->link].capacity_Bps),
               weft_show_time((char[WEFT_UNIT_TEXT]){0}, link->perimeter_ps));
     double line = y + 42;
@@ -155,12 +171,13 @@ static void draw_names(const struct drawing *at, const struct weft_interleaving 
             continue;
         }
         svg_rect(at->text, 20, line - 9, 10, 10, colors[j % SVG_COLOR_COUNT]);
-        svg_label(at->text, 36, line, SVG_START, "t", "%.22s  +%s", at->snapshot->jobs[j].name,
-                  weft_show_time(unit, found->time_shift_ps[j]));
+        svg_label(at->text, svg_at(36, line, SVG_START), "t", "%.22s  +%s",
+                  at->snapshot->jobs[j].name, weft_show_time(unit, found->time_shift_ps[j]));
         line += 17;
     }
     if (shown > RINGS_MAX - 4) {
-        svg_label(at->text, 36, line, SVG_START, "m", "and %u more", shown - (RINGS_MAX - 4));
+        svg_label(at->text, svg_at(36, line, SVG_START), "m", "and %u more",
+                  shown - (RINGS_MAX - 4));
     }
 }
 
@@ -196,9 +213,9 @@ const char *weft_report_svg_circles(const struct weft_snapshot *snapshot,
     struct weft_text text;
     weft_text_init(&text, arena);
     svg_begin(&text, WIDTH, TOP + ROW * shown + 30, "Unified circles before and after", true);
-    svg_label(&text, 20, 30, SVG_START, "t b l", "Score %.4f, at most %.4f", found->score,
+    svg_label(&text, svg_at(20, 30, SVG_START), "t b l", "Score %.4f, at most %.4f", found->score,
               found->upper_bound);
-    svg_label(&text, 20, 48, SVG_START, "m",
+    svg_label(&text, svg_at(20, 48, SVG_START), "m",
               "a ring a job, clockwise from the top; outside: demand of all, red above capacity");
     for (uint32_t i = 0; i < shown; i++) {
         struct drawing at = {
@@ -215,7 +232,7 @@ const char *weft_report_svg_circles(const struct weft_snapshot *snapshot,
         draw_circle(&at, found->time_shift_ps, found->links[at.link].score, "after", scratch);
     }
     if (shown < count) {
-        svg_label(&text, 20, TOP + ROW * shown + 10, SVG_START, "m",
+        svg_label(&text, svg_at(20, TOP + ROW * shown + 10, SVG_START), "m",
                   "and %u links that score no worse", count - shown);
     }
     svg_end(&text);

@@ -50,7 +50,8 @@ static void add_mark(struct weft_text *text, const struct scale *scale, double d
     double x = x_of(scale, delay_s);
     svg_line(text, x, BOTTOM, x, y + 4, "e");
     bool right = x > (LEFT + RIGHT) / 2;
-    svg_label(text, x + (right ? -5 : 5), y + 12, right ? SVG_END : SVG_START, "ef", "%s", name);
+    svg_label(text, svg_at(x + (right ? -5 : 5), y + 12, right ? SVG_END : SVG_START), "ef", "%s",
+              name);
 }
 
 const char *weft_report_svg_delays(const struct weft_delay_curve *curve, struct weft_arena *arena)
@@ -66,13 +67,24 @@ const char *weft_report_svg_delays(const struct weft_delay_curve *curve, struct 
     struct weft_text text;
     weft_text_init(&text, arena);
     svg_begin(&text, WIDTH, HEIGHT, "AllReduce with a late rank: time by delay", true);
-    svg_label(&text, LEFT, 22, SVG_START, "t b", "AllReduce of %u ranks, one late",
+    svg_label(&text, svg_at(LEFT, 22, SVG_START), "t b", "AllReduce of %u ranks, one late",
               curve->rank_count);
-    svg_label(&text, RIGHT - 90, 22, SVG_END, "f0 b", "StragglAR");
-    svg_label(&text, RIGHT, 22, SVG_END, "f5 b", "ring");
-    svg_axis_x(&text, LEFT, RIGHT, BOTTOM, TOP, scale.delay_high_s / unit.scale, "");
-    svg_axis_y(&text, LEFT, RIGHT, BOTTOM, TOP, 0, scale.time_high_s / unit.scale, unit.name);
-    svg_label(&text, RIGHT, BOTTOM + 34, SVG_END, "m", "delay of the late rank, %s", unit.name);
+    svg_label(&text, svg_at(RIGHT - 90, 22, SVG_END), "f0 b", "StragglAR");
+    svg_label(&text, svg_at(RIGHT, 22, SVG_END), "f5 b", "ring");
+    svg_axis_x(&text, &(struct svg_axis){.x0 = LEFT,
+                                         .x1 = RIGHT,
+                                         .bottom = BOTTOM,
+                                         .top = TOP,
+                                         .high = scale.delay_high_s / unit.scale,
+                                         .title = ""});
+    svg_axis_y(&text, &(struct svg_axis){.x0 = LEFT,
+                                         .x1 = RIGHT,
+                                         .bottom = BOTTOM,
+                                         .top = TOP,
+                                         .high = scale.time_high_s / unit.scale,
+                                         .title = unit.name});
+    svg_label(&text, svg_at(RIGHT, BOTTOM + 34, SVG_END), "m", "delay of the late rank, %s",
+              unit.name);
     add_mark(&text, &scale, curve->break_even_s, TOP, "break-even");
     add_mark(&text, &scale, curve->hidden_s, TOP + 16, "reduce-scatter hidden");
     add_line(&text, &scale, curve, curve->ring_s, "s5");

@@ -184,7 +184,7 @@ static void add_servers(struct weft_text *text, const struct drawing *drawing)
         double y = 0;
         uint32_t server = drawing->server_at[place];
         point(drawing, server, n <= 64 ? RADIUS : RADIUS + 16, &x, &y);
-        svg_label(text, x, y + (n <= 16 ? 4 : 3), SVG_MIDDLE, label, "%u", server);
+        svg_label(text, svg_at(x, y + (n <= 16 ? 4 : 3), SVG_MIDDLE), label, "%u", server);
     }
 }
 
@@ -210,7 +210,8 @@ static void add_ring_names(struct weft_text *text, const struct drawing *drawing
             any = true;
         }
     }
-    svg_label(text, LEGEND_X + 38, y, SVG_START, "t b", "%s%s", names, length < 24 ? "" : " ...");
+    svg_label(text, svg_at(LEGEND_X + 38, y, SVG_START), "t b", "%s%s", names,
+              length < 24 ? "" : " ...");
 }
 
 static double add_ring_legend(struct weft_text *text, const struct drawing *drawing, uint32_t ring,
@@ -221,9 +222,9 @@ static double add_ring_legend(struct weft_text *text, const struct drawing *draw
     snprintf(classes, sizeof classes, "s%u", drawing->color_of[ring]);
     legend_row(text, y, classes, "");
     add_ring_names(text, drawing, ring, y);
-    svg_label(text, LEGEND_X + 38, y + 15, SVG_START, "m n", "%u servers of group %u, %u cables",
-              of->member_count, of->group, cables);
-    svg_label(text, LEGEND_X + 38, y + 28, SVG_START, "m n", "%.3g %% of the group's bytes",
+    svg_label(text, svg_at(LEGEND_X + 38, y + 15, SVG_START), "m n",
+              "%u servers of group %u, %u cables", of->member_count, of->group, cables);
+    svg_label(text, svg_at(LEGEND_X + 38, y + 28, SVG_START), "m n", "%.3g %% of the group's bytes",
               100 * of->share_ratio);
     return y + 52;
 }
@@ -241,18 +242,20 @@ static void add_legend(struct weft_text *text, const struct drawing *drawing,
     }
     if (further > 0) {
         legend_row(text, y, "so", "");
-        svg_label(text, LEGEND_X + 38, y, SVG_START, "t", "further rings: %u cables", further);
+        svg_label(text, svg_at(LEGEND_X + 38, y, SVG_START), "t", "further rings: %u cables",
+                  further);
         y += 24;
     }
     if (others > 0) {
         legend_row(text, y, "so", "stroke-dasharray:5 4");
-        svg_label(text, LEGEND_X + 38, y, SVG_START, "t", "no ring: %u cables", others);
+        svg_label(text, svg_at(LEGEND_X + 38, y, SVG_START), "t", "no ring: %u cables", others);
         y += 24;
     }
     if (has_dots(drawing)) {
         weft_text_add(text, "<circle cx=\"%g\" cy=\"%g\" r=\"3\" class=\"fo\"/>\n", LEGEND_X + 21,
                       y - 4);
-        svg_label(text, LEGEND_X + 38, y, SVG_START, "t", "one way, to the end with the dot");
+        svg_label(text, svg_at(LEGEND_X + 38, y, SVG_START), "t",
+                  "one way, to the end with the dot");
     }
 }
 
@@ -302,7 +305,7 @@ void picture_fabric(struct weft_text *text, const struct weft_plan *plan, bool a
     place_servers(&drawing);
     give_colors(&drawing);
     svg_begin(text, WIDTH, HEIGHT, "The fabric: servers on a circle, rings in colors", alone);
-    svg_label(text, LEGEND_X, 30, SVG_START, "t l b", "%u servers, %llu cables", n,
+    svg_label(text, svg_at(LEGEND_X, 30, SVG_START), "t l b", "%u servers, %llu cables", n,
               (unsigned long long)drawing.list.total);
     add_cables(text, &drawing);
     add_directions(text, &drawing);

@@ -60,8 +60,8 @@ static void add_box(const struct gantt *gantt, const struct weft_job_span *span,
         // White on the dark colors, black on the others.
         bool dark =
             job->class_id % SVG_COLOR_COUNT % 5 == 0 || job->class_id % SVG_COLOR_COUNT == 2;
-        svg_label(gantt->text, begin + 3, y + height / 2 + 3.6, SVG_START, dark ? "bg" : "", "%s",
-                  job->name);
+        svg_label(gantt->text, svg_at(begin + 3, y + height / 2 + 3.6, SVG_START), dark ? "bg" : "",
+                  "%s", job->name);
     }
     if (span->interrupted) {
         weft_text_add(gantt->text, "<path class=\"e\" stroke-width=\"2\" d=\"M%.2f %.2fV%.2f\"/>\n",
@@ -134,7 +134,7 @@ static void add_queue(const struct gantt *gantt, double top, double height)
         counts[i] = waiting_at(schedule, time_ps);
         most = counts[i] > most ? counts[i] : most;
     }
-    svg_label(gantt->text, LEFT - 8, top + height / 2 + 4, SVG_END, "t", "waiting");
+    svg_label(gantt->text, svg_at(LEFT - 8, top + height / 2 + 4, SVG_END), "t", "waiting");
     weft_text_add(gantt->text, "<path class=\"fo\" d=\"M%g %.2f", LEFT, top + height);
     for (uint32_t i = 0; i < STEPS; i++) {
         double x = LEFT + (RIGHT - LEFT) * i / STEPS;
@@ -142,7 +142,7 @@ static void add_queue(const struct gantt *gantt, double top, double height)
         weft_text_add(gantt->text, "L%.2f %.2fH%.2f", x, y, x + (RIGHT - LEFT) / STEPS);
     }
     weft_text_add(gantt->text, "L%g %.2fZ\"/>\n", RIGHT, top + height);
-    svg_label(gantt->text, RIGHT + 4, top + 9, SVG_START, "m", "%u", most);
+    svg_label(gantt->text, svg_at(RIGHT + 4, top + 9, SVG_START), "m", "%u", most);
 }
 
 static void add_legend(const struct gantt *gantt)
@@ -153,7 +153,7 @@ static void add_legend(const struct gantt *gantt)
         char class[8];
         snprintf(class, sizeof class, "f%u", c);
         svg_rect(gantt->text, x, 36, 12, 12, class);
-        svg_label(gantt->text, x + 17, 46, SVG_START, "t", "%s", name);
+        svg_label(gantt->text, svg_at(x + 17, 46, SVG_START), "t", "%s", name);
         double letters = 0;
         for (const char *at = name; *at != '\0'; at++) {
             letters++;
@@ -184,15 +184,21 @@ const char *weft_report_svg_gantt(const struct weft_timetable *schedule,
     };
     double queue_top = TOP + height + 46;
     svg_begin(&text, 1020, queue_top + 54, "Who had which servers when", true);
-    svg_label(&text, LEFT, 22, SVG_START, "t l b", "%s: %u jobs on %u servers", title,
+    svg_label(&text, svg_at(LEFT, 22, SVG_START), "t l b", "%s: %u jobs on %u servers", title,
               schedule->job_count, servers);
     add_legend(&gantt);
-    svg_axis_x(&text, LEFT, RIGHT, TOP + height, TOP, end_s / unit.scale, unit.name);
+    svg_axis_x(&text, &(struct svg_axis){.x0 = LEFT,
+                                         .x1 = RIGHT,
+                                         .bottom = TOP + height,
+                                         .top = TOP,
+                                         .high = end_s / unit.scale,
+                                         .title = unit.name});
     double step = fmax(svg_step(servers, 8), 1);
     for (double v = 0; v < servers; v += step) {
-        svg_label(&text, LEFT - 8, TOP + gantt.row * (v + 0.5) + 4, SVG_END, "m", "%.0f", v);
+        svg_label(&text, svg_at(LEFT - 8, TOP + gantt.row * (v + 0.5) + 4, SVG_END), "m", "%.0f",
+                  v);
     }
-    svg_label(&text, LEFT - 8, TOP - 6, SVG_END, "t", "server");
+    svg_label(&text, svg_at(LEFT - 8, TOP - 6, SVG_END), "t", "server");
     for (uint32_t s = 0; s < schedule->span_count; s++) {
         add_span(&gantt, &schedule->spans[s], has, servers);
     }

@@ -146,21 +146,21 @@ static void add_frame(struct weft_text *text, const struct heat *heat, double le
                       const char *title, double total_bytes)
 {
     char bytes[WEFT_UNIT_TEXT];
-    svg_label(text, left, 18, SVG_START, "t l b", "%s: %s", title,
+    svg_label(text, svg_at(left, 18, SVG_START), "t l b", "%s: %s", title,
               weft_show_bytes(bytes, total_bytes));
     double step = svg_step(heat->server_count - 1, 8);
     uint32_t every = step < 1 ? 1 : (uint32_t)step;
     for (uint32_t server = 0; server < heat->server_count; server += every) {
         uint32_t cell = server / heat->block;
         double at = (cell + 0.5) * SIDE / heat->side;
-        svg_label(text, left + at, TOP - 6, SVG_MIDDLE, "m n", "%u", server);
-        svg_label(text, left - 6, TOP + at + 3, SVG_END, "m n", "%u", server);
+        svg_label(text, svg_at(left + at, TOP - 6, SVG_MIDDLE), "m n", "%u", server);
+        svg_label(text, svg_at(left - 6, TOP + at + 3, SVG_END), "m n", "%u", server);
     }
     weft_text_add(text,
                   "<rect x=\"%g\" y=\"%g\" width=\"%g\" height=\"%g\" fill=\"none\" class=\"x\" "
                   "stroke-width=\".7\"/>\n",
                   left, TOP, SIDE, SIDE);
-    svg_label(text, left + SIDE, 36, SVG_END, "m n", "to server");
+    svg_label(text, svg_at(left + SIDE, 36, SVG_END), "m n", "to server");
     weft_text_add(text,
                   "<text class=\"m n\" transform=\"translate(%g %g)rotate(-90)\" "
                   "text-anchor=\"end\">from server</text>\n",
@@ -170,13 +170,13 @@ static void add_frame(struct weft_text *text, const struct heat *heat, double le
 static void add_scale(struct weft_text *text, const struct heat *heat)
 {
     if (!(heat->high > 0)) {
-        svg_label(text, LEFT, TOP + SIDE + 40, SVG_START, "m", "There is no traffic.");
+        svg_label(text, svg_at(LEFT, TOP + SIDE + 40, SVG_START), "m", "There is no traffic.");
         return;
     }
     char label[WEFT_UNIT_TEXT];
     double y = TOP + SIDE + 34;
     double width = 26;
-    svg_label(text, LEFT, y - 8, SVG_START, "m", "bytes an iteration%s, logarithmic",
+    svg_label(text, svg_at(LEFT, y - 8, SVG_START), "m", "bytes an iteration%s, logarithmic",
               heat->block > 1 ? " between blocks of servers" : " between two servers");
     for (uint32_t level = 1; level <= LEVELS; level++) {
         weft_text_add(text,
@@ -186,13 +186,14 @@ static void add_scale(struct weft_text *text, const struct heat *heat)
     }
     for (uint32_t edge = 0; edge <= LEVELS; edge += 4) {
         double bytes = heat->low * pow(heat->high / heat->low, (double)edge / LEVELS);
-        svg_label(text, LEFT + edge * width, y + 30,
-                  edge == 0        ? SVG_START
-                  : edge == LEVELS ? SVG_END
-                                   : SVG_MIDDLE,
+        svg_label(text,
+                  svg_at(LEFT + edge * width, y + 30,
+                         edge == 0        ? SVG_START
+                         : edge == LEVELS ? SVG_END
+                                          : SVG_MIDDLE),
                   "m n", "%s", weft_show_bytes(label, bytes));
     }
-    svg_label(text, LEFT + LEVELS * width + 24, y + 11, SVG_START, "m", "blank: nothing");
+    svg_label(text, svg_at(LEFT + LEVELS * width + 24, y + 11, SVG_START), "m", "blank: nothing");
 }
 
 void picture_heat(struct weft_text *text, const struct weft_traffic *traffic,

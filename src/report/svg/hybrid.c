@@ -117,7 +117,7 @@ static void add_block(struct weft_text *text, const struct blocks *blocks, uint3
     }
     char label[64];
     name_block(label, sizeof label, blocks, first, last);
-    svg_label(text, x + 5, y + 13, SVG_START, "t n", "%s", label);
+    svg_label(text, svg_at(x + 5, y + 13, SVG_START), "t n", "%s", label);
 }
 
 static void add_titles(struct weft_text *text, const struct blocks *blocks)
@@ -126,10 +126,10 @@ static void add_titles(struct weft_text *text, const struct blocks *blocks)
     for (uint32_t replica = 0; replica < blocks->replicas_shown; replica++) {
         double x = LEFT + replica * blocks->width + (blocks->width - GAP) / 2;
         if (hybrid->cp > 1) {
-            svg_label(text, x, TOP - 8, SVG_MIDDLE, "m n", "%u.%u", replica / hybrid->cp,
+            svg_label(text, svg_at(x, TOP - 8, SVG_MIDDLE), "m n", "%u.%u", replica / hybrid->cp,
                       replica % hybrid->cp);
         } else {
-            svg_label(text, x, TOP - 8, SVG_MIDDLE, "m n", "%u", replica);
+            svg_label(text, svg_at(x, TOP - 8, SVG_MIDDLE), "m n", "%u", replica);
         }
     }
     char more[96] = "";
@@ -137,11 +137,11 @@ static void add_titles(struct weft_text *text, const struct blocks *blocks)
         snprintf(more, sizeof more, "; %u further ones alike",
                  blocks->replica_count - blocks->replicas_shown);
     }
-    svg_label(text, LEFT, 24, SVG_START, "t b", "replica%s%s",
+    svg_label(text, svg_at(LEFT, 24, SVG_START), "t b", "replica%s%s",
               hybrid->cp > 1 ? ".part of the sequence" : "", more);
     for (uint32_t stage = 0; stage < blocks->stages_shown; stage++) {
-        svg_label(text, LEFT - 10, TOP + (stage + 0.5) * blocks->height, SVG_END, "m n", "stage %u",
-                  stage);
+        svg_label(text, svg_at(LEFT - 10, TOP + (stage + 0.5) * blocks->height, SVG_END), "m n",
+                  "stage %u", stage);
     }
 }
 
@@ -175,7 +175,7 @@ void picture_hybrid(struct weft_text *text, const struct weft_hybrid *hybrid, ui
         }
     }
     if (cut) {
-        svg_label(text, LEFT, bottom + 14, SVG_START, "m", "%u further stages alike",
+        svg_label(text, svg_at(LEFT, bottom + 14, SVG_START), "m", "%u further stages alike",
                   hybrid->pp - blocks.stages_shown);
     }
     svg_end(text);

@@ -32,9 +32,9 @@ static void add_axis_y(struct weft_text *text, uint32_t largest)
     for (uint32_t value = 0; value <= largest; value += every) {
         double y = BOTTOM - (BOTTOM - TOP) * value / largest;
         svg_line(text, LEFT, y, RIGHT, y, "g");
-        svg_label(text, LEFT - 8, y + 4, SVG_END, "m", "%u", value);
+        svg_label(text, svg_at(LEFT - 8, y + 4, SVG_END), "m", "%u", value);
     }
-    svg_label(text, LEFT - 8, TOP - 14, SVG_END, "m", "links");
+    svg_label(text, svg_at(LEFT - 8, TOP - 14, SVG_END), "m", "links");
 }
 
 static void add_mark(struct weft_text *text, double x, double y, const char *name, double bytes,
@@ -45,7 +45,7 @@ static void add_mark(struct weft_text *text, double x, double y, const char *nam
                   "<path class=\"e\" stroke-width=\"1.5\" stroke-dasharray=\"4 3\" d=\"M%.1f "
                   "%gV%g\"/>\n",
                   x, y + 6, BOTTOM);
-    svg_label(text, x, y, anchor, "ef b", "%s %s", name, weft_show_bytes(label, bytes));
+    svg_label(text, svg_at(x, y, anchor), "ef b", "%s %s", name, weft_show_bytes(label, bytes));
 }
 
 void picture_loads(struct weft_text *text, const struct weft_fabric *fabric,
@@ -60,7 +60,7 @@ void picture_loads(struct weft_text *text, const struct weft_fabric *fabric,
     }
     svg_begin(text, WIDTH, HEIGHT, "Bytes over each link", false);
     if (!(high > 0)) {
-        svg_label(text, LEFT, TOP, SVG_START, "m", "No link carries anything.");
+        svg_label(text, svg_at(LEFT, TOP, SVG_START), "m", "No link carries anything.");
         svg_end(text);
         return;
     }
@@ -75,7 +75,12 @@ void picture_loads(struct weft_text *text, const struct weft_fabric *fabric,
     char title[64];
     snprintf(title, sizeof title, "%s over a link in one iteration", unit.name);
     add_axis_y(text, largest);
-    svg_axis_x(text, LEFT, RIGHT, BOTTOM, BOTTOM, high / unit.scale, title);
+    svg_axis_x(text, &(struct svg_axis){.x0 = LEFT,
+                                        .x1 = RIGHT,
+                                        .bottom = BOTTOM,
+                                        .top = BOTTOM,
+                                        .high = high / unit.scale,
+                                        .title = title});
     add_bars(text, counts, largest);
     double mean = sum / fabric->link_count;
     double mean_x = LEFT + (RIGHT - LEFT) * mean / high;

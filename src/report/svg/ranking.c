@@ -83,7 +83,7 @@ static void add_algorithm(struct weft_text *text, const struct scale *scale,
     double y = LEGEND_TOP + LEGEND_ROW * (line / LEGEND_COLUMNS);
     begin_line(text, line);
     weft_text_add(text, "M%.1f %.1fh22\"/>\n", x, y - 4);
-    svg_label(text, x + 27, y, SVG_START, "t", "%s", weft_algorithm_name(algorithm));
+    svg_label(text, svg_at(x + 27, y, SVG_START), "t", "%s", weft_algorithm_name(algorithm));
 }
 
 static void add_bound(struct weft_text *text, const struct scale *scale)
@@ -121,8 +121,8 @@ static void add_axes(struct weft_text *text, const struct scale *scale)
     for (double s = scale->time_low_s; s <= scale->time_high_s * 1.01; s *= 10) {
         struct svg_unit unit = svg_time_unit(s * 1.001);
         svg_line(text, LEFT, y_of(scale, s), RIGHT, y_of(scale, s), "g");
-        svg_label(text, LEFT - 8, y_of(scale, s) + 4, SVG_END, "m", "%.0f %s", s / unit.scale,
-                  unit.name);
+        svg_label(text, svg_at(LEFT - 8, y_of(scale, s) + 4, SVG_END), "m", "%.0f %s",
+                  s / unit.scale, unit.name);
     }
     double doublings = log2(scale->size_high / scale->size_low);
     double step = exp2(fmax(1, ceil(doublings / TICKS_MAX)));
@@ -135,11 +135,11 @@ static void add_axes(struct weft_text *text, const struct scale *scale)
             unit++;
         }
         svg_line(text, x_of(scale, size), BOTTOM, x_of(scale, size), TOP, "g");
-        svg_label(text, x_of(scale, size), BOTTOM + 18, SVG_MIDDLE, "m", "%.4g %s", shown,
+        svg_label(text, svg_at(x_of(scale, size), BOTTOM + 18, SVG_MIDDLE), "m", "%.4g %s", shown,
                   units[unit]);
     }
     svg_line(text, LEFT, BOTTOM, RIGHT, BOTTOM, "x");
-    svg_label(text, RIGHT, BOTTOM + 36, SVG_END, "m",
+    svg_label(text, svg_at(RIGHT, BOTTOM + 36, SVG_END), "m",
               "size; a dot: the quickest; gray: no schedule is below");
 }
 
@@ -151,7 +151,7 @@ const char *weft_report_svg_ranking(const struct weft_collective_ranking *rankin
     struct weft_text text;
     weft_text_init(&text, arena);
     svg_begin(&text, WIDTH, HEIGHT, title, true);
-    svg_label(&text, LEFT, 22, SVG_START, "t b", "%s", title);
+    svg_label(&text, svg_at(LEFT, 22, SVG_START), "t b", "%s", title);
     add_axes(&text, &scale);
     add_bound(&text, &scale);
     uint32_t line = 0;

@@ -35,8 +35,8 @@ static void add_bar(struct weft_text *text, const struct weft_ratio *ratio, doub
     if (right > LEFT + scale * percent(ratio->low) + 1) {
         svg_line(text, LEFT + scale * percent(ratio->low), y + BAR / 2, right, y + BAR / 2, "e");
     }
-    svg_label(text, fmax(end, right) + 5, y + BAR - 2.5, SVG_START, bold ? "t b" : "m", "%.1f %%",
-              percent(ratio->mean));
+    svg_label(text, svg_at(fmax(end, right) + 5, y + BAR - 2.5, SVG_START), bold ? "t b" : "m",
+              "%.1f %%", percent(ratio->mean));
 }
 
 const char *weft_report_svg_ratios(const struct weft_ratio_chart *chart, struct weft_arena *arena)
@@ -53,17 +53,21 @@ const char *weft_report_svg_ratios(const struct weft_ratio_chart *chart, struct 
     struct weft_text text;
     weft_text_init(&text, arena);
     svg_begin(&text, WIDTH, bottom + 40, chart->title, true);
-    svg_label(&text, 16, 24, SVG_START, "t b", "%s", chart->title);
+    svg_label(&text, svg_at(16, 24, SVG_START), "t b", "%s", chart->title);
     for (uint32_t k = 0; k < series; k++) {
         double x = LEFT + k * (RIGHT - LEFT) / series;
         svg_rect(&text, x, 40, 11, 11, color_of(k, series));
-        svg_label(&text, x + 16, 50, SVG_START, "t", "%s", chart->series[k]);
+        svg_label(&text, svg_at(x + 16, 50, SVG_START), "t", "%s", chart->series[k]);
     }
-    svg_axis_x(&text, LEFT, RIGHT, bottom, TOP - 4, high, "");
-    svg_label(&text, RIGHT, bottom + 33, SVG_END, "m", "%s", chart->axis);
+    svg_axis_x(
+        &text,
+        &(struct svg_axis){
+            .x0 = LEFT, .x1 = RIGHT, .bottom = bottom, .top = TOP - 4, .high = high, .title = ""});
+    svg_label(&text, svg_at(RIGHT, bottom + 33, SVG_END), "m", "%s", chart->axis);
     for (uint32_t g = 0; g < groups; g++) {
         double y = TOP + g * (series * BAR + SPACE) + SPACE / 2;
-        svg_label(&text, LEFT - 10, y + series * BAR / 2 + 4, SVG_END, "t", "%s", chart->groups[g]);
+        svg_label(&text, svg_at(LEFT - 10, y + series * BAR / 2 + 4, SVG_END), "t", "%s",
+                  chart->groups[g]);
         for (uint32_t k = 0; k < series; k++) {
             const struct weft_ratio *ratio = &chart->ratios[g * series + k];
             if (isfinite(ratio->mean)) {

@@ -81,7 +81,7 @@ static void add_best(struct weft_text *text, const struct weft_report_round *rou
                   "r=\"7\"/>\n",
                   x_of(range, best_round), y_of(range, rounds[best].iteration_s));
     // Above the plot, clear of all lines.
-    svg_label(text, RIGHT, TOP - 16, SVG_END, "ef b", "best %.4g %s, round %u",
+    svg_label(text, svg_at(RIGHT, TOP - 16, SVG_END), "ef b", "best %.4g %s, round %u",
               rounds[best].iteration_s / unit->scale, unit->name, best_round + 1);
 }
 
@@ -90,14 +90,19 @@ void picture_rounds(struct weft_text *text, const struct weft_report_round *roun
     struct range range = find_range(rounds, count);
     struct svg_unit unit = svg_time_unit(range.high);
     svg_begin(text, WIDTH, BOTTOM + 44, "Iteration time by round of the loop", false);
-    svg_axis_y(text, LEFT, RIGHT, BOTTOM, TOP, range.low / unit.scale, range.high / unit.scale,
-               unit.name);
+    svg_axis_y(text, &(struct svg_axis){.x0 = LEFT,
+                                        .x1 = RIGHT,
+                                        .bottom = BOTTOM,
+                                        .top = TOP,
+                                        .low = range.low / unit.scale,
+                                        .high = range.high / unit.scale,
+                                        .title = unit.name});
     uint32_t every = (range.round_count + 19) / 20;
     for (uint32_t r = 0; r < range.round_count; r += every) {
-        svg_label(text, x_of(&range, r), BOTTOM + 15, SVG_MIDDLE, "m", "%u", r + 1);
+        svg_label(text, svg_at(x_of(&range, r), BOTTOM + 15, SVG_MIDDLE), "m", "%u", r + 1);
     }
     svg_line(text, LEFT, BOTTOM, RIGHT, BOTTOM, "x");
-    svg_label(text, RIGHT, BOTTOM + 32, SVG_END, "m", "round");
+    svg_label(text, svg_at(RIGHT, BOTTOM + 32, SVG_END), "m", "round");
     uint32_t start_count = 0;
     for (uint32_t from = 0; from < count;) {
         uint32_t to = from + 1;

@@ -51,7 +51,7 @@ static void add_legend(struct weft_text *text, const struct stacks *stacks)
     double x = LEFT;
     for (uint32_t s = 0; s < stacks->series_count; s++) {
         svg_rect(text, x, 8, 14, 12, stacks->colors[s]);
-        svg_label(text, x + 20, 18, SVG_START, "t", "%s", stacks->names[s]);
+        svg_label(text, svg_at(x + 20, 18, SVG_START), "t", "%s", stacks->names[s]);
         x += 44 + 6.6 * (double)strlen(stacks->names[s]);
     }
 }
@@ -78,12 +78,12 @@ static void add_columns(struct weft_text *text, const struct stacks *stacks, uin
         }
         uint32_t every = (uint32_t)ceil(24 / slot);
         if (c % every == 0) {
-            svg_label(text, LEFT + (c + 0.5) * slot, bottom + 15, SVG_MIDDLE, "m n", "%u",
+            svg_label(text, svg_at(LEFT + (c + 0.5) * slot, bottom + 15, SVG_MIDDLE), "m n", "%u",
                       c * step);
         }
     }
     svg_line(text, LEFT, bottom, RIGHT, bottom, "x");
-    svg_label(text, RIGHT, bottom + 32, SVG_END, "m", "%s",
+    svg_label(text, svg_at(RIGHT, bottom + 32, SVG_END), "m", "%s",
               step > 1 ? "server (the fullest of each block)" : "server");
 }
 
@@ -98,7 +98,12 @@ static void add_stacks(struct weft_text *text, const struct stacks *stacks)
     high = drawn ? fmax(high, stacks->limit * 1.06) : high * 1.06;
     svg_begin(text, WIDTH, TOP + HEIGHT + 40, stacks->name, false);
     add_legend(text, stacks);
-    svg_axis_y(text, LEFT, RIGHT, TOP + HEIGHT, TOP, 0, high, stacks->unit);
+    svg_axis_y(text, &(struct svg_axis){.x0 = LEFT,
+                                        .x1 = RIGHT,
+                                        .bottom = TOP + HEIGHT,
+                                        .top = TOP,
+                                        .high = high,
+                                        .title = stacks->unit});
     add_columns(text, stacks, (stacks->bar_count + BARS_MAX - 1) / BARS_MAX, high);
     if (drawn) {
         double y = TOP + HEIGHT * (1 - stacks->limit / high);
@@ -108,8 +113,8 @@ static void add_stacks(struct weft_text *text, const struct stacks *stacks)
                       LEFT, y, RIGHT);
     }
     if (stacks->limit > 0) {
-        svg_label(text, RIGHT, 18, SVG_END, "ef b", "%s %.4g %s", stacks->limit_name, stacks->limit,
-                  stacks->unit);
+        svg_label(text, svg_at(RIGHT, 18, SVG_END), "ef b", "%s %.4g %s", stacks->limit_name,
+                  stacks->limit, stacks->unit);
     }
     svg_end(text);
 }
@@ -230,7 +235,7 @@ void picture_path(struct weft_text *text, const struct weft_breakdown *breakdown
         svg_rect(text, x, 8, (RIGHT - LEFT) * slice->share, 22, slice->color);
         x += (RIGHT - LEFT) * slice->share;
         svg_rect(text, slice->label_x, y, 14, 12, slice->color);
-        svg_label(text, slice->label_x + 20, y + 10, SVG_START, "t", "%s", slice->label);
+        svg_label(text, svg_at(slice->label_x + 20, y + 10, SVG_START), "t", "%s", slice->label);
     }
     svg_end(text);
 }

@@ -277,8 +277,10 @@ static void add_frame(struct weft_text *text, const struct panel *panel)
         every *= 2;
     }
     for (uint32_t r = 0; r < grid->row_count; r += every) {
-        svg_label(text, LEFT - 8, panel->top + r * grid->row_height + grid->row_height / 2 + 3,
-                  SVG_END, "m n", "%u", r * grid->row_step);
+        svg_label(
+            text,
+            svg_at(LEFT - 8, panel->top + r * grid->row_height + grid->row_height / 2 + 3, SVG_END),
+            "m n", "%u", r * grid->row_step);
     }
     svg_rect(text, LEFT - 1, panel->top - 1, right - LEFT + 1, bottom - panel->top + 1, "p");
     uint32_t step = (uint32_t)ceil(10 / panel->cell);
@@ -299,7 +301,7 @@ static void add_legend_entry(struct weft_text *text, double *x, const char *colo
         weft_text_add(text, "<path class=\"bs\" stroke-width=\"1.2\" d=\"M%.1f 20l14 -12\"/>\n",
                       *x);
     }
-    svg_label(text, *x + 20, 18, SVG_START, "t", "%s", name);
+    svg_label(text, svg_at(*x + 20, 18, SVG_START), "t", "%s", name);
     *x += 40 + 6.6 * (double)strlen(name);
 }
 
@@ -383,7 +385,7 @@ void picture_operators(struct weft_text *text, const struct weft_model *model,
         add_panel(text, &panel, scratch);
     }
     if (cut) {
-        svg_label(text, LEFT, LEGEND + shown * panel_height + 12, SVG_START, "m",
+        svg_label(text, svg_at(LEFT, LEGEND + shown * panel_height + 12, SVG_START), "m",
                   "%u further columns are not drawn.", grid.column_count - shown * across);
     }
     svg_end(text);

@@ -67,8 +67,8 @@ void svg_end(struct weft_text *text)
     weft_text_add(text, "</svg>\n");
 }
 
-void svg_label(struct weft_text *text, double x, double y, enum svg_anchor anchor,
-               const char *classes, const char *format, ...)
+void svg_label(struct weft_text *text, struct svg_place at, const char *classes, const char *format,
+               ...)
 {
     static const char *const anchors[] = {"start", "middle", "end"};
     char line[256];
@@ -76,9 +76,9 @@ void svg_label(struct weft_text *text, double x, double y, enum svg_anchor ancho
     va_start(arguments, format);
     vsnprintf(line, sizeof line, format, arguments);
     va_end(arguments);
-    weft_text_add(text, "<text x=\"%.1f\" y=\"%.1f\" class=\"%s\"", x, y, classes);
-    if (anchor != SVG_START) {
-        weft_text_add(text, " text-anchor=\"%s\"", anchors[anchor]);
+    weft_text_add(text, "<text x=\"%.1f\" y=\"%.1f\" class=\"%s\"", at.x, at.y, classes);
+    if (at.anchor != SVG_START) {
+        weft_text_add(text, " text-anchor=\"%s\"", anchors[at.anchor]);
     }
     weft_text_add(text, ">");
     weft_text_add_escaped(text, line);
@@ -137,28 +137,31 @@ double svg_step(double range, uint32_t parts)
     return 20 * decade;
 }
 
-void svg_axis_x(struct weft_text *text, double x0, double x1, double y, double top, double high,
-                const char *title)
+void svg_axis_x(struct weft_text *text, const struct svg_axis *axis)
 {
+    double x0 = axis->x0;
+    double y = axis->bottom;
+    double high = axis->high;
     double step = svg_step(high, 8);
     for (uint32_t i = 0; i * step <= high * (1 + 1e-9); i++) {
-        double x = high > 0 ? x0 + (x1 - x0) * (i * step / high) : x0;
-        svg_line(text, x, top, x, y, "g");
-        svg_label(text, x, y + 15, SVG_MIDDLE, "m", "%g", i * step);
+        double x = high > 0 ? x0 + (axis->x1 - x0) * (i * step / high) : x0;
+        svg_line(text, x, axis->top, x, y, "g");
+        svg_label(text, svg_at(x, y + 15, SVG_MIDDLE), "m", "%g", i * step);
     }
-    svg_line(text, x0, y, x1, y, "x");
-    svg_label(text, x1, y + 32, SVG_END, "m", "%s", title);
+    svg_line(text, x0, y, axis->x1, y, "x");
+    svg_label(text, svg_at(axis->x1, y + 32, SVG_END), "m", "%s", axis->title);
 }
 
-void svg_axis_y(struct weft_text *text, double x0, double x1, double bottom, double top, double low,
-                double high, const char *title)
+void svg_axis_y(struct weft_text *text, const struct svg_axis *axis)
 {
-    double range = high > low ? high - low : 1;
+    double x0 = axis->x0;
+    double low = axis->low;
+    double range = axis->high > low ? axis->high - low : 1;
     double step = svg_step(range, 6);
     for (double i = ceil(low / step - 1e-9); i * step <= low + range * (1 + 1e-9); i++) {
-        double y = bottom - (bottom - top) * (i * step - low) / range;
-        svg_line(text, x0, y, x1, y, "g");
-        svg_label(text, x0 - 8, y + 4, SVG_END, "m", "%g", i * step + 0.0); // no -0
+        double y = axis->bottom - (axis->bottom - axis->top) * (i * step - low) / range;
+        svg_line(text, x0, y, axis->x1, y, "g");
+        svg_label(text, svg_at(x0 - 8, y + 4, SVG_END), "m", "%g", i * step + 0.0); // no -0
     }
-    svg_label(text, x0 - 8, top - 12, SVG_END, "m", "%s", title);
+    svg_label(text, svg_at(x0 - 8, axis->top - 12, SVG_END), "m", "%s", axis->title);
 }

@@ -24,9 +24,19 @@ void svg_begin(struct weft_text *text, double width, double height, const char *
 void svg_end(struct weft_text *text);
 
 enum svg_anchor { SVG_START, SVG_MIDDLE, SVG_END };
-// A label at (x, y); `classes` such as "t" (text), "m" (muted), "b" (bold).
-void svg_label(struct weft_text *text, double x, double y, enum svg_anchor anchor,
-               const char *classes, const char *format, ...) WEFT_PRINTF(6, 7);
+// Where a label stands: its start, middle or end at (x, y).
+struct svg_place {
+    double x;
+    double y;
+    enum svg_anchor anchor;
+};
+static inline struct svg_place svg_at(double x, double y, enum svg_anchor anchor)
+{
+    return (struct svg_place){x, y, anchor};
+}
+// A label; `classes` such as "t" (text), "m" (muted), "b" (bold).
+void svg_label(struct weft_text *text, struct svg_place at, const char *classes, const char *format,
+               ...) WEFT_PRINTF(4, 5);
 void svg_line(struct weft_text *text, double x1, double y1, double x2, double y2,
               const char *classes);
 void svg_rect(struct weft_text *text, double x, double y, double width, double height,
@@ -44,12 +54,19 @@ struct svg_unit svg_byte_unit(double size_bytes);
 
 // A step of 1, 2 or 5 times a power of ten that divides `range` into at most `parts` parts.
 double svg_step(double range, uint32_t parts);
-// A horizontal axis from 0 to `high` units between x0 and x1 at height y, grid lines up to `top`.
-void svg_axis_x(struct weft_text *text, double x0, double x1, double y, double top, double high,
-                const char *title);
-// A vertical axis from `low` to `high` units between heights bottom and top, grid lines from x0 to
-// x1, its title above.
-void svg_axis_y(struct weft_text *text, double x0, double x1, double bottom, double top, double low,
-                double high, const char *title);
+// The field between x0 and x1, bottom and top that an axis divides, and the quantities at its ends.
+struct svg_axis {
+    double x0;
+    double x1;
+    double bottom;
+    double top;
+    double low; // of a vertical axis; a horizontal one begins at 0
+    double high;
+    const char *title; // with the unit
+};
+// A horizontal axis along the bottom, grid lines up to the top, its title below.
+void svg_axis_x(struct weft_text *text, const struct svg_axis *axis);
+// A vertical axis along the left, grid lines to the right, its title above.
+void svg_axis_y(struct weft_text *text, const struct svg_axis *axis);
 
 #endif

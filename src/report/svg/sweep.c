@@ -166,7 +166,8 @@ static void add_log_ticks(struct weft_text *text, const struct panel *panel,
             }
             double y = y_of(panel, sweep, value);
             svg_line(text, panel->left, y, panel->right, y, "g");
-            svg_label(text, panel->left - 6, y + 4, SVG_END, "m n", "%g", decade * steps[s]);
+            svg_label(text, svg_at(panel->left - 6, y + 4, SVG_END), "m n", "%g",
+                      decade * steps[s]);
         }
     }
 }
@@ -180,10 +181,10 @@ static void add_axes(struct weft_text *text, const struct panel *panel, const st
         for (uint32_t i = 0; i * step <= panel->high; i++) {
             double y = y_of(panel, sweep, i * step);
             svg_line(text, panel->left, y, panel->right, y, "g");
-            svg_label(text, panel->left - 6, y + 4, SVG_END, "m n", "%g", i * step);
+            svg_label(text, svg_at(panel->left - 6, y + 4, SVG_END), "m n", "%g", i * step);
         }
     }
-    svg_label(text, panel->left - 6, panel->top - 6, SVG_END, "m n", "%s",
+    svg_label(text, svg_at(panel->left - 6, panel->top - 6, SVG_END), "m n", "%s",
               sweep->figure == WEFT_SWEEP_TIME ? panel->unit.name : "tax");
     svg_line(text, panel->left, panel->bottom, panel->right, panel->bottom, "x");
     for (uint32_t at = 0; at < sweep->x_count; at++) {
@@ -193,9 +194,10 @@ static void add_axes(struct weft_text *text, const struct panel *panel, const st
         } else {
             snprintf(label, sizeof label, "%.0f", sweep->xs[at]);
         }
-        svg_label(text, x_of(panel, sweep, at), panel->bottom + 14, SVG_MIDDLE, "m n", "%s", label);
+        svg_label(text, svg_at(x_of(panel, sweep, at), panel->bottom + 14, SVG_MIDDLE), "m n", "%s",
+                  label);
     }
-    svg_label(text, panel->right, panel->bottom + 28, SVG_END, "m n", "%s",
+    svg_label(text, svg_at(panel->right, panel->bottom + 28, SVG_END), "m n", "%s",
               sweep->axis == WEFT_SWEEP_RATE ? "Gbps a port" : "samples an iteration");
 }
 
@@ -258,7 +260,7 @@ static void add_panel(struct weft_text *text, const struct sweep *sweep, uint32_
     }
     const struct weft_model_comparison *cell = &sweep->comparisons[first];
     char rate[WEFT_UNIT_TEXT];
-    svg_label(text, panel.left, y + 16, SVG_START, "t b", "%s, d = %u%s%s", cell->model,
+    svg_label(text, svg_at(panel.left, y + 16, SVG_START), "t b", "%s, d = %u%s%s", cell->model,
               cell->degree, sweep->axis == WEFT_SWEEP_BATCH ? ", " : "",
               sweep->axis == WEFT_SWEEP_BATCH ? weft_show_rate(rate, cell->rate_Bps) : "");
     add_axes(text, &panel, sweep);
@@ -281,8 +283,8 @@ static void add_legend(struct weft_text *text, const struct sweep *sweep)
                       "d=\"M%.1f %.1fh26\"/>\n",
                       lines[line].color, lines[line].width,
                       lines[line].dashes[0] != '\0' ? lines[line].dashes : "none", x, y - 4);
-        svg_label(text, x + 34, y, SVG_START, strcmp(lines[line].name, "weft") == 0 ? "t b" : "t",
-                  "%s", lines[line].name);
+        svg_label(text, svg_at(x + 34, y, SVG_START),
+                  strcmp(lines[line].name, "weft") == 0 ? "t b" : "t", "%s", lines[line].name);
         shown++;
     }
 }

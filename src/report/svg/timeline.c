@@ -144,7 +144,12 @@ static void add_panel(struct weft_text *text, const struct timeline *timeline, d
     double bottom = top + timeline->lane_count * height;
     double iteration_s = weft_seconds(timeline->iteration_ps);
     struct svg_unit unit = svg_time_unit(iteration_s);
-    svg_axis_x(text, LEFT, RIGHT, bottom, top, iteration_s / unit.scale, unit.name);
+    svg_axis_x(text, &(struct svg_axis){.x0 = LEFT,
+                                        .x1 = RIGHT,
+                                        .bottom = bottom,
+                                        .top = top,
+                                        .high = iteration_s / unit.scale,
+                                        .title = unit.name});
     uint32_t every = (uint32_t)ceil(12 / height);
     for (uint32_t lane = 0; lane < timeline->lane_count; lane++) {
         double y = top + lane * height;
@@ -152,7 +157,7 @@ static void add_panel(struct weft_text *text, const struct timeline *timeline, d
             svg_line(text, LEFT, y + height, RIGHT, y + height, "g");
         }
         if (lane % every == 0) {
-            svg_label(text, LEFT - 8, y + height / 2 + 3, SVG_END, "m n", "%u",
+            svg_label(text, svg_at(LEFT - 8, y + height / 2 + 3, SVG_END), "m n", "%u",
                       lane * timeline->lane_step);
         }
     }
@@ -169,10 +174,10 @@ static void add_legend(struct weft_text *text, bool panels)
         char color[8];
         snprintf(color, sizeof color, "f%u", kinds[kind].color);
         svg_rect(text, x, 8, 14, 12, color);
-        svg_label(text, x + 20, 18, SVG_START, "t", "%s", kinds[kind].name);
+        svg_label(text, svg_at(x + 20, 18, SVG_START), "t", "%s", kinds[kind].name);
         x += 130;
     }
-    svg_label(text, RIGHT, 18, SVG_END, "m", "%s",
+    svg_label(text, svg_at(RIGHT, 18, SVG_END), "m", "%s",
               panels ? "upper panel: compute, lower: network" : "above: compute, below: network");
 }
 
