@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 // weft check: verifies everything that a plan claims.
 
+#include "weft/request/check.h"
 #include "cli.h"
-#include "weft/format.h"
-#include "weft/plan.h"
 
-struct request {
+#include <string.h>
+
+// What the options say.
+struct check_input {
     struct cli *cli;
-    const char *plan_path;
-    const char *job_path;
-    const char *model; // NULL = the zoo's of the plan's name
+    struct weft_check_request request;
 };
 
 enum { KEY_MODEL = 1 };
@@ -18,13 +18,6 @@ static const struct argp_option options[] = {
     {"model", KEY_MODEL, "M", 0,
      "the model that the plan was made for, where it is not the zoo's: FILE.yaml", 0},
     {0},
-};
-
-// What was found, and what could not be looked at.
-struct verdict {
-    const struct weft_violation *violations;
-    uint32_t count;
-    const char *left_out; // NULL = nothing
 };
 
 static const char doc[] =
@@ -45,116 +38,48 @@ static const char doc[] =
 
 static error_t parse(int key, char *argument, struct argp_state *state)
 {
-    struct request *request = state->input;
+    struct check_input *input = state->input;
     switch (key) {
     case KEY_MODEL:
-        return cli_take(request->cli, &request->model, argument, "model");
+        return cli_take(input->cli, &input->request.model, argument, "model");
     case ARGP_KEY_ARG:
-        if (request->plan_path == NULL) {
-            request->plan_path = argument;
+        if (input->request.plan_path == NULL) {
+            input->request.plan_path = argument;
             return 0;
         }
-        return cli_take(request->cli, &request->job_path, argument, "task graph");
+        return cli_take(input->cli, &input->request.job_path, argument, "task graph");
     case ARGP_KEY_NO_ARGS:
-        return cli_usage(request->cli, "which plan? write %s PLAN.json", request->cli->program);
+        return cli_usage(input->cli, "which plan? write %s PLAN.json", input->cli->program);
     default:
         return ARGP_ERR_UNKNOWN;
     }
 }
 
-// ---- looking ----
-
-// The part for plans that began with a model, where the rest holds.
-static bool check_model(struct verdict *verdict, const struct request *request,
-                        const struct weft_plan *plan)
+static bool run(const struct check_input *input)
 {
-    struct cli *cli = request->cli;
-    const char *name = request->model;
-    struct weft_model model;
-    if (name == NULL && !weft_request_in_zoo(plan->job->model)) {
-        verdict->left_out = weft_arena_format(
-            &cli->arena,
-            "whether strategy, task graph and memory follow from the model (%s is not of the zoo; "
-            "write --model FILE.yaml)",
-            plan->job->model);
-        return true;
-    }
-    if (!cli_model(&model, cli, name != NULL ? name : plan->job->model) ||
-        !weft_model_set_batch(&model, plan->job->batch, &cli->error)) {
+    struct cli *cli = input->cli;
+    const char *path = input->request.plan_path;
+    struct weft_check_result result;
+    if (!weft_request_check(&result, &input->request, cli_environment(cli, NULL))) {
         return false;
     }
-    verdict->count = weft_plan_check_model(plan, &model, &verdict->violations, &verdict->left_out,
-                                           &cli->arena, cli->scratch);
-    return true;
-}
-
-static bool look(struct verdict *verdict, const struct request *request)
-{
-    struct cli *cli = request->cli;
-    struct weft_plan *plan = WEFT_NEW(&cli->arena, struct weft_plan, 1);
-    struct weft_fbuf fbuf;
-    const char *path = request->plan_path;
-    *verdict = (struct verdict){0};
-    if (!weft_plan_load(plan, path, &cli->arena, cli->scratch, &cli->error)) {
-        return false;
-    }
-    if (request->model != NULL && plan->job == NULL) {
-        return weft_fail(&cli->error, WEFT_INPUT,
-                         "--model: %s was made for a task graph; name that instead", path);
-    }
-    if (request->job_path != NULL &&
-        !weft_fbuf_load(&fbuf, request->job_path, &cli->arena, cli->scratch, &cli->error)) {
-        return false;
-    }
-    const struct weft_taskgraph *graph = request->job_path != NULL ? &fbuf.graph : NULL;
-    verdict->count = weft_plan_check(plan, graph, &verdict->violations, &cli->arena, cli->scratch);
-    if (plan->job == NULL && graph == NULL) {
-        verdict->left_out = "what depends on the job's traffic (name its FILE.fbuf)";
-    }
-    return verdict->count > 0 || plan->job == NULL || check_model(verdict, request, plan);
-}
-
-static void tell_json(const struct request *request, const struct verdict *verdict)
-{
-    json_t *object = cli_object("weft.check/1");
-    json_t *list = json_array();
-    cli_set_text(object, "file", request->plan_path);
-    cli_set_truth(object, "valid", verdict->count == 0);
-    cli_set(object, "violations", list);
-    for (uint32_t i = 0; i < verdict->count; i++) {
-        json_t *one = json_object();
-        cli_set_text(one, "text", verdict->violations[i].text);
-        json_array_append_new(list, one);
-    }
-    if (verdict->left_out != NULL) {
-        cli_set_text(object, "not_checked", verdict->left_out);
-    }
-    cli_json(request->cli, object);
-}
-
-static bool run(const struct request *request)
-{
-    struct cli *cli = request->cli;
-    const char *path = request->plan_path;
-    struct verdict verdict;
-    if (!look(&verdict, request)) {
-        return false;
-    }
-    cli->exit_code = verdict.count > 0 ? CLI_EXIT_NO : CLI_EXIT_YES;
+    cli->exit_code = result.violation_count > 0 ? CLI_EXIT_NO : CLI_EXIT_YES;
     if (cli->json) {
-        tell_json(request, &verdict);
+        cli_say(cli, "%s", weft_request_check_json(&result, &input->request, &cli->arena));
         return true;
     }
-    for (uint32_t i = 0; i < verdict.count; i++) {
-        cli_say(cli, "%s: %s\n", path, verdict.violations[i].text);
+    for (uint32_t i = 0; i < result.violation_count; i++) {
+        cli_say(cli, "%s: %s\n", path, result.violations[i].text);
     }
-    if (verdict.count == 0) {
+    if (result.violation_count == 0) {
         cli_say(cli, "%s: %s\n", path,
-                verdict.left_out == NULL ? "all that the plan claims holds"
-                                         : "what was checked holds");
+                result.left_out == NULL ? "all that the plan claims holds"
+                                        : "what was checked holds");
     }
-    if (verdict.left_out != NULL) {
-        cli_say(cli, "%s: not checked: %s\n", path, verdict.left_out);
+    if (result.left_out != NULL) {
+        char *text = weft_arena_text(&cli->arena, result.left_out, strlen(result.left_out));
+        cli_spell(cli, text);
+        cli_say(cli, "%s: not checked: %s\n", path, text);
     }
     return true;
 }
@@ -169,7 +94,7 @@ int cli_check(int argc, char **argv)
         .parser = parse,
     };
     struct cli cli;
-    struct request request = {.cli = &cli};
-    bool fine = cli_parse(&cli, &verb, argc, argv, &request) && run(&request);
+    struct check_input input = {.cli = &cli};
+    bool fine = cli_parse(&cli, &verb, argc, argv, &input) && run(&input);
     return cli_finish(&cli, fine);
 }

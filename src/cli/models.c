@@ -1,16 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 // weft models: the zoo, or one model operator by operator.
 
+#include "weft/request/models.h"
 #include "cli.h"
-#include "weft/format.h"
 #include "weft/report.h"
 
 #include <ctype.h>
 #include <string.h>
 
-struct request {
+// What the options say.
+struct models_input {
     struct cli *cli;
-    const char *name; // NULL = the zoo
+    struct weft_models_request request;
 };
 
 static const char doc[] =
@@ -30,64 +31,6 @@ static const char doc[] =
     "  $ weft models dlrm-16\n"
     "  $ weft models examples/models/small-cnn.yaml\n"
     "  $ weft models llama3-70b --json\n";
-
-// ---- JSON ----
-
-static json_t *operator_json(const struct weft_model *model, const struct weft_operator *op)
-{
-    const struct weft_operator_spec *spec = &op->spec;
-    json_t *object = json_object();
-    json_t *inputs = json_array();
-    json_t *shape = json_array();
-    json_t *tensors = json_array();
-    for (uint32_t i = 0; i < spec->input_count; i++) {
-        json_array_append_new(inputs, json_string(model->operators[spec->inputs[i]].spec.name));
-    }
-    for (uint32_t i = 0; i < op->rank; i++) {
-        json_array_append_new(shape, json_integer((json_int_t)op->shape[i]));
-    }
-    for (uint32_t i = 0; i < op->tensor_count; i++) {
-        json_array_append_new(tensors, json_integer((json_int_t)op->tensor_elements[i]));
-    }
-    cli_set_text(object, "name", spec->name);
-    cli_set_text(object, "kind", weft_operator_kind_name(spec->kind));
-    cli_set_text(object, "dtype", weft_dtype_name(spec->dtype));
-    cli_set(object, "inputs", inputs);
-    cli_set(object, "shape", shape);
-    cli_set_count(object, "parameters", op->parameters);
-    cli_set(object, "parameter_tensors", tensors);
-    cli_set_real(object, "forward_flops_per_sample", op->forward_flops);
-    cli_set_real(object, "backward_flops_per_sample", op->backward_flops);
-    cli_set_count(object, "kept_bytes_per_sample",
-                  op->kept_elements * weft_dtype_bytes(spec->dtype));
-    return object;
-}
-
-static json_t *model_json(const struct weft_model *model, const char *summary)
-{
-    json_t *object = json_object();
-    double backward = 0;
-    for (uint32_t i = 0; i < model->operator_count; i++) {
-        backward += model->operators[i].backward_flops;
-    }
-    cli_set_text(object, "name", model->name);
-    if (summary != NULL) {
-        cli_set_text(object, "summary", summary);
-    }
-    cli_set_text(object, "source", model->source);
-    cli_set_count(object, "parameters", model->parameters);
-    cli_set_count(object, "active_parameters", weft_model_active_parameters(model));
-    cli_set_real(object, "forward_flops_per_sample", model->forward_flops);
-    cli_set_real(object, "backward_flops_per_sample", backward);
-    cli_set_real(object, "kept_bytes_per_sample", weft_model_kept_bytes(model));
-    cli_set_count(object, "batch", model->batch);
-    if (model->transformer != NULL) {
-        cli_set_count(object, "layers", model->transformer->layers);
-        cli_set_count(object, "tokens_per_sample", model->transformer->sequence);
-    }
-    cli_set_count(object, "operator_count", model->operator_count);
-    return object;
-}
 
 // ---- tables ----
 
@@ -111,33 +54,27 @@ static const char *show_bytes(double size_bytes, struct weft_arena *arena)
 
 #define ZOO_COLUMNS 6
 
-static bool tell_zoo(struct cli *cli)
+static void print_zoo(struct cli *cli, const struct weft_models_result *result)
 {
     static const struct weft_table_column columns[ZOO_COLUMNS] = {
         {"model", WEFT_ALIGN_LEFT},         {"parameters", WEFT_ALIGN_RIGHT},
         {"forward FLOP", WEFT_ALIGN_RIGHT}, {"kept", WEFT_ALIGN_RIGHT},
         {"batch", WEFT_ALIGN_RIGHT},        {"what", WEFT_ALIGN_LEFT},
     };
-    uint32_t count = 0;
-    const struct weft_zoo_entry *zoo = weft_model_zoo(&count);
+    uint32_t count = result->model_count;
     const char **cells = WEFT_NEW(&cli->arena, const char *, (size_t)count *ZOO_COLUMNS);
     for (uint32_t i = 0; i < count; i++) {
-        struct weft_arena once = cli->scratch;
-        struct weft_model model;
-        if (!weft_model_named(&model, zoo[i].name, &once, &cli->error)) {
-            return false;
-        }
+        const struct weft_model *model = &result->models[i];
         const char **row = cells + (size_t)i * ZOO_COLUMNS;
-        row[0] = zoo[i].name;
-        row[1] = show_count((double)model.parameters, &cli->arena);
-        row[2] = show_count(model.forward_flops, &cli->arena);
-        row[3] = show_bytes(weft_model_kept_bytes(&model), &cli->arena);
-        row[4] = weft_arena_format(&cli->arena, "%llu", (unsigned long long)model.batch);
-        row[5] = zoo[i].summary;
+        row[0] = result->zoo[i].name;
+        row[1] = show_count((double)model->parameters, &cli->arena);
+        row[2] = show_count(model->forward_flops, &cli->arena);
+        row[3] = show_bytes(weft_model_kept_bytes(model), &cli->arena);
+        row[4] = weft_arena_format(&cli->arena, "%llu", (unsigned long long)model->batch);
+        row[5] = result->zoo[i].summary;
     }
     cli_say(cli, "%s", weft_report_table(columns, ZOO_COLUMNS, cells, count, &cli->arena));
     cli_say(cli, "\nFLOP and kept bytes are those of one sample.\n");
-    return true;
 }
 
 // Operators that differ in the numbers of their names alone are one row.
@@ -202,7 +139,7 @@ static const char *show_shape(const struct weft_operator *op, struct weft_arena 
 
 #define MODEL_COLUMNS 7
 
-static void tell_operators(struct cli *cli, const struct weft_model *model)
+static void print_operators(struct cli *cli, const struct weft_model *model)
 {
     static const struct weft_table_column columns[MODEL_COLUMNS] = {
         {"operator", WEFT_ALIGN_LEFT},    {"kind", WEFT_ALIGN_LEFT},
@@ -231,7 +168,7 @@ static void tell_operators(struct cli *cli, const struct weft_model *model)
     cli_say(cli, "%s", weft_report_table(columns, MODEL_COLUMNS, cells, count, arena));
 }
 
-static void tell_model(struct cli *cli, const struct weft_model *model)
+static void print_model(struct cli *cli, const struct weft_model *model)
 {
     struct weft_arena *arena = &cli->arena;
     uint64_t active = weft_model_active_parameters(model);
@@ -243,61 +180,14 @@ static void tell_model(struct cli *cli, const struct weft_model *model)
             model->operator_count, show_count(model->forward_flops, arena),
             show_bytes(weft_model_kept_bytes(model), arena), (unsigned long long)model->batch);
     cli_say(cli, "from %s\n\n", model->source);
-    tell_operators(cli, model);
-}
-
-// ---- the verb ----
-
-static bool zoo_json(struct cli *cli)
-{
-    uint32_t count = 0;
-    const struct weft_zoo_entry *zoo = weft_model_zoo(&count);
-    json_t *object = cli_object("weft.models/1");
-    json_t *list = json_array();
-    for (uint32_t i = 0; i < count; i++) {
-        struct weft_arena once = cli->scratch;
-        struct weft_model model;
-        if (!weft_model_named(&model, zoo[i].name, &once, &cli->error)) {
-            json_decref(list);
-            json_decref(object);
-            return false;
-        }
-        json_array_append_new(list, model_json(&model, zoo[i].summary));
-    }
-    cli_set(object, "models", list);
-    cli_json(cli, object);
-    return true;
-}
-
-static bool one_model(struct cli *cli, const char *name)
-{
-    struct weft_model model;
-    if (!cli_model(&model, cli, name)) {
-        return false;
-    }
-    if (!cli->json) {
-        tell_model(cli, &model);
-        return true;
-    }
-    json_t *object = cli_object("weft.models/1");
-    json_t *list = json_array();
-    json_t *entry = model_json(&model, NULL);
-    json_t *operators = json_array();
-    for (uint32_t i = 0; i < model.operator_count; i++) {
-        json_array_append_new(operators, operator_json(&model, &model.operators[i]));
-    }
-    cli_set(entry, "operators", operators);
-    json_array_append_new(list, entry);
-    cli_set(object, "models", list);
-    cli_json(cli, object);
-    return true;
+    print_operators(cli, model);
 }
 
 static error_t parse(int key, char *argument, struct argp_state *state)
 {
-    struct request *request = state->input;
+    struct models_input *input = state->input;
     if (key == ARGP_KEY_ARG) {
-        return cli_take(request->cli, &request->name, argument, "model");
+        return cli_take(input->cli, &input->request.model, argument, "model");
     }
     return ARGP_ERR_UNKNOWN;
 }
@@ -307,12 +197,20 @@ int cli_models(int argc, char **argv)
     static const struct cli_verb verb = {
         .name = "weft models", .arguments = "[NAME|FILE.yaml]", .doc = doc, .parser = parse};
     struct cli cli;
-    struct request request = {.cli = &cli};
-    if (!cli_parse(&cli, &verb, argc, argv, &request)) {
+    struct models_input input = {.cli = &cli};
+    if (!cli_parse(&cli, &verb, argc, argv, &input)) {
         return cli_finish(&cli, false);
     }
-    if (request.name != NULL) {
-        return cli_finish(&cli, one_model(&cli, request.name));
+    struct weft_models_result result;
+    if (!weft_request_models(&result, &input.request, cli_environment(&cli, NULL))) {
+        return cli_finish(&cli, false);
     }
-    return cli_finish(&cli, cli.json ? zoo_json(&cli) : tell_zoo(&cli));
+    if (cli.json) {
+        cli_say(&cli, "%s", weft_request_models_json(&result, &cli.arena));
+    } else if (result.zoo != NULL) {
+        print_zoo(&cli, &result);
+    } else {
+        print_model(&cli, &result.models[0]);
+    }
+    return cli_finish(&cli, true);
 }
