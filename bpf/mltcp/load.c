@@ -22,6 +22,8 @@ static uint64_t own_netns(void)
 
 // ---- loading ----
 
+// Pins everything that a later process needs: maps to read and tune by, and what holds the
+// registration.
 static bool pin_maps(const struct weft_cc *cc, const char *name, struct weft_error *error)
 {
     static const struct {
@@ -73,6 +75,7 @@ static bool select_it(const struct weft_cc *cc, const struct weft_cc_request *re
            weft_fail(error, WEFT_UNSUPPORTED, "making it the default: cannot write " CC_DEFAULT);
 }
 
+// Pins it, then selects it: a selection without pins would go with this process.
 static bool keep(const struct weft_cc *cc, const struct weft_cc_request *request,
                  struct weft_error *error)
 {
@@ -153,6 +156,8 @@ static bool unregister(const char *name)
     return !weft_cc_registered(name);
 }
 
+// Gives the namespace its default back where it is this one; elsewhere, where it is not known,
+// Reno.
 static void restore_default(const char *name)
 {
     int fd = cc_open_pin(name, CC_PIN_REGISTRY);

@@ -73,6 +73,7 @@ void cc_unlock(int lock)
     close(lock);
 }
 
+// The mount is shared by all congestion controls that are loaded, and goes with the last.
 bool cc_mount(struct weft_error *error)
 {
     if (!cc_make_folder(WEFT_CC_FOLDER, error)) {

@@ -27,6 +27,7 @@ static bool refused(struct weft_error *error, int number, const char *what)
 
 // ---- loading ----
 
+// Sizes of tables and the first interface are set before loading; afterwards they are fixed.
 static bool shape(struct bpf_object *object, uint32_t port_count, uint32_t first_index)
 {
     struct bpf_map *circuits = bpf_object__find_map_by_name(object, "ocs_circuits");

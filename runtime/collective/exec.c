@@ -56,6 +56,7 @@ static void fill_queue(struct lab_queue *queue, const struct lab_ops *ops, enum 
     }
 }
 
+// Bytes of a message that one lane carries: segments go to the lanes one after the other.
 static size_t lane_bytes(const struct lab_exec *exec, const struct lab_op *op, uint32_t lane)
 {
     size_t bytes = 0;
@@ -113,6 +114,7 @@ static bool watch(struct lab_exec *exec, int socket, uint64_t index, uint32_t ev
            weft_fail(error, WEFT_IO, "rank %u: epoll: %s", exec->self->rank, strerror(errno));
 }
 
+// All sockets of the rank, edge-triggered, and the coordinator's end, whose closing ends the run.
 static bool watch_all(struct lab_exec *exec, struct weft_error *error)
 {
     exec->poll = epoll_create1(EPOLL_CLOEXEC);
@@ -253,12 +255,14 @@ static void begin(struct lab_exec *exec, void *memory)
     }
 }
 
+// Everything is sent, and the kernel needs none of it any more.
 static bool send_ended(const struct lab_outgoing *outgoing)
 {
     return outgoing->cursor.at == outgoing->queue->count &&
            (outgoing->copies == NULL || outgoing->copies->begin == outgoing->copies->end);
 }
 
+// Whether all connections and moves have come to the end of their queues.
 static bool has_ended(const struct lab_exec *exec)
 {
     bool ended = exec->moves.in_done == exec->moves.in.count;

@@ -20,6 +20,8 @@
 
 // ---- cursors ----
 
+// Messages shorter than the number of lanes leave some lanes nothing to carry; these pass over
+// them.
 void lab_cursor_settle(const struct lab_exec *exec, const struct lab_queue *queue,
                        struct lab_cursor *cursor, uint32_t lane)
 {
@@ -54,6 +56,7 @@ static bool lost(const struct lab_exec *exec, uint32_t peer, const struct lab_op
 
 // ---- sending ----
 
+// Whether as many zero-copy sends are unfinished as can be remembered; the next waits for a notice.
 static bool copies_full(const struct lab_outgoing *outgoing)
 {
     return outgoing->copies != NULL &&
@@ -255,6 +258,8 @@ static char *choose_target(struct lab_exec *exec, struct lab_incoming *incoming,
     return incoming->kept + incoming->kept_end + cursor->offset;
 }
 
+// A segment has come whole: it counts as written where it went straight into place, and is kept
+// else.
 static void complete_segment(struct lab_exec *exec, struct lab_incoming *incoming,
                              const struct lab_op *op, size_t size)
 {
@@ -312,6 +317,7 @@ bool lab_exec_receive(struct lab_exec *exec, struct lab_incoming *incoming, bool
 
 // ---- moves inside the rank ----
 
+// Whether all segments of an operation may be touched; moves are not divided into segments.
 static bool op_may(const struct lab_exec *exec, const struct lab_op *op)
 {
     for (uint32_t i = 0; i < lab_message_segments(exec, op); i++) {
@@ -329,6 +335,8 @@ static void count_op(const struct lab_exec *exec, const struct lab_op *op, uint3
     }
 }
 
+// A move inside the rank is read at once and written later, because what others read and write of
+// both places may lie in between.
 static void move_out(struct lab_exec *exec, const struct lab_op *op)
 {
     size_t bytes = op->slot_count * exec->slot_bytes;

@@ -85,6 +85,7 @@ static void sleep_ns(uint64_t ns)
     clock_nanosleep(CLOCK_MONOTONIC, 0, &pause, NULL);
 }
 
+// A fault that a test asked for: the rank kills or stops itself.
 static void suffer_fault(const struct lab_ranks_options *options, uint32_t rank, uint32_t iteration)
 {
     if (rank == options->fault_rank && iteration == options->fault_iteration) {
@@ -231,6 +232,7 @@ static void add_counts(struct lab_ranks_result *result, const struct report *rep
     result->tcp.ecn_marks += report->tcp.ecn_marks;
 }
 
+// The time of one iteration, from what the ranks reported.
 static struct lab_ranks_time time_of(const struct report *reports, uint32_t count,
                                      uint32_t late_rank)
 {
@@ -248,6 +250,8 @@ static struct lab_ranks_time time_of(const struct report *reports, uint32_t coun
     return time;
 }
 
+// Orders all iterations. Each is told twice: the first order lets ranks fill their inputs, the
+// second one, when all are ready, lets them begin.
 static bool lead_iterations(struct lab_ranks_result *result, struct lab_coordinator *coordinator,
                             const struct lab_ranks *ranks, struct report *reports,
                             struct weft_error *error)

@@ -32,6 +32,7 @@ const char *contention_netns(char name[32], uint32_t job)
     return name;
 }
 
+// Locally administered, from the address, so that neighbors can be set without asking.
 static void fill_mac(uint8_t mac[6], uint32_t job)
 {
     uint32_t address = contention_address(job);
@@ -44,6 +45,8 @@ static void fill_mac(uint8_t mac[6], uint32_t job)
     memcpy(mac, bytes, sizeof bytes);
 }
 
+// A host's TCP as the experiment wants it: ECN where marks are, no memory of earlier connections,
+// buffers larger than any burst.
 static bool tune_host(const char *netns, const struct weft_contention_options *options,
                       struct weft_error *error)
 {
@@ -97,6 +100,7 @@ static bool add_host(uint32_t *port, struct weft_netlink *switches, uint32_t bri
     return fine;
 }
 
+// Makes the port to the receiver the bottleneck: rate, queue and marks.
 static bool narrow(struct contention_network *network, struct weft_netlink *switches,
                    const struct weft_contention_options *options, struct weft_error *error)
 {

@@ -59,6 +59,7 @@ static bool failed(struct weft_error *error, const char *what)
 
 // ---- the receiver ----
 
+// Takes what a flow has brought; the bytes are counted by the kernel and not copied.
 static bool drain(int fd, struct weft_error *error)
 {
     static const size_t most_bytes = 1u << 20;
@@ -148,6 +149,7 @@ static bool connect_flow(struct flow *flow, uint32_t job,
            failed(error, "cannot connect to the receiver");
 }
 
+// Puts as many of an iteration's bytes into the socket as it takes.
 static bool push(struct flow *flow, struct weft_error *error)
 {
     static const char zeros[65536];
@@ -208,6 +210,7 @@ static void note_late(struct contention_shared *shared, uint64_t late_ns)
     }
 }
 
+// What TCP counted on the flows of a job.
 static void sum_up(struct weft_contention_job *job, const struct flow *flows, uint32_t flow_count)
 {
     for (uint32_t i = 0; i < flow_count; i++) {

@@ -74,6 +74,7 @@ static double children_cpu_s(void)
 
 // ---- running ----
 
+// Times of the tasks of an iteration, relative to the first begin, and of its phases from them.
 static void measure(struct lab_session *session, uint32_t iteration)
 {
     const struct lab_prepared *prepared = session->prepared;
@@ -99,6 +100,7 @@ static void measure(struct lab_session *session, uint32_t iteration)
     }
 }
 
+// One iteration by all workers: they make ready at the first order and begin at the second.
 static bool run_iteration(struct lab_session *session, struct lab_coordinator *coordinator,
                           uint32_t iteration, struct weft_error *error)
 {
@@ -111,6 +113,8 @@ static bool run_iteration(struct lab_session *session, struct lab_coordinator *c
                                   sizeof *session->reports, error);
 }
 
+// TCP counts since connections were opened, so what stood before the measured iterations is taken
+// off.
 static void add_reports(struct lab_session *session, uint32_t count, int sign)
 {
     struct lab_tcp_counts *sum = &session->prepared->experiment->tcp;
@@ -350,6 +354,7 @@ void lab_session_close(struct lab_session *session)
 
 // ---- all ----
 
+// How the job is scaled: the rate by the lab's ports, bytes by how long an iteration may take.
 static void choose_scale(struct lab_experiment *experiment,
                          const struct lab_experiment_options *options)
 {

@@ -158,6 +158,7 @@ void lab_phases_measure(double *seconds, const struct lab_experiment *experiment
 
 // ---- prediction ----
 
+// The engine's name for a congestion control of the kernel; CUBIC, Linux' default, for others.
 static enum weft_sim_transport transport_of(const char *congestion)
 {
     static const struct {

@@ -29,6 +29,8 @@ static uint32_t port_to(const struct weft_lab_wiring *wiring, uint32_t from, uin
     return found;
 }
 
+// The tunnel of this path, a new one if there is none yet; WEFT_NONE when the addresses are used
+// up.
 static uint32_t find_tunnel(struct lab_tunnels *tunnels, const struct lab_stream *stream,
                             const uint32_t *links, uint32_t link_count)
 {
@@ -125,6 +127,7 @@ static bool route_tunnel(struct weft_netlink *netlink, const struct lab_tunnels 
     return true;
 }
 
+// What all tunnels, and the ports of its neighbors, ask of one server.
 static bool route_server(struct weft_netlink *netlink, const struct lab_tunnels *tunnels,
                          uint32_t server, struct weft_error *error)
 {

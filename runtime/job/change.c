@@ -16,6 +16,7 @@ struct changing {
     struct weft_arena scratch;
 };
 
+// Seconds since the last time it was called, so that the steps add up without gaps.
 static double since(uint64_t *last_ns)
 {
     uint64_t now_ns = lab_now_ns();

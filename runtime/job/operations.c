@@ -61,6 +61,8 @@ static void begin_compute(struct lab_worker *worker, uint32_t operation, uint64_
     add_timer(worker, operation, begin_ns + runtime_ns(worker, task));
 }
 
+// Computes now, or behind what its device computes. The queue is a ring that doubles when it is
+// full.
 static void queue_compute(struct lab_worker *worker, uint32_t operation, uint64_t now_ns)
 {
     uint32_t task = operation_of(worker, operation)->task;
@@ -136,6 +138,9 @@ static void send_round(struct lab_worker *worker, uint32_t operation, uint32_t i
     state->sent++;
 }
 
+// Sends the rounds that what has been received allows: a round passes on what the one before
+// brought, so at most one more is sent than received. Ends the collective with its last round on
+// all rings.
 static void advance(struct lab_worker *worker, uint32_t operation, uint64_t now_ns)
 {
     struct lab_collective *collective = worker->collectives[operation];
@@ -222,6 +227,7 @@ void lab_collectives_close(struct lab_worker *worker)
     free(worker->collectives);
 }
 
+// How many elements of a collective are held against direct sums: those of all-reduces with data.
 static size_t checked_elements(const struct lab_worker *worker, uint32_t operation)
 {
     const struct lab_operation *p = operation_of(worker, operation);
@@ -295,6 +301,7 @@ bool lab_message_begin(struct lab_worker *worker, struct lab_in *in)
     return true;
 }
 
+// One of the things that an operation waits for has happened.
 static void arrive(struct lab_worker *worker, uint32_t operation, uint64_t now_ns)
 {
     WEFT_ASSERT(worker->waits[operation] > 0);
@@ -321,6 +328,7 @@ void lab_message_end(struct lab_worker *worker, const struct lab_frame *frame, u
 
 // ---- operations ----
 
+// A transfer is sent in one message for each of its paths and cables.
 static void send_chunks(struct lab_worker *worker, uint32_t operation)
 {
     const struct lab_operation *p = operation_of(worker, operation);

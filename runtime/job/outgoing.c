@@ -20,6 +20,7 @@
 
 static const size_t nothing_bytes = (size_t)1 << 20;
 
+// Queues a message; the queue is a ring that doubles when it is full.
 void lab_out_add(struct lab_worker *worker, uint32_t stream, const struct lab_frame *frame,
                  const char *data)
 {
@@ -50,6 +51,7 @@ bool lab_worker_lost_peer(struct lab_worker *worker, uint32_t peer, const char *
     return weft_fail(worker->error, WEFT_IO, "rank %u: peer %u: %s", worker->self->rank, peer, why);
 }
 
+// Frame and bytes go in one call, so that a short message is one packet.
 bool lab_out_flush(struct lab_worker *worker, struct lab_out *out, bool *moved)
 {
     while (out->writable && out->begin != out->end) {
@@ -92,6 +94,8 @@ bool lab_out_flush(struct lab_worker *worker, struct lab_out *out, bool *moved)
     return true;
 }
 
+// A peer counts as stalled when the bytes that TCP holds for it have not changed for stall_ms,
+// which is also so when a link fails without a sign.
 bool lab_out_check(struct lab_worker *worker, uint64_t now_ns)
 {
     uint64_t limit_ns = (uint64_t)worker->work->options.stall_ms * 1000000u;

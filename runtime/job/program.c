@@ -111,6 +111,7 @@ static bool *barrier_row(const struct compiler *compiler, uint32_t task)
     return compiler->barrier_at + (size_t)compiler->barrier_row[task] * compiler->server_count;
 }
 
+// The operations of one task, at all servers that take part in it.
 static void add_operations(struct compiler *compiler, uint32_t task)
 {
     const struct weft_taskgraph *graph = compiler->graph;
@@ -202,6 +203,7 @@ struct edges {
     uint32_t signal_count;
 };
 
+// An edge within a server. Without room for edges yet, it is only counted.
 static void add_next(struct edges *edges, uint32_t from, uint32_t to)
 {
     struct lab_operation *operation = &edges->operations[from];
@@ -213,6 +215,7 @@ static void add_next(struct edges *edges, uint32_t from, uint32_t to)
     edges->next_count++;
 }
 
+// An edge between servers: a message without bytes, over any stream that joins them.
 static bool add_signal(struct edges *edges, struct compiler *compiler, uint32_t from, uint32_t to,
                        struct weft_error *error)
 {
@@ -272,6 +275,7 @@ static bool join_all(struct edges *edges, struct compiler *compiler, struct weft
     return true;
 }
 
+// All edges, counted first and then filled in, so that each operation has its own in a row.
 static bool connect_operations(struct lab_program *program, struct compiler *compiler,
                                struct weft_error *error)
 {
@@ -445,6 +449,8 @@ static bool build_ring(struct lab_ring *ring, struct compiler *compiler,
     return true;
 }
 
+// A ring with hops of parallel cables becomes as many rings as the widest hop has cables, each with
+// an equal part of its share.
 static bool add_rings(struct lab_ring *rings, uint32_t *count, struct compiler *compiler,
                       const struct weft_ring *given, struct weft_error *error)
 {
@@ -518,6 +524,7 @@ static bool check(const struct weft_taskgraph *graph, const struct lab_program_o
     return true;
 }
 
+// Operations of all tasks in order of tasks, counted first and then made.
 static bool make_operations(struct compiler *compiler, struct weft_arena scratch,
                             struct weft_error *error)
 {

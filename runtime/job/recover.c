@@ -44,6 +44,7 @@ static struct lab_experiment_options options_after(const struct lab_experiment_o
     return after;
 }
 
+// The steps from the fault to the first iteration after it, and their sum.
 static void tell_steps(struct lab_recovery *recovery)
 {
     const struct lab_timestamps *timestamps = &recovery->before.timestamps;

@@ -22,8 +22,7 @@
 #include <time.h>
 #include <unistd.h>
 
-// Stalls of 100 ms and more are looked for (stall_ms), so both are a fraction of that. Not
-// measured.
+// Small fractions of the stalls that are looked for (stall_ms, 5 s by default). Not measured.
 static const uint64_t wait_most_ns = 50000000;
 static const uint64_t check_every_ns = 20000000;
 static const uint64_t watcher_index = UINT64_MAX - 1; // among what epoll tells
@@ -303,6 +302,7 @@ static void begin(struct lab_worker *worker)
     }
 }
 
+// Operations that wait for nothing begin with the iteration.
 static void start_operations(struct lab_worker *worker)
 {
     uint64_t now_ns = lab_now_ns();
@@ -354,6 +354,7 @@ static bool progress(struct lab_worker *worker, bool *moved)
     return true;
 }
 
+// All operations have ended, and all messages are with TCP.
 static bool has_ended(const struct lab_worker *worker)
 {
     bool ended = worker->own.left == 0;
@@ -426,6 +427,8 @@ static bool run_iteration(struct lab_worker *worker)
     }
 }
 
+// One iteration as the coordinator orders it: all are ready before any begins. The first one's sums
+// are checked, which is why it is not measured.
 static bool do_iteration(struct lab_worker *worker, const struct lab_work_order *order)
 {
     struct lab_work_report report = {.checked_count = 0};

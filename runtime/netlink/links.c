@@ -18,6 +18,7 @@
 #include <time.h>
 #include <unistd.h>
 
+// Name, MTU, MAC and namespace of one end of a pair.
 static bool put_end(struct request *request, const struct weft_veth_end *end, uint32_t mtu_bytes,
                     int netns_fd)
 {
@@ -115,6 +116,7 @@ bool weft_link_find(uint32_t *index, struct weft_netlink *netlink, const char *n
     return weft_request_send(&request, take_index, index, error);
 }
 
+// Begins a change of a link; the caller adds what changes.
 static struct ifinfomsg *change(struct request *request, struct weft_netlink *netlink,
                                 uint32_t index, const char *what)
 {

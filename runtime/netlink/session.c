@@ -13,6 +13,8 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+// Both sockets are opened in the namespace and stay there; acknowledgments come capped and with the
+// kernel's words.
 bool weft_netlink_open(struct weft_netlink *netlink, const char *netns, struct weft_error *error)
 {
     int fd = -1;

@@ -35,6 +35,7 @@ struct request {
 
 // ---- answers ----
 
+// Queues an answer; libmicrohttpd copies the body.
 static enum MHD_Result answer(struct MHD_Connection *connection, uint32_t status, const char *body)
 {
     struct MHD_Response *response = MHD_create_response_from_buffer(
@@ -69,6 +70,7 @@ static void read_twin(struct emulator *self, uint32_t *outputs)
     WEFT_ASSERT(fine); // a twin can always be read
 }
 
+// Moves the twin and answers when its mirrors would have settled.
 static enum MHD_Result apply(struct emulator *self, struct MHD_Connection *connection,
                              const uint32_t *outputs, uint32_t status, struct weft_arena scratch)
 {

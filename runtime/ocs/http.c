@@ -17,6 +17,7 @@ struct sink {
     bool is_full;
 };
 
+// Receives a piece of the answer from libcurl; taking less than given ends the exchange.
 static size_t collect(char *data, size_t size, size_t count, void *context)
 {
     struct sink *sink = context;
@@ -84,6 +85,7 @@ static bool tell_failure(CURLcode code, CURL *handle, const struct weft_http_req
     }
 }
 
+// What the far end may do: protocols, time, size, and nothing on its own.
 static bool set_bounds(CURL *handle, const struct weft_http_request *request)
 {
     return curl_easy_setopt(handle, CURLOPT_PROTOCOLS_STR, "http,https") == CURLE_OK &&
@@ -98,6 +100,7 @@ static bool set_bounds(CURL *handle, const struct weft_http_request *request)
            curl_easy_setopt(handle, CURLOPT_MAXFILESIZE, (long)WEFT_HTTP_BYTES_MAX) == CURLE_OK;
 }
 
+// Who is trusted and who asks.
 static bool set_security(CURL *handle, const struct weft_http_request *request)
 {
     bool fine =
@@ -115,6 +118,7 @@ static bool set_security(CURL *handle, const struct weft_http_request *request)
     return fine;
 }
 
+// What is asked for and where the answer goes.
 static bool set_request(CURL *handle, const struct weft_http_request *request,
                         struct curl_slist *headers, struct sink *sink, char *words)
 {

@@ -42,6 +42,7 @@ static bool open_list(struct list *list, const char *name, const char *member, c
     return true;
 }
 
+// A whole number within limits.
 static bool read_count(uint32_t *value, const json_t *row, const char *key, uint32_t low,
                        uint32_t high)
 {
@@ -54,6 +55,7 @@ static bool read_count(uint32_t *value, const json_t *row, const char *key, uint
     return true;
 }
 
+// Joins inputs to outputs by a list of pairs.
 static bool add_pairs(uint32_t *outputs, uint32_t n, const json_t *rows, struct weft_error *error)
 {
     for (size_t i = 0; i < json_array_size(rows); i++) {

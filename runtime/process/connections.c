@@ -133,6 +133,7 @@ static bool unreachable(const struct opening *opening, uint32_t stream, const ch
                      s->to, text, place->port, why);
 }
 
+// Starts a connection without waiting for it.
 static bool begin_attempt(struct opening *opening, uint32_t stream, struct weft_error *error)
 {
     const struct lab_stream *s = &opening->connections->streams[stream];
@@ -159,6 +160,7 @@ static bool begin_attempt(struct opening *opening, uint32_t stream, struct weft_
     return true;
 }
 
+// Starts connections as long as fewer than tries_in_flight are under way.
 static bool begin_attempts(struct opening *opening, struct weft_error *error)
 {
     const struct lab_connections *connections = opening->connections;
@@ -173,6 +175,8 @@ static bool begin_attempts(struct opening *opening, struct weft_error *error)
     return true;
 }
 
+// A connection stands or has failed: where it stands, the greeting is sent, which always fits into
+// an empty socket.
 static bool end_attempt(struct opening *opening, uint32_t index, struct weft_error *error)
 {
     struct attempt attempt = opening->attempts[index];
@@ -270,6 +274,7 @@ static bool serve_waits(struct opening *opening, uint32_t room, struct weft_erro
     return true;
 }
 
+// Time is up: the error names a peer that did not answer, or else one that did not call.
 static bool say_who_is_missing(const struct opening *opening, struct weft_error *error)
 {
     const struct lab_connections *connections = opening->connections;
@@ -285,6 +290,7 @@ static bool say_who_is_missing(const struct opening *opening, struct weft_error 
                      connections->streams[stream].from, opening->self->timeout_ms);
 }
 
+// Connects and accepts until every stream has its socket or the time is up.
 static bool connect_all(struct opening *opening, uint32_t room, struct weft_error *error)
 {
     while (opening->outgoing_left + opening->incoming_left > 0) {
@@ -304,6 +310,8 @@ static bool connect_all(struct opening *opening, uint32_t room, struct weft_erro
     return true;
 }
 
+// The steps that all peers go through with the coordinator: listen, say where, hear where the
+// others are, connect, say that all stand.
 static bool meet(struct opening *opening, uint32_t room, struct weft_error *error)
 {
     struct lab_peer *self = opening->self;

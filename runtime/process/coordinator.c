@@ -33,6 +33,7 @@ static const uint64_t farewell_ns = 500000000;
 
 // ---- starting ----
 
+// Records for all peers, and the run's token.
 static bool open_peers(struct lab_coordinator *coordinator, const struct lab_peers *peers,
                        struct weft_error *error)
 {
@@ -77,6 +78,7 @@ WEFT_NORETURN static void live(const struct lab_coordinator *coordinator, uint32
     _exit(peers->run(&self, peers->context));
 }
 
+// Forks one peer, with a socket pair for its control connection.
 static bool start_by_fork(struct lab_coordinator *coordinator, uint32_t rank,
                           const struct lab_peers *peers, struct weft_error *error)
 {
@@ -139,6 +141,7 @@ static bool join_by_tcp(struct lab_coordinator *coordinator, int control)
     return true;
 }
 
+// The first rank that has not come yet; the number of peers where all have.
 static uint32_t first_empty(const struct lab_coordinator *coordinator)
 {
     uint32_t rank = 0;
@@ -178,6 +181,7 @@ bool lab_coordinator_serve(struct lab_coordinator *coordinator, const struct lab
 
 // ---- messages ----
 
+// Reads what a peer has sent into its record, which grows; false when its end is closed.
 static bool read_more(struct lab_peer_record *peer)
 {
     if (peer->pending_room - peer->pending_bytes < 4096) {
@@ -211,6 +215,7 @@ static void drop_message(struct lab_peer_record *peer, const struct lab_head *he
     peer->pending_bytes -= length;
 }
 
+// Remembers the first failure alone.
 static void note_failure(struct lab_coordinator *coordinator, const struct weft_error *error)
 {
     if (!coordinator->failed) {
@@ -219,6 +224,7 @@ static void note_failure(struct lab_coordinator *coordinator, const struct weft_
     }
 }
 
+// A peer has said that it failed: why, when, and which peer it blames.
 static void take_failure(struct lab_coordinator *coordinator, struct lab_peer_record *peer,
                          const struct lab_head *head)
 {
@@ -289,6 +295,7 @@ static bool take_messages(struct lab_coordinator *coordinator, uint32_t rank, en
     return false;
 }
 
+// Peers that have said nothing for their timeout and grace_ns have failed.
 static void check_silence(struct lab_coordinator *coordinator, const bool *done)
 {
     uint64_t limit_ns = (uint64_t)coordinator->timeout_ms * 1000000u + grace_ns;
@@ -312,6 +319,8 @@ static bool has_failed(const struct lab_coordinator *coordinator)
     return coordinator->failed || (coordinator->deaths > 0 && !coordinator->deaf);
 }
 
+// Waits for any peer to say something. Of a peer whose end closes, what it said before is taken
+// first, because a failure that it told explains its death.
 static void poll_peers(struct lab_coordinator *coordinator, struct pollfd *waits)
 {
     for (uint32_t i = 0; i < coordinator->count; i++) {
@@ -418,6 +427,7 @@ bool lab_coordinator_send(struct lab_coordinator *coordinator, enum lab_message 
 
 // ---- the end ----
 
+// Collects the peers that have ended; true when none is left that has not.
 static bool reap(struct lab_coordinator *coordinator)
 {
     bool all = true;

@@ -16,6 +16,7 @@ static uint64_t now_ns(void)
     return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
 }
 
+// A number below `end` in the first `length` letters of a text.
 static bool parse_below(uint32_t *value, const char *text, size_t length, uint32_t end,
                         const char *what, struct weft_error *error)
 {

@@ -55,6 +55,7 @@ struct payload {
     uint32_t hops;
 };
 
+// Counts a target as not fine, and remembers the first thing that went wrong.
 static void note(struct probing *self, uint32_t target, const char *what, uint32_t server)
 {
     struct weft_lab_report *report = self->report;
@@ -89,6 +90,7 @@ static size_t find_hop(const struct probing *self, uint32_t node, uint32_t targe
     return SIZE_MAX;
 }
 
+// Whether a flow may go from where it is to `next`; marks the next hop as used.
 static bool take_step(struct probing *self, uint32_t target, struct flow *flow, uint32_t next)
 {
     if (self->wiring->planes == NULL) {

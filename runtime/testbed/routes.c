@@ -220,6 +220,7 @@ bool weft_lab_route(const struct weft_lab *lab, const struct weft_lab_wiring *wi
 
 // ---- another wiring ----
 
+// Everything that can be refused is refused before a switch moves.
 static bool check_move(const struct weft_lab *lab, const struct weft_lab_wiring *wiring,
                        struct weft_arena scratch, struct weft_error *error)
 {

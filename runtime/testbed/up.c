@@ -67,6 +67,7 @@ static bool set_all(const char *netns, const struct setting *settings, size_t co
 
 // ---- switches ----
 
+// An optical switch is a loaded program, which the ports will hold; a packet switch is a bridge.
 static bool raise_switch(struct raising *raising, uint32_t plane, struct weft_error *error)
 {
     struct weft_lab *lab = raising->lab;
@@ -86,6 +87,7 @@ static bool raise_switch(struct raising *raising, uint32_t plane, struct weft_er
            weft_link_set_up(netlink, raising->bridge, true, error);
 }
 
+// Rate, burst and queue of one end of a cable, and marks where the lab has them.
 static bool shape(const struct raising *raising, struct weft_netlink *netlink, uint32_t index,
                   struct weft_error *error)
 {
@@ -129,6 +131,8 @@ static bool plug_in(struct raising *raising, uint32_t server, uint32_t plane,
 
 // ---- servers ----
 
+// One port of a server with its cable: both ends are made in their namespaces at once, and numbered
+// so that nobody has to look them up.
 static bool add_port(struct raising *raising, struct weft_netlink *netlink, uint32_t server,
                      uint32_t port, struct weft_error *error)
 {
@@ -153,6 +157,7 @@ static bool add_port(struct raising *raising, struct weft_netlink *netlink, uint
            weft_link_set_up(netlink, index, true, error) && plug_in(raising, server, port, error);
 }
 
+// One server: its namespace, settings, address and ports.
 static bool raise_server(struct raising *raising, uint32_t server, struct weft_error *error)
 {
     const struct weft_lab *lab = raising->lab;
@@ -265,6 +270,7 @@ static bool check(const struct weft_lab *lab, const struct weft_lab_wiring *wiri
     return true;
 }
 
+// The plan's circuits on all switches.
 static bool set_circuits(const struct weft_lab *lab, const struct weft_lab_wiring *wiring,
                          struct weft_arena scratch, struct weft_error *error)
 {
