@@ -51,7 +51,9 @@ const char *weft_operator_kind_name(enum weft_operator_kind kind); // "conv2d", 
 
 #define WEFT_SHAPE_MAX 3u
 
-// What a builder states of an operator; fields that its kind does not use are 0.
+// What a builder states of an operator; fields that its kind does not use are 0. It stays one flat
+// struct of 29 fields: it is written by designated initializers of the few fields that a kind has,
+// and read and written key by key by YAML files (docs/models.md).
 struct weft_operator_spec {
     const char *name; // NULL = its kind and index
     enum weft_operator_kind kind;
@@ -102,9 +104,10 @@ struct weft_operator {
     uint64_t parameter_bytes_read; // part of it that does not grow with the batch
 };
 
-// The shape of a decoder (or encoder) stack, for searches that think in layers. Counts are exact
-// for GPT, BERT, Llama, Mixtral, DeepSeek-V3 (without its multi-token prediction) and ViT stacks;
-// docs/models.md has the formulas.
+// The shape of a decoder (or encoder) stack, for searches that think in layers. One flat struct of
+// 29 fields for the same reason as weft_operator_spec: every field is a key of the YAML files.
+// Counts are exact for GPT, BERT, Llama, Mixtral, DeepSeek-V3 (without its multi-token prediction)
+// and ViT stacks; docs/models.md has the formulas.
 struct weft_transformer {
     uint32_t layers;
     uint64_t hidden;

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a part of an operator costs: measured where there is a profile, else by the roofline.
+// What a part of an operator costs: its measurement where there is a profile, else the roofline. A
+// profile that lacks the split is an error that names the splits it has; times are never
+// interpolated, since kernels change with the shape. O(log measurements + splits of the name).
 
 #include "profile.h"
 

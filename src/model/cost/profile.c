@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Measured profiles: what they call an operator, and the search for a measurement.
+// Measured profiles as the TopoOpt artifact writes them (docs/costs.md, "Measured profiles"): what
+// they call an operator, in which order measurements stand, and the search for one by name and
+// split. O(log measurements).
 
 #include "profile.h"
 

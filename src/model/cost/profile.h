@@ -2,7 +2,9 @@
 #ifndef WEFT_MODEL_COST_PROFILE_H
 #define WEFT_MODEL_COST_PROFILE_H
 
-// What the cost of an operator needs of a profile, without an arena.
+// What costing an operator needs of a profile and of the operator's kind, all without an arena, so
+// that searches may ask a million times: names into buffers of the caller, measurements by binary
+// search. Private to the model room.
 
 #include "weft/model.h"
 

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A whole profile of a model: what was measured, and the roofline for the rest.
+// A whole profile of a model: what was measured, and the roofline for the rest. Built in two runs,
+// one that counts and one that stores. Operators that share a profile name but not their cost get
+// names of their own. O(operators * names + splits log splits).
 
 #include "profile.h"
 

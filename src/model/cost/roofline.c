@@ -1,10 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
-// The roofline: what a part of an operator should cost on an accelerator (docs/costs.md).
+// The roofline (Williams, Waterman and Patterson, CACM 2009): a pass takes the longer of its FLOPs
+// at the rate that kernels reach and its bytes at the rate that memory streams, and its kernels'
+// launches. What is added to it, and how far measurements are from it, is in docs/costs.md
+// ("Roofline", "Accuracy"): products too small to fill the processors, scores of unfused attention,
+// scattered reads. O(1).
 
 #include "profile.h"
 
 #include <math.h>
 
+// The constants below were tuned on the ten measured profiles of A100 that docs/costs.md lists; the
+// oracle test `roofline` holds the fit.
+//
 // Rows of a table and windows of an image are read at this share of the streaming rate.
 #define GATHER_RATIO 0.6
 // A processor works on tiles of so many rows and columns of a matrix product's result, and on so
@@ -206,6 +213,9 @@ static uint64_t pass_ps(enum weft_cost_limit *limit, const struct pass *pass,
     return weft_picoseconds(busy_s + pass->serial_s + launch_s);
 }
 
+// Times both passes of one accelerator's share. The backward pass moves twice the bytes: the
+// gradient of the output is read for both products, inputs and parameters are read and their
+// gradients written.
 static void time_share(struct weft_operator_cost *cost, const struct share *share)
 {
     struct habit habit = habit_of(share->op->spec.kind);
@@ -233,6 +243,9 @@ static void time_share(struct weft_operator_cost *cost, const struct share *shar
     }
 }
 
+// Divides a part among the server's accelerators, by samples, or by columns for tables, and times
+// the share of one. Samples that do not divide are rounded up, since the fullest accelerator
+// decides.
 bool weft_operator_roofline(struct weft_operator_cost *cost, const struct weft_model *model,
                             uint32_t op, struct weft_split split,
                             const struct weft_cost_options *options, struct weft_error *error)

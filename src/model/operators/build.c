@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Models from operators.
+// Models from operators: checks each spec, copies it into the model's arena, infers its shape and
+// counts, and sums them up. Operators stand after their inputs, so one run over them is enough, and
+// cycles cannot be written down. O(operators).
 
 #include "infer.h"
 

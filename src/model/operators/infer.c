@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Shapes, FLOPs, parameters and bytes of an operator (docs/models.md has the formulas).
+// Shapes, FLOPs, parameters and bytes of an operator from its spec and its inputs (docs/models.md
+// has the formulas). A multiply and an add are two FLOPs; counts are of one sample and the forward
+// pass. Sums stick at the largest number and are checked once at the end. O(inputs).
 
 #include "infer.h"
 
@@ -229,6 +231,8 @@ static bool check_input_count(const struct weft_operator *op, struct weft_error 
                      weft_operator_kind_name(op->spec.kind), range);
 }
 
+// Hands an operator to the function of its kind, which fills shape, tensors and forward FLOPs; what
+// all kinds have in common follows in finish_counts.
 static bool infer_kind(struct weft_operator *op, const struct weft_operator *operators,
                        struct weft_error *error)
 {

@@ -2,7 +2,8 @@
 #ifndef WEFT_MODEL_OPERATORS_INFER_H
 #define WEFT_MODEL_OPERATORS_INFER_H
 
-// Shapes and counts of one operator from those before it.
+// Shapes and counts of one operator from those before it, and the saturating sums and products that
+// they are made with, so that one check at the end finds every overflow. Private to the model room.
 
 #include "weft/model.h"
 

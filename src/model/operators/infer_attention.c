@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Attention and mixtures of experts: what a token costs in matrices, and a pair of tokens in
-// scores.
+// Attention and mixtures of experts: parameters, FLOPs and what is kept for the backward pass.
+// Attention costs its four projections for each token and its scores for each pair of tokens, half
+// of them when causal; grouped heads (Ainslie et al., GQA, EMNLP 2023) share keys and values,
+// latents (DeepSeek-V2, 2024, section 2.1) replace their matrices. Experts cost a token the active
+// and the shared ones and the router. O(1).
 
 #include "infer.h"
 
@@ -12,6 +15,8 @@ struct widths {
     uint64_t context; // what the output matrix takes
 };
 
+// Checks the heads and fills in their defaults: as many heads of keys and values as of queries, and
+// a head's share of the hidden size.
 static bool check_heads(struct weft_operator_spec *spec, uint64_t hidden, struct weft_error *error)
 {
     if (spec->heads == 0) {
@@ -134,6 +139,8 @@ bool weft_operator_infer_attention(struct weft_operator *op, const struct weft_o
     return true;
 }
 
+// Counts all experts' parameters, but the FLOPs and the kept values of those only that a token
+// passes.
 bool weft_operator_infer_experts(struct weft_operator *op, const struct weft_operator *operators,
                                  struct weft_error *error)
 {

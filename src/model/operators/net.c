@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Networks under construction.
+// Networks under construction, for the builders of the zoo: specs are collected in an array of
+// known capacity, small helpers add what most networks have (inputs, multi-layer perceptrons,
+// tables), and the model is built from them at the end. O(1) an operator.
 
 #include "net.h"
 

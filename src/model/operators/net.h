@@ -2,7 +2,9 @@
 #ifndef WEFT_MODEL_OPERATORS_NET_H
 #define WEFT_MODEL_OPERATORS_NET_H
 
-// A network under construction: what the families' builders write specs with.
+// A network under construction: what the builders of the zoo's families write specs with. Private
+// to the model room; a user of the library fills struct weft_operator_spec and calls
+// weft_model_build itself.
 
 #include "weft/model.h"
 

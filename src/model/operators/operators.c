@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The names of operator kinds and number types.
+// The names of operator kinds and number types, the width of a number in bytes, and the search for
+// a name that says what comes nearest. One table each, in the order of the enums; a new kind needs
+// its name here and its counts in infer.c.
 
 #include "names.h"
 

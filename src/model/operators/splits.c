@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The splits of an operator that a search may choose from.
+// The splits of an operator that a search may choose from: those that the profile measured and that
+// divide the operator evenly, or, without a profile, every pair of divisors of the number of
+// servers that does. O(measurements of the name) or O(divisors^2).
 
 #include "model/cost/profile.h"
 
@@ -32,6 +34,7 @@ static uint32_t measured_splits(struct weft_split *splits, const struct weft_mod
     return count;
 }
 
+// Lists the measured splits of an operator, or fails naming what the profile has instead.
 static bool splits_by_profile(struct weft_split_list *list, const struct weft_model *model,
                               uint32_t op, uint32_t server_count,
                               const struct weft_profile *profile,

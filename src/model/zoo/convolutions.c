@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Image networks: VGG and ResNet. Activations are part of the operators they follow.
+// Image networks: VGG (Simonyan and Zisserman, ICLR 2015) and ResNet with bottlenecks (He et al.,
+// CVPR 2016; the stride on the 3 x 3, as frameworks have it). Activations are part of the operators
+// they follow.
 
 #include "model/operators/net.h"
 
@@ -29,6 +31,8 @@ static uint32_t add_classes(struct weft_net *net, uint32_t at, uint64_t classes)
                           (struct weft_operator_spec){.name = "softmax", .kind = WEFT_OP_SOFTMAX});
 }
 
+// Five blocks of 3 x 3 convolutions with a pool behind each, two dense layers and the classes;
+// configuration D has 16 layers with weights, E has 19.
 bool weft_model_build_vgg(struct weft_model *model, const struct weft_model_head *head,
                           const struct weft_vgg *numbers, struct weft_arena *arena,
                           struct weft_error *error)
@@ -116,6 +120,8 @@ static uint32_t add_bottleneck(struct weft_net *net, uint32_t at, const struct b
                           });
 }
 
+// A stem, four stages of bottlenecks whose channels double and whose images halve, the mean of each
+// channel, and the classes.
 bool weft_model_build_resnet(struct weft_model *model, const struct weft_model_head *head,
                              const struct weft_resnet *numbers, struct weft_arena *arena,
                              struct weft_error *error)

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Families of networks by name.
+// Families of networks by name, and the builder of each. A new family is its struct and builder in
+// weft/model.h, a file of this chamber, a name in the table below and a case in weft_model_cook;
+// models of it are rows of zoo.c.
 
 #include "model/operators/names.h"
 
@@ -29,6 +31,7 @@ bool weft_family_named(enum weft_family *family, const char *name, struct weft_e
     return true;
 }
 
+// Hands the numbers of a recipe to the builder of its family, whose struct they are.
 bool weft_model_cook(struct weft_model *model, const char *name, const struct weft_recipe *recipe,
                      struct weft_arena *arena, struct weft_error *error)
 {

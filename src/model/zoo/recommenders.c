@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Recommendation and drug-response networks: DLRM, NCF, CANDLE Uno.
+// Recommendation and drug-response networks: DLRM (Naumov et al., 2019), NCF (He et al., WWW 2017)
+// and CANDLE Uno, as the TopoOpt artifact has them. Tables are operators of their own with an input
+// of indices each.
 
 #include "model/operators/net.h"
 
+// Limits of what makes sense, so that counts cannot overflow.
 #define LAYERS_MAX 4096u
 #define TABLES_MAX 4096u
 
@@ -33,6 +36,8 @@ bool weft_model_build_dlrm(struct weft_model *model, const struct weft_model_hea
     return weft_net_build(model, head, &net, error);
 }
 
+// A tower of dense layers for each set of features; doses and towers side by side through the top
+// layers, then two layers of one unit.
 bool weft_model_build_candle(struct weft_model *model, const struct weft_model_head *head,
                              const struct weft_candle *numbers, struct weft_arena *arena,
                              struct weft_error *error)
@@ -82,6 +87,8 @@ static uint32_t add_factors(struct weft_net *net, const char *name, const struct
                          });
 }
 
+// The factorization's tables of users and items multiplied, the perceptron's side by side through
+// its layers, and both together into the score.
 bool weft_model_build_ncf(struct weft_model *model, const struct weft_model_head *head,
                           const struct weft_ncf *numbers, struct weft_arena *arena,
                           struct weft_error *error)

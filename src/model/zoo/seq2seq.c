@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Encoder and decoder without norms, as the TopoOpt artifact's "BERT" is recorded.
+// An encoder and a decoder without norms (Vaswani et al., "Attention is all you need", NeurIPS
+// 2017, stripped), as the TopoOpt artifact's "BERT" is recorded: every decoder layer looks at the
+// encoder layer beside it.
 
 #include "model/operators/net.h"
 
@@ -32,6 +34,8 @@ static uint32_t feed(const struct stack *stack, uint32_t at, uint32_t layer, con
     return weft_net_mlp(stack->net, at, name, 2, stack->hidden);
 }
 
+// Builds encoder and decoder layer by layer side by side, so that decoder layer i reads encoder
+// layer i and the two can run beside each other.
 bool weft_model_build_seq2seq(struct weft_model *model, const struct weft_model_head *head,
                               const struct weft_seq2seq *numbers, struct weft_arena *arena,
                               struct weft_error *error)

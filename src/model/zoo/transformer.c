@@ -1,8 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Stacks of equal layers: GPT, BERT, Llama, mixtures of experts, ViT.
+// Stacks of equal layers as operators: GPT, BERT, Llama, mixtures of experts, ViT. Layers have
+// norms before (or, as in BERT, after) attention and feed-forward; gated feed-forwards have three
+// matrices; ends are tables, classes or a pooler. Parameters and FLOPs are held against published
+// counts by tests (docs/models.md, "The zoo"). O(layers).
 
 #include "model/operators/net.h"
 
+// Limits of what makes sense, and the operators that a layer and the ends add at most.
 #define LAYERS_MAX 4096u
 #define WIDTH_MAX (1ull << 24)
 #define OUTSIDE_LAYERS 20u
@@ -118,6 +122,8 @@ static const char *part(const struct stack *stack, uint32_t layer, const char *w
     return weft_arena_format(stack->net->arena, "layer_%u_%s", layer, what);
 }
 
+// Adds the feed-forward of a layer: experts behind the first dense layers, else up, activation and
+// down, with a gate beside up where the stack is gated.
 static uint32_t add_feed(const struct stack *stack, uint32_t at, uint32_t layer)
 {
     const struct weft_transformer *shape = stack->shape;
@@ -159,6 +165,8 @@ static uint32_t add_layer(const struct stack *stack, uint32_t at, uint32_t layer
     return post ? add_norm(stack, at, part(stack, layer, "norm_2")) : at;
 }
 
+// Adds what follows the last layer: the last norm, a pooler or classes on one token, and the output
+// matrix, which may be the input's table.
 static void add_end(const struct stack *stack, uint32_t at)
 {
     const struct weft_transformer *shape = stack->shape;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The zoo: networks by name. Sequences, batches and sources are stated with each; tests hold the
-// parameters and FLOPs against published counts.
+// The zoo: networks by name, as recipes of their families. Sequences, batches and sources are
+// stated with each, and tests hold parameters and FLOPs against published counts. A new one is a
+// row here and a row in docs/models.md.
 
 #include "weft/model.h"
 
