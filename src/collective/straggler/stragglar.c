@@ -126,12 +126,12 @@ static void add_exchanges(struct writer *writer, const struct stragglar_plan *pl
 {
     uint32_t m = plan->healthy_count;
     uint32_t chunks = plan->chunk_count;
-    for (uint32_t way = 0; way < 2; way++) {
+    for (uint32_t direction = 0; direction < 2; direction++) {
         struct weft_step *step = add_step(writer, WEFT_STEP_REDUCE, first_round, chunks - 1);
         struct weft_index straggler = weft_index_fixed(m);
         struct weft_index partner = weft_index_walk(0, 0, 1, m);
-        step->from = way == 0 ? straggler : partner;
-        step->to = way == 0 ? partner : straggler;
+        step->from = direction == 0 ? straggler : partner;
+        step->to = direction == 0 ? partner : straggler;
         step->from_slot = weft_index_walk(0, 0, chunks / m, chunks - 1);
         step->to_slot = step->from_slot;
     }

@@ -66,12 +66,12 @@ static uint32_t any_of(struct spread *spread, const uint64_t *a, const uint64_t 
 {
     uint32_t words = spread->word_count;
     uint32_t first = weft_rng_below(&spread->rng, words);
-    uint32_t turn = weft_rng_below(&spread->rng, WORD_BITS);
+    uint32_t shift = weft_rng_below(&spread->rng, WORD_BITS);
     for (uint32_t i = 0; i < words; i++) {
         uint32_t w = first + i < words ? first + i : first + i - words;
         uint64_t both = a[w] & b[w];
         if (both != 0) {
-            uint64_t high = both >> turn << turn;
+            uint64_t high = both >> shift << shift;
             return w * WORD_BITS + (uint32_t)__builtin_ctzll(high != 0 ? high : both);
         }
     }

@@ -187,10 +187,10 @@ static uint64_t order_cuts(const struct problem *problem, uint64_t least_ps,
     return best_ps;
 }
 
-// The longest of the shortest ways between two servers that must hear of each other, links costing
+// The longest of the shortest paths between two servers that must hear of each other, links costing
 // costs[l].
-static uint64_t longest_way(const struct problem *problem, const double *costs,
-                            struct weft_arena scratch)
+static uint64_t longest_path(const struct problem *problem, const double *costs,
+                             struct weft_arena scratch)
 {
     const struct weft_fabric *fabric = problem->fabric;
     double *distance = WEFT_NEW_RAW(&scratch, double, fabric->node_count);
@@ -213,7 +213,7 @@ static uint64_t longest_way(const struct problem *problem, const double *costs,
     return (uint64_t)(most * (1 - 1e-12));
 }
 
-// Costs of links by arcs of the graph that longest_way walks.
+// Costs of links by arcs of the graph that longest_path walks.
 static const double *arc_costs(const struct problem *problem, bool whole, struct weft_arena *arena)
 {
     const struct weft_fabric *fabric = problem->fabric;
@@ -227,7 +227,8 @@ static const double *arc_costs(const struct problem *problem, bool whole, struct
     return costs;
 }
 
-// Every ALLTOALL byte takes a hop for each link of the shortest way, and links carry one at a time.
+// Every ALLTOALL byte takes a hop for each link of the shortest path, and links carry one at a
+// time.
 static uint64_t hop_load_ps(const struct problem *problem, struct weft_arena scratch)
 {
     const struct weft_fabric *fabric = problem->fabric;
@@ -286,7 +287,7 @@ static uint64_t whole_chunks_ps(const struct problem *problem, struct weft_arena
     if (!synth->direct || problem->kind == WEFT_COLLECTIVE_ALLREDUCE) {
         return 0;
     }
-    uint64_t best_ps = longest_way(problem, arc_costs(problem, true, &scratch), scratch);
+    uint64_t best_ps = longest_path(problem, arc_costs(problem, true, &scratch), scratch);
     for (uint32_t v = 0; v < (synth->group != NULL && !tree ? 1 : synth->rank_count); v++) {
         bool out = problem->kind == WEFT_COLLECTIVE_REDUCE ||
                    problem->kind == WEFT_COLLECTIVE_REDUCE_SCATTER;
@@ -322,7 +323,7 @@ void weft_synth_bound(struct weft_synth_bounds *bounds, const struct weft_synth 
     weft_graph_reverse(&problem.reverse, &problem.reverse_origin, &problem.graph, &scratch);
     uint64_t least_ps = least_latency_ps(fabric);
     *bounds = (struct weft_synth_bounds){
-        .latency_ps = longest_way(&problem, arc_costs(&problem, false, &scratch), scratch),
+        .latency_ps = longest_path(&problem, arc_costs(&problem, false, &scratch), scratch),
         .chunk_ps = whole_chunks_ps(&problem, scratch),
     };
     bounds->cut_ps =

@@ -2,8 +2,9 @@
 #ifndef WEFT_COLLECTIVE_SYNTHESIS_BOUNDS_H
 #define WEFT_COLLECTIVE_SYNTHESIS_BOUNDS_H
 
-// What no schedule on a fabric can be quicker than: lower bounds by latency, by bytes over cuts and
-// by whole chunks. docs/synthesis.md has the derivations. Private to the collective room.
+// What no schedule on a fabric can be quicker than: lower bounds by latency, by bytes over cuts,
+// and by whole chunks that are stored before they go on. docs/synthesis.md has the derivations,
+// bounds.c the methods. Private to the collective room.
 
 #include "synthesize.h"
 

@@ -30,7 +30,7 @@ struct exchange {
     uint32_t *slots_used;     // of each rank, scratch
     uint32_t input_slots;
     uint64_t *free_ps;
-    uint32_t *turn; // of each link to a switch: the receiver that it tries first
+    uint32_t *next_receiver; // of each link to a switch: the receiver that it tries first
     struct weft_switched switched;
     struct weft_synth_heap heap; // ids: hops that arrive, or FREES + hop
     uint32_t *hop_chunk;
@@ -145,16 +145,16 @@ static void start(struct exchange *exchange, const struct sending *sending, uint
 
 static void try_direct(struct exchange *exchange, uint32_t link, uint64_t now_ps)
 {
-    const struct weft_link *wire = &exchange->synth->fabric->links[link];
-    uint32_t target = choose(exchange, wire->from, wire->to);
+    const struct weft_link *via = &exchange->synth->fabric->links[link];
+    uint32_t target = choose(exchange, via->from, via->to);
     if (target == WEFT_NONE) {
         return;
     }
-    uint64_t send_ps = weft_synth_send_ps(exchange->synth->chunk_bytes, wire->rate_Bps);
-    uint64_t busy_ps = send_ps + (exchange->synth->holds ? wire->latency_ps : 0);
+    uint64_t send_ps = weft_synth_send_ps(exchange->synth->chunk_bytes, via->rate_Bps);
+    uint64_t busy_ps = send_ps + (exchange->synth->holds ? via->latency_ps : 0);
     start(exchange,
-          &(struct sending){link, wire->to, take(exchange, wire->from, target), busy_ps,
-                            send_ps + wire->latency_ps},
+          &(struct sending){link, via->to, take(exchange, via->from, target), busy_ps,
+                            send_ps + via->latency_ps},
           now_ps);
 }
 
@@ -165,7 +165,7 @@ static void try_switched(struct exchange *exchange, uint32_t link, uint64_t now_
     uint32_t from = exchange->synth->fabric->links[link].from;
     uint32_t n = exchange->synth->rank_count;
     const uint64_t *waiting = exchange->waiting + (size_t)from * exchange->word_count;
-    uint32_t first = exchange->turn[link];
+    uint32_t first = exchange->next_receiver[link];
     for (uint32_t i = 0; i < n; i++) {
         uint32_t to = (first + i) % n;
         struct weft_switched_path path;
@@ -179,7 +179,7 @@ static void try_switched(struct exchange *exchange, uint32_t link, uint64_t now_
         start(exchange,
               &(struct sending){link, to, take(exchange, from, to), path.busy_ps, path.arrive_ps},
               now_ps);
-        exchange->turn[link] = (to + 1) % n;
+        exchange->next_receiver[link] = (to + 1) % n;
         return;
     }
 }
@@ -253,9 +253,9 @@ static void begin(struct exchange *exchange, uint64_t hop_max, struct weft_arena
     exchange->slot = WEFT_NEW_RAW(scratch, uint32_t, exchange->chunk_count);
     exchange->slots_used = WEFT_NEW(scratch, uint32_t, n);
     exchange->free_ps = WEFT_NEW(scratch, uint64_t, links);
-    exchange->turn = WEFT_NEW_RAW(scratch, uint32_t, links);
+    exchange->next_receiver = WEFT_NEW_RAW(scratch, uint32_t, links);
     for (uint32_t l = 0; l < links; l++) {
-        exchange->turn[l] = (synth->fabric->links[l].from + 1) % n;
+        exchange->next_receiver[l] = (synth->fabric->links[l].from + 1) % n;
     }
     exchange->heap.entries = WEFT_NEW_RAW(scratch, struct weft_synth_event, 2 * hop_max);
     exchange->hop_chunk = WEFT_NEW_RAW(scratch, uint32_t, hop_max);

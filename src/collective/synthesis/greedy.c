@@ -17,18 +17,18 @@
 #define FREES 0x80000000u
 
 // Which receivers behind switches come first: those the fewest links away, the next ids, or all in
-// turn. None is best everywhere: tries take them one after the other.
-enum order { ORDER_NEAR, ORDER_TURNS, ORDER_NEXT, ORDER_COUNT };
+// rotation. None is best everywhere: tries take them one after the other.
+enum order { ORDER_NEAR, ORDER_ROTATING, ORDER_NEXT, ORDER_COUNT };
 
 struct spread {
     const struct weft_synth *synth;
     uint32_t chunk_count;
-    uint32_t word_count; // of a set of chunks
-    uint64_t *held;      // [rank][word]: here
-    uint64_t *claimed;   // [rank][word]: here or on the way
-    uint32_t *claims;    // of each chunk: how many ranks have claimed it
-    uint64_t *free_ps;   // of each link
-    uint32_t *turn;      // of each link: the receiver that it tries first
+    uint32_t word_count;     // of a set of chunks
+    uint64_t *held;          // [rank][word]: here
+    uint64_t *claimed;       // [rank][word]: here or on the way
+    uint32_t *claims;        // of each chunk: how many ranks have claimed it
+    uint64_t *free_ps;       // of each link
+    uint32_t *next_receiver; // of each link: the receiver that it tries first
     struct weft_switched switched;
     enum order order;
     struct weft_synth_heap heap; // ids: hops that arrive, or FREES + hop
@@ -131,14 +131,14 @@ static void start(struct spread *spread, const struct sending *sending, uint64_t
 
 static void try_direct(struct spread *spread, uint32_t link, uint64_t now_ps)
 {
-    const struct weft_link *wire = &spread->synth->fabric->links[link];
-    uint32_t chunk = choose(spread, wire->from, wire->to);
+    const struct weft_link *via = &spread->synth->fabric->links[link];
+    uint32_t chunk = choose(spread, via->from, via->to);
     if (chunk == WEFT_NONE) {
         return;
     }
-    uint64_t send_ps = weft_synth_send_ps(spread->synth->chunk_bytes, wire->rate_Bps);
-    uint64_t busy_ps = send_ps + (spread->synth->holds ? wire->latency_ps : 0);
-    start(spread, &(struct sending){link, wire->to, chunk, busy_ps, send_ps + wire->latency_ps},
+    uint64_t send_ps = weft_synth_send_ps(spread->synth->chunk_bytes, via->rate_Bps);
+    uint64_t busy_ps = send_ps + (spread->synth->holds ? via->latency_ps : 0);
+    start(spread, &(struct sending){link, via->to, chunk, busy_ps, send_ps + via->latency_ps},
           now_ps);
 }
 
@@ -164,7 +164,7 @@ static void try_switched(struct spread *spread, uint32_t link, uint64_t now_ps)
 {
     uint32_t from = spread->synth->fabric->links[link].from;
     uint32_t n = spread->synth->rank_count;
-    uint32_t first = spread->order == ORDER_TURNS ? spread->turn[link] : from + 1;
+    uint32_t first = spread->order == ORDER_ROTATING ? spread->next_receiver[link] : from + 1;
     uint32_t hops = 0;
     do {
         uint32_t farther = WEFT_NONE;
@@ -173,7 +173,7 @@ static void try_switched(struct spread *spread, uint32_t link, uint64_t now_ps)
             uint32_t away = weft_switched_hops(&spread->switched, link, to);
             bool now = spread->order == ORDER_NEAR ? away == hops : away != WEFT_NONE;
             if (now && try_receiver(spread, link, to, now_ps)) {
-                spread->turn[link] = (to + 1) % n;
+                spread->next_receiver[link] = (to + 1) % n;
                 return;
             }
             farther = away != WEFT_NONE && away > hops && away < farther ? away : farther;
@@ -232,11 +232,11 @@ static void begin(struct spread *spread, const uint32_t *owner, struct weft_aren
     spread->claimed = WEFT_NEW(scratch, uint64_t, (size_t)n * spread->word_count);
     spread->claims = WEFT_NEW(scratch, uint32_t, spread->chunk_count);
     spread->free_ps = WEFT_NEW(scratch, uint64_t, links);
-    spread->turn = WEFT_NEW_RAW(scratch, uint32_t, links);
+    spread->next_receiver = WEFT_NEW_RAW(scratch, uint32_t, links);
     spread->dirty = WEFT_NEW_RAW(scratch, uint32_t, links);
     spread->is_dirty = WEFT_NEW(scratch, bool, links);
     for (uint32_t l = 0; l < links; l++) {
-        spread->turn[l] = (synth->fabric->links[l].from + 1) % n;
+        spread->next_receiver[l] = (synth->fabric->links[l].from + 1) % n;
     }
     spread->heap.entries = WEFT_NEW_RAW(scratch, struct weft_synth_event, 2 * hop_max);
     spread->run->hops = WEFT_NEW_RAW(arena, struct weft_synth_hop, hop_max);

@@ -155,9 +155,9 @@ static bool walk_on(struct walk *walk, uint32_t node, uint32_t depth, uint64_t b
     const struct weft_fabric *fabric = walk->switched->synth->fabric;
     uint32_t first = fabric->first[node];
     uint32_t degree = fabric->first[node + 1] - first;
-    uint32_t turn = degree > 0 ? weft_rng_below(walk->rng, degree) : 0;
+    uint32_t shift = degree > 0 ? weft_rng_below(walk->rng, degree) : 0;
     for (uint32_t i = 0; i < degree; i++) {
-        uint32_t link = first + (turn + i) % degree;
+        uint32_t link = first + (shift + i) % degree;
         uint32_t next = fabric->links[link].to;
         if (walk->hops[next] + 1u == walk->hops[node] && step_along(walk, link, depth, before_ps)) {
             return true;
@@ -169,7 +169,7 @@ static bool walk_on(struct walk *walk, uint32_t node, uint32_t depth, uint64_t b
 static bool step_along(struct walk *walk, uint32_t link, uint32_t depth, uint64_t before_ps)
 {
     const struct weft_switched *switched = walk->switched;
-    const struct weft_link *wire = &switched->synth->fabric->links[link];
+    const struct weft_link *via = &switched->synth->fabric->links[link];
     uint32_t lane = free_lane(switched, link, walk->now_ps + before_ps);
     if (lane == WEFT_NONE || depth == WEFT_SWITCHED_HOPS) {
         return false;
@@ -177,8 +177,8 @@ static bool step_along(struct walk *walk, uint32_t link, uint32_t depth, uint64_
     uint32_t lanes = switched->lane_first[link + 1] - switched->lane_first[link];
     walk->path->lanes[depth] = lane;
     walk->path->before_ps[depth] = before_ps;
-    walk->rate_Bps[depth + 1] = fmin(walk->rate_Bps[depth], wire->rate_Bps / lanes);
-    return walk_on(walk, wire->to, depth + 1, before_ps + wire->latency_ps);
+    walk->rate_Bps[depth + 1] = fmin(walk->rate_Bps[depth], via->rate_Bps / lanes);
+    return walk_on(walk, via->to, depth + 1, before_ps + via->latency_ps);
 }
 
 bool weft_switched_find(struct weft_switched_path *path, const struct weft_switched *switched,

@@ -96,7 +96,7 @@ bool weft_synth_spread(struct weft_synth_run *run, const struct weft_synth *synt
 
 // Everybody sends everybody else something of its own, over ranks between where servers are joined
 // directly. Fails with INPUT beyond WEFT_SYNTH_TRANSFERS, with INFEASIBLE if something could not be
-// reached. O(transfers * window + moments * links).
+// reached. O(transfers * window + events * links).
 bool weft_synth_exchange(struct weft_synth_run *run, const struct weft_synth *synth, uint64_t seed,
                          struct weft_arena *arena, struct weft_arena scratch,
                          struct weft_error *error) WEFT_MUST_USE;

@@ -3,7 +3,8 @@
 #define WEFT_MODEL_OPERATORS_INFER_H
 
 // Shapes and counts of one operator from those before it, and the saturating sums and products that
-// they are made with, so that one check at the end finds every overflow. Private to the model room.
+// they are made with: counts stick at UINT64_MAX, so that one check at the end finds every
+// overflow. Private to the model room.
 
 #include "weft/model.h"
 

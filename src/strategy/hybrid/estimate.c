@@ -302,7 +302,7 @@ static void set_releases(struct timing *timing)
 // passes, bucket by bucket under them.
 struct outgoing {
     uint32_t rank;
-    uint32_t turn;   // how many chunks are out
+    uint32_t chunks_out;
     uint32_t bucket; // of the next one
     double ends_s;   // the rank's last backward pass
 };
@@ -310,7 +310,7 @@ struct outgoing {
 static uint32_t outgoing_stage(const struct timing *timing, const struct outgoing *outgoing)
 {
     const struct weft_hybrid *hybrid = &timing->job->hybrid;
-    return (hybrid->chunks - 1 - outgoing->turn) * hybrid->pp + outgoing->rank;
+    return (hybrid->chunks - 1 - outgoing->chunks_out) * hybrid->pp + outgoing->rank;
 }
 
 static uint32_t stage_buckets(const struct timing *timing, uint32_t s)
@@ -349,7 +349,7 @@ static double reduced_at(const struct timing *timing, struct outgoing *outgoing,
         struct outgoing *next = NULL;
         double ready_s = 0;
         for (uint32_t i = 0; i < ranks; i++) {
-            bool more = outgoing[i].turn < hybrid->chunks;
+            bool more = outgoing[i].chunks_out < hybrid->chunks;
             double bucket_ready_s = more ? outgoing_ready(timing, &outgoing[i]) : 0;
             if (more && (next == NULL || bucket_ready_s < ready_s)) {
                 next = &outgoing[i];
@@ -366,7 +366,7 @@ static double reduced_at(const struct timing *timing, struct outgoing *outgoing,
         next->bucket++;
         if (next->bucket == buckets) {
             next->bucket = 0;
-            next->turn++;
+            next->chunks_out++;
         }
     }
 }

@@ -267,8 +267,8 @@ struct layer {
 
 // The pipeline ranks of a server use its network in turns; where that takes longer than the pass,
 // the pass waits.
-static void wait_for_turns(const struct machine *machine, struct weft_hybrid_piece *piece,
-                           bool exchanges)
+static void wait_for_network(const struct machine *machine, struct weft_hybrid_piece *piece,
+                             bool exchanges)
 {
     double longer_s = machine->pipeline * piece->network_s - weft_hybrid_piece_seconds(piece);
     double *waits = exchanges ? &piece->expert_s : &piece->context_s;
@@ -295,8 +295,8 @@ static struct weft_hybrid_pass layer_pass(const struct machine *machine, const s
                      .network_s = layer->exchange_network_s + 2 * layer->ring_network_s,
                      .flops = 2 * layer->plain.flops + layer->attention_backward.flops},
     };
-    wait_for_turns(machine, &pass.forward, layer->exchange_network_s > 0);
-    wait_for_turns(machine, &pass.backward, layer->exchange_network_s > 0);
+    wait_for_network(machine, &pass.forward, layer->exchange_network_s > 0);
+    wait_for_network(machine, &pass.backward, layer->exchange_network_s > 0);
     if (machine->hybrid->recompute == WEFT_RECOMPUTE_FULL) {
         add_piece(&pass.backward, &pass.forward, 1);
     } else if (machine->hybrid->recompute == WEFT_RECOMPUTE_SELECTIVE &&

@@ -24,21 +24,21 @@ struct weft_hybrid_slot weft_hybrid_slot_at(uint32_t pp, uint32_t chunks, uint64
     uint64_t passes = micro_batches * chunks;
     uint64_t warm = weft_hybrid_warm_passes(pp, chunks, micro_batches, rank);
     bool backward = false;
-    uint64_t turn = index; // which forward or backward pass
+    uint64_t pass = index; // which forward or backward pass
     if (index >= 2 * passes - warm) {
         backward = true;
-        turn = index - passes;
+        pass = index - passes;
     } else if (index >= warm) {
         backward = (index - warm) % 2 == 1;
-        turn = (index - warm) / 2 + (backward ? 0 : warm);
+        pass = (index - warm) / 2 + (backward ? 0 : warm);
     }
-    WEFT_ASSERT(turn < passes);
+    WEFT_ASSERT(pass < passes);
     if (chunks == 1) {
-        return (struct weft_hybrid_slot){.micro_batch = turn, .backward = backward};
+        return (struct weft_hybrid_slot){.micro_batch = pass, .backward = backward};
     }
     uint64_t round = (uint64_t)pp * chunks;
-    uint32_t chunk = (uint32_t)(turn % round / pp);
-    return (struct weft_hybrid_slot){.micro_batch = turn / round * pp + turn % pp,
+    uint32_t chunk = (uint32_t)(pass % round / pp);
+    return (struct weft_hybrid_slot){.micro_batch = pass / round * pp + pass % pp,
                                      .chunk = backward ? chunks - 1 - chunk : chunk,
                                      .backward = backward};
 }
