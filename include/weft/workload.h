@@ -46,9 +46,9 @@ struct weft_task_facts {
     const char *name;   // for people: "forward", "AllReduce"
     bool on_device;     // holds a device for its runtime
     bool is_collective; // over the members of a group; its runtime is inside the servers, first
-    // Collectives: how often the shards go round a ring of k members. A turn is k-1 rounds, in each
+    // Collectives: how often the shards go round a ring of k members. A pass is k-1 rounds, in each
     // of which every member sends S/k to its next (Patarasuk and Yuan, JPDC 2009).
-    uint32_t ring_turns;
+    uint32_t ring_passes;
     struct weft_task_shards sends;
     struct weft_task_shards receives;
 };

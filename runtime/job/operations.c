@@ -173,14 +173,14 @@ static struct lab_collective *open_collective(struct lab_worker *worker,
     uint32_t group = graph->group[p->task];
     uint32_t k = weft_task_member_count(graph, p->task);
     uint64_t size = graph->size_bytes[p->task];
-    uint32_t turns = weft_task_facts[graph->kind[p->task]].ring_turns;
+    uint32_t passes = weft_task_facts[graph->kind[p->task]].ring_passes;
     struct lab_collective *collective = calloc(1, sizeof *collective);
     WEFT_ASSERT(collective != NULL);
     collective->ring_count = program->ring_first[group + 1] - program->ring_first[group];
     collective->rings = calloc(collective->ring_count + 1, sizeof *collective->rings);
     collective->one_round =
         program->small_in_one_round && size < (uint64_t)k * (uint64_t)program->packet_bytes;
-    collective->round_count = k < 2 || size == 0 ? 0 : collective->one_round ? 1 : turns * (k - 1);
+    collective->round_count = k < 2 || size == 0 ? 0 : collective->one_round ? 1 : passes * (k - 1);
     size_t elements = (size_t)(size / sizeof(float)) + 1;
     collective->data = collective->one_round || k < 2 ? NULL : calloc(elements, sizeof(float));
     WEFT_ASSERT(collective->rings != NULL);

@@ -276,9 +276,9 @@ static double true_units_of(const struct search *search)
     double flows = 0;
     for (uint32_t t = 0; t < graph->task_count; t++) {
         if (weft_task_is_collective(graph, t)) {
-            double turns = weft_task_facts[graph->kind[t]].ring_turns;
+            double passes = weft_task_facts[graph->kind[t]].ring_passes;
             double k = weft_task_member_count(graph, t);
-            flows += turns * k * (k - 1) * search->cluster->degree;
+            flows += passes * k * (k - 1) * search->cluster->degree;
         }
     }
     return UNITS_PER_FLOW * flows;

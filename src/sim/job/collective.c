@@ -40,8 +40,8 @@ static void start_ring(struct machine *machine, uint32_t id, uint32_t task,
     uint64_t size_bytes = graph->size_bytes[local];
     double k = ring->member_count;
     double message_bytes = (double)size_bytes / k * ring->share_ratio;
-    uint32_t turns = weft_task_facts[graph->kind[local]].ring_turns;
-    uint32_t rounds = turns * (ring->member_count - 1);
+    uint32_t passes = weft_task_facts[graph->kind[local]].ring_passes;
+    uint32_t rounds = passes * (ring->member_count - 1);
     bool is_small = options->small_in_one_round && (double)size_bytes < options->packet_bytes * k;
     if (is_small || options->one_round) {
         message_bytes *= rounds;

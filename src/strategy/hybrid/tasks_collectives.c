@@ -209,8 +209,8 @@ static uint32_t emit_collective(struct weft_hybrid_builder *builder,
     const struct weft_accelerator *accelerator = builder->job->accelerator;
     double inside_s = 0;
     if (group->local > 1) {
-        double turns = weft_task_facts[kind].ring_turns;
-        inside_s = turns * (group->local - 1.0) / group->local * bytes /
+        double passes = weft_task_facts[kind].ring_passes;
+        inside_s = passes * (group->local - 1.0) / group->local * bytes /
                        (accelerator->link_Bps * accelerator->link_efficiency) +
                    weft_seconds(accelerator->launch_ps);
     }

@@ -126,7 +126,7 @@ static bool add_totals(struct totals *totals, const struct weft_task *task,
         copies = 1;
     } else if (facts->is_collective) {
         uint64_t others = task->member_count - 1;
-        copies = others == 0 ? 1 : facts->ring_turns * others;
+        copies = others == 0 ? 1 : facts->ring_passes * others;
         totals->members += task->member_count;
         totals->collectives++;
     }

@@ -12,17 +12,17 @@ const struct weft_task_facts weft_task_facts[WEFT_TASK_KIND_COUNT] = {
     [WEFT_TASK_TRANSFER] = {.name = "transfer"},
     [WEFT_TASK_ALLREDUCE] = {.name = "AllReduce",
                              .is_collective = true,
-                             .ring_turns = 2,
+                             .ring_passes = 2,
                              .sends = {true, true},
                              .receives = {true, true}},
     [WEFT_TASK_REDUCE_SCATTER] = {.name = "ReduceScatter",
                                   .is_collective = true,
-                                  .ring_turns = 1,
+                                  .ring_passes = 1,
                                   .sends = {.others = true},
                                   .receives = {.own = true}},
     [WEFT_TASK_ALL_GATHER] = {.name = "AllGather",
                               .is_collective = true,
-                              .ring_turns = 1,
+                              .ring_passes = 1,
                               .sends = {.own = true},
                               .receives = {.others = true}},
 };
@@ -30,15 +30,15 @@ const struct weft_task_facts weft_task_facts[WEFT_TASK_KIND_COUNT] = {
 double weft_task_ring_bytes(const struct weft_taskgraph *graph, uint32_t task)
 {
     double k = weft_task_member_count(graph, task);
-    double turns = weft_task_facts[graph->kind[task]].ring_turns;
-    return turns * (k - 1) / k * (double)graph->size_bytes[task];
+    double passes = weft_task_facts[graph->kind[task]].ring_passes;
+    return passes * (k - 1) / k * (double)graph->size_bytes[task];
 }
 
 double weft_task_wire_bytes(const struct weft_taskgraph *graph, uint32_t task)
 {
     double k = weft_task_member_count(graph, task);
-    double turns = weft_task_facts[graph->kind[task]].ring_turns;
-    return turns * (k - 1) * (double)graph->size_bytes[task];
+    double passes = weft_task_facts[graph->kind[task]].ring_passes;
+    return passes * (k - 1) * (double)graph->size_bytes[task];
 }
 
 double weft_task_least_bytes(const struct weft_taskgraph *graph, uint32_t task, bool receive)

@@ -7,7 +7,7 @@
 #include <string.h>
 
 // Bytes of other collectives count as those of an AllReduce that puts as many on a ring.
-#define ALLREDUCE_TURNS 2.0
+#define ALLREDUCE_PASSES 2.0
 
 // One group of the task graph while groups with the same members are being joined.
 struct entry {
@@ -90,8 +90,8 @@ static uint32_t list_entries(struct entry *entries, const struct weft_taskgraph 
     for (uint32_t t = 0; t < graph->task_count; t++) {
         if (weft_task_is_collective(graph, t) && slot_of[graph->group[t]] != WEFT_NONE) {
             struct entry *entry = &entries[slot_of[graph->group[t]]];
-            double turns = weft_task_facts[graph->kind[t]].ring_turns;
-            entry->size_bytes += turns / ALLREDUCE_TURNS * (double)graph->size_bytes[t];
+            double passes = weft_task_facts[graph->kind[t]].ring_passes;
+            entry->size_bytes += passes / ALLREDUCE_PASSES * (double)graph->size_bytes[t];
             entry->task_count++;
         }
     }
@@ -116,7 +116,7 @@ static uint32_t join_entries(struct ranked *ranked, struct entry_list *list)
         struct weft_traffic_group *group = &ranked[count - 1].group;
         group->size_bytes += entry->size_bytes;
         group->task_count += entry->task_count;
-        group->wire_bytes = ALLREDUCE_TURNS * (group->member_count - 1) * group->size_bytes;
+        group->wire_bytes = ALLREDUCE_PASSES * (group->member_count - 1) * group->size_bytes;
         list->joined_of[e] = count - 1;
     }
     return count;
