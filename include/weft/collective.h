@@ -111,10 +111,10 @@ struct weft_index weft_index_walk(uint32_t start, uint32_t per_item, uint32_t pe
                                   uint32_t modulus);
 
 // Whether every index of every step stays in range, labels are permutations, steps are in order and
-// counts fit their kind. Fails with INPUT naming the step. O(steps + labels).
+// counts fit their kind. Fails with INPUT naming the step. O(steps + labels * ranks).
 bool weft_schedule_well_formed(const struct weft_schedule *schedule, struct weft_arena scratch,
                                struct weft_error *error) WEFT_MUST_USE;
-// Transfers of all rounds together (moves inside a rank too).
+// Transfers of all rounds together (moves inside a rank too). O(steps).
 uint64_t weft_schedule_transfer_count(const struct weft_schedule *schedule);
 
 // Rounds in which something goes between ranks: those of moves inside ranks alone take no network
@@ -138,7 +138,7 @@ void weft_round_walk_begin(struct weft_round_walk *walk, const struct weft_sched
 bool weft_round_walk_next(struct weft_round_walk *walk);
 
 // The schedule as text, a line a step ("rounds 0-6: i in 0-7: i -> i+1 mod 8, slot i-t mod 8,
-// reduce"), and, if `expanded`, a line a transfer below its round.
+// reduce"), and, if `expanded`, a line a transfer below its round. O(steps), or O(transfers).
 void weft_schedule_write(struct weft_text *text, const struct weft_schedule *schedule,
                          bool expanded, struct weft_arena scratch);
 
@@ -169,7 +169,7 @@ struct weft_schedule_report {
 bool weft_schedule_check(struct weft_schedule_report *report, const struct weft_schedule *schedule,
                          struct weft_arena scratch, struct weft_error *error) WEFT_MUST_USE;
 // Runs a well-formed schedule on real buffers: buffers[rank] has slot_count * slot_elements words,
-// sums are modulo 2^64.
+// sums are modulo 2^64. O(transfers * words of a slot).
 void weft_schedule_execute(const struct weft_schedule *schedule, uint64_t *const *buffers,
                            size_t slot_elements, struct weft_arena scratch);
 // Fills buffers for a collective of `element_count` words with random inputs and everything else
@@ -177,6 +177,7 @@ void weft_schedule_execute(const struct weft_schedule *schedule, uint64_t *const
 // need not divide into chunks: slots take element_count / C words rounded up, so that the last
 // chunks are short or empty; what fills them up is sent and added like the rest, but never looked
 // at. Fails with INFEASIBLE, naming rank, chunk and word; with INPUT when not well formed.
+// O(transfers * words of a slot + ranks * words).
 bool weft_schedule_try(const struct weft_schedule *schedule, uint64_t element_count, uint64_t seed,
                        struct weft_arena scratch, struct weft_error *error) WEFT_MUST_USE;
 
@@ -221,7 +222,8 @@ enum weft_algorithm weft_algorithm_find(const char *name);
 bool weft_algorithm_supports(enum weft_algorithm algorithm, enum weft_collective_kind kind);
 // Writes an algorithm's schedule. Fails with INPUT and the remedy when it cannot do the kind or the
 // number of ranks (n < 2; STRAGGLAR: n < 3), the shape does not multiply to n, or counts overflow.
-// SYNTHESIZE needs a fabric: weft_synthesize.
+// SYNTHESIZE needs a fabric: weft_synthesize. Rounds, bytes and papers of all stand in
+// docs/collectives.md. O(steps log steps), with at most 2^22 steps.
 bool weft_algorithm_build(struct weft_schedule *schedule, enum weft_algorithm algorithm,
                           const struct weft_algorithm_options *options, struct weft_arena *arena,
                           struct weft_arena scratch, struct weft_error *error) WEFT_MUST_USE;

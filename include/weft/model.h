@@ -26,7 +26,7 @@ enum weft_dtype {
     WEFT_INT64,
     WEFT_DTYPE_COUNT,
 };
-uint32_t weft_dtype_bytes(enum weft_dtype dtype);
+uint32_t weft_dtype_bytes(enum weft_dtype dtype);   // of a number in memory
 const char *weft_dtype_name(enum weft_dtype dtype); // "fp32", ...
 
 enum weft_operator_kind {
@@ -247,6 +247,7 @@ struct weft_seq2seq {
 };
 
 // Each fails with INPUT on numbers out of range, naming them, and as weft_model_build.
+// O(operators).
 bool weft_model_build_dlrm(struct weft_model *model, const struct weft_model_head *head,
                            const struct weft_dlrm *numbers, struct weft_arena *arena,
                            struct weft_error *error) WEFT_MUST_USE;
@@ -288,6 +289,7 @@ struct weft_recipe {
     const char *source;
     uint64_t batch;
 };
+// Builds the model of a recipe, under this name. Fails as the builder of its family.
 bool weft_model_cook(struct weft_model *model, const char *name, const struct weft_recipe *recipe,
                      struct weft_arena *arena, struct weft_error *error) WEFT_MUST_USE;
 
@@ -298,6 +300,7 @@ struct weft_zoo_entry {
     const char *summary; // one line
     const struct weft_recipe *recipe;
 };
+// All entries, in the order of docs/models.md.
 const struct weft_zoo_entry *weft_model_zoo(uint32_t *count);
 // Fails with INPUT and says what comes nearest.
 bool weft_zoo_named(const struct weft_zoo_entry **entry, const char *name, struct weft_error *error)
@@ -326,6 +329,7 @@ struct weft_accelerator {
     double link_efficiency;   // of the NVLink rate
     uint64_t launch_ps;       // of one kernel
 };
+// All that Weft knows, the oldest first.
 const struct weft_accelerator *weft_accelerators(uint32_t *count);
 // By name or alias, in upper or lower case. Fails with INPUT and lists the names.
 bool weft_accelerator_named(const struct weft_accelerator **accelerator, const char *name,

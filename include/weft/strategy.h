@@ -154,6 +154,7 @@ bool weft_strategy_taskgraph(struct weft_taskgraph *graph, const struct weft_str
 
 // Pure data parallelism over all servers: every operator in server_count sample parts; tables,
 // which the profiles do not split, whole, dealt out round robin (as every user of tables does).
+// Fails as weft_strategy_taskgraph. O(operators).
 bool weft_strategy_data_parallel(struct weft_strategy *strategy, const struct weft_study *study,
                                  struct weft_arena *arena, struct weft_error *error) WEFT_MUST_USE;
 
@@ -161,7 +162,7 @@ bool weft_strategy_data_parallel(struct weft_strategy *strategy, const struct we
 
 enum weft_search_method {
     WEFT_SEARCH_WEFT,
-    WEFT_SEARCH_MCMC, // the TopoOpt artifact's, with its moves and temperature (facts: FlexFlow)
+    WEFT_SEARCH_MCMC, // the TopoOpt artifact's, after FlexFlow: its moves and temperature
 };
 
 struct weft_search_options {
@@ -189,11 +190,11 @@ struct weft_search_result {
 
 // Searches the strategies of a model on the study's network. NULL: one that is still to be planned,
 // so that any servers' ports can be joined, but each port once (docs/strategies.md); what scores
-// well there is worth a topology of its own.
-// What does not fit into memory is never returned. Candidates differ in how operators are split.
-// Fails with INFEASIBLE when nothing fits, saying by how much the leanest strategy misses and what
-// would help; with INPUT as weft_strategy_taskgraph (of options->start, too), and beyond 16384
-// servers. Deterministic for a seed, whatever the threads.
+// well there is worth a topology of its own. What does not fit into memory is never returned.
+// Candidates differ in how operators are split. Fails with INFEASIBLE when nothing fits, saying by
+// how much the leanest strategy misses and what would help; with INPUT as weft_strategy_taskgraph
+// (of options->start, too), and beyond 16384 servers. Deterministic for a seed, whatever the
+// threads. O(evaluations * (operators + their parts)).
 bool weft_strategy_search(struct weft_search_result *result, const struct weft_study *study,
                           const struct weft_search_options *options, struct weft_arena *arena,
                           struct weft_arena scratch, struct weft_error *error) WEFT_MUST_USE;
@@ -212,9 +213,9 @@ bool weft_strategy_space_build(struct weft_strategy_space **space, const struct 
 uint64_t weft_strategy_estimate(const struct weft_strategy_space *space,
                                 const struct weft_strategy *strategy, struct weft_arena scratch);
 // Data parallelism whose branches (chains of operators that end where several meet) are dealt out
-// to blocks of `parts` servers, n / parts apart, which must divide: whole, or cut, in strips of
-// equal work, one a block. False when it does not fit into memory. The result, with its memory,
-// lives in `arena`.
+// to blocks of `parts` servers, n / parts apart, which must divide: whole, or, if
+// `in_strips`, divided into strips of equal work, one a block. False when it does not fit into
+// memory. The result, with its memory, lives in `arena`. O(operators * servers).
 bool weft_strategy_branches(struct weft_strategy *strategy, const struct weft_strategy_space *space,
                             uint32_t parts, bool in_strips, struct weft_arena *arena,
                             struct weft_arena scratch) WEFT_MUST_USE;
@@ -233,7 +234,7 @@ bool weft_strategy_neighbor(struct weft_strategy *neighbor, const struct weft_st
 // key, also when it is stated twice.
 bool weft_hybrid_parse(struct weft_hybrid *hybrid, const char *text, uint32_t accelerators,
                        struct weft_error *error) WEFT_MUST_USE;
-// The same in words, all keys; weft_hybrid_parse reads it back.
+// The same in words, all keys; weft_hybrid_parse reads it back. In `arena`.
 const char *weft_hybrid_format(const struct weft_hybrid *hybrid, struct weft_arena *arena);
 
 // Bytes on the fullest accelerator of a hybrid strategy (docs/hybrid.md), and which pipeline rank
@@ -267,6 +268,10 @@ struct weft_hybrid_estimate {
     double model_flops_utilization;    // counts no recomputation
     double hardware_flops_utilization; // counts it
 };
+// Fails with INPUT when strategy, model and cluster do not fit each other, when no accelerator is
+// stated or when it lacks the model's data type; memory is not looked at. Without a network: one
+// switch. O(stages + passes of a few rounds of the pipeline), and O(accelerators * paths * hops)
+// with a network.
 bool weft_hybrid_estimate(struct weft_hybrid_estimate *estimate, const struct weft_hybrid *hybrid,
                           const struct weft_study *study, struct weft_arena scratch,
                           struct weft_error *error) WEFT_MUST_USE;
