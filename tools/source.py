@@ -107,6 +107,8 @@ def calls(texts):
                 owner[name] = path
     edges = {path: {} for path in texts}
     for path, code in texts.items():
+        # A struct's tag or a member may have the name of a function.
+        code = re.sub(r"(?:\b(?:struct|enum|union)\s+|->|\.)\s*\w+", " ", code)
         for name in set(WORD.findall(code)) - own[path]:
             other = owner.get(name)
             if other is not None and other != path:

@@ -6,8 +6,6 @@
 
 #include <string.h>
 
-const char *const best_engine_names[BEST_ENGINES] = {"closed", "flow", "packet"};
-
 static const char doc[] =
     "Ranks the algorithms of a collective by what they take, for sizes that double (that "
     "quadruple, where they are played). Sub-chunk factors are tried where they change the time.\v"

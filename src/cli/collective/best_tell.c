@@ -8,6 +8,8 @@
 #include <math.h>
 #include <string.h>
 
+const char *const best_engine_names[BEST_ENGINES] = {"closed", "flow", "packet"};
+
 static json_t *algorithm_object(const struct weft_collective_ranking *ranking,
                                 enum weft_algorithm algorithm)
 {

@@ -31,9 +31,3 @@ int cli_lab(int argc, char **argv)
     static const struct cli_family family = {"weft lab", intent, "", subs};
     return cli_family(&family, argc, argv);
 }
-
-error_t lab_take_name(struct cli *cli, const char **name, const char *text)
-{
-    *name = text;
-    return cli_value(cli, weft_lab_check_name(text, &cli->error), "name");
-}

@@ -123,21 +123,6 @@ static error_t parse(int key, char *argument, struct argp_state *state)
     }
 }
 
-bool ocs_open(struct weft_ocs *ocs, const struct ocs_ask *ask, const struct weft_lab *lab,
-              uint32_t plane)
-{
-    struct cli *cli = ask->cli;
-    const struct weft_ocs_access access = {
-        .address = ask->box,
-        .user = ask->user,
-        .password = ask->password,
-        .ca_file = ask->ca_path,
-        .insecure = ask->insecure,
-    };
-    return ask->box != NULL ? weft_ocs_open(ocs, &access, &cli->arena, &cli->error)
-                            : weft_lab_open_ocs(ocs, lab, plane, &cli->arena, &cli->error);
-}
-
 // ---- connect, disconnect ----
 
 static bool parse_number(uint32_t *value, const char **text)

@@ -191,23 +191,6 @@ static error_t parse(int key, char *argument, struct argp_state *state)
 
 // ---- telling ----
 
-json_t *lab_run_phases_json(const struct lab_experiment *trial)
-{
-    json_t *list = json_array();
-    for (uint32_t i = 0; i < trial->phase_count; i++) {
-        const struct lab_phase *phase = &trial->phases[i];
-        json_t *object = json_object();
-        cli_set_text(object, "name", phase->name);
-        cli_set_count(object, "tasks", phase->task_count);
-        cli_set_real(object, "predicted_flow_s", phase->predicted_flow_s);
-        cli_set_real(object, "predicted_packet_s", phase->predicted_packet_s);
-        cli_set_real(object, "measured_mean_s", phase->measured_mean_s);
-        cli_set_real(object, "measured_p99_s", phase->measured_p99_s);
-        json_array_append_new(list, object);
-    }
-    return list;
-}
-
 static void set_trial(json_t *object, const struct lab_experiment *trial)
 {
     const struct lab_phase *whole = &trial->phases[trial->phase_count - 1];

@@ -60,10 +60,14 @@ struct lab_run {
 
 // Loads the plan, raises labs, plays, and takes them away. False with cli->error.
 bool lab_run_all(struct lab_run *run) WEFT_MUST_USE;
+
+// ---- run_phases.c ----
+
 // Of a whole iteration.
 struct weft_report_phase lab_run_whole(const struct lab_experiment *trial, const char *name);
+json_t *lab_run_phases_json(const struct lab_experiment *trial);
 
-// ---- lab_run_change.c ----
+// ---- run_change.c ----
 
 bool lab_run_check_change(struct lab_run *run) WEFT_MUST_USE;
 // Loads the other plan, which has to be of the same job, servers and ports.
@@ -74,7 +78,7 @@ json_t *lab_run_change_json(const struct lab_run *run);
 void lab_run_change_event(struct weft_report_event *event, const struct lab_run *run);
 void lab_run_change_text(const struct lab_run *run);
 
-// ---- lab_run_fail.c ----
+// ---- run_fail.c ----
 
 // "link:3:1@4". Words alone; whether the lab has such a thing is seen when it stands.
 error_t lab_run_take_fault(struct lab_run *run, char *text);
@@ -86,6 +90,5 @@ void lab_run_recovery_event(struct weft_report_event *event, const struct lab_ru
                             uint32_t index);
 json_t *lab_run_recovery_json(const struct lab_run *run, uint32_t index);
 void lab_run_recovery_text(const struct lab_run *run, uint32_t index);
-json_t *lab_run_phases_json(const struct lab_experiment *trial);
 
 #endif

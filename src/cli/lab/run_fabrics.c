@@ -229,13 +229,6 @@ static bool load(struct lab_run *run)
            (run->change_path == NULL || lab_run_load_other(run));
 }
 
-struct weft_report_phase lab_run_whole(const struct lab_experiment *trial, const char *name)
-{
-    const struct lab_phase *whole = &trial->phases[trial->phase_count - 1];
-    return (struct weft_report_phase){name, whole->predicted_flow_s, whole->predicted_packet_s,
-                                      whole->measured_mean_s, whole->measured_p99_s};
-}
-
 static bool write_page(struct lab_run *run)
 {
     struct cli *cli = run->cli;

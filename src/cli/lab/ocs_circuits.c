@@ -7,6 +7,21 @@
 #include <stdlib.h>
 #include <string.h>
 
+bool ocs_open(struct weft_ocs *ocs, const struct ocs_ask *ask, const struct weft_lab *lab,
+              uint32_t plane)
+{
+    struct cli *cli = ask->cli;
+    const struct weft_ocs_access access = {
+        .address = ask->box,
+        .user = ask->user,
+        .password = ask->password,
+        .ca_file = ask->ca_path,
+        .insecure = ask->insecure,
+    };
+    return ask->box != NULL ? weft_ocs_open(ocs, &access, &cli->arena, &cli->error)
+                            : weft_lab_open_ocs(ocs, lab, plane, &cli->arena, &cli->error);
+}
+
 // ---- show ----
 
 static json_t *describe_port(uint32_t input, uint32_t output, const struct weft_ocs_port *port)
