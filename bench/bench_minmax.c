@@ -29,7 +29,8 @@ static bool build_fabric(struct weft_fabric *fabric, uint32_t n, uint32_t degree
             links[d * n + i] = (struct weft_link){order[i], order[(i + 1) % n], 12.5e9, 0, 1};
         }
     }
-    if (!weft_fabric_build(fabric, "cycles", n, n, links, n * degree, arena, error)) {
+    if (!weft_fabric_build(fabric, &(struct weft_fabric_links){"cycles", n, n, links, n * degree},
+                           arena, error)) {
         return false;
     }
     fabric->forwards = true;

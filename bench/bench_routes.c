@@ -64,8 +64,9 @@ int main(int argc, char **argv)
         struct weft_arena local = arena;
         struct weft_network network;
         double start_s = cpu_seconds();
-        if (!weft_fabric_build_named(&network, references[i].name, &cluster, NULL, &local, scratch,
-                                     &error)) {
+        if (!weft_fabric_build_named(
+                &network, references[i].name, &cluster, NULL,
+                &(struct weft_environment){.arena = &local, .scratch = scratch, .error = &error})) {
             printf("%-16s %s\n", references[i].name, error.message);
             continue;
         }

@@ -85,8 +85,10 @@ static bool compare(struct sums *sums, uint64_t seed, enum weft_spread spread, s
     struct weft_timetable tables[2];
     draw(&trace, classes, phases, jobs, seed);
     if (!weft_cluster_build(&trace.cluster, 24, 1, 50 * GBPS, &bench->error) ||
-        !weft_fabric_build_named(&network, trace.fabric, &trace.cluster, &trace.shape, &arena,
-                                 bench->scratch, &bench->error)) {
+        !weft_fabric_build_named(&network, trace.fabric, &trace.cluster, &trace.shape,
+                                 &(struct weft_environment){.arena = &arena,
+                                                            .scratch = bench->scratch,
+                                                            .error = &bench->error})) {
         return false;
     }
     network.routes.spread = spread;
@@ -97,8 +99,10 @@ static bool compare(struct sums *sums, uint64_t seed, enum weft_spread spread, s
             .until_ps = WEFT_PS_PER_S,
             .seed = seed,
         };
-        if (!weft_scheduler_run(&tables[engine], &trace, &network, &options, &arena, bench->scratch,
-                                &bench->error)) {
+        if (!weft_scheduler_run(&tables[engine], &trace, &network, &options,
+                                &(struct weft_environment){.arena = &arena,
+                                                           .scratch = bench->scratch,
+                                                           .error = &bench->error})) {
             return false;
         }
     }
@@ -195,8 +199,9 @@ static bool count_marks(double *marks, double *iteration_s, struct weft_job_trac
         .sim = {.packet_bytes = 4096, .header_bytes = 64, .packet = &packet, .seed = seed},
     };
     struct weft_timetable table;
-    if (!weft_scheduler_run(&table, &trace, network, &options, &bench.arena, bench.scratch,
-                            error)) {
+    if (!weft_scheduler_run(&table, &trace, network, &options,
+                            &(struct weft_environment){
+                                .arena = &bench.arena, .scratch = bench.scratch, .error = error})) {
         return false;
     }
     *marks = only == WEFT_NONE ? table.ecn_marks : table.jobs[only].ecn_marks;
@@ -218,8 +223,10 @@ static bool tell_marks(struct bench *bench)
         struct weft_network network;
         draw_instant(&trace, classes, phases, jobs, seed);
         if (!weft_cluster_build(&trace.cluster, 20, 1, MARK_RATE_BPS, &bench->error) ||
-            !weft_fabric_build_named(&network, trace.fabric, &trace.cluster, &trace.shape, &arena,
-                                     bench->scratch, &bench->error)) {
+            !weft_fabric_build_named(&network, trace.fabric, &trace.cluster, &trace.shape,
+                                     &(struct weft_environment){.arena = &arena,
+                                                                .scratch = bench->scratch,
+                                                                .error = &bench->error})) {
             return false;
         }
         double marks[3];
@@ -256,7 +263,9 @@ static bool load(struct weft_job_trace *trace, struct weft_network *network, con
 {
     return weft_job_trace_load(trace, path, &bench->arena, &bench->error) &&
            weft_fabric_build_named(network, trace->fabric, &trace->cluster, &trace->shape,
-                                   &bench->arena, bench->scratch, &bench->error);
+                                   &(struct weft_environment){.arena = &bench->arena,
+                                                              .scratch = bench->scratch,
+                                                              .error = &bench->error});
 }
 
 static bool tell_day(struct bench *bench, const char *path)
@@ -275,8 +284,10 @@ static bool tell_day(struct bench *bench, const char *path)
         struct weft_arena arena = bench->arena;
         struct weft_timetable table;
         double start_s = cpu_seconds();
-        if (!weft_scheduler_run(&table, &trace, &network, &options, &arena, bench->scratch,
-                                &bench->error)) {
+        if (!weft_scheduler_run(&table, &trace, &network, &options,
+                                &(struct weft_environment){.arena = &arena,
+                                                           .scratch = bench->scratch,
+                                                           .error = &bench->error})) {
             return false;
         }
         printf("| %s | %s | %.3f | %.3f | %.1f min | %.1f min | %.1f %% | %.1f %% | %.2g | %.1f "
@@ -314,8 +325,10 @@ static bool add_gains(struct gains *gains, struct weft_job_trace trace,
     for (int interleave = 0; interleave < 2; interleave++) {
         struct weft_scheduler_options options = {
             .policy = policy, .interleave = interleave == 1, .seed = seed};
-        if (!weft_scheduler_run(&tables[interleave], &trace, network, &options, &arena,
-                                bench->scratch, &bench->error)) {
+        if (!weft_scheduler_run(&tables[interleave], &trace, network, &options,
+                                &(struct weft_environment){.arena = &arena,
+                                                           .scratch = bench->scratch,
+                                                           .error = &bench->error})) {
             return false;
         }
         gains->marks[interleave] += tables[interleave].ecn_marks;

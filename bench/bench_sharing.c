@@ -132,7 +132,9 @@ static void add_run(struct outcome *out, const struct weft_snapshot *snapshot,
     }
     struct weft_sharing_play result;
     struct weft_error error;
-    if (!weft_snapshot_play(&result, snapshot, &options, &sim, &arena, scratch_kept, &error)) {
+    if (!weft_snapshot_play(&result, snapshot, &options, &sim,
+                            &(struct weft_environment){
+                                .arena = &arena, .scratch = scratch_kept, .error = &error})) {
         die(error.message);
     }
     for (uint32_t j = 0; j < snapshot->job_count; j++) {

@@ -26,8 +26,9 @@ static void measure(const struct row *row, bool holds, uint32_t chunks, uint32_t
 {
     struct weft_error error;
     struct weft_fabric fabric;
-    if (!weft_fabric_build_shape(&fabric, &row->shape, 50.0 * (1 << 30), 500000, &arena, scratch,
-                                 &error)) {
+    if (!weft_fabric_build_shape(
+            &fabric, &row->shape, 50.0 * (1 << 30), 500000,
+            &(struct weft_environment){.arena = &arena, .scratch = scratch, .error = &error})) {
         printf("%s: %s\n", row->name, error.message);
         return;
     }

@@ -47,12 +47,19 @@ struct weft_fabric {
     const uint64_t *buffer_bytes;
 };
 
-// Builds a fabric from links in any order. Links with equal ends are joined: widths and rates add,
+// What a fabric is built from: nodes 0 .. server_count-1 are the servers, the others switches.
+struct weft_fabric_links {
+    const char *name; // copied
+    uint32_t server_count;
+    uint32_t node_count;
+    const struct weft_link *links; // in any order, from both ends where both ways exist
+    uint32_t link_count;
+};
+// Builds a fabric. Links with equal ends are joined: widths and rates add,
 // the largest latency stays. Servers forward where there are no switches. Fails with INPUT if a
 // link names a missing node, joins a node to itself or has no capacity. The result lives in
 // `arena`. O(n + m).
-bool weft_fabric_build(struct weft_fabric *fabric, const char *name, uint32_t server_count,
-                       uint32_t node_count, const struct weft_link *links, uint32_t link_count,
+bool weft_fabric_build(struct weft_fabric *fabric, const struct weft_fabric_links *input,
                        struct weft_arena *arena, struct weft_error *error) WEFT_MUST_USE;
 // The link from `from` to `to`, or WEFT_NONE. O(log degree).
 uint32_t weft_fabric_find_link(const struct weft_fabric *fabric, uint32_t from, uint32_t to);
@@ -138,15 +145,21 @@ bool weft_routes_build_ring(struct weft_routes *routes, const struct weft_fabric
 bool weft_routes_build_shortest(struct weft_routes *routes, const struct weft_fabric *fabric,
                                 struct weft_arena *arena, struct weft_arena scratch,
                                 struct weft_error *error) WEFT_MUST_USE;
-// A table of paths: `nodes` of path p are path_nodes[node_first[p] .. node_first[p+1]-1], its pair
-// is (first node, last node); weights need not be normalised (NULL = equal). Fails with INPUT on a
-// hop without a link, a loop, a weight that is not positive, or a pair of distinct servers without
-// path unless `partial`. Flows pick one path; set `spread` to split them.
+// Paths of some or all pairs: path p visits path_nodes[node_first[p] .. node_first[p+1]-1], its
+// pair is (first node, last node).
+struct weft_route_table {
+    uint32_t path_count;
+    const uint32_t *node_first; // path_count + 1
+    const uint32_t *path_nodes;
+    const double *weights; // need not be normalized; NULL = equal
+    bool partial;          // pairs may be without a path
+};
+// Routes by a table, in any order of its paths. Fails with INPUT on a hop without a link, a loop, a
+// weight that is not positive, or a pair of distinct servers without a path unless `partial`. Flows
+// pick one path; set `spread` to split them. O(n^2 + hops log degree).
 bool weft_routes_build_table(struct weft_routes *routes, const struct weft_fabric *fabric,
-                             uint32_t path_count, const uint32_t *node_first,
-                             const uint32_t *path_nodes, const double *weights, bool partial,
-                             struct weft_arena *arena, struct weft_arena scratch,
-                             struct weft_error *error) WEFT_MUST_USE;
+                             const struct weft_route_table *table, struct weft_arena *arena,
+                             struct weft_arena scratch, struct weft_error *error) WEFT_MUST_USE;
 // Verifies every pair: reachable, links chain from s to t, no node twice, weights add to 1.
 // Fails with INFEASIBLE naming the pair. O(n^2 * hops).
 bool weft_routes_check(const struct weft_routes *routes, struct weft_arena scratch,
@@ -254,8 +267,8 @@ const struct weft_fabric_reference *weft_fabric_references(uint32_t *count);
 // lists the names where there is none of it, else as the builder does.
 bool weft_fabric_build_named(struct weft_network *network, const char *name,
                              const struct weft_cluster *cluster,
-                             const struct weft_fabric_options *options, struct weft_arena *arena,
-                             struct weft_arena scratch, struct weft_error *error) WEFT_MUST_USE;
+                             const struct weft_fabric_options *options,
+                             const struct weft_environment *environment) WEFT_MUST_USE;
 
 // A plain shape, every link both ways with one rate and one latency.
 #define WEFT_SHAPE_SIDES 16u
@@ -274,8 +287,8 @@ struct weft_shape {
 // Fails with INPUT below 2 servers, beyond 2^20 servers or 2^26 links. The fabric's parts are not
 // counted. O(links).
 bool weft_fabric_build_shape(struct weft_fabric *fabric, const struct weft_shape *shape,
-                             double rate_Bps, uint64_t latency_ps, struct weft_arena *arena,
-                             struct weft_arena scratch, struct weft_error *error) WEFT_MUST_USE;
+                             double rate_Bps, uint64_t latency_ps,
+                             const struct weft_environment *environment) WEFT_MUST_USE;
 
 // ---- Fat-trees by their tiers ----
 
@@ -312,8 +325,7 @@ struct weft_tier_failure {
 // named before; with INFEASIBLE where failures part the network. O(links).
 bool weft_fabric_build_tiers(struct weft_network *network, const struct weft_tiers *tiers,
                              const struct weft_tier_failure *failures, uint32_t failure_count,
-                             struct weft_arena *arena, struct weft_arena scratch,
-                             struct weft_error *error) WEFT_MUST_USE;
+                             const struct weft_environment *environment) WEFT_MUST_USE;
 
 // ---- which servers are near each other, for schedulers ----
 

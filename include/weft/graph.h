@@ -66,14 +66,21 @@ struct weft_graph_paths {
     const uint32_t *arcs;
     const double *costs; // ascending
 };
-// Up to k cheapest loop-free paths from `source` to `target`, source != target (Yen, Management
+// Which paths of a pair are asked for.
+struct weft_path_query {
+    const double *costs;     // per arc; NULL counts hops
+    const double *remaining; // per node: the least cost from it to `target`, INFINITY = none
+    uint32_t source;
+    uint32_t target; // != source
+    uint32_t k;      // as many paths at most
+};
+// Up to k cheapest loop-free paths from `source` to `target` (Yen, Management
 // Science 1971; each deviation is searched with the exact remaining cost as its guide, Hart et al.
-// 1968). `costs` = NULL counts hops. `remaining`[v] is the least cost from v to `target` in this
-// graph, INFINITY where there is none: the caller computes it once per target on the reverse graph.
+// 1968). `remaining` is exact for this graph: the caller computes it once per target on the reverse
+// graph.
 // Parallel arcs give distinct paths. O(k L m log n) at worst, L the hops of a path.
 void weft_graph_k_shortest(struct weft_graph_paths *paths, const struct weft_graph *graph,
-                           const double *costs, const double *remaining, uint32_t source,
-                           uint32_t target, uint32_t k, struct weft_arena *arena,
+                           const struct weft_path_query *query, struct weft_arena *arena,
                            struct weft_arena scratch);
 
 // ---- matchings ----

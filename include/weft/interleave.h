@@ -131,8 +131,8 @@ bool weft_interleave(struct weft_interleaving *result, const struct weft_snapsho
 // phases on the circle * log of them).
 bool weft_interleave_score(struct weft_interleaving *result, const struct weft_snapshot *snapshot,
                            const uint64_t *time_shift_ps,
-                           const struct weft_interleave_options *options, struct weft_arena *arena,
-                           struct weft_arena scratch, struct weft_error *error) WEFT_MUST_USE;
+                           const struct weft_interleave_options *options,
+                           const struct weft_environment *environment) WEFT_MUST_USE;
 
 // ---- playing a snapshot ----
 
@@ -178,8 +178,8 @@ struct weft_sharing_play {
 // its group those that share links with it, however indirectly. Fails as the engines do.
 bool weft_snapshot_play(struct weft_sharing_play *play, const struct weft_snapshot *snapshot,
                         const struct weft_snapshot_options *options,
-                        const struct weft_sim_options *sim, struct weft_arena *arena,
-                        struct weft_arena scratch, struct weft_error *error) WEFT_MUST_USE;
+                        const struct weft_sim_options *sim,
+                        const struct weft_environment *environment) WEFT_MUST_USE;
 
 // ---- demands from measurements ----
 
@@ -211,8 +211,8 @@ struct weft_measured_demand {
 // bytes elsewhere, up to 16 pieces of it. iteration_ps > 0: known, not looked for.
 // Fails with INPUT where no iteration shows. O(samples^2 + links * samples).
 bool weft_demand_measure(struct weft_measured_demand *result, const struct weft_series *series,
-                         uint32_t link_count, uint64_t iteration_ps, struct weft_arena *arena,
-                         struct weft_arena scratch, struct weft_error *error) WEFT_MUST_USE;
+                         uint32_t link_count, uint64_t iteration_ps,
+                         const struct weft_environment *environment) WEFT_MUST_USE;
 // Cuts an iteration of `count` samples, bytes[i] each, into at most phase_max pieces: joins the two
 // neighbours whose union changes the rates least, again and again. bytes[p] becomes those of piece
 // p, which ends before sample ends[p]. Returns how many there are. O(count^2).
@@ -222,8 +222,8 @@ uint32_t weft_demand_join(double *bytes, uint32_t *ends, uint32_t count, uint32_
 // are, become it. Fails as weft_snapshot_check.
 bool weft_snapshot_of_series(struct weft_job_set *set, const struct weft_series_set *series,
                              const struct weft_measured_demand *measured, const char *name,
-                             double capacity_Bps, struct weft_arena *arena,
-                             struct weft_error *error) WEFT_MUST_USE;
+                             double capacity_Bps, const struct weft_environment *environment)
+    WEFT_MUST_USE;
 // Several snapshots as one: links of one name are one link. Fails with INPUT where they say
 // different capacities of it, or two jobs have one name. O(n log n) in links and jobs.
 bool weft_snapshot_join(struct weft_job_set *set, const struct weft_job_set *parts, uint32_t count,

@@ -232,8 +232,8 @@ struct weft_timetable {
 // STOPPED when `stop` says so. O(events * (running jobs + work of a steady state)).
 bool weft_scheduler_run(struct weft_timetable *schedule, const struct weft_job_trace *trace,
                         const struct weft_network *network,
-                        const struct weft_scheduler_options *options, struct weft_arena *arena,
-                        struct weft_arena scratch, struct weft_error *error) WEFT_MUST_USE;
+                        const struct weft_scheduler_options *options,
+                        const struct weft_environment *environment) WEFT_MUST_USE;
 
 // ---- profiles ----
 
@@ -242,8 +242,7 @@ bool weft_scheduler_run(struct weft_timetable *schedule, const struct weft_job_t
 // shares of each pair. `class->graph` is kept. Fails as weft_sim_run_jobs does.
 bool weft_job_class_measure(struct weft_job_class *job_class, const struct weft_taskgraph *graph,
                             double rate_Bps, const struct weft_sim_options *sim, uint32_t phase_max,
-                            struct weft_arena *arena, struct weft_arena scratch,
-                            struct weft_error *error) WEFT_MUST_USE;
+                            const struct weft_environment *environment) WEFT_MUST_USE;
 
 WEFT_API_END
 

@@ -65,7 +65,8 @@ bool weft_lab_wire_ring(struct weft_lab_wiring *wiring, uint32_t server_count,
     struct weft_routes routes;
     struct weft_lab_wiring made = {.server_count = n, .port_count = 2, .planes = planes};
     struct weft_arena kept = weft_arena_split(&scratch);
-    if (!weft_fabric_build(&fabric, "ring", n, n, links, 2 * n, &kept, error) ||
+    if (!weft_fabric_build(&fabric, &(struct weft_fabric_links){"ring", n, n, links, 2 * n}, &kept,
+                           error) ||
         !weft_routes_build_ring(&routes, &fabric, error) ||
         !weft_routing_next_hops(
             &made.next_hops, &routes, &ports,

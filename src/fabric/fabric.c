@@ -68,9 +68,10 @@ static uint32_t join_parallel(struct weft_link *links, uint32_t count)
     return kept;
 }
 
-static bool check_shape(uint32_t server_count, uint32_t node_count, const struct weft_link *links,
-                        uint32_t link_count, struct weft_error *error)
+static bool check_shape(const struct weft_fabric_links *input, struct weft_error *error)
 {
+    uint32_t server_count = input->server_count;
+    uint32_t node_count = input->node_count;
     if (server_count == 0 || node_count < server_count || node_count == WEFT_NONE) {
         return weft_fail(error, WEFT_INPUT,
                          "%u servers among %u nodes; a fabric needs at least one server, and its "
@@ -78,11 +79,11 @@ static bool check_shape(uint32_t server_count, uint32_t node_count, const struct
                          server_count, node_count);
     }
     uint64_t cable_count = 0;
-    for (uint32_t i = 0; i < link_count; i++) {
-        if (!check_link(&links[i], node_count, error)) {
+    for (uint32_t i = 0; i < input->link_count; i++) {
+        if (!check_link(&input->links[i], node_count, error)) {
             return weft_wrap(error, "link %u", i);
         }
-        cable_count += links[i].width;
+        cable_count += input->links[i].width;
     }
     if (cable_count > UINT32_MAX) {
         return weft_fail(error, WEFT_INPUT, "%llu cables are more than a fabric can hold",
@@ -91,19 +92,21 @@ static bool check_shape(uint32_t server_count, uint32_t node_count, const struct
     return true;
 }
 
-bool weft_fabric_build(struct weft_fabric *fabric, const char *name, uint32_t server_count,
-                       uint32_t node_count, const struct weft_link *links, uint32_t link_count,
+bool weft_fabric_build(struct weft_fabric *fabric, const struct weft_fabric_links *input,
                        struct weft_arena *arena, struct weft_error *error)
 {
-    if (!check_shape(server_count, node_count, links, link_count, error)) {
+    uint32_t server_count = input->server_count;
+    uint32_t node_count = input->node_count;
+    uint32_t link_count = input->link_count;
+    if (!check_shape(input, error)) {
         return false;
     }
     struct weft_link *sorted = WEFT_NEW_RAW(arena, struct weft_link, link_count);
     uint32_t *first = WEFT_NEW(arena, uint32_t, (size_t)node_count + 1);
-    char *own_name = weft_arena_text(arena, name, strlen(name));
+    char *own_name = weft_arena_text(arena, input->name, strlen(input->name));
     struct weft_arena scratch = *arena;
     struct weft_link *by_to = WEFT_NEW_RAW(&scratch, struct weft_link, link_count);
-    sort_by_end(by_to, links, link_count, node_count, false, scratch);
+    sort_by_end(by_to, input->links, link_count, node_count, false, scratch);
     sort_by_end(sorted, by_to, link_count, node_count, true, scratch);
     uint32_t kept = join_parallel(sorted, link_count);
     for (uint32_t i = 0; i < kept; i++) {

@@ -154,24 +154,17 @@ bool weft_routes_build_shortest(struct weft_routes *routes, const struct weft_fa
 
 // ---- tables ----
 
-struct table_input {
-    uint32_t path_count;
-    const uint32_t *node_first;
-    const uint32_t *path_nodes;
-    const double *weights; // NULL = equal
-};
-
-static double weight_of(const struct table_input *input, uint32_t path)
+static double weight_of(const struct weft_route_table *table, uint32_t path)
 {
-    return input->weights == NULL ? 1.0 : input->weights[path];
+    return table->weights == NULL ? 1.0 : table->weights[path];
 }
 
 // `seen[v]` holds the last path that visited v, plus one.
-static bool check_path(const struct weft_fabric *fabric, const struct table_input *input,
+static bool check_path(const struct weft_fabric *fabric, const struct weft_route_table *table,
                        uint32_t path, uint32_t *seen, struct weft_error *error)
 {
-    const uint32_t *nodes = input->path_nodes + input->node_first[path];
-    uint32_t count = input->node_first[path + 1] - input->node_first[path];
+    const uint32_t *nodes = table->path_nodes + table->node_first[path];
+    uint32_t count = table->node_first[path + 1] - table->node_first[path];
     if (count < 2) {
         return weft_fail(error, WEFT_INPUT, "%u nodes are no path; give at least two", count);
     }
@@ -194,31 +187,31 @@ static bool check_path(const struct weft_fabric *fabric, const struct table_inpu
                              nodes[i - 1], nodes[i]);
         }
     }
-    if (!(weight_of(input, path) > 0 && weight_of(input, path) <= WEIGHT_MAX)) {
+    if (!(weight_of(table, path) > 0 && weight_of(table, path) <= WEIGHT_MAX)) {
         return weft_fail(error, WEFT_INPUT,
                          "weight %g is not above 0 and at most %g; leave unused paths out",
-                         weight_of(input, path), WEIGHT_MAX);
+                         weight_of(table, path), WEIGHT_MAX);
     }
     return true;
 }
 
-static size_t pair_of(const struct table_input *input, uint32_t path, uint32_t server_count)
+static size_t pair_of(const struct weft_route_table *table, uint32_t path, uint32_t server_count)
 {
-    const uint32_t *nodes = input->path_nodes + input->node_first[path];
-    uint32_t count = input->node_first[path + 1] - input->node_first[path];
+    const uint32_t *nodes = table->path_nodes + table->node_first[path];
+    uint32_t count = table->node_first[path + 1] - table->node_first[path];
     return (size_t)nodes[0] * server_count + nodes[count - 1];
 }
 
-static bool check_table(const struct weft_fabric *fabric, const struct table_input *input,
+static bool check_table(const struct weft_fabric *fabric, const struct weft_route_table *table,
                         struct weft_arena scratch, struct weft_error *error)
 {
     uint32_t n = fabric->server_count;
-    if (n > TABLE_SERVERS_MAX || input->path_count == WEFT_NONE) {
+    if (n > TABLE_SERVERS_MAX || table->path_count == WEFT_NONE) {
         return weft_fail(error, WEFT_INPUT, "%u servers are too many for a table of paths", n);
     }
     uint32_t *seen = WEFT_NEW(&scratch, uint32_t, fabric->node_count);
-    for (uint32_t path = 0; path < input->path_count; path++) {
-        if (!check_path(fabric, input, path, seen, error)) {
+    for (uint32_t path = 0; path < table->path_count; path++) {
+        if (!check_path(fabric, table, path, seen, error)) {
             return weft_wrap(error, "path %u", path);
         }
     }
@@ -242,22 +235,22 @@ static bool check_complete(const struct weft_fabric *fabric, const uint32_t *pai
     return true;
 }
 
-// Links and weights of the paths in the order of their pairs; `order` lists the input's paths so.
-static void fill_table(struct weft_routes *routes, const struct table_input *input,
+// Links and weights of the paths in the order of their pairs; `order` lists the table's paths so.
+static void fill_table(struct weft_routes *routes, const struct weft_route_table *table,
                        const uint32_t *order, struct weft_arena *arena)
 {
-    uint32_t count = input->path_count;
+    uint32_t count = table->path_count;
     const struct weft_fabric *fabric = routes->fabric;
     uint32_t *path_first = WEFT_NEW_RAW(arena, uint32_t, (size_t)count + 1);
     double *path_weight = WEFT_NEW_RAW(arena, double, count);
-    uint32_t hop_sum = count == 0 ? 0 : input->node_first[count] - input->node_first[0] - count;
+    uint32_t hop_sum = count == 0 ? 0 : table->node_first[count] - table->node_first[0] - count;
     uint32_t *path_links = WEFT_NEW_RAW(arena, uint32_t, hop_sum);
     uint32_t filled = 0;
     for (uint32_t k = 0; k < count; k++) {
-        const uint32_t *nodes = input->path_nodes + input->node_first[order[k]];
-        uint32_t hops = input->node_first[order[k] + 1] - input->node_first[order[k]] - 1;
+        const uint32_t *nodes = table->path_nodes + table->node_first[order[k]];
+        uint32_t hops = table->node_first[order[k] + 1] - table->node_first[order[k]] - 1;
         path_first[k] = filled;
-        path_weight[k] = weight_of(input, order[k]);
+        path_weight[k] = weight_of(table, order[k]);
         for (uint32_t i = 0; i < hops; i++) {
             path_links[filled++] = weft_fabric_find_link(fabric, nodes[i], nodes[i + 1]);
         }
@@ -281,38 +274,35 @@ static void fill_table(struct weft_routes *routes, const struct table_input *inp
 }
 
 bool weft_routes_build_table(struct weft_routes *routes, const struct weft_fabric *fabric,
-                             uint32_t path_count, const uint32_t *node_first,
-                             const uint32_t *path_nodes, const double *weights, bool partial,
-                             struct weft_arena *arena, struct weft_arena scratch,
-                             struct weft_error *error)
+                             const struct weft_route_table *table, struct weft_arena *arena,
+                             struct weft_arena scratch, struct weft_error *error)
 {
-    struct table_input input = {path_count, node_first, path_nodes, weights};
-    if (!check_table(fabric, &input, scratch, error)) {
+    if (!check_table(fabric, table, scratch, error)) {
         return false;
     }
     uint32_t n = fabric->server_count;
     size_t pair_count = (size_t)n * n;
     uint32_t *pair_first = WEFT_NEW(arena, uint32_t, pair_count + 1);
-    for (uint32_t path = 0; path < path_count; path++) {
-        pair_first[pair_of(&input, path, n) + 1]++;
+    for (uint32_t path = 0; path < table->path_count; path++) {
+        pair_first[pair_of(table, path, n) + 1]++;
     }
     for (size_t pair = 0; pair < pair_count; pair++) {
         pair_first[pair + 1] += pair_first[pair];
     }
-    if (!partial && !check_complete(fabric, pair_first, error)) {
+    if (!table->partial && !check_complete(fabric, pair_first, error)) {
         return false;
     }
     uint32_t *next = WEFT_NEW_RAW(&scratch, uint32_t, pair_count);
-    uint32_t *order = WEFT_NEW_RAW(&scratch, uint32_t, path_count);
+    uint32_t *order = WEFT_NEW_RAW(&scratch, uint32_t, table->path_count);
     for (size_t pair = 0; pair < pair_count; pair++) {
         next[pair] = pair_first[pair];
     }
-    for (uint32_t path = 0; path < path_count; path++) {
-        order[next[pair_of(&input, path, n)]++] = path;
+    for (uint32_t path = 0; path < table->path_count; path++) {
+        order[next[pair_of(table, path, n)]++] = path;
     }
     struct weft_routes built = {
         .kind = WEFT_ROUTES_TABLE, .fabric = fabric, .pair_first = pair_first};
-    fill_table(&built, &input, order, arena);
+    fill_table(&built, table, order, arena);
     *routes = built;
     return true;
 }

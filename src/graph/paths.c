@@ -305,12 +305,15 @@ static void publish(struct weft_graph_paths *paths, const struct yen *yen, const
 }
 
 void weft_graph_k_shortest(struct weft_graph_paths *paths, const struct weft_graph *graph,
-                           const double *costs, const double *remaining, uint32_t source,
-                           uint32_t target, uint32_t k, struct weft_arena *arena,
+                           const struct weft_path_query *query, struct weft_arena *arena,
                            struct weft_arena scratch)
 {
+    uint32_t source = query->source;
+    uint32_t target = query->target;
+    uint32_t k = query->k;
     WEFT_ASSERT(source != target && source < graph->node_count && target < graph->node_count);
-    struct yen yen = {.graph = graph, .costs = costs, .remaining = remaining, .target = target};
+    struct yen yen = {
+        .graph = graph, .costs = query->costs, .remaining = query->remaining, .target = target};
     init_yen(&yen, k, &scratch);
     uint32_t *kept = WEFT_NEW_RAW(&scratch, uint32_t, k);
     uint32_t kept_count = 0;

@@ -257,9 +257,12 @@ bool weft_interleave(struct weft_interleaving *result, const struct weft_snapsho
 
 bool weft_interleave_score(struct weft_interleaving *result, const struct weft_snapshot *snapshot,
                            const uint64_t *time_shift_ps,
-                           const struct weft_interleave_options *options, struct weft_arena *arena,
-                           struct weft_arena scratch, struct weft_error *error)
+                           const struct weft_interleave_options *options,
+                           const struct weft_environment *environment)
 {
+    struct weft_arena *arena = environment->arena;
+    struct weft_arena scratch = environment->scratch;
+    struct weft_error *error = environment->error;
     struct solving solving;
     struct weft_arena kept = weft_arena_split(&scratch);
     if (!prepare(&solving, snapshot, options, &kept, scratch, error)) {

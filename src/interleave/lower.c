@@ -204,10 +204,13 @@ static bool lay_network(struct weft_snapshot_jobs *lowered, struct lowering *low
     uint32_t node_count = servers + 2 * snapshot->link_count + lowering->sender_count;
     struct weft_network *network = &lowered->network;
     *network = (struct weft_network){0};
-    if (!weft_fabric_build(&network->fabric, "snapshot", servers, node_count, lowering->links,
-                           lowering->link_count, lowering->arena, error) ||
-        !weft_routes_build_table(&network->routes, &network->fabric, paths, path_first, nodes, NULL,
-                                 true, lowering->arena, scratch, error)) {
+    if (!weft_fabric_build(&network->fabric,
+                           &(struct weft_fabric_links){"snapshot", servers, node_count,
+                                                       lowering->links, lowering->link_count},
+                           lowering->arena, error) ||
+        !weft_routes_build_table(&network->routes, &network->fabric,
+                                 &(struct weft_route_table){paths, path_first, nodes, NULL, true},
+                                 lowering->arena, scratch, error)) {
         return false;
     }
     uint32_t *ids = WEFT_NEW_RAW(lowering->arena, uint32_t, snapshot->link_count);

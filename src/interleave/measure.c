@@ -318,9 +318,12 @@ static void sum_links(struct signal *signal, const struct weft_series *series, u
 }
 
 bool weft_demand_measure(struct weft_measured_demand *result, const struct weft_series *series,
-                         uint32_t link_count, uint64_t iteration_ps, struct weft_arena *arena,
-                         struct weft_arena scratch, struct weft_error *error)
+                         uint32_t link_count, uint64_t iteration_ps,
+                         const struct weft_environment *environment)
 {
+    struct weft_arena *arena = environment->arena;
+    struct weft_arena scratch = environment->scratch;
+    struct weft_error *error = environment->error;
     const uint32_t count = series[0].count;
     const uint32_t joined = (count + LAGS_MAX - 1) / LAGS_MAX;
     struct signal signal;

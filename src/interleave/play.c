@@ -133,9 +133,12 @@ static void judge(struct weft_sharing_play *play, const struct playing *playing,
 
 bool weft_snapshot_play(struct weft_sharing_play *play, const struct weft_snapshot *snapshot,
                         const struct weft_snapshot_options *options,
-                        const struct weft_sim_options *sim, struct weft_arena *arena,
-                        struct weft_arena scratch, struct weft_error *error)
+                        const struct weft_sim_options *sim,
+                        const struct weft_environment *environment)
 {
+    struct weft_arena *arena = environment->arena;
+    struct weft_arena scratch = environment->scratch;
+    struct weft_error *error = environment->error;
     if (sim->iterations < 2) {
         return weft_fail(error, WEFT_INPUT, "%u iterations show no sharing; play 2 or more",
                          sim->iterations);

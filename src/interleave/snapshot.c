@@ -110,9 +110,10 @@ static struct weft_demand cap(const struct weft_demand *demand, double capacity_
 
 bool weft_snapshot_of_series(struct weft_job_set *set, const struct weft_series_set *series,
                              const struct weft_measured_demand *measured, const char *name,
-                             double capacity_Bps, struct weft_arena *arena,
-                             struct weft_error *error)
+                             double capacity_Bps, const struct weft_environment *environment)
 {
+    struct weft_arena *arena = environment->arena;
+    struct weft_error *error = environment->error;
     uint32_t count = series->link_count;
     struct weft_shared_link *links = WEFT_NEW(arena, struct weft_shared_link, count);
     struct weft_demand *demands = WEFT_NEW(arena, struct weft_demand, count);

@@ -16,8 +16,9 @@ static void build_row(struct weft_fabrics_row *row, const struct weft_fabric_ref
     struct weft_network network;
     struct weft_error error;
     *row = (struct weft_fabrics_row){.name = reference->name, .summary = reference->summary};
-    if (!weft_fabric_build_named(&network, reference->name, cluster, &options, &arena, scratch,
-                                 &error)) {
+    if (!weft_fabric_build_named(
+            &network, reference->name, cluster, &options,
+            &(struct weft_environment){.arena = &arena, .scratch = scratch, .error = &error})) {
         row->refusal = weft_arena_format(environment->arena, "%s", error.message);
         return;
     }

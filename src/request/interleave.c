@@ -80,11 +80,14 @@ bool weft_request_series(const char **snapshot, const struct weft_series_request
     if (!weft_series_load(&set, request->path, base->arena, base->scratch, base->error)) {
         return false;
     }
-    if (!weft_demand_measure(&measured, set.series, set.link_count, request->period_ps, base->arena,
-                             base->scratch, base->error) ||
-        !weft_snapshot_of_series(&found, &set, &measured,
-                                 request->name == NULL ? "job" : request->name,
-                                 request->capacity_Bps, base->arena, base->error)) {
+    if (!weft_demand_measure(&measured, set.series, set.link_count, request->period_ps,
+                             &(struct weft_environment){.arena = base->arena,
+                                                        .scratch = base->scratch,
+                                                        .error = base->error}) ||
+        !weft_snapshot_of_series(
+            &found, &set, &measured, request->name == NULL ? "job" : request->name,
+            request->capacity_Bps,
+            &(struct weft_environment){.arena = base->arena, .error = base->error})) {
         return weft_wrap(base->error, "%s", request->path);
     }
     for (uint32_t l = 0; l < set.link_count; l++) {

@@ -95,7 +95,9 @@ static bool load_class(struct weft_job_class *class, const struct work *work)
     struct weft_sim_options sim = weft_request_task_packets(base->seed);
     sim.seed = base->seed;
     if (!weft_job_class_measure(class, graph, cluster->rate_Bps * cluster->degree, &sim, PHASES,
-                                base->arena, base->scratch, base->error)) {
+                                &(struct weft_environment){.arena = base->arena,
+                                                           .scratch = base->scratch,
+                                                           .error = base->error})) {
         return false;
     }
     bool shard = work->result.trace.shards.dedicated && class->shard_iteration_ps == 0;
@@ -169,7 +171,9 @@ static bool load(struct work *work)
         return true;
     }
     if (!weft_fabric_build_named(&work->network, trace->fabric, &trace->cluster, &trace->shape,
-                                 base->arena, base->scratch, base->error)) {
+                                 &(struct weft_environment){.arena = base->arena,
+                                                            .scratch = base->scratch,
+                                                            .error = base->error})) {
         return weft_wrap(base->error, "%s: fabric", work->request->path);
     }
     work->network.routes.spread = trace->spread;
@@ -191,9 +195,11 @@ bool weft_request_schedule(struct weft_schedule_result *result,
     options.sim.seed = base->seed;
     options.stop = base->stop;
     weft_request_step_begin(environment, "scheduling", 0);
-    bool fine = weft_scheduler_run(&work.result.timetable, &work.result.full,
-                                   work.result.trace.shards.dedicated ? NULL : &work.network,
-                                   &options, base->arena, base->scratch, base->error);
+    bool fine = weft_scheduler_run(
+        &work.result.timetable, &work.result.full,
+        work.result.trace.shards.dedicated ? NULL : &work.network, &options,
+        &(struct weft_environment){
+            .arena = base->arena, .scratch = base->scratch, .error = base->error});
     weft_request_step_end(environment);
     if (!fine) {
         return weft_wrap(base->error, "%s", request->path);

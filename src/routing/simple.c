@@ -139,8 +139,10 @@ static bool add_k_shortest(struct path_list *list, const struct search *search, 
     struct weft_graph_paths paths;
     const struct weft_graph *graph = search->graph;
     struct weft_arena work = weft_arena_split(&scratch);
-    weft_graph_k_shortest(&paths, graph, search->costs, search->remaining, source, search->target,
-                          k, &scratch, work);
+    weft_graph_k_shortest(
+        &paths, graph,
+        &(struct weft_path_query){search->costs, search->remaining, source, search->target, k},
+        &scratch, work);
     for (uint32_t p = 0; p < paths.count; p++) {
         path_list_start(list, source, 1);
         for (uint32_t i = paths.first[p]; i < paths.first[p + 1]; i++) {

@@ -84,9 +84,11 @@ static void take_flows(struct weft_job_class *class, const struct weft_taskgraph
 
 bool weft_job_class_measure(struct weft_job_class *class, const struct weft_taskgraph *graph,
                             double rate_Bps, const struct weft_sim_options *sim, uint32_t phase_max,
-                            struct weft_arena *arena, struct weft_arena scratch,
-                            struct weft_error *error)
+                            const struct weft_environment *environment)
 {
+    struct weft_arena *arena = environment->arena;
+    struct weft_arena scratch = environment->scratch;
+    struct weft_error *error = environment->error;
     struct weft_cluster cluster;
     struct weft_network network;
     struct weft_arena results = weft_arena_split(&scratch);

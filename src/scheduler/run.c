@@ -364,9 +364,12 @@ static bool check_links(const struct weft_job_trace *trace, const struct weft_ne
 
 bool weft_scheduler_run(struct weft_timetable *schedule, const struct weft_job_trace *trace,
                         const struct weft_network *network,
-                        const struct weft_scheduler_options *options, struct weft_arena *arena,
-                        struct weft_arena scratch, struct weft_error *error)
+                        const struct weft_scheduler_options *options,
+                        const struct weft_environment *environment)
 {
+    struct weft_arena *arena = environment->arena;
+    struct weft_arena scratch = environment->scratch;
+    struct weft_error *error = environment->error;
     if (!weft_job_trace_check(trace, error) || !check_links(trace, network, error)) {
         return false;
     }

@@ -24,7 +24,8 @@ bool weft_topology_fabric(struct weft_fabric *fabric, const struct weft_topology
         }
     }
     struct weft_fabric built;
-    if (!weft_fabric_build(&built, "optical", n, n, links, lit, arena, error)) {
+    if (!weft_fabric_build(&built, &(struct weft_fabric_links){"optical", n, n, links, lit}, arena,
+                           error)) {
         return weft_wrap(error, "the planes as a fabric");
     }
     built.forwards = true;

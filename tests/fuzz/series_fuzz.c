@@ -59,11 +59,14 @@ static void check_demand(const struct weft_series_set *set, struct weft_arena *a
     struct weft_error error = {.code = WEFT_OK};
     struct weft_measured_demand measured;
     struct weft_job_set found;
-    if (!weft_demand_measure(&measured, set->series, set->link_count, 0, arena, scratch, &error)) {
+    if (!weft_demand_measure(
+            &measured, set->series, set->link_count, 0,
+            &(struct weft_environment){.arena = arena, .scratch = scratch, .error = &error})) {
         fuzz_check_refusal(&error);
         return;
     }
-    if (!weft_snapshot_of_series(&found, set, &measured, "job", 0, arena, &error)) {
+    if (!weft_snapshot_of_series(&found, set, &measured, "job", 0,
+                                 &(struct weft_environment){.arena = arena, .error = &error})) {
         fuzz_check_refusal(&error);
         return;
     }

@@ -17,7 +17,10 @@ static void check_tiers(const struct weft_tiers *tiers)
         return;
     }
     fuzz_open(&desk);
-    if (!weft_fabric_build_tiers(&network, tiers, NULL, 0, &desk.arena, desk.scratch, &error)) {
+    if (!weft_fabric_build_tiers(&network, tiers, NULL, 0,
+                                 &(struct weft_environment){.arena = &desk.arena,
+                                                            .scratch = desk.scratch,
+                                                            .error = &error})) {
         fuzz_check_refusal(&error);
     } else if (tiers->server_count <= SERVERS_MAX) {
         WEFT_ASSERT(weft_routes_check(&network.routes, desk.scratch, &error));

@@ -109,7 +109,9 @@ static void build_fabric(struct weft_fabric *fabric, bool cut)
             }
         }
     }
-    must(weft_fabric_build(fabric, "mesh", N, N, links, count, &arena, &error), &error);
+    must(weft_fabric_build(fabric, &(struct weft_fabric_links){"mesh", N, N, links, count}, &arena,
+                           &error),
+         &error);
 }
 
 static void bind_ring(struct weft_ring *ring, const struct weft_fabric *fabric, uint32_t step,

@@ -117,8 +117,9 @@ static bool build_bell(struct weft_network *network, uint32_t jobs,
         links[count++] = (struct weft_link){i, jobs + 1, host_Bps, wire->trip_ps / 4, 1};
         links[count++] = (struct weft_link){jobs + 1, i, rate, wire->trip_ps / 4, 1};
     }
-    return weft_fabric_build(&network->fabric, "bell", jobs + 1, jobs + 2, links, count, arena,
-                             error) &&
+    return weft_fabric_build(&network->fabric,
+                             &(struct weft_fabric_links){"bell", jobs + 1, jobs + 2, links, count},
+                             arena, error) &&
            weft_routes_build_star(&network->routes, &network->fabric, error);
 }
 

@@ -266,8 +266,9 @@ static double ideal_s(const struct weft_taskgraph *graph, struct weft_arena *are
     const struct weft_sim_job job = {.graph = graph};
     const struct weft_sim_options fluid = {.seed = 1};
     if (!weft_cluster_build(&cluster, graph->server_count, 1, 50e9, &error) ||
-        !weft_fabric_build_named(&network, "ideal", &cluster, &shape, arena, whole_scratch,
-                                 &error) ||
+        !weft_fabric_build_named(&network, "ideal", &cluster, &shape,
+                                 &(struct weft_environment){
+                                     .arena = arena, .scratch = whole_scratch, .error = &error}) ||
         !weft_sim_run_jobs(&result, &network.fabric, &network.routes, &job, 1, &fluid, arena,
                            whole_scratch, &error)) {
         fail_msg("%s", error.message);

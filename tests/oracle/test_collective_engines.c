@@ -51,7 +51,9 @@ static void build_circulant(const struct weft_cluster *cluster, uint32_t jumps,
     }
     struct weft_error error;
     network = (struct weft_network){0};
-    check(weft_fabric_build(&network.fabric, "circulant", n, n, links, count, arena, &error),
+    check(weft_fabric_build(&network.fabric,
+                            &(struct weft_fabric_links){"circulant", n, n, links, count}, arena,
+                            &error),
           &error);
     check(weft_routes_build_shortest(&network.routes, &network.fabric, arena, scratch_kept, &error),
           &error);

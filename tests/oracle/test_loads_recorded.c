@@ -155,9 +155,12 @@ static void check_topology(const char *shared)
     struct weft_taskgraph graph;
     struct weft_sim_result results[2];
     snprintf(path, sizeof path, "%s/inputs/htsim/leaf_spine_tiny.topo", shared);
-    bool good = weft_topo_load(&tiers, path, scratch, &error) &&
-                weft_fabric_build_tiers(&network, &tiers, NULL, 0, &arena, scratch, &error) &&
-                weft_routes_check(&network.routes, scratch, &error);
+    bool good =
+        weft_topo_load(&tiers, path, scratch, &error) &&
+        weft_fabric_build_tiers(
+            &network, &tiers, NULL, 0,
+            &(struct weft_environment){.arena = &arena, .scratch = scratch, .error = &error}) &&
+        weft_routes_check(&network.routes, scratch, &error);
     expect(good, path, good ? "" : error.message);
     expect(good && network.fabric.node_count == 38, path, "has other nodes");
     snprintf(path, sizeof path, "%s/inputs/htsim/perm_32n_32c_2MB.cm", shared);

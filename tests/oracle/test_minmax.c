@@ -44,7 +44,8 @@ static void draw(struct instance *instance, uint64_t seed, struct weft_arena *in
             links[count++] = (struct weft_link){order[i], order[(i + 1) % n], rate_Bps, 0, 1};
         }
     }
-    assert_true(weft_fabric_build(&instance->fabric, "drawn", n, n, links, count, into, &error));
+    assert_true(weft_fabric_build(
+        &instance->fabric, &(struct weft_fabric_links){"drawn", n, n, links, count}, into, &error));
     instance->fabric.forwards = true;
     instance->demand = WEFT_NEW(into, double, n *n);
     for (uint32_t i = 0; i < n * n; i++) {

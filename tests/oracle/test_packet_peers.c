@@ -69,7 +69,9 @@ static void build(const char *name, uint32_t servers, uint32_t degree, struct we
     bool built = weft_cluster_build(&cluster, servers, degree, RATE_BPS, &error);
     cluster.latency_ps = latency_ps;
     if (!built ||
-        !weft_fabric_build_named(&network, name, &cluster, &shape, arena, scratch_kept, &error)) {
+        !weft_fabric_build_named(
+            &network, name, &cluster, &shape,
+            &(struct weft_environment){.arena = arena, .scratch = scratch_kept, .error = &error})) {
         fail_msg("%s: %s", name, error.message);
     }
 }
@@ -275,7 +277,8 @@ static void parallel_links_add_up(void **state)
         {.from = 1, .to = 0, .rate_Bps = RATE_BPS, .latency_ps = LATENCY_PS, .width = 1},
     };
     memset(&network, 0, sizeof(network));
-    if (!weft_fabric_build(&network.fabric, "pair", 2, 2, links, 3, &arena, &error) ||
+    if (!weft_fabric_build(&network.fabric, &(struct weft_fabric_links){"pair", 2, 2, links, 3},
+                           &arena, &error) ||
         !weft_routes_build_shortest(&network.routes, &network.fabric, &arena, scratch_kept,
                                     &error)) {
         fail_msg("%s", error.message);

@@ -72,8 +72,9 @@ static void build_bell(struct weft_network *network, uint32_t jobs, struct weft_
         links[count++] = (struct weft_link){i, jobs + 1, 100 * RATE_BPS, 0, 1};
         links[count++] = (struct weft_link){jobs + 1, i, i == jobs ? RATE_BPS : 1e12, 0, 1};
     }
-    if (!weft_fabric_build(&network->fabric, "bell", jobs + 1, jobs + 2, links, count, arena,
-                           &error) ||
+    if (!weft_fabric_build(&network->fabric,
+                           &(struct weft_fabric_links){"bell", jobs + 1, jobs + 2, links, count},
+                           arena, &error) ||
         !weft_routes_build_star(&network->routes, &network->fabric, &error)) {
         fail_msg("%s", error.message);
     }

@@ -78,7 +78,9 @@ static struct weft_sharing_play play(const struct weft_snapshot *snapshot,
     }
     struct weft_sharing_play out;
     struct weft_error error;
-    if (!weft_snapshot_play(&out, snapshot, &options, sim, arena, scratch_kept, &error)) {
+    if (!weft_snapshot_play(
+            &out, snapshot, &options, sim,
+            &(struct weft_environment){.arena = arena, .scratch = scratch_kept, .error = &error})) {
         fail_msg("%s", error.message);
     }
     return out;

@@ -69,8 +69,10 @@ static void bell_build(struct bell *bell, uint32_t flow_count, double rate_Bps, 
                                               .transport = transport,
                                               .dctcp = WEFT_DCTCP_DEFAULTS,
                                               .packet = &bell->packet};
-    if (!weft_fabric_build(&bell->fabric, "bell", flow_count + 1, flow_count + 2, links, count,
-                           arena, &error) ||
+    if (!weft_fabric_build(
+            &bell->fabric,
+            &(struct weft_fabric_links){"bell", flow_count + 1, flow_count + 2, links, count},
+            arena, &error) ||
         !packet_check_options(&bell->options, &error)) {
         fail_msg("%s", error.message);
     }

@@ -165,8 +165,10 @@ static void no_bound_is_above_a_reference_fabric(void **state)
         struct weft_network network;
         struct weft_error error;
         if (strcmp(name, "cost-equivalent") == 0 || // another port rate: another class
-            !weft_fabric_build_named(&network, name, &cluster, &options, &case_arena, case_scratch,
-                                     &error)) {
+            !weft_fabric_build_named(&network, name, &cluster, &options,
+                                     &(struct weft_environment){.arena = &case_arena,
+                                                                .scratch = case_scratch,
+                                                                .error = &error})) {
             continue;
         }
         played++;

@@ -168,7 +168,9 @@ static uint64_t ideal_time_ps(const struct weft_taskgraph *graph, struct weft_ar
     uint32_t servers = graph->server_count > 2 ? graph->server_count : 2;
     bool good =
         weft_cluster_build(&cluster, servers, 1, 12.5e9, &error) &&
-        weft_fabric_build_named(&network, "ideal", &cluster, &shape, arena, scratch_kept, &error) &&
+        weft_fabric_build_named(
+            &network, "ideal", &cluster, &shape,
+            &(struct weft_environment){.arena = arena, .scratch = scratch_kept, .error = &error}) &&
         weft_sim_run_jobs(&result, &network.fabric, &network.routes, &job, 1, &options, arena,
                           scratch_kept, &error);
     if (!good) {

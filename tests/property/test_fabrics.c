@@ -67,8 +67,10 @@ static void for_each_fabric(uint32_t servers_max, void (*look)(struct instance *
             instance.name = references[i].name;
             struct weft_error error = {.code = WEFT_OK};
             arena = start;
-            if (weft_fabric_build_named(&instance.network, instance.name, &instance.cluster,
-                                        &instance.options, &arena, scratch, &error)) {
+            if (weft_fabric_build_named(
+                    &instance.network, instance.name, &instance.cluster, &instance.options,
+                    &(struct weft_environment){
+                        .arena = &arena, .scratch = scratch, .error = &error})) {
                 look(&instance);
                 built++;
             } else {
@@ -286,8 +288,10 @@ static void look_at_repetition(struct instance *instance)
 {
     struct weft_network again;
     struct weft_error error;
-    HOLDS(instance, weft_fabric_build_named(&again, instance->name, &instance->cluster,
-                                            &instance->options, &arena, scratch, &error));
+    HOLDS(instance,
+          weft_fabric_build_named(
+              &again, instance->name, &instance->cluster, &instance->options,
+              &(struct weft_environment){.arena = &arena, .scratch = scratch, .error = &error}));
     const struct weft_fabric *fabric = &instance->network.fabric;
     HOLDS(instance, again.fabric.link_count == fabric->link_count);
     for (uint32_t i = 0; i < fabric->link_count; i++) {
@@ -329,7 +333,8 @@ static void random_digraph(struct instance *instance, uint64_t seed)
     *instance = (struct instance){.seed = seed, .name = "random digraph"};
     instance->cluster.server_count = n;
     struct weft_error error;
-    HOLDS(instance, weft_fabric_build(&instance->network.fabric, "x", n, node_count, links, count,
+    HOLDS(instance, weft_fabric_build(&instance->network.fabric,
+                                      &(struct weft_fabric_links){"x", n, node_count, links, count},
                                       &arena, &error));
     instance->network.fabric.forwards = true;
     HOLDS(instance, weft_routes_build_shortest(&instance->network.routes, &instance->network.fabric,

@@ -26,8 +26,10 @@ static void build_network(uint32_t which, struct weft_cluster *cluster)
     struct weft_error error;
     const struct weft_fabric_options options = {.seed = 1};
     if (!weft_cluster_build(cluster, SERVERS, degrees[which], 12.5e9, &error) ||
-        !weft_fabric_build_named(&network, names[which], cluster, &options, &case_arena,
-                                 case_scratch, &error)) {
+        !weft_fabric_build_named(&network, names[which], cluster, &options,
+                                 &(struct weft_environment){.arena = &case_arena,
+                                                            .scratch = case_scratch,
+                                                            .error = &error})) {
         fail_msg("%s", error.message);
     }
 }

@@ -290,8 +290,9 @@ static void excess_on(double *worst, double *sum, const struct weft_snapshot *sn
     const struct weft_interleave_options options = {.heuristic = true};
     struct weft_interleaving found;
     struct weft_error error;
-    assert_true(
-        weft_interleave_score(&found, snapshot, shift_ps, &options, &arena, scratch, &error));
+    assert_true(weft_interleave_score(
+        &found, snapshot, shift_ps, &options,
+        &(struct weft_environment){.arena = &arena, .scratch = scratch, .error = &error}));
     *worst = 0;
     *sum = 0;
     for (uint32_t i = 0; i < snapshot->jobs[j].link_count; i++) {

@@ -71,7 +71,9 @@ static void build(const char *name, uint32_t servers, struct weft_arena *arena)
         weft_cluster_build(&cluster, servers, strcmp(name, "ring") == 0 ? 2 : 1, RATE_BPS, &error);
     cluster.latency_ps = LATENCY_PS;
     if (!built ||
-        !weft_fabric_build_named(&network, name, &cluster, &shape, arena, scratch_kept, &error)) {
+        !weft_fabric_build_named(
+            &network, name, &cluster, &shape,
+            &(struct weft_environment){.arena = arena, .scratch = scratch_kept, .error = &error})) {
         fail_msg("%s: %s", name, error.message);
     }
     assert_true(network.fabric.link_count <= LINKS_MAX);

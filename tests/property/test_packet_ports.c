@@ -58,8 +58,10 @@ static void build(uint64_t seed, bool extra, struct weft_arena *arena)
     for (uint32_t i = 0; i < SERVERS; i++) {
         count = join(links, count, i, SERVERS + weft_rng_below(&rng, SWITCHES), &rng);
     }
-    if (!weft_fabric_build(&network.fabric, "random", SERVERS, SERVERS + SWITCHES, links, count,
-                           arena, &error) ||
+    if (!weft_fabric_build(
+            &network.fabric,
+            &(struct weft_fabric_links){"random", SERVERS, SERVERS + SWITCHES, links, count}, arena,
+            &error) ||
         !weft_routes_build_shortest(&network.routes, &network.fabric, arena, scratch_kept,
                                     &error)) {
         fail_msg("seed %llu: %s", (unsigned long long)seed, error.message);

@@ -158,8 +158,10 @@ static void k_shortest_paths_are_the_cheapest_of_all(void **state)
         uint32_t k = 1 + weft_rng_below(&rng, 12);
         struct weft_graph_paths paths;
         struct weft_arena inner = weft_arena_split(&scratch);
-        weft_graph_k_shortest(&paths, &graph, round % 2 == 0 ? NULL : costs, remaining, source,
-                              target, k, &scratch, inner);
+        weft_graph_k_shortest(
+            &paths, &graph,
+            &(struct weft_path_query){round % 2 == 0 ? NULL : costs, remaining, source, target, k},
+            &scratch, inner);
         *e = (struct enumeration){.graph = &graph, .costs = costs, .target = target};
         enumerate(e, source, 0);
         qsort(e->found, e->count, sizeof(double), by_value);

@@ -47,8 +47,9 @@ static void random_planes(struct weft_plan *plan, struct weft_rng *rng)
     }
     struct weft_error error;
     plan->topology.planes = planes;
-    assert_true(
-        weft_fabric_build(&plan->network.fabric, "weft", n, n, links, count, &arena, &error));
+    assert_true(weft_fabric_build(&plan->network.fabric,
+                                  &(struct weft_fabric_links){"weft", n, n, links, count}, &arena,
+                                  &error));
     plan->network.fabric.parts.rate_Bps = plan->cluster.rate_Bps;
 }
 
@@ -92,8 +93,9 @@ static void random_routes(struct weft_plan *plan, struct weft_rng *rng)
         }
     }
     struct weft_error error;
-    assert_true(weft_routes_build_table(&plan->network.routes, fabric, count, first, nodes, weights,
-                                        true, &arena, scratch, &error));
+    assert_true(weft_routes_build_table(
+        &plan->network.routes, fabric,
+        &(struct weft_route_table){count, first, nodes, weights, true}, &arena, scratch, &error));
     plan->network.routes.spread =
         weft_rng_below(rng, 2) == 0 ? WEFT_SPREAD_PICK : WEFT_SPREAD_SPLIT;
 }

@@ -43,8 +43,9 @@ static void draw(struct instance *instance, uint64_t seed, struct weft_arena *ke
             links[d * n + i] = (struct weft_link){order[i], order[(i + 1) % n], rate_Bps, 0, 1};
         }
     }
-    assert_true(
-        weft_fabric_build(&instance->fabric, "drawn", n, n, links, n * degree, kept, &error));
+    assert_true(weft_fabric_build(&instance->fabric,
+                                  &(struct weft_fabric_links){"drawn", n, n, links, n * degree},
+                                  kept, &error));
     instance->fabric.forwards = true;
     instance->demand = WEFT_NEW(kept, double, (size_t)n *n);
     for (uint32_t i = 0; i < n * n; i++) {
@@ -192,7 +193,9 @@ static void coin_change_is_shortest_on_any_circulant(void **state)
             }
         }
         struct weft_fabric fabric;
-        assert_true(weft_fabric_build(&fabric, "circulant", n, n, links, n * count, &kept, &error));
+        assert_true(weft_fabric_build(
+            &fabric, &(struct weft_fabric_links){"circulant", n, n, links, n * count}, &kept,
+            &error));
         fabric.forwards = true;
         struct weft_routes routes;
         assert_true(weft_routing_coin_change(

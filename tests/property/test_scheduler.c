@@ -96,8 +96,9 @@ static void draw_trace(struct trial *trial, struct weft_arena *arena, struct wef
     };
     weft_job_trace_expand(&trial->full, trace, arena, scratch);
     if (!trace->shards.dedicated) {
-        assert_true(weft_fabric_build_named(&trial->network, trace->fabric, &trace->cluster,
-                                            &trace->shape, arena, scratch, &error));
+        assert_true(weft_fabric_build_named(
+            &trial->network, trace->fabric, &trace->cluster, &trace->shape,
+            &(struct weft_environment){.arena = arena, .scratch = scratch, .error = &error}));
         trial->network.routes.spread = trace->spread;
     }
 }
@@ -189,8 +190,9 @@ static void run(struct weft_timetable *table, const struct trial *trial, struct 
 {
     struct weft_error error;
     bool dedicated = trial->trace.shards.dedicated;
-    if (!weft_scheduler_run(table, &trial->full, dedicated ? NULL : &trial->network,
-                            &trial->options, arena, scratch, &error)) {
+    if (!weft_scheduler_run(
+            table, &trial->full, dedicated ? NULL : &trial->network, &trial->options,
+            &(struct weft_environment){.arena = arena, .scratch = scratch, .error = &error})) {
         fail_msg("seed %llu: %s", (unsigned long long)trial->seed, error.message);
     }
 }

@@ -177,7 +177,8 @@ static void random_links(struct weft_fabric *fabric, struct weft_rng *rng, uint3
                                       weft_rng_below(rng, 3) * 700000, 1};
     }
     struct weft_error error;
-    assert_true(weft_fabric_build(fabric, "random", n, n, links, n + more, arena, &error));
+    assert_true(weft_fabric_build(
+        fabric, &(struct weft_fabric_links){"random", n, n, links, n + more}, arena, &error));
 }
 
 // Jumps that all servers have, of several rates: alike everywhere. The jump 1 connects.
@@ -195,7 +196,8 @@ static void random_circulant(struct weft_fabric *fabric, struct weft_rng *rng, u
         }
     }
     struct weft_error error;
-    assert_true(weft_fabric_build(fabric, "circulant", n, n, links, n * jumps, arena, &error));
+    assert_true(weft_fabric_build(
+        fabric, &(struct weft_fabric_links){"circulant", n, n, links, n * jumps}, arena, &error));
 }
 
 // Tori and meshes with a rate of its own for each side, all pairs, and one switch.
@@ -209,8 +211,9 @@ static void random_shape(struct weft_fabric *fabric, struct weft_rng *rng, struc
         shape.sides[i] = 2 + weft_rng_below(rng, grid ? 3 : 10);
     }
     struct weft_error error;
-    assert_true(weft_fabric_build_shape(fabric, &shape, 1e9 * (1 + weft_rng_below(rng, 9)),
-                                        weft_rng_below(rng, 1000000), arena, scratch, &error));
+    assert_true(weft_fabric_build_shape(
+        fabric, &shape, 1e9 * (1 + weft_rng_below(rng, 9)), weft_rng_below(rng, 1000000),
+        &(struct weft_environment){.arena = arena, .scratch = scratch, .error = &error}));
 }
 
 // Seen to fail when: a link falls free at half of its time or at once (start, in group and greedy:

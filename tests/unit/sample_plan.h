@@ -46,7 +46,8 @@ static inline bool sample_fabric(struct weft_fabric *fabric, const struct weft_p
             }
         }
     }
-    return weft_fabric_build(fabric, "weft", n, n, links, count, arena, error);
+    return weft_fabric_build(fabric, &(struct weft_fabric_links){"weft", n, n, links, count}, arena,
+                             error);
 }
 
 static inline struct weft_ring sample_ring(uint32_t n, uint32_t jump, uint32_t jump_count,

@@ -175,7 +175,8 @@ static struct weft_network ring_of(uint32_t n)
     }
     struct weft_network network = {0};
     struct weft_error error;
-    if (!weft_fabric_build(&network.fabric, "ring", n, n, links, count, &case_arena, &error)) {
+    if (!weft_fabric_build(&network.fabric, &(struct weft_fabric_links){"ring", n, n, links, count},
+                           &case_arena, &error)) {
         fail_msg("%s", error.message);
     }
     return network;

@@ -120,8 +120,9 @@ static void fabrics_play_better_strategies_than_data_parallelism(void **state)
         assert_null(row->why_not);
         assert_non_null(row->found_for);
         struct weft_network *network = WEFT_NEW(&arena, struct weft_network, 1);
-        assert_true(
-            weft_fabric_build_named(network, names[i], &cluster, &built, &arena, scratch, &error));
+        assert_true(weft_fabric_build_named(
+            network, names[i], &cluster, &built,
+            &(struct weft_environment){.arena = &arena, .scratch = scratch, .error = &error}));
         // Large parameters and few samples: there are far better strategies than this one.
         assert_true(row->iteration_s < 0.9 * play(&strategy, network));
     }

@@ -239,8 +239,9 @@ static void paths_that_would_close_a_cycle_are_left_out(void **state)
     static const uint32_t nodes[] = {0, 1, 2, 3, 0, 2, 1, 3};
     static const double weights[] = {0.4, 0.6};
     struct weft_routes routes;
-    assert_true(weft_routes_build_table(&routes, &plan.network.fabric, 2, first, nodes, weights,
-                                        true, &arena, scratch, &error));
+    assert_true(weft_routes_build_table(&routes, &plan.network.fabric,
+                                        &(struct weft_route_table){2, first, nodes, weights, true},
+                                        &arena, scratch, &error));
     const struct weft_port_map ports = {5, plan.topology.degree, plan.topology.planes};
     struct weft_pair_hops all;
     assert_true(weft_routing_next_hops(

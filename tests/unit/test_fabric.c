@@ -38,7 +38,8 @@ static void demand_hops_are_shortest_paths_weighted_by_demand(void **state)
     const struct weft_link links[] = {
         {0, 1, 10, 5, 1}, {1, 2, 10, 5, 1}, {2, 3, 10, 5, 1}, {3, 0, 10, 5, 1}};
     struct weft_fabric fabric;
-    assert_true(weft_fabric_build(&fabric, "test", 4, 4, links, 4, &arena, &error));
+    assert_true(weft_fabric_build(&fabric, &(struct weft_fabric_links){"test", 4, 4, links, 4},
+                                  &arena, &error));
     double demand[16] = {[0 * 4 + 1] = 3, [1 * 4 + 0] = 1, [2 * 4 + 2] = 100};
     assert_true(weft_fabric_demand_hops(&fabric, demand, scratch) == (3 * 1 + 1 * 3) / 4.0);
     demand[0 * 4 + 1] = 0;
@@ -55,7 +56,8 @@ static void links_are_sorted_and_parallel_ones_joined(void **state)
         {2, 0, 10, 5, 1}, {0, 2, 10, 5, 1}, {0, 1, 10, 5, 2}, {0, 1, 30, 9, 1}, {1, 2, 7, 0, 1},
     };
     struct weft_fabric fabric;
-    assert_true(weft_fabric_build(&fabric, "test", 3, 3, links, 5, &arena, &error));
+    assert_true(weft_fabric_build(&fabric, &(struct weft_fabric_links){"test", 3, 3, links, 5},
+                                  &arena, &error));
     assert_int_equal(fabric.link_count, 4);
     assert_true(fabric.forwards);
     assert_int_equal(fabric.first[0], 0);
@@ -86,16 +88,20 @@ static void bad_links_are_refused(void **state)
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         struct weft_fabric fabric;
         const struct weft_link links[] = {{0, 1, 1, 0, 1}, cases[i].link};
-        assert_false(weft_fabric_build(&fabric, "test", 3, 3, links, 2, &arena, &error));
+        assert_false(weft_fabric_build(&fabric, &(struct weft_fabric_links){"test", 3, 3, links, 2},
+                                       &arena, &error));
         assert_int_equal(error.code, WEFT_INPUT);
         assert_non_null(strstr(error.message, "link 1: "));
         assert_non_null(strstr(error.message, cases[i].word));
     }
     struct weft_link not_a_number = {0, 1, (double)NAN, 0, 1};
     struct weft_fabric fabric;
-    assert_false(weft_fabric_build(&fabric, "test", 2, 2, &not_a_number, 1, &arena, &error));
-    assert_false(weft_fabric_build(&fabric, "test", 0, 0, NULL, 0, &arena, &error));
-    assert_false(weft_fabric_build(&fabric, "test", 3, 2, NULL, 0, &arena, &error));
+    assert_false(weft_fabric_build(
+        &fabric, &(struct weft_fabric_links){"test", 2, 2, &not_a_number, 1}, &arena, &error));
+    assert_false(weft_fabric_build(&fabric, &(struct weft_fabric_links){"test", 0, 0, NULL, 0},
+                                   &arena, &error));
+    assert_false(weft_fabric_build(&fabric, &(struct weft_fabric_links){"test", 3, 2, NULL, 0},
+                                   &arena, &error));
 }
 
 static void disconnected_fabrics_name_a_pair(void **state)
@@ -104,7 +110,8 @@ static void disconnected_fabrics_name_a_pair(void **state)
     struct weft_fabric fabric;
     // Servers 0 and 1 reach 2, but nothing comes back.
     const struct weft_link one_way[] = {{0, 1, 1, 0, 1}, {1, 0, 1, 0, 1}, {1, 2, 1, 0, 1}};
-    assert_true(weft_fabric_build(&fabric, "one-way", 3, 3, one_way, 3, &arena, &error));
+    assert_true(weft_fabric_build(&fabric, &(struct weft_fabric_links){"one-way", 3, 3, one_way, 3},
+                                  &arena, &error));
     assert_false(weft_fabric_check_connected(&fabric, scratch, &error));
     assert_int_equal(error.code, WEFT_INFEASIBLE);
     assert_non_null(strstr(error.message, "from server 2 to server 0"));
@@ -113,7 +120,8 @@ static void disconnected_fabrics_name_a_pair(void **state)
         {0, 3, 1, 0, 1}, {3, 0, 1, 0, 1}, {1, 3, 1, 0, 1}, {3, 1, 1, 0, 1},
         {1, 4, 1, 0, 1}, {4, 1, 1, 0, 1}, {2, 4, 1, 0, 1}, {4, 2, 1, 0, 1},
     };
-    assert_true(weft_fabric_build(&fabric, "split", 3, 5, split, 8, &arena, &error));
+    assert_true(weft_fabric_build(&fabric, &(struct weft_fabric_links){"split", 3, 5, split, 8},
+                                  &arena, &error));
     assert_false(fabric.forwards);
     assert_false(weft_fabric_check_connected(&fabric, scratch, &error));
     assert_non_null(strstr(error.message, "from server 0 to server 2"));
@@ -137,17 +145,20 @@ static void tables_hold_weighted_paths(void **state)
         {2, 1, 1, 0, 1}, {0, 2, 1, 0, 1}, {2, 0, 1, 0, 1},
     };
     struct weft_fabric fabric;
-    assert_true(weft_fabric_build(&fabric, "triangle", 3, 3, links, 6, &arena, &error));
+    assert_true(weft_fabric_build(&fabric, &(struct weft_fabric_links){"triangle", 3, 3, links, 6},
+                                  &arena, &error));
     const uint32_t nodes[] = {2, 1, 0, 1, 0, 2, 1, 0, 1, 1, 0, 1, 2, 2, 0, 2, 1};
     const uint32_t first[] = {0, 2, 4, 7, 9, 11, 13, 15, 17};
     const double weights[] = {1, 1, 1, 3, 1, 1, 1, 1};
     struct weft_routes routes;
     // 2->1, 0->1, 0->2->1, 0->1 again, 1->0, 1->2, 2->0, 2->1 again: no path from 0 to 2.
-    assert_false(weft_routes_build_table(&routes, &fabric, 8, first, nodes, weights, false, &arena,
-                                         scratch, &error));
+    assert_false(weft_routes_build_table(
+        &routes, &fabric, &(struct weft_route_table){8, first, nodes, weights, false}, &arena,
+        scratch, &error));
     assert_non_null(strstr(error.message, "from server 0 to server 2"));
-    assert_true(weft_routes_build_table(&routes, &fabric, 8, first, nodes, weights, true, &arena,
-                                        scratch, &error));
+    assert_true(weft_routes_build_table(&routes, &fabric,
+                                        &(struct weft_route_table){8, first, nodes, weights, true},
+                                        &arena, scratch, &error));
     assert_int_equal(weft_routes_path_count(&routes, 0, 1), 3);
     assert_int_equal(weft_routes_path_count(&routes, 0, 2), 0);
     assert_int_equal(weft_routes_path_count(&routes, 2, 1), 2);
@@ -178,7 +189,8 @@ static void bad_paths_are_refused(void **state)
     (void)state;
     const struct weft_link links[] = {{0, 1, 1, 0, 1}, {1, 0, 1, 0, 1}, {1, 2, 1, 0, 1}};
     struct weft_fabric fabric;
-    assert_true(weft_fabric_build(&fabric, "line", 3, 3, links, 3, &arena, &error));
+    assert_true(weft_fabric_build(&fabric, &(struct weft_fabric_links){"line", 3, 3, links, 3},
+                                  &arena, &error));
     static const struct {
         uint32_t nodes[4];
         uint32_t count;
@@ -196,8 +208,10 @@ static void bad_paths_are_refused(void **state)
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         struct weft_routes routes;
         uint32_t first[] = {0, cases[i].count};
-        assert_false(weft_routes_build_table(&routes, &fabric, 1, first, cases[i].nodes,
-                                             &cases[i].weight, true, &arena, scratch, &error));
+        assert_false(weft_routes_build_table(
+            &routes, &fabric,
+            &(struct weft_route_table){1, first, cases[i].nodes, &cases[i].weight, true}, &arena,
+            scratch, &error));
         assert_int_equal(error.code, WEFT_INPUT);
         assert_non_null(strstr(error.message, cases[i].word));
         assert_non_null(strstr(error.message, "path 0: "));
@@ -214,7 +228,8 @@ static void circulant_paths_follow_the_table(void **state)
         links[2 * s + 1] = (struct weft_link){s, (s + 3) % 8, 1, 0, 1};
     }
     struct weft_fabric fabric;
-    assert_true(weft_fabric_build(&fabric, "circulant", 8, 8, links, 16, &arena, &error));
+    assert_true(weft_fabric_build(
+        &fabric, &(struct weft_fabric_links){"circulant", 8, 8, links, 16}, &arena, &error));
     static const uint32_t table[8] = {0, 1, 1, 3, 1, 1, 3, 1};
     struct weft_routes routes = {
         .kind = WEFT_ROUTES_CIRCULANT, .fabric = &fabric, .hop_max = 3, .table = table};

@@ -161,7 +161,9 @@ static bool build_topo(const char *text, const struct weft_tier_failure *failure
     bool good = weft_topo_read(&tiers, copy, strlen(text), error);
     free(copy);
     return good &&
-           weft_fabric_build_tiers(&network, &tiers, failures, count, &arena, scratch_kept, error);
+           weft_fabric_build_tiers(&network, &tiers, failures, count,
+                                   &(struct weft_environment){
+                                       .arena = &arena, .scratch = scratch_kept, .error = error});
 }
 
 // `text` with the first `from` replaced by `to`.

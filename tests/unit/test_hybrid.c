@@ -435,7 +435,8 @@ static void gradients_take_the_rings_of_the_network(void **state)
     }
     set_case("gpt3-1.3b", 512, 0, 8, "A100");
     struct weft_network network = {.rings = {0}};
-    assert_true(weft_fabric_build(&network.fabric, "circle", 8, 8, links, 8, &arena, &error));
+    assert_true(weft_fabric_build(
+        &network.fabric, &(struct weft_fabric_links){"circle", 8, 8, links, 8}, &arena, &error));
     network.fabric.forwards = true;
     assert_true(weft_routing_shortest(
         &network.routes, &network.fabric,

@@ -56,7 +56,9 @@ static void a_burst_is_found_again(void **state)
         make(bytes, cases[c].iteration_s, cases[c].from_s, cases[c].to_s, cases[c].noise, &rng);
         const struct weft_series series = {STEP_PS, SAMPLES, bytes};
         struct weft_measured_demand found;
-        assert_true(weft_demand_measure(&found, &series, 1, 0, &arena, scratch, &error));
+        assert_true(weft_demand_measure(
+            &found, &series, 1, 0,
+            &(struct weft_environment){.arena = &arena, .scratch = scratch, .error = &error}));
         double iteration_s = weft_seconds(found.iteration_ps);
         assert_true(fabs(iteration_s / cases[c].iteration_s - 1) <= found.period_error_ratio);
         assert_true(found.period_error_ratio < 1e-3);
@@ -87,14 +89,20 @@ static void a_series_without_iterations_is_refused(void **state)
     }
     const struct weft_series noise = {STEP_PS, SAMPLES, bytes};
     struct weft_measured_demand found;
-    assert_false(weft_demand_measure(&found, &noise, 1, 0, &arena, scratch, &error));
+    assert_false(weft_demand_measure(
+        &found, &noise, 1, 0,
+        &(struct weft_environment){.arena = &arena, .scratch = scratch, .error = &error}));
     assert_int_equal(error.code, WEFT_INPUT);
     for (uint32_t i = 0; i < SAMPLES; i++) {
         bytes[i] = 1;
     }
-    assert_false(weft_demand_measure(&found, &noise, 1, 0, &arena, scratch, &error));
+    assert_false(weft_demand_measure(
+        &found, &noise, 1, 0,
+        &(struct weft_environment){.arena = &arena, .scratch = scratch, .error = &error}));
     // A flat series of a known iteration is one that always sends.
-    assert_true(weft_demand_measure(&found, &noise, 1, 50 * STEP_PS, &arena, scratch, &error));
+    assert_true(weft_demand_measure(
+        &found, &noise, 1, 50 * STEP_PS,
+        &(struct weft_environment){.arena = &arena, .scratch = scratch, .error = &error}));
     assert_int_equal(found.link_demands[0].phase_count, 1);
     assert_int_equal(found.link_demands[0].phases[0].duration_ps, 50 * STEP_PS);
     weft_arena_release(&all);

@@ -99,7 +99,8 @@ static void build_chain(const double *rates_Bps, struct weft_arena *arena)
                                       .latency_ps = LATENCY_PS,
                                       .width = 1};
     }
-    if (!weft_fabric_build(&network.fabric, "chain", 2, 4, links, 6, arena, &error) ||
+    if (!weft_fabric_build(&network.fabric, &(struct weft_fabric_links){"chain", 2, 4, links, 6},
+                           arena, &error) ||
         !weft_routes_build_shortest(&network.routes, &network.fabric, arena, scratch_kept,
                                     &error)) {
         fail_msg("%s", error.message);
@@ -245,8 +246,11 @@ static void a_circle_of_pauses_is_named(void **state)
         flows.packets[i] = 2000;
     }
     first[count] = 3 * count;
-    if (!weft_fabric_build(&network.fabric, "circle", count, count, links, count, &arena, &error) ||
-        !weft_routes_build_table(&network.routes, &network.fabric, count, first, nodes, NULL, true,
+    if (!weft_fabric_build(&network.fabric,
+                           &(struct weft_fabric_links){"circle", count, count, links, count},
+                           &arena, &error) ||
+        !weft_routes_build_table(&network.routes, &network.fabric,
+                                 &(struct weft_route_table){count, first, nodes, NULL, true},
                                  &arena, scratch_kept, &error)) {
         fail_msg("%s", error.message);
     }

@@ -226,7 +226,8 @@ static void pairs_without_a_way_are_refused(void **state)
                                       {2, 3, RATE_BPS, 1000, 1},
                                       {3, 2, RATE_BPS, 1000, 1}};
     memset(&network, 0, sizeof(network));
-    assert_true(weft_fabric_build(&network.fabric, "pairs", 4, 4, links, 4, &arena, &error));
+    assert_true(weft_fabric_build(
+        &network.fabric, &(struct weft_fabric_links){"pairs", 4, 4, links, 4}, &arena, &error));
     assert_false(
         weft_routes_build_shortest(&network.routes, &network.fabric, &arena, scratch_kept, &error));
     assert_int_equal(error.code, WEFT_INFEASIBLE);

@@ -55,8 +55,9 @@ static void store_routes(void)
     }
     struct weft_error error;
     struct weft_routes stored;
-    if (!weft_routes_build_table(&stored, fabric, path_count, node_first, nodes, NULL, false,
-                                 &case_arena, case_scratch, &error)) {
+    if (!weft_routes_build_table(
+            &stored, fabric, &(struct weft_route_table){path_count, node_first, nodes, NULL, false},
+            &case_arena, case_scratch, &error)) {
         fail_msg("%s", error.message);
     }
     stored.spread = WEFT_SPREAD_SPLIT;

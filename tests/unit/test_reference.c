@@ -218,7 +218,8 @@ static void direct_parts_follow_the_cabling(void **state)
     const struct weft_link links[] = {
         {0, 1, 1, 0, 1}, {1, 2, 1, 0, 1}, {2, 0, 1, 0, 1}, {0, 1, 1, 0, 1}, {1, 0, 1, 0, 1}};
     struct weft_fabric fabric;
-    assert_true(weft_fabric_build(&fabric, "mixed", 3, 3, links, 5, &arena, &error));
+    assert_true(weft_fabric_build(&fabric, &(struct weft_fabric_links){"mixed", 3, 3, links, 5},
+                                  &arena, &error));
     static const struct {
         enum weft_cabling cabling;
         uint32_t panel, ocs, mechanical;
@@ -279,17 +280,20 @@ static void every_fabric_has_a_name(void **state)
     assert_int_equal(count, 9);
     for (uint32_t i = 0; i < count; i++) {
         struct weft_network network;
-        assert_true(weft_fabric_build_named(&network, references[i].name, &cluster, NULL, &arena,
-                                            scratch, &error));
+        assert_true(weft_fabric_build_named(
+            &network, references[i].name, &cluster, NULL,
+            &(struct weft_environment){.arena = &arena, .scratch = scratch, .error = &error}));
         assert_string_equal(network.fabric.name, references[i].name);
         assert_ptr_equal(network.routes.fabric, &network.fabric);
         assert_true(strlen(references[i].summary) > 20);
     }
     struct weft_network network;
-    assert_true(weft_fabric_build_named(&network, "single-switch", &cluster, NULL, &arena, scratch,
-                                        &error));
-    assert_false(
-        weft_fabric_build_named(&network, "dragonfly", &cluster, NULL, &arena, scratch, &error));
+    assert_true(weft_fabric_build_named(
+        &network, "single-switch", &cluster, NULL,
+        &(struct weft_environment){.arena = &arena, .scratch = scratch, .error = &error}));
+    assert_false(weft_fabric_build_named(
+        &network, "dragonfly", &cluster, NULL,
+        &(struct weft_environment){.arena = &arena, .scratch = scratch, .error = &error}));
     assert_int_equal(error.code, WEFT_INPUT);
     assert_non_null(strstr(error.message, "'dragonfly'"));
     assert_non_null(strstr(error.message, "leaf-spine, expander"));

@@ -206,7 +206,8 @@ static void parallel_cables_belong_to_their_own_rings(void **state)
     struct weft_error error;
     struct job *job = make_job(5, 2);
     struct weft_plan plan = job->plan;
-    assert_true(weft_fabric_build(&plan.network.fabric, "weft", 2, 2, links, 2, &arena, &error));
+    assert_true(weft_fabric_build(
+        &plan.network.fabric, &(struct weft_fabric_links){"weft", 2, 2, links, 2}, &arena, &error));
     plan.topology.rings = (struct weft_ring_set){3, rings};
     const char *svg = weft_report_svg_fabric(&plan, &arena, scratch);
     check_svg(svg, svg + strlen(svg));

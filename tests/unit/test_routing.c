@@ -27,7 +27,9 @@ static struct weft_fabric circulant(uint32_t n, const uint32_t *jumps, uint32_t 
     }
     struct weft_fabric fabric;
     struct weft_error error;
-    assert_true(weft_fabric_build(&fabric, "circulant", n, n, links, n * jump_count, into, &error));
+    assert_true(weft_fabric_build(
+        &fabric, &(struct weft_fabric_links){"circulant", n, n, links, n * jump_count}, into,
+        &error));
     fabric.forwards = true;
     return fabric;
 }
@@ -136,7 +138,8 @@ static void a_split_fabric_is_infeasible_and_says_where(void **state)
     struct weft_arena kept = arena;
     struct weft_error error;
     struct weft_fabric fabric;
-    assert_true(weft_fabric_build(&fabric, "split", 4, 4, links, 5, &kept, &error));
+    assert_true(weft_fabric_build(&fabric, &(struct weft_fabric_links){"split", 4, 4, links, 5},
+                                  &kept, &error));
     fabric.forwards = true;
     struct weft_routes routes;
     struct weft_minmax_result result;
@@ -202,7 +205,8 @@ static void routes_do_not_pass_through_servers_that_do_not_forward(void **state)
     struct weft_arena kept = arena;
     struct weft_error error;
     struct weft_fabric fabric;
-    assert_true(weft_fabric_build(&fabric, "mixed", 3, 5, links, 10, &kept, &error));
+    assert_true(weft_fabric_build(&fabric, &(struct weft_fabric_links){"mixed", 3, 5, links, 10},
+                                  &kept, &error));
     fabric.forwards = false;
     double demand[9] = {0};
     demand[2] = 1e9;

@@ -70,14 +70,18 @@ static void begin(struct house *house, const char *fabric)
 static const struct weft_timetable *play(struct house *house)
 {
     bool dedicated = house->trace.shards.dedicated;
-    if (!dedicated && !weft_fabric_build_named(&house->network, house->trace.fabric,
-                                               &house->trace.cluster, &house->trace.shape,
-                                               &house->arena, house->scratch, &house->error)) {
+    if (!dedicated &&
+        !weft_fabric_build_named(
+            &house->network, house->trace.fabric, &house->trace.cluster, &house->trace.shape,
+            &(struct weft_environment){
+                .arena = &house->arena, .scratch = house->scratch, .error = &house->error})) {
         fail_msg("%s", house->error.message);
     }
     house->network.routes.spread = house->trace.spread;
-    if (!weft_scheduler_run(&house->table, &house->trace, dedicated ? NULL : &house->network,
-                            &house->options, &house->arena, house->scratch, &house->error)) {
+    if (!weft_scheduler_run(
+            &house->table, &house->trace, dedicated ? NULL : &house->network, &house->options,
+            &(struct weft_environment){
+                .arena = &house->arena, .scratch = house->scratch, .error = &house->error})) {
         fail_msg("%s", house->error.message);
     }
     return &house->table;
@@ -404,11 +408,14 @@ static void a_link_that_is_not_there_cannot_fail(void **state)
         .time_ps = SECOND, .repair_ps = SECOND, .is_link = true, .server = 0, .peer = 1};
     house.trace.failures = &house.failure;
     house.trace.failure_count = 1;
-    assert_true(weft_fabric_build_named(&house.network, "leaf-spine", &house.trace.cluster,
-                                        &house.trace.shape, &house.arena, house.scratch,
-                                        &house.error));
+    assert_true(weft_fabric_build_named(
+        &house.network, "leaf-spine", &house.trace.cluster, &house.trace.shape,
+        &(struct weft_environment){
+            .arena = &house.arena, .scratch = house.scratch, .error = &house.error}));
     assert_false(weft_scheduler_run(&house.table, &house.trace, &house.network, &house.options,
-                                    &house.arena, house.scratch, &house.error));
+                                    &(struct weft_environment){.arena = &house.arena,
+                                                               .scratch = house.scratch,
+                                                               .error = &house.error}));
     assert_int_equal(house.error.code, WEFT_INPUT);
     assert_string_equal(house.error.message,
                         "failures.events[0]: no link from node 0 to 1; its first one goes to 4");

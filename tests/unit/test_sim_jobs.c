@@ -355,9 +355,12 @@ static void a_pair_without_route_is_refused(void **state)
     struct weft_link link = {0, 1, RATE_BPS, US, 1};
     uint32_t nodes[] = {0, 1};
     uint32_t node_first[] = {0, 2};
-    assert_true(weft_fabric_build(&network.fabric, "pair", 2, 2, &link, 1, &arena, &error));
-    assert_true(weft_routes_build_table(&network.routes, &network.fabric, 1, node_first, nodes,
-                                        NULL, true, &arena, scratch_kept, &error));
+    assert_true(weft_fabric_build(
+        &network.fabric, &(struct weft_fabric_links){"pair", 2, 2, &link, 1}, &arena, &error));
+    assert_true(
+        weft_routes_build_table(&network.routes, &network.fabric,
+                                &(struct weft_route_table){1, node_first, nodes, NULL, true},
+                                &arena, scratch_kept, &error));
     add_transfer(0, 1, 50000, NULL, 0);
     add_transfer(1, 0, 50000, NULL, 0);
     build_graph(2);

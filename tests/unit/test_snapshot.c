@@ -27,7 +27,9 @@ static void levels_become_pieces(void **state)
     }
     const struct weft_series series = {MS_PS, 100, bytes};
     struct weft_measured_demand found;
-    assert_true(weft_demand_measure(&found, &series, 1, 100 * MS_PS, &arena, scratch, &error));
+    assert_true(weft_demand_measure(
+        &found, &series, 1, 100 * MS_PS,
+        &(struct weft_environment){.arena = &arena, .scratch = scratch, .error = &error}));
     const struct weft_demand *demand = &found.link_demands[0];
     double sum = 0;
     for (uint32_t p = 0; p < demand->phase_count; p++) {
@@ -65,9 +67,12 @@ static void rates_above_a_stated_capacity_are_refused(void **state)
         const struct weft_series_set set = one_link(&series, &name, &cases[c].file_Bps);
         struct weft_measured_demand found;
         struct weft_job_set job;
-        assert_true(weft_demand_measure(&found, &series, 1, 4 * MS_PS, &arena, scratch, &error));
+        assert_true(weft_demand_measure(
+            &found, &series, 1, 4 * MS_PS,
+            &(struct weft_environment){.arena = &arena, .scratch = scratch, .error = &error}));
         bool fine =
-            weft_snapshot_of_series(&job, &set, &found, "a", cases[c].asked_Bps, &arena, &error);
+            weft_snapshot_of_series(&job, &set, &found, "a", cases[c].asked_Bps,
+                                    &(struct weft_environment){.arena = &arena, .error = &error});
         assert_int_equal(fine, cases[c].capacity_Bps > 0);
         if (fine) {
             const struct weft_demand *demand = &job.snapshot.jobs[0].demand;
@@ -232,8 +237,9 @@ static void times_are_rounded_as_little_as_can_be(void **state)
         const uint64_t shifts[2] = {0, 0};
         const struct weft_interleave_options options = {.perimeter_limit = 20 + round % 3 * 50};
         struct weft_interleaving found;
-        assert_true(
-            weft_interleave_score(&found, &snapshot, shifts, &options, &arena, scratch, &error));
+        assert_true(weft_interleave_score(
+            &found, &snapshot, shifts, &options,
+            &(struct weft_environment){.arena = &arena, .scratch = scratch, .error = &error}));
         const struct weft_link_score *score = &found.links[0];
         double least = least_change((double)shorter_ps, (double)longer_ps, options.perimeter_limit);
         assert_true(fabs(score->period_error_ratio - least) < 1e-11);

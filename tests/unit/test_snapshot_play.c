@@ -30,7 +30,9 @@ static struct weft_sharing_play play(const struct weft_snapshot *snapshot,
 {
     struct weft_sharing_play out;
     struct weft_error error;
-    if (!weft_snapshot_play(&out, snapshot, options, sim, arena, scratch_kept, &error)) {
+    if (!weft_snapshot_play(
+            &out, snapshot, options, sim,
+            &(struct weft_environment){.arena = arena, .scratch = scratch_kept, .error = &error})) {
         fail_msg("%s", error.message);
     }
     return out;
@@ -158,11 +160,15 @@ static void what_cannot_be_played_is_refused(void **state)
     struct weft_snapshot snapshot = {links, 3, &job, 1};
     struct weft_sim_options sim = {.iterations = 1};
     struct weft_arena arena = arena_kept;
-    assert_false(weft_snapshot_play(&out, &snapshot, &options, &sim, &arena, scratch_kept, &error));
+    assert_false(weft_snapshot_play(
+        &out, &snapshot, &options, &sim,
+        &(struct weft_environment){.arena = &arena, .scratch = scratch_kept, .error = &error}));
     assert_non_null(strstr(error.message, "2 or more"));
     sim.iterations = 2;
     snapshot.job_count = 0;
-    assert_false(weft_snapshot_play(&out, &snapshot, &options, &sim, &arena, scratch_kept, &error));
+    assert_false(weft_snapshot_play(
+        &out, &snapshot, &options, &sim,
+        &(struct weft_environment){.arena = &arena, .scratch = scratch_kept, .error = &error}));
     snapshot.job_count = 1;
     // A rate a phase, without end.
     enum { PHASES = 5000 };
@@ -171,7 +177,9 @@ static void what_cannot_be_played_is_refused(void **state)
         phases[p] = (struct weft_demand_phase){p * MS, MS, RATE * (p + 1) / PHASES};
     }
     job.demand = (struct weft_demand){PHASES * MS, phases, PHASES};
-    assert_false(weft_snapshot_play(&out, &snapshot, &options, &sim, &arena, scratch_kept, &error));
+    assert_false(weft_snapshot_play(
+        &out, &snapshot, &options, &sim,
+        &(struct weft_environment){.arena = &arena, .scratch = scratch_kept, .error = &error}));
     assert_non_null(strstr(error.message, "job x"));
 }
 

@@ -18,7 +18,9 @@ static struct weft_fabric shape_fabric(struct weft_shape shape, struct weft_aren
 {
     struct weft_error error;
     struct weft_fabric fabric;
-    if (!weft_fabric_build_shape(&fabric, &shape, 50 * GIB_S, 500000, arena, scratch_all, &error)) {
+    if (!weft_fabric_build_shape(
+            &fabric, &shape, 50 * GIB_S, 500000,
+            &(struct weft_environment){.arena = arena, .scratch = scratch_all, .error = &error})) {
         fail_msg("%s", error.message);
     }
     return fabric;
@@ -136,8 +138,9 @@ static void switches_carry_every_kind(void **state)
         struct weft_error error;
         assert_true(weft_cluster_build(&cluster, 12, 2, 1e9, &error));
         struct weft_fabric_options shape = {.radix = i == 1 ? 8 : 0};
-        assert_true(weft_fabric_build_named(network, names[i], &cluster, &shape, &arena,
-                                            scratch_all, &error));
+        assert_true(weft_fabric_build_named(
+            network, names[i], &cluster, &shape,
+            &(struct weft_environment){.arena = &arena, .scratch = scratch_all, .error = &error}));
         for (uint32_t kind = 0; kind < WEFT_COLLECTIVE_KIND_COUNT; kind++) {
             const struct weft_synthesis_options options = {
                 .kind = (enum weft_collective_kind)kind,
@@ -224,13 +227,16 @@ static void what_cannot_be_synthesised_is_refused(void **state)
             fabric = shape_fabric(ring, &arena);
             break;
         case 1:
-            assert_true(weft_fabric_build(&fabric, "one-way", 3, 3, one_way, 3, &arena, &error));
+            assert_true(weft_fabric_build(
+                &fabric, &(struct weft_fabric_links){"one-way", 3, 3, one_way, 3}, &arena, &error));
             break;
         case 2:
-            assert_true(weft_fabric_build(&fabric, "slow", 2, 2, slow, 2, &arena, &error));
+            assert_true(weft_fabric_build(
+                &fabric, &(struct weft_fabric_links){"slow", 2, 2, slow, 2}, &arena, &error));
             break;
         default:
-            assert_true(weft_fabric_build(&fabric, "one", 1, 1, NULL, 0, &arena, &error));
+            assert_true(weft_fabric_build(
+                &fabric, &(struct weft_fabric_links){"one", 1, 1, NULL, 0}, &arena, &error));
         }
         struct weft_synthesis made;
         assert_false(
@@ -273,8 +279,9 @@ static void shapes_have_their_links(void **state)
         struct weft_arena arena = arena_all;
         struct weft_error error;
         struct weft_fabric fabric;
-        assert_false(
-            weft_fabric_build_shape(&fabric, &bad[i], 1e9, 0, &arena, scratch_all, &error));
+        assert_false(weft_fabric_build_shape(
+            &fabric, &bad[i], 1e9, 0,
+            &(struct weft_environment){.arena = &arena, .scratch = scratch_all, .error = &error}));
         assert_int_equal(error.code, WEFT_INPUT);
     }
 }

@@ -383,8 +383,10 @@ bool simulate_sharing(struct simulate *simulate)
         return false;
     }
     simulate->packets.stop = cli_clock_start(cli, "simulating", 0);
-    bool played = weft_snapshot_play(&sharing.play, &sharing.set.snapshot, &sharing.lower,
-                                     &simulate->packets, &cli->arena, cli->scratch, &cli->error);
+    bool played = weft_snapshot_play(
+        &sharing.play, &sharing.set.snapshot, &sharing.lower, &simulate->packets,
+        &(struct weft_environment){
+            .arena = &cli->arena, .scratch = cli->scratch, .error = &cli->error});
     cli_clock_stop(cli);
     if (!played) {
         return weft_wrap(&cli->error, "%s", simulate->paths[0]);

@@ -102,10 +102,12 @@ bool simulate_save_snapshot(const struct simulate *simulate, const struct weft_s
                          "--snapshot: the job sends nothing, so it shares nothing");
     }
     if (!weft_demand_measure(&measured, set.series, set.link_count, result.iteration_ps[0],
-                             &cli->arena, cli->scratch, &cli->error) ||
-        !weft_snapshot_of_series(&found, &set, &measured,
-                                 records->job_name == NULL ? "job" : records->job_name, 0,
-                                 &cli->arena, &cli->error)) {
+                             &(struct weft_environment){.arena = &cli->arena,
+                                                        .scratch = cli->scratch,
+                                                        .error = &cli->error}) ||
+        !weft_snapshot_of_series(
+            &found, &set, &measured, records->job_name == NULL ? "job" : records->job_name, 0,
+            &(struct weft_environment){.arena = &cli->arena, .error = &cli->error})) {
         return weft_wrap(&cli->error, "--snapshot");
     }
     weft_request_note_measured(&measured, set.link_count, cli_environment(cli, NULL));

@@ -38,9 +38,10 @@ bool simulate_use_topology(struct simulate *simulate, uint32_t server_count)
         tiers.tiers[t].queue_down_bytes = 0;
     }
     simulate->network = WEFT_NEW(&cli->arena, struct weft_network, 1);
-    if (!weft_fabric_build_tiers(simulate->network, &tiers, cli->loaded.failures,
-                                 cli->loaded.failure_count, &cli->arena, cli->scratch,
-                                 &cli->error)) {
+    if (!weft_fabric_build_tiers(
+            simulate->network, &tiers, cli->loaded.failures, cli->loaded.failure_count,
+            &(struct weft_environment){
+                .arena = &cli->arena, .scratch = cli->scratch, .error = &cli->error})) {
         return weft_wrap(&cli->error, "%s", simulate->topology_path);
     }
     simulate->fabric = "topology";

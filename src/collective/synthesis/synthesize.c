@@ -114,8 +114,11 @@ static bool reverse(struct weft_fabric *reversed, const struct weft_fabric *fabr
         links[l].from = fabric->links[l].to;
         links[l].to = fabric->links[l].from;
     }
-    return weft_fabric_build(reversed, fabric->name, fabric->server_count, fabric->node_count,
-                             links, fabric->link_count, arena, error);
+    return weft_fabric_build(reversed,
+                             &(struct weft_fabric_links){fabric->name, fabric->server_count,
+                                                         fabric->node_count, links,
+                                                         fabric->link_count},
+                             arena, error);
 }
 
 static void keep_better(struct weft_synth_run *best, const struct weft_synth_run *run)

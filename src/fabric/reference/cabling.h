@@ -52,8 +52,10 @@ static inline bool wiring_finish(struct weft_fabric *fabric, const struct wiring
                                  const char *name, uint32_t server_count, uint32_t node_count,
                                  struct weft_arena *arena, struct weft_error *error)
 {
-    return weft_fabric_build(fabric, name, server_count, node_count, wiring->links, wiring->count,
-                             arena, error);
+    return weft_fabric_build(
+        fabric,
+        &(struct weft_fabric_links){name, server_count, node_count, wiring->links, wiring->count},
+        arena, error);
 }
 
 // The options, or all defaults.

@@ -73,9 +73,12 @@ static double direct_cost(const struct weft_cluster *cluster)
 
 bool weft_fabric_build_named(struct weft_network *network, const char *name,
                              const struct weft_cluster *cluster,
-                             const struct weft_fabric_options *options, struct weft_arena *arena,
-                             struct weft_arena scratch, struct weft_error *error)
+                             const struct weft_fabric_options *options,
+                             const struct weft_environment *environment)
 {
+    struct weft_arena *arena = environment->arena;
+    struct weft_arena scratch = environment->scratch;
+    struct weft_error *error = environment->error;
     enum reference reference = IDEAL;
     if (!find_reference(&reference, name, error)) {
         return false;

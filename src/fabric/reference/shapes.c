@@ -72,9 +72,12 @@ static void join_grid(struct draft *draft, const struct weft_shape *shape, uint3
 }
 
 bool weft_fabric_build_shape(struct weft_fabric *fabric, const struct weft_shape *shape,
-                             double rate_Bps, uint64_t latency_ps, struct weft_arena *arena,
-                             struct weft_arena scratch, struct weft_error *error)
+                             double rate_Bps, uint64_t latency_ps,
+                             const struct weft_environment *environment)
 {
+    struct weft_arena *arena = environment->arena;
+    struct weft_arena scratch = environment->scratch;
+    struct weft_error *error = environment->error;
     static const char *const names[] = {"torus", "mesh", "full-mesh", "ideal"};
     uint32_t n = 0;
     if (!count_servers(&n, shape, error)) {
@@ -106,6 +109,7 @@ bool weft_fabric_build_shape(struct weft_fabric *fabric, const struct weft_shape
         break;
     }
     uint32_t nodes = shape->kind == WEFT_SHAPE_STAR ? n + 1 : n;
-    return weft_fabric_build(fabric, names[shape->kind], n, nodes, draft.links, draft.count, arena,
-                             error);
+    return weft_fabric_build(
+        fabric, &(struct weft_fabric_links){names[shape->kind], n, nodes, draft.links, draft.count},
+        arena, error);
 }

@@ -221,9 +221,11 @@ static struct weft_parts count_parts(const struct weft_tiers *tiers, const struc
 
 bool weft_fabric_build_tiers(struct weft_network *network, const struct weft_tiers *tiers,
                              const struct weft_tier_failure *failures, uint32_t failure_count,
-                             struct weft_arena *arena, struct weft_arena scratch,
-                             struct weft_error *error)
+                             const struct weft_environment *environment)
 {
+    struct weft_arena *arena = environment->arena;
+    struct weft_arena scratch = environment->scratch;
+    struct weft_error *error = environment->error;
     struct shape shape = {0};
     bool parted = false;
     if (!plan_shape(&shape, tiers, error)) {

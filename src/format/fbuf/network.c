@@ -54,8 +54,10 @@ static bool build_fabric(struct weft_fabric *fabric, const struct weft_fbuf *fbu
         links[i] = fbuf->links[i];
         links[i].rate_Bps = links[i].width * own_Bps;
     }
-    if (!weft_fabric_build(fabric, "file", fbuf->graph.server_count, fbuf->node_count, links,
-                           fbuf->link_count, arena, error)) {
+    if (!weft_fabric_build(fabric,
+                           &(struct weft_fabric_links){"file", fbuf->graph.server_count,
+                                                       fbuf->node_count, links, fbuf->link_count},
+                           arena, error)) {
         return false;
     }
     fabric->parts = count_parts(fabric, own_Bps, scratch);
@@ -264,8 +266,10 @@ bool weft_fbuf_network(struct weft_network *network, const struct weft_fbuf *fbu
         return false;
     }
     *network = (struct weft_network){.fabric = fabric, .rings = rings};
-    if (!weft_routes_build_table(&network->routes, &network->fabric, fbuf->path_count,
-                                 fbuf->path_node_first, fbuf->path_nodes, fbuf->path_weights, true,
+    if (!weft_routes_build_table(&network->routes, &network->fabric,
+                                 &(struct weft_route_table){fbuf->path_count, fbuf->path_node_first,
+                                                            fbuf->path_nodes, fbuf->path_weights,
+                                                            true},
                                  arena, scratch, error)) {
         return false;
     }

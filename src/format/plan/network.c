@@ -50,8 +50,10 @@ static bool read_links(struct weft_fabric *fabric, const char *name, uint32_t no
             return weft_wrap(source->error, "links[%zu]", i);
         }
     }
-    if (!weft_fabric_build(fabric, name, server_count, node_count, links, (uint32_t)count,
-                           source->arena, source->error)) {
+    if (!weft_fabric_build(
+            fabric,
+            &(struct weft_fabric_links){name, server_count, node_count, links, (uint32_t)count},
+            source->arena, source->error)) {
         return weft_wrap(source->error, "links");
     }
     if (fabric->link_count != count) {

@@ -67,8 +67,9 @@ static void add_reference(struct table *table, const char *name, double budget_u
     struct weft_fabric_options options = {.seed = table->environment->seed,
                                           .budget_usd = budget_usd};
     struct weft_error error;
-    if (!weft_fabric_build_named(network, name, table->cluster, &options, &built, scratch,
-                                 &error)) {
+    if (!weft_fabric_build_named(
+            network, name, table->cluster, &options,
+            &(struct weft_environment){.arena = &built, .scratch = scratch, .error = &error})) {
         compare_refuse(table, row, &error);
         return;
     }

@@ -202,8 +202,9 @@ void compare_add_fabric(struct comparison *run, const char *name, double budget_
     struct weft_fabric_options options = {.seed = run->table.environment->seed,
                                           .budget_usd = budget_usd};
     struct weft_error error;
-    if (!weft_fabric_build_named(network, name, run->table.cluster, &options, run->kept, scratch,
-                                 &error)) {
+    if (!weft_fabric_build_named(
+            network, name, run->table.cluster, &options,
+            &(struct weft_environment){.arena = run->kept, .scratch = scratch, .error = &error})) {
         compare_refuse(&run->table, row, &error);
         return;
     }

@@ -82,7 +82,8 @@ static bool build_fabric(struct weft_fabric *fabric, uint32_t **link_of,
             }
         }
     }
-    if (!weft_fabric_build(fabric, "circuits", n, n, links, count, arena, error)) {
+    if (!weft_fabric_build(fabric, &(struct weft_fabric_links){"circuits", n, n, links, count},
+                           arena, error)) {
         return false;
     }
     for (uint32_t from = 0; from < n; from++) {

@@ -131,7 +131,9 @@ bool weft_request_reference(struct weft_network *network, struct weft_cluster *c
     struct weft_fabric_options shape = request->shape;
     memcpy(shape.sides, specification.sides, sizeof shape.sides);
     return weft_fabric_build_named(network, specification.name, cluster, &shape,
-                                   environment->base.arena, environment->base.scratch, error) ||
+                                   &(struct weft_environment){.arena = environment->base.arena,
+                                                              .scratch = environment->base.scratch,
+                                                              .error = error}) ||
            weft_wrap(error, "{fabric}");
 }
 
@@ -217,8 +219,9 @@ static bool build_network(struct weft_network *network, const struct weft_reques
         return weft_fail(error, WEFT_USAGE, "how fast is a link? write {rate=100Gbps}");
     }
     uint64_t latency_ps = hardware->latency_given ? hardware->latency_ps : 1000000;
-    return (weft_fabric_build_shape(&network->fabric, &shape, hardware->rate_Bps, latency_ps, arena,
-                                    scratch, error) &&
+    return (weft_fabric_build_shape(
+                &network->fabric, &shape, hardware->rate_Bps, latency_ps,
+                &(struct weft_environment){.arena = arena, .scratch = scratch, .error = error}) &&
             (!routed || weft_routes_build_shortest(&network->routes, &network->fabric, arena,
                                                    scratch, error))) ||
            weft_wrap(error, "{fabric}");

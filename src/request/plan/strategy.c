@@ -56,7 +56,9 @@ static bool build_network(struct weft_network **network, const struct weft_strat
     const struct weft_fabric_options shape = {.seed = environment->seed};
     *network = WEFT_NEW(environment->arena, struct weft_network, 1);
     return weft_fabric_build_named(*network, result->fabric, &result->cluster, &shape,
-                                   environment->arena, environment->scratch, environment->error) ||
+                                   &(struct weft_environment){.arena = environment->arena,
+                                                              .scratch = environment->scratch,
+                                                              .error = environment->error}) ||
            weft_wrap(environment->error, "{fabric}");
 }
 

@@ -252,6 +252,8 @@ bool weft_topology_routes(struct weft_routes *routes, const struct weft_topology
     uint32_t *nodes = WEFT_NEW_RAW(&scratch, uint32_t, table.node_count + 1);
     table = (struct table){.first = first, .nodes = nodes};
     add_all(&table, &sources);
-    return weft_routes_build_table(routes, fabric, (uint32_t)table.path_count, first, nodes, NULL,
-                                   false, arena, work, error);
+    return weft_routes_build_table(
+        routes, fabric,
+        &(struct weft_route_table){(uint32_t)table.path_count, first, nodes, NULL, false}, arena,
+        work, error);
 }
