@@ -52,6 +52,19 @@ static bool open_peers(struct lab_coordinator *coordinator, const struct lab_pee
     return true;
 }
 
+struct life {
+    const struct lab_peers *peers;
+    struct lab_peer *self;
+    int code;
+};
+
+static bool run_peer(void *context)
+{
+    struct life *life = context;
+    life->code = life->peers->run(life->self, life->peers->context);
+    return true;
+}
+
 // The life of a forked peer; never returns.
 WEFT_NORETURN static void live(const struct lab_coordinator *coordinator, uint32_t rank,
                                int control, pid_t parent, const struct lab_peers *peers)
@@ -75,7 +88,11 @@ WEFT_NORETURN static void live(const struct lab_coordinator *coordinator, uint32
         .timeout_ms = coordinator->timeout_ms,
         .blamed = WEFT_NONE,
     };
-    _exit(peers->run(&self, peers->context));
+    // The guards of the coordinator are not this process's.
+    struct life life = {peers, &self, 0};
+    struct weft_error error;
+    bool fine = weft_guard(run_peer, &life, &error);
+    _exit(fine ? life.code : weft_exit_code(error.code));
 }
 
 // Forks one peer, with a socket pair for its control connection.

@@ -330,6 +330,19 @@ static bool raise_all(struct raising *raising, weft_stop stop, struct weft_arena
     return weft_lab_save(lab, scratch, error);
 }
 
+struct raise_call {
+    struct raising *raising;
+    weft_stop stop;
+    struct weft_arena scratch;
+    struct weft_error *error;
+};
+
+static bool raise_guarded(void *context)
+{
+    struct raise_call *call = context;
+    return raise_all(call->raising, call->stop, call->scratch, call->error);
+}
+
 bool weft_lab_up(struct weft_lab *lab, const struct weft_lab_wiring *wiring,
                  const struct weft_lab_options *options, struct weft_arena scratch,
                  struct weft_error *error)
@@ -341,7 +354,9 @@ bool weft_lab_up(struct weft_lab *lab, const struct weft_lab_wiring *wiring,
     if (!check(lab, wiring, scratch, error) || !weft_lab_save(lab, scratch, error)) {
         return false;
     }
-    bool fine = raise_all(&raising, options->stop, scratch, error);
+    // What stands is taken away also where memory is out.
+    struct raise_call call = {&raising, options->stop, scratch, error};
+    bool fine = weft_guard(raise_guarded, &call, error);
     weft_marker_close(&raising.marker);
     for (uint32_t p = 0; p < WEFT_LAB_PORTS_MAX; p++) {
         weft_netlink_close(&raising.switches[p]);

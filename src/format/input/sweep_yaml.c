@@ -275,7 +275,7 @@ bool weft_sweep_read(struct weft_sweep *sweep, const char *data, size_t length,
     yaml_parser_t parser;
     yaml_document_t document;
     if (!yaml_parser_initialize(&parser)) {
-        return weft_fail(error, WEFT_IO, "not enough memory to read YAML");
+        return weft_fail(error, WEFT_UNSUPPORTED, "out of memory: YAML cannot be read");
     }
     yaml_parser_set_input_string(&parser, (const unsigned char *)data, length);
     bool loaded = yaml_parser_load(&parser, &document) == 1;

@@ -189,7 +189,7 @@ bool weft_yaml_index_build(struct weft_yaml_index *index, const char *data, size
     struct walk walk = {.arena = arena, .keys = WEFT_NEW(arena, struct weft_yaml_key, KEYS_MAX)};
     yaml_parser_t parser;
     if (!yaml_parser_initialize(&parser)) {
-        return weft_fail(error, WEFT_IO, "not enough memory to read YAML");
+        return weft_fail(error, WEFT_UNSUPPORTED, "out of memory: YAML cannot be read");
     }
     yaml_parser_set_input_string(&parser, (const unsigned char *)data, length);
     bool good = walk_events(&walk, &parser, error);
