@@ -1,5 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Errors as values, and assertions that stay on in release.
+//
+// An error is a code for programs and one line for people, which every caller on its way out may
+// prefix with what it was doing: "cluster.yaml: line 7: nic.rate: ...". The caller owns the value,
+// so that threads do not share one. Assertions are for our own mistakes alone; they cost a
+// comparison and end the program, as nothing that follows could be trusted. Messages are cut to 512
+// bytes: O(1).
 
 #include "weft/base.h"
 

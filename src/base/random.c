@@ -1,5 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Random numbers as explicit objects: one seed reproduces everything.
+//
+// The generator is xoshiro256** (Blackman and Vigna, "Scrambled linear pseudorandom number
+// generators", ACM TOMS 47(4), 2021), whose state is filled by splitmix64 (Steele, Lea, Flood:
+// "Fast splittable pseudorandom number generators", OOPSLA 2014). Parallel work gets generators
+// that are seeded by hashes of the parent's state and the index of the piece, so that the numbers
+// of a piece do not depend on which thread draws them. A number costs some ten instructions.
 
 #include "weft/base.h"
 
@@ -46,7 +52,8 @@ uint64_t weft_rng_next(struct weft_rng *rng)
     return result;
 }
 
-// Lemire, "Fast random integer generation in an interval", TOMACS 2019.
+// Lemire, "Fast random integer generation in an interval", TOMACS 29(1), 2019: the upper half of a
+// product is uniform once the few lower halves that would favor some values are drawn again.
 uint32_t weft_rng_below(struct weft_rng *rng, uint32_t bound)
 {
     WEFT_ASSERT(bound > 0);
@@ -67,11 +74,13 @@ double weft_rng_unit(struct weft_rng *rng)
     return (double)(weft_rng_next(rng) >> 11) * 0x1p-53;
 }
 
+// By inversion of the distribution; log1p keeps the digits of small results.
 double weft_rng_exponential(struct weft_rng *rng, double mean)
 {
     return -mean * log1p(-weft_rng_unit(rng));
 }
 
+// Fisher and Yates, in Durstenfeld's form (CACM 7(7), 1964, algorithm 235).
 void weft_rng_shuffle(struct weft_rng *rng, uint32_t *values, uint32_t count)
 {
     for (uint32_t i = count; i > 1; i--) {

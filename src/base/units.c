@@ -1,5 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Quantities in words: "100Gbps", "1us", "1.5GiB".
+//
+// People write rates in bits and sizes in bytes, with decimal or binary prefixes; a number without
+// its unit is the most common mistake in configurations of networks, so it is refused. Each
+// quantity has a table of the units it may have, with the factor to what Weft computes in (bytes
+// per second, picoseconds, bytes, watts, dollars). Reading and showing cost O(length + units).
 
 #include "weft/base.h"
 
@@ -29,6 +34,9 @@ static const char *read_number(double *value, const char *text)
     return errno == ERANGE || !isfinite(*value) ? NULL : end;
 }
 
+// Reads a number, blanks if any, and one of the units; the value is in the unit of scale 1. The
+// whole text must be used up. 0 needs no unit, as it is the same in all. `example` is a spelling
+// that works, for the message.
 static bool parse_quantity(double *value, const char *text, const struct unit *units,
                            const char *example, struct weft_error *error)
 {
@@ -152,6 +160,7 @@ bool weft_parse_number(double *value, const char *text, double low, double high,
     return true;
 }
 
+// In the largest of the units, which are in falling order, of which the value has at least one.
 static const char *show(char *buffer, double value, const struct unit *units)
 {
     const struct unit *best = units;

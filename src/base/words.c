@@ -1,5 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// The nearest of some words, for messages about misspelt names.
+// The nearest of some words, for messages about misspelt names ("did you mean --fabric?").
+//
+// The distance is Levenshtein's ("Binary codes capable of correcting deletions, insertions, and
+// reversals", Soviet Physics Doklady 10(8), 1966), by dynamic programming over one row, case aside.
+// It costs the product of both lengths, of which 63 letters at most are looked at.
 
 #include "weft/base.h"
 
