@@ -93,10 +93,12 @@ format:
 .PHONY: install
 install: all
 	@tools/setup install
-	@man=$$(command -v help2man >/dev/null && echo true || echo false); \
-	  meson setup --reconfigure --prefix=$(PREFIX) -Dman=$$man $(BUILD) >/dev/null
+	@meson setup --reconfigure --prefix=$(PREFIX) $(BUILD) >$(BUILD)/install.log || \
+	  { cat $(BUILD)/install.log; exit 1; }
 	@meson compile -C $(BUILD)
 	@DESTDIR=$(DESTDIR) meson install -C $(BUILD) --no-rebuild
+	@# So that the loader finds libweft.so at once.
+	@[ -n "$(DESTDIR)" ] || [ "$$(id -u)" -ne 0 ] || ldconfig
 
 .PHONY: clean
 clean:

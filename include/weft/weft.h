@@ -15,18 +15,11 @@
 #include "weft/plan.h"
 #include "weft/report.h"
 #include "weft/request.h"
-#include "weft/request/compare.h"
-#include "weft/request/fabrics.h"
-#include "weft/request/topology.h"
-#include "weft/request/traffic.h"
 #include "weft/routing.h"
 #include "weft/scheduler.h"
 #include "weft/sim.h"
 #include "weft/strategy.h"
 #include "weft/topology.h"
 #include "weft/workload.h"
-#include "weft/workload/chakra.h"
-#include "weft/workload/goal.h"
-#include "weft/workload/matrix.h"
 
 #endif

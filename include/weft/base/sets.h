@@ -31,7 +31,7 @@ static inline void weft_sets_reset(struct weft_sets *sets)
 // `count` sets of one number each. O(count).
 static inline struct weft_sets weft_sets_build(uint32_t count, struct weft_arena *arena)
 {
-    struct weft_sets sets = {.parent = WEFT_NEW_RAW(arena, uint32_t, count), .count = count};
+    struct weft_sets sets = {WEFT_NEW_RAW(arena, uint32_t, count), count, count};
     weft_sets_reset(&sets);
     return sets;
 }
