@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
+# tolerance: 1e-9
 try() { "$@"; echo "= $?"; }
-# Keys that other tools rely on, the certificate below the iteration, the same bytes for any number
-# of threads and by -o as by stdout; every plan passes its check.
+# The figures of two plans and their certificates under the keys that other tools rely on, the same
+# bytes for any number of threads and by -o as by stdout; every plan passes its check.
 job=$EXAMPLES/jobs/dlrm_16.fbuf
 hardware="--degree 4 --rate 100Gbps --effort 0.05"
 for method in topoopt weft; do
@@ -15,10 +16,12 @@ import json, sys
 plan = json.load(open(sys.argv[1]))
 certificate = plan["certificate"]
 print(plan["schema"], plan["method"])
-print(0 < certificate["lower_bound_s"] <= plan["iteration_s"])
-print(all(set(bound) >= {"name", "seconds", "reason"} for bound in certificate["bounds"]))
-print(plan["demand_weighted_hops"] >= 1)
-print(plan["max_link_load_bytes"] >= plan["mean_link_load_bytes"])
+print("iteration", plan["iteration_s"])
+for bound in certificate["bounds"]:
+    print("bound", bound["name"], bound["seconds"])
+print("lower bound", certificate["lower_bound_s"])
+print("hops", plan["demand_weighted_hops"])
+print("links carry", plan["mean_link_load_bytes"], "at most", plan["max_link_load_bytes"])
 END
 done
 for threads in 1 3; do

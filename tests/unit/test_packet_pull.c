@@ -6,7 +6,6 @@
 // message that has come; pulls before the pacer's time; a flow that keeps the head of its line; of
 // an order: none, equals without turns, flows that it lacks first, a line whose end is not kept.
 
-#include "sim/packet/engine/sequence.h"
 #include "../oracle/transport_bell.h"
 
 #define RATE_BPS 12.5e9
