@@ -114,7 +114,7 @@ struct weft_plan {
     double demand_weighted_hops; // of transfers, by shortest paths; 0 without transfers
     double max_link_load_bytes;
     double mean_link_load_bytes; // over all links
-    double bandwidth_tax_ratio;  // bytes that leave servers, relayed ones again / bytes asked
+    double bandwidth_tax_ratio;  // bytes that leave servers, relayed ones again / bytes demanded
     struct weft_cost cost;
     struct weft_certificate certificate;
     // What the reader of a file found wrong that a plan cannot even hold: a hop without a link,

@@ -2,7 +2,7 @@
 // What planes are worth: mean hops, diameter, and whether they are circulant.
 //
 // Distances are those of the lit ports as a digraph. Planes that are all circulant (i -> i + jump)
-// look the same from every server, so that one breadth-first search tells all distances, O(n d);
+// look the same from every server, so that one breadth-first search gives all distances, O(n d);
 // other planes take a search from every server (weft_graph_all_hops, O(n^2 d / 64)).
 
 #include "internal.h"

@@ -26,7 +26,7 @@ const char *weft_bound_scope_name(enum weft_bound_scope scope)
     return names[scope];
 }
 
-// A certificate in the making.
+// A certificate that is being built.
 struct draft {
     const struct weft_taskgraph *graph;
     const struct weft_cluster *cluster;

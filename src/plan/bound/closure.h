@@ -4,6 +4,8 @@
 
 // Everything that must be over before a task, not only what stands right before it: all ancestors
 // that meet at one machine run there one after the other. Private to the plan room.
+//
+// times.c walks the graph once forward and once backward, and looks at the ancestors of every task.
 
 #include "bounds.h"
 

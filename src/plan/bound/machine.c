@@ -33,6 +33,7 @@ static inline bool has_longer_tail(const struct bound_item *a, const struct boun
     return a->tail_s > b->tail_s;
 }
 
+// A binary heap of them (weft/base/heap.h makes its functions: tails_push, tails_pop).
 WEFT_HEAP(tails, struct tail_heap, struct bound_item, 2, has_longer_tail, weft_heap_no_places)
 
 double bound_one_machine(struct bound_item *items, uint32_t count, struct weft_arena scratch)

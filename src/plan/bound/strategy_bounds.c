@@ -20,7 +20,7 @@ struct least {
     double backward_s;
 };
 
-// What costs are asked of.
+// What operators are costed by.
 struct costing {
     const struct weft_model *model;
     uint32_t server_count;
@@ -57,7 +57,7 @@ static bool find_least(struct least *least, const struct costing *costing, uint3
 }
 
 // The longest chain of quickest parts: forward along inputs to an operator, then back. ahead[op]
-// is the longest way from the inputs to its forward pass, there included; behind[op] the longest
+// is the longest chain from the inputs to its forward pass, there included; behind[op] the longest
 // from the end of its forward pass to the end of the iteration.
 static double longest_chain(const struct weft_model *model, const struct least *least,
                             struct weft_arena scratch)

@@ -119,8 +119,9 @@ static const char *check_graph(struct findings *findings, const struct weft_plan
     if (!timed) {
         return "times of operators (they came from a profile)";
     }
-    return operators ? "times of AllReduces inside servers (--inside is not in the file)"
-                     : "times of operators (--inside is not in the file)";
+    return operators
+               ? "times of AllReduces inside servers (the rate inside them is not in the file)"
+               : "times of operators (the rate inside servers is not in the file)";
 }
 
 uint32_t weft_plan_check_model(const struct weft_plan *plan, const struct weft_model *model,

@@ -278,6 +278,7 @@ static void evaluate_alone(void *context, uint32_t index, struct weft_arena scra
     }
 }
 
+// One of the experiment's candidates in the whole iteration, beside what was chosen before.
 static void evaluate(void *context, uint32_t index, struct weft_arena scratch)
 {
     struct experiment *experiment = context;
@@ -384,7 +385,7 @@ static void pick_tried(struct experiment *experiment)
         experiment->alone_s[best] = HUGE_VAL;
         units_left -= experiment->alone_units[best] * experiment->task_count;
         if (units_left < 0) {
-            return; // the others would be as dear
+            return; // the others would cost as much
         }
         experiment->tried[experiment->tried_count] = best;
     }

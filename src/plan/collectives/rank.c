@@ -5,7 +5,7 @@
 // few numbers of chunks. On a given fabric a schedule's links meet, so that it is lowered to
 // transfers and played by an engine; only numbers of chunks about the closed form's best are tried.
 // The bound beside them is what no schedule is below: bytes through the best connected port, and
-// the way of the last of them (docs/collectives.md). O(sizes * algorithms * plays).
+// the latency of the last of them (docs/collectives.md). O(sizes * algorithms * plays).
 
 #include "weft/plan.h"
 

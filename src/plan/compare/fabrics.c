@@ -20,7 +20,7 @@
 #define DESCENTS 3u
 #define PATIENCE 96u
 // Strategies that are played in full on a fabric, the quickest by evaluation first; fewer where
-// that is dear.
+// a simulation takes long.
 #define FINALISTS 4u
 #define FINALISTS_MANY 2u
 

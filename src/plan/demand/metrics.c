@@ -11,7 +11,7 @@
 
 #include <math.h>
 
-// Sums in the making.
+// Sums over the items so far.
 struct sums {
     const struct weft_network *network;
     double *load_bytes;

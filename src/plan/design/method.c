@@ -81,7 +81,7 @@ static void share_cycles(struct weft_design *design)
     }
 }
 
-// Cycles alone, by hops weighted with the transfers: where simulations are dear, the best start.
+// Cycles alone, by hops weighted with the transfers: where simulations take long, the best start.
 static uint32_t find_seeds(struct weft_design *seeds, const struct search *search, double seconds,
                            struct weft_arena *arena, struct weft_arena scratch)
 {

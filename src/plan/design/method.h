@@ -4,6 +4,9 @@
 
 // The weft method from a task graph to a design and its network, in steps. Private to the plan
 // room.
+//
+// weft_plan_build takes the steps once, the joint search of a model (plan/joint) for each strategy
+// that it gives a topology.
 
 #include "search.h"
 

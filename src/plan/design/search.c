@@ -217,8 +217,8 @@ static void sort_shortest(struct scored_design *candidates, uint32_t count, uint
 static uint32_t first_step(const struct search *search, double work_units)
 {
     double least = UNITS_PER_TASK * search->graph->task_count;
-    bool dear = search->cluster->server_count > MANY_SERVERS || CHAINS * least > work_units;
-    return dear || weft_stopped(search->stop) ? 1 : CHAINS;
+    bool costly = search->cluster->server_count > MANY_SERVERS || CHAINS * least > work_units;
+    return costly || weft_stopped(search->stop) ? 1 : CHAINS;
 }
 
 // Evaluates the seeds, and one design of each template in small batches until the effort is spent.
@@ -256,9 +256,9 @@ static uint32_t open_candidates(struct scored_design *candidates, const struct s
 
 // Improves as many of the candidates, from the first, as the effort is worth it for; sorts all.
 static double run_chains(const struct search *search, struct scored_design *candidates,
-                         uint32_t count, double work_units, double dear, uint64_t round)
+                         uint32_t count, double work_units, double quick_units, uint64_t round)
 {
-    double worth = work_units / (4 * fmax(dear, 1));
+    double worth = work_units / (4 * fmax(quick_units, 1));
     uint32_t chains = worth < count ? (uint32_t)fmax(worth, 0) : count;
     double spent = 0;
     if (chains > 0) {
@@ -270,7 +270,7 @@ static double run_chains(const struct search *search, struct scored_design *cand
 }
 
 // About what one full evaluation will cost: the flows of all rounds.
-static double true_units_of(const struct search *search)
+static double full_units_of(const struct search *search)
 {
     const struct weft_taskgraph *graph = search->graph;
     double flows = 0;
@@ -284,16 +284,16 @@ static double true_units_of(const struct search *search)
     return UNITS_PER_FLOW * flows;
 }
 
-// Evaluates the candidates truly, the quickest first, as far as the effort goes; at least one.
+// Evaluates the candidates in full, the quickest first, as far as the effort goes; at least one.
 // Those that were not evaluated fall behind.
 static double evaluate_in_full(const struct search *search, struct scored_design *candidates,
                                uint32_t count, double work_units)
 {
     double left = work_units;
-    double dearest = 0;
+    double costliest = 0;
     for (uint32_t i = 0; i < count;) {
         uint32_t step = i > 0 && count - i > 1 ? 2 : 1;
-        bool affordable = i == 0 || (left > step * dearest && !weft_stopped(search->stop));
+        bool affordable = i == 0 || (left > step * costliest && !weft_stopped(search->stop));
         if (!affordable) {
             candidates[i++].score.iteration_s = HUGE_VAL;
             continue;
@@ -301,7 +301,7 @@ static double evaluate_in_full(const struct search *search, struct scored_design
         struct batch batch = {search, candidates + i, 0, false, 0};
         double spent = run_batch(&batch, step);
         left -= spent;
-        dearest = fmax(dearest, spent / step);
+        costliest = fmax(costliest, spent / step);
         i += step;
     }
     sort_shortest(candidates, count, count);
@@ -368,7 +368,7 @@ static double widen(struct scored_design *best, const struct search *search, dou
     return left;
 }
 
-// Evaluates the paper's topology truly, with one path a pair and with more as long as its own
+// Evaluates the paper's topology in full, with one path a pair and with more as long as its own
 // method would (build.c), so that what is found is not longer than that plan. Returns the effort
 // left.
 static double try_paper(struct scored_design *best, struct scored_design *paper,
@@ -405,7 +405,7 @@ bool search_run(struct scored_design *best, const struct search *search, const s
                 double work_units, struct weft_arena *arena, struct weft_arena scratch)
 {
     struct weft_arena kept = weft_arena_split(&scratch);
-    double reserve = fmin(work_units * RESERVE_SHARE_MOST, true_units_of(search));
+    double reserve = fmin(work_units * RESERVE_SHARE_MOST, full_units_of(search));
     work_units -= reserve;
     double left = work_units;
     uint32_t most = seeds->count + TEMPLATES_MAX;
@@ -418,12 +418,13 @@ bool search_run(struct scored_design *best, const struct search *search, const s
         return false;
     }
     bool tries_paper = paper.score.iteration_s <= candidates[0].score.iteration_s * PAPER_RATIO;
-    double dear = candidates[0].score.work_units; // of one quick evaluation
-    left -= run_chains(search, candidates, count, fmin(left, work_units * FIRST_SHARE), dear, 1);
-    // The best ones, each from several sides; then the truth about both rounds.
+    double quick_units = candidates[0].score.work_units; // of one quick evaluation
+    left -=
+        run_chains(search, candidates, count, fmin(left, work_units * FIRST_SHARE), quick_units, 1);
+    // The best ones, each from several chains; then both rounds in full.
     struct scored_design pool[2 * CHAINS];
     spread_finalists(pool, candidates, count < FINALISTS ? count : FINALISTS, &kept);
-    left -= run_chains(search, pool, CHAINS, fmin(left, work_units * SECOND_SHARE), dear, 2);
+    left -= run_chains(search, pool, CHAINS, fmin(left, work_units * SECOND_SHARE), quick_units, 2);
     memcpy(pool + CHAINS, candidates, count * sizeof *pool);
     count = drop_equal(pool, CHAINS + count);
     left = evaluate_in_full(search, pool, count, left + reserve);
@@ -433,12 +434,12 @@ bool search_run(struct scored_design *best, const struct search *search, const s
     left = widen(&pool[0], search, left, &kept, scratch);
     if (left > CHAINS * 4 * pool[0].score.work_units &&
         pool[0].score.iteration_s > search->good_enough_s) {
-        struct scored_design truth[CHAINS];
-        spread_finalists(truth, pool, count < FINALISTS ? count : FINALISTS, &kept);
-        struct batch third = {search, truth, left / CHAINS, false, 3};
+        struct scored_design last[CHAINS];
+        spread_finalists(last, pool, count < FINALISTS ? count : FINALISTS, &kept);
+        struct batch third = {search, last, left / CHAINS, false, 3};
         run_batch(&third, CHAINS);
-        sort_shortest(truth, CHAINS, CHAINS);
-        pool[0] = truth[0];
+        sort_shortest(last, CHAINS, CHAINS);
+        pool[0] = last[0];
     }
     *best = pool[0];
     best->design = weft_design_copy(&pool[0].design, arena);

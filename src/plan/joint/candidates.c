@@ -16,7 +16,7 @@
 // candidates, and sooner.
 #define FIRST_SHARE 0.3
 #define FIRST_RATIO 1.15
-// A first search of fewer full evaluations tells nothing: then all is spent at once.
+// A first search of fewer full evaluations says nothing: then all is spent at once.
 #define FIRST_EVALUATIONS 12.0
 // Of strategies of operators every so manieth of a search's best gets a topology.
 #define CANDIDATE_STEP 3u

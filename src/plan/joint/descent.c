@@ -265,7 +265,7 @@ struct descent_score descent_simulate(const struct search *search,
     }
     struct score whole = search_simulate(search, network, false, scratch);
     score.iteration_s = whole.iteration_s;
-    score.true_units = whole.work_units;
+    score.full_units = whole.work_units;
     score.work_units += whole.work_units;
     return score;
 }
@@ -430,7 +430,7 @@ static double evaluate_start(struct descent *descent, struct weft_arena scratch)
     descent->quick_s = HUGE_VAL;
     evaluate_step(descent, 0, scratch);
     const struct descent_score *score = &start->score;
-    bool worth = score->true_units > QUICK_WORTH * score->quick_units;
+    bool worth = score->full_units > QUICK_WORTH * score->quick_units;
     descent->quick_s = worth ? score->quick_s : 0;
     descent->iteration_s = score->iteration_s;
     return score->work_units;

@@ -2,22 +2,22 @@
 #ifndef WEFT_PLAN_JOINT_DESCENT_H
 #define WEFT_PLAN_JOINT_DESCENT_H
 
-// Systematic small changes of a strategy of operators, evaluated by simulation: runs of operators
-// take placements that others have, the most promising first by the search's estimate. Private to
-// the plan room.
+// Descent: systematic small changes of a strategy of operators, evaluated by simulation: runs of
+// operators take placements that others have, the most promising first by the search's estimate.
+// Private to the plan room.
 
 #include "plan/design/search.h"
 
 // What a simulation of a strategy's task graph came to.
 struct descent_score {
-    double quick_s;     // with every AllReduce in one round; HUGE_VAL = not feasible or not asked
+    double quick_s;     // with every AllReduce in one round; HUGE_VAL = not feasible or not wanted
     double iteration_s; // HUGE_VAL: not feasible, or the quick one was beyond its limit
     double quick_units; // work units of the two simulations
-    double true_units;
+    double full_units;
     double work_units; // of all
 };
 
-// Simulates a task graph. limit_s 0: truly; else quickly first, and truly only if that is not
+// Simulates a task graph. limit_s 0: in full; else quickly first, and in full only if that is not
 // longer than limit_s.
 typedef struct descent_score (*descent_evaluate)(const void *context,
                                                  const struct weft_taskgraph *graph, double limit_s,

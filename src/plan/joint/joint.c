@@ -16,7 +16,7 @@
 #include <math.h>
 #include <string.h>
 
-// Effort for each second asked for: two cores are done in about that second.
+// Effort for each second that is wanted: two cores are done in about that second.
 #define EFFORT_RATIO 2.0
 // The share of what is left after the rounds that small changes of both get; the rest is for the
 // topology of the best.
@@ -26,7 +26,8 @@
 #define MANY_SERVERS 64u
 #define FINALISTS_MANY 2u
 #define FINALIST_SHARE 1.25
-// Strategies that the paper's topology is found for where that is dear.
+// Strategies that the paper's topology is found for where that takes long: of transformers, and of
+// many servers.
 #define CHOSEN_FEW 4u
 // Larger clusters are not simulated while a hybrid strategy is looked for.
 #define HYBRID_SERVERS_MAX 128u

@@ -147,7 +147,7 @@ static double simulate(struct worker *worker, const struct search *search,
     return score.iteration_s;
 }
 
-// The time of a full evaluation if it is within the limit; else NAN. Where that is dear, a quick
+// The time of a full evaluation if it is within the limit; else NAN. Where that costs much, a quick
 // one, which leaves out barriers, comes first.
 static double evaluate_within(struct worker *worker, const struct search *search,
                               const struct weft_design *design, double limit_s,
@@ -285,6 +285,7 @@ static bool open_worker(struct worker *worker, const struct chain *chain, struct
     return true;
 }
 
+// One chain of a round: from a known candidate, evaluated in full, until its effort is spent.
 static void run_chain(void *context, uint32_t index, struct weft_arena scratch)
 {
     struct refinement *refinement = context;

@@ -3,7 +3,7 @@
 //
 // A step moves a part of the design, turns a stretch of a soft ring, or passes a quarter of a
 // ring's mean share to another ring of its group; the loads are then measured anew, O(n^2 d). That
-// is dear where servers are many, so that a chain there first anneals weighted distances, which
+// takes long where servers are many, so that a chain there first anneals weighted distances, which
 // cost a fraction (anneal.c), and only then the loads.
 
 #include "anneal.h"

@@ -124,7 +124,7 @@ static uint32_t coin_path(uint32_t *nodes, const struct coins *list, uint32_t co
     return 0;
 }
 
-// Paths on their way to a table. With nodes == NULL they are only counted.
+// Paths that are gathered for a table. With nodes == NULL they are only counted.
 struct table {
     size_t path_count;
     size_t node_count;

@@ -15,7 +15,7 @@
 #include <math.h>
 #include <string.h>
 
-// A group on its way to rings. `spanning` groups belong to no traffic group: they only connect.
+// A group that wants rings. `spanning` groups belong to no traffic group: they only connect.
 struct claim {
     uint32_t group; // index in the traffic, WEFT_NONE when spanning
     uint32_t member_count;
