@@ -66,19 +66,25 @@ struct port_table {
     size_t plane_stride;
 };
 
-// Lights the s copies of the base edge `from` -> `to`: forward on plane `out`, and back on plane
-// `back` unless WEFT_NONE.
-static void light_edge(const struct port_table *table, const struct weft_design *design,
-                       const uint32_t edge[3], uint32_t out, uint32_t back)
+// The planes of a part in such a table: of the edges forward, and back (NULL: one way).
+struct part_planes {
+    uint32_t *forward;
+    uint32_t *back;
+    size_t stride;
+};
+
+// Lights the s copies of the base edge `from` -> `to`.
+static inline void light_edge(const struct part_planes *planes, const struct weft_design *design,
+                              uint32_t from, uint32_t to, uint32_t shift)
 {
     uint32_t orbits = design->orbit_count;
-    uint32_t layer = edge[2];
+    uint32_t layer = shift;
     for (uint32_t l = 0; l < design->symmetry; l++) {
-        uint32_t u = l * orbits + edge[0];
-        uint32_t v = layer * orbits + edge[1];
-        table->next[u * table->server_stride + out * table->plane_stride] = v;
-        if (back != WEFT_NONE) {
-            table->next[v * table->server_stride + back * table->plane_stride] = u;
+        uint32_t u = l * orbits + from;
+        uint32_t v = layer * orbits + to;
+        planes->forward[u * planes->stride] = v;
+        if (planes->back != NULL) {
+            planes->back[v * planes->stride] = u;
         }
         layer = layer + 1 == design->symmetry ? 0 : layer + 1;
     }
@@ -87,24 +93,27 @@ static void light_edge(const struct port_table *table, const struct weft_design 
 static void light_part(const struct port_table *table, const struct weft_design *design,
                        const struct weft_part *part)
 {
-    uint32_t slot = part->slot;
+    struct part_planes planes = {.forward = table->next + part->slot * table->plane_stride,
+                                 .stride = table->server_stride};
     if (part->kind == WEFT_PART_MATCHING) {
+        planes.back = planes.forward;
         for (uint32_t j = 0; j + 1 < part->size; j += 2) {
-            const uint32_t edge[] = {part->order[j], part->order[j + 1], part->shift[j]};
-            light_edge(table, design, edge, slot, slot);
+            light_edge(&planes, design, part->order[j], part->order[j + 1], part->shift[j]);
         }
         if (part->size % 2 == 1) {
             uint32_t single = part->order[part->size - 1];
-            light_edge(table, design, (const uint32_t[]){single, single, 0}, slot, WEFT_NONE);
+            light_edge(&planes, design, single, single, 0);
         }
         return;
     }
-    uint32_t back = part->kind == WEFT_PART_CYCLE ? slot + 1 : WEFT_NONE;
-    for (uint32_t j = 0; j < part->size; j++) {
-        uint32_t successor = j + 1 == part->size ? 0 : j + 1;
-        const uint32_t edge[] = {part->order[j], part->order[successor], part->shift[j]};
-        light_edge(table, design, edge, slot, back);
+    if (part->kind == WEFT_PART_CYCLE) {
+        planes.back = planes.forward + table->plane_stride;
     }
+    for (uint32_t j = 0; j + 1 < part->size; j++) {
+        light_edge(&planes, design, part->order[j], part->order[j + 1], part->shift[j]);
+    }
+    uint32_t last = part->size - 1;
+    light_edge(&planes, design, part->order[last], part->order[0], part->shift[last]);
 }
 
 // Ports that a part lights; a server that is joined to itself stays dark.

@@ -51,8 +51,12 @@ static void swap_entries(uint32_t *values, uint32_t a, uint32_t b)
 
 void weft_order_turn(uint32_t *order, uint32_t size, uint32_t at, uint32_t count)
 {
+    uint32_t low = at % size;
+    uint32_t high = (at + count + size - 1) % size;
     for (uint32_t i = 0; i < count / 2; i++) {
-        swap_entries(order, (at + i) % size, (at + count - 1 - i) % size);
+        swap_entries(order, low, high);
+        low = low + 1 == size ? 0 : low + 1;
+        high = high == 0 ? size - 1 : high - 1;
     }
 }
 
@@ -84,10 +88,13 @@ static void turn_segment(struct weft_part *part, uint32_t a, uint32_t length, ui
 }
 
 // Exchanges the two segments after position a, which keeps every direction.
-static void exchange_segments(struct weft_part *part, uint32_t a, uint32_t first, uint32_t second)
+static void exchange_segments(struct weft_part *part, uint32_t a, uint32_t first, uint32_t second,
+                              uint32_t symmetry)
 {
     weft_order_exchange(part->order, part->size, a + 1, first, second);
-    weft_order_exchange(part->shift, part->size, a + 1, first, second);
+    if (symmetry > 1) { // else all shifts are 0
+        weft_order_exchange(part->shift, part->size, a + 1, first, second);
+    }
 }
 
 // Makes the shifts of a cycle add to a unit of Z_s by changing the one at `position`.
@@ -146,7 +153,7 @@ static void exchange_edges(struct weft_part *part, uint32_t symmetry, struct wef
     uint32_t a = weft_rng_below(rng, size);
     uint32_t first = 1 + weft_rng_below(rng, size - 2);
     uint32_t second = 1 + weft_rng_below(rng, size - 1 - first);
-    exchange_segments(part, a, first, second);
+    exchange_segments(part, a, first, second, symmetry);
     part->shift[a] = weft_rng_below(rng, symmetry);
     part->shift[(a + second) % size] = weft_rng_below(rng, symmetry);
     part->shift[(a + first + second) % size] = weft_rng_below(rng, symmetry);
