@@ -6,11 +6,16 @@
 // (Or's 3-opt, 1976; moving one server is the case of a segment of one), exchange of two servers,
 // exchange of partners, and new shifts of a lifted design. Each costs O(size of the part).
 //
-// Two mixtures of them are drawn, because the two searches want different ones. The search by hops
-// and loads (src/topology/search) makes a million cheap steps, so that it wants the change that
-// keeps most links: WEFT_MOVES_EDGES. The planner (src/plan/design) simulates an iteration for each
-// step and makes a few hundred, in which moving one server of a ring is as often worth it as a
-// 2-opt, and a ring's share of its group's bytes counts: WEFT_MOVES_RINGS.
+// Two mixtures of them are drawn; that is what stays double of the two searches over topologies.
+// WEFT_MOVES_EDGES changes as few links as can be and knows shifts: the search by hops and loads
+// (src/topology/search) makes hundreds of thousands of such steps a second. WEFT_MOVES_RINGS moves
+// and exchanges servers, too, and changes shares: the planner (src/plan/design) simulates an
+// iteration for each of its few steps, and only its score sees shares. Neither serves the other.
+// Exchanged, four seeds each: the mean hops of 61 and 127 servers of 4 ports get 0.23 % and 0.07 %
+// longer (weft topology --uniform --effort 0.5; 17 and 31 come out the same), and
+// lifts cannot be moved at all; five plans (dlrm_16, moe_16 and gpt_16 at 25 Gbps and d = 4,
+// dlrm_16 at d = 3 and moe_16 at d = 5 at 100 Gbps, --effort 0.6) take 1.0004 times as long on
+// average, between 0.9905 and 1.0318.
 
 #include "weft/topology.h"
 
