@@ -98,9 +98,16 @@ static void play_packets(struct flows_player *player)
 {
     const struct weft_flow_list *flows = player->flows;
     struct packet_engine *packets = &player->net.packets;
+    if (!sim_circuits_step(&player->net, 0)) {
+        return;
+    }
     for (;;) {
-        bool more = player->next < flows->count;
-        uint64_t until_ps = more ? flows->start_ps[player->next] : WEFT_NEVER;
+        bool begins = player->next < flows->count;
+        uint64_t until_ps = begins ? flows->start_ps[player->next] : WEFT_NEVER;
+        double circuit_ps = sim_circuits_next_ps(&player->net, begins);
+        bool changes = ceil(circuit_ps) < (double)until_ps;
+        bool more = begins || changes;
+        until_ps = changes ? (uint64_t)ceil(circuit_ps) : until_ps;
         if (more && until_ps > CLOCK_END_PS) {
             until_ps = CLOCK_END_PS; // its first packet will be beyond
         }
@@ -111,11 +118,16 @@ static void play_packets(struct flows_player *player)
             player->end_ps[end.owner] = fmax(player->end_ps[end.owner], end_ps);
             sim_watch_record(&player->watch, &player->net, &end, end_ps, 0, end.owner);
             weft_wire_close(&player->net.wire, end.path_id);
-        } else if (more && !player->watch.is_over) {
-            packets->clock.now_ps = until_ps;
-            flows_start(player, player->next++);
-        } else {
+            sim_circuits_ended(&player->net);
+        } else if (!more || player->watch.is_over) {
             break;
+        } else {
+            packets->clock.now_ps = until_ps;
+            if (!changes) {
+                flows_start(player, player->next++);
+            } else if (!sim_circuits_step(&player->net, ceil(circuit_ps))) {
+                break;
+            }
         }
     }
 }

@@ -155,10 +155,10 @@ void weft_simnet_start(struct weft_simnet *net, uint32_t class_id, double wire_b
                        uint32_t owner, uint32_t job)
 {
     wire_bytes = fmax(wire_bytes, DBL_MIN); // tiny shares of few bytes may come to 0
-    if (weft_simnet_is_packet(net)) {
-        start_packets(net, class_id, wire_bytes, owner, job);
-    } else if (net->circuits != NULL) {
+    if (net->circuits != NULL) {
         sim_circuits_start(net, class_id, wire_bytes, owner, job);
+    } else if (weft_simnet_is_packet(net)) {
+        start_packets(net, class_id, wire_bytes, owner, job);
     } else {
         weft_wire_start(&net->wire, class_id, wire_bytes, owner);
         if (net->shares.learns) {

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Circuits that change, in the flow engine: at each answer of the controller all flows are taken
-// out as they are, and put on the paths of the answer, or held.
+// Circuits that change. In the flow engine, at each answer of the controller all flows are taken
+// out as they are, and put on the paths of the answer, or held. In the packet engine messages that
+// have begun stay there, and their packets follow the answer (packet/engine/circuits.c); those that
+// have no path yet are held.
 //
 // Rates come from the one max-min solver (flow/maxmin.h); a dark link needs no rate of zero there,
 // since what would cross it is held. An answer costs O(flows * hops + links + servers^2), the time
@@ -23,11 +25,13 @@ struct sim_circuits {
     const struct weft_circuit_controller *controller;
     struct weft_circuit_answer answer;
     uint32_t server_count;
-    double next_ps;   // the controller is asked, or the dark time ends
-    double *rate_Bps; // per link, of the present answer
-    bool *is_dark;    // per link
-    bool any_dark;    // the next event is the end of the dark time
-    uint32_t *path;   // room for one
+    double next_ps;        // the controller is asked, or the dark time ends
+    double *rate_Bps;      // per link, of the present answer
+    bool *is_dark;         // per link
+    bool any_dark;         // the next event is the end of the dark time
+    uint32_t active_count; // messages in the packet engine
+    uint32_t *back;        // room for one
+    uint32_t *path;        // room for one
     double *unserved_bytes;
     struct held *held;
     uint32_t held_count;
@@ -53,6 +57,13 @@ bool sim_circuits_check(const struct weft_fabric *fabric, const struct weft_sim_
         return weft_fail(error, WEFT_INPUT,
                          "circuits that change take one path a pair and one partition");
     }
+    const struct weft_port_options *port = &options->packet->port;
+    if (port->queued || port->priority_count > 1 || port->control_first || port->trims ||
+        port->lossless || port->cut_through_bytes > 0 || options->packet->mark_at_departure) {
+        return weft_fail(error, WEFT_INPUT,
+                         "circuits that change take ports first come, first served, that store "
+                         "and forward and mark on arrival");
+    }
     if (options->persistent || options->fluid.learns) {
         return weft_fail(error, WEFT_INPUT,
                          "connections do not persist over circuits that change; let each message "
@@ -70,12 +81,16 @@ void sim_circuits_init(struct weft_simnet *net, uint32_t flow_room, struct weft_
     circuits->rate_Bps = WEFT_NEW(arena, double, net->fabric->link_count);
     circuits->is_dark = WEFT_NEW(arena, bool, net->fabric->link_count);
     circuits->path = WEFT_NEW_RAW(arena, uint32_t, servers + 1);
+    circuits->back = WEFT_NEW_RAW(arena, uint32_t, servers + 1);
     circuits->unserved_bytes = WEFT_NEW(arena, double, servers *servers);
     circuits->held = WEFT_NEW_RAW(arena, struct held, flow_room);
     circuits->rests = WEFT_NEW_RAW(arena, struct weft_wire_rest, flow_room);
     circuits->room = flow_room;
     circuits->arena = arena;
     net->circuits = circuits;
+    if (weft_simnet_is_packet(net)) {
+        packet_circuits_init(&net->packets, net->fabric, arena);
+    }
 }
 
 // ---- messages ----
@@ -86,8 +101,8 @@ uint32_t sim_circuits_pair(const struct weft_simnet *net, uint32_t from, uint32_
 }
 
 // The present path of a pair, whose length is returned; 0: it has none, or crosses a dark link.
-static uint32_t find_path(struct sim_circuits *circuits, const struct weft_fabric *fabric,
-                          uint32_t pair)
+static uint32_t find_path(const struct sim_circuits *circuits, const struct weft_fabric *fabric,
+                          uint32_t pair, uint32_t *path)
 {
     uint32_t to = pair % circuits->server_count;
     uint32_t count = 0;
@@ -97,7 +112,7 @@ static uint32_t find_path(struct sim_circuits *circuits, const struct weft_fabri
             return 0;
         }
         WEFT_ASSERT(fabric->links[link].from == at && circuits->rate_Bps[link] > 0);
-        circuits->path[count++] = link;
+        path[count++] = link;
         at = fabric->links[link].to;
     }
     return count;
@@ -107,7 +122,7 @@ void sim_circuits_start(struct weft_simnet *net, uint32_t pair, double wire_byte
                         uint32_t job)
 {
     struct sim_circuits *circuits = net->circuits;
-    uint32_t hop_count = find_path(circuits, net->fabric, pair);
+    uint32_t hop_count = find_path(circuits, net->fabric, pair, circuits->path);
     if (hop_count == 0) {
         WEFT_ASSERT(circuits->held_count < circuits->room);
         circuits->held[circuits->held_count++] = (struct held){pair, owner, job, wire_bytes};
@@ -117,6 +132,16 @@ void sim_circuits_start(struct weft_simnet *net, uint32_t pair, double wire_byte
         circuits->counts.hop_max = hop_count;
     }
     uint32_t class_id = weft_simnet_open(net, circuits->path, hop_count, job);
+    if (weft_simnet_is_packet(net)) { // the class is closed when the message ends
+        uint32_t n = circuits->server_count;
+        uint32_t back = pair % n * n + pair / n;
+        uint32_t back_count = find_path(circuits, net->fabric, back, circuits->back);
+        net->wire.started_count++;
+        circuits->active_count++;
+        packet_engine_start(&net->packets, circuits->path, hop_count, circuits->back, back_count,
+                            wire_bytes, (struct packet_end){owner, class_id, job});
+        return;
+    }
     weft_wire_start(&net->wire, class_id, wire_bytes, owner);
     weft_wire_close(&net->wire, class_id);
 }
@@ -151,12 +176,16 @@ static void hold_all(struct weft_simnet *net)
     net->wire.started_count = started - count; // they start again
 }
 
-static void sum_demand(struct sim_circuits *circuits)
+static void sum_demand(const struct weft_simnet *net)
 {
+    struct sim_circuits *circuits = net->circuits;
     size_t pairs = (size_t)circuits->server_count * circuits->server_count;
     memset(circuits->unserved_bytes, 0, pairs * sizeof(double));
     for (uint32_t i = 0; i < circuits->held_count; i++) {
         circuits->unserved_bytes[circuits->held[i].pair] += circuits->held[i].left_bytes;
+    }
+    if (weft_simnet_is_packet(net)) {
+        packet_circuits_demand(&net->packets, circuits->unserved_bytes);
     }
 }
 
@@ -170,7 +199,7 @@ static void apply_answer(struct weft_simnet *net)
         double rate_Bps = answer->rate_Bps[link];
         bool changes = rate_Bps != circuits->rate_Bps[link];
         circuits->is_dark[link] = circuits->any_dark && (changes || answer->stops_all);
-        if (changes && rate_Bps > 0) {
+        if (changes && rate_Bps > 0 && !weft_simnet_is_packet(net)) {
             weft_maxmin_set_capacity(&net->wire.maxmin, link, rate_Bps);
         }
         circuits->rate_Bps[link] = rate_Bps;
@@ -180,8 +209,10 @@ static void apply_answer(struct weft_simnet *net)
 static bool ask(struct weft_simnet *net, double now_ps)
 {
     struct sim_circuits *circuits = net->circuits;
-    hold_all(net);
-    sum_demand(circuits);
+    if (!weft_simnet_is_packet(net)) {
+        hold_all(net);
+    }
+    sum_demand(net);
     const struct weft_circuit_demand demand = {.now_ps = (uint64_t)(now_ps + 0.5),
                                                .server_count = circuits->server_count,
                                                .unserved_bytes = circuits->unserved_bytes};
@@ -205,11 +236,34 @@ static double until_ps_of(const struct weft_circuit_answer *answer)
 double sim_circuits_next_ps(const struct weft_simnet *net, bool more)
 {
     const struct sim_circuits *circuits = net->circuits;
-    if (circuits == NULL ||
-        (!more && circuits->held_count == 0 && isinf(weft_wire_next_ps(&net->wire)))) {
+    if (circuits == NULL || (!more && circuits->held_count == 0 && circuits->active_count == 0 &&
+                             isinf(weft_wire_next_ps(&net->wire)))) {
         return (double)INFINITY;
     }
     return circuits->next_ps;
+}
+
+// The dark time is over, or there was none.
+static void light(struct weft_simnet *net)
+{
+    struct sim_circuits *circuits = net->circuits;
+    memset(circuits->is_dark, 0, net->fabric->link_count * sizeof(bool));
+    circuits->any_dark = false;
+    if (weft_simnet_is_packet(net)) {
+        packet_circuits_open(&net->packets, circuits->rate_Bps, net->options);
+    }
+}
+
+// When the dark time that begins now ends. Packets first drain from the links that change.
+static double dark_end_ps(struct weft_simnet *net, double now_ps)
+{
+    struct sim_circuits *circuits = net->circuits;
+    double begins_ps = now_ps;
+    if (weft_simnet_is_packet(net)) {
+        begins_ps = (double)packet_circuits_close(&net->packets, circuits->answer.next_link,
+                                                  circuits->is_dark);
+    }
+    return begins_ps + (double)circuits->answer.dark_ps;
 }
 
 bool sim_circuits_step(struct weft_simnet *net, double until_ps)
@@ -218,21 +272,29 @@ bool sim_circuits_step(struct weft_simnet *net, double until_ps)
     if (circuits == NULL || circuits->next_ps > until_ps) {
         return true;
     }
+    double now_ps = circuits->next_ps;
     if (circuits->any_dark) {
-        memset(circuits->is_dark, 0, net->fabric->link_count * sizeof(bool));
-        circuits->any_dark = false;
-        circuits->next_ps = until_ps_of(&circuits->answer);
-    } else {
-        double now_ps = circuits->next_ps;
-        if (!ask(net, now_ps)) {
-            return false;
+        light(net);
+        circuits->next_ps = fmax(until_ps_of(&circuits->answer), now_ps);
+    } else if (ask(net, now_ps)) {
+        circuits->next_ps = dark_end_ps(net, now_ps);
+        if (!circuits->any_dark) {
+            light(net);
+            circuits->next_ps = until_ps_of(&circuits->answer);
         }
-        circuits->next_ps = circuits->any_dark ? now_ps + (double)circuits->answer.dark_ps
-                                               : until_ps_of(&circuits->answer);
+    } else {
+        return false;
     }
     release_held(net);
     weft_wire_settle(&net->wire);
     return true;
+}
+
+void sim_circuits_ended(struct weft_simnet *net)
+{
+    if (net->circuits != NULL) {
+        net->circuits->active_count--;
+    }
 }
 
 bool sim_circuits_finish(const struct weft_simnet *net, struct weft_error *error)

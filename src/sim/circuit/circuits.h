@@ -28,6 +28,8 @@ double sim_circuits_next_ps(const struct weft_simnet *net, bool more);
 // What is due by until_ps, the present instant: the controller answers, or links are there again.
 // Settles the flow engine. False: the run ends here, and sim_circuits_finish says why.
 bool sim_circuits_step(struct weft_simnet *net, double until_ps);
+// A message of the packet engine has ended.
+void sim_circuits_ended(struct weft_simnet *net);
 // Fails as the controller has.
 bool sim_circuits_finish(const struct weft_simnet *net, struct weft_error *error) WEFT_MUST_USE;
 struct weft_circuit_counts sim_circuits_counts(const struct weft_simnet *net);

@@ -207,24 +207,35 @@ static void play_packets(struct machine *machine)
 {
     struct weft_wire *wire = &machine->net.wire;
     struct packet_engine *packets = &machine->net.packets;
+    if (!sim_circuits_step(&machine->net, 0)) {
+        return;
+    }
     start_ready(machine, 0);
     for (;;) {
         bool pending = machine->events.count > 0;
-        double next_ps =
-            pending ? fmin(machine->events.entries[0].time_ps, (double)CLOCK_END_PS) : 0;
-        uint64_t until_ps = pending ? (uint64_t)ceil(next_ps) : WEFT_NEVER;
+        double event_ps = pending ? machine->events.entries[0].time_ps : (double)INFINITY;
+        double circuit_ps = sim_circuits_next_ps(&machine->net, pending);
+        double next_ps = fmin(fmin(event_ps, circuit_ps), (double)CLOCK_END_PS);
+        bool more = pending || !isinf(circuit_ps);
+        uint64_t until_ps = more ? (uint64_t)ceil(next_ps) : WEFT_NEVER;
         struct packet_end end;
         if (sim_watch_run(&machine->watch, packets, until_ps, &end)) {
             struct weft_wire_end ended = {end.owner, end.path_id, (double)packets->clock.now_ps};
             record(machine, &end, ended.end_ps);
             flow_ended(machine, &ended);
             weft_wire_close(wire, end.path_id);
-        } else if (pending && !machine->watch.is_over) {
+            sim_circuits_ended(&machine->net);
+        } else if (!more || machine->watch.is_over) {
+            break;
+        } else if (circuit_ps < event_ps) {
+            packets->clock.now_ps = until_ps;
+            if (!sim_circuits_step(&machine->net, ceil(circuit_ps))) {
+                break;
+            }
+        } else {
             struct machine_event event = machine_pop(machine);
             packets->clock.now_ps = until_ps;
             handle(machine, &event);
-        } else {
-            break;
         }
     }
     for (uint32_t link = 0; link < machine->net.fabric->link_count; link++) {

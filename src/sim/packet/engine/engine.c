@@ -10,12 +10,6 @@
 
 _Static_assert(sizeof(struct packet) <= 64, "a packet fits a cache line");
 
-static uint64_t backlog_ps(uint64_t bytes, double ps_per_byte)
-{
-    double ps = (double)bytes * ps_per_byte;
-    return ps < 0x1p62 ? (uint64_t)ps : (uint64_t)1 << 62;
-}
-
 // How wide a bucket of the clock is: some twenty events, if every link is busy.
 static uint64_t bucket_ps(const struct weft_fabric *fabric, uint32_t packet_bytes)
 {
@@ -78,14 +72,8 @@ void packet_engine_init(struct packet_engine *engine, const struct weft_fabric *
     }
     clock_init(&engine->clock, bucket_ps(fabric, options->packet_bytes), arena);
     for (uint32_t l = 0; l < fabric->link_count; l++) {
-        const struct weft_link *link = &fabric->links[l];
-        double ps_per_byte = (double)WEFT_PS_PER_S / link->rate_Bps;
-        engine->links[l] = (struct packet_link){
-            .latency_ps = link->latency_ps,
-            .limit_ps = backlog_ps(packet_buffer_bytes(fabric, l, options), ps_per_byte),
-            .mark_ps = backlog_ps(options->packet->mark_bytes, ps_per_byte),
-            .ps_per_byte = ps_per_byte,
-        };
+        engine->links[l].latency_ps = fabric->links[l].latency_ps;
+        packet_set_rate(engine, l, fabric->links[l].rate_Bps, fabric, options);
     }
     packet_ports_init(engine, fabric, options, arena);
 }

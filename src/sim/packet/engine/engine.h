@@ -212,7 +212,8 @@ struct packet_engine {
     uint32_t message_count;
     uint32_t message_room;
     struct packet_job *jobs;
-    bool is_stuck; // ports.circle says why
+    bool is_stuck;                    // ports.circle says why
+    struct packet_circuits *circuits; // NULL: every message keeps the path that it began on
     // A run in parts (packet_parts.h): NULL: this engine plays all of it.
     struct packet_post *post;
     bool lays_out_only; // messages begin elsewhere
@@ -307,8 +308,42 @@ static inline uint32_t packet_band_of(const struct packet_engine *engine,
     return (uint32_t)(packet->flags >> PACKET_PRIORITY_SHIFT) + control;
 }
 
+// ---- circuits that change (circuits.c): packets go from server to server by a table ----
+
+struct packet_circuits {
+    const struct weft_fabric *fabric; // without switches
+    const uint32_t *next_link;        // [at * servers + to], of the controller's present answer
+    bool *is_closed;                  // per link: takes no packets, since it drains or is dark
+    uint32_t hop_base;                // hops[hop_base + 2 * link] is the link, WEFT_NONE behind it
+    uint32_t *flow_from;              // per slot of flows: the servers at its ends
+    uint32_t *flow_to;
+    uint32_t held_first; // packets that wait for a link, in order, by `behind`; each in `link` has
+    uint32_t held_last;  // the server where it waits
+};
+
+void packet_circuits_init(struct packet_engine *engine, const struct weft_fabric *fabric,
+                          struct weft_arena *arena);
+// From now on packets take the links of this table. A link that `closes` takes no more of them;
+// what is in its queue or on it arrives. Returns when the last such packet has.
+uint64_t packet_circuits_close(struct packet_engine *engine, const uint32_t *next_link,
+                               const bool *closes);
+// Links have these rates now and take packets again; those that wait go on.
+void packet_circuits_open(struct packet_engine *engine, const double *rate_Bps,
+                          const struct weft_sim_options *options);
+// Adds the bytes of open messages that have not come.
+void packet_circuits_demand(const struct packet_engine *engine, double *unserved_bytes);
+
 // ---- links (forward.c) ----
 
+// A packet of a flow's sender enters the first link of its path, and so does one of its receiver.
+// Returns the link; WEFT_NONE: it waits for a circuit.
+uint32_t packet_depart(struct packet_engine *engine, uint32_t id);
+// A packet that waits at a server for a circuit goes on, if it can.
+void packet_go_on(struct packet_engine *engine, uint32_t id, uint32_t server);
+
+// A link has this rate from now on: so long are its buffer and its mark in time.
+void packet_set_rate(struct packet_engine *engine, uint32_t link, double rate_Bps,
+                     const struct weft_fabric *fabric, const struct weft_sim_options *options);
 // A packet enters the queue of the link at its hop, or is lost there.
 void packet_enter(struct packet_engine *engine, uint32_t id);
 // A packet is at the far end of a link and enters the next. True: that was the last one of its

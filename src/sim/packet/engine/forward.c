@@ -7,6 +7,21 @@
 
 #include "engine.h"
 
+static uint64_t backlog_ps(uint64_t bytes, double ps_per_byte)
+{
+    double ps = (double)bytes * ps_per_byte;
+    return ps < 0x1p62 ? (uint64_t)ps : (uint64_t)1 << 62;
+}
+
+void packet_set_rate(struct packet_engine *engine, uint32_t link_id, double rate_Bps,
+                     const struct weft_fabric *fabric, const struct weft_sim_options *options)
+{
+    struct packet_link *link = &engine->links[link_id];
+    link->ps_per_byte = (double)WEFT_PS_PER_S / rate_Bps;
+    link->limit_ps = backlog_ps(packet_buffer_bytes(fabric, link_id, options), link->ps_per_byte);
+    link->mark_ps = backlog_ps(options->packet->mark_bytes, link->ps_per_byte);
+}
+
 // First come, first served, with marks by chance or cut-through.
 static void enter_extended(struct packet_engine *engine, uint32_t id)
 {
@@ -77,6 +92,81 @@ void packet_enter(struct packet_engine *engine, uint32_t id)
     packet_file_arrival(engine, id, link_id, link->free_ps + link->latency_ps);
 }
 
+// ---- circuits that change ----
+
+static uint32_t destination_of(const struct packet_engine *engine, const struct packet *packet)
+{
+    const struct packet_circuits *circuits = engine->circuits;
+    bool is_back = (packet->flags & PACKET_ACK) != 0;
+    return is_back ? circuits->flow_from[packet->flow] : circuits->flow_to[packet->flow];
+}
+
+// A packet at a server enters the next link of the present table. WEFT_NONE: there is none, or it
+// takes no packets, so that the packet waits.
+static uint32_t enter_next(struct packet_engine *engine, uint32_t id, uint32_t server)
+{
+    struct packet_circuits *circuits = engine->circuits;
+    struct packet *packet = &engine->packets[id];
+    size_t row = (size_t)server * circuits->fabric->server_count;
+    uint32_t link = circuits->next_link[row + destination_of(engine, packet)];
+    if (link != WEFT_NONE && !circuits->is_closed[link]) {
+        packet->hop = circuits->hop_base + 2 * link;
+        packet_enter(engine, id);
+        return link;
+    }
+    packet->link = server;
+    packet->behind = WEFT_NONE;
+    if (circuits->held_last == WEFT_NONE) {
+        circuits->held_first = id;
+    } else {
+        engine->packets[circuits->held_last].behind = id;
+    }
+    circuits->held_last = id;
+    return WEFT_NONE;
+}
+
+static bool arrive_by_circuit(struct packet_engine *engine, uint32_t id)
+{
+    const struct packet_circuits *circuits = engine->circuits;
+    const struct packet *packet = &engine->packets[id];
+    uint32_t link = (packet->hop - 1 - circuits->hop_base) / 2;
+    uint32_t server = circuits->fabric->links[link].to;
+    if (server == destination_of(engine, packet)) {
+        return true;
+    }
+    enter_next(engine, id, server);
+    return false;
+}
+
+void packet_go_on(struct packet_engine *engine, uint32_t id, uint32_t server)
+{
+    struct packet *packet = &engine->packets[id];
+    if (engine->hops[(size_t)packet->flow * engine->hop_stride] != packet->generation) {
+        packet_drop(engine, id);
+        return;
+    }
+    bool is_first = (packet->flags & (PACKET_OWN | PACKET_ACK)) == PACKET_OWN;
+    const struct packet copy = *packet;
+    if (enter_next(engine, id, server) != WEFT_NONE && is_first) {
+        packet_open_slot(engine, &copy);
+    }
+}
+
+uint32_t packet_depart(struct packet_engine *engine, uint32_t id)
+{
+    const struct packet *packet = &engine->packets[id];
+    if (engine->circuits != NULL) {
+        const struct packet_circuits *circuits = engine->circuits;
+        bool is_back = (packet->flags & PACKET_ACK) != 0;
+        return enter_next(engine, id,
+                          is_back ? circuits->flow_to[packet->flow]
+                                  : circuits->flow_from[packet->flow]);
+    }
+    uint32_t link = engine->hops[packet->hop];
+    packet_enter(engine, id);
+    return link;
+}
+
 bool packet_arrive(struct packet_engine *engine, uint32_t id)
 {
     struct packet *packet = &engine->packets[id];
@@ -89,6 +179,9 @@ bool packet_arrive(struct packet_engine *engine, uint32_t id)
         return false;
     }
     packet->flags &= (uint16_t)~PACKET_OWN;
+    if (engine->circuits != NULL) {
+        return arrive_by_circuit(engine, id);
+    }
     if (engine->hops[packet->hop] == WEFT_NONE) {
         return true;
     }

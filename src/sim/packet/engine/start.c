@@ -98,6 +98,11 @@ uint32_t packet_lay_out(struct packet_engine *engine, const uint32_t *path, uint
     if (engine->sprays != NULL) {
         packet_spray_open(engine, id);
     }
+    if (engine->circuits != NULL) {
+        const struct weft_link *links = engine->circuits->fabric->links;
+        engine->circuits->flow_from[id] = links[path[0]].from;
+        engine->circuits->flow_to[id] = links[path[hop_count - 1]].to;
+    }
     return id;
 }
 

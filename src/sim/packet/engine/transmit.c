@@ -49,8 +49,12 @@ void packet_transmit(struct packet_engine *engine, uint32_t id, uint32_t sequenc
             (uint16_t)(engine->setting.header_bytes > 0 ? engine->setting.header_bytes : 1);
     }
     engine->counts.packets++;
-    uint32_t link = engine->hops[packet->hop];
-    packet_enter(engine, packet_id);
+    uint32_t link = packet_depart(engine, packet_id);
+    if (link == WEFT_NONE) { // it waits for a circuit, which opens the slot
+        flow->left_ps = engine->clock.now_ps;
+        flow->slot_ps = engine->options->own_at_once ? flow->slot_ps : WEFT_NEVER;
+        return;
+    }
     flow->left_ps = engine->clock.now_ps + own_backlog_ps(engine, link);
     if (!engine->options->own_at_once) {
         flow->slot_ps = next_slot_ps(engine, flow, link, packet_id);
@@ -71,7 +75,7 @@ bool packet_send_back(struct packet_engine *engine, uint32_t id)
         packet->hop += packet_spray_back(engine, packet->flow);
     }
     packet->flags |= PACKET_OWN;
-    packet_enter(engine, id);
+    packet_depart(engine, id);
     return true;
 }
 
