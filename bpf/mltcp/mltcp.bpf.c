@@ -24,8 +24,8 @@
 
 const char licence[] SEC("license") = "Dual MIT/GPL";
 
-#define WINDOW_MIN 2u // segments, RFC 5681 (4)
-#define THRESHOLD_NONE 0x7fffffffu
+#define CWND_MIN 2u // segments, RFC 5681 (4)
+#define SSTHRESH_NONE 0x7fffffffu
 #define NS_PER_MS 1000000ull
 // CUBIC: C = 0.4 segments / s^3, beta = 0.7, the friendly growth 3 (1 - beta) / (1 + beta).
 #define CUBIC_BETA 717u
@@ -67,10 +67,10 @@ struct state {
     __u64 stamp_ns;   // CUBIC: when elapsed_ns was last brought forward; 0 = no epoch
     __u64 elapsed_ns; // CUBIC: time since the epoch, F times as fast as the clock
     __u32 number;     // of this connection
-    __u32 window;
-    __u32 threshold;
-    __u32 prior_window; // before the last reduction
-    __u32 prior_threshold;
+    __u32 cwnd;
+    __u32 ssthresh;
+    __u32 prior_cwnd; // before the last reduction
+    __u32 prior_ssthresh;
     __u32 count; // growth not yet a segment, in 1/1024 segment * window
     __u32 delivered;
     __u32 prr_delivered;
@@ -201,14 +201,14 @@ static void cubic_begin(struct state *s, __u64 now_ns)
 {
     s->stamp_ns = now_ns;
     s->elapsed_ns = 0;
-    s->friendly = s->window * MLTCP_ONE;
-    if (s->window >= s->origin) {
-        s->origin = s->window;
+    s->friendly = s->cwnd * MLTCP_ONE;
+    if (s->cwnd >= s->origin) {
+        s->origin = s->cwnd;
         s->k_ms = 0;
         return;
     }
     // K = cbrt((origin - window) / 0.4) s; in ms, times 1000.
-    s->k_ms = weft_cube_root((__u64)(s->origin - s->window) * 2500000000ull);
+    s->k_ms = weft_cube_root((__u64)(s->origin - s->cwnd) * 2500000000ull);
 }
 
 // Where CUBIC wants the window to be one round trip from now.
@@ -221,7 +221,7 @@ static __u32 cubic_target(const struct state *s, __u32 srtt_us)
     __u64 difference = distance_ms * distance_ms * distance_ms / 2500000000ull;
     if (after) {
         __u64 target = s->origin + difference;
-        return target > s->window + s->window / 2 ? s->window + s->window / 2 : (__u32)target;
+        return target > s->cwnd + s->cwnd / 2 ? s->cwnd + s->cwnd / 2 : (__u32)target;
     }
     return difference < s->origin ? s->origin - (__u32)difference : 0;
 }
@@ -234,24 +234,24 @@ static __u64 cubic_growth(struct state *s, __u32 acked, __u32 factor, __u32 srtt
     }
     s->elapsed_ns += (now_ns - s->stamp_ns) * factor / MLTCP_ONE;
     s->stamp_ns = now_ns;
-    __u32 alpha = s->friendly / MLTCP_ONE < s->prior_window ? CUBIC_FRIENDLY : MLTCP_ONE;
-    s->friendly += (__u32)((__u64)acked * alpha * factor / MLTCP_ONE / most(s->window, 1));
+    __u32 alpha = s->friendly / MLTCP_ONE < s->prior_cwnd ? CUBIC_FRIENDLY : MLTCP_ONE;
+    s->friendly += (__u32)((__u64)acked * alpha * factor / MLTCP_ONE / most(s->cwnd, 1));
     __u32 target = most(cubic_target(s, srtt_us), s->friendly / MLTCP_ONE);
-    return target > s->window ? (__u64)acked * (target - s->window) * MLTCP_ONE : 0;
+    return target > s->cwnd ? (__u64)acked * (target - s->cwnd) * MLTCP_ONE : 0;
 }
 
 // ---- the window ----
 
 static void grow(struct state *s, struct tcp_sock *tp, __u32 acked, __u32 factor, __u64 now_ns)
 {
-    bool slow = s->window < s->threshold;
+    bool slow = s->cwnd < s->ssthresh;
     if (!BPF_CORE_READ_BITFIELD(tp, is_cwnd_limited) &&
-        !(slow && s->window < 2 * tp->max_packets_out)) {
+        !(slow && s->cwnd < 2 * tp->max_packets_out)) {
         return; // RFC 7661: what is not used is not proved
     }
     if (slow) {
-        __u32 taken = least(acked, s->threshold - s->window);
-        s->window += taken;
+        __u32 taken = least(acked, s->ssthresh - s->cwnd);
+        s->cwnd += taken;
         acked -= taken;
     }
     if (acked == 0) {
@@ -259,32 +259,32 @@ static void grow(struct state *s, struct tcp_sock *tp, __u32 acked, __u32 factor
     }
     __u64 growth = s->base == MLTCP_CUBIC ? cubic_growth(s, acked, factor, tp->srtt_us, now_ns)
                                           : (__u64)acked * factor;
-    __u64 whole = (__u64)most(s->window, 1) * MLTCP_ONE;
+    __u64 whole = (__u64)most(s->cwnd, 1) * MLTCP_ONE;
     growth += s->count;
     if (growth >= whole) {
-        s->window += (__u32)(growth / whole);
+        s->cwnd += (__u32)(growth / whole);
         growth %= whole;
     }
     s->count = (__u32)growth;
 }
 
 // What may be in flight now while a reduction lasts (RFC 6937, with the slow start part).
-static __u32 reduced_window(struct state *s, struct tcp_sock *tp, __u32 acked)
+static __u32 reduced_cwnd(struct state *s, struct tcp_sock *tp, __u32 acked)
 {
     __u32 left = tp->sacked_out + tp->lost_out;
     __u32 flight = tp->packets_out - least(left, tp->packets_out) + tp->retrans_out;
     __u32 out = tp->prr_out;
     s->prr_delivered += acked;
     __u64 allowed = 0;
-    if (flight > s->threshold) {
-        __u32 prior = most(s->prior_window, 1);
-        allowed = ((__u64)s->threshold * s->prr_delivered + prior - 1) / prior;
+    if (flight > s->ssthresh) {
+        __u32 prior = most(s->prior_cwnd, 1);
+        allowed = ((__u64)s->ssthresh * s->prr_delivered + prior - 1) / prior;
         allowed = allowed > out ? allowed - out : 0;
     } else {
         allowed = s->prr_delivered > out ? s->prr_delivered - out : 0;
         allowed = allowed > acked ? allowed : acked;
         allowed++;
-        __u32 room = s->threshold - flight;
+        __u32 room = s->ssthresh - flight;
         allowed = allowed < room ? allowed : room;
     }
     if (allowed == 0 && out == 0) {
@@ -293,10 +293,10 @@ static __u32 reduced_window(struct state *s, struct tcp_sock *tp, __u32 acked)
     return flight + (__u32)allowed;
 }
 
-static void write_window(struct tcp_sock *tp, const struct state *s, __u32 window)
+static void write_cwnd(struct tcp_sock *tp, const struct state *s, __u32 cwnd)
 {
-    tp->snd_cwnd = most(least(window, tp->snd_cwnd_clamp), 1);
-    tp->snd_ssthresh = s->threshold;
+    tp->snd_cwnd = most(least(cwnd, tp->snd_cwnd_clamp), 1);
+    tp->snd_ssthresh = s->ssthresh;
 }
 
 // ---- the callbacks ----
@@ -326,10 +326,10 @@ void BPF_PROG(weft_init, struct sock *sk)
     struct state *s = state_of(sk);
     __u64 now_ns = bpf_ktime_get_ns();
     s->number = __sync_fetch_and_add(&last_number, 1) + 1;
-    s->window = tp->snd_cwnd;
-    s->threshold = THRESHOLD_NONE;
-    s->prior_window = s->window;
-    s->prior_threshold = THRESHOLD_NONE;
+    s->cwnd = tp->snd_cwnd;
+    s->ssthresh = SSTHRESH_NONE;
+    s->prior_cwnd = s->cwnd;
+    s->prior_ssthresh = SSTHRESH_NONE;
     s->delivered = tp->delivered;
     s->bytes = tp->bytes_acked;
     s->stamp_ns = 0;
@@ -379,16 +379,16 @@ SEC("struct_ops/weft_ssthresh")
 __u32 BPF_PROG(weft_ssthresh, struct sock *sk)
 {
     struct state *s = state_of(sk);
-    s->prior_window = s->window;
-    s->prior_threshold = s->threshold;
+    s->prior_cwnd = s->cwnd;
+    s->prior_ssthresh = s->ssthresh;
     if (s->base == MLTCP_CUBIC) {
         // Fast convergence: who had to reduce before the plateau gives way to others.
-        s->origin = s->window < s->origin ? s->window * (MLTCP_ONE + CUBIC_BETA) / (2 * MLTCP_ONE)
-                                          : s->window;
-        s->threshold = most(s->window * CUBIC_BETA / MLTCP_ONE, WINDOW_MIN);
+        s->origin =
+            s->cwnd < s->origin ? s->cwnd * (MLTCP_ONE + CUBIC_BETA) / (2 * MLTCP_ONE) : s->cwnd;
+        s->ssthresh = most(s->cwnd * CUBIC_BETA / MLTCP_ONE, CWND_MIN);
         s->stamp_ns = 0;
     } else {
-        s->threshold = most(s->window / 2, WINDOW_MIN);
+        s->ssthresh = most(s->cwnd / 2, CWND_MIN);
     }
     s->count = 0;
     s->prr_delivered = 0;
@@ -397,7 +397,7 @@ __u32 BPF_PROG(weft_ssthresh, struct sock *sk)
     if (connection != NULL) {
         connection->reductions++;
     }
-    return s->threshold;
+    return s->ssthresh;
 }
 
 // A reduction was for nothing: what it took comes back.
@@ -405,10 +405,10 @@ SEC("struct_ops/weft_undo_cwnd")
 __u32 BPF_PROG(weft_undo_cwnd, struct sock *sk)
 {
     struct state *s = state_of(sk);
-    s->window = most(s->window, s->prior_window);
-    s->threshold = most(s->threshold, s->prior_threshold);
+    s->cwnd = most(s->cwnd, s->prior_cwnd);
+    s->ssthresh = most(s->ssthresh, s->prior_ssthresh);
     s->reducing = 0;
-    return s->window;
+    return s->cwnd;
 }
 
 static void restart(struct state *s, struct tcp_sock *tp, struct mltcp_connection *connection)
@@ -416,16 +416,16 @@ static void restart(struct state *s, struct tcp_sock *tp, struct mltcp_connectio
     if (parameters.restart == 0) {
         return;
     }
-    s->window = least(s->window, parameters.restart);
-    s->threshold = most(parameters.restart, WINDOW_MIN);
+    s->cwnd = least(s->cwnd, parameters.restart);
+    s->ssthresh = most(parameters.restart, CWND_MIN);
     s->origin = 0;
     s->stamp_ns = 0; // else CUBIC would go on from the window of before
     s->count = 0;
     // What was before the last burst's reduction is not to come back.
-    s->prior_window = s->window;
-    s->prior_threshold = s->threshold;
+    s->prior_cwnd = s->cwnd;
+    s->prior_ssthresh = s->ssthresh;
     connection->restarts++;
-    write_window(tp, s, s->window);
+    write_cwnd(tp, s, s->cwnd);
 }
 
 // Sending begins again after a silence; it may be the begin of an iteration, of any connection of
@@ -459,9 +459,9 @@ static void note(struct mltcp_connection *connection, const struct state *s, str
                  __u32 factor)
 {
     connection->bytes_acked = tp->bytes_acked;
-    connection->window = tp->snd_cwnd;
-    connection->peak_window = most(connection->peak_window, tp->snd_cwnd);
-    connection->threshold = s->threshold;
+    connection->cwnd = tp->snd_cwnd;
+    connection->peak_cwnd = most(connection->peak_cwnd, tp->snd_cwnd);
+    connection->ssthresh = s->ssthresh;
     connection->factor = factor;
     connection->srtt_us = tp->srtt_us >> 3;
     connection->retransmits = tp->total_retrans;
@@ -491,22 +491,22 @@ void BPF_PROG(weft_control, struct sock *sk)
     __u32 factor = factor_of(job);
     bool reducing = ca_state == TCP_CA_CWR || ca_state == TCP_CA_Recovery;
     if (ca_state == TCP_CA_Loss && s->ca_state != TCP_CA_Loss) {
-        s->window = tp->snd_cwnd; // the kernel has set it to what is in flight and one more
+        s->cwnd = tp->snd_cwnd; // the kernel has set it to what is in flight and one more
         s->reducing = 0;
         if (connection != NULL) {
             connection->timeouts++;
         }
     } else if (!reducing && s->reducing) {
-        s->window = s->threshold;
+        s->cwnd = s->ssthresh;
         s->reducing = 0;
     }
     s->ca_state = ca_state;
     if (reducing) {
-        write_window(tp, s, reduced_window(s, tp, acked));
+        write_cwnd(tp, s, reduced_cwnd(s, tp, acked));
     } else {
         grow(s, tp, acked, factor, now_ns);
-        s->window = least(s->window, tp->snd_cwnd_clamp);
-        write_window(tp, s, s->window);
+        s->cwnd = least(s->cwnd, tp->snd_cwnd_clamp);
+        write_cwnd(tp, s, s->cwnd);
     }
     if (connection != NULL) {
         note(connection, s, tp, factor);

@@ -76,8 +76,8 @@ struct mltcp_connection {
     __u32 netns;
     __u32 mark;
     __u32 base;
-    __u32 window; // segments
-    __u32 threshold;
+    __u32 cwnd; // segments
+    __u32 ssthresh;
     __u32 factor; // F, in 1/1024
     __u32 srtt_us;
     __u32 reductions;
@@ -85,7 +85,7 @@ struct mltcp_connection {
     __u32 retransmits;
     __u32 ecn_marks; // segments that arrived with a mark
     __u32 restarts;
-    __u32 peak_window; // segments
+    __u32 peak_cwnd; // segments
     __u32 unused_too;
 };
 

@@ -251,8 +251,8 @@ static void note_learned(struct contention_shared *shared, const struct weft_cc 
             shared->jobs[job].learned_bytes +=
                 (double)list[i].job.iteration_bytes / options->flow_count;
             shared->jobs[job].timeouts += list[i].counts.timeouts;
-            if (list[i].counts.peak_window > shared->jobs[job].peak_window) {
-                shared->jobs[job].peak_window = list[i].counts.peak_window;
+            if (list[i].counts.peak_cwnd > shared->jobs[job].peak_cwnd) {
+                shared->jobs[job].peak_cwnd = list[i].counts.peak_cwnd;
             }
         }
     }

@@ -38,7 +38,7 @@ struct weft_contention_job {
     uint64_t retransmits;
     uint64_t ecn_marks;
     uint64_t timeouts;
-    uint32_t peak_window; // segments, of any flow; 0 = not MLTCP
+    uint32_t peak_cwnd;   // segments, of any flow; 0 = not MLTCP
     double learned_bytes; // mean over its flows; 0 = nothing or not MLTCP
 };
 

@@ -283,10 +283,10 @@ static uint32_t window_after_bulk(enum mltcp_base base, double intercept)
     send_bulk(ends, 2000000);
     rest(150);
     send_burst(ends, 10000);
-    uint32_t begun = only_connection()->counts.window;
+    uint32_t begun = only_connection()->counts.cwnd;
     assert_in_range(begun, 10, 50); // 80 and more before
     send_bulk(ends, 2000000);
-    uint32_t window = only_connection()->counts.window;
+    uint32_t window = only_connection()->counts.cwnd;
     close(ends[0]);
     close(ends[1]);
     unload(0);

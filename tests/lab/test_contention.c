@@ -61,7 +61,7 @@ static void mltcp_learns_what_the_jobs_send(void **state)
     assert_int_equal(result.drops, 0);
     for (uint32_t job = 0; job < 2; job++) {
         assert_true(result.jobs[job].learned_bytes == 500000);
-        assert_true(result.jobs[job].peak_window >= 10);
+        assert_true(result.jobs[job].peak_cwnd >= 10);
         assert_true(result.jobs[job].ecn_marks > 0);
     }
 }
@@ -94,7 +94,7 @@ static void losses_halve_the_window(void **state)
     options.parameters = weft_cc_defaults("reno_twin");
     must(weft_contention_run(&result, &options, &arena, &error), &error);
     print_message("%u drops, window of %u at most\n", (unsigned)result.drops,
-                  result.jobs[0].peak_window);
+                  result.jobs[0].peak_cwnd);
     assert_in_range(result.drops, 1, 2000);
 }
 

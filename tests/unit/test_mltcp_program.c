@@ -329,7 +329,7 @@ static void an_undo_brings_back_the_window(void **state)
     assert_int_equal(weft_undo_cwnd(socket_of()), before);
     acknowledge(1);
     assert_int_equal(kernel.tp.snd_cwnd, before + 1); // in slow start, as before the loss
-    assert_int_equal(kernel.tp.snd_ssthresh, THRESHOLD_NONE);
+    assert_int_equal(kernel.tp.snd_ssthresh, SSTHRESH_NONE);
 }
 
 int main(void)

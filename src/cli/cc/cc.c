@@ -197,9 +197,9 @@ static json_t *connection_json(const struct weft_cc_connection *connection,
     cli_set_count(object, "mark", counts->mark);
     cli_set_text(object, "base", counts->base == MLTCP_CUBIC ? "cubic" : "reno");
     cli_set_count(object, "bytes_acked", counts->bytes_acked);
-    cli_set_count(object, "window", counts->window);
-    cli_set_count(object, "peak_window", counts->peak_window);
-    cli_set_count(object, "threshold", counts->threshold);
+    cli_set_count(object, "window", counts->cwnd);
+    cli_set_count(object, "peak_window", counts->peak_cwnd);
+    cli_set_count(object, "threshold", counts->ssthresh);
     cli_set_real(object, "factor", (double)counts->factor / MLTCP_ONE);
     cli_set_real(object, "srtt_s", (double)counts->srtt_us / 1e6);
     cli_set_count(object, "reductions", counts->reductions);
@@ -248,7 +248,7 @@ static void tell_connections(struct cli *cli, const struct weft_cc_status *statu
         const char **row = cells + (size_t)i * COLUMNS;
         row[0] = show_end(counts, true, arena);
         row[1] = show_end(counts, false, arena);
-        row[2] = weft_arena_format(arena, "%u", counts->window);
+        row[2] = weft_arena_format(arena, "%u", counts->cwnd);
         row[3] = weft_arena_format(arena, "%.2f", (double)counts->factor / MLTCP_ONE);
         row[4] = weft_arena_format(arena, "%u", connection->job.iterations);
         row[5] = weft_arena_format(arena, "%s",

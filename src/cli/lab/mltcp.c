@@ -313,7 +313,7 @@ static json_t *jobs_json(const struct request *request, const struct weft_conten
         cli_set_count(object, "ecn_marks", one->ecn_marks);
         if (asked->loads) {
             cli_set_count(object, "timeouts", one->timeouts);
-            cli_set_count(object, "peak_window", one->peak_window);
+            cli_set_count(object, "peak_window", one->peak_cwnd);
             cli_set_real(object, "learned_bytes", one->learned_bytes);
         }
         cli_set(object, "iterations_s", iterations);
