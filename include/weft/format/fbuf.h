@@ -37,7 +37,7 @@ struct weft_fbuf {
     uint32_t descriptor_count;
     const uint32_t *jump_first; // CSR into jumps
     const int32_t *jumps;
-    // Weft's own: rings that jumps cannot say (src/format/fbuf_extra.c). Where there are any, they
+    // Weft's own: rings that jumps cannot say (src/format/fbuf/extra.c). Where there are any, they
     // stand for the descriptors.
     uint32_t ring_word_count;
     const uint32_t *ring_words;

@@ -35,7 +35,7 @@ enum {
     ROOT_DEVICES,
     ROOT_ROUTES,
     ROOT_RINGS,
-    ROOT_WEFT_RINGS, // Weft's own, from here on: src/format/fbuf_extra.c
+    ROOT_WEFT_RINGS, // Weft's own, from here on: src/format/fbuf/extra.c
     ROOT_WEFT_NEXT,
     ROOT_WEFT_KINDS,
     ROOT_FIELDS
@@ -75,7 +75,7 @@ struct weft_fbuf_reader {
     struct weft_error *error;
 };
 
-// Each reads one part of the file into `fbuf` (src/format/fbuf_tasks.c, fbuf_topology.c).
+// Each reads one part of the file into `fbuf` (src/format/fbuf/tasks.c, topology.c).
 bool weft_fbuf_read_tasks(struct weft_fbuf *fbuf, struct weft_fbuf_reader *reader) WEFT_MUST_USE;
 bool weft_fbuf_read_topology(struct weft_fbuf *fbuf, struct weft_fbuf_reader *reader) WEFT_MUST_USE;
 bool weft_fbuf_read_ring_words(struct weft_fbuf *fbuf, struct weft_fbuf_reader *reader)

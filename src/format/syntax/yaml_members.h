@@ -5,7 +5,7 @@
 // Texts of a raw struct into the members of a value, by a table: for mappings whose keys depend on
 // what they describe.
 
-#include "format/input/yaml_schema.h"
+#include "format/config/yaml_schema.h"
 
 enum weft_yaml_want {
     WEFT_YAML_U32,   // uint32_t, up to 10^9

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-#ifndef WEFT_FORMAT_INPUT_YAML_SCHEMA_H
-#define WEFT_FORMAT_INPUT_YAML_SCHEMA_H
+#ifndef WEFT_FORMAT_CONFIG_YAML_SCHEMA_H
+#define WEFT_FORMAT_CONFIG_YAML_SCHEMA_H
 
 // YAML documents against a schema of texts; the units in words are read from these texts later.
 

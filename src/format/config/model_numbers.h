@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-#ifndef WEFT_FORMAT_INPUT_MODEL_NUMBERS_H
-#define WEFT_FORMAT_INPUT_MODEL_NUMBERS_H
+#ifndef WEFT_FORMAT_CONFIG_MODEL_NUMBERS_H
+#define WEFT_FORMAT_CONFIG_MODEL_NUMBERS_H
 
 // The numbers of a family of networks, as texts and as its struct.
 
