@@ -27,7 +27,7 @@ bool weft_routing_shortest(struct weft_routes *routes, const struct weft_fabric 
                            const struct weft_environment *environment) WEFT_MUST_USE;
 // Up to k loop-free paths a pair by hops (Yen, Management Science 1971), equal weights; of equal
 // hops a hash of target and links decides. Pairs without demand get one. demand = NULL: all pairs.
-// O(n^2 k n m log n) at worst.
+// O(n^3 k (m + n log n)) at worst.
 bool weft_routing_k_shortest(struct weft_routes *routes, const struct weft_fabric *fabric,
                              uint32_t k, const double *demand,
                              const struct weft_environment *environment) WEFT_MUST_USE;

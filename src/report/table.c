@@ -1,5 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Aligned text: tables and heat maps of characters.
+// Aligned text for terminals: tables and heat maps of characters.
+//
+// Columns are as wide as their widest cell, counted in code points of UTF-8. A heat map shows a
+// matrix by characters of growing ink, blocks of servers to a cell where there are many.
+// O(cells).
 
 #include "weft/report.h"
 

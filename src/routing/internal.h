@@ -2,6 +2,12 @@
 #ifndef WEFT_ROUTING_INTERNAL_H
 #define WEFT_ROUTING_INTERNAL_H
 
+// What the routing methods share (paths.c): lists of paths that grow, the fabric as a graph,
+// hops to a target.
+//
+// Every method collects its paths in such a list and hands it to weft_routes_build_table, so
+// that all routes have one form.
+
 #include "weft/graph.h"
 #include "weft/routing.h"
 

@@ -1,5 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Bytes on links under given routes and rings.
+// Bytes on every link under given routes and rings: what the planner minimizes and a plan
+// states.
+//
+// Transfers spread over the paths of their pair by weight; a ring puts its group's bytes on
+// each of its hops; groups without a ring go over the routes from member to member. O(n^2 paths
+// * hops + members of rings).
 
 #include "internal.h"
 

@@ -2,7 +2,11 @@
 #ifndef WEFT_ROUTING_MINMAX_H
 #define WEFT_ROUTING_MINMAX_H
 
-// The state of one min-max routing: loads, link lengths, and the paths every pair has so far.
+// The state of one min-max routing: loads, link prices, and the paths that every pair has so
+// far.
+//
+// minmax.c moves bytes and minmax_price.c prices links, searches paths by price and proves
+// bounds from prices.
 
 #include "internal.h"
 

@@ -1,5 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Link prices, hop-bounded cheapest paths, and the bounds that prices prove.
+// Min-max routing: link prices, hop-bounded cheapest paths, and the bounds that prices prove.
+//
+// For any prices, the demand times its cheapest distances, over the price of all capacity, is a
+// lower bound on the largest load (the dual of the linear program; Garg and Koenemann, SIAM J.
+// Comput. 2007). Paths within a number of hops come from Bellman-Ford, one layer a hop: O(hops
+// * links) a source.
 
 #include "minmax.h"
 

@@ -1,5 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // What the routing methods share: lists of paths, the fabric as a graph, hops to a target.
+//
+// Lists grow by doubling in an arena, where the old copy stays behind: at most as much again.
+// Hops come from one breadth-first search a target, around servers that do not forward.
+// O(links) a target.
 
 #include "internal.h"
 

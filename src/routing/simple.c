@@ -1,5 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Coin change, single shortest paths, k shortest paths.
+// Routes without loads: CoinChangeMod of TopoOpt (NSDI 2023, appendix), single shortest paths,
+// and k shortest paths (Yen, Management Science 1971).
+//
+// On a circulant fabric all pairs of one difference have the same route, so CoinChangeMod needs
+// one breadth-first search over residues, O(n * generators); the others search from every
+// target.
 
 #include "internal.h"
 

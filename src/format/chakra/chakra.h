@@ -2,7 +2,11 @@
 #ifndef WEFT_FORMAT_CHAKRA_CHAKRA_H
 #define WEFT_FORMAT_CHAKRA_CHAKRA_H
 
-// Chakra execution traces: what their reader and writer share. docs/chakra.md has the mapping.
+// What the reader and the writer of Chakra execution traces share: Weft's own attributes, and
+// where the writer puts each task.
+//
+// The traces are those of MLCommons Chakra, schema 1.0.2-chakra.0.0.4 (et_def.proto);
+// chakra.proto is the part of it that is used, docs/chakra.md the mapping.
 
 #include "weft/workload/chakra.h"
 

@@ -1,5 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Chakra execution traces: a task graph as one file a rank, and its process groups.
+// A task graph as a Chakra execution trace: one file a rank, and the process groups as JSON.
+//
+// ASTRA-sim reads what is written here, so nodes have the attributes that its feeders ask for
+// by name; what the schema has no word for stands in attributes of Weft's own. placement.c has
+// decided which rank holds what. Memory beyond the result is one node at a time. O(tasks +
+// edges * log members + members of all collectives).
 
 #include "chakra.h"
 #include "format/syntax/json.h"

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Clusters in YAML (docs/clusters.md): libcyaml holds the document against a schema of texts, and
-// the units in words are read from these texts.
+// Clusters in YAML (docs/clusters.md): what a user writes of servers, ports, rates and prices.
+//
+// libcyaml holds the document against a schema of texts, and units are read from these texts
+// afterwards, so that every message names the key and its line. O(bytes + keys^2), as
+// yaml_index.c.
 
 #include "weft/format.h"
 #include "yaml_schema.h"

@@ -1,5 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// The numbers of networks' families.
+// The numbers of the zoo's families of networks, under "numbers" in a model file: texts in, the
+// family's struct out.
+//
+// A table for each family says which keys it has and what each may be, so that a new family is
+// a table and a struct (weft/model.h). Numbers that are left out keep the value of a preset or
+// of the family's defaults.
 
 #include "model_numbers.h"
 #include "format/syntax/yaml_members.h"

@@ -3,6 +3,9 @@
 #define WEFT_FORMAT_CONFIG_MODEL_NUMBERS_H
 
 // The numbers of a family of networks, as texts and as its struct.
+//
+// All families' keys stand flat under "numbers", and libcyaml fills one struct by the offsets
+// of its members: hence more fields in one struct than anywhere else.
 
 #include "weft/model.h"
 #include "yaml_schema.h"

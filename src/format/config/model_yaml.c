@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Models in YAML (docs/models.md): a list of operators, or a preset or a network of the zoo with
-// its numbers.
+// Models in YAML (docs/models.md): a list of operators, or a preset or a network of the zoo
+// with its numbers.
+//
+// The document is held against a schema of texts; what the operators state is then handed to
+// weft_model_build, which infers shapes and finds what does not fit. O(bytes + keys^2 +
+// operators^2).
 
 #include "format/syntax/yaml_members.h"
 #include "model_numbers.h"

@@ -1,5 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Snapshots: jobs that share links, in JSON (docs/interleave.md).
+// Snapshots: jobs that share links, in JSON (docs/interleave.md), as weft interleave takes
+// them.
+//
+// jansson parses; the tree is walked key by key, so that a message names its place as
+// "jobs[3].links[0].phases" and a key that is one or two letters off a known one is refused
+// instead of ignored. O(bytes log names).
 
 #include "format/syntax/json.h"
 #include "weft/format.h"

@@ -1,8 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Sweeps in YAML: grids and scenarios of parameters, as words. docs/sweep.md says the form.
+// Sweeps in YAML (docs/sweep.md): grids and scenarios of parameters, as words.
+//
+// Keys are options of other verbs, which this reader does not know: it keeps words and their
+// lines and leaves their meaning to the requests. So there is no schema, and the tree of
+// libyaml is walked directly. O(bytes + keys^2).
 
-#include "weft/format.h"
 #include "format/syntax/yaml_index.h"
+#include "weft/format.h"
 
 #include <string.h>
 #include <yaml.h>

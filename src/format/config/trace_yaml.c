@@ -1,5 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Traces of many jobs in YAML (docs/scheduler.md).
+// Traces of many jobs in YAML (docs/scheduler.md): a cluster, classes of jobs, arrivals and
+// failures, for weft schedule.
+//
+// The document is held against a schema of texts; units and references between classes and jobs
+// are read afterwards. Classes that name files have no demand yet: the caller loads and
+// measures them. O(bytes + keys^2).
 
 #include "weft/format.h"
 #include "yaml_schema.h"

@@ -1,5 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// YAML documents against libcyaml schemas, and what libcyaml says in our words.
+// YAML documents against libcyaml schemas, with messages of our own.
+//
+// libcyaml reports a fault by log lines: what is wrong first, then the place from the inside
+// out. They are gathered and turned into one line that names the key, its line in the file
+// (yaml_index.c) and the nearest key that would be right.
 
 #include "yaml_schema.h"
 

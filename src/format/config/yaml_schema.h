@@ -3,6 +3,9 @@
 #define WEFT_FORMAT_CONFIG_YAML_SCHEMA_H
 
 // YAML documents against a schema of texts; the units in words are read from these texts later.
+//
+// The readers of config/ state their schema as tables of libcyaml whose leaves are all texts,
+// because libcyaml knows no units and its messages name no remedy.
 
 #include "format/syntax/yaml_index.h"
 

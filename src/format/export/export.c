@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Exports of a plan that describe its wiring: DOT, and cross-connects as CSV and JSON
-// (docs/exports.md).
+// Exports of a plan that describe its cabling: DOT for graphviz, and the cross-connects of
+// optical switches as CSV and JSON (docs/exports.md).
+//
+// The same plan gives the same bytes. O(links + ports).
 
 #include "format/syntax/json.h"
 #include "weft/format.h"

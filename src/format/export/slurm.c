@@ -1,5 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// topology.yaml of Slurm 25.05 and later (docs/exports.md).
+// topology.yaml of Slurm 25.05 and later (slurm's topology/tree and topology/block plugins;
+// docs/exports.md).
+//
+// Nested sets of servers become a tree of switches, blocks of equal size become blocks. Servers
+// are named as Slurm counts nodes: a prefix and a number with leading zeros, in lists like
+// node[001-016].
 
 #include "weft/format.h"
 

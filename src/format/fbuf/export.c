@@ -1,5 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Plans as TopoOpt task graphs: links, paths, and circulant rings as jumps (docs/exports.md).
+// A plan inside a TopoOpt task graph: links, paths, and circulant rings as jumps
+// (docs/exports.md).
+//
+// The format has one list of jumps for each ring size, which only circulant rings with equal
+// shares fit; rings that do not fit are left out of the jumps and stand, all of them, in words
+// of Weft's own (extra.c). O(paths * hops + members of rings).
 
 #include "fbuf.h"
 

@@ -2,7 +2,11 @@
 #ifndef WEFT_FORMAT_FBUF_FBUF_H
 #define WEFT_FORMAT_FBUF_FBUF_H
 
-// The schema of TopoOpt's task graphs, shared by its reader and its writer: docs/taskgraphs.md.
+// The schema of TopoOpt's task graphs (Wang et al., NSDI 2023; simulation/ of the artifact),
+// shared by its reader and its writer: docs/taskgraphs.md.
+//
+// Read and written are tasks, devices, connections, routes and ring descriptors; operators'
+// names are neither. Fields behind ROOT_RINGS are Weft's own, which other readers skip.
 
 #include "flatbuf.h"
 #include "weft/format.h"

@@ -1,5 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // The network inside a TopoOpt task graph: fabric, routes, and rings from jump descriptors.
+//
+// A descriptor names no servers: from each member of a group its jumps, summed modulo the
+// number of servers, are walked over the links until they close into one ring over the group.
+// O(links + paths * hops + members of rings * jumps).
 
 #include "fbuf.h"
 

@@ -1,5 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// TopoOpt task graphs: the file's head, and the reader as a whole.
+// TopoOpt task graphs in: the file's head, and the reader as a whole.
+//
+// tasks.c reads devices and tasks, topology.c connections, routes and rings, extra.c Weft's own
+// fields, flatbuf.c the bytes. Counts are held against the file's length before anything is
+// allocated. O(length).
 
 #include "fbuf.h"
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The tables of TopoOpt's task graphs (TopoOpt, NSDI 2023: taskgraph.fbs of its artifact): the
+// The tables of TopoOpt's task graphs (Wang et al., NSDI 2023; simulation/ of the artifact): the
 // bytes that each field takes where it stands in its table.
 //
 // FlatBuffers knows only offsets; with these widths flatbuf.c checks, before anything is read, that

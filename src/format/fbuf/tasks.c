@@ -1,5 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// TopoOpt task graphs: devices and tasks.
+// TopoOpt task graphs in: devices and tasks.
+//
+// The file's ids may be any 64-bit numbers; they become indices in the file's order (idmap.c).
+// Communication on a device of the network becomes a transfer between the two servers that this
+// device joins, on any other device a local copy; AllReduces stay collectives. O(tasks +
+// edges).
 
 #include "fbuf.h"
 #include "format/syntax/idmap.h"

@@ -1,5 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// TopoOpt task graphs: connections, routes and ring descriptors.
+// TopoOpt task graphs in: connections, routes and ring descriptors.
+//
+// A file in which no connection has its reverse means every one for both directions, as the
+// authors' simulator has it. Weights of a pair's paths are its chances. O(connections + nodes
+// of paths + jumps).
 
 #include "fbuf.h"
 #include "format/syntax/idmap.h"

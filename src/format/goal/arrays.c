@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// A GOAL schedule while its reader fills it: the same arrays as in struct weft_goal, not yet const.
+// A GOAL schedule while its reader fills it: the arrays of struct weft_goal, not yet const.
+//
+// Both readers know an upper bound of operations and edges before they begin, so each array is
+// taken once and nothing grows.
 
 #include "goal.h"
 

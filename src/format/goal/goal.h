@@ -2,7 +2,11 @@
 #ifndef WEFT_FORMAT_GOAL_GOAL_H
 #define WEFT_FORMAT_GOAL_GOAL_H
 
-// What the reader of GOAL text, the reader of the binary form and goal.c above both share.
+// What the reader of GOAL text (text.c) and that of the binary form (binary.c) share with
+// goal.c, which chooses between them.
+//
+// The language is that of Hoefler, Siebert and Lumsdaine (ICPP 2009) as LogGOPSim and Schedgen
+// write it.
 
 #include "weft/format.h"
 

@@ -1,5 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// GOAL schedules as text: one statement a line, or between semicolons.
+// GOAL schedules as text, as LogGOPSim's txt2bin takes it: one statement a line, or between
+// semicolons.
+//
+// "num_ranks 4", then for each rank a block of "l1: send 8b to 1 tag 3 cpu 0", "recv", "calc"
+// and "l2 requires l1" or "irequires". Labels may be used before they stand, so the
+// dependencies of a rank are joined at its end. O(bytes log labels of a rank).
 
 #include "goal.h"
 

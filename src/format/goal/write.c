@@ -1,5 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// A task graph as a GOAL schedule: statements are gathered for all ranks, sorted, and written.
+// A task graph as a GOAL schedule in text, which LogGOPSim and ATLAHS play.
+//
+// A transfer is a send and a receive of one tag; a dependency between servers that no transfer
+// carries becomes a message of one byte. Statements are gathered for all ranks, sorted by rank,
+// and written. O(tasks + edges).
 
 #include "weft/format.h"
 

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Flows in words: "allreduce:100MB", "poisson:1MB:load=0.3:count=100000:7".
+// Loads in words: "allreduce:100MB", "poisson:1MB:load=0.3:count=100000:7".
+//
+// The words only name a kind of load and its numbers; what flows they stand for is decided by
+// who plays them. A text whose first word is no kind is taken for a file's name.
 
 #include "weft/format.h"
 

@@ -1,5 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// htsim's topology files (.topo): Fat-trees by their tiers.
+// htsim's topology files (.topo) in: Fat-trees by their tiers, as
+// sim/datacenter/fat_tree_topology.cpp of Broadcom/csg-htsim reads them.
+//
+// A line is a name and a number; those behind "Tier" are of that tier. The reader holds each
+// value against its bounds and the ports against the stated oversubscription;
+// weft_fabric_build_tiers checks the rest.
 
 #include "format/syntax/lines.h"
 #include "weft/format.h"

@@ -1,5 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// MSCCL's XML in: <algo> <gpu> <tb> <step>.
+// MSCCL's programs in (XML of microsoft/msccl-tools): <algo> <gpu> <tb> <step>.
+//
+// Elements are walked once to count and once to fill. What the runtime refuses or silently
+// ignores is refused here with its line; whether a program computes its collective is
+// weft_program_check's to prove. O(length).
 
 #include "format/syntax/xml.h"
 #include "weft/format.h"

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// MSCCL's XML out.
+// MSCCL's programs out (XML that the msccl runtime loads from MSCCL_XML_FILES).
+//
+// Text that read.c reads back as the same program. O(steps).
 
-#include "weft/format.h"
 #include "format/syntax/xml.h"
+#include "weft/format.h"
 
 static const char *kind_name(enum weft_collective_kind kind)
 {

@@ -1,5 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// NCCL's graph XML, in and out: <graphs> <graph> <channel> <net> <gpu>... <net>.
+// NCCL's graph XML, in and out (NCCL_GRAPH_FILE and NCCL_GRAPH_DUMP_FILE): <graphs> <graph>
+// <channel> <net> <gpu>... <net>.
+//
+// A channel is the order in which a ring or chain visits a server's GPUs, between the NICs by
+// which it comes and goes. Rates are GB/s, as NCCL has them. O(length).
 
 #include "format/syntax/xml.h"
 #include "weft/format.h"

@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// A plan's rings as NCCL's channels: which NIC each enters and leaves a server by, and the GPUs in
-// between.
+// A plan's rings as NCCL's channels: which NIC each enters and leaves a server by, and the GPUs
+// in between.
+//
+// NCCL visits the servers in one order in all channels, that of the ranks, so only rings that
+// go as the chosen one does can be said; the others are counted and left out. O(members of
+// rings).
 
 #include "weft/format.h"
 

@@ -1,5 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// NCCL's topology XML in: <system> <cpu> <pci>... <gpu> <nvlink>, <nic> <net>.
+// NCCL's topology XML in (NCCL_TOPO_FILE and NCCL_TOPO_DUMP_FILE, NVIDIA's and AMD's): <system>
+// <cpu> <pci>... <gpu> <nvlink>, <nic> <net>.
+//
+// PCI switches nest to any depth; of them only the narrowest link above a GPU or NIC is kept,
+// as that bounds its rate. Rates of lanes are those of NCCL's table. O(length).
 
 #include "format/syntax/xml.h"
 #include "weft/format.h"

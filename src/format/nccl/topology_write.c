@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // NCCL's topology XML out, and a cluster's server in its terms.
+//
+// A cluster file says less of a server than NCCL wants to know, so bus ids are made up and
+// every device gets a slot of its own. Text that topology.c reads back as the same value.
 
 #include "format/syntax/xml.h"
 #include "weft/format.h"

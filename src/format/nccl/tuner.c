@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// The CSV of NCCL's example tuner plugin, in and out:
+// The CSV of NCCL's example tuner plugin (2.27 and later), in and out:
 // collective,min,max,algorithm,protocol,channels,nNodes,nRanks,numPipeOps,regBuff
+//
+// A row is a choice for messages of min to max bytes; -1 leaves a choice to NCCL. Lines that
+// begin with '#' are comments. O(length).
 
 #include "weft/format.h"
 

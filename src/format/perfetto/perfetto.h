@@ -3,6 +3,9 @@
 #define WEFT_FORMAT_PERFETTO_PERFETTO_H
 
 // A Perfetto trace before it is written: slices with their lanes, and values of counters.
+//
+// perfetto.c decides what is shown and in which lane; write.c spells it in the protobuf of
+// Perfetto's native traces (protos/perfetto/trace).
 
 #include "weft/format.h"
 

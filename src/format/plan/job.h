@@ -2,7 +2,10 @@
 #ifndef WEFT_FORMAT_PLAN_JOB_H
 #define WEFT_FORMAT_PLAN_JOB_H
 
-// What a plan was made for, in plan files (docs/plan-format.md).
+// What a plan was made for, in plan files: strategy, memory and task graph
+// (docs/plan-format.md).
+//
+// Written by job_write.c, read by job_read.c; the words and letters that both use stand here.
 
 #include "format/syntax/json.h"
 #include "weft/plan.h"

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a plan was made for: strategy, memory and task graph, read back.
+// What a plan was made for, read back: strategy, memory and task graph (docs/plan-format.md).
+//
+// Indices and words are held against what the file says of itself; whether the strategy gives
+// this task graph is weft_plan_check's to find. O(bytes).
 
 #include "job.h"
 #include "read.h"

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a plan was made for: its strategy, its memory and its task graph, a line for each operator
-// and each task.
+// What a plan was made for: its strategy, its memory and its task graph, a line for each
+// operator and each task, so that two plans differ by lines.
+//
+// A task is a short array that begins with the letter of its kind: a graph of a million tasks
+// stays readable and a few ten megabytes. O(tasks + edges).
 
 #include "job.h"
 

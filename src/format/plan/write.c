@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Plans out, schema weft.plan/1 (docs/plan-format.md): one object, a line for each ring, link and
-// path, so that two plans differ by lines.
+// Plans out, schema weft.plan/1 (docs/plan-format.md): one object, a line for each ring, link
+// and path, so that two plans differ by lines.
+//
+// Reals are written with the fewest digits that read back as the same number, so a plan
+// survives the round trip bit by bit. O(size of the plan).
 
 #include "format/syntax/json.h"
 #include "job.h"

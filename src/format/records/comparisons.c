@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Comparisons of models over fabrics, weft.comparisons/1: out as text, and in again, so that long
-// tables can be made in several runs.
+// Comparisons of models over fabrics, weft.comparisons/1: out as text, and in again, so that
+// long tables can be made in several runs.
+//
+// One table of keys and offsets serves both directions, so that what is written is what is
+// read. O(bytes).
 
 #include "format/syntax/json.h"
 #include "weft/format.h"

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a run recorded of flows and links, as CSV or JSON.
+// What a run recorded of flows and links, as CSV or JSON (docs/simulation-outputs.md).
+//
+// Times are exact: whole picoseconds have twelve decimal places of a second. Files are written
+// whole or not at all. O(records).
 
 #include "weft/format.h"
 

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// What links carried over time, as CSV: time_s, bytes and, for several, link.
+// Series of what links carried, read back from the CSV that weft simulate --series writes.
+//
+// Rows may stand in any order and links may lack samples: rows are sorted by link and time, the
+// step is the smallest distance of two, and what lacks carried nothing. O(bytes log rows).
 
 #include "format/syntax/json.h"
 #include "weft/format.h"

@@ -1,5 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Time-shifts of jobs, in the JSON that weft interleave writes.
+// Time-shifts of jobs, read back from the JSON that weft interleave writes.
+//
+// Jobs are found by their names in the snapshot, and each of the snapshot needs a shift; others
+// in the file are those of jobs that have left. O(jobs^2), for the tens of jobs that share
+// links.
 
 #include "format/syntax/json.h"
 #include "weft/format.h"

@@ -1,5 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Whole files in, and out by a temporary name, so that no half file is ever seen.
+// Whole files in, and out by a temporary name beside them, so that no half file is ever seen.
+//
+// A file is written as NAME.<pid>-<n>.tmp, synced, and renamed over its name (POSIX rename is
+// atomic); several files are renamed only when all are written. Pipes and standard input are
+// read in growing chunks up to a limit.
 
 #include "weft/format.h"
 

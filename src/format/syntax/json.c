@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// JSON in by jansson, with the key at fault in every message; JSON out as text.
+// Values out of JSON objects, with one line of complaint that names the key and the bounds.
+//
+// jansson parses; duplicates are refused. Reals are written with the fewest digits that read
+// back as the same number. Each look-up is O(1), a list of indices O(its length).
 
 #include "json.h"
 

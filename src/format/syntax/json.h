@@ -2,8 +2,10 @@
 #ifndef WEFT_FORMAT_SYNTAX_JSON_H
 #define WEFT_FORMAT_SYNTAX_JSON_H
 
-// JSON in and out. Reading: jansson holds the document; each getter names the key at fault.
-// Writing: text as it comes, numbers in the shortest spelling that reads back the same.
+// Values out of JSON objects by their key, held against bounds, for the readers of plans,
+// snapshots, profiles and records; and reals and lists of indices into text.
+//
+// A reader never sees a number outside the bounds that it asked for.
 
 #include "weft/base.h"
 

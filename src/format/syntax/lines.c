@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Text of words on lines.
+// Text of words on lines, as simulators' hand-written formats have it: one pass, no copies.
+//
+// The words of a line are slices of the file; comments and empty lines are passed over.
+// O(bytes).
 
 #include "lines.h"
 

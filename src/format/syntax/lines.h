@@ -2,7 +2,10 @@
 #ifndef WEFT_FORMAT_SYNTAX_LINES_H
 #define WEFT_FORMAT_SYNTAX_LINES_H
 
-// Text of words on lines, as simulators' hand-written formats have it.
+// Text of words on lines, as simulators' hand-written formats have it (htsim's matrices and
+// topologies).
+//
+// A reader goes from line to line and looks at its words; messages name the line's number.
 
 #include "weft/base.h"
 

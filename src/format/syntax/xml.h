@@ -2,8 +2,11 @@
 #ifndef WEFT_FORMAT_SYNTAX_XML_H
 #define WEFT_FORMAT_SYNTAX_XML_H
 
-// XML in: expat reads, an arena holds the elements. A document type declaration is refused, so that
-// no entity is ever defined or expanded; text between elements is ignored.
+// XML as a tree of elements with attributes, for the files of NCCL and MSCCL: expat reads, an
+// arena holds the elements.
+//
+// A document type declaration is refused, so that no entity is ever defined or expanded; text
+// between elements is ignored.
 
 #include "weft/base.h"
 

@@ -1,5 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Texts into members of structs.
+// Texts of a configuration into the members of structs, by a table of keys, offsets and what
+// each text is: a number, a pair, a truth, a data type.
+//
+// For mappings whose keys depend on what they describe, where a schema of libcyaml would need a
+// struct for each case.
 
 #include "yaml_members.h"
 

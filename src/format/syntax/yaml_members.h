@@ -2,8 +2,11 @@
 #ifndef WEFT_FORMAT_SYNTAX_YAML_MEMBERS_H
 #define WEFT_FORMAT_SYNTAX_YAML_MEMBERS_H
 
-// Texts of a raw struct into the members of a value, by a table: for mappings whose keys depend on
-// what they describe.
+// Texts of a raw struct into the members of a value, by a table: for mappings whose keys depend
+// on what they describe.
+//
+// A table has a row for each key: where its text stands, where its value goes, and what it must
+// be.
 
 #include "format/config/yaml_schema.h"
 

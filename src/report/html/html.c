@@ -1,5 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// The report page: one file that needs nothing else, for screens in light and dark and for paper.
+// The page of a plan: what it is, what it costs, how good it is proved to be, and pictures of
+// it.
+//
+// One file that needs nothing else, for screens in light and dark and for paper. A section is
+// left out when the report has not what it shows. page.c holds the frame, strategy.c the
+// sections about a model's strategy.
 
 #include "html.h"
 #include "report/svg/pictures.h"

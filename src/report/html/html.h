@@ -2,7 +2,10 @@
 #ifndef WEFT_REPORT_HTML_HTML_H
 #define WEFT_REPORT_HTML_HTML_H
 
-// Pieces that the sections of a page share.
+// What the files of a page share: page.c the frame and its pieces, strategy.c the sections
+// about a model's strategy; html.c and lab.c put pages together from them.
+//
+// Every function adds to a text; values that users chose are escaped.
 
 #include "weft/report.h"
 

@@ -1,5 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Sections of the page about the strategy: who holds what, memory, where the time goes, the loop.
+// The sections of a plan's page about a model's strategy: who holds what, memory, where the
+// time goes, and the rounds of the loop between strategy and topology.
+//
+// Each is left out when the plan has not what it shows. O(operators * servers) for the
+// placements, else O(what is shown).
 
 #include "html.h"
 #include "report/svg/pictures.h"

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Bars: fabrics against each other, and lower bounds against the iteration.
+// Two pictures of bars: iteration times of one job on several fabrics, and the lower bounds of
+// a certificate against the iteration.
+//
+// A bar is a length from 0 on one scale, so that ratios can be read off. O(rows).
 
 #include "pictures.h"
 #include "svg.h"

@@ -1,5 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which cable of a fabric belongs to which ring.
+// Which cable of a fabric belongs to which ring, for pictures that color cables by ring.
+//
+// A link may carry several cables side by side; each ring over it takes one, and the rest
+// belong to none. Links with their reverse are drawn as one cable both ways. O(links + hops of
+// rings).
 
 #include "cables.h"
 

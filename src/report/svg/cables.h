@@ -3,6 +3,9 @@
 #define WEFT_REPORT_SVG_CABLES_H
 
 // The cables of a plan's fabric and the ring that each belongs to.
+//
+// A cable is what a picture draws as one line: a link, or one lane of a link that is several
+// cables wide.
 
 #include "weft/plan.h"
 

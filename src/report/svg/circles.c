@@ -1,5 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Unified circles: each job a ring with its phases, around them what all ask of the link.
+// Unified circles (CASSINI; Rajasekaran et al., NSDI 2024): each job on a link a ring with its
+// phases, around them what all of them demand of the link together.
+//
+// The circle's perimeter is a common multiple of the iterations; a job's pattern stands on its
+// ring as often as it fits. Where the outer ring is red, demands exceed the link. O(jobs *
+// phases * pieces).
 
 #include "svg.h"
 #include "weft/report.h"

@@ -1,5 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// An AllReduce with a late rank: time over delay, StragglAR against a ring.
+// An AllReduce with a late rank: time over delay, StragglAR (Devraj et al., 2025) against a
+// ring.
+//
+// Both axes are linear; marks show the delay from which StragglAR wins and the one that hides
+// its reduce-scatter. O(samples).
 
 #include "svg.h"
 #include "weft/report.h"

@@ -1,5 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // The fabric as a circle of servers: each ring has a color, other links are dashed.
+//
+// Servers stand in the order of the first ring that visits all of them, so that this ring is
+// the circle itself and the others show their jumps. Parallel cables are drawn side by side.
+// O(cables).
 
 #include "cables.h"
 #include "pictures.h"

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Who had which servers when: time across, servers down, a color for each class.
+// Who had which servers when: time across, servers down, a color for each class of jobs.
+//
+// A box is one stay of one job on neighboring servers; its name stands inside where it fits.
+// O(stays).
 
 #include "svg.h"
 #include "weft/report.h"

@@ -1,5 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Who sends how much to whom: transfers, and AllReduce over the rings.
+// Who sends how much to whom: two maps side by side, transfers and what AllReduces put on their
+// rings.
+//
+// The shade of a cell grows with the logarithm of its bytes, on one scale for both maps; with
+// more servers than cells a cell sums a block of them. O(n^2 + members).
 
 #include "pictures.h"
 #include "svg.h"

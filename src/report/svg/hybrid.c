@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Who holds what under hybrid parallelism: a block for each replica and pipeline stage, with the
-// accelerators of its tensor-parallel group.
+// Who holds what under hybrid parallelism: a block for each replica and pipeline stage, with
+// the accelerators of its tensor-parallel group.
+//
+// Replicas beyond what fits are counted instead of drawn. O(blocks shown).
 
 #include "pictures.h"
 #include "svg.h"

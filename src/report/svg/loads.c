@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// How many links carry how much in one iteration.
+// How many links carry how much in one iteration: a histogram of link loads with their mean and
+// largest.
+//
+// A fabric is used evenly when the bars stand close together. O(links).
 
 #include "pictures.h"
 #include "svg.h"

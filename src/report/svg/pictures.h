@@ -2,7 +2,10 @@
 #ifndef WEFT_REPORT_SVG_PICTURES_H
 #define WEFT_REPORT_SVG_PICTURES_H
 
-// The pictures of a report, each added to a text. `alone` makes it a file of its own.
+// The pictures of a report, each added to a text; one file of this folder each.
+//
+// `alone` makes a picture a file of its own, with its style and background; inside a page the
+// page has them.
 
 #include "weft/report.h"
 

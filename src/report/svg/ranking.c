@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Algorithms of a collective: time over size, both logarithmic.
+// Algorithms of a collective: time over size, both logarithmic, a line for each algorithm.
+//
+// The lowest line at a size is the choice there. O(algorithms * sizes).
 
 #include "svg.h"
 #include "weft/report.h"

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Measured ratios to an ideal, several in a group: how much is lost, as bars.
+//
+// A ratio of 1 is the ideal; the last series of a group stands out. O(bars).
 
 #include "svg.h"
 #include "weft/report.h"

@@ -1,5 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// The loop between strategy and topology: iteration time by round, a line for each start.
+// The loop between strategy and topology: the best iteration time by round, a line for each
+// start.
+//
+// The vertical axis begins near the smallest value, as starts differ by little in the end.
+// O(rounds).
 
 #include "pictures.h"
 #include "svg.h"

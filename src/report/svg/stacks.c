@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // A stacked column for each server: memory by use against the limit, time by use.
+//
+// With more servers than columns fit, a column stands for a block of them and shows its
+// fullest. O(servers * uses).
 
 #include "pictures.h"
 #include "svg.h"

@@ -1,5 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Who holds what: servers down, operators across, a cell where a server holds a part.
+// Who holds what of a model: servers down, operators across, a cell where a server holds a
+// part.
+//
+// Operators in a row that are placed alike share a column. Operators on all servers have one
+// color, those on some a color for each set of servers. O(operators * servers).
 
 #include "pictures.h"
 #include "svg.h"

@@ -1,5 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Style, texts and axes that all pictures share.
+//
+// Classes stand for colors (Okabe and Ito's palette), each with a light and a dark value, so
+// that a picture is the same inside a page and alone. Coordinates have one decimal place: the
+// same values give the same bytes.
 
 #include "svg.h"
 

@@ -1,5 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Models over fabrics: iteration time or bandwidth tax by rate or by batch, a panel for each model.
+// Models over fabrics: iteration time or bandwidth tax by rate or by batch, a panel for each
+// model.
+//
+// Rates or batches stand at equal distances, as sweeps double them; the vertical axis is
+// logarithmic, each panel has its own. O(rows).
 
 #include "pictures.h"
 #include "svg.h"

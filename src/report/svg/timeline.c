@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// What every server computes and sends, over one iteration.
+// What every server computes and sends, over one iteration: a lane for each server, compute
+// above the line, the network below it.
+//
+// Of very many servers as many lanes are shown as can be told apart. O(tasks).
 
 #include "pictures.h"
 #include "svg.h"

@@ -2,8 +2,9 @@
 #ifndef WEFT_WORKLOAD_LOWERING_GOAL_H
 #define WEFT_WORKLOAD_LOWERING_GOAL_H
 
-// What the two steps of lowering a GOAL schedule share: goal_match.c finds the send of each
-// receive, goal_lower.c makes the tasks.
+// What the two steps of lowering a GOAL schedule share:
+//
+//   schedule ──► goal_match.c: the send of each receive ──► goal_lower.c: tasks and edges
 
 #include "weft/workload/goal.h"
 

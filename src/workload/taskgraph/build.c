@@ -1,5 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Building task graphs: every check first, then the arrays.
+// Building a task graph from a draft: every check first, then the arrays.
+//
+// Groups with the same members in the same order are joined by a hash table, edges become rows
+// of successors by counting, and Kahn's algorithm finds a cycle and names a task on it. Sums of
+// bytes and times are bounded here, once, so that no later stage has to fear an overflow.
+// O(tasks + edges + members + servers).
 
 #include "order.h"
 

@@ -1,5 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// What tasks of each kind are: the one place that knows, for every stage.
+// What tasks of each kind are: the one table that every stage asks, instead of a switch of its
+// own.
+//
+// Bytes of collectives on a ring follow Patarasuk and Yuan (JPDC 2009): a pass around the ring
+// takes k-1 rounds of S/k bytes. The least bytes of a member follow from the shards that it
+// must send and receive.
 
 #include "weft/workload.h"
 

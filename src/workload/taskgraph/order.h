@@ -3,6 +3,8 @@
 #define WEFT_WORKLOAD_TASKGRAPH_ORDER_H
 
 // Topological order inside the room, where a graph may still turn out to be cyclic.
+//
+// weft_taskgraph_order is the public form, for graphs that were built and so have no cycle.
 
 #include "weft/workload.h"
 

@@ -1,5 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Whether two task graphs are one and the same job.
+// Whether two task graphs are one and the same job, and where they first differ.
+//
+// A plan states the job that it was made for, and a file that is handed over beside it must be
+// that job. Runtimes may differ a little, as they pass through the floats of task graph files.
+// O(tasks + edges + members).
 
 #include "weft/workload.h"
 

@@ -1,5 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Traffic of a task graph: groups by their set of members, and the transfer matrix.
+// The traffic of a task graph: groups by their set of members, and the transfer matrix.
+//
+// What a topology is chosen for: collectives may run over any ring of their members, transfers
+// may not move. Groups of the same servers in another order are one group here, found by
+// sorting. O(tasks + n^2 + members log groups).
 
 #include "weft/workload.h"
 
