@@ -320,6 +320,9 @@ static void finish(struct minmax *m, const struct weft_minmax_options *options,
     }
 }
 
+// Runs the rounds: reprice, find each pair's cheapest path, shift bytes, and make the prices
+// steeper, until the largest load is within epsilon of a proved bound or the rounds are over.
+// Returns the bound.
 static double solve(struct minmax *m, const struct weft_minmax_options *options,
                     const struct weft_graph *graph, uint32_t hops_max, struct weft_arena *pool,
                     struct weft_arena work)

@@ -136,6 +136,8 @@ struct column {
     enum quantity quantity;
 };
 
+// Reads a row of prices. Power that the row leaves out is the typical one of its rate in Weft's
+// own book; prices have no default, and what may lack is checked at the end.
 static bool read_row(struct weft_price_row *row, const struct raw_row *raw, uint32_t index,
                      const struct weft_yaml_source *source)
 {

@@ -301,6 +301,8 @@ static bool build_operators(struct weft_model *model, const struct raw_model *ra
            fail_build(specs, count, source);
 }
 
+// Builds a model of a family: the numbers of a network of the zoo, or a preset's, with those of
+// the file in their place.
 static bool build_family(struct weft_model *model, const struct raw_model *raw, uint64_t batch,
                          const struct weft_yaml_source *source)
 {

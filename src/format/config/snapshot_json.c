@@ -129,6 +129,9 @@ static int by_start(const void *a, const void *b)
     return (x->start_ps > y->start_ps) - (x->start_ps < y->start_ps);
 }
 
+// Reads the phases of a job, in any order, and sorts them. Times are rounded to picoseconds, so
+// two phases that meet may overlap by 2 ps afterwards: the first is shortened then; more is an
+// error.
 static bool read_demand(struct weft_demand *demand, const json_t *object, uint64_t iteration_ps,
                         const struct place *place, struct reader *reader)
 {
@@ -296,6 +299,8 @@ static bool read_own_demands(struct weft_sharing_job *job, const struct use *use
     return true;
 }
 
+// Reads the links of a job, sorted by link. A link may have phases of its own instead of the
+// job's; where all have, the job needs none.
 static bool read_job_links(struct weft_sharing_job *job, const json_t *item,
                            const struct names *names, const struct place *place,
                            struct reader *reader)
@@ -478,6 +483,7 @@ static void add_play(struct weft_text *text, const struct weft_job_play *play)
     }
 }
 
+// Writes a job as read_job_links takes it: links by name alone, or with phases of their own.
 static void add_job(struct weft_text *text, const struct weft_snapshot *snapshot,
                     const struct weft_sharing_job *job, const struct weft_job_play *play)
 {

@@ -187,6 +187,8 @@ struct parts {
     yaml_node_t *scenarios;
 };
 
+// Finds the values of the four keys that a sweep may have; an unknown key is refused with the
+// nearest one.
 static bool find_parts(struct parts *parts, const struct reader *reader)
 {
     static const char *const names[] = {"verb", "common", "grid", "scenarios"};
@@ -234,6 +236,7 @@ static bool read_verb(struct weft_sweep *sweep, const struct reader *reader,
     return true;
 }
 
+// Reads the whole sweep. The keys of "common" come first, because they are part of every grid.
 static bool read_document(struct weft_sweep *sweep, struct reader *reader)
 {
     struct parts parts = {NULL, NULL, NULL, NULL};

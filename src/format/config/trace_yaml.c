@@ -217,6 +217,8 @@ static bool read_truth(bool *value, const char *text, struct weft_error *error)
            weft_fail(error, WEFT_INPUT, "'%.40s' is neither yes nor no; write one of them", text);
 }
 
+// Reads one text into the value that its kind says; the caller's table has bounded it by
+// `high`.
 static bool read_item(const struct item *item, const struct weft_yaml_source *source)
 {
     struct weft_error *error = source->error;
@@ -368,6 +370,8 @@ static bool check_source(const struct raw_class *raw, const char *path,
     return weft_yaml_fail_at(source, path);
 }
 
+// Reads a class of jobs. What it demands stands in the file as phases or a pattern, or is
+// measured later from the job or plan that it names.
 static bool read_class(struct weft_job_class *class, const struct raw_class *raw, unsigned index,
                        const struct weft_yaml_source *source)
 {
@@ -475,6 +479,8 @@ static bool read_jobs(struct weft_job_trace *trace, const struct raw_trace *raw,
     return true;
 }
 
+// Reads failures: random ones by mean times between failures in hours, and events at given
+// times, of a server or, with a peer, of the link between two.
 static bool read_failures(struct weft_job_trace *trace, const struct raw_failures *raw,
                           const struct weft_yaml_source *source)
 {

@@ -110,6 +110,8 @@ static uint32_t entries_max(const struct weft_yaml_schema *schema, const char *p
     return field->key != NULL ? field->value.sequence.max : 0;
 }
 
+// Says in our words what libcyaml found: it names the mapping or the value at fault, its line,
+// and what would be right there.
 static bool fail_schema(cyaml_err_t code, const struct report *report,
                         const struct weft_yaml_index *index, const struct weft_yaml_schema *schema,
                         struct weft_arena scratch, struct weft_error *error)

@@ -24,6 +24,8 @@ struct names {
     uint32_t digits;
 };
 
+// Splits the name of server 0 into a prefix and a number, which the names of the other servers
+// count on from, with as many digits.
 static bool parse_names(struct names *names, const char *text, struct weft_arena *arena,
                         struct weft_error *error)
 {

@@ -29,6 +29,8 @@ static void count_paths(const struct weft_routes *routes, uint32_t n, uint32_t *
     }
 }
 
+// Lists every path of every pair as nodes, both ends included, as weft_routes_build_table takes
+// them.
 static bool export_paths(struct weft_fbuf *fbuf, const struct weft_routes *routes, uint32_t n,
                          struct weft_arena *arena, struct weft_arena scratch,
                          struct weft_error *error)
@@ -170,6 +172,8 @@ static void take_group(struct ring_size *sizes, const struct weft_ring *rings, u
     entry->usable = good;
 }
 
+// Flattens the jumps of all ring sizes that are usable into the arrays of struct weft_fbuf,
+// sizes ascending, and counts the others.
 static void publish_rings(struct weft_fbuf *fbuf, uint32_t *sizes_left_out,
                           const struct ring_size *sizes, uint32_t n, struct weft_arena *arena)
 {

@@ -114,6 +114,8 @@ static bool unpack_members(uint32_t *members, struct unpacker *unpacker, uint32_
     return true;
 }
 
+// Reads the nodes between two members of a ring and finds the links between them; the walk must
+// end at the second member.
 static bool unpack_walk(uint32_t *hop_links, uint32_t *hop_count, struct unpacker *unpacker,
                         uint32_t from, uint32_t to)
 {
@@ -160,6 +162,8 @@ static bool unpack_walks(struct weft_ring *ring, struct unpacker *unpacker)
     return true;
 }
 
+// Reads one ring: group, number of members, whether walks follow, the share as the two halves
+// of a double's bits, then members and walks.
 static bool unpack_ring(struct weft_ring *ring, struct unpacker *unpacker)
 {
     const struct weft_taskgraph *graph = &unpacker->fbuf->graph;

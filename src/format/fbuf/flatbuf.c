@@ -27,6 +27,8 @@ static uint32_t u16_at(const struct weft_flatbuf *flatbuf, size_t at)
     return flatbuf->data[at] | (uint32_t)flatbuf->data[at + 1] << 8;
 }
 
+// Opens the table at `at`: checks its vtable and every field that the layout names against the
+// file, so that fields can be read unchecked from then on.
 static bool open_table(struct weft_flatbuf_table *table, const struct weft_flatbuf *flatbuf,
                        size_t at, const struct weft_flatbuf_layout *layout,
                        struct weft_error *error)

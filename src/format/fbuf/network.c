@@ -220,6 +220,8 @@ static bool choose_entries(uint32_t *entries, uint64_t *ring_count, const struct
     return true;
 }
 
+// Traces the rings of every group that has descriptors for its size. A group that moves no
+// bytes may have descriptors that do not fit it; it gets no ring then.
 static bool build_rings(struct weft_ring_set *set, const struct weft_fbuf *fbuf,
                         const struct weft_fabric *fabric, struct weft_arena *arena,
                         struct weft_arena scratch, struct weft_error *error)

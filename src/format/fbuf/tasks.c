@@ -196,6 +196,8 @@ static bool convert_transfer(struct weft_task *task, const struct device *device
     return true;
 }
 
+// Makes a task of a record on a device: compute on a local one, a transfer for communication on
+// a device of the network.
 static bool convert_on_device(struct weft_task *task, const struct record *record,
                               const struct device_list *devices,
                               const struct weft_fbuf_reader *reader)

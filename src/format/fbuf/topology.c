@@ -79,6 +79,8 @@ static bool read_listed(struct weft_link *links, bool *mutual, struct weft_fbuf_
     return true;
 }
 
+// Reads the connections. Where none has its reverse, each stands for both directions and is
+// doubled.
 static bool read_connections(struct weft_fbuf *fbuf, struct weft_fbuf_reader *reader)
 {
     struct weft_flatbuf_vector vector;
@@ -117,6 +119,8 @@ struct path_list {
     double *weights;
 };
 
+// Reads one path of a route: its nodes, both ends included, and its chance as weight. Whether
+// its links are there is checked when the network is built.
 static bool read_path(struct path_list *paths, struct weft_fbuf_reader *reader,
                       const struct weft_flatbuf_vector *vector, uint32_t index, uint32_t from,
                       uint32_t to)
@@ -327,6 +331,8 @@ static bool read_ring_size(struct ring_list *list, struct weft_fbuf_reader *read
     return true;
 }
 
+// Reads the descriptors of all ring sizes. How many jumps there are is known only at the end,
+// so they are gathered in scratch memory that the file's length bounds.
 static bool read_rings(struct weft_fbuf *fbuf, struct weft_fbuf_reader *reader)
 {
     struct weft_flatbuf_vector vector;

@@ -351,6 +351,8 @@ static void write_rings(struct writer *writer, size_t root)
 
 // ---- checks and the whole ----
 
+// Checks that the format has words for the links: one rate for all cables, no pair of nodes
+// twice, and at least one link with its reverse, as a file without any means that all have.
 static bool check_links(const struct weft_fbuf *fbuf, struct weft_arena scratch,
                         struct weft_error *error)
 {

@@ -34,6 +34,8 @@ static uint64_t little(const unsigned char *at, uint32_t count)
     return value;
 }
 
+// Finds the bytes of a rank, which must lie behind those of the rank before it (*end), and
+// divides them into operations and successors.
 static bool find_block(struct block *block, uint64_t *end, const struct bytes *file, uint32_t rank,
                        struct weft_error *error)
 {
@@ -96,6 +98,8 @@ struct filling {
     uint32_t edge_room;
 };
 
+// Adds the edges of one operation's list of successors, of those that wait for its end or, with
+// at_start, for its start. The fields lie at bytes 23 and 31 of the 39.
 static bool add_successors(struct filling *filling, const struct block *block, uint32_t first,
                            uint32_t op, bool at_start, struct weft_error *error)
 {
@@ -126,6 +130,7 @@ static bool add_successors(struct filling *filling, const struct block *block, u
     return true;
 }
 
+// Reads the 39 bytes of an operation, but for its edges.
 static bool read_op(struct filling *filling, const unsigned char *at, uint32_t index,
                     struct weft_error *error)
 {
@@ -153,6 +158,8 @@ static bool read_op(struct filling *filling, const unsigned char *at, uint32_t i
     return true;
 }
 
+// Reads a rank's operations, then its edges. The file states for each operation how many it
+// waits for; that must be how often it is a successor.
 static bool read_rank(struct filling *filling, const struct block *block, struct weft_arena scratch,
                       struct weft_error *error)
 {
@@ -192,6 +199,8 @@ static bool read_rank(struct filling *filling, const struct block *block, struct
     return true;
 }
 
+// Reads the binary form in two passes: the first finds out how much there is, the second fills
+// arrays of just that size.
 bool goal_read_binary(struct weft_goal *goal, const char *data, size_t length,
                       struct weft_arena *arena, struct weft_arena scratch, struct weft_error *error)
 {

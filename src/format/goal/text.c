@@ -102,6 +102,8 @@ static bool add_word(struct scanner *scanner, const char *text, size_t length,
     return true;
 }
 
+// Reads the words up to the end of a statement. An empty statement has no words; scanner->stop
+// says what ended it.
 static bool next_statement(struct scanner *scanner, struct weft_error *error)
 {
     scanner->word_count = 0;
@@ -251,6 +253,7 @@ static void store_op(struct parser *parser, const struct op *op, const struct wo
     }
 }
 
+// Reads an operation from word i on: its kind, its size and peer, and where it runs.
 static bool read_op(struct parser *parser, uint32_t i, const struct word *label,
                     struct weft_error *error)
 {
@@ -490,6 +493,7 @@ static void order_ranks(struct parser *parser, struct weft_goal *goal, struct we
     goal_publish(goal, &to, parser->rank_count, parser->edge_count);
 }
 
+// Reads the whole text in one pass; operations are put in the order of their ranks at the end.
 bool goal_read_text(struct weft_goal *goal, const char *data, size_t length,
                     struct weft_arena *arena, struct weft_arena scratch, struct weft_error *error)
 {

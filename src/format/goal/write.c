@@ -127,6 +127,8 @@ static void say_wait(struct writing *writing, uint32_t rank, struct label own, s
     writing->statements[writing->statement_count++] = (struct statement){rank, own, true, other};
 }
 
+// Writes what a task is and what waits for it. A successor on the rank at which a transfer
+// arrives waits for its receive; one on a third rank waits for a message of one byte.
 static void say_task(struct writing *writing, uint32_t t)
 {
     const struct weft_taskgraph *graph = writing->graph;

@@ -115,6 +115,8 @@ static enum field next_open(const struct kind *kind, const bool *set)
     return FIELD_COUNT;
 }
 
+// Reads the parts behind the kind: a part with a name sets that field, a part without one the
+// next field of the kind that is not set yet.
 static bool read_parts(struct weft_flows_spec *spec, const struct parts *parts,
                        const struct kind *kind, struct weft_error *error)
 {

@@ -118,6 +118,8 @@ static const char *const word_names[WORD_COUNT] = {
     [PRIORITY] = "prio",
 };
 
+// Stores the value of one word of a connection; a trigger that it names is added where it is
+// new.
 static bool set_word(struct reader *reader, struct weft_matrix_connection *connection,
                      enum word name, const struct line_word *word, struct weft_error *error)
 {
@@ -190,6 +192,8 @@ static bool take_ends(struct reader *reader, struct weft_matrix_connection *conn
     return true;
 }
 
+// Reads "0->1 id 1 start 0 size 2000000 ...": pairs of a name and a value in any order behind
+// the two ends.
 static bool read_connection(struct reader *reader, const char *arrow, struct weft_error *error)
 {
     struct weft_matrix_connection connection = {
@@ -243,6 +247,8 @@ static bool take_shot(struct weft_matrix_trigger *trigger, const struct line_wor
         WORD_SHOWN(word));
 }
 
+// Reads "trigger id 1 oneshot", multishot, or "barrier count 2". The trigger may have been
+// named by connections before.
 static bool read_trigger(struct reader *reader, struct weft_error *error)
 {
     struct weft_matrix_trigger said = {0};
@@ -282,6 +288,7 @@ static bool read_trigger(struct reader *reader, struct weft_error *error)
     return true;
 }
 
+// Reads "failure switch_type AGG switch_id 0 link_id 0": a cable above an aggregation switch.
 static bool read_failure(struct reader *reader, struct weft_error *error)
 {
     uint64_t values[2] = {WEFT_NEVER, WEFT_NEVER};
@@ -330,6 +337,8 @@ static const char *find_arrow(const struct line_word *word)
     return NULL;
 }
 
+// Reads one line by its first word: an arrow makes it a connection; the header must have said
+// how many nodes there are before.
 static bool read_line(struct reader *reader, struct weft_error *error)
 {
     const struct line_word *word = &reader->lines.words[0];

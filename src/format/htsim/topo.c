@@ -136,6 +136,8 @@ static bool check_oversubscribed(const struct topo *topo, uint32_t t, struct wef
                      (unsigned long long)tier[OVERSUBSCRIBED]);
 }
 
+// Checks that every tier is there with the fields that it needs, and that only tiers with one
+// above them state ports and queues upwards.
 static bool check_topo(const struct topo *topo, struct weft_error *error)
 {
     static const enum field needed[] = {SPEED, RADIX_DOWN, LINK_LATENCY};

@@ -167,6 +167,8 @@ static bool read_op(enum weft_block_op *op, const struct weft_xml_node *node,
         node->line, text);
 }
 
+// Reads a step of a thread block. -1 stands for "none" in the numbers that may lack; a step
+// that only waits moves nothing, whatever its other numbers say.
 static bool read_step(struct weft_block_step *step, const struct weft_xml_node *node,
                       struct weft_error *error)
 {
@@ -197,6 +199,8 @@ static bool read_step(struct weft_block_step *step, const struct weft_xml_node *
     return true;
 }
 
+// Reads a thread block: its peers, its channel and its steps, which must be numbered from 0 in
+// order, because the runtime indexes them so.
 static bool read_block(struct building *building, const struct weft_xml_node *node,
                        struct weft_error *error)
 {

@@ -68,6 +68,8 @@ static bool read_type(const char **type, const struct weft_xml_node *node, const
                      node->line, name, text);
 }
 
+// Reads a channel: its GPUs in order, the first <net> as the NIC by which it comes and the
+// second as the one by which it goes.
 static bool read_channel(struct weft_nccl_channel *channel, const struct weft_xml_node *node,
                          struct weft_arena *arena, struct weft_error *error)
 {
@@ -96,6 +98,8 @@ static bool read_channel(struct weft_nccl_channel *channel, const struct weft_xm
     return true;
 }
 
+// Reads a graph. NCCL takes every child of it for a channel, so other elements are refused, and
+// the number that the file states must be theirs.
 static bool read_graph(struct weft_nccl_graph *graph, const struct weft_xml_node *node,
                        struct weft_arena *arena, struct weft_error *error)
 {

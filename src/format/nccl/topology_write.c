@@ -33,6 +33,8 @@ static void add_slot(struct weft_text *text, const char *busid, const char *clas
     weft_text_add(text, ">\n");
 }
 
+// Writes a GPU in its slot. NCCL tells generations apart by sm (NVIDIA's compute capability) or
+// gcn (AMD's name), so only models that are known get one.
 static void add_gpu(struct weft_text *text, const struct weft_nccl_topology *topology, uint32_t g)
 {
     static const char *const known[][2] = {

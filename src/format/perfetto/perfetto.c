@@ -30,6 +30,8 @@ static uint32_t server_of(const struct weft_sim_job *job, uint32_t server)
     return job->servers == NULL ? server : job->servers[server];
 }
 
+// Adds the slices of a task: on its server for compute, on the sender for a transfer, on every
+// member for a collective.
 static void add_task(struct perfetto *writer, uint32_t job_id, uint32_t task)
 {
     const struct weft_trace *trace = writer->trace;

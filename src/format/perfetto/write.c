@@ -250,6 +250,8 @@ static void note(struct notes *notes, enum note name, uint64_t value)
     notes->list[notes->count++] = annotation;
 }
 
+// Begins a slice on its lane, with its numbers as annotations; names and categories were
+// interned before.
 static void put_begin(struct perfetto *writer, const struct perfetto_slice *slice)
 {
     Perfetto__TrackEvent event = PERFETTO__TRACK_EVENT__INIT;
@@ -295,6 +297,8 @@ static int compare_events(const void *a, const void *b)
     return (x->order > y->order) - (x->order < y->order);
 }
 
+// Writes the begins and ends of all slices and the counters' values in the order of their
+// times, as Perfetto wants the packets of a sequence.
 static void put_events(struct perfetto *writer)
 {
     struct event *events = WEFT_NEW_RAW(writer->arena, struct event, 2 * writer->slice_count);

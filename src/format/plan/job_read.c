@@ -295,6 +295,7 @@ static bool read_task(struct weft_task *task, const json_t *row, const struct gr
     return true;
 }
 
+// Reads the task graph of the job, and lets weft_taskgraph_build check what the file says.
 static bool read_graph_keys(struct weft_taskgraph *graph, const json_t *object,
                             uint32_t server_count, const struct weft_plan_source *source,
                             struct weft_arena scratch)

@@ -68,6 +68,8 @@ static bool read_links(struct weft_fabric *fabric, const char *name, uint32_t no
     return true;
 }
 
+// Reads fabric and links. A switch without a link would only be memory, so links bound the
+// number of nodes.
 static bool read_fabric(struct weft_plan *plan, const struct weft_plan_source *source)
 {
     uint32_t n = plan->cluster.server_count;
@@ -229,6 +231,8 @@ struct raw_paths {
     uint32_t link_count;
 };
 
+// Reads [weight, first node, ..., last node]. A path over a link that is not there is noted as
+// a flaw and dropped, as a fabric cannot hold it.
 static bool read_path(struct raw_paths *raw, const json_t *item, const struct weft_fabric *fabric,
                       size_t index, struct weft_plan_source *source)
 {

@@ -217,6 +217,8 @@ static bool read_figures(struct weft_plan *plan, const struct weft_plan_source *
     return true;
 }
 
+// Reads the planes: for each port of a server, where it leads. All sizes are held against the
+// cluster before anything is taken.
 static bool read_planes(struct weft_topology *topology, const struct weft_plan_source *source)
 {
     const json_t *items = NULL;

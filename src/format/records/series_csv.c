@@ -133,6 +133,8 @@ static bool read_name(char name[NAME_MAX_BYTES], const char *field, size_t lengt
     return true;
 }
 
+// Reads the fields of a row. Utilization and link may lack: the value is 0 then, the name
+// empty.
 static bool read_row(struct row *row, const struct columns *columns, const char *line,
                      size_t length, uint32_t number, struct weft_error *error)
 {
@@ -189,6 +191,9 @@ static double find_step(const struct row *rows, uint32_t count, double *first_s,
     return step_s;
 }
 
+// Puts the sorted rows into series of equal steps, one for each link; rows that fall on one
+// step are added up. Where utilization is stated, the capacity of a link follows from bytes and
+// step.
 static bool fill_series(struct weft_series_set *set, const struct row *rows, uint32_t count,
                         struct weft_arena *arena, struct weft_error *error)
 {

@@ -23,6 +23,8 @@ static uint32_t find_job(const struct weft_snapshot *snapshot, const char *name)
     return job;
 }
 
+// Reads the shift of every job of the snapshot; jobs that the snapshot does not have are passed
+// over.
 static bool read_shifts(uint64_t *shift_ps, const struct weft_snapshot *snapshot,
                         const json_t *root, struct weft_arena scratch, struct weft_error *error)
 {

@@ -52,6 +52,8 @@ static const char *put_text(char **next, const char *text)
     return copy;
 }
 
+// Copies the attributes of an element into the arena, names and values in one block. NULL:
+// there are too many of them.
 static const struct weft_xml_attribute *copy_attributes(uint32_t *count, struct reader *reader,
                                                         const XML_Char **pairs)
 {
@@ -83,6 +85,8 @@ static const struct weft_xml_attribute *copy_attributes(uint32_t *count, struct 
     return attributes;
 }
 
+// Called by expat where an element begins: appends it to its parent's children. After a refusal
+// expat may still call; nothing is done then.
 static void XMLCALL begin(void *context, const XML_Char *name, const XML_Char **pairs)
 {
     struct reader *reader = context;

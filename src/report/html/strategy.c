@@ -84,6 +84,8 @@ static uint32_t find_splits(struct split *splits, const struct weft_report *repo
     return count;
 }
 
+// Writes the table of how operators are split: one row for all that are split alike, the first
+// SPLITS_MAX of them.
 static void add_splits(struct weft_text *text, const struct weft_report *report,
                        struct weft_arena scratch)
 {

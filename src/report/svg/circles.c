@@ -127,6 +127,8 @@ static void draw_outer(const struct drawing *at, const double *loads)
                   at->y, outer);
 }
 
+// Draws the circle of a link: the rings of at most RINGS_MAX jobs from the outside in, what all
+// jobs demand together around them, and the score in the middle.
 static void draw_circle(struct drawing *at, const uint64_t *time_shift_ps, double score,
                         const char *title, struct weft_arena scratch)
 {

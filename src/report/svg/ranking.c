@@ -58,6 +58,8 @@ static void begin_line(struct weft_text *text, uint32_t line)
                   line % SVG_COLOR_COUNT, dashes[line / SVG_COLOR_COUNT % DASHES_COUNT]);
 }
 
+// Draws the line of an algorithm, broken where it does not apply, with a dot at each size at
+// which it is the best, and its row of the legend.
 static void add_algorithm(struct weft_text *text, const struct scale *scale,
                           enum weft_algorithm algorithm, uint32_t line)
 {

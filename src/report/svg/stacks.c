@@ -59,6 +59,7 @@ static void add_legend(struct weft_text *text, const struct stacks *stacks)
     }
 }
 
+// Draws the columns; with `step` servers to a column the fullest of them stands for all.
 static void add_columns(struct weft_text *text, const struct stacks *stacks, uint32_t step,
                         double high)
 {

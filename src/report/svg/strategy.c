@@ -84,6 +84,8 @@ static uint64_t set_of(const struct weft_placement *placement, uint32_t server_c
     return set;
 }
 
+// Gives each column its color: tables one, operators on all servers another, the others one for
+// each set of servers in order of appearance.
 static void color_columns(struct grid *grid, struct weft_arena scratch)
 {
     uint64_t *sets = WEFT_NEW(&scratch, uint64_t, (size_t)grid->column_count + 1);

@@ -205,6 +205,7 @@ static void add_axes(struct weft_text *text, const struct panel *panel, const st
               sweep->axis == WEFT_SWEEP_RATE ? "Gbps a port" : "samples an iteration");
 }
 
+// Draws the line of a fabric in a panel, broken where a value lacks, with a dot at each value.
 static void add_line(struct weft_text *text, const struct panel *panel, const struct sweep *sweep,
                      uint32_t index, uint32_t line, struct weft_arena scratch)
 {

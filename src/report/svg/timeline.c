@@ -2,7 +2,8 @@
 // What every server computes and sends, over one iteration: a lane for each server, compute
 // above the line, the network below it.
 //
-// Of very many servers as many lanes are shown as can be told apart. O(tasks).
+// With more than 128 servers a lane stands for several, and with more than 32 lanes compute and
+// network have a panel each. O(tasks).
 
 #include "pictures.h"
 #include "svg.h"
@@ -184,6 +185,8 @@ static void add_legend(struct weft_text *text, bool panels)
               panels ? "upper panel: compute, lower: network" : "above: compute, below: network");
 }
 
+// Chooses how the lanes are laid out: at most LANES_MAX of them, and two panels, compute above
+// the network, where one lane would be too thin for both.
 void picture_timeline(struct weft_text *text, const struct weft_taskgraph *graph,
                       const uint64_t *start_ps, const uint64_t *end_ps, uint64_t iteration_ps,
                       struct weft_arena scratch)

@@ -284,6 +284,8 @@ static bool prepare(struct chakra_lowering *lowering)
     return true;
 }
 
+// Adds the tasks node by node, then what can only be said once all are there, and builds the
+// graph.
 static bool lower(struct weft_chakra_job *job, struct chakra_lowering *lowering,
                   struct weft_arena *arena)
 {

@@ -384,6 +384,7 @@ static bool check_part(const struct weft_chakra_node *node, struct weft_error *e
     return true;
 }
 
+// Matches collectives group by group: their nodes, sorted by group, name, rank and id.
 static bool match_collectives(struct chakra_matches *matches, struct weft_arena scratch,
                               struct weft_error *error)
 {

@@ -88,6 +88,9 @@ static void lower_join(struct chakra_lowering *lowering, uint32_t n)
     lowering->start[n] = lowering->end[n] = add_task(lowering, WEFT_TASK_BARRIER, n);
 }
 
+// A compute node becomes a task of its device, or of the host beside it where it runs on the
+// CPU. One that takes no time there only joins; Weft's own files may say that it is a barrier
+// or a collective of one member.
 static bool lower_compute(struct chakra_lowering *lowering, uint32_t n)
 {
     static const enum weft_task_kind kinds[WEFT_CHAKRA_KIND_COUNT] = {
@@ -257,6 +260,9 @@ static void lower_reduction(struct chakra_lowering *lowering, uint32_t n, uint32
     }
 }
 
+// Adds the task of a collective with the first of its nodes. Its members are servers, so a rank
+// that is a further device of one cannot take part; a collective with a root cannot be placed,
+// as traces do not state it.
 static bool lower_collective(struct chakra_lowering *lowering, uint32_t n)
 {
     static const char *const rooted[WEFT_CHAKRA_COLLECTIVE_COUNT] = {

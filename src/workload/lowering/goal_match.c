@@ -126,6 +126,8 @@ static int compare_wants(const void *a, const void *b)
     return (x->op > y->op) - (x->op < y->op);
 }
 
+// Sorts the receives of every rank by source and tag; equal ones form a queue. queue_of names
+// the queue of each receive.
 static void build_queues(struct matching *matching, struct weft_arena *arena)
 {
     const struct weft_goal *goal = matching->goal;
@@ -209,6 +211,8 @@ static void pair(struct matching *matching, uint32_t send, uint32_t receive)
     release(matching, receive, false);
 }
 
+// A send has become ready: it takes the receive that was posted first of those that accept it,
+// or waits in every queue that could.
 static void send_comes(struct matching *matching, uint32_t send)
 {
     struct queue *queues[WAYS];
@@ -402,6 +406,9 @@ static bool fail_round(const struct matching *matching, uint32_t receive, struct
                      goal_place(goal, receive, &scratch), goal_place(goal, send, &scratch));
 }
 
+// Looks for what was not paired when nothing happens any more: a receive that no send can still
+// reach, receives that wait for each other, or a send that nothing receives, in this order.
+// Names the first.
 static bool check_end(const struct matching *matching, struct weft_arena scratch,
                       struct weft_error *error)
 {

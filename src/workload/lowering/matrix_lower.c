@@ -43,6 +43,7 @@ static bool fail_shots(const struct weft_matrix_trigger *trigger, uint32_t sourc
                      (unsigned long long)trigger->id, sources, sources == 1 ? "" : "s", remedy);
 }
 
+// Checks that a trigger is described and fires as often as connections wait for it.
 static bool check_trigger(const struct weft_matrix_trigger *trigger, const struct uses *uses,
                           struct weft_error *error)
 {
@@ -189,6 +190,8 @@ static void add_starts(struct lowering *lowering, struct weft_arena scratch)
     }
 }
 
+// Adds the barriers of the triggers, and the edges to the connections that they start. The i-th
+// connection that a multishot starts waits for any i of its sources.
 static void add_triggers(struct lowering *lowering, struct weft_arena *scratch)
 {
     const struct weft_matrix *matrix = lowering->matrix;
@@ -220,6 +223,8 @@ static void add_triggers(struct lowering *lowering, struct weft_arena *scratch)
     }
 }
 
+// Adds a transfer for each connection, the clock, and the triggers; transfers come first, so
+// that task i is connection i.
 static bool lower(struct weft_taskgraph *graph, const struct weft_matrix *matrix,
                   struct weft_arena *arena, struct weft_arena scratch, struct weft_error *error)
 {

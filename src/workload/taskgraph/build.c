@@ -122,6 +122,8 @@ static bool check_next(const struct weft_task *task, uint32_t task_count, struct
     return true;
 }
 
+// Adds a task to the sums. The bytes of a collective count as often as they go over a link of a
+// ring of its members, the most that any later stage adds up.
 static bool add_totals(struct totals *totals, const struct weft_task *task,
                        struct weft_error *error)
 {
