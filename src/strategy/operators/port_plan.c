@@ -11,7 +11,7 @@
 
 #include <string.h>
 
-#define MOVED_WEIGHT 2.0   // a byte of transfers asks for so many bytes' score of slots
+#define MOVED_WEIGHT 2.0   // a byte of transfers asks for so many bytes' worth of slots
 #define ROUNDING 0.45      // of shares to slots: 0.5 = to the nearest, less = the first one sooner
 #define RELAYED_RATIO 0.45 // of the ports over distance, for a group without a slot
 #define RING_DETOUR 1.6    // its hops, in mean distances of the best graph
