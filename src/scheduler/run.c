@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A schedule from event to event.
+// A schedule from event to event: arrivals, ends, failures and the ends of leases. At each instant
+// jobs that ended give their servers back, allocate.c or shards.c hands servers out, and the
+// iteration times of jobs whose company changed are found anew (rates.c, flow.c).
 
 #include "state.h"
 
@@ -10,145 +12,13 @@
 #define EVENTS_MAX 10000000u
 #define LEASE_PS (600 * WEFT_PS_PER_S)
 
-void *sched_grow(void *values, uint32_t *room, uint32_t count, size_t size,
-                 struct weft_arena *arena)
-{
-    if (count < *room) {
-        return values;
-    }
-    *room = *room == 0 ? 64 : 2 * *room;
-    void *larger = weft_arena_alloc(arena, *room, size);
-    if (count > 0) {
-        memcpy(larger, values, count * size);
-    }
-    return larger;
-}
-
-// ---- servers are given and taken ----
-
-static void insert(uint32_t *list, uint32_t *count, uint32_t job)
-{
-    uint32_t at = (*count)++;
-    for (; at > 0 && list[at - 1] > job; at--) {
-        list[at] = list[at - 1];
-    }
-    list[at] = job;
-}
-
-static void take_out(uint32_t *list, uint32_t *count, uint32_t job)
-{
-    for (uint32_t at = 0; at < *count; at++) {
-        if (list[at] == job) {
-            memmove(list + at, list + at + 1, (*count - at - 1) * sizeof *list);
-            (*count)--;
-            return;
-        }
-    }
-}
-
-// Jobs stand in order of arrival, so that one that lost its servers comes before later ones.
-void sched_queue(struct sched *sched, uint32_t job)
-{
-    sched->jobs[job].phase = SCHED_WAITING;
-    insert(sched->queue, &sched->queue_count, job);
-}
-
-void sched_unqueue(struct sched *sched, uint32_t job)
-{
-    take_out(sched->queue, &sched->queue_count, job);
-}
-
-static void begin_iterations(struct sched *sched, uint32_t id)
-{
-    struct sched_job *job = &sched->jobs[id];
-    job->phase = SCHED_RUNNING;
-    job->updated_ps = sched->now_ps;
-    job->lease_end_ps = sched->now_ps + sched->options->lease_ps;
-    job->signature = 0;
-    job->steady.segments = job->place.segments;
-    job->steady.segment_count = job->place.segment_count;
-    job->steady.alone_ps = job->place.alone_ps;
-    job->steady.flow_ratio = job->place.flow_ratio;
-    // Nothing keeps jobs in step with one another: each begins anywhere in its first iteration.
-    uint64_t draw = weft_hash(job->steady.seed ^ weft_hash(job->record->placements));
-    steady_begin(&job->steady, (double)(draw >> 11) * 0x1p-53 * job->steady.alone_ps);
-    insert(sched->running, &sched->running_count, id);
-}
-
-void sched_start(struct sched *sched, uint32_t id, const struct sched_place *place,
-                 uint64_t ready_ps)
-{
-    struct sched_job *job = &sched->jobs[id];
-    struct weft_job_record *record = job->record;
-    WEFT_ASSERT(job->phase == SCHED_WAITING);
-    sched_unqueue(sched, id);
-    job->place = *place;
-    job->step = sched_step(job->class, job->size);
-    job->phase = SCHED_HOLDING;
-    job->begin_ps = ready_ps;
-    job->saved = job->done;
-    job->rate = 0;
-    for (uint32_t i = 0; i < place->server_count; i++) {
-        WEFT_ASSERT(sched->holder[place->servers[i]] == WEFT_NONE);
-        sched->holder[place->servers[i]] = id;
-    }
-    record->start_ps = record->placements == 0 ? sched->now_ps : record->start_ps;
-    record->placements++;
-    sched->spans = sched_grow(sched->spans, &sched->span_room, sched->span_count,
-                              sizeof *sched->spans, sched->arena);
-    job->span = sched->span_count++;
-    sched->spans[job->span] = (struct weft_job_span){
-        .job = id,
-        .start_ps = sched->now_ps,
-        .begin_ps = ready_ps,
-        .server_count = place->server_count,
-        .servers = place->servers,
-    };
-    if (ready_ps <= sched->now_ps) {
-        begin_iterations(sched, id);
-    }
-}
-
-void sched_stop(struct sched *sched, uint32_t id, enum sched_phase next, bool interrupted)
-{
-    struct sched_job *job = &sched->jobs[id];
-    struct weft_job_span *span = &sched->spans[job->span];
-    WEFT_ASSERT(job->phase == SCHED_HOLDING || job->phase == SCHED_RUNNING);
-    for (uint32_t i = 0; i < job->place.server_count; i++) {
-        WEFT_ASSERT(sched->holder[job->place.servers[i]] == id);
-        sched->holder[job->place.servers[i]] = WEFT_NONE;
-    }
-    if (interrupted) {
-        double lost = job->done - job->saved;
-        job->record->lost_iterations += lost;
-        sched->totals.lost_server_s += lost / job->step * job->steady.mean_ps /
-                                       (double)WEFT_PS_PER_S * job->place.server_count;
-        job->done = job->saved;
-    }
-    span->end_ps = sched->now_ps;
-    span->begin_ps = span->begin_ps < span->end_ps ? span->begin_ps : span->end_ps;
-    span->score = job->place.score;
-    span->interrupted = interrupted;
-    job->record->held_ps += span->end_ps - span->start_ps;
-    job->record->score = fmin(job->record->score, job->place.score);
-    take_out(sched->running, &sched->running_count, id);
-    job->rate = 0;
-    job->degradation = 1;
-    if (next == SCHED_WAITING) {
-        sched_queue(sched, id);
-    } else {
-        job->phase = next;
-        job->record->end_ps = sched->now_ps;
-    }
-}
-
 // ---- events ----
 
 static void begin_waiting_ends(struct sched *sched)
 {
     for (uint32_t j = 0; j < sched->next_arrival; j++) {
         if (sched->jobs[j].phase == SCHED_HOLDING && sched->jobs[j].begin_ps <= sched->now_ps) {
-            begin_iterations(sched, j);
+            sched_begin_iterations(sched, j);
         }
     }
     for (uint32_t i = 0; i < sched->running_count;) {

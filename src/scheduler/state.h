@@ -241,10 +241,9 @@ bool sched_update_rates(struct sched *sched, struct weft_arena scratch);
 // flow.c: the same by the flow or the packet engine, all running jobs together.
 bool sched_flow_rates(struct sched *sched, struct weft_arena scratch);
 
-// turns.c: who gets servers now.
+// allocate.c: who gets servers now.
 bool sched_allocate(struct sched *sched, struct weft_arena scratch);
-double sched_step(const struct weft_job_class *class, uint32_t size);
-// share_out.c: Themis and Pollux take servers back and set sizes, before queues are served.
+// Themis and Pollux take servers back and set sizes, before queues are served.
 void sched_themis(struct sched *sched, struct weft_arena scratch);
 void sched_pollux(struct sched *sched, struct weft_arena scratch);
 
@@ -259,7 +258,10 @@ void sched_begin_chance(struct sched *sched);
 // those that are left of the server that lost most.
 double sched_degradation(const struct sched *sched, const struct sched_job *job);
 
-// run.c: servers are given and taken.
+// lifecycle.c: servers are given and taken.
+double sched_step(const struct weft_job_class *class, uint32_t size);
+// A job that holds servers runs from now on.
+void sched_begin_iterations(struct sched *sched, uint32_t job);
 void sched_start(struct sched *sched, uint32_t job, const struct sched_place *place,
                  uint64_t ready_ps);
 void sched_stop(struct sched *sched, uint32_t job, enum sched_phase next, bool interrupted);

@@ -1,5 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Whose turn it is, and where the job goes: candidates ranked by compatibility.
+// Which waiting job gets servers next, and which ones: placements are drawn as the policy says
+// (place.c), laid on the fabric's links (uses.c) and ranked by how well the job's circle fits those
+// of the jobs it would share links with (shift.c), as CASSINI does (Rajasekaran, Ghobadi, Kumar and
+// Akella, NSDI 2024). Under Themis (Mahajan et al., NSDI 2020) and Pollux (Qiao et al.,
+// OSDI 2021) servers are taken back and sizes set before queues are served.
 
 #include "state.h"
 
@@ -8,18 +12,6 @@
 
 // Scores that are no further apart are equal.
 #define SCORE_EQUAL 1e-9
-
-// Of the work that an iteration on `size` servers does: as many samples as they take, each worth
-// less the larger the batch is against the gradient's noise scale (Qiao et al., "Pollux", OSDI
-// 2021, equation 7: efficiency = (noise + M0) / (noise + M)).
-double sched_step(const struct weft_job_class *class, uint32_t size)
-{
-    double ratio = (double)size / class->server_count;
-    if (isinf(class->noise_ratio)) {
-        return ratio;
-    }
-    return ratio * (class->noise_ratio + 1) / (class->noise_ratio + ratio);
-}
 
 // A candidate placement, and the company it would have.
 struct candidate {
