@@ -81,9 +81,9 @@ static int build(void **state)
             }
         }
     }
+    const struct weft_fabric_links input = {"circuits", SERVERS, SERVERS, links, count};
     return weft_arena_init(&whole, 0, &error) && weft_arena_init(&scratch, 0, &error) &&
-                   weft_fabric_build(&fabric, "circuits", SERVERS, SERVERS, links, count, &whole,
-                                     &error) &&
+                   weft_fabric_build(&fabric, &input, &whole, &error) &&
                    weft_routes_build_shortest(&routes, &fabric, &whole, scratch, &error)
                ? 0
                : -1;
