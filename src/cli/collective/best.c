@@ -1,10 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 // weft collective best: the quickest algorithm by size.
 
-#include "best.h"
+#include "collective.h"
 #include "weft/format.h"
+#include "weft/report.h"
 
 #include <string.h>
+
+// What the options say.
+struct best_input {
+    struct cli *cli;
+    struct weft_best_request request;
+    const char *plot_path;
+    bool tuner;
+};
 
 static const char doc[] =
     "Ranks the algorithms of a collective by what they take, for sizes that double (that "
@@ -59,22 +68,20 @@ static const struct argp_option options[] = {
 };
 
 #define RANKS_MAX (1u << 16)
-#define SIZES_MAX 64u
-#define TRANSFERS_MAX (1u << 18)
-#define CLOSED_FACTOR_MAX 1024u
-#define PLAYED_FACTOR_MAX 64u
 
-static error_t take_size(struct best *best, const char *argument)
+static error_t take_size(struct best_input *input, const char *argument)
 {
-    struct cli *cli = best->cli;
+    struct cli *cli = input->cli;
+    struct weft_best_request *request = &input->request;
     const char *dots = strstr(argument, "..");
     const char *low =
         dots == NULL ? argument : weft_arena_text(&cli->arena, argument, (size_t)(dots - argument));
     const char *high = dots == NULL ? argument : dots + 2;
-    bool fine = weft_parse_bytes(&best->size_low_bytes, low, &cli->error) &&
-                weft_parse_bytes(&best->size_high_bytes, high, &cli->error);
-    if (fine && (best->size_low_bytes == 0 || best->size_high_bytes < best->size_low_bytes ||
-                 best->size_high_bytes > 1ull << 50)) {
+    bool fine = weft_parse_bytes(&request->size_low_bytes, low, &cli->error) &&
+                weft_parse_bytes(&request->size_high_bytes, high, &cli->error);
+    if (fine &&
+        (request->size_low_bytes == 0 || request->size_high_bytes < request->size_low_bytes ||
+         request->size_high_bytes > 1ull << 50)) {
         fine = weft_fail(&cli->error, WEFT_INPUT,
                          "'%.60s': write sizes that ascend, from a byte to 2^50: 1KiB..4GiB",
                          argument);
@@ -82,43 +89,45 @@ static error_t take_size(struct best *best, const char *argument)
     return cli_value(cli, fine, "size");
 }
 
-static error_t take_engine(struct best *best, const char *argument)
+static error_t take_engine(struct best_input *input, const char *argument)
 {
-    best->engine_given = true;
-    for (best->engine = 0; best->engine < BEST_ENGINES; best->engine++) {
-        if (strcmp(argument, best_engine_names[best->engine]) == 0) {
+    struct weft_best_request *request = &input->request;
+    request->engine_given = true;
+    for (request->engine = 0; request->engine < WEFT_BEST_ENGINE_COUNT; request->engine++) {
+        if (strcmp(argument, weft_best_engine_name(request->engine)) == 0) {
             return 0;
         }
     }
-    return cli_usage(best->cli, "--engine: '%.40s' is none; write closed, flow or packet",
+    return cli_usage(input->cli, "--engine: '%.40s' is none; write closed, flow or packet",
                      argument);
 }
 
 static error_t parse(int key, char *argument, struct argp_state *state)
 {
-    struct best *best = state->input;
-    struct cli *cli = best->cli;
-    struct weft_algorithm_options *algorithm = &best->question.options;
+    struct best_input *input = state->input;
+    struct cli *cli = input->cli;
+    struct weft_best_request *request = &input->request;
+    struct weft_algorithm_options *algorithm = &request->options;
     switch (key) {
     case KEY_KIND:
-        return cli_value(cli, collective_kind(&algorithm->kind, cli, argument), "kind");
+        return collective_take_kind(cli, &algorithm->kind, argument);
     case KEY_RANKS:
         return cli_count(cli, &algorithm->rank_count, "ranks", argument, 1, RANKS_MAX);
     case KEY_SIZE:
-        return take_size(best, argument);
+        return take_size(input, argument);
     case KEY_FABRIC:
-        return cli_take(cli, &best->fabric, argument, "fabric");
+        return cli_take(cli, &request->fabric, argument, "fabric");
     case KEY_ENGINE:
-        return take_engine(best, argument);
+        return take_engine(input, argument);
     case KEY_CHUNKS:
-        return cli_count(cli, &best->question.chunk_factor_max, "chunks", argument, 1, 4096);
+        return cli_count(cli, &request->chunk_factor_max, "chunks", argument, 1, 4096);
     case KEY_ROOT:
         return cli_count(cli, &algorithm->root, "root", argument, 0, RANKS_MAX);
     case KEY_PLOT:
-        return cli_take(cli, &best->plot_path, argument, "plot");
+        return cli_take(cli, &input->plot_path, argument, "plot");
     case KEY_FORMAT:
-        best->tuner = strcmp(argument, "nccl-tuner") == 0;
-        return best->tuner
+        input->tuner = strcmp(argument, "nccl-tuner") == 0;
+        return input->tuner
                    ? 0
                    : cli_usage(cli, "--format: '%.40s' is none; write nccl-tuner", argument);
     case ARGP_KEY_ARG:
@@ -128,169 +137,137 @@ static error_t parse(int key, char *argument, struct argp_state *state)
     }
 }
 
-// ---- where to play ----
-
-// The rings of the first group of all servers.
-static void take_rings(struct weft_algorithm_options *asked, const struct weft_ring_set *set,
-                       uint32_t server_count)
+static const char *show(struct cli *cli, double seconds)
 {
-    uint32_t first = 0;
-    while (first < set->ring_count && set->rings[first].member_count != server_count) {
-        first++;
-    }
-    asked->rings = first < set->ring_count ? set->rings + first : NULL;
-    while (first + asked->ring_count < set->ring_count &&
-           set->rings[first + asked->ring_count].group == set->rings[first].group) {
-        asked->ring_count++;
-    }
+    char *buffer = WEFT_NEW(&cli->arena, char, WEFT_UNIT_TEXT);
+    return weft_show_time(buffer, weft_picoseconds(seconds));
 }
 
-// One switch whose paths take what a message does.
-static bool use_switch(struct best *best)
+// "64 KiB" where it is a whole number of them.
+static const char *show_size(struct cli *cli, uint64_t size_bytes)
 {
-    struct cli *cli = best->cli;
-    struct weft_network *network = WEFT_NEW(&cli->arena, struct weft_network, 1);
-    struct weft_cluster cluster;
-    if (!weft_cluster_build(&cluster, best->question.options.rank_count, 1, cli->hardware.rate_Bps,
-                            &cli->error)) {
-        return false;
+    static const char *const units[] = {"B", "KiB", "MiB", "GiB", "TiB"};
+    uint32_t unit = 0;
+    while (unit < 4 && size_bytes > 0 && size_bytes % 1024 == 0) {
+        size_bytes /= 1024;
+        unit++;
     }
-    cluster.latency_ps = cli->hardware.latency_ps / 2;
-    best->question.network = network;
-    return weft_fabric_build_ideal(network, &cluster, NULL, &cli->arena, &cli->error);
+    char *buffer = WEFT_NEW(&cli->arena, char, WEFT_UNIT_TEXT);
+    if (unit == 0) {
+        return weft_show_bytes(buffer, (double)size_bytes);
+    }
+    return weft_arena_format(&cli->arena, "%llu %s", (unsigned long long)size_bytes, units[unit]);
 }
 
-static bool use_fabric(struct best *best)
+static void fill_row(const char **row, struct cli *cli,
+                     const struct weft_collective_ranking *ranking)
 {
-    struct cli *cli = best->cli;
-    struct weft_algorithm_options *options_of = &best->question.options;
-    const struct weft_network *network = NULL;
-    uint32_t asked = options_of->rank_count;
-    if (!cli_fabric_network(&network, cli, best->fabric, asked)) {
-        return false;
-    }
-    options_of->rank_count = network->fabric.server_count;
-    if (asked > 0 && asked != options_of->rank_count) {
-        return weft_fail(&cli->error, WEFT_INPUT,
-                         "--ranks: the fabric has %u servers, not %u; give one of the two",
-                         options_of->rank_count, asked);
-    }
-    struct weft_fabric_specification words;
-    if (strncmp(best->fabric, "torus", 5) == 0 && cli_specification(&words, cli, best->fabric)) {
-        memcpy(options_of->shape, words.sides, sizeof options_of->shape);
-    }
-    take_rings(options_of, &network->rings, options_of->rank_count);
-    best->question.network = network;
-    return true;
-}
-
-// Closed forms on a fabric: what a rank has of it without others in its way.
-static void set_model(struct best *best)
-{
-    const struct weft_network *network = best->question.network;
-    struct weft_cost_model *model = &best->question.model;
-    const struct weft_request_hardware *hardware = &best->cli->hardware;
-    if (best->fabric == NULL) {
-        *model = (struct weft_cost_model){.alpha_s = weft_seconds(hardware->latency_ps),
-                                          .beta_s_per_byte = 1 / hardware->rate_Bps};
+    row[0] = show_size(cli, ranking->size_bytes);
+    row[5] = show(cli, ranking->bound_s);
+    if (ranking->best == WEFT_ALGORITHM_COUNT) {
+        row[1] = "none can";
         return;
     }
-    const struct weft_fabric *fabric = &network->fabric;
-    double rate_Bps = 0;
-    uint64_t latency_ps = 0;
-    for (uint32_t e = fabric->first[0]; e < fabric->first[1]; e++) {
-        rate_Bps += fabric->links[e].rate_Bps;
-        latency_ps = fabric->links[e].latency_ps;
+    const struct weft_collective_time *time = &ranking->times[ranking->best];
+    row[1] = weft_algorithm_name(ranking->best);
+    row[2] = weft_arena_format(&cli->arena, "%u", time->chunk_factor);
+    row[3] = show(cli, time->seconds);
+    row[4] =
+        weft_arena_format(&cli->arena, "%.1f %%", 100 * (time->seconds / ranking->bound_s - 1));
+    if (ranking->second < WEFT_ALGORITHM_COUNT) {
+        const struct weft_collective_time *second = &ranking->times[ranking->second];
+        row[6] = weft_algorithm_name(ranking->second);
+        row[7] =
+            weft_arena_format(&cli->arena, "+%.1f %%", 100 * (second->seconds / time->seconds - 1));
     }
-    uint32_t hops = fabric->node_count > fabric->server_count ? 2 : 1;
-    *model = (struct weft_cost_model){.alpha_s = hops * weft_seconds(latency_ps),
-                                      .beta_s_per_byte = 1 / rate_Bps};
 }
 
-static bool set_network(struct best *best)
+static void print(struct cli *cli, const struct weft_best_result *result, const char *fabric)
 {
-    struct cli *cli = best->cli;
-    struct weft_collective_question *question = &best->question;
-    if (best->fabric != NULL) {
-        if (!best->engine_given) {
-            best->engine = BEST_FLOW;
-        } else if (best->engine == BEST_CLOSED) {
-            return cli_misuse(cli, "closed forms know no fabric; leave out --fabric or write "
-                                   "--engine flow");
-        }
-        if (!use_fabric(best)) {
-            return false;
-        }
-    } else {
-        const char *missing = question->options.rank_count == 0 ? "--ranks"
-                              : !(cli->hardware.rate_given && cli->hardware.rate_Bps > 0) ? "--rate"
-                              : !cli->hardware.latency_given ? "--latency"
-                                                             : NULL;
-        if (missing != NULL) {
-            return cli_misuse(cli, "%s is missing or 0; see %s --help", missing, cli->program);
-        }
-        if (best->engine != BEST_CLOSED && question->options.rank_count > 1 && !use_switch(best)) {
-            return false;
-        }
+    static const struct weft_table_column columns[] = {
+        {"size", WEFT_ALIGN_RIGHT},  {"quickest", WEFT_ALIGN_LEFT}, {"chunks", WEFT_ALIGN_RIGHT},
+        {"time", WEFT_ALIGN_RIGHT},  {"above", WEFT_ALIGN_RIGHT},   {"bound", WEFT_ALIGN_RIGHT},
+        {"second", WEFT_ALIGN_LEFT}, {"takes", WEFT_ALIGN_RIGHT},
+    };
+    enum { COLUMNS = sizeof columns / sizeof columns[0] };
+    const struct weft_collective_question *question = &result->question;
+    char rate[WEFT_UNIT_TEXT];
+    cli_say(cli, "%s of %u ranks%s%s, %s a rank, %s a message, %s\n",
+            weft_collective_name(question->options.kind), question->options.rank_count,
+            fabric == NULL ? "" : " on ", fabric == NULL ? "" : fabric,
+            weft_show_rate(rate, 1 / question->model.beta_s_per_byte),
+            show(cli, question->model.alpha_s),
+            result->engine == WEFT_BEST_CLOSED ? "closed forms"
+            : result->engine == WEFT_BEST_FLOW ? "flow engine"
+                                               : "packet engine");
+    const char **cells = WEFT_NEW(&cli->arena, const char *, (size_t)result->count *COLUMNS);
+    for (uint32_t i = 0; i < result->count; i++) {
+        fill_row(cells + (size_t)i * COLUMNS, cli, &result->rankings[i]);
     }
-    set_model(best);
-    if (best->engine == BEST_PACKET) {
-        question->sim = weft_request_task_packets(cli->seed);
-        question->sim.engine = WEFT_ENGINE_PACKET;
-        question->sim.transport = WEFT_TRANSPORT_RENO;
-        question->sim.packet = &weft_collective_packets;
-    }
-    question->sim.seed = question->seed = cli->seed;
-    question->threads = cli->threads;
-    question->transfers_max = TRANSFERS_MAX;
-    if (question->chunk_factor_max == 0) {
-        question->chunk_factor_max =
-            best->engine == BEST_CLOSED ? CLOSED_FACTOR_MAX : PLAYED_FACTOR_MAX;
-    }
-    return true;
+    cli_say(cli, "%s", weft_report_table(columns, COLUMNS, cells, result->count, &cli->arena));
 }
 
-static bool rank(struct best *best)
+static bool plot(const struct best_input *input, const struct weft_best_result *result)
 {
-    struct cli *cli = best->cli;
-    uint64_t sizes[SIZES_MAX];
-    uint32_t factor = best->engine == BEST_CLOSED ? 2 : 4;
-    uint64_t size = best->size_low_bytes;
-    while (size < best->size_high_bytes) {
-        WEFT_ASSERT(best->count + 1 < SIZES_MAX);
-        sizes[best->count++] = size;
-        size *= factor;
-    }
-    sizes[best->count++] = best->size_high_bytes;
-    best->rankings = WEFT_NEW(&cli->arena, struct weft_collective_ranking, best->count);
-    cli_clock_start(cli, "ranking", 0);
-    bool fine =
-        weft_collective_rank(best->rankings, sizes, best->count, &best->question, &cli->error);
-    cli_clock_stop(cli);
-    return fine;
+    struct cli *cli = input->cli;
+    const char *fabric = input->request.fabric;
+    const struct weft_collective_question *question = &result->question;
+    const char *title =
+        weft_arena_format(&cli->arena, "%s of %u ranks%s%s: time by size (%s)",
+                          weft_collective_name(question->options.kind),
+                          question->options.rank_count, fabric == NULL ? "" : " on ",
+                          fabric == NULL ? "" : fabric, weft_best_engine_name(result->engine));
+    const char *svg = weft_report_svg_ranking(result->rankings, result->count, title, &cli->arena);
+    return weft_file_save(input->plot_path, svg, strlen(svg), &cli->error);
 }
 
-static bool run(struct best *best)
+// What a user of the command line must say without a fabric.
+static const char *find_missing(const struct best_input *input)
 {
-    struct cli *cli = best->cli;
-    if (best->tuner && cli->json) {
+    const struct weft_request_hardware *hardware = &input->request.hardware;
+    return input->request.fabric != NULL                       ? NULL
+           : input->request.options.rank_count == 0            ? "--ranks"
+           : !(hardware->rate_given && hardware->rate_Bps > 0) ? "--rate"
+           : !hardware->latency_given                          ? "--latency"
+                                                               : NULL;
+}
+
+static bool run(struct best_input *input)
+{
+    struct cli *cli = input->cli;
+    struct weft_best_request *request = &input->request;
+    if (input->tuner && cli->json) {
         return cli_misuse(cli, "--format nccl-tuner is no JSON; leave out one of the two");
     }
-    if (best->plot_path != NULL && best->size_low_bytes == best->size_high_bytes) {
+    if (input->plot_path != NULL && request->size_low_bytes == request->size_high_bytes) {
         return cli_misuse(cli, "--plot takes a range of sizes: write --size 1KiB..4GiB");
     }
-    if (best->tuner && best->question.options.kind == WEFT_COLLECTIVE_ALLTOALL) {
+    if (input->tuner && request->options.kind == WEFT_COLLECTIVE_ALLTOALL) {
         return cli_misuse(cli, "NCCL has no all-to-all of its own to tune");
     }
-    if (!cli_can_write(cli, best->plot_path) || !set_network(best) || !rank(best)) {
+    if (!cli_can_write(cli, input->plot_path)) {
         return false;
     }
-    if (best->tuner) {
-        best_tell_tuner(best);
-    } else {
-        best_tell(best);
+    request->hardware = cli->hardware;
+    const char *missing = find_missing(input);
+    if (missing != NULL) {
+        return cli_misuse(cli, "%s is missing or 0; see %s --help", missing, cli->program);
     }
-    return best->plot_path == NULL || best_plot(best);
+    struct weft_best_result result;
+    bool ranked = weft_request_best(&result, request, cli_environment(cli, cli_clock_watch(cli)));
+    cli_clock_stop(cli);
+    if (!ranked) {
+        return false;
+    }
+    result.wall_s = cli_elapsed_s(cli);
+    if (input->tuner) {
+        cli_say(cli, "%s", weft_request_best_tuner(&result, &cli->arena));
+    } else if (cli->json) {
+        cli_say(cli, "%s", weft_request_best_json(&result, request, &cli->arena));
+    } else {
+        print(cli, &result, request->fabric);
+    }
+    return input->plot_path == NULL || plot(input, &result);
 }
 
 int collective_best(int argc, char **argv)
@@ -304,7 +281,8 @@ int collective_best(int argc, char **argv)
         .groups = CLI_HARDWARE,
     };
     struct cli cli;
-    struct best best = {.cli = &cli, .size_low_bytes = 1u << 10, .size_high_bytes = 4ull << 30};
-    bool fine = cli_parse(&cli, &verb, argc, argv, &best) && run(&best);
+    struct best_input input = {
+        .cli = &cli, .request = {.size_low_bytes = 1u << 10, .size_high_bytes = 4ull << 30}};
+    bool fine = cli_parse(&cli, &verb, argc, argv, &input) && run(&input);
     return cli_finish(&cli, fine);
 }

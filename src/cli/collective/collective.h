@@ -2,11 +2,11 @@
 #ifndef WEFT_CLI_COLLECTIVE_H
 #define WEFT_CLI_COLLECTIVE_H
 
-// weft collective SUB: each sub-verb is one file, collective_<sub>.c, with one function here and
-// one row in collective.c. argv[0] is the sub-verb.
+// weft collective SUB: each sub-verb is one file, <sub>.c, with one function here and one row in
+// collective.c. argv[0] is the sub-verb.
 
 #include "cli/cli.h"
-#include "weft/collective.h"
+#include "weft/request/collective.h"
 
 int collective_best(int argc, char **argv);
 int collective_check(int argc, char **argv);
@@ -15,80 +15,62 @@ int collective_show(int argc, char **argv);
 int collective_straggler(int argc, char **argv);
 int collective_synthesize(int argc, char **argv);
 
-// The kind of this name. Fails with INPUT and the nearest one.
-bool collective_kind(enum weft_collective_kind *kind, struct cli *cli, const char *name)
-    WEFT_MUST_USE;
-// The algorithm of this name, the same way.
-bool collective_algorithm(enum weft_algorithm *algorithm, struct cli *cli, const char *name)
-    WEFT_MUST_USE;
+// ---- a schedule by its specification: ALGORITHM --ranks N ..., or FILE.xml ----
 
-// ---- a schedule in words: ALGORITHM --ranks N ..., or FILE.xml ----
-
-struct collective_ask {
+// What the options say.
+struct collective_input {
     struct cli *cli;
-    const char *what; // ALGORITHM or FILE.xml
-    bool kind_given;
-    const char *fabric; // NULL = not given
-    const struct weft_fabric *built;
-    uint64_t size_bytes;
-    enum weft_algorithm algorithm; // COUNT for a file
-    struct weft_algorithm_options options;
+    struct weft_collective_request request;
 };
+// The value of --kind; 0 or EINVAL.
+error_t collective_take_kind(struct cli *cli, enum weft_collective_kind *kind, const char *text);
 
-// The options of a schedule in words, for a verb's own list, and their parser.
+// The options of such a specification, for a verb's own list, and their parser.
 enum {
-    ASK_KIND = 100,
-    ASK_RANKS,
-    ASK_CHUNKS,
-    ASK_ROOT,
-    ASK_STRAGGLER,
-    ASK_SHAPE,
-    ASK_FABRIC,
-    ASK_SIZE,
+    COLLECTIVE_KIND = 100,
+    COLLECTIVE_RANKS,
+    COLLECTIVE_CHUNKS,
+    COLLECTIVE_ROOT,
+    COLLECTIVE_STRAGGLER,
+    COLLECTIVE_SHAPE,
+    COLLECTIVE_FABRIC,
+    COLLECTIVE_SIZE,
 };
-#define COLLECTIVE_ASK_OPTIONS                                                                     \
+#define COLLECTIVE_OPTIONS                                                                         \
     {"kind",                                                                                       \
-     ASK_KIND,                                                                                     \
+     COLLECTIVE_KIND,                                                                              \
      "K",                                                                                          \
      0,                                                                                            \
      "the collective (allreduce, or what the algorithm does): allreduce, reduce-scatter, "         \
      "allgather, broadcast, reduce, alltoall",                                                     \
      0},                                                                                           \
-        {"ranks", ASK_RANKS, "N", 0, "ranks; not needed where --fabric says", 0},                  \
-        {"chunks", ASK_CHUNKS, "K", 0, "cut every chunk of the algorithm into K (1)", 0},          \
-        {"root", ASK_ROOT, "R", 0, "of broadcast and reduce (0)", 0},                              \
-        {"straggler", ASK_STRAGGLER, "R", 0, "of stragglar: the late rank (0)", 0},                \
+        {"ranks", COLLECTIVE_RANKS, "N", 0, "ranks; not needed where --fabric says", 0},           \
+        {"chunks", COLLECTIVE_CHUNKS, "K", 0, "cut every chunk of the algorithm into K (1)", 0},   \
+        {"root", COLLECTIVE_ROOT, "R", 0, "of broadcast and reduce (0)", 0},                       \
+        {"straggler", COLLECTIVE_STRAGGLER, "R", 0, "of stragglar: the late rank (0)", 0},         \
         {"shape",                                                                                  \
-         ASK_SHAPE,                                                                                \
+         COLLECTIVE_SHAPE,                                                                         \
          "AxB",                                                                                    \
          0,                                                                                        \
          "sides of torus (4x4x4); ranks a server of hierarchical and staged (8)",                  \
          0},                                                                                       \
         {"fabric",                                                                                 \
-         ASK_FABRIC,                                                                               \
+         COLLECTIVE_FABRIC,                                                                        \
          "F",                                                                                      \
          0,                                                                                        \
          "torus:8x8, ring:16, mesh:4x4, a plan's file: gives ranks and shape; synthesize needs "   \
          "it",                                                                                     \
          0},                                                                                       \
     {                                                                                              \
-        "size", ASK_SIZE, "S", 0, "bytes of the collective, for synthesize (100MB)", 0             \
+        "size", COLLECTIVE_SIZE, "S", 0, "bytes of the collective, for synthesize (100MB)", 0      \
     }
 
-error_t collective_ask_parse(int key, char *argument, struct argp_state *state);
-// Reads ask->what: false with an error, or sets ask->algorithm and ranks, kind and shape.
-bool collective_ask_read(struct collective_ask *ask) WEFT_MUST_USE;
-// The schedule of an ask that was read, but for those of files.
-bool collective_ask_build(struct weft_schedule *schedule, struct collective_ask *ask) WEFT_MUST_USE;
+// Its input is a struct that begins with a collective_input.
+error_t collective_parse(int key, char *argument, struct argp_state *state);
 // "s" unless there is one.
 static inline const char *plural(uint64_t count)
 {
     return count == 1 ? "" : "s";
 }
-// Whether a schedule is small enough to be executed; how large it may be stands in the header.
-bool collective_bounded(const struct weft_schedule *schedule, struct weft_error *error)
-    WEFT_MUST_USE;
-// "weft.collective/1" with what is known of a schedule before it is executed.
-json_t *collective_object(const struct collective_ask *ask, const struct weft_schedule *schedule);
 
 #endif

@@ -55,18 +55,20 @@ static const struct argp_option options[] = {
     {"ranks", 'n', "N", 0, "processes; under mpirun as many as it started", 0},
     {"collective", KEY_COLLECTIVE, "ALGORITHM|FILE.xml", 0,
      "ring, halving-doubling, stragglar, ...: those of weft collective; or an MSCCL program", 0},
-    {"kind", ASK_KIND, "K", 0, "allreduce (default), reduce-scatter, allgather, broadcast, ...", 0},
+    {"kind", COLLECTIVE_KIND, "K", 0,
+     "allreduce (default), reduce-scatter, allgather, broadcast, ...", 0},
     {"size", KEY_SIZE, "S", 0, "bytes of the collective (16MB)", 0},
     {"type", KEY_TYPE, "T", 0, "f32 (default) or bf16", 0},
     {"check", KEY_CHECK, NULL, 0, "hold every iteration's result against sums made directly", 0},
     {"iterations", KEY_ITERATIONS, "K", 0, "times that it runs (5)", 0},
-    {"chunks", ASK_CHUNKS, "K", 0, "cut every chunk of the algorithm into K (1)", 0},
-    {"root", ASK_ROOT, "R", 0, "of broadcast and reduce (0)", 0},
-    {"shape", ASK_SHAPE, "AxB", 0, "sides of torus; ranks a server of hierarchical and staged", 0},
-    {"fabric", ASK_FABRIC, "F", 0, "torus:4x4, ring:8, a plan's file: for synthesize", 0},
+    {"chunks", COLLECTIVE_CHUNKS, "K", 0, "cut every chunk of the algorithm into K (1)", 0},
+    {"root", COLLECTIVE_ROOT, "R", 0, "of broadcast and reduce (0)", 0},
+    {"shape", COLLECTIVE_SHAPE, "AxB", 0,
+     "sides of torus; ranks a server of hierarchical and staged", 0},
+    {"fabric", COLLECTIVE_FABRIC, "F", 0, "torus:4x4, ring:8, a plan's file: for synthesize", 0},
     {"out-of-place", KEY_OUT_OF_PLACE, NULL, 0, "of FILE.xml: the output beside the input", 0},
-    {"straggler", ASK_STRAGGLER, "R", 0, "the rank that --late holds up, known to stragglar (0)",
-     0},
+    {"straggler", COLLECTIVE_STRAGGLER, "R", 0,
+     "the rank that --late holds up, known to stragglar (0)", 0},
     {"late", KEY_LATE, "T", 0, "the straggler begins so much after the others: 50ms", 0},
     {"lanes", KEY_LANES, "L", 0, "connections from a rank to another (1)", 0},
     {"segment", KEY_SEGMENT, "S", 0,
@@ -104,7 +106,7 @@ static error_t parse_fault(struct run_request *request, const char *text)
         fine = last != end + 1 && *last == '\0';
     }
     if (!fine) {
-        return cli_usage(request->ask.cli, "--fault: '%.40s' is none; write kill:2@1 or stop:2@1",
+        return cli_usage(request->input.cli, "--fault: '%.40s' is none; write kill:2@1 or stop:2@1",
                          text);
     }
     ranks->fault_rank = rank;
@@ -116,7 +118,7 @@ static error_t parse_fault(struct run_request *request, const char *text)
 static error_t parse_bytes(struct run_request *request, uint32_t *value, const char *option,
                            const char *text)
 {
-    struct cli *cli = request->ask.cli;
+    struct cli *cli = request->input.cli;
     uint64_t bytes = 0;
     bool fine = weft_parse_bytes(&bytes, text, &cli->error) &&
                 ((bytes >= 64 && bytes <= 1u << 30) ||
@@ -128,7 +130,7 @@ static error_t parse_bytes(struct run_request *request, uint32_t *value, const c
 static error_t parse_time(struct run_request *request, uint64_t *ns, const char *option,
                           const char *text)
 {
-    struct cli *cli = request->ask.cli;
+    struct cli *cli = request->input.cli;
     uint64_t ps = 0;
     bool fine = weft_parse_time(&ps, text, &cli->error) &&
                 (ps <= 600 * WEFT_PS_PER_S ||
@@ -141,7 +143,7 @@ static error_t parse_type(struct run_request *request, const char *text)
 {
     bool half = strcmp(text, "bf16") == 0;
     if (!half && strcmp(text, "f32") != 0) {
-        return cli_usage(request->ask.cli, "--type: '%.40s' is none; write f32 or bf16", text);
+        return cli_usage(request->input.cli, "--type: '%.40s' is none; write f32 or bf16", text);
     }
     request->ranks.type = half ? LAB_BFLOAT16 : LAB_FLOAT32;
     return 0;
@@ -155,7 +157,7 @@ static error_t parse_wire(int key, char *argument, struct run_request *request)
     error_t failed;
     switch (key) {
     case KEY_LANES:
-        return cli_count(request->ask.cli, &ranks->lanes, "lanes", argument, 1, LANES_MAX);
+        return cli_count(request->input.cli, &ranks->lanes, "lanes", argument, 1, LANES_MAX);
     case KEY_SEGMENT:
         return parse_bytes(request, &ranks->segment_bytes, "segment", argument);
     case KEY_BUFFER:
@@ -175,8 +177,8 @@ static error_t parse_wire(int key, char *argument, struct run_request *request)
         return failed;
     case KEY_LAB:
         request->lab = argument;
-        return cli_value(request->ask.cli, weft_lab_check_name(argument, &request->ask.cli->error),
-                         "lab");
+        return cli_value(request->input.cli,
+                         weft_lab_check_name(argument, &request->input.cli->error), "lab");
     case KEY_RENDEZVOUS:
         request->rendezvous = argument;
         return 0;
@@ -190,12 +192,12 @@ static error_t parse_wire(int key, char *argument, struct run_request *request)
 static error_t parse(int key, char *argument, struct argp_state *state)
 {
     struct run_request *request = state->input;
-    struct cli *cli = request->ask.cli;
+    struct cli *cli = request->input.cli;
     switch (key) {
     case 'n':
         return cli_count(cli, &request->processes, "ranks", argument, 2, RANKS_MAX);
     case KEY_COLLECTIVE:
-        request->ask.what = argument;
+        request->input.request.source = argument;
         return 0;
     case KEY_SIZE:
         return cli_value(cli, weft_parse_bytes(&request->ranks.size_bytes, argument, &cli->error),
@@ -215,15 +217,15 @@ static error_t parse(int key, char *argument, struct argp_state *state)
     case KEY_OUT_OF_PLACE:
         request->out_of_place = true;
         return 0;
-    case ASK_KIND:
-    case ASK_CHUNKS:
-    case ASK_ROOT:
-    case ASK_SHAPE:
-    case ASK_FABRIC:
-    case ASK_STRAGGLER:
-        return collective_ask_parse(key, argument, state);
+    case COLLECTIVE_KIND:
+    case COLLECTIVE_CHUNKS:
+    case COLLECTIVE_ROOT:
+    case COLLECTIVE_SHAPE:
+    case COLLECTIVE_FABRIC:
+    case COLLECTIVE_STRAGGLER:
+        return collective_parse(key, argument, state);
     case ARGP_KEY_NO_ARGS:
-        return request->ask.what != NULL
+        return request->input.request.source != NULL
                    ? 0
                    : cli_usage(cli, "which collective? write %s -n 8 --collective ring",
                                cli->program);
@@ -252,12 +254,12 @@ static bool find_rank(struct run_request *request)
 {
     static const char *const ranks[] = {"OMPI_COMM_WORLD_RANK", "PMI_RANK", "PMIX_RANK"};
     static const char *const sizes[] = {"OMPI_COMM_WORLD_SIZE", "PMI_SIZE"};
-    struct cli *cli = request->ask.cli;
+    struct cli *cli = request->input.cli;
     uint32_t rank = from_environment(ranks, 3);
     uint32_t count = from_environment(sizes, 2);
     if (request->processes > 0 || rank == WEFT_NONE || count == WEFT_NONE) {
         if (request->processes > 0) {
-            request->ask.options.rank_count = request->processes;
+            request->input.request.options.rank_count = request->processes;
         }
         return true;
     }
@@ -267,7 +269,7 @@ static bool find_rank(struct run_request *request)
     }
     request->rank = rank;
     request->count = count;
-    request->ask.options.rank_count = count;
+    request->input.request.options.rank_count = count;
     return true;
 }
 
@@ -275,7 +277,7 @@ static bool find_rank(struct run_request *request)
 // all of one job derive from what they share.
 static bool meeting_place(struct sockaddr_in *address, const struct run_request *request)
 {
-    struct cli *cli = request->ask.cli;
+    struct cli *cli = request->input.cli;
     *address = (struct sockaddr_in){.sin_family = AF_INET};
     if (request->rendezvous == NULL) {
         uint64_t shared = weft_hash((uint64_t)getppid() * 65599u + request->count);
@@ -304,10 +306,10 @@ static bool meeting_place(struct sockaddr_in *address, const struct run_request 
 
 static bool build_file(struct weft_schedule *schedule, struct run_request *request)
 {
-    struct cli *cli = request->ask.cli;
+    struct cli *cli = request->input.cli;
     struct weft_program program;
-    bool fine =
-        weft_msccl_load(&program, request->ask.what, &cli->arena, cli->scratch, &cli->error);
+    bool fine = weft_msccl_load(&program, request->input.request.source, &cli->arena, cli->scratch,
+                                &cli->error);
     if (!fine) {
         return false;
     }
@@ -315,33 +317,35 @@ static bool build_file(struct weft_schedule *schedule, struct run_request *reque
     uint32_t ranks = request->count > 0 ? request->count : request->processes;
     if (ranks > 0 && ranks != program.rank_count) {
         return weft_fail(&cli->error, WEFT_INPUT, "%s: is for %u ranks, not %u; write -n %u",
-                         request->ask.what, program.rank_count, ranks, program.rank_count);
+                         request->input.request.source, program.rank_count, ranks,
+                         program.rank_count);
     }
     return weft_program_lower(schedule, &program, in_place, &cli->arena, cli->scratch,
                               &cli->error) ||
-           weft_wrap(&cli->error, "%s", request->ask.what);
+           weft_wrap(&cli->error, "%s", request->input.request.source);
 }
 
 // The schedule that runs, from an algorithm's name or a program's file. It is executed symbolically
 // before any process is started, so that a wrong sum is a fault of the run and not of the schedule.
 static bool build(struct weft_schedule *schedule, struct run_request *request)
 {
-    struct collective_ask *ask = &request->ask;
-    struct cli *cli = ask->cli;
-    uint32_t ranks = ask->options.rank_count;
-    size_t length = strlen(ask->what);
-    bool file = strchr(ask->what, '/') != NULL ||
-                (length > 4 && strcmp(ask->what + length - 4, ".xml") == 0);
-    // A file says its ranks.
-    ask->options.rank_count = file ? 0 : ranks;
-    ask->size_bytes = request->ranks.size_bytes;
-    if (!file && ranks == 0 && ask->fabric == NULL) {
+    struct weft_collective_request *asked = &request->input.request;
+    struct cli *cli = request->input.cli;
+    struct weft_request_environment *environment = cli_environment(cli, NULL);
+    struct weft_collective_source source;
+    bool file = weft_collective_is_file(asked->source);
+    if (!file && asked->options.rank_count == 0 && asked->fabric == NULL) {
         return cli_misuse(cli, "how many processes? write -n 8");
     }
-    if (!collective_ask_read(ask) ||
-        !(ask->algorithm == WEFT_ALGORITHM_COUNT ? build_file(schedule, request)
-                                                 : collective_ask_build(schedule, ask)) ||
-        !collective_bounded(schedule, &cli->error)) {
+    asked->size_bytes = request->ranks.size_bytes;
+    asked->hardware = cli->hardware;
+    // A file says its ranks.
+    asked->options.rank_count = file ? 0 : asked->options.rank_count;
+    if (!weft_request_collective_source(&source, asked, environment) ||
+        !(file ? build_file(schedule, request)
+               : weft_request_collective_build(schedule, &source, asked->size_bytes,
+                                               &environment->base)) ||
+        !weft_collective_is_executable(schedule, &cli->error)) {
         return false;
     }
     struct weft_schedule_report report;
@@ -361,8 +365,8 @@ static bool build(struct weft_schedule *schedule, struct run_request *request)
 static bool settle(struct run_request *request, const struct weft_schedule *schedule)
 {
     struct lab_ranks_options *ranks = &request->ranks;
-    struct cli *cli = request->ask.cli;
-    ranks->late_rank = ranks->late_ns > 0 ? request->ask.options.straggler : WEFT_NONE;
+    struct cli *cli = request->input.cli;
+    ranks->late_rank = ranks->late_ns > 0 ? request->input.request.options.straggler : WEFT_NONE;
     if (ranks->late_rank != WEFT_NONE && ranks->late_rank >= schedule->rank_count) {
         return weft_fail(&cli->error, WEFT_INPUT, "--straggler: rank %u of %u is none",
                          ranks->late_rank, schedule->rank_count);
@@ -386,7 +390,7 @@ static bool settle(struct run_request *request, const struct weft_schedule *sche
 // Ranks in the servers of a lab, at their addresses.
 static bool enter_lab(struct run_request *request, const struct weft_schedule *schedule)
 {
-    struct cli *cli = request->ask.cli;
+    struct cli *cli = request->input.cli;
     uint32_t n = schedule->rank_count;
     if (request->lab == NULL) {
         return true;
@@ -437,7 +441,7 @@ static int listen_at(const struct sockaddr_in *address, struct weft_error *error
 // A rank above 0 under mpirun: no output but by rank 0.
 static int be_guest(struct run_request *request, struct lab_ranks *ranks)
 {
-    struct cli *cli = request->ask.cli;
+    struct cli *cli = request->input.cli;
     struct lab_peer member = {.rank = request->rank,
                               .count = request->count,
                               .timeout_ms = request->ranks.timeout_ms,
@@ -462,7 +466,7 @@ static int be_guest(struct run_request *request, struct lab_ranks *ranks)
 static bool lead(struct lab_ranks_result *result, struct run_request *request,
                  struct lab_ranks *ranks)
 {
-    struct cli *cli = request->ask.cli;
+    struct cli *cli = request->input.cli;
     struct lab_coordinator coordinator;
     const struct lab_peers peers = {
         .count = ranks->schedule->rank_count,
@@ -499,7 +503,7 @@ static int run(int argc, char **argv)
     signal(SIGXFSZ, SIG_IGN);
     struct cli cli;
     struct run_request request = {
-        .ask = {.cli = &cli},
+        .input = {.cli = &cli},
         .ranks = {.size_bytes = 16000000,
                   .iterations = 5,
                   .lanes = 1,

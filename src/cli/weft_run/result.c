@@ -68,14 +68,14 @@ static void tell_json(const struct run_request *request, const struct weft_sched
     cli_set_count(object, "zero_copies_copied", result->counts.copies);
     cli_set_count(object, "retransmits", result->tcp.retransmits);
     cli_set_count(object, "ecn_marks", result->tcp.ecn_marks);
-    cli_json(request->ask.cli, object);
+    cli_json(request->input.cli, object);
 }
 
 // The result in a few lines.
 static void tell_text(const struct run_request *request, const struct weft_schedule *schedule,
                       const struct lab_ranks_result *result)
 {
-    struct cli *cli = request->ask.cli;
+    struct cli *cli = request->input.cli;
     struct summary summary = summarize(result);
     char size[WEFT_UNIT_TEXT];
     char mean[WEFT_UNIT_TEXT];
@@ -114,7 +114,7 @@ static void tell_text(const struct run_request *request, const struct weft_sched
 void run_tell(const struct run_request *request, const struct weft_schedule *schedule,
               const struct lab_ranks_result *result)
 {
-    if (request->ask.cli->json) {
+    if (request->input.cli->json) {
         tell_json(request, schedule, result);
     } else {
         tell_text(request, schedule, result);

@@ -10,7 +10,7 @@
 #include "runtime/collective/ranks.h"
 
 struct run_request {
-    struct collective_ask ask; // first: its parser takes the request
+    struct collective_input input; // first: its parser takes the request
     struct lab_ranks_options ranks;
     bool out_of_place;
     uint32_t processes; // -n; 0 = not given

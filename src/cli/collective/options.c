@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+// The options of a schedule's specification: "torus --ranks 64 --shape 8x8 --kind allgather".
+
+#include "collective.h"
+
+#define RANKS_MAX (1u << 20)
+
+error_t collective_take_kind(struct cli *cli, enum weft_collective_kind *kind, const char *text)
+{
+    return cli_value(cli, weft_request_kind(kind, text, &cli->arena, &cli->error), "kind");
+}
+
+error_t collective_parse(int key, char *argument, struct argp_state *state)
+{
+    struct collective_input *input = state->input;
+    struct cli *cli = input->cli;
+    struct weft_algorithm_options *options = &input->request.options;
+    bool fine;
+    switch (key) {
+    case COLLECTIVE_KIND:
+        input->request.kind_given = true;
+        return collective_take_kind(cli, &options->kind, argument);
+    case COLLECTIVE_RANKS:
+        return cli_count(cli, &options->rank_count, "ranks", argument, 1, RANKS_MAX);
+    case COLLECTIVE_CHUNKS:
+        return cli_count(cli, &options->chunk_factor, "chunks", argument, 1, RANKS_MAX);
+    case COLLECTIVE_ROOT:
+        return cli_count(cli, &options->root, "root", argument, 0, RANKS_MAX);
+    case COLLECTIVE_STRAGGLER:
+        return cli_count(cli, &options->straggler, "straggler", argument, 0, RANKS_MAX);
+    case COLLECTIVE_SHAPE:
+        fine = weft_parse_sides(options->shape, argument);
+        if (!fine) {
+            weft_fail(&cli->error, WEFT_INPUT, "'%.40s' is no shape; write for example 8x8",
+                      argument);
+        }
+        return cli_value(cli, fine, "shape");
+    case COLLECTIVE_FABRIC:
+        input->request.fabric = argument;
+        return 0;
+    case COLLECTIVE_SIZE:
+        fine = weft_parse_bytes(&input->request.size_bytes, argument, &cli->error);
+        return cli_value(cli, fine, "size");
+    case ARGP_KEY_ARG:
+        return cli_take(cli, &input->request.source, argument, "schedule");
+    case ARGP_KEY_NO_ARGS:
+        return cli_usage(cli, "which schedule? write %s ring --ranks 8", cli->program);
+    default:
+        return ARGP_ERR_UNKNOWN;
+    }
+}

@@ -1,0 +1,229 @@
+// SPDX-License-Identifier: Apache-2.0
+// Algorithms and plans in the files of NCCL and MSCCL (docs/nccl.md, docs/msccl.md).
+
+#include "weft/format.h"
+#include "weft/request/collective.h"
+
+#include <string.h>
+
+const char *weft_collective_export_name(enum weft_collective_export_kind kind)
+{
+    static const char *const names[] = {
+        [WEFT_EXPORT_MSCCL] = "msccl",
+        [WEFT_EXPORT_NCCL_GRAPH] = "nccl-graph",
+        [WEFT_EXPORT_NCCL_TOPO] = "nccl-topo",
+        [WEFT_EXPORT_NCCL_TUNER] = "nccl-tuner",
+    };
+    return names[kind];
+}
+
+static bool is_plan(const struct weft_collective_export_request *request)
+{
+    size_t length = strlen(request->source);
+    return strchr(request->source, '/') != NULL ||
+           (length > 5 && strcmp(request->source + length - 5, ".json") == 0);
+}
+
+static bool find_kind(enum weft_collective_kind *kind,
+                      const struct weft_collective_export_request *request,
+                      const struct weft_environment *base)
+{
+    *kind = WEFT_COLLECTIVE_ALLREDUCE;
+    return request->collective == NULL ||
+           weft_request_kind(kind, request->collective, base->arena, base->error);
+}
+
+static bool find_algorithm(enum weft_algorithm *algorithm,
+                           const struct weft_collective_export_request *request,
+                           struct weft_request_environment *environment)
+{
+    const struct weft_environment *base = &environment->base;
+    if (!weft_request_algorithm(algorithm, request->source, base->arena, base->error)) {
+        return false;
+    }
+    if (request->ranks == 0) {
+        return weft_fail(base->error, WEFT_USAGE, "for how many ranks? write {ranks=8}");
+    }
+    return true;
+}
+
+// The rings of a plan's group of all servers, each with its share of the chunks.
+static bool plan_rings(struct weft_algorithm_options *chosen,
+                       const struct weft_collective_export_request *request, struct weft_plan *plan,
+                       struct weft_request_environment *environment)
+{
+    const struct weft_environment *base = &environment->base;
+    if (!weft_plan_load(plan, request->source, base->arena, base->scratch, base->error)) {
+        return false;
+    }
+    const struct weft_ring_set *set = &plan->network.rings;
+    uint32_t first = 0;
+    while (first < set->ring_count &&
+           set->rings[first].member_count != plan->cluster.server_count) {
+        first++;
+    }
+    uint32_t end = first;
+    while (end < set->ring_count && set->rings[end].group == set->rings[first].group) {
+        end++;
+    }
+    if (first == end) {
+        return weft_fail(base->error, WEFT_INPUT,
+                         "%s: no rings over all servers; plan a job whose AllReduces span them",
+                         request->source);
+    }
+    chosen->rank_count = plan->cluster.server_count;
+    chosen->rings = set->rings + first;
+    chosen->ring_count = end - first;
+    return true;
+}
+
+static bool make_schedule(struct weft_schedule *schedule,
+                          const struct weft_collective_export_request *request,
+                          struct weft_request_environment *environment)
+{
+    const struct weft_environment *base = &environment->base;
+    struct weft_algorithm_options chosen = {
+        .rank_count = request->ranks, .chunk_factor = request->chunks, .root = request->root};
+    enum weft_algorithm algorithm = WEFT_ALGORITHM_MULTI_RING;
+    struct weft_plan *plan = WEFT_NEW(base->arena, struct weft_plan, 1);
+    if (!find_kind(&chosen.kind, request, base) ||
+        (is_plan(request) ? !plan_rings(&chosen, request, plan, environment)
+                          : !find_algorithm(&algorithm, request, environment))) {
+        return false;
+    }
+    return weft_algorithm_build(schedule, algorithm, &chosen, base->arena, base->scratch,
+                                base->error);
+}
+
+// What goes beyond MSCCL's interpreter as it is published; it can be built with larger limits.
+static void note_limits(const struct weft_program_size *size,
+                        struct weft_request_environment *environment)
+{
+    if (size->step_max > 256 || size->block_max > 216 || size->peer_max > 32 ||
+        size->channel_max > 32) {
+        weft_request_note(
+            environment,
+            "%u steps a thread block, %u thread blocks a rank, %u peers a channel, %u "
+            "channels: MSCCL as published takes 256, 216, 32 and 32",
+            size->step_max, size->block_max, size->peer_max, size->channel_max);
+    }
+}
+
+static bool export_msccl(const char **text, const struct weft_collective_export_request *request,
+                         struct weft_request_environment *environment)
+{
+    const struct weft_environment *base = &environment->base;
+    struct weft_schedule schedule;
+    struct weft_program program;
+    struct weft_program_size size;
+    struct weft_program_report report;
+    struct weft_program_options made = {.protocol = request->protocol,
+                                        .in_place_only = request->in_place};
+    if (!make_schedule(&schedule, request, environment)) {
+        return false;
+    }
+    weft_program_build(&program, &size, &schedule, &made, base->arena, base->scratch);
+    if (!weft_program_check(&report, &program, base->scratch, base->error)) {
+        return false;
+    }
+    if (!report.valid) {
+        return weft_fail(base->error, WEFT_INFEASIBLE, "as a program it fails: %s", report.why);
+    }
+    note_limits(&size, environment);
+    *text = weft_msccl_write(&program, base->arena);
+    return true;
+}
+
+static bool export_graph(const char **text, const struct weft_collective_export_request *request,
+                         const struct weft_plan *plan, struct weft_request_environment *environment)
+{
+    const struct weft_environment *base = &environment->base;
+    struct weft_nccl_rings rings;
+    uint32_t server = request->server == WEFT_NONE ? 0 : request->server;
+    if (!weft_nccl_rings(&rings, plan, request->ring, server, base->arena, base->error)) {
+        return weft_wrap(base->error, "%s", request->source);
+    }
+    if (rings.channel_count < rings.ring_count) {
+        weft_request_note(
+            environment,
+            "%u of %u rings: NCCL goes round the servers in one order only; {format=msccl} "
+            "has all of them",
+            rings.channel_count, rings.ring_count);
+    }
+    if (!rings.uniform && request->server == WEFT_NONE) {
+        weft_request_note(environment,
+                          "ports differ from server to server: this is server 0's file, write the "
+                          "others with {server}");
+    }
+    struct weft_text order;
+    struct weft_arena arena = base->scratch;
+    weft_text_init(&order, &arena);
+    weft_text_add(&order, "ranks in this order of servers:");
+    for (uint32_t i = 0; i < rings.server_count; i++) {
+        weft_text_add(&order, " %u", rings.servers[i]);
+    }
+    *text = weft_nccl_graphs_write(&rings.graphs, order.data, base->arena);
+    return true;
+}
+
+static bool export_tuner(const char **text, const struct weft_collective_export_request *request,
+                         struct weft_request_environment *environment)
+{
+    const struct weft_environment *base = &environment->base;
+    enum weft_algorithm algorithm;
+    struct weft_nccl_choice choice = {.size_max_bytes = (uint64_t)1 << 40,
+                                      .algorithm = "ring",
+                                      .protocol = "simple",
+                                      .channels = -1,
+                                      .node_count = -1,
+                                      .pipe_ops = -1,
+                                      .registered = -1};
+    if (!find_kind(&choice.kind, request, base) ||
+        !find_algorithm(&algorithm, request, environment)) {
+        return false;
+    }
+    bool tree = algorithm == WEFT_ALGORITHM_DOUBLE_TREE && choice.kind == WEFT_COLLECTIVE_ALLREDUCE;
+    if ((algorithm != WEFT_ALGORITHM_RING && !tree) || choice.kind == WEFT_COLLECTIVE_ALLTOALL) {
+        return weft_fail(base->error, WEFT_UNSUPPORTED,
+                         "NCCL has no %s for %s; a tuner may choose ring, and double-tree for "
+                         "allreduce",
+                         weft_algorithm_name(algorithm), weft_collective_name(choice.kind));
+    }
+    choice.algorithm = tree ? "tree" : "ring";
+    choice.rank_count = (int32_t)request->ranks;
+    if (request->protocol != NULL) {
+        choice.protocol = strcmp(request->protocol, "LL") == 0      ? "ll"
+                          : strcmp(request->protocol, "LL128") == 0 ? "ll128"
+                                                                    : "simple";
+    }
+    *text = weft_nccl_tuner_write(&choice, 1, base->arena);
+    return true;
+}
+
+bool weft_request_collective_export(const char **text,
+                                    const struct weft_collective_export_request *request,
+                                    struct weft_request_environment *environment)
+{
+    const struct weft_environment *base = &environment->base;
+    if (request->kind == WEFT_EXPORT_MSCCL) {
+        return export_msccl(text, request, environment);
+    }
+    if (request->kind == WEFT_EXPORT_NCCL_TUNER) {
+        return export_tuner(text, request, environment);
+    }
+    if (!is_plan(request)) {
+        return weft_fail(base->error, WEFT_USAGE, "%s takes a plan; write PLAN.json",
+                         weft_collective_export_name(request->kind));
+    }
+    struct weft_plan *plan = WEFT_NEW(base->arena, struct weft_plan, 1);
+    if (!weft_plan_load(plan, request->source, base->arena, base->scratch, base->error)) {
+        return false;
+    }
+    if (request->kind == WEFT_EXPORT_NCCL_GRAPH) {
+        return export_graph(text, request, plan, environment);
+    }
+    struct weft_nccl_topology topology;
+    weft_nccl_server(&topology, &plan->cluster, base->arena);
+    *text = weft_nccl_topology_write(&topology, base->arena);
+    return true;
+}

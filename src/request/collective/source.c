@@ -1,0 +1,171 @@
+// SPDX-License-Identifier: Apache-2.0
+// A schedule by its specification: an algorithm's name with ranks and shape, which a fabric may
+// give, or the file of an MSCCL program.
+
+#include "weft/format.h"
+#include "weft/request/collective.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+// Where a fabric is named without a rate: which links there are does not hang on how fast they are.
+#define RATE_DEFAULT_BPS 12.5e9
+// What is executed: some seconds and, at the worst, 4 GiB for slots.
+#define TRANSFERS_MAX ((uint64_t)1 << 28)
+#define SLOTS_MAX ((uint64_t)1 << 28)
+
+// The complaint about a name that is none of these.
+static bool fail_unknown(const char *what, const char *name, const char *const *names,
+                         uint32_t count, struct weft_arena *arena, struct weft_error *error)
+{
+    const char *near = weft_nearest_word(name, names, count);
+    const char *list = "";
+    for (uint32_t i = 0; near == NULL && i < count; i++) {
+        list = weft_arena_format(arena, "%s%s%s", list, i > 0 ? ", " : "", names[i]);
+    }
+    return near != NULL
+               ? weft_fail(error, WEFT_INPUT, "'%.40s' is no %s; do you mean %s?", name, what, near)
+               : weft_fail(error, WEFT_INPUT, "'%.40s' is no %s; choose one of %s", name, what,
+                           list);
+}
+
+bool weft_request_kind(enum weft_collective_kind *kind, const char *name, struct weft_arena *arena,
+                       struct weft_error *error)
+{
+    *kind = weft_collective_find(name);
+    if (*kind < WEFT_COLLECTIVE_KIND_COUNT) {
+        return true;
+    }
+    const char *names[WEFT_COLLECTIVE_KIND_COUNT];
+    for (uint32_t i = 0; i < WEFT_COLLECTIVE_KIND_COUNT; i++) {
+        names[i] = weft_collective_name((enum weft_collective_kind)i);
+    }
+    return fail_unknown("collective", name, names, WEFT_COLLECTIVE_KIND_COUNT, arena, error);
+}
+
+bool weft_request_algorithm(enum weft_algorithm *algorithm, const char *name,
+                            struct weft_arena *arena, struct weft_error *error)
+{
+    *algorithm = weft_algorithm_find(name);
+    if (*algorithm < WEFT_ALGORITHM_COUNT) {
+        return true;
+    }
+    const char *names[WEFT_ALGORITHM_COUNT];
+    for (uint32_t i = 0; i < WEFT_ALGORITHM_COUNT; i++) {
+        names[i] = weft_algorithm_name((enum weft_algorithm)i);
+    }
+    return fail_unknown("algorithm", name, names, WEFT_ALGORITHM_COUNT, arena, error);
+}
+
+bool weft_collective_is_file(const char *source)
+{
+    size_t length = strlen(source);
+    return strchr(source, '/') != NULL || (length > 4 && strcmp(source + length - 4, ".xml") == 0);
+}
+
+// Ranks and shape from the fabric and {servers}, where they say them.
+static bool read_fabric(struct weft_collective_source *source,
+                        const struct weft_collective_request *request,
+                        struct weft_request_environment *environment)
+{
+    const struct weft_environment *base = &environment->base;
+    struct weft_algorithm_options *options = &source->options;
+    struct weft_request_hardware hardware = request->hardware;
+    uint32_t servers = hardware.server_count;
+    if (request->fabric != NULL) {
+        if (!hardware.rate_given && hardware.cluster_path == NULL) {
+            hardware.rate_given = true;
+            hardware.rate_Bps = RATE_DEFAULT_BPS;
+        }
+        const struct weft_request_fabric wanted = {.specification = request->fabric,
+                                                   .hardware = &hardware,
+                                                   .server_count = options->rank_count,
+                                                   .shape = {.seed = base->seed}};
+        if (!weft_request_links(&source->fabric, &wanted, environment)) {
+            return false;
+        }
+        servers = source->fabric->server_count;
+    }
+    if (options->rank_count == 0) {
+        options->rank_count = servers;
+    }
+    if (servers > 0 && servers != options->rank_count) {
+        return weft_fail(base->error, WEFT_INPUT,
+                         "{ranks}: the fabric has %u servers, not %u; give one of the two", servers,
+                         options->rank_count);
+    }
+    bool torus = request->fabric != NULL && strncmp(request->fabric, "torus", 5) == 0;
+    struct weft_fabric_specification named;
+    if (torus && source->algorithm == WEFT_ALGORITHM_TORUS && options->shape[0] == 0) {
+        if (!weft_fabric_specification_parse(&named, request->fabric, base->arena, base->error)) {
+            return false;
+        }
+        memcpy(options->shape, named.sides, sizeof options->shape);
+    }
+    return true;
+}
+
+bool weft_request_collective_source(struct weft_collective_source *source,
+                                    const struct weft_collective_request *request,
+                                    struct weft_request_environment *environment)
+{
+    struct weft_error *error = environment->base.error;
+    struct weft_collective_source found = {.options = request->options};
+    if (weft_collective_is_file(request->source)) {
+        found.algorithm = WEFT_ALGORITHM_COUNT;
+        *source = found;
+        return request->options.rank_count == 0 ||
+               weft_fail(error, WEFT_USAGE, "{ranks}: a file says its own");
+    }
+    if (!weft_request_algorithm(&found.algorithm, request->source, environment->base.arena,
+                                error) ||
+        !read_fabric(&found, request, environment)) {
+        return false;
+    }
+    if (found.algorithm == WEFT_ALGORITHM_SYNTHESIZE && request->fabric == NULL) {
+        return weft_fail(error, WEFT_USAGE, "for which fabric? write {fabric=torus:8x8}");
+    }
+    if (found.options.rank_count == 0) {
+        return weft_fail(error, WEFT_USAGE, "how many ranks? write {ranks=8}");
+    }
+    while (!request->kind_given && !weft_algorithm_supports(found.algorithm, found.options.kind)) {
+        found.options.kind++;
+    }
+    *source = found;
+    return true;
+}
+
+bool weft_request_collective_build(struct weft_schedule *schedule,
+                                   const struct weft_collective_source *source, uint64_t size_bytes,
+                                   const struct weft_environment *environment)
+{
+    if (source->algorithm == WEFT_ALGORITHM_SYNTHESIZE) {
+        const struct weft_synthesis_options synthesis = {
+            .kind = source->options.kind,
+            .size_bytes = size_bytes,
+            .chunk_factor = source->options.chunk_factor,
+            .root = source->options.root,
+            .seed = environment->seed,
+        };
+        struct weft_synthesis made;
+        if (!weft_synthesize(&made, source->fabric, &synthesis, environment->arena,
+                             environment->scratch, environment->error)) {
+            return false;
+        }
+        *schedule = made.schedule;
+        return true;
+    }
+    return weft_algorithm_build(schedule, source->algorithm, &source->options, environment->arena,
+                                environment->scratch, environment->error);
+}
+
+bool weft_collective_is_executable(const struct weft_schedule *schedule, struct weft_error *error)
+{
+    uint64_t transfers = weft_schedule_transfer_count(schedule);
+    uint64_t slots = (uint64_t)schedule->slot_count * schedule->rank_count;
+    return (transfers <= TRANSFERS_MAX && slots <= SLOTS_MAX) ||
+           weft_fail(error, WEFT_UNSUPPORTED,
+                     "schedule '%s': %" PRIu64 " transfers between %" PRIu64
+                     " slots, at most %" PRIu64 " of each are executed; take fewer ranks or chunks",
+                     schedule->name, transfers, slots, TRANSFERS_MAX);
+}

@@ -1,0 +1,349 @@
+// SPDX-License-Identifier: Apache-2.0
+// "weft.collective/1", "weft.synthesis/1", "weft.collective-best/1", "weft.straggler/1" and
+// "weft.collective-export/1".
+
+#include "weft/request/collective.h"
+#include "request/json/json.h"
+
+#include <math.h>
+
+// ---- show ----
+
+// What is known of a schedule before it is executed.
+static json_t *schedule_object(const struct weft_schedule *schedule,
+                               const struct weft_collective_request *request,
+                               struct weft_arena scratch)
+{
+    json_t *object = weft_set_object("weft.collective/1");
+    if (weft_collective_is_file(request->source)) {
+        weft_set_text(object, "file", request->source);
+    }
+    weft_set_text(object, "algorithm", schedule->name);
+    weft_set_text(object, "collective", weft_collective_name(schedule->kind));
+    weft_set_count(object, "ranks", schedule->rank_count);
+    weft_set_count(object, "chunks", schedule->chunk_count);
+    weft_set_count(object, "slots", schedule->slot_count);
+    weft_set_count(object, "output_first", schedule->output_first);
+    weft_set_truth(object, "packed", schedule->packed);
+    weft_set_count(object, "root", schedule->root);
+    weft_set_count(object, "ports_claimed", schedule->port_count);
+    weft_set_count(object, "rounds", weft_schedule_network_rounds(schedule, scratch));
+    weft_set_count(object, "rounds_with_moves", schedule->round_count);
+    weft_set_count(object, "steps", schedule->step_count);
+    weft_set_count(object, "transfers", weft_schedule_transfer_count(schedule));
+    return object;
+}
+
+static json_t *index_object(const struct weft_index *index)
+{
+    json_t *object = json_object();
+    weft_set_count(object, "base", index->base);
+    weft_set_count(object, "start", index->start);
+    weft_set_count(object, "per_item", index->per_item);
+    weft_set_count(object, "per_round", index->per_round);
+    weft_set_count(object, "modulus", index->modulus);
+    return object;
+}
+
+static const char *op_name(enum weft_step_op op)
+{
+    return op == WEFT_STEP_COPY ? "copy" : "reduce";
+}
+
+static json_t *step_list(const struct weft_schedule *schedule)
+{
+    json_t *list = json_array();
+    for (uint32_t s = 0; s < schedule->step_count; s++) {
+        const struct weft_step *step = &schedule->steps[s];
+        json_t *object = json_object();
+        weft_set_text(object, "op", op_name(step->op));
+        weft_set_count(object, "first_round", step->first_round);
+        weft_set_count(object, "rounds", step->round_count);
+        weft_set_count(object, "items", step->item_count);
+        weft_set_count(object, "slots", step->slot_count);
+        weft_set(object, "label",
+                 step->label == WEFT_NONE ? json_null() : json_integer(step->label));
+        weft_set_count(object, "channel", step->channel);
+        weft_set(object, "from", index_object(&step->from));
+        weft_set(object, "to", index_object(&step->to));
+        weft_set(object, "from_slot", index_object(&step->from_slot));
+        weft_set(object, "to_slot", index_object(&step->to_slot));
+        if (schedule->start_ps != NULL) {
+            weft_set_real(object, "start_s", weft_seconds(schedule->start_ps[s]));
+        }
+        json_array_append_new(list, object);
+    }
+    return list;
+}
+
+static json_t *label_list(const struct weft_schedule *schedule)
+{
+    json_t *list = json_array();
+    for (uint32_t table = 0; table < schedule->label_count; table++) {
+        json_t *ranks = json_array();
+        for (uint32_t i = 0; i < schedule->rank_count; i++) {
+            json_array_append_new(ranks, json_integer(schedule->labels[table][i]));
+        }
+        json_array_append_new(list, ranks);
+    }
+    return list;
+}
+
+static json_t *transfer_list(const struct weft_schedule *schedule, struct weft_arena scratch)
+{
+    json_t *list = json_array();
+    struct weft_round_walk walk;
+    weft_round_walk_begin(&walk, schedule, &scratch);
+    while (weft_round_walk_next(&walk)) {
+        for (uint32_t i = 0; i < walk.transfer_count; i++) {
+            const struct weft_transfer *transfer = &walk.transfers[i];
+            json_t *object = json_object();
+            weft_set_count(object, "round", walk.round);
+            weft_set_count(object, "step", transfer->step);
+            weft_set_text(object, "op", op_name(transfer->op));
+            weft_set_count(object, "from", transfer->from);
+            weft_set_count(object, "to", transfer->to);
+            weft_set_count(object, "from_slot", transfer->from_slot);
+            weft_set_count(object, "to_slot", transfer->to_slot);
+            weft_set_count(object, "slots", transfer->slot_count);
+            json_array_append_new(list, object);
+        }
+    }
+    return list;
+}
+
+const char *weft_request_collective_show_json(const struct weft_collective_show_result *result,
+                                              const struct weft_collective_request *request,
+                                              struct weft_arena *arena, struct weft_arena scratch)
+{
+    const struct weft_schedule *schedule = &result->schedule;
+    const struct weft_schedule_report *report = result->executed ? &result->report : NULL;
+    json_t *object = schedule_object(schedule, request, scratch);
+    weft_set(object, "valid", report == NULL ? json_null() : json_boolean(report->valid));
+    weft_set(object, "error",
+             report == NULL || report->valid ? json_null() : json_string(report->why));
+    weft_set(object, "labels", label_list(schedule));
+    weft_set(object, "step_list", step_list(schedule));
+    if (request->expanded) {
+        weft_set(object, "transfer_list", transfer_list(schedule, scratch));
+    }
+    return weft_set_finish(object, arena);
+}
+
+// ---- check ----
+
+static void set_id(json_t *object, const char *key, uint32_t id)
+{
+    weft_set(object, key, id == WEFT_NONE ? json_null() : json_integer(id));
+}
+
+static json_t *algorithm_check(const struct weft_collective_check_result *result,
+                               const struct weft_collective_request *request,
+                               struct weft_arena scratch)
+{
+    const struct weft_schedule_report *report = &result->report;
+    const char *why = result->why;
+    json_t *object = schedule_object(&result->schedule, request, scratch);
+    weft_set_truth(object, "valid", why[0] == '\0');
+    weft_set(object, "error", why[0] == '\0' ? json_null() : json_string(why));
+    set_id(object, "bad_round", report->bad_round);
+    set_id(object, "bad_step", report->bad_step);
+    set_id(object, "bad_item", report->bad_item);
+    weft_set(object, "buffers_equal",
+             result->buffers == WEFT_BUFFERS_SKIPPED
+                 ? json_null()
+                 : json_boolean(result->buffers == WEFT_BUFFERS_EQUAL));
+    weft_set_count(object, "buffer_words", result->buffer_words);
+    weft_set_count(object, "slots_sent", report->slots_sent);
+    weft_set_count(object, "send_slots_max", report->send_slots_max);
+    weft_set_count(object, "send_ports", report->send_port_max);
+    weft_set_count(object, "receive_ports", report->receive_port_max);
+    return object;
+}
+
+static json_t *program_check(const struct weft_collective_check_result *result,
+                             const struct weft_collective_request *request)
+{
+    const struct weft_program *program = &result->program;
+    const struct weft_program_report *report = &result->program_report;
+    json_t *object = weft_set_object("weft.collective/1");
+    weft_set_text(object, "file", request->source);
+    weft_set_text(object, "algorithm", program->name);
+    weft_set_text(object, "protocol", program->protocol);
+    weft_set_text(object, "collective", weft_collective_name(program->kind));
+    weft_set_count(object, "ranks", program->rank_count);
+    weft_set_count(object, "chunks", program->chunk_count);
+    weft_set_count(object, "rounds", report->round_count);
+    weft_set_count(object, "steps", program->step_count);
+    weft_set_count(object, "transfers", report->transfer_count);
+    weft_set_truth(object, "in_place", program->in_place);
+    weft_set_truth(object, "out_of_place", program->out_of_place);
+    weft_set_truth(object, "valid", report->valid);
+    weft_set(object, "error", report->valid ? json_null() : json_string(report->why));
+    set_id(object, "bad_rank", report->valid ? WEFT_NONE : report->bad_rank);
+    set_id(object, "bad_block", report->valid ? WEFT_NONE : report->bad_block);
+    set_id(object, "bad_step", report->valid ? WEFT_NONE : report->bad_step);
+    return object;
+}
+
+const char *weft_request_collective_check_json(const struct weft_collective_check_result *result,
+                                               const struct weft_collective_request *request,
+                                               struct weft_arena *arena, struct weft_arena scratch)
+{
+    bool file = result->source.algorithm == WEFT_ALGORITHM_COUNT;
+    return weft_set_finish(
+        file ? program_check(result, request) : algorithm_check(result, request, scratch), arena);
+}
+
+// ---- synthesize ----
+
+const char *weft_request_synthesize_json(const struct weft_synthesize_result *result,
+                                         const struct weft_synthesize_request *request,
+                                         struct weft_arena *arena, struct weft_arena scratch)
+{
+    json_t *object = weft_set_object("weft.synthesis/1");
+    weft_set_text(object, "collective", weft_collective_name(result->made.schedule.kind));
+    weft_set_text(object, "fabric", request->fabric);
+    weft_set_count(object, "ranks", result->made.schedule.rank_count);
+    weft_set_count(object, "size_bytes", request->synthesis.size_bytes);
+    weft_set_count(object, "chunks", result->chunks);
+    weft_set_truth(object, "holds_links", request->synthesis.holds_links);
+    weft_set_count(object, "seed", result->seed);
+    weft_set_real(object, "completion_s", weft_seconds(result->made.completion_ps));
+    weft_set_real(object, "lower_bound_s", weft_seconds(result->made.bound_ps));
+    weft_set_real(object, "latency_bound_s", weft_seconds(result->made.latency_bound_ps));
+    weft_set_real(object, "cut_bound_s", weft_seconds(result->made.cut_bound_ps));
+    weft_set_real(object, "chunk_bound_s", weft_seconds(result->made.chunk_bound_ps));
+    weft_set_real(object, "gap_ratio",
+                  (double)result->made.completion_ps / (double)result->made.bound_ps - 1);
+    weft_set_count(object, "rounds", result->made.schedule.round_count);
+    weft_set_count(object, "steps", result->made.schedule.step_count);
+    weft_set_count(object, "transfers", result->report.transfer_count);
+    weft_set_truth(object, "valid", result->report.valid);
+    weft_set_real(object, "wall_s", result->wall_s);
+    if (request->schedule) {
+        struct weft_text text;
+        weft_text_init(&text, arena);
+        weft_schedule_write(&text, &result->made.schedule, false, scratch);
+        weft_set_text(object, "schedule", text.data);
+    }
+    return weft_set_finish(object, arena);
+}
+
+// ---- best ----
+
+static json_t *algorithm_object(const struct weft_collective_ranking *ranking,
+                                enum weft_algorithm algorithm)
+{
+    json_t *object = json_object();
+    weft_set_text(object, "algorithm", weft_algorithm_name(algorithm));
+    weft_set_real(object, "seconds", ranking->times[algorithm].seconds);
+    weft_set_count(object, "chunk_factor", ranking->times[algorithm].chunk_factor);
+    return object;
+}
+
+static json_t *choice_object(const struct weft_collective_ranking *ranking)
+{
+    json_t *object = json_object();
+    weft_set_count(object, "size_bytes", ranking->size_bytes);
+    bool found = ranking->best < WEFT_ALGORITHM_COUNT;
+    const struct weft_collective_time *time = &ranking->times[found ? ranking->best : 0];
+    weft_set(object, "algorithm",
+             found ? json_string(weft_algorithm_name(ranking->best)) : json_null());
+    weft_set_real(object, "seconds", found ? time->seconds : (double)NAN);
+    weft_set_count(object, "chunk_factor", time->chunk_factor);
+    weft_set_real(object, "bound_s", ranking->bound_s);
+    weft_set_real(object, "gap_ratio", found ? time->seconds / ranking->bound_s - 1 : (double)NAN);
+    weft_set(object, "second",
+             ranking->second < WEFT_ALGORITHM_COUNT ? algorithm_object(ranking, ranking->second)
+                                                    : json_null());
+    json_t *all = json_array();
+    for (enum weft_algorithm a = 0; a < WEFT_ALGORITHM_COUNT; a++) {
+        if (ranking->times[a].seconds >= 0) {
+            json_array_append_new(all, algorithm_object(ranking, a));
+        }
+    }
+    weft_set(object, "algorithms", all);
+    return object;
+}
+
+const char *weft_request_best_json(const struct weft_best_result *result,
+                                   const struct weft_best_request *request,
+                                   struct weft_arena *arena)
+{
+    const struct weft_collective_question *question = &result->question;
+    json_t *object = weft_set_object("weft.collective-best/1");
+    weft_set_text(object, "collective", weft_collective_name(question->options.kind));
+    weft_set_count(object, "ranks", question->options.rank_count);
+    weft_set(object, "fabric",
+             request->fabric == NULL ? json_null() : json_string(request->fabric));
+    weft_set_text(object, "engine", weft_best_engine_name(result->engine));
+    weft_set_real(object, "rate_Bps", 1 / question->model.beta_s_per_byte);
+    weft_set_real(object, "latency_s", question->model.alpha_s);
+    json_t *choices = json_array();
+    for (uint32_t i = 0; i < result->count; i++) {
+        json_array_append_new(choices, choice_object(&result->rankings[i]));
+    }
+    weft_set(object, "choices", choices);
+    weft_set_real(object, "wall_s", result->wall_s);
+    return weft_set_finish(object, arena);
+}
+
+// ---- straggler ----
+
+static json_t *row_object(const struct weft_straggler_cost *cost, double delay_s)
+{
+    json_t *object = json_object();
+    weft_set_real(object, "delay_s", delay_s);
+    weft_set_real(object, "stragglar_s", cost->stragglar_s);
+    weft_set_real(object, "ring_s", cost->ring_s);
+    weft_set_real(object, "partial_s", cost->partial_s);
+    weft_set_text(object, "algorithm", weft_straggler_quicker(cost));
+    return object;
+}
+
+const char *weft_request_straggler_json(const struct weft_straggler_result *result,
+                                        const struct weft_straggler_request *request,
+                                        struct weft_arena *arena)
+{
+    const struct weft_straggler_cost *cost = &result->cost;
+    json_t *object = weft_set_object("weft.straggler/1");
+    weft_set_count(object, "ranks", request->rank_count);
+    weft_set_count(object, "size_bytes", request->size_bytes);
+    weft_set_real(object, "rate_Bps", request->rate_Bps);
+    weft_set_real(object, "latency_s", result->model.alpha_s);
+    weft_set_count(object, "rounds", result->round_count);
+    weft_set_count(object, "bound_rounds", cost->round_count);
+    weft_set_count(object, "steps", result->step_count);
+    weft_set_count(object, "chunk_factor", cost->chunk_factor);
+    weft_set_real(object, "speedup", result->speedup);
+    weft_set_real(object, "plain_speedup", result->plain_speedup);
+    weft_set_real(object, "reduce_s", cost->reduce_s);
+    weft_set_real(object, "finish_s", cost->finish_s);
+    weft_set_real(object, "ring_s", result->ring_s);
+    weft_set_real(object, "break_even_delay_s", cost->break_even_delay_s);
+    weft_set_truth(object, "begin_at_once", weft_straggler_begins_at_once(result));
+    if (request->delay_given) {
+        weft_set(object, "asked", row_object(cost, weft_seconds(request->delay_ps)));
+    }
+    json_t *rows = json_array();
+    for (uint32_t i = 0; i < result->row_count; i++) {
+        json_array_append_new(rows, row_object(&result->rows[i], result->delays_s[i]));
+    }
+    weft_set(object, "delays", rows);
+    weft_set_real(object, "wall_s", result->wall_s);
+    return weft_set_finish(object, arena);
+}
+
+// ---- export ----
+
+const char *
+weft_request_collective_export_json(const struct weft_collective_export_request *request,
+                                    const char *output, struct weft_arena *arena)
+{
+    json_t *object = weft_set_object("weft.collective-export/1");
+    weft_set_text(object, "source", request->source);
+    weft_set_text(object, "kind", weft_collective_export_name(request->kind));
+    weft_set_text(object, "output", output);
+    return weft_set_finish(object, arena);
+}
