@@ -68,7 +68,7 @@ struct weft_report {
     uint32_t round_count;
 };
 
-// One HTML page that needs nothing else: figures, strategy, certificate, comparison, timeline, link
+// One HTML page that needs nothing else: metrics, strategy, certificate, comparison, timeline, link
 // loads, traffic, rings and parts. O(links + n^2 + tasks * columns + parts of operators).
 const char *weft_report_html(const struct weft_report *report, struct weft_arena *arena,
                              struct weft_arena scratch);
@@ -87,7 +87,7 @@ enum weft_sweep_axis {
     WEFT_SWEEP_RATE,  // a panel for each model, batch and degree
     WEFT_SWEEP_BATCH, // a panel for each model, degree and rate
 };
-enum weft_sweep_figure {
+enum weft_sweep_metric {
     WEFT_SWEEP_TIME, // of an iteration, on a logarithmic scale
     WEFT_SWEEP_TAX,
 };
@@ -95,7 +95,7 @@ enum weft_sweep_figure {
 // ideal switch, Fat-trees, the expander, the rewired one, both methods'); tables have the others.
 // Panels and points stand in the order in which `comparisons` has them. O(rows).
 const char *weft_report_svg_sweep(const struct weft_model_comparison *comparisons, uint32_t count,
-                                  enum weft_sweep_axis axis, enum weft_sweep_figure figure,
+                                  enum weft_sweep_axis axis, enum weft_sweep_metric metric,
                                   struct weft_arena *arena, struct weft_arena scratch);
 
 // ---- many jobs ----
@@ -156,7 +156,7 @@ struct weft_ratio_chart {
 // What is lost against the ideal, in per cent, as bars in groups, an SVG file. O(bars).
 const char *weft_report_svg_ratios(const struct weft_ratio_chart *chart, struct weft_arena *arena);
 
-// ---- trials in the lab ----
+// ---- experiments in the lab ----
 
 // A phase of an iteration: what both engines predict, and what was measured.
 struct weft_report_phase {
@@ -166,7 +166,7 @@ struct weft_report_phase {
     double mean_s;
     double p99_s;
 };
-struct weft_report_trial {
+struct weft_report_experiment {
     const char *fabric;
     uint32_t phase_count; // >= 1; the last is the whole iteration
     const struct weft_report_phase *phases;
@@ -195,8 +195,8 @@ struct weft_report_lab {
     uint32_t iterations;
     double rate_ratio; // planned rate over the lab's
     double time_ratio; // time in the lab over the plan's
-    uint32_t trial_count;
-    const struct weft_report_trial *trials;
+    uint32_t experiment_count;
+    const struct weft_report_experiment *experiments;
     uint32_t event_count;
     const struct weft_report_event *events;
 };

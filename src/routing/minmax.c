@@ -367,7 +367,7 @@ static double solve(struct minmax *m, const struct weft_minmax_options *options,
 
 // ---- results ----
 
-static void settle_loads(struct minmax *m)
+static void sum_loads(struct minmax *m)
 {
     memcpy(m->load_bytes, m->base_bytes, m->fabric->link_count * sizeof *m->load_bytes);
     for (uint32_t p = 0; p < m->pair_count; p++) {
@@ -439,7 +439,7 @@ bool weft_routing_minmax(struct weft_routes *routes, struct weft_minmax_result *
     // Paths grow in the front half of the scratch while the searches work in the back half.
     struct weft_arena work = weft_arena_split(&inner.scratch);
     double bound = solve(&m, options, &graph, hops_max, &inner.scratch, work);
-    settle_loads(&m);
+    sum_loads(&m);
     if (routes != NULL && !build_table(routes, &m, demand, &reverse, &inner)) {
         return false;
     }

@@ -242,7 +242,7 @@ static void print(struct cli *cli, const struct weft_compare_models_result *resu
 
 static bool save_plot(const struct compare_options *input,
                       const struct weft_compare_models_result *result, const char *path,
-                      enum weft_sweep_figure figure)
+                      enum weft_sweep_metric metric)
 {
     struct cli *cli = input->cli;
     struct weft_model_comparison *shown =
@@ -257,7 +257,7 @@ static bool save_plot(const struct compare_options *input,
         return true;
     }
     enum weft_sweep_axis axis = input->models.batch_count > 1 ? WEFT_SWEEP_BATCH : WEFT_SWEEP_RATE;
-    const char *svg = weft_report_svg_sweep(shown, count, axis, figure, &cli->arena, cli->scratch);
+    const char *svg = weft_report_svg_sweep(shown, count, axis, metric, &cli->arena, cli->scratch);
     return weft_file_save(path, svg, strlen(svg), &cli->error);
 }
 

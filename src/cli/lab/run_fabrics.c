@@ -232,7 +232,7 @@ static bool load(struct lab_run *run)
 static bool write_page(struct lab_run *run)
 {
     struct cli *cli = run->cli;
-    struct weft_report_trial trials[LAB_RUN_FABRICS_MAX];
+    struct weft_report_experiment trials[LAB_RUN_FABRICS_MAX];
     for (uint32_t f = 0; f < run->fabric_count; f++) {
         const struct lab_experiment *trial = &run->trials[f];
         struct weft_report_phase *phases =
@@ -243,7 +243,7 @@ static bool write_page(struct lab_run *run)
                                                    phase->predicted_packet_s,
                                                    phase->measured_mean_s, phase->measured_p99_s};
         }
-        trials[f] = (struct weft_report_trial){
+        trials[f] = (struct weft_report_experiment){
             .fabric = lab_run_fabric_name(run->fabrics[f]),
             .phase_count = trial->phase_count,
             .phases = phases,
@@ -268,8 +268,8 @@ static bool write_page(struct lab_run *run)
         .iterations = run->iterations,
         .rate_ratio = run->trials[0].rate_ratio,
         .time_ratio = run->trials[0].time_ratio,
-        .trial_count = run->fabric_count,
-        .trials = trials,
+        .experiment_count = run->fabric_count,
+        .experiments = trials,
         .event_count = event_count,
         .events = events,
     };

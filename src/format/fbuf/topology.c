@@ -160,7 +160,7 @@ static bool read_path(struct path_list *paths, struct weft_fbuf_reader *reader,
 }
 
 // Chances that are all 0 were not stated: the paths are equal.
-static bool settle_chances(double *weights, uint32_t count, struct weft_error *error)
+static bool complete_chances(double *weights, uint32_t count, struct weft_error *error)
 {
     uint32_t zero_count = 0;
     for (uint32_t i = 0; i < count; i++) {
@@ -205,7 +205,7 @@ static bool read_route(struct path_list *paths, struct weft_fbuf_reader *reader,
             return false;
         }
     }
-    return settle_chances(paths->weights + first, paths->count - first, reader->error);
+    return complete_chances(paths->weights + first, paths->count - first, reader->error);
 }
 
 // Puts `order` stably in the order of the paths' first node (end = false) or last node (true).

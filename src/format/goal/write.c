@@ -116,44 +116,44 @@ static void place_tasks(struct writing *writing, struct weft_arena *scratch)
     }
 }
 
-static void say(struct writing *writing, uint32_t rank, enum part part, uint32_t number)
+static void add_operation(struct writing *writing, uint32_t rank, enum part part, uint32_t number)
 {
     writing->statements[writing->statement_count++] =
         (struct statement){.rank = rank, .own = {part, number}};
 }
 
-static void say_wait(struct writing *writing, uint32_t rank, struct label own, struct label other)
+static void add_wait(struct writing *writing, uint32_t rank, struct label own, struct label other)
 {
     writing->statements[writing->statement_count++] = (struct statement){rank, own, true, other};
 }
 
 // Writes what a task is and what waits for it. A successor on the rank at which a transfer
 // arrives waits for its receive; one on a third rank waits for a message of one byte.
-static void say_task(struct writing *writing, uint32_t t)
+static void add_task(struct writing *writing, uint32_t t)
 {
     const struct weft_taskgraph *graph = writing->graph;
     bool transfer = graph->kind[t] == WEFT_TASK_TRANSFER;
     uint32_t from = writing->server[t];
     uint32_t to = transfer ? graph->to[t] : from;
     const struct label own = {PART_TASK, t};
-    say(writing, from, PART_TASK, t);
+    add_operation(writing, from, PART_TASK, t);
     if (transfer) {
-        say(writing, to, PART_RECEIVE, t);
+        add_operation(writing, to, PART_RECEIVE, t);
     }
     for (uint32_t e = graph->next_first[t]; e < graph->next_first[t + 1]; e++) {
         const struct label next = {PART_TASK, graph->next[e]};
         uint32_t rank = writing->server[next.number];
         if (transfer && rank == to) {
-            say_wait(writing, rank, next, (struct label){PART_RECEIVE, t});
+            add_wait(writing, rank, next, (struct label){PART_RECEIVE, t});
         } else if (rank == from) {
-            say_wait(writing, rank, next, own);
+            add_wait(writing, rank, next, own);
         } else {
             uint32_t s = writing->signal_count++;
             writing->signals[s] = (struct signal){from, rank};
-            say(writing, from, PART_SIGNAL, s);
-            say_wait(writing, from, (struct label){PART_SIGNAL, s}, own);
-            say(writing, rank, PART_SIGNAL_COME, s);
-            say_wait(writing, rank, next, (struct label){PART_SIGNAL_COME, s});
+            add_operation(writing, from, PART_SIGNAL, s);
+            add_wait(writing, from, (struct label){PART_SIGNAL, s}, own);
+            add_operation(writing, rank, PART_SIGNAL_COME, s);
+            add_wait(writing, rank, next, (struct label){PART_SIGNAL_COME, s});
         }
     }
 }
@@ -215,7 +215,7 @@ bool weft_goal_write(const char **text, const struct weft_taskgraph *graph,
     writing.statements =
         WEFT_NEW_RAW(&scratch, struct statement, 2 * (uint64_t)graph->task_count + 4 * edges);
     for (uint32_t t = 0; t < graph->task_count; t++) {
-        say_task(&writing, t);
+        add_task(&writing, t);
     }
     uint64_t *first = WEFT_NEW(&scratch, uint64_t, (size_t)graph->server_count + 1);
     const struct statement *sorted = sort_statements(&writing, first, &scratch);

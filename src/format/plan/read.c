@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Plans in, schema weft.plan/1: figures, cluster, certificate and topology.
+// Plans in, schema weft.plan/1: metrics, cluster, certificate and topology.
 //
 // The reader refuses what no plan can hold (missing keys, indices out of range). What a plan can
 // hold although it is wrong is left to weft_plan_check, so that it can say all that is wrong.
@@ -187,7 +187,7 @@ static bool read_simulation(struct weft_plan *plan, const struct weft_plan_sourc
     return true;
 }
 
-static bool read_figures(struct weft_plan *plan, const struct weft_plan_source *source)
+static bool read_metrics(struct weft_plan *plan, const struct weft_plan_source *source)
 {
     const json_t *root = source->root;
     struct weft_error *error = source->error;
@@ -400,7 +400,7 @@ static bool read_root(struct weft_plan *plan, struct weft_arena scratch,
                          "schema: '%.40s' is not weft.plan/1, the plans this version reads",
                          json_is_string(schema) ? json_string_value(schema) : "");
     }
-    if (!read_figures(plan, source) || !read_simulation(plan, source) ||
+    if (!read_metrics(plan, source) || !read_simulation(plan, source) ||
         !read_cluster(plan, source) || !read_certificate(plan, source)) {
         return false;
     }

@@ -21,7 +21,7 @@
 static const struct {
     const char *key;
     size_t offset;
-} figures[] = {
+} metrics[] = {
     {"iteration_s", offsetof(struct weft_comparison, iteration_s)},
     {"ratio_to_ideal", offsetof(struct weft_comparison, ratio_to_ideal)},
     {"cost_usd", offsetof(struct weft_comparison, cost_usd)},
@@ -32,7 +32,7 @@ static const struct {
     {"mean_link_load_bytes", offsetof(struct weft_comparison, mean_link_load_bytes)},
     {"port_rate_Bps", offsetof(struct weft_comparison, port_rate_Bps)},
 };
-#define FIGURE_COUNT (sizeof figures / sizeof figures[0])
+#define METRIC_COUNT (sizeof metrics / sizeof metrics[0])
 
 static void add_row(struct weft_text *text, const struct weft_comparison *row)
 {
@@ -44,10 +44,10 @@ static void add_row(struct weft_text *text, const struct weft_comparison *row)
         weft_text_add(text, "}");
         return;
     }
-    for (uint32_t i = 0; i < FIGURE_COUNT; i++) {
+    for (uint32_t i = 0; i < METRIC_COUNT; i++) {
         double value;
-        memcpy(&value, (const char *)row + figures[i].offset, sizeof value);
-        weft_text_add(text, ", \"%s\": ", figures[i].key);
+        memcpy(&value, (const char *)row + metrics[i].offset, sizeof value);
+        weft_text_add(text, ", \"%s\": ", metrics[i].key);
         weft_json_add_real(text, value);
     }
     weft_text_add(text, ", \"max_hops\": %u", row->max_hops);
@@ -125,12 +125,12 @@ static bool read_row(struct weft_comparison *row, const json_t *object, struct w
     if (json_object_get(object, "why_not") != NULL) {
         return weft_json_text(&row->why_not, object, "why_not", arena, error);
     }
-    for (uint32_t i = 0; i < FIGURE_COUNT; i++) {
+    for (uint32_t i = 0; i < METRIC_COUNT; i++) {
         double value;
-        if (!weft_json_real(&value, object, figures[i].key, 0, LARGE, error)) {
+        if (!weft_json_real(&value, object, metrics[i].key, 0, LARGE, error)) {
             return false;
         }
-        memcpy((char *)row + figures[i].offset, &value, sizeof value);
+        memcpy((char *)row + metrics[i].offset, &value, sizeof value);
     }
     if (json_object_get(object, "found_for") != NULL &&
         !weft_json_text(&row->found_for, object, "found_for", arena, error)) {

@@ -76,16 +76,16 @@ static void add_bars(struct weft_text *text, const char *name, const struct row 
     weft_text_add(text, "</figure>\n");
 }
 
-static void add_table(struct weft_text *text, const struct weft_report_trial *trial)
+static void add_table(struct weft_text *text, const struct weft_report_experiment *experiment)
 {
     char cell[WEFT_UNIT_TEXT];
     weft_text_add(text, "<div class=\"wide\"><table><tr><th>phase</th><th class=\"r\">flow</th>"
                         "<th class=\"r\">packet</th><th class=\"r\">measured</th>"
                         "<th class=\"r\">p99</th><th class=\"r\">to packet</th></tr>\n");
-    for (uint32_t i = 0; i < trial->phase_count; i++) {
-        const struct weft_report_phase *phase = &trial->phases[i];
+    for (uint32_t i = 0; i < experiment->phase_count; i++) {
+        const struct weft_report_phase *phase = &experiment->phases[i];
         const double seconds[] = {phase->flow_s, phase->packet_s, phase->mean_s, phase->p99_s};
-        weft_text_add(text, "<tr%s><td>", i + 1 == trial->phase_count ? " class=\"on\"" : "");
+        weft_text_add(text, "<tr%s><td>", i + 1 == experiment->phase_count ? " class=\"on\"" : "");
         weft_text_add_escaped(text, phase->name);
         weft_text_add(text, "</td>");
         for (int c = 0; c < 4; c++) {
@@ -102,21 +102,21 @@ static void add_table(struct weft_text *text, const struct weft_report_trial *tr
     weft_text_add(text, "</table></div>\n");
 }
 
-static void add_trial(struct weft_text *text, const struct weft_report_trial *trial,
-                      struct row *rows)
+static void add_experiment(struct weft_text *text, const struct weft_report_experiment *experiment,
+                           struct row *rows)
 {
     char words[160];
     char rate[WEFT_UNIT_TEXT];
     snprintf(words, sizeof words,
              "Ports of %s; %" PRIu64 " retransmits, %" PRIu64 " ECN marks, %" PRIu64 " drops.",
-             weft_show_rate(rate, trial->rate_Bps), trial->retransmits, trial->ecn_marks,
-             trial->drops);
-    html_heading(text, trial->fabric, words);
-    for (uint32_t i = 0; i < trial->phase_count; i++) {
-        rows[i] = (struct row){trial->phases[i].name, &trial->phases[i]};
+             weft_show_rate(rate, experiment->rate_Bps), experiment->retransmits,
+             experiment->ecn_marks, experiment->drops);
+    html_heading(text, experiment->fabric, words);
+    for (uint32_t i = 0; i < experiment->phase_count; i++) {
+        rows[i] = (struct row){experiment->phases[i].name, &experiment->phases[i]};
     }
-    add_bars(text, "Seconds of each phase, predicted and measured", rows, trial->phase_count);
-    add_table(text, trial);
+    add_bars(text, "Seconds of each phase, predicted and measured", rows, experiment->phase_count);
+    add_table(text, experiment);
     weft_text_add(text, "</section>\n");
 }
 
@@ -169,9 +169,9 @@ static void add_event(struct weft_text *text, const struct weft_report_event *ev
 
 const char *weft_report_lab_html(const struct weft_report_lab *lab, struct weft_arena *arena)
 {
-    uint32_t most = lab->trial_count;
-    for (uint32_t i = 0; i < lab->trial_count; i++) {
-        uint32_t count = lab->trials[i].phase_count;
+    uint32_t most = lab->experiment_count;
+    for (uint32_t i = 0; i < lab->experiment_count; i++) {
+        uint32_t count = lab->experiments[i].phase_count;
         WEFT_ASSERT(count >= 1);
         most = count > most ? count : most;
     }
@@ -187,17 +187,18 @@ const char *weft_report_lab_html(const struct weft_report_lab *lab, struct weft_
                   "scaled job.</p>\n",
                   lab->iterations, lab->congestion, lab->rate_ratio, lab->time_ratio);
     html_heading(&text, "Iterations", "Mean of the measured ones; the mark is their p99.");
-    for (uint32_t i = 0; i < lab->trial_count; i++) {
-        const struct weft_report_trial *trial = &lab->trials[i];
-        rows[i] = (struct row){trial->fabric, &trial->phases[trial->phase_count - 1]};
+    for (uint32_t i = 0; i < lab->experiment_count; i++) {
+        const struct weft_report_experiment *experiment = &lab->experiments[i];
+        rows[i] =
+            (struct row){experiment->fabric, &experiment->phases[experiment->phase_count - 1]};
     }
-    add_bars(&text, "Seconds of an iteration by fabric", rows, lab->trial_count);
+    add_bars(&text, "Seconds of an iteration by fabric", rows, lab->experiment_count);
     weft_text_add(&text, "</section>\n");
     for (uint32_t i = 0; i < lab->event_count; i++) {
         add_event(&text, &lab->events[i]);
     }
-    for (uint32_t i = 0; i < lab->trial_count; i++) {
-        add_trial(&text, &lab->trials[i], rows);
+    for (uint32_t i = 0; i < lab->experiment_count; i++) {
+        add_experiment(&text, &lab->experiments[i], rows);
     }
     html_end(&text);
     return text.data;

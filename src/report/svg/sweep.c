@@ -37,7 +37,7 @@ struct sweep {
     const struct weft_model_comparison *comparisons;
     uint32_t count;
     enum weft_sweep_axis axis;
-    enum weft_sweep_figure figure;
+    enum weft_sweep_metric metric;
     uint32_t *panel_of; // of each comparison
     uint32_t panel_count;
     double *xs; // the distinct rates or batches of all, ascending
@@ -97,7 +97,7 @@ static double value_of(const struct sweep *sweep, uint32_t i, const char *name)
     for (uint32_t r = 0; r < cell->row_count; r++) {
         const struct weft_comparison *row = &cell->rows[r];
         if (strcmp(row->name, name) == 0 && row->why_not == NULL) {
-            return sweep->figure == WEFT_SWEEP_TIME ? row->iteration_s : row->bandwidth_tax_ratio;
+            return sweep->metric == WEFT_SWEEP_TIME ? row->iteration_s : row->bandwidth_tax_ratio;
         }
     }
     return 0;
@@ -126,8 +126,8 @@ static void find_range(struct panel *panel, const struct sweep *sweep, uint32_t 
     }
     low = high > 0 ? low : 1;
     high = high > 0 ? high : 1;
-    panel->unit = sweep->figure == WEFT_SWEEP_TIME ? svg_time_unit(high) : (struct svg_unit){1, ""};
-    if (sweep->figure == WEFT_SWEEP_TIME) {
+    panel->unit = sweep->metric == WEFT_SWEEP_TIME ? svg_time_unit(high) : (struct svg_unit){1, ""};
+    if (sweep->metric == WEFT_SWEEP_TIME) {
         // At least a factor of two, so that small differences do not look large.
         double factor = fmax(1.08, sqrt(fmax(1, 2.2 * low / high)));
         panel->low = low / factor;
@@ -140,7 +140,7 @@ static void find_range(struct panel *panel, const struct sweep *sweep, uint32_t 
 
 static double y_of(const struct panel *panel, const struct sweep *sweep, double value)
 {
-    double share = sweep->figure == WEFT_SWEEP_TIME
+    double share = sweep->metric == WEFT_SWEEP_TIME
                        ? log(value / panel->low) / log(panel->high / panel->low)
                        : (value - panel->low) / (panel->high - panel->low);
     return panel->bottom - (panel->bottom - panel->top) * share;
@@ -178,7 +178,7 @@ static void add_log_ticks(struct weft_text *text, const struct panel *panel,
 
 static void add_axes(struct weft_text *text, const struct panel *panel, const struct sweep *sweep)
 {
-    if (sweep->figure == WEFT_SWEEP_TIME) {
+    if (sweep->metric == WEFT_SWEEP_TIME) {
         add_log_ticks(text, panel, sweep);
     } else {
         double step = svg_step(panel->high, 5);
@@ -189,7 +189,7 @@ static void add_axes(struct weft_text *text, const struct panel *panel, const st
         }
     }
     svg_label(text, svg_at(panel->left - 6, panel->top - 6, SVG_END), "m n", "%s",
-              sweep->figure == WEFT_SWEEP_TIME ? panel->unit.name : "tax");
+              sweep->metric == WEFT_SWEEP_TIME ? panel->unit.name : "tax");
     svg_line(text, panel->left, panel->bottom, panel->right, panel->bottom, "x");
     for (uint32_t at = 0; at < sweep->x_count; at++) {
         char label[WEFT_UNIT_TEXT];
@@ -295,18 +295,18 @@ static void add_legend(struct weft_text *text, const struct sweep *sweep)
 }
 
 const char *weft_report_svg_sweep(const struct weft_model_comparison *comparisons, uint32_t count,
-                                  enum weft_sweep_axis axis, enum weft_sweep_figure figure,
+                                  enum weft_sweep_axis axis, enum weft_sweep_metric metric,
                                   struct weft_arena *arena, struct weft_arena scratch)
 {
     struct sweep sweep = {
-        .comparisons = comparisons, .count = count, .axis = axis, .figure = figure};
+        .comparisons = comparisons, .count = count, .axis = axis, .metric = metric};
     find_panels(&sweep, &scratch);
     uint32_t columns = sweep.panel_count > 4 ? 4 : 2;
     uint32_t rows = (sweep.panel_count + columns - 1) / columns;
     struct weft_text text;
     weft_text_init(&text, arena);
     svg_begin(&text, WIDTH, TOP + rows * PANEL_HEIGHT,
-              figure == WEFT_SWEEP_TIME ? "Iteration time of models over fabrics"
+              metric == WEFT_SWEEP_TIME ? "Iteration time of models over fabrics"
                                         : "Bandwidth tax of models over fabrics",
               true);
     add_legend(&text, &sweep);

@@ -174,9 +174,10 @@ static struct queue *find_queue(const struct matching *matching, uint32_t rank, 
     return low < end && queue->source == source && queue->tag == tag ? queue : NULL;
 }
 
-#define WAYS 4u
+#define ACCEPTING_MAX 4u
 // The queues that a send can be wanted from; NULL where there is none.
-static void find_queues(struct queue *queues[WAYS], const struct matching *matching, uint32_t send)
+static void find_queues(struct queue *queues[ACCEPTING_MAX], const struct matching *matching,
+                        uint32_t send)
 {
     const struct weft_goal *goal = matching->goal;
     uint32_t rank = goal->peer[send];
@@ -215,10 +216,10 @@ static void pair(struct matching *matching, uint32_t send, uint32_t receive)
 // or waits in every queue that could.
 static void send_comes(struct matching *matching, uint32_t send)
 {
-    struct queue *queues[WAYS];
+    struct queue *queues[ACCEPTING_MAX];
     struct queue *first = NULL;
     find_queues(queues, matching, send);
-    for (uint32_t i = 0; i < WAYS; i++) {
+    for (uint32_t i = 0; i < ACCEPTING_MAX; i++) {
         if (queues[i] != NULL && queues[i]->posted != WEFT_NONE &&
             (first == NULL ||
              matching->posted_at[queues[i]->posted] < matching->posted_at[first->posted])) {
@@ -231,7 +232,7 @@ static void send_comes(struct matching *matching, uint32_t send)
         pair(matching, send, receive);
         return;
     }
-    for (uint32_t i = 0; i < WAYS; i++) {
+    for (uint32_t i = 0; i < ACCEPTING_MAX; i++) {
         struct queue *queue = queues[i];
         if (queue == NULL) {
             continue;
@@ -353,7 +354,7 @@ static bool check_cycles(const struct weft_goal *goal, const struct goal_next *n
         goal_place(goal, op, &scratch), goal_place(goal, before[op], &scratch));
 }
 
-static const char *tell_number(uint32_t value, struct weft_arena *arena)
+static const char *show_number(uint32_t value, struct weft_arena *arena)
 {
     return value == WEFT_NONE ? "any" : weft_arena_format(arena, "%u", value);
 }
@@ -377,8 +378,8 @@ static bool fail_receive(const struct matching *matching, uint32_t receive,
     return weft_fail(error, WEFT_INPUT,
                      "%s: receives %llu bytes from rank %s with tag %s, but no such send is left%s",
                      place, (unsigned long long)goal->size[receive],
-                     tell_number(goal->peer[receive], &scratch),
-                     tell_number(goal->tag[receive], &scratch), hint);
+                     show_number(goal->peer[receive], &scratch),
+                     show_number(goal->tag[receive], &scratch), hint);
 }
 
 // Receives wait for sends that wait for receives: names one of each.
@@ -389,13 +390,13 @@ static bool fail_round(const struct matching *matching, uint32_t receive, struct
     const struct queue *own = &matching->queues[matching->queue_of[receive]];
     uint32_t send = WEFT_NONE;
     for (uint32_t op = 0; op < goal->op_count && send == WEFT_NONE; op++) {
-        struct queue *queues[WAYS];
+        struct queue *queues[ACCEPTING_MAX];
         if (goal->kind[op] != WEFT_GOAL_SEND || matching->waits[op] == 0 ||
             goal_is_void(goal, op)) {
             continue;
         }
         find_queues(queues, matching, op);
-        for (uint32_t i = 0; i < WAYS; i++) {
+        for (uint32_t i = 0; i < ACCEPTING_MAX; i++) {
             send = queues[i] == own ? op : send;
         }
     }
@@ -416,7 +417,7 @@ static bool check_end(const struct matching *matching, struct weft_arena scratch
     uint32_t waiting = WEFT_NONE;
     uint32_t over = WEFT_NONE;
     for (uint32_t op = goal->op_count; op-- > 0;) {
-        struct queue *queues[WAYS];
+        struct queue *queues[ACCEPTING_MAX];
         if (goal->kind[op] == WEFT_GOAL_RECV && matching->send_of[op] == WEFT_NONE &&
             matching->waits[op] == 0) {
             waiting = op;
@@ -426,7 +427,7 @@ static bool check_end(const struct matching *matching, struct weft_arena scratch
         }
         over = matching->waits[op] == 0 ? op : over;
         find_queues(queues, matching, op);
-        for (uint32_t i = 0; i < WAYS; i++) {
+        for (uint32_t i = 0; i < ACCEPTING_MAX; i++) {
             if (queues[i] != NULL && matching->waits[op] > 0) {
                 queues[i]->hoped++;
             }
@@ -481,7 +482,7 @@ bool goal_match(uint32_t *send_of, const struct weft_goal *goal, struct weft_are
     matching.posted_next = WEFT_NEW_RAW(&scratch, uint32_t, ops);
     matching.posted_at = WEFT_NEW_RAW(&scratch, uint32_t, ops);
     matching.taken = WEFT_NEW(&scratch, bool, ops);
-    matching.come = WEFT_NEW_RAW(&scratch, struct come, open > 0 ? WAYS * ops : ops);
+    matching.come = WEFT_NEW_RAW(&scratch, struct come, open > 0 ? ACCEPTING_MAX * ops : ops);
     build_queues(&matching, &scratch);
     run(&matching);
     return check_end(&matching, scratch, error);
