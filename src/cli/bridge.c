@@ -19,14 +19,6 @@ static bool pass(struct cli *cli, bool fine)
     return fine;
 }
 
-bool cli_cluster(struct weft_cluster *cluster, struct cli *cli, uint32_t server_count,
-                 uint32_t degree_default, bool shard)
-{
-    const struct weft_request_cluster_need need = {server_count, degree_default, shard};
-    return pass(cli,
-                weft_request_cluster(cluster, &cli->hardware, &need, cli_environment(cli, NULL)));
-}
-
 bool cli_network(struct weft_network *network, struct weft_cluster *cluster, struct cli *cli,
                  const char *specification, uint32_t server_count,
                  const struct weft_fabric_options *shape)
@@ -37,81 +29,6 @@ bool cli_network(struct weft_network *network, struct weft_cluster *cluster, str
                                                 .shape = *shape};
     return pass(cli,
                 weft_request_reference(network, cluster, &request, cli_environment(cli, NULL)));
-}
-
-bool cli_fabric(const struct weft_fabric **fabric, struct cli *cli, const char *specification,
-                uint32_t server_count)
-{
-    const struct weft_request_fabric request = {.specification = specification,
-                                                .hardware = &cli->hardware,
-                                                .server_count = server_count,
-                                                .shape = {.seed = cli->seed}};
-    return pass(cli, weft_request_links(fabric, &request, cli_environment(cli, NULL)));
-}
-
-bool cli_fabric_network(const struct weft_network **network, struct cli *cli,
-                        const char *specification, uint32_t server_count)
-{
-    const struct weft_request_fabric request = {.specification = specification,
-                                                .hardware = &cli->hardware,
-                                                .server_count = server_count,
-                                                .shape = {.seed = cli->seed}};
-    return pass(cli, weft_request_network(network, &request, cli_environment(cli, NULL)));
-}
-
-bool cli_specification(struct weft_fabric_specification *specification, struct cli *cli,
-                       const char *text)
-{
-    return pass(cli,
-                weft_fabric_specification_parse(specification, text, &cli->arena, &cli->error));
-}
-
-struct weft_topology_options cli_topology_options(const struct cli *cli)
-{
-    return weft_request_topology_options(&cli->search);
-}
-
-double cli_deadline_s(const struct cli *cli)
-{
-    return weft_request_deadline_s(&cli->search);
-}
-
-bool cli_model(struct weft_model *model, struct cli *cli, const char *name_or_file)
-{
-    return pass(cli, weft_request_model(model, name_or_file, cli_environment(cli, NULL)));
-}
-
-bool cli_job_model(struct weft_model *model, struct cli *cli)
-{
-    return pass(cli, weft_request_refuse_trace(&cli->trace, &cli->error) &&
-                         weft_request_job_model(model, &cli->job, cli_environment(cli, NULL)));
-}
-
-void cli_note_profile(struct cli *cli, const char *path, uint32_t accelerators)
-{
-    weft_request_note_profile(path, accelerators, cli_environment(cli, NULL));
-    cli_print_notes(cli);
-}
-
-bool cli_setting(struct weft_strategy_setting *setting, struct cli *cli,
-                 const struct weft_model *model, const struct weft_cluster *cluster)
-{
-    return pass(cli, weft_request_setting(setting, &cli->job, model, cluster,
-                                          cli->hardware.cluster_path, cli_environment(cli, NULL)));
-}
-
-void cli_note_search(struct cli *cli, const struct weft_model *model,
-                     const struct weft_strategy_setting *setting)
-{
-    weft_request_note_search(&cli->job, model, setting, cli_environment(cli, NULL));
-    cli_print_notes(cli);
-}
-
-void cli_note_batch(struct cli *cli, const struct weft_model *model,
-                    const struct weft_cluster *cluster, const struct weft_strategy_setting *setting)
-{
-    weft_request_note_batch(model, cluster, setting, cli_environment(cli, NULL));
-    cli_print_notes(cli);
 }
 
 bool cli_load_job(struct weft_fbuf *job, struct cli *cli, const char *path)

@@ -186,29 +186,9 @@ void cli_clock_stop(struct cli *cli);
 // ---- what requests share, for verbs that are no request yet: weft/request.h says what each does
 // ----
 
-bool cli_cluster(struct weft_cluster *cluster, struct cli *cli, uint32_t server_count,
-                 uint32_t degree_default, bool shard) WEFT_MUST_USE;
 bool cli_network(struct weft_network *network, struct weft_cluster *cluster, struct cli *cli,
                  const char *specification, uint32_t server_count,
                  const struct weft_fabric_options *shape) WEFT_MUST_USE;
-bool cli_fabric(const struct weft_fabric **fabric, struct cli *cli, const char *specification,
-                uint32_t server_count) WEFT_MUST_USE;
-bool cli_fabric_network(const struct weft_network **network, struct cli *cli,
-                        const char *specification, uint32_t server_count) WEFT_MUST_USE;
-bool cli_specification(struct weft_fabric_specification *specification, struct cli *cli,
-                       const char *text) WEFT_MUST_USE;
-struct weft_topology_options cli_topology_options(const struct cli *cli);
-double cli_deadline_s(const struct cli *cli);
-bool cli_model(struct weft_model *model, struct cli *cli, const char *name_or_file) WEFT_MUST_USE;
-bool cli_job_model(struct weft_model *model, struct cli *cli) WEFT_MUST_USE;
-void cli_note_profile(struct cli *cli, const char *path, uint32_t accelerators);
-bool cli_setting(struct weft_strategy_setting *setting, struct cli *cli,
-                 const struct weft_model *model, const struct weft_cluster *cluster) WEFT_MUST_USE;
-void cli_note_search(struct cli *cli, const struct weft_model *model,
-                     const struct weft_strategy_setting *setting);
-void cli_note_batch(struct cli *cli, const struct weft_model *model,
-                    const struct weft_cluster *cluster,
-                    const struct weft_strategy_setting *setting);
 bool cli_load_job(struct weft_fbuf *job, struct cli *cli, const char *path) WEFT_MUST_USE;
 
 // ---- options that several verbs take ----

@@ -2,6 +2,7 @@
 // weft version
 
 #include "cli.h"
+#include "request/json/json.h"
 
 static error_t parse(int key, char *argument, struct argp_state *state)
 {
@@ -23,9 +24,9 @@ int cli_version(int argc, char **argv)
         return cli_finish(&cli, false);
     }
     if (cli.json) {
-        json_t *object = cli_object("weft.version/1");
-        cli_set_text(object, "version", WEFT_VERSION);
-        cli_json(&cli, object);
+        json_t *object = weft_set_object("weft.version/1");
+        weft_set_text(object, "version", WEFT_VERSION);
+        cli_say(&cli, "%s", weft_set_finish(object, &cli.arena));
     } else {
         cli_say(&cli, "weft " WEFT_VERSION "\n");
     }

@@ -3,6 +3,7 @@
 
 #include "bpf/mltcp/cc.h"
 #include "parameters.h"
+#include "request/json/json.h"
 #include "weft/report.h"
 
 #include <arpa/inet.h>
@@ -162,12 +163,12 @@ static bool any_given(const struct request *request)
 static json_t *parameters_json(const struct weft_cc_parameters *parameters)
 {
     json_t *object = json_object();
-    cli_set_text(object, "base", base_names[parameters->base]);
-    cli_set_real(object, "slope", parameters->slope);
-    cli_set_real(object, "intercept", parameters->intercept);
-    cli_set_count(object, "restart", parameters->restart);
-    cli_set_text(object, "group", group_names[parameters->group]);
-    cli_set_count(object, "gap_ms", parameters->gap_ms);
+    weft_set_text(object, "base", base_names[parameters->base]);
+    weft_set_real(object, "slope", parameters->slope);
+    weft_set_real(object, "intercept", parameters->intercept);
+    weft_set_count(object, "restart", parameters->restart);
+    weft_set_text(object, "group", group_names[parameters->group]);
+    weft_set_count(object, "gap_ms", parameters->gap_ms);
     return object;
 }
 
@@ -189,44 +190,44 @@ static json_t *connection_json(const struct weft_cc_connection *connection,
     const struct mltcp_connection *counts = &connection->counts;
     const struct mltcp_job *job = &connection->job;
     json_t *object = json_object();
-    cli_set_count(object, "number", connection->number);
-    cli_set_text(object, "local", show_end(counts, true, arena));
-    cli_set_text(object, "remote", show_end(counts, false, arena));
-    cli_set_count(object, "netns", counts->netns);
-    cli_set_count(object, "cgroup", counts->cgroup);
-    cli_set_count(object, "mark", counts->mark);
-    cli_set_text(object, "base", counts->base == MLTCP_CUBIC ? "cubic" : "reno");
-    cli_set_count(object, "bytes_acked", counts->bytes_acked);
-    cli_set_count(object, "window", counts->cwnd);
-    cli_set_count(object, "peak_window", counts->peak_cwnd);
-    cli_set_count(object, "threshold", counts->ssthresh);
-    cli_set_real(object, "factor", (double)counts->factor / MLTCP_ONE);
-    cli_set_real(object, "srtt_s", (double)counts->srtt_us / 1e6);
-    cli_set_count(object, "reductions", counts->reductions);
-    cli_set_count(object, "timeouts", counts->timeouts);
-    cli_set_count(object, "retransmits", counts->retransmits);
-    cli_set_count(object, "ecn_marks", counts->ecn_marks);
-    cli_set_count(object, "restarts", counts->restarts);
-    cli_set_count(object, "iterations", job->iterations);
-    cli_set_count(object, "iteration_bytes", job->iteration_bytes);
-    cli_set_real(object, "gap_s", (double)job->gap_ns / 1e9);
-    cli_set_count(object, "job_connections", job->connections);
+    weft_set_count(object, "number", connection->number);
+    weft_set_text(object, "local", show_end(counts, true, arena));
+    weft_set_text(object, "remote", show_end(counts, false, arena));
+    weft_set_count(object, "netns", counts->netns);
+    weft_set_count(object, "cgroup", counts->cgroup);
+    weft_set_count(object, "mark", counts->mark);
+    weft_set_text(object, "base", counts->base == MLTCP_CUBIC ? "cubic" : "reno");
+    weft_set_count(object, "bytes_acked", counts->bytes_acked);
+    weft_set_count(object, "window", counts->cwnd);
+    weft_set_count(object, "peak_window", counts->peak_cwnd);
+    weft_set_count(object, "threshold", counts->ssthresh);
+    weft_set_real(object, "factor", (double)counts->factor / MLTCP_ONE);
+    weft_set_real(object, "srtt_s", (double)counts->srtt_us / 1e6);
+    weft_set_count(object, "reductions", counts->reductions);
+    weft_set_count(object, "timeouts", counts->timeouts);
+    weft_set_count(object, "retransmits", counts->retransmits);
+    weft_set_count(object, "ecn_marks", counts->ecn_marks);
+    weft_set_count(object, "restarts", counts->restarts);
+    weft_set_count(object, "iterations", job->iterations);
+    weft_set_count(object, "iteration_bytes", job->iteration_bytes);
+    weft_set_real(object, "gap_s", (double)job->gap_ns / 1e9);
+    weft_set_count(object, "job_connections", job->connections);
     return object;
 }
 
 static json_t *status_json(const struct weft_cc_status *status, struct weft_arena *arena)
 {
     json_t *object = json_object();
-    cli_set_text(object, "name", status->name);
-    cli_set_truth(object, "registered", status->registered);
-    cli_set(object, "parameters", parameters_json(&status->parameters));
-    cli_set(object, "cgroup", status->cgroup == NULL ? json_null() : json_string(status->cgroup));
-    cli_set_truth(object, "default", status->is_default);
+    weft_set_text(object, "name", status->name);
+    weft_set_truth(object, "registered", status->registered);
+    weft_set(object, "parameters", parameters_json(&status->parameters));
+    weft_set(object, "cgroup", status->cgroup == NULL ? json_null() : json_string(status->cgroup));
+    weft_set_truth(object, "default", status->is_default);
     json_t *list = json_array();
     for (uint32_t i = 0; i < status->connection_count; i++) {
         json_array_append_new(list, connection_json(&status->connections[i], arena));
     }
-    cli_set(object, "connections", list);
+    weft_set(object, "connections", list);
     return object;
 }
 
@@ -299,13 +300,13 @@ static bool status_of_all(struct cli *cli)
         return false;
     }
     if (cli->json) {
-        json_t *object = cli_object("weft.cc/1");
+        json_t *object = weft_set_object("weft.cc/1");
         json_t *loaded = json_array();
         for (uint32_t i = 0; i < count; i++) {
             json_array_append_new(loaded, status_json(&list[i], &cli->arena));
         }
-        cli_set(object, "loaded", loaded);
-        cli_json(cli, object);
+        weft_set(object, "loaded", loaded);
+        cli_say(cli, "%s", weft_set_finish(object, &cli->arena));
         return true;
     }
     for (uint32_t i = 0; i < count; i++) {
@@ -321,10 +322,10 @@ static void say_parameters(struct cli *cli, const char *name, const char *what,
                            const struct weft_cc_parameters *parameters)
 {
     if (cli->json) {
-        json_t *object = cli_object("weft.cc/1");
-        cli_set_text(object, what, name);
-        cli_set(object, "parameters", parameters_json(parameters));
-        cli_json(cli, object);
+        json_t *object = weft_set_object("weft.cc/1");
+        weft_set_text(object, what, name);
+        weft_set(object, "parameters", parameters_json(parameters));
+        cli_say(cli, "%s", weft_set_finish(object, &cli->arena));
         return;
     }
     cli_say(cli, "%s %s: %s, F = %g r + %g\n", what, name, base_names[parameters->base],
@@ -400,10 +401,10 @@ static bool unload(struct request *request)
         return false;
     }
     if (cli->json) {
-        json_t *object = cli_object("weft.cc/1");
-        cli_set_text(object, "unloaded", name);
-        cli_set_count(object, "connections", connections);
-        cli_json(cli, object);
+        json_t *object = weft_set_object("weft.cc/1");
+        weft_set_text(object, "unloaded", name);
+        weft_set_count(object, "connections", connections);
+        cli_say(cli, "%s", weft_set_finish(object, &cli->arena));
         return true;
     }
     cli_say(cli, "unloaded %s", name);

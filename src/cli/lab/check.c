@@ -2,6 +2,7 @@
 // weft lab check: probes along every planned path of a lab that stands.
 
 #include "lab.h"
+#include "request/json/json.h"
 
 #include "runtime/testbed/probe.h"
 
@@ -41,18 +42,18 @@ static error_t parse(int key, char *argument, struct argp_state *state)
 
 static json_t *describe(const struct weft_lab *lab, const struct weft_lab_report *report)
 {
-    json_t *object = cli_object("weft.lab-check/1");
-    cli_set_text(object, "name", lab->name);
-    cli_set_count(object, "pairs", report->pair_count);
-    cli_set_count(object, "reached", report->reached_count);
-    cli_set_count(object, "flows", report->flow_count);
-    cli_set_count(object, "lost", report->lost_count);
-    cli_set_count(object, "strayed", report->strayed_count);
-    cli_set_real(object, "mean_hops", report->mean_hops);
-    cli_set_count(object, "max_hops", report->max_hops);
-    cli_set_count(object, "next_hops", report->way_count);
-    cli_set_count(object, "next_hops_used", report->used_count);
-    cli_set_text(object, "first", report->first);
+    json_t *object = weft_set_object("weft.lab-check/1");
+    weft_set_text(object, "name", lab->name);
+    weft_set_count(object, "pairs", report->pair_count);
+    weft_set_count(object, "reached", report->reached_count);
+    weft_set_count(object, "flows", report->flow_count);
+    weft_set_count(object, "lost", report->lost_count);
+    weft_set_count(object, "strayed", report->strayed_count);
+    weft_set_real(object, "mean_hops", report->mean_hops);
+    weft_set_count(object, "max_hops", report->max_hops);
+    weft_set_count(object, "next_hops", report->way_count);
+    weft_set_count(object, "next_hops_used", report->used_count);
+    weft_set_text(object, "first", report->first);
     return object;
 }
 
@@ -70,7 +71,7 @@ static bool run(const struct request *request)
     bool fine = report.reached_count == report.pair_count;
     cli->exit_code = fine ? CLI_EXIT_YES : CLI_EXIT_NO;
     if (cli->json) {
-        cli_json(cli, describe(lab, &report));
+        cli_say(cli, "%s", weft_set_finish(describe(lab, &report), &cli->arena));
         return true;
     }
     cli_say(cli, "%u of %u pairs reached as planned; %.3f hops on average, %u at most\n",

@@ -2,6 +2,7 @@
 // weft lab down: takes labs away, complete or not.
 
 #include "lab.h"
+#include "request/json/json.h"
 #include "runtime/testbed/testbed.h"
 
 #include <string.h>
@@ -102,11 +103,11 @@ static bool run(const struct request *request)
     }
     cli->error.code = WEFT_OK;
     if (cli->json) {
-        json_t *object = cli_object("weft.lab-down/1");
-        cli_set_count(object, "labs", taken);
-        cli_set_count(object, "namespaces", sum.namespace_count);
-        cli_set_count(object, "processes", sum.process_count);
-        cli_json(cli, object);
+        json_t *object = weft_set_object("weft.lab-down/1");
+        weft_set_count(object, "labs", taken);
+        weft_set_count(object, "namespaces", sum.namespace_count);
+        weft_set_count(object, "processes", sum.process_count);
+        cli_say(cli, "%s", weft_set_finish(object, &cli->arena));
     } else if (taken == 0) {
         cli_say(cli, "nothing stood\n");
     } else {

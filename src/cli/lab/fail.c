@@ -2,6 +2,7 @@
 // weft lab fail, weft lab mend: cables that lose their light, and get it back.
 
 #include "lab.h"
+#include "request/json/json.h"
 
 #include "runtime/testbed/fault.h"
 
@@ -63,14 +64,14 @@ static bool run(const struct request *request)
     }
     double seconds = 1e-9 * (double)(times.ended_ns - times.begun_ns);
     if (cli->json) {
-        json_t *object = cli_object("weft.lab-fault/1");
-        cli_set_text(object, "kind", request->kind);
-        cli_set_text(object, "which", request->which);
-        cli_set_truth(object, "mended", request->mend);
-        cli_set_count(object, "cables", times.cable_count);
-        cli_set_real(object, "begun_monotonic_s", 1e-9 * (double)times.begun_ns);
-        cli_set_real(object, "seconds", seconds);
-        cli_json(cli, object);
+        json_t *object = weft_set_object("weft.lab-fault/1");
+        weft_set_text(object, "kind", request->kind);
+        weft_set_text(object, "which", request->which);
+        weft_set_truth(object, "mended", request->mend);
+        weft_set_count(object, "cables", times.cable_count);
+        weft_set_real(object, "begun_monotonic_s", 1e-9 * (double)times.begun_ns);
+        weft_set_real(object, "seconds", seconds);
+        cli_say(cli, "%s", weft_set_finish(object, &cli->arena));
         return true;
     }
     cli_say(cli, "%s %s: %u cable%s %s within %.3f ms\n", request->kind, request->which,

@@ -3,6 +3,7 @@
 
 #include "cli/cc/parameters.h"
 #include "lab.h"
+#include "request/json/json.h"
 #include "weft/report.h"
 
 #include "runtime/experiment/contention.h"
@@ -290,8 +291,8 @@ static struct summary sum_up(const struct request *request)
 
 static void set_converged(json_t *object, uint32_t converged_after)
 {
-    cli_set(object, "converged_after_iterations",
-            converged_after == WEFT_NONE ? json_null() : json_integer(converged_after));
+    weft_set(object, "converged_after_iterations",
+             converged_after == WEFT_NONE ? json_null() : json_integer(converged_after));
 }
 
 static json_t *jobs_json(const struct request *request, const struct weft_contention_result *result)
@@ -306,17 +307,17 @@ static json_t *jobs_json(const struct request *request, const struct weft_conten
             json_array_append_new(
                 iterations, json_real(result->iterations_s[(size_t)job * asked->iterations + i]));
         }
-        cli_set_count(object, "job", job);
-        cli_set_real(object, "mean_s", one->mean_s);
-        cli_set_real(object, "longest_s", one->longest_s);
-        cli_set_count(object, "retransmits", one->retransmits);
-        cli_set_count(object, "ecn_marks", one->ecn_marks);
+        weft_set_count(object, "job", job);
+        weft_set_real(object, "mean_s", one->mean_s);
+        weft_set_real(object, "longest_s", one->longest_s);
+        weft_set_count(object, "retransmits", one->retransmits);
+        weft_set_count(object, "ecn_marks", one->ecn_marks);
         if (asked->loads) {
-            cli_set_count(object, "timeouts", one->timeouts);
-            cli_set_count(object, "peak_window", one->peak_cwnd);
-            cli_set_real(object, "learned_bytes", one->learned_bytes);
+            weft_set_count(object, "timeouts", one->timeouts);
+            weft_set_count(object, "peak_window", one->peak_cwnd);
+            weft_set_real(object, "learned_bytes", one->learned_bytes);
         }
-        cli_set(object, "iterations_s", iterations);
+        weft_set(object, "iterations_s", iterations);
         json_array_append_new(list, object);
     }
     return list;
@@ -326,57 +327,57 @@ static json_t *repeat_json(const struct request *request,
                            const struct weft_contention_result *result)
 {
     json_t *object = json_object();
-    cli_set_real(object, "mean_over_ideal", result->mean_s / result->ideal_s);
-    cli_set_real(object, "mean_s", result->mean_s);
-    cli_set_real(object, "p99_s", result->p99_s);
+    weft_set_real(object, "mean_over_ideal", result->mean_s / result->ideal_s);
+    weft_set_real(object, "mean_s", result->mean_s);
+    weft_set_real(object, "p99_s", result->p99_s);
     set_converged(object, result->converged_after);
-    cli_set_count(object, "drops", result->drops);
-    cli_set_count(object, "ecn_marks", result->ecn_marks);
+    weft_set_count(object, "drops", result->drops);
+    weft_set_count(object, "ecn_marks", result->ecn_marks);
     if (request->options.mark_packets > 0) {
-        cli_set_count(object, "longest_queue_packets", result->longest_queue);
+        weft_set_count(object, "longest_queue_packets", result->longest_queue);
     }
-    cli_set_real(object, "woke_late_s", result->late_s);
-    cli_set_truth(object, "real_time_priority", result->scheduled);
-    cli_set(object, "jobs", jobs_json(request, result));
+    weft_set_real(object, "woke_late_s", result->late_s);
+    weft_set_truth(object, "real_time_priority", result->scheduled);
+    weft_set(object, "jobs", jobs_json(request, result));
     return object;
 }
 
 static void say_json(const struct request *request, const struct summary *sum)
 {
     const struct weft_contention_options *asked = &request->options;
-    json_t *object = cli_object("weft.lab.mltcp/1");
+    json_t *object = weft_set_object("weft.lab.mltcp/1");
     json_t *repeats = json_array();
-    cli_set_text(object, "cc", request->congestion);
+    weft_set_text(object, "cc", request->congestion);
     if (asked->loads) {
-        cli_set_text(object, "base", asked->parameters.base == MLTCP_CUBIC ? "cubic" : "reno");
-        cli_set_real(object, "slope", asked->parameters.slope);
-        cli_set_real(object, "intercept", asked->parameters.intercept);
-        cli_set_count(object, "restart", asked->parameters.restart);
+        weft_set_text(object, "base", asked->parameters.base == MLTCP_CUBIC ? "cubic" : "reno");
+        weft_set_real(object, "slope", asked->parameters.slope);
+        weft_set_real(object, "intercept", asked->parameters.intercept);
+        weft_set_count(object, "restart", asked->parameters.restart);
     }
-    cli_set_count(object, "job_count", asked->job_count);
-    cli_set_count(object, "flows", asked->flow_count);
-    cli_set_real(object, "compute_s", asked->compute_s);
-    cli_set_real(object, "jitter_s", asked->jitter_s);
-    cli_set_count(object, "bytes", asked->bytes);
-    cli_set_real(object, "rate_Bps", asked->rate_Bps);
-    cli_set_count(object, "mtu_bytes", asked->mtu_bytes);
-    cli_set_count(object, "queue_packets", asked->queue_packets);
-    cli_set_count(object, "ecn_packets", asked->mark_packets);
-    cli_set_truth(object, "idle_restart", asked->idle_restart);
-    cli_set_count(object, "iterations", asked->iterations);
-    cli_set_real(object, "ideal_s", sum->ideal_s);
-    cli_set_real(object, "mean_s", sum->mean_s);
-    cli_set_real(object, "mean_over_ideal", sum->mean_s / sum->ideal_s);
-    cli_set_real(object, "worst_over_ideal", sum->worst_over_ideal);
-    cli_set_real(object, "p99_s", sum->p99_s);
+    weft_set_count(object, "job_count", asked->job_count);
+    weft_set_count(object, "flows", asked->flow_count);
+    weft_set_real(object, "compute_s", asked->compute_s);
+    weft_set_real(object, "jitter_s", asked->jitter_s);
+    weft_set_count(object, "bytes", asked->bytes);
+    weft_set_real(object, "rate_Bps", asked->rate_Bps);
+    weft_set_count(object, "mtu_bytes", asked->mtu_bytes);
+    weft_set_count(object, "queue_packets", asked->queue_packets);
+    weft_set_count(object, "ecn_packets", asked->mark_packets);
+    weft_set_truth(object, "idle_restart", asked->idle_restart);
+    weft_set_count(object, "iterations", asked->iterations);
+    weft_set_real(object, "ideal_s", sum->ideal_s);
+    weft_set_real(object, "mean_s", sum->mean_s);
+    weft_set_real(object, "mean_over_ideal", sum->mean_s / sum->ideal_s);
+    weft_set_real(object, "worst_over_ideal", sum->worst_over_ideal);
+    weft_set_real(object, "p99_s", sum->p99_s);
     set_converged(object, sum->converged_after);
-    cli_set_count(object, "drops", sum->drops);
-    cli_set_count(object, "ecn_marks", sum->ecn_marks);
+    weft_set_count(object, "drops", sum->drops);
+    weft_set_count(object, "ecn_marks", sum->ecn_marks);
     for (uint32_t i = 0; i < request->repeats; i++) {
         json_array_append_new(repeats, repeat_json(request, &request->results[i]));
     }
-    cli_set(object, "repeats", repeats);
-    cli_json(request->cli, object);
+    weft_set(object, "repeats", repeats);
+    cli_say(request->cli, "%s", weft_set_finish(object, &request->cli->arena));
 }
 
 static void say_text(const struct request *request, const struct summary *sum)

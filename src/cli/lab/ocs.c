@@ -2,6 +2,7 @@
 // weft lab ocs: shows and changes the circuits of a lab's optical switches, or of a box.
 
 #include "ocs.h"
+#include "request/json/json.h"
 
 #include "runtime/testbed/testbed.h"
 #include "weft/format/file.h"
@@ -189,10 +190,10 @@ static bool change(const struct ocs_ask *ask, const struct weft_lab *lab, bool c
         return false;
     }
     if (cli->json) {
-        json_t *object = cli_object("weft.lab-ocs-change/1");
-        cli_set_count(object, "changed", sum.changed);
-        cli_set_count(object, "untouched", sum.untouched);
-        cli_json(cli, object);
+        json_t *object = weft_set_object("weft.lab-ocs-change/1");
+        weft_set_count(object, "changed", sum.changed);
+        weft_set_count(object, "untouched", sum.untouched);
+        cli_say(cli, "%s", weft_set_finish(object, &cli->arena));
         return true;
     }
     cli_say(cli, "%u circuits changed, %u untouched\n", sum.changed, sum.untouched);

@@ -2,6 +2,7 @@
 // weft lab ocs show and apply.
 
 #include "ocs.h"
+#include "request/json/json.h"
 
 #include "runtime/testbed/testbed.h"
 #include <stdlib.h>
@@ -27,16 +28,17 @@ bool ocs_open(struct weft_ocs *ocs, const struct ocs_ask *ask, const struct weft
 static json_t *describe_port(uint32_t input, uint32_t output, const struct weft_ocs_port *port)
 {
     json_t *object = json_object();
-    cli_set_count(object, "input", input);
-    cli_set(object, "output", output == WEFT_NONE ? json_null() : json_integer((json_int_t)output));
+    weft_set_count(object, "input", input);
+    weft_set(object, "output",
+             output == WEFT_NONE ? json_null() : json_integer((json_int_t)output));
     if (port->has_power) {
-        cli_set_real(object, "input_dbm", port->input_dbm);
-        cli_set_real(object, "output_dbm", port->output_dbm);
+        weft_set_real(object, "input_dbm", port->input_dbm);
+        weft_set_real(object, "output_dbm", port->output_dbm);
     } else {
-        cli_set_count(object, "packets", port->packets);
-        cli_set_count(object, "bytes", port->bytes);
-        cli_set_count(object, "dark_packets", port->dark_packets);
-        cli_set_count(object, "unlit_packets", port->unlit_packets);
+        weft_set_count(object, "packets", port->packets);
+        weft_set_count(object, "bytes", port->bytes);
+        weft_set_count(object, "dark_packets", port->dark_packets);
+        weft_set_count(object, "unlit_packets", port->unlit_packets);
     }
     return object;
 }
@@ -78,8 +80,8 @@ static bool show_switch(json_t *list, const struct ocs_ask *ask, const struct we
     }
     json_t *object = json_object();
     json_t *rows = json_array();
-    cli_set_count(object, "switch", plane);
-    cli_set_text(object, "driver", driver);
+    weft_set_count(object, "switch", plane);
+    weft_set_text(object, "driver", driver);
     if (!cli->json) {
         cli_say(cli, "switch %u (%s)\n", plane, driver);
     }
@@ -89,7 +91,7 @@ static bool show_switch(json_t *list, const struct ocs_ask *ask, const struct we
             tell_port(cli, i, outputs[i], &ports[i]);
         }
     }
-    cli_set(object, "ports", rows);
+    weft_set(object, "ports", rows);
     json_array_append_new(list, object);
     return true;
 }
@@ -112,9 +114,9 @@ bool ocs_show(const struct ocs_ask *ask, const struct weft_lab *lab)
         json_decref(list);
         return fine;
     }
-    json_t *object = cli_object("weft.lab-ocs/1");
-    cli_set(object, "switches", list);
-    cli_json(cli, object);
+    json_t *object = weft_set_object("weft.lab-ocs/1");
+    weft_set(object, "switches", list);
+    cli_say(cli, "%s", weft_set_finish(object, &cli->arena));
     return true;
 }
 
@@ -177,12 +179,12 @@ static bool remember(const struct ocs_ask *ask, const struct weft_lab *moved, co
 static void tell(struct cli *cli, const struct weft_lab_move *move)
 {
     if (cli->json) {
-        json_t *object = cli_object("weft.lab-ocs-apply/1");
-        cli_set_count(object, "changed", move->circuits.changed);
-        cli_set_count(object, "untouched", move->circuits.untouched);
-        cli_set_real(object, "circuits_s", move->circuits_s);
-        cli_set_real(object, "routes_s", move->routes_s);
-        cli_json(cli, object);
+        json_t *object = weft_set_object("weft.lab-ocs-apply/1");
+        weft_set_count(object, "changed", move->circuits.changed);
+        weft_set_count(object, "untouched", move->circuits.untouched);
+        weft_set_real(object, "circuits_s", move->circuits_s);
+        weft_set_real(object, "routes_s", move->routes_s);
+        cli_say(cli, "%s", weft_set_finish(object, &cli->arena));
         return;
     }
     cli_say(cli, "%u circuits changed, %u untouched, in %.3f ms; routes in %.1f ms\n",

@@ -3,6 +3,7 @@
 
 #include "run.h"
 #include "lab.h"
+#include "request/json/json.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -194,64 +195,64 @@ static error_t parse(int key, char *argument, struct argp_state *state)
 static void set_trial(json_t *object, const struct lab_experiment *trial)
 {
     const struct lab_phase *whole = &trial->phases[trial->phase_count - 1];
-    cli_set(object, "phases", lab_run_phases_json(trial));
-    cli_set_real(object, "predicted_flow_s", whole->predicted_flow_s);
-    cli_set_real(object, "predicted_packet_s", whole->predicted_packet_s);
-    cli_set_real(object, "measured_mean_s", whole->measured_mean_s);
-    cli_set_real(object, "measured_p99_s", whole->measured_p99_s);
-    cli_set_real(object, "measured_over_packet",
-                 whole->measured_mean_s / whole->predicted_packet_s);
+    weft_set(object, "phases", lab_run_phases_json(trial));
+    weft_set_real(object, "predicted_flow_s", whole->predicted_flow_s);
+    weft_set_real(object, "predicted_packet_s", whole->predicted_packet_s);
+    weft_set_real(object, "measured_mean_s", whole->measured_mean_s);
+    weft_set_real(object, "measured_p99_s", whole->measured_p99_s);
+    weft_set_real(object, "measured_over_packet",
+                  whole->measured_mean_s / whole->predicted_packet_s);
     json_t *times = json_array();
     for (uint32_t i = 0; i < trial->iteration_count; i++) {
         json_array_append_new(times, json_real(whole->measured_s[i]));
     }
-    cli_set(object, "iteration_s", times);
-    cli_set_real(object, "rate_Bps", trial->lab_rate_Bps);
-    cli_set_real(object, "rate_ratio", trial->rate_ratio);
-    cli_set_real(object, "bytes_ratio", trial->bytes_ratio);
-    cli_set_real(object, "time_ratio", trial->time_ratio);
-    cli_set_count(object, "retransmits", trial->tcp.retransmits);
-    cli_set_count(object, "ecn_marks", trial->marks);
-    cli_set_count(object, "drops", trial->drops);
-    cli_set_count(object, "predicted_drops", trial->predicted.drops);
-    cli_set_count(object, "predicted_retransmits", trial->predicted.retransmits);
-    cli_set_count(object, "predicted_ecn_marks", trial->predicted.ecn_marks);
-    cli_set_count(object, "checked_elements", trial->checked_count);
-    cli_set_count(object, "sent_bytes", trial->sent_bytes);
-    cli_set_count(object, "connections", trial->stream_count);
-    cli_set_count(object, "signals", trial->signal_count);
-    cli_set_real(object, "cpu_s", trial->cpu_s);
+    weft_set(object, "iteration_s", times);
+    weft_set_real(object, "rate_Bps", trial->lab_rate_Bps);
+    weft_set_real(object, "rate_ratio", trial->rate_ratio);
+    weft_set_real(object, "bytes_ratio", trial->bytes_ratio);
+    weft_set_real(object, "time_ratio", trial->time_ratio);
+    weft_set_count(object, "retransmits", trial->tcp.retransmits);
+    weft_set_count(object, "ecn_marks", trial->marks);
+    weft_set_count(object, "drops", trial->drops);
+    weft_set_count(object, "predicted_drops", trial->predicted.drops);
+    weft_set_count(object, "predicted_retransmits", trial->predicted.retransmits);
+    weft_set_count(object, "predicted_ecn_marks", trial->predicted.ecn_marks);
+    weft_set_count(object, "checked_elements", trial->checked_count);
+    weft_set_count(object, "sent_bytes", trial->sent_bytes);
+    weft_set_count(object, "connections", trial->stream_count);
+    weft_set_count(object, "signals", trial->signal_count);
+    weft_set_real(object, "cpu_s", trial->cpu_s);
 }
 
 static void tell_json(const struct lab_run *run)
 {
-    json_t *object = cli_object("weft.lab-run/1");
-    cli_set_text(object, "plan", run->plan_path);
-    cli_set_text(object, "cc", run->congestion);
-    cli_set_count(object, "ecn_packets", run->mark_packets);
-    cli_set_count(object, "iterations", run->iterations);
-    cli_set_text(object, "fabric", lab_run_fabric_name(run->fabrics[0]));
+    json_t *object = weft_set_object("weft.lab-run/1");
+    weft_set_text(object, "plan", run->plan_path);
+    weft_set_text(object, "cc", run->congestion);
+    weft_set_count(object, "ecn_packets", run->mark_packets);
+    weft_set_count(object, "iterations", run->iterations);
+    weft_set_text(object, "fabric", lab_run_fabric_name(run->fabrics[0]));
     set_trial(object, &run->trials[0]);
     json_t *list = json_array();
     for (uint32_t i = 0; i < run->fabric_count; i++) {
         json_t *one = json_object();
-        cli_set_text(one, "fabric", lab_run_fabric_name(run->fabrics[i]));
+        weft_set_text(one, "fabric", lab_run_fabric_name(run->fabrics[i]));
         set_trial(one, &run->trials[i]);
         json_array_append_new(list, one);
     }
-    cli_set(object, "fabrics", list);
+    weft_set(object, "fabrics", list);
     if (run->recoveries != NULL) {
         json_t *recoveries = json_array();
         for (uint32_t i = 0; i < run->fault_count; i++) {
             json_array_append_new(recoveries, lab_run_recovery_json(run, i));
         }
-        cli_set(object, "recovery", lab_run_recovery_json(run, 0));
-        cli_set(object, "recoveries", recoveries);
+        weft_set(object, "recovery", lab_run_recovery_json(run, 0));
+        weft_set(object, "recoveries", recoveries);
     }
     if (run->change != NULL) {
-        cli_set(object, "change", lab_run_change_json(run));
+        weft_set(object, "change", lab_run_change_json(run));
     }
-    cli_json(run->cli, object);
+    cli_say(run->cli, "%s", weft_set_finish(object, &run->cli->arena));
 }
 
 static const char *time_text(struct cli *cli, double seconds)

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // weft lab run --change: another plan under a job that runs.
 
+#include "request/json/json.h"
 #include "run.h"
 
 #include <string.h>
@@ -96,31 +97,31 @@ json_t *lab_run_change_json(const struct lab_run *run)
     const struct lab_phase *before = &change->before.phases[change->before.phase_count - 1];
     const struct lab_phase *after = &change->after.phases[change->after.phase_count - 1];
     json_t *object = json_object();
-    cli_set_text(object, "plan", run->change_path);
-    cli_set_count(object, "iteration", run->change_at);
-    cli_set_count(object, "circuits_changed", change->circuits_changed);
-    cli_set_count(object, "circuits_untouched", change->circuits_untouched);
-    cli_set_real(object, "drain_s", change->drain_s);
-    cli_set_real(object, "circuits_s", change->circuits_s);
-    cli_set_real(object, "routes_s", change->routes_s);
-    cli_set_real(object, "dark_s", change->dark_s);
-    cli_set_real(object, "verify_s", change->verify_s);
-    cli_set_real(object, "connect_s", change->connect_s);
-    cli_set_real(object, "pause_s", change->pause_s);
-    cli_set_real(object, "first_iteration_s", change->first_s);
-    cli_set_count(object, "pairs_verified", change->pair_count);
-    cli_set_count(object, "lost_moved", change->lost_moved);
-    cli_set_count(object, "lost_untouched", change->lost_untouched);
-    cli_set_count(object, "passed_untouched", change->passed_untouched);
-    cli_set_count(object, "checked_before", change->before.checked_count);
-    cli_set_count(object, "checked_after", change->after.checked_count);
-    cli_set_real(object, "before_s", before->measured_mean_s);
-    cli_set_real(object, "after_s", after->measured_mean_s);
-    cli_set_real(object, "predicted_flow_before_s", before->predicted_flow_s);
-    cli_set_real(object, "predicted_flow_after_s", after->predicted_flow_s);
-    cli_set_real(object, "predicted_packet_before_s", before->predicted_packet_s);
-    cli_set_real(object, "predicted_packet_after_s", after->predicted_packet_s);
-    cli_set(object, "phases", lab_run_phases_json(&change->after));
+    weft_set_text(object, "plan", run->change_path);
+    weft_set_count(object, "iteration", run->change_at);
+    weft_set_count(object, "circuits_changed", change->circuits_changed);
+    weft_set_count(object, "circuits_untouched", change->circuits_untouched);
+    weft_set_real(object, "drain_s", change->drain_s);
+    weft_set_real(object, "circuits_s", change->circuits_s);
+    weft_set_real(object, "routes_s", change->routes_s);
+    weft_set_real(object, "dark_s", change->dark_s);
+    weft_set_real(object, "verify_s", change->verify_s);
+    weft_set_real(object, "connect_s", change->connect_s);
+    weft_set_real(object, "pause_s", change->pause_s);
+    weft_set_real(object, "first_iteration_s", change->first_s);
+    weft_set_count(object, "pairs_verified", change->pair_count);
+    weft_set_count(object, "lost_moved", change->lost_moved);
+    weft_set_count(object, "lost_untouched", change->lost_untouched);
+    weft_set_count(object, "passed_untouched", change->passed_untouched);
+    weft_set_count(object, "checked_before", change->before.checked_count);
+    weft_set_count(object, "checked_after", change->after.checked_count);
+    weft_set_real(object, "before_s", before->measured_mean_s);
+    weft_set_real(object, "after_s", after->measured_mean_s);
+    weft_set_real(object, "predicted_flow_before_s", before->predicted_flow_s);
+    weft_set_real(object, "predicted_flow_after_s", after->predicted_flow_s);
+    weft_set_real(object, "predicted_packet_before_s", before->predicted_packet_s);
+    weft_set_real(object, "predicted_packet_after_s", after->predicted_packet_s);
+    weft_set(object, "phases", lab_run_phases_json(&change->after));
     return object;
 }
 

@@ -213,11 +213,12 @@ static bool load(struct lab_run *run)
         return false;
     }
     if (run->job_path != NULL) {
-        struct weft_fbuf job;
-        if (!cli_load_job(&job, cli, run->job_path)) {
+        struct weft_loaded_job job;
+        if (!weft_request_load(&job, run->job_path, &cli->trace, cli_environment(cli, NULL))) {
             return false;
         }
-        run->graph = job.graph;
+        cli_print_notes(cli);
+        run->graph = job.fbuf.graph;
     } else if (run->plan.job != NULL) {
         run->graph = run->plan.job->graph;
     } else {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // weft lab run --fail: the fault that is asked for, and what came of it.
 
+#include "request/json/json.h"
 #include "run.h"
 
 #include <string.h>
@@ -111,45 +112,45 @@ json_t *lab_run_recovery_json(const struct lab_run *run, uint32_t index)
     const struct lab_phase *before = whole(&recovery->before);
     const struct lab_phase *after = whole(&recovery->after);
     json_t *object = json_object();
-    cli_set_text(object, "fault", run->asked[index].kind);
-    cli_set_text(object, "where", run->asked[index].which);
-    cli_set_count(object, "iteration", run->asked[index].iteration);
-    cli_set_count(object, "cables", recovery->before.timestamps.cable_count);
-    cli_set_count(object, "circuits_lost", rest->circuits_lost);
-    cli_set_count(object, "circuits_new", rest->circuits_new);
-    cli_set_count(object, "servers", rest->wiring.server_count);
-    cli_set(object, "spare",
-            rest->spare_server == WEFT_NONE ? json_null() : json_integer(rest->spare_server));
-    cli_set_count(object, "rings_broken", rest->rings_broken);
-    cli_set_text(object, "rings", lab_ring_choice_name(rest->choice));
+    weft_set_text(object, "fault", run->asked[index].kind);
+    weft_set_text(object, "where", run->asked[index].which);
+    weft_set_count(object, "iteration", run->asked[index].iteration);
+    weft_set_count(object, "cables", recovery->before.timestamps.cable_count);
+    weft_set_count(object, "circuits_lost", rest->circuits_lost);
+    weft_set_count(object, "circuits_new", rest->circuits_new);
+    weft_set_count(object, "servers", rest->wiring.server_count);
+    weft_set(object, "spare",
+             rest->spare_server == WEFT_NONE ? json_null() : json_integer(rest->spare_server));
+    weft_set_count(object, "rings_broken", rest->rings_broken);
+    weft_set_text(object, "rings", lab_ring_choice_name(rest->choice));
     for (int i = 0; i < LAB_RING_CHOICES; i++) {
         const char *key = weft_arena_format(&run->cli->arena, "choice_%s_s",
                                             lab_ring_choice_name((enum lab_ring_choice)i));
-        cli_set_real(object, key, rest->choice_s[i]);
+        weft_set_real(object, key, rest->choice_s[i]);
     }
-    cli_set_count(object, "detours", rest->detours);
-    cli_set_text(object, "detected_by", how(recovery));
-    cli_set_count(object, "detected_at", recovery->before.timestamps.rank);
-    cli_set_real(object, "detection_s", recovery->detection_s);
-    cli_set_real(object, "stop_s", recovery->stop_s);
-    cli_set_real(object, "replan_s", recovery->replan_s);
-    cli_set_real(object, "circuits_s", recovery->circuits_s);
-    cli_set_real(object, "routes_s", recovery->routes_s);
-    cli_set_real(object, "dark_s", recovery->dark_s);
-    cli_set_real(object, "reconnect_s", recovery->reconnect_s);
-    cli_set_real(object, "first_iteration_s", recovery->first_s);
-    cli_set_real(object, "recovery_s", recovery->recovery_s);
-    cli_set_real(object, "before_s", before->measured_mean_s);
-    cli_set_real(object, "after_s", after->measured_mean_s);
-    cli_set_real(object, "predicted_flow_before_s", before->predicted_flow_s);
-    cli_set_real(object, "predicted_flow_after_s", after->predicted_flow_s);
-    cli_set_real(object, "predicted_packet_before_s", before->predicted_packet_s);
-    cli_set_real(object, "predicted_packet_after_s", after->predicted_packet_s);
-    cli_set_count(object, "predicted_drops_after", recovery->after.predicted.drops);
-    cli_set_count(object, "drops_after", recovery->after.drops);
-    cli_set_count(object, "retransmits_after", recovery->after.tcp.retransmits);
-    cli_set_count(object, "checked_elements", recovery->after.checked_count);
-    cli_set(object, "phases", lab_run_phases_json(&recovery->after));
+    weft_set_count(object, "detours", rest->detours);
+    weft_set_text(object, "detected_by", how(recovery));
+    weft_set_count(object, "detected_at", recovery->before.timestamps.rank);
+    weft_set_real(object, "detection_s", recovery->detection_s);
+    weft_set_real(object, "stop_s", recovery->stop_s);
+    weft_set_real(object, "replan_s", recovery->replan_s);
+    weft_set_real(object, "circuits_s", recovery->circuits_s);
+    weft_set_real(object, "routes_s", recovery->routes_s);
+    weft_set_real(object, "dark_s", recovery->dark_s);
+    weft_set_real(object, "reconnect_s", recovery->reconnect_s);
+    weft_set_real(object, "first_iteration_s", recovery->first_s);
+    weft_set_real(object, "recovery_s", recovery->recovery_s);
+    weft_set_real(object, "before_s", before->measured_mean_s);
+    weft_set_real(object, "after_s", after->measured_mean_s);
+    weft_set_real(object, "predicted_flow_before_s", before->predicted_flow_s);
+    weft_set_real(object, "predicted_flow_after_s", after->predicted_flow_s);
+    weft_set_real(object, "predicted_packet_before_s", before->predicted_packet_s);
+    weft_set_real(object, "predicted_packet_after_s", after->predicted_packet_s);
+    weft_set_count(object, "predicted_drops_after", recovery->after.predicted.drops);
+    weft_set_count(object, "drops_after", recovery->after.drops);
+    weft_set_count(object, "retransmits_after", recovery->after.tcp.retransmits);
+    weft_set_count(object, "checked_elements", recovery->after.checked_count);
+    weft_set(object, "phases", lab_run_phases_json(&recovery->after));
     return object;
 }
 

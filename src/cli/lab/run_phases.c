@@ -2,6 +2,7 @@
 // The phases of an iteration that a lab played, measured beside what the engines predict, as every
 // part of weft lab run shows them.
 
+#include "request/json/json.h"
 #include "run.h"
 
 struct weft_report_phase lab_run_whole(const struct lab_experiment *trial, const char *name)
@@ -17,12 +18,12 @@ json_t *lab_run_phases_json(const struct lab_experiment *trial)
     for (uint32_t i = 0; i < trial->phase_count; i++) {
         const struct lab_phase *phase = &trial->phases[i];
         json_t *object = json_object();
-        cli_set_text(object, "name", phase->name);
-        cli_set_count(object, "tasks", phase->task_count);
-        cli_set_real(object, "predicted_flow_s", phase->predicted_flow_s);
-        cli_set_real(object, "predicted_packet_s", phase->predicted_packet_s);
-        cli_set_real(object, "measured_mean_s", phase->measured_mean_s);
-        cli_set_real(object, "measured_p99_s", phase->measured_p99_s);
+        weft_set_text(object, "name", phase->name);
+        weft_set_count(object, "tasks", phase->task_count);
+        weft_set_real(object, "predicted_flow_s", phase->predicted_flow_s);
+        weft_set_real(object, "predicted_packet_s", phase->predicted_packet_s);
+        weft_set_real(object, "measured_mean_s", phase->measured_mean_s);
+        weft_set_real(object, "measured_p99_s", phase->measured_p99_s);
         json_array_append_new(list, object);
     }
     return list;

@@ -2,6 +2,7 @@
 // weft lab status: the labs that stand, and what passed their ports.
 
 #include "lab.h"
+#include "request/json/json.h"
 #include "runtime/testbed/testbed.h"
 
 #include <string.h>
@@ -54,15 +55,15 @@ static bool read_port(json_t *list, struct sums *sums, struct weft_netlink *netl
     sums->dropped_packets += queue.dropped_packets;
     sums->dark_ports += !link.carrier;
     json_t *object = json_object();
-    cli_set_count(object, "server", server);
-    cli_set_count(object, "port", port);
-    cli_set_truth(object, "carrier", link.carrier);
-    cli_set_count(object, "sent_bytes", queue.sent_bytes);
-    cli_set_count(object, "sent_packets", queue.sent_packets);
-    cli_set_count(object, "dropped_packets", queue.dropped_packets);
-    cli_set_count(object, "backlog_bytes", queue.backlog_bytes);
-    cli_set_count(object, "received_bytes", link.received_bytes);
-    cli_set_count(object, "received_packets", link.received_packets);
+    weft_set_count(object, "server", server);
+    weft_set_count(object, "port", port);
+    weft_set_truth(object, "carrier", link.carrier);
+    weft_set_count(object, "sent_bytes", queue.sent_bytes);
+    weft_set_count(object, "sent_packets", queue.sent_packets);
+    weft_set_count(object, "dropped_packets", queue.dropped_packets);
+    weft_set_count(object, "backlog_bytes", queue.backlog_bytes);
+    weft_set_count(object, "received_bytes", link.received_bytes);
+    weft_set_count(object, "received_packets", link.received_packets);
     int failed = json_array_append_new(list, object);
     WEFT_ASSERT(failed == 0);
     return true;
@@ -92,25 +93,25 @@ static bool read_ports(json_t *list, struct sums *sums, const struct weft_lab *l
 static json_t *describe(const struct weft_lab *lab, json_t *ports)
 {
     json_t *object = json_object();
-    cli_set_text(object, "name", lab->name);
-    cli_set_truth(object, "is_up", true);
-    cli_set_text(object, "fabric", lab->fabric);
-    cli_set_text(object, "plan", lab->plan_path);
-    cli_set_count(object, "servers", lab->server_count);
-    cli_set_count(object, "ports_per_server", lab->port_count);
-    cli_set_count(object, "optical_switches", lab->ocs_count);
-    cli_set_real(object, "rate_Bps", lab->rate_Bps);
-    cli_set_real(object, "planned_rate_Bps", lab->planned_rate_Bps);
-    cli_set_real(object, "scale",
-                 lab->planned_rate_Bps > 0 ? lab->planned_rate_Bps / lab->rate_Bps : 1);
-    cli_set_count(object, "mtu_bytes", lab->mtu_bytes);
-    cli_set_count(object, "burst_bytes", lab->burst_bytes);
-    cli_set_count(object, "buffer_bytes", lab->buffer_bytes);
-    cli_set_count(object, "mark_packets", lab->mark_packets);
-    cli_set_text(object, "shaper", lab->htb ? "htb" : "tbf");
-    cli_set_truth(object, "offloads", lab->offloads);
-    cli_set_real(object, "dark_s", 1e-9 * (double)lab->dark_ns);
-    cli_set(object, "ports", ports);
+    weft_set_text(object, "name", lab->name);
+    weft_set_truth(object, "is_up", true);
+    weft_set_text(object, "fabric", lab->fabric);
+    weft_set_text(object, "plan", lab->plan_path);
+    weft_set_count(object, "servers", lab->server_count);
+    weft_set_count(object, "ports_per_server", lab->port_count);
+    weft_set_count(object, "optical_switches", lab->ocs_count);
+    weft_set_real(object, "rate_Bps", lab->rate_Bps);
+    weft_set_real(object, "planned_rate_Bps", lab->planned_rate_Bps);
+    weft_set_real(object, "scale",
+                  lab->planned_rate_Bps > 0 ? lab->planned_rate_Bps / lab->rate_Bps : 1);
+    weft_set_count(object, "mtu_bytes", lab->mtu_bytes);
+    weft_set_count(object, "burst_bytes", lab->burst_bytes);
+    weft_set_count(object, "buffer_bytes", lab->buffer_bytes);
+    weft_set_count(object, "mark_packets", lab->mark_packets);
+    weft_set_text(object, "shaper", lab->htb ? "htb" : "tbf");
+    weft_set_truth(object, "offloads", lab->offloads);
+    weft_set_real(object, "dark_s", 1e-9 * (double)lab->dark_ns);
+    weft_set(object, "ports", ports);
     return object;
 }
 
@@ -133,8 +134,8 @@ static bool show(json_t *list, struct cli *cli, const char *name)
     struct weft_lab *lab = WEFT_NEW(&cli->arena, struct weft_lab, 1);
     if (!weft_lab_load(lab, name, cli->scratch, &cli->error)) {
         json_t *object = json_object();
-        cli_set_text(object, "name", name);
-        cli_set_truth(object, "is_up", false);
+        weft_set_text(object, "name", name);
+        weft_set_truth(object, "is_up", false);
         int failed = json_array_append_new(list, object);
         WEFT_ASSERT(failed == 0);
         if (cli->json) {
@@ -179,9 +180,9 @@ static bool run(const struct request *request)
         }
     }
     if (cli->json) {
-        json_t *object = cli_object("weft.lab-status/1");
-        cli_set(object, "labs", list);
-        cli_json(cli, object);
+        json_t *object = weft_set_object("weft.lab-status/1");
+        weft_set(object, "labs", list);
+        cli_say(cli, "%s", weft_set_finish(object, &cli->arena));
         return true;
     }
     json_decref(list);

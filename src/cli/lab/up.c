@@ -2,6 +2,7 @@
 // weft lab up: a plan, a ring or a switch as network namespaces.
 
 #include "lab.h"
+#include "request/json/json.h"
 #include "runtime/testbed/testbed.h"
 
 #include <errno.h>
@@ -183,19 +184,19 @@ static bool check_request(const struct request *request)
 
 static json_t *describe(const struct weft_lab *lab, double seconds)
 {
-    json_t *object = cli_object("weft.lab-up/1");
-    cli_set_text(object, "name", lab->name);
-    cli_set_text(object, "fabric", lab->fabric);
-    cli_set_count(object, "servers", lab->server_count);
-    cli_set_count(object, "ports", lab->port_count);
-    cli_set_real(object, "rate_Bps", lab->rate_Bps);
-    cli_set_real(object, "scale",
-                 lab->planned_rate_Bps > 0 ? lab->planned_rate_Bps / lab->rate_Bps : 1);
-    cli_set_count(object, "mtu_bytes", lab->mtu_bytes);
-    cli_set_count(object, "burst_bytes", lab->burst_bytes);
-    cli_set_count(object, "buffer_bytes", lab->buffer_bytes);
-    cli_set_real(object, "dark_s", 1e-9 * (double)lab->dark_ns);
-    cli_set_real(object, "wall_s", seconds);
+    json_t *object = weft_set_object("weft.lab-up/1");
+    weft_set_text(object, "name", lab->name);
+    weft_set_text(object, "fabric", lab->fabric);
+    weft_set_count(object, "servers", lab->server_count);
+    weft_set_count(object, "ports", lab->port_count);
+    weft_set_real(object, "rate_Bps", lab->rate_Bps);
+    weft_set_real(object, "scale",
+                  lab->planned_rate_Bps > 0 ? lab->planned_rate_Bps / lab->rate_Bps : 1);
+    weft_set_count(object, "mtu_bytes", lab->mtu_bytes);
+    weft_set_count(object, "burst_bytes", lab->burst_bytes);
+    weft_set_count(object, "buffer_bytes", lab->buffer_bytes);
+    weft_set_real(object, "dark_s", 1e-9 * (double)lab->dark_ns);
+    weft_set_real(object, "wall_s", seconds);
     return object;
 }
 
@@ -237,7 +238,7 @@ static bool run(struct request *request)
         return false;
     }
     if (cli->json) {
-        cli_json(cli, describe(lab, cli_elapsed_s(cli)));
+        cli_say(cli, "%s", weft_set_finish(describe(lab, cli_elapsed_s(cli)), &cli->arena));
     } else {
         tell(cli, lab);
     }

@@ -4,6 +4,7 @@
 // Times of the iterations, what was checked, and what sockets and TCP counted. The text has means
 // and extremes; the JSON has every iteration, so that a bench can take its own statistics.
 
+#include "request/json/json.h"
 #include "run.h"
 
 #include <inttypes.h>
@@ -36,39 +37,39 @@ static void tell_json(const struct run_request *request, const struct weft_sched
                       const struct lab_ranks_result *result)
 {
     struct summary summary = summarize(result);
-    json_t *object = cli_object("weft.run/1");
-    cli_set_text(object, "algorithm", schedule->name);
-    cli_set_text(object, "collective", weft_collective_name(schedule->kind));
-    cli_set_count(object, "ranks", schedule->rank_count);
-    cli_set_count(object, "size_bytes", request->ranks.size_bytes);
-    cli_set_text(object, "type", request->ranks.type == LAB_FLOAT32 ? "f32" : "bf16");
-    cli_set_count(object, "lanes", request->ranks.lanes);
-    cli_set_truth(object, "zero_copy", request->ranks.connections.zero_copy);
-    cli_set_truth(object, "checked", request->ranks.check);
-    cli_set_count(object, "iterations", result->iteration_count);
-    cli_set_real(object, "mean_s", summary.mean_s);
-    cli_set_real(object, "least_s", summary.least_s);
-    cli_set_real(object, "most_s", summary.most_s);
-    cli_set_real(object, "late_s", 1e-9 * (double)request->ranks.late_ns);
-    cli_set_real(object, "after_late_s", summary.after_late_s);
-    cli_set_real(object, "rounding_ratio", summary.worst_ratio);
+    json_t *object = weft_set_object("weft.run/1");
+    weft_set_text(object, "algorithm", schedule->name);
+    weft_set_text(object, "collective", weft_collective_name(schedule->kind));
+    weft_set_count(object, "ranks", schedule->rank_count);
+    weft_set_count(object, "size_bytes", request->ranks.size_bytes);
+    weft_set_text(object, "type", request->ranks.type == LAB_FLOAT32 ? "f32" : "bf16");
+    weft_set_count(object, "lanes", request->ranks.lanes);
+    weft_set_truth(object, "zero_copy", request->ranks.connections.zero_copy);
+    weft_set_truth(object, "checked", request->ranks.check);
+    weft_set_count(object, "iterations", result->iteration_count);
+    weft_set_real(object, "mean_s", summary.mean_s);
+    weft_set_real(object, "least_s", summary.least_s);
+    weft_set_real(object, "most_s", summary.most_s);
+    weft_set_real(object, "late_s", 1e-9 * (double)request->ranks.late_ns);
+    weft_set_real(object, "after_late_s", summary.after_late_s);
+    weft_set_real(object, "rounding_ratio", summary.worst_ratio);
     json_t *times = json_array();
     for (uint32_t i = 0; i < result->iteration_count; i++) {
         json_array_append_new(times, json_real(result->times[i].seconds));
     }
-    cli_set(object, "seconds", times);
-    cli_set_real(object, "cpu_s", result->cpu_s);
-    cli_set_count(object, "preemptions", result->preemptions);
-    cli_set_count(object, "sent_bytes", result->counts.sent_bytes);
-    cli_set_count(object, "sends", result->counts.sends);
-    cli_set_count(object, "receives", result->counts.receives);
-    cli_set_count(object, "waits", result->counts.waits);
-    cli_set_count(object, "kept_bytes", result->counts.kept_bytes);
-    cli_set_count(object, "zero_copies", result->counts.zero_copies);
-    cli_set_count(object, "zero_copies_copied", result->counts.copies);
-    cli_set_count(object, "retransmits", result->tcp.retransmits);
-    cli_set_count(object, "ecn_marks", result->tcp.ecn_marks);
-    cli_json(request->input.cli, object);
+    weft_set(object, "seconds", times);
+    weft_set_real(object, "cpu_s", result->cpu_s);
+    weft_set_count(object, "preemptions", result->preemptions);
+    weft_set_count(object, "sent_bytes", result->counts.sent_bytes);
+    weft_set_count(object, "sends", result->counts.sends);
+    weft_set_count(object, "receives", result->counts.receives);
+    weft_set_count(object, "waits", result->counts.waits);
+    weft_set_count(object, "kept_bytes", result->counts.kept_bytes);
+    weft_set_count(object, "zero_copies", result->counts.zero_copies);
+    weft_set_count(object, "zero_copies_copied", result->counts.copies);
+    weft_set_count(object, "retransmits", result->tcp.retransmits);
+    weft_set_count(object, "ecn_marks", result->tcp.ecn_marks);
+    cli_say(request->input.cli, "%s", weft_set_finish(object, &request->input.cli->arena));
 }
 
 // The result in a few lines.
