@@ -87,7 +87,7 @@ static double play(const struct weft_strategy *strategy, const struct weft_netwo
     return weft_seconds(result.iteration_ps[0]);
 }
 
-// Seen to fail when fill_row took the slowest by judgement as finalists.
+// Seen to fail when compare_fill_row took the slowest by evaluation as finalists.
 static void fabrics_play_better_strategies_than_data_parallelism(void **state)
 {
     (void)state;

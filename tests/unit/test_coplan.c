@@ -138,7 +138,7 @@ static void a_descent_takes_the_placement_of_another(void **state)
 }
 
 // What the busier of two servers does forward.
-static struct descent_score judge_balance(const void *context, const struct weft_taskgraph *graph,
+static struct descent_score evaluate_balance(const void *context, const struct weft_taskgraph *graph,
                                           double limit_s, struct weft_arena scratch)
 {
     (void)context;
@@ -199,7 +199,7 @@ static void two_steps_are_taken_together(void **state)
     const struct weft_study study = {.model = &model, .cluster = &cluster, .setting = &setting};
     const struct descent_job job = {.study = &study,
                                     .space = space,
-                                    .evaluate = judge_balance,
+                                    .evaluate = evaluate_balance,
                                     .threads = 1,
                                     .work_units = 1e9,
                                     .patience = 96,
