@@ -5,6 +5,14 @@
 // tried (docs/plan.md, "Designs"). A design of a template is made greedily: its cycles walk along
 // heavy transfers, its matchings are of maximum weight, and what a link already serves counts half
 // for the links after it, as in TopologyFinder (TopoOpt, section 4.2). Matchings take O(n^3) each.
+//
+// src/topology/search/mix.c splits the degree as well, which stays double: there families hold
+// groups of one size, because each is a lane of the load that chains of thousands of steps
+// evaluate; here a split gets one design and one simulation, and a family may hold groups of any
+// size. The search tries what both find, because each finds what the other does not: of ten plans
+// (dlrm_16, moe_16 and gpt_16 at d = 4 and 25 Gbps, dlrm_16 at d = 3 and moe_16 at d = 5 and
+// 100 Gbps, --effort 0.4, two seeds) they take 2.3 % longer on average without the mixed design
+// among the seeds (9.2 % at most), and 0.4 % without templates (2.9 % at most).
 
 #include "templates.h"
 
