@@ -130,8 +130,8 @@ struct weft_swift_options {
                                  .window_min_packets = 0.001,                                      \
                                  .window_max_packets = 8192})
 
-// NSCC (packet_nscc.c), in uet-htsim's units: growth is scaled by the path's bandwidth times delay
-// over 100 Gbit/s times 12 us.
+// NSCC (src/sim/packet/transport/nscc.c), in uet-htsim's units: growth is scaled by the path's
+// bandwidth times delay over 100 Gbit/s times 12 us.
 struct weft_nscc_options {
     uint64_t base_ps;      // a round trip when nothing waits; 0 = of the path
     uint64_t target_ps;    // of queueing; 0 = base_ps, of which 3/4 where ports trim

@@ -60,25 +60,25 @@ static bool check_flows(const struct weft_flow_list *flows, const struct weft_fa
 static void play(struct flows_player *player)
 {
     const struct weft_flow_list *flows = player->flows;
-    struct weft_wire *wire = &player->net.wire;
+    struct weft_active_flows *active = &player->net.active;
     if (!sim_circuits_step(&player->net, 0)) {
         return;
     }
     for (;;) {
-        double next_ps = weft_wire_next_ps(wire);
+        double next_ps = weft_active_next_ps(active);
         next_ps = fmin(next_ps, sim_circuits_next_ps(&player->net, player->next < flows->count));
         if (player->next < flows->count) {
             next_ps = fmin(next_ps, (double)flows->start_ps[player->next]);
         }
         if (isinf(next_ps) ||
-            !sim_watch_fluid(&player->watch, wire, next_ps, player->event_count)) {
+            !sim_watch_fluid(&player->watch, active, next_ps, player->event_count)) {
             return;
         }
         player->event_count++;
-        wire->now_ps = next_ps;
-        double until_ps = weft_wire_window_ps(wire);
-        struct weft_wire_end end;
-        while (weft_wire_take(wire, until_ps, &end)) {
+        active->now_ps = next_ps;
+        double until_ps = weft_active_window_ps(active);
+        struct weft_active_end end;
+        while (weft_active_take(active, until_ps, &end)) {
             double wire_bytes =
                 weft_simnet_wire_bytes(&player->net, (double)flows->size_bytes[end.owner]);
             double latency_ps = weft_simnet_latency_ps(&player->net, end.class_id, wire_bytes);
@@ -87,7 +87,7 @@ static void play(struct flows_player *player)
         while (player->next < flows->count && (double)flows->start_ps[player->next] <= until_ps) {
             flows_start(player, player->next++);
         }
-        weft_wire_settle(wire);
+        weft_active_settle(active);
         if (!sim_circuits_step(&player->net, until_ps)) {
             return;
         }
@@ -117,7 +117,7 @@ static void play_packets(struct flows_player *player)
             end_ps += weft_simnet_tail_ps(&player->net, end.path_id, 0);
             player->end_ps[end.owner] = fmax(player->end_ps[end.owner], end_ps);
             sim_watch_record(&player->watch, &player->net, &end, end_ps, 0, end.owner);
-            weft_wire_close(&player->net.wire, end.path_id);
+            weft_active_close(&player->net.active, end.path_id);
             sim_circuits_ended(&player->net);
         } else if (!more || player->watch.is_over) {
             break;
@@ -138,14 +138,14 @@ static void name_flow(char *text, size_t room, const void *input, uint32_t owner
     snprintf(text, room, "flow %u", owner);
 }
 
-// Plays the flows with packets, in parts where that is asked for and can be.
+// Plays the flows with packets, in partitions where that is asked for and can be.
 static bool run_packets(struct flows_player *player, struct weft_sim_result *result,
                         uint32_t hop_max, struct weft_arena scratch, struct weft_error *error)
 {
-    struct packet_parts parts;
+    struct packet_partitions partitions;
     struct weft_arena beside = weft_arena_split(&scratch);
-    if (flows_cut(&parts.cut, player, &beside, scratch)) {
-        if (!flows_play_parts(player, &parts, hop_max, result, &beside, error)) {
+    if (flows_divide(&partitions.partitioning, player, &beside, scratch)) {
+        if (!flows_play_partitions(player, &partitions, hop_max, result, &beside, error)) {
             return false;
         }
     } else {
@@ -154,7 +154,7 @@ static bool run_packets(struct flows_player *player, struct weft_sim_result *res
     const struct packet_engine *packets = &player->net.packets;
     player->event_count = packets->counts.events;
     for (uint32_t link = 0; link < player->net.fabric->link_count; link++) {
-        player->net.wire.link_bytes[link] = (double)packets->links[link].bytes;
+        player->net.active.link_bytes[link] = (double)packets->links[link].bytes;
     }
     return packet_engine_check(packets, error);
 }
@@ -217,16 +217,16 @@ bool weft_sim_run_flows(struct weft_sim_result *result, uint64_t *completion_ps,
         !tell_ends(&told, completion_ps, &player, error)) {
         return false;
     }
-    const struct weft_wire *wire = &player.net.wire;
+    const struct weft_active_flows *active = &player.net.active;
     double *link_bytes = WEFT_NEW_RAW(arena, double, fabric->link_count);
     for (uint32_t link = 0; link < fabric->link_count; link++) {
-        link_bytes[link] = wire->link_bytes[link];
+        link_bytes[link] = active->link_bytes[link];
     }
     told.circuits = sim_circuits_counts(&player.net);
-    told.flow_count = wire->started_count;
+    told.flow_count = active->started_count;
     told.event_count = player.event_count;
-    told.solve_count = wire->maxmin.solve_count;
-    told.work_count = wire->maxmin.work_count;
+    told.solve_count = active->maxmin.solve_count;
+    told.work_count = active->maxmin.work_count;
     told.link_bytes = link_bytes;
     told.packets = player.net.packets.counts;
     told.records = sim_watch_records(&player.watch);

@@ -22,10 +22,10 @@ void flows_start(struct flows_player *player, uint32_t flow)
         struct weft_simnet_way way = weft_simnet_open_way(net, from, to, i, hash, 0);
         if (wire_bytes > 0) {
             weft_simnet_start(net, way.class_id, wire_bytes * way.share_ratio, flow, 0);
-            if (player->parts != NULL) {
+            if (player->partitions != NULL) {
                 uint64_t start_ps = flows->start_ps[flow];
-                packet_parts_start(player->parts, net->packets.laid_out,
-                                   start_ps < CLOCK_END_PS ? start_ps : CLOCK_END_PS);
+                packet_partitions_start(player->partitions, net->packets.laid_out,
+                                        start_ps < CLOCK_END_PS ? start_ps : CLOCK_END_PS);
             }
         } else {
             double latency_ps = weft_simnet_empty_ps(net, way);

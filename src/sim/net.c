@@ -37,8 +37,8 @@ void weft_simnet_init(struct weft_simnet *net, const struct weft_fabric *fabric,
     for (uint32_t link = 0; link < fabric->link_count; link++) {
         capacity_Bps[link] = fabric->links[link].rate_Bps;
     }
-    weft_wire_init(&net->wire, capacity_Bps, fabric->link_count, class_capacity, flow_capacity,
-                   hop_max, arena);
+    weft_active_init(&net->active, capacity_Bps, fabric->link_count, class_capacity, flow_capacity,
+                     hop_max, arena);
     net->propagation_ps = WEFT_NEW_RAW(arena, double, class_capacity);
     net->store_ps_per_byte = WEFT_NEW_RAW(arena, double, class_capacity);
     net->links = WEFT_NEW_RAW(arena, uint32_t, hop_max);
@@ -79,7 +79,7 @@ struct weft_simnet_way weft_simnet_open_way(struct weft_simnet *net, uint32_t fr
 void weft_simnet_close_way(struct weft_simnet *net, struct weft_simnet_way way)
 {
     if (net->circuits == NULL) {
-        weft_wire_close(&net->wire, way.class_id);
+        weft_active_close(&net->active, way.class_id);
     }
 }
 
@@ -128,7 +128,7 @@ static void offer_ways(struct weft_simnet *net, uint32_t from, uint32_t to, cons
 static void start_packets(struct weft_simnet *net, uint32_t class_id, double wire_bytes,
                           uint32_t owner, uint32_t job)
 {
-    const struct weft_maxmin_class *path = weft_maxmin_class_at(&net->wire.maxmin, class_id);
+    const struct weft_maxmin_class *path = weft_maxmin_class_at(&net->active.maxmin, class_id);
     uint32_t from = net->fabric->links[path->path[0]].from;
     uint32_t to = net->fabric->links[path->path[path->hop_count - 1]].to;
     uint32_t back_count = 0;
@@ -145,8 +145,8 @@ static void start_packets(struct weft_simnet *net, uint32_t class_id, double wir
         }
     }
     // A stream holds its path for good.
-    net->wire.classes[class_id].users += net->options->persistent ? 2 : 1;
-    net->wire.started_count++;
+    net->active.classes[class_id].users += net->options->persistent ? 2 : 1;
+    net->active.started_count++;
     packet_engine_start(&net->packets, path->path, path->hop_count, net->back, back_count,
                         wire_bytes, (struct packet_end){owner, class_id, job});
 }
@@ -160,9 +160,9 @@ void weft_simnet_start(struct weft_simnet *net, uint32_t class_id, double wire_b
     } else if (weft_simnet_is_packet(net)) {
         start_packets(net, class_id, wire_bytes, owner, job);
     } else {
-        weft_wire_start(&net->wire, class_id, wire_bytes, owner);
+        weft_active_start(&net->active, class_id, wire_bytes, owner);
         if (net->shares.learns) {
-            sim_shares_start(&net->shares, &net->wire, class_id, wire_bytes);
+            sim_shares_start(&net->shares, &net->active, class_id, wire_bytes);
         }
     }
 }

@@ -132,12 +132,12 @@ bool sim_watch_run(struct sim_watch *watch, struct packet_engine *engine, uint64
     return false;
 }
 
-bool sim_watch_fluid(struct sim_watch *watch, const struct weft_wire *wire, double until_ps,
-                     uint64_t events)
+bool sim_watch_fluid(struct sim_watch *watch, const struct weft_active_flows *active,
+                     double until_ps, uint64_t events)
 {
     bool sampled = watch->sample_ps > 0 && until_ps < 0x1p62; // longer runs are refused in the end
-    while (sampled && (double)watch->next_ps <= until_ps && wire->ends.count > 0) {
-        sim_watch_sample_fluid(watch, wire);
+    while (sampled && (double)watch->next_ps <= until_ps && active->ends.count > 0) {
+        sim_watch_sample_fluid(watch, active);
     }
     if (sampled && (double)watch->next_ps <= until_ps) {
         watch->next_ps = ((uint64_t)until_ps / watch->sample_ps + 1) * watch->sample_ps;
@@ -157,7 +157,7 @@ bool sim_watch_fluid(struct sim_watch *watch, const struct weft_wire *wire, doub
 
 static void find_ends(const struct weft_simnet *net, uint32_t path_id, uint32_t *from, uint32_t *to)
 {
-    const struct weft_maxmin_class *path = weft_maxmin_class_at(&net->wire.maxmin, path_id);
+    const struct weft_maxmin_class *path = weft_maxmin_class_at(&net->active.maxmin, path_id);
     *from = net->fabric->links[path->path[0]].from;
     *to = net->fabric->links[path->path[path->hop_count - 1]].to;
 }
@@ -250,7 +250,7 @@ bool sim_watch_check(const struct sim_watch *watch, const struct weft_simnet *ne
     char time[WEFT_UNIT_TEXT];
     if (watch->is_stopped) {
         uint64_t at_ps = weft_simnet_is_packet(net) ? engine->clock.now_ps
-                                                    : (uint64_t)fmin(net->wire.now_ps, 0x1p62);
+                                                    : (uint64_t)fmin(net->active.now_ps, 0x1p62);
         return weft_fail(error, WEFT_STOPPED, "stopped at %s of simulated time",
                          weft_show_time(time, at_ps));
     }
@@ -261,7 +261,7 @@ bool sim_watch_check(const struct sim_watch *watch, const struct weft_simnet *ne
         return weft_fail(error, WEFT_INPUT,
                          "the simulated time passes 53 days; use smaller sizes or faster links");
     }
-    uint64_t waiting = net->wire.started_count - watch->ended_count;
+    uint64_t waiting = net->active.started_count - watch->ended_count;
     if (waiting == 0) {
         return true;
     }

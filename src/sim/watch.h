@@ -51,8 +51,8 @@ void sim_watch_turn_slice(struct sim_watch *watch, const struct packet_engine *e
 void sim_watch_record(struct sim_watch *watch, const struct weft_simnet *net,
                       const struct packet_end *end, double end_ps, uint32_t job, uint32_t task);
 // Before the fluid flows on to `until_ps`. False: the run is stopped.
-bool sim_watch_fluid(struct sim_watch *watch, const struct weft_wire *wire, double until_ps,
-                     uint64_t events);
+bool sim_watch_fluid(struct sim_watch *watch, const struct weft_active_flows *active,
+                     double until_ps, uint64_t events);
 // Whose a message is, by its owner: "flow 3", "transfer 7 of job 0".
 typedef void sim_name_message(char *text, size_t room, const void *input, uint32_t owner);
 // At the end of a run of the packet engine: fails with STOPPED if it was stopped, with
@@ -66,6 +66,6 @@ struct weft_records sim_watch_records(const struct sim_watch *watch);
 // ---- samples (watch_samples.c) ----
 
 void sim_watch_sample(struct sim_watch *watch, const struct packet_engine *engine);
-void sim_watch_sample_fluid(struct sim_watch *watch, const struct weft_wire *wire);
+void sim_watch_sample_fluid(struct sim_watch *watch, const struct weft_active_flows *active);
 
 #endif

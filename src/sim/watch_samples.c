@@ -141,13 +141,13 @@ void sim_watch_sample(struct sim_watch *watch, const struct packet_engine *engin
     end_instant(watch);
 }
 
-void sim_watch_sample_fluid(struct sim_watch *watch, const struct weft_wire *wire)
+void sim_watch_sample_fluid(struct sim_watch *watch, const struct weft_active_flows *active)
 {
     uint32_t at = 0;
     uint32_t count = take_last(watch);
     double sample_s = (double)watch->sample_ps / (double)WEFT_PS_PER_S;
     for (uint32_t link = 0; link < watch->link_count; link++) {
-        double rate_Bps = wire->maxmin.links[link].load_Bps;
+        double rate_Bps = active->maxmin.links[link].load_Bps;
         struct weft_link_sample row = {
             .link = link,
             .bytes = rate_Bps > 0 ? (uint64_t)(rate_Bps * sample_s + 0.5) : 0,

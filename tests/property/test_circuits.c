@@ -2,7 +2,8 @@
 // Circuits that change while a run goes on: nothing crosses a dark link, every byte is carried, and
 // both engines agree on a coarse job.
 //
-// Mutations that made these tests fail (each was run): see the functions.
+// Mutations that made these tests fail (each was run): flows that begin on paths over dark links; a
+// dark time of nothing; packets that enter closed links (an assertion of the engine stops those).
 
 #include "weft/sim.h"
 

@@ -66,14 +66,14 @@ static void what_was_cut_goes_before_what_is_new(void **state)
     assert_int_equal(flow->view.snd_next, 8);
     hear(0, 5, PACKET_TRIMMED);
     hear(0, 3, PACKET_TRIMMED);
-    assert_int_equal(flow->cuts.count, 2);
+    assert_int_equal(flow->trimmed.count, 2);
     for (uint32_t pull = 1; pull <= 3; pull++) {
         hear(0, WEFT_NONE, PACKET_PULL);
         bell.engine.clock.now_ps += 2 * packet_ps();
         packet_send(&bell.engine, 0);
         assert_int_equal(bell.engine.counts.retransmits, pull < 3 ? pull : 2);
         assert_int_equal(flow->view.snd_next, pull < 3 ? 8 : 9);
-        assert_int_equal(flow->cuts.from, pull == 1 ? 4 : 6);
+        assert_int_equal(flow->trimmed.from, pull == 1 ? 4 : 6);
     }
 }
 

@@ -35,7 +35,7 @@ struct sim_circuits {
     double *unserved_bytes;
     struct held *held;
     uint32_t held_count;
-    struct weft_wire_rest *rests;
+    struct weft_active_rest *rests;
     uint32_t room; // of `held` and `rests`
     struct weft_circuit_counts counts;
     struct weft_error error;
@@ -84,7 +84,7 @@ void sim_circuits_init(struct weft_simnet *net, uint32_t flow_room, struct weft_
     circuits->back = WEFT_NEW_RAW(arena, uint32_t, servers + 1);
     circuits->unserved_bytes = WEFT_NEW(arena, double, servers *servers);
     circuits->held = WEFT_NEW_RAW(arena, struct held, flow_room);
-    circuits->rests = WEFT_NEW_RAW(arena, struct weft_wire_rest, flow_room);
+    circuits->rests = WEFT_NEW_RAW(arena, struct weft_active_rest, flow_room);
     circuits->room = flow_room;
     circuits->arena = arena;
     net->circuits = circuits;
@@ -136,14 +136,14 @@ void sim_circuits_start(struct weft_simnet *net, uint32_t pair, double wire_byte
         uint32_t n = circuits->server_count;
         uint32_t back = pair % n * n + pair / n;
         uint32_t back_count = find_path(circuits, net->fabric, back, circuits->back);
-        net->wire.started_count++;
+        net->active.started_count++;
         circuits->active_count++;
         packet_engine_start(&net->packets, circuits->path, hop_count, circuits->back, back_count,
                             wire_bytes, (struct packet_end){owner, class_id, job});
         return;
     }
-    weft_wire_start(&net->wire, class_id, wire_bytes, owner);
-    weft_wire_close(&net->wire, class_id);
+    weft_active_start(&net->active, class_id, wire_bytes, owner);
+    weft_active_close(&net->active, class_id);
 }
 
 // ---- changes ----
@@ -163,17 +163,17 @@ static void release_held(struct weft_simnet *net)
 static void hold_all(struct weft_simnet *net)
 {
     struct sim_circuits *circuits = net->circuits;
-    uint64_t started = net->wire.started_count;
-    uint32_t count = weft_wire_withdraw(&net->wire, circuits->rests);
+    uint64_t started = net->active.started_count;
+    uint32_t count = weft_active_withdraw(&net->active, circuits->rests);
     for (uint32_t i = 0; i < count; i++) {
-        const struct weft_wire_rest *rest = &circuits->rests[i];
+        const struct weft_active_rest *rest = &circuits->rests[i];
         uint32_t from = net->fabric->links[rest->first_link].from;
         uint32_t to = net->fabric->links[rest->last_link].to;
         WEFT_ASSERT(circuits->held_count < circuits->room);
         circuits->held[circuits->held_count++] = (struct held){
             sim_circuits_pair(net, from, to), rest->owner, rest->job, rest->left_bytes};
     }
-    net->wire.started_count = started - count; // they start again
+    net->active.started_count = started - count; // they start again
 }
 
 static void sum_demand(const struct weft_simnet *net)
@@ -200,7 +200,7 @@ static void apply_answer(struct weft_simnet *net)
         bool changes = rate_Bps != circuits->rate_Bps[link];
         circuits->is_dark[link] = circuits->any_dark && (changes || answer->stops_all);
         if (changes && rate_Bps > 0 && !weft_simnet_is_packet(net)) {
-            weft_maxmin_set_capacity(&net->wire.maxmin, link, rate_Bps);
+            weft_maxmin_set_capacity(&net->active.maxmin, link, rate_Bps);
         }
         circuits->rate_Bps[link] = rate_Bps;
     }
@@ -237,7 +237,7 @@ double sim_circuits_next_ps(const struct weft_simnet *net, bool more)
 {
     const struct sim_circuits *circuits = net->circuits;
     if (circuits == NULL || (!more && circuits->held_count == 0 && circuits->active_count == 0 &&
-                             isinf(weft_wire_next_ps(&net->wire)))) {
+                             isinf(weft_active_next_ps(&net->active)))) {
         return (double)INFINITY;
     }
     return circuits->next_ps;
@@ -286,7 +286,7 @@ bool sim_circuits_step(struct weft_simnet *net, double until_ps)
         return false;
     }
     release_held(net);
-    weft_wire_settle(&net->wire);
+    weft_active_settle(&net->active);
     return true;
 }
 

@@ -16,7 +16,7 @@
 #include "maxmin.h"
 
 // What an end or a change of rate reads and writes of a class, together.
-struct weft_wire_class {
+struct weft_active_class {
     double served_bytes; // to each of its flows, as of since_ps
     double since_ps;
     double target_bytes; // of first_flow
@@ -29,21 +29,21 @@ struct weft_wire_class {
 
 // A class in the heap of ends. Its key is at most its end: an end that moves out stays filed where
 // it was until it comes to the top.
-struct weft_wire_entry {
+struct weft_active_entry {
     double key_ps;
     uint32_t class_id;
 };
 // `classes` are the ones that know their places (weft/base/heap.h).
-struct weft_wire_heap {
-    struct weft_wire_entry *entries;
+struct weft_active_heap {
+    struct weft_active_entry *entries;
     uint32_t count;
-    struct weft_wire_class *classes;
+    struct weft_active_class *classes;
 };
 
-struct weft_wire {
+struct weft_active_flows {
     struct weft_maxmin maxmin;
     double now_ps;
-    struct weft_wire_class *classes;
+    struct weft_active_class *classes;
     uint64_t *path_hash; // per class
     uint32_t *job;       // per class, with shares: its flows'; else NULL and all of one
     // Per class, where somebody follows them: those with other flows or rates than when last
@@ -65,19 +65,19 @@ struct weft_wire {
     uint32_t free_flow_count;
     uint32_t flow_count; // slots ever used
     uint32_t flow_capacity;
-    struct weft_wire_heap ends;
+    struct weft_active_heap ends;
     double *link_bytes;
     uint64_t started_count;
 };
 
-struct weft_wire_end {
+struct weft_active_end {
     uint32_t owner;
     uint32_t class_id; // as a key to what the caller keeps per class; it may be gone already
     double end_ps;
 };
 
 // What is left of a flow that was withdrawn.
-struct weft_wire_rest {
+struct weft_active_rest {
     uint32_t owner;
     uint32_t job;
     uint32_t first_link; // of the path that it was on
@@ -86,37 +86,40 @@ struct weft_wire_rest {
 };
 
 // Room for flow_capacity flows on class_capacity paths of at most hop_max links at once.
-void weft_wire_init(struct weft_wire *wire, const double *capacity_Bps, uint32_t link_count,
-                    uint32_t class_capacity, uint32_t flow_capacity, uint32_t hop_max,
-                    struct weft_arena *arena);
+void weft_active_init(struct weft_active_flows *active, const double *capacity_Bps,
+                      uint32_t link_count, uint32_t class_capacity, uint32_t flow_capacity,
+                      uint32_t hop_max, struct weft_arena *arena);
 // Gives the flows of each job a share of their own; before any class is opened. With `follow` the
 // wire lists the classes that changed.
-void weft_wire_use_shares(struct weft_wire *wire, bool follow, struct weft_arena *arena);
+void weft_active_use_shares(struct weft_active_flows *active, bool follow,
+                            struct weft_arena *arena);
 // Holds the class of a path, joining the one that exists; with shares the job's own. O(hops).
-uint32_t weft_wire_open(struct weft_wire *wire, const uint32_t *links, uint32_t hop_count,
-                        uint32_t job);
+uint32_t weft_active_open(struct weft_active_flows *active, const uint32_t *links,
+                          uint32_t hop_count, uint32_t job);
 // What each flow of a class gets.
-static inline double weft_wire_rate(const struct weft_wire *wire, uint32_t class_id)
+static inline double weft_active_rate(const struct weft_active_flows *active, uint32_t class_id)
 {
-    return weft_maxmin_class_at(&wire->maxmin, class_id)->rate_Bps *
-           weft_maxmin_share_of(&wire->maxmin, class_id);
+    return weft_maxmin_class_at(&active->maxmin, class_id)->rate_Bps *
+           weft_maxmin_share_of(&active->maxmin, class_id);
 }
 // Lets go of a class; it lives on while flows or other holders use it.
-void weft_wire_close(struct weft_wire *wire, uint32_t class_id);
+void weft_active_close(struct weft_active_flows *active, uint32_t class_id);
 // A flow of size_bytes > 0 begins now; `owner` comes back when it ends.
-void weft_wire_start(struct weft_wire *wire, uint32_t class_id, double size_bytes, uint32_t owner);
+void weft_active_start(struct weft_active_flows *active, uint32_t class_id, double size_bytes,
+                       uint32_t owner);
 // Brings rates and projected ends up to date after starts and ends at one instant.
-void weft_wire_settle(struct weft_wire *wire);
+void weft_active_settle(struct weft_active_flows *active);
 // The next end, INFINITY if nothing flows. Settled wires only. O(1).
-double weft_wire_next_ps(const struct weft_wire *wire);
+double weft_active_next_ps(const struct weft_active_flows *active);
 // Takes out one flow that ends by until_ps; false if there is none. The caller has set now_ps, and
 // settles when it has taken all.
-bool weft_wire_take(struct weft_wire *wire, double until_ps, struct weft_wire_end *end);
+bool weft_active_take(struct weft_active_flows *active, double until_ps,
+                      struct weft_active_end *end);
 // Takes all flows out as they are at now_ps, a class after the other; `rests` has room for all.
 // Settled wires only; settle again before the next instant. Returns how many there were.
-uint32_t weft_wire_withdraw(struct weft_wire *wire, struct weft_wire_rest *rests);
+uint32_t weft_active_withdraw(struct weft_active_flows *active, struct weft_active_rest *rests);
 // Up to when ends and other events count as simultaneous with now_ps: far above the rounding of
 // double instants, far below any time that matters.
-double weft_wire_window_ps(const struct weft_wire *wire);
+double weft_active_window_ps(const struct weft_active_flows *active);
 
 #endif

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Max-min fair rates, re-solved only where an arrival or a departure changes them.
+// Max-min fair rates, solved again only where an arrival or a departure changes them: the links
+// that a change touches are evaluated, lowest level first, each by Newton's method on its own
+// water-filling equation, and a change of a rate is passed on along the class's path (maxmin.h has
+// the equations). O(members of the links whose level changes).
 
 #include "maxmin.h"
 

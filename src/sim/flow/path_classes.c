@@ -11,8 +11,8 @@
 uint32_t weft_simnet_open(struct weft_simnet *net, const uint32_t *links, uint32_t hop_count,
                           uint32_t job)
 {
-    uint32_t id = weft_wire_open(&net->wire, links, hop_count, job);
-    if (net->wire.classes[id].users > 1 || net->wire.classes[id].first_flow != WEFT_NONE) {
+    uint32_t id = weft_active_open(&net->active, links, hop_count, job);
+    if (net->active.classes[id].users > 1 || net->active.classes[id].first_flow != WEFT_NONE) {
         return id; // open already
     }
     double propagation_ps = 0;
@@ -27,8 +27,8 @@ uint32_t weft_simnet_open(struct weft_simnet *net, const uint32_t *links, uint32
     }
     net->propagation_ps[id] = propagation_ps;
     net->store_ps_per_byte[id] = hop_count == 1 ? 0 : store_ps_per_byte - slowest_ps_per_byte;
-    if (net->wire.job != NULL) {
-        sim_shares_open(&net->shares, &net->wire, id);
+    if (net->active.job != NULL) {
+        sim_shares_open(&net->shares, &net->active, id);
     }
     return id;
 }

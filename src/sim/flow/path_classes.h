@@ -2,8 +2,8 @@
 #ifndef WEFT_SIM_FLOW_PATH_CLASSES_H
 #define WEFT_SIM_FLOW_PATH_CLASSES_H
 
-// The wire over a fabric: routes become classes of the wire, each with the time that a packet needs
-// besides its turn at the slowest link.
+// The active flows over a fabric: paths become their classes, each with the time that a packet
+// needs besides its transmission at the slowest link.
 
 #include "shares.h"
 #include "sim/packet/engine/engine.h"
@@ -11,7 +11,7 @@
 struct sim_circuits;
 
 struct weft_simnet {
-    struct weft_wire wire;
+    struct weft_active_flows active;
     struct sim_shares shares;
     const struct weft_fabric *fabric;
     const struct weft_routes *routes;

@@ -50,19 +50,19 @@ static double growth(const struct weft_fluid_options *options, double part)
     return options->square_root ? sqrt(f) : f;
 }
 
-void sim_shares_init(struct sim_shares *shares, struct weft_wire *wire,
+void sim_shares_init(struct sim_shares *shares, struct weft_active_flows *active,
                      const struct weft_sim_options *options, uint32_t job_count,
                      struct weft_arena *arena)
 {
     struct sim_shares s = {.options = options->fluid, .paces = options->paces};
-    uint32_t room = wire->maxmin.class_capacity;
+    uint32_t room = active->maxmin.class_capacity;
     s.learns = options->fluid.learns;
     s.steps = options->fluid.steps == 0 ? STEPS_DEFAULT : options->fluid.steps;
     s.least = (double)INFINITY;
     for (uint32_t job = 0; job < job_count; job++) {
         s.least = fmin(s.least, weight_of(options->paces, job));
     }
-    weft_wire_use_shares(wire, s.learns, arena);
+    weft_active_use_shares(active, s.learns, arena);
     if (s.learns) {
         s.least *= growth(&s.options, 0);
         s.learners = WEFT_NEW_RAW(arena, struct sim_learner, room > job_count ? room : job_count);
@@ -80,10 +80,10 @@ void sim_shares_init(struct sim_shares *shares, struct weft_wire *wire,
     *shares = s;
 }
 
-static uint32_t learner_of(const struct sim_shares *shares, const struct weft_wire *wire,
+static uint32_t learner_of(const struct sim_shares *shares, const struct weft_active_flows *active,
                            uint32_t class_id)
 {
-    return shares->options.mltcp.per_job ? wire->job[class_id] : class_id;
+    return shares->options.mltcp.per_job ? active->job[class_id] : class_id;
 }
 
 // ---- learners by the ends of their quanta ----
@@ -151,13 +151,14 @@ static void find_quantum(const struct sim_shares *shares, struct sim_learner *le
 }
 
 // Gives a learner's classes the share of its quantum.
-static void apply(struct sim_shares *shares, struct weft_wire *wire, uint32_t id, uint32_t job)
+static void apply(struct sim_shares *shares, struct weft_active_flows *active, uint32_t id,
+                  uint32_t job)
 {
     const struct sim_learner *learner = &shares->learners[id];
     double part = fmin(1, (learner->quantum + 0.5) / shares->steps);
     double ratio = weight_of(shares->paces, job) * growth(&shares->options, part) / shares->least;
     for (uint32_t c = learner->first_class; c != WEFT_NONE; c = shares->next_class[c]) {
-        weft_maxmin_set_share(&wire->maxmin, c, fmax(ratio, 1));
+        weft_maxmin_set_share(&active->maxmin, c, fmax(ratio, 1));
     }
 }
 
@@ -174,23 +175,23 @@ static void project(struct sim_shares *shares, uint32_t id)
     file(shares, id, due_ps);
 }
 
-void sim_shares_open(struct sim_shares *shares, struct weft_wire *wire, uint32_t class_id)
+void sim_shares_open(struct sim_shares *shares, struct weft_active_flows *active, uint32_t class_id)
 {
-    uint32_t job = wire->job[class_id];
+    uint32_t job = active->job[class_id];
     if (!shares->learns) {
         double ratio = weight_of(shares->paces, job) / shares->least;
-        weft_maxmin_set_share(&wire->maxmin, class_id, fmax(ratio, 1));
+        weft_maxmin_set_share(&active->maxmin, class_id, fmax(ratio, 1));
         return;
     }
     if (shares->is_known[class_id]) {
         return;
     }
-    wire->classes[class_id].users++; // held for good: it learns
+    active->classes[class_id].users++; // held for good: it learns
     shares->is_known[class_id] = true;
-    uint32_t id = learner_of(shares, wire, class_id);
+    uint32_t id = learner_of(shares, active, class_id);
     struct sim_learner *learner = &shares->learners[id];
     if (!shares->options.mltcp.per_job || shares->job_first[job] == WEFT_NONE) {
-        *learner = (struct sim_learner){.since_ps = wire->now_ps,
+        *learner = (struct sim_learner){.since_ps = active->now_ps,
                                         .due_ps = (double)INFINITY,
                                         .heap_place = WEFT_NONE,
                                         .first_class = WEFT_NONE,
@@ -199,69 +200,69 @@ void sim_shares_open(struct sim_shares *shares, struct weft_wire *wire, uint32_t
     }
     shares->next_class[class_id] = learner->first_class;
     learner->first_class = class_id;
-    apply(shares, wire, id, job);
+    apply(shares, active, id, job);
 }
 
-void sim_shares_start(struct sim_shares *shares, struct weft_wire *wire, uint32_t class_id,
-                      double wire_bytes)
+void sim_shares_start(struct sim_shares *shares, struct weft_active_flows *active,
+                      uint32_t class_id, double wire_bytes)
 {
-    uint32_t id = learner_of(shares, wire, class_id);
+    uint32_t id = learner_of(shares, active, class_id);
     struct sim_learner *learner = &shares->learners[id];
-    advance(learner, wire->now_ps);
+    advance(learner, active->now_ps);
     learner->posted_bytes += wire_bytes;
     uint32_t before = learner->quantum;
     find_quantum(shares, learner);
     if (learner->quantum != before) {
-        apply(shares, wire, id, wire->job[class_id]);
+        apply(shares, active, id, active->job[class_id]);
     }
 }
 
-void sim_shares_iteration(struct sim_shares *shares, struct weft_wire *wire, uint32_t job)
+void sim_shares_iteration(struct sim_shares *shares, struct weft_active_flows *active, uint32_t job)
 {
     if (!shares->learns) {
         return;
     }
     for (uint32_t id = shares->job_first[job]; id != WEFT_NONE; id = shares->learners[id].next) {
         struct sim_learner *learner = &shares->learners[id];
-        advance(learner, wire->now_ps);
+        advance(learner, active->now_ps);
         learner->learned_bytes = learner->posted_bytes;
         learner->posted_bytes = 0;
         learner->sent_bytes = 0;
         learner->quantum = 0;
-        apply(shares, wire, id, job);
+        apply(shares, active, id, job);
         project(shares, id);
     }
 }
 
-void sim_shares_step(struct sim_shares *shares, struct weft_wire *wire, double until_ps)
+void sim_shares_step(struct sim_shares *shares, struct weft_active_flows *active, double until_ps)
 {
     while (sim_shares_next_ps(shares) <= until_ps) {
         uint32_t id = shares->due.entries[0].learner;
         struct sim_learner *learner = &shares->learners[id];
-        advance(learner, wire->now_ps);
+        advance(learner, active->now_ps);
         learner->quantum++;
         // So that rounding does not leave it a hair before the quantum's beginning.
         learner->sent_bytes =
             fmax(learner->sent_bytes, total_bytes(learner) * learner->quantum / shares->steps);
         shares->step_count++;
-        apply(shares, wire, id, wire->job[learner->first_class]);
+        apply(shares, active, id, active->job[learner->first_class]);
         project(shares, id);
     }
 }
 
-void sim_shares_settle(struct sim_shares *shares, struct weft_wire *wire)
+void sim_shares_settle(struct sim_shares *shares, struct weft_active_flows *active)
 {
-    for (uint32_t i = 0; i < wire->changed_count; i++) {
-        uint32_t class_id = wire->changed[i];
-        uint32_t id = learner_of(shares, wire, class_id);
+    for (uint32_t i = 0; i < active->changed_count; i++) {
+        uint32_t class_id = active->changed[i];
+        uint32_t id = learner_of(shares, active, class_id);
         struct sim_learner *learner = &shares->learners[id];
-        double flows = wire->maxmin.shares[class_id].flow_count;
-        double rate_Bps = flows * weft_wire_rate(wire, class_id);
-        advance(learner, wire->now_ps);
+        double flows = active->maxmin.shares[class_id].flow_count;
+        double rate_Bps = flows * weft_active_rate(active, class_id);
+        advance(learner, active->now_ps);
         learner->rate_Bps = fmax(learner->rate_Bps + rate_Bps - shares->counted_Bps[class_id], 0);
         shares->counted_Bps[class_id] = rate_Bps;
         project(shares, id);
-        wire->is_changed[class_id] = false;
+        active->is_changed[class_id] = false;
     }
-    wire->changed_count = 0;
+    active->changed_count = 0;
 }

@@ -12,7 +12,7 @@
 #include "active_flows.h"
 #include "weft/sim.h"
 
-// Whose progress counts: a class's of the wire (a connection), or a job's.
+// Whose progress counts: a class's (a connection), or a job's.
 struct sim_learner {
     double sent_bytes; // of this iteration, as of since_ps
     double since_ps;
@@ -59,23 +59,25 @@ bool sim_shares_wanted(const struct weft_sim_options *options, uint32_t job_coun
 // Fails with INPUT when the parameters make no sense.
 bool sim_shares_check(const struct weft_sim_options *options, struct weft_error *error)
     WEFT_MUST_USE;
-// Before any class of the wire is opened. `options` must live as long.
-void sim_shares_init(struct sim_shares *shares, struct weft_wire *wire,
+// Before any class of the active flows is opened. `options` must live as long.
+void sim_shares_init(struct sim_shares *shares, struct weft_active_flows *active,
                      const struct weft_sim_options *options, uint32_t job_count,
                      struct weft_arena *arena);
 // A class was opened, maybe again.
-void sim_shares_open(struct sim_shares *shares, struct weft_wire *wire, uint32_t class_id);
+void sim_shares_open(struct sim_shares *shares, struct weft_active_flows *active,
+                     uint32_t class_id);
 
 // With `learns` only:
 // so many bytes were given to a class to send,
-void sim_shares_start(struct sim_shares *shares, struct weft_wire *wire, uint32_t class_id,
-                      double wire_bytes);
+void sim_shares_start(struct sim_shares *shares, struct weft_active_flows *active,
+                      uint32_t class_id, double wire_bytes);
 // a job begins an iteration,
-void sim_shares_iteration(struct sim_shares *shares, struct weft_wire *wire, uint32_t job);
-// shares of quanta that end by until_ps change; the wire is settled next,
-void sim_shares_step(struct sim_shares *shares, struct weft_wire *wire, double until_ps);
+void sim_shares_iteration(struct sim_shares *shares, struct weft_active_flows *active,
+                          uint32_t job);
+// shares of quanta that end by until_ps change; the active flows are settled next,
+void sim_shares_step(struct sim_shares *shares, struct weft_active_flows *active, double until_ps);
 // and then the learners.
-void sim_shares_settle(struct sim_shares *shares, struct weft_wire *wire);
+void sim_shares_settle(struct sim_shares *shares, struct weft_active_flows *active);
 
 // The next end of a quantum, INFINITY if there is none. O(1).
 double sim_shares_next_ps(const struct sim_shares *shares);

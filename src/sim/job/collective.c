@@ -6,11 +6,11 @@
 #include <math.h>
 
 // Holds the ways of the hop from the ring's member `index` to its next, and returns their number.
-static uint32_t open_hop(struct machine *machine, uint32_t job_id, const struct weft_ring *ring,
+static uint32_t open_hop(struct executor *executor, uint32_t job_id, const struct weft_ring *ring,
                          uint32_t index, uint64_t hash, struct weft_simnet_way *ways)
 {
-    struct weft_simnet *net = &machine->net;
-    const struct weft_sim_job *job = &machine->jobs[job_id];
+    struct weft_simnet *net = &executor->net;
+    const struct weft_sim_job *job = &executor->jobs[job_id];
     if (ring->hop_first != NULL && net->circuits == NULL) {
         uint32_t first = ring->hop_first[index];
         uint32_t count = ring->hop_first[index + 1] - first;
@@ -21,8 +21,8 @@ static uint32_t open_hop(struct machine *machine, uint32_t job_id, const struct 
             weft_simnet_open(net, &ring->hop_links[first], count, job_id), 1};
         return 1;
     }
-    uint32_t from = machine_server(job, ring->members[index]);
-    uint32_t to = machine_server(job, ring->members[(index + 1) % ring->member_count]);
+    uint32_t from = executor_server(job, ring->members[index]);
+    uint32_t to = executor_server(job, ring->members[(index + 1) % ring->member_count]);
     uint32_t count = weft_simnet_way_count(net, from, to);
     for (uint32_t i = 0; i < count; i++) {
         ways[i] = weft_simnet_open_way(net, from, to, i, weft_hash(hash ^ index), job_id);
@@ -31,12 +31,12 @@ static uint32_t open_hop(struct machine *machine, uint32_t job_id, const struct 
 }
 
 // In later iterations a task's runs and their ways take the places that they had in the first.
-static void start_ring(struct machine *machine, uint32_t id, uint32_t task,
+static void start_ring(struct executor *executor, uint32_t id, uint32_t task,
                        const struct weft_ring *ring, double now_ps)
 {
     uint32_t local;
-    const struct weft_taskgraph *graph = machine_graph(machine, task, &local);
-    const struct weft_sim_options *options = machine->net.options;
+    const struct weft_taskgraph *graph = executor_graph(executor, task, &local);
+    const struct weft_sim_options *options = executor->net.options;
     uint64_t size_bytes = graph->size_bytes[local];
     double k = ring->member_count;
     double message_bytes = (double)size_bytes / k * ring->share_ratio;
@@ -47,89 +47,89 @@ static void start_ring(struct machine *machine, uint32_t id, uint32_t task,
         message_bytes *= rounds;
         rounds = 1;
     }
-    bool again = id < machine->run_count;
-    struct machine_run *run = &machine->runs[id];
-    *run = (struct machine_run){
+    bool again = id < executor->run_count;
+    struct executor_run *run = &executor->runs[id];
+    *run = (struct executor_run){
         .task = task,
-        .first_way = again ? run->first_way : machine->way_count,
+        .first_way = again ? run->first_way : executor->way_count,
         .rounds_left = rounds,
-        .wire_bytes = weft_simnet_wire_bytes(&machine->net, message_bytes),
+        .wire_bytes = weft_simnet_wire_bytes(&executor->net, message_bytes),
     };
     uint64_t hash = weft_hash(options->seed ^ weft_hash(id));
-    uint32_t job = machine->task_job[task];
+    uint32_t job = executor->task_job[task];
     for (uint32_t i = 0; i < ring->member_count; i++) {
-        run->way_count +=
-            open_hop(machine, job, ring, i, hash, &machine->ways[run->first_way + run->way_count]);
+        run->way_count += open_hop(executor, job, ring, i, hash,
+                                   &executor->ways[run->first_way + run->way_count]);
     }
     if (!again) {
-        machine->run_count++;
-        machine->way_count += run->way_count;
+        executor->run_count++;
+        executor->way_count += run->way_count;
     }
     if (run->way_count == 0) { // all members on one server
-        machine_part_ended(machine, task, now_ps);
+        executor_part_ended(executor, task, now_ps);
         return;
     }
-    machine_round_start(machine, id, now_ps);
+    executor_round_start(executor, id, now_ps);
 }
 
-void machine_collective_start(struct machine *machine, uint32_t task, double now_ps)
+void executor_collective_start(struct executor *executor, uint32_t task, double now_ps)
 {
     uint32_t local;
-    const struct weft_taskgraph *graph = machine_graph(machine, task, &local);
-    uint32_t job = machine->task_job[task];
+    const struct weft_taskgraph *graph = executor_graph(executor, task, &local);
+    uint32_t job = executor->task_job[task];
     uint32_t group_id = graph->group[local];
-    const struct machine_group *group = &machine->groups[machine->first_group[job] + group_id];
+    const struct executor_group *group = &executor->groups[executor->first_group[job] + group_id];
     const uint32_t *members = &graph->group_members[graph->group_first[group_id]];
     uint32_t member_count = graph->group_first[group_id + 1] - graph->group_first[group_id];
-    machine->part_end_ps[task] = now_ps;
+    executor->part_end_ps[task] = now_ps;
     if (member_count < 2 || graph->size_bytes[local] == 0) {
-        machine->parts_left[task] = 1;
-        machine_part_ended(machine, task, now_ps);
+        executor->parts_left[task] = 1;
+        executor_part_ended(executor, task, now_ps);
         return;
     }
-    uint32_t run = machine->first_run[task];
+    uint32_t run = executor->first_run[task];
     if (run == WEFT_NONE) {
-        run = machine->run_count;
-        machine->first_run[task] = run;
+        run = executor->run_count;
+        executor->first_run[task] = run;
     }
     if (group->ring_count == 0) {
         struct weft_ring ring = {group_id, member_count, members, 1, NULL, NULL};
-        machine->parts_left[task] = 1;
-        start_ring(machine, run, task, &ring, now_ps);
+        executor->parts_left[task] = 1;
+        start_ring(executor, run, task, &ring, now_ps);
         return;
     }
-    machine->parts_left[task] = group->ring_count;
+    executor->parts_left[task] = group->ring_count;
     for (uint32_t i = 0; i < group->ring_count; i++) {
-        start_ring(machine, run + i, task, &group->rings[i], now_ps);
+        start_ring(executor, run + i, task, &group->rings[i], now_ps);
     }
 }
 
-void machine_round_start(struct machine *machine, uint32_t run_id, double now_ps)
+void executor_round_start(struct executor *executor, uint32_t run_id, double now_ps)
 {
-    struct machine_run *run = &machine->runs[run_id];
-    const struct weft_simnet_way *ways = &machine->ways[run->first_way];
+    struct executor_run *run = &executor->runs[run_id];
+    const struct weft_simnet_way *ways = &executor->ways[run->first_way];
     run->flows_left = run->way_count;
     run->round_end_ps = now_ps;
-    uint32_t job = machine->task_job[run->task];
+    uint32_t job = executor->task_job[run->task];
     for (uint32_t i = 0; i < run->way_count; i++) {
-        weft_simnet_start(&machine->net, ways[i].class_id, run->wire_bytes * ways[i].share_ratio,
-                          MACHINE_RUN_OWNER | run_id, job);
+        weft_simnet_start(&executor->net, ways[i].class_id, run->wire_bytes * ways[i].share_ratio,
+                          EXECUTOR_RUN_OWNER | run_id, job);
     }
 }
 
-void machine_round_flow_ended(struct machine *machine, uint32_t run_id, double time_ps)
+void executor_round_flow_ended(struct executor *executor, uint32_t run_id, double time_ps)
 {
-    struct machine_run *run = &machine->runs[run_id];
+    struct executor_run *run = &executor->runs[run_id];
     run->round_end_ps = fmax(run->round_end_ps, time_ps);
     if (--run->flows_left > 0) {
         return;
     }
     if (--run->rounds_left > 0) {
-        machine_push(machine, run->round_end_ps, MACHINE_ROUND_START, run_id);
+        executor_push(executor, run->round_end_ps, EXECUTOR_ROUND_START, run_id);
         return;
     }
     for (uint32_t i = 0; i < run->way_count; i++) {
-        weft_simnet_close_way(&machine->net, machine->ways[run->first_way + i]);
+        weft_simnet_close_way(&executor->net, executor->ways[run->first_way + i]);
     }
-    machine_part_ended(machine, run->task, run->round_end_ps);
+    executor_part_ended(executor, run->task, run->round_end_ps);
 }

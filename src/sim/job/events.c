@@ -10,55 +10,55 @@
 
 // ---- events that are not ends of flows ----
 
-static inline bool comes_before(const struct machine_event *a, const struct machine_event *b)
+static inline bool comes_before(const struct executor_event *a, const struct executor_event *b)
 {
     return a->time_ps < b->time_ps || (a->time_ps == b->time_ps && a->order < b->order);
 }
 
-WEFT_HEAP(events, struct machine_event_heap, struct machine_event, 2, comes_before,
+WEFT_HEAP(events, struct executor_event_heap, struct executor_event, 2, comes_before,
           weft_heap_no_places)
 
-void machine_push(struct machine *machine, double time_ps, enum machine_event_kind kind,
-                  uint32_t id)
+void executor_push(struct executor *executor, double time_ps, enum executor_event_kind kind,
+                   uint32_t id)
 {
-    events_push(&machine->events, (struct machine_event){time_ps, machine->order++, kind, id});
+    events_push(&executor->events, (struct executor_event){time_ps, executor->order++, kind, id});
 }
 
-struct machine_event machine_pop(struct machine *machine)
+struct executor_event executor_pop(struct executor *executor)
 {
-    return events_pop(&machine->events);
+    return events_pop(&executor->events);
 }
 
 // ---- tasks ----
 
-void machine_append(struct machine *machine, uint32_t *head, uint32_t *tail, uint32_t task)
+void executor_append(struct executor *executor, uint32_t *head, uint32_t *tail, uint32_t task)
 {
-    machine->next_in_line[task] = WEFT_NONE;
+    executor->next_in_line[task] = WEFT_NONE;
     if (*head == WEFT_NONE) {
         *head = task;
     } else {
-        machine->next_in_line[*tail] = task;
+        executor->next_in_line[*tail] = task;
     }
     *tail = task;
 }
 
-void machine_make_ready(struct machine *machine, uint32_t task)
+void executor_make_ready(struct executor *executor, uint32_t task)
 {
-    machine_append(machine, &machine->ready_head, &machine->ready_tail, task);
+    executor_append(executor, &executor->ready_head, &executor->ready_tail, task);
 }
 
-uint32_t machine_take_first(struct machine *machine, uint32_t *head)
+uint32_t executor_take_first(struct executor *executor, uint32_t *head)
 {
     uint32_t task = *head;
-    *head = machine->next_in_line[task];
+    *head = executor->next_in_line[task];
     return task;
 }
 
-void machine_part_ended(struct machine *machine, uint32_t task, double time_ps)
+void executor_part_ended(struct executor *executor, uint32_t task, double time_ps)
 {
-    WEFT_ASSERT(machine->parts_left[task] > 0);
-    machine->part_end_ps[task] = fmax(machine->part_end_ps[task], time_ps);
-    if (--machine->parts_left[task] == 0) {
-        machine_push(machine, machine->part_end_ps[task], MACHINE_TASK_END, task);
+    WEFT_ASSERT(executor->parts_left[task] > 0);
+    executor->part_end_ps[task] = fmax(executor->part_end_ps[task], time_ps);
+    if (--executor->parts_left[task] == 0) {
+        executor_push(executor, executor->part_end_ps[task], EXECUTOR_TASK_END, task);
     }
 }

@@ -2,35 +2,35 @@
 #ifndef WEFT_SIM_JOB_EXECUTOR_H
 #define WEFT_SIM_JOB_EXECUTOR_H
 
-// The machine that plays jobs: devices with their queues, tasks that wait for others, collectives
+// The executor that plays jobs: devices with their queues, tasks that wait for others, collectives
 // and a heap of the events that are not ends of flows.
 
 #include "sim/watch.h"
 
 // Owners of flows are tasks, or ring runs with this bit.
-#define MACHINE_RUN_OWNER 0x80000000u
+#define EXECUTOR_RUN_OWNER 0x80000000u
 
-enum machine_event_kind {
-    MACHINE_TASK_END,
-    MACHINE_COLLECTIVE_START, // the part inside the servers is over
-    MACHINE_ROUND_START,
-    MACHINE_JOB_START,
+enum executor_event_kind {
+    EXECUTOR_TASK_END,
+    EXECUTOR_COLLECTIVE_START, // the part inside the servers is over
+    EXECUTOR_ROUND_START,
+    EXECUTOR_JOB_START,
 };
 
-struct machine_event {
+struct executor_event {
     double time_ps;
     uint64_t order; // of creation: simultaneous events come in that order
     uint32_t kind;
     uint32_t id; // task, ring run or job
 };
 // A heap by time and order (weft/base/heap.h).
-struct machine_event_heap {
-    struct machine_event *entries;
+struct executor_event_heap {
+    struct executor_event *entries;
     uint32_t count;
 };
 
 // One ring of one collective.
-struct machine_run {
+struct executor_run {
     uint32_t task;
     uint32_t first_way;
     uint32_t way_count;
@@ -41,13 +41,13 @@ struct machine_run {
 };
 
 // What a group's rings need, known before the start.
-struct machine_group {
+struct executor_group {
     uint32_t ring_count; // 0: one ring in the order of the members
     const struct weft_ring *rings;
     uint32_t way_count; // of all rings
 };
 
-struct machine {
+struct executor {
     struct weft_simnet net;
     struct sim_watch watch;
     const struct weft_sim_job *jobs;
@@ -64,7 +64,7 @@ struct machine {
     double *iteration_end_ps; // [job * iterations + iteration]
     double *late_ps;          // behind start and periods, when its last iteration ended
     uint64_t wait_count;
-    struct machine_group *groups;
+    struct executor_group *groups;
     // Per task.
     uint32_t *task_job;
     uint32_t *waits_for;    // predecessors still to end
@@ -81,63 +81,63 @@ struct machine {
     uint32_t ready_head; // tasks to start now
     uint32_t ready_tail;
     // Ring runs and the ways of their hops, in order of start.
-    struct machine_run *runs;
+    struct executor_run *runs;
     uint32_t run_count;
     struct weft_simnet_way *ways;
     uint32_t way_count;
-    struct machine_event_heap events;
+    struct executor_event_heap events;
     uint64_t order;
     uint64_t event_count;
 };
 
-static inline const struct weft_taskgraph *machine_graph(const struct machine *machine,
-                                                         uint32_t task, uint32_t *local)
+static inline const struct weft_taskgraph *executor_graph(const struct executor *executor,
+                                                          uint32_t task, uint32_t *local)
 {
-    uint32_t job = machine->task_job[task];
-    *local = task - machine->first_task[job];
-    return machine->jobs[job].graph;
+    uint32_t job = executor->task_job[task];
+    *local = task - executor->first_task[job];
+    return executor->jobs[job].graph;
 }
 
 // The fabric's server of a job's.
-static inline uint32_t machine_server(const struct weft_sim_job *job, uint32_t server)
+static inline uint32_t executor_server(const struct weft_sim_job *job, uint32_t server)
 {
     return job->servers == NULL ? server : job->servers[server];
 }
 
-// Checks the jobs and lays the machine out for them (setup.c).
-bool machine_build(struct machine *machine, const struct weft_fabric *fabric,
-                   const struct weft_routes *routes, const struct weft_sim_job *jobs,
-                   uint32_t job_count, const struct weft_sim_options *options,
-                   struct weft_arena *arena, struct weft_error *error) WEFT_MUST_USE;
+// Checks the jobs and lays the executor out for them (setup.c).
+bool executor_build(struct executor *executor, const struct weft_fabric *fabric,
+                    const struct weft_routes *routes, const struct weft_sim_job *jobs,
+                    uint32_t job_count, const struct weft_sim_options *options,
+                    struct weft_arena *arena, struct weft_error *error) WEFT_MUST_USE;
 
 // A job's next iteration begins (iterations.c).
-void machine_begin_iteration(struct machine *machine, uint32_t job, double now_ps);
+void executor_begin_iteration(struct executor *executor, uint32_t job, double now_ps);
 // A task of it has ended.
-void machine_count_task(struct machine *machine, uint32_t job, double now_ps);
+void executor_count_task(struct executor *executor, uint32_t job, double now_ps);
 // Lays the iterations out and files the jobs' starts.
-bool machine_lay_out_iterations(struct machine *machine, const struct weft_sim_options *options,
-                                struct weft_arena *arena, struct weft_error *error) WEFT_MUST_USE;
+bool executor_lay_out_iterations(struct executor *executor, const struct weft_sim_options *options,
+                                 struct weft_arena *arena, struct weft_error *error) WEFT_MUST_USE;
 // Per job: mean iterations and the ends of all.
-bool machine_iterations(struct weft_sim_result *result, const struct machine *machine,
-                        struct weft_arena *arena, struct weft_error *error) WEFT_MUST_USE;
+bool executor_iterations(struct weft_sim_result *result, const struct executor *executor,
+                         struct weft_arena *arena, struct weft_error *error) WEFT_MUST_USE;
 
 // ---- what waits (events.c) ----
 
 // Files an event, and takes the first one out. O(log events).
-void machine_push(struct machine *machine, double time_ps, enum machine_event_kind kind,
-                  uint32_t id);
-struct machine_event machine_pop(struct machine *machine);
+void executor_push(struct executor *executor, double time_ps, enum executor_event_kind kind,
+                   uint32_t id);
+struct executor_event executor_pop(struct executor *executor);
 // A task waits behind the others of a queue; the first one leaves it.
-void machine_append(struct machine *machine, uint32_t *head, uint32_t *tail, uint32_t task);
-uint32_t machine_take_first(struct machine *machine, uint32_t *head);
+void executor_append(struct executor *executor, uint32_t *head, uint32_t *tail, uint32_t task);
+uint32_t executor_take_first(struct executor *executor, uint32_t *head);
 // A task waits for nothing more.
-void machine_make_ready(struct machine *machine, uint32_t task);
+void executor_make_ready(struct executor *executor, uint32_t task);
 // One of a task's parts is over; after the last the task ends.
-void machine_part_ended(struct machine *machine, uint32_t task, double time_ps);
+void executor_part_ended(struct executor *executor, uint32_t task, double time_ps);
 
 // Collectives (collective.c).
-void machine_collective_start(struct machine *machine, uint32_t task, double now_ps);
-void machine_round_start(struct machine *machine, uint32_t run, double now_ps);
-void machine_round_flow_ended(struct machine *machine, uint32_t run, double time_ps);
+void executor_collective_start(struct executor *executor, uint32_t task, double now_ps);
+void executor_round_start(struct executor *executor, uint32_t run, double now_ps);
+void executor_round_flow_ended(struct executor *executor, uint32_t run, double time_ps);
 
 #endif

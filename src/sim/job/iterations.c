@@ -8,11 +8,11 @@
 
 #define ITERATIONS_MAX ((uint32_t)1 << 24)
 
-static uint32_t own_iterations(const struct machine *machine, uint32_t job)
+static uint32_t own_iterations(const struct executor *executor, uint32_t job)
 {
-    const struct weft_sim_pace *paces = machine->net.options->paces;
+    const struct weft_sim_pace *paces = executor->net.options->paces;
     uint32_t own = paces == NULL ? 0 : paces[job].iterations;
-    return own > 0 && own < machine->iterations ? own : machine->iterations;
+    return own > 0 && own < executor->iterations ? own : executor->iterations;
 }
 
 static bool check_paces(const struct weft_sim_options *options, uint32_t job_count,
@@ -38,143 +38,143 @@ static bool check_paces(const struct weft_sim_options *options, uint32_t job_cou
     return true;
 }
 
-bool machine_lay_out_iterations(struct machine *machine, const struct weft_sim_options *options,
-                                struct weft_arena *arena, struct weft_error *error)
+bool executor_lay_out_iterations(struct executor *executor, const struct weft_sim_options *options,
+                                 struct weft_arena *arena, struct weft_error *error)
 {
-    uint32_t job_count = machine->job_count;
-    machine->iterations = options->iterations == 0 ? 1 : options->iterations;
-    if ((uint64_t)machine->iterations * job_count > ITERATIONS_MAX) {
+    uint32_t job_count = executor->job_count;
+    executor->iterations = options->iterations == 0 ? 1 : options->iterations;
+    if ((uint64_t)executor->iterations * job_count > ITERATIONS_MAX) {
         return weft_fail(error, WEFT_INPUT, "%u iterations of %u jobs; play at most %u in all",
-                         machine->iterations, job_count, ITERATIONS_MAX);
+                         executor->iterations, job_count, ITERATIONS_MAX);
     }
     if (!check_paces(options, job_count, error) || !sim_shares_check(options, error)) {
         return false;
     }
     if (sim_shares_wanted(options, job_count)) {
-        sim_shares_init(&machine->net.shares, &machine->net.wire, options, job_count, arena);
+        sim_shares_init(&executor->net.shares, &executor->net.active, options, job_count, arena);
     }
-    machine->late_ps = WEFT_NEW(arena, double, job_count);
-    machine->iteration = WEFT_NEW(arena, uint32_t, job_count);
-    machine->tasks_left = WEFT_NEW(arena, uint32_t, job_count);
-    machine->compute_ratio = WEFT_NEW_RAW(arena, double, job_count);
-    machine->rng = WEFT_NEW_RAW(arena, struct weft_rng, job_count);
-    machine->iteration_end_ps = WEFT_NEW(arena, double, (size_t)machine->iterations *job_count);
+    executor->late_ps = WEFT_NEW(arena, double, job_count);
+    executor->iteration = WEFT_NEW(arena, uint32_t, job_count);
+    executor->tasks_left = WEFT_NEW(arena, uint32_t, job_count);
+    executor->compute_ratio = WEFT_NEW_RAW(arena, double, job_count);
+    executor->rng = WEFT_NEW_RAW(arena, struct weft_rng, job_count);
+    executor->iteration_end_ps = WEFT_NEW(arena, double, (size_t)executor->iterations *job_count);
     struct weft_rng rng;
     weft_rng_init(&rng, options->seed);
     for (uint32_t job = 0; job < job_count; job++) {
-        machine->rng[job] = weft_rng_split(&rng, job);
+        executor->rng[job] = weft_rng_split(&rng, job);
     }
     if (options->engine == WEFT_ENGINE_PACKET) {
         if (!packet_ports_check_priorities(options, job_count, error)) {
             return weft_wrap(error, "jobs");
         }
-        packet_engine_jobs(&machine->net.packets, options->paces, job_count);
+        packet_engine_jobs(&executor->net.packets, options->paces, job_count);
     }
     for (uint32_t job = 0; job < job_count; job++) {
         uint64_t start_ps = options->paces == NULL ? 0 : options->paces[job].start_ps;
         if (start_ps == 0) {
-            machine_begin_iteration(machine, job, 0);
+            executor_begin_iteration(executor, job, 0);
         } else {
-            machine_push(machine, (double)start_ps, MACHINE_JOB_START, job);
+            executor_push(executor, (double)start_ps, EXECUTOR_JOB_START, job);
         }
     }
     return true;
 }
 
 // Normal, by Box and Muller (1958); beyond three deviations: three.
-static double draw_ratio(struct machine *machine, uint32_t job)
+static double draw_ratio(struct executor *executor, uint32_t job)
 {
-    const struct weft_sim_pace *paces = machine->net.options->paces;
+    const struct weft_sim_pace *paces = executor->net.options->paces;
     if (paces == NULL || paces[job].jitter_ratio == 0) {
         return 1;
     }
-    double radius = sqrt(-2 * log(1 - weft_rng_unit(&machine->rng[job])));
-    double normal = radius * cos(2 * M_PI * weft_rng_unit(&machine->rng[job]));
+    double radius = sqrt(-2 * log(1 - weft_rng_unit(&executor->rng[job])));
+    double normal = radius * cos(2 * M_PI * weft_rng_unit(&executor->rng[job]));
     return 1 + paces[job].jitter_ratio * fmax(-3, fmin(normal, 3));
 }
 
-static void end_iteration(struct machine *machine, uint32_t job, double now_ps)
+static void end_iteration(struct executor *executor, uint32_t job, double now_ps)
 {
-    uint32_t index = machine->iteration[job]++;
-    machine->iteration_end_ps[(size_t)job * machine->iterations + index] = now_ps;
+    uint32_t index = executor->iteration[job]++;
+    executor->iteration_end_ps[(size_t)job * executor->iterations + index] = now_ps;
 }
 
-void machine_begin_iteration(struct machine *machine, uint32_t job, double now_ps)
+void executor_begin_iteration(struct executor *executor, uint32_t job, double now_ps)
 {
-    const struct weft_taskgraph *graph = machine->jobs[job].graph;
-    uint32_t first = machine->first_task[job];
-    machine->compute_ratio[job] = draw_ratio(machine, job);
-    machine->tasks_left[job] = graph->task_count;
-    if (machine->net.options->engine == WEFT_ENGINE_PACKET) {
-        packet_engine_iteration(&machine->net.packets, job);
+    const struct weft_taskgraph *graph = executor->jobs[job].graph;
+    uint32_t first = executor->first_task[job];
+    executor->compute_ratio[job] = draw_ratio(executor, job);
+    executor->tasks_left[job] = graph->task_count;
+    if (executor->net.options->engine == WEFT_ENGINE_PACKET) {
+        packet_engine_iteration(&executor->net.packets, job);
     } else {
-        sim_shares_iteration(&machine->net.shares, &machine->net.wire, job);
+        sim_shares_iteration(&executor->net.shares, &executor->net.active, job);
     }
-    memcpy(&machine->waits_for[first], graph->need != NULL ? graph->need : graph->prev_count,
+    memcpy(&executor->waits_for[first], graph->need != NULL ? graph->need : graph->prev_count,
            graph->task_count * sizeof(uint32_t));
     for (uint32_t task = 0; task < graph->task_count; task++) {
         if (graph->prev_count[task] == 0) {
-            machine_make_ready(machine, first + task);
+            executor_make_ready(executor, first + task);
         }
     }
-    while (graph->task_count == 0 && machine->iteration[job] < own_iterations(machine, job)) {
-        end_iteration(machine, job, now_ps);
+    while (graph->task_count == 0 && executor->iteration[job] < own_iterations(executor, job)) {
+        end_iteration(executor, job, now_ps);
     }
 }
 
 // How long a job waits so as to be in step with the latest of its group; 0: it need not. Those that
 // are in their last iteration count as they were.
-static double time_ahead_ps(struct machine *machine, uint32_t job, double now_ps)
+static double time_ahead_ps(struct executor *executor, uint32_t job, double now_ps)
 {
-    const struct weft_sim_pace *paces = machine->net.options->paces;
+    const struct weft_sim_pace *paces = executor->net.options->paces;
     if (paces == NULL || paces[job].stray_ratio == 0) {
         return 0;
     }
     const struct weft_sim_pace *own = &paces[job];
-    double due_ps = (double)own->start_ps + machine->iteration[job] * (double)own->period_ps;
+    double due_ps = (double)own->start_ps + executor->iteration[job] * (double)own->period_ps;
     double latest_ps = now_ps - due_ps;
-    for (uint32_t other = 0; other < machine->job_count; other++) {
+    for (uint32_t other = 0; other < executor->job_count; other++) {
         if (other != job && paces[other].step_group == own->step_group) {
-            latest_ps = fmax(latest_ps, machine->late_ps[other]);
+            latest_ps = fmax(latest_ps, executor->late_ps[other]);
         }
     }
     double ahead_ps = latest_ps - (now_ps - due_ps);
     bool waits = ahead_ps > own->stray_ratio * (double)own->period_ps;
-    machine->late_ps[job] = waits ? latest_ps : now_ps - due_ps;
+    executor->late_ps[job] = waits ? latest_ps : now_ps - due_ps;
     return waits ? ahead_ps : 0;
 }
 
-void machine_count_task(struct machine *machine, uint32_t job, double now_ps)
+void executor_count_task(struct executor *executor, uint32_t job, double now_ps)
 {
-    WEFT_ASSERT(machine->tasks_left[job] > 0);
-    if (--machine->tasks_left[job] > 0) {
+    WEFT_ASSERT(executor->tasks_left[job] > 0);
+    if (--executor->tasks_left[job] > 0) {
         return;
     }
-    end_iteration(machine, job, now_ps);
-    if (machine->iteration[job] == own_iterations(machine, job)) {
+    end_iteration(executor, job, now_ps);
+    if (executor->iteration[job] == own_iterations(executor, job)) {
         return;
     }
-    double wait_ps = time_ahead_ps(machine, job, now_ps);
+    double wait_ps = time_ahead_ps(executor, job, now_ps);
     if (wait_ps > 0) {
-        machine->wait_count++;
-        machine_push(machine, now_ps + wait_ps, MACHINE_JOB_START, job);
+        executor->wait_count++;
+        executor_push(executor, now_ps + wait_ps, EXECUTOR_JOB_START, job);
     } else {
-        machine_begin_iteration(machine, job, now_ps);
+        executor_begin_iteration(executor, job, now_ps);
     }
 }
 
-bool machine_iterations(struct weft_sim_result *result, const struct machine *machine,
-                        struct weft_arena *arena, struct weft_error *error)
+bool executor_iterations(struct weft_sim_result *result, const struct executor *executor,
+                         struct weft_arena *arena, struct weft_error *error)
 {
-    const struct weft_sim_pace *paces = machine->net.options->paces;
-    const uint64_t **lines = WEFT_NEW(arena, const uint64_t *, machine->job_count);
-    uint64_t *mean_ps = WEFT_NEW_RAW(arena, uint64_t, machine->job_count);
-    for (uint32_t job = 0; job < machine->job_count; job++) {
-        uint32_t count = own_iterations(machine, job);
+    const struct weft_sim_pace *paces = executor->net.options->paces;
+    const uint64_t **lines = WEFT_NEW(arena, const uint64_t *, executor->job_count);
+    uint64_t *mean_ps = WEFT_NEW_RAW(arena, uint64_t, executor->job_count);
+    for (uint32_t job = 0; job < executor->job_count; job++) {
+        uint32_t count = own_iterations(executor, job);
         WEFT_ASSERT(count > 0);
         uint64_t *ends = WEFT_NEW_RAW(arena, uint64_t, count);
         for (uint32_t i = 0; i < count; i++) {
-            double end_ps = machine->iteration_end_ps[(size_t)job * machine->iterations + i];
+            double end_ps = executor->iteration_end_ps[(size_t)job * executor->iterations + i];
             if (!weft_simnet_round_ps(&ends[i], end_ps, error)) {
                 return weft_wrap(error, "job %u", job);
             }
@@ -185,7 +185,7 @@ bool machine_iterations(struct weft_sim_result *result, const struct machine *ma
         result->end_ps = last_ps > result->end_ps ? last_ps : result->end_ps;
         lines[job] = ends;
     }
-    result->wait_count = machine->wait_count;
+    result->wait_count = executor->wait_count;
     result->iteration_ps = mean_ps;
     result->iteration_end_ps = lines;
     return true;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Checking jobs against the fabric and laying out the machine that plays them.
+// Checking jobs against the fabric and laying out the executor that plays them.
 
 #include "executor.h"
 
@@ -71,8 +71,8 @@ static bool check_ring(uint64_t *way_count, const struct weft_ring *ring,
                              ring->members[ring->members[i] >= job->graph->server_count ? i : next],
                              job->graph->server_count);
         }
-        uint32_t from = machine_server(job, ring->members[i]);
-        uint32_t to = machine_server(job, ring->members[next]);
+        uint32_t from = executor_server(job, ring->members[i]);
+        uint32_t to = executor_server(job, ring->members[next]);
         uint32_t count = 1;
         if (ring->hop_first != NULL) {
             if (!check_hop_links(ring, i, fabric, from, to, error)) {
@@ -89,7 +89,7 @@ static bool check_ring(uint64_t *way_count, const struct weft_ring *ring,
     return true;
 }
 
-static bool check_group(struct machine_group *out, uint32_t group, const struct weft_sim_job *job,
+static bool check_group(struct executor_group *out, uint32_t group, const struct weft_sim_job *job,
                         const struct weft_routes *routes, struct needs *needs,
                         struct weft_error *error)
 {
@@ -125,7 +125,7 @@ static bool check_group(struct machine_group *out, uint32_t group, const struct 
 }
 
 // Finds each group's rings, which stand together, and checks them.
-static bool check_groups(struct machine_group *groups, const struct weft_sim_job *job,
+static bool check_groups(struct executor_group *groups, const struct weft_sim_job *job,
                          const struct weft_routes *routes, struct needs *needs,
                          struct weft_error *error)
 {
@@ -137,7 +137,7 @@ static bool check_groups(struct machine_group *groups, const struct weft_sim_job
             return weft_fail(error, WEFT_INPUT, "ring %u: group %u does not exist; the job has %u",
                              i, ring->group, group_count);
         }
-        struct machine_group *group = &groups[ring->group];
+        struct executor_group *group = &groups[ring->group];
         if (group->ring_count > 0 && group->rings + group->ring_count != ring) {
             return weft_fail(error, WEFT_INPUT, "ring %u: not beside the other rings of group %u",
                              i, ring->group);
@@ -153,22 +153,22 @@ static bool check_groups(struct machine_group *groups, const struct weft_sim_job
     return true;
 }
 
-static bool check_tasks(const struct weft_sim_job *job, const struct machine_group *groups,
+static bool check_tasks(const struct weft_sim_job *job, const struct executor_group *groups,
                         const struct weft_routes *routes, struct needs *needs,
                         struct weft_error *error)
 {
     const struct weft_taskgraph *graph = job->graph;
     for (uint32_t task = 0; task < graph->task_count; task++) {
         if (graph->kind[task] == WEFT_TASK_TRANSFER) {
-            uint32_t from = machine_server(job, graph->from[task]);
-            uint32_t to = machine_server(job, graph->to[task]);
+            uint32_t from = executor_server(job, graph->from[task]);
+            uint32_t to = executor_server(job, graph->to[task]);
             uint32_t count;
             if (!count_ways(&count, routes, from, to, error)) {
                 return weft_wrap(error, "task %u", task);
             }
             needs->transfer_ways += count;
         } else if (weft_task_is_collective(graph, task)) {
-            const struct machine_group *group = &groups[graph->group[task]];
+            const struct executor_group *group = &groups[graph->group[task]];
             needs->runs += group->ring_count > 0 ? group->ring_count : 1;
             needs->run_ways += group->way_count;
         }
@@ -198,58 +198,58 @@ static bool check_servers(const struct weft_sim_job *job, const struct weft_fabr
                           struct weft_error *error)
 {
     for (uint32_t server = 0; server < job->graph->server_count; server++) {
-        if (machine_server(job, server) >= fabric->server_count) {
+        if (executor_server(job, server) >= fabric->server_count) {
             return weft_fail(error, WEFT_INPUT,
                              "it needs server %u; the fabric has %u: use a larger fabric",
-                             machine_server(job, server), fabric->server_count);
+                             executor_server(job, server), fabric->server_count);
         }
     }
     return true;
 }
 
-static void lay_out(struct machine *machine, const struct weft_routes *routes,
+static void lay_out(struct executor *executor, const struct weft_routes *routes,
                     const struct weft_sim_options *options, const struct needs *needs,
                     struct weft_arena *arena)
 {
     uint32_t tasks = (uint32_t)needs->tasks;
     uint32_t devices = (uint32_t)needs->devices;
     uint32_t ways = (uint32_t)(needs->run_ways + needs->transfer_ways) + 1;
-    weft_simnet_init(&machine->net, routes->fabric, routes, options, ways, ways, needs->hop_max,
+    weft_simnet_init(&executor->net, routes->fabric, routes, options, ways, ways, needs->hop_max,
                      arena);
-    machine->task_job = WEFT_NEW_RAW(arena, uint32_t, tasks);
-    machine->waits_for = WEFT_NEW_RAW(arena, uint32_t, tasks);
-    machine->first_run = WEFT_NEW_RAW(arena, uint32_t, tasks);
-    memset(machine->first_run, 0xff, tasks * sizeof(uint32_t)); // WEFT_NONE
-    machine->parts_left = WEFT_NEW(arena, uint32_t, tasks);
-    machine->part_end_ps = WEFT_NEW(arena, double, tasks);
-    machine->next_in_line = WEFT_NEW_RAW(arena, uint32_t, tasks);
+    executor->task_job = WEFT_NEW_RAW(arena, uint32_t, tasks);
+    executor->waits_for = WEFT_NEW_RAW(arena, uint32_t, tasks);
+    executor->first_run = WEFT_NEW_RAW(arena, uint32_t, tasks);
+    memset(executor->first_run, 0xff, tasks * sizeof(uint32_t)); // WEFT_NONE
+    executor->parts_left = WEFT_NEW(arena, uint32_t, tasks);
+    executor->part_end_ps = WEFT_NEW(arena, double, tasks);
+    executor->next_in_line = WEFT_NEW_RAW(arena, uint32_t, tasks);
     if (options->timeline) {
-        machine->start_ps = WEFT_NEW(arena, double, tasks);
-        machine->end_ps = WEFT_NEW(arena, double, tasks);
+        executor->start_ps = WEFT_NEW(arena, double, tasks);
+        executor->end_ps = WEFT_NEW(arena, double, tasks);
     }
-    machine->line_head = WEFT_NEW_RAW(arena, uint32_t, devices);
-    machine->line_tail = WEFT_NEW_RAW(arena, uint32_t, devices);
-    machine->is_busy = WEFT_NEW(arena, bool, devices);
-    memset(machine->line_head, 0xff, devices * sizeof(uint32_t)); // WEFT_NONE
-    machine->runs = WEFT_NEW_RAW(arena, struct machine_run, needs->runs);
-    machine->ways = WEFT_NEW_RAW(arena, struct weft_simnet_way, needs->run_ways);
-    machine->events.entries =
-        WEFT_NEW_RAW(arena, struct machine_event, (size_t)tasks + needs->runs + machine->job_count);
-    machine->ready_head = WEFT_NONE;
-    for (uint32_t job = 0; job < machine->job_count; job++) {
-        uint32_t first = machine->first_task[job];
-        for (uint32_t task = first; task < machine->first_task[job + 1]; task++) {
-            machine->task_job[task] = job;
+    executor->line_head = WEFT_NEW_RAW(arena, uint32_t, devices);
+    executor->line_tail = WEFT_NEW_RAW(arena, uint32_t, devices);
+    executor->is_busy = WEFT_NEW(arena, bool, devices);
+    memset(executor->line_head, 0xff, devices * sizeof(uint32_t)); // WEFT_NONE
+    executor->runs = WEFT_NEW_RAW(arena, struct executor_run, needs->runs);
+    executor->ways = WEFT_NEW_RAW(arena, struct weft_simnet_way, needs->run_ways);
+    executor->events.entries = WEFT_NEW_RAW(arena, struct executor_event,
+                                            (size_t)tasks + needs->runs + executor->job_count);
+    executor->ready_head = WEFT_NONE;
+    for (uint32_t job = 0; job < executor->job_count; job++) {
+        uint32_t first = executor->first_task[job];
+        for (uint32_t task = first; task < executor->first_task[job + 1]; task++) {
+            executor->task_job[task] = job;
         }
     }
 }
 
-bool machine_build(struct machine *machine, const struct weft_fabric *fabric,
-                   const struct weft_routes *routes, const struct weft_sim_job *jobs,
-                   uint32_t job_count, const struct weft_sim_options *options,
-                   struct weft_arena *arena, struct weft_error *error)
+bool executor_build(struct executor *executor, const struct weft_fabric *fabric,
+                    const struct weft_routes *routes, const struct weft_sim_job *jobs,
+                    uint32_t job_count, const struct weft_sim_options *options,
+                    struct weft_arena *arena, struct weft_error *error)
 {
-    struct machine m = {.jobs = jobs, .job_count = job_count};
+    struct executor m = {.jobs = jobs, .job_count = job_count};
     struct needs needs = {.hop_max = routes->hop_max > 0 ? routes->hop_max : 1};
     WEFT_ASSERT(routes->fabric == fabric);
     if (!weft_simnet_check_options(options, error) || !sim_circuits_check(fabric, options, error)) {
@@ -259,7 +259,7 @@ bool machine_build(struct machine *machine, const struct weft_fabric *fabric,
     m.first_device = WEFT_NEW_RAW(arena, uint32_t, (size_t)job_count + 1);
     m.first_group = WEFT_NEW_RAW(arena, uint32_t, (size_t)job_count + 1);
     for (uint32_t job = 0; job <= job_count; job++) {
-        if (needs.tasks >= MACHINE_RUN_OWNER || needs.devices > UINT32_MAX / 2 ||
+        if (needs.tasks >= EXECUTOR_RUN_OWNER || needs.devices > UINT32_MAX / 2 ||
             needs.groups > UINT32_MAX / 2) {
             return weft_fail(error, WEFT_INPUT, "the jobs have too many tasks; simulate fewer");
         }
@@ -272,9 +272,9 @@ bool machine_build(struct machine *machine, const struct weft_fabric *fabric,
             needs.groups += jobs[job].graph->group_count;
         }
     }
-    m.groups = WEFT_NEW_RAW(arena, struct machine_group, needs.groups);
+    m.groups = WEFT_NEW_RAW(arena, struct executor_group, needs.groups);
     for (uint32_t job = 0; job < job_count; job++) {
-        struct machine_group *groups = &m.groups[m.first_group[job]];
+        struct executor_group *groups = &m.groups[m.first_group[job]];
         if (!check_servers(&jobs[job], fabric, error) ||
             !check_groups(groups, &jobs[job], routes, &needs, error) ||
             !check_tasks(&jobs[job], groups, routes, &needs, error) ||
@@ -283,7 +283,7 @@ bool machine_build(struct machine *machine, const struct weft_fabric *fabric,
             return weft_wrap(error, "job %u", job);
         }
     }
-    if (needs.runs >= MACHINE_RUN_OWNER ||
+    if (needs.runs >= EXECUTOR_RUN_OWNER ||
         (needs.run_ways + needs.transfer_ways) * needs.hop_max > UINT32_MAX / 2) {
         return weft_fail(error, WEFT_INPUT, "the jobs have too many flows; simulate fewer");
     }
@@ -293,9 +293,9 @@ bool machine_build(struct machine *machine, const struct weft_fabric *fabric,
         return false;
     }
     lay_out(&m, routes, options, &needs, arena);
-    if (!machine_lay_out_iterations(&m, options, arena, error)) {
+    if (!executor_lay_out_iterations(&m, options, arena, error)) {
         return false;
     }
-    *machine = m;
+    *executor = m;
     return true;
 }

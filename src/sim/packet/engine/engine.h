@@ -21,7 +21,7 @@ enum packet_event {
     PACKET_EVENT_RETRANSMIT, // a flow's retransmission timer
     PACKET_EVENT_PACE,       // a flow's next packet may go
     PACKET_EVENT_PULL,       // a link's receiver may send a pull
-    PACKET_EVENT_PORT,       // a link's port, with what happens to it (packet_ports.h)
+    PACKET_EVENT_PORT,       // a link's port, with what happens to it (ports.h)
 };
 
 enum packet_flag {
@@ -32,7 +32,7 @@ enum packet_flag {
     PACKET_OWN = 8,         // in the queue of the host that made it
     PACKET_NOTICED = 16,    // an acknowledgement that asks the sender to slow down
     PACKET_PULL = 0x400,    // asks for one packet more
-    PACKET_TRIMMED = 0x800, // cut to its header; on an acknowledgement: of one that was
+    PACKET_TRIMMED = 0x800, // down to its header; on an acknowledgement: of one that was
 };
 // A packet's priority stands above its flags.
 #define PACKET_PRIORITY_SHIFT 12
@@ -80,8 +80,8 @@ struct packet_window {
     uint32_t low;   // all packets below have come
 };
 
-// Packets that were cut to their headers and go again.
-struct packet_cuts {
+// Packets that were trimmed to their headers and go again.
+struct packet_trimmed {
     uint64_t *bits; // a ring; NULL until there are any
     uint32_t count;
     uint32_t from; // none below
@@ -93,7 +93,7 @@ struct packet_flow {
     bool is_paced;    // a PACE event is filed
     bool is_open;
     bool is_connected;
-    bool is_stream; // messages follow each other; see packet_stream.c
+    bool is_stream; // messages follow each other; see stream.c
     uint32_t generation;
     uint32_t owner; // of a free slot: the next one
     uint32_t path_id;
@@ -109,7 +109,7 @@ struct packet_flow {
     uint32_t lost_until;
     uint32_t backoff;
     struct packet_window acknowledged;
-    struct packet_cuts cuts;
+    struct packet_trimmed trimmed;
     struct packet_window received; // what the receiver knows
     double last_bytes;
     uint64_t started_ps;
@@ -214,8 +214,8 @@ struct packet_engine {
     struct packet_job *jobs;
     bool is_stuck;                    // ports.circle says why
     struct packet_circuits *circuits; // NULL: every message keeps the path that it began on
-    // A run in parts (packet_parts.h): NULL: this engine plays all of it.
-    struct packet_post *post;
+    // A run in partitions (partition/partitions.h); NULL: this engine plays all of it.
+    struct packet_mailbox *mailbox;
     bool lays_out_only; // messages begin elsewhere
     uint32_t laid_out;  // the slot of the last one
     struct weft_packet_counts counts;
@@ -253,7 +253,7 @@ static inline uint64_t packet_buffer_bytes(const struct weft_fabric *fabric, uin
     return own > 0 ? own : options->packet->buffer_bytes;
 }
 
-// What the engine cannot play; fail with INPUT (packet_check.c).
+// What the engine cannot play; fail with INPUT (check.c).
 bool packet_check_options(const struct weft_sim_options *options, struct weft_error *error)
     WEFT_MUST_USE;
 bool packet_check_fabric(const struct weft_fabric *fabric, const struct weft_sim_options *options,
@@ -421,7 +421,7 @@ static inline uint64_t packet_begins(const struct packet_engine *engine,
                                      const struct packet_link *link, const struct packet *packet,
                                      uint64_t free_ps)
 {
-    if (engine->ports.cuts == NULL) {
+    if (engine->ports.cuts_through == NULL) {
         return free_ps;
     }
     uint64_t end_ps = free_ps + (uint64_t)(packet->bytes * link->ps_per_byte + 0.5);
@@ -435,12 +435,12 @@ static inline uint64_t packet_arrives(const struct packet_engine *engine, uint32
     const struct packet_link *link = &engine->links[link_id];
     uint64_t serial_ps = (uint64_t)(packet->bytes * link->ps_per_byte + 0.5);
     uint64_t tail_ps = begins_ps + serial_ps + link->latency_ps;
-    if (engine->ports.cuts == NULL) {
+    if (engine->ports.cuts_through == NULL) {
         return tail_ps;
     }
     packet->tail_ps = tail_ps;
     uint32_t head_bytes = engine->ports.options->cut_through_bytes;
-    if (!engine->ports.cuts[link_id] || head_bytes >= packet->bytes) {
+    if (!engine->ports.cuts_through[link_id] || head_bytes >= packet->bytes) {
         return tail_ps;
     }
     return begins_ps + (uint64_t)(head_bytes * link->ps_per_byte + 0.5) + link->latency_ps;
@@ -450,7 +450,7 @@ static inline uint64_t packet_arrives(const struct packet_engine *engine, uint32
 static inline void packet_file_arrival(struct packet_engine *engine, uint32_t id, uint32_t link_id,
                                        uint64_t arrives_ps)
 {
-    if (engine->post == NULL || !packet_post_away(engine, id, link_id, arrives_ps)) {
+    if (engine->mailbox == NULL || !packet_mail_away(engine, id, link_id, arrives_ps)) {
         clock_file(&engine->clock, (uint32_t)PACKET_EVENT_ARRIVAL << CLOCK_KIND_SHIFT | id,
                    arrives_ps);
     }

@@ -13,7 +13,7 @@ static void wait_to_send(struct packet_engine *engine, uint32_t id, uint64_t at_
 {
     struct packet_flow *flow = &engine->flows[id];
     bool more = flow->lost_from < flow->lost_until || flow->view.snd_next < flow->total ||
-                flow->cuts.count > 0;
+                flow->trimmed.count > 0;
     if (!flow->is_paced && more && at_ps != WEFT_NEVER) {
         flow->is_paced = true;
         clock_file(&engine->clock, (uint32_t)PACKET_EVENT_PACE << CLOCK_KIND_SHIFT | id, at_ps);

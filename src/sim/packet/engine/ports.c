@@ -181,13 +181,13 @@ void packet_ports_init(struct packet_engine *engine, const struct weft_fabric *f
         ports->averages = WEFT_NEW(arena, struct packet_average, fabric->link_count);
     }
     if (port->cut_through_bytes > 0) {
-        ports->cuts = WEFT_NEW(arena, bool, fabric->link_count);
+        ports->cuts_through = WEFT_NEW(arena, bool, fabric->link_count);
         for (uint32_t link = 0; link < fabric->link_count; link++) {
-            ports->cuts[link] = fabric->links[link].to >= fabric->server_count;
+            ports->cuts_through[link] = fabric->links[link].to >= fabric->server_count;
         }
     }
     ports->are_extended =
-        ports->queues != NULL || ports->cuts != NULL || port->marking != WEFT_MARK_STEP;
+        ports->queues != NULL || ports->cuts_through != NULL || port->marking != WEFT_MARK_STEP;
 }
 
 // ---- results ----

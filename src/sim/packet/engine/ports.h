@@ -62,7 +62,7 @@ struct packet_ports {
     struct packet_band *bands;  // [link * band_count + band]
     struct packet_hold *holds;  // likewise; lossless
     struct packet_average *averages;
-    bool *cuts; // per link: its far end sends packets on before it has them; NULL: none
+    bool *cuts_through; // per link: its far end sends packets on before it has them; NULL: none
     uint32_t band_count;
     bool priority_by_job; // else by owner
     uint32_t *circle;     // links whose ports wait for the next one's, if any do
@@ -88,7 +88,7 @@ bool packet_ports_check_priorities(const struct weft_sim_options *options, uint3
 void packet_ports_init(struct packet_engine *engine, const struct weft_fabric *fabric,
                        const struct weft_sim_options *options, struct weft_arena *arena);
 // Marks a packet that finds this backlog, if its marking says so; false: it was lost early instead
-// (packet_mark.c).
+// (mark.c).
 bool packet_mark_or_lose(struct packet_engine *engine, uint32_t link, uint32_t id,
                          uint64_t backlog_ps);
 bool packet_ramp(const struct packet_engine *engine, uint32_t link, const struct packet *packet,
@@ -100,7 +100,7 @@ void packet_line_leave(struct packet_engine *engine, uint32_t id);
 double packet_chance(const struct packet_engine *engine, uint32_t link,
                      const struct packet *packet);
 
-// ---- queues by priority (packet_queue.c) ----
+// ---- queues by priority (queue.c) ----
 
 void packet_queue_enter(struct packet_engine *engine, uint32_t id);
 void packet_queue_event(struct packet_engine *engine, uint32_t event);
@@ -109,7 +109,7 @@ void packet_queue_serve(struct packet_engine *engine, uint32_t link);
 // Whether a packet that has just entered waits there.
 bool packet_queue_keeps(const struct packet_engine *engine, uint32_t link, uint32_t id);
 
-// ---- pauses (packet_pause.c) ----
+// ---- pauses (pause.c) ----
 
 // False if what came by the link `from` is above the headroom.
 bool packet_hold_bytes(struct packet_engine *engine, uint32_t from, uint32_t band, uint32_t bytes);

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Ports with queues by priority: admission, trimming, who leaves next.
+// Ports with queues by priority: whether a packet is admitted, trimmed or lost, and which packet
+// leaves next. The most urgent band that is not paused goes first; a packet on its way is not
+// broken off. O(1) for each packet.
 //
 // With one band a port does what a port first come, first served does (packet_enter), to the
 // picosecond: the backlog is what still leaves and what waits.
@@ -173,8 +175,8 @@ static bool band_fits(struct packet_engine *engine, uint32_t link_id, uint32_t b
     return band_backlog_ps(engine, link_id, band) + serial_ps(link, bytes) <= limit_ps;
 }
 
-// Makes room for a packet of data, or cuts it: by chance it or the last one that waits, so that no
-// flow's packets are the ones cut always (Handley et al., 3.1).
+// Makes room for a packet of data, or trims it: by chance it or the last one that waits, so that no
+// flow's packets are always the ones trimmed (Handley et al., 3.1).
 static void trim_one(struct packet_engine *engine, uint32_t link_id, uint32_t id)
 {
     struct packet *packet = &engine->packets[id];

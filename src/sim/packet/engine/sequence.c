@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The rings of bits of windows of sequence numbers, used again, and what was cut.
+// Rings of bits: which packets of a flow have come ahead of the first gap, and which were trimmed
+// and go again. A flow takes a ring when something comes out of order, and gives it back for
+// others. Every operation is O(1), but for the search of the next trimmed packet.
 
 #include "sequence.h"
 
@@ -26,59 +28,61 @@ void packet_release_bits(struct packet_engine *engine, struct packet_window *win
     }
 }
 
-// ---- what was cut ----
+// ---- what was trimmed ----
 
-static bool is_cut(const struct packet_engine *engine, const struct packet_flow *flow,
-                   uint32_t sequence)
+static bool is_trimmed(const struct packet_engine *engine, const struct packet_flow *flow,
+                       uint32_t sequence)
 {
     uint32_t place = sequence & (engine->options->window_limit_packets - 1);
-    return flow->cuts.bits != NULL && (flow->cuts.bits[place / 64] >> (place % 64) & 1) != 0;
+    return flow->trimmed.bits != NULL && (flow->trimmed.bits[place / 64] >> (place % 64) & 1) != 0;
 }
 
-void packet_forget_cut(struct packet_engine *engine, struct packet_flow *flow, uint32_t sequence)
+void packet_forget_trimmed(struct packet_engine *engine, struct packet_flow *flow,
+                           uint32_t sequence)
 {
-    if (is_cut(engine, flow, sequence)) {
+    if (is_trimmed(engine, flow, sequence)) {
         uint32_t place = sequence & (engine->options->window_limit_packets - 1);
-        flow->cuts.bits[place / 64] &= ~((uint64_t)1 << (place % 64));
-        flow->cuts.count--;
+        flow->trimmed.bits[place / 64] &= ~((uint64_t)1 << (place % 64));
+        flow->trimmed.count--;
     }
 }
 
-bool packet_note_cut(struct packet_engine *engine, struct packet_flow *flow, uint32_t sequence)
+bool packet_note_trimmed(struct packet_engine *engine, struct packet_flow *flow, uint32_t sequence)
 {
-    if (packet_has_come(engine, &flow->acknowledged, sequence) || is_cut(engine, flow, sequence)) {
+    if (packet_has_come(engine, &flow->acknowledged, sequence) ||
+        is_trimmed(engine, flow, sequence)) {
         return false;
     }
-    if (flow->cuts.bits == NULL) {
-        flow->cuts.bits = packet_take_bits(engine);
+    if (flow->trimmed.bits == NULL) {
+        flow->trimmed.bits = packet_take_bits(engine);
     }
     uint32_t place = sequence & (engine->options->window_limit_packets - 1);
-    flow->cuts.bits[place / 64] |= (uint64_t)1 << (place % 64);
-    if (flow->cuts.count++ == 0 || sequence < flow->cuts.from) {
-        flow->cuts.from = sequence;
+    flow->trimmed.bits[place / 64] |= (uint64_t)1 << (place % 64);
+    if (flow->trimmed.count++ == 0 || sequence < flow->trimmed.from) {
+        flow->trimmed.from = sequence;
     }
     return true;
 }
 
-uint32_t packet_take_cut(struct packet_engine *engine, struct packet_flow *flow)
+uint32_t packet_take_trimmed(struct packet_engine *engine, struct packet_flow *flow)
 {
-    if (flow->cuts.count == 0) {
+    if (flow->trimmed.count == 0) {
         return WEFT_NONE;
     }
     uint32_t low = flow->acknowledged.low;
-    uint32_t sequence = flow->cuts.from > low ? flow->cuts.from : low;
-    while (!is_cut(engine, flow, sequence)) {
+    uint32_t sequence = flow->trimmed.from > low ? flow->trimmed.from : low;
+    while (!is_trimmed(engine, flow, sequence)) {
         sequence++;
         WEFT_ASSERT(sequence < flow->view.snd_next);
     }
-    packet_forget_cut(engine, flow, sequence);
-    flow->cuts.from = sequence + 1;
+    packet_forget_trimmed(engine, flow, sequence);
+    flow->trimmed.from = sequence + 1;
     return sequence;
 }
 
-void packet_forget_cuts(struct packet_engine *engine, struct packet_flow *flow)
+void packet_forget_all_trimmed(struct packet_engine *engine, struct packet_flow *flow)
 {
-    struct packet_window cut = {.bits = flow->cuts.bits};
-    packet_release_bits(engine, &cut);
-    flow->cuts = (struct packet_cuts){0};
+    struct packet_window trimmed = {.bits = flow->trimmed.bits};
+    packet_release_bits(engine, &trimmed);
+    flow->trimmed = (struct packet_trimmed){0};
 }

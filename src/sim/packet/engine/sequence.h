@@ -44,14 +44,15 @@ static inline bool packet_put(struct packet_engine *engine, struct packet_window
     return true;
 }
 
-// ---- what was cut ----
+// ---- what was trimmed ----
 
 // A packet has to go again; false if that is known, or it has come.
-bool packet_note_cut(struct packet_engine *engine, struct packet_flow *flow, uint32_t sequence);
+bool packet_note_trimmed(struct packet_engine *engine, struct packet_flow *flow, uint32_t sequence);
 // It has come.
-void packet_forget_cut(struct packet_engine *engine, struct packet_flow *flow, uint32_t sequence);
+void packet_forget_trimmed(struct packet_engine *engine, struct packet_flow *flow,
+                           uint32_t sequence);
 // The first that has to go again, which then does not any more; WEFT_NONE if there is none.
-uint32_t packet_take_cut(struct packet_engine *engine, struct packet_flow *flow);
-void packet_forget_cuts(struct packet_engine *engine, struct packet_flow *flow);
+uint32_t packet_take_trimmed(struct packet_engine *engine, struct packet_flow *flow);
+void packet_forget_all_trimmed(struct packet_engine *engine, struct packet_flow *flow);
 
 #endif

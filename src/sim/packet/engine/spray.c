@@ -6,7 +6,7 @@
 #include <string.h>
 
 // How often a way is passed over (uet-htsim's UecMpBitmap).
-#define SKIPS_CUT 4u
+#define SKIPS_TRIMMED 4u
 #define SKIPS_MAX 15u
 
 void packet_spray_clear(struct packet_engine *engine)
@@ -96,8 +96,8 @@ void packet_spray_heed(struct packet_engine *engine, uint32_t id, const struct p
         return;
     }
     uint8_t *skips = &engine->skips[(size_t)id * engine->way_room + packet->way];
-    uint32_t more =
-        (packet->flags & PACKET_TRIMMED) != 0 ? SKIPS_CUT : (packet->flags & PACKET_MARKED) != 0;
+    uint32_t more = (packet->flags & PACKET_TRIMMED) != 0 ? SKIPS_TRIMMED
+                                                          : (packet->flags & PACKET_MARKED) != 0;
     *skips = (uint8_t)(*skips + more < SKIPS_MAX ? *skips + more : SKIPS_MAX);
     struct packet_spray *spray = &engine->sprays[id];
     if (engine->goods != NULL && more == 0 && spray->good_count < SPRAY_GOOD_MAX) {

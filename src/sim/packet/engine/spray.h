@@ -43,7 +43,7 @@ void packet_spray_open(struct packet_engine *engine, uint32_t flow);
 uint32_t packet_spray_way(struct packet_engine *engine, uint32_t flow);
 // What to add to the first way's place in `hops` for the next acknowledgement.
 uint32_t packet_spray_back(struct packet_engine *engine, uint32_t flow);
-// What came back says of its way: marked, it is passed over once, cut four times
+// What came back says of its way: marked, it is passed over once, trimmed four times
 // (WEFT_SPRAY_MARKS); neither, it goes again (WEFT_SPRAY_REUSE).
 void packet_spray_heed(struct packet_engine *engine, uint32_t flow, const struct packet *packet);
 void packet_spray_sent(struct packet_engine *engine, uint32_t flow);

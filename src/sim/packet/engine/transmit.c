@@ -85,7 +85,7 @@ void packet_close(struct packet_engine *engine, uint32_t id)
     engine->jobs[flow->job].acknowledged += flow->total - flow->acknowledged.low;
     packet_release_bits(engine, &flow->acknowledged);
     packet_release_bits(engine, &flow->received);
-    packet_forget_cuts(engine, flow);
+    packet_forget_all_trimmed(engine, flow);
     engine->ended = (struct packet_end){flow->owner, flow->path_id, flow->job};
     engine->ledger = (struct packet_ledger){
         .started_ps = flow->started_ps,

@@ -14,8 +14,8 @@
 // What to send again first, then what was never sent; WEFT_NONE if nothing may go.
 static uint32_t choose(struct packet_engine *engine, struct packet_flow *flow)
 {
-    if (flow->cuts.count > 0) {
-        return packet_take_cut(engine, flow);
+    if (flow->trimmed.count > 0) {
+        return packet_take_trimmed(engine, flow);
     }
     if (flow->lost_from < flow->acknowledged.low) {
         flow->lost_from = flow->acknowledged.low;
@@ -63,7 +63,7 @@ void packet_window_send(struct packet_engine *engine, uint32_t id)
 void packet_window_timed_out(struct packet_engine *engine, uint32_t id)
 {
     struct packet_flow *flow = &engine->flows[id];
-    packet_forget_cuts(engine, flow);
+    packet_forget_all_trimmed(engine, flow);
     flow->view.in_flight = 0;
     flow->lost_from = flow->acknowledged.low;
     flow->lost_until = flow->view.snd_next;
@@ -108,9 +108,9 @@ static void find_lost(struct packet_engine *engine, struct packet_flow *flow, ui
 }
 
 // A packet came as its header: it goes again at once.
-static void take_cut(struct packet_engine *engine, struct packet_flow *flow, uint32_t sequence)
+static void take_trimmed(struct packet_engine *engine, struct packet_flow *flow, uint32_t sequence)
 {
-    if (!packet_note_cut(engine, flow, sequence)) {
+    if (!packet_note_trimmed(engine, flow, sequence)) {
         return;
     }
     flow->view.in_flight -= flow->view.in_flight > 0;
@@ -126,9 +126,9 @@ static void close_sender(struct packet_engine *engine, uint32_t id)
 {
     struct packet_flow *flow = &engine->flows[id];
     packet_release_bits(engine, &flow->acknowledged);
-    packet_forget_cuts(engine, flow);
+    packet_forget_all_trimmed(engine, flow);
     flow->is_open = false;
-    packet_post_closed(engine, id);
+    packet_mail_closed(engine, id);
 }
 
 static void take_acknowledgement(struct packet_engine *engine, const struct packet *packet)
@@ -144,24 +144,24 @@ static void take_acknowledgement(struct packet_engine *engine, const struct pack
         packet_window_send(engine, id);
         return;
     }
-    bool cut = (packet->flags & PACKET_TRIMMED) != 0;
-    uint32_t newly = !cut && packet_put(engine, &flow->acknowledged, packet->sequence);
-    if (newly > 0 && flow->cuts.count > 0) {
-        packet_forget_cut(engine, flow, packet->sequence);
+    bool is_trimmed = (packet->flags & PACKET_TRIMMED) != 0;
+    uint32_t newly = !is_trimmed && packet_put(engine, &flow->acknowledged, packet->sequence);
+    if (newly > 0 && flow->trimmed.count > 0) {
+        packet_forget_trimmed(engine, flow, packet->sequence);
     }
     while (flow->acknowledged.low < packet->cumulative) {
-        packet_forget_cut(engine, flow, flow->acknowledged.low);
+        packet_forget_trimmed(engine, flow, flow->acknowledged.low);
         packet_put(engine, &flow->acknowledged, flow->acknowledged.low);
         newly++;
     }
-    if (engine->post != NULL && flow->acknowledged.low == flow->total) {
+    if (engine->mailbox != NULL && flow->acknowledged.low == flow->total) {
         close_sender(engine, id);
         return;
     }
     if (flow->is_stream) {
         packet_stream_acknowledged(engine, flow);
     }
-    uint32_t gone = cut || newly > 0 || (packet->flags & PACKET_RESENT) == 0 ? newly : 1;
+    uint32_t gone = is_trimmed || newly > 0 || (packet->flags & PACKET_RESENT) == 0 ? newly : 1;
     flow->view.in_flight -= gone < flow->view.in_flight ? gone : flow->view.in_flight;
     if (packet->sequence + 1 > flow->highest) {
         flow->highest = packet->sequence + 1;
@@ -190,13 +190,13 @@ static void take_acknowledgement(struct packet_engine *engine, const struct pack
         until = packet_spray_until(engine, id, packet->sent_ps);
         packet_spray_heed(engine, id, packet);
     }
-    if (cut) {
-        take_cut(engine, flow, packet->sequence);
+    if (is_trimmed) {
+        take_trimmed(engine, flow, packet->sequence);
     } else if (!engine->ports.options->trims) { // else headers tell
         find_lost(engine, flow, until);
     }
     packet_window_send(engine, id);
-    if (newly > 0 || cut) {
+    if (newly > 0 || is_trimmed) {
         packet_set_timer(engine, id);
     }
 }
@@ -212,7 +212,7 @@ static void note_whole(struct packet_engine *engine, uint32_t id)
         flow->has_come = true;
         packet_release_bits(engine, &flow->received);
         engine->ended = (struct packet_end){flow->owner, flow->path_id, flow->job};
-        engine->post->ended_flow = id;
+        engine->mailbox->ended_flow = id;
         engine->has_ended = true;
     }
 }
@@ -227,7 +227,7 @@ static void receive(struct packet_engine *engine, uint32_t id)
             engine->counts.ecn_marks += marked;
             flow->marked_count += marked;
         }
-        if (engine->post != NULL) {
+        if (engine->mailbox != NULL) {
             note_whole(engine, packet->flow);
         } else if (flow->is_stream) {
             packet_stream_received(engine, packet->flow);

@@ -6,47 +6,47 @@
 
 #include <string.h>
 
-bool packet_post_away(struct packet_engine *engine, uint32_t id, uint32_t link, uint64_t arrives_ps)
+bool packet_mail_away(struct packet_engine *engine, uint32_t id, uint32_t link, uint64_t arrives_ps)
 {
-    struct packet_post *post = engine->post;
+    struct packet_mailbox *mailbox = engine->mailbox;
     const struct packet *packet = &engine->packets[id];
     if (engine->hops[(size_t)packet->flow * engine->hop_stride] != packet->generation) {
         return false; // nobody waits for it: its path is another's
     }
     uint32_t next = engine->hops[packet->hop];
-    uint32_t to = next == WEFT_NONE ? post->far[link] : post->owner[next];
-    if (to == post->part) {
+    uint32_t to = next == WEFT_NONE ? mailbox->far[link] : mailbox->owner[next];
+    if (to == mailbox->partition) {
         return false;
     }
-    struct packet_box *box = &post->boxes[to];
-    if (box->count == box->room) {
-        uint32_t room = box->room == 0 ? 64 : 2 * box->room;
+    struct packet_mail *mail = &mailbox->outgoing[to];
+    if (mail->count == mail->room) {
+        uint32_t room = mail->room == 0 ? 64 : 2 * mail->room;
         struct packet *wider = WEFT_NEW_RAW(engine->arena, struct packet, room);
-        if (box->count > 0) {
-            memcpy(wider, box->packets, box->count * sizeof(*wider));
+        if (mail->count > 0) {
+            memcpy(wider, mail->packets, mail->count * sizeof(*wider));
         }
-        box->packets = wider;
-        box->room = room;
+        mail->packets = wider;
+        mail->room = room;
     }
-    box->packets[box->count] = *packet;
-    box->packets[box->count++].entered_ps = arrives_ps;
-    post->sent_count++;
-    post->first_ps = arrives_ps < post->first_ps ? arrives_ps : post->first_ps;
+    mail->packets[mail->count] = *packet;
+    mail->packets[mail->count++].entered_ps = arrives_ps;
+    mailbox->sent_count++;
+    mailbox->first_ps = arrives_ps < mailbox->first_ps ? arrives_ps : mailbox->first_ps;
     packet_drop(engine, id);
     return true;
 }
 
-void packet_post_closed(struct packet_engine *engine, uint32_t flow)
+void packet_mail_closed(struct packet_engine *engine, uint32_t flow)
 {
-    struct packet_post *post = engine->post;
-    if (post->closed_count == post->closed_room) {
-        uint32_t room = post->closed_room == 0 ? 64 : 2 * post->closed_room;
+    struct packet_mailbox *mailbox = engine->mailbox;
+    if (mailbox->closed_count == mailbox->closed_room) {
+        uint32_t room = mailbox->closed_room == 0 ? 64 : 2 * mailbox->closed_room;
         uint32_t *wider = WEFT_NEW_RAW(engine->arena, uint32_t, room);
-        if (post->closed_count > 0) {
-            memcpy(wider, post->closed, post->closed_count * sizeof(*wider));
+        if (mailbox->closed_count > 0) {
+            memcpy(wider, mailbox->closed, mailbox->closed_count * sizeof(*wider));
         }
-        post->closed = wider;
-        post->closed_room = room;
+        mailbox->closed = wider;
+        mailbox->closed_room = room;
     }
-    post->closed[post->closed_count++] = flow;
+    mailbox->closed[mailbox->closed_count++] = flow;
 }

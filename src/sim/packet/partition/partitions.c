@@ -11,87 +11,90 @@
 // Looks for the others before it lets other work have the core.
 #define SPINS 500u
 
-struct packet_helper {
-    struct packet_crew *crew;
+struct packet_worker {
+    struct packet_workers *workers;
     uint32_t number;
     pthread_t thread;
     bool failed; // it got no memory, which ends the run
     struct weft_error error;
 };
 
-struct packet_crew {
+struct packet_workers {
     _Alignas(64) _Atomic uint64_t begun; // windows
     _Alignas(64) _Atomic uint64_t done;  // windows, of all helpers
     atomic_bool is_over;
     uint32_t thread_count; // the caller's among them, which is number 0
-    struct packet_parts *parts;
-    struct packet_helper helpers[PACKET_PARTS_MAX];
+    struct packet_partitions *partitions;
+    struct packet_worker others[PACKET_PARTITIONS_MAX];
 };
 
 // ---- mail ----
 
-// What the others sent in the last window: those of one instant in the order of parts, and of
+// What the others sent in the last window: those of one instant in the order of partitions, and of
 // sending.
-static void take_mail(struct packet_parts *parts, struct packet_part *part)
+static void take_mail(struct packet_partitions *partitions, struct packet_partition *partition)
 {
-    struct packet_engine *engine = &part->engine;
-    uint64_t last = (parts->window_count + 1) % 2;
-    for (uint32_t p = 0; p < parts->cut.part_count; p++) {
-        struct packet_box *box = &parts->parts[p]->boxes[last][part->post.part];
-        for (uint32_t i = 0; i < box->count; i++) {
+    struct packet_engine *engine = &partition->engine;
+    uint64_t last = (partitions->window_count + 1) % 2;
+    for (uint32_t p = 0; p < partitions->partitioning.partition_count; p++) {
+        struct packet_mail *mail =
+            &partitions->partitions[p]->outgoing[last][partition->mailbox.partition];
+        for (uint32_t i = 0; i < mail->count; i++) {
             uint32_t id = packet_take(engine);
-            engine->packets[id] = box->packets[i];
+            engine->packets[id] = mail->packets[i];
             clock_file(&engine->clock, (uint32_t)PACKET_EVENT_ARRIVAL << CLOCK_KIND_SHIFT | id,
-                       box->packets[i].entered_ps);
+                       mail->packets[i].entered_ps);
         }
-        box->count = 0;
+        mail->count = 0;
     }
 }
 
 // ---- windows ----
 
-static void add_end(struct packet_part *part)
+static void add_end(struct packet_partition *partition)
 {
-    if (part->end_count == part->end_room) {
-        uint32_t room = part->end_room == 0 ? 64 : 2 * part->end_room;
-        struct packet_part_end *wider = WEFT_NEW_RAW(&part->arena, struct packet_part_end, room);
-        if (part->end_count > 0) {
-            memcpy(wider, part->ends, part->end_count * sizeof(*wider));
+    if (partition->end_count == partition->end_room) {
+        uint32_t room = partition->end_room == 0 ? 64 : 2 * partition->end_room;
+        struct packet_partition_end *wider =
+            WEFT_NEW_RAW(&partition->arena, struct packet_partition_end, room);
+        if (partition->end_count > 0) {
+            memcpy(wider, partition->ends, partition->end_count * sizeof(*wider));
         }
-        part->ends = wider;
-        part->end_room = room;
+        partition->ends = wider;
+        partition->end_room = room;
     }
-    uint32_t flow = part->post.ended_flow;
-    part->ends[part->end_count++] = (struct packet_part_end){part->engine.clock.now_ps, flow,
-                                                             part->engine.flows[flow].marked_count};
+    uint32_t flow = partition->mailbox.ended_flow;
+    partition->ends[partition->end_count++] = (struct packet_partition_end){
+        partition->engine.clock.now_ps, flow, partition->engine.flows[flow].marked_count};
 }
 
-static void play_part(struct packet_parts *parts, struct packet_part *part)
+static void play_partition(struct packet_partitions *partitions, struct packet_partition *partition)
 {
-    struct packet_engine *engine = &part->engine;
-    part->post.boxes = part->boxes[parts->window_count % 2];
-    part->post.first_ps = WEFT_NEVER;
-    part->post.closed_count = 0;
-    part->end_count = 0;
-    take_mail(parts, part);
+    struct packet_engine *engine = &partition->engine;
+    partition->mailbox.outgoing = partition->outgoing[partitions->window_count % 2];
+    partition->mailbox.first_ps = WEFT_NEVER;
+    partition->mailbox.closed_count = 0;
+    partition->end_count = 0;
+    take_mail(partitions, partition);
     for (uint32_t next = 0;;) {
-        bool more = next < part->start_count;
-        uint64_t to_ps = more ? part->starts[next].start_ps : parts->until_ps;
+        bool more = next < partition->start_count;
+        uint64_t to_ps = more ? partition->starts[next].start_ps : partitions->until_ps;
         struct packet_end end;
         if (packet_engine_run(engine, to_ps, &end)) {
-            add_end(part);
+            add_end(partition);
         } else if (more) {
             engine->clock.now_ps = to_ps;
-            packet_begin(engine, part->starts[next++].flow);
+            packet_begin(engine, partition->starts[next++].flow);
         } else {
             break;
         }
     }
-    part->start_count = 0;
+    partition->start_count = 0;
     uint64_t next_ps = clock_next_ps(&engine->clock);
-    part->next_ps = next_ps < part->post.first_ps ? next_ps : part->post.first_ps;
-    // Nothing that was sent may come to another part before the next window.
-    WEFT_ASSERT(part->post.first_ps > parts->until_ps);
+    partition->next_ps =
+        next_ps < partition->mailbox.first_ps ? next_ps : partition->mailbox.first_ps;
+    // Nothing that was sent may come to another partition before the next window.
+    WEFT_ASSERT(partition->mailbox.first_ps > partitions->until_ps);
 }
 
 // ---- threads ----
@@ -109,90 +112,96 @@ static void wait_for(const _Atomic uint64_t *count, uint64_t value)
     }
 }
 
-// Of each thread its share of the parts.
+// Of each thread its share of the partitions.
 static bool play_parts(void *context)
 {
-    const struct packet_helper *helper = context;
-    const struct packet_crew *crew = helper->crew;
-    for (uint32_t p = helper->number; p < crew->parts->cut.part_count; p += crew->thread_count) {
-        play_part(crew->parts, crew->parts->parts[p]);
+    const struct packet_worker *worker = context;
+    const struct packet_workers *workers = worker->workers;
+    for (uint32_t p = worker->number; p < workers->partitions->partitioning.partition_count;
+         p += workers->thread_count) {
+        play_partition(workers->partitions, workers->partitions->partitions[p]);
     }
     return true;
 }
 
 // A thread that gets no memory stands by until the run is closed, so that no other waits for it.
-static void play_share(struct packet_helper *helper)
+static void play_share(struct packet_worker *worker)
 {
-    if (!helper->failed) {
-        helper->failed = !weft_guard(play_parts, helper, &helper->error);
+    if (!worker->failed) {
+        worker->failed = !weft_guard(play_parts, worker, &worker->error);
     }
 }
 
 static void *help(void *argument)
 {
-    struct packet_helper *helper = argument;
-    struct packet_crew *crew = helper->crew;
+    struct packet_worker *worker = argument;
+    struct packet_workers *workers = worker->workers;
     for (uint64_t window = 1;; window++) {
-        wait_for(&crew->begun, window);
-        if (atomic_load_explicit(&crew->is_over, memory_order_relaxed)) {
+        wait_for(&workers->begun, window);
+        if (atomic_load_explicit(&workers->is_over, memory_order_relaxed)) {
             return NULL;
         }
-        play_share(helper);
-        atomic_fetch_add_explicit(&crew->done, 1, memory_order_release);
+        play_share(worker);
+        atomic_fetch_add_explicit(&workers->done, 1, memory_order_release);
     }
 }
 
 // Without a second thread the first plays all.
-static void gather_crew(struct packet_parts *parts, uint32_t threads, struct weft_arena *arena)
+static void start_workers(struct packet_partitions *partitions, uint32_t threads,
+                          struct weft_arena *arena)
 {
-    struct packet_crew *crew = WEFT_NEW(arena, struct packet_crew, 1);
-    crew->parts = parts;
-    crew->thread_count = 1;
-    crew->helpers[0].crew = crew;
-    parts->crew = crew;
-    uint32_t wanted = threads < parts->cut.part_count ? threads : parts->cut.part_count;
+    struct packet_workers *workers = WEFT_NEW(arena, struct packet_workers, 1);
+    workers->partitions = partitions;
+    workers->thread_count = 1;
+    workers->others[0].workers = workers;
+    partitions->workers = workers;
+    uint32_t wanted = threads < partitions->partitioning.partition_count
+                          ? threads
+                          : partitions->partitioning.partition_count;
     for (uint32_t number = 1; number < wanted; number++) {
-        struct packet_helper *helper = &crew->helpers[number];
-        *helper = (struct packet_helper){.crew = crew, .number = number};
-        if (pthread_create(&helper->thread, NULL, help, helper) != 0) {
+        struct packet_worker *worker = &workers->others[number];
+        *worker = (struct packet_worker){.workers = workers, .number = number};
+        if (pthread_create(&worker->thread, NULL, help, worker) != 0) {
             break;
         }
-        crew->thread_count++;
+        workers->thread_count++;
     }
 }
 
-void packet_parts_play(struct packet_parts *parts, uint64_t until_ps)
+void packet_partitions_play(struct packet_partitions *partitions, uint64_t until_ps)
 {
-    struct packet_crew *crew = parts->crew;
-    parts->until_ps = until_ps;
-    parts->window_count++;
-    atomic_store_explicit(&crew->begun, parts->window_count, memory_order_release);
-    play_share(&crew->helpers[0]);
-    wait_for(&crew->done, parts->window_count * (crew->thread_count - 1));
-    for (uint32_t i = 0; i < crew->thread_count; i++) {
-        if (crew->helpers[i].failed) {
-            weft_raise(&crew->helpers[i].error);
+    struct packet_workers *workers = partitions->workers;
+    partitions->until_ps = until_ps;
+    partitions->window_count++;
+    atomic_store_explicit(&workers->begun, partitions->window_count, memory_order_release);
+    play_share(&workers->others[0]);
+    wait_for(&workers->done, partitions->window_count * (workers->thread_count - 1));
+    for (uint32_t i = 0; i < workers->thread_count; i++) {
+        if (workers->others[i].failed) {
+            weft_raise(&workers->others[i].error);
         }
     }
 }
 
 // ---- messages ----
 
-struct packet_flow *packet_parts_sender(const struct packet_parts *parts, uint32_t flow)
+struct packet_flow *packet_partitions_sender(const struct packet_partitions *partitions,
+                                             uint32_t flow)
 {
-    const struct packet_engine *office = parts->office;
-    uint32_t first = office->hops[office->flows[flow].data_hop];
-    return &parts->parts[parts->cut.owner[first]]->engine.flows[flow];
+    const struct packet_engine *coordinator = partitions->coordinator;
+    uint32_t first = coordinator->hops[coordinator->flows[flow].data_hop];
+    return &partitions->partitions[partitions->partitioning.owner[first]]->engine.flows[flow];
 }
 
-struct packet_flow *packet_parts_receiver(const struct packet_parts *parts, uint32_t flow)
+struct packet_flow *packet_partitions_receiver(const struct packet_partitions *partitions,
+                                               uint32_t flow)
 {
-    const struct packet_engine *office = parts->office;
-    uint32_t first = office->hops[office->flows[flow].ack_hop];
-    return &parts->parts[parts->cut.owner[first]]->engine.flows[flow];
+    const struct packet_engine *coordinator = partitions->coordinator;
+    uint32_t first = coordinator->hops[coordinator->flows[flow].ack_hop];
+    return &partitions->partitions[partitions->partitioning.owner[first]]->engine.flows[flow];
 }
 
-static void lay_half(struct packet_engine *engine, const struct packet_engine *office,
+static void lay_half(struct packet_engine *engine, const struct packet_engine *coordinator,
                      uint32_t flow)
 {
     while (engine->flow_count <= flow) {
@@ -200,43 +209,43 @@ static void lay_half(struct packet_engine *engine, const struct packet_engine *o
     }
     struct packet_flow *half = &engine->flows[flow];
     WEFT_ASSERT(!half->is_open && !half->timer_filed && !half->is_paced);
-    *half = office->flows[flow];
+    *half = coordinator->flows[flow];
     if (engine->sprays != NULL) {
-        engine->sprays[flow] = office->sprays[flow];
+        engine->sprays[flow] = coordinator->sprays[flow];
     }
     if (engine->skips != NULL) {
         memset(&engine->skips[(size_t)flow * engine->way_room], 0, engine->way_room);
     }
 }
 
-void packet_parts_start(struct packet_parts *parts, uint32_t flow, uint64_t start_ps)
+void packet_partitions_start(struct packet_partitions *partitions, uint32_t flow, uint64_t start_ps)
 {
-    const struct packet_engine *office = parts->office;
-    const struct packet_flow *laid_out = &office->flows[flow];
+    const struct packet_engine *coordinator = partitions->coordinator;
+    const struct packet_flow *laid_out = &coordinator->flows[flow];
     WEFT_ASSERT(laid_out->ack_hop != WEFT_NONE && !laid_out->is_open);
-    uint32_t from = parts->cut.owner[office->hops[laid_out->data_hop]];
-    uint32_t to = parts->cut.owner[office->hops[laid_out->ack_hop]];
-    struct packet_part *part = parts->parts[from];
-    lay_half(&part->engine, office, flow);
+    uint32_t from = partitions->partitioning.owner[coordinator->hops[laid_out->data_hop]];
+    uint32_t to = partitions->partitioning.owner[coordinator->hops[laid_out->ack_hop]];
+    struct packet_partition *partition = partitions->partitions[from];
+    lay_half(&partition->engine, coordinator, flow);
     if (to != from) {
-        lay_half(&parts->parts[to]->engine, office, flow);
+        lay_half(&partitions->partitions[to]->engine, coordinator, flow);
     }
-    if (part->start_count == part->start_room) {
-        uint32_t room = part->start_room == 0 ? 64 : 2 * part->start_room;
-        struct packet_part_start *wider =
-            WEFT_NEW_RAW(&part->arena, struct packet_part_start, room);
-        if (part->start_count > 0) {
-            memcpy(wider, part->starts, part->start_count * sizeof(*wider));
+    if (partition->start_count == partition->start_room) {
+        uint32_t room = partition->start_room == 0 ? 64 : 2 * partition->start_room;
+        struct packet_partition_start *wider =
+            WEFT_NEW_RAW(&partition->arena, struct packet_partition_start, room);
+        if (partition->start_count > 0) {
+            memcpy(wider, partition->starts, partition->start_count * sizeof(*wider));
         }
-        part->starts = wider;
-        part->start_room = room;
+        partition->starts = wider;
+        partition->start_room = room;
     }
-    part->starts[part->start_count++] = (struct packet_part_start){start_ps, flow};
+    partition->starts[partition->start_count++] = (struct packet_partition_start){start_ps, flow};
 }
 
-// ---- all parts ----
+// ---- all partitions ----
 
-bool packet_parts_can(const struct weft_sim_options *options)
+bool packet_partitions_can(const struct weft_sim_options *options)
 {
     const struct weft_packet_options *packet = options->packet;
     const struct weft_transport_entry *transport = weft_transport_entry(options->transport);
@@ -246,101 +255,106 @@ bool packet_parts_can(const struct weft_sim_options *options)
            !(transport->scales_growth && packet->mltcp.per_job);
 }
 
-bool packet_parts_open(struct packet_parts *parts, struct packet_engine *office,
-                       const struct weft_fabric *fabric, const struct weft_sim_options *options,
-                       uint32_t hop_max, struct weft_arena *arena, struct weft_error *error)
+bool packet_partitions_open(struct packet_partitions *partitions, struct packet_engine *coordinator,
+                            const struct weft_fabric *fabric,
+                            const struct weft_sim_options *options, uint32_t hop_max,
+                            struct weft_arena *arena, struct weft_error *error)
 {
-    parts->office = office;
-    parts->window_count = 0;
-    office->lays_out_only = true;
-    for (uint32_t p = 0; p < parts->cut.part_count; p++) {
+    partitions->coordinator = coordinator;
+    partitions->window_count = 0;
+    coordinator->lays_out_only = true;
+    for (uint32_t p = 0; p < partitions->partitioning.partition_count; p++) {
         struct weft_arena whole;
         if (!weft_arena_init(&whole, 0, error)) {
             for (uint32_t i = 0; i < p; i++) {
-                weft_arena_release(&parts->parts[i]->whole_arena);
+                weft_arena_release(&partitions->partitions[i]->whole_arena);
             }
             return false;
         }
         struct weft_arena left = whole;
-        struct packet_part *part = WEFT_NEW(&left, struct packet_part, 1);
-        part->whole_arena = whole;
-        part->arena = left;
-        parts->parts[p] = part;
-        packet_engine_init(&part->engine, fabric, options, office->flow_room, hop_max,
-                           &part->arena);
-        part->post = (struct packet_post){
-            .part = p, .owner = parts->cut.owner, .far = parts->cut.far, .boxes = part->boxes[0]};
-        part->engine.hops = office->hops;
-        part->engine.post = &part->post;
-        part->next_ps = WEFT_NEVER;
+        struct packet_partition *partition = WEFT_NEW(&left, struct packet_partition, 1);
+        partition->whole_arena = whole;
+        partition->arena = left;
+        partitions->partitions[p] = partition;
+        packet_engine_init(&partition->engine, fabric, options, coordinator->flow_room, hop_max,
+                           &partition->arena);
+        partition->mailbox = (struct packet_mailbox){.partition = p,
+                                                     .owner = partitions->partitioning.owner,
+                                                     .far = partitions->partitioning.far,
+                                                     .outgoing = partition->outgoing[0]};
+        partition->engine.hops = coordinator->hops;
+        partition->engine.mailbox = &partition->mailbox;
+        partition->next_ps = WEFT_NEVER;
     }
-    gather_crew(parts, options->threads, arena);
+    start_workers(partitions, options->threads, arena);
     return true;
 }
 
-void packet_parts_close(struct packet_parts *parts)
+void packet_partitions_close(struct packet_partitions *partitions)
 {
-    struct packet_crew *crew = parts->crew;
-    atomic_store_explicit(&crew->is_over, true, memory_order_relaxed);
-    atomic_store_explicit(&crew->begun, parts->window_count + 1, memory_order_release);
-    for (uint32_t i = 1; i < crew->thread_count; i++) {
-        pthread_join(crew->helpers[i].thread, NULL);
+    struct packet_workers *workers = partitions->workers;
+    atomic_store_explicit(&workers->is_over, true, memory_order_relaxed);
+    atomic_store_explicit(&workers->begun, partitions->window_count + 1, memory_order_release);
+    for (uint32_t i = 1; i < workers->thread_count; i++) {
+        pthread_join(workers->others[i].thread, NULL);
     }
-    for (uint32_t p = 0; p < parts->cut.part_count; p++) {
-        struct weft_arena whole = parts->parts[p]->whole_arena; // which holds the part
+    for (uint32_t p = 0; p < partitions->partitioning.partition_count; p++) {
+        struct weft_arena whole =
+            partitions->partitions[p]->whole_arena; // which holds the partition
         weft_arena_release(&whole);
     }
 }
 
-uint64_t packet_parts_next_ps(const struct packet_parts *parts)
+uint64_t packet_partitions_next_ps(const struct packet_partitions *partitions)
 {
     uint64_t next_ps = WEFT_NEVER;
-    for (uint32_t p = 0; p < parts->cut.part_count; p++) {
-        uint64_t part_ps = parts->parts[p]->next_ps;
+    for (uint32_t p = 0; p < partitions->partitioning.partition_count; p++) {
+        uint64_t part_ps = partitions->partitions[p]->next_ps;
         next_ps = part_ps < next_ps ? part_ps : next_ps;
     }
     return next_ps;
 }
 
-void packet_parts_count(struct packet_parts *parts)
+void packet_partitions_count(struct packet_partitions *partitions)
 {
-    struct packet_engine *office = parts->office;
-    office->counts = (struct weft_packet_counts){0};
-    for (uint32_t p = 0; p < parts->cut.part_count; p++) {
-        const struct packet_engine *engine = &parts->parts[p]->engine;
+    struct packet_engine *coordinator = partitions->coordinator;
+    coordinator->counts = (struct weft_packet_counts){0};
+    for (uint32_t p = 0; p < partitions->partitioning.partition_count; p++) {
+        const struct packet_engine *engine = &partitions->partitions[p]->engine;
         const struct weft_packet_counts *counts = &engine->counts;
-        office->counts.packets += counts->packets;
-        office->counts.events += counts->events;
-        office->counts.drops += counts->drops;
-        office->counts.ecn_marks += counts->ecn_marks;
-        office->counts.retransmits += counts->retransmits;
-        office->counts.timeouts += counts->timeouts;
-        office->counts.trims += counts->trims;
-        office->counts.pauses += counts->pauses;
-        office->clock.overflow |= engine->clock.overflow;
+        coordinator->counts.packets += counts->packets;
+        coordinator->counts.events += counts->events;
+        coordinator->counts.drops += counts->drops;
+        coordinator->counts.ecn_marks += counts->ecn_marks;
+        coordinator->counts.retransmits += counts->retransmits;
+        coordinator->counts.timeouts += counts->timeouts;
+        coordinator->counts.trims += counts->trims;
+        coordinator->counts.pauses += counts->pauses;
+        coordinator->clock.overflow |= engine->clock.overflow;
     }
-    office->clock.now_ps = parts->until_ps;
+    coordinator->clock.now_ps = partitions->until_ps;
 }
 
-void packet_parts_gather_links(struct packet_parts *parts)
+void packet_partitions_gather_links(struct packet_partitions *partitions)
 {
-    struct packet_engine *office = parts->office;
-    for (uint32_t l = 0; l < office->ports.fabric->link_count; l++) {
-        const struct packet_engine *engine = &parts->parts[parts->cut.owner[l]]->engine;
-        office->links[l] = engine->links[l];
-        if (office->ports.queues != NULL) {
-            office->ports.queues[l] = engine->ports.queues[l];
+    struct packet_engine *coordinator = partitions->coordinator;
+    for (uint32_t l = 0; l < coordinator->ports.fabric->link_count; l++) {
+        const struct packet_engine *engine =
+            &partitions->partitions[partitions->partitioning.owner[l]]->engine;
+        coordinator->links[l] = engine->links[l];
+        if (coordinator->ports.queues != NULL) {
+            coordinator->ports.queues[l] = engine->ports.queues[l];
         }
     }
 }
 
-void packet_parts_gather_flows(struct packet_parts *parts)
+void packet_partitions_gather_flows(struct packet_partitions *partitions)
 {
-    struct packet_engine *office = parts->office;
-    for (uint32_t i = 0; i < office->flow_count; i++) {
-        const struct packet_flow *sender = packet_parts_sender(parts, i);
-        const struct packet_flow *receiver = packet_parts_receiver(parts, i);
-        struct packet_flow *flow = &office->flows[i];
+    struct packet_engine *coordinator = partitions->coordinator;
+    for (uint32_t i = 0; i < coordinator->flow_count; i++) {
+        const struct packet_flow *sender = packet_partitions_sender(partitions, i);
+        const struct packet_flow *receiver = packet_partitions_receiver(partitions, i);
+        struct packet_flow *flow = &coordinator->flows[i];
         flow->is_open = sender->is_open && !receiver->has_come;
         flow->is_connected = sender->is_connected;
         flow->acknowledged.low = sender->acknowledged.low;

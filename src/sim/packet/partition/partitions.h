@@ -2,86 +2,91 @@
 #ifndef WEFT_SIM_PACKET_PARTITION_PARTITIONS_H
 #define WEFT_SIM_PACKET_PARTITION_PARTITIONS_H
 
-// One run in several parts: each has the queues of its part of the fabric, a clock and packets of
-// its own. They play windows no longer than the lookahead without hearing from each other; what
-// goes from one to another is handed over between windows (Chandy and Misra, 1979; Nicol, "The cost
-// of conservative synchronization in parallel discrete event simulations", JACM 1993).
+// One run in several partitions: each has the queues of its partition of the fabric, a clock and
+// packets of its own. They play windows no longer than the lookahead without hearing from each
+// other; what goes from one to another is handed over between windows (Chandy and Misra, 1979;
+// Nicol, "The cost of conservative synchronization in parallel discrete event simulations", JACM
+// 1993).
 //
-// What comes out depends on the cut, never on the threads: a part plays its window by itself, and
-// takes what others sent in the order of parts and of sending.
+// What comes out depends on the partitioning, never on the threads: a partition plays its window by
+// itself, and takes what others sent in the order of partitions and of sending.
 //
-// The caller has an engine of its own, the office: it lays messages out, between windows, and its
-// `hops` are all parts'. A message's ends share no record: its slot stands for the sender's half in
-// one part and for the receiver's in another.
+// The caller has an engine of its own, the coordinator: it lays messages out, between windows, and
+// its `hops` are all partitions'. A message's ends share no record: its slot stands for the
+// sender's half in one partition and for the receiver's in another.
 
-#include "cut.h"
+#include "partitioning.h"
 #include "sim/packet/engine/engine.h"
 
 // A message begins in a window.
-struct packet_part_start {
+struct packet_partition_start {
     uint64_t start_ps;
     uint32_t flow;
 };
 
 // A message came to its receiver in a window.
-struct packet_part_end {
+struct packet_partition_end {
     uint64_t end_ps;
     uint32_t flow;
     uint32_t marked; // of its packets
 };
 
-struct packet_part {
+struct packet_partition {
     _Alignas(64) struct packet_engine engine;
-    struct packet_post post;
-    struct packet_part_start *starts; // in order of time
+    struct packet_mailbox mailbox;
+    struct packet_partition_start *starts; // in order of time
     uint32_t start_count;
     uint32_t start_room;
-    struct packet_part_end *ends; // likewise
+    struct packet_partition_end *ends; // likewise
     uint32_t end_count;
     uint32_t end_room;
-    uint64_t next_ps;                             // nothing happens before, of what is known
-    struct packet_box boxes[2][PACKET_PARTS_MAX]; // of this window and the one before, in turn
+    uint64_t next_ps; // nothing happens before, of what is known
+    struct packet_mail
+        outgoing[2][PACKET_PARTITIONS_MAX]; // of this window and the one before, in turn
     struct weft_arena arena;
     struct weft_arena whole_arena;
 };
 
-struct packet_crew;
+struct packet_workers;
 
-struct packet_parts {
-    struct packet_cut cut;
-    struct packet_engine *office;
-    struct packet_part *parts[PACKET_PARTS_MAX];
+struct packet_partitions {
+    struct packet_partitioning partitioning;
+    struct packet_engine *coordinator;
+    struct packet_partition *partitions[PACKET_PARTITIONS_MAX];
     uint64_t until_ps; // the end of the window
     uint64_t window_count;
-    struct packet_crew *crew;
+    struct packet_workers *workers;
 };
 
-// Whether these options can be played in parts at all: acknowledgements through the network, one
-// connection a message, and ports and transports that share nothing but packets.
-bool packet_parts_can(const struct weft_sim_options *options);
-// Makes the parts of parts->cut, for messages of `office`, and threads for them. `arena` must live
-// as long. Fails with UNSUPPORTED when the OS has no address space.
-bool packet_parts_open(struct packet_parts *parts, struct packet_engine *office,
-                       const struct weft_fabric *fabric, const struct weft_sim_options *options,
-                       uint32_t hop_max, struct weft_arena *arena, struct weft_error *error)
-    WEFT_MUST_USE;
+// Whether these options can be played in partitions at all: acknowledgements through the network,
+// one connection a message, and ports and transports that share nothing but packets.
+bool packet_partitions_can(const struct weft_sim_options *options);
+// Makes the partitions of partitions->partitioning, for messages of `coordinator`, and threads for
+// them. `arena` must live as long. Fails with UNSUPPORTED when the OS has no address space.
+bool packet_partitions_open(struct packet_partitions *partitions, struct packet_engine *coordinator,
+                            const struct weft_fabric *fabric,
+                            const struct weft_sim_options *options, uint32_t hop_max,
+                            struct weft_arena *arena, struct weft_error *error) WEFT_MUST_USE;
 // Gives threads and address space back.
-void packet_parts_close(struct packet_parts *parts);
+void packet_partitions_close(struct packet_partitions *partitions);
 // When something happens next, of what has been laid out; WEFT_NEVER: nothing does.
-uint64_t packet_parts_next_ps(const struct packet_parts *parts);
-// A message that the office has laid out begins at start_ps, in the next window.
-void packet_parts_start(struct packet_parts *parts, uint32_t flow, uint64_t start_ps);
+uint64_t packet_partitions_next_ps(const struct packet_partitions *partitions);
+// A message that the coordinator has laid out begins at start_ps, in the next window.
+void packet_partitions_start(struct packet_partitions *partitions, uint32_t flow,
+                             uint64_t start_ps);
 // Plays a window that ends, included, at until_ps < packet_parts_next_ps + lookahead. `ends` of the
-// parts and what their posts have closed are those of it.
-void packet_parts_play(struct packet_parts *parts, uint64_t until_ps);
+// partitions and what their posts have closed are those of it.
+void packet_partitions_play(struct packet_partitions *partitions, uint64_t until_ps);
 // The halves of a message that is laid out.
-struct packet_flow *packet_parts_sender(const struct packet_parts *parts, uint32_t flow);
-struct packet_flow *packet_parts_receiver(const struct packet_parts *parts, uint32_t flow);
-// Brings the office's counts up to date, and its time to the end of the window,
-void packet_parts_count(struct packet_parts *parts);
+struct packet_flow *packet_partitions_sender(const struct packet_partitions *partitions,
+                                             uint32_t flow);
+struct packet_flow *packet_partitions_receiver(const struct packet_partitions *partitions,
+                                               uint32_t flow);
+// Brings the coordinator's counts up to date, and its time to the end of the window,
+void packet_partitions_count(struct packet_partitions *partitions);
 // its links,
-void packet_parts_gather_links(struct packet_parts *parts);
+void packet_partitions_gather_links(struct packet_partitions *partitions);
 // and its flows: the sender's halves of those that have not come, with what the receiver has.
-void packet_parts_gather_flows(struct packet_parts *parts);
+void packet_partitions_gather_flows(struct packet_partitions *partitions);
 
 #endif

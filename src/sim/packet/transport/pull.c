@@ -39,10 +39,10 @@ void packet_pull_open(struct packet_engine *engine, uint32_t id)
 
 // ---- the sender ----
 
-// What was cut first, then what was never sent.
+// What was trimmed first, then what was never sent.
 static uint32_t choose(struct packet_engine *engine, struct packet_flow *flow)
 {
-    uint32_t sequence = packet_take_cut(engine, flow);
+    uint32_t sequence = packet_take_trimmed(engine, flow);
     uint32_t sent = flow->view.snd_next - flow->acknowledged.low;
     if (sequence == WEFT_NONE && flow->view.snd_next < flow->total &&
         sent < engine->options->window_limit_packets) {
@@ -76,7 +76,7 @@ void packet_pull_timed_out(struct packet_engine *engine, uint32_t id)
     struct packet_pull *pull = &engine->pulls[id];
     uint32_t window = engine->options->initial_window_packets;
     for (uint32_t sequence = flow->acknowledged.low; sequence < flow->view.snd_next; sequence++) {
-        packet_note_cut(engine, flow, sequence);
+        packet_note_trimmed(engine, flow, sequence);
     }
     pull->credit = pull->credit > window ? pull->credit : window;
     packet_pull_send(engine, id);
@@ -91,16 +91,16 @@ static void take_answer(struct packet_engine *engine, const struct packet *packe
     if (packet->flags & PACKET_PULL) {
         engine->pulls[id].credit++;
     } else if (packet->flags & PACKET_TRIMMED) {
-        packet_note_cut(engine, flow, packet->sequence);
+        packet_note_trimmed(engine, flow, packet->sequence);
     } else {
         packet_put(engine, &flow->acknowledged, packet->sequence);
-        packet_forget_cut(engine, flow, packet->sequence);
+        packet_forget_trimmed(engine, flow, packet->sequence);
         if ((packet->flags & PACKET_RESENT) == 0) {
             packet_measure_rtt(&flow->view, engine->clock.now_ps - packet->sent_ps);
         }
     }
     while (flow->acknowledged.low < packet->cumulative) {
-        packet_forget_cut(engine, flow, flow->acknowledged.low);
+        packet_forget_trimmed(engine, flow, flow->acknowledged.low);
         packet_put(engine, &flow->acknowledged, flow->acknowledged.low);
     }
     packet_pull_send(engine, id);
@@ -245,8 +245,8 @@ void packet_pull_deliver(struct packet_engine *engine, uint32_t id)
         return;
     }
     if (packet->flags & PACKET_TRIMMED) {
-        bool cut = !packet_has_come(engine, &flow->received, packet->sequence);
-        engine->pulls[flow_id].needed += cut;
+        bool is_new = !packet_has_come(engine, &flow->received, packet->sequence);
+        engine->pulls[flow_id].needed += is_new;
     } else if (packet_put(engine, &flow->received, packet->sequence)) {
         engine->counts.ecn_marks += (packet->flags & PACKET_MARKED) != 0;
     }

@@ -4,9 +4,9 @@
 
 // NDP (Handley et al., "Re-architecting datacenter networks and stacks for low latency and high
 // performance", SIGCOMM 2017, section 3.2): a sender begins with a window at line rate and then
-// sends one packet for each pull; a receiver pulls one packet for each that came, whole or cut to
-// its header, at the rate of its link, its flows in turn or in an order. Headers tell at once what
-// to send again.
+// sends one packet for each pull; a receiver pulls one packet for each that came, whole or trimmed
+// to its header, at the rate of its link, its flows in turn or in an order. Headers tell at once
+// what to send again.
 
 #include "weft/base.h"
 
@@ -16,7 +16,7 @@ struct packet_pull {
     uint32_t link;    // the last one of its path
     uint32_t wanted;  // pulls to send
     uint32_t allowed; // packets that the sender may have sent in all
-    uint32_t needed;  // ... that it has to send in all, those cut included
+    uint32_t needed;  // ... that it has to send in all, those trimmed included
     uint32_t order;   // the smallest is pulled first
     uint32_t credit;  // of the sender: packets that may go now
     bool is_waiting;  // in a line
