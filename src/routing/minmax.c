@@ -11,20 +11,23 @@
 #include <math.h>
 #include <string.h>
 
+// How the search spends its effort. The values were chosen together by the gaps and times of
+// build/bench/bench_minmax 128 4 and by tests/oracle/test_minmax, against the exact optimum of
+// small cases (docs/routing.md has both); single ones were not measured alone.
 #define SPARE_SLOTS 3u    // paths a pair may have beyond those kept, while searching
 #define SWEEPS_A_ROUND 2u // shifts among the paths known, between two searches
-#define FINAL_ATTEMPTS 4u
-#define FINAL_SWEEPS 6u // after paths were dropped
-#define ALPHA_FIRST 12.0
+#define FINAL_ATTEMPTS 4u // at dropping small paths without a larger load than before
+#define FINAL_SWEEPS 6u   // shifts after paths were dropped
+#define ALPHA_FIRST 12.0  // steepness of the first round
 // Growth of alpha a round: slow enough that bytes settle at each steepness, fast enough to reach
 // the last one in ALPHA_SPAN of the rounds.
 #define ALPHA_GROWTH_MIN 1.06
 #define ALPHA_GROWTH_MAX 1.2
 #define ALPHA_SPAN 0.8
 #define ALPHA_GROWTH_FINAL 1.3
-#define EPSILON_MIN 1e-4
+#define EPSILON_MIN 1e-4 // bounds the last steepness where the caller asks for no gap at all
 #define KEPT_RATIO 0.003 // of a pair's bytes: paths below are dropped at the end
-#define BOUND_EVERY 4u
+#define BOUND_EVERY 4u   // rounds between two bounds
 
 // ---- moving bytes ----
 

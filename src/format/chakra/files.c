@@ -120,6 +120,8 @@ static bool see_name(struct found *found, const char *name, const char *stem,
     return true;
 }
 
+// Looks through the folder for the files of one trace: how many there are and their highest
+// rank. Several traces are refused where the path does not choose one.
 static bool look(struct found *found, const struct place *place, struct weft_arena *scratch,
                  struct weft_error *error)
 {

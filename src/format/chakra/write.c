@@ -233,6 +233,8 @@ static void draft_transfer(struct draft *draft, const struct chakra_placement *p
     }
 }
 
+// A member's node of a collective. What the schema's comm_size cannot say exactly stands beside
+// it in an attribute of Weft's own.
 static void draft_collective(struct draft *draft, const struct chakra_placement *placement,
                              uint32_t task, uint32_t rank)
 {

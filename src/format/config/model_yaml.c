@@ -333,6 +333,7 @@ static bool build_family(struct weft_model *model, const struct raw_model *raw, 
            fail_build(NULL, 0, source);
 }
 
+// Reads a model, which must be exactly one of operators, a preset and a network of the zoo.
 static bool read_model(struct weft_model *model, const struct raw_model *raw,
                        const struct weft_yaml_source *source)
 {

@@ -29,6 +29,8 @@ static void mark_ring_links(uint32_t *ring_of, const struct weft_plan *plan)
     }
 }
 
+// Adds a link: colored by its ring, dashed where it has none, one line for both directions
+// where it has its reverse.
 static void add_dot_edge(struct weft_text *text, const struct weft_plan *plan,
                          const uint32_t *ring_of, uint32_t index)
 {

@@ -71,6 +71,7 @@ static enum field find_field(const struct line_word *word)
     return FIELD_COUNT;
 }
 
+// Stores the value of a line; a field of a tier belongs to the tier that was named last.
 static bool set_field(struct topo *topo, enum field field, uint64_t value, struct weft_error *error)
 {
     if (field == TIER) {

@@ -86,6 +86,7 @@ static uint32_t split(char **fields, char *line)
     return count;
 }
 
+// Reads one row; words and numbers are held against what the plugin knows.
 static bool read_line(struct weft_nccl_choice *choice, char *line, struct weft_error *error)
 {
     char *fields[FIELDS_MAX];

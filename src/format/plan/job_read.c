@@ -180,6 +180,8 @@ static bool read_amounts(struct weft_memory *memory, const json_t *object, struc
     return true;
 }
 
+// Reads the memory that the strategy takes on each server, one entry for every server of the
+// cluster.
 static bool read_memory(struct weft_plan_job *job, const struct weft_plan_source *source)
 {
     struct weft_error *error = source->error;
@@ -268,6 +270,7 @@ static bool read_fields(struct weft_task *task, size_t *at, const json_t *row,
            read_number(&task->runtime_ps, row, 2, INT64_MAX, error);
 }
 
+// Reads one task, an array that begins with the letter of its kind.
 static bool read_task(struct weft_task *task, const json_t *row, const struct groups *groups,
                       struct weft_arena *arena, struct weft_error *error)
 {

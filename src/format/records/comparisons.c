@@ -58,6 +58,8 @@ static void add_row(struct weft_text *text, const struct weft_comparison *row)
     weft_text_add(text, "}");
 }
 
+// Writes one comparison; variants that were not tried and a reason that is not there are left
+// out.
 static void add_comparison(struct weft_text *text, const struct weft_model_comparison *comparison)
 {
     weft_text_add(text, "\n    {\"model\": ");

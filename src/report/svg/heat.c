@@ -171,6 +171,7 @@ static void add_frame(struct weft_text *text, const struct heat *heat, double le
                   left - 40, TOP);
 }
 
+// Draws the legend: the shades from the smallest to the largest bytes of a cell.
 static void add_scale(struct weft_text *text, const struct heat *heat)
 {
     if (!(heat->high > 0)) {

@@ -51,6 +51,8 @@ static void add_mark(struct weft_text *text, double x, double y, const char *nam
     svg_label(text, svg_at(x, y, anchor), "ef b", "%s %s", name, weft_show_bytes(label, bytes));
 }
 
+// Draws the histogram in BINS bins up to the largest load, with marks at the mean and the
+// largest.
 void picture_loads(struct weft_text *text, const struct weft_fabric *fabric,
                    const double *link_bytes, struct weft_arena scratch)
 {

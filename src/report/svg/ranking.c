@@ -120,6 +120,7 @@ static struct scale find_scale(const struct weft_collective_ranking *rankings, u
     return scale;
 }
 
+// Draws both logarithmic axes with their grid.
 static void add_axes(struct weft_text *text, const struct scale *scale)
 {
     for (double s = scale->time_low_s; s <= scale->time_high_s * 1.01; s *= 10) {
