@@ -70,12 +70,22 @@ static struct incoming turn_round(const struct weft_fabric *fabric, struct weft_
     return in;
 }
 
+// What the search to one server writes, per node.
+struct reach {
+    uint16_t *distance;   // hops to it
+    uint8_t *path_counts; // shortest paths to it, at most UINT8_MAX
+    uint32_t *queue;
+};
+
 // Hops to server `to` and numbers of shortest paths, for every node, breadth first along the
 // incoming links. Returns how far the farthest server is, or WEFT_NONE and the lowest unreached
 // server in *lost.
-static uint32_t measure(const struct weft_fabric *fabric, const struct incoming *in, uint32_t to,
-                        uint16_t *distance, uint8_t *path_counts, uint32_t *queue, uint32_t *lost)
+static uint32_t measure(const struct reach *reach, const struct weft_fabric *fabric,
+                        const struct incoming *in, uint32_t to, uint32_t *lost)
 {
+    uint16_t *distance = reach->distance;
+    uint8_t *path_counts = reach->path_counts;
+    uint32_t *queue = reach->queue;
     for (uint32_t v = 0; v < fabric->node_count; v++) {
         distance[v] = UINT16_MAX;
         path_counts[v] = 0;
@@ -132,8 +142,8 @@ bool weft_routes_build_shortest(struct weft_routes *routes, const struct weft_fa
     for (uint32_t t = 0; t < n; t++) {
         size_t row = (size_t)t * fabric->node_count;
         uint32_t lost = 0;
-        uint32_t farthest =
-            measure(fabric, &in, t, distance + row, path_counts + row, queue, &lost);
+        uint32_t farthest = measure(&(struct reach){distance + row, path_counts + row, queue},
+                                    fabric, &in, t, &lost);
         if (farthest == WEFT_NONE) {
             return weft_fail(error, WEFT_INFEASIBLE,
                              "fabric '%s' is disconnected: no path from server %u to server %u; "

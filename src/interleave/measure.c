@@ -275,9 +275,9 @@ static struct weft_demand cut(const double *rate_Bps, uint32_t bins, uint64_t it
     return (struct weft_demand){iteration_ps, phases, filled};
 }
 
-static void take_link(struct weft_demand *demand, double *error, const struct weft_series *series,
-                      double period, uint64_t iteration_ps, struct weft_arena *arena,
-                      struct weft_arena scratch)
+// The demand of one link, and how far its folded samples are from it, as a share.
+static double take_link(struct weft_demand *demand, const struct weft_series *series, double period,
+                        uint64_t iteration_ps, struct weft_arena *arena, struct weft_arena scratch)
 {
     uint32_t bins = (uint32_t)fmax(1, nearbyint(period));
     double *rate_Bps = WEFT_NEW(&scratch, double, bins);
@@ -294,7 +294,7 @@ static void take_link(struct weft_demand *demand, double *error, const struct we
         *demand = less < apart ? pieces : *demand;
         apart = fmin(less, apart);
     }
-    *error = fmax(*error, apart);
+    return apart;
 }
 
 // All links together, so many samples in one, less their mean.
@@ -350,7 +350,8 @@ bool weft_demand_measure(struct weft_measured_demand *result, const struct weft_
     struct weft_demand *demands = WEFT_NEW(arena, struct weft_demand, link_count);
     double shape = 0;
     for (uint32_t l = 0; l < link_count; l++) {
-        take_link(&demands[l], &shape, &series[l], period, found_ps, arena, scratch);
+        double apart = take_link(&demands[l], &series[l], period, found_ps, arena, scratch);
+        shape = fmax(shape, apart);
     }
     *result = (struct weft_measured_demand){
         .iteration_ps = found_ps,

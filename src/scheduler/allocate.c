@@ -28,7 +28,7 @@ static void meet_company(struct candidate *candidate, const struct sched *sched,
     sched_affinity_build(&affinity, sched, job, &candidate->place, arena);
     bool *visited = WEFT_NEW(arena, bool, affinity.job_count);
     sched_component_build(&candidate->component, sched, &affinity, sched->running_count, visited,
-                          arena, scratch);
+                          &(struct weft_environment){.arena = arena, .scratch = scratch});
     candidate->bound = sched_score_bound(&candidate->component, SCHED_RANK);
 }
 
@@ -87,11 +87,14 @@ static bool choose_place(struct sched_place *best, bool *found, const struct sch
     uint32_t **servers = WEFT_NEW(&results, uint32_t *, limit);
     struct candidate *candidates = WEFT_NEW(&results, struct candidate, limit);
     uint32_t size = sched->jobs[job].size;
-    uint32_t drawn = sched_candidates(servers, limit, sched, job, size, &results, scratch);
+    uint32_t drawn =
+        sched_candidates(servers, limit, sched, job, size,
+                         &(struct weft_environment){.arena = &results, .scratch = scratch});
     uint32_t count = 0;
     for (uint32_t c = 0; c < drawn && (count == 0 || options->interleave); c++) {
         struct candidate *candidate = &candidates[count];
-        if (!sched_lay(&candidate->place, sched, job, servers[c], size, arena, scratch)) {
+        if (!sched_lay(&candidate->place, sched, job, servers[c], size,
+                       &(struct weft_environment){.arena = arena, .scratch = scratch})) {
             continue;
         }
         count++;

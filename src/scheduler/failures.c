@@ -76,7 +76,8 @@ static void lay_again(struct sched *sched, struct weft_arena scratch)
         if (job->phase != SCHED_HOLDING && job->phase != SCHED_RUNNING) {
             continue;
         }
-        if (!sched_lay(&place, sched, j, job->place.servers, job->size, sched->arena, scratch)) {
+        if (!sched_lay(&place, sched, j, job->place.servers, job->size,
+                       &(struct weft_environment){.arena = sched->arena, .scratch = scratch})) {
             job->record->failures++;
             sched_stop(sched, j, SCHED_WAITING, true);
             continue;

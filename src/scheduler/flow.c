@@ -284,7 +284,8 @@ static bool shift_starts(struct flow_run *run, struct sched *sched, struct weft_
         if (visited[i]) {
             continue;
         }
-        sched_component_build(&component, sched, &affinity, i, visited, arena, scratch);
+        sched_component_build(&component, sched, &affinity, i, visited,
+                              &(struct weft_environment){.arena = arena, .scratch = scratch});
         if (component.link_count == 0) {
             continue;
         }

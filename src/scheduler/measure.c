@@ -31,10 +31,22 @@ static void sum_samples(double *bytes, const struct weft_sim_result *result,
     }
 }
 
-static void take_phases(struct weft_job_class *class, const double *samples, uint64_t iteration_ps,
-                        double sent_bytes, double rate_Bps, uint32_t phase_max,
-                        struct weft_arena *arena, struct weft_arena scratch)
+// What an iteration sends over time: bytes of its busiest link, sample by sample.
+struct sending {
+    const double *samples; // SAMPLES
+    uint64_t iteration_ps;
+    double sent_bytes; // in all
+    double rate_Bps;   // of a port
+};
+
+// The class's demand: the samples joined into at most phase_max pieces, each at its mean rate;
+// pieces of less than a thousandth of the port's rate are pauses.
+static void take_phases(struct weft_job_class *class, const struct sending *sending,
+                        uint32_t phase_max, struct weft_arena *arena, struct weft_arena scratch)
 {
+    const double *samples = sending->samples;
+    uint64_t iteration_ps = sending->iteration_ps;
+    double rate_Bps = sending->rate_Bps;
     double *bytes = WEFT_NEW(&scratch, double, SAMPLES);
     uint32_t *ends = WEFT_NEW(&scratch, uint32_t, SAMPLES);
     double total = 0;
@@ -49,7 +61,7 @@ static void take_phases(struct weft_job_class *class, const double *samples, uin
     for (uint32_t i = 0; i < count; i++) {
         uint32_t start = i > 0 ? ends[i - 1] : 0;
         // Samples tell rates at moments; the sum is what was sent.
-        double piece = total > 0 ? bytes[i] * sent_bytes / total : 0;
+        double piece = total > 0 ? bytes[i] * sending->sent_bytes / total : 0;
         double rate = piece / (sample_s * (ends[i] - start));
         if (rate > 1e-3 * rate_Bps) {
             uint64_t start_ps = iteration_ps * start / SAMPLES;
@@ -126,7 +138,8 @@ bool weft_job_class_measure(struct weft_job_class *class, const struct weft_task
     class->servers_min = graph->server_count;
     class->servers_max = graph->server_count;
     class->graph = graph;
-    take_phases(class, samples, iteration_ps, sent_bytes, rate_Bps, phase_max, arena, scratch);
+    const struct sending sending = {samples, iteration_ps, sent_bytes, rate_Bps};
+    take_phases(class, &sending, phase_max, arena, scratch);
     take_flows(class, graph, sent_bytes, arena, scratch);
     return true;
 }

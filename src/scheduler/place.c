@@ -161,9 +161,10 @@ static void propose_racks(struct placer *placer, struct weft_arena scratch)
 }
 
 uint32_t sched_candidates(uint32_t **candidates, uint32_t limit, const struct sched *sched,
-                          uint32_t job, uint32_t size, struct weft_arena *arena,
-                          struct weft_arena scratch)
+                          uint32_t job, uint32_t size, const struct weft_environment *environment)
 {
+    struct weft_arena *arena = environment->arena;
+    struct weft_arena scratch = environment->scratch;
     uint32_t *free = WEFT_NEW(&scratch, uint32_t, sched->server_count);
     uint32_t free_count = 0;
     for (uint32_t v = 0; v < sched->server_count; v++) {

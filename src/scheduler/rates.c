@@ -151,7 +151,8 @@ static bool update_shared(struct sched *sched, struct weft_arena scratch)
         if (visited[i]) {
             continue;
         }
-        sched_component_build(&component, sched, &affinity, i, visited, &results, scratch);
+        sched_component_build(&component, sched, &affinity, i, visited,
+                              &(struct weft_environment){.arena = &results, .scratch = scratch});
         if (!is_new(sched, &component)) {
             continue;
         }

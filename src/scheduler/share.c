@@ -66,14 +66,24 @@ static int compare_ids(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-// Members (indices into the affinity's jobs), ascending; their contended links in links[].
-static uint32_t walk(uint32_t *members, uint32_t *links, uint32_t *link_count,
-                     const struct sched *sched, const struct sched_affinity *affinity,
-                     uint32_t start, bool *visited, struct weft_arena scratch)
+// Jobs that contended links join, as indices into the affinity's jobs, and those links.
+struct company {
+    uint32_t *members; // ascending in the end
+    uint32_t count;
+    uint32_t *links;
+    uint32_t link_count;
+};
+
+// Walks the affinity graph from `start` through contended links, breadth first. The company's
+// arrays have room for all jobs and links. O(entries of the company's links).
+static void walk(struct company *company, const struct sched *sched,
+                 const struct sched_affinity *affinity, uint32_t start, bool *visited,
+                 struct weft_arena scratch)
 {
     bool *seen = WEFT_NEW(&scratch, bool, sched->network->fabric.link_count);
+    uint32_t *members = company->members;
     uint32_t count = 0;
-    *link_count = 0;
+    company->link_count = 0;
     members[count++] = start;
     visited[start] = true;
     for (uint32_t next = 0; next < count; next++) {
@@ -84,7 +94,7 @@ static uint32_t walk(uint32_t *members, uint32_t *links, uint32_t *link_count,
                 continue;
             }
             seen[link] = true;
-            links[(*link_count)++] = link;
+            company->links[company->link_count++] = link;
             for (uint32_t e = affinity->first[link]; e < affinity->first[link + 1]; e++) {
                 uint32_t other = affinity->entry_job[e];
                 if (!visited[other]) {
@@ -95,7 +105,7 @@ static uint32_t walk(uint32_t *members, uint32_t *links, uint32_t *link_count,
         }
     }
     qsort(members, count, sizeof *members, compare_ids);
-    return count;
+    company->count = count;
 }
 
 // A link by what its jobs ask of it, so that alike ones are joined into one.
@@ -200,12 +210,19 @@ static void leave_out_covered(struct sched_component *component)
 
 void sched_component_build(struct sched_component *component, const struct sched *sched,
                            const struct sched_affinity *affinity, uint32_t start, bool *visited,
-                           struct weft_arena *arena, struct weft_arena scratch)
+                           const struct weft_environment *environment)
 {
-    uint32_t *members = WEFT_NEW(&scratch, uint32_t, affinity->job_count);
-    uint32_t *links = WEFT_NEW(&scratch, uint32_t, sched->network->fabric.link_count);
-    uint32_t link_count;
-    uint32_t count = walk(members, links, &link_count, sched, affinity, start, visited, scratch);
+    struct weft_arena *arena = environment->arena;
+    struct weft_arena scratch = environment->scratch;
+    struct company company = {
+        .members = WEFT_NEW(&scratch, uint32_t, affinity->job_count),
+        .links = WEFT_NEW(&scratch, uint32_t, sched->network->fabric.link_count),
+    };
+    walk(&company, sched, affinity, start, visited, scratch);
+    const uint32_t *members = company.members;
+    const uint32_t *links = company.links;
+    uint32_t count = company.count;
+    uint32_t link_count = company.link_count;
     *component = (struct sched_component){
         .job_count = count,
         .jobs = WEFT_NEW(arena, uint32_t, count),

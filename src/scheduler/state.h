@@ -181,14 +181,12 @@ void sched_find_racks(struct sched *sched);
 // place.c: up to `limit` candidates of different servers for a job of `size`, the policy's favorite
 // first. Returns their number: 0 where too few are free.
 uint32_t sched_candidates(uint32_t **candidates, uint32_t limit, const struct sched *sched,
-                          uint32_t job, uint32_t size, struct weft_arena *arena,
-                          struct weft_arena scratch);
+                          uint32_t job, uint32_t size, const struct weft_environment *environment);
 bool sched_usable(const struct sched *sched, uint32_t server);
 
 // uses.c: what a job on these servers asks of links. False: two of them have no path left.
 bool sched_lay(struct sched_place *place, const struct sched *sched, uint32_t job,
-               const uint32_t *servers, uint32_t count, struct weft_arena *arena,
-               struct weft_arena scratch);
+               const uint32_t *servers, uint32_t count, const struct weft_environment *environment);
 
 // share.c: which jobs share links that they can fill. `extra` (may be NULL) takes part as job
 // extra_job.
@@ -217,7 +215,7 @@ void sched_affinity_build(struct sched_affinity *affinity, const struct sched *s
 // others; visited[] marks them.
 void sched_component_build(struct sched_component *component, const struct sched *sched,
                            const struct sched_affinity *affinity, uint32_t start, bool *visited,
-                           struct weft_arena *arena, struct weft_arena scratch);
+                           const struct weft_environment *environment);
 
 // shift.c: the best score that time-shifts give, and the shifts, for jobs of a component with
 // periods padded so that their circle is small.

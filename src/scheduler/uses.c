@@ -180,9 +180,10 @@ static void take_segments(struct sched_place *place, const struct sched *sched,
 }
 
 bool sched_lay(struct sched_place *place, const struct sched *sched, uint32_t job,
-               const uint32_t *servers, uint32_t count, struct weft_arena *arena,
-               struct weft_arena scratch)
+               const uint32_t *servers, uint32_t count, const struct weft_environment *environment)
 {
+    struct weft_arena *arena = environment->arena;
+    struct weft_arena scratch = environment->scratch;
     const struct weft_fabric *fabric = &sched->network->fabric;
     const struct weft_job_class *class = sched->jobs[job].class;
     struct layer layer = {
