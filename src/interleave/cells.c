@@ -113,11 +113,20 @@ static void cut_place(struct cell_place *place, const struct cutting *cutting,
     };
 }
 
-// Cuts a circle; its places are appended to those of their pieces.
-static void cut_circle(struct cells *cells, struct cell_circle *cut, struct cell_piece *pieces,
-                       struct cell_place **places, const struct circle *circle, bool fine,
+// What cutting a group's circles fills.
+struct cell_lists {
+    struct cells *cells;
+    struct cell_circle *circles;
+    struct cell_piece *pieces;
+    struct cell_place **places; // per piece
+    bool fine;
+};
+
+// Cuts a circle, the c-th; its places are appended to those of their pieces.
+static void cut_circle(const struct cell_lists *lists, uint32_t c, const struct circle *circle,
                        struct weft_arena *arena, struct weft_arena scratch)
 {
+    struct cell_circle *cut = &lists->circles[c];
     size_t boundaries = 1;
     for (uint32_t j = 0; j < circle->job_count; j++) {
         boundaries += (size_t)2 * circle->jobs[j].arc_count;
@@ -125,26 +134,26 @@ static void cut_circle(struct cells *cells, struct cell_circle *cut, struct cell
     uint64_t *offsets = WEFT_NEW(&scratch, uint64_t, boundaries);
     struct cutting cutting = {.circle = circle, .offsets = offsets, .grain = 1};
     cutting.cuts = find_offsets(offsets, circle, 1);
-    uint32_t cuts_max = fine ? CELLS_MAX / circle->angle_count : CUTS_MAX_COARSE;
+    uint32_t cuts_max = lists->fine ? CELLS_MAX / circle->angle_count : CUTS_MAX_COARSE;
     while (cutting.cuts > cuts_max && cutting.grain < TICKS_PER_ANGLE) {
-        cells->rounded = true;
+        lists->cells->rounded = true;
         cutting.grain *= 2;
         cutting.cuts = find_offsets(offsets, circle, cutting.grain);
     }
     double *weights = WEFT_NEW_RAW(arena, double, (size_t)circle->angle_count *cutting.cuts);
     cut->cuts = cutting.cuts;
     cut->cell_count = circle->angle_count * cutting.cuts;
-    for (uint32_t c = 0; c < cut->cell_count; c++) {
-        uint32_t i = c % cutting.cuts;
+    for (uint32_t cell = 0; cell < cut->cell_count; cell++) {
+        uint32_t i = cell % cutting.cuts;
         uint64_t end = i + 1 < cutting.cuts ? offsets[i + 1] : TICKS_PER_ANGLE;
-        weights[c] = (double)(end - offsets[i]) / (double)TICKS_PER_ANGLE / circle->angle_count;
+        weights[cell] = (double)(end - offsets[i]) / (double)TICKS_PER_ANGLE / circle->angle_count;
     }
     cut->weights = weights;
     for (uint32_t j = 0; j < circle->job_count; j++) {
-        struct cell_piece *piece = &pieces[circle->jobs[j].piece];
-        struct cell_place *place = &places[circle->jobs[j].piece][piece->place_count++];
+        struct cell_piece *piece = &lists->pieces[circle->jobs[j].piece];
+        struct cell_place *place = &lists->places[circle->jobs[j].piece][piece->place_count++];
         cut_place(place, &cutting, &circle->jobs[j], arena);
-        place->circle = (uint32_t)(cut - cells->circles);
+        place->circle = c;
     }
 }
 
@@ -188,8 +197,9 @@ void interleave_cells_build(struct cells *cells, const struct group *group, bool
         .circle_count = group->circle_count,
         .circles = circles,
     };
+    const struct cell_lists lists = {cells, circles, pieces, places, fine};
     for (uint32_t c = 0; c < group->circle_count; c++) {
-        cut_circle(cells, &circles[c], pieces, places, &group->circles[c], fine, arena, scratch);
+        cut_circle(&lists, c, &group->circles[c], arena, scratch);
     }
     for (uint32_t p = 0; fine && p < group->job_count; p++) {
         for (uint32_t before = p; before-- > 0 && pieces[p].twin == WEFT_NONE;) {

@@ -33,6 +33,7 @@ struct lowering {
     // Per sender.
     double *rate_Bps;
     uint32_t sender_count;
+    uint32_t next_receiver; // servers behind the senders, one a chain that sends
     struct weft_link *links;
     uint32_t link_count;
     struct weft_arena *arena;
@@ -282,9 +283,10 @@ static void add_phases(struct tasks *tasks, const struct lowering *lowering,
     add_compute(tasks, demand->iteration_ps - computed_ps, arena);
 }
 
-static bool lower_job(struct weft_sim_job *job, uint64_t *compute_ps, uint32_t *receiver,
-                      const struct lowering *lowering, uint32_t id, struct weft_arena scratch,
-                      struct weft_error *error)
+// A job as a task graph: a chain of compute and transfers for each of its demands, and in
+// *compute_ps the longest time that one of them computes.
+static bool lower_job(struct weft_sim_job *job, uint64_t *compute_ps, struct lowering *lowering,
+                      uint32_t id, struct weft_arena scratch, struct weft_error *error)
 {
     const struct job_chains *own = &lowering->jobs[id];
     size_t room = 0;
@@ -299,8 +301,8 @@ static bool lower_job(struct weft_sim_job *job, uint64_t *compute_ps, uint32_t *
         tasks.last = WEFT_NONE;
         tasks.device = c;
         tasks.compute_ps = 0;
-        add_phases(&tasks, lowering, &own->chains[c], *receiver, &scratch);
-        *receiver += own->chains[c].link_count > 0;
+        add_phases(&tasks, lowering, &own->chains[c], lowering->next_receiver, &scratch);
+        lowering->next_receiver += own->chains[c].link_count > 0;
         compute_ps_most = tasks.compute_ps > compute_ps_most ? tasks.compute_ps : compute_ps_most;
     }
     *compute_ps = compute_ps_most;
@@ -339,9 +341,9 @@ bool weft_snapshot_lower(struct weft_snapshot_jobs *lowered, const struct weft_s
     }
     struct weft_sim_job *jobs = WEFT_NEW(arena, struct weft_sim_job, count);
     uint64_t *compute_ps = WEFT_NEW(arena, uint64_t, count);
-    uint32_t receiver = lowering.sender_count;
+    lowering.next_receiver = lowering.sender_count;
     for (uint32_t id = 0; id < count; id++) {
-        if (!lower_job(&jobs[id], &compute_ps[id], &receiver, &lowering, id, scratch, error)) {
+        if (!lower_job(&jobs[id], &compute_ps[id], &lowering, id, scratch, error)) {
             return weft_wrap(error, "job %s", snapshot->jobs[id].name);
         }
     }

@@ -2,13 +2,16 @@
 #ifndef WEFT_FABRIC_REFERENCE_CABLING_H
 #define WEFT_FABRIC_REFERENCE_CABLING_H
 
-// What the builders of reference fabrics share: a growing list of cables.
+// What the builders of reference fabrics share: a growing list of cables, each of which becomes two
+// links of one width. Room is counted before the first cable is laid, so that a fabric that is too
+// large is refused instead of begun. O(cables) in all.
 
 #include "weft/fabric.h"
 
 #define CABLES_MAX (1u << 25) // 2 GiB of links
 
 struct wiring {
+    const char *name; // of the fabric
     struct weft_link *links;
     uint32_t count;
     uint32_t capacity; // links, two a cable
@@ -28,12 +31,12 @@ static inline bool wiring_fits(const char *name, uint64_t cable_count, struct we
                      (unsigned long long)cable_count, CABLES_MAX);
 }
 
-static inline struct wiring wiring_start(uint64_t cable_count, uint64_t latency_ps,
-                                         struct weft_arena *arena)
+static inline struct wiring wiring_start(const char *name, uint64_t cable_count,
+                                         uint64_t latency_ps, struct weft_arena *arena)
 {
     WEFT_ASSERT(cable_count <= CABLES_MAX);
     uint32_t capacity = (uint32_t)(2 * cable_count);
-    return (struct wiring){WEFT_NEW_RAW(arena, struct weft_link, capacity), 0, capacity,
+    return (struct wiring){name, WEFT_NEW_RAW(arena, struct weft_link, capacity), 0, capacity,
                            latency_ps};
 }
 
@@ -49,13 +52,13 @@ static inline void wiring_join(struct wiring *wiring, uint32_t a, uint32_t b, ui
 }
 
 static inline bool wiring_finish(struct weft_fabric *fabric, const struct wiring *wiring,
-                                 const char *name, uint32_t server_count, uint32_t node_count,
+                                 uint32_t server_count, uint32_t node_count,
                                  struct weft_arena *arena, struct weft_error *error)
 {
-    return weft_fabric_build(
-        fabric,
-        &(struct weft_fabric_links){name, server_count, node_count, wiring->links, wiring->count},
-        arena, error);
+    return weft_fabric_build(fabric,
+                             &(struct weft_fabric_links){wiring->name, server_count, node_count,
+                                                         wiring->links, wiring->count},
+                             arena, error);
 }
 
 // The options, or all defaults.

@@ -16,12 +16,12 @@ bool weft_fabric_build_ring(struct weft_network *network, const struct weft_clus
                          cluster->degree);
     }
     double rate_Bps = own.port_rate_Bps > 0 ? own.port_rate_Bps : cluster->rate_Bps;
-    struct wiring wiring = wiring_start(n, cluster->latency_ps, arena);
+    struct wiring wiring = wiring_start("ring", n, cluster->latency_ps, arena);
     for (uint32_t s = 0; s < (n == 2 ? 1 : n); s++) {
         wiring_join(&wiring, s, s == n - 1 ? 0 : s + 1, width, rate_Bps);
     }
     struct weft_fabric fabric;
-    if (!wiring_finish(&fabric, &wiring, "ring", n, n, arena, error)) {
+    if (!wiring_finish(&fabric, &wiring, n, n, arena, error)) {
         return false;
     }
     fabric.parts = weft_fabric_direct_parts(&fabric, rate_Bps, WEFT_CABLING_FIXED, *arena);
@@ -212,11 +212,11 @@ bool weft_fabric_build_torus(struct weft_network *network, const struct weft_clu
     if (!plan_torus(&torus, cluster, dimensions, own.sides, error)) {
         return false;
     }
-    struct wiring wiring = wiring_start((uint64_t)n * dimensions, cluster->latency_ps, arena);
+    const char *name = dimensions == 2 ? "torus-2d" : "torus-3d";
+    struct wiring wiring = wiring_start(name, (uint64_t)n * dimensions, cluster->latency_ps, arena);
     wire_torus(&wiring, &torus, n, rate_Bps);
     struct weft_fabric fabric;
-    const char *name = dimensions == 2 ? "torus-2d" : "torus-3d";
-    if (!wiring_finish(&fabric, &wiring, name, n, n, arena, error)) {
+    if (!wiring_finish(&fabric, &wiring, n, n, arena, error)) {
         return false;
     }
     fabric.parts = weft_fabric_direct_parts(&fabric, rate_Bps, WEFT_CABLING_FIXED, *arena);

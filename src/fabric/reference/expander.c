@@ -150,12 +150,12 @@ bool weft_fabric_build_expander(struct weft_network *network, const struct weft_
     if (n > 2) {
         mix(&graph, degree, own.seed, scratch);
     }
-    struct wiring wiring = wiring_start(graph.cable_count, cluster->latency_ps, arena);
+    struct wiring wiring = wiring_start("expander", graph.cable_count, cluster->latency_ps, arena);
     for (uint32_t i = 0; i < graph.cable_count; i++) {
         wiring_join(&wiring, graph.cables[i].a, graph.cables[i].b, 1, rate_Bps);
     }
     struct weft_fabric fabric;
-    if (!wiring_finish(&fabric, &wiring, "expander", n, n, arena, error)) {
+    if (!wiring_finish(&fabric, &wiring, n, n, arena, error)) {
         return false;
     }
     fabric.parts = weft_fabric_direct_parts(&fabric, rate_Bps, WEFT_CABLING_FIXED, scratch);

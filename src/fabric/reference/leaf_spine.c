@@ -127,10 +127,10 @@ bool weft_fabric_build_leaf_spine(struct weft_network *network, const struct wef
     if (!wiring_fits("leaf-spine", joins, error)) {
         return false;
     }
-    struct wiring wiring = wiring_start(joins, cluster->latency_ps, arena);
+    struct wiring wiring = wiring_start("leaf-spine", joins, cluster->latency_ps, arena);
     wire_leaves(&wiring, &leaves, n, rate_Bps);
     struct weft_fabric fabric;
-    if (!wiring_finish(&fabric, &wiring, "leaf-spine", n, (uint32_t)node_count, arena, error)) {
+    if (!wiring_finish(&fabric, &wiring, n, (uint32_t)node_count, arena, error)) {
         return false;
     }
     fabric.parts = leaves_parts(&leaves, n, rate_Bps);

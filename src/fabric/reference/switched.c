@@ -120,11 +120,11 @@ static bool build_tree(struct weft_network *network, const char *name,
     if (!plan_tree(&tree, n, options->radix, options->oversubscription, rate_Bps, error)) {
         return weft_wrap(error, "%s", name);
     }
-    struct wiring wiring = wiring_start(tree_cables(&tree, n), cluster->latency_ps, arena);
+    struct wiring wiring = wiring_start(name, tree_cables(&tree, n), cluster->latency_ps, arena);
     wire_tree(&wiring, &tree, n, rate_Bps);
     uint32_t node_count = n + tree.edges + tree.aggregations + tree.cores;
     struct weft_fabric fabric;
-    if (!wiring_finish(&fabric, &wiring, name, n, node_count, arena, error)) {
+    if (!wiring_finish(&fabric, &wiring, n, node_count, arena, error)) {
         return false;
     }
     fabric.parts = tree_parts(&tree, n, rate_Bps);
@@ -171,12 +171,12 @@ bool weft_fabric_build_ideal(struct weft_network *network, const struct weft_clu
     if (!plan_tree(&tree, n, 0, 1, rate_Bps, error)) {
         return weft_wrap(error, "ideal");
     }
-    struct wiring wiring = wiring_start(n, cluster->latency_ps, arena);
+    struct wiring wiring = wiring_start("ideal", n, cluster->latency_ps, arena);
     for (uint32_t s = 0; s < n; s++) {
         wiring_join(&wiring, s, n, 1, rate_Bps);
     }
     struct weft_fabric fabric;
-    if (!wiring_finish(&fabric, &wiring, "ideal", n, n + 1, arena, error)) {
+    if (!wiring_finish(&fabric, &wiring, n, n + 1, arena, error)) {
         return false;
     }
     fabric.parts = tree_parts(&tree, n, rate_Bps);

@@ -119,12 +119,13 @@ static void join(struct wiring *wiring, const struct weft_tiers *tiers, uint32_t
     wiring->links[wiring->count - 1].latency_ps = own->latency_ps + below_ps;
 }
 
-// Cables that are left between each aggregation switch and its cores.
-static bool break_cables(uint32_t *cables, bool *parted, const struct weft_tiers *tiers,
+// Takes the failures from the cables between each aggregation switch and its cores.
+static bool break_cables(uint32_t *cables, const struct weft_tiers *tiers,
                          const struct shape *shape, const struct weft_tier_failure *failures,
-                         uint32_t failure_count, struct weft_arena scratch,
-                         struct weft_error *error)
+                         uint32_t failure_count, const struct weft_environment *environment)
 {
+    struct weft_arena scratch = environment->scratch;
+    struct weft_error *error = environment->error;
     uint32_t up = tiers->tiers[1].radix_up;
     uint32_t switches = shape->pods * shape->pod_aggregations;
     uint32_t bundle = tiers->tiers[2].bundle;
@@ -145,8 +146,7 @@ static bool break_cables(uint32_t *cables, bool *parted, const struct weft_tiers
                              i, failure->cable, failure->aggregation);
         }
         broken[cable] = true;
-        uint32_t *left = &cables[cable / bundle];
-        *parted |= --*left == 0;
+        cables[cable / bundle]--;
     }
     return true;
 }
@@ -227,7 +227,6 @@ bool weft_fabric_build_tiers(struct weft_network *network, const struct weft_tie
     struct weft_arena scratch = environment->scratch;
     struct weft_error *error = environment->error;
     struct shape shape = {0};
-    bool parted = false;
     if (!plan_shape(&shape, tiers, error)) {
         return false;
     }
@@ -246,20 +245,25 @@ bool weft_fabric_build_tiers(struct weft_network *network, const struct weft_tie
         cables[i] = tiers->tiers[2].bundle;
     }
     if (failure_count > 0 &&
-        !break_cables(cables, &parted, tiers, &shape, failures, failure_count, scratch, error)) {
+        !break_cables(cables, tiers, &shape, failures, failure_count,
+                      &(struct weft_environment){.scratch = scratch, .error = error})) {
         return false;
     }
-    struct wiring wiring = wiring_start(joints, 0, arena);
+    struct wiring wiring = wiring_start("topology", joints, 0, arena);
     wire(&wiring, tiers, &shape, cables);
     uint32_t cores = shape.pod_aggregations * shape.aggregation_cores;
     struct weft_fabric fabric;
-    if (!wiring_finish(&fabric, &wiring, "topology", tiers->server_count,
+    if (!wiring_finish(&fabric, &wiring, tiers->server_count,
                        tiers->server_count + shape.tors + aggregations + cores, arena, error)) {
         return false;
     }
     fabric.parts = count_parts(tiers, &shape);
     fabric.buffer_bytes = lay_out_queues(&fabric, tiers, &shape, arena);
     *network = (struct weft_network){.fabric = fabric};
+    bool parted = false; // some switch has no cable left to one of its cores
+    for (uint64_t i = 0; failure_count > 0 && i < core_links; i++) {
+        parted |= cables[i] == 0;
+    }
     if (parted) {
         return weft_routes_build_shortest(&network->routes, &network->fabric, arena, scratch,
                                           error);
