@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Least-cost paths: Dijkstra, and Yen's k loop-free ones.
+// Least-cost paths. One source to all nodes: Dijkstra (Numer. Math. 1, 1959) with decrease-key,
+// O((n + m) log n). The k cheapest loop-free ones of a pair: Yen (Management Science 1971) with
+// Lawler's rule that no deviation is made twice (1972), each search guided by the exact remaining
+// costs (A*, Hart, Nilsson and Raphael 1968), so that it visits little beside the path it finds.
 
 #include "weft/graph.h"
 
@@ -34,6 +37,7 @@ static inline void note_place(struct node_heap *heap, uint32_t place)
 
 WEFT_HEAP(nodes, struct node_heap, struct near_node, 2, is_nearer, note_place)
 
+// An empty heap with room for all nodes.
 static struct node_heap build_heap(uint32_t node_count, struct weft_arena *arena)
 {
     struct node_heap heap = {WEFT_NEW_RAW(arena, struct near_node, node_count), 0,

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// The reference fabrics by name, so that every tool offers the same ones.
+// The reference fabrics by name, so that every tool offers the same ones: a name is looked up, and
+// the builder it stands for is called with the cluster's ports. The fabric of equal cost gets the
+// budget of a direct one on a patch panel where none is stated, as TopoOpt compares them (Wang et
+// al., NSDI 2023).
 
 #include "cabling.h"
 
