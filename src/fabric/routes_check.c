@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Asking of routes whether every pair is served, and how far it goes: every path of every pair is
-// walked link by link, in whatever form the routes are kept, so that what a formula says of a fabric
-// is held against the fabric itself. O(servers^2 * hops * paths a pair).
+// walked link by link, in whatever form the routes are kept, so that what a formula says of a
+// fabric is held against the fabric itself. O(servers^2 * hops * paths a pair).
 
 #include "weft/fabric.h"
 

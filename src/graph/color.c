@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Edge coloring of bipartite multigraphs: a digraph of degree d as d partial permutations, which is
 // how links become planes of optical switches. Arcs are colored one by one; where no color is free
-// at both ends, an alternating chain is flipped, which is the constructive proof of Koenig's theorem
-// (Math. Ann. 77, 1916). O(m (n + colors)).
+// at both ends, an alternating chain is flipped, which is the constructive proof of Koenig's
+// theorem (Math. Ann. 77, 1916). O(m (n + colors)).
 
 #include "weft/graph.h"
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Graphs in compressed rows: arcs sorted by tail, so that a node's neighbors lie in a row (CSR, O(n +
-// m) to build by a counting sort); breadth-first search over them, O(n + m) a source, and the hops
-// of all pairs by it.
+// Graphs in compressed rows: arcs sorted by tail, so that a node's neighbors lie in a row (CSR, O(n
+// + m) to build by a counting sort); breadth-first search over them, O(n + m) a source, and the
+// hops of all pairs by it.
 
 #include "weft/graph.h"
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Fabrics of servers joined to servers, fixed: rings and tori of two or three dimensions, as TPU pods
-// have them. A side of two joins its servers once. Sides are those that were asked for, or
-// those of the smallest sum whose product is the number of servers; spare ports widen the side whose
-// cables carry most under uniform traffic.
+// Fabrics of servers joined to servers, fixed: rings and tori of two or three dimensions, as TPU
+// pods have them. A side of two joins its servers once. Sides are those that were asked for, or
+// those of the smallest sum whose product is the number of servers; spare ports widen the side
+// whose cables carry most under uniform traffic.
 
 #include "cabling.h"
 

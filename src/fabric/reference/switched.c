@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Fabrics of packet switches with one NIC a server: the ideal switch, which holds nobody back but at
-// his own ports, and Fat-trees of up to three tiers of one radix (Al-Fares, Loukissas and Vahdat,
-// SIGCOMM 2008), whole or oversubscribed at the edge. O(cables).
+// Fabrics of packet switches with one NIC a server: the ideal switch, which holds nobody back but
+// at his own ports, and Fat-trees of up to three tiers of one radix (Al-Fares, Loukissas and
+// Vahdat, SIGCOMM 2008), whole or oversubscribed at the edge. O(cables).
 
 #include "cabling.h"
 
