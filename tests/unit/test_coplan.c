@@ -138,8 +138,9 @@ static void a_descent_takes_the_placement_of_another(void **state)
 }
 
 // What the busier of two servers does forward.
-static struct descent_score evaluate_balance(const void *context, const struct weft_taskgraph *graph,
-                                          double limit_s, struct weft_arena scratch)
+static struct descent_score evaluate_balance(const void *context,
+                                             const struct weft_taskgraph *graph, double limit_s,
+                                             struct weft_arena scratch)
 {
     (void)context;
     (void)limit_s;
