@@ -178,17 +178,17 @@ static error_t parse_mltcp(int key, const char *argument, struct request *reques
 static error_t parse_link(int key, const char *argument, struct request *request)
 {
     struct cli *cli = request->cli;
-    struct weft_contention_options *asked = &request->options;
+    struct weft_contention_options *contention = &request->options;
     switch (key) {
     case KEY_LINK_RATE:
-        return take_rate(cli, &asked->rate_Bps, argument);
+        return take_rate(cli, &contention->rate_Bps, argument);
     case KEY_MTU:
-        return cli_count(cli, &asked->mtu_bytes, "mtu", argument, 576, 65535);
+        return cli_count(cli, &contention->mtu_bytes, "mtu", argument, 576, 65535);
     case KEY_QUEUE:
         request->queue_given = true;
-        return cli_count(cli, &asked->queue_packets, "queue", argument, 1, 100000);
+        return cli_count(cli, &contention->queue_packets, "queue", argument, 1, 100000);
     case KEY_ECN:
-        return cli_count(cli, &asked->mark_packets, "ecn", argument, 0, 99999);
+        return cli_count(cli, &contention->mark_packets, "ecn", argument, 0, 99999);
     default:
         return parse_mltcp(key, argument, request);
     }
@@ -198,25 +198,27 @@ static error_t parse(int key, char *argument, struct argp_state *state)
 {
     struct request *request = state->input;
     struct cli *cli = request->cli;
-    struct weft_contention_options *asked = &request->options;
+    struct weft_contention_options *contention = &request->options;
     switch (key) {
     case KEY_JOBS:
-        return cli_count(cli, &asked->job_count, "jobs", argument, 1, WEFT_CONTENTION_JOBS_MAX);
+        return cli_count(cli, &contention->job_count, "jobs", argument, 1,
+                         WEFT_CONTENTION_JOBS_MAX);
     case KEY_FLOWS:
-        return cli_count(cli, &asked->flow_count, "flows", argument, 1, WEFT_CONTENTION_FLOWS_MAX);
+        return cli_count(cli, &contention->flow_count, "flows", argument, 1,
+                         WEFT_CONTENTION_FLOWS_MAX);
     case KEY_COMPUTE:
-        return take_ms(cli, &asked->compute_s, "compute", argument);
+        return take_ms(cli, &contention->compute_s, "compute", argument);
     case KEY_JITTER:
-        return take_ms(cli, &asked->jitter_s, "jitter", argument);
+        return take_ms(cli, &contention->jitter_s, "jitter", argument);
     case KEY_BYTES:
-        return take_bytes(cli, &asked->bytes, argument);
+        return take_bytes(cli, &contention->bytes, argument);
     case KEY_ITERATIONS:
-        return cli_count(cli, &asked->iterations, "iterations", argument, 1, 100000);
+        return cli_count(cli, &contention->iterations, "iterations", argument, 1, 100000);
     case KEY_CC:
         request->congestion = argument;
         return 0;
     case KEY_IDLE:
-        asked->idle_restart = true;
+        contention->idle_restart = true;
         return 0;
     case KEY_REPEAT:
         return cli_count(cli, &request->repeats, "repeat", argument, 1, REPEATS_MAX);
@@ -229,7 +231,7 @@ static error_t parse(int key, char *argument, struct argp_state *state)
 static bool complete(struct request *request)
 {
     struct cli *cli = request->cli;
-    struct weft_contention_options *asked = &request->options;
+    struct weft_contention_options *contention = &request->options;
     const struct weft_cc_parameters *given = &request->given;
     const char *name = request->congestion;
     if (strlen(name) >= CONGESTION_MAX || name[0] == '\0') {
@@ -238,29 +240,29 @@ static bool complete(struct request *request)
                          name);
     }
     bool mltcp = strcmp(name, "mltcp") == 0;
-    asked->loads = mltcp || strcmp(name, "reno_twin") == 0 || strcmp(name, "cubic_twin") == 0;
-    asked->congestion = name;
-    asked->parameters = weft_cc_defaults(name);
+    contention->loads = mltcp || strcmp(name, "reno_twin") == 0 || strcmp(name, "cubic_twin") == 0;
+    contention->congestion = name;
+    contention->parameters = weft_cc_defaults(name);
     bool any = request->base_given || request->slope_given || request->intercept_given ||
                given->group != MLTCP_BY_CONNECTION;
-    if ((any && !mltcp) || (request->restart_given && !asked->loads)) {
+    if ((any && !mltcp) || (request->restart_given && !contention->loads)) {
         return cli_misuse(cli, "--base, --slope, --intercept, --restart and --group are for --cc "
                                "mltcp");
     }
-    struct weft_cc_parameters *parameters = &asked->parameters;
+    struct weft_cc_parameters *parameters = &contention->parameters;
     parameters->base = request->base_given ? given->base : parameters->base;
     parameters->slope = request->slope_given ? given->slope : parameters->slope;
     parameters->intercept = request->intercept_given ? given->intercept : parameters->intercept;
     parameters->restart = request->restart_given ? given->restart : parameters->restart;
     parameters->group = given->group;
-    if (!request->queue_given && asked->mark_packets > 0) {
-        asked->queue_packets = 10 * asked->mark_packets;
+    if (!request->queue_given && contention->mark_packets > 0) {
+        contention->queue_packets = 10 * contention->mark_packets;
     }
-    asked->seed = cli->seed;
-    return weft_contention_check(asked, &cli->error);
+    contention->seed = cli->seed;
+    return weft_contention_check(contention, &cli->error);
 }
 
-// ---- telling ----
+// ---- printing ----
 
 struct summary {
     double ideal_s;
@@ -297,22 +299,23 @@ static void set_converged(json_t *object, uint32_t converged_after)
 
 static json_t *jobs_json(const struct request *request, const struct weft_contention_result *result)
 {
-    const struct weft_contention_options *asked = &request->options;
+    const struct weft_contention_options *contention = &request->options;
     json_t *list = json_array();
-    for (uint32_t job = 0; job < asked->job_count; job++) {
+    for (uint32_t job = 0; job < contention->job_count; job++) {
         const struct weft_contention_job *one = &result->jobs[job];
         json_t *object = json_object();
         json_t *iterations = json_array();
-        for (uint32_t i = 0; i < asked->iterations; i++) {
+        for (uint32_t i = 0; i < contention->iterations; i++) {
             json_array_append_new(
-                iterations, json_real(result->iterations_s[(size_t)job * asked->iterations + i]));
+                iterations,
+                json_real(result->iterations_s[(size_t)job * contention->iterations + i]));
         }
         weft_set_count(object, "job", job);
         weft_set_real(object, "mean_s", one->mean_s);
         weft_set_real(object, "longest_s", one->longest_s);
         weft_set_count(object, "retransmits", one->retransmits);
         weft_set_count(object, "ecn_marks", one->ecn_marks);
-        if (asked->loads) {
+        if (contention->loads) {
             weft_set_count(object, "timeouts", one->timeouts);
             weft_set_count(object, "peak_window", one->peak_cwnd);
             weft_set_real(object, "learned_bytes", one->learned_bytes);
@@ -342,29 +345,30 @@ static json_t *repeat_json(const struct request *request,
     return object;
 }
 
-static void say_json(const struct request *request, const struct summary *sum)
+static void print_json(const struct request *request, const struct summary *sum)
 {
-    const struct weft_contention_options *asked = &request->options;
+    const struct weft_contention_options *contention = &request->options;
     json_t *object = weft_set_object("weft.lab.mltcp/1");
     json_t *repeats = json_array();
     weft_set_text(object, "cc", request->congestion);
-    if (asked->loads) {
-        weft_set_text(object, "base", asked->parameters.base == MLTCP_CUBIC ? "cubic" : "reno");
-        weft_set_real(object, "slope", asked->parameters.slope);
-        weft_set_real(object, "intercept", asked->parameters.intercept);
-        weft_set_count(object, "restart", asked->parameters.restart);
+    if (contention->loads) {
+        weft_set_text(object, "base",
+                      contention->parameters.base == MLTCP_CUBIC ? "cubic" : "reno");
+        weft_set_real(object, "slope", contention->parameters.slope);
+        weft_set_real(object, "intercept", contention->parameters.intercept);
+        weft_set_count(object, "restart", contention->parameters.restart);
     }
-    weft_set_count(object, "job_count", asked->job_count);
-    weft_set_count(object, "flows", asked->flow_count);
-    weft_set_real(object, "compute_s", asked->compute_s);
-    weft_set_real(object, "jitter_s", asked->jitter_s);
-    weft_set_count(object, "bytes", asked->bytes);
-    weft_set_real(object, "rate_Bps", asked->rate_Bps);
-    weft_set_count(object, "mtu_bytes", asked->mtu_bytes);
-    weft_set_count(object, "queue_packets", asked->queue_packets);
-    weft_set_count(object, "ecn_packets", asked->mark_packets);
-    weft_set_truth(object, "idle_restart", asked->idle_restart);
-    weft_set_count(object, "iterations", asked->iterations);
+    weft_set_count(object, "job_count", contention->job_count);
+    weft_set_count(object, "flows", contention->flow_count);
+    weft_set_real(object, "compute_s", contention->compute_s);
+    weft_set_real(object, "jitter_s", contention->jitter_s);
+    weft_set_count(object, "bytes", contention->bytes);
+    weft_set_real(object, "rate_Bps", contention->rate_Bps);
+    weft_set_count(object, "mtu_bytes", contention->mtu_bytes);
+    weft_set_count(object, "queue_packets", contention->queue_packets);
+    weft_set_count(object, "ecn_packets", contention->mark_packets);
+    weft_set_truth(object, "idle_restart", contention->idle_restart);
+    weft_set_count(object, "iterations", contention->iterations);
     weft_set_real(object, "ideal_s", sum->ideal_s);
     weft_set_real(object, "mean_s", sum->mean_s);
     weft_set_real(object, "mean_over_ideal", sum->mean_s / sum->ideal_s);
@@ -380,21 +384,22 @@ static void say_json(const struct request *request, const struct summary *sum)
     cli_say(request->cli, "%s", weft_set_finish(object, &request->cli->arena));
 }
 
-static void say_text(const struct request *request, const struct summary *sum)
+static void print_text(const struct request *request, const struct summary *sum)
 {
     struct cli *cli = request->cli;
-    const struct weft_contention_options *asked = &request->options;
+    const struct weft_contention_options *contention = &request->options;
     char rate[WEFT_UNIT_TEXT];
     cli_say(cli, "%u jobs, %g ms of computing and %.1f ms of sending at %s, under %s\n",
-            asked->job_count, asked->compute_s * 1e3, weft_contention_alone_s(asked) * 1e3,
-            weft_show_rate(rate, asked->rate_Bps), request->congestion);
+            contention->job_count, contention->compute_s * 1e3,
+            weft_contention_alone_s(contention) * 1e3, weft_show_rate(rate, contention->rate_Bps),
+            request->congestion);
     cli_say(cli, "  mean iteration  %.1f ms, %.3f of the ideal %.1f ms (worst run %.3f)\n",
             sum->mean_s * 1e3, sum->mean_s / sum->ideal_s, sum->ideal_s * 1e3,
             sum->worst_over_ideal);
     cli_say(cli, "  99th percentile %.1f ms\n", sum->p99_s * 1e3);
     if (sum->converged_after == WEFT_NONE) {
         cli_say(cli, "  not within 5 %% of the ideal at the end of %u iterations\n",
-                asked->iterations);
+                contention->iterations);
     } else {
         cli_say(cli, "  within 5 %% of the ideal after %u iterations\n", sum->converged_after);
     }
@@ -420,9 +425,9 @@ static bool run(struct request *request)
     }
     struct summary sum = sum_up(request);
     if (cli->json) {
-        say_json(request, &sum);
+        print_json(request, &sum);
     } else {
-        say_text(request, &sum);
+        print_text(request, &sum);
     }
     return true;
 }

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// weft lab ocs: shows and changes the circuits of a lab's optical switches, or of a box.
+// weft lab ocs: shows and changes the circuits of a lab's optical switches, or of a real switch
+// that is reached over the network. This file parses, changes single circuits (connect, disconnect)
+// and emulates a switch; ocs_circuits.c shows switches and applies whole plans.
 
 #include "ocs.h"
 #include "request/json/json.h"
@@ -12,7 +14,7 @@
 #define PEM_BYTES_MAX ((size_t)1 << 20) // of a certificate with its chain, and of a key
 
 static const struct argp_option options[] = {
-    {"box", OCS_BOX, "HOST:PORT|https://HOST", 0,
+    {"box", OCS_ADDRESS, "HOST:PORT|https://HOST", 0,
      "a switch with RESTCONF instead of the lab's (port 8008, with https 443)", 0},
     {"user", OCS_USER, "NAME:PASSWORD", 0, "of that switch (admin:root)", 0},
     {"ca", OCS_CA, "FILE", 0, "https: trust certificates that this one (PEM) signed", 0},
@@ -47,75 +49,76 @@ static const char doc[] =
     "  $ weft lab ocs apply other.json\n"
     "  $ weft lab ocs apply plan.json --box https://192.0.2.7 --ca ca.pem --switch 1\n";
 
-static error_t parse_time(struct ocs_ask *ask, uint64_t *time_ns, const char *option,
+static error_t parse_time(struct ocs_request *request, uint64_t *time_ns, const char *option,
                           const char *text)
 {
     uint64_t time_ps = 0;
-    bool parsed = weft_parse_time(&time_ps, text, &ask->cli->error);
+    bool parsed = weft_parse_time(&time_ps, text, &request->cli->error);
     if (parsed && time_ps > 600 * WEFT_PS_PER_S) {
-        parsed = weft_fail(&ask->cli->error, WEFT_INPUT, "'%.40s' is more than 600s", text);
+        parsed = weft_fail(&request->cli->error, WEFT_INPUT, "'%.40s' is more than 600s", text);
     }
     *time_ns = time_ps / 1000;
-    return cli_value(ask->cli, parsed, option);
+    return cli_value(request->cli, parsed, option);
 }
 
-static error_t parse_user(struct ocs_ask *ask, const char *text)
+static error_t parse_user(struct ocs_request *request, const char *text)
 {
     const char *colon = strchr(text, ':');
     if (colon == NULL) {
-        return cli_usage(ask->cli, "--user: write NAME:PASSWORD");
+        return cli_usage(request->cli, "--user: write NAME:PASSWORD");
     }
-    ask->user = weft_arena_text(&ask->cli->arena, text, (size_t)(colon - text));
-    ask->password = colon + 1;
+    request->remote.user = weft_arena_text(&request->cli->arena, text, (size_t)(colon - text));
+    request->remote.password = colon + 1;
     return 0;
 }
 
 static error_t parse(int key, char *argument, struct argp_state *state)
 {
-    struct ocs_ask *ask = state->input;
-    struct cli *cli = ask->cli;
+    struct ocs_request *request = state->input;
+    struct cli *cli = request->cli;
     switch (key) {
-    case OCS_BOX:
-        ask->box = argument;
+    case OCS_ADDRESS:
+        request->remote.address = argument;
         return 0;
     case OCS_USER:
-        return parse_user(ask, argument);
+        return parse_user(request, argument);
     case OCS_SWITCH:
-        return cli_count(cli, &ask->plane, "switch", argument, 0, WEFT_LAB_PORTS_MAX - 1);
+        return cli_count(cli, &request->plane, "switch", argument, 0, WEFT_LAB_PORTS_MAX - 1);
     case OCS_DARK:
-        ask->dark_given = true;
-        return parse_time(ask, &ask->dark_ns, "dark", argument);
+        request->dark_given = true;
+        return parse_time(request, &request->dark_ns, "dark", argument);
     case OCS_ONLY:
-        ask->circuits_only = true;
+        request->circuits_only = true;
         return 0;
     case OCS_PORTS:
-        return cli_count(cli, &ask->port_count, "ports", argument, 1, WEFT_OCS_PORTS_MAX);
+        return cli_count(cli, &request->emulated.port_count, "ports", argument, 1,
+                         WEFT_OCS_PORTS_MAX);
     case OCS_LISTEN:
-        return cli_count(cli, &ask->listen_port, "listen", argument, 1, UINT16_MAX);
+        return cli_count(cli, &request->emulated.listen_port, "listen", argument, 1, UINT16_MAX);
     case OCS_SETTLE:
-        return parse_time(ask, &ask->settle_ns, "settle", argument);
+        return parse_time(request, &request->emulated.settle_ns, "settle", argument);
     case OCS_CA:
-        ask->ca_path = argument;
+        request->remote.ca_path = argument;
         return 0;
     case OCS_INSECURE:
-        ask->insecure = true;
+        request->remote.insecure = true;
         return 0;
     case OCS_CERTIFICATE:
-        ask->certificate_path = argument;
+        request->emulated.certificate_path = argument;
         return 0;
     case OCS_KEY:
-        ask->key_path = argument;
+        request->emulated.key_path = argument;
         return 0;
     case LAB_NAME:
-        return lab_take_name(cli, &ask->name, argument);
+        return lab_take_name(cli, &request->name, argument);
     case ARGP_KEY_ARG:
-        if (ask->action == NULL) {
-            return cli_take(cli, &ask->action, argument, "action");
+        if (request->action == NULL) {
+            return cli_take(cli, &request->action, argument, "action");
         }
-        if (ask->word_count == OCS_WORDS_MAX) {
-            return cli_usage(cli, "more than %u circuits; use apply", OCS_WORDS_MAX);
+        if (request->argument_count == OCS_ARGUMENTS_MAX) {
+            return cli_usage(cli, "more than %u circuits; use apply", OCS_ARGUMENTS_MAX);
         }
-        ask->words[ask->word_count++] = argument;
+        request->arguments[request->argument_count++] = argument;
         return 0;
     case ARGP_KEY_NO_ARGS:
         return cli_usage(cli, "what? write show, connect, disconnect, apply or emulate");
@@ -140,40 +143,41 @@ static bool parse_number(uint32_t *value, const char **text)
 
 // "P:IN-OUT", "IN-OUT", "P:IN" or "IN".
 static bool parse_circuit(struct weft_ocs_circuit *circuit, uint32_t *plane,
-                          const struct ocs_ask *ask, const char *word, bool connects)
+                          const struct ocs_request *request, const char *argument, bool connects)
 {
-    const char *text = word;
-    bool boxed = ask->box != NULL;
-    *plane = ask->plane == WEFT_NONE ? 0 : ask->plane;
+    const char *text = argument;
+    bool external = request->remote.address != NULL;
+    *plane = request->plane == WEFT_NONE ? 0 : request->plane;
     bool fine = parse_number(&circuit->input, &text);
     if (fine && *text == ':') {
         text++;
         *plane = circuit->input;
-        fine = !boxed && parse_number(&circuit->input, &text);
+        fine = !external && parse_number(&circuit->input, &text);
     } else {
-        fine = fine && (boxed || ask->plane != WEFT_NONE);
+        fine = fine && (external || request->plane != WEFT_NONE);
     }
     circuit->output = WEFT_NONE;
     if (fine && connects) {
         fine = *text++ == '-' && parse_number(&circuit->output, &text);
     }
     return (fine && *text == '\0') ||
-           cli_misuse(ask->cli, "'%.40s' is no circuit; write %s%s", word, boxed ? "" : "SWITCH:",
+           cli_misuse(request->cli, "'%.40s' is no circuit; write %s%s", argument,
+                      external ? "" : "SWITCH:",
                       connects ? "IN-OUT, for example 0:3-5" : "IN, for example 0:3");
 }
 
-static bool change(const struct ocs_ask *ask, const struct weft_lab *lab, bool connects)
+static bool change(const struct ocs_request *request, const struct weft_lab *lab, bool connects)
 {
-    struct cli *cli = ask->cli;
+    struct cli *cli = request->cli;
     struct weft_ocs_circuit *circuits =
-        WEFT_NEW(&cli->arena, struct weft_ocs_circuit, ask->word_count + 1);
-    uint32_t *planes = WEFT_NEW(&cli->arena, uint32_t, ask->word_count + 1);
+        WEFT_NEW(&cli->arena, struct weft_ocs_circuit, request->argument_count + 1);
+    uint32_t *planes = WEFT_NEW(&cli->arena, uint32_t, request->argument_count + 1);
     struct weft_ocs_change sum = {0};
-    if (ask->word_count == 0) {
+    if (request->argument_count == 0) {
         return cli_misuse(cli, "which circuits? write SWITCH:%s", connects ? "IN-OUT" : "IN");
     }
-    for (uint32_t i = 0; i < ask->word_count; i++) {
-        if (!parse_circuit(&circuits[i], &planes[i], ask, ask->words[i], connects)) {
+    for (uint32_t i = 0; i < request->argument_count; i++) {
+        if (!parse_circuit(&circuits[i], &planes[i], request, request->arguments[i], connects)) {
             return false;
         }
         if (planes[i] != planes[0]) {
@@ -181,10 +185,11 @@ static bool change(const struct ocs_ask *ask, const struct weft_lab *lab, bool c
         }
     }
     struct weft_ocs ocs;
-    if (!ocs_open(&ocs, ask, lab, planes[0])) {
+    if (!ocs_open(&ocs, request, lab, planes[0])) {
         return false;
     }
-    bool fine = weft_ocs_connect(&sum, &ocs, circuits, ask->word_count, cli->scratch, &cli->error);
+    bool fine =
+        weft_ocs_connect(&sum, &ocs, circuits, request->argument_count, cli->scratch, &cli->error);
     weft_ocs_close(&ocs);
     if (!fine) {
         return false;
@@ -202,93 +207,94 @@ static bool change(const struct ocs_ask *ask, const struct weft_lab *lab, bool c
 
 // ---- emulate ----
 
-static void tell_port(void *context, uint16_t port)
+static void announce_port(void *context, uint16_t port)
 {
-    const struct ocs_ask *ask = context;
+    const struct ocs_request *request = context;
     printf("listening on %s127.0.0.1:%u, a switch of %u inputs and outputs, user %s:%s\n",
-           ask->certificate_path != NULL ? "https://" : "", port, ask->port_count, ask->user,
-           ask->password);
+           request->emulated.certificate_path != NULL ? "https://" : "", port,
+           request->emulated.port_count, request->remote.user, request->remote.password);
     fflush(stdout);
 }
 
-static bool emulate(struct ocs_ask *ask)
+static bool emulate(struct ocs_request *request)
 {
-    struct cli *cli = ask->cli;
+    struct cli *cli = request->cli;
     const char *certificate = NULL;
     const char *key = NULL;
     size_t bytes = 0;
-    if ((ask->certificate_path == NULL) != (ask->key_path == NULL)) {
+    if ((request->emulated.certificate_path == NULL) != (request->emulated.key_path == NULL)) {
         return cli_misuse(cli, "--certificate and --key belong together");
     }
-    if (ask->key_path != NULL &&
-        (!weft_file_load(&certificate, &bytes, ask->certificate_path, PEM_BYTES_MAX, &cli->arena,
-                         &cli->error) ||
-         !weft_file_load(&key, &bytes, ask->key_path, PEM_BYTES_MAX, &cli->arena, &cli->error))) {
+    if (request->emulated.key_path != NULL &&
+        (!weft_file_load(&certificate, &bytes, request->emulated.certificate_path, PEM_BYTES_MAX,
+                         &cli->arena, &cli->error) ||
+         !weft_file_load(&key, &bytes, request->emulated.key_path, PEM_BYTES_MAX, &cli->arena,
+                         &cli->error))) {
         return false;
     }
     const struct weft_ocs_emulator emulator = {
-        .port_count = ask->port_count,
-        .switch_ms = (uint32_t)(ask->settle_ns / 1000000),
-        .user = ask->user,
-        .password = ask->password,
-        .port = (uint16_t)ask->listen_port,
+        .port_count = request->emulated.port_count,
+        .switch_ms = (uint32_t)(request->emulated.settle_ns / 1000000),
+        .user = request->remote.user,
+        .password = request->remote.password,
+        .port = (uint16_t)request->emulated.listen_port,
         .certificate = certificate,
         .key = key,
     };
     weft_stop stop = cli_clock_start(cli, "serving", 0);
-    bool fine = weft_ocs_emulate(&emulator, stop, tell_port, ask, &cli->error);
+    bool fine = weft_ocs_emulate(&emulator, stop, announce_port, request, &cli->error);
     cli_clock_stop(cli);
     return fine;
 }
 
 // ---- the verb ----
 
-static bool act(struct ocs_ask *ask, struct weft_lab *lab)
+static bool act(struct ocs_request *request, struct weft_lab *lab)
 {
-    const char *action = ask->action;
+    const char *action = request->action;
     if (strcmp(action, "show") == 0) {
-        return ocs_show(ask, lab);
+        return ocs_show(request, lab);
     }
     if (strcmp(action, "apply") == 0) {
-        return ocs_apply(ask, lab);
+        return ocs_apply(request, lab);
     }
-    return change(ask, lab, strcmp(action, "connect") == 0);
+    return change(request, lab, strcmp(action, "connect") == 0);
 }
 
-static bool run(struct ocs_ask *ask)
+static bool run(struct ocs_request *request)
 {
     static const char *const actions[] = {"show", "connect", "disconnect", "apply", "emulate"};
-    struct cli *cli = ask->cli;
+    struct cli *cli = request->cli;
     bool known = false;
     for (size_t i = 0; i < sizeof actions / sizeof actions[0]; i++) {
-        known = known || strcmp(ask->action, actions[i]) == 0;
+        known = known || strcmp(request->action, actions[i]) == 0;
     }
     if (!known) {
-        const char *near = weft_nearest_word(ask->action, actions, 5);
-        return cli_misuse(cli, "'%.40s' is no action; write %s", ask->action,
+        const char *near = weft_nearest_word(request->action, actions, 5);
+        return cli_misuse(cli, "'%.40s' is no action; write %s", request->action,
                           near != NULL ? near : "show, connect, disconnect, apply or emulate");
     }
-    if (strcmp(ask->action, "emulate") == 0) {
-        return emulate(ask);
+    if (strcmp(request->action, "emulate") == 0) {
+        return emulate(request);
     }
     struct weft_lab *lab = WEFT_NEW(&cli->arena, struct weft_lab, 1);
-    if (ask->box != NULL) {
-        return act(ask, lab);
+    if (request->remote.address != NULL) {
+        return act(request, lab);
     }
     struct weft_lab_claim claim;
-    bool changes = strcmp(ask->action, "show") != 0;
-    if (!weft_lab_load(lab, ask->name, cli->scratch, &cli->error)) {
+    bool changes = strcmp(request->action, "show") != 0;
+    if (!weft_lab_load(lab, request->name, cli->scratch, &cli->error)) {
         return false;
     }
-    if (ask->dark_given) {
-        lab->dark_ns = ask->dark_ns;
+    if (request->dark_given) {
+        lab->dark_ns = request->dark_ns;
     }
-    if (changes && !weft_lab_claim(&claim, ask->name, &cli->error)) {
+    if (changes && !weft_lab_claim(&claim, request->name, &cli->error)) {
         return false;
     }
-    bool fine = act(ask, lab);
+    bool fine = act(request, lab);
     if (changes) {
-        weft_lab_unclaim(&claim, ask->name);
+        weft_lab_unclaim(&claim, request->name);
     }
     return fine;
 }
@@ -303,15 +309,13 @@ int lab_ocs(int argc, char **argv)
         .parser = parse,
     };
     struct cli cli;
-    struct ocs_ask ask = {
+    struct ocs_request request = {
         .cli = &cli,
         .name = WEFT_LAB_DEFAULT,
         .plane = WEFT_NONE,
-        .port_count = 16,
-        .settle_ns = 10000000,
-        .user = "admin",
-        .password = "root",
+        .remote = {.user = "admin", .password = "root"},
+        .emulated = {.port_count = 16, .settle_ns = 10000000},
     };
-    bool fine = cli_parse(&cli, &verb, argc, argv, &ask) && run(&ask);
+    bool fine = cli_parse(&cli, &verb, argc, argv, &request) && run(&request);
     return cli_finish(&cli, fine);
 }

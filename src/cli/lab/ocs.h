@@ -2,16 +2,18 @@
 #ifndef WEFT_CLI_LAB_OCS_H
 #define WEFT_CLI_LAB_OCS_H
 
-// What the files of `weft lab ocs` share.
+// What the files of `weft lab ocs` share: the request that the options make, and how a switch is
+// opened. A switch is one that the lab emulates in eBPF, or a real one that is reached by RESTCONF
+// at the address of --box.
 
 #include "lab.h"
 
 struct weft_lab;
 struct weft_ocs;
 
-enum { OCS_WORDS_MAX = 1024 };
+enum { OCS_ARGUMENTS_MAX = 1024 };
 enum {
-    OCS_BOX = 1,
+    OCS_ADDRESS = 1,
     OCS_USER,
     OCS_SWITCH,
     OCS_DARK,
@@ -25,32 +27,45 @@ enum {
     OCS_KEY,
 };
 
-struct ocs_ask {
-    struct cli *cli;
-    const char *name;
-    const char *action;
-    const char *words[OCS_WORDS_MAX];
-    uint32_t word_count;
-    uint32_t plane;  // WEFT_NONE = all
-    const char *box; // its address; NULL = the lab's switches
+// How a switch outside the lab is reached.
+struct ocs_remote {
+    const char *address; // of --box; NULL = the lab's switches
     const char *user;
     const char *password;
     const char *ca_path; // NULL = the system's CAs
     bool insecure;
-    const char *certificate_path; // emulate; NULL = HTTP
-    const char *key_path;
-    bool dark_given;
-    uint64_t dark_ns;
-    bool circuits_only;
+};
+
+// The switch that `emulate` serves as.
+struct ocs_emulated {
     uint32_t port_count;
     uint32_t listen_port;
     uint64_t settle_ns;
+    const char *certificate_path; // NULL = HTTP
+    const char *key_path;
 };
 
-// The box, or the lab's switch of that plane.
-bool ocs_open(struct weft_ocs *ocs, const struct ocs_ask *ask, const struct weft_lab *lab,
+struct ocs_request {
+    struct cli *cli;
+    const char *name;                         // of the lab
+    const char *action;                       // "show", ...
+    const char *arguments[OCS_ARGUMENTS_MAX]; // circuits or a plan
+    uint32_t argument_count;
+    uint32_t plane; // WEFT_NONE = all
+    bool dark_given;
+    uint64_t dark_ns;
+    bool circuits_only;
+    struct ocs_remote remote;
+    struct ocs_emulated emulated;
+};
+
+// Opens the switch at the address of the request, or the lab's switch of that plane; the caller
+// closes it.
+bool ocs_open(struct weft_ocs *ocs, const struct ocs_request *request, const struct weft_lab *lab,
               uint32_t plane) WEFT_MUST_USE;
-bool ocs_show(const struct ocs_ask *ask, const struct weft_lab *lab) WEFT_MUST_USE;
-bool ocs_apply(const struct ocs_ask *ask, struct weft_lab *lab) WEFT_MUST_USE;
+// Prints the circuits and counters of one switch or of all.
+bool ocs_show(const struct ocs_request *request, const struct weft_lab *lab) WEFT_MUST_USE;
+// Sets all circuits of a plan, then its routes.
+bool ocs_apply(const struct ocs_request *request, struct weft_lab *lab) WEFT_MUST_USE;
 
 #endif

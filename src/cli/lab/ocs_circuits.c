@@ -8,19 +8,20 @@
 #include <stdlib.h>
 #include <string.h>
 
-bool ocs_open(struct weft_ocs *ocs, const struct ocs_ask *ask, const struct weft_lab *lab,
+bool ocs_open(struct weft_ocs *ocs, const struct ocs_request *request, const struct weft_lab *lab,
               uint32_t plane)
 {
-    struct cli *cli = ask->cli;
+    struct cli *cli = request->cli;
     const struct weft_ocs_access access = {
-        .address = ask->box,
-        .user = ask->user,
-        .password = ask->password,
-        .ca_file = ask->ca_path,
-        .insecure = ask->insecure,
+        .address = request->remote.address,
+        .user = request->remote.user,
+        .password = request->remote.password,
+        .ca_file = request->remote.ca_path,
+        .insecure = request->remote.insecure,
     };
-    return ask->box != NULL ? weft_ocs_open(ocs, &access, &cli->arena, &cli->error)
-                            : weft_lab_open_ocs(ocs, lab, plane, &cli->arena, &cli->error);
+    return request->remote.address != NULL
+               ? weft_ocs_open(ocs, &access, &cli->arena, &cli->error)
+               : weft_lab_open_ocs(ocs, lab, plane, &cli->arena, &cli->error);
 }
 
 // ---- show ----
@@ -43,8 +44,8 @@ static json_t *describe_port(uint32_t input, uint32_t output, const struct weft_
     return object;
 }
 
-static void tell_port(struct cli *cli, uint32_t input, uint32_t output,
-                      const struct weft_ocs_port *port)
+static void print_port(struct cli *cli, uint32_t input, uint32_t output,
+                       const struct weft_ocs_port *port)
 {
     if (output == WEFT_NONE) {
         cli_say(cli, "  %4u -> dark", input);
@@ -60,12 +61,12 @@ static void tell_port(struct cli *cli, uint32_t input, uint32_t output,
     }
 }
 
-static bool show_switch(json_t *list, const struct ocs_ask *ask, const struct weft_lab *lab,
+static bool show_switch(json_t *list, const struct ocs_request *request, const struct weft_lab *lab,
                         uint32_t plane)
 {
-    struct cli *cli = ask->cli;
+    struct cli *cli = request->cli;
     struct weft_ocs ocs;
-    if (!ocs_open(&ocs, ask, lab, plane)) {
+    if (!ocs_open(&ocs, request, lab, plane)) {
         return false;
     }
     uint32_t n = ocs.port_count;
@@ -88,7 +89,7 @@ static bool show_switch(json_t *list, const struct ocs_ask *ask, const struct we
     for (uint32_t i = 0; i < n; i++) {
         json_array_append_new(rows, describe_port(i, outputs[i], &ports[i]));
         if (!cli->json) {
-            tell_port(cli, i, outputs[i], &ports[i]);
+            print_port(cli, i, outputs[i], &ports[i]);
         }
     }
     weft_set(object, "ports", rows);
@@ -96,19 +97,19 @@ static bool show_switch(json_t *list, const struct ocs_ask *ask, const struct we
     return true;
 }
 
-bool ocs_show(const struct ocs_ask *ask, const struct weft_lab *lab)
+bool ocs_show(const struct ocs_request *request, const struct weft_lab *lab)
 {
-    struct cli *cli = ask->cli;
+    struct cli *cli = request->cli;
     json_t *list = json_array();
-    bool all = ask->plane == WEFT_NONE && ask->box == NULL;
-    uint32_t first = all || ask->plane == WEFT_NONE ? 0 : ask->plane;
+    bool all = request->plane == WEFT_NONE && request->remote.address == NULL;
+    uint32_t first = all || request->plane == WEFT_NONE ? 0 : request->plane;
     uint32_t end = all ? lab->ocs_count : first + 1;
     bool fine = true;
-    if (ask->box == NULL && lab->ocs_count == 0) {
+    if (request->remote.address == NULL && lab->ocs_count == 0) {
         fine = weft_fail(&cli->error, WEFT_INPUT, "lab '%s' has no optical switches", lab->name);
     }
     for (uint32_t p = first; p < end && fine; p++) {
-        fine = show_switch(list, ask, lab, p);
+        fine = show_switch(list, request, lab, p);
     }
     if (!fine || !cli->json) {
         json_decref(list);
@@ -122,26 +123,27 @@ bool ocs_show(const struct ocs_ask *ask, const struct weft_lab *lab)
 
 // ---- apply ----
 
-// The circuits of one plane of a plan, to a box.
-static bool apply_box(struct weft_lab_move *move, const struct ocs_ask *ask,
-                      const struct weft_lab_wiring *wiring)
+// The circuits of one plane of a plan, to a switch that is reached over the network.
+static bool apply_external(struct weft_lab_move *move, const struct ocs_request *request,
+                           const struct weft_lab_wiring *wiring)
 {
-    struct cli *cli = ask->cli;
+    struct cli *cli = request->cli;
     struct weft_ocs ocs;
-    if (ask->plane == WEFT_NONE && wiring->port_count > 1) {
+    if (request->plane == WEFT_NONE && wiring->port_count > 1) {
         return cli_misuse(cli, "the plan has %u planes; write --switch P", wiring->port_count);
     }
-    uint32_t plane = ask->plane == WEFT_NONE ? 0 : ask->plane;
+    uint32_t plane = request->plane == WEFT_NONE ? 0 : request->plane;
     if (plane >= wiring->port_count) {
         return cli_misuse(cli, "--switch: the plan has planes 0 to %u", wiring->port_count - 1);
     }
-    if (!ocs_open(&ocs, ask, NULL, plane)) {
+    if (!ocs_open(&ocs, request, NULL, plane)) {
         return false;
     }
     bool fine = true;
     if (ocs.port_count < wiring->server_count) {
-        fine = weft_fail(&cli->error, WEFT_INFEASIBLE, "the box has %u inputs, the plan %u servers",
-                         ocs.port_count, wiring->server_count);
+        fine =
+            weft_fail(&cli->error, WEFT_INFEASIBLE, "the switch has %u inputs, the plan %u servers",
+                      ocs.port_count, wiring->server_count);
     }
     if (fine) {
         // Inputs beyond the plan's servers belong to others.
@@ -161,9 +163,10 @@ static bool apply_box(struct weft_lab_move *move, const struct ocs_ask *ask,
 }
 
 // The lab's state names the plan from now on.
-static bool remember(const struct ocs_ask *ask, const struct weft_lab *moved, const char *path)
+static bool remember(const struct ocs_request *request, const struct weft_lab *moved,
+                     const char *path)
 {
-    struct cli *cli = ask->cli;
+    struct cli *cli = request->cli;
     struct weft_lab lab;
     if (!weft_lab_load(&lab, moved->name, cli->scratch, &cli->error)) {
         return false;
@@ -176,7 +179,7 @@ static bool remember(const struct ocs_ask *ask, const struct weft_lab *moved, co
     return weft_lab_save(&lab, cli->scratch, &cli->error);
 }
 
-static void tell(struct cli *cli, const struct weft_lab_move *move)
+static void print_move(struct cli *cli, const struct weft_lab_move *move)
 {
     if (cli->json) {
         json_t *object = weft_set_object("weft.lab-ocs-apply/1");
@@ -192,28 +195,29 @@ static void tell(struct cli *cli, const struct weft_lab_move *move)
             1e3 * move->routes_s);
 }
 
-bool ocs_apply(const struct ocs_ask *ask, struct weft_lab *lab)
+bool ocs_apply(const struct ocs_request *request, struct weft_lab *lab)
 {
-    struct cli *cli = ask->cli;
+    struct cli *cli = request->cli;
     struct weft_plan *plan = WEFT_NEW(&cli->arena, struct weft_plan, 1);
     struct weft_lab_wiring wiring;
     struct weft_lab_move move = {0};
-    if (ask->word_count != 1) {
+    if (request->argument_count != 1) {
         return cli_misuse(cli, "which plan? write %s apply PLAN.json", cli->program);
     }
-    if (!weft_plan_load(plan, ask->words[0], &cli->arena, cli->scratch, &cli->error)) {
+    if (!weft_plan_load(plan, request->arguments[0], &cli->arena, cli->scratch, &cli->error)) {
         return false;
     }
     if (!weft_lab_wire_plan(&wiring, plan, &cli->arena, cli->scratch, &cli->error)) {
-        return weft_wrap(&cli->error, "%s", ask->words[0]);
+        return weft_wrap(&cli->error, "%s", request->arguments[0]);
     }
-    bool boxed = ask->box != NULL;
-    bool fine = boxed ? apply_box(&move, ask, &wiring)
-                      : weft_lab_apply(&move, lab, &wiring, !ask->circuits_only, cli->scratch,
-                                       &cli->error) &&
-                            (ask->circuits_only || remember(ask, lab, ask->words[0]));
+    bool external = request->remote.address != NULL;
+    bool fine = external
+                    ? apply_external(&move, request, &wiring)
+                    : weft_lab_apply(&move, lab, &wiring, !request->circuits_only, cli->scratch,
+                                     &cli->error) &&
+                          (request->circuits_only || remember(request, lab, request->arguments[0]));
     if (fine) {
-        tell(cli, &move);
+        print_move(cli, &move);
     }
     return fine;
 }

@@ -116,31 +116,31 @@ static error_t parse_sizes(int key, char *argument, struct lab_run *run)
     uint64_t bytes = 0;
     switch (key) {
     case KEY_RATE:
-        return cli_value(cli, weft_parse_rate(&run->rate_Bps, argument, &cli->error), "rate");
+        return cli_value(cli, weft_parse_rate(&run->port.rate_Bps, argument, &cli->error), "rate");
     case KEY_MTU:
-        return cli_count(cli, &run->mtu_bytes, "mtu", argument, 576, 65521);
+        return cli_count(cli, &run->port.mtu_bytes, "mtu", argument, 576, 65521);
     case KEY_ECN:
-        return cli_count(cli, &run->mark_packets, "ecn", argument, 0, 99999);
+        return cli_count(cli, &run->port.mark_packets, "ecn", argument, 0, 99999);
     case KEY_BUFFER:
         if (!weft_parse_bytes(&bytes, argument, &cli->error) ||
             (bytes < 10000 || bytes > 1u << 30)) {
             return cli_usage(cli, "--buffer: '%.40s' is not between 10kB and 1GiB", argument);
         }
-        run->buffer_bytes = (uint32_t)bytes;
+        run->port.buffer_bytes = (uint32_t)bytes;
         return 0;
     case KEY_TARGET:
         return parse_time(run, &run->target_s, "target", argument);
     case KEY_DARK:
         return cli_value(
             cli,
-            weft_parse_time(&run->dark_ps, argument, &cli->error) &&
-                (run->dark_ps <= 10 * WEFT_PS_PER_S ||
+            weft_parse_time(&run->change.dark_ps, argument, &cli->error) &&
+                (run->change.dark_ps <= 10 * WEFT_PS_PER_S ||
                  weft_fail(&cli->error, WEFT_INPUT, "at most 10s, not %.40s", argument)),
             "dark");
     case KEY_TIMEOUT:
-        return parse_time(run, &run->timeout_s, "timeout", argument);
+        return parse_time(run, &run->limits.timeout_s, "timeout", argument);
     case KEY_STALL:
-        return parse_time(run, &run->stall_s, "stall", argument);
+        return parse_time(run, &run->limits.stall_s, "stall", argument);
     default:
         return ARGP_ERR_UNKNOWN;
     }
@@ -167,15 +167,15 @@ static error_t parse(int key, char *argument, struct argp_state *state)
     case KEY_FAIL:
         return lab_run_take_fault(run, argument);
     case KEY_CHANGE:
-        run->change_path = argument;
+        run->change.path = argument;
         return 0;
     case KEY_AT:
-        return cli_count(cli, &run->change_at, "at", argument, 2, ITERATIONS_MAX);
+        return cli_count(cli, &run->change.iteration, "at", argument, 2, ITERATIONS_MAX);
     case KEY_SPARES:
-        return cli_count(cli, &run->spares, "spares", argument, 0, 64);
+        return cli_count(cli, &run->faults.spares, "spares", argument, 0, 64);
     case KEY_DETECT:
-        run->detect_stall = strcmp(argument, "stall") == 0;
-        return run->detect_stall || strcmp(argument, "carrier") == 0
+        run->faults.detect_stall = strcmp(argument, "stall") == 0;
+        return run->faults.detect_stall || strcmp(argument, "carrier") == 0
                    ? 0
                    : cli_usage(cli, "--detect: '%.40s' is neither carrier nor stall", argument);
     case LAB_NAME:
@@ -190,12 +190,12 @@ static error_t parse(int key, char *argument, struct argp_state *state)
     }
 }
 
-// ---- telling ----
+// ---- printing ----
 
-static void set_trial(json_t *object, const struct lab_experiment *trial)
+static void set_experiment(json_t *object, const struct lab_experiment *experiment)
 {
-    const struct lab_phase *whole = &trial->phases[trial->phase_count - 1];
-    weft_set(object, "phases", lab_run_phases_json(trial));
+    const struct lab_phase *whole = &experiment->phases[experiment->phase_count - 1];
+    weft_set(object, "phases", lab_run_phases_json(experiment));
     weft_set_real(object, "predicted_flow_s", whole->predicted_flow_s);
     weft_set_real(object, "predicted_packet_s", whole->predicted_packet_s);
     weft_set_real(object, "measured_mean_s", whole->measured_mean_s);
@@ -203,53 +203,53 @@ static void set_trial(json_t *object, const struct lab_experiment *trial)
     weft_set_real(object, "measured_over_packet",
                   whole->measured_mean_s / whole->predicted_packet_s);
     json_t *times = json_array();
-    for (uint32_t i = 0; i < trial->iteration_count; i++) {
+    for (uint32_t i = 0; i < experiment->iteration_count; i++) {
         json_array_append_new(times, json_real(whole->measured_s[i]));
     }
     weft_set(object, "iteration_s", times);
-    weft_set_real(object, "rate_Bps", trial->lab_rate_Bps);
-    weft_set_real(object, "rate_ratio", trial->rate_ratio);
-    weft_set_real(object, "bytes_ratio", trial->bytes_ratio);
-    weft_set_real(object, "time_ratio", trial->time_ratio);
-    weft_set_count(object, "retransmits", trial->tcp.retransmits);
-    weft_set_count(object, "ecn_marks", trial->marks);
-    weft_set_count(object, "drops", trial->drops);
-    weft_set_count(object, "predicted_drops", trial->predicted.drops);
-    weft_set_count(object, "predicted_retransmits", trial->predicted.retransmits);
-    weft_set_count(object, "predicted_ecn_marks", trial->predicted.ecn_marks);
-    weft_set_count(object, "checked_elements", trial->checked_count);
-    weft_set_count(object, "sent_bytes", trial->sent_bytes);
-    weft_set_count(object, "connections", trial->stream_count);
-    weft_set_count(object, "signals", trial->signal_count);
-    weft_set_real(object, "cpu_s", trial->cpu_s);
+    weft_set_real(object, "rate_Bps", experiment->lab_rate_Bps);
+    weft_set_real(object, "rate_ratio", experiment->rate_ratio);
+    weft_set_real(object, "bytes_ratio", experiment->bytes_ratio);
+    weft_set_real(object, "time_ratio", experiment->time_ratio);
+    weft_set_count(object, "retransmits", experiment->tcp.retransmits);
+    weft_set_count(object, "ecn_marks", experiment->marks);
+    weft_set_count(object, "drops", experiment->drops);
+    weft_set_count(object, "predicted_drops", experiment->predicted.drops);
+    weft_set_count(object, "predicted_retransmits", experiment->predicted.retransmits);
+    weft_set_count(object, "predicted_ecn_marks", experiment->predicted.ecn_marks);
+    weft_set_count(object, "checked_elements", experiment->checked_count);
+    weft_set_count(object, "sent_bytes", experiment->sent_bytes);
+    weft_set_count(object, "connections", experiment->stream_count);
+    weft_set_count(object, "signals", experiment->signal_count);
+    weft_set_real(object, "cpu_s", experiment->cpu_s);
 }
 
-static void tell_json(const struct lab_run *run)
+static void print_json(const struct lab_run *run)
 {
     json_t *object = weft_set_object("weft.lab-run/1");
     weft_set_text(object, "plan", run->plan_path);
     weft_set_text(object, "cc", run->congestion);
-    weft_set_count(object, "ecn_packets", run->mark_packets);
+    weft_set_count(object, "ecn_packets", run->port.mark_packets);
     weft_set_count(object, "iterations", run->iterations);
     weft_set_text(object, "fabric", lab_run_fabric_name(run->fabrics[0]));
-    set_trial(object, &run->trials[0]);
+    set_experiment(object, &run->experiments[0]);
     json_t *list = json_array();
     for (uint32_t i = 0; i < run->fabric_count; i++) {
         json_t *one = json_object();
         weft_set_text(one, "fabric", lab_run_fabric_name(run->fabrics[i]));
-        set_trial(one, &run->trials[i]);
+        set_experiment(one, &run->experiments[i]);
         json_array_append_new(list, one);
     }
     weft_set(object, "fabrics", list);
-    if (run->recoveries != NULL) {
+    if (run->faults.recoveries != NULL) {
         json_t *recoveries = json_array();
-        for (uint32_t i = 0; i < run->fault_count; i++) {
+        for (uint32_t i = 0; i < run->faults.count; i++) {
             json_array_append_new(recoveries, lab_run_recovery_json(run, i));
         }
         weft_set(object, "recovery", lab_run_recovery_json(run, 0));
         weft_set(object, "recoveries", recoveries);
     }
-    if (run->change != NULL) {
+    if (run->change.result != NULL) {
         weft_set(object, "change", lab_run_change_json(run));
     }
     cli_say(run->cli, "%s", weft_set_finish(object, &run->cli->arena));
@@ -261,7 +261,7 @@ static const char *time_text(struct cli *cli, double seconds)
     return weft_arena_format(&cli->arena, "%s", weft_show_time(text, weft_picoseconds(seconds)));
 }
 
-static void tell_text(const struct lab_run *run)
+static void print_text(const struct lab_run *run)
 {
     static const struct weft_table_column columns[] = {
         {"fabric", WEFT_ALIGN_LEFT},     {"phase", WEFT_ALIGN_LEFT},     {"flow", WEFT_ALIGN_RIGHT},
@@ -274,9 +274,9 @@ static void tell_text(const struct lab_run *run)
         WEFT_NEW(&cli->arena, const char *, (size_t)LAB_RUN_FABRICS_MAX *LAB_PHASES_MAX *COLUMNS);
     uint32_t rows = 0;
     for (uint32_t f = 0; f < run->fabric_count; f++) {
-        const struct lab_experiment *trial = &run->trials[f];
-        for (uint32_t i = 0; i < trial->phase_count; i++) {
-            const struct lab_phase *phase = &trial->phases[i];
+        const struct lab_experiment *experiment = &run->experiments[f];
+        for (uint32_t i = 0; i < experiment->phase_count; i++) {
+            const struct lab_phase *phase = &experiment->phases[i];
             const char **row = cells + (size_t)COLUMNS * rows++;
             row[0] = i == 0 ? lab_run_fabric_name(run->fabrics[f]) : "";
             row[1] = phase->name;
@@ -289,20 +289,20 @@ static void tell_text(const struct lab_run *run)
                                   100 * (phase->measured_mean_s / phase->predicted_packet_s - 1));
         }
     }
-    const struct lab_experiment *first = &run->trials[0];
+    const struct lab_experiment *first = &run->experiments[0];
     char rate[WEFT_UNIT_TEXT];
     cli_say(cli, "%s: ports of %s, 1:%.6g; bytes 1:%.4g; so times here are %.4g times the plan's\n",
             run->plan_path, weft_show_rate(rate, first->lab_rate_Bps), first->rate_ratio,
             1 / first->bytes_ratio, first->time_ratio);
     cli_say(cli, "%s", weft_report_table(columns, COLUMNS, cells, rows, &cli->arena));
     for (uint32_t f = 0; f < run->fabric_count; f++) {
-        const struct lab_experiment *trial = &run->trials[f];
+        const struct lab_experiment *experiment = &run->experiments[f];
         cli_say(
             cli,
             "%s: %llu sums right, %llu retransmits, %llu ECN marks, %llu drops, %.2f s of CPU\n",
-            lab_run_fabric_name(run->fabrics[f]), (unsigned long long)trial->checked_count,
-            (unsigned long long)trial->tcp.retransmits, (unsigned long long)trial->marks,
-            (unsigned long long)trial->drops, trial->cpu_s);
+            lab_run_fabric_name(run->fabrics[f]), (unsigned long long)experiment->checked_count,
+            (unsigned long long)experiment->tcp.retransmits, (unsigned long long)experiment->marks,
+            (unsigned long long)experiment->drops, experiment->cpu_s);
     }
 }
 
@@ -320,27 +320,25 @@ int lab_run(int argc, char **argv)
         .cli = &cli,
         .iterations = 10,
         .fabric_count = 1,
-        .rate_Bps = 12.5e6,
-        .mtu_bytes = 9000,
+        .port = {.rate_Bps = 12.5e6, .mtu_bytes = 9000},
         .target_s = 1,
-        .timeout_s = 30,
-        .stall_s = 5,
-        .dark_ps = WEFT_PS_PER_S / 100,
+        .limits = {.timeout_s = 30, .stall_s = 5},
+        .change = {.dark_ps = WEFT_PS_PER_S / 100},
         .congestion = "cubic",
         .name = WEFT_LAB_DEFAULT,
     };
     bool fine = cli_parse(&cli, &verb, argc, argv, &run) && lab_run_check_faults(&run) &&
                 lab_run_check_change(&run);
-    if (run.buffer_bytes == 0) {
-        run.buffer_bytes = BUFFER_PACKETS * (run.mtu_bytes + 14);
+    if (run.port.buffer_bytes == 0) {
+        run.port.buffer_bytes = BUFFER_PACKETS * (run.port.mtu_bytes + 14);
     }
     fine = fine && lab_run_all(&run);
     if (fine && cli.json) {
-        tell_json(&run);
+        print_json(&run);
     } else if (fine) {
-        tell_text(&run);
+        print_text(&run);
         lab_run_change_text(&run);
-        for (uint32_t i = 0; i < run.fault_count; i++) {
+        for (uint32_t i = 0; i < run.faults.count; i++) {
             lab_run_recovery_text(&run, i);
         }
     }

@@ -2,7 +2,9 @@
 #ifndef WEFT_CLI_LAB_RUN_H
 #define WEFT_CLI_LAB_RUN_H
 
-// weft lab run: what was asked, and what came of it on each fabric.
+// weft lab run: what the options request, and what came of it on each fabric. run.c parses and
+// prints; run_fabrics.c raises the labs and runs in them; run_change.c and run_fail.c add what
+// --change and --fail need.
 
 #include "cli/cli.h"
 #include "weft/plan.h"
@@ -14,48 +16,69 @@
 enum lab_run_fabric { LAB_RUN_PLAN, LAB_RUN_SWITCH, LAB_RUN_RING, LAB_RUN_FABRICS_MAX };
 const char *lab_run_fabric_name(enum lab_run_fabric fabric);
 
-// A fault, in words.
-struct lab_asked_fault {
-    const char *kind;
-    const char *which;  // NULL = of our choice
+// A fault as --fail names it; the lab that will stand decides later whether it has such a thing.
+struct lab_requested_fault {
+    const char *kind;   // "link", "server" or "ocs"
+    const char *which;  // "3:1", "5"; NULL = the first that can fail
     uint32_t iteration; // 0 = in the middle
 };
 
+// The ports of the labs that are raised.
+struct lab_run_port {
+    double rate_Bps;
+    uint32_t mtu_bytes;
+    uint32_t buffer_bytes; // of the queue
+    uint32_t mark_packets; // a port marks packets that find so many waiting; 0 = never
+};
+
+// How long the run waits for a worker that is silent, and for bytes that a peer does not take.
+struct lab_run_limits {
+    double timeout_s;
+    double stall_s;
+};
+
+// The faults of --fail, first as they were requested, then as they are planned and recovered from.
+struct lab_run_faults {
+    uint32_t count;
+    struct lab_requested_fault requested[LAB_FAULTS_MAX];
+    struct lab_planned_fault planned[LAB_FAULTS_MAX];
+    bool detect_stall;               // neither carriers nor workers are watched
+    uint32_t spares;                 // servers beside the plan's
+    struct lab_recovery *recoveries; // one for each fault; NULL = none
+};
+
+// The change of --change to another plan while the job runs.
+struct lab_run_change {
+    const char *path;   // NULL = none
+    uint32_t iteration; // the first by the other plan; 0 = in the middle
+    uint64_t dark_ps;   // of circuits that change
+    struct weft_plan plan;
+    struct weft_taskgraph graph; // with that plan's collectives
+    struct lab_change *result;   // NULL = none
+};
+
+// A run: what the options say, what is loaded for it, and what came of it.
 struct lab_run {
     struct cli *cli;
     const char *plan_path;
-    const char *job_path; // NULL = the plan's own
+    const char *job_path;    // NULL = the plan's own
+    const char *report_path; // NULL = none
+    const char *name;        // of the lab
+    bool name_given;
+    const char *congestion;
     uint32_t iterations;
     uint32_t fabric_count;
     enum lab_run_fabric fabrics[LAB_RUN_FABRICS_MAX];
-    double rate_Bps;
-    uint32_t mtu_bytes;
-    uint32_t buffer_bytes; // of a port's queue
-    uint32_t mark_packets; // ports mark what finds so many waiting; 0 = never
-    double target_s;
-    double timeout_s;
-    double stall_s;
-    const char *congestion;
-    const char *report_path; // NULL = none
-    const char *name;
-    bool name_given;
-    uint32_t fault_count;
-    struct lab_asked_fault asked[LAB_FAULTS_MAX];
-    bool detect_stall;       // neither the carrier nor workers are watched
-    uint32_t spares;         // servers beside the plan's
-    const char *change_path; // another plan; NULL = none
-    uint32_t change_at;      // the first iteration of it; 0 = in the middle
-    uint64_t dark_ps;        // of circuits that change
+    double target_s; // of an iteration, after bytes were scaled down; 0 = as planned
+    struct lab_run_port port;
+    struct lab_run_limits limits;
+    struct lab_run_faults faults;
+    struct lab_run_change change;
 
     struct weft_plan plan;
-    struct weft_taskgraph graph;                       // the plan's job
-    struct weft_taskgraph played;                      // with the plan's collectives
-    struct lab_experiment trials[LAB_RUN_FABRICS_MAX]; // of fabrics[]
-    struct lab_planned_fault faults[LAB_FAULTS_MAX];
-    struct lab_recovery *recoveries; // by fault; NULL = none
-    struct weft_plan other;          // of change_path
-    struct weft_taskgraph other_graph;
-    struct lab_change *change; // NULL = none
+    struct weft_taskgraph graph;                            // the plan's job
+    struct weft_taskgraph played;                           // with the plan's collectives
+    struct lab_experiment experiments[LAB_RUN_FABRICS_MAX]; // one for each of fabrics[]
 };
 
 // Loads the plan, raises labs, plays, and takes them away. False with cli->error.
@@ -63,9 +86,9 @@ bool lab_run_all(struct lab_run *run) WEFT_MUST_USE;
 
 // ---- run_phases.c ----
 
-// Of a whole iteration.
-struct weft_report_phase lab_run_whole(const struct lab_experiment *trial, const char *name);
-json_t *lab_run_phases_json(const struct lab_experiment *trial);
+// The phase that is the whole iteration, under another name.
+struct weft_report_phase lab_run_whole(const struct lab_experiment *experiment, const char *name);
+json_t *lab_run_phases_json(const struct lab_experiment *experiment);
 
 // ---- run_change.c ----
 
@@ -80,9 +103,10 @@ void lab_run_change_text(const struct lab_run *run);
 
 // ---- run_fail.c ----
 
-// "link:3:1@4". Words alone; whether the lab has such a thing is seen when it stands.
+// Parses "link:3:1@4" as to its syntax alone: whether the lab has such a cable is known when it
+// stands.
 error_t lab_run_take_fault(struct lab_run *run, char *text);
-// Whether the run can have it.
+// Checks that faults lie within the iterations, in order, and that the options fit together.
 bool lab_run_check_faults(struct lab_run *run) WEFT_MUST_USE;
 bool lab_run_choose_faults(struct lab_run *run, const struct weft_lab *lab,
                            const struct weft_lab_wiring *wiring) WEFT_MUST_USE;

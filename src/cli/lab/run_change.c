@@ -9,29 +9,30 @@
 bool lab_run_check_change(struct lab_run *run)
 {
     struct weft_error *error = &run->cli->error;
-    if (run->change_path == NULL) {
-        return run->change_at == 0 || weft_fail(error, WEFT_INPUT, "--at: for --change alone");
+    if (run->change.path == NULL) {
+        return run->change.iteration == 0 ||
+               weft_fail(error, WEFT_INPUT, "--at: for --change alone");
     }
-    if (run->fault_count > 0) {
+    if (run->faults.count > 0) {
         return weft_fail(error, WEFT_INPUT, "--change and --fail: one of them a run");
     }
     if (run->fabric_count != 1 || run->fabrics[0] != LAB_RUN_PLAN) {
         return weft_fail(error, WEFT_INPUT,
                          "--change: the plan's fabric alone; leave out --fabrics");
     }
-    if (run->change_at == 0) {
-        run->change_at = run->iterations / 2 + 1;
+    if (run->change.iteration == 0) {
+        run->change.iteration = run->iterations / 2 + 1;
     }
-    return (run->change_at >= 2 && run->change_at <= run->iterations) ||
+    return (run->change.iteration >= 2 && run->change.iteration <= run->iterations) ||
            weft_fail(error, WEFT_INPUT, "--at: iteration %u is not one of 2 to %u (--iterations)",
-                     run->change_at, run->iterations);
+                     run->change.iteration, run->iterations);
 }
 
 // Whether workers can go on by the other plan.
 static bool check_same(const struct lab_run *run, struct weft_error *error)
 {
     const struct weft_plan *a = &run->plan;
-    const struct weft_plan *b = &run->other;
+    const struct weft_plan *b = &run->change.plan;
     if (a->topology.server_count != b->topology.server_count ||
         a->topology.degree != b->topology.degree) {
         return weft_fail(error, WEFT_INPUT, "%u servers of %u ports; the first plan has %u of %u",
@@ -52,19 +53,19 @@ static bool check_same(const struct lab_run *run, struct weft_error *error)
 bool lab_run_load_other(struct lab_run *run)
 {
     struct cli *cli = run->cli;
-    const char *path = run->change_path;
-    if (!weft_plan_load(&run->other, path, &cli->arena, cli->scratch, &cli->error)) {
+    const char *path = run->change.path;
+    if (!weft_plan_load(&run->change.plan, path, &cli->arena, cli->scratch, &cli->error)) {
         return false;
     }
-    if (run->job_path == NULL && run->other.job == NULL) {
+    if (run->job_path == NULL && run->change.plan.job == NULL) {
         return weft_fail(&cli->error, WEFT_INPUT, "%s: the plan has no job inside", path);
     }
     if (!check_same(run, &cli->error)) {
         return weft_wrap(&cli->error, "%s", path);
     }
     const struct weft_taskgraph *graph =
-        run->job_path != NULL ? &run->graph : &run->other.job->graph;
-    return weft_plan_played(&run->other_graph, &run->other, graph, &cli->arena, cli->scratch,
+        run->job_path != NULL ? &run->graph : &run->change.plan.job->graph;
+    return weft_plan_played(&run->change.graph, &run->change.plan, graph, &cli->arena, cli->scratch,
                             &cli->error) ||
            weft_wrap(&cli->error, "%s", path);
 }
@@ -74,31 +75,32 @@ bool lab_run_play_change(struct lab_run *run, const struct lab_experiment_option
     struct cli *cli = run->cli;
     struct lab_experiment_options *both = WEFT_NEW(&cli->arena, struct lab_experiment_options, 2);
     struct weft_lab_wiring *wiring = WEFT_NEW(&cli->arena, struct weft_lab_wiring, 1);
-    run->change = WEFT_NEW(&cli->arena, struct lab_change, 1);
-    if (!weft_lab_wire_plan(wiring, &run->other, &cli->arena, cli->scratch, &cli->error)) {
-        return weft_wrap(&cli->error, "%s", run->change_path);
+    run->change.result = WEFT_NEW(&cli->arena, struct lab_change, 1);
+    if (!weft_lab_wire_plan(wiring, &run->change.plan, &cli->arena, cli->scratch, &cli->error)) {
+        return weft_wrap(&cli->error, "%s", run->change.path);
     }
     both[0] = *options;
-    both[0].iterations = run->change_at - 1;
+    both[0].iterations = run->change.iteration - 1;
     both[1] = *options;
-    both[1].network = &run->other.network;
-    both[1].graph = &run->other_graph;
+    both[1].network = &run->change.plan.network;
+    both[1].graph = &run->change.graph;
     both[1].wiring = wiring;
-    both[1].small_in_one_round = run->other.sim.small_in_one_round;
-    both[1].iterations = run->iterations > run->change_at ? run->iterations - run->change_at : 1;
-    return lab_change_run(run->change, both, &cli->arena, cli->scratch, &cli->error);
+    both[1].small_in_one_round = run->change.plan.sim.small_in_one_round;
+    both[1].iterations =
+        run->iterations > run->change.iteration ? run->iterations - run->change.iteration : 1;
+    return lab_change_run(run->change.result, both, &cli->arena, cli->scratch, &cli->error);
 }
 
-// ---- telling ----
+// ---- printing ----
 
 json_t *lab_run_change_json(const struct lab_run *run)
 {
-    const struct lab_change *change = run->change;
+    const struct lab_change *change = run->change.result;
     const struct lab_phase *before = &change->before.phases[change->before.phase_count - 1];
     const struct lab_phase *after = &change->after.phases[change->after.phase_count - 1];
     json_t *object = json_object();
-    weft_set_text(object, "plan", run->change_path);
-    weft_set_count(object, "iteration", run->change_at);
+    weft_set_text(object, "plan", run->change.path);
+    weft_set_count(object, "iteration", run->change.iteration);
     weft_set_count(object, "circuits_changed", change->circuits_changed);
     weft_set_count(object, "circuits_untouched", change->circuits_untouched);
     weft_set_real(object, "drain_s", change->drain_s);
@@ -127,7 +129,7 @@ json_t *lab_run_change_json(const struct lab_run *run)
 
 void lab_run_change_event(struct weft_report_event *event, const struct lab_run *run)
 {
-    const struct lab_change *change = run->change;
+    const struct lab_change *change = run->change.result;
     struct cli *cli = run->cli;
     const struct weft_report_step steps[] = {
         {"drained", change->drain_s},         {"circuits set", change->circuits_s},
@@ -139,13 +141,13 @@ void lab_run_change_event(struct weft_report_event *event, const struct lab_run 
     struct weft_report_step *kept = WEFT_NEW(&cli->arena, struct weft_report_step, STEPS);
     memcpy(kept, steps, sizeof steps);
     *event = (struct weft_report_event){
-        .title =
-            weft_arena_format(&cli->arena, "Another plan from iteration %u on", run->change_at),
+        .title = weft_arena_format(&cli->arena, "Another plan from iteration %u on",
+                                   run->change.iteration),
         .words = weft_arena_format(
             &cli->arena,
             "%s: %u circuits changed, %u stayed; %u pairs probed. Lost: %llu packets on circuits "
             "that changed, %llu on the others.",
-            run->change_path, change->circuits_changed, change->circuits_untouched,
+            run->change.path, change->circuits_changed, change->circuits_untouched,
             change->pair_count, (unsigned long long)change->lost_moved,
             (unsigned long long)change->lost_untouched),
         .step_count = STEPS,
@@ -157,7 +159,7 @@ void lab_run_change_event(struct weft_report_event *event, const struct lab_run 
 
 void lab_run_change_text(const struct lab_run *run)
 {
-    const struct lab_change *change = run->change;
+    const struct lab_change *change = run->change.result;
     if (change == NULL) {
         return;
     }
@@ -165,8 +167,8 @@ void lab_run_change_text(const struct lab_run *run)
     const struct lab_phase *after = &change->after.phases[change->after.phase_count - 1];
     struct cli *cli = run->cli;
     cli_say(cli, "%s from iteration %u on: %u circuits changed, %u untouched, %u pairs verified\n",
-            run->change_path, run->change_at, change->circuits_changed, change->circuits_untouched,
-            change->pair_count);
+            run->change.path, run->change.iteration, change->circuits_changed,
+            change->circuits_untouched, change->pair_count);
     cli_say(cli,
             "pause %.1f ms: drained %.1f, circuits %.1f, routes %.1f, dark %.1f, verified %.1f, "
             "connected %.1f; first iteration %.1f\n",

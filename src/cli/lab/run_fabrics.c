@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// weft lab run: a lab for each fabric that is asked for, and a trial in it.
+// weft lab run: a lab for each fabric that is asked for, and a experiment in it.
 
 #include "lab.h"
 #include "run.h"
@@ -17,8 +17,8 @@ const char *lab_run_fabric_name(enum lab_run_fabric fabric)
 }
 
 // What is raised: the network as planned, and its wiring.
-struct stand {
-    enum lab_run_fabric fabric;
+struct lab_fabric {
+    enum lab_run_fabric kind;
     struct weft_network *network;
     const struct weft_taskgraph *graph;
     struct weft_lab_wiring wiring;
@@ -27,7 +27,7 @@ struct stand {
 };
 
 // One non-blocking switch whose ports are of the rate that a Fat-tree has for the plan's money.
-static bool stand_switch(struct stand *stand, struct lab_run *run)
+static bool describe_switch(struct lab_fabric *fabric, struct lab_run *run)
 {
     struct cli *cli = run->cli;
     const struct weft_cluster *cluster = &run->plan.cluster;
@@ -36,74 +36,75 @@ static bool stand_switch(struct stand *stand, struct lab_run *run)
                                            &cli->error)) {
         return weft_wrap(&cli->error, "a switch of equal cost");
     }
-    stand->port_rate_Bps = equal->fabric.links[equal->fabric.first[0]].rate_Bps;
-    const struct weft_fabric_options options = {.port_rate_Bps = stand->port_rate_Bps};
-    return weft_fabric_build_ideal(stand->network, cluster, &options, &cli->arena, &cli->error) &&
-           weft_lab_wire_switch(&stand->wiring, cluster->server_count, &cli->error);
+    fabric->port_rate_Bps = equal->fabric.links[equal->fabric.first[0]].rate_Bps;
+    const struct weft_fabric_options options = {.port_rate_Bps = fabric->port_rate_Bps};
+    return weft_fabric_build_ideal(fabric->network, cluster, &options, &cli->arena, &cli->error) &&
+           weft_lab_wire_switch(&fabric->wiring, cluster->server_count, &cli->error);
 }
 
-static bool stand_ring(struct stand *stand, struct lab_run *run)
+static bool describe_ring(struct lab_fabric *fabric, struct lab_run *run)
 {
     struct cli *cli = run->cli;
     const struct weft_cluster *cluster = &run->plan.cluster;
-    stand->one_lane = true;
-    if (!weft_fabric_build_ring(stand->network, cluster, NULL, &cli->arena, &cli->error) ||
-        !weft_lab_wire_ring(&stand->wiring, cluster->server_count, &cli->arena, cli->scratch,
+    fabric->one_lane = true;
+    if (!weft_fabric_build_ring(fabric->network, cluster, NULL, &cli->arena, &cli->error) ||
+        !weft_lab_wire_ring(&fabric->wiring, cluster->server_count, &cli->arena, cli->scratch,
                             &cli->error)) {
         return false;
     }
-    stand->port_rate_Bps = stand->network->fabric.links[0].rate_Bps;
+    fabric->port_rate_Bps = fabric->network->fabric.links[0].rate_Bps;
     return true;
 }
 
-static bool make_stand(struct stand *stand, enum lab_run_fabric fabric, struct lab_run *run)
+static bool describe_fabric(struct lab_fabric *fabric, enum lab_run_fabric kind,
+                            struct lab_run *run)
 {
     struct cli *cli = run->cli;
-    *stand = (struct stand){.fabric = fabric, .graph = &run->graph};
-    if (fabric == LAB_RUN_PLAN) {
-        stand->network = &run->plan.network;
-        stand->graph = &run->played;
-        stand->port_rate_Bps = run->plan.cluster.rate_Bps;
-        return weft_lab_wire_plan(&stand->wiring, &run->plan, &cli->arena, cli->scratch,
+    *fabric = (struct lab_fabric){.kind = kind, .graph = &run->graph};
+    if (kind == LAB_RUN_PLAN) {
+        fabric->network = &run->plan.network;
+        fabric->graph = &run->played;
+        fabric->port_rate_Bps = run->plan.cluster.rate_Bps;
+        return weft_lab_wire_plan(&fabric->wiring, &run->plan, &cli->arena, cli->scratch,
                                   &cli->error);
     }
-    stand->network = WEFT_NEW(&cli->arena, struct weft_network, 1);
-    return fabric == LAB_RUN_SWITCH ? stand_switch(stand, run) : stand_ring(stand, run);
+    fabric->network = WEFT_NEW(&cli->arena, struct weft_network, 1);
+    return kind == LAB_RUN_SWITCH ? describe_switch(fabric, run) : describe_ring(fabric, run);
 }
 
 // ---- labs ----
 
-static bool raise_own(struct weft_lab *lab, const char *name, const struct stand *stand,
+static bool raise_own(struct weft_lab *lab, const char *name, const struct lab_fabric *fabric,
                       struct lab_run *run, weft_stop stop)
 {
     struct cli *cli = run->cli;
     // All fabrics at the same fraction of what is planned.
-    double ratio = run->rate_Bps / run->plan.cluster.rate_Bps;
+    double ratio = run->port.rate_Bps / run->plan.cluster.rate_Bps;
     const struct weft_lab_options options = {
         .name = name,
-        .fabric = lab_run_fabric_name(stand->fabric),
-        .plan_path = stand->fabric == LAB_RUN_PLAN ? run->plan_path : NULL,
-        .rate_Bps = stand->port_rate_Bps * ratio,
-        .mtu_bytes = run->mtu_bytes,
-        .buffer_bytes = run->buffer_bytes,
-        .mark_packets = run->mark_packets,
-        .dark_ns = run->dark_ps / 1000,
+        .fabric = lab_run_fabric_name(fabric->kind),
+        .plan_path = fabric->kind == LAB_RUN_PLAN ? run->plan_path : NULL,
+        .rate_Bps = fabric->port_rate_Bps * ratio,
+        .mtu_bytes = run->port.mtu_bytes,
+        .buffer_bytes = run->port.buffer_bytes,
+        .mark_packets = run->port.mark_packets,
+        .dark_ns = run->change.dark_ps / 1000,
         .stop = stop,
     };
     struct weft_lab_wiring wiring;
-    lab_spread_wiring(&wiring, &stand->wiring, NULL, stand->wiring.server_count + run->spares,
-                      &cli->arena);
+    lab_spread_wiring(&wiring, &fabric->wiring, NULL,
+                      fabric->wiring.server_count + run->faults.spares, &cli->arena);
     return weft_lab_up(lab, &wiring, &options, cli->scratch, &cli->error);
 }
 
 // A lab that stands under --name may be used, if it stands for this plan.
-static bool use_standing(struct weft_lab *lab, bool *found, const struct stand *stand,
+static bool use_standing(struct weft_lab *lab, bool *found, const struct lab_fabric *fabric,
                          struct lab_run *run)
 {
     struct cli *cli = run->cli;
     struct weft_error missing;
     // What stands is not damaged.
-    *found = stand->fabric == LAB_RUN_PLAN && run->fault_count == 0 && run->change_path == NULL &&
+    *found = fabric->kind == LAB_RUN_PLAN && run->faults.count == 0 && run->change.path == NULL &&
              weft_lab_load(lab, run->name, cli->scratch, &missing) && lab->is_up;
     if (!*found) {
         return true;
@@ -120,68 +121,68 @@ static bool use_standing(struct weft_lab *lab, bool *found, const struct stand *
                          "lab '%s' stands for '%.200s'; weft lab down --name %s takes it away",
                          run->name, lab->plan_path, run->name);
     }
-    if (run->mark_packets > 0 && run->mark_packets != lab->mark_packets) {
+    if (run->port.mark_packets > 0 && run->port.mark_packets != lab->mark_packets) {
         return weft_fail(&cli->error, WEFT_INPUT,
-                         "--ecn %u: lab '%s' stands with --ecn %u; leave it out", run->mark_packets,
-                         run->name, lab->mark_packets);
+                         "--ecn %u: lab '%s' stands with --ecn %u; leave it out",
+                         run->port.mark_packets, run->name, lab->mark_packets);
     }
-    run->mark_packets = lab->mark_packets;
+    run->port.mark_packets = lab->mark_packets;
     return true;
 }
 
-static bool try_fabric(struct lab_experiment *trial, const struct stand *stand,
+static bool try_fabric(struct lab_experiment *experiment, const struct lab_fabric *fabric,
                        const struct weft_lab *lab, struct lab_run *run, weft_stop stop)
 {
     struct cli *cli = run->cli;
     struct lab_experiment_options options = {
-        .network = stand->network,
-        .graph = stand->graph,
-        .job_graph = stand->fabric == LAB_RUN_PLAN ? &run->graph : stand->graph,
-        .wiring = &stand->wiring,
+        .network = fabric->network,
+        .graph = fabric->graph,
+        .job_graph = fabric->kind == LAB_RUN_PLAN ? &run->graph : fabric->graph,
+        .wiring = &fabric->wiring,
         .lab = lab,
-        .scale.rate_Bps = stand->port_rate_Bps,
-        .one_lane = stand->one_lane,
+        .scale.rate_Bps = fabric->port_rate_Bps,
+        .one_lane = fabric->one_lane,
         .scale.iteration_s = run->plan.iteration_s,
         .scale.target_s = run->target_s,
         .small_in_one_round = run->plan.sim.small_in_one_round,
         .iterations = run->iterations,
         .congestion = run->congestion,
         .check = true,
-        .stall_ms = (uint32_t)(run->stall_s * 1e3),
-        .timeout_ms = (uint32_t)(run->timeout_s * 1e3),
+        .stall_ms = (uint32_t)(run->limits.stall_s * 1e3),
+        .timeout_ms = (uint32_t)(run->limits.timeout_s * 1e3),
         .seed = cli->seed,
         .stop = stop,
     };
-    if (run->change_path != NULL) {
+    if (run->change.path != NULL) {
         bool changed = lab_run_play_change(run, &options);
-        *trial = run->change->before;
+        *experiment = run->change.result->before;
         return changed;
     }
-    if (run->fault_count == 0) {
-        return lab_experiment_run(trial, &options, &cli->arena, cli->scratch, &cli->error);
+    if (run->faults.count == 0) {
+        return lab_experiment_run(experiment, &options, &cli->arena, cli->scratch, &cli->error);
     }
-    if (!lab_run_choose_faults(run, lab, &stand->wiring)) {
+    if (!lab_run_choose_faults(run, lab, &fabric->wiring)) {
         return false;
     }
-    run->recoveries = WEFT_NEW(&cli->arena, struct lab_recovery, run->fault_count);
-    options.failure.watch_carrier = !run->detect_stall;
-    const struct lab_fault_plan plan = {run->faults, run->fault_count, run->iterations};
-    bool fine =
-        lab_recover_run(run->recoveries, &options, &plan, &cli->arena, cli->scratch, &cli->error);
-    *trial = run->recoveries[0].before;
+    run->faults.recoveries = WEFT_NEW(&cli->arena, struct lab_recovery, run->faults.count);
+    options.failure.watch_carrier = !run->faults.detect_stall;
+    const struct lab_fault_plan plan = {run->faults.planned, run->faults.count, run->iterations};
+    bool fine = lab_recover_run(run->faults.recoveries, &options, &plan, &cli->arena, cli->scratch,
+                                &cli->error);
+    *experiment = run->faults.recoveries[0].before;
     return fine;
 }
 
 static bool run_fabric(struct lab_run *run, uint32_t index, weft_stop stop)
 {
     struct cli *cli = run->cli;
-    struct stand stand;
+    struct lab_fabric fabric;
     struct weft_lab *lab = WEFT_NEW(&cli->arena, struct weft_lab, 1);
     struct weft_lab_claim claim;
     struct weft_lab_removed removed;
     bool standing = false;
-    if (!make_stand(&stand, run->fabrics[index], run) ||
-        !use_standing(lab, &standing, &stand, run)) {
+    if (!describe_fabric(&fabric, run->fabrics[index], run) ||
+        !use_standing(lab, &standing, &fabric, run)) {
         return false;
     }
     // A lab of our own has our own name, so that it is in nobody's way.
@@ -191,9 +192,9 @@ static bool run_fabric(struct lab_run *run, uint32_t index, weft_stop stop)
     if (!weft_lab_claim(&claim, name, &cli->error)) {
         return false;
     }
-    bool fine = standing || raise_own(lab, name, &stand, run, stop);
+    bool fine = standing || raise_own(lab, name, &fabric, run, stop);
     if (fine) {
-        fine = try_fabric(&run->trials[index], &stand, lab, run, stop);
+        fine = try_fabric(&run->experiments[index], &fabric, lab, run, stop);
         struct weft_error down;
         if (!standing && !weft_lab_down(&removed, name, cli->scratch, &down) && fine) {
             cli->error = down;
@@ -201,7 +202,7 @@ static bool run_fabric(struct lab_run *run, uint32_t index, weft_stop stop)
         }
     }
     weft_lab_unclaim(&claim, name);
-    return fine || weft_wrap(&cli->error, "%s", lab_run_fabric_name(stand.fabric));
+    return fine || weft_wrap(&cli->error, "%s", lab_run_fabric_name(fabric.kind));
 }
 
 // ---- all ----
@@ -227,39 +228,39 @@ static bool load(struct lab_run *run)
     }
     return weft_plan_played(&run->played, &run->plan, &run->graph, &cli->arena, cli->scratch,
                             &cli->error) &&
-           (run->change_path == NULL || lab_run_load_other(run));
+           (run->change.path == NULL || lab_run_load_other(run));
 }
 
 static bool write_page(struct lab_run *run)
 {
     struct cli *cli = run->cli;
-    struct weft_report_experiment trials[LAB_RUN_FABRICS_MAX];
+    struct weft_report_experiment experiments[LAB_RUN_FABRICS_MAX];
     for (uint32_t f = 0; f < run->fabric_count; f++) {
-        const struct lab_experiment *trial = &run->trials[f];
+        const struct lab_experiment *experiment = &run->experiments[f];
         struct weft_report_phase *phases =
-            WEFT_NEW(&cli->arena, struct weft_report_phase, trial->phase_count);
-        for (uint32_t i = 0; i < trial->phase_count; i++) {
-            const struct lab_phase *phase = &trial->phases[i];
+            WEFT_NEW(&cli->arena, struct weft_report_phase, experiment->phase_count);
+        for (uint32_t i = 0; i < experiment->phase_count; i++) {
+            const struct lab_phase *phase = &experiment->phases[i];
             phases[i] = (struct weft_report_phase){phase->name, phase->predicted_flow_s,
                                                    phase->predicted_packet_s,
                                                    phase->measured_mean_s, phase->measured_p99_s};
         }
-        trials[f] = (struct weft_report_experiment){
+        experiments[f] = (struct weft_report_experiment){
             .fabric = lab_run_fabric_name(run->fabrics[f]),
-            .phase_count = trial->phase_count,
+            .phase_count = experiment->phase_count,
             .phases = phases,
-            .retransmits = trial->tcp.retransmits,
-            .ecn_marks = trial->marks,
-            .drops = trial->drops,
-            .rate_Bps = trial->lab_rate_Bps,
+            .retransmits = experiment->tcp.retransmits,
+            .ecn_marks = experiment->marks,
+            .drops = experiment->drops,
+            .rate_Bps = experiment->lab_rate_Bps,
         };
     }
     struct weft_report_event events[LAB_FAULTS_MAX];
-    uint32_t event_count = run->recoveries != NULL ? run->fault_count : 0;
+    uint32_t event_count = run->faults.recoveries != NULL ? run->faults.count : 0;
     for (uint32_t i = 0; i < event_count; i++) {
         lab_run_recovery_event(&events[i], run, i);
     }
-    if (run->change != NULL) {
+    if (run->change.result != NULL) {
         lab_run_change_event(&events[event_count++], run);
     }
     const char *slash = strrchr(run->plan_path, '/');
@@ -267,10 +268,10 @@ static bool write_page(struct lab_run *run)
         .title = slash != NULL ? slash + 1 : run->plan_path,
         .congestion = run->congestion,
         .iterations = run->iterations,
-        .rate_ratio = run->trials[0].rate_ratio,
-        .time_ratio = run->trials[0].time_ratio,
+        .rate_ratio = run->experiments[0].rate_ratio,
+        .time_ratio = run->experiments[0].time_ratio,
         .experiment_count = run->fabric_count,
-        .experiments = trials,
+        .experiments = experiments,
         .event_count = event_count,
         .events = events,
     };

@@ -9,14 +9,14 @@
 error_t lab_run_take_fault(struct lab_run *run, char *text)
 {
     struct cli *cli = run->cli;
-    if (run->fault_count == LAB_FAULTS_MAX) {
+    if (run->faults.count == LAB_FAULTS_MAX) {
         return cli_usage(cli, "--fail: at most %u faults", LAB_FAULTS_MAX);
     }
-    struct lab_asked_fault *asked = &run->asked[run->fault_count++];
+    struct lab_requested_fault *requested = &run->faults.requested[run->faults.count++];
     char *at = strchr(text, '@');
     if (at != NULL) {
         *at = '\0';
-        error_t wrong = cli_count(cli, &asked->iteration, "fail", at + 1, 2, WEFT_NONE - 1);
+        error_t wrong = cli_count(cli, &requested->iteration, "fail", at + 1, 2, WEFT_NONE - 1);
         if (wrong != 0) {
             return wrong;
         }
@@ -24,9 +24,9 @@ error_t lab_run_take_fault(struct lab_run *run, char *text)
     char *colon = strchr(text, ':');
     if (colon != NULL) {
         *colon = '\0';
-        asked->which = colon + 1;
+        requested->which = colon + 1;
     }
-    asked->kind = text;
+    requested->kind = text;
     bool known =
         strcmp(text, "link") == 0 || strcmp(text, "server") == 0 || strcmp(text, "ocs") == 0;
     return known ? 0
@@ -39,16 +39,16 @@ error_t lab_run_take_fault(struct lab_run *run, char *text)
 bool lab_run_check_faults(struct lab_run *run)
 {
     struct weft_error *error = &run->cli->error;
-    if (run->fault_count == 0) {
-        return run->spares == 0 ||
+    if (run->faults.count == 0) {
+        return run->faults.spares == 0 ||
                weft_fail(error, WEFT_INPUT, "--spares: for runs with --fail server alone");
     }
     if (run->fabric_count != 1 || run->fabrics[0] != LAB_RUN_PLAN) {
         return weft_fail(error, WEFT_INPUT, "--fail: the plan's fabric alone; leave out --fabrics");
     }
     uint32_t last = 2;
-    for (uint32_t i = 0; i < run->fault_count; i++) {
-        uint32_t *iteration = &run->asked[i].iteration;
+    for (uint32_t i = 0; i < run->faults.count; i++) {
+        uint32_t *iteration = &run->faults.requested[i].iteration;
         if (*iteration == 0) {
             *iteration = run->iterations / 2 + 1;
         }
@@ -71,35 +71,35 @@ bool lab_run_choose_faults(struct lab_run *run, const struct weft_lab *lab,
                            const struct weft_lab_wiring *wiring)
 {
     struct cli *cli = run->cli;
-    for (uint32_t i = 0; i < run->fault_count; i++) {
-        struct lab_asked_fault *asked = &run->asked[i];
-        if (asked->which == NULL && strcmp(asked->kind, "link") == 0) {
+    for (uint32_t i = 0; i < run->faults.count; i++) {
+        struct lab_requested_fault *requested = &run->faults.requested[i];
+        if (requested->which == NULL && strcmp(requested->kind, "link") == 0) {
             uint32_t port = 0; // the first of server 0 that is lit
             while (port + 1 < wiring->port_count &&
                    wiring->planes[(size_t)port * wiring->server_count] == 0) {
                 port++;
             }
-            asked->which = weft_arena_format(&cli->arena, "0:%u", port);
-        } else if (asked->which == NULL) {
-            asked->which = "0";
+            requested->which = weft_arena_format(&cli->arena, "0:%u", port);
+        } else if (requested->which == NULL) {
+            requested->which = "0";
         }
-        run->faults[i].iteration = asked->iteration;
-        if (!weft_lab_fault_parse(&run->faults[i].fault, asked->kind, asked->which, lab,
-                                  &cli->error)) {
+        run->faults.planned[i].iteration = requested->iteration;
+        if (!weft_lab_fault_parse(&run->faults.planned[i].fault, requested->kind, requested->which,
+                                  lab, &cli->error)) {
             return weft_wrap(&cli->error, "--fail");
         }
     }
     return true;
 }
 
-// ---- telling ----
+// ---- printing ----
 
-static const struct lab_phase *whole(const struct lab_experiment *trial)
+static const struct lab_phase *whole(const struct lab_experiment *experiment)
 {
-    return &trial->phases[trial->phase_count - 1];
+    return &experiment->phases[experiment->phase_count - 1];
 }
 
-static const char *how(const struct lab_recovery *recovery)
+static const char *detector_name(const struct lab_recovery *recovery)
 {
     static const char *const names[] = {"carrier", "stall", "worker"};
     return names[recovery->before.timestamps.noticed];
@@ -107,29 +107,30 @@ static const char *how(const struct lab_recovery *recovery)
 
 json_t *lab_run_recovery_json(const struct lab_run *run, uint32_t index)
 {
-    const struct lab_recovery *recovery = &run->recoveries[index];
-    const struct lab_replanned *rest = &recovery->replanned;
+    const struct lab_recovery *recovery = &run->faults.recoveries[index];
+    const struct lab_replanned *replanned = &recovery->replanned;
     const struct lab_phase *before = whole(&recovery->before);
     const struct lab_phase *after = whole(&recovery->after);
     json_t *object = json_object();
-    weft_set_text(object, "fault", run->asked[index].kind);
-    weft_set_text(object, "where", run->asked[index].which);
-    weft_set_count(object, "iteration", run->asked[index].iteration);
+    weft_set_text(object, "fault", run->faults.requested[index].kind);
+    weft_set_text(object, "where", run->faults.requested[index].which);
+    weft_set_count(object, "iteration", run->faults.requested[index].iteration);
     weft_set_count(object, "cables", recovery->before.timestamps.cable_count);
-    weft_set_count(object, "circuits_lost", rest->circuits_lost);
-    weft_set_count(object, "circuits_new", rest->circuits_new);
-    weft_set_count(object, "servers", rest->wiring.server_count);
+    weft_set_count(object, "circuits_lost", replanned->circuits_lost);
+    weft_set_count(object, "circuits_new", replanned->circuits_new);
+    weft_set_count(object, "servers", replanned->wiring.server_count);
     weft_set(object, "spare",
-             rest->spare_server == WEFT_NONE ? json_null() : json_integer(rest->spare_server));
-    weft_set_count(object, "rings_broken", rest->rings_broken);
-    weft_set_text(object, "rings", lab_ring_choice_name(rest->choice));
+             replanned->spare_server == WEFT_NONE ? json_null()
+                                                  : json_integer(replanned->spare_server));
+    weft_set_count(object, "rings_broken", replanned->rings_broken);
+    weft_set_text(object, "rings", lab_ring_choice_name(replanned->choice));
     for (int i = 0; i < LAB_RING_CHOICES; i++) {
         const char *key = weft_arena_format(&run->cli->arena, "choice_%s_s",
                                             lab_ring_choice_name((enum lab_ring_choice)i));
-        weft_set_real(object, key, rest->choice_s[i]);
+        weft_set_real(object, key, replanned->choice_s[i]);
     }
-    weft_set_count(object, "detours", rest->detours);
-    weft_set_text(object, "detected_by", how(recovery));
+    weft_set_count(object, "detours", replanned->detours);
+    weft_set_text(object, "detected_by", detector_name(recovery));
     weft_set_count(object, "detected_at", recovery->before.timestamps.rank);
     weft_set_real(object, "detection_s", recovery->detection_s);
     weft_set_real(object, "stop_s", recovery->stop_s);
@@ -155,42 +156,42 @@ json_t *lab_run_recovery_json(const struct lab_run *run, uint32_t index)
 }
 
 // What became of the rings.
-static const char *rings_text(struct cli *cli, const struct lab_replanned *rest)
+static const char *rings_text(struct cli *cli, const struct lab_replanned *replanned)
 {
-    if (rest->rings_broken == 0) {
+    if (replanned->rings_broken == 0) {
         return "no ring broken";
     }
-    const char *what = rest->choice == LAB_RINGS_NEW     ? "others take their place"
-                       : rest->choice == LAB_RINGS_FEWER ? "the others carry their share"
-                                                         : "they go round";
-    return weft_arena_format(&cli->arena, "%u rings broken, %s", rest->rings_broken, what);
+    const char *what = replanned->choice == LAB_RINGS_NEW     ? "others take their place"
+                       : replanned->choice == LAB_RINGS_FEWER ? "the others carry their share"
+                                                              : "they go round";
+    return weft_arena_format(&cli->arena, "%u rings broken, %s", replanned->rings_broken, what);
 }
 
 // What was lost and what was done, in a sentence.
-static const char *words(struct cli *cli, const struct lab_recovery *recovery)
+static const char *describe_recovery(struct cli *cli, const struct lab_recovery *recovery)
 {
-    const struct lab_replanned *rest = &recovery->replanned;
+    const struct lab_replanned *replanned = &recovery->replanned;
     const char *server = "";
-    if (rest->spare_server != WEFT_NONE) {
+    if (replanned->spare_server != WEFT_NONE) {
         server = weft_arena_format(&cli->arena, " Server %u takes the place of server %u.",
-                                   rest->spare_server, rest->lost_server);
-    } else if (rest->lost_server != WEFT_NONE) {
+                                   replanned->spare_server, replanned->lost_server);
+    } else if (replanned->lost_server != WEFT_NONE) {
         server = weft_arena_format(&cli->arena, " %u servers go on without server %u.",
-                                   rest->wiring.server_count, rest->lost_server);
+                                   replanned->wiring.server_count, replanned->lost_server);
     }
     return weft_arena_format(&cli->arena,
                              "%u cables were cut: %u circuits lost, %u new; %s. Noticed by server "
                              "%u's %s.%s",
-                             recovery->before.timestamps.cable_count, rest->circuits_lost,
-                             rest->circuits_new, rings_text(cli, rest),
-                             recovery->before.timestamps.rank, how(recovery), server);
+                             recovery->before.timestamps.cable_count, replanned->circuits_lost,
+                             replanned->circuits_new, rings_text(cli, replanned),
+                             recovery->before.timestamps.rank, detector_name(recovery), server);
 }
 
 void lab_run_recovery_event(struct weft_report_event *event, const struct lab_run *run,
                             uint32_t index)
 {
-    const struct lab_recovery *recovery = &run->recoveries[index];
-    const struct lab_asked_fault *asked = &run->asked[index];
+    const struct lab_recovery *recovery = &run->faults.recoveries[index];
+    const struct lab_requested_fault *requested = &run->faults.requested[index];
     struct cli *cli = run->cli;
     const struct weft_report_step steps[] = {
         {"noticed", recovery->detection_s},   {"workers ended", recovery->stop_s},
@@ -202,9 +203,9 @@ void lab_run_recovery_event(struct weft_report_event *event, const struct lab_ru
     struct weft_report_step *kept = WEFT_NEW(&cli->arena, struct weft_report_step, STEPS);
     memcpy(kept, steps, sizeof steps);
     *event = (struct weft_report_event){
-        .title = weft_arena_format(&cli->arena, "%s %s at iteration %u", asked->kind, asked->which,
-                                   asked->iteration),
-        .words = words(cli, recovery),
+        .title = weft_arena_format(&cli->arena, "%s %s at iteration %u", requested->kind,
+                                   requested->which, requested->iteration),
+        .words = describe_recovery(cli, recovery),
         .step_count = STEPS,
         .steps = kept,
         .before = lab_run_whole(&recovery->before, "iteration before"),
@@ -214,22 +215,23 @@ void lab_run_recovery_event(struct weft_report_event *event, const struct lab_ru
 
 void lab_run_recovery_text(const struct lab_run *run, uint32_t index)
 {
-    const struct lab_recovery *recovery = &run->recoveries[index];
-    const struct lab_replanned *rest = &recovery->replanned;
+    const struct lab_recovery *recovery = &run->faults.recoveries[index];
+    const struct lab_replanned *replanned = &recovery->replanned;
     const struct lab_phase *before = whole(&recovery->before);
     const struct lab_phase *after = whole(&recovery->after);
-    const struct lab_timestamps *moments = &recovery->before.timestamps;
+    const struct lab_timestamps *timestamps = &recovery->before.timestamps;
     struct cli *cli = run->cli;
     cli_say(cli, "%s %s at iteration %u: %u circuits lost, %u new, %s; noticed by server %u's %s\n",
-            run->asked[index].kind, run->asked[index].which, run->asked[index].iteration,
-            rest->circuits_lost, rest->circuits_new, rings_text(cli, rest), moments->rank,
-            how(recovery));
-    if (rest->spare_server != WEFT_NONE) {
-        cli_say(cli, "server %u takes the place of server %u\n", rest->spare_server,
-                rest->lost_server);
-    } else if (rest->lost_server != WEFT_NONE) {
-        cli_say(cli, "%u servers go on without server %u\n", rest->wiring.server_count,
-                rest->lost_server);
+            run->faults.requested[index].kind, run->faults.requested[index].which,
+            run->faults.requested[index].iteration, replanned->circuits_lost,
+            replanned->circuits_new, rings_text(cli, replanned), timestamps->rank,
+            detector_name(recovery));
+    if (replanned->spare_server != WEFT_NONE) {
+        cli_say(cli, "server %u takes the place of server %u\n", replanned->spare_server,
+                replanned->lost_server);
+    } else if (replanned->lost_server != WEFT_NONE) {
+        cli_say(cli, "%u servers go on without server %u\n", replanned->wiring.server_count,
+                replanned->lost_server);
     }
     cli_say(cli,
             "recovery %.1f ms: noticed %.1f, workers ended %.1f, re-planned %.1f, circuits %.1f, "

@@ -5,18 +5,18 @@
 #include "request/json/json.h"
 #include "run.h"
 
-struct weft_report_phase lab_run_whole(const struct lab_experiment *trial, const char *name)
+struct weft_report_phase lab_run_whole(const struct lab_experiment *experiment, const char *name)
 {
-    const struct lab_phase *whole = &trial->phases[trial->phase_count - 1];
+    const struct lab_phase *whole = &experiment->phases[experiment->phase_count - 1];
     return (struct weft_report_phase){name, whole->predicted_flow_s, whole->predicted_packet_s,
                                       whole->measured_mean_s, whole->measured_p99_s};
 }
 
-json_t *lab_run_phases_json(const struct lab_experiment *trial)
+json_t *lab_run_phases_json(const struct lab_experiment *experiment)
 {
     json_t *list = json_array();
-    for (uint32_t i = 0; i < trial->phase_count; i++) {
-        const struct lab_phase *phase = &trial->phases[i];
+    for (uint32_t i = 0; i < experiment->phase_count; i++) {
+        const struct lab_phase *phase = &experiment->phases[i];
         json_t *object = json_object();
         weft_set_text(object, "name", phase->name);
         weft_set_count(object, "tasks", phase->task_count);

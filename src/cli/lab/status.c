@@ -115,7 +115,7 @@ static json_t *describe(const struct weft_lab *lab, json_t *ports)
     return object;
 }
 
-static void tell(struct cli *cli, const struct weft_lab *lab, const struct sums *sums)
+static void print_lab(struct cli *cli, const struct weft_lab *lab, const struct sums *sums)
 {
     char rate[WEFT_UNIT_TEXT];
     char bytes[WEFT_UNIT_TEXT];
@@ -129,7 +129,7 @@ static void tell(struct cli *cli, const struct weft_lab *lab, const struct sums 
     cli_say(cli, "\n");
 }
 
-static bool show(json_t *list, struct cli *cli, const char *name)
+static bool add_lab(json_t *list, struct cli *cli, const char *name)
 {
     struct weft_lab *lab = WEFT_NEW(&cli->arena, struct weft_lab, 1);
     if (!weft_lab_load(lab, name, cli->scratch, &cli->error)) {
@@ -154,7 +154,7 @@ static bool show(json_t *list, struct cli *cli, const char *name)
     int failed = json_array_append_new(list, describe(lab, ports));
     WEFT_ASSERT(failed == 0);
     if (!cli->json) {
-        tell(cli, lab, &sums);
+        print_lab(cli, lab, &sums);
     }
     return true;
 }
@@ -174,7 +174,7 @@ static bool run(const struct request *request)
             continue;
         }
         shown++;
-        if (!show(list, cli, names[i])) {
+        if (!add_lab(list, cli, names[i])) {
             json_decref(list);
             return false;
         }

@@ -200,7 +200,7 @@ static json_t *describe(const struct weft_lab *lab, double seconds)
     return object;
 }
 
-static void tell(struct cli *cli, const struct weft_lab *lab)
+static void print_lab(struct cli *cli, const struct weft_lab *lab)
 {
     char rate[WEFT_UNIT_TEXT];
     char planned[WEFT_UNIT_TEXT];
@@ -240,7 +240,7 @@ static bool run(struct request *request)
     if (cli->json) {
         cli_say(cli, "%s", weft_set_finish(describe(lab, cli_elapsed_s(cli)), &cli->arena));
     } else {
-        tell(cli, lab);
+        print_lab(cli, lab);
     }
     return true;
 }
