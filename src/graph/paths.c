@@ -24,6 +24,15 @@ struct node_heap {
     uint32_t *place; // node -> index in entries, WEFT_NONE when absent
 };
 
+// An empty heap with room for all nodes.
+static struct node_heap build_heap(uint32_t node_count, struct weft_arena *arena)
+{
+    struct node_heap heap = {WEFT_NEW_RAW(arena, struct near_node, node_count), 0,
+                             WEFT_NEW_RAW(arena, uint32_t, node_count)};
+    memset(heap.place, 0xff, node_count * sizeof *heap.place); // WEFT_NONE
+    return heap;
+}
+
 // Smaller key first; equal keys by node, so that runs are reproducible.
 static inline bool is_nearer(const struct near_node *a, const struct near_node *b)
 {
@@ -36,15 +45,6 @@ static inline void note_place(struct node_heap *heap, uint32_t place)
 }
 
 WEFT_HEAP(nodes, struct node_heap, struct near_node, 2, is_nearer, note_place)
-
-// An empty heap with room for all nodes.
-static struct node_heap build_heap(uint32_t node_count, struct weft_arena *arena)
-{
-    struct node_heap heap = {WEFT_NEW_RAW(arena, struct near_node, node_count), 0,
-                             WEFT_NEW_RAW(arena, uint32_t, node_count)};
-    memset(heap.place, 0xff, node_count * sizeof *heap.place); // WEFT_NONE
-    return heap;
-}
 
 // Adds a node, or moves it up after its key has fallen.
 static void raise_node(struct node_heap *heap, uint32_t node, double key)
