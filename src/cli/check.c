@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// weft check: verifies everything that a plan claims.
+// weft check: verifies everything that a plan claims. The options become a request of
+// weft/request/check.h; violations are printed a line each, and the exit code is 1 where there are
+// any, so that scripts need not read the text.
 
 #include "weft/request/check.h"
 #include "cli.h"
@@ -55,6 +57,8 @@ static error_t parse(int key, char *argument, struct argp_state *state)
     }
 }
 
+// A violation is an answer and not an error: it is the result's, goes to stdout and makes the exit
+// code 1.
 static bool run(const struct check_input *input)
 {
     struct cli *cli = input->cli;

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // The clock: a thread that shows the progress and the notes of a request while it works, and ends a
 // step that was given a time. Ctrl-C asks the request for what it has.
+//
+// The request and the thread share a struct of atomics (weft_progress), so that stages know neither
+// of terminals nor of time. The thread wakes five times a second.
 
 #include "cli.h"
 
@@ -119,6 +122,9 @@ static void show(bool visible, bool terminal)
     }
 }
 
+// The thread: it sleeps until the next tick or until the clock is stopped, follows the request's
+// steps, and raises the stop flag when a timed step is over its time. Notes and progress are not
+// shown after the stop, because the verb prints what is left itself.
 static void *tick(void *argument)
 {
     (void)argument;

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// weft export: a plan in the files that make it real.
+// weft export: a plan in the files that make it real. The options become a request of
+// weft/request/export.h; its result is a document, a script for each server or a trace of several
+// files, and this file decides where each goes.
 
 #include "weft/request/export.h"
 #include "cli.h"

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// weft fabrics: the reference fabrics of a cluster, counted and priced, without a job.
+// weft fabrics: the reference fabrics of a cluster, counted and priced, without a job. This is the
+// smallest verb that is a request, and the example to follow for a new one (docs/house.md).
 
 #include "weft/request/fabrics.h"
 #include "cli.h"
@@ -41,6 +42,7 @@ static void fill_cells(const char **cells, const struct weft_fabrics_row *row,
     cells[9] = weft_arena_format(arena, "%.1f", row->cost.power_watts / 1000);
 }
 
+// A row for each fabric, and below the table why a fabric cannot be built.
 static void print(struct cli *cli, const struct weft_fabrics_result *result)
 {
     const struct weft_cluster *cluster = &result->cluster;

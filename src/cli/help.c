@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// weft help [VERB]
+// weft help [VERB]: the overview of all verbs, or the help of one. A verb's help is its --help,
+// which argp makes from the tables of its options, so that help and parser cannot differ.
 
 #include "cli.h"
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // weft interleave: when jobs that share links should start. The options become a request of
-// weft/request/interleave.h, its result tables or JSON, and a picture of the circles.
+// weft/request/interleave.h, its result tables or JSON, and a picture of the circles; with --series
+// the verb makes a snapshot from measured links instead (docs/interleave.md).
 
 #include "weft/request/interleave.h"
 #include "cli.h"
@@ -71,6 +72,7 @@ static const char doc[] =
     "  $ weft interleave --series links.csv --capacity 50Gbps --name b > b.json\n"
     "  $ weft interleave a.json b.json\n";
 
+// Takes the options that have quantities.
 static error_t parse_text(struct interleave_input *input, int key, const char *argument)
 {
     struct cli *cli = input->cli;
@@ -110,6 +112,7 @@ static error_t parse_text(struct interleave_input *input, int key, const char *a
     }
 }
 
+// Takes the switches, the files, and what follows from all of them together.
 static error_t parse(int key, char *argument, struct argp_state *state)
 {
     struct interleave_input *input = state->input;
@@ -164,6 +167,7 @@ static int by_score(const void *a, const void *b)
     return (x->link > y->link) - (x->link < y->link);
 }
 
+// The shared links, worst first, so that what limits the jobs stands at the top of a long list.
 static void print_links(struct cli *cli, const struct weft_snapshot *snapshot,
                         const struct weft_interleaving *found)
 {
@@ -223,6 +227,7 @@ static double busy_ratio(const struct weft_sharing_job *job)
     return most;
 }
 
+// The time-shift of each job, and how far it may stray before the shift should be renewed.
 static void print_jobs(struct cli *cli, const struct weft_snapshot *snapshot,
                        const struct weft_interleaving *found)
 {
@@ -307,6 +312,7 @@ static bool draw(const struct interleave_input *input, const struct weft_interle
     return weft_file_save(input->report_path, svg, strlen(svg), &cli->error);
 }
 
+// Makes a snapshot of a series, or interleaves snapshots; the picture comes after the search.
 static bool run(struct interleave_input *input)
 {
     struct cli *cli = input->cli;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// weft <verb>: finds the verb and runs it.
+// The program weft: finds the verb in the table below and runs it. A new verb is a row here, with
+// the summary that weft help shows.
 
 #include "cli.h"
 

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// weft models: the zoo, or one model operator by operator.
+// weft models: the models that are known by name, or one model operator by operator. The request of
+// weft/request/models.h builds the models; this file folds operators that differ in the numbers of
+// their names alone into one row.
 
 #include "weft/request/models.h"
 #include "cli.h"
@@ -139,6 +141,8 @@ static const char *show_shape(const struct weft_operator *op, struct weft_arena 
 
 #define MODEL_COLUMNS 7
 
+// A row for each kind of operator, in the order of the model. Inputs have no parameters and no
+// work.
 static void print_operators(struct cli *cli, const struct weft_model *model)
 {
     static const struct weft_table_column columns[MODEL_COLUMNS] = {

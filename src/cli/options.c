@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The command line of a verb: its own options, the groups that it shares with others and those that
-// every verb has, parsed by argp; and what is wrong with it.
+// every verb has, parsed by argp as children of one parser; and what is wrong with it, in one line
+// that says what to write instead. argp's own messages are switched off: they name no remedy.
 
 #include "cli.h"
 
@@ -100,6 +101,7 @@ static bool open_memory(struct cli *cli)
 
 // The groups of a verb: its own first, what all verbs have last.
 #define CHILDREN_MAX 10
+// The order of the groups is the order in which --help prints them.
 static void list_children(struct argp_child children[CHILDREN_MAX], const struct argp *own,
                           const struct cli_verb *verb)
 {

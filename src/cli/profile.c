@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // weft profile: what each operator of a model costs, and how that is known. The options become a
-// request of weft/request/profile.h, its result a table or JSON, and a file for measurements.
+// request of weft/request/profile.h, its result a table or JSON, and with -o a profile of every
+// operator in every split for measurements to be written into.
 
 #include "weft/request/profile.h"
 #include "cli.h"
@@ -44,6 +45,8 @@ static const char doc[] =
     "  $ weft profile vgg16-16 --cluster cluster.yaml -o profile.json\n"
     "  $ weft profile vgg16-16 --cluster cluster.yaml --profile profile.json --json\n";
 
+// Takes the options. They are this verb's own and not the groups' of hardware and model, since a
+// profile needs neither ports nor rates.
 static error_t parse(int key, char *argument, struct argp_state *state)
 {
     struct profile_input *input = state->input;
@@ -78,6 +81,8 @@ static error_t parse(int key, char *argument, struct argp_state *state)
 
 #define COLUMNS 9
 
+// One operator in the split that the table shows. Where it was measured, the last cell has the
+// ratio of the roofline to the measurement, forward and backward.
 static void fill_cells(const char **cells, const struct weft_profile_row *row,
                        const struct weft_model *model, struct weft_arena *arena)
 {
@@ -108,6 +113,7 @@ static void fill_cells(const char **cells, const struct weft_profile_row *row,
     }
 }
 
+// How near the roofline comes to the measurements, for each kind of operator that was measured.
 static void print_accuracy(struct cli *cli, const struct weft_profile_accuracy *by_kind)
 {
     static const struct weft_table_column columns[] = {
@@ -138,6 +144,7 @@ static void print_accuracy(struct cli *cli, const struct weft_profile_accuracy *
     }
 }
 
+// The table of operators, an average server's time, and the accuracy where there are measurements.
 static void print(struct cli *cli, const struct weft_profile_result *result)
 {
     static const struct weft_table_column columns[COLUMNS] = {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // weft schedule: many jobs on one cluster over time. The options become a request of
-// weft/request/schedule.h, its result tables, JSON and a Gantt chart.
+// weft/request/schedule.h, its result tables, JSON and a Gantt chart (docs/scheduler.md).
 
 #include "weft/request/schedule.h"
 #include "cli.h"
@@ -87,6 +87,7 @@ static error_t take_engine(struct schedule_input *input, const char *argument)
     return cli_usage(input->cli, "--engine: '%.40s'; write model, flow or packet", argument);
 }
 
+// Takes the options straight into the scheduler's own, which are part of the request.
 static error_t parse(int key, char *argument, struct argp_state *state)
 {
     struct schedule_input *input = state->input;
@@ -141,6 +142,7 @@ static const char *show_s(struct cli *cli, double seconds)
     return weft_arena_format(&cli->arena, "%s", weft_show_time(text, weft_picoseconds(seconds)));
 }
 
+// A row for each job, in the order of arrival: the first 20 unless --all is given.
 static void print_jobs(const struct schedule_input *input,
                        const struct weft_schedule_result *result)
 {
@@ -179,6 +181,7 @@ static void print_jobs(const struct schedule_input *input,
     }
 }
 
+// Means and 99th percentiles over the jobs, and what the cluster did.
 static void print_totals(const struct schedule_input *input,
                          const struct weft_schedule_result *result)
 {

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// weft topology: the algorithm side alone, for uniform demand or a job's traffic.
+// weft topology: the algorithm side alone, a topology for uniform demand or for a job's traffic,
+// without playing the job. The options become a request of weft/request/topology.h; the text shows
+// the Moore bounds beside what was found.
 
 #include "weft/request/topology.h"
 #include "cli.h"
@@ -50,6 +52,7 @@ static error_t parse(int key, char *argument, struct argp_state *state)
     }
 }
 
+// The topology beside its bounds; with --links the planes, a line each.
 static void print(struct cli *cli, const struct weft_topology_result *result,
                   const struct weft_topology_request *request)
 {
@@ -84,6 +87,7 @@ static void print(struct cli *cli, const struct weft_topology_result *result,
     }
 }
 
+// The search is under the clock: Ctrl-C and --seconds end it, and the best so far is the result.
 int cli_topology(int argc, char **argv)
 {
     static const struct cli_verb verb = {

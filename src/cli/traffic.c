@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// weft traffic: what a job asks of the network.
+// weft traffic: what a job demands of the network. The options become a request of
+// weft/request/traffic.h; the text shows the largest groups of collectives and the heat map of the
+// transfer matrix, the JSON all of both.
 
 #include "weft/request/traffic.h"
 #include "cli.h"
@@ -118,6 +120,7 @@ static void print(struct cli *cli, const struct weft_traffic_result *result, boo
     }
 }
 
+// Nothing here takes long, so that there is no clock.
 int cli_traffic(int argc, char **argv)
 {
     static const struct cli_verb verb = {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// weft version
+// weft version: the version of the program, which is the project's in meson.build. A verb of its
+// own beside --version, so that scripts can ask with --json.
 
 #include "cli.h"
 #include "request/json/json.h"

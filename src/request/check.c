@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Whether everything that a plan claims holds: against itself, against the task graph that it was
-// made for, and, where it began with a model, against what follows from the model.
+// made for, and, where it began with a model, against what follows from the model. The proofs are
+// in src/plan/check; here is which of them can be made with what was given, and what is left out.
 
 #include "weft/request/check.h"
 #include "weft/format.h"

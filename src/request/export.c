@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A plan in the files that other tools take: each kind has its writer in the format room, and here
-// is what it needs besides the plan.
+// is what it needs besides the plan: the job's task graph, found in the plan or in a file and then
+// checked to be the same job, or a fabric. What a form cannot say exactly is noted.
 
 #include "weft/request/export.h"
 #include "weft/format.h"
@@ -84,6 +85,9 @@ static bool find_job(const struct weft_taskgraph **graph, const struct weft_expo
     return true;
 }
 
+// Writes the job with the plan's topology, routes and rings inside. TopoOpt's form knows circulant
+// rings, AllReduces and single paths alone; the rest stands in fields that only Weft reads, and
+// each such thing that occurs is noted.
 static bool export_fbuf(struct weft_export_result *result,
                         const struct weft_export_request *request, const struct weft_plan *plan,
                         struct weft_request_environment *environment)
@@ -179,6 +183,8 @@ static uint32_t block_size(const struct weft_fabric *fabric)
     return size;
 }
 
+// Writes Slurm's topology of a fabric or of a plan's fabric: a tree of its switches, or blocks of
+// near servers where the servers forward themselves.
 static bool export_slurm(struct weft_export_result *result,
                          const struct weft_export_request *request,
                          struct weft_request_environment *environment)

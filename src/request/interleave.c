@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // When jobs that share links should start: snapshots become one, whose time-shifts weft_interleave
-// finds; and the other way in, where a job's demand is measured from what its links carried.
+// finds (docs/interleave.md, after Cassini); and the other way in, where a job's demand is measured
+// from what its links carried.
 
 #include "weft/request/interleave.h"
 #include "weft/format.h"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The models known by name, or one of them or of a file. Every model is built anew, which takes
-// milliseconds for the whole zoo.
+// The models known by name, or one of them or of a file. Every model is built anew, operator by
+// operator, which takes milliseconds for the whole zoo; nothing is cached.
 
 #include "weft/request/models.h"
 

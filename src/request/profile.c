@@ -21,6 +21,8 @@ struct accuracy {
 
 // ---- what is asked about ----
 
+// Fills what the request leaves open from the cluster file, and what that leaves open, too, by
+// defaults: four accelerators a server, of kind A100.
 static bool load_cluster(struct weft_profile_result *result,
                          const struct weft_profile_request *request,
                          struct weft_request_environment *environment)
@@ -50,6 +52,8 @@ static bool load_cluster(struct weft_profile_result *result,
                      request->cluster_path);
 }
 
+// Reads model, cluster and measurements, and builds the full profile of every operator in every
+// split. The number of servers is the request's, else the cluster's, else the profile's.
 static bool load(struct weft_profile_result *result, const struct weft_profile_request *request,
                  struct weft_request_environment *environment)
 {

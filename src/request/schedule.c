@@ -66,6 +66,9 @@ static bool plan_shard(struct weft_job_class *class, const struct work *work)
     return true;
 }
 
+// Measures one class of jobs: its demand, from the task graph of its file or of its plan, played
+// alone on the cluster's ports; and its iteration on a shard of its own, where the trace gives jobs
+// shards.
 static bool load_class(struct weft_job_class *class, const struct work *work)
 {
     const struct weft_environment *base = &work->environment->base;
@@ -121,6 +124,8 @@ static const struct weft_job_class *find_like(const struct weft_job_class *class
     return NULL;
 }
 
+// Measures the classes that name files; a class of the same files as an earlier one takes that
+// one's measurements and keeps what the trace says of itself.
 static bool load_classes(struct work *work)
 {
     const struct weft_environment *base = &work->environment->base;

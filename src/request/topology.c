@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The algorithm side alone: a topology for uniform demand or for a job's traffic, and the Moore
-// bound beside it.
+// The algorithm side alone: a topology for uniform demand or for a job's traffic, by
+// weft_topology_find, and the Moore bound beside it, which no network of as many ports can be
+// below.
 
 #include "weft/request/topology.h"
 #include "weft/format.h"

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// weft cc: MLTCP as a congestion control of this machine's kernel.
+// weft cc: MLTCP as a congestion control of this machine's kernel: loads, tunes, shows and unloads
+// the BPF programs of bpf/mltcp. Actions are arguments and not sub-verbs, because they share their
+// options. A congestion control stays loaded when the verb ends, pinned in the BPF file system.
 
 #include "bpf/mltcp/cc.h"
 #include "parameters.h"
@@ -79,6 +81,8 @@ static const char doc[] =
 static const char *const base_names[] = {"reno", "cubic"};
 static const char *const group_names[] = {"connection", "cgroup", "mark"};
 
+// Takes a parameter into `given` and remembers that it was given: what is not given keeps its
+// default when loading, and its current value when tuning.
 static error_t parse_parameter(int key, const char *argument, struct request *request)
 {
     struct cli *cli = request->cli;
@@ -113,6 +117,7 @@ static error_t parse_parameter(int key, const char *argument, struct request *re
     }
 }
 
+// Takes the action, the name and what load alone has.
 static error_t parse(int key, char *argument, struct argp_state *state)
 {
     struct request *request = state->input;
@@ -158,7 +163,7 @@ static bool any_given(const struct request *request)
            request->restart_given || request->group_given || request->gap_given;
 }
 
-// ---- telling ----
+// ---- printing ----
 
 static json_t *parameters_json(const struct weft_cc_parameters *parameters)
 {
@@ -184,6 +189,8 @@ static const char *show_end(const struct mltcp_connection *counts, bool local,
                              local ? counts->endpoints.local_port : counts->endpoints.remote_port);
 }
 
+// One connection: its two ends, what TCP counted, and what MLTCP learned of the job that it belongs
+// to.
 static json_t *connection_json(const struct weft_cc_connection *connection,
                                struct weft_arena *arena)
 {
@@ -233,7 +240,8 @@ static json_t *status_json(const struct weft_cc_status *status, struct weft_aren
 
 enum { COLUMNS = 9 };
 
-static void tell_connections(struct cli *cli, const struct weft_cc_status *status)
+// A row for each connection: the window, the factor F and what was learned of its iterations.
+static void print_connections(struct cli *cli, const struct weft_cc_status *status)
 {
     static const struct weft_table_column columns[COLUMNS] = {
         {"from", WEFT_ALIGN_LEFT}, {"to", WEFT_ALIGN_LEFT},           {"window", WEFT_ALIGN_RIGHT},
@@ -262,7 +270,9 @@ static void tell_connections(struct cli *cli, const struct weft_cc_status *statu
     cli_say(cli, "%s", weft_report_table(columns, COLUMNS, cells, status->connection_count, arena));
 }
 
-static void tell(struct cli *cli, const struct weft_cc_status *status)
+// One congestion control as text. A name with pins but without a registered congestion control is
+// what a killed run left.
+static void print_status(struct cli *cli, const struct weft_cc_status *status)
 {
     const struct weft_cc_parameters *parameters = &status->parameters;
     if (!status->registered) {
@@ -287,7 +297,7 @@ static void tell(struct cli *cli, const struct weft_cc_status *status)
         cli_say(cli, "  no connections\n");
         return;
     }
-    tell_connections(cli, status);
+    print_connections(cli, status);
 }
 
 // ---- actions ----
@@ -310,7 +320,7 @@ static bool status_of_all(struct cli *cli)
         return true;
     }
     for (uint32_t i = 0; i < count; i++) {
-        tell(cli, &list[i]);
+        print_status(cli, &list[i]);
     }
     if (count == 0) {
         cli_say(cli, "nothing is loaded; weft cc load mltcp loads it\n");
@@ -318,8 +328,8 @@ static bool status_of_all(struct cli *cli)
     return true;
 }
 
-static void say_parameters(struct cli *cli, const char *name, const char *what,
-                           const struct weft_cc_parameters *parameters)
+static void print_parameters(struct cli *cli, const char *name, const char *what,
+                             const struct weft_cc_parameters *parameters)
 {
     if (cli->json) {
         json_t *object = weft_set_object("weft.cc/1");
@@ -332,6 +342,8 @@ static void say_parameters(struct cli *cli, const char *name, const char *what,
             parameters->slope, parameters->intercept);
 }
 
+// Loads one of the three congestion controls, under its own name or that of --as. What a killed run
+// left under that name is taken away first, with a note.
 static bool load(struct request *request)
 {
     struct cli *cli = request->cli;
@@ -360,10 +372,12 @@ static bool load(struct request *request)
     if (leftovers) {
         cli_note(cli, "took away what a killed run had left of %s", load.name);
     }
-    say_parameters(cli, load.name, "loaded", &load.parameters);
+    print_parameters(cli, load.name, "loaded", &load.parameters);
     return true;
 }
 
+// Changes the parameters that are given and keeps the others as they are. The name is checked by
+// weft_cc_tune, so that a name that is not loaded fails there.
 static bool tune(struct request *request)
 {
     struct cli *cli = request->cli;
@@ -388,7 +402,7 @@ static bool tune(struct request *request)
     if (!weft_cc_tune(name, &parameters, &cli->error)) {
         return false;
     }
-    say_parameters(cli, name, "tuned", &parameters);
+    print_parameters(cli, name, "tuned", &parameters);
     return true;
 }
 
@@ -415,6 +429,7 @@ static bool unload(struct request *request)
     return true;
 }
 
+// Checks that the options belong to the action, and does it.
 static bool act(struct request *request)
 {
     struct cli *cli = request->cli;

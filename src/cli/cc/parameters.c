@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The ranges of MLTCP's parameters.
+// The ranges of MLTCP's parameters, for the verbs that set them: weft cc, and weft lab mltcp, which
+// loads a congestion control of its own. bpf/mltcp/parameters.c checks what fits into the kernel's
+// integers.
 
 #include "parameters.h"
 

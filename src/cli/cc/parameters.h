@@ -2,7 +2,8 @@
 #ifndef WEFT_CLI_CC_PARAMETERS_H
 #define WEFT_CLI_CC_PARAMETERS_H
 
-// Parameters of MLTCP in the kernel that several verbs take.
+// Parameters of MLTCP in the kernel that several verbs take. Each function parses the value of the
+// option of its name into `given`, and returns 0, or EINVAL with cli->error filled.
 
 #include "cli/cli.h"
 

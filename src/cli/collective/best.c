@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// weft collective best: the quickest algorithm by size.
+// weft collective best: the quickest algorithm by size. The options become a weft_best_request,
+// whose result is printed as a table, JSON, a plot over sizes, or rows for NCCL's tuner plugin.
 
 #include "collective.h"
 #include "weft/format.h"
@@ -102,6 +103,7 @@ static error_t take_engine(struct best_input *input, const char *argument)
                      argument);
 }
 
+// Takes the options straight into the request.
 static error_t parse(int key, char *argument, struct argp_state *state)
 {
     struct best_input *input = state->input;
@@ -232,6 +234,8 @@ static const char *find_missing(const struct best_input *input)
                                                                : NULL;
 }
 
+// What the options contradict is checked first; the plot's file is tried before the ranking, which
+// takes minutes where schedules are played on a large fabric.
 static bool run(struct best_input *input)
 {
     struct cli *cli = input->cli;

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// weft collective check: a schedule executed on sets of contributions and on real buffers.
+// weft collective check: a schedule executed on sets of contributions and on real buffers. The
+// request is weft_collective_request, which show and check share; a schedule that is wrong is the
+// answer no, and the exit code 1.
 
 #include "collective.h"
 
@@ -43,6 +45,8 @@ static error_t parse(int key, char *argument, struct argp_state *state)
     return collective_parse(key, argument, state);
 }
 
+// The schedule's size, whether it is valid and what it sends. Traffic is stated in units of the
+// collective's size, as the literature does: a ring's AllReduce sends 2 (n - 1) / n of it.
 static void print_schedule(struct cli *cli, const struct weft_collective_check_result *result)
 {
     const struct weft_schedule *schedule = &result->schedule;

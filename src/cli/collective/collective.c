@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// weft collective SUB: finds the sub-verb and runs it.
+// weft collective SUB: the family of verbs about schedules of collectives. This file has the table
+// of sub-verbs; each is a file beside it and a request of weft/request/collective.h.
 
 #include "collective.h"
 

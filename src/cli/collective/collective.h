@@ -3,7 +3,8 @@
 #define WEFT_CLI_COLLECTIVE_H
 
 // weft collective SUB: each sub-verb is one file, <sub>.c, with one function here and one row in
-// collective.c. argv[0] is the sub-verb.
+// collective.c; argv[0] is the sub-verb. What show and check share is here, too: a schedule by its
+// specification, "torus --ranks 64 --shape 8x8 --kind allgather".
 
 #include "cli/cli.h"
 #include "weft/request/collective.h"

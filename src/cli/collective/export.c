@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// weft collective export: algorithms and plans in the files of NCCL and MSCCL.
+// weft collective export: algorithms and plans in the files of NCCL and MSCCL. The options become a
+// weft_collective_export_request; every kind is one text, which goes to --output or stdout
+// (docs/nccl.md, docs/msccl.md).
 
 #include "collective.h"
 #include "weft/format.h"
@@ -74,6 +76,7 @@ static error_t parse_protocol(struct export_input *input, const char *text)
     return 0;
 }
 
+// Takes the options straight into the request; whether they fit the kind is the request's to say.
 static error_t parse(int key, char *argument, struct argp_state *state)
 {
     struct export_input *input = state->input;

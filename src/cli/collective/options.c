@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The options of a schedule's specification: "torus --ranks 64 --shape 8x8 --kind allgather".
+// The options of a schedule's specification, for weft collective show and check: an algorithm's
+// name with ranks, shape and kind, or the file of an MSCCL program, which states its own. Ranges
+// here only exclude what could not be counted; the request checks what the algorithm can do.
 
 #include "collective.h"
 

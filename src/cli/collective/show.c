@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// weft collective show: a schedule as text or as JSON, a line a step or a line a transfer.
+// weft collective show: a schedule as text or as JSON, a line for each step or for each transfer.
+// The request is weft_collective_request, which show and check share; a schedule of moderate size
+// is executed, too, so that the last line can say whether it is valid.
 
 #include "collective.h"
 

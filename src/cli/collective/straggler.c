@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// weft collective straggler: what StragglAR gains over a ring that waits for the late rank.
+// weft collective straggler: what StragglAR gains over a ring that waits for the late rank. The
+// options become a weft_straggler_request; the costs are those of the alpha-beta model
+// (docs/stragglar.md), and the plot samples them over delays.
 
 #include "collective.h"
 #include "weft/format.h"
@@ -48,6 +50,7 @@ struct straggler_input {
     const char *plot_path;
 };
 
+// Takes the options; that --latency was given is remembered, since 0 is a latency, too.
 static error_t parse(int key, char *argument, struct argp_state *state)
 {
     struct straggler_input *input = state->input;
@@ -109,6 +112,8 @@ static void print_table(struct cli *cli, const struct weft_straggler_result *res
             weft_report_table(columns, column_count, cells, result->row_count, &cli->arena));
 }
 
+// The schedule, its time against a ring's, the delay from which it pays, and what to do where the
+// delay is not known: the choice whose regret is smaller at most.
 static void print(struct cli *cli, const struct weft_straggler_result *result,
                   const struct weft_straggler_request *request)
 {
@@ -140,6 +145,7 @@ static void print(struct cli *cli, const struct weft_straggler_result *result,
     print_table(cli, result);
 }
 
+// Samples both times over delays and draws them.
 static bool plot(const struct straggler_input *input, const struct weft_straggler_result *result)
 {
     struct cli *cli = input->cli;
@@ -168,6 +174,7 @@ static bool plot(const struct straggler_input *input, const struct weft_straggle
     return weft_file_save(input->plot_path, svg, strlen(svg), &cli->error);
 }
 
+// What has to be given is checked here, in the options' words, before the request.
 static bool run(struct straggler_input *input)
 {
     struct cli *cli = input->cli;

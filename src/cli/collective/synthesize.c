@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// weft collective synthesize: a schedule for any fabric.
+// weft collective synthesize: a schedule for any fabric, and its gap to a bound that no schedule
+// can be below. The options become a weft_synthesize_request (docs/synthesis.md); with --schedule
+// the steps of the schedule are printed, too.
 
 #include "collective.h"
 
@@ -50,6 +52,7 @@ struct synthesize_input {
     struct weft_synthesize_request request;
 };
 
+// Takes the options straight into the request.
 static error_t parse(int key, char *argument, struct argp_state *state)
 {
     struct synthesize_input *input = state->input;
@@ -81,6 +84,7 @@ static error_t parse(int key, char *argument, struct argp_state *state)
     }
 }
 
+// The schedule's size, and its completion time beside the bounds.
 static void print(struct cli *cli, const struct weft_synthesize_result *result,
                   const struct weft_synthesize_request *request)
 {

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// weft compare: one job on every reference fabric.
+// weft compare: one job on every reference fabric. A task graph becomes a request of
+// weft/request/compare.h here; models, which take lists of rates, degrees and batches, are in
+// model.c.
 
 #include "compare.h"
 #include "weft/report.h"
@@ -39,6 +41,7 @@ static error_t parse(int key, char *argument, struct argp_state *state)
     }
 }
 
+// A row for each fabric that could be built, and below the table why the others could not.
 static void print(struct cli *cli, const struct weft_compare_result *result)
 {
     const struct weft_cluster *cluster = &result->cluster;
@@ -87,6 +90,8 @@ static void print(struct cli *cli, const struct weft_compare_result *result)
     }
 }
 
+// The part for a task graph. What belongs to models alone is refused, and a model's name that was
+// given as a file is answered with the right command.
 static bool compare_graph(const struct compare_options *input)
 {
     struct cli *cli = input->cli;

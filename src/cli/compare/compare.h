@@ -2,7 +2,9 @@
 #ifndef WEFT_SRC_CLI_COMPARE_H
 #define WEFT_SRC_CLI_COMPARE_H
 
-// The options of weft compare, and its part for models.
+// The options of weft compare, and its part for models: both parts parse into one struct, because
+// whether the first argument is a task graph or a cluster is known only when --model was seen or
+// all arguments are read.
 
 #include "cli/cli.h"
 #include "weft/request/compare.h"

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// weft compare --model: models over fabrics, degrees, rates and batches.
+// weft compare --model: models over fabrics, degrees, rates and batches. The lists become one
+// request; its comparisons are printed, drawn over the axis that varies, and kept in the file of
+// --resume by the request, one by one.
 
 #include "compare.h"
 #include "weft/format.h"
@@ -55,6 +57,7 @@ static bool next_word(const char **word, const char **list, struct weft_arena *a
     return true;
 }
 
+// Takes one value of a list; take_list has made sure that there is room.
 static error_t take_item(int key, const char *word, struct compare_options *input)
 {
     struct cli *cli = input->cli;
@@ -99,6 +102,7 @@ static error_t take_list(int key, const char *list, struct compare_options *inpu
     return 0;
 }
 
+// Takes the options of models. A list that is given twice replaces the first one.
 error_t compare_parse_model(int key, char *argument, struct compare_options *input)
 {
     struct cli *cli = input->cli;
@@ -181,6 +185,8 @@ static void print_variants(struct cli *cli, const struct weft_model_comparison *
     cli_say(cli, "%s", first ? "" : "\n");
 }
 
+// The table of one comparison, and below it why fabrics are missing and how Weft's plan stands
+// against a Fat-tree and the switch of equal cost.
 static void print_rows(struct cli *cli, const struct weft_model_comparison *comparison)
 {
     static const struct weft_table_column columns[] = {

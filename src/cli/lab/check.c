@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// weft lab check: probes along every planned path of a lab that stands.
+// weft lab check: sends probes from every server to every other in a lab that stands, hop by hop,
+// and compares who answers with the planned paths. The lab's wiring is derived from its state
+// again, so that the verb needs no plan; runtime/testbed/probe.c sends the probes.
 
 #include "lab.h"
 #include "request/json/json.h"
@@ -57,6 +59,8 @@ static json_t *describe(const struct weft_lab *lab, const struct weft_lab_report
     return object;
 }
 
+// Loads the lab, probes it and prints the counts. Exits 1 where a pair was not reached as planned:
+// the answer is no, and not a failure of the verb.
 static bool run(const struct request *request)
 {
     struct cli *cli = request->cli;

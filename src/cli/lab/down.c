@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// weft lab down: takes labs away, complete or not.
+// weft lab down: takes labs away, whether they are complete or not. Without --name it takes the
+// default lab and whatever killed runs left under other names: a lab that somebody works on has a
+// claim, so that one without a claim that is not up either is a leftover.
 
 #include "lab.h"
 #include "request/json/json.h"
@@ -75,6 +77,8 @@ static bool take_away(const struct request *request, const char *name,
     return *was_there;
 }
 
+// Takes away every lab that is meant and prints the sum. A leftover that somebody claims in the
+// meantime is theirs and is passed over; its error is cleared before the result is written.
 static bool run(const struct request *request)
 {
     struct cli *cli = request->cli;

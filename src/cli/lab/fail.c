@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// weft lab fail, weft lab mend: cables that lose their light, and get it back.
+// weft lab fail, weft lab mend: cables that lose their light, and get it back. Both verbs parse the
+// same arguments (a kind of fault and which one) and differ in one call of runtime/testbed/fault.c.
 
 #include "lab.h"
 #include "request/json/json.h"
@@ -50,6 +51,8 @@ static error_t parse(int key, char *argument, struct argp_state *state)
     }
 }
 
+// Takes the light or brings it back, and prints how many cables that touched and how long it took
+// by the monotonic clock, which the other processes of a lab measure with, too.
 static bool run(const struct request *request)
 {
     struct cli *cli = request->cli;

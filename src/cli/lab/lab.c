@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// weft lab SUB: finds the sub-verb and runs it.
+// weft lab SUB: the family of verbs that run a plan, or contending jobs, on this machine's kernel.
+// This file has the table of sub-verbs; each is a file of its own beside it, and what they drive is
+// in runtime/.
 
 #include "lab.h"
 

@@ -2,8 +2,9 @@
 #ifndef WEFT_CLI_LAB_H
 #define WEFT_CLI_LAB_H
 
-// weft lab SUB: each sub-verb is one file, lab_<sub>.c, with one function here and one row in
-// lab.c. argv[0] is the sub-verb.
+// weft lab SUB: each sub-verb is one file, <sub>.c, with one function here and one row in lab.c;
+// argv[0] is the sub-verb. The sub-verbs work on processes and namespaces of this machine, so that
+// they are no requests: they call runtime/ directly.
 
 #include "cli/cli.h"
 

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// weft lab mltcp: jobs that contend for one link, on real TCP.
+// weft lab mltcp: jobs that contend for one link on this kernel's real TCP. The options become
+// weft_contention_options (runtime/experiment/contention.h), the experiment runs once for each
+// repeat with another seed, and the results are summed over the repeats. A run of K iterations
+// takes about K ideal iterations of wall time.
 
 #include "cli/cc/parameters.h"
 #include "lab.h"
@@ -143,6 +146,8 @@ static error_t take_rate(struct cli *cli, double *rate_Bps, const char *text)
     return cli_value(cli, parsed, "rate");
 }
 
+// Takes the parameters of MLTCP. They are collected in `given` with a flag each, because the
+// defaults below them depend on --cc, which may stand later on the command line.
 static error_t parse_mltcp(int key, const char *argument, struct request *request)
 {
     static const char *const base_names[] = {"reno", "cubic"};
@@ -194,6 +199,7 @@ static error_t parse_link(int key, const char *argument, struct request *request
     }
 }
 
+// Takes the options of jobs; those of the link and of MLTCP are in functions of their own.
 static error_t parse(int key, char *argument, struct argp_state *state)
 {
     struct request *request = state->input;
@@ -297,6 +303,8 @@ static void set_converged(json_t *object, uint32_t converged_after)
              converged_after == WEFT_NONE ? json_null() : json_integer(converged_after));
 }
 
+// One object for each job of a repeat, with the time of each of its iterations. Timeouts, the peak
+// window and the learned bytes are known only of congestion controls that Weft loads itself.
 static json_t *jobs_json(const struct request *request, const struct weft_contention_result *result)
 {
     const struct weft_contention_options *contention = &request->options;
@@ -345,6 +353,8 @@ static json_t *repeat_json(const struct request *request,
     return object;
 }
 
+// The object "weft.lab.mltcp/1": what was run with all defaults filled in, the sums over the
+// repeats, and every repeat.
 static void print_json(const struct request *request, const struct summary *sum)
 {
     const struct weft_contention_options *contention = &request->options;
@@ -432,6 +442,8 @@ static bool run(struct request *request)
     return true;
 }
 
+// The defaults make contention show: three jobs that send for 92 ms and compute for 200 ms fit on
+// the link only if their bursts follow one another.
 int lab_mltcp(int argc, char **argv)
 {
     static const struct cli_verb verb = {

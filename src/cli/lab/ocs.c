@@ -72,6 +72,8 @@ static error_t parse_user(struct ocs_request *request, const char *text)
     return 0;
 }
 
+// Takes the options and the arguments: the first argument is the action, the others are its
+// circuits or its plan, which each action checks when it runs.
 static error_t parse(int key, char *argument, struct argp_state *state)
 {
     struct ocs_request *request = state->input;
@@ -166,6 +168,8 @@ static bool parse_circuit(struct weft_ocs_circuit *circuit, uint32_t *plane,
                       connects ? "IN-OUT, for example 0:3-5" : "IN, for example 0:3");
 }
 
+// Connects or disconnects single circuits of one switch. Every argument is parsed before the switch
+// is opened, so that a mistake in the last one changes nothing.
 static bool change(const struct ocs_request *request, const struct weft_lab *lab, bool connects)
 {
     struct cli *cli = request->cli;
@@ -216,6 +220,9 @@ static void announce_port(void *context, uint16_t port)
     fflush(stdout);
 }
 
+// Serves as a switch with RESTCONF until Ctrl-C: for tests of the driver, and of controllers that
+// are not Weft's. Certificate and key are read here, so that a wrong path fails before the port is
+// open.
 static bool emulate(struct ocs_request *request)
 {
     struct cli *cli = request->cli;
@@ -261,6 +268,8 @@ static bool act(struct ocs_request *request, struct weft_lab *lab)
     return change(request, lab, strcmp(action, "connect") == 0);
 }
 
+// Checks the action and does it. Actions on a lab's switches that change something hold the lab's
+// claim meanwhile; a real switch has no lab and no claim.
 static bool run(struct ocs_request *request)
 {
     static const char *const actions[] = {"show", "connect", "disconnect", "apply", "emulate"};

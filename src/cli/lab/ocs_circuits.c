@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// weft lab ocs show and apply.
+// weft lab ocs show and apply: reads what switches hold, and sets all circuits of a plan at once.
+// Switches of a lab and real ones are reached through the same driver table (runtime/ocs/ocs.h);
+// what is read back is checked to be a matching before anything is printed.
 
 #include "ocs.h"
 #include "request/json/json.h"
@@ -61,6 +63,8 @@ static void print_port(struct cli *cli, uint32_t input, uint32_t output,
     }
 }
 
+// Reads one switch and adds it to the list of the JSON result, or prints it at once where text is
+// requested. Fails where the switch holds no matching, which a healthy one always does.
 static bool show_switch(json_t *list, const struct ocs_request *request, const struct weft_lab *lab,
                         uint32_t plane)
 {

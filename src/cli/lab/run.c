@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// weft lab run: iterations of a plan's job in the lab, beside what was predicted.
+// weft lab run: iterations of a plan's job in the lab, beside what the engines predicted. This file
+// parses the options and prints the results; run_fabrics.c raises the labs and runs in them,
+// run_phases.c prints phases, and run_change.c and run_fail.c are the parts of --change and --fail.
 
 #include "run.h"
 #include "lab.h"
@@ -110,6 +112,7 @@ static error_t parse_fabrics(struct lab_run *run, const char *text)
     return 0;
 }
 
+// Takes rates, sizes and times.
 static error_t parse_sizes(int key, char *argument, struct lab_run *run)
 {
     struct cli *cli = run->cli;
@@ -146,6 +149,7 @@ static error_t parse_sizes(int key, char *argument, struct lab_run *run)
     }
 }
 
+// Takes what is neither a size nor a time, and the plan.
 static error_t parse(int key, char *argument, struct argp_state *state)
 {
     struct lab_run *run = state->input;
@@ -192,6 +196,8 @@ static error_t parse(int key, char *argument, struct argp_state *state)
 
 // ---- printing ----
 
+// Sets what one fabric's experiment measured: its phases, its whole iterations, the scale at which
+// the lab ran, and what TCP and the ports counted beside what the packet engine predicted.
 static void set_experiment(json_t *object, const struct lab_experiment *experiment)
 {
     const struct lab_phase *whole = &experiment->phases[experiment->phase_count - 1];
@@ -224,6 +230,8 @@ static void set_experiment(json_t *object, const struct lab_experiment *experime
     weft_set_real(object, "cpu_s", experiment->cpu_s);
 }
 
+// The object "weft.lab-run/1". The figures of the first fabric stand at the top, too, for scripts
+// that run one; "recovery" likewise repeats the first of "recoveries".
 static void print_json(const struct lab_run *run)
 {
     json_t *object = weft_set_object("weft.lab-run/1");
@@ -261,6 +269,8 @@ static const char *time_text(struct cli *cli, double seconds)
     return weft_arena_format(&cli->arena, "%s", weft_show_time(text, weft_picoseconds(seconds)));
 }
 
+// A row for each phase of each fabric: predicted by both engines, measured, and how far the
+// measurement is from the packet engine's prediction.
 static void print_text(const struct lab_run *run)
 {
     static const struct weft_table_column columns[] = {
@@ -306,6 +316,8 @@ static void print_text(const struct lab_run *run)
     }
 }
 
+// Everything that can be wrong with the options is checked before the plan is loaded and before a
+// lab is raised. The default buffer is stated in packets, so that it follows from the MTU.
 int lab_run(int argc, char **argv)
 {
     static const struct cli_verb verb = {

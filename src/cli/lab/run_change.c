@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// weft lab run --change: another plan under a job that runs.
+// weft lab run --change: another plan under a job that runs. The workers stop between two
+// iterations, connections run dry, circuits and routes change, and the workers go on by the other
+// plan's rings; runtime/job/change.c does it, and this file checks, loads and prints it.
 
 #include "request/json/json.h"
 #include "run.h"
@@ -93,6 +95,8 @@ bool lab_run_play_change(struct lab_run *run, const struct lab_experiment_option
 
 // ---- printing ----
 
+// The pause in its steps, the packets that were lost on circuits that moved and on others, and the
+// iteration before and after beside its predictions.
 json_t *lab_run_change_json(const struct lab_run *run)
 {
     const struct lab_change *change = run->change.result;
@@ -127,6 +131,7 @@ json_t *lab_run_change_json(const struct lab_run *run)
     return object;
 }
 
+// The same for the report's page, where a change is drawn as a row of steps.
 void lab_run_change_event(struct weft_report_event *event, const struct lab_run *run)
 {
     const struct lab_change *change = run->change.result;
@@ -157,6 +162,7 @@ void lab_run_change_event(struct weft_report_event *event, const struct lab_run 
     };
 }
 
+// The same as text; nothing where no change was requested.
 void lab_run_change_text(const struct lab_run *run)
 {
     const struct lab_change *change = run->change.result;

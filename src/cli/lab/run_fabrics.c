@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// weft lab run: a lab for each fabric that is asked for, and a experiment in it.
+// weft lab run: a lab for each fabric that is requested, and an experiment in it. The fabrics are
+// comparable because all labs run at the same fraction of their planned rates: a plan's fabric has
+// its ports, a ring has the same ports, and the switch has the rate per server that a Fat-tree
+// would have for the plan's money.
 
 #include "lab.h"
 #include "run.h"
@@ -74,6 +77,7 @@ static bool describe_fabric(struct lab_fabric *fabric, enum lab_run_fabric kind,
 
 // ---- labs ----
 
+// Raises a lab of our own, with spare servers where faults may need them.
 static bool raise_own(struct weft_lab *lab, const char *name, const struct lab_fabric *fabric,
                       struct lab_run *run, weft_stop stop)
 {
@@ -130,6 +134,9 @@ static bool use_standing(struct weft_lab *lab, bool *found, const struct lab_fab
     return true;
 }
 
+// Runs the experiment in a lab that is up: plainly, or with a change of plan, or with faults and
+// the recovery from each. The experiment of a run with a change or with faults is the part before
+// it.
 static bool try_fabric(struct lab_experiment *experiment, const struct lab_fabric *fabric,
                        const struct weft_lab *lab, struct lab_run *run, weft_stop stop)
 {
@@ -173,6 +180,8 @@ static bool try_fabric(struct lab_experiment *experiment, const struct lab_fabri
     return fine;
 }
 
+// Raises a lab (or uses the one that stands), runs in it and takes it away again, also where the
+// experiment failed; the first error is the one that is kept.
 static bool run_fabric(struct lab_run *run, uint32_t index, weft_stop stop)
 {
     struct cli *cli = run->cli;
@@ -231,6 +240,8 @@ static bool load(struct lab_run *run)
            (run->change.path == NULL || lab_run_load_other(run));
 }
 
+// Writes the report: the experiments of all fabrics, and an event for each fault or for the change.
+// The page is made in scratch memory and saved whole.
 static bool write_page(struct lab_run *run)
 {
     struct cli *cli = run->cli;

@@ -1,11 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// weft lab run --fail: the fault that is asked for, and what came of it.
+// weft lab run --fail: faults that the options request, and what came of them. A fault ends the
+// workers of an iteration; the job is planned anew without what was lost, and the iteration is
+// repeated. runtime/job/recover.c does it; this file parses, checks and prints it.
 
 #include "request/json/json.h"
 #include "run.h"
 
 #include <string.h>
 
+// The text is cut apart in place: argp hands over the program's own arguments, which nobody reads
+// again.
 error_t lab_run_take_fault(struct lab_run *run, char *text)
 {
     struct cli *cli = run->cli;
@@ -36,6 +40,8 @@ error_t lab_run_take_fault(struct lab_run *run, char *text)
                              text);
 }
 
+// A fault without an iteration comes in the middle. The first iteration cannot fail: there has to
+// be one that shows what is normal.
 bool lab_run_check_faults(struct lab_run *run)
 {
     struct weft_error *error = &run->cli->error;
@@ -67,6 +73,8 @@ bool lab_run_check_faults(struct lab_run *run)
     return true;
 }
 
+// Chooses which cable, server or switch fails where the option does not say, and looks each up in
+// the lab. A plane may leave a port of server 0 dark, so that the first lit port is searched.
 bool lab_run_choose_faults(struct lab_run *run, const struct weft_lab *lab,
                            const struct weft_lab_wiring *wiring)
 {
@@ -105,6 +113,8 @@ static const char *detector_name(const struct lab_recovery *recovery)
     return names[recovery->before.timestamps.noticed];
 }
 
+// One recovery: what failed, how it was noticed, how long each step to the repeated iteration took,
+// and the iteration before and after beside its predictions.
 json_t *lab_run_recovery_json(const struct lab_run *run, uint32_t index)
 {
     const struct lab_recovery *recovery = &run->faults.recoveries[index];
@@ -187,6 +197,7 @@ static const char *describe_recovery(struct cli *cli, const struct lab_recovery 
                              recovery->before.timestamps.rank, detector_name(recovery), server);
 }
 
+// The same for the report's page.
 void lab_run_recovery_event(struct weft_report_event *event, const struct lab_run *run,
                             uint32_t index)
 {
@@ -213,6 +224,7 @@ void lab_run_recovery_event(struct weft_report_event *event, const struct lab_ru
     };
 }
 
+// The same as text.
 void lab_run_recovery_text(const struct lab_run *run, uint32_t index)
 {
     const struct lab_recovery *recovery = &run->faults.recoveries[index];

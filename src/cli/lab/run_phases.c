@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The phases of an iteration that a lab played, measured beside what the engines predict, as every
-// part of weft lab run shows them.
+// part of weft lab run shows them. The last phase of an experiment is the whole iteration.
 
 #include "request/json/json.h"
 #include "run.h"

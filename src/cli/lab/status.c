@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// weft lab status: the labs that stand, and what passed their ports.
+// weft lab status: the labs that stand, and what passed their ports. Counters are read from the
+// kernel by netlink in each server's namespace, one server after the other, so that they are not of
+// one instant.
 
 #include "lab.h"
 #include "request/json/json.h"
@@ -41,6 +43,7 @@ struct sums {
     uint32_t dark_ports; // without carrier
 };
 
+// Reads the counters of one port, adds them to the sums and appends them to the JSON list.
 static bool read_port(json_t *list, struct sums *sums, struct weft_netlink *netlink,
                       uint32_t server, uint32_t port, struct weft_error *error)
 {
@@ -129,6 +132,8 @@ static void print_lab(struct cli *cli, const struct weft_lab *lab, const struct 
     cli_say(cli, "\n");
 }
 
+// Adds one lab to the list, and prints it where text is requested. A lab that cannot be loaded is
+// not up: it is being raised by somebody, or was left by a run that was killed.
 static bool add_lab(json_t *list, struct cli *cli, const char *name)
 {
     struct weft_lab *lab = WEFT_NEW(&cli->arena, struct weft_lab, 1);
@@ -159,6 +164,8 @@ static bool add_lab(json_t *list, struct cli *cli, const char *name)
     return true;
 }
 
+// Lists all labs, or the one of --name. A name under which nothing stands is an empty list, not an
+// error.
 static bool run(const struct request *request)
 {
     struct cli *cli = request->cli;

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// weft lab up: a plan, a ring or a switch as network namespaces.
+// weft lab up: a plan, a ring or a switch as network namespaces of this machine. The options become
+// weft_lab_options, the plan or the number of servers becomes a wiring, and runtime/testbed/up.c
+// raises the lab; a failure on the way takes away what was raised.
 
 #include "lab.h"
 #include "request/json/json.h"
@@ -103,6 +105,7 @@ static error_t parse_word(struct cli *cli, bool *second, const char *option, con
     return 0;
 }
 
+// Takes the options; which of them fit together is checked when all are known.
 static error_t parse(int key, char *argument, struct argp_state *state)
 {
     static const char *const fabrics[2] = {"switch", "ring"};

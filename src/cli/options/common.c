@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The options that every verb takes.
+// The options that every verb takes: the form and place of the result, the seed, the threads, and
+// help. Of them only the seed changes what is computed: any number of threads gives the same bytes.
 
 #include "cli/cli.h"
 
@@ -33,6 +34,8 @@ static error_t end_parsing(struct argp_state *state, bool *asked)
     return EINVAL;
 }
 
+// Takes the values of these options. The parser is the last child, so that an argument that no
+// other parser wanted arrives here and is one too many.
 static error_t parse(int key, char *argument, struct argp_state *state)
 {
     struct cli *cli = state->input;

@@ -149,6 +149,7 @@ static bool begins_with_model(const struct plan_input *input)
     return input->cli->job.model != NULL || input->path_count == 2 || named;
 }
 
+// The lower bounds of the certificate: the largest one binds, is marked, and is explained below.
 static void print_certificate(struct cli *cli, const struct weft_certificate *certificate)
 {
     static const struct weft_table_column columns[] = {
@@ -255,6 +256,7 @@ static void print_job(struct cli *cli, const struct weft_plan_job *job)
     }
 }
 
+// The plan in figures, then its job, its collectives and its certificate.
 static void print(struct cli *cli, const struct weft_plan *plan)
 {
     const struct weft_topology *topology = &plan->topology;

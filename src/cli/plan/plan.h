@@ -2,8 +2,9 @@
 #ifndef WEFT_CLI_PLAN_PLAN_H
 #define WEFT_CLI_PLAN_PLAN_H
 
-// weft plan and weft strategy: what they share. Both begin with a model and a cluster, and both
-// print strategies.
+// weft plan and weft strategy: what they share. Both begin with a model and a cluster, which may
+// stand as arguments or as options, and both print strategies. The functions that print are in
+// strategy.c.
 
 #include "cli/cli.h"
 #include "weft/request/plan.h"

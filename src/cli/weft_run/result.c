@@ -33,8 +33,8 @@ static struct summary summarize(const struct lab_ranks_result *result)
 }
 
 // The result as "weft.run/1": all times, and the counts that the text leaves out.
-static void tell_json(const struct run_request *request, const struct weft_schedule *schedule,
-                      const struct lab_ranks_result *result)
+static void print_json(const struct run_request *request, const struct weft_schedule *schedule,
+                       const struct lab_ranks_result *result)
 {
     struct summary summary = summarize(result);
     json_t *object = weft_set_object("weft.run/1");
@@ -73,8 +73,8 @@ static void tell_json(const struct run_request *request, const struct weft_sched
 }
 
 // The result in a few lines.
-static void tell_text(const struct run_request *request, const struct weft_schedule *schedule,
-                      const struct lab_ranks_result *result)
+static void print_text(const struct run_request *request, const struct weft_schedule *schedule,
+                       const struct lab_ranks_result *result)
 {
     struct cli *cli = request->input.cli;
     struct summary summary = summarize(result);
@@ -116,8 +116,8 @@ void run_tell(const struct run_request *request, const struct weft_schedule *sch
               const struct lab_ranks_result *result)
 {
     if (request->input.cli->json) {
-        tell_json(request, schedule, result);
+        print_json(request, schedule, result);
     } else {
-        tell_text(request, schedule, result);
+        print_text(request, schedule, result);
     }
 }

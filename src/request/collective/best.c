@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The quickest algorithm of a collective by size: by closed forms, or schedules played by an
-// engine.
+// The quickest algorithm of a collective by size: by the closed forms of the alpha-beta model, or
+// by schedules that an engine plays on a fabric (docs/collectives.md). Sizes double, or quadruple
+// where they are played, since each then costs a run of every algorithm and sub-chunk factor.
 
 #include "weft/format.h"
 #include "weft/request/collective.h"
@@ -52,6 +53,8 @@ static bool use_switch(struct weft_best_result *best, const struct weft_request_
     return weft_fabric_build_ideal(network, &cluster, NULL, base->arena, base->error);
 }
 
+// The network of the fabric that is named, whose servers are the ranks; a torus' sides and a plan's
+// rings become options of the algorithms that can use them.
 static bool use_fabric(struct weft_best_result *best, const struct weft_best_request *request,
                        struct weft_request_environment *environment)
 {
@@ -105,6 +108,8 @@ static void set_model(struct weft_best_result *best, const struct weft_best_requ
                                       .beta_s_per_byte = 1 / rate_Bps};
 }
 
+// Chooses what the schedules are played on, and by which engine: a fabric that is named, one switch
+// for a rate and a latency that are given, or nothing for closed forms.
 static bool set_network(struct weft_best_result *best, const struct weft_best_request *request,
                         struct weft_request_environment *environment)
 {

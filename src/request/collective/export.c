@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Algorithms and plans in the files of NCCL and MSCCL (docs/nccl.md, docs/msccl.md).
+// Algorithms and plans in the files of NCCL and MSCCL (docs/nccl.md, docs/msccl.md). An algorithm
+// or a plan's rings become a schedule first; a program for MSCCL is proved before it is written,
+// and what its interpreter as published cannot take is noted.
 
 #include "weft/format.h"
 #include "weft/request/collective.h"
@@ -134,6 +136,9 @@ static bool export_msccl(const char **text, const struct weft_collective_export_
     return true;
 }
 
+// Writes a plan's rings as channels of NCCL. NCCL goes round the servers in one order, so that
+// rings of other orders are left out, with a note; the file is the same on every server where they
+// have the same ports.
 static bool export_graph(const char **text, const struct weft_collective_export_request *request,
                          const struct weft_plan *plan, struct weft_request_environment *environment)
 {
@@ -166,6 +171,8 @@ static bool export_graph(const char **text, const struct weft_collective_export_
     return true;
 }
 
+// Writes one row for NCCL's tuner plugin: it may choose among NCCL's own algorithms only, which are
+// the ring and, for AllReduce, the double tree.
 static bool export_tuner(const char **text, const struct weft_collective_export_request *request,
                          struct weft_request_environment *environment)
 {

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // A schedule shown and proved: executed on sets of contributions, and on real buffers of random
-// numbers (docs/collectives.md).
+// numbers (docs/collectives.md). The first proves what the schedule does for any numbers, the
+// second that the first one's model of copying and adding is right. A schedule too large for either
+// is refused or left out, and the result says so.
 
 #include "weft/format.h"
 #include "weft/request/collective.h"

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A schedule by its specification: an algorithm's name with ranks and shape, which a fabric may
-// give, or the file of an MSCCL program.
+// give, or the file of an MSCCL program. All requests about single schedules begin here, so that
+// the same words mean the same schedule everywhere.
 
 #include "weft/format.h"
 #include "weft/request/collective.h"

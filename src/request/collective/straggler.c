@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What StragglAR gains over a ring that waits for one late rank, by the alpha-beta model and a
-// schedule that is built (docs/stragglar.md).
+// schedule that is built (docs/stragglar.md). The rows are sampled around the delay that hides the
+// reduce-scatter, where the gain saturates.
 
 #include "weft/request/collective.h"
 
@@ -30,6 +31,8 @@ static void add_row(struct weft_straggler_result *result,
     result->rows[at] = weft_request_straggler_at(result, request, delay_s);
 }
 
+// The sub-chunk factor is chosen for the delay that is requested. Rounds are counted on a schedule
+// that is built and not by a formula, so that they hold for what would run.
 bool weft_request_straggler(struct weft_straggler_result *result,
                             const struct weft_straggler_request *request,
                             struct weft_request_environment *environment)

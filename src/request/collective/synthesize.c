@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A schedule for any fabric (docs/synthesis.md), with as many chunks as make it quick.
+// A schedule for any fabric (docs/synthesis.md), with as many chunks as make it quick. More chunks
+// keep more links busy at once, and cost more time to plan.
 
 #include "weft/request/collective.h"
 
@@ -43,6 +44,8 @@ static bool find(struct weft_synthesis *best, struct weft_synthesis_options *ask
     return true;
 }
 
+// Fails with USAGE where the collective, the fabric or the size is missing; what was made is
+// executed before it is returned.
 bool weft_request_synthesize(struct weft_synthesize_result *result,
                              const struct weft_synthesize_request *request,
                              struct weft_request_environment *environment)

@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// One task graph on every reference fabric, and on what both planning methods find.
+// One task graph on every reference fabric, and on what both planning methods find:
+// weft_plan_compare builds and plays them all on the ports of one cluster. Here are the job and the
+// cluster of the request.
 
 #include "weft/request/compare.h"
 
+// The cluster takes its number of servers from the task graph where the request leaves it open.
 bool weft_request_compare(struct weft_compare_result *result,
                           const struct weft_compare_request *request,
                           struct weft_request_environment *environment)

@@ -93,6 +93,8 @@ static bool load_kept(struct run *run)
     return true;
 }
 
+// The setting of a strategy search, with measured times where the folder of profiles has them for
+// this model, batch and number of servers; else with the roofline, which is noted.
 static bool find_costs(struct weft_strategy_setting *setting, const struct run *run,
                        const struct weft_model *model, const struct weft_cluster *cluster)
 {
@@ -145,6 +147,9 @@ static void refuse(struct run *run, const struct weft_model *model,
     *base->error = (struct weft_error){.code = WEFT_OK};
 }
 
+// Compares one model on one cluster: takes the comparison that an earlier request kept, else
+// searches. A model that fits nowhere is an answer; a search that was stopped is none and is not
+// kept.
 static bool compare_one(struct run *run, const struct weft_model *model,
                         const struct weft_cluster *cluster)
 {

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which profile of a folder belongs to a model: names of files say nothing, so contents decide.
+// Measured times of operators from a folder of profiles: which file is for a model. Files are tried
+// in the order of their names, so that the answer does not depend on the folder's own order, and
+// one file that is no profile is passed over.
 
 #include "request/compare/compare.h"
 #include "weft/format.h"

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Fabrics by their specification: reference fabrics ("torus:16x8", "ring:64", "ideal"), shapes of
-// links ("mesh:8x8", "hypercube:6", "full-mesh:8"), the fabric of a plan's file.
+// links ("mesh:8x8", "hypercube:6", "full-mesh:8"), the fabric of a plan's file. A specification
+// with a dot or a slash is a file: no fabric's name has one.
 
 #include "weft/format.h"
 #include "weft/plan.h"

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Jobs from files of any kind: a task graph, a Chakra trace of many files, a traffic matrix of
-// htsim, a GOAL schedule. What a file cannot say exactly is noted, not hidden.
+// htsim, a GOAL schedule. The file's name says which. What a file cannot say exactly is noted, not
+// hidden.
 
 #include "weft/format.h"
 #include "weft/request.h"

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// "weft.check/1": the claims of a plan that do not hold.
+// "weft.check/1": the claims of a plan that do not hold, and what could not be looked at. An empty
+// list of violations means that all holds that was checked.
 
 #include "weft/request/check.h"
 #include "request/json/json.h"

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // "weft.collective/1", "weft.synthesis/1", "weft.collective-best/1", "weft.straggler/1" and
-// "weft.collective-export/1".
+// "weft.collective-export/1": one function for each, since they have only the name of the
+// collective in common.
 
 #include "weft/request/collective.h"
 #include "request/json/json.h"

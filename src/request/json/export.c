@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// "weft.export/1": what was written where.
+// "weft.export/1": what was written where. The document itself goes to its file as it is, so that
+// this object is only the receipt for scripts.
 
 #include "weft/request/export.h"
 #include "request/json/json.h"

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// "weft.fabrics/1": the reference fabrics of a cluster.
+// "weft.fabrics/1": the reference fabrics of a cluster: their parts, prices and hops, or why a
+// fabric cannot be built. This is the example for the JSON of a new request.
 
 #include "weft/request/fabrics.h"
 #include "request/json/json.h"

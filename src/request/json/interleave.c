@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// "weft.interleave/1": the score of every link and the time-shift of every job.
+// "weft.interleave/1": the score of every link and the time-shift of every job, all of them, where
+// the tables of the command line show the first ones (docs/interleave.md).
 
 #include "weft/request/interleave.h"
 #include "request/json/json.h"

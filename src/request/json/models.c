@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// "weft.models/1": models by their sums; one that was asked for with each of its operators.
+// "weft.models/1": models by their sums; one model that was named has each of its operators, too.
+// Work and memory are those of one sample.
 
 #include "weft/request/models.h"
 #include "request/json/json.h"
 
+// One operator: its inputs by name, the shape of its output, and what it costs for a sample.
 static json_t *operator_json(const struct weft_model *model, const struct weft_operator *op)
 {
     const struct weft_operator_spec *spec = &op->spec;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// "weft.profile/1": the cost of every operator in every split, and the accuracy of the roofline.
+// "weft.profile/1": the cost of every operator in every split, measured or by the roofline, and the
+// accuracy of the roofline for each kind of operator (docs/costs.md).
 
 #include "weft/request/profile.h"
 #include "request/json/json.h"

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// "weft.schedule/1": what became of each job, who had which servers when, and the totals.
+// "weft.schedule/1": what became of each job, who had which servers when, the failures, and the
+// totals. Times are in seconds since the trace began.
 
 #include "weft/request/schedule.h"
 #include "request/json/json.h"
@@ -58,6 +59,7 @@ static json_t *failure_object(const struct weft_trace_failure *failure)
     return object;
 }
 
+// The totals stand at the top of the object, beside the lists.
 static void set_totals(json_t *object, const struct weft_timetable *result)
 {
     const struct {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// "weft.strategy/1": strategies of a model on one fabric, the best one's members first.
+// "weft.strategy/1": strategies of a model on one fabric. The members of the best one stand at the
+// top, too, so that a script that wants one answer need not look into the list.
 
 #include "weft/request/strategy.h"
 #include "request/json/json.h"

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// "weft.topology/1": a topology, and how far apart the servers are in it.
+// "weft.topology/1": a topology, how far apart the servers are in it, and the Moore bounds of that;
+// the planes themselves where they are requested.
 
 #include "weft/request/topology.h"
 #include "request/json/json.h"

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// "weft.traffic/1": groups of collectives, and the transfers between given servers.
+// "weft.traffic/1": groups of collectives, and the transfers between given servers; the transfer
+// matrix, which has a number for every pair, only where it is requested.
 
 #include "weft/request/traffic.h"
 #include "request/json/json.h"

@@ -84,6 +84,7 @@ static bool draw(const char **page, struct weft_report *report,
 
 // ---- a task graph ----
 
+// Plans a fabric for a task graph from a file. What is for models alone is refused.
 static bool plan_taskgraph(struct weft_plan_result *result, const struct weft_plan_request *request,
                            struct weft_request_environment *environment)
 {
@@ -179,6 +180,8 @@ static bool search(struct weft_plan *plan, const struct weft_study *study,
     return planned;
 }
 
+// Plans a strategy and a fabric for a model together. Where its task graphs are too large to
+// simulate, the answer is strategies by estimate, without a fabric.
 static bool plan_model(struct weft_plan_result *result, const struct weft_plan_request *request,
                        struct weft_request_environment *environment)
 {

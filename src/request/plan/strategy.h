@@ -2,7 +2,8 @@
 #ifndef WEFT_REQUEST_PLAN_STRATEGY_H
 #define WEFT_REQUEST_PLAN_STRATEGY_H
 
-// What the request for a plan takes of the request for a strategy.
+// What the request for a plan takes of the request for a strategy: the search itself, for the
+// answer by estimate, and the parser of a transformer's strategy that is given instead of searched.
 
 #include "weft/request/strategy.h"
 
