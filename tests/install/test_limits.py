@@ -23,7 +23,8 @@ def commands(examples):
     hardware = ["--degree", "4", "--rate", "100Gbps"]
     yield ["plan", job, *hardware, "--effort", "0.01", "--json", "--threads", "2"]
     yield ["plan", "candle-16", cluster, "--effort", "0.01", "--threads", "2"]
-    yield ["simulate", "alltoall:1MB", "--fabric", "torus:8x8", "--servers", "64", *hardware, "--engine",
+    yield ["simulate", "alltoall:1MB", "--fabric", "torus:8x8", "--servers", "64", *hardware,
+           "--engine",
            "packet", "--parts", "4", "--threads", "2", "--json"]
 
 
