@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // weft fabrics: the reference fabrics of a cluster, counted and priced, without a job. This is the
-// smallest verb that is a request, and the example to follow for a new one (docs/house.md).
+// smallest verb that is a request, and the example to follow for a new one (docs/house.md): options
+// in, cli_environment, the request, and its result as a table or as JSON.
 
 #include "weft/request/fabrics.h"
 #include "cli.h"

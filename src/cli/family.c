@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A verb with sub-verbs: finds the one that is meant and runs it, or lists them. A word that is no
-// sub-verb is answered with the nearest one within two letters.
+// A verb with sub-verbs: finds the one that is meant and runs it with the rest of the command line,
+// or lists them all in its help. A word that is no sub-verb is answered with the nearest one within
+// two letters.
 
 #include "cli.h"
 

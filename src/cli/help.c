@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // weft help [VERB]: the overview of all verbs, or the help of one. A verb's help is its --help,
-// which argp makes from the tables of its options, so that help and parser cannot differ.
+// which argp makes from the tables of its options, so that help and parser cannot differ; the
+// manual pages are made of the same text.
 
 #include "cli.h"
 

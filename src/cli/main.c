@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The program weft: finds the verb in the table below and runs it. A new verb is a row here, with
-// the summary that weft help shows.
+// The program weft: finds the verb in the table below and runs it behind the door (door.c), which
+// turns a refusal of memory into an error. A new verb is a row here, with the summary that weft
+// help shows.
 
 #include "cli.h"
 

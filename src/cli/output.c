@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a verb says: its result as text, which is written when it is whole, and notes on stderr.
+// What a verb says: its result as text, which is collected and written when it is whole, so that a
+// failure leaves no half result; and notes on stderr, a line each, from the request and from the
+// verb itself.
 
 #include "cli.h"
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // weft schedule: many jobs on one cluster over time. The options become a request of
-// weft/request/schedule.h, its result tables, JSON and a Gantt chart (docs/scheduler.md).
+// weft/request/schedule.h, its result tables, JSON and a Gantt chart (docs/scheduler.md). The
+// tables show means and the first jobs; JSON has every job and every span of servers.
 
 #include "weft/request/schedule.h"
 #include "cli.h"

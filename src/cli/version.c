@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// weft version: the version of the program, which is the project's in meson.build. A verb of its
-// own beside --version, so that scripts can ask with --json.
+// weft version: the version of the program, which is the project's in meson.build. It is a verb of
+// its own beside --version, so that scripts can ask with --json and get an object like any other
+// verb's.
 
 #include "cli.h"
 #include "request/json/json.h"

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The models known by name, or one of them or of a file. Every model is built anew, operator by
-// operator, which takes milliseconds for the whole zoo; nothing is cached.
+// operator, which takes milliseconds for the whole zoo, so that nothing is cached. docs/models.md
+// has the form of a file.
 
 #include "weft/request/models.h"
 

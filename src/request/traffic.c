@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What a job demands of the network: its file becomes a task graph, whose collectives and transfers
-// are summed up by weft_traffic_build. One pass over the tasks; nothing is searched or played.
+// are summed up by weft_traffic_build (docs/traffic.md). That is one pass over the tasks; nothing
+// is searched or played.
 
 #include "weft/request/traffic.h"
 

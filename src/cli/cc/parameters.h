@@ -2,8 +2,9 @@
 #ifndef WEFT_CLI_CC_PARAMETERS_H
 #define WEFT_CLI_CC_PARAMETERS_H
 
-// Parameters of MLTCP in the kernel that several verbs take. Each function parses the value of the
-// option of its name into `given`, and returns 0, or EINVAL with cli->error filled.
+// Parameters of MLTCP in the kernel that weft cc and weft lab mltcp both take. Each function parses
+// the value of the option of its name into `given`, and returns 0, or EINVAL with cli->error
+// filled; whether the value was given is for the caller to remember.
 
 #include "cli/cli.h"
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // weft collective best: the quickest algorithm by size. The options become a weft_best_request,
 // whose result is printed as a table, JSON, a plot over sizes, or rows for NCCL's tuner plugin.
+// Closed forms take milliseconds; schedules that an engine plays take up to minutes.
 
 #include "collective.h"
 #include "weft/format.h"

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // weft collective SUB: the family of verbs about schedules of collectives. This file has the table
 // of sub-verbs; each is a file beside it and a request of weft/request/collective.h.
+// docs/collectives.md says what a schedule is and how one is proved.
 
 #include "collective.h"
 

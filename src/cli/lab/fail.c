@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // weft lab fail, weft lab mend: cables that lose their light, and get it back. Both verbs parse the
 // same arguments (a kind of fault and which one) and differ in one call of runtime/testbed/fault.c.
+// A fault stays until it is mended or the lab is taken away.
 
 #include "lab.h"
 #include "request/json/json.h"

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The option --name, which says which lab every sub-verb of weft lab works on. A name becomes part
-// of namespaces' and files' names, so that it is checked before anything is done under it.
+// of the names of namespaces and files, so that weft_lab_check_name has to accept it before
+// anything is done under it.
 
 #include "lab.h"
 

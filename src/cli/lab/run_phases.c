@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The phases of an iteration that a lab played, measured beside what the engines predict, as every
-// part of weft lab run shows them. The last phase of an experiment is the whole iteration.
+// part of weft lab run shows them. A phase lasts while any of its tasks is under way; the last
+// phase of an experiment is the whole iteration.
 
 #include "request/json/json.h"
 #include "run.h"

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The options that every verb takes: the form and place of the result, the seed, the threads, and
 // help. Of them only the seed changes what is computed: any number of threads gives the same bytes.
+// Parsed by argp as the last child of every verb's parser.
 
 #include "cli/cli.h"
 

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The options that say what a run writes besides its result.
+// The options that say what a run writes besides its result: records of flows, series of links, a
+// timeline, a snapshot for weft interleave. Each names a file, and nothing is recorded that no
+// option asks for, since a record costs time and memory for each event.
 
 #include "cli/cli.h"
 
@@ -28,6 +30,8 @@ static const struct argp_option options[] = {
     {0},
 };
 
+// Takes the names of the files, and how often links are sampled; --flows is the old name of
+// --flow-records.
 static error_t parse(int key, char *argument, struct argp_state *state)
 {
     struct cli *cli = state->input;

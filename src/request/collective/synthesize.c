@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A schedule for any fabric (docs/synthesis.md), with as many chunks as make it quick. More chunks
-// keep more links busy at once, and cost more time to plan.
+// keep more links busy at once and cost more time to plan, so that counts are tried upwards until
+// the bound is near, the work too large, or the schedule no quicker.
 
 #include "weft/request/collective.h"
 

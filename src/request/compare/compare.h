@@ -3,7 +3,8 @@
 #define WEFT_REQUEST_COMPARE_COMPARE_H
 
 // What the files of a comparison share: how measured times of operators are found for a model in a
-// folder of profiles. models.c has the comparison, profiles.c reads the folder.
+// folder of profiles. models.c has the comparison and asks for a profile once for each model, batch
+// and cluster; profiles.c reads the folder.
 
 #include "weft/base.h"
 #include "weft/model.h"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Measured times of operators from a folder of profiles: which file is for a model. Files are tried
-// in the order of their names, so that the answer does not depend on the folder's own order, and
-// one file that is no profile is passed over.
+// in the order of their names, so that the answer does not depend on the folder's own order; a
+// *.json file that is no profile fails the request.
 
 #include "request/compare/compare.h"
 #include "weft/format.h"

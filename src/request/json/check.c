@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// "weft.check/1": the claims of a plan that do not hold, and what could not be looked at. An empty
-// list of violations means that all holds that was checked.
+// "weft.check/1": the claims of a plan that do not hold, each as a sentence, and what could not be
+// looked at with what was given. "valid" is true where all holds that was checked; the exit code of
+// weft check says the same.
 
 #include "weft/request/check.h"
 #include "request/json/json.h"

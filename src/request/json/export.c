@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// "weft.export/1": what was written where. The document itself goes to its file as it is, so that
-// this object is only the receipt for scripts.
+// "weft.export/1": what was written where. The document itself goes to its file as it is, since
+// most of its forms are not JSON; this object is the receipt for scripts, printed where --json is
+// given together with an output.
 
 #include "weft/request/export.h"
 #include "request/json/json.h"

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // "weft.fabrics/1": the reference fabrics of a cluster: their parts, prices and hops, or why a
-// fabric cannot be built. This is the example for the JSON of a new request.
+// fabric cannot be built. This is the example for the JSON of a new request: one function for the
+// object, helpers for its members, and the setters of json.h.
 
 #include "weft/request/fabrics.h"
 #include "request/json/json.h"

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// "weft.interleave/1": the score of every link and the time-shift of every job, all of them, where
-// the tables of the command line show the first ones (docs/interleave.md).
+// "weft.interleave/1": the score of every link and the time-shift of every job; all of them, where
+// the tables of the command line show the first ones. docs/interleave.md defines score, bound and
+// slack.
 
 #include "weft/request/interleave.h"
 #include "request/json/json.h"

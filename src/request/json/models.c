@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // "weft.models/1": models by their sums; one model that was named has each of its operators, too.
-// Work and memory are those of one sample.
+// Work and memory are those of one sample, and a multiply and an add count as two FLOPs.
 
 #include "weft/request/models.h"
 #include "request/json/json.h"

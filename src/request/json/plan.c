@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A plan as its file, "weft.plan/1", with how long a model's took: the file itself cannot hold
-// that, since the same plan gives the same file. Or the strategies of an estimate.
+// that, since the same plan gives the same file. Where a model is too large to simulate, the
+// strategies of the estimate stand instead.
 
 #include "weft/request/plan.h"
 #include "weft/format.h"

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // "weft.profile/1": the cost of every operator in every split, measured or by the roofline, and the
-// accuracy of the roofline for each kind of operator (docs/costs.md).
+// accuracy of the roofline for each kind of operator, as geometric mean and range over the splits
+// that were measured (docs/costs.md).
 
 #include "weft/request/profile.h"
 #include "request/json/json.h"

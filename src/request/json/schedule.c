@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // "weft.schedule/1": what became of each job, who had which servers when, the failures, and the
-// totals. Times are in seconds since the trace began.
+// totals. Times are in seconds since the trace began; "wall_s" alone is of the program itself and
+// differs from run to run.
 
 #include "weft/request/schedule.h"
 #include "request/json/json.h"

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// "weft.strategy/1": strategies of a model on one fabric. The members of the best one stand at the
-// top, too, so that a script that wants one answer need not look into the list.
+// "weft.strategy/1": strategies of a model on one fabric, best first. The members of the best one
+// stand at the top, too, so that a script that wants one answer need not look into the list of
+// candidates.
 
 #include "weft/request/strategy.h"
 #include "request/json/json.h"

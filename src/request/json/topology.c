@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // "weft.topology/1": a topology, how far apart the servers are in it, and the Moore bounds of that;
-// the planes themselves where they are requested.
+// where they are requested also the planes, each as the server that every server's port sends to.
 
 #include "weft/request/topology.h"
 #include "request/json/json.h"

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// "weft.traffic/1": groups of collectives, and the transfers between given servers; the transfer
-// matrix, which has a number for every pair, only where it is requested.
+// "weft.traffic/1": groups of collectives, and the transfers between given servers. The transfer
+// matrix has a number for every pair of servers and stands here only where it is requested; a row
+// is what one server sends.
 
 #include "weft/request/traffic.h"
 #include "request/json/json.h"

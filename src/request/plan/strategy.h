@@ -3,7 +3,8 @@
 #define WEFT_REQUEST_PLAN_STRATEGY_H
 
 // What the request for a plan takes of the request for a strategy: the search itself, for the
-// answer by estimate, and the parser of a transformer's strategy that is given instead of searched.
+// answer by estimate where a model is too large to simulate, and the parser of a transformer's
+// strategy that is given instead of searched.
 
 #include "weft/request/strategy.h"
 
