@@ -19,32 +19,11 @@ static bool pass(struct cli *cli, bool fine)
     return fine;
 }
 
-bool cli_network(struct weft_network *network, struct weft_cluster *cluster, struct cli *cli,
-                 const char *specification, uint32_t server_count,
-                 const struct weft_fabric_options *shape)
-{
-    const struct weft_request_fabric request = {.specification = specification,
-                                                .hardware = &cli->hardware,
-                                                .server_count = server_count,
-                                                .shape = *shape};
-    return pass(cli,
-                weft_request_reference(network, cluster, &request, cli_environment(cli, NULL)));
-}
-
 bool cli_load_job(struct weft_fbuf *job, struct cli *cli, const char *path)
 {
     struct weft_loaded_job loaded;
     if (!pass(cli, weft_request_load(&loaded, path, &cli->trace, cli_environment(cli, NULL)))) {
         return false;
-    }
-    // Of several matrices the last that says so counts, as before there were requests.
-    if (loaded.priority_count > 0) {
-        cli->loaded.priority = loaded.priority;
-        cli->loaded.priority_count = loaded.priority_count;
-    }
-    if (loaded.failure_count > 0) {
-        cli->loaded.failures = loaded.failures;
-        cli->loaded.failure_count = loaded.failure_count;
     }
     *job = loaded.fbuf;
     return true;

@@ -11,6 +11,8 @@
 #include "weft/fabric.h"
 #include "weft/model.h"
 #include "weft/request.h"
+#include "weft/request/parameter.h"
+#include "weft/request/simulate.h"
 #include "weft/sim.h"
 #include "weft/strategy.h"
 #include "weft/topology.h"
@@ -25,7 +27,6 @@ enum {
 };
 
 enum { CLI_THREADS_MAX = 64 };
-enum { CLI_PACKET_WORDS = 64, CLI_PACE_WORDS = 5 };
 
 // What a run is to write besides its result; NULL or 0 = not.
 struct cli_records {
@@ -49,17 +50,12 @@ struct cli {
     uint32_t threads;
     bool threads_given;
     const char *output_path; // NULL = stdout
-    bool nested;             // runs inside another verb, maybe beside others: shows no progress
-    FILE *notes;             // where notes go, a line each; NULL = stderr
     struct weft_request_hardware hardware;
     struct weft_request_search search;
     struct weft_request_job job;
     struct weft_request_trace trace;
-    struct weft_loaded_job loaded; // the last traffic matrix, for verbs that are no request yet
-    const char *packet_words[CLI_PACKET_WORDS]; // what options of CLI_PACKETS say; NULL = not given
-    struct weft_packet_options packet;          // made of them by cli_packets
-    bool fluid_learns;                          // MLTCP's parameters are the flow engine's, too
-    const char *pace_words[CLI_PACE_WORDS];     // likewise of CLI_PACES
+    struct weft_request_packets packets;
+    struct weft_request_timing timing;
     struct cli_records records;
     // Of the request: its notes, which of them were printed, and its progress, for the clock.
     struct weft_request_environment environment;
@@ -85,7 +81,7 @@ enum {
     CLI_TRACE = 8,
     CLI_PACKETS = 16,
     CLI_RECORDS = 32,
-    CLI_PACES = 64,
+    CLI_TIMING = 64,
 };
 
 // A verb's own options: as argp's fields, parser called with `input`. Examples belong in `doc`
@@ -99,20 +95,6 @@ struct cli_verb {
     unsigned groups;
 };
 
-// A verb that can also run inside another one: `input` of input_bytes is made ready, cli_parse
-// fills it, and run leaves the result in cli->text or fails with cli->error.
-struct cli_runner {
-    struct cli_verb verb;
-    size_t input_bytes;
-    void (*ready)(void *input, struct cli *cli);
-    bool (*run)(void *input);
-};
-// The verb as a program: its exit code.
-int cli_run(const struct cli_runner *runner, int argc, char **argv);
-// The option of that name, NULL when the verb has none; then *near is the one that may be meant
-// (or NULL).
-const struct argp_option *cli_verb_option(const struct cli_verb *verb, const char *name,
-                                          const struct argp_option **near);
 // Calls main(argc, argv) and returns its exit code; where memory is out, complains in one line and
 // returns the exit code of UNSUPPORTED.
 int cli_door(int (*main)(int argc, char **argv), const char *program, int argc, char **argv);
@@ -133,6 +115,14 @@ error_t cli_usage(struct cli *cli, const char *format, ...) WEFT_PRINTF(2, 3);
 bool cli_misuse(struct cli *cli, const char *format, ...) WEFT_PRINTF(2, 3);
 // For parsers: a positional argument that may be given once.
 error_t cli_take(struct cli *cli, const char **slot, const char *argument, const char *what);
+// For parsers: sets the parameter of that name in the struct at `base`.
+struct cli_parameters {
+    void *base;
+    const struct weft_parameter *rows;
+    size_t count;
+};
+error_t cli_parameter(struct cli *cli, const struct cli_parameters *parameters, const char *name,
+                      const char *text);
 // For parsers: a count or quantity as the value of an option; 0 or EINVAL.
 error_t cli_count(struct cli *cli, uint32_t *value, const char *option, const char *text,
                   uint32_t low, uint32_t high);
@@ -148,6 +138,8 @@ void cli_print_notes(struct cli *cli);
 // Spells the fields that a message of a request names in braces as options: "{degree=4}" becomes
 // "--degree 4". Words that are no options stay as they are.
 void cli_spell(const struct cli *cli, char *message);
+// The same, for a request with those parameters.
+void cli_spell_for(const struct weft_parameter_group *groups, char *message);
 
 // One line on stderr that is no failure.
 void cli_note(const struct cli *cli, const char *format, ...) WEFT_PRINTF(2, 3);
@@ -173,7 +165,7 @@ double cli_elapsed_s(const struct cli *cli);
 // ---- the clock thread: progress on a terminal, the end of a timed search, Ctrl-C ----
 
 // Starts the clock for a request, whose progress it shows and whose steps it ends. Returns the flag
-// that stages poll; NULL inside another verb.
+// that stages poll.
 weft_stop cli_clock_watch(struct cli *cli);
 // Starts the clock for a verb that is no request yet. `deadline_s` <= 0: none. `what` is shown on a
 // terminal. Returns the flag that stages poll.
@@ -186,9 +178,6 @@ void cli_clock_stop(struct cli *cli);
 // ---- what requests share, for verbs that are no request yet: weft/request.h says what each does
 // ----
 
-bool cli_network(struct weft_network *network, struct weft_cluster *cluster, struct cli *cli,
-                 const char *specification, uint32_t server_count,
-                 const struct weft_fabric_options *shape) WEFT_MUST_USE;
 bool cli_load_job(struct weft_fbuf *job, struct cli *cli, const char *path) WEFT_MUST_USE;
 
 // ---- options that several verbs take ----
@@ -199,17 +188,8 @@ extern const struct argp cli_search_argp;
 extern const struct argp cli_job_argp;
 extern const struct argp cli_trace_argp;
 
-// Engine, transport and all that the packet engine takes, by the options of CLI_PACKETS. *sim says
-// what packets are, unless options do; `is_taskgraph` chooses the preset where none is asked for.
-bool cli_packets(struct weft_sim_options *sim, struct cli *cli, bool is_taskgraph) WEFT_MUST_USE;
-// Whether --buffer is given: it wins over what files say of ports.
-bool cli_buffer_given(const struct cli *cli);
-// What --dcqcn-timer says, for one or for each job; NULL = nothing.
-const char *cli_dcqcn_timers(const struct cli *cli);
-// MLTCP's parameters by the options; those that are not given stay.
-bool cli_mltcp(struct weft_mltcp_options *mltcp, struct cli *cli) WEFT_MUST_USE;
 extern const struct argp cli_packets_argp;
-extern const struct argp cli_paces_argp;
+extern const struct argp cli_timing_argp;
 extern const struct argp cli_records_argp;
 
 // ---- verbs ----

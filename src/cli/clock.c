@@ -162,9 +162,6 @@ weft_stop cli_clock_start(struct cli *cli, const char *what, double deadline_s)
 
 weft_stop cli_clock_watch(struct cli *cli)
 {
-    if (cli->nested) {
-        return NULL;
-    }
     WEFT_ASSERT(!ticker.running);
     atomic_store(&stop_requested, false);
     // The first Ctrl-C asks for the best answer so far, the second one ends the program.
@@ -198,9 +195,6 @@ void cli_clock_heed(void)
 void cli_clock_stop(struct cli *cli)
 {
     weft_request_step_end(&cli->environment);
-    if (cli->nested) {
-        return;
-    }
     if (ticker.running) {
         pthread_mutex_lock(&ticker.mutex);
         ticker.over = true;

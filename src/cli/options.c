@@ -122,24 +122,13 @@ static void list_children(struct argp_child children[CHILDREN_MAX], const struct
     if (verb->groups & CLI_PACKETS) {
         children[count++] = (struct argp_child){&cli_packets_argp, 0, "Packets:", 2};
     }
-    if (verb->groups & CLI_PACES) {
-        children[count++] = (struct argp_child){&cli_paces_argp, 0, "Jobs:", 2};
+    if (verb->groups & CLI_TIMING) {
+        children[count++] = (struct argp_child){&cli_timing_argp, 0, "Jobs:", 2};
     }
     if (verb->groups & CLI_RECORDS) {
         children[count++] = (struct argp_child){&cli_records_argp, 0, "Records:", 2};
     }
     children[count] = (struct argp_child){&cli_common_argp, 0, "Every verb:", 3};
-}
-
-const struct argp_option *cli_verb_option(const struct cli_verb *verb, const char *name,
-                                          const struct argp_option **near)
-{
-    const struct argp own = {.options = verb->options, .parser = verb->parser};
-    struct argp_child children[CHILDREN_MAX] = {{NULL, 0, NULL, 0}};
-    list_children(children, &own, verb);
-    bool exact = false;
-    *near = meant(children, name, strlen(name), &exact);
-    return exact ? *near : NULL;
 }
 
 bool cli_parse(struct cli *cli, const struct cli_verb *verb, int argc, char **argv, void *input)

@@ -36,12 +36,9 @@ void cli_note(const struct cli *cli, const char *format, ...)
 {
     va_list arguments;
     va_start(arguments, format);
-    FILE *out = cli->notes != NULL ? cli->notes : stderr;
-    if (cli->notes == NULL) {
-        fprintf(out, "%s: note: ", cli->program);
-    }
-    vfprintf(out, format, arguments);
-    fputc('\n', out);
+    fprintf(stderr, "%s: note: ", cli->program);
+    vfprintf(stderr, format, arguments);
+    fputc('\n', stderr);
     va_end(arguments);
 }
 

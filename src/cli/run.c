@@ -85,15 +85,3 @@ void cli_release(struct cli *cli)
         }
     }
 }
-
-int cli_run(const struct cli_runner *runner, int argc, char **argv)
-{
-    struct cli cli;
-    void *input = calloc(1, runner->input_bytes);
-    WEFT_ASSERT(input != NULL);
-    runner->ready(input, &cli);
-    bool fine = cli_parse(&cli, &runner->verb, argc, argv, input) && runner->run(input);
-    int code = cli_finish(&cli, fine);
-    free(input);
-    return code;
-}

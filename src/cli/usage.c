@@ -51,6 +51,18 @@ error_t cli_value(struct cli *cli, bool parsed, const char *option)
     return EINVAL;
 }
 
+error_t cli_parameter(struct cli *cli, const struct cli_parameters *parameters, const char *name,
+                      const char *text)
+{
+    const struct weft_parameter_group groups[] = {{parameters->rows, parameters->count, 0},
+                                                  {NULL, 0, 0}};
+    const struct weft_parameter_group *group = NULL;
+    const struct weft_parameter *parameter = weft_parameter_find(&group, groups, name);
+    WEFT_ASSERT(parameter != NULL);
+    bool set = weft_parameter_set(parameters->base, parameter, text, &cli->arena, &cli->error);
+    return set ? 0 : EINVAL;
+}
+
 error_t cli_count(struct cli *cli, uint32_t *value, const char *option, const char *text,
                   uint32_t low, uint32_t high)
 {

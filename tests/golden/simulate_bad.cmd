@@ -31,7 +31,7 @@ for options in "--engine fluid" "--engine packet --transport ideal" \
     "--engine packet --buffer 8999B" "--engine packet --mtu 64" "--engine packet --mtu 0" \
     "--engine packet --mtu 65536" "--engine packet --initial-window 0" \
     "--engine packet --rto-min 0" "--engine packet --ack maybe" \
-    "--engine packet --handshake --no-handshake" "--engine packet --like ns3" "--mtu 32"; do
+    "--engine packet --handshake --no-handshake" "--engine packet --preset ns3" "--mtu 32"; do
     try weft simulate alltoall:1MB --servers 8 --rate 100Gbps $options
 done
 try weft simulate alltoall:1MB --servers 8 --rate 1kbps --engine packet

@@ -22,7 +22,7 @@ play --iterations 20 --jitter 0.05,0 --json | means
 # The heavier job, the shorter timer, the more urgent queue, the one that comes late.
 echo weight; play --transport reno --persistent --weight 3,1 --iterations 10 --json | means
 echo timer; play --transport dcqcn --dcqcn-timer 55us,440us --iterations 3 --json | means
-echo priority; play --transport reno --persistent --mark 64kB --priority 1,0 --iterations 10 \
+echo priority; play --transport reno --persistent --ecn-kmin 64kB --priority 1,0 --iterations 10 \
     --json | means
 # Windows that live on, begin anew, learn.
 for options in "" "--persistent" "--persistent --restart-window 4" \

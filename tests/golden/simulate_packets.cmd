@@ -9,8 +9,8 @@ weft simulate "$job" --rate 400Gbps --transport dctcp --json | grep -v wall_s > 
 weft simulate "$job" --rate 400Gbps --engine packet --json | grep -v wall_s > two
 cmp one two && echo same
 # Presets, and options that change them.
-for options in "--like plain" "--like plain --ack at-once" "--transport reno" \
-    "--handshake --mark 9kB"; do
+for options in "--preset plain" "--preset plain --ack at-once" "--transport reno" \
+    "--handshake --ecn-kmin 9kB"; do
     echo "$options"
     weft simulate "$job" --rate 400Gbps --engine packet $options --json |
         grep -E '"(iteration_s|packets)"'
@@ -23,7 +23,7 @@ weft simulate allreduce:10MB --servers 16 --fabric leaf-spine --rate 100Gbps --t
     --json | grep -E '"(completion_s|packets|engine|transport)"'
 # Many at once in small buffers: some packets are lost, sent again, and all flows end.
 weft simulate poisson:1MB:load=0.9:count=400:3 --servers 16 --rate 100Gbps --transport reno \
-    --buffer 100kB --mark 1GB --json > lossy
+    --buffer 100kB --ecn-kmin 1GB --json > lossy
 grep -E '"(flows|drops|retransmits|engine|transport)"' lossy
 grep -q -E '"drops": 0,' lossy || echo lossy
 # What is recorded: a row a flow, rows of links; nothing half.

@@ -31,7 +31,7 @@ play $drift | grep '"iteration_mean_s"' | head -n 1
 play $drift --realign 0.05 | grep -E '"(iteration_mean_s|realigned)"' | tail -n 2
 # Packets.
 slow="--engine packet --mtu 1514 --header 66 --rto-min 10ms --latency 50us --buffer 60560B"
-slow="$slow --mark 22710B --json"
+slow="$slow --ecn-kmin 22710B --json"
 play $slow --transport reno --sharing fair | grep -E '"(transport|sharing)"'
 play $slow --transport reno --sharing mltcp |
     grep -E '"(transport|sharing|iteration_mean_s|drops)"'

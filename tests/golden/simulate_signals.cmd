@@ -14,7 +14,7 @@ incast() { weft simulate in.cm --rate 100Gbps --mtu 4160 "$@" --json; }
 count() { grep -E '"(iteration_s|drops|trims|timeouts)"' | head -n 4; }
 for transport in nscc dctcp; do
     echo "$transport, trimmed"
-    incast --transport $transport --trim --buffer 64kB --mark 16kB --mark-full 48kB | count
+    incast --transport $transport --trim --buffer 64kB --ecn-kmin 16kB --ecn-kmax 48kB | count
 done
 for options in "" "--dctcp-gain 1" "--dctcp-rfc" "--window-limit 64" "--ack-bytes 256"; do
     echo "dctcp $options"
@@ -27,7 +27,7 @@ drops() {
 drops 8us
 drops 100us
 echo early drops
-incast --transport reno --mark 16kB --mark-full 128kB --early-drops | count |
+incast --transport reno --ecn-kmin 16kB --ecn-kmax 128kB --early-drops | count |
     sed 's/: [1-9][0-9]*,/: some,/'
 # One server, many flows: acknowledgements wait behind all of them or behind a packet of each.
 for queue in turns all; do
@@ -48,5 +48,5 @@ try incast --transport dctcp --early-drops
 try incast --transport dctcp --host-queue some
 try incast --transport dctcp --spray-hashed
 try incast --transport dctcp --spray 4 --spray-by luck
-try incast --transport dctcp --like topoopt --dctcp-rfc
+try incast --transport dctcp --preset topoopt --dctcp-rfc
 try incast --transport ideal --reorder 4

@@ -37,7 +37,7 @@ try weft strategy
 # 0 seconds are the shortest search; a number that means nothing is told.
 weft strategy dlrm-16 "$cluster" --seconds 0 --json |
     python3 -c 'import json, sys; print(json.load(sys.stdin)["evaluations"] < 20000)'
-try weft strategy dlrm-16 "$cluster" --inside 0
+try weft strategy dlrm-16 "$cluster" --intra-server-rate 0
 weft strategy gpt-1.7b "$cluster" --search mcmc --keep 1 2>&1 > /dev/null
 { printf 'zoo: vgg16\n'; yes '#' | head -c 262200; } > large.yaml
 try weft models large.yaml

@@ -4,6 +4,7 @@
 #include "weft/request.h"
 #include "weft/request/compare.h"
 #include "weft/request/fabrics.h"
+#include "weft/request/simulate.h"
 #include "weft/request/topology.h"
 #include "weft/request/traffic.h"
 
@@ -154,6 +155,89 @@ static void models_are_looked_at_before_they_are_compared(void **state)
     assert_int_equal(atomic_load(&door.environment.progress.begun), 0);
 }
 
+// A pattern of flows, whose packets are laid over the preset.
+static void flows_are_simulated(void **state)
+{
+    (void)state;
+    struct door door;
+    open_door(&door);
+    const char *const loads[] = {"alltoall:100kB"};
+    const struct weft_simulate_request request = {
+        .loads = loads,
+        .load_count = 1,
+        .hardware = {.server_count = 8, .rate_Bps = 12.5e9, .rate_given = true},
+        .packets = {.engine = {true, WEFT_ENGINE_PACKET}, .size = {.mtu = {true, 4160}}}};
+    struct weft_simulate_result result;
+    assert_true(weft_request_simulate(&result, &request, &door.environment));
+    assert_int_equal(result.kind, WEFT_SIMULATE_FLOWS);
+    assert_int_equal(result.times.count, 56);
+    assert_int_equal(result.options.packet_bytes, 4160);
+    assert_int_equal(result.options.packet->initial_window_packets, 10);
+    assert_true(result.times.max_ps <= result.sim.end_ps);
+    assert_int_equal(door.environment.progress.begun, door.environment.progress.ended);
+    const char *text = weft_request_simulate_json(&result, &door.arena);
+    assert_non_null(strstr(text, "\"pattern\": \"alltoall:100kB\""));
+}
+
+// What belongs to packets is refused of a fluid, whichever row of the table it is: a row that
+// is_given does not see would be ignored in silence.
+static void packets_of_a_fluid_are_refused(void **state)
+{
+    (void)state;
+    struct door door;
+    open_door(&door);
+    for (size_t i = 0; i < WEFT_PACKET_PARAMETERS; i++) {
+        const struct weft_parameter *row = &weft_packet_parameters[i];
+        static const char *const texts[] = {"1", "64", "0.5", "1us", "1MB", "1Gbps"};
+        struct weft_request_packets asked = {.engine = {.given = false}};
+        bool set = row->words != NULL &&
+                   weft_parameter_set(&asked, row, row->words[0], &door.arena, &door.error);
+        for (size_t t = 0; !set && t < sizeof texts / sizeof texts[0]; t++) {
+            set = weft_parameter_set(&asked, row, texts[t], &door.arena, &door.error);
+        }
+        if (strcmp(row->name, "engine") == 0 || strcmp(row->name, "transport") == 0 ||
+            strcmp(row->name, "mtu") == 0 || strcmp(row->name, "header") == 0) {
+            continue;
+        }
+        assert_true(set);
+        struct weft_sim_options sim = {.packet_bytes = 0};
+        struct weft_packet_options packet;
+        assert_false(weft_request_packets(&sim, &packet, &asked, 0, &door.environment.base));
+        assert_int_equal(door.error.code, WEFT_USAGE);
+        assert_non_null(strstr(door.error.message, row->name));
+    }
+}
+
+// By names and texts the same request comes about as by fields.
+static void parameters_fill_a_request(void **state)
+{
+    (void)state;
+    struct door door;
+    open_door(&door);
+    static const char *const pairs[][2] = {{"fabric", "ring"},          {"rate", "100Gbps"},
+                                           {"engine", "packet"},        {"start", "0,1ms"},
+                                           {"sharing", "unfair:60/40"}, {"jitter", "0.1,2ms"}};
+    struct weft_simulate_request request = {.load_count = 0};
+    const struct weft_parameter_group *group = NULL;
+    for (size_t i = 0; i < sizeof pairs / sizeof pairs[0]; i++) {
+        const struct weft_parameter *row =
+            weft_parameter_find(&group, weft_simulate_parameters, pairs[i][0]);
+        assert_non_null(row);
+        assert_true(weft_parameter_set((char *)&request + group->offset, row, pairs[i][1],
+                                       &door.arena, &door.error));
+    }
+    assert_string_equal(request.fabric, "ring");
+    assert_true(request.hardware.rate_given && request.hardware.rate_Bps == 12.5e9);
+    assert_int_equal(request.packets.engine.value, WEFT_ENGINE_PACKET);
+    assert_int_equal(request.timing.start.ps[1], 1000000000);
+    assert_true(request.sharing.policy.weights.values[1] == 40);
+    assert_true(request.timing.jitter.values[1].is_time);
+    assert_null(weft_parameter_find(&group, weft_simulate_parameters, "output"));
+    const struct weft_parameter *mtu = weft_parameter_find(&group, weft_simulate_parameters, "mtu");
+    assert_false(weft_parameter_set(&request.packets, mtu, "65536", &door.arena, &door.error));
+    assert_int_equal(strncmp(door.error.message, "{mtu}: ", 7), 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -163,6 +247,9 @@ int main(void)
         cmocka_unit_test(a_jobs_traffic_is_found),
         cmocka_unit_test(a_batch_that_does_not_divide_is_noted),
         cmocka_unit_test(models_are_looked_at_before_they_are_compared),
+        cmocka_unit_test(flows_are_simulated),
+        cmocka_unit_test(packets_of_a_fluid_are_refused),
+        cmocka_unit_test(parameters_fill_a_request),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -6,6 +6,7 @@
 // searched together with the fabric.
 
 #include "weft/plan.h"
+#include "weft/request/parameter.h"
 #include "weft/request/strategy.h"
 
 WEFT_API_BEGIN
@@ -27,6 +28,9 @@ struct weft_plan_request {
         const char *strategy; // of a transformer: this strategy; only its fabric is searched
     } model;
 };
+
+// Its parameters by name, in groups; the names of jobs and files are the door's.
+extern const struct weft_parameter_group weft_plan_parameters[];
 
 struct weft_plan_result {
     const struct weft_plan *plan; // NULL: `estimate` has the answer

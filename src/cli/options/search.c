@@ -3,13 +3,7 @@
 
 #include "cli/cli.h"
 
-#include <math.h>
-#include <string.h>
-
 enum { KEY_METHOD = 1200, KEY_SIMPLEX, KEY_SECONDS, KEY_EFFORT };
-
-static const double seconds_least = 1e-9;
-static const double seconds_max = 1e6;
 
 static const struct argp_option options[] = {
     {"method", KEY_METHOD, "M", 0, "weft (default) or topoopt, the paper's TopologyFinder", 0},
@@ -23,32 +17,12 @@ static const struct argp_option options[] = {
 static error_t parse(int key, char *argument, struct argp_state *state)
 {
     struct cli *cli = state->input;
-    struct weft_request_search *search = &cli->search;
-    switch (key) {
-    case KEY_METHOD:
-        if (strcmp(argument, "weft") == 0) {
-            search->method = WEFT_TOPOLOGY_WEFT;
-        } else if (strcmp(argument, "topoopt") == 0) {
-            search->method = WEFT_TOPOLOGY_TOPOOPT;
-        } else {
-            return cli_usage(cli, "--method: '%.64s' is none; write weft or topoopt", argument);
-        }
-        return 0;
-    case KEY_SIMPLEX:
-        search->simplex = true;
-        return 0;
-    case KEY_SECONDS:
-    case KEY_EFFORT:
-        search->timed = key == KEY_SECONDS;
-        if (!weft_parse_number(&search->seconds, argument, 0, seconds_max, &cli->error)) {
-            return cli_value(cli, false, search->timed ? "seconds" : "effort");
-        }
-        // To the planner 0 means nothing was asked for; to a user it is the shortest search.
-        search->seconds = fmax(search->seconds, seconds_least);
-        return 0;
-    default:
+    if (key < KEY_METHOD || key > KEY_EFFORT) {
         return ARGP_ERR_UNKNOWN;
     }
+    const struct cli_parameters parameters = {&cli->search, weft_search_parameters,
+                                              WEFT_SEARCH_PARAMETERS};
+    return cli_parameter(cli, &parameters, options[key - KEY_METHOD].name, argument);
 }
 
 const struct argp cli_search_argp = {.options = options, .parser = parse};

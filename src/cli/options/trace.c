@@ -15,13 +15,13 @@ static const struct argp_option options[] = {
 static error_t parse(int key, char *argument, struct argp_state *state)
 {
     struct cli *cli = state->input;
+    const struct cli_parameters parameters = {&cli->trace, weft_trace_parameters,
+                                              WEFT_TRACE_PARAMETERS};
     switch (key) {
     case KEY_GROUPS:
         return cli_take(cli, &cli->trace.groups_path, argument, "--groups");
     case KEY_ACCELERATOR:
-        return cli_value(cli,
-                         weft_accelerator_named(&cli->trace.accelerator, argument, &cli->error),
-                         "accelerator");
+        return cli_parameter(cli, &parameters, "accelerator", argument);
     default:
         return ARGP_ERR_UNKNOWN;
     }

@@ -73,61 +73,25 @@ static error_t take_path(struct plan_input *input, const char *path)
     return 0;
 }
 
-static error_t take_variant(struct plan_input *input, const char *argument)
-{
-    input->request.model.given = true;
-    input->request.model.all_variants = strcmp(argument, "all") == 0;
-    input->request.model.variant = WEFT_COPLAN_BOTH;
-    for (enum weft_coplan_variant v = 0; v < WEFT_COPLAN_VARIANT_COUNT; v++) {
-        if (strcmp(argument, weft_coplan_variant_name(v)) == 0) {
-            input->request.model.variant = v;
-            return 0;
-        }
-    }
-    return input->request.model.all_variants
-               ? 0
-               : cli_usage(input->cli,
-                           "--variant: '%.40s' is none; write both, strategy, topology, "
-                           "data-parallel or all",
-                           argument);
-}
-
 static error_t parse(int key, char *argument, struct argp_state *state)
 {
     struct plan_input *input = state->input;
+    const struct cli_parameters parameters = {&input->request, weft_plan_parameters[0].rows,
+                                              weft_plan_parameters[0].count};
     switch (key) {
     case KEY_REPORT:
         return cli_take(input->cli, &input->report_path, argument, "report");
-    case KEY_VARIANT:
-        return take_variant(input, argument);
-    case KEY_ROUNDS:
-        input->request.model.given = true;
-        return cli_count(input->cli, &input->request.model.rounds, "rounds", argument, 1, 1000);
-    case KEY_COLLECTIVES:
-        if (strcmp(argument, "rings") != 0 && strcmp(argument, "best") != 0) {
-            return cli_usage(input->cli, "--collectives: '%.40s' is none; write rings or best",
-                             argument);
-        }
-        input->request.collectives =
-            strcmp(argument, "best") == 0 ? WEFT_PLAN_BEST : WEFT_PLAN_RINGS;
-        return 0;
     case KEY_STRATEGY:
         input->request.model.given = true;
         return cli_take(input->cli, &input->request.model.strategy, argument, "strategy");
+    case KEY_VARIANT:
+        return cli_parameter(input->cli, &parameters, "variant", argument);
+    case KEY_ROUNDS:
+        return cli_parameter(input->cli, &parameters, "rounds", argument);
+    case KEY_COLLECTIVES:
+        return cli_parameter(input->cli, &parameters, "collectives", argument);
     case ARGP_KEY_ARG:
         return take_path(input, argument);
-    case ARGP_KEY_END:
-        if (input->path_count > 0) {
-            return 0;
-        }
-        return cli_usage(input->cli,
-                         input->cli->job.model != NULL
-                             ? "on which cluster? write %s --model %s CLUSTER.yaml"
-                             : "which job? write %s MODEL CLUSTER.yaml, or %s FILE.fbuf --degree 4 "
-                               "--rate 100Gbps",
-                         input->cli->program,
-                         input->cli->job.model != NULL ? input->cli->job.model
-                                                       : input->cli->program);
     default:
         return ARGP_ERR_UNKNOWN;
     }
@@ -141,12 +105,34 @@ static bool ends_with(const char *text, const char *end)
 }
 
 // Whether the arguments name a model and not a task graph.
-static bool begins_with_model(const struct plan_input *input)
+static bool begins_with_model(const struct weft_plan_request *request, const char *const *names,
+                              uint32_t count)
 {
-    const char *first = input->paths[0];
+    const char *first = names[0];
     bool named = strpbrk(first, "./-") == NULL || ends_with(first, ".yaml") ||
                  ends_with(first, ".yml") || weft_request_in_zoo(first);
-    return input->cli->job.model != NULL || input->path_count == 2 || named;
+    return request->job.model != NULL || count == 2 || named;
+}
+
+bool cli_plan_name(struct weft_plan_request *request, const char *const *names, uint32_t count,
+                   struct weft_error *error)
+{
+    if (count == 0 && request->job.model != NULL) {
+        return weft_fail(error, WEFT_USAGE,
+                         "on which cluster? write weft plan --model %s CLUSTER.yaml",
+                         request->job.model);
+    }
+    if (count == 0) {
+        return weft_fail(error, WEFT_USAGE,
+                         "which job? write weft plan MODEL CLUSTER.yaml, or weft plan FILE.fbuf "
+                         "--degree 4 --rate 100Gbps");
+    }
+    if (begins_with_model(request, names, count)) {
+        const struct cli_named named = {names, count, "weft plan"};
+        return cli_name_model(&request->job, &request->hardware, &named, error);
+    }
+    request->path = names[0];
+    return true;
 }
 
 // The lower bounds of the certificate: the largest one binds, is marked, and is explained below.
@@ -318,18 +304,14 @@ static bool run(struct plan_input *input)
 {
     struct cli *cli = input->cli;
     struct weft_plan_request *request = &input->request;
-    if (!cli_can_write(cli, cli->output_path) || !cli_can_write(cli, input->report_path)) {
-        return false;
-    }
-    if (!begins_with_model(input)) {
-        request->path = input->paths[0];
-    } else if (!cli_place_arguments(cli, input->paths, input->path_count)) {
-        return false;
-    }
     request->job = cli->job;
     request->trace = cli->trace;
     request->hardware = cli->hardware;
     request->search = cli->search;
+    if (!cli_plan_name(request, input->paths, input->path_count, &cli->error) ||
+        !cli_can_write(cli, cli->output_path) || !cli_can_write(cli, input->report_path)) {
+        return false;
+    }
     request->report = input->report_path != NULL;
     struct weft_plan_result result;
     bool planned = weft_request_plan(&result, request, cli_environment(cli, cli_clock_watch(cli)));
@@ -344,33 +326,19 @@ static bool run(struct plan_input *input)
     return publish(input, &result);
 }
 
-static void ready(void *input, struct cli *cli)
-{
-    *(struct plan_input *)input = (struct plan_input){.cli = cli};
-}
-
-static bool run_input(void *input)
-{
-    return run(input);
-}
-
-const struct cli_runner plan_runner = {
-    .verb =
-        {
-            .name = "weft plan",
-            .arguments = "MODEL CLUSTER.yaml\nFILE.fbuf --degree D --rate R\nFILE.fbuf --cluster "
-                         "FILE.yaml",
-            .doc = doc,
-            .options = options,
-            .parser = parse,
-            .groups = CLI_JOB | CLI_HARDWARE | CLI_SEARCH | CLI_TRACE,
-        },
-    .input_bytes = sizeof(struct plan_input),
-    .ready = ready,
-    .run = run_input,
-};
-
 int cli_plan(int argc, char **argv)
 {
-    return cli_run(&plan_runner, argc, argv);
+    static const struct cli_verb verb = {
+        .name = "weft plan",
+        .arguments = "MODEL CLUSTER.yaml\nFILE.fbuf --degree D --rate R\nFILE.fbuf --cluster "
+                     "FILE.yaml",
+        .doc = doc,
+        .options = options,
+        .parser = parse,
+        .groups = CLI_JOB | CLI_HARDWARE | CLI_SEARCH | CLI_TRACE,
+    };
+    struct cli cli;
+    struct plan_input input = {.cli = &cli};
+    bool fine = cli_parse(&cli, &verb, argc, argv, &input) && run(&input);
+    return cli_finish(&cli, fine);
 }

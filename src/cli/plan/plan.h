@@ -9,9 +9,18 @@
 #include "cli/cli.h"
 #include "weft/request/plan.h"
 
-// Sorts the arguments of a model and its cluster into the options that say the same.
-bool cli_place_arguments(struct cli *cli, const char *const *paths, uint32_t path_count)
-    WEFT_MUST_USE;
+// Arguments that stand alone on a command line of that program.
+struct cli_named {
+    const char *const *names;
+    uint32_t count;
+    const char *program; // for messages
+};
+// A model and its cluster, where options do not name them already.
+bool cli_name_model(struct weft_request_job *job, struct weft_request_hardware *hardware,
+                    const struct cli_named *named, struct weft_error *error) WEFT_MUST_USE;
+// What a plan is for: a model and its cluster, or the file of a job.
+bool cli_plan_name(struct weft_plan_request *request, const char *const *names, uint32_t count,
+                   struct weft_error *error) WEFT_MUST_USE;
 
 // Strategies that were searched, as a table for transformers, else one after the other.
 void cli_print_strategies(struct cli *cli, const struct weft_strategy_result *result);
@@ -21,7 +30,5 @@ void cli_print_memory(struct cli *cli, const struct weft_strategy *strategy,
 // A table of operators; those that are placed alike are one row.
 void cli_print_operators(struct cli *cli, const struct weft_strategy *strategy,
                          const char *const *names, uint32_t operator_count);
-
-extern const struct cli_runner plan_runner;
 
 #endif

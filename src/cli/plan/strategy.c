@@ -79,31 +79,32 @@ static error_t parse(int key, char *argument, struct argp_state *state)
     }
 }
 
-bool cli_place_arguments(struct cli *cli, const char *const *paths, uint32_t path_count)
+bool cli_name_model(struct weft_request_job *job, struct weft_request_hardware *hardware,
+                    const struct cli_named *named, struct weft_error *error)
 {
     uint32_t at = 0;
-    if (cli->job.model == NULL && at < path_count) {
-        cli->job.model = paths[at++];
+    if (job->model == NULL && at < named->count) {
+        job->model = named->names[at++];
     }
-    if (cli->job.model == NULL) {
-        return cli_misuse(cli, "which model? write %s MODEL CLUSTER.yaml; weft models lists them",
-                          cli->program);
+    if (job->model == NULL) {
+        return weft_fail(error, WEFT_USAGE,
+                         "which model? write %s MODEL CLUSTER.yaml; weft models lists them",
+                         named->program);
     }
-    if (at < path_count) {
-        if (cli->hardware.cluster_path != NULL) {
-            return cli_misuse(cli, "one cluster only, not '%.100s' and --cluster", paths[at]);
+    if (at < named->count) {
+        if (hardware->cluster_path != NULL) {
+            return weft_fail(error, WEFT_USAGE, "one cluster only, not '%.100s' and --cluster",
+                             named->names[at]);
         }
-        cli->hardware.cluster_path = paths[at++];
+        hardware->cluster_path = named->names[at++];
     }
-    if (at < path_count) {
-        return cli_misuse(cli, "'%.100s' is one argument too many; see %s --help", paths[at],
-                          cli->program);
+    if (at < named->count) {
+        return weft_fail(error, WEFT_USAGE, "'%.100s' is one argument too many; see %s --help",
+                         named->names[at], named->program);
     }
-    if (cli->hardware.cluster_path == NULL) {
-        return cli_misuse(cli, "on which cluster? write %s %s CLUSTER.yaml", cli->program,
-                          cli->job.model);
-    }
-    return true;
+    return hardware->cluster_path != NULL ||
+           weft_fail(error, WEFT_USAGE, "on which cluster? write %s %s CLUSTER.yaml",
+                     named->program, job->model);
 }
 
 // ---- strategies as text ----
@@ -298,8 +299,9 @@ void cli_print_strategies(struct cli *cli, const struct weft_strategy_result *re
 static bool run(struct strategy_input *input)
 {
     struct cli *cli = input->cli;
+    const struct cli_named named = {input->paths, input->path_count, cli->program};
     if (!cli_can_write(cli, cli->output_path) ||
-        !cli_place_arguments(cli, input->paths, input->path_count)) {
+        !cli_name_model(&cli->job, &cli->hardware, &named, &cli->error)) {
         return false;
     }
     input->request.job = cli->job;

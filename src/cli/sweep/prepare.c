@@ -1,53 +1,47 @@
 // SPDX-License-Identifier: Apache-2.0
 // What can be wrong with a sweep is said before any scenario runs.
 
-#include "cli/plan/plan.h"
-#include "cli/simulate/simulate.h"
 #include "sweep.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-static const struct {
-    const char *name;
-    const struct cli_runner *runner;
-} verbs[] = {{"simulate", &simulate_runner}, {"plan", &plan_runner}};
-
 static bool find_verb(struct sweep *sweep)
 {
-    for (size_t i = 0; i < sizeof verbs / sizeof verbs[0]; i++) {
-        if (strcmp(sweep->spec.verb, verbs[i].name) == 0) {
-            sweep->runner = verbs[i].runner;
-            return true;
-        }
-    }
-    return weft_fail(&sweep->cli->error, WEFT_INPUT,
+    sweep->verb = sweep_find_verb(sweep->spec.verb);
+    return sweep->verb != NULL ||
+           weft_fail(&sweep->cli->error, WEFT_INPUT,
                      "line %u: verb: '%.40s' is none that sweeps; write simulate or plan",
                      sweep->spec.verb_line, sweep->spec.verb);
 }
 
 // Why an option of the verb is no parameter of a scenario; NULL: it is one.
+static const struct {
+    const char *key;
+    const char *why;
+} refused[] = {
+    {"output", "results are lines of the sweep's own -o"},
+    {"json", "results are JSON as it is"},
+    {"threads", "write weft sweep --threads; a scenario has one"},
+    {"quiet", "write weft sweep --quiet"},
+    {"help", "it runs nothing"},
+    {"version", "it runs nothing"},
+    {"fabrics", "it runs nothing"},
+    {"seconds", "a clock makes no two runs equal; write effort"},
+    {"report", "scenarios write no files; run the one that you want drawn"},
+    {"flow-records", "scenarios write no files; run the one whose flows you want to see"},
+    {"series", "scenarios write no files; run the one whose links you want to see"},
+    {"every", "scenarios write no files; run the one whose links you want to see"},
+    {"trace", "scenarios write no files; run the one that you want to see"},
+    {"snapshot", "scenarios write no files; run the one whose job you want to see"},
+    {"job-name", "scenarios write no files; run the one whose job you want to see"},
+    {"progress", "the sweep tells how far it is"},
+};
+enum { REFUSED = sizeof refused / sizeof refused[0] };
+
 static const char *refusal(const char *key)
 {
-    static const struct {
-        const char *key;
-        const char *why;
-    } refused[] = {
-        {"output", "results are lines of the sweep's own -o"},
-        {"json", "results are JSON as it is"},
-        {"threads", "write weft sweep --threads; a scenario has one"},
-        {"quiet", "write weft sweep --quiet"},
-        {"help", "it runs nothing"},
-        {"version", "it runs nothing"},
-        {"fabrics", "it runs nothing"},
-        {"seconds", "a clock makes no two runs equal; write effort"},
-        {"report", "scenarios write no files; run the one that you want drawn"},
-        {"flow-records", "scenarios write no files; run the one whose flows you want to see"},
-        {"series", "scenarios write no files; run the one whose links you want to see"},
-        {"trace", "scenarios write no files; run the one that you want to see"},
-        {"progress", "the sweep tells how far it is"},
-    };
-    for (size_t i = 0; i < sizeof refused / sizeof refused[0]; i++) {
+    for (size_t i = 0; i < REFUSED; i++) {
         if (strcmp(key, refused[i].key) == 0) {
             return refused[i].why;
         }
@@ -55,7 +49,32 @@ static const char *refusal(const char *key)
     return NULL;
 }
 
-static bool check_flag(struct cli *cli, const struct weft_sweep_key *key)
+// The name within two letters of a key, or NULL.
+static const char *nearest(const struct sweep *sweep, const char *key)
+{
+    const char *best = NULL;
+    uint32_t best_distance = 3;
+    for (const struct weft_parameter_group *group = sweep->verb->groups; group->rows != NULL;
+         group++) {
+        for (size_t i = 0; i < group->count; i++) {
+            uint32_t away = weft_word_edits(key, strlen(key), group->rows[i].name);
+            if (away < best_distance) {
+                best = group->rows[i].name;
+                best_distance = away;
+            }
+        }
+    }
+    for (size_t i = 0; i < REFUSED; i++) {
+        uint32_t away = weft_word_edits(key, strlen(key), refused[i].key);
+        if (away < best_distance) {
+            best = refused[i].key;
+            best_distance = away;
+        }
+    }
+    return best;
+}
+
+static bool check_switch(struct cli *cli, const struct weft_sweep_key *key)
 {
     static const char *const words[] = {"yes", "no", "true", "false"};
     for (uint32_t i = 0; i < key->value_count; i++) {
@@ -75,26 +94,27 @@ static bool check_flag(struct cli *cli, const struct weft_sweep_key *key)
 static bool check_key(const struct sweep *sweep, const struct weft_sweep_key *key)
 {
     struct cli *cli = sweep->cli;
+    const char *program = sweep->verb->program;
     if (sweep_is_argument(key->name)) {
         return true;
-    }
-    const struct argp_option *near = NULL;
-    const struct argp_option *option = cli_verb_option(&sweep->runner->verb, key->name, &near);
-    if (option == NULL && near != NULL) {
-        return weft_fail(&cli->error, WEFT_INPUT,
-                         "line %u: '%.40s' is no parameter of %s; did you mean %s?", key->line,
-                         key->name, sweep->runner->verb.name, near->name);
-    }
-    if (option == NULL) {
-        return weft_fail(&cli->error, WEFT_INPUT,
-                         "line %u: '%.40s' is no parameter of %s; write flows, job or an option "
-                         "that %s --help lists",
-                         key->line, key->name, sweep->runner->verb.name, sweep->runner->verb.name);
     }
     const char *why = refusal(key->name);
     if (why != NULL) {
         return weft_fail(&cli->error, WEFT_INPUT, "line %u: %s: no parameter of a scenario: %s",
                          key->line, key->name, why);
+    }
+    const struct weft_parameter *parameter = sweep_find_parameter(sweep, key->name);
+    const char *near = nearest(sweep, key->name);
+    if (parameter == NULL && near != NULL) {
+        return weft_fail(&cli->error, WEFT_INPUT,
+                         "line %u: '%.40s' is no parameter of %s; did you mean %s?", key->line,
+                         key->name, program, near);
+    }
+    if (parameter == NULL) {
+        return weft_fail(&cli->error, WEFT_INPUT,
+                         "line %u: '%.40s' is no parameter of %s; write flows, job or an option "
+                         "that %s --help lists",
+                         key->line, key->name, program, program);
     }
     for (uint32_t i = 0; i < key->value_count; i++) {
         if (key->values[i].word_count > 1) {
@@ -103,7 +123,7 @@ static bool check_key(const struct sweep *sweep, const struct weft_sweep_key *ke
                              key->values[i].line, key->name);
         }
     }
-    return option->arg != NULL || check_flag(cli, key);
+    return parameter->read != NULL || check_switch(cli, key);
 }
 
 static bool check_keys(const struct sweep *sweep)
@@ -119,65 +139,19 @@ static bool check_keys(const struct sweep *sweep)
     return true;
 }
 
-// ---- values, as the verb parses them ----
+// ---- values ----
 
-// Whether the verb's parser takes these arguments; *error gets why not.
-static bool parses(const struct sweep *sweep, int argc, char **argv, struct weft_error *error)
-{
-    struct cli cli;
-    void *input = calloc(1, sweep->runner->input_bytes);
-    WEFT_ASSERT(input != NULL);
-    sweep->runner->ready(input, &cli);
-    bool fine = cli_parse(&cli, &sweep->runner->verb, argc, argv, input);
-    *error = cli.error;
-    cli_release(&cli);
-    free(input);
-    return fine;
-}
-
-// The line of the first word that the parser refuses alone, else of the scenario.
-static uint32_t line_at_fault(const struct sweep *sweep, uint32_t index, int argc, char **argv,
-                              struct weft_arena scratch)
-{
-    const struct weft_sweep_value *values[WEFT_SWEEP_KEYS_MAX];
-    const struct weft_sweep_grid *grid = weft_sweep_scenario(values, &sweep->spec, index);
-    int words = 0; // behind the options
-    while (strcmp(argv[words], "--") != 0) {
-        words++;
-    }
-    char **alone = WEFT_NEW(&scratch, char *, (size_t)argc + 1);
-    alone[0] = argv[0];
-    memcpy(alone + 2, argv + words, (size_t)(argc - words) * sizeof *argv);
-    int option = 0;
-    for (uint32_t i = 0; i < grid->key_count; i++) {
-        const char *key = grid->keys[i].name;
-        size_t length = strlen(key);
-        option += !sweep_is_argument(key);
-        if (sweep_is_argument(key) || option >= words ||
-            strncmp(argv[option] + 2, key, length) != 0) {
-            option -= !sweep_is_argument(key); // a flag that says no is not there
-            continue;
-        }
-        alone[1] = argv[option];
-        struct weft_error error;
-        if (!parses(sweep, argc - words + 2, alone, &error)) {
-            return values[i]->line;
-        }
-    }
-    return grid->line;
-}
-
+// Reads every scenario into its request, which is then forgotten: it is read again when it runs.
 static bool check_values(const struct sweep *sweep)
 {
     struct cli *cli = sweep->cli;
     for (uint32_t i = 0; i < sweep->spec.scenario_count; i++) {
         struct weft_arena scratch = cli->scratch;
-        char **argv = NULL;
-        int argc = sweep_arguments(&argv, sweep, i, &scratch);
-        struct weft_error error;
-        if (!parses(sweep, argc, argv, &error)) {
-            return weft_fail(&cli->error, WEFT_INPUT, "line %u: scenario %u: %s",
-                             line_at_fault(sweep, i, argc, argv, scratch), i, error.message);
+        union sweep_request request;
+        struct sweep_reading reading = {.arena = &scratch};
+        if (!sweep_read(&request, &reading, sweep, i)) {
+            return weft_fail(&cli->error, WEFT_INPUT, "line %u: scenario %u: %s", reading.line, i,
+                             reading.error.message);
         }
     }
     return true;

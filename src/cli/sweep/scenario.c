@@ -1,12 +1,66 @@
 // SPDX-License-Identifier: Apache-2.0
-// One scenario: its parameters as the command line of its verb, and what the verb answers as a line
-// of JSON.
+// One scenario: its parameters as a typed request, and what the request answers as a line of JSON.
 
+#include "cli/plan/plan.h"
 #include "sweep.h"
 
 #include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
+
+// ---- verbs ----
+
+static bool name_loads(union sweep_request *request, const char *const *names, uint32_t count,
+                       struct weft_error *error)
+{
+    request->simulate.loads = names;
+    request->simulate.load_count = count;
+    return weft_request_simulate_check(&request->simulate, error);
+}
+
+static const char *simulate(const union sweep_request *request,
+                            struct weft_request_environment *environment)
+{
+    struct weft_simulate_result result;
+    return weft_request_simulate(&result, &request->simulate, environment)
+               ? weft_request_simulate_json(&result, environment->base.arena)
+               : NULL;
+}
+
+static bool name_job(union sweep_request *request, const char *const *names, uint32_t count,
+                     struct weft_error *error)
+{
+    return cli_plan_name(&request->plan, names, count, error);
+}
+
+static const char *plan(const union sweep_request *request,
+                        struct weft_request_environment *environment)
+{
+    struct weft_plan_result result;
+    if (!weft_request_plan(&result, &request->plan, environment)) {
+        return NULL;
+    }
+    result.wall_s = 0;
+    return weft_request_plan_json(&result, environment->base.arena);
+}
+
+const struct sweep_verb *sweep_find_verb(const char *name)
+{
+    static const union sweep_request plain = {.simulate = {.load_count = 0}};
+    static const union sweep_request planned = {.plan = {.search = {.method = WEFT_TOPOLOGY_WEFT}}};
+    static const struct sweep_verb verbs[] = {
+        {"simulate", "weft simulate", &plain, weft_simulate_parameters, name_loads, simulate},
+        {"plan", "weft plan", &planned, weft_plan_parameters, name_job, plan},
+    };
+    for (size_t i = 0; i < sizeof verbs / sizeof verbs[0]; i++) {
+        if (strcmp(name, verbs[i].name) == 0) {
+            return &verbs[i];
+        }
+    }
+    return NULL;
+}
+
+// ---- parameters ----
 
 bool sweep_is_argument(const char *key)
 {
@@ -18,49 +72,93 @@ static bool says_no(const char *word)
     return strcmp(word, "no") == 0 || strcmp(word, "false") == 0;
 }
 
-static bool takes_value(const struct sweep *sweep, const char *key)
+// What a parameter that had another name until 0.5 is called now.
+static const char *current_name(const char *key)
 {
-    const struct argp_option *near = NULL;
-    const struct argp_option *option = cli_verb_option(&sweep->runner->verb, key, &near);
-    return option == NULL || option->arg != NULL;
+    static const char *const renamed[][2] = {
+        {"acks-first", "ack-priority"},
+        {"alternate", "rounds"},
+        {"inside", "intra-server-rate"},
+        {"like", "preset"},
+        {"mark", "ecn-kmin"},
+        {"mark-chance", "ecn-pmax"},
+        {"mark-full", "ecn-kmax"},
+    };
+    for (size_t i = 0; i < sizeof renamed / sizeof renamed[0]; i++) {
+        if (strcmp(key, renamed[i][0]) == 0) {
+            return renamed[i][1];
+        }
+    }
+    return key;
 }
 
-int sweep_arguments(char ***argv, const struct sweep *sweep, uint32_t index,
-                    struct weft_arena *arena)
+static bool read_seed(void *field, const struct weft_parameter *parameter, const char *text,
+                      struct weft_arena *arena, struct weft_error *error)
+{
+    (void)parameter, (void)arena;
+    return weft_parse_count(field, text, 0, INT64_MAX, error);
+}
+
+// The seed is of the environment, not of a request.
+static const struct weft_parameter seed_rows[] = {
+    {"seed", read_seed, offsetof(struct sweep_reading, seed), 0, 0, NULL}};
+static const struct weft_parameter_group seed_group[] = {{seed_rows, 1, 0}, {NULL, 0, 0}};
+
+const struct weft_parameter *sweep_find_parameter(const struct sweep *sweep, const char *key)
+{
+    const struct weft_parameter_group *group = NULL;
+    const struct weft_parameter *found =
+        weft_parameter_find(&group, sweep->verb->groups, current_name(key));
+    return found != NULL ? found : weft_parameter_find(&group, seed_group, key);
+}
+
+static bool read_parameter(union sweep_request *request, struct sweep_reading *reading,
+                           const struct sweep *sweep, const char *key, const char *word)
+{
+    const struct weft_parameter_group *group = NULL;
+    const struct weft_parameter *parameter =
+        weft_parameter_find(&group, sweep->verb->groups, current_name(key));
+    if (parameter == NULL) {
+        parameter = weft_parameter_find(&group, seed_group, key);
+        WEFT_ASSERT(parameter != NULL); // keys are checked before values
+        return weft_parameter_set(reading, parameter, word, reading->arena, &reading->error);
+    }
+    return (parameter->read == NULL && says_no(word)) ||
+           weft_parameter_set((char *)request + group->offset, parameter, word, reading->arena,
+                              &reading->error);
+}
+
+bool sweep_read(union sweep_request *request, struct sweep_reading *reading,
+                const struct sweep *sweep, uint32_t index)
 {
     const struct weft_sweep_value *values[WEFT_SWEEP_KEYS_MAX];
     const struct weft_sweep_grid *grid = weft_sweep_scenario(values, &sweep->spec, index);
-    size_t room = 8 + grid->key_count;
+    *request = *sweep->verb->defaults;
+    reading->seed = 1;
+    uint32_t room = 0;
     for (uint32_t i = 0; i < grid->key_count; i++) {
         room += values[i]->word_count;
     }
-    const char **words = WEFT_NEW(arena, const char *, room);
-    int count = 0;
-    words[count++] = sweep->runner->verb.name;
-    for (uint32_t i = 0; i < grid->key_count; i++) {
+    const char **names = WEFT_NEW(reading->arena, const char *, (size_t)room + 1);
+    uint32_t count = 0;
+    bool fine = true;
+    for (uint32_t i = 0; fine && i < grid->key_count; i++) {
         const char *key = grid->keys[i].name;
-        const char *word = values[i]->words[0];
-        if (sweep_is_argument(key)) {
-            continue;
+        reading->line = values[i]->line;
+        for (uint32_t w = 0; sweep_is_argument(key) && w < values[i]->word_count; w++) {
+            names[count++] = values[i]->words[w];
         }
-        if (takes_value(sweep, key)) {
-            words[count++] = weft_arena_format(arena, "--%s=%s", key, word);
-        } else if (!says_no(word)) {
-            words[count++] = weft_arena_format(arena, "--%s", key);
-        }
+        fine = sweep_is_argument(key) ||
+               read_parameter(request, reading, sweep, key, values[i]->words[0]);
     }
-    words[count++] = "--json";
-    words[count++] = "--quiet";
-    words[count++] = "--threads=1"; // the sweep has the others
-    words[count++] = "--";
-    for (uint32_t i = 0; i < grid->key_count; i++) {
-        for (uint32_t w = 0; w < values[i]->word_count && sweep_is_argument(grid->keys[i].name);
-             w++) {
-            words[count++] = values[i]->words[w];
-        }
+    if (fine) {
+        reading->line = grid->line;
+        fine = sweep->verb->name_arguments(request, names, count, &reading->error);
     }
-    *argv = (char **)(uintptr_t)words; // argp reads them only
-    return count;
+    if (!fine) {
+        cli_spell_for(sweep->verb->groups, reading->error.message);
+    }
+    return fine;
 }
 
 // ---- a line ----
@@ -74,6 +172,12 @@ static json_t *word_json(const char *word)
     json_t *text = whole ? json_integer((json_int_t)strtoll(word, NULL, 10)) : json_string(word);
     WEFT_ASSERT(text != NULL); // YAML was UTF-8
     return text;
+}
+
+static bool takes_value(const struct sweep *sweep, const char *key)
+{
+    const struct weft_parameter *parameter = sweep_find_parameter(sweep, key);
+    return parameter == NULL || parameter->read != NULL;
 }
 
 static json_t *value_json(const struct sweep *sweep, const char *key,
@@ -146,87 +250,92 @@ static void write_text(FILE *out, const char *text)
     json_decref(object);
 }
 
-static void write_notes(FILE *out, char *notes)
+static void write_notes(FILE *out, const struct weft_notes *notes,
+                        const struct weft_parameter_group *groups, struct weft_arena *arena)
 {
     const char *before = ",\"notes\":[";
-    while (*notes != '\0') {
-        char *end = strchrnul(notes, '\n');
-        char *next = *end == '\0' ? end : end + 1;
-        *end = '\0';
+    for (const struct weft_note *note = notes->first; note != NULL; note = note->next) {
+        char *text = weft_arena_text(arena, note->text, strlen(note->text));
+        cli_spell_for(groups, text);
         fputs(before, out);
-        write_text(out, notes);
+        write_text(out, text);
         before = ",";
-        notes = next;
     }
     if (before[1] == '\0') {
         fputc(']', out);
     }
 }
 
+// A scenario under way: what weft_guard comes back from where memory is out.
 struct scenario {
     const struct sweep *sweep;
     uint32_t index;
-    struct cli *cli;
-    void *input; // of the runner
-    FILE *notes;
     struct weft_arena arena;
+    struct weft_arena scratch;
+    struct weft_error error;
+    struct weft_request_environment environment;
+    const char *json; // what the request answered
 };
 
-static bool play(void *context)
+static bool answer(void *context)
 {
     struct scenario *scenario = context;
     const struct sweep *sweep = scenario->sweep;
-    struct cli *cli = scenario->cli;
-    char **argv = NULL;
-    int argc = sweep_arguments(&argv, sweep, scenario->index, &scenario->arena);
-    sweep->runner->ready(scenario->input, cli);
-    if (!cli_parse(cli, &sweep->runner->verb, argc, argv, scenario->input)) {
+    struct sweep_reading reading = {.arena = &scenario->arena};
+    union sweep_request request;
+    if (!sweep_read(&request, &reading, sweep, scenario->index)) {
+        scenario->error = reading.error;
         return false;
     }
-    cli->nested = true;
-    cli->notes = scenario->notes;
-    return sweep->runner->run(scenario->input);
+    scenario->environment.base = (struct weft_environment){
+        .arena = &scenario->arena,
+        .scratch = scenario->scratch,
+        .seed = reading.seed,
+        .threads = 1, // the sweep has the others
+        .error = &scenario->error,
+    };
+    scenario->json = sweep->verb->answer(&request, &scenario->environment);
+    return scenario->json != NULL;
+}
+
+static void write_answer(FILE *out, struct scenario *scenario, bool fine)
+{
+    const struct weft_parameter_group *groups = scenario->sweep->verb->groups;
+    struct weft_arena scratch = scenario->scratch;
+    write_parameters(out, scenario->sweep, scenario->index);
+    write_notes(out, &scenario->environment.notes, groups, &scratch);
+    if (fine) {
+        fputs(",\"result\":", out);
+        write_result(out, scenario->json);
+        return;
+    }
+    cli_spell_for(groups, scenario->error.message);
+    fputs(",\"error\":", out);
+    write_text(out, scenario->error.message);
+    fprintf(out, ",\"exit\":%d", weft_exit_code(scenario->error.code));
 }
 
 struct sweep_line sweep_run(const struct sweep *sweep, uint32_t index)
 {
-    struct cli cli = {.exit_code = 0};
-    struct weft_arena arena;
-    struct weft_error error;
-    char *notes = NULL;
-    size_t notes_length = 0;
+    double started_s = cli_elapsed_s(sweep->cli);
     struct sweep_line line = {.index = index, .key = sweep->keys[index]};
+    struct scenario scenario = {.sweep = sweep, .index = index};
     FILE *out = open_memstream(&line.text, &line.length);
-    FILE *noted = open_memstream(&notes, &notes_length);
-    void *input = calloc(1, sweep->runner->input_bytes);
-    bool ready = weft_arena_init(&arena, (size_t)16 << 20, &error);
-    WEFT_ASSERT(out != NULL && noted != NULL && input != NULL && ready);
-    struct scenario scenario = {sweep, index, &cli, input, noted, arena};
-    bool fine = weft_guard(play, &scenario, &cli.error);
-    write_parameters(out, sweep, index);
-    fclose(noted);
-    write_notes(out, notes);
-    if (fine) {
-        fputs(",\"result\":", out);
-        write_result(out, cli.text.data);
-    } else {
-        fputs(",\"error\":", out);
-        write_text(out, cli.error.message);
-    }
-    int code = fine || cli.exit_code != 0 ? cli.exit_code : weft_exit_code(cli.error.code);
-    if (code != 0) {
-        fprintf(out, ",\"exit\":%d", code);
-    }
+    struct weft_error error;
+    bool ready = weft_arena_init(&scenario.arena, 0, &error) &&
+                 weft_arena_init(&scenario.scratch, 0, &error);
+    WEFT_ASSERT(out != NULL && ready);
+    struct weft_arena all[] = {scenario.arena, scenario.scratch};
+    bool fine = weft_guard(answer, &scenario, &scenario.error);
+    write_answer(out, &scenario, fine);
     if (sweep->tells_wall) {
-        fprintf(out, ",\"wall_s\":%.3f", cli_elapsed_s(&cli));
+        fprintf(out, ",\"wall_s\":%.3f", cli_elapsed_s(sweep->cli) - started_s);
     }
     fputc('}', out);
     fclose(out);
     line.failed = !fine;
-    cli_release(&cli);
-    weft_arena_release(&arena);
-    free(notes);
-    free(input);
+    weft_arena_release(&all[0]);
+    weft_arena_release(&all[1]);
     return line;
 }
 

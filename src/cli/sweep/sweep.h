@@ -9,6 +9,8 @@
 #include "cli/cli.h"
 #include "mpi.h"
 #include "weft/format.h"
+#include "weft/request/plan.h"
+#include "weft/request/simulate.h"
 
 struct sweep {
     struct cli *cli;
@@ -22,7 +24,7 @@ struct sweep {
     bool tells_wall;
     // What follows from the specification.
     struct weft_sweep spec;
-    const struct cli_runner *runner;
+    const struct sweep_verb *verb;
     uint64_t *keys;           // of each scenario: of its parameters and the program's version
     struct sweep_key *sorted; // the same, ascending
     const struct sweep_line **ended; // of each scenario, NULL = still to run
@@ -55,9 +57,40 @@ uint32_t sweep_find(const struct sweep *sweep, uint64_t key);
 
 // ---- sweep_scenario.c ----
 
-// The command line of a scenario for its verb, in `arena`, ended by NULL.
-int sweep_arguments(char ***argv, const struct sweep *sweep, uint32_t index,
-                    struct weft_arena *arena);
+union sweep_request {
+    struct weft_simulate_request simulate;
+    struct weft_plan_request plan;
+};
+
+// A verb that sweeps: its parameters, and how a request of it is completed and answered.
+struct sweep_verb {
+    const char *name;
+    const char *program; // for messages
+    const union sweep_request *defaults;
+    const struct weft_parameter_group *groups;
+    // Puts what stands under flows and job into the request. Fails with USAGE.
+    bool (*name_arguments)(union sweep_request *request, const char *const *names, uint32_t count,
+                           struct weft_error *error);
+    // The result as JSON in the environment's arena; NULL: its error is filled.
+    const char *(*answer)(const union sweep_request *request,
+                          struct weft_request_environment *environment);
+};
+// NULL: no verb of that name sweeps.
+const struct sweep_verb *sweep_find_verb(const char *name);
+// The parameter that a key names, also by an older name; NULL: there is none.
+const struct weft_parameter *sweep_find_parameter(const struct sweep *sweep, const char *key);
+
+// What reading a scenario needs and finds beside its request.
+struct sweep_reading {
+    struct weft_arena *arena;
+    uint64_t seed;
+    uint32_t line; // in the specification, of what is wrong
+    struct weft_error error;
+};
+// Reads scenario `index` into the request, in reading->arena. On failure reading->error says what
+// is wrong in words of the command line, and reading->line where.
+bool sweep_read(union sweep_request *request, struct sweep_reading *reading,
+                const struct sweep *sweep, uint32_t index) WEFT_MUST_USE;
 // Whether a key stands for arguments and not for an option.
 bool sweep_is_argument(const char *key);
 // Runs scenario `index` to its line, whose text is the caller's to free.

@@ -6,8 +6,41 @@
 
 #include "weft/format.h"
 #include "weft/request.h"
+#include "weft/request/parameter.h"
 
 #include <string.h>
+
+// ---- parameters ----
+
+static bool read_rate(void *field, const struct weft_parameter *parameter, const char *text,
+                      struct weft_arena *arena, struct weft_error *error)
+{
+    (void)parameter, (void)arena;
+    struct weft_request_hardware *hardware = field;
+    hardware->rate_given = true;
+    return weft_parse_rate(&hardware->rate_Bps, text, error);
+}
+
+static bool read_latency(void *field, const struct weft_parameter *parameter, const char *text,
+                         struct weft_arena *arena, struct weft_error *error)
+{
+    (void)parameter, (void)arena;
+    struct weft_request_hardware *hardware = field;
+    hardware->latency_given = true;
+    return weft_parse_time(&hardware->latency_ps, text, error);
+}
+
+#define FIELD(path) offsetof(struct weft_request_hardware, path)
+enum { SERVERS_MAX = 1u << 20 };
+const struct weft_parameter weft_hardware_parameters[WEFT_HARDWARE_PARAMETERS] = {
+    {"cluster", weft_read_text, FIELD(cluster_path), 0, 0, NULL},
+    {"servers", weft_read_count, FIELD(server_count), 1, SERVERS_MAX, NULL},
+    {"degree", weft_read_count, FIELD(degree), 1, SERVERS_MAX, NULL},
+    {"rate", read_rate, 0, 0, 0, NULL}, // of the whole struct: that it was given, too
+    {"latency", read_latency, 0, 0, 0, NULL},
+};
+
+// ---- clusters ----
 
 // Whether a file is a server's NCCL topology, not a cluster.
 static bool is_topology(const char *path)

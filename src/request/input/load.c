@@ -5,8 +5,21 @@
 
 #include "weft/format.h"
 #include "weft/request.h"
+#include "weft/request/parameter.h"
 
 #include <string.h>
+
+static bool read_accelerator(void *field, const struct weft_parameter *parameter, const char *text,
+                             struct weft_arena *arena, struct weft_error *error)
+{
+    (void)parameter, (void)arena;
+    return weft_accelerator_named(field, text, error);
+}
+
+const struct weft_parameter weft_trace_parameters[WEFT_TRACE_PARAMETERS] = {
+    {"groups", weft_read_text, offsetof(struct weft_request_trace, groups_path), 0, 0, NULL},
+    {"accelerator", read_accelerator, offsetof(struct weft_request_trace, accelerator), 0, 0, NULL},
+};
 
 // What is not as the trace has it.
 static void note_trace(const struct weft_chakra_job *chakra, const char *path,

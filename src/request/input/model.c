@@ -4,8 +4,60 @@
 
 #include "weft/format.h"
 #include "weft/request.h"
+#include "weft/request/parameter.h"
 
 #include <string.h>
+
+// ---- parameters ----
+
+static bool read_optimizer(void *field, const struct weft_parameter *parameter, const char *text,
+                           struct weft_arena *arena, struct weft_error *error)
+{
+    struct weft_request_job *job = field;
+    job->optimizer_given = true;
+    return weft_read_word(&job->optimizer, parameter, text, arena, error);
+}
+
+static bool read_memory(void *field, const struct weft_parameter *parameter, const char *text,
+                        struct weft_arena *arena, struct weft_error *error)
+{
+    (void)parameter, (void)arena;
+    struct weft_request_job *job = field;
+    job->memory_given = true;
+    return weft_parse_bytes(&job->memory_bytes, text, error);
+}
+
+static bool read_inside(void *field, const struct weft_parameter *parameter, const char *text,
+                        struct weft_arena *arena, struct weft_error *error)
+{
+    (void)parameter, (void)arena;
+    struct weft_request_job *job = field;
+    job->inside_given = true;
+    return weft_parse_rate(&job->inside_Bps, text, error);
+}
+
+static const char *const optimizers[] = {
+    [WEFT_SGD] = "sgd", [WEFT_MOMENTUM] = "momentum", [WEFT_ADAM] = "adam", NULL};
+static const char *const tables[] = {
+    [WEFT_TABLES_SHARDED] = "sharded", [WEFT_TABLES_REPLICATED] = "replicated", NULL};
+static const char *const methods[] = {
+    [WEFT_SEARCH_WEFT] = "weft", [WEFT_SEARCH_MCMC] = "mcmc", NULL};
+
+#define FIELD(path) offsetof(struct weft_request_job, path)
+_Static_assert(sizeof(enum weft_tables) == sizeof(uint32_t), "weft_read_word writes it");
+const struct weft_parameter weft_job_parameters[WEFT_JOB_PARAMETERS] = {
+    {"model", weft_read_text, FIELD(model), 0, 0, NULL},
+    {"profile", weft_read_text, FIELD(profile_path), 0, 0, NULL},
+    {"batch", weft_read_count64, FIELD(batch), 1, 0x1p40, NULL},
+    {"optimizer", read_optimizer, 0, 0, 0, optimizers}, // of the whole struct: given, too
+    {"tables", weft_read_word, FIELD(tables), 0, 0, tables},
+    {"memory", read_memory, 0, 0, 0, NULL},
+    {"intra-server-rate", read_inside, 0, 0, 0, NULL},
+    {"search", weft_read_word, FIELD(method), 0, 0, methods},
+    {"budget", weft_read_count64, FIELD(budget), 1, 0x1p40, NULL},
+};
+
+// ---- models ----
 
 bool weft_request_in_zoo(const char *name)
 {
@@ -203,7 +255,8 @@ bool weft_request_setting(struct weft_strategy_setting *setting, const struct we
     };
     if (!(setting->inside_Bps > 0) && cluster->accelerators_per_server > 1) {
         return weft_fail(error, WEFT_INPUT,
-                         "{inside}: %s between a server's %u accelerators; write {inside=25GB/s}",
+                         "{intra-server-rate}: %s between a server's %u accelerators; write "
+                         "{intra-server-rate=25GB/s}",
                          job->inside_given ? "0 carries nothing" : "no links are known",
                          cluster->accelerators_per_server);
     }

@@ -2,6 +2,58 @@
 // How a request searches, and the packets by which what it finds is played.
 
 #include "weft/request.h"
+#include "weft/request/parameter.h"
+
+#include <math.h>
+#include <string.h>
+
+static const double seconds_least = 1e-9;
+static const double seconds_max = 1e6;
+
+// To a planner 0 means that nothing was asked for; to who asks it is the shortest search.
+static bool read_seconds(struct weft_request_search *search, const char *text, bool timed,
+                         struct weft_error *error)
+{
+    if (!weft_parse_number(&search->seconds, text, 0, seconds_max, error)) {
+        return false;
+    }
+    search->timed = timed;
+    search->seconds = fmax(search->seconds, seconds_least);
+    return true;
+}
+
+static bool read_timed(void *field, const struct weft_parameter *parameter, const char *text,
+                       struct weft_arena *arena, struct weft_error *error)
+{
+    (void)parameter, (void)arena;
+    return read_seconds(field, text, true, error);
+}
+
+static bool read_effort(void *field, const struct weft_parameter *parameter, const char *text,
+                        struct weft_arena *arena, struct weft_error *error)
+{
+    (void)parameter, (void)arena;
+    return read_seconds(field, text, false, error);
+}
+
+static bool read_method(void *field, const struct weft_parameter *parameter, const char *text,
+                        struct weft_arena *arena, struct weft_error *error)
+{
+    (void)parameter, (void)arena;
+    enum weft_topology_method *method = field;
+    bool weft = strcmp(text, "weft") == 0;
+    *method = weft ? WEFT_TOPOLOGY_WEFT : WEFT_TOPOLOGY_TOPOOPT;
+    return weft || strcmp(text, "topoopt") == 0 ||
+           weft_fail(error, WEFT_USAGE, "'%.64s' is none; write weft or topoopt", text);
+}
+
+#define FIELD(path) offsetof(struct weft_request_search, path)
+const struct weft_parameter weft_search_parameters[WEFT_SEARCH_PARAMETERS] = {
+    {"method", read_method, FIELD(method), 0, 0, NULL},
+    {"simplex", NULL, FIELD(simplex), 0, 0, NULL},
+    {"seconds", read_timed, 0, 0, 0, NULL}, // of the whole struct
+    {"effort", read_effort, 0, 0, 0, NULL},
+};
 
 struct weft_topology_options weft_request_topology_options(const struct weft_request_search *search)
 {

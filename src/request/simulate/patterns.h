@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-#ifndef WEFT_CLI_PATTERNS_H
-#define WEFT_CLI_PATTERNS_H
+#ifndef WEFT_REQUEST_SIMULATE_PATTERNS_H
+#define WEFT_REQUEST_SIMULATE_PATTERNS_H
 
-// Traffic in words as lists of flows, for `weft simulate FLOWS`.
+// Patterns of traffic ("permutation:10MB:1") as lists of flows.
 
 #include "weft/format.h"
 #include "weft/sim.h"

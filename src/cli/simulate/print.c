@@ -1,0 +1,200 @@
+// SPDX-License-Identifier: Apache-2.0
+// What weft simulate prints for people: of jobs and flows on a fabric, or of jobs that share the
+// links of a snapshot.
+
+#include "simulate.h"
+#include "weft/report.h"
+
+static bool is_packet(const struct weft_simulate_result *result)
+{
+    return result->options.engine == WEFT_ENGINE_PACKET;
+}
+
+static bool repeats(const struct weft_simulate_result *result)
+{
+    return result->options.iterations > 1;
+}
+
+// ---- on a fabric ----
+
+static void print_headline(struct cli *cli, const struct weft_simulate_result *result)
+{
+    const struct weft_fabric *fabric = &result->network->fabric;
+    char unit[WEFT_UNIT_TEXT];
+    cli_say(cli, "%s: %u servers, %u links, %s a port\n", result->fabric, fabric->server_count,
+            fabric->link_count, weft_show_rate(unit, result->cluster.rate_Bps));
+}
+
+// The links that lost the most packets.
+static void print_losses(struct cli *cli, const struct weft_simulate_result *result)
+{
+    static const struct weft_table_column columns[] = {{"link", WEFT_ALIGN_LEFT},
+                                                       {"drops", WEFT_ALIGN_RIGHT},
+                                                       {"longest queue", WEFT_ALIGN_RIGHT}};
+    enum { COLUMNS = sizeof columns / sizeof columns[0] };
+    struct weft_arena *arena = &cli->arena;
+    if (result->lossy_count == 0) {
+        return;
+    }
+    const char **cells = WEFT_NEW(arena, const char *, (size_t)result->lossy_count *COLUMNS);
+    for (uint32_t i = 0; i < result->lossy_count; i++) {
+        const struct weft_lossy_link *lossy = &result->lossy[i];
+        const char **row = cells + (size_t)i * COLUMNS;
+        char unit[WEFT_UNIT_TEXT];
+        row[0] = weft_arena_format(arena, "%s > %s", lossy->from, lossy->to);
+        row[1] = weft_arena_format(arena, "%llu", (unsigned long long)lossy->counts.drops);
+        row[2] = weft_arena_format(arena, "%s",
+                                   weft_show_bytes(unit, (double)lossy->counts.backlog_max_bytes));
+    }
+    cli_say(cli, "%s", weft_report_table(columns, COLUMNS, cells, result->lossy_count, arena));
+}
+
+// What packets met, and what the run took.
+static void print_last_lines(struct cli *cli, const struct weft_simulate_result *result)
+{
+    const struct weft_packet_counts *counts = &result->sim.packets;
+    if (is_packet(result)) {
+        cli_say(cli, "%s: %llu packets, %llu drops, %llu marked, %llu sent again, %llu timeouts\n",
+                weft_transport_name(result->options.transport), (unsigned long long)counts->packets,
+                (unsigned long long)counts->drops, (unsigned long long)counts->ecn_marks,
+                (unsigned long long)counts->retransmits, (unsigned long long)counts->timeouts);
+        print_losses(cli, result);
+    }
+    if (result->options.parts > 0) {
+        cli_say(cli, "played in %u of %u parts\n", result->sim.part_count, result->options.parts);
+    }
+    cli_say(cli, "%llu flows, %llu events, %.3f s\n", (unsigned long long)result->sim.flow_count,
+            (unsigned long long)result->sim.event_count, result->wall_s);
+}
+
+static void print_times(struct cli *cli, const char *of, const struct weft_simulated_times *times)
+{
+    char unit[WEFT_UNIT_TEXT];
+    cli_say(cli, "a %-9s mean %s", of, weft_show_time(unit, weft_picoseconds(times->mean_s)));
+    cli_say(cli, ", median %s", weft_show_time(unit, times->median_ps));
+    cli_say(cli, ", 99th percentile %s", weft_show_time(unit, times->p99_ps));
+}
+
+static void print_flows(struct cli *cli, const struct weft_simulate_result *result)
+{
+    char unit[WEFT_UNIT_TEXT];
+    print_headline(cli, result);
+    cli_say(cli, "%s\n", result->load);
+    cli_say(cli, "completion  %s\n", weft_show_time(unit, result->sim.end_ps));
+    if (repeats(result)) {
+        cli_say(cli, "iteration   mean %s", weft_show_time(unit, result->jobs[0].iteration_ps));
+        cli_say(cli, ", 99th percentile %s\n", weft_show_time(unit, result->jobs[0].p99_ps));
+    }
+    if (result->times.count > 0) {
+        print_times(cli, "flow", &result->times);
+        cli_say(cli, ", longest %s\n", weft_show_time(unit, result->times.max_ps));
+    }
+    print_last_lines(cli, result);
+}
+
+static void print_jobs(struct cli *cli, const struct weft_simulate_result *result)
+{
+    static const struct weft_table_column columns[] = {
+        {"job", WEFT_ALIGN_LEFT},
+        {"servers", WEFT_ALIGN_RIGHT},
+        {"first", WEFT_ALIGN_RIGHT},
+        {"iteration", WEFT_ALIGN_RIGHT},
+        {"99th percentile", WEFT_ALIGN_RIGHT},
+    };
+    enum { COLUMNS = sizeof columns / sizeof columns[0] };
+    uint32_t shown = repeats(result) ? COLUMNS : COLUMNS - 1;
+    struct weft_arena *arena = &cli->arena;
+    const char **cells = WEFT_NEW(arena, const char *, (size_t)result->job_count *COLUMNS);
+    char unit[WEFT_UNIT_TEXT];
+    for (uint32_t j = 0; j < result->job_count; j++) {
+        const struct weft_simulated_job *job = &result->jobs[j];
+        const char **row = cells + (size_t)j * shown;
+        row[0] = job->name;
+        row[1] = weft_arena_format(arena, "%u", job->server_count);
+        row[2] = weft_arena_format(arena, "%u", job->first_server);
+        row[3] = weft_arena_format(arena, "%s", weft_show_time(unit, job->iteration_ps));
+        if (repeats(result)) {
+            row[4] = weft_arena_format(arena, "%s", weft_show_time(unit, job->p99_ps));
+        }
+    }
+    print_headline(cli, result);
+    cli_say(cli, "%s", weft_report_table(columns, shown, cells, result->job_count, arena));
+    if (result->times.count > 0) {
+        print_times(cli, "transfer", &result->times);
+        cli_say(cli, "\n");
+    }
+    print_last_lines(cli, result);
+}
+
+// ---- of a snapshot ----
+
+static const char *show_seconds(struct weft_arena *arena, double time_s)
+{
+    char unit[WEFT_UNIT_TEXT];
+    return weft_arena_format(arena, "%s", weft_show_time(unit, weft_picoseconds(time_s)));
+}
+
+static void fill_row(const char **row, struct weft_arena *arena, const char *name,
+                     const struct weft_sharing_outcome *outcome)
+{
+    row[0] = name;
+    row[1] = show_seconds(arena, outcome->ideal_s);
+    row[2] = show_seconds(arena, outcome->mean_s);
+    row[3] = show_seconds(arena, outcome->p99_s);
+    row[4] = weft_arena_format(arena, "%.3f", outcome->slowdown);
+    row[5] = outcome->converged_after == WEFT_NONE
+                 ? "never"
+                 : weft_arena_format(arena, "%u", outcome->converged_after);
+}
+
+static void print_shared(struct cli *cli, const struct weft_simulate_result *result)
+{
+    static const struct weft_table_column columns[] = {
+        {"job", WEFT_ALIGN_LEFT},         {"alone", WEFT_ALIGN_RIGHT},
+        {"mean", WEFT_ALIGN_RIGHT},       {"99th percentile", WEFT_ALIGN_RIGHT},
+        {"over alone", WEFT_ALIGN_RIGHT}, {"within 5 % after", WEFT_ALIGN_RIGHT},
+    };
+    enum { COLUMNS = sizeof columns / sizeof columns[0] };
+    struct weft_arena *arena = &cli->arena;
+    const struct weft_snapshot *snapshot = &result->shared.set.snapshot;
+    const struct weft_sharing_play *play = &result->shared.play;
+    uint32_t count = snapshot->job_count;
+    const char **cells = WEFT_NEW(arena, const char *, (size_t)(count + 1) * COLUMNS);
+    for (uint32_t job = 0; job < count; job++) {
+        fill_row(cells + (size_t)job * COLUMNS, arena, snapshot->jobs[job].name, &play->jobs[job]);
+    }
+    fill_row(cells + (size_t)count * COLUMNS, arena, "(mean)", &play->all);
+    cli_say(cli, "%s: jobs %u, links %u, %s, %s; later half of %u iterations\n", result->load,
+            count, snapshot->link_count, result->shared.policy,
+            is_packet(result) ? weft_transport_name(result->options.transport) : "fluid",
+            result->options.iterations);
+    cli_say(cli, "%s", weft_report_table(columns, COLUMNS, cells, count + 1, arena));
+    if (play->sim.wait_count > 0) {
+        cli_say(cli, "waited to keep in step: %llu iterations\n",
+                (unsigned long long)play->sim.wait_count);
+    }
+    if (is_packet(result)) {
+        const struct weft_packet_counts *counts = &play->sim.packets;
+        cli_say(cli, "%llu packets, %llu drops, %llu marked on the links, %llu sent again\n",
+                (unsigned long long)counts->packets, (unsigned long long)counts->drops,
+                (unsigned long long)result->shared.mark_count,
+                (unsigned long long)counts->retransmits);
+    }
+    cli_say(cli, "%llu flows, %llu events, %.3f s\n", (unsigned long long)play->sim.flow_count,
+            (unsigned long long)play->sim.event_count, result->wall_s);
+}
+
+void simulate_print(struct cli *cli, const struct weft_simulate_result *result)
+{
+    switch (result->kind) {
+    case WEFT_SIMULATE_JOBS:
+        print_jobs(cli, result);
+        return;
+    case WEFT_SIMULATE_FLOWS:
+        print_flows(cli, result);
+        return;
+    case WEFT_SIMULATE_SHARED:
+        print_shared(cli, result);
+        return;
+    }
+}

@@ -1,0 +1,219 @@
+// SPDX-License-Identifier: Apache-2.0
+// "weft.simulation/1": jobs or flows on a fabric, or jobs that share the links of a snapshot.
+
+#include "weft/request/simulate.h"
+#include "request/json/json.h"
+
+static bool is_packet(const struct weft_simulate_result *result)
+{
+    return result->options.engine == WEFT_ENGINE_PACKET;
+}
+
+static bool repeats(const struct weft_simulate_result *result)
+{
+    return result->options.iterations > 1;
+}
+
+// ---- on a fabric ----
+
+static void set_counts(json_t *object, const struct weft_packet_counts *counts)
+{
+    weft_set_count(object, "packets", counts->packets);
+    weft_set_count(object, "drops", counts->drops);
+    weft_set_count(object, "ecn_marks", counts->ecn_marks);
+    weft_set_count(object, "retransmits", counts->retransmits);
+    weft_set_count(object, "timeouts", counts->timeouts);
+    weft_set_count(object, "trims", counts->trims);
+    weft_set_count(object, "pauses", counts->pauses);
+}
+
+static void set_losses(json_t *object, const struct weft_simulate_result *result)
+{
+    if (result->sim.ports == NULL) {
+        return;
+    }
+    json_t *list = json_array();
+    for (uint32_t i = 0; i < result->lossy_count; i++) {
+        const struct weft_lossy_link *lossy = &result->lossy[i];
+        json_t *row = json_object();
+        weft_set_count(row, "link", lossy->link);
+        weft_set_text(row, "from", lossy->from);
+        weft_set_text(row, "to", lossy->to);
+        weft_set_count(row, "drops", lossy->counts.drops);
+        weft_set_count(row, "max_backlog_bytes", lossy->counts.backlog_max_bytes);
+        json_array_append_new(list, row);
+    }
+    weft_set(object, "lossy_links", list);
+}
+
+// What jobs and flows have in common.
+static json_t *begin(const struct weft_simulate_result *result)
+{
+    const struct weft_fabric *fabric = &result->network->fabric;
+    json_t *object = weft_set_object("weft.simulation/1");
+    weft_set_text(object, "fabric", result->fabric);
+    weft_set_count(object, "servers", fabric->server_count);
+    weft_set_count(object, "links", fabric->link_count);
+    weft_set_count(object, "flows", result->sim.flow_count);
+    weft_set_text(object, "engine", is_packet(result) ? "packet" : "flow");
+    weft_set_text(object, "transport", weft_transport_name(result->options.transport));
+    weft_set_count(object, "events", result->sim.event_count);
+    if (is_packet(result)) {
+        set_counts(object, &result->sim.packets);
+        if (result->options.parts > 0) {
+            weft_set_count(object, "parts", result->sim.part_count);
+        }
+        set_losses(object, result);
+    }
+    weft_set_count(object, "solves", result->sim.solve_count);
+    weft_set_real(object, "max_link_load_bytes", result->link_load.max_bytes);
+    weft_set_real(object, "mean_link_load_bytes", result->link_load.mean_bytes);
+    return object;
+}
+
+static void set_times(json_t *object, const struct weft_simulated_times *times)
+{
+    if (times->count == 0) {
+        return;
+    }
+    weft_set_real(object, "mean_flow_s", times->mean_s);
+    weft_set_real(object, "median_flow_s", weft_seconds(times->median_ps));
+    weft_set_real(object, "p99_flow_s", weft_seconds(times->p99_ps));
+    weft_set_real(object, "max_flow_s", weft_seconds(times->max_ps));
+}
+
+static json_t *flows_object(const struct weft_simulate_result *result)
+{
+    json_t *object = begin(result);
+    weft_set_text(object, "pattern", result->load);
+    weft_set_real(object, "completion_s", weft_seconds(result->sim.end_ps));
+    if (repeats(result)) {
+        weft_set_count(object, "iterations", result->options.iterations);
+        weft_set_real(object, "iteration_mean_s", weft_seconds(result->jobs[0].iteration_ps));
+        weft_set_real(object, "iteration_p99_s", weft_seconds(result->jobs[0].p99_ps));
+    }
+    set_times(object, &result->times);
+    return object;
+}
+
+static json_t *jobs_object(const struct weft_simulate_result *result)
+{
+    json_t *object = begin(result);
+    weft_set_real(object, "iteration_s", result->iteration_s);
+    if (repeats(result)) {
+        weft_set_count(object, "iterations", result->options.iterations);
+        weft_set_real(object, "completion_s", weft_seconds(result->sim.end_ps));
+    }
+    json_t *list = json_array();
+    for (uint32_t j = 0; j < result->job_count; j++) {
+        const struct weft_simulated_job *job = &result->jobs[j];
+        json_t *row = json_object();
+        weft_set_text(row, "file", job->name);
+        weft_set_count(row, "servers", job->server_count);
+        weft_set_count(row, "first_server", job->first_server);
+        weft_set_real(row, "iteration_s", weft_seconds(job->iteration_ps));
+        if (repeats(result)) {
+            weft_set_real(row, "iteration_mean_s", weft_seconds(job->iteration_ps));
+            weft_set_real(row, "iteration_p99_s", weft_seconds(job->p99_ps));
+        }
+        json_array_append_new(list, row);
+    }
+    weft_set(object, "jobs", list);
+    if (result->times.count > 0) {
+        weft_set_count(object, "transfers", result->times.count);
+        weft_set_real(object, "transfer_bytes", result->times.bytes);
+    }
+    set_times(object, &result->times);
+    return object;
+}
+
+// ---- of a snapshot ----
+
+static void set_outcome(json_t *object, const struct weft_sharing_outcome *outcome)
+{
+    weft_set_real(object, "iteration_mean_s", outcome->mean_s);
+    weft_set_real(object, "iteration_p99_s", outcome->p99_s);
+    weft_set_real(object, "ideal_s", outcome->ideal_s);
+    weft_set_real(object, "slowdown", outcome->slowdown);
+    if (outcome->converged_after == WEFT_NONE) {
+        weft_set(object, "converged_after_iterations", json_null());
+    } else {
+        weft_set_count(object, "converged_after_iterations", outcome->converged_after);
+    }
+}
+
+static json_t *list_jobs(const struct weft_simulated_snapshot *shared)
+{
+    json_t *list = json_array();
+    for (uint32_t job = 0; job < shared->set.snapshot.job_count; job++) {
+        json_t *object = json_object();
+        weft_set_text(object, "name", shared->set.snapshot.jobs[job].name);
+        set_outcome(object, &shared->play.jobs[job]);
+        weft_set_real(object, "start_s", weft_seconds(shared->paces[job].start_ps));
+        weft_set_real(object, "weight", shared->shares[job]);
+        json_array_append_new(list, object);
+    }
+    return list;
+}
+
+static json_t *list_links(const struct weft_simulated_snapshot *shared)
+{
+    const struct weft_sim_result *sim = &shared->play.sim;
+    json_t *list = json_array();
+    for (uint32_t l = 0; l < shared->set.snapshot.link_count; l++) {
+        const struct weft_shared_link *link = &shared->set.snapshot.links[l];
+        uint32_t id = shared->play.links[l];
+        json_t *object = json_object();
+        weft_set_text(object, "name", link->name);
+        weft_set_real(object, "bytes", sim->link_bytes[id]);
+        weft_set_real(object, "used_ratio",
+                      sim->link_bytes[id] / link->capacity_Bps / weft_seconds(sim->end_ps));
+        if (sim->ports != NULL) {
+            weft_set_count(object, "ecn_marks", sim->ports[id].marks);
+            weft_set_count(object, "drops", sim->ports[id].drops);
+            weft_set_count(object, "max_backlog_bytes", sim->ports[id].backlog_max_bytes);
+        }
+        json_array_append_new(list, object);
+    }
+    return list;
+}
+
+static json_t *shared_object(const struct weft_simulate_result *result)
+{
+    const struct weft_simulated_snapshot *shared = &result->shared;
+    const struct weft_sim_result *sim = &result->sim;
+    json_t *object = weft_set_object("weft.simulation/1");
+    weft_set_text(object, "snapshot", result->load);
+    weft_set_text(object, "engine", is_packet(result) ? "packet" : "flow");
+    weft_set_text(object, "transport", weft_transport_name(result->options.transport));
+    weft_set_text(object, "sharing", shared->policy);
+    weft_set_count(object, "iterations", result->options.iterations);
+    set_outcome(object, &shared->play.all);
+    weft_set(object, "jobs", list_jobs(shared));
+    weft_set(object, "links", list_links(shared));
+    weft_set_real(object, "completion_s", weft_seconds(sim->end_ps));
+    weft_set_count(object, "realigned", sim->wait_count);
+    weft_set_count(object, "flows", sim->flow_count);
+    weft_set_count(object, "events", sim->event_count);
+    if (is_packet(result)) {
+        weft_set_count(object, "packets", sim->packets.packets);
+        weft_set_count(object, "drops", sim->packets.drops);
+        weft_set_count(object, "ecn_marks", shared->mark_count);
+        weft_set_count(object, "retransmits", sim->packets.retransmits);
+        weft_set_count(object, "timeouts", sim->packets.timeouts);
+    } else {
+        weft_set_count(object, "solves", sim->solve_count);
+        weft_set_count(object, "share_steps", sim->share_count);
+    }
+    return object;
+}
+
+const char *weft_request_simulate_json(const struct weft_simulate_result *result,
+                                       struct weft_arena *arena)
+{
+    json_t *object = result->kind == WEFT_SIMULATE_SHARED ? shared_object(result)
+                     : result->kind == WEFT_SIMULATE_JOBS ? jobs_object(result)
+                                                          : flows_object(result);
+    weft_set_real(object, "wall_s", result->wall_s);
+    return weft_set_finish(object, arena);
+}

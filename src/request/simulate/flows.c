@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: Apache-2.0
+// Patterns of traffic: an AllReduce over all servers as a job, the others as lists of flows.
+
+#include "request/simulate/patterns.h"
+#include "request/simulate/simulation.h"
+
+static bool play_allreduce(struct simulation *simulation, uint64_t size_bytes)
+{
+    struct weft_request_environment *environment = simulation->environment;
+    const struct weft_environment *base = &environment->base;
+    struct weft_simulate_result *result = simulation->result;
+    const struct weft_network *network = simulation->network;
+    struct weft_taskgraph *graph = WEFT_NEW(base->arena, struct weft_taskgraph, 1);
+    struct weft_sim_job *job = WEFT_NEW(base->arena, struct weft_sim_job, 1);
+    if (!simulation_time_jobs(simulation, 1) ||
+        !patterns_build_allreduce(graph, size_bytes, network->fabric.server_count, base->arena,
+                                  base->scratch, base->error)) {
+        return false;
+    }
+    job->graph = graph;
+    weft_request_step_begin(environment, "simulating", 0);
+    bool played = weft_sim_run_jobs(&result->sim, &network->fabric, &network->routes, job, 1,
+                                    &simulation->options, base->arena, base->scratch, base->error);
+    weft_request_step_end(environment);
+    if (!played) {
+        return false;
+    }
+    const struct simulation_played what = {.jobs = job, .job_count = 1};
+    simulation_keep_records(simulation, &what);
+    struct weft_simulated_job *simulated = WEFT_NEW(base->arena, struct weft_simulated_job, 1);
+    *simulated = (struct weft_simulated_job){.name = simulation->loads[0],
+                                             .server_count = network->fabric.server_count,
+                                             .iteration_ps = result->sim.iteration_ps[0],
+                                             .p99_ps = simulation_p99_ps(simulation, 0)};
+    result->jobs = simulated;
+    result->job_count = 1;
+    return true;
+}
+
+static bool play_flows(struct simulation *simulation, const struct weft_flows_spec *spec)
+{
+    struct weft_request_environment *environment = simulation->environment;
+    const struct weft_environment *base = &environment->base;
+    struct weft_simulate_result *result = simulation->result;
+    const struct weft_network *network = simulation->network;
+    struct weft_flow_list flows;
+    double host_rate_Bps = simulation->cluster.rate_Bps * simulation->cluster.degree;
+    if (!patterns_build(&flows, spec, network->fabric.server_count, host_rate_Bps, base->arena,
+                        base->error)) {
+        return weft_wrap(base->error, "%s", simulation->loads[0]);
+    }
+    if (!simulation_time_flows(simulation, flows.count)) {
+        return false;
+    }
+    uint64_t *ends_ps = WEFT_NEW(base->arena, uint64_t, flows.count);
+    weft_request_step_begin(environment, "simulating", 0);
+    bool played =
+        weft_sim_run_flows(&result->sim, ends_ps, &network->fabric, &network->routes, &flows,
+                           &simulation->options, base->arena, base->scratch, base->error);
+    weft_request_step_end(environment);
+    if (!played) {
+        return false;
+    }
+    const struct simulation_played what = {.flows = &flows, .ends_ps = ends_ps};
+    simulation_keep_records(simulation, &what);
+    // The ends become durations in place: there may be a hundred million of them.
+    for (uint32_t i = 0; i < flows.count; i++) {
+        ends_ps[i] -= flows.start_ps[i];
+    }
+    result->times = simulation_sort_times(ends_ps, flows.count);
+    return true;
+}
+
+bool simulation_play_flows(struct simulation *simulation, const struct weft_flows_spec *spec)
+{
+    const struct weft_simulate_request *request = simulation->request;
+    const struct weft_environment *base = &simulation->environment->base;
+    bool is_job = spec->kind == WEFT_FLOWS_ALLREDUCE;
+    if (request->hardware.server_count == 0 && request->hardware.cluster_path == NULL &&
+        request->topology_path == NULL) {
+        return weft_fail(base->error, WEFT_USAGE, "how many servers? write {servers=128}");
+    }
+    if (!simulation_build_network(simulation, request->hardware.server_count)) {
+        return false;
+    }
+    simulation->options.seed = base->seed;
+    if (!weft_request_packets(&simulation->options, &simulation->packet, &request->packets, 0,
+                              base) ||
+        !simulation_ask_records(simulation, is_job)) {
+        return false;
+    }
+    bool played =
+        is_job ? play_allreduce(simulation, spec->size_bytes) : play_flows(simulation, spec);
+    if (!played) {
+        return false;
+    }
+    simulation->result->kind = WEFT_SIMULATE_FLOWS;
+    simulation_summarize(simulation);
+    return true;
+}

@@ -1,0 +1,126 @@
+// SPDX-License-Identifier: Apache-2.0
+// What is to be played: files of jobs, a pattern of flows, or a snapshot of jobs that share links.
+//
+// The first load decides. A snapshot is a JSON document by its name or its first character, a
+// pattern is what weft_flows_parse takes, and all else names files of jobs.
+
+#include "request/simulate/simulation.h"
+#include "weft/format.h"
+
+#include <ctype.h>
+#include <stdio.h>
+#include <string.h>
+
+// Of a document, until its first character shows.
+static const int blanks_max = 4096;
+
+bool weft_request_simulate_check(const struct weft_simulate_request *request,
+                                 struct weft_error *error)
+{
+    return request->load_count > 0 || request->plan_path != NULL ||
+           weft_fail(error, WEFT_USAGE,
+                     "what? write weft simulate FILE.fbuf {fabric=ideal} {rate=100Gbps}");
+}
+
+// Whether a load is a JSON document. Where its name says so but its text does not, the reader of
+// snapshots says what is wrong.
+static bool is_snapshot(const char *path)
+{
+    size_t length = strlen(path);
+    if (length > 5 && strcmp(path + length - 5, ".json") == 0) {
+        return true;
+    }
+    FILE *file = fopen(path, "rbe");
+    if (file == NULL) {
+        return false;
+    }
+    int c = fgetc(file);
+    for (int i = 0; i < blanks_max && c != EOF && isspace(c) != 0; i++) {
+        c = fgetc(file);
+    }
+    fclose(file);
+    return c == '{' || c == '[';
+}
+
+// What is of snapshots only.
+static bool refuse_sharing(const struct weft_simulate_request *request, struct weft_error *error)
+{
+    const char *name = request->sharing.policy.given      ? "sharing"
+                       : request->sharing.shifts != NULL  ? "shifts"
+                       : request->sharing.realign.given   ? "realign"
+                       : request->sharing.mltcp_root      ? "mltcp-root"
+                       : request->sharing.mltcp_steps > 0 ? "mltcp-steps"
+                                                          : NULL;
+    return name == NULL ||
+           weft_fail(error, WEFT_USAGE,
+                     "{%s} is for a snapshot (JSON with jobs and links), not for '%.60s'", name,
+                     request->loads[0]);
+}
+
+static bool play(struct simulation *simulation)
+{
+    const struct weft_simulate_request *request = simulation->request;
+    struct weft_error *error = simulation->environment->base.error;
+    if (request->load_count == 0) {
+        return simulation_play_jobs(simulation); // the plan's own job
+    }
+    if (is_snapshot(request->loads[0])) {
+        return simulation_refuse_snapshot(simulation) && simulation_play_snapshot(simulation);
+    }
+    struct weft_flows_spec spec;
+    bool matches = false;
+    if (!refuse_sharing(request, error) ||
+        !weft_flows_parse(&spec, &matches, request->loads[0], error)) {
+        return false;
+    }
+    if (!matches) {
+        return simulation_play_jobs(simulation);
+    }
+    if (request->plan_path != NULL) {
+        return weft_fail(error, WEFT_USAGE, "{plan} takes a job's file, not '%.60s'",
+                         request->loads[0]);
+    }
+    if (request->load_count > 1) {
+        return weft_fail(error, WEFT_USAGE, "'%.60s' stands alone; flows and jobs do not mix",
+                         request->loads[0]);
+    }
+    return simulation_refuse_snapshot(simulation) && simulation_play_flows(simulation, &spec);
+}
+
+bool weft_request_simulate(struct weft_simulate_result *result,
+                           const struct weft_simulate_request *request,
+                           struct weft_request_environment *environment)
+{
+    struct weft_simulate_result found = {.load =
+                                             request->load_count > 0 ? request->loads[0] : NULL};
+    struct simulation simulation = {
+        .request = request,
+        .environment = environment,
+        .result = &found,
+        .loads = request->loads,
+        .load_count = request->load_count,
+        .fabric = request->fabric != NULL ? request->fabric : "ideal",
+        .options = {.acknowledged = request->acknowledged, .stop = environment->base.stop},
+    };
+    if (!weft_request_simulate_check(request, environment->base.error)) {
+        return false;
+    }
+    if (request->load_count > WEFT_SIMULATE_LOADS_MAX) {
+        return weft_fail(environment->base.error, WEFT_USAGE, "'%.100s': at most %d jobs",
+                         request->loads[WEFT_SIMULATE_LOADS_MAX], WEFT_SIMULATE_LOADS_MAX);
+    }
+    if (!play(&simulation)) {
+        return false;
+    }
+    // The packets stand in this frame; the result keeps its own.
+    struct weft_packet_options *packet =
+        WEFT_NEW(environment->base.arena, struct weft_packet_options, 1);
+    *packet = simulation.packet;
+    found.options = simulation.options;
+    found.options.packet = packet;
+    found.fabric = simulation.fabric;
+    found.network = simulation.network;
+    found.cluster = simulation.cluster;
+    *result = found;
+    return true;
+}
