@@ -1,8 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// Building and checking clusters.
+// Clusters: servers with ports of one rate, their accelerators and a price book. A cluster is
+// checked once, here, so that no later stage asks again whether a rate is positive or a degree is
+// below the number of servers. The limits are those of docs/clusters.md; they keep products of
+// rates, times and counts far from overflow. O(rows of the price book).
 
 #include "weft/cluster.h"
 
+// Limits of what a description may say, none measured: wide enough for any hardware that is sold,
+// narrow enough that sums over a cluster stay exact. The default latency of a link is 1 us:
+// propagation along 200 m of fibre (docs/clusters.md).
 #define DEFAULT_LATENCY_PS 1000000u
 #define LATENCY_MAX_PS WEFT_PS_PER_S
 #define RATE_MIN_BPS 125.0

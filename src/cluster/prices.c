@@ -1,5 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// The price and power book, and what a line rate between its rows costs.
+// The price and power book, and what a line rate between its rows costs. Prices between two rows
+// are interpolated linearly in the rate, so that a cost is continuous and the fabric of equal cost
+// (fabric/cost.c) can be found by bisection; below the first row and above the last that row's
+// prices hold. The columns are those of the cost comparison of MixNet (SIGCOMM 2025);
+// docs/clusters.md lists them. O(rows) a query.
 
 #include "weft/cluster.h"
 

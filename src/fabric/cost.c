@@ -1,5 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// Parts of direct fabrics, what parts cost and draw, and the Moore bound.
+// What the parts of a fabric cost and draw, the Moore bound on its hops, and the Fat-tree that
+// costs what a budget allows.
+//
+// Parts are counted from the links (ports, transceivers, panel and circuit-switch ports) and priced
+// by the cluster's book at the fabric's line rate. The Moore bound (Hoffman and Singleton, "On
+// Moore graphs with diameters 2 and 3", IBM Journal 1960) fills shells of d (d - 1)^(i - 1) nodes,
+// or d^i in a digraph, around a node; no graph of that degree has fewer mean hops. The
+// cost-equivalent Fat-tree is the comparison of TopoOpt (Wang et al., NSDI 2023): same servers,
+// port rate lowered until the cost fits, found by bisection. O(links), O(diameter), and O(rows) for
+// each of 200 bisections at most.
 
 #include "weft/fabric.h"
 

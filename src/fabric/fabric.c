@@ -1,5 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // Building a fabric from links, and asking whether its servers reach each other.
+//
+// Links come in any order and may be parallel: two stable counting sorts (by head, then by tail)
+// bring parallel ones together, which then become one wide link, and leave each node's links in a
+// row by ascending head, so that a link is found by bisection. O(nodes + links). Connectivity is a
+// breadth-first search: where servers forward, one from server 0 along the links and one against
+// them decide for all pairs, O(nodes + links); where only switches forward, one from each server,
+// O(servers * (nodes + links)).
 
 #include "weft/fabric.h"
 #include "weft/graph.h"

@@ -1,6 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which servers are near each other, in the two forms that schedulers know: sets within sets, and
-// blocks.
+// Which servers are near each other, in the two forms that schedulers know: sets within sets
+// (Slurm's topology/tree) for fabrics with switches, and blocks (topology/block) for direct ones.
+//
+// Sets: a switch's height is its hops from the nearest server; links are taken in by ascending
+// height, and what they join (union-find) is one set of that level. O(levels * links). Blocks:
+// grown greedily, server by server, by the least sum of hops to the block, then improved by swaps
+// of two servers, as Kernighan and Lin do for graph partition (Bell System Technical Journal 1970,
+// section 2). O(n^2) for the growth and for each pass of swaps, after hops between all pairs.
 
 #include "weft/base/sets.h"
 #include "weft/fabric.h"
@@ -8,9 +14,10 @@
 
 #include <string.h>
 
-// Beyond it the tables of distances and of sums to blocks outgrow memory.
+// Beyond it the tables of distances (2 bytes a pair) and of sums to blocks outgrow memory.
 #define BLOCK_SERVERS_MAX 8192u
-// A pass that still finds swaps saves little after a few.
+// A pass that still finds swaps saves little after a few. Not measured: more passes trade time,
+// O(n^2) each, for hops.
 #define PASSES_MAX 16u
 
 // ---- sets within sets ----
@@ -223,6 +230,10 @@ static void order_blocks(uint32_t *place, const struct blocks *blocks, struct we
     }
 }
 
+// Writes the blocks in the order of `place` as one list of servers by CSR, with the mean hops
+// inside blocks and over all pairs. sum[] has hops there and back, hence the factors of one half.
+// first[] is shifted by two while it is filled, so that it ends as the offsets without a second
+// array.
 static void publish(struct weft_blocks *result, const struct blocks *blocks, const uint32_t *place,
                     struct weft_arena *arena)
 {

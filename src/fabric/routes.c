@@ -45,6 +45,9 @@ static uint32_t fat_tree_count(const struct weft_routes *routes, uint32_t from, 
     return from_edge / g == to_edge / g ? u : u * routes->shape[2];
 }
 
+// Links up to the lowest common switch and down again: two hops below one edge switch, four within
+// a pod, six over a core. Nothing is searched: each link's number follows from the numbering at the
+// top of this file, since a node's links are sorted and down-links come before up-links.
 static uint32_t fat_tree_path(const struct weft_routes *routes, uint32_t from, uint32_t to,
                               uint32_t index, uint32_t *links)
 {
@@ -95,6 +98,8 @@ static uint32_t leaf_spine_count(const struct weft_routes *routes, uint32_t from
     return routes->shape[0] * (from / size == to / size ? 1 : routes->shape[2]);
 }
 
+// Two hops over a leaf of the group that both servers hang on, else four over a spine of one rail.
+// The index chooses the rail, and between groups the spine of that rail as well.
 static uint32_t leaf_spine_path(const struct weft_routes *routes, uint32_t from, uint32_t to,
                                 uint32_t index, uint32_t *links)
 {
@@ -200,6 +205,9 @@ static uint32_t circulant_path(const struct weft_routes *routes, uint32_t from, 
 
 // ---- shortest paths ----
 
+// The index-th shortest path in lexicographic order of nodes. path_counts says how many go through
+// each next hop, so that the walk descends like a lookup in a counted tree: O(hops * degree),
+// without keeping any path.
 static uint32_t shortest_path(const struct weft_routes *routes, uint32_t from, uint32_t to,
                               uint32_t index, uint32_t *links)
 {

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Maximum-weight matching in general graphs.
+// Maximum-weight matching in general graphs: the blossom algorithm of Edmonds ("Maximum matching
+// and a polyhedron with 0,1-vertices", 1965) in the primal-dual form of Galil ("Efficient
+// algorithms for finding maximum matching in graphs", ACM Computing Surveys 1986). O(n^3) time,
+// O(n^2) memory.
 //
 // Primal-dual: vertex duals u >= 0, blossom duals z >= 0 on odd sets, and for every edge
 // slack = u[a] + u[b] - 2 w[a][b] (+ z of blossoms around both) >= 0. A matching over tight edges
@@ -479,6 +482,8 @@ static bool run_stage(struct matcher *m)
     }
 }
 
+// The state before the first stage: every vertex is its own set and free, and all vertex duals are
+// the heaviest weight, which makes every slack 2 (heaviest - w), so non-negative and even.
 static void init(struct matcher *m, uint32_t n, const int64_t *weights, struct weft_arena *arena)
 {
     uint32_t blossoms = n / 2 + 1;

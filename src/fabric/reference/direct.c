@@ -1,8 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Fabrics of servers joined to servers, fixed: rings and tori of two or three dimensions, as TPU
-// pods have them. A side of two joins its servers once. Sides are those that were asked for, or
-// those of the smallest sum whose product is the number of servers; spare ports widen the side
-// whose cables carry most under uniform traffic.
+// Direct fabrics of a fixed wiring: rings and tori of two or three dimensions, as TPU pods have
+// them (Jouppi et al., "TPU v4", ISCA 2023), routed in dimension order (Dally and Seitz,
+// "Deadlock-free message routing in multiprocessor interconnection networks", IEEE Transactions on
+// Computers 1987).
+//
+// A side of two joins its servers once. Sides are those that were asked for, or those of the
+// smallest sum whose product is the number of servers; spare ports widen the side whose cables
+// carry most under uniform traffic. O(servers * dimensions).
 
 #include "cabling.h"
 
@@ -127,6 +131,9 @@ static bool take_sides(struct torus *torus, uint32_t n, const uint32_t *sides,
                                      n);
 }
 
+// Sides and cable widths of the torus. A ring of side s takes two ports of each server (one where s
+// is 2); what is left over widens sides. Fails, naming what would fit, where the servers are no
+// product of sides or the ports do not suffice.
 static bool plan_torus(struct torus *torus, const struct weft_cluster *cluster, uint32_t dimensions,
                        const uint32_t *sides, struct weft_error *error)
 {

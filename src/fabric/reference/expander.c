@@ -1,14 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
-// A random regular graph of servers (Jellyfish, NSDI 2012). It starts as a circulant of the wanted
-// degree and is mixed by switching the ends of two random cables at a time, which keeps every
-// degree; that chain reaches all simple graphs of those degrees, alike in the limit (Cooper, Dyer
-// and Greenhill, "Sampling regular graphs and a peer-to-peer network", 2007).
+// A random regular graph of servers (Jellyfish: Singla et al., NSDI 2012; Xpander: Valadarsky et
+// al., CoNEXT 2016, builds its near-optimal expanders by lifts instead). It starts as a circulant
+// of the wanted degree and is mixed by switching the ends of two random cables at a time, which
+// keeps every degree; that chain reaches all simple graphs of those degrees, alike in the limit
+// (Cooper, Dyer and Greenhill, "Sampling regular graphs and a peer-to-peer network", 2007).
+// O(cables) switches, with n^2 bits to know in O(1) whether two servers are joined.
 
 #include "cabling.h"
 
 #include "weft/base/sets.h"
 
+// The bits of joined pairs take 32 MiB at this many servers.
 #define SERVERS_MAX 16384u
+// Switches tried per cable before the graph counts as mixed, and how often mixing is repeated until
+// the graph is connected. Not measured: they trade time against closeness to the uniform
+// distribution; the proven bound of the chain is far larger than what is seen to suffice.
 #define SWITCHES_PER_CABLE 20u
 #define ROUNDS_MAX 1000u
 

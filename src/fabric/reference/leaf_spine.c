@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// Rail-optimised leaf-spine: port r of every server reaches a leaf switch of rail r, and the leaves
-// of one rail meet in that rail's spines. A transfer chooses its rail at the sending server, so it
-// never needs to change rails on the way.
+// Rail-optimised leaf-spine, as NVIDIA's DGX SuperPOD reference architectures wire it: port r of
+// every server reaches a leaf switch of rail r, and the leaves of one rail meet in that rail's
+// spines. A transfer chooses its rail at the sending server, so it never needs to change rails on
+// the way. Leaf and spine counts follow from the radix and the oversubscription alone. O(cables).
 
 #include "cabling.h"
 
 #include <math.h>
 
+// The port count of common 400G and 800G switches; the largest is far beyond any that is sold.
 #define RADIX_DEFAULT 64u
 #define RADIX_MAX 65536u
 
@@ -49,6 +51,9 @@ static bool fit_leaves(struct leaves *leaves, uint32_t server_count, uint32_t ra
     return true;
 }
 
+// Finds how many leaves and spines the cluster needs. Without a stated radix 64 ports are doubled
+// until two tiers hold all servers; with one, the same search gives the message the radix that
+// would do.
 static bool plan_leaves(struct leaves *leaves, const struct weft_cluster *cluster,
                         const struct weft_fabric_options *options, struct weft_error *error)
 {

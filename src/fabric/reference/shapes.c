@@ -1,11 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
-// Fabrics of a plain shape, with a rate and a latency for every link.
+// Fabrics of a plain shape, with one rate and one latency for all links: torus and mesh of several
+// sides, full mesh, and one ideal switch. They are what other simulators' inputs name (ASTRA-sim's
+// analytical networks) and what closed forms are known for, so that tests compare with them.
+// O(links).
 
 #include "weft/fabric.h"
 
+// Bounds on memory: 2^26 links are 2 GiB of them.
 #define NODES_MAX (1u << 20)
 #define LINKS_MAX (1ull << 26)
 
+// The product of the sides, checked before it can overflow: sides are bounded one by one, and links
+// before they are allocated.
 static bool count_servers(uint32_t *count, const struct weft_shape *shape, struct weft_error *error)
 {
     uint64_t product = 1;

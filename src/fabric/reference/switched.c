@@ -110,6 +110,8 @@ static void wire_tree(struct wiring *wiring, const struct tree *tree, uint32_t s
     }
 }
 
+// The Fat-tree with `options` filled in. A server's d ports are one NIC of their summed rate, so
+// that the tree compares with direct fabrics of the same bandwidth a server (TopoOpt, NSDI 2023).
 static bool build_tree(struct weft_network *network, const char *name,
                        const struct weft_cluster *cluster,
                        const struct weft_fabric_options *options, struct weft_arena *arena,

@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Fat-trees of two or three tiers with any radices, bundles and rates (leaf-spine, Clos).
+// Fat-trees of two or three tiers with any radices, bundles and rates (leaf-spine, Clos): the
+// generalised form of Al-Fares, Loukissas and Vahdat (SIGCOMM 2008) that the topology files of
+// other simulators describe tier by tier, with cables that failed left out.
 //
 // Nodes stand as routes.c wants them for its computed routes: servers, ToRs, aggregation switches
-// by pod, cores by the place in a pod that they join.
+// by pod, cores by the place in a pod that they join. Every count is checked before a link is made,
+// so that wiring cannot fail half-way. O(cables).
 
 #include "cabling.h"
 
@@ -18,6 +21,8 @@ struct shape {
     uint32_t aggregation_cores; // 0 with two tiers
 };
 
+// Whether a tier stands by itself: ports and rates in range, none up at the top, and ports that
+// divide into the bundles of this tier and of the one above.
 static bool check_tier(const struct weft_tiers *tiers, uint32_t t, struct weft_error *error)
 {
     const struct weft_tier *tier = &tiers->tiers[t];
@@ -60,6 +65,9 @@ static bool check_reach(const struct weft_tiers *tiers, uint32_t t, uint32_t bel
                      (unsigned long long)below * tier->bundle);
 }
 
+// Counts switches of all tiers from the description. Each ratio must come out whole: what does not
+// divide, or reaches more or fewer switches than there are, is refused with the number that would
+// do.
 static bool plan_shape(struct shape *shape, const struct weft_tiers *tiers,
                        struct weft_error *error)
 {
