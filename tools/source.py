@@ -16,6 +16,8 @@ TREES = ("src", "runtime", "bpf")
 TOKENS = re.compile(r'//[^\n]*|/\*.*?\*/|"(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\\n])*\'', re.S)
 WORD = re.compile(r"\b[A-Za-z_]\w*\b")
 TYPE = re.compile(r"\s*(typedef|struct \w+|enum\b\s*\w*|union \w+)\s*$")
+# A macro that stands for functions, at the outermost level.
+MACRO = re.compile(r"[A-Z][A-Z0-9_]*\(")
 HEAD = re.compile(r"^(?:[\w\s*]|\([^()]*\))*?\b(\w+)\s*(\(|\[|=|$)")
 
 
@@ -53,6 +55,9 @@ def definitions(code):
                 continue
             first = first if head else number
             head += line + "\n"
+            if MACRO.match(head) and head.count("(") == head.count(")"):
+                head = ""
+                continue
             if "{" not in line and ";" not in line:
                 continue
             begun = re.split(r"[{;]", head)[0]

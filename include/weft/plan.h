@@ -293,12 +293,13 @@ struct weft_reconfig {
 // section 5). It is a circuit controller of the flow engine (weft/sim.h): max-min rates over one
 // shortest path a pair; an AllReduce is a ring in its group's order with all hops at once, without
 // rounds. The first links, before there is any demand, are random from sim->seed. Of `sim` it reads
-// the packet sizes, seed and stop. Fails with INPUT if the graph has more servers than the cluster
-// or switch_ps = 0. An epoch costs O(n d (pairs with demand) + n^2 d).
+// the packet sizes, seed and stop, and of the environment scratch and error. Fails with INPUT if
+// the graph has more servers than the cluster or switch_ps = 0. An epoch costs O(n d (pairs with
+// demand) + n^2 d).
 bool weft_plan_reconfigure(struct weft_reconfig *result, const struct weft_taskgraph *graph,
                            const struct weft_cluster *cluster, uint64_t switch_ps,
-                           const struct weft_sim_options *sim, struct weft_arena scratch,
-                           struct weft_error *error) WEFT_MUST_USE;
+                           const struct weft_sim_options *sim,
+                           const struct weft_environment *environment) WEFT_MUST_USE;
 
 // One row of `weft compare`.
 struct weft_comparison {

@@ -83,8 +83,8 @@ static struct weft_reconfig play(const struct weft_taskgraph *graph, uint32_t n,
     struct weft_sim_options options = {.seed = 1};
     struct weft_reconfig result;
     struct weft_error error;
-    if (!weft_plan_reconfigure(&result, graph, &cluster, switch_ps, &options, case_scratch,
-                               &error)) {
+    const struct weft_environment environment = {.scratch = case_scratch, .error = &error};
+    if (!weft_plan_reconfigure(&result, graph, &cluster, switch_ps, &options, &environment)) {
         fail_msg("%s", error.message);
     }
     return result;
@@ -160,12 +160,11 @@ static void what_it_cannot_play_is_refused(void **state)
     struct weft_sim_options options = {.seed = 1};
     struct weft_reconfig result;
     struct weft_error error;
-    assert_false(
-        weft_plan_reconfigure(&result, &graph, &cluster, 1000, &options, case_scratch, &error));
+    const struct weft_environment environment = {.scratch = case_scratch, .error = &error};
+    assert_false(weft_plan_reconfigure(&result, &graph, &cluster, 1000, &options, &environment));
     assert_int_equal(error.code, WEFT_INPUT);
     cluster = case_cluster(3, 1);
-    assert_false(
-        weft_plan_reconfigure(&result, &graph, &cluster, 0, &options, case_scratch, &error));
+    assert_false(weft_plan_reconfigure(&result, &graph, &cluster, 0, &options, &environment));
     assert_non_null(strstr(error.message, "takes no time"));
 }
 

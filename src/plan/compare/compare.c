@@ -85,8 +85,9 @@ void compare_reconfig(struct table *table, struct weft_comparison *row, struct w
     const struct weft_cluster *cluster = table->cluster;
     struct weft_reconfig result;
     struct weft_error error;
+    const struct weft_environment once = {.scratch = scratch, .error = &error};
     if (!weft_plan_reconfigure(&result, table->graph, cluster, SWITCH_PS, &table->options->sim,
-                               scratch, &error)) {
+                               &once)) {
         compare_refuse(table, row, &error);
         return;
     }

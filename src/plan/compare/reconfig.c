@@ -141,9 +141,11 @@ static struct weft_reconfig summarize(const struct weft_sim_result *played, uint
 
 bool weft_plan_reconfigure(struct weft_reconfig *result, const struct weft_taskgraph *graph,
                            const struct weft_cluster *cluster, uint64_t switch_ps,
-                           const struct weft_sim_options *sim, struct weft_arena scratch,
-                           struct weft_error *error)
+                           const struct weft_sim_options *sim,
+                           const struct weft_environment *environment)
 {
+    struct weft_arena scratch = environment->scratch;
+    struct weft_error *error = environment->error;
     uint32_t n = cluster->server_count;
     if (graph->server_count > n) {
         return weft_fail(error, WEFT_INPUT,
