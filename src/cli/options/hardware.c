@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// The options that say which hardware there is.
+// The options that say which hardware there is: names and help.
+//
+// Their values are read by the rows of weft_hardware_parameters, which weft sweep reads scenarios
+// by, too; a message of the request names a row in braces and the door spells it as the option.
 
 #include "cli/cli.h"
 

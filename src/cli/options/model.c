@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// The options that name a model and say what strategies of it assume.
+// The options that name a model and say what strategies of it assume: names and help.
+//
+// Their values are read by the rows of weft_job_parameters. A model and a profile may be named
+// once, because a second one would be ignored in silence.
 
 #include "cli/cli.h"
 

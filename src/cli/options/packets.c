@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// The options of the packet engine: their names and what they are called in the help. How their
-// values are read, and what they do, is in weft/request/packets.h.
+// The options of the packet engine: their names and what they are called in the help.
+//
+// How their values are read, and how they are laid over a preset, is in weft/request/packets.h. An
+// option that was renamed keeps its old name for one version as a hidden option with the same key.
 
 #include "cli/cli.h"
 

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// The options that say how long and by which method a topology is searched.
+// The options that say how long and by which method a topology is searched: names and help.
+//
+// Their values are read by the rows of weft_search_parameters: --seconds lets a clock end the
+// search, too, and --effort takes the same steps on every machine.
 
 #include "cli/cli.h"
 

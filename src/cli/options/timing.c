@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// The options that say how jobs repeat themselves and share links: names and help. How their values
-// are read is in the request (weft/request/simulate.h).
+// The options of job timing: how jobs repeat themselves and share links. Names and help.
+//
+// Their values are read by the rows of weft_timing_parameters; most are lists with one value for
+// all jobs or one for each.
 
 #include "cli/cli.h"
 

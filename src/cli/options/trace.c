@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The options that say what a Chakra trace needs beside it.
+// The options that say what a Chakra trace needs beside it: its process groups, and the accelerator
+// that computes nodes without a duration. A file of groups may be named once; the accelerator is
+// read by its row of weft_trace_parameters.
 
 #include "cli/cli.h"
 

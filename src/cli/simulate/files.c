@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The files that weft simulate writes besides its result: records of flows, series of links, a
-// Perfetto trace, a job's entry in a snapshot.
+// Perfetto trace, a job's entry in a snapshot. The result holds them as values; here they get their
+// names, which are checked before the run so that a long one is not lost to a wrong path.
 
 #include "simulate.h"
 #include "weft/format.h"

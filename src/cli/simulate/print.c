@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What weft simulate prints for people: of jobs and flows on a fabric, or of jobs that share the
-// links of a snapshot.
+// links of a snapshot. What is printed is what the JSON says, in units for reading; the last line
+// is what the run took.
 
 #include "simulate.h"
 #include "weft/report.h"
@@ -92,6 +93,7 @@ static void print_flows(struct cli *cli, const struct weft_simulate_result *resu
     print_last_lines(cli, result);
 }
 
+// A row for each job; the percentile has a column only where jobs have several iterations.
 static void print_jobs(struct cli *cli, const struct weft_simulate_result *result)
 {
     static const struct weft_table_column columns[] = {
@@ -147,6 +149,8 @@ static void fill_row(const char **row, struct weft_arena *arena, const char *nam
                  : weft_arena_format(arena, "%u", outcome->converged_after);
 }
 
+// A row for each job of a snapshot and one for their means: an iteration alone, together with the
+// others, and after how many iterations it stays within 5 % of alone.
 static void print_shared(struct cli *cli, const struct weft_simulate_result *result)
 {
     static const struct weft_table_column columns[] = {

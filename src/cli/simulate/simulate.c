@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // weft simulate: plays jobs or flows on a fabric.
+//
+// The options become a request of weft/request/simulate.h, by the request's own table of
+// parameters; its result is written as text or JSON, and the files that were asked for beside it.
 
 #include "simulate.h"
 
@@ -132,6 +135,8 @@ static const char *name_of(int key)
     return option->name;
 }
 
+// --plan and --topology may be named once; the other options are parameters of the request, read by
+// its own table.
 static error_t parse(int key, char *argument, struct argp_state *state)
 {
     struct options *input = state->input;
@@ -160,6 +165,8 @@ static error_t parse(int key, char *argument, struct argp_state *state)
     return cli_parameter(cli, &parameters, name_of(key), argument);
 }
 
+// Fills in the request what the shared groups of options say, asks it while the clock shows its
+// progress, writes the files and then the result.
 static bool run(struct options *input)
 {
     struct cli *cli = input->cli;

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // The file of results: while a sweep runs each line is appended as it ends, whole; a sweep that was
 // killed goes on from there. At its end the file is written anew, in order.
+//
+// A line is known by the hash of its parameters and the program's version, not by its place, so
+// that a specification may grow between two runs. A lock keeps two sweeps from writing one file.
 
 #include "sweep.h"
 
@@ -77,6 +80,8 @@ void sweep_file_close(struct sweep_file *kept)
     }
 }
 
+// One call of write for the line and its newline; bytes are synced to the disk at most once a
+// second, which bounds what a crash of the machine costs without slowing short scenarios.
 bool sweep_file_append(struct sweep_file *kept, struct cli *cli, const struct sweep_line *line)
 {
     if (kept->file < 0) {

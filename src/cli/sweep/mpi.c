@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The module weft-mpi.so: a sweep's calls of MPI. A failed call ends all ranks, as MPI does unless
-// told otherwise; rank 0's file of results keeps what has ended.
+// told otherwise; rank 0's file of results keeps what has ended. It is a module of its own, so that
+// weft itself starts without an MPI library.
 
 #include "mpi.h"
 

@@ -1,5 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // What can be wrong with a sweep is said before any scenario runs.
+//
+// Keys are looked up in the parameters of the verb's request, then each scenario is read into a
+// request that is thrown away, which finds every value that is none. Last, scenarios get the keys
+// by which a file of results knows them. Cost: all scenarios are read once more than they run.
 
 #include "sweep.h"
 
@@ -91,6 +95,8 @@ static bool check_switch(struct cli *cli, const struct weft_sweep_key *key)
     return true;
 }
 
+// A key is an argument or a parameter of the verb's request. What only a command line has is
+// refused with its reason, and a misspelled key with the name that is nearest.
 static bool check_key(const struct sweep *sweep, const struct weft_sweep_key *key)
 {
     struct cli *cli = sweep->cli;

@@ -140,15 +140,15 @@ static void send_line(const struct sweep_ranks *ranks, const struct sweep_line *
     free(message);
 }
 
-// Gives the crew what comes; returns how many more scenarios are under way.
-static uint32_t take_indices(const struct sweep_ranks *ranks, struct sweep_crew *crew,
+// Gives the workers what comes; returns how many more scenarios are under way.
+static uint32_t take_indices(const struct sweep_ranks *ranks, struct sweep_workers *workers,
                              uint32_t count)
 {
     uint32_t given = 0;
     for (uint32_t i = 0; i < count; i++) {
         uint32_t index = receive_index(ranks);
         if (index != WEFT_NONE) {
-            sweep_crew_give(crew, index);
+            sweep_workers_give(workers, index);
             given++;
         }
     }
@@ -157,25 +157,25 @@ static uint32_t take_indices(const struct sweep_ranks *ranks, struct sweep_crew 
 
 bool sweep_ranks_serve(const struct sweep_ranks *ranks, const struct sweep *sweep, bool ready)
 {
-    struct sweep_crew *crew = ready ? sweep_crew_start(sweep, sweep->cli->threads) : NULL;
-    const uint32_t wanted = crew != NULL ? sweep->cli->threads + AHEAD : 0;
+    struct sweep_workers *workers = ready ? sweep_workers_start(sweep, sweep->cli->threads) : NULL;
+    const uint32_t wanted = workers != NULL ? sweep->cli->threads + AHEAD : 0;
     const struct header hello = {0, WEFT_NONE, wanted};
     ranks->mpi->send(0, &hello, sizeof hello);
-    uint32_t under_way = take_indices(ranks, crew, wanted);
+    uint32_t under_way = take_indices(ranks, workers, wanted);
     while (under_way > 0) {
         struct sweep_line line;
-        if (sweep_crew_take(crew, &line, progress_s)) {
+        if (sweep_workers_take(workers, &line, progress_s)) {
             send_line(ranks, &line);
             free(line.text);
             under_way--;
-            under_way += take_indices(ranks, crew, 1);
+            under_way += take_indices(ranks, workers, 1);
         }
     }
-    if (crew != NULL) {
-        sweep_crew_end(crew);
+    if (workers != NULL) {
+        sweep_workers_end(workers);
     }
     receive_index(ranks); // rank 0 has ended, too: what follows waits in vain no more
-    return crew != NULL;
+    return workers != NULL;
 }
 
 // ---- rank 0 ----
@@ -184,7 +184,7 @@ struct lead {
     const struct sweep_ranks *ranks;
     struct sweep *sweep;
     struct sweep_file *kept;
-    struct sweep_crew *crew;
+    struct sweep_workers *workers;
     uint32_t next;      // of sweep->todo
     uint32_t under_way; // here and elsewhere
     uint32_t here;      // of them
@@ -277,6 +277,8 @@ static void hear(struct lead *lead, uint32_t from, size_t length)
     free(message);
 }
 
+// Rank 0 until nothing is under way: its own workers get as many scenarios as keep them busy, other
+// ranks what they ask for, and lines are kept as they come from either.
 static void lead_all(struct lead *lead)
 {
     const uint32_t here_max = lead->sweep->cli->threads + AHEAD;
@@ -284,16 +286,16 @@ static void lead_all(struct lead *lead)
     for (;;) {
         uint32_t index = 0;
         while (lead->here < here_max && (index = next_index(lead)) != WEFT_NONE) {
-            sweep_crew_give(lead->crew, index);
+            sweep_workers_give(lead->workers, index);
             lead->here++;
         }
         if (lead->under_way == 0 && lead->silent == 0) {
             break;
         }
         struct sweep_line line;
-        if (lead->crew == NULL) {
+        if (lead->workers == NULL) {
             pause_shortly();
-        } else if (sweep_crew_take(lead->crew, &line, alone ? progress_s : poll_s)) {
+        } else if (sweep_workers_take(lead->workers, &line, alone ? progress_s : poll_s)) {
             lead->here--;
             accept_line(lead, &line);
             free(line.text);
@@ -319,11 +321,11 @@ bool sweep_ranks_lead(const struct sweep_ranks *ranks, struct sweep *sweep, stru
         .start_s = cli_elapsed_s(cli),
     };
     uint32_t threads = cli->threads < sweep->todo_count ? cli->threads : sweep->todo_count;
-    lead.crew = sweep_crew_start(sweep, threads > 0 ? threads : 1);
-    lead.failed = lead.crew == NULL;
+    lead.workers = sweep_workers_start(sweep, threads > 0 ? threads : 1);
+    lead.failed = lead.workers == NULL;
     lead_all(&lead);
-    if (lead.crew != NULL) {
-        sweep_crew_end(lead.crew);
+    if (lead.workers != NULL) {
+        sweep_workers_end(lead.workers);
     }
     if (lead.shows) {
         fputs("\r\033[K", stderr);

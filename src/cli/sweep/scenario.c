@@ -1,5 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // One scenario: its parameters as a typed request, and what the request answers as a line of JSON.
+//
+// A scenario runs on a worker's thread with two arenas of its own, so that scenarios share nothing
+// but the specification; where memory is out the scenario fails, and the sweep goes on. The verbs
+// that sweep are rows of a table in sweep_find_verb: a new one needs its parameters, and a function
+// that answers its request.
 
 #include "cli/plan/plan.h"
 #include "sweep.h"
@@ -328,7 +333,7 @@ struct sweep_line sweep_run(const struct sweep *sweep, uint32_t index)
     struct weft_arena all[] = {scenario.arena, scenario.scratch};
     bool fine = weft_guard(answer, &scenario, &scenario.error);
     write_answer(out, &scenario, fine);
-    if (sweep->tells_wall) {
+    if (sweep->adds_wall) {
         fprintf(out, ",\"wall_s\":%.3f", cli_elapsed_s(sweep->cli) - started_s);
     }
     fputc('}', out);

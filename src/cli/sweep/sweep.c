@@ -1,5 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // weft sweep: independent scenarios over threads, machines and runs.
+//
+// Rank 0 (the only one without mpirun) reads the specification, runs or hands out what the file of
+// results lacks, keeps each line as it ends and writes all in order at the end; the other ranks
+// serve. docs/sweep.md says what users may rely on.
 
 #include "sweep.h"
 
@@ -93,6 +97,7 @@ static error_t check_end(struct sweep *sweep)
     return 0;
 }
 
+// The options of the sweep itself; those of scenarios stand in the specification.
 static error_t parse(int key, char *argument, struct argp_state *state)
 {
     struct sweep *sweep = state->input;
@@ -109,7 +114,7 @@ static error_t parse(int key, char *argument, struct argp_state *state)
         sweep->prunes = true;
         return 0;
     case KEY_WALL:
-        sweep->tells_wall = true;
+        sweep->adds_wall = true;
         return 0;
     case ARGP_KEY_ARG:
         sweep->paths = sweep->paths != NULL

@@ -2,9 +2,9 @@
 #ifndef WEFT_CLI_SWEEP_H
 #define WEFT_CLI_SWEEP_H
 
-// weft sweep: what its files share. sweep.c parses and leads, sweep_prepare.c checks scenarios
-// before any runs, sweep_scenario.c runs one, sweep_crew.c runs many on threads, sweep_file.c keeps
-// the results, sweep_ranks.c shares scenarios among processes started by mpirun.
+// weft sweep: what its files share. sweep.c parses and leads, prepare.c checks scenarios
+// before any runs, scenario.c runs one, workers.c runs many on threads, file.c keeps
+// the results, ranks.c shares scenarios among processes started by mpirun.
 
 #include "cli/cli.h"
 #include "mpi.h"
@@ -21,7 +21,7 @@ struct sweep {
     bool merges;
     bool lists;
     bool prunes;
-    bool tells_wall;
+    bool adds_wall;
     // What follows from the specification.
     struct weft_sweep spec;
     const struct sweep_verb *verb;
@@ -47,7 +47,7 @@ struct sweep_line {
     size_t length;
 };
 
-// ---- sweep_prepare.c ----
+// ---- prepare.c ----
 
 // Reads spec.verb and checks every key and value as far as the verb's parser does; sets keys. Fails
 // with INPUT, "SPEC: line N: ...".
@@ -55,7 +55,7 @@ bool sweep_prepare(struct sweep *sweep, const char *data, size_t length) WEFT_MU
 // The scenario with this key, or WEFT_NONE. O(log scenarios).
 uint32_t sweep_find(const struct sweep *sweep, uint64_t key);
 
-// ---- sweep_scenario.c ----
+// ---- scenario.c ----
 
 union sweep_request {
     struct weft_simulate_request simulate;
@@ -104,18 +104,18 @@ const char *sweep_complaint(const struct sweep *sweep, const struct sweep_line *
                             struct weft_arena *arena);
 uint32_t sweep_line_in_spec(const struct sweep *sweep, uint32_t index);
 
-// ---- sweep_crew.c ----
+// ---- workers.c ----
 
-struct sweep_crew;
+struct sweep_workers;
 // NULL: not one thread could be started; cli->error says so.
-struct sweep_crew *sweep_crew_start(const struct sweep *sweep, uint32_t threads);
-void sweep_crew_give(struct sweep_crew *crew, uint32_t index);
+struct sweep_workers *sweep_workers_start(const struct sweep *sweep, uint32_t threads);
+void sweep_workers_give(struct sweep_workers *workers, uint32_t index);
 // One line that has ended; false after that many seconds without any.
-bool sweep_crew_take(struct sweep_crew *crew, struct sweep_line *line, double wait_s);
+bool sweep_workers_take(struct sweep_workers *workers, struct sweep_line *line, double wait_s);
 // Waits for the scenarios under way.
-void sweep_crew_end(struct sweep_crew *crew);
+void sweep_workers_end(struct sweep_workers *workers);
 
-// ---- sweep_file.c ----
+// ---- file.c ----
 
 struct sweep_file {
     const char *path; // NULL = none that can be kept: results are written at the end only
@@ -133,7 +133,7 @@ void sweep_file_close(struct sweep_file *kept);
 // Files of results, in order of index, to cli->text.
 bool sweep_file_merge(struct sweep *sweep) WEFT_MUST_USE;
 
-// ---- sweep_ranks.c ----
+// ---- ranks.c ----
 
 struct sweep_ranks {
     const struct sweep_mpi *mpi; // NULL = this process is alone

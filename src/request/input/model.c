@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The model of a request, and what strategies of it assume: what its operators cost, how much
-// memory an accelerator has, which optimizer trains it.
+// memory an accelerator has, which optimizer trains it. What is assumed and might surprise is
+// noted: a profile of other servers, a batch that does not divide over all servers.
 
 #include "weft/format.h"
 #include "weft/request.h"

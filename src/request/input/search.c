@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// How a request searches, and the packets by which what it finds is played.
+// How a request searches, and the packets by which what it finds is played. Effort is counted in
+// seconds of the machine that docs/house.md names: a search takes the steps of so many seconds on
+// every machine, and a clock may end it besides.
 
 #include "weft/request.h"
 #include "weft/request/parameter.h"

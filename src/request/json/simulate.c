@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // "weft.simulation/1": jobs or flows on a fabric, or jobs that share the links of a snapshot.
+//
+// The three kinds share the schema and most keys; docs/cli.md lists which kind has which. wall_s
+// comes last, as the one figure that differs from run to run.
 
 #include "weft/request/simulate.h"
 #include "request/json/json.h"
@@ -96,6 +99,8 @@ static json_t *flows_object(const struct weft_simulate_result *result)
     return object;
 }
 
+// Of jobs: what all together took, and each; of another simulator's load also its transfers, which
+// that simulator states.
 static json_t *jobs_object(const struct weft_simulate_result *result)
 {
     json_t *object = begin(result);
@@ -178,6 +183,8 @@ static json_t *list_links(const struct weft_simulated_snapshot *shared)
     return list;
 }
 
+// Of a snapshot's jobs: means over the jobs, then each job and each link. Marks are counted on the
+// snapshot's links alone, not on the ports of NICs.
 static json_t *shared_object(const struct weft_simulate_result *result)
 {
     const struct weft_simulated_snapshot *shared = &result->shared;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The parameters of a plan by name: what options of the command line and scenarios of a sweep are
-// called.
+// called. Those that are for models alone also set model.given, so that a request for a task graph
+// that has one is refused instead of planned without it.
 
 #include "weft/request/parameter.h"
 #include "weft/request/plan.h"

@@ -1,9 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // Patterns of traffic: an AllReduce over all servers as a job, the others as lists of flows.
+//
+// A pattern is spelled in one word (weft_flows_parse) and built for as many servers as the fabric
+// has. Completion times are sorted for their percentiles: O(flows log flows) beside the run itself.
 
 #include "request/simulate/patterns.h"
 #include "request/simulate/simulation.h"
 
+// An AllReduce is a job of one task, so that it has iterations, jitter and records as jobs have.
 static bool play_allreduce(struct simulation *simulation, uint64_t size_bytes)
 {
     struct weft_request_environment *environment = simulation->environment;
@@ -37,6 +41,8 @@ static bool play_allreduce(struct simulation *simulation, uint64_t size_bytes)
     return true;
 }
 
+// Builds the list and plays it. The load of a Poisson pattern is of all ports of a server together,
+// therefore the rate of a host is that of its ports.
 static bool play_flows(struct simulation *simulation, const struct weft_flows_spec *spec)
 {
     struct weft_request_environment *environment = simulation->environment;
@@ -71,6 +77,8 @@ static bool play_flows(struct simulation *simulation, const struct weft_flows_sp
     return true;
 }
 
+// A pattern names no servers, so the request has to. Flows have no preset but the plain one, and
+// are a fluid unless the request says otherwise.
 bool simulation_play_flows(struct simulation *simulation, const struct weft_flows_spec *spec)
 {
     const struct weft_simulate_request *request = simulation->request;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Task graphs side by side on one fabric: a reference fabric, the one of the job's own file, or the
-// one of a plan with its routes, rings, packets and collectives.
+// one of a plan with its routes, rings, packets and collectives. Jobs take servers in the order in
+// which they are named, each as many as its graph has.
 
 #include "request/simulate/simulation.h"
 #include "weft/format.h"
@@ -256,6 +257,8 @@ static bool run_jobs(struct simulation *simulation, const struct jobs *jobs)
     return played || (plan_path != NULL && weft_wrap(base->error, "%s", plan_path));
 }
 
+// Loads, builds the fabric for as many servers as the jobs have, lays the request's packets over
+// the preset, plays, and keeps what was asked for.
 bool simulation_play_jobs(struct simulation *simulation)
 {
     const struct weft_simulate_request *request = simulation->request;

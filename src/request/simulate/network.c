@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The fabric of a simulation: a reference fabric, or a Fat-tree by its tiers as htsim has it, with
-// the cables broken that a traffic matrix says.
+// the cables broken that a traffic matrix says. What a file of tiers brings may not be said again
+// by the request, because one of the two would be ignored.
 
 #include "request/simulate/simulation.h"
 #include "weft/format.h"
@@ -29,6 +30,8 @@ static bool check_tiers(const struct simulation *simulation, const struct weft_t
     return true;
 }
 
+// Reads the tiers and builds their fabric, without the cables that a matrix breaks. The cluster
+// that results has one port a server, of the lowest tier's rate.
 static bool build_tiers(struct simulation *simulation, uint32_t server_count)
 {
     const struct weft_environment *base = &simulation->environment->base;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The parameters of a simulation by name: what options of the command line and scenarios of a sweep
-// are called.
+// are called. Hardware, traces and packets bring their own rows; here are those of job timing and
+// of the request itself.
 
 #include "request/simulate/simulation.h"
 

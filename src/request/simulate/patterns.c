@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Traffic in words as lists of flows.
+// Traffic in words as lists of flows: a random cycle over all servers (Sattolo, "An algorithm to
+// generate a random cyclic permutation", 1986), all pairs, or Poisson arrivals with exponential
+// sizes between random pairs. One seed gives one list. O(flows).
 
 #include "patterns.h"
 

@@ -65,6 +65,8 @@ static void take_flows(struct weft_records *records, const struct simulation_pla
     records->flow_count = flows->count;
 }
 
+// Puts what the engine kept into the result, with a note where it is less than was asked for. The
+// flow engine keeps no records of flows; for a list they follow from the list and its ends.
 void simulation_keep_records(struct simulation *simulation, const struct simulation_played *played)
 {
     const struct weft_request_records *asked = &simulation->request->records;

@@ -275,6 +275,8 @@ static bool explain(const struct simulation *simulation)
                               path);
 }
 
+// Reads the snapshot and gives each job the start, weight and jitter that the file states. Jitter
+// is stated as a time there and becomes a ratio of what the job computes.
 static bool load(struct shared *shared, struct simulation *simulation)
 {
     const struct weft_environment *base = &simulation->environment->base;
@@ -317,6 +319,9 @@ static void weigh(struct shared *shared, struct weft_arena *arena)
     shared->result->shares = shares;
 }
 
+// From the file and the request to options of a run: what the file states, then starts, policy and
+// packets of the request, then its job timing, which wins. Shares are kept before weights become
+// growth of windows.
 static bool prepare(struct shared *shared, struct simulation *simulation)
 {
     const struct weft_environment *base = &simulation->environment->base;
@@ -355,6 +360,8 @@ static const char *name_policy(const struct shared *shared)
     return shared->learns ? "mltcp" : uneven ? "unfair" : "fair";
 }
 
+// Plays the jobs together, and each a few iterations alone, which is what slowdowns are relative
+// to (weft_snapshot_play).
 bool simulation_play_snapshot(struct simulation *simulation)
 {
     struct weft_request_environment *environment = simulation->environment;

@@ -57,6 +57,7 @@ static bool refuse_sharing(const struct weft_simulate_request *request, struct w
                      request->loads[0]);
 }
 
+// Sends the request to who plays its kind of load, and refuses what that kind does not have.
 static bool play(struct simulation *simulation)
 {
     const struct weft_simulate_request *request = simulation->request;
