@@ -22,7 +22,8 @@ static bool pass(struct cli *cli, bool fine)
 bool cli_load_job(struct weft_fbuf *job, struct cli *cli, const char *path)
 {
     struct weft_loaded_job loaded;
-    if (!pass(cli, weft_request_load(&loaded, path, &cli->trace, cli_environment(cli, NULL)))) {
+    if (!pass(cli,
+              weft_request_load(&loaded, path, &cli->given.trace, cli_environment(cli, NULL)))) {
         return false;
     }
     *job = loaded.fbuf;

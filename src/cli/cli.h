@@ -39,17 +39,8 @@ struct cli_records {
     bool progress; // also where stderr is no terminal
 };
 
-struct cli {
-    const struct cli_verb *verb;
-    const char *program; // "weft plan", for messages
-    bool help_asked;
-    bool version_asked;
-    bool json;
-    bool quiet;
-    uint64_t seed;
-    uint32_t threads;
-    bool threads_given;
-    const char *output_path; // NULL = stdout
+// What the options of shared groups say. A verb copies what it needs into its request.
+struct cli_given {
     struct weft_request_hardware hardware;
     struct weft_request_search search;
     struct weft_request_job job;
@@ -57,16 +48,47 @@ struct cli {
     struct weft_request_packets packets;
     struct weft_request_timing timing;
     struct cli_records records;
-    // Of the request: its notes, which of them were printed, and its progress, for the clock.
-    struct weft_request_environment environment;
-    const struct weft_note *noted; // the last note that was printed
-    uint64_t noted_count;
+};
+
+// Which answer the command line wants instead of a run of the verb.
+struct cli_wanted {
+    bool help;
+    bool version;
+};
+
+// Which notes of the request stand on stderr already.
+struct cli_printed {
+    const struct weft_note *last; // NULL = none
+    uint64_t count;
+};
+
+// Memory of the result's text, and all arenas as they began, for their release.
+struct cli_memory {
+    struct weft_arena text;
+    struct weft_arena all[3];
+};
+
+// A command line that is parsed and the verb that it runs: what is said to every verb, the memory
+// and the error of the run, and its result until that is written. One verb, one struct; it does not
+// leave the thread of the verb, but for what the clock reads of the environment.
+struct cli {
+    const struct cli_verb *verb;
+    const char *program; // "weft plan", for messages
+    struct cli_wanted wanted;
+    bool json;
+    bool quiet;
+    uint64_t seed;
+    uint32_t threads;
+    bool threads_given;
+    const char *output_path; // NULL = stdout
+    struct cli_given given;
+    struct weft_request_environment environment; // of the request, with its notes and progress
+    struct cli_printed printed;
 
     struct weft_arena arena;   // results
     struct weft_arena scratch; // temporaries, by value into stages
-    struct weft_arena text_arena;
-    struct weft_arena all[3]; // the three as they began, for their release
-    struct weft_text text;    // the result so far
+    struct cli_memory memory;
+    struct weft_text text; // the result so far
     double started_s;
 
     int exit_code;
@@ -138,6 +160,8 @@ void cli_print_notes(struct cli *cli);
 // Spells the fields that a message of a request names in braces as options: "{degree=4}" becomes
 // "--degree 4". Words that are no options stay as they are.
 void cli_spell(const struct cli *cli, char *message);
+// The remedy that an error states beside its message (weft_remedy), as " (--batch 8)"; "": none.
+const char *cli_spell_remedy(const struct cli *cli, struct weft_arena *arena);
 // The same, for a request with those parameters.
 void cli_spell_for(const struct weft_parameter_group *groups, char *message);
 

@@ -95,7 +95,7 @@ static void follow_steps(void)
 static void show_notes(void)
 {
     const struct cli *cli = ticker.cli;
-    if (atomic_load(&cli->environment.notes.count) > cli->noted_count && ticker.shown) {
+    if (atomic_load(&cli->environment.notes.count) > cli->printed.count && ticker.shown) {
         fprintf(stderr, "\r\033[K");
         ticker.shown = false;
     }
@@ -129,7 +129,7 @@ static void *tick(void *argument)
 {
     (void)argument;
     bool terminal = isatty(STDERR_FILENO) != 0;
-    bool visible = !ticker.cli->quiet && (terminal || ticker.cli->records.progress);
+    bool visible = !ticker.cli->quiet && (terminal || ticker.cli->given.records.progress);
     pthread_mutex_lock(&ticker.mutex);
     while (!ticker.over) {
         struct timespec until;

@@ -145,7 +145,7 @@ static bool run(struct export_input *input)
     if (input->request.kind == WEFT_EXPORT_KIND_COUNT) {
         return cli_misuse(cli, "as what? write --format " KINDS);
     }
-    input->request.hardware = cli->hardware;
+    input->request.hardware = cli->given.hardware;
     if (!weft_request_export(&result, &input->request, cli_environment(cli, NULL)) ||
         !publish(cli, &result, input->request.kind)) {
         return false;

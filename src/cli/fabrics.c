@@ -82,7 +82,7 @@ int cli_fabrics(int argc, char **argv)
         return cli_finish(&cli, false);
     }
     struct weft_request_environment *environment = cli_environment(&cli, NULL);
-    const struct weft_fabrics_request request = {.hardware = cli.hardware};
+    const struct weft_fabrics_request request = {.hardware = cli.given.hardware};
     struct weft_fabrics_result result;
     if (!weft_request_fabrics(&result, &request, environment)) {
         return cli_finish(&cli, false);

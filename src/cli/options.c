@@ -88,14 +88,14 @@ static void explain(struct cli *cli, const struct argp_child *children, const ch
 
 static bool open_memory(struct cli *cli)
 {
-    struct weft_arena *arenas[] = {&cli->arena, &cli->scratch, &cli->text_arena};
+    struct weft_arena *arenas[] = {&cli->arena, &cli->scratch, &cli->memory.text};
     for (size_t i = 0; i < sizeof arenas / sizeof arenas[0]; i++) {
         if (!weft_arena_init(arenas[i], 0, &cli->error)) {
             return false;
         }
-        cli->all[i] = *arenas[i];
+        cli->memory.all[i] = *arenas[i];
     }
-    weft_text_init(&cli->text, &cli->text_arena);
+    weft_text_init(&cli->text, &cli->memory.text);
     return true;
 }
 
@@ -140,7 +140,7 @@ bool cli_parse(struct cli *cli, const struct cli_verb *verb, int argc, char **ar
         .program = verb->name,
         .seed = 1,
         .threads = threads < CLI_THREADS_MAX ? threads : CLI_THREADS_MAX,
-        .search = {.method = WEFT_TOPOLOGY_WEFT},
+        .given = {.search = {.method = WEFT_TOPOLOGY_WEFT}},
     };
     if (!open_memory(cli)) {
         return false;
@@ -156,14 +156,14 @@ bool cli_parse(struct cli *cli, const struct cli_verb *verb, int argc, char **ar
     // NOLINTBEGIN(concurrency-mt-unsafe)
     error_t failed =
         argp_parse(&argp, argc, argv, ARGP_NO_ERRS | ARGP_NO_EXIT | ARGP_NO_HELP, NULL, &top);
-    if (cli->help_asked) {
+    if (cli->wanted.help) {
         setenv("ARGP_HELP_FMT", "no-dup-args-note,header-col=0", 0);
         argp_help(&argp, stdout, ARGP_HELP_SHORT_USAGE | ARGP_HELP_LONG | ARGP_HELP_DOC,
                   (char *)(uintptr_t)cli->program);
         return false;
     }
     // NOLINTEND(concurrency-mt-unsafe)
-    if (cli->version_asked) {
+    if (cli->wanted.version) {
         puts("weft " WEFT_VERSION);
         return false;
     }

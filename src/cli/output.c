@@ -58,11 +58,12 @@ struct weft_request_environment *cli_environment(struct cli *cli, weft_stop stop
 void cli_print_notes(struct cli *cli)
 {
     const struct weft_notes *notes = &cli->environment.notes;
-    for (uint64_t count = atomic_load(&notes->count); cli->noted_count < count;) {
-        cli->noted = cli->noted == NULL ? notes->first : cli->noted->next;
-        cli->noted_count++;
+    for (uint64_t count = atomic_load(&notes->count); cli->printed.count < count;) {
+        cli->printed.last = cli->printed.last == NULL ? notes->first : cli->printed.last->next;
+        cli->printed.count++;
         struct weft_arena scratch = cli->scratch;
-        char *text = weft_arena_text(&scratch, cli->noted->text, strlen(cli->noted->text));
+        char *text =
+            weft_arena_text(&scratch, cli->printed.last->text, strlen(cli->printed.last->text));
         cli_spell(cli, text);
         cli_note(cli, "%s", text);
     }

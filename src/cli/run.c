@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The end of a verb: its result in one piece, or one line of complaint; and the exit code.
+// The end of a verb: its result in one piece, or one line of complaint; and the exit code. A result
+// is written whole or not at all: what a verb says is collected until here, and a file is renamed
+// into its place when all of it is on the disk.
 
 #include "cli.h"
 #include "weft/format.h"
@@ -16,44 +18,13 @@ static bool write_stdout(const char *data, size_t length, struct weft_error *err
     return fine || weft_fail(error, WEFT_IO, "stdout: %s", strerrordesc_np(errno));
 }
 
-// How a user of the command line states the quantities that errors name (weft_remedy).
-static const struct {
-    const char *key;
-    const char *spelling;
-} spellings[] = {
-    {"as", "--as"},
-    {"batch", "--batch"},
-    {"bytes", "--bytes"},
-    {"ca", "--ca"},
-    {"gap", "--gap"},
-    {"groups", "--groups"},
-    {"intercept", "--intercept"},
-    {"optimizer", "--optimizer"},
-    {"queue", "--queue"},
-    {"restart", "--restart"},
-    {"seconds", "--seconds"},
-    {"size", "--size"},
-    {"slope", "--slope"},
-    {"spares", "--spares"},
-    {"tables", "--tables"},
-    {"user", "--user"},
-    {"variant", "--variant"},
-    {"profile", "weft profile MODEL --profile FILE -o FULL.json"},
-};
-
 // "weft plan: the batch ...; use a batch of 8 (--batch 8)"
 static void complain(struct cli *cli)
 {
-    const struct weft_error *error = &cli->error;
+    struct weft_arena scratch = cli->scratch;
     cli_spell(cli, cli->error.message);
-    fprintf(stderr, "%s: %s", cli->program, error->message);
-    for (size_t i = 0; i < sizeof spellings / sizeof spellings[0]; i++) {
-        if (strcmp(spellings[i].key, error->key) == 0) {
-            fprintf(stderr, " (%s%s%s)", spellings[i].spelling, error->value[0] != '\0' ? " " : "",
-                    error->value);
-        }
-    }
-    fprintf(stderr, "\n");
+    fprintf(stderr, "%s: %s%s\n", cli->program, cli->error.message,
+            cli_spell_remedy(cli, &scratch));
 }
 
 int cli_finish(struct cli *cli, bool fine)
@@ -79,9 +50,9 @@ int cli_finish(struct cli *cli, bool fine)
 
 void cli_release(struct cli *cli)
 {
-    for (size_t i = 0; i < sizeof cli->all / sizeof cli->all[0]; i++) {
-        if (cli->all[i].next != NULL) {
-            weft_arena_release(&cli->all[i]);
+    for (size_t i = 0; i < sizeof cli->memory.all / sizeof cli->memory.all[0]; i++) {
+        if (cli->memory.all[i].next != NULL) {
+            weft_arena_release(&cli->memory.all[i]);
         }
     }
 }

@@ -1,6 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// How a user of the command line states what the messages of requests name: their fields are
-// options.
+// How the messages of stages and requests come to name options of the command line.
+//
+// Neither knows that there is one. A request names its own fields in braces: "write {degree=4}". A
+// stage does not know the fields of requests; it states beside its message the quantity that would
+// mend the error, and a value for it (weft_remedy). The door writes that remedy as a field in
+// braces, too, and then spells every field in braces as the option of its name: "--degree 4". What
+// is in braces and no option stays as it is, and a remedy that is no option is left out.
 
 #include "cli.h"
 
@@ -88,4 +93,22 @@ void cli_spell_for(const struct weft_parameter_group *groups, char *message)
 {
     const struct names names = {.groups = groups};
     spell(&names, message);
+}
+
+// " (--batch 8)". A remedy may also be a command: measurements that are not complete are filled in
+// by weft profile and by no option.
+const char *cli_spell_remedy(const struct cli *cli, struct weft_arena *arena)
+{
+    const struct weft_error *error = &cli->error;
+    if (strcmp(error->key, "full-profile") == 0) {
+        return " (weft profile MODEL --profile FILE -o FULL.json)";
+    }
+    const struct names names = {.own = cli->verb->options};
+    if (error->key[0] == '\0' || !is_option(&names, error->key, strlen(error->key))) {
+        return "";
+    }
+    char *text = weft_arena_format(arena, " ({%s%s%s})", error->key,
+                                   error->value[0] != '\0' ? "=" : "", error->value);
+    spell(&names, text);
+    return text;
 }

@@ -104,8 +104,8 @@ int cli_topology(int argc, char **argv)
         return cli_finish(&cli, false);
     }
     struct weft_topology_request *request = &input.request;
-    request->hardware = cli.hardware;
-    request->search = cli.search;
+    request->hardware = cli.given.hardware;
+    request->search = cli.given.search;
     struct weft_topology_result result;
     struct weft_request_environment *environment = cli_environment(&cli, cli_clock_watch(&cli));
     bool found = weft_request_topology(&result, request, environment);

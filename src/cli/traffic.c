@@ -136,7 +136,7 @@ int cli_traffic(int argc, char **argv)
     if (!cli_parse(&cli, &verb, argc, argv, &input)) {
         return cli_finish(&cli, false);
     }
-    input.request.trace = cli.trace;
+    input.request.trace = cli.given.trace;
     struct weft_traffic_result result;
     if (!weft_request_traffic(&result, &input.request, cli_environment(&cli, NULL))) {
         return cli_finish(&cli, false);

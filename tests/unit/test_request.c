@@ -1,10 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 // Requests without a command line: typed in, typed out.
 
+#include "weft/format.h"
 #include "weft/request.h"
+#include "weft/request/check.h"
+#include "weft/request/collective.h"
 #include "weft/request/compare.h"
+#include "weft/request/export.h"
 #include "weft/request/fabrics.h"
+#include "weft/request/interleave.h"
+#include "weft/request/plan.h"
+#include "weft/request/schedule.h"
 #include "weft/request/simulate.h"
+#include "weft/request/strategy.h"
 #include "weft/request/topology.h"
 #include "weft/request/traffic.h"
 
@@ -14,7 +22,9 @@
 #include <cmocka.h>
 // clang-format on
 
+#include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #define JOB SOURCE_ROOT "/examples/jobs/vgg16_16.fbuf"
 
@@ -238,6 +248,139 @@ static void parameters_fill_a_request(void **state)
     assert_int_equal(strncmp(door.error.message, "{mtu}: ", 7), 0);
 }
 
+// The two jobs of this snapshot have bursts that fit one after the other.
+static void jobs_are_interleaved(void **state)
+{
+    (void)state;
+    struct door door;
+    open_door(&door);
+    const char *const paths[] = {SOURCE_ROOT "/examples/interleave/dlrm_dlrm.json"};
+    const struct weft_interleave_request request = {.paths = paths, .path_count = 1};
+    struct weft_interleave_result result;
+    assert_true(weft_request_interleave(&result, &request, &door.environment));
+    assert_int_equal(result.snapshot.job_count, 2);
+    assert_true(result.found.score <= result.found.upper_bound);
+    const char *text = weft_request_interleave_json(&result, &door.arena);
+    assert_non_null(strstr(text, "\"schema\": \"weft.interleave/1\""));
+    assert_string_equal(door.environment.progress.first->what, "interleaving");
+}
+
+// A trace whose classes state their phases needs no other file.
+static void a_trace_is_scheduled(void **state)
+{
+    (void)state;
+    struct door door;
+    open_door(&door);
+    const struct weft_schedule_request request = {.path =
+                                                      SOURCE_ROOT "/examples/traces/six-racks.yaml",
+                                                  .options = {.until_ps = 600 * WEFT_PS_PER_S}};
+    struct weft_schedule_result result;
+    assert_true(weft_request_schedule(&result, &request, &door.environment));
+    assert_int_equal(result.trace.cluster.server_count, 24);
+    assert_int_equal(result.timetable.job_count, result.full.job_count);
+    const char *text = weft_request_schedule_json(&result, &request, &door.arena);
+    assert_non_null(strstr(text, "\"schema\": \"weft.schedule/1\""));
+}
+
+static void a_strategy_is_found(void **state)
+{
+    (void)state;
+    struct door door;
+    open_door(&door);
+    const struct weft_strategy_request request = {
+        .job = {.model = "vgg16-16"},
+        .hardware = {.cluster_path = SOURCE_ROOT "/examples/clusters/16x4-25g.yaml"},
+        .fabric = "ideal",
+        .seconds = 1e-3};
+    struct weft_strategy_result result;
+    assert_true(weft_request_strategy(&result, &request, &door.environment));
+    assert_int_equal(result.cluster.server_count, 16);
+    assert_int_equal(result.found.count, 1);
+    assert_false(result.hybrid);
+    assert_true(result.simulated_ps[0] > 0);
+    const char *text = weft_request_strategy_json(&result, &door.arena);
+    assert_non_null(strstr(text, "\"schema\": \"weft.strategy/1\""));
+}
+
+// The ring's schedule does its AllReduce; a rank that is not there is no root.
+static void a_collective_is_checked(void **state)
+{
+    (void)state;
+    struct door door;
+    open_door(&door);
+    struct weft_collective_request request = {.source = "ring", .options = {.rank_count = 8}};
+    struct weft_collective_check_result result;
+    assert_true(weft_request_collective_check(&result, &request, &door.environment));
+    assert_string_equal(result.why, "");
+    assert_true(result.report.valid);
+    assert_int_equal(result.buffers, WEFT_BUFFERS_EQUAL);
+    request.options.rank_count = 0;
+    assert_false(weft_request_collective_check(&result, &request, &door.environment));
+    assert_int_equal(door.error.code, WEFT_USAGE);
+    assert_string_equal(door.error.message, "how many ranks? write {ranks=8}");
+}
+
+// By closed forms small messages are the quickest by few rounds, large ones by few bytes.
+static void algorithms_are_ranked_by_size(void **state)
+{
+    (void)state;
+    struct door door;
+    open_door(&door);
+    const struct weft_best_request request = {
+        .options = {.kind = WEFT_COLLECTIVE_ALLREDUCE, .rank_count = 64},
+        .size_low_bytes = 1024,
+        .size_high_bytes = 1ull << 30,
+        .hardware = {
+            .rate_Bps = 50e9, .rate_given = true, .latency_ps = 5000000, .latency_given = true}};
+    struct weft_best_result result;
+    assert_true(weft_request_best(&result, &request, &door.environment));
+    assert_int_equal(result.count, 21);
+    const struct weft_collective_ranking *last = &result.rankings[20];
+    assert_true(result.rankings[0].best != last->best || last->times[last->best].chunk_factor > 1);
+    for (uint32_t i = 0; i < result.count; i++) {
+        const struct weft_collective_ranking *ranking = &result.rankings[i];
+        assert_true(ranking->times[ranking->best].seconds >= ranking->bound_s * (1 - 1e-9));
+    }
+}
+
+// One plan through three requests: what is made is checked, and exported for this job alone.
+static void a_plan_is_made_checked_and_exported(void **state)
+{
+    (void)state;
+    struct door door;
+    open_door(&door);
+    struct weft_plan_request request = {
+        .path = JOB, .hardware = eight_servers, .search = {.seconds = 1e-3}};
+    struct weft_plan_result result;
+    request.hardware.server_count = 0;
+    assert_true(weft_request_plan(&result, &request, &door.environment));
+    assert_non_null(result.plan);
+    assert_null(result.page);
+    assert_true(result.plan->iteration_s >= result.plan->certificate.lower_bound_s);
+
+    char path[] = "/tmp/weft-request-XXXXXX";
+    int file = mkstemp(path);
+    assert_true(file >= 0);
+    close(file);
+    const char *text = weft_request_plan_json(&result, &door.arena);
+    assert_true(weft_file_save(path, text, strlen(text), &door.error));
+    const struct weft_check_request check = {.plan_path = path, .job_path = JOB};
+    struct weft_check_result checked;
+    assert_true(weft_request_check(&checked, &check, &door.environment));
+    assert_int_equal(checked.violation_count, 0);
+
+    struct weft_export_request export = {
+        .path = path, .kind = WEFT_EXPORT_CIRCUITS_CSV, .server = WEFT_NONE};
+    struct weft_export_result exported;
+    assert_true(weft_request_export(&exported, &export, &door.environment));
+    assert_int_equal(exported.length, strlen(exported.data));
+    assert_non_null(strstr(exported.data, "plane,input_port,output_port,from,to"));
+    export.kind = WEFT_EXPORT_FBUF;
+    assert_false(weft_request_export(&exported, &export, &door.environment));
+    assert_string_equal(door.error.message, "for which job? write {job=FILE.fbuf}");
+    unlink(path);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -250,6 +393,12 @@ int main(void)
         cmocka_unit_test(flows_are_simulated),
         cmocka_unit_test(packets_of_a_fluid_are_refused),
         cmocka_unit_test(parameters_fill_a_request),
+        cmocka_unit_test(jobs_are_interleaved),
+        cmocka_unit_test(a_trace_is_scheduled),
+        cmocka_unit_test(a_strategy_is_found),
+        cmocka_unit_test(a_collective_is_checked),
+        cmocka_unit_test(algorithms_are_ranked_by_size),
+        cmocka_unit_test(a_plan_is_made_checked_and_exported),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

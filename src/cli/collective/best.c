@@ -253,7 +253,7 @@ static bool run(struct best_input *input)
     if (!cli_can_write(cli, input->plot_path)) {
         return false;
     }
-    request->hardware = cli->hardware;
+    request->hardware = cli->given.hardware;
     const char *missing = find_missing(input);
     if (missing != NULL) {
         return cli_misuse(cli, "%s is missing or 0; see %s --help", missing, cli->program);

@@ -98,7 +98,7 @@ static bool run(struct collective_input *input)
 {
     struct cli *cli = input->cli;
     struct weft_collective_check_result result;
-    input->request.hardware = cli->hardware;
+    input->request.hardware = cli->given.hardware;
     if (!weft_request_collective_check(&result, &input->request, cli_environment(cli, NULL))) {
         return false;
     }

@@ -42,7 +42,7 @@ static bool run(struct collective_input *input)
 {
     struct cli *cli = input->cli;
     struct weft_collective_show_result result;
-    input->request.hardware = cli->hardware;
+    input->request.hardware = cli->given.hardware;
     if (!weft_request_collective_show(&result, &input->request, cli_environment(cli, NULL))) {
         return false;
     }

@@ -120,7 +120,7 @@ static bool run(struct synthesize_input *input)
     struct cli *cli = input->cli;
     struct weft_synthesize_request *request = &input->request;
     struct weft_synthesize_result result;
-    request->hardware = cli->hardware;
+    request->hardware = cli->given.hardware;
     double start_s = cli_elapsed_s(cli);
     if (!weft_request_synthesize(&result, request, cli_environment(cli, NULL))) {
         return false;

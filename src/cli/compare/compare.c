@@ -29,7 +29,7 @@ static error_t parse(int key, char *argument, struct argp_state *state)
     struct compare_options *input = state->input;
     switch (key) {
     case ARGP_KEY_ARG:
-        if (input->path != NULL && input->cli->job.model == NULL) {
+        if (input->path != NULL && input->cli->given.job.model == NULL) {
             return cli_usage(input->cli,
                              "one task graph or cluster only, not '%.100s' and '%.100s'; for a "
                              "model write %s --model NAME CLUSTER.yaml",
@@ -101,7 +101,8 @@ static bool compare_graph(const struct compare_options *input)
                           "NAME CLUSTER.yaml",
                           cli->program, cli->program);
     }
-    if (input->model_option_given || cli->job.profile_path != NULL || cli->job.batch > 0) {
+    if (input->model_option_given || cli->given.job.profile_path != NULL ||
+        cli->given.job.batch > 0) {
         return cli_misuse(cli,
                           "'%.100s' is a task graph; lists, --resume, --plot, --profile and "
                           "--batch are for --model",
@@ -111,8 +112,10 @@ static bool compare_graph(const struct compare_options *input)
         return cli_misuse(cli, "'%s' is a model; write %s --model %s CLUSTER.yaml", input->path,
                           cli->program, input->path);
     }
-    const struct weft_compare_request request = {
-        .path = input->path, .trace = cli->trace, .hardware = cli->hardware, .search = cli->search};
+    const struct weft_compare_request request = {.path = input->path,
+                                                 .trace = cli->given.trace,
+                                                 .hardware = cli->given.hardware,
+                                                 .search = cli->given.search};
     struct weft_compare_result result;
     bool compared =
         weft_request_compare(&result, &request, cli_environment(cli, cli_clock_watch(cli)));
@@ -137,7 +140,7 @@ static bool run(struct compare_options *input)
         !cli_can_write(cli, input->models.resume_path)) {
         return false;
     }
-    return cli->job.model != NULL ? compare_models(input) : compare_graph(input);
+    return cli->given.job.model != NULL ? compare_models(input) : compare_graph(input);
 }
 
 int cli_compare(int argc, char **argv)

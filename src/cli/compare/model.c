@@ -280,7 +280,7 @@ static bool any_compared(const struct weft_compare_models_result *result)
 // The models of a list "a,b,c".
 static void list_models(struct weft_compare_models_request *request, struct cli *cli)
 {
-    const char *list = cli->job.model;
+    const char *list = cli->given.job.model;
     const char **models = WEFT_NEW(&cli->arena, const char *, strlen(list) + 1);
     while (next_word(&models[request->model_count], &list, &cli->arena)) {
         request->model_count++;
@@ -292,12 +292,12 @@ bool compare_models(struct compare_options *input)
 {
     struct cli *cli = input->cli;
     struct weft_compare_models_request *request = &input->models;
-    request->hardware = cli->hardware;
-    request->job = cli->job;
-    request->trace = cli->trace;
-    request->search = cli->search;
+    request->hardware = cli->given.hardware;
+    request->job = cli->given.job;
+    request->trace = cli->given.trace;
+    request->search = cli->given.search;
     if (input->path != NULL) {
-        if (cli->hardware.cluster_path != NULL) {
+        if (cli->given.hardware.cluster_path != NULL) {
             return cli_misuse(cli, "one cluster only, not '%.100s' and --cluster", input->path);
         }
         request->hardware.cluster_path = input->path;

@@ -224,7 +224,8 @@ static bool load(struct lab_run *run)
     }
     if (run->job_path != NULL) {
         struct weft_loaded_job job;
-        if (!weft_request_load(&job, run->job_path, &cli->trace, cli_environment(cli, NULL))) {
+        if (!weft_request_load(&job, run->job_path, &cli->given.trace,
+                               cli_environment(cli, NULL))) {
             return false;
         }
         cli_print_notes(cli);

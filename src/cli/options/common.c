@@ -42,9 +42,9 @@ static error_t parse(int key, char *argument, struct argp_state *state)
     struct cli *cli = state->input;
     switch (key) {
     case KEY_HELP:
-        return end_parsing(state, &cli->help_asked);
+        return end_parsing(state, &cli->wanted.help);
     case KEY_VERSION:
-        return end_parsing(state, &cli->version_asked);
+        return end_parsing(state, &cli->wanted.version);
     case KEY_JSON:
         cli->json = true;
         return 0;

@@ -26,7 +26,7 @@ static error_t parse(int key, char *argument, struct argp_state *state)
     if (key < KEY_FIRST || key >= KEY_FIRST + WEFT_HARDWARE_PARAMETERS) {
         return ARGP_ERR_UNKNOWN;
     }
-    const struct cli_parameters parameters = {&cli->hardware, weft_hardware_parameters,
+    const struct cli_parameters parameters = {&cli->given.hardware, weft_hardware_parameters,
                                               WEFT_HARDWARE_PARAMETERS};
     return cli_parameter(cli, &parameters, options[key - KEY_FIRST].name, argument);
 }

@@ -44,12 +44,13 @@ static error_t parse(int key, char *argument, struct argp_state *state)
         return ARGP_ERR_UNKNOWN;
     }
     if (key == KEY_MODEL) {
-        return cli_take(cli, &cli->job.model, argument, "model");
+        return cli_take(cli, &cli->given.job.model, argument, "model");
     }
     if (key == KEY_PROFILE) {
-        return cli_take(cli, &cli->job.profile_path, argument, "profile");
+        return cli_take(cli, &cli->given.job.profile_path, argument, "profile");
     }
-    const struct cli_parameters parameters = {&cli->job, weft_job_parameters, WEFT_JOB_PARAMETERS};
+    const struct cli_parameters parameters = {&cli->given.job, weft_job_parameters,
+                                              WEFT_JOB_PARAMETERS};
     return cli_parameter(cli, &parameters, options[key - KEY_MODEL].name, argument);
 }
 

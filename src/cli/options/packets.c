@@ -123,7 +123,7 @@ static error_t parse(int key, char *argument, struct argp_state *state)
     if (key < KEY_FIRST || key >= KEY_FIRST + OPTION_COUNT) {
         return ARGP_ERR_UNKNOWN;
     }
-    const struct cli_parameters parameters = {&cli->packets, weft_packet_parameters,
+    const struct cli_parameters parameters = {&cli->given.packets, weft_packet_parameters,
                                               WEFT_PACKET_PARAMETERS};
     return cli_parameter(cli, &parameters, options[key - KEY_FIRST].name, argument);
 }

@@ -35,7 +35,7 @@ static const struct argp_option options[] = {
 static error_t parse(int key, char *argument, struct argp_state *state)
 {
     struct cli *cli = state->input;
-    struct cli_records *records = &cli->records;
+    struct cli_records *records = &cli->given.records;
     switch (key) {
     case KEY_FLOWS:
         return cli_take(cli, &records->flows_path, argument, "--flow-records");

@@ -23,7 +23,7 @@ static error_t parse(int key, char *argument, struct argp_state *state)
     if (key < KEY_METHOD || key > KEY_EFFORT) {
         return ARGP_ERR_UNKNOWN;
     }
-    const struct cli_parameters parameters = {&cli->search, weft_search_parameters,
+    const struct cli_parameters parameters = {&cli->given.search, weft_search_parameters,
                                               WEFT_SEARCH_PARAMETERS};
     return cli_parameter(cli, &parameters, options[key - KEY_METHOD].name, argument);
 }

@@ -35,7 +35,7 @@ static error_t parse(int key, char *argument, struct argp_state *state)
     if (key < KEY_FIRST || key >= KEY_FIRST + WEFT_TIMING_PARAMETERS) {
         return ARGP_ERR_UNKNOWN;
     }
-    const struct cli_parameters parameters = {&cli->timing, weft_timing_parameters,
+    const struct cli_parameters parameters = {&cli->given.timing, weft_timing_parameters,
                                               WEFT_TIMING_PARAMETERS};
     return cli_parameter(cli, &parameters, options[key - KEY_FIRST].name, argument);
 }

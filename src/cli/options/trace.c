@@ -17,11 +17,11 @@ static const struct argp_option options[] = {
 static error_t parse(int key, char *argument, struct argp_state *state)
 {
     struct cli *cli = state->input;
-    const struct cli_parameters parameters = {&cli->trace, weft_trace_parameters,
+    const struct cli_parameters parameters = {&cli->given.trace, weft_trace_parameters,
                                               WEFT_TRACE_PARAMETERS};
     switch (key) {
     case KEY_GROUPS:
-        return cli_take(cli, &cli->trace.groups_path, argument, "--groups");
+        return cli_take(cli, &cli->given.trace.groups_path, argument, "--groups");
     case KEY_ACCELERATOR:
         return cli_parameter(cli, &parameters, "accelerator", argument);
     default:

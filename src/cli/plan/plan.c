@@ -304,10 +304,10 @@ static bool run(struct plan_input *input)
 {
     struct cli *cli = input->cli;
     struct weft_plan_request *request = &input->request;
-    request->job = cli->job;
-    request->trace = cli->trace;
-    request->hardware = cli->hardware;
-    request->search = cli->search;
+    request->job = cli->given.job;
+    request->trace = cli->given.trace;
+    request->hardware = cli->given.hardware;
+    request->search = cli->given.search;
     if (!cli_plan_name(request, input->paths, input->path_count, &cli->error) ||
         !cli_can_write(cli, cli->output_path) || !cli_can_write(cli, input->report_path)) {
         return false;

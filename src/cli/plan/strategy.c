@@ -301,11 +301,11 @@ static bool run(struct strategy_input *input)
     struct cli *cli = input->cli;
     const struct cli_named named = {input->paths, input->path_count, cli->program};
     if (!cli_can_write(cli, cli->output_path) ||
-        !cli_name_model(&cli->job, &cli->hardware, &named, &cli->error)) {
+        !cli_name_model(&cli->given.job, &cli->given.hardware, &named, &cli->error)) {
         return false;
     }
-    input->request.job = cli->job;
-    input->request.hardware = cli->hardware;
+    input->request.job = cli->given.job;
+    input->request.hardware = cli->given.hardware;
     struct weft_strategy_result result;
     bool found =
         weft_request_strategy(&result, &input->request, cli_environment(cli, cli_clock_watch(cli)));

@@ -10,14 +10,14 @@
 
 bool simulate_can_write(struct cli *cli)
 {
-    const struct cli_records *records = &cli->records;
+    const struct cli_records *records = &cli->given.records;
     return cli_can_write(cli, records->flows_path) && cli_can_write(cli, records->series_path) &&
            cli_can_write(cli, records->trace_path) && cli_can_write(cli, records->snapshot_path);
 }
 
 static bool write_trace(struct cli *cli, const struct weft_trace *trace)
 {
-    const char *path = cli->records.trace_path;
+    const char *path = cli->given.records.trace_path;
     struct weft_arena scratch = cli->scratch;
     const void *data;
     size_t length;
@@ -34,7 +34,7 @@ static bool write_trace(struct cli *cli, const struct weft_trace *trace)
 
 bool simulate_write(struct cli *cli, const struct weft_simulate_result *result)
 {
-    const struct cli_records *paths = &cli->records;
+    const struct cli_records *paths = &cli->given.records;
     const struct weft_simulated_records *kept = &result->records;
     if (paths->flows_path != NULL &&
         !weft_records_save_flows(paths->flows_path, &kept->records, cli->scratch, &cli->error)) {

@@ -171,13 +171,13 @@ static bool run(struct options *input)
 {
     struct cli *cli = input->cli;
     struct weft_simulate_request *request = &input->request;
-    const struct cli_records *records = &cli->records;
+    const struct cli_records *records = &cli->given.records;
     struct weft_simulate_result result;
     request->loads = input->loads;
-    request->hardware = cli->hardware;
-    request->trace = cli->trace;
-    request->packets = cli->packets;
-    request->timing = cli->timing;
+    request->hardware = cli->given.hardware;
+    request->trace = cli->given.trace;
+    request->packets = cli->given.packets;
+    request->timing = cli->given.timing;
     request->records = (struct weft_request_records){.flows = records->flows_path != NULL,
                                                      .series = records->series_path != NULL,
                                                      .trace = records->trace_path != NULL,

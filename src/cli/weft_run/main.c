@@ -338,7 +338,7 @@ static bool build(struct weft_schedule *schedule, struct run_request *request)
         return cli_misuse(cli, "how many processes? write -n 8");
     }
     asked->size_bytes = request->ranks.size_bytes;
-    asked->hardware = cli->hardware;
+    asked->hardware = cli->given.hardware;
     // A file says its ranks.
     asked->options.rank_count = file ? 0 : asked->options.rank_count;
     if (!weft_request_collective_source(&source, asked, environment) ||

@@ -54,7 +54,7 @@ bool weft_profile_fail_missing(const struct weft_profile *profile, const char *n
     if (splits[0] == '\0') {
         weft_fail(error, WEFT_INPUT,
                   "the profile has no %s; measure it, or fill the gap from the roofline", name);
-        return weft_remedy(error, "profile", "%s", "");
+        return weft_remedy(error, "full-profile", "%s", "");
     }
     return weft_fail(error, WEFT_INPUT,
                      "the profile has %s in %s (sample x parameter) parts, not %s; measure that, "
