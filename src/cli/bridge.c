@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What requests share, called with a `struct cli`: for the verbs that are no requests yet. A
-// function goes when the last verb that calls it has become one.
+// What requests share, called with a `struct cli`: for verbs that are no requests, which are those
+// of the lab and of the kernel. Notes are printed and messages are spelled at once here, because
+// such a verb has no request that the end of the verb could ask.
 
 #include "cli.h"
 

@@ -40,18 +40,23 @@ enum {
 };
 
 static const struct argp_option options[] = {
-    {"precision", KEY_PRECISION, "DEGREES", 0, "rotations are multiples of at most this (5)", 0},
-    {"quantum", KEY_QUANTUM, "TIME", 0, "round iteration times to multiples of this", 0},
-    {"perimeter", KEY_PERIMETER, "N", 0, "at most N iterations of a link's shortest job (120)", 0},
-    {"heuristic", KEY_HEURISTIC, NULL, 0, "many jobs in little time: no proof by search", 0},
+    {"precision", KEY_PRECISION, "DEGREES", 0,
+     "rotations are multiples of at most so many degrees (5)", 0},
+    {"quantum", KEY_QUANTUM, "TIME", 0, "round iteration times to multiples of TIME", 0},
+    {"perimeter", KEY_PERIMETER, "N", 0,
+     "let a link's circle have at most N iterations of its shortest job (120)", 0},
+    {"heuristic", KEY_HEURISTIC, NULL, 0,
+     "answer for many jobs in little time, without a proof by search", 0},
     {"work", KEY_WORK, "N", 0, "end the search after N million cells (500)", 0},
-    {"slack", KEY_SLACK, "SCORE", 0, "what a stray may cost a link (0.01)", 0},
+    {"slack", KEY_SLACK, "SCORE", 0, "loss of score that a job which strays may cost a link (0.01)",
+     0},
     {"report", KEY_REPORT, "FILE.svg", 0, "draw the circles before and after", 0},
     {"series", KEY_SERIES, "FILE.csv", 0,
-     "no snapshot: make one of a job from what its links carried", 0},
-    {"period", KEY_PERIOD, "TIME", 0, "its iteration, where that is known", 0},
-    {"capacity", KEY_CAPACITY, "RATE", 0, "of its links", 0},
-    {"name", KEY_NAME, "NAME", 0, "of that job", 0},
+     "instead of interleaving, make the snapshot of a job from what its links carried", 0},
+    {"period", KEY_PERIOD, "TIME", 0,
+     "with --series: iteration time of the job, where that is known", 0},
+    {"capacity", KEY_CAPACITY, "RATE", 0, "with --series: capacity of its links", 0},
+    {"name", KEY_NAME, "NAME", 0, "with --series: name of the job", 0},
     {0},
 };
 

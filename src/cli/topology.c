@@ -15,8 +15,9 @@ struct options {
 enum { KEY_UNIFORM = 1, KEY_LINKS };
 
 static const struct argp_option options[] = {
-    {"uniform", KEY_UNIFORM, NULL, 0, "every pair asks the same: all ports to rings", 0},
-    {"links", KEY_LINKS, NULL, 0, "list the planes, too: to which server each port sends", 0},
+    {"uniform", KEY_UNIFORM, NULL, 0,
+     "every pair of servers demands the same, so that all ports go to rings", 0},
+    {"links", KEY_LINKS, NULL, 0, "list the planes, too: the server that each port sends to", 0},
     {0},
 };
 

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Bad usage told in one line, and what parsers of options share.
+// Bad usage in one line, and what parsers of options share: counts, quantities, one of several
+// names, an argument that may be given once. A parser returns 0, or EINVAL with cli->error and the
+// exit code set; argp then stops, and cli_finish prints the line.
 
 #include "cli.h"
 

@@ -43,17 +43,19 @@ enum {
 static const struct argp_option options[] = {
     {"base", KEY_BASE, "BASE", 0, "what F multiplies: reno (the default) or cubic", 1},
     {"slope", KEY_SLOPE, "S", 0,
-     "F = S * r + intercept, r the part of the iteration that is sent "
-     "(default 1.75)",
+     "F = S * r + intercept, where r is the part of the iteration that has been sent (default "
+     "1.75)",
      1},
-    {"intercept", KEY_INTERCEPT, "I", 0, "F of an iteration's first bytes (default 0.25)", 1},
+    {"intercept", KEY_INTERCEPT, "I", 0, "F when an iteration begins (default 0.25)", 1},
     {"restart", KEY_RESTART, "SEGMENTS", 0,
-     "the window at most when an iteration begins; 0: as it was (default 10)", 1},
+     "largest window when an iteration begins; 0: as it was (default 10)", 1},
     {"group", KEY_GROUP, "BY", 0,
-     "whose bytes make an iteration: connection (the default), cgroup, or mark (SO_MARK)", 1},
-    {"gap", KEY_GAP, "MS", 0, "a shorter silence never ends an iteration (default 20)", 1},
-    {"as", KEY_AS, "NAME", 0, "register it under this name", 2},
-    {"cgroup", KEY_CGROUP, "FOLDER", 0, "sockets of this cgroup (version 2) use it", 2},
+     "whose bytes make an iteration: a connection's (the default), a cgroup's, or those of a mark "
+     "(SO_MARK)",
+     1},
+    {"gap", KEY_GAP, "MS", 0, "shortest silence that can end an iteration (default 20)", 1},
+    {"as", KEY_AS, "NAME", 0, "name to register it under", 2},
+    {"cgroup", KEY_CGROUP, "FOLDER", 0, "let the sockets of this cgroup (version 2) use it", 2},
     {"default", KEY_DEFAULT, NULL, 0, "make it the default of this network namespace", 2},
     {0},
 };

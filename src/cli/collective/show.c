@@ -8,7 +8,7 @@
 enum { KEY_EXPANDED = 1 };
 
 static const struct argp_option options[] = {
-    {"expanded", KEY_EXPANDED, NULL, 0, "every transfer of every round, too", 0},
+    {"expanded", KEY_EXPANDED, NULL, 0, "show every transfer of every round, too", 0},
     COLLECTIVE_OPTIONS,
     {0},
 };

@@ -29,13 +29,14 @@ static const char intent[] =
 enum { RANKS = 256, RATE, LATENCY, SIZE, DELAY, CHUNKS, PLOT };
 
 static const struct argp_option options[] = {
-    {"ranks", RANKS, "N", 0, "Ranks, the late one too; at least 3", 0},
-    {"rate", RATE, "RATE", 0, "What a rank sends and receives at once (450GiB/s, 400Gbps)", 0},
-    {"latency", LATENCY, "TIME", 0, "Of a message, whatever its size (3us)", 0},
-    {"size", SIZE, "BYTES", 0, "Of the AllReduce (1GiB)", 0},
-    {"delay", DELAY, "TIME", 0, "How late the rank is; for a line of its own", 0},
-    {"chunks", CHUNKS, "N", 0, "Largest sub-chunk factor (64)", 0},
-    {"plot", PLOT, "FILE.svg", 0, "Write times over delays as a picture, too", 0},
+    {"ranks", RANKS, "N", 0, "number of ranks with the late one; at least 3", 0},
+    {"rate", RATE, "RATE", 0, "rate at which a rank sends and receives at once (450GiB/s, 400Gbps)",
+     0},
+    {"latency", LATENCY, "TIME", 0, "latency of a message, whatever its size (3us)", 0},
+    {"size", SIZE, "BYTES", 0, "size of the AllReduce (1GiB)", 0},
+    {"delay", DELAY, "TIME", 0, "how late the rank is; adds a row for it", 0},
+    {"chunks", CHUNKS, "N", 0, "largest sub-chunk factor (64)", 0},
+    {"plot", PLOT, "FILE.svg", 0, "draw times over delays into a file, too", 0},
     {NULL, 0, NULL, 0, NULL, 0},
 };
 

@@ -35,14 +35,14 @@ enum {
 };
 
 static const struct argp_option options[] = {
-    {"fabric", KEY_FABRIC, "FABRIC|PLAN", 0, "the fabric, see below", 0},
-    {"size", KEY_SIZE, "BYTES", 0, "of the collective: what allreduce sums on every rank", 0},
+    {"fabric", KEY_FABRIC, "FABRIC|PLAN", 0, "fabric to find a schedule for, see below", 0},
+    {"size", KEY_SIZE, "BYTES", 0, "size of the collective: what allreduce sums on every rank", 0},
     {"chunks", KEY_CHUNKS, "K", 0,
-     "chunks a rank (broadcast, reduce: in all); default: the quickest of some", 0},
-    {"tries", KEY_TRIES, "N", 0, "seeds to try, the quickest counts (default 4)", 0},
-    {"root", KEY_ROOT, "RANK", 0, "of broadcast and reduce (default 0)", 0},
-    {"hold", KEY_HOLD, NULL, 0, "links are taken for the latency, too", 0},
-    {"schedule", KEY_SCHEDULE, NULL, 0, "write the schedule, too", 0},
+     "chunks of a rank (broadcast, reduce: in all); default: the quickest of some numbers", 0},
+    {"tries", KEY_TRIES, "N", 0, "seeds to try, of which the quickest counts (default 4)", 0},
+    {"root", KEY_ROOT, "RANK", 0, "root of broadcast and reduce (default 0)", 0},
+    {"hold", KEY_HOLD, NULL, 0, "a transfer takes its link for the latency, too", 0},
+    {"schedule", KEY_SCHEDULE, NULL, 0, "print the schedule, too", 0},
     {0},
 };
 

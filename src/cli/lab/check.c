@@ -17,7 +17,8 @@ struct request {
 enum { KEY_FLOWS = 1 };
 
 static const struct argp_option options[] = {
-    {"flows", KEY_FLOWS, "N", 0, "flows a pair, which divide over its paths (8)", 0},
+    {"flows", KEY_FLOWS, "N", 0,
+     "flows that a pair of servers sends, which divide over its paths (8)", 0},
     LAB_NAME_OPTION,
     {0},
 };

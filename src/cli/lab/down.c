@@ -18,7 +18,7 @@ struct request {
 enum { KEY_ALL = 1 };
 
 static const struct argp_option options[] = {
-    {"all", KEY_ALL, NULL, 0, "every lab that stands", 0},
+    {"all", KEY_ALL, NULL, 0, "take away every lab that stands", 0},
     LAB_NAME_OPTION,
     {0},
 };

@@ -37,36 +37,42 @@ enum {
 #define BUFFER_PACKETS 256u
 
 static const struct argp_option options[] = {
-    {"iterations", KEY_ITERATIONS, "N", 0, "how many are measured, after one that is not (10)", 0},
+    {"iterations", KEY_ITERATIONS, "N", 0,
+     "iterations that are measured, after one that is not (10)", 0},
     {"fabrics", KEY_FABRICS, "LIST", 0,
-     "plan (default); also switch: one of equal total cost, and ring: the same ports; by commas",
+     "fabrics to run on, separated by commas: plan (default), switch (one of equal total cost), "
+     "ring (of the same ports)",
      0},
-    {"job", KEY_JOB, "FILE", 0, "the job's task graph, of a plan that has none inside", 0},
-    {"rate", KEY_RATE, "R", 0, "what a port of the plan carries here (100Mbps)", 0},
-    {"mtu", KEY_MTU, "BYTES", 0, "largest packet (9000)", 0},
-    {"buffer", KEY_BUFFER, "SIZE", 0, "of a port's queue (256 packets)", 0},
+    {"job", KEY_JOB, "FILE", 0, "task graph of the job, for a plan that has none inside", 0},
+    {"rate", KEY_RATE, "R", 0, "rate that a port of the plan has in the lab (100Mbps)", 0},
+    {"mtu", KEY_MTU, "BYTES", 0, "size of the largest packet (9000)", 0},
+    {"buffer", KEY_BUFFER, "SIZE", 0, "size of the queue of a port (256 packets)", 0},
     {"target", KEY_TARGET, "T", 0,
-     "bytes are scaled down so that the plan's iteration takes about T here (1s); 0: not", 0},
-    {"cc", KEY_CC, "NAME", 0, "congestion control: reno, cubic, dctcp, mltcp (cubic)", 0},
-    {"ecn", KEY_ECN, "PACKETS", 0, "ports mark packets that find so many waiting; 0: none", 0},
-    {"timeout", KEY_TIMEOUT, "T", 0, "a worker that is silent for so long ends the run (30s)", 0},
-    {"stall", KEY_STALL, "T", 0, "bytes that a peer does not take for so long end it (5s)", 0},
-    {"report", KEY_REPORT, "FILE", 0, "a page with plots (FILE.html)", 0},
-    {"fail", KEY_FAIL, "FAULT", 0,
-     "when iteration I begins: link[:S:P]@I cuts port P of server S, ocs[:P]@I optical switch P, "
-     "server[:S]@I ends server S; it is planned anew, and the run goes on; up to 4 times",
+     "scale bytes down so that an iteration of the plan takes about T in the lab (1s); 0: do not",
      0},
-    {"spares", KEY_SPARES, "N", 0, "servers beside the plan's, for those that --fail ends (0)", 0},
+    {"cc", KEY_CC, "NAME", 0, "congestion control: reno, cubic, dctcp, mltcp (cubic)", 0},
+    {"ecn", KEY_ECN, "N", 0, "ports mark packets that find N or more waiting; 0: they mark none",
+     0},
+    {"timeout", KEY_TIMEOUT, "T", 0, "end the run when a worker has been silent for T (30s)", 0},
+    {"stall", KEY_STALL, "T", 0, "end the run when a peer has not taken bytes for T (5s)", 0},
+    {"report", KEY_REPORT, "FILE", 0, "write a page with plots", 0},
+    {"fail", KEY_FAIL, "FAULT", 0,
+     "a fault when iteration I begins: link[:S:P]@I cuts port P of server S, ocs[:P]@I optical "
+     "switch P, server[:S]@I ends server S; the job is planned anew and the run goes on; up to 4 "
+     "times",
+     0},
+    {"spares", KEY_SPARES, "N", 0,
+     "servers beside the plan's, to take the place of those that --fail ends (0)", 0},
     {"detect", KEY_DETECT, "HOW", 0,
-     "how a fault is noticed: carrier of ports and end of workers (default), or stall of bytes "
-     "alone",
+     "how a fault is noticed: by the carrier of ports and the end of workers (carrier, the "
+     "default), or by bytes that do not move (stall)",
      0},
     {"change", KEY_CHANGE, "PLAN2", 0,
      "go on by another plan of the same job, servers and ports: its circuits, routes and rings, "
-     "after connections have run dry",
+     "once connections have run dry",
      0},
-    {"at", KEY_AT, "I", 0, "the first iteration by the plan of --change (the middle)", 0},
-    {"dark", KEY_DARK, "T", 0, "how long circuits are dark that change (10ms)", 0},
+    {"at", KEY_AT, "I", 0, "first iteration by the plan of --change (the middle)", 0},
+    {"dark", KEY_DARK, "T", 0, "time for which circuits that change are dark (10ms)", 0},
     LAB_NAME_OPTION,
     {0},
 };

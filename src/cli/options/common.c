@@ -17,11 +17,13 @@ enum {
 };
 
 static const struct argp_option options[] = {
-    {"json", KEY_JSON, NULL, 0, "one JSON object instead of text (SI units)", 0},
+    {"json", KEY_JSON, NULL, 0, "print one JSON object instead of text (SI units)", 0},
     {"output", 'o', "FILE", 0, "write the result to FILE, whole or not at all", 0},
-    {"seed", KEY_SEED, "K", 0, "seed of every random choice (1); same seed, same bytes", 0},
-    {"threads", KEY_THREADS, "T", 0, "threads (as many as processors); never changes a result", 0},
-    {"quiet", KEY_QUIET, NULL, 0, "no progress on the terminal", 0},
+    {"seed", KEY_SEED, "K", 0,
+     "seed of every random choice (1); the same seed gives the same bytes", 0},
+    {"threads", KEY_THREADS, "T", 0,
+     "number of threads (as many as processors); it never changes a result", 0},
+    {"quiet", KEY_QUIET, NULL, 0, "show no progress on the terminal", 0},
     {"help", KEY_HELP, NULL, 0, "print this help", 0},
     {"version", KEY_VERSION, NULL, 0, "print the version", 0},
     {0},

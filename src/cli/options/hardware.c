@@ -13,10 +13,10 @@ static const struct argp_option options[] = {
      "the hardware: a cluster with its prices (FILE.yaml), or a server's NCCL topology (FILE.xml); "
      "the options below win",
      0},
-    {"servers", KEY_FIRST + 1, "N", 0, "servers of the cluster", 0},
-    {"degree", KEY_FIRST + 2, "D", 0, "network ports a server", 0},
+    {"servers", KEY_FIRST + 1, "N", 0, "number of servers", 0},
+    {"degree", KEY_FIRST + 2, "D", 0, "network ports of a server", 0},
     {"rate", KEY_FIRST + 3, "R", 0, "rate of a port: 100Gbps, 12.5GB/s", 0},
-    {"latency", KEY_FIRST + 4, "T", 0, "propagation of one link: 1us, 500ns", 0},
+    {"latency", KEY_FIRST + 4, "T", 0, "propagation time of one link: 1us, 500ns", 0},
     {0},
 };
 

@@ -19,14 +19,16 @@ static const struct argp_option options[] = {
     {"flow-records", KEY_FLOWS, "FILE", 0,
      "write a record of each flow to FILE.csv or FILE.json: size, ends, packets, losses, marks", 0},
     {"flows", KEY_FLOWS, "FILE", OPTION_HIDDEN, NULL, 0}, // its name until 0.3
-    {"series", KEY_SERIES, "FILE.csv", 0, "write what links do, every so often", 0},
-    {"every", KEY_EVERY, "TIME", 0, "how often (10us); coarser where it would be too much", 0},
+    {"series", KEY_SERIES, "FILE.csv", 0, "write what links do, sampled at equal intervals", 0},
+    {"every", KEY_EVERY, "TIME", 0,
+     "interval of the samples (10us); longer where there would be too many", 0},
     {"trace", KEY_TRACE, "FILE.pftrace", 0,
      "write a timeline for ui.perfetto.dev: servers' tasks and flows, links' load and queues", 0},
     {"snapshot", KEY_SNAPSHOT, "FILE.json", 0,
-     "write what the job asks of its links in an iteration, for weft interleave", 0},
-    {"job-name", KEY_JOB_NAME, "NAME", 0, "its name there (job)", 0},
-    {"progress", KEY_PROGRESS, NULL, 0, "tell how far it is, not only on a terminal", 0},
+     "write what the job demands of its links in an iteration, for weft interleave", 0},
+    {"job-name", KEY_JOB_NAME, "NAME", 0, "name of the job in the snapshot (job)", 0},
+    {"progress", KEY_PROGRESS, NULL, 0,
+     "print how far the run is, also where stderr is no terminal", 0},
     {0},
 };
 

@@ -9,11 +9,14 @@
 enum { KEY_METHOD = 1200, KEY_SIMPLEX, KEY_SECONDS, KEY_EFFORT };
 
 static const struct argp_option options[] = {
-    {"method", KEY_METHOD, "M", 0, "weft (default) or topoopt, the paper's TopologyFinder", 0},
-    {"simplex", KEY_SIMPLEX, NULL, 0, "a ring takes one port a server, not one for each way", 0},
-    {"seconds", KEY_SECONDS, "S", 0, "search up to S seconds; a clock ends it at twice that", 0},
+    {"method", KEY_METHOD, "M", 0,
+     "search method: weft (default) or topoopt, the paper's TopologyFinder", 0},
+    {"simplex", KEY_SIMPLEX, NULL, 0,
+     "a ring takes one port of a server, not one for each direction", 0},
+    {"seconds", KEY_SECONDS, "S", 0, "search for up to S seconds; a clock ends it at twice that",
+     0},
     {"effort", KEY_EFFORT, "S", 0,
-     "as --seconds, without the clock: the same answer on every machine", 0},
+     "as --seconds, but counted in work: the same answer on every machine", 0},
     {0},
 };
 

@@ -10,21 +10,22 @@ enum { KEY_FIRST = 6000 };
 
 static const struct argp_option options[] = {
     {"iterations", KEY_FIRST, "N", 0,
-     "each job plays so many, one when the one before has ended (1); their mean and 99th "
-     "percentile are told",
+     "iterations of each job, one when the one before has ended (1); the result has their mean and "
+     "99th percentile",
      0},
-    {"start", KEY_FIRST + 1, "TIME,...", 0, "when jobs begin (0): one for all, or one for each", 0},
+    {"start", KEY_FIRST + 1, "TIME,...", 0,
+     "when jobs begin (0): one time for all, or one for each", 0},
     {"jitter", KEY_FIRST + 2, "RATIO,...", 0,
-     "standard deviation of an iteration's compute times, all by one factor (0), likewise; of a "
-     "snapshot's jobs also a time",
+     "standard deviation of the compute times of an iteration, which vary by one factor (0): one "
+     "for all jobs or one for each; of the jobs of a snapshot also a time",
      0},
     {"weight", KEY_FIRST + 3, "W,...", 0,
-     "of a job's flows on links, or of the growth of its windows or rates (packets), of 1, "
-     "likewise",
+     "weight of the flows of a job on links, or of the growth of its windows or rates (packets), "
+     "around 1: one for all jobs or one for each",
      0},
     {"priority", KEY_FIRST + 4, "P,...", 0,
-     "a job's queue at each port, 0 the most urgent, at most 6 (packets), likewise; of flows in "
-     "words in turn",
+     "queue of a job at each port, 0 the most urgent, at most 6 (packets): one for all jobs or one "
+     "for each; of flows that patterns name, in turn",
      0},
     {0},
 };

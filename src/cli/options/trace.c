@@ -8,9 +8,9 @@
 enum { KEY_GROUPS = 3000, KEY_ACCELERATOR };
 
 static const struct argp_option options[] = {
-    {"groups", KEY_GROUPS, "FILE.json", 0, "process groups of a trace (PREFIX.json)", 0},
+    {"groups", KEY_GROUPS, "FILE.json", 0, "process groups of the trace (PREFIX.json)", 0},
     {"accelerator", KEY_ACCELERATOR, "NAME", 0,
-     "what computes a trace's nodes that state operations but no duration", 0},
+     "accelerator that prices the nodes of a trace which state operations but no duration", 0},
     {0},
 };
 

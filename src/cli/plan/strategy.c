@@ -27,7 +27,8 @@ enum { KEY_FABRIC = 1, KEY_KEEP, KEY_STRATEGY, KEY_SECONDS };
 static const struct argp_option options[] = {
     {"fabric", KEY_FABRIC, "F", 0,
      "the fabric (full-mesh: every pair joined); weft simulate --fabrics lists the others", 0},
-    {"keep", KEY_KEEP, "K", 0, "tell the K best (1; transformers: 8)", 0},
+    {"keep", KEY_KEEP, "K", 0, "number of strategies to print, the best first (1; transformers: 8)",
+     0},
     {"strategy", KEY_STRATEGY, "DEGREES", 0,
      "of a transformer: not a search but this one, as tp=8,pp=4,micro=2,recompute=selective", 0},
     {"seconds", KEY_SECONDS, "S", 0, "effort of the search, counted in work (5)", 0},
@@ -48,6 +49,8 @@ static const char doc[] =
     "  $ weft strategy gpt-18.4b cluster.yaml --keep 20\n"
     "  $ weft strategy gpt-18.4b cluster.yaml --strategy tp=8,pp=1,micro=4\n";
 
+// Takes this verb's own options, and up to two arguments: the model and the cluster, or the cluster
+// alone where --model is given.
 static error_t parse(int key, char *argument, struct argp_state *state)
 {
     struct strategy_input *input = state->input;

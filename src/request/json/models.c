@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // "weft.models/1": models by their sums; one model that was named has each of its operators, too.
-// Work and memory are those of one sample, and a multiply and an add count as two FLOPs.
+// Work and memory are those of one sample, and a multiply and an add count as two FLOPs, as in the
+// literature on transformers.
 
 #include "weft/request/models.h"
 #include "request/json/json.h"

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // "weft.topology/1": a topology, how far apart the servers are in it, and the Moore bounds of that;
-// where they are requested also the planes, each as the server that every server's port sends to.
+// where they are requested also the planes, each as the list of the servers that the servers' ports
+// of that plane send to.
 
 #include "weft/request/topology.h"
 #include "request/json/json.h"
