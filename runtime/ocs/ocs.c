@@ -2,7 +2,8 @@
 // What is the same for every optical circuit switch: matchings, and changes by what differs.
 //
 // A change reads what the device has, hands it the circuits that differ as one batch, and reads
-// again: a device that did not do as told is found out at once. O(ports) and three exchanges.
+// again: a device that did not do as told is found out at once. O(ports), two reads and what the
+// driver's change takes.
 
 #include "ocs.h"
 

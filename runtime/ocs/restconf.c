@@ -2,7 +2,8 @@
 // The driver of a switch with RESTCONF (RFC 8040) and the YANG module `optical-switch`.
 //
 // Circuits are one resource, read and replaced whole: a PUT of all pairs is one transaction, in
-// which pairs that stay are the same as before. A change costs two exchanges, one connection each.
+// which pairs that stay are the same as before. A change reads and writes: two exchanges, one
+// connection each, beside the two reads that ocs.c makes around it.
 
 #include "http.h"
 #include "ocs.h"

@@ -16,8 +16,9 @@
 //
 // A split starts a second chain, for results of callees beside a scratch arena. The value that is
 // split leaves a mark in its own chain. A later value that splits or leaves its segment at or
-// before that mark belongs to a caller that has gone back to before the split: the second chain is
-// free then, too. No one has to say when a split ends.
+// before that mark can only be a caller's, to which the function that made the split has returned.
+// Nobody holds the second chain any more, so its segments are free. Thus nobody has to say when a
+// split ends.
 //
 // Costs: an allocation that fits is a comparison and an addition. A new segment costs a system call
 // only when no free one is large enough; segments double from SEGMENT_MIN to SEGMENT_MAX, so a

@@ -42,7 +42,7 @@ struct weft_compare_models_request {
     const char *const *models; // each as weft_request_model takes it
     uint32_t model_count;
     struct weft_request_hardware hardware;
-    struct weft_request_job job; // of each model, whose name and batch it has not
+    struct weft_request_job job; // what holds for every model; its name and batch are not read
     struct weft_request_trace trace;
     struct weft_request_search search;
     // One comparison of each model for each degree, rate and batch; count 0 = what the cluster or

@@ -115,8 +115,8 @@ struct weft_chakra_trace {
     uint32_t server_count;
     const uint32_t *rank_server;
 
-    // Groups by their members as they are listed, equal lists as often as they stand; group 0 is
-    // all ranks.
+    // Process groups in the order of the file, each with its members in the order listed there. A
+    // list that stands there twice is two groups. Group 0 is all ranks.
     uint32_t group_count;
     const uint32_t *group_first; // CSR into group_members
     const uint32_t *group_members;

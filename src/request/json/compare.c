@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// "weft.comparison/1", one task graph on every fabric, and "weft.comparisons/1", which is also what
-// a comparison of models is resumed from and therefore a file's format: that one is written by the
-// format room.
+// "weft.comparison/1": one task graph on every fabric. The result of a comparison of models,
+// "weft.comparisons/1", is also the file that such a comparison is resumed from, so that the format
+// room writes it.
 
 #include "weft/request/compare.h"
 #include "request/json/json.h"

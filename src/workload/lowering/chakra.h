@@ -62,8 +62,9 @@ static inline void chakra_add_edge(struct chakra_lowering *lowering, uint32_t fr
 // Adds the tasks that a node becomes, and edges among them; sets start[node] and end[node] where it
 // becomes any. A collective is added with the first node of it, for all members.
 bool chakra_add_node(struct chakra_lowering *lowering, uint32_t node) WEFT_MUST_USE;
-// The node that a signal's send stands for, because Weft wrote it for a dependency between ranks:
-// such a signal is an edge. WEFT_NONE where it is a message after all.
+// Weft writes a dependency between ranks as a message of one byte, a signal. Gives the node that
+// such a send depends on, so that it can become an edge again; WEFT_NONE where the send is a
+// message of the job.
 uint32_t chakra_signal_source(const struct chakra_matches *matches, uint32_t send);
 
 #endif
