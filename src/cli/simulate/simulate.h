@@ -3,8 +3,8 @@
 #define WEFT_CLI_SIMULATE_H
 
 // weft simulate: options to a request (simulate.c), the result to text (print.c), and the files
-// that a run writes besides (files.c). What a simulation is and how it is played is no matter of the
-// door: src/request/simulate.
+// that a run writes besides (files.c). What a simulation is and how it is played is no matter of
+// the door: src/request/simulate.
 
 #include "cli/cli.h"
 

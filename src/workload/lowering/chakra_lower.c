@@ -25,8 +25,8 @@ struct place {
     uint32_t node;
 };
 
-// Nodes that stand for the time that a collective takes inside the servers lie right before it:
-// gives for each node the collective that it belongs to, or WEFT_NONE.
+// A node that stands for the time that a collective takes inside the servers is the one dependency
+// of the collective's node. Gives for each such node its collective, for the others WEFT_NONE.
 static uint32_t *find_insides(const struct chakra_matches *matches, struct weft_arena *scratch)
 {
     const struct weft_chakra_trace *trace = matches->trace;
