@@ -2,9 +2,9 @@
 #ifndef WEFT_CLI_H
 #define WEFT_CLI_H
 
-// The command line: what every verb shares. A verb is one file with one `int cli_<verb>(argc,
-// argv)` that parses with cli_parse, calls stages, collects its result with cli_say or cli_json,
-// and ends with cli_finish, which writes the result in one piece and gives the exit code.
+// The command line: what every verb shares. A verb is one `int cli_<verb>(argc, argv)` that parses
+// with cli_parse, asks a request (weft/request.h), collects its result with cli_say, and ends with
+// cli_finish, which writes the result in one piece and gives the exit code.
 
 #include "weft/base.h"
 #include "weft/cluster.h"
@@ -169,16 +169,6 @@ void cli_spell_for(const struct weft_parameter_group *groups, char *message);
 void cli_note(const struct cli *cli, const char *format, ...) WEFT_PRINTF(2, 3);
 // Adds to the result.
 void cli_say(struct cli *cli, const char *format, ...) WEFT_PRINTF(2, 3);
-// Makes `object` (taken over) the result.
-void cli_json(struct cli *cli, json_t *object);
-// What verbs that are no request yet build their result of (else: src/request/json/json.h).
-json_t *cli_object(const char *schema);
-void cli_set_real(json_t *object, const char *key, double value);
-void cli_set_count(json_t *object, const char *key, uint64_t value);
-void cli_set_text(json_t *object, const char *key, const char *text);
-void cli_set_truth(json_t *object, const char *key, bool value);
-void cli_set(json_t *object, const char *key, json_t *value);
-
 // Whether a file of that name could be written, asked before a search so that it is not lost; NULL:
 // yes. Fails with IO.
 bool cli_can_write(struct cli *cli, const char *path) WEFT_MUST_USE;
@@ -191,18 +181,13 @@ double cli_elapsed_s(const struct cli *cli);
 // Starts the clock for a request, whose progress it shows and whose steps it ends. Returns the flag
 // that stages poll.
 weft_stop cli_clock_watch(struct cli *cli);
-// Starts the clock for a verb that is no request yet. `deadline_s` <= 0: none. `what` is shown on a
+// Starts the clock for what is no request: the lab. `deadline_s` <= 0: none. `what` is shown on a
 // terminal. Returns the flag that stages poll.
 weft_stop cli_clock_start(struct cli *cli, const char *what, double deadline_s);
 // SIGTERM and SIGHUP, too, ask for the end, and a second Ctrl-C does not end the program: for verbs
 // that take away what they made. After cli_clock_start.
 void cli_clock_heed(void);
 void cli_clock_stop(struct cli *cli);
-
-// ---- what requests share, for verbs that are no request yet: weft/request.h says what each does
-// ----
-
-bool cli_load_job(struct weft_fbuf *job, struct cli *cli, const char *path) WEFT_MUST_USE;
 
 // ---- options that several verbs take ----
 

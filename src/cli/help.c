@@ -4,6 +4,7 @@
 // manual pages are made of the same text.
 
 #include "cli.h"
+#include "request/json/json.h"
 
 #include <string.h>
 
@@ -46,15 +47,15 @@ static error_t parse(int key, char *argument, struct argp_state *state)
 
 static json_t *list_verbs(const struct cli_entry *entries)
 {
-    json_t *object = cli_object("weft.help/1");
+    json_t *object = weft_set_object("weft.help/1");
     json_t *verbs = json_array();
     for (const struct cli_entry *entry = entries; entry->name != NULL; entry++) {
         json_t *verb = json_object();
-        cli_set_text(verb, "name", entry->name);
-        cli_set_text(verb, "summary", entry->summary);
+        weft_set_text(verb, "name", entry->name);
+        weft_set_text(verb, "summary", entry->summary);
         json_array_append_new(verbs, verb);
     }
-    cli_set(object, "verbs", verbs);
+    weft_set(object, "verbs", verbs);
     return object;
 }
 
@@ -72,7 +73,7 @@ int cli_help(const struct cli_entry *entries, int argc, char **argv)
         return cli_finish(&cli, false);
     }
     if (cli.json) {
-        cli_json(&cli, list_verbs(entries));
+        cli_say(&cli, "%s", weft_set_finish(list_verbs(entries), &cli.arena));
         return cli_finish(&cli, true);
     }
     if (request.verb == NULL) {

@@ -69,15 +69,6 @@ void cli_print_notes(struct cli *cli)
     }
 }
 
-void cli_json(struct cli *cli, json_t *object)
-{
-    char *text = json_dumps(object, JSON_INDENT(2) | JSON_REAL_PRECISION(15));
-    WEFT_ASSERT(text != NULL);
-    weft_text_add(&cli->text, "%s\n", text);
-    free(text);
-    json_decref(object);
-}
-
 bool cli_can_write(struct cli *cli, const char *path)
 {
     struct stat old;

@@ -7,6 +7,7 @@
 // that answers its request.
 
 #include "cli/plan/plan.h"
+#include "request/json/json.h"
 #include "sweep.h"
 
 #include <ctype.h>
@@ -207,7 +208,7 @@ static void write_parameters(FILE *out, const struct sweep *sweep, uint32_t inde
     const struct weft_sweep_grid *grid = weft_sweep_scenario(values, &sweep->spec, index);
     json_t *object = json_object();
     for (uint32_t i = 0; i < grid->key_count; i++) {
-        cli_set(object, grid->keys[i].name, value_json(sweep, grid->keys[i].name, values[i]));
+        weft_set(object, grid->keys[i].name, value_json(sweep, grid->keys[i].name, values[i]));
     }
     fprintf(out, SWEEP_LINE_BEGINS "%u,\"key\":\"%016llx\",\"verb\":\"%s\",\"parameters\":", index,
             (unsigned long long)sweep->keys[index], sweep->spec.verb);
@@ -250,7 +251,7 @@ static void write_result(FILE *out, const char *json)
 static void write_text(FILE *out, const char *text)
 {
     json_t *object = json_object();
-    cli_set_text(object, "text", text); // mends what is no UTF-8
+    weft_set_text(object, "text", text); // mends what is no UTF-8
     json_dumpf(json_object_get(object, "text"), out, JSON_ENCODE_ANY);
     json_decref(object);
 }
