@@ -87,30 +87,41 @@ struct packet_trimmed {
     uint32_t from; // none below
 };
 
+// A connection: both its ends, since one engine plays both. Its memory is what an acknowledgement
+// waits for when thousands of them are open, so that the fields stand in the order of their use:
+// a packet at the receiver needs the first two cache lines, an acknowledgement at the sender also
+// the view's two. For the same reason they are not nested by what they belong to.
 struct packet_flow {
-    bool timer_filed; // a later deadline is looked at when it fires
-    bool has_come;    // of a run in parts: the receiver has all
-    bool is_paced;    // a PACE event is filed
+    // What every packet at either end needs.
+    _Alignas(64) bool timer_filed; // a later deadline is looked at when it fires
+    bool has_come;                 // of a run in partitions: the receiver has all
+    bool is_paced;                 // a PACE event is filed
     bool is_open;
     bool is_connected;
     bool is_stream; // messages follow each other; see stream.c
     uint32_t generation;
-    uint32_t owner; // of a free slot: the next one
-    uint32_t path_id;
-    struct packet_connection_view view; // what its congestion control sees
+    uint32_t total;                    // packets
+    struct packet_window acknowledged; // what the sender knows
     uint64_t deadline_ps;
     uint64_t left_ps; // when the last packet leaves the sender's own port
     // When the last packet begins to leave that port, so that the next may enter it; WEFT_NEVER: it
     // waits there.
     uint64_t slot_ps;
-    uint32_t total;
+    uint64_t heard_ps;             // the last acknowledgement
+    struct packet_window received; // what the receiver knows
+    struct packet_trimmed trimmed;
     uint32_t highest;   // one past the highest acknowledged packet
     uint32_t lost_from; // packets in [lost_from, lost_until) that have not come are sent again
     uint32_t lost_until;
     uint32_t backoff;
-    struct packet_window acknowledged;
-    struct packet_trimmed trimmed;
-    struct packet_window received; // what the receiver knows
+    uint32_t data_hop; // in `hops`
+    uint32_t ack_hop;
+    uint32_t priority;
+    uint32_t marked_count;
+    struct packet_connection_view view; // what its congestion control sees
+    // What the beginning and the end of a message need, and streams.
+    uint32_t owner; // of a free slot: the next one
+    uint32_t path_id;
     double last_bytes;
     uint64_t started_ps;
     uint64_t notice_ps; // the receiver gives no notice before
@@ -121,13 +132,8 @@ struct packet_flow {
     uint32_t stream_next;       // of the same hash
     uint32_t iteration_first;   // packets below are of iterations before
     uint32_t iteration_learned; // packets of the last one
-    uint64_t heard_ps;          // the last acknowledgement
-    uint32_t data_hop;          // in `hops`
-    uint32_t ack_hop;
     uint32_t job;
-    uint32_t priority;
     uint32_t resent_count;
-    uint32_t marked_count;
     uint32_t timeout_count;
     uint32_t told_end; // of a stream: packets of the messages that have come
 };
@@ -335,9 +341,6 @@ void packet_circuits_demand(const struct packet_engine *engine, double *unserved
 
 // ---- links (forward.c) ----
 
-// A packet of a flow's sender enters the first link of its path, and so does one of its receiver.
-// Returns the link; WEFT_NONE: it waits for a circuit.
-uint32_t packet_depart(struct packet_engine *engine, uint32_t id);
 // A packet that waits at a server for a circuit goes on, if it can.
 void packet_go_on(struct packet_engine *engine, uint32_t id, uint32_t server);
 
@@ -346,27 +349,86 @@ void packet_set_rate(struct packet_engine *engine, uint32_t link, double rate_Bp
                      const struct weft_fabric *fabric, const struct weft_sim_options *options);
 // A packet enters the queue of the link at its hop, or is lost there.
 void packet_enter(struct packet_engine *engine, uint32_t id);
-// A packet is at the far end of a link and enters the next. True: that was the last one of its
-// path, and it is the caller's.
-bool packet_arrive(struct packet_engine *engine, uint32_t id);
+// Where circuits change: a packet enters the link that the present table names; returns it, and
+// WEFT_NONE if the packet waits for a circuit.
+uint32_t packet_depart_by_circuit(struct packet_engine *engine, uint32_t id);
+bool packet_arrive_by_circuit(struct packet_engine *engine, uint32_t id);
+
+// A packet of a flow's sender enters the first link of its path, and so does one of its receiver.
+// Returns the link; WEFT_NONE: it waits for a circuit.
+static inline uint32_t packet_depart(struct packet_engine *engine, uint32_t id)
+{
+    if (engine->circuits != NULL) {
+        return packet_depart_by_circuit(engine, id);
+    }
+    uint32_t link = engine->hops[engine->packets[id].hop];
+    packet_enter(engine, id);
+    return link;
+}
 
 // ---- a flow's slot in its sender's port, and its pace (pacing.c) ----
 
+// Files the instant when a flow's next packet may go, if it has one to send.
+void packet_wait_to_send(struct packet_engine *engine, uint32_t flow, uint64_t at_ps);
 // Whether a flow's next packet has to wait: for its pace, or for its slot in the sender's own port.
 // The instant when it may go is filed then.
-bool packet_is_held(struct packet_engine *engine, uint32_t flow);
+static inline bool packet_is_held(struct packet_engine *engine, uint32_t id)
+{
+    const struct packet_flow *flow = &engine->flows[id];
+    uint64_t from_ps =
+        flow->view.next_send_ps > flow->slot_ps ? flow->view.next_send_ps : flow->slot_ps;
+    if (from_ps <= engine->clock.now_ps) {
+        return false;
+    }
+    packet_wait_to_send(engine, id, from_ps);
+    return true;
+}
 // A packet of the sender's own begins to leave a port with queues: its flow may enter the next.
 void packet_open_slot(struct packet_engine *engine, const struct packet *packet);
 
 // ---- the retransmission timer and the path (timer.c) ----
 
-// RFC 6298: the timeout that the measured round trips give, doubled for each one that has run out.
-uint64_t packet_timeout_ps(const struct packet_engine *engine, const struct packet_flow *flow);
-void packet_set_timer(struct packet_engine *engine, uint32_t flow);
-void packet_measure_rtt(struct packet_connection_view *view, uint64_t rtt_ps);
 // The longest that a packet can be on its way and not be lost: every port full, there and back; at
 // most 1 s.
 uint64_t packet_longest_trip_ps(const struct packet_engine *engine, const struct packet_flow *flow);
+// RFC 6298: the timeout that the measured round trips give, doubled for each one that has run out.
+static inline uint64_t packet_timeout_ps(const struct packet_engine *engine,
+                                         const struct packet_flow *flow)
+{
+    uint64_t timeout = engine->options->timeout_first_ps;
+    if (flow->view.srtt_ps > 0) {
+        timeout = flow->view.srtt_ps + 4 * flow->view.rttvar_ps;
+    } else if (timeout == 0) {
+        timeout = packet_longest_trip_ps(engine, flow);
+    }
+    if (timeout < engine->options->timeout_min_ps) {
+        timeout = engine->options->timeout_min_ps;
+    }
+    return timeout << flow->backoff;
+}
+// The timer starts again. Only its deadline moves where an event is filed already.
+static inline void packet_set_timer(struct packet_engine *engine, uint32_t id)
+{
+    struct packet_flow *flow = &engine->flows[id];
+    flow->deadline_ps = engine->clock.now_ps + packet_timeout_ps(engine, flow);
+    if (!flow->timer_filed) {
+        flow->timer_filed = true;
+        clock_file(&engine->clock, (uint32_t)PACKET_EVENT_RETRANSMIT << CLOCK_KIND_SHIFT | id,
+                   flow->deadline_ps);
+    }
+}
+// RFC 6298, 2.2 and 2.3, with gains of 1/8 and 1/4.
+static inline void packet_measure_rtt(struct packet_connection_view *view, uint64_t rtt_ps)
+{
+    if (view->srtt_ps == 0) {
+        view->srtt_ps = rtt_ps;
+        view->rttvar_ps = rtt_ps / 2;
+        return;
+    }
+    uint64_t off = rtt_ps > view->srtt_ps ? rtt_ps - view->srtt_ps : view->srtt_ps - rtt_ps;
+    view->rttvar_ps = (3 * view->rttvar_ps + off) / 4;
+    view->srtt_ps = (7 * view->srtt_ps + rtt_ps) / 8;
+}
 // Fills the view's fields of the path.
 void packet_read_path(const struct packet_engine *engine, struct packet_flow *flow);
 
@@ -403,9 +465,19 @@ void packet_streams_init(struct packet_engine *engine);
 // The connection that a message takes, with the message at its end; WEFT_NONE: open one.
 uint32_t packet_stream_join(struct packet_engine *engine, struct packet_end end, double wire_bytes);
 void packet_stream_open(struct packet_engine *engine, uint32_t flow, struct packet_end end);
+// Bytes of a packet of a stream that holds several messages, but not of its very last.
+uint32_t packet_stream_bytes_within(const struct packet_engine *engine,
+                                    const struct packet_flow *flow, uint32_t sequence);
 // Bytes of a packet.
-uint32_t packet_stream_bytes(const struct packet_engine *engine, const struct packet_flow *flow,
-                             uint32_t sequence);
+static inline uint32_t packet_stream_bytes(const struct packet_engine *engine,
+                                           const struct packet_flow *flow, uint32_t sequence)
+{
+    if (sequence + 1 == flow->total) {
+        return (uint32_t)flow->last_bytes;
+    }
+    return flow->is_stream ? packet_stream_bytes_within(engine, flow, sequence)
+                           : engine->setting.packet_bytes;
+}
 // Forgets messages that are acknowledged.
 void packet_stream_acknowledged(struct packet_engine *engine, struct packet_flow *flow);
 // Tells of the next message that has come: `ended` and `has_ended`.
@@ -463,6 +535,30 @@ static inline struct packet_connection_view *packet_view(const struct packet_eng
     flow->view.now_ps = engine->clock.now_ps;
     flow->view.snd_una = flow->acknowledged.low;
     return &flow->view;
+}
+
+// A packet is at the far end of a link and enters the next. True: that was the last one of its
+// path, and it is the caller's. Every second event or more is one of these, so that it is in line.
+static inline bool packet_arrive(struct packet_engine *engine, uint32_t id)
+{
+    struct packet *packet = &engine->packets[id];
+    if (engine->lines != NULL) {
+        packet_line_leave(engine, id);
+    }
+    // The slot of its flow is another's.
+    if (engine->hops[(size_t)packet->flow * engine->hop_stride] != packet->generation) {
+        packet_drop(engine, id);
+        return false;
+    }
+    packet->flags &= (uint16_t)~PACKET_OWN;
+    if (engine->circuits != NULL) {
+        return packet_arrive_by_circuit(engine, id);
+    }
+    if (engine->hops[packet->hop] == WEFT_NONE) {
+        return true;
+    }
+    packet_enter(engine, id);
+    return false;
 }
 
 #endif

@@ -125,7 +125,7 @@ static uint32_t enter_next(struct packet_engine *engine, uint32_t id, uint32_t s
     return WEFT_NONE;
 }
 
-static bool arrive_by_circuit(struct packet_engine *engine, uint32_t id)
+bool packet_arrive_by_circuit(struct packet_engine *engine, uint32_t id)
 {
     const struct packet_circuits *circuits = engine->circuits;
     const struct packet *packet = &engine->packets[id];
@@ -152,39 +152,11 @@ void packet_go_on(struct packet_engine *engine, uint32_t id, uint32_t server)
     }
 }
 
-uint32_t packet_depart(struct packet_engine *engine, uint32_t id)
+uint32_t packet_depart_by_circuit(struct packet_engine *engine, uint32_t id)
 {
     const struct packet *packet = &engine->packets[id];
-    if (engine->circuits != NULL) {
-        const struct packet_circuits *circuits = engine->circuits;
-        bool is_back = (packet->flags & PACKET_ACK) != 0;
-        return enter_next(engine, id,
-                          is_back ? circuits->flow_to[packet->flow]
-                                  : circuits->flow_from[packet->flow]);
-    }
-    uint32_t link = engine->hops[packet->hop];
-    packet_enter(engine, id);
-    return link;
-}
-
-bool packet_arrive(struct packet_engine *engine, uint32_t id)
-{
-    struct packet *packet = &engine->packets[id];
-    if (engine->lines != NULL) {
-        packet_line_leave(engine, id);
-    }
-    // The slot of its flow is another's.
-    if (engine->hops[(size_t)packet->flow * engine->hop_stride] != packet->generation) {
-        packet_drop(engine, id);
-        return false;
-    }
-    packet->flags &= (uint16_t)~PACKET_OWN;
-    if (engine->circuits != NULL) {
-        return arrive_by_circuit(engine, id);
-    }
-    if (engine->hops[packet->hop] == WEFT_NONE) {
-        return true;
-    }
-    packet_enter(engine, id);
-    return false;
+    const struct packet_circuits *circuits = engine->circuits;
+    bool is_back = (packet->flags & PACKET_ACK) != 0;
+    return enter_next(
+        engine, id, is_back ? circuits->flow_to[packet->flow] : circuits->flow_from[packet->flow]);
 }

@@ -8,8 +8,7 @@
 
 #include "engine.h"
 
-// Files the instant when the next packet may go, if there is one to send.
-static void wait_to_send(struct packet_engine *engine, uint32_t id, uint64_t at_ps)
+void packet_wait_to_send(struct packet_engine *engine, uint32_t id, uint64_t at_ps)
 {
     struct packet_flow *flow = &engine->flows[id];
     bool more = flow->lost_from < flow->lost_until || flow->view.snd_next < flow->total ||
@@ -20,23 +19,11 @@ static void wait_to_send(struct packet_engine *engine, uint32_t id, uint64_t at_
     }
 }
 
-bool packet_is_held(struct packet_engine *engine, uint32_t id)
-{
-    const struct packet_flow *flow = &engine->flows[id];
-    uint64_t from_ps =
-        flow->view.next_send_ps > flow->slot_ps ? flow->view.next_send_ps : flow->slot_ps;
-    if (from_ps <= engine->clock.now_ps) {
-        return false;
-    }
-    wait_to_send(engine, id, from_ps);
-    return true;
-}
-
 void packet_open_slot(struct packet_engine *engine, const struct packet *packet)
 {
     struct packet_flow *flow = &engine->flows[packet->flow];
     if (packet->generation == flow->generation && flow->slot_ps == WEFT_NEVER) {
         flow->slot_ps = engine->clock.now_ps;
-        wait_to_send(engine, packet->flow, flow->slot_ps);
+        packet_wait_to_send(engine, packet->flow, flow->slot_ps);
     }
 }

@@ -102,13 +102,10 @@ static void add_message(struct packet_engine *engine, struct packet_flow *flow,
     flow->message_last = id;
 }
 
-uint32_t packet_stream_bytes(const struct packet_engine *engine, const struct packet_flow *flow,
-                             uint32_t sequence)
+uint32_t packet_stream_bytes_within(const struct packet_engine *engine,
+                                    const struct packet_flow *flow, uint32_t sequence)
 {
-    if (sequence + 1 == flow->total) {
-        return (uint32_t)flow->last_bytes;
-    }
-    if (flow->is_stream && flow->message_first != flow->message_last) {
+    if (flow->message_first != flow->message_last) {
         for (uint32_t id = flow->message_first; id != WEFT_NONE; id = engine->messages[id].next) {
             if (engine->messages[id].end == sequence + 1) {
                 return (uint32_t)engine->messages[id].last_bytes;

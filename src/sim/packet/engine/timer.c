@@ -20,43 +20,6 @@ uint64_t packet_longest_trip_ps(const struct packet_engine *engine, const struct
     return sum_ps;
 }
 
-uint64_t packet_timeout_ps(const struct packet_engine *engine, const struct packet_flow *flow)
-{
-    uint64_t timeout = engine->options->timeout_first_ps;
-    if (flow->view.srtt_ps > 0) {
-        timeout = flow->view.srtt_ps + 4 * flow->view.rttvar_ps;
-    } else if (timeout == 0) {
-        timeout = packet_longest_trip_ps(engine, flow);
-    }
-    if (timeout < engine->options->timeout_min_ps) {
-        timeout = engine->options->timeout_min_ps;
-    }
-    return timeout << flow->backoff;
-}
-
-void packet_set_timer(struct packet_engine *engine, uint32_t id)
-{
-    struct packet_flow *flow = &engine->flows[id];
-    flow->deadline_ps = engine->clock.now_ps + packet_timeout_ps(engine, flow);
-    if (!flow->timer_filed) {
-        flow->timer_filed = true;
-        clock_file(&engine->clock, (uint32_t)PACKET_EVENT_RETRANSMIT << CLOCK_KIND_SHIFT | id,
-                   flow->deadline_ps);
-    }
-}
-
-void packet_measure_rtt(struct packet_connection_view *view, uint64_t rtt_ps)
-{
-    if (view->srtt_ps == 0) {
-        view->srtt_ps = rtt_ps;
-        view->rttvar_ps = rtt_ps / 2;
-        return;
-    }
-    uint64_t off = rtt_ps > view->srtt_ps ? rtt_ps - view->srtt_ps : view->srtt_ps - rtt_ps;
-    view->rttvar_ps = (3 * view->rttvar_ps + off) / 4;
-    view->srtt_ps = (7 * view->srtt_ps + rtt_ps) / 8;
-}
-
 void packet_read_path(const struct packet_engine *engine, struct packet_flow *flow)
 {
     const uint32_t first_hops[] = {flow->data_hop, flow->ack_hop};
