@@ -153,7 +153,7 @@ bool weft_taskgraph_same(const struct weft_taskgraph *a, const struct weft_taskg
 
 // ---- traffic ----
 
-// Traffic: what a task graph asks of the network. Groups of collectives are mutable (any ring over
+// Traffic: what a task graph demands of the network. Groups of collectives are mutable (any ring over
 // the members will do); the transfer matrix is not.
 struct weft_traffic_group {
     uint32_t member_count;

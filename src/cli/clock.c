@@ -29,8 +29,8 @@ static struct {
     bool working;                         // it has not ended
     double deadline_s;                    // of the step, on the scale of cli_elapsed_s; <= 0: none
     bool shown;
-    uint64_t events; // as told last
-    double told_s;
+    uint64_t events; // as shown last
+    double shown_s;
 } ticker = {.mutex = PTHREAD_MUTEX_INITIALIZER};
 
 static const long tick_ns = 200000000;
@@ -66,9 +66,9 @@ static void show_run(void)
     if (events > 0) {
         double now_s = cli_elapsed_s(ticker.cli);
         fprintf(stderr, "; at %s, %.2f M events/s", weft_show_time(unit, at_ps),
-                1e-6 * (double)(events - ticker.events) / (now_s - ticker.told_s));
+                1e-6 * (double)(events - ticker.events) / (now_s - ticker.shown_s));
         ticker.events = events;
-        ticker.told_s = now_s;
+        ticker.shown_s = now_s;
     }
 }
 
@@ -88,7 +88,7 @@ static void follow_steps(void)
     double seconds_max = ticker.step->seconds_max;
     ticker.deadline_s = seconds_max > 0 ? now_s + seconds_max : 0;
     ticker.events = 0;
-    ticker.told_s = now_s;
+    ticker.shown_s = now_s;
 }
 
 // Notes stand on lines of their own, above the line of progress.
@@ -102,7 +102,7 @@ static void show_notes(void)
     cli_print_notes(ticker.cli);
 }
 
-// On a terminal one line that is written over; else, if it was asked for, a line a second.
+// On a terminal one line that is written over; else, if --progress is given, a line a second.
 static void show(bool visible, bool terminal)
 {
     double now_s = cli_elapsed_s(ticker.cli);
@@ -114,10 +114,10 @@ static void show(bool visible, bool terminal)
         show_best();
         fprintf(stderr, "\033[K");
         ticker.shown = true;
-    } else if (visible && !terminal && now_s - ticker.told_s >= 1) {
+    } else if (visible && !terminal && now_s - ticker.shown_s >= 1) {
         fprintf(stderr, "%s: %s, %.0f s", ticker.cli->program, what, now_s);
         show_run();
-        ticker.told_s = now_s;
+        ticker.shown_s = now_s;
         fputc('\n', stderr);
     }
 }

@@ -46,7 +46,7 @@ static const char doc[] =
     "                 PREFIX.<rank>.et and PREFIX.json, its process groups\n"
     "  goal           the job as a GOAL schedule, if it has transfers and no collectives\n"
     "  slurm-topology topology.yaml of Slurm 25.05: switches as a tree; servers that forward as\n"
-    "                 blocks of near ones. Instead of a plan also a fabric in words\n"
+    "                 blocks of near ones. A fabric may stand here instead of a plan\n"
     "\n"
     "Examples:\n"
     "  $ weft export plan.json --format dot | dot -Tsvg -o plan.svg\n"

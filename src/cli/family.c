@@ -67,7 +67,7 @@ int cli_family(const struct cli_family *family, int argc, char **argv)
             return sub->main(argc - 1, argv + 1);
         }
     }
-    // A word that is no sub-verb is told before its options are.
+    // A word that is no sub-verb is complained about before its options are.
     argc = argc > 2 && argv[1][0] != '-' ? 2 : argc;
     char doc[2048];
     const struct cli_verb verb = {

@@ -216,7 +216,7 @@ static void print_links(struct cli *cli, const struct weft_snapshot *snapshot,
     }
 }
 
-// Share of the time that a job asks for anything on the link where it does most.
+// Share of the time in which a job sends anything on the link where it does most.
 static double busy_ratio(const struct weft_sharing_job *job)
 {
     double most = 0;
@@ -305,7 +305,7 @@ static void print(struct cli *cli, const struct weft_interleave_result *result)
     print_jobs(cli, snapshot, found);
 }
 
-// Draws the circles before and after, where a picture is asked for.
+// Draws the circles before and after, where --report is given.
 static bool draw(const struct interleave_input *input, const struct weft_interleave_result *result)
 {
     struct cli *cli = input->cli;

@@ -19,7 +19,7 @@ static const struct cli_entry entries[] = {
      cli_interleave},
     {"sweep", "many simulations or plans of a grid, over threads and machines", cli_sweep},
     {"compare", "one job on every reference fabric: time, cost, power, load", cli_compare},
-    {"traffic", "what a job asks of the network: groups, transfers, heat map", cli_traffic},
+    {"traffic", "what a job demands of the network: groups, transfers, heat map", cli_traffic},
     {"collective", "schedules of AllReduce and its kin, chunk by chunk", cli_collective},
     {"check", "verify everything that a plan claims", cli_check},
     {"export", "a plan as DOT, circuits, routing scripts or task graph", cli_export},

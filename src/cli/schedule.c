@@ -61,7 +61,7 @@ static const char doc[] =
     "iterations fare beside the others, what failures cost.\v"
     "A trace is a YAML file with a cluster, a fabric, classes of jobs (by their phases, or by the "
     "files of a task graph or a plan), jobs that are listed or arrive by chance (poisson), and "
-    "failures. docs/scheduler.md tells the form, the policies and the model, and how far it is "
+    "failures. docs/scheduler.md states the form, the policies and the model, and how far it is "
     "from the flow engine.\n"
     "\n"
     "Examples:\n"

@@ -25,7 +25,7 @@ static const struct argp_option options[] = {
 };
 
 static const char doc[] =
-    "Says what one training iteration asks of the network: groups of collectives, whose traffic "
+    "Says what one training iteration demands of the network: groups of collectives, whose traffic "
     "may "
     "take "
     "any ring over their members (mutable), and transfers between given servers (not mutable).\v"

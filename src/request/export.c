@@ -133,7 +133,7 @@ static bool export_fbuf(struct weft_export_result *result,
                            base->error);
 }
 
-// The trace is the job's; the plan is asked that it is this job's.
+// The trace is the job's; the plan has to be of this job.
 static bool export_chakra(struct weft_export_result *result,
                           const struct weft_export_request *request, const struct weft_plan *plan,
                           struct weft_request_environment *environment)

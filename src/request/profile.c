@@ -19,7 +19,7 @@ struct accuracy {
     double sum[2], low[2], high[2]; // forward, backward
 };
 
-// ---- what is asked about ----
+// ---- inputs ----
 
 // Fills what the request leaves open from the cluster file, and what that leaves open, too, by
 // defaults: four accelerators a server, of kind A100.

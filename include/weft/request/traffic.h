@@ -2,7 +2,7 @@
 #ifndef WEFT_REQUEST_TRAFFIC_H
 #define WEFT_REQUEST_TRAFFIC_H
 
-// What a job asks of the network.
+// What a job demands of the network.
 
 #include "weft/request.h"
 #include "weft/workload.h"

@@ -175,7 +175,7 @@ static bool plot(const struct straggler_input *input, const struct weft_straggle
     return weft_file_save(input->plot_path, svg, strlen(svg), &cli->error);
 }
 
-// What has to be given is checked here, in the options' words, before the request.
+// What has to be given is checked here, by the names of the options, before the request runs.
 static bool run(struct straggler_input *input)
 {
     struct cli *cli = input->cli;

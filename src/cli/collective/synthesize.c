@@ -7,7 +7,7 @@
 
 static const char doc[] =
     "Finds a schedule of a collective for a fabric: which link carries which chunk when. Ranks are "
-    "the fabric's servers. The schedule is executed symbolically before it is told.\v"
+    "the fabric's servers. The schedule is executed symbolically before it is printed.\v"
     "Fabrics: torus:AxB, torus:AxBxC, mesh:AxB, ring:N, hypercube:D, full-mesh:N, ideal:N, any of "
     "weft fabrics (fat-tree:N, leaf-spine:N, expander:N; --degree and --rate are a server's), or a "
     "plan's file. --rate and --latency are those of each link.\n"

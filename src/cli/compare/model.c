@@ -148,7 +148,7 @@ static const struct weft_comparison *find_row(const struct weft_model_comparison
     return NULL;
 }
 
-// How Weft's plan stands against one fabric, in words.
+// How Weft's plan stands against one fabric, as a sentence.
 static void print_against(struct cli *cli, const struct weft_comparison *weft,
                           const struct weft_comparison *other)
 {

@@ -45,8 +45,8 @@ static error_t parse(int key, char *argument, struct argp_state *state)
     }
 }
 
-// Whether a lab is to go: the one asked for, all, or what a killed run left. Who works on a lab has
-// its claim, so that what has none and is not up was left.
+// Whether a lab is to go: the one that is named, all, or what a killed run left. Who works on a lab
+// has its claim, so that what has none and is not up was left.
 static bool is_meant(const struct request *request, const char *name)
 {
     struct weft_lab lab;
@@ -61,16 +61,17 @@ static bool is_meant(const struct request *request, const char *name)
            !weft_lab_load(&lab, name, request->cli->scratch, &ignored);
 }
 
-// Whether a failed claim stops the verb: others' work under way is theirs, unless asked for.
+// Whether a failed claim stops the verb: others' work under way is theirs, unless the lab was
+// named.
 static bool take_away(const struct request *request, const char *name,
                       struct weft_lab_removed *removed, bool *was_there)
 {
     struct cli *cli = request->cli;
     struct weft_lab_claim claim;
-    bool asked = request->all || request->name != NULL || strcmp(name, WEFT_LAB_DEFAULT) == 0;
+    bool named = request->all || request->name != NULL || strcmp(name, WEFT_LAB_DEFAULT) == 0;
     *was_there = false;
     if (!weft_lab_claim(&claim, name, &cli->error)) {
-        return !asked;
+        return !named;
     }
     *was_there = weft_lab_down(removed, name, cli->scratch, &cli->error);
     weft_lab_unclaim(&claim, name);

@@ -96,14 +96,14 @@ static error_t parse_dark(struct request *request, const char *text)
     return cli_value(cli, parsed, "dark");
 }
 
-// One of two words.
+// One of two values.
 static error_t parse_word(struct cli *cli, bool *second, const char *option, const char *text,
-                          const char *const words[2])
+                          const char *const values[2])
 {
-    *second = strcmp(text, words[1]) == 0;
-    if (!*second && strcmp(text, words[0]) != 0) {
-        return cli_usage(cli, "--%s: '%.40s' is none; write %s or %s", option, text, words[0],
-                         words[1]);
+    *second = strcmp(text, values[1]) == 0;
+    if (!*second && strcmp(text, values[0]) != 0) {
+        return cli_usage(cli, "--%s: '%.40s' is none; write %s or %s", option, text, values[0],
+                         values[1]);
     }
     return 0;
 }

@@ -30,9 +30,9 @@ static const struct argp_option options[] = {
 };
 
 // --help and --version end the parsing before anything else is complained about.
-static error_t end_parsing(struct argp_state *state, bool *asked)
+static error_t end_parsing(struct argp_state *state, bool *wanted)
 {
-    *asked = true;
+    *wanted = true;
     state->next = state->argc;
     return EINVAL;
 }

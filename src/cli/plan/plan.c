@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // weft plan: a fabric for a job, with its certificate. The options become a request of
 // weft/request/plan.h; its result is written as the plan's file, the page of the report and text.
+// Whether the arguments name a model and a cluster or a task graph is decided here, by their form.
 
 #include "plan.h"
 

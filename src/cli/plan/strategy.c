@@ -11,7 +11,7 @@
 #include <string.h>
 
 #define KEEP_MAX 1000u
-// To the search 0 means nothing was asked for; to a user it is the shortest search.
+// To the search 0 means that nothing was requested; to a user it is the shortest search.
 #define SECONDS_LEAST 1e-9
 
 // What the options say.

@@ -329,21 +329,21 @@ static bool build_file(struct weft_schedule *schedule, struct run_request *reque
 // before any process is started, so that a wrong sum is a fault of the run and not of the schedule.
 static bool build(struct weft_schedule *schedule, struct run_request *request)
 {
-    struct weft_collective_request *asked = &request->input.request;
+    struct weft_collective_request *wanted = &request->input.request;
     struct cli *cli = request->input.cli;
     struct weft_request_environment *environment = cli_environment(cli, NULL);
     struct weft_collective_source source;
-    bool file = weft_collective_is_file(asked->source);
-    if (!file && asked->options.rank_count == 0 && asked->fabric == NULL) {
+    bool file = weft_collective_is_file(wanted->source);
+    if (!file && wanted->options.rank_count == 0 && wanted->fabric == NULL) {
         return cli_misuse(cli, "how many processes? write -n 8");
     }
-    asked->size_bytes = request->ranks.size_bytes;
-    asked->hardware = cli->given.hardware;
+    wanted->size_bytes = request->ranks.size_bytes;
+    wanted->hardware = cli->given.hardware;
     // A file says its ranks.
-    asked->options.rank_count = file ? 0 : asked->options.rank_count;
-    if (!weft_request_collective_source(&source, asked, environment) ||
+    wanted->options.rank_count = file ? 0 : wanted->options.rank_count;
+    if (!weft_request_collective_source(&source, wanted, environment) ||
         !(file ? build_file(schedule, request)
-               : weft_request_collective_build(schedule, &source, asked->size_bytes,
+               : weft_request_collective_build(schedule, &source, wanted->size_bytes,
                                                &environment->base)) ||
         !weft_collective_is_executable(schedule, &cli->error)) {
         return false;

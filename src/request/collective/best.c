@@ -24,17 +24,17 @@ const char *weft_best_engine_name(enum weft_best_engine engine)
 }
 
 // The rings of the first group of all servers.
-static void take_rings(struct weft_algorithm_options *asked, const struct weft_ring_set *set,
+static void take_rings(struct weft_algorithm_options *options, const struct weft_ring_set *set,
                        uint32_t server_count)
 {
     uint32_t first = 0;
     while (first < set->ring_count && set->rings[first].member_count != server_count) {
         first++;
     }
-    asked->rings = first < set->ring_count ? set->rings + first : NULL;
-    while (first + asked->ring_count < set->ring_count &&
-           set->rings[first + asked->ring_count].group == set->rings[first].group) {
-        asked->ring_count++;
+    options->rings = first < set->ring_count ? set->rings + first : NULL;
+    while (first + options->ring_count < set->ring_count &&
+           set->rings[first + options->ring_count].group == set->rings[first].group) {
+        options->ring_count++;
     }
 }
 
@@ -59,28 +59,28 @@ static bool use_fabric(struct weft_best_result *best, const struct weft_best_req
                        struct weft_request_environment *environment)
 {
     const struct weft_environment *base = &environment->base;
-    struct weft_algorithm_options *options_of = &best->question.options;
+    struct weft_algorithm_options *options = &best->question.options;
     const struct weft_network *network = NULL;
-    uint32_t asked = options_of->rank_count;
+    uint32_t requested = options->rank_count;
     const struct weft_request_fabric wanted = {.specification = request->fabric,
                                                .hardware = &request->hardware,
-                                               .server_count = asked,
+                                               .server_count = requested,
                                                .shape = {.seed = base->seed}};
     if (!weft_request_network(&network, &wanted, environment)) {
         return false;
     }
-    options_of->rank_count = network->fabric.server_count;
-    if (asked > 0 && asked != options_of->rank_count) {
+    options->rank_count = network->fabric.server_count;
+    if (requested > 0 && requested != options->rank_count) {
         return weft_fail(base->error, WEFT_INPUT,
                          "{ranks}: the fabric has %u servers, not %u; give one of the two",
-                         options_of->rank_count, asked);
+                         options->rank_count, requested);
     }
     struct weft_fabric_specification named;
     if (strncmp(request->fabric, "torus", 5) == 0 &&
         weft_fabric_specification_parse(&named, request->fabric, base->arena, base->error)) {
-        memcpy(options_of->shape, named.sides, sizeof options_of->shape);
+        memcpy(options->shape, named.sides, sizeof options->shape);
     }
-    take_rings(options_of, &network->rings, options_of->rank_count);
+    take_rings(options, &network->rings, options->rank_count);
     best->question.network = network;
     return true;
 }

@@ -12,28 +12,28 @@ static bool is_close(const struct weft_synthesis *made)
 }
 
 // Without --chunks: counts for which the time to plan stays short, the fewest of the quickest.
-static bool find(struct weft_synthesis *best, struct weft_synthesis_options *asked,
+static bool find(struct weft_synthesis *best, struct weft_synthesis_options *options,
                  const struct weft_synthesize_request *request, const struct weft_fabric *fabric,
                  const struct weft_environment *base)
 {
     static const uint32_t spread[] = {1, 2, 4, 8};
     static const uint32_t rooted[] = {1, 4, 16, 64, 256, 1024};
     bool is_rooted =
-        asked->kind == WEFT_COLLECTIVE_BROADCAST || asked->kind == WEFT_COLLECTIVE_REDUCE;
+        options->kind == WEFT_COLLECTIVE_BROADCAST || options->kind == WEFT_COLLECTIVE_REDUCE;
     const uint32_t *factors = is_rooted ? rooted : spread;
     size_t count = is_rooted ? sizeof rooted / sizeof rooted[0] : sizeof spread / sizeof spread[0];
-    asked->chunk_factor = request->chunks > 0 ? request->chunks : 1;
-    if (!weft_synthesize(best, fabric, asked, base->arena, base->scratch, base->error)) {
+    options->chunk_factor = request->chunks > 0 ? request->chunks : 1;
+    if (!weft_synthesize(best, fabric, options, base->arena, base->scratch, base->error)) {
         return false;
     }
-    uint32_t used = asked->chunk_factor;
+    uint32_t used = options->chunk_factor;
     for (size_t i = 1; request->chunks == 0 && i < count; i++) {
         struct weft_synthesis made;
         struct weft_error ignored; // more chunks than it can do: the fewer stand
-        asked->chunk_factor = factors[i];
+        options->chunk_factor = factors[i];
         uint64_t steps = (uint64_t)best->schedule.step_count / used * factors[i];
         if (is_close(best) || steps > 1u << 19 ||
-            !weft_synthesize(&made, fabric, asked, base->arena, base->scratch, &ignored)) {
+            !weft_synthesize(&made, fabric, options, base->arena, base->scratch, &ignored)) {
             break;
         }
         if (made.completion_ps < best->completion_ps) {
@@ -41,7 +41,7 @@ static bool find(struct weft_synthesis *best, struct weft_synthesis_options *ask
             used = factors[i];
         }
     }
-    asked->chunk_factor = used;
+    options->chunk_factor = used;
     return true;
 }
 
@@ -63,21 +63,21 @@ bool weft_request_synthesize(struct weft_synthesize_result *result,
     if (request->synthesis.size_bytes == 0) {
         return weft_fail(base->error, WEFT_USAGE, "of how many bytes? write {size=100MB}");
     }
-    struct weft_synthesis_options asked = request->synthesis;
+    struct weft_synthesis_options options = request->synthesis;
     const struct weft_request_fabric wanted = {.specification = request->fabric,
                                                .hardware = &request->hardware,
                                                .shape = {.seed = base->seed}};
-    if (!weft_request_kind(&asked.kind, request->kind, base->arena, base->error) ||
+    if (!weft_request_kind(&options.kind, request->kind, base->arena, base->error) ||
         !weft_request_links(&fabric, &wanted, environment)) {
         return false;
     }
-    asked.seed = base->seed;
+    options.seed = base->seed;
     struct weft_synthesize_result found = {.seed = base->seed};
-    if (!find(&found.made, &asked, request, fabric, base) ||
+    if (!find(&found.made, &options, request, fabric, base) ||
         !weft_schedule_check(&found.report, &found.made.schedule, base->scratch, base->error)) {
         return false;
     }
-    found.chunks = asked.chunk_factor;
+    found.chunks = options.chunk_factor;
     *result = found;
     return true;
 }

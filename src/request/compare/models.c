@@ -19,11 +19,11 @@ struct run {
     const struct weft_compare_models_request *request;
     struct weft_request_environment *environment;
     const struct weft_cluster *cluster; // as its file has it
-    // All that is known, those kept from before first; and which of them were asked for, in order.
+    // All that is known, those kept from before first; and which of them were requested, in order.
     struct weft_model_comparison *known;
     uint32_t known_count;
-    struct weft_model_comparison *asked;
-    uint32_t asked_count;
+    struct weft_model_comparison *requested;
+    uint32_t requested_count;
     double effort_s;
 };
 
@@ -43,7 +43,7 @@ static bool has_rows(const struct weft_compare_models_request *request,
     return has;
 }
 
-// Whether a kept comparison answers what is asked. Memory limits and the like are not looked at.
+// Whether a kept comparison answers the request. Memory limits and the like are not looked at.
 static bool is_kept(const struct run *run, const struct weft_model_comparison *kept,
                     const struct weft_model *model, const struct weft_cluster *cluster,
                     bool measured)
@@ -125,13 +125,13 @@ static bool find_costs(struct weft_strategy_setting *setting, const struct run *
 }
 
 // A model that does not fit is an answer, too: those before and after it keep theirs. It is not
-// kept for --resume, where other memory may be asked for.
+// kept for --resume, where other memory may be requested.
 static void refuse(struct run *run, const struct weft_model *model,
                    const struct weft_cluster *cluster, const struct weft_strategy_setting *setting)
 {
     const struct weft_environment *base = &run->environment->base;
     const struct weft_cost_options *costs = &setting->cost;
-    run->asked[run->asked_count++] = (struct weft_model_comparison){
+    run->requested[run->requested_count++] = (struct weft_model_comparison){
         .model = model->name,
         .batch = model->batch,
         .server_count = cluster->server_count,
@@ -155,7 +155,7 @@ static bool compare_one(struct run *run, const struct weft_model *model,
 {
     const struct weft_compare_models_request *request = run->request;
     const struct weft_environment *base = &run->environment->base;
-    WEFT_ASSERT(run->asked_count < COMPARISONS_MAX);
+    WEFT_ASSERT(run->requested_count < COMPARISONS_MAX);
     struct weft_strategy_setting setting;
     if (!find_costs(&setting, run, model, cluster)) {
         return false;
@@ -163,7 +163,7 @@ static bool compare_one(struct run *run, const struct weft_model *model,
     weft_request_note_batch(model, cluster, &setting, run->environment);
     for (uint32_t i = 0; i < run->known_count; i++) {
         if (is_kept(run, &run->known[i], model, cluster, setting.cost.profile != NULL)) {
-            run->asked[run->asked_count++] = run->known[i];
+            run->requested[run->requested_count++] = run->known[i];
             return true;
         }
     }
@@ -198,7 +198,7 @@ static bool compare_one(struct run *run, const struct weft_model *model,
     if (weft_stopped(base->stop)) {
         return weft_fail(base->error, WEFT_STOPPED, "%s: stopped before it was done", what);
     }
-    run->asked[run->asked_count++] = comparison;
+    run->requested[run->requested_count++] = comparison;
     if (run->known_count < COMPARISONS_MAX) {
         run->known[run->known_count++] = comparison;
     }
@@ -242,7 +242,7 @@ static bool compare_model(struct run *run, const char *name, bool only_look)
     return true;
 }
 
-// A mistake in the last model is told before the first one is searched.
+// A mistake in the last model is reported before the first one is searched.
 static bool compare_listed(struct run *run)
 {
     const struct weft_compare_models_request *request = run->request;
@@ -299,13 +299,13 @@ bool weft_request_compare_models(struct weft_compare_models_result *result,
         .environment = environment,
         .cluster = &cluster,
         .known = WEFT_NEW(base->arena, struct weft_model_comparison, COMPARISONS_MAX),
-        .asked = WEFT_NEW(base->arena, struct weft_model_comparison, COMPARISONS_MAX),
+        .requested = WEFT_NEW(base->arena, struct weft_model_comparison, COMPARISONS_MAX),
         .effort_s = seconds > 0 ? seconds : WEFT_COPLAN_SECONDS,
     };
     if (!load_kept(&run) || !compare_listed(&run)) {
         return false;
     }
-    *result = (struct weft_compare_models_result){.comparison_count = run.asked_count,
-                                                  .comparisons = run.asked};
+    *result = (struct weft_compare_models_result){.comparison_count = run.requested_count,
+                                                  .comparisons = run.requested};
     return true;
 }

@@ -109,13 +109,13 @@ bool weft_request_reference(struct weft_network *network, struct weft_cluster *c
         return false;
     }
     uint32_t said = specification.server_count;
-    uint32_t asked = hardware->server_count;
-    if (said > 0 && ((asked > 0 && asked != said) || said < server_count ||
+    uint32_t requested = hardware->server_count;
+    if (said > 0 && ((requested > 0 && requested != said) || said < server_count ||
                      (request->exact && server_count > 0 && said != server_count))) {
         return weft_fail(error, WEFT_INPUT, "{fabric}: '%.60s' has %u servers, not %u",
-                         request->specification, said, asked > 0 ? asked : server_count);
+                         request->specification, said, requested > 0 ? requested : server_count);
     }
-    uint32_t count = said > 0 ? said : server_count > 0 ? server_count : asked;
+    uint32_t count = said > 0 ? said : server_count > 0 ? server_count : requested;
     if (count == 0 && hardware->cluster_path == NULL) {
         return weft_fail(error, WEFT_USAGE,
                          "how many servers has '%.40s'? write %.40s:64 or {servers=64}",

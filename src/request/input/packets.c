@@ -127,16 +127,16 @@ const struct weft_parameter weft_packet_parameters[WEFT_PACKET_PARAMETERS] = {
 // ---- which engine ----
 
 // Engine and transport: each says the other where that stands alone.
-static bool choose_engine(struct weft_sim_options *sim, const struct weft_request_packets *asked,
+static bool choose_engine(struct weft_sim_options *sim, const struct weft_request_packets *request,
                           struct weft_error *error)
 {
-    bool is_packet = asked->engine.given && asked->engine.value == 1;
+    bool is_packet = request->engine.given && request->engine.value == 1;
     sim->transport = is_packet ? WEFT_TRANSPORT_DCTCP : WEFT_TRANSPORT_IDEAL;
-    if (asked->transport.given) {
-        sim->transport = (enum weft_sim_transport)asked->transport.value;
+    if (request->transport.given) {
+        sim->transport = (enum weft_sim_transport)request->transport.value;
     }
     bool is_fluid = sim->transport == WEFT_TRANSPORT_IDEAL;
-    if (asked->engine.given && is_packet == is_fluid) {
+    if (request->engine.given && is_packet == is_fluid) {
         return is_packet
                    ? weft_fail(error, WEFT_USAGE,
                                "{engine=packet} needs a congestion control, not "
@@ -150,19 +150,19 @@ static bool choose_engine(struct weft_sim_options *sim, const struct weft_reques
 }
 
 // Whether a row was given: a switch, or a value whose first member says so.
-static bool is_given(const struct weft_request_packets *asked, const struct weft_parameter *row)
+static bool is_given(const struct weft_request_packets *request, const struct weft_parameter *row)
 {
-    const void *field = (const char *)asked + row->field;
+    const void *field = (const char *)request + row->field;
     return row->read == weft_read_times ? ((const struct weft_time_list *)field)->count > 0
                                         : *(const bool *)field;
 }
 
 // What only packets have. A fluid may have a size of its packets, for what their headers take; and
 // MLTCP's constants where its shares learn.
-static bool refuse_packets(const struct weft_request_packets *asked, bool learns,
+static bool refuse_packets(const struct weft_request_packets *request, bool learns,
                            struct weft_error *error)
 {
-    struct weft_request_packets left = *asked;
+    struct weft_request_packets left = *request;
     left.size.mtu.given = false;
     left.size.header.given = false;
     if (learns) {
@@ -220,112 +220,115 @@ static bool take_switch(bool *on, bool yes, bool no, const char *name, struct we
     return true;
 }
 
-static bool take_host(struct weft_packet_options *packet, const struct weft_request_packets *asked,
-                      struct weft_error *error)
+static bool take_host(struct weft_packet_options *packet,
+                      const struct weft_request_packets *request, struct weft_error *error)
 {
-    packet->ack_at_once = asked->host.ack.given ? asked->host.ack.value == 0 : packet->ack_at_once;
+    packet->ack_at_once =
+        request->host.ack.given ? request->host.ack.value == 0 : packet->ack_at_once;
     packet->own_at_once =
-        asked->host.host_queue.given ? asked->host.host_queue.value == 1 : packet->own_at_once;
-    take_count(&packet->initial_window_packets, asked->host.initial_window);
-    take_time(&packet->timeout_min_ps, asked->host.rto_min);
-    take_time(&packet->timeout_first_ps, asked->host.rto_first);
-    take_count(&packet->reorder_packets, asked->host.reorder);
-    take_count(&packet->window_limit_packets, asked->host.window_limit);
-    take_count(&packet->ack_bytes, asked->size.ack);
-    return take_switch(&packet->slow_start, asked->host.slow_start, asked->host.no_slow_start,
+        request->host.host_queue.given ? request->host.host_queue.value == 1 : packet->own_at_once;
+    take_count(&packet->initial_window_packets, request->host.initial_window);
+    take_time(&packet->timeout_min_ps, request->host.rto_min);
+    take_time(&packet->timeout_first_ps, request->host.rto_first);
+    take_count(&packet->reorder_packets, request->host.reorder);
+    take_count(&packet->window_limit_packets, request->host.window_limit);
+    take_count(&packet->ack_bytes, request->size.ack);
+    return take_switch(&packet->slow_start, request->host.slow_start, request->host.no_slow_start,
                        "slow-start", error) &&
-           take_switch(&packet->handshake, asked->host.handshake, asked->host.no_handshake,
+           take_switch(&packet->handshake, request->host.handshake, request->host.no_handshake,
                        "handshake", error);
 }
 
 // Marks by chance: RED's ramp from ecn-kmin to ecn-kmax, of the queue or of its moving average.
 static bool take_marking(struct weft_packet_options *packet,
-                         const struct weft_request_packets *asked, struct weft_error *error)
+                         const struct weft_request_packets *request, struct weft_error *error)
 {
     struct weft_port_options *port = &packet->port;
-    bool at_departure = asked->port.mark_at.value == 1;
-    take_bytes(&packet->mark_bytes, asked->port.ecn_kmin);
+    bool at_departure = request->port.mark_at.value == 1;
+    take_bytes(&packet->mark_bytes, request->port.ecn_kmin);
     packet->mark_at_departure =
-        asked->port.mark_at.given ? at_departure : packet->mark_at_departure;
-    if (!asked->port.ecn_kmax.given) {
-        bool chance = asked->port.ecn_pmax.given;
-        return (!chance && !asked->port.red_weight.given) ||
+        request->port.mark_at.given ? at_departure : packet->mark_at_departure;
+    if (!request->port.ecn_kmax.given) {
+        bool chance = request->port.ecn_pmax.given;
+        return (!chance && !request->port.red_weight.given) ||
                weft_fail(error, WEFT_USAGE, "{%s} needs {ecn-kmax}; write where all are marked",
                          chance ? "ecn-pmax" : "red");
     }
-    port->marking = asked->port.red_weight.given ? WEFT_MARK_RED : WEFT_MARK_RAMP;
+    port->marking = request->port.red_weight.given ? WEFT_MARK_RED : WEFT_MARK_RAMP;
     port->mark_max_ratio = 0.1;
-    take_bytes(&port->mark_max_bytes, asked->port.ecn_kmax);
-    take_number(&port->mark_max_ratio, asked->port.ecn_pmax);
-    take_number(&port->average_weight, asked->port.red_weight);
+    take_bytes(&port->mark_max_bytes, request->port.ecn_kmax);
+    take_number(&port->mark_max_ratio, request->port.ecn_pmax);
+    take_number(&port->average_weight, request->port.red_weight);
     return true;
 }
 
 // What ports do, and which paths packets take.
-static bool take_ports(struct weft_packet_options *packet, const struct weft_request_packets *asked,
-                       struct weft_error *error)
+static bool take_ports(struct weft_packet_options *packet,
+                       const struct weft_request_packets *request, struct weft_error *error)
 {
     struct weft_port_options *port = &packet->port;
-    bool lossless = asked->port.lossless.given;
-    if (!take_marking(packet, asked, error) ||
-        !check_with(asked->port.xon.given, "xon", lossless, "lossless", error) ||
-        !check_with(asked->spray.hashed, "spray-hashed", asked->spray.paths.given, "spray",
+    bool lossless = request->port.lossless.given;
+    if (!take_marking(packet, request, error) ||
+        !check_with(request->port.xon.given, "xon", lossless, "lossless", error) ||
+        !check_with(request->spray.hashed, "spray-hashed", request->spray.paths.given, "spray",
                     error) ||
-        !check_with(asked->port.early_drops, "early-drops", asked->port.ecn_kmax.given, "ecn-kmax",
-                    error) ||
-        !check_with(asked->port.headroom.given, "headroom", lossless, "lossless", error) ||
-        !check_with(asked->port.control.given, "control-bytes", asked->port.trim, "trim", error)) {
+        !check_with(request->port.early_drops, "early-drops", request->port.ecn_kmax.given,
+                    "ecn-kmax", error) ||
+        !check_with(request->port.headroom.given, "headroom", lossless, "lossless", error) ||
+        !check_with(request->port.control.given, "control-bytes", request->port.trim, "trim",
+                    error)) {
         return false;
     }
-    take_bytes(&packet->buffer_bytes, asked->port.buffer);
-    take_bytes(&port->xoff_bytes, asked->port.lossless);
-    take_count(&port->cut_through_bytes, asked->port.cut_through);
-    take_count(&port->spray_paths, asked->spray.paths);
+    take_bytes(&packet->buffer_bytes, request->port.buffer);
+    take_bytes(&port->xoff_bytes, request->port.lossless);
+    take_count(&port->cut_through_bytes, request->port.cut_through);
+    take_count(&port->spray_paths, request->spray.paths);
     port->spray_by =
-        asked->spray.by.given ? (enum weft_spray)asked->spray.by.value : port->spray_by;
+        request->spray.by.given ? (enum weft_spray)request->spray.by.value : port->spray_by;
     port->lossless = lossless;
     port->xon_bytes = port->xoff_bytes / 2;
-    port->trims = asked->port.trim;
-    take_bytes(&port->xon_bytes, asked->port.xon);
-    take_bytes(&port->headroom_bytes, asked->port.headroom);
-    take_bytes(&port->control_bytes, asked->port.control);
-    port->spray_hashed = asked->spray.hashed;
-    port->early_drops = asked->port.early_drops;
+    port->trims = request->port.trim;
+    take_bytes(&port->xon_bytes, request->port.xon);
+    take_bytes(&port->headroom_bytes, request->port.headroom);
+    take_bytes(&port->control_bytes, request->port.control);
+    port->spray_hashed = request->spray.hashed;
+    port->early_drops = request->port.early_drops;
     port->control_weight = port->trims ? 10 : 0; // Handley et al., NDP, SIGCOMM 2017, section 3.1
-    port->control_first = asked->port.ack_priority;
+    port->control_first = request->port.ack_priority;
     return true;
 }
 
-void weft_request_mltcp(struct weft_mltcp_options *mltcp, const struct weft_request_packets *asked)
+void weft_request_mltcp(struct weft_mltcp_options *mltcp,
+                        const struct weft_request_packets *request)
 {
-    mltcp->per_job = asked->control.mltcp_per_job;
-    take_number(&mltcp->slope, asked->control.mltcp_slope);
-    take_number(&mltcp->intercept, asked->control.mltcp_intercept);
+    mltcp->per_job = request->control.mltcp_per_job;
+    take_number(&mltcp->slope, request->control.mltcp_slope);
+    take_number(&mltcp->intercept, request->control.mltcp_intercept);
 }
 
 // Connections that jobs keep, and the constants of MLTCP and DCQCN.
 static bool take_transport(struct weft_sim_options *sim, struct weft_packet_options *packet,
-                           const struct weft_request_packets *asked, struct weft_error *error)
+                           const struct weft_request_packets *request, struct weft_error *error)
 {
-    bool persistent = asked->connection.persistent;
-    if (!check_with(asked->connection.count.given, "connections", persistent, "persistent",
+    bool persistent = request->connection.persistent;
+    if (!check_with(request->connection.count.given, "connections", persistent, "persistent",
                     error) ||
-        !check_with(asked->connection.idle_restart, "idle-restart", persistent, "persistent",
+        !check_with(request->connection.idle_restart, "idle-restart", persistent, "persistent",
                     error) ||
-        !check_with(asked->connection.restart_window.given, "restart-window", persistent,
+        !check_with(request->connection.restart_window.given, "restart-window", persistent,
                     "persistent", error)) {
         return false;
     }
     sim->persistent = persistent;
-    packet->idle_restart = asked->connection.idle_restart;
-    take_count(&packet->connection_count, asked->connection.count);
-    take_count(&packet->mltcp.restart_packets, asked->connection.restart_window);
-    weft_request_mltcp(&packet->mltcp, asked);
-    if (asked->control.dcqcn_timer.count == 1) {
-        packet->dcqcn.timer_ps = asked->control.dcqcn_timer.ps[0];
+    packet->idle_restart = request->connection.idle_restart;
+    take_count(&packet->connection_count, request->connection.count);
+    take_count(&packet->mltcp.restart_packets, request->connection.restart_window);
+    weft_request_mltcp(&packet->mltcp, request);
+    if (request->control.dcqcn_timer.count == 1) {
+        packet->dcqcn.timer_ps = request->control.dcqcn_timer.ps[0];
     }
-    if (asked->control.dcqcn_step.given) {
-        packet->dcqcn.step_Bps = asked->control.dcqcn_step.Bps;
+    if (request->control.dcqcn_step.given) {
+        packet->dcqcn.step_Bps = request->control.dcqcn_step.Bps;
     }
     packet->dcqcn.hyper_step_Bps = 10 * packet->dcqcn.step_Bps;
     return true;
@@ -333,11 +336,11 @@ static bool take_transport(struct weft_sim_options *sim, struct weft_packet_opti
 
 // DCTCP's constants, and the delays that Swift and NSCC keep to.
 static bool take_signals(struct weft_sim_options *sim, struct weft_packet_options *packet,
-                         const struct weft_request_packets *asked, struct weft_error *error)
+                         const struct weft_request_packets *request, struct weft_error *error)
 {
-    bool rfc = asked->control.dctcp_rfc;
+    bool rfc = request->control.dctcp_rfc;
     bool is_swift = sim->transport == WEFT_TRANSPORT_SWIFT;
-    if (asked->control.target_delay.given && !is_swift && sim->transport != WEFT_TRANSPORT_NSCC) {
+    if (request->control.target_delay.given && !is_swift && sim->transport != WEFT_TRANSPORT_NSCC) {
         return weft_fail(error, WEFT_USAGE,
                          "{target-delay} is swift's and nscc's; write {transport=nscc}, too");
     }
@@ -348,54 +351,54 @@ static bool take_signals(struct weft_sim_options *sim, struct weft_packet_option
     }
     sim->dctcp.cuts_at_once = rfc;
     sim->dctcp.begins_marked = rfc;
-    take_number(&sim->dctcp.gain, asked->control.dctcp_gain);
+    take_number(&sim->dctcp.gain, request->control.dctcp_gain);
     take_time(is_swift ? &packet->swift.base_ps : &packet->nscc.target_ps,
-              asked->control.target_delay);
+              request->control.target_delay);
     return true;
 }
 
 // What a packet weighs: by the request, else by the preset, else as *sim had it.
-static void take_sizes(struct weft_sim_options *sim, const struct weft_request_packets *asked,
+static void take_sizes(struct weft_sim_options *sim, const struct weft_request_packets *request,
                        bool topoopt, uint64_t seed)
 {
     bool is_packet = sim->engine == WEFT_ENGINE_PACKET;
-    if (sim->packet_bytes == 0 && (is_packet || asked->size.mtu.given)) {
+    if (sim->packet_bytes == 0 && (is_packet || request->size.mtu.given)) {
         sim->packet_bytes = weft_request_task_packets(seed).packet_bytes;
         sim->header_bytes = weft_request_task_packets(seed).header_bytes;
     }
-    if (topoopt && !asked->size.mtu.given && !asked->size.header.given) {
+    if (topoopt && !request->size.mtu.given && !request->size.header.given) {
         sim->packet_bytes = WEFT_PACKET_TOPOOPT_BYTES;
         sim->header_bytes = 0;
     }
-    take_count(&sim->packet_bytes, asked->size.mtu);
-    take_count(&sim->header_bytes, asked->size.header);
+    take_count(&sim->packet_bytes, request->size.mtu);
+    take_count(&sim->header_bytes, request->size.header);
 }
 
 bool weft_request_packets(struct weft_sim_options *sim, struct weft_packet_options *packet,
-                          const struct weft_request_packets *asked, unsigned load,
+                          const struct weft_request_packets *request, unsigned load,
                           const struct weft_environment *environment)
 {
     struct weft_error *error = environment->error;
-    if (!choose_engine(sim, asked, error)) {
+    if (!choose_engine(sim, request, error)) {
         return false;
     }
     bool is_packet = sim->engine == WEFT_ENGINE_PACKET;
-    if (!is_packet && !refuse_packets(asked, (load & WEFT_LOAD_LEARNS) != 0, error)) {
+    if (!is_packet && !refuse_packets(request, (load & WEFT_LOAD_LEARNS) != 0, error)) {
         return false;
     }
     bool topoopt = (load & WEFT_LOAD_TASKGRAPH) != 0 && sim->transport == WEFT_TRANSPORT_DCTCP;
-    topoopt = asked->preset.given ? asked->preset.value == WEFT_PRESET_TOPOOPT : topoopt;
-    take_sizes(sim, asked, topoopt, environment->seed);
+    topoopt = request->preset.given ? request->preset.value == WEFT_PRESET_TOPOOPT : topoopt;
+    take_sizes(sim, request, topoopt, environment->seed);
     if (is_packet && sim->packet_bytes == 0) {
         return weft_fail(error, WEFT_INPUT, "{mtu}: '0' is not a whole number from 1 to %u",
                          UINT16_MAX);
     }
     sim->threads = environment->threads;
-    take_count(&sim->parts, asked->partitions);
+    take_count(&sim->parts, request->partitions);
     *packet = topoopt ? WEFT_PACKET_TOPOOPT : WEFT_PACKET_DEFAULTS;
     sim->dctcp = topoopt ? WEFT_DCTCP_HTSIM : WEFT_DCTCP_DEFAULTS;
     sim->packet = packet;
-    return !is_packet ||
-           (take_host(packet, asked, error) && take_ports(packet, asked, error) &&
-            take_transport(sim, packet, asked, error) && take_signals(sim, packet, asked, error));
+    return !is_packet || (take_host(packet, request, error) && take_ports(packet, request, error) &&
+                          take_transport(sim, packet, request, error) &&
+                          take_signals(sim, packet, request, error));
 }

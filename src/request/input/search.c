@@ -12,7 +12,7 @@
 static const double seconds_least = 1e-9;
 static const double seconds_max = 1e6;
 
-// To a planner 0 means that nothing was asked for; to who asks it is the shortest search.
+// To a planner 0 means that nothing was requested; to a user it is the shortest search.
 static bool read_seconds(struct weft_request_search *search, const char *text, bool timed,
                          struct weft_error *error)
 {
@@ -68,7 +68,7 @@ struct weft_topology_options weft_request_topology_options(const struct weft_req
 
 double weft_request_deadline_s(const struct weft_request_search *search)
 {
-    // A search takes its steps in about half of the seconds asked for on the machine of
+    // A search takes its steps in about half of the seconds requested on the machine of
     // docs/house.md, so that only one four times slower, or busy, is cut by the clock.
     return search->timed ? 2 * search->seconds : 0;
 }

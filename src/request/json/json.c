@@ -2,7 +2,7 @@
 // Results as JSON: the setters that all results share.
 //
 // jansson keeps the document on its own heap until weft_set_finish has written it into an arena, so
-// that neither its types nor its memory reach who asked.
+// that neither its types nor its memory reach the caller.
 
 #include "request/json/json.h"
 

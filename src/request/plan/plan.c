@@ -2,7 +2,7 @@
 // A fabric for a job: a task graph is planned for by weft_plan_build, a model by weft_coplan_build,
 // which searches its strategy together with the fabric.
 //
-// The page, where one is asked for, needs what a plan does not hold: the timeline of a simulation,
+// The page, where one is requested, needs what a plan does not hold: the timeline of a simulation,
 // the traffic, and what the other fabrics come to. It is made here, since it takes as long as
 // another search, and so that each door can show it.
 
@@ -31,25 +31,25 @@ static bool fill_report(struct weft_report *report, struct weft_sim_result *resu
     const struct weft_plan *plan = report->plan;
     struct weft_sim_options timed = plan->sim;
     timed.timeline = true;
-    // The page shows what is played; what is asked of the network stays as the job has it.
+    // The page shows what is played; what is demanded of the network stays as the job has it.
     struct weft_taskgraph *played = WEFT_NEW(base->arena, struct weft_taskgraph, 1);
     if (!weft_plan_played(played, plan, report->graph, base->arena, base->scratch, base->error)) {
         return false;
     }
-    const struct weft_taskgraph *asked = report->graph;
+    const struct weft_taskgraph *demanded = report->graph;
     report->graph = played;
     const struct weft_sim_job job = {.graph = played, .rings = plan->network.rings};
     const struct weft_plan_options options = {
         .topology = weft_request_topology_options(&request->search),
         .sim = plan->sim,
     };
-    weft_traffic_build(traffic, asked, base->arena, base->scratch);
+    weft_traffic_build(traffic, demanded, base->arena, base->scratch);
     report->traffic = traffic;
     report->result = result;
     return weft_sim_run_jobs(result, &plan->network.fabric, &plan->network.routes, &job, 1, &timed,
                              base->arena, base->scratch, base->error) &&
-           weft_plan_compare(&report->comparisons, &report->comparison_count, asked, &plan->cluster,
-                             &options, base);
+           weft_plan_compare(&report->comparisons, &report->comparison_count, demanded,
+                             &plan->cluster, &options, base);
 }
 
 // What the page says of the rounds between strategy and topology.

@@ -13,7 +13,7 @@
 
 #define KEEP_OPERATORS 1u
 #define KEEP_HYBRID 8u
-// Effort where none is asked for: an answer within seconds. It was not measured what more is worth.
+// Effort where none is requested: an answer within seconds. It was not measured what more is worth.
 #define SECONDS_DEFAULT 5.0
 // Larger clusters are not simulated, so that a table of candidates does not take minutes; where
 // that begins was not measured.
