@@ -1,5 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// Loops of the affinity graph, and the traversal that joins what has none.
+// Loops of the affinity graph, and the traversal that joins what has none (Cassini: Rajasekaran et
+// al., NSDI 2024).
+//
+// Cassini's graph has jobs on one side and links on the other. Shifts found link by link agree only
+// where that graph has no cycle. Cassini drops placements whose graph has one; here the links of a
+// cycle become one group that is solved jointly, so that every placement has shifts. Groups are the
+// biconnected components of the graph (Hopcroft and Tarjan, CACM 1973), those that share a link
+// joined: O(entries) for the search, an inverse Ackermann factor for the union-find. The traversal
+// is Cassini's breadth-first search, with groups in the place of links: O(entries * jobs of a
+// group).
 
 #include "affinity.h"
 
@@ -13,6 +22,8 @@ struct graph {
     const uint32_t *next;  // node at the other end
 };
 
+// The graph in CSR, both directions. Links with one job are left out: nothing on them constrains a
+// shift, and without them they close no cycle.
 static void build_graph(struct graph *graph, const struct weft_snapshot *snapshot,
                         struct weft_arena *arena, struct weft_arena scratch)
 {
@@ -97,6 +108,9 @@ static void close_block(struct blocks *blocks, uint32_t node, uint32_t child)
     }
 }
 
+// One depth-first search from `start`. A node joins `waiting` when it is met; when a child reaches
+// no node before its parent, all that wait since the child are one component with the parent.
+// path[] is the recursion's stack, so that deep graphs need no machine stack.
 static void search_blocks(struct blocks *blocks, uint32_t start)
 {
     const struct graph *graph = blocks->graph;

@@ -2,7 +2,10 @@
 #ifndef WEFT_SRC_INTERLEAVE_AFFINITY_H
 #define WEFT_SRC_INTERLEAVE_AFFINITY_H
 
-// The affinity graph: jobs on one side, links with two jobs or more on the other.
+// The affinity graph (Cassini: Rajasekaran et al., NSDI 2024): jobs on one side, links with two
+// jobs or more on the other, an edge where a job uses a link. Its biconnected components are the
+// groups of links whose shifts must be found together; between groups a traversal makes shifts
+// agree.
 
 #include "circle.h"
 

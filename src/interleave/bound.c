@@ -1,5 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which loads can come together, and what they are worth.
+// Which loads can come together on a circle, and what they are worth: a lower bound on its excess
+// (bound.h has the derivation).
+//
+// The worths solve a linear program that has one row for each set of loads, far too many to list,
+// so rows are generated (Kelley, "The cutting-plane method for solving convex programs", SIAM
+// 1960): solve over the rows that are known with CLP, walk all sets by their codes for those the
+// solution violates, add those it violates most, repeat. What remains is filled into a table by
+// code, with the smallest value over what an open digit may become. O(codes * jobs) a round and for
+// the table.
 
 #include "bound.h"
 
@@ -8,6 +16,9 @@
 #include <math.h>
 #include <string.h>
 
+// Rows added to the program a round, rounds before the bound is taken as it is, and the violation
+// below which a row counts as held. Not measured: more rows a round mean fewer but larger programs;
+// any number of rounds gives a valid bound.
 #define ROWS_A_ROUND 24u
 #define ROUNDS_MAX 200u
 #define ROW_MISSED 1e-10

@@ -1,5 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Circles cut into cells.
+// Circles partitioned into cells on which every demand is constant (cells.h), what a set of
+// rotations exceeds on them, and the prices of all rotations of one job.
+//
+// Prices are the inner loop of every search. Excess is convex and piecewise linear in the load, so
+// what a load R adds to each cell is summed along the circle once; a phase at any rotation is then
+// a difference of two sums: O(cells * loads + rotations * phases) instead of O(cells * rotations).
 
 #include "cells.h"
 
@@ -7,6 +12,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+// Cells of a circle, beyond which offsets are rounded to a coarser grain (8 MiB of loads); and
+// cells an angle where only the heuristic looks (docs/interleave.md, "Heuristic"). Not measured.
 #define CELLS_MAX ((uint32_t)1 << 20)
 #define CUTS_MAX_COARSE 2u
 
@@ -68,6 +75,9 @@ static int by_value(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
+// The job's phases on one circle as runs of cells of one iteration, grouped by load, since prices
+// are summed load by load. `area` is what the job demands of each offset; no rotation changes it,
+// which is what the proof's area bound rests on.
 static void cut_place(struct cell_place *place, const struct cutting *cutting,
                       const struct circle_job *job, struct weft_arena *arena)
 {

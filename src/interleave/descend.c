@@ -1,14 +1,24 @@
 // SPDX-License-Identifier: Apache-2.0
-// The fast search: greedy starts, each improved one job at a time.
+// The fast search for rotations: greedy starts, large demands first, each improved by coordinate
+// descent, one job at a time, until none gains; on one link also by two jobs at a time.
+//
+// Only jobs on whose links something has moved are looked at again. Starts after the first place
+// jobs in random order, those after the second from random rotations; the best of all is what the
+// proof (prove.c) starts from and what the heuristic answers. A visit costs O(cells + rotations) on
+// each link of the job, a pair O(rotations) times that.
 
 #include "cells.h"
 
 #include <math.h>
 #include <string.h>
 
+// Passes over all jobs, which end much earlier as a rule; passes that move jobs to the middle of
+// their slack; and the part of the work, 1/16, that pairs of jobs may take. bench_interleave 10
+// (docs/interleave.md, "Measured") shows what they reach; other values are not on record. They
+// trade time against the last gains.
 #define SWEEPS_MAX 50u
 #define CENTER_SWEEPS 3u
-#define PAIRS_SHARE 16u // of the work: the part that pairs may take
+#define PAIRS_SHARE 16u
 
 struct descent {
     const struct cells *cells;
@@ -22,6 +32,7 @@ struct descent {
     uint64_t work;
 };
 
+// Allocates for the largest job: prices are kept for one job at a time.
 static void descent_init(struct descent *descent, const struct cells *cells,
                          struct weft_arena *arena)
 {

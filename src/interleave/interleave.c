@@ -1,5 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Time-shifts for a snapshot: groups solved, joined, scored.
+// Time-shifts for a snapshot of jobs that share links (Cassini: Rajasekaran et al., NSDI 2024, with
+// the differences of docs/interleave.md): the affinity graph divides the links into groups, each
+// group's circles are wound and searched, a traversal joins the groups, and every link is scored.
+//
+// The work of proofs is counted in cells looked at and limited; what one group leaves of its share,
+// later ones may use. With the heuristic no group is proved, and the cost is that of descend.c.
 
 #include "affinity.h"
 #include "cells.h"
@@ -7,6 +12,10 @@
 #include <math.h>
 #include <string.h>
 
+// Scores closer than this are equal. The work limit is about a second (bench_interleave 10:
+// docs/interleave.md, "Measured"). The numbers of starts and the largest group that is proved are
+// not measured: more starts trade time against the chance of a worse minimum, and larger groups end
+// at the work limit. SLACK_LOSS: the part of its score that a link may lose to a job that strays.
 #define SCORE_EQUAL 1e-6
 #define WORK_LIMIT 500000000ull
 #define STARTS 16u
@@ -104,6 +113,10 @@ static void bound_link(struct solving *solving, const struct circle *circle, uin
     lower_bound_to(&solving->links[circle->link].upper_bound, 1 - found.bound);
 }
 
+// Rotations of one group, and bounds of its links. A group of one link has its work for one proof;
+// a loop spends half of its share on proofs of its links one by one, whose bounds hold for joint
+// shifts as well, and half on the joint search. Rotations move to the middle of what costs the same
+// at the end, for the most slack.
 static uint32_t *solve_group(struct solving *solving, uint32_t g, struct weft_arena *arena,
                              struct weft_arena scratch)
 {
@@ -178,6 +191,9 @@ static void score_circle(struct weft_link_score *link, const struct group *group
     link->verdict = verdict_of(link);
 }
 
+// Fills the result from the shifts: the scores of all links, shared or not, the slack of each job,
+// and the bound. The score of the snapshot is that of its worst link; it is proved where the bound
+// does not exceed it.
 static void score_all(struct weft_interleaving *result, struct solving *solving,
                       const uint64_t *time_shift_ps, struct weft_arena *arena,
                       struct weft_arena scratch)

@@ -1,10 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
-// A snapshot as a network and jobs.
+// A snapshot as a network and jobs that the engines of sim can play.
+//
+// Each link of the snapshot becomes two switches with a link of its capacity between them. A job's
+// demand becomes a chain of computations and messages; a sender behind a port of the phase's rate
+// stands for the NIC, one for each different rate, and everything else on the path is fast enough
+// never to bind. A message's path goes over the job's links one after the other, which are the only
+// places where jobs meet. O(phases + entries of links).
 
 #include "weft/interleave.h"
 
 #include <math.h>
 
+// Servers of the lowered network, whose routes are a table of their pairs.
 #define ENDS_MAX 4096u
 #define FAST 100.0 // times the links' rates: what must not be the bottleneck
 #define PS_PER_S ((double)WEFT_PS_PER_S)
@@ -56,6 +63,8 @@ static uint32_t find_rate(const struct lowering *lowering, const struct chain *c
     return i;
 }
 
+// Gives the chain its senders: one for each different rate among its phases, in the order in which
+// they come. Fails where the snapshot needs more ends of messages than the network may have.
 static bool add_chain(struct lowering *lowering, struct chain *chain, struct weft_error *error)
 {
     chain->capacity_Bps = (double)INFINITY;
@@ -170,6 +179,9 @@ static uint32_t lay_chain(struct lowering *lowering, const struct chain *chain, 
     return paths;
 }
 
+// The network of the whole snapshot and a route for each chain and sender. First comes what has to
+// be counted, so that all arrays have their final size; then the shared links, then each chain's
+// own links and its two paths, there and back.
 static bool lay_network(struct weft_snapshot_jobs *lowered, struct lowering *lowering,
                         struct weft_arena scratch, struct weft_error *error)
 {

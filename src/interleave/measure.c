@@ -1,11 +1,24 @@
 // SPDX-License-Identifier: Apache-2.0
-// A job's demand from what its links carried over time.
+// A job's demand from what its links carried over time: the iteration and the phases of a measured
+// series.
+//
+// The iteration is the period of the signal, found by autocorrelation: the first peak nearly as
+// high as the highest is the period rather than a multiple of it; peaks at multiples refine it, as
+// an error there is divided by the multiple. The series is folded over the period, and runs above
+// half of a link's largest rate are its phases. Where that puts too many bytes elsewhere, the
+// iteration becomes pieces of constant rate: neighbors are merged where that adds least to the
+// squared error (Ward, Journal of the American Statistical Association 1963). O(samples * lags)
+// with 16384 samples at most; merging is quadratic in at most 1024 bins.
 
 #include "weft/interleave.h"
 
 #include <math.h>
 #include <string.h>
 
+// Thresholds of the period and of phases. None was measured on a corpus;
+// tests/unit/test_interleave_measure.c shows what they recover. Higher likeness refuses noisy
+// series, lower ones take noise for a period; more pieces follow a rate closer and make searches
+// over them slower.
 #define LAGS_MAX 16384u  // samples that are compared with later ones; more are joined before
 #define LIKE_MIN 0.3     // correlation of a period that counts as one
 #define LIKE_FIRST 0.9   // of the best: the first such lag is the period, not a multiple of it

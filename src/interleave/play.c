@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Playing a snapshot: what sharing makes of its jobs' iterations.
+// Playing a snapshot: what sharing makes of its jobs' iterations. The snapshot is lowered
+// (lower.c), each job is played alone for its ideal iteration, then all of them together in the
+// chosen engine; statistics are of the later half, when windows and rates have converged
+// (docs/sharing.md). The cost is that of the engine, once for each job and once for all.
 
 #include "weft/base/sets.h"
 #include "weft/interleave.h"
@@ -8,6 +11,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+// Iterations of a job alone, the later half of which is its ideal: enough for a window to open. Not
+// measured. Within NEAR_RATIO of their later mean, iterations count as steady (docs/sharing.md).
 #define ALONE_ITERATIONS 6u
 #define NEAR_RATIO 1.05
 

@@ -10,6 +10,9 @@
 
 #include <math.h>
 
+// The precision of 5 degrees is Cassini's (NSDI 2024, section 3). The others bound the search and
+// trade precision against time, not measured: angles of a circle, divisors of the shortest
+// iteration that are tried, and iterations of the shortest job on a circle.
 #define ANGLES_MAX 32768u
 #define ANGLES_MAX_FAST 8192u // where no proof is asked for
 #define QUANTA_MAX 240u
@@ -142,6 +145,9 @@ static double quantum_of(struct fit *fit, const struct weft_interleave_options *
     return quantum_ps;
 }
 
+// Finds the quantum and the angles of all iterations. First the multiples of the quantum, then how
+// many angles a quantum has, at least as fine as the precision asks and no more than a circle may
+// hold.
 bool interleave_quantise(uint32_t *angles, double *period_error_ratio,
                          const struct periods *periods,
                          const struct weft_interleave_options *options, struct weft_arena scratch,

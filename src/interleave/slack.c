@@ -1,5 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// How far a job may stray from its shift.
+// Slack: how far a job may stray from its shift, either way and the others staying, before a link
+// loses more than a given part of its score.
+//
+// With all other jobs in place, the price of each rotation of one job is known (cells.c); the slack
+// is where the price first exceeds the allowance, interpolated between angles, the least over both
+// directions and all links of the job. O(cells + rotations) for each job and link.
 
 #include "cells.h"
 

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// What may stand in a snapshot, and snapshots of what was measured or of several.
+// What may stand in a snapshot, and snapshots from measured series or joined from several. A
+// snapshot is checked once, so that searches and engines rely on phases in order, within their
+// iteration and within their link's capacity; messages name job, phase and link. Joining matches
+// links by name. O(phases), O(links log links) to join.
 
 #include "weft/interleave.h"
 
@@ -9,6 +12,8 @@
 
 #define SAMPLE_ERROR 0.01 // by which a sample may exceed what a link carries
 
+// Whether phases follow one another within the iteration and fit the link. A phase that runs over
+// the iteration's end is refused rather than wrapped: it is more often a mistake than meant.
 static bool check_demand(const struct weft_demand *demand, const char *job, double capacity_Bps,
                          const char *link, struct weft_error *error)
 {

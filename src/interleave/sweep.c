@@ -17,6 +17,10 @@
 #include <math.h>
 #include <string.h>
 
+// A state keeps the rotation of each job in a byte, with two values to spare; CUTS_MAX bounds
+// arrays on the stack. Codes are 8 MiB of table; what bench_interleave 10 proves with these is in
+// docs/interleave.md, "Measured"; other values are not on record: more states prove more circles
+// and take longer to give up.
 #define JOBS_MAX 16u
 #define CUTS_MAX 64u
 #define ROTATIONS_MAX 250u
@@ -162,6 +166,9 @@ static void decide(struct sweep *sweep, const struct state *state, uint32_t angl
     }
 }
 
+// Extends every partial answer of the layer by all choices at one angle, and makes the next layer
+// the present one. Loads of jobs that are placed are added up first; those of jobs that may still
+// be placed at this angle are open digits, which bound.c prices at their least.
 static void settle_angle(struct sweep *sweep, uint32_t angle)
 {
     const uint32_t cuts = sweep->circle->cuts;
@@ -239,6 +246,9 @@ static bool comes_to(const struct sweep *sweep, uint32_t j, uint32_t r, uint32_t
     return false;
 }
 
+// For one job: the rotations by the first angle that each covers, the last angle that each covers,
+// and the latest angle at which the job can still be placed. CSR with first[] shifted by two while
+// it is filled.
 static void list_starts(struct sweep *sweep, uint32_t j, struct weft_arena *arena,
                         struct weft_arena scratch)
 {
