@@ -98,7 +98,7 @@ struct weft_link_score {
     double unshifted;   // all shifts 0
     double mean;        // over all rotations, each as likely as another
     double upper_bound; // no shifts by whole angles do better, on the quantised circle
-    enum weft_compatibility verdict;
+    enum weft_compatibility compatibility;
     uint32_t job_count;
     uint32_t group;            // links of one group lie on loops and are solved together
     uint64_t perimeter_ps;     // of the unified circle

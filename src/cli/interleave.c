@@ -208,7 +208,7 @@ static void print_links(struct cli *cli, const struct weft_snapshot *snapshot,
         row[4] = weft_arena_format(&cli->arena, "%.4f", link->unshifted);
         row[5] = weft_arena_format(&cli->arena, "%.4f", link->score);
         row[6] = weft_arena_format(&cli->arena, "%.4f", link->upper_bound);
-        row[7] = weft_compatibility_text(link->verdict);
+        row[7] = weft_compatibility_text(link->compatibility);
     }
     cli_say(cli, "\n%s", weft_report_table(columns, COLUMNS, cells, shown, &cli->arena));
     if (shown < count) {
@@ -289,7 +289,7 @@ static void print(struct cli *cli, const struct weft_interleave_result *result)
     enum weft_compatibility worst = WEFT_COMPATIBLE;
     for (uint32_t l = 0; l < snapshot->link_count; l++) {
         shared += found->links[l].group == WEFT_NONE ? 0 : 1;
-        worst = found->links[l].verdict > worst ? found->links[l].verdict : worst;
+        worst = found->links[l].compatibility > worst ? found->links[l].compatibility : worst;
     }
     cli_say(cli, "%s: score %.4f, at most %.4f%s\n", weft_compatibility_text(worst), found->score,
             found->upper_bound, found->exact ? " (proved best)" : " (not proved best)");

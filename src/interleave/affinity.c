@@ -230,8 +230,8 @@ struct traversal {
     uint32_t queued;
 };
 
-// Turns the group by `turn` angles and takes its jobs' shifts.
-static void take_group(struct traversal *at, uint32_t g, double turn)
+// Rotates the group by `angle` angles and takes its jobs' shifts.
+static void take_group(struct traversal *at, uint32_t g, double angle)
 {
     const struct group *group = &at->affinity->groups[g];
     at->group_known[g] = true;
@@ -242,7 +242,7 @@ static void take_group(struct traversal *at, uint32_t g, double turn)
             continue;
         }
         double angles = group->angles[p];
-        double late = fmod(at->rotations[g][p] + turn, angles);
+        double late = fmod(at->rotations[g][p] + angle, angles);
         late += late < 0 ? angles : 0;
         uint64_t period_ps = at->snapshot->jobs[job].demand.iteration_ps;
         uint64_t shift_ps = (uint64_t)llround(late / angles * (double)period_ps);

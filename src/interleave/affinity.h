@@ -21,7 +21,7 @@ void interleave_affinity(struct affinity *affinity, const struct weft_snapshot *
                          struct weft_arena *arena, struct weft_arena scratch);
 
 // Shifts of all jobs from the rotations within each group (rotations[group][piece], in angles): by
-// breadth-first traversal, each group turned as a whole so that it agrees with the job it is
+// breadth-first traversal, each group rotated as a whole so that it agrees with the job it is
 // reached by.
 void interleave_traverse(uint64_t *time_shift_ps, const struct affinity *affinity,
                          uint32_t *const *rotations, const struct weft_snapshot *snapshot,

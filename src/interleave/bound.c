@@ -57,7 +57,7 @@ static double cells_of(const struct cell_place *place, uint32_t i, uint32_t cuts
         uint32_t before = (place->arcs[a].from + cuts - 1 - cut) / cuts;
         count += until - before;
     }
-    return count * place->turns;
+    return count * place->repeats;
 }
 
 // The next set, in the order of codes; digits and sums follow it. False after the last.

@@ -95,7 +95,7 @@ static void cut_place(struct cell_place *place, const struct cutting *cutting,
     uint32_t *first = WEFT_NEW(arena, uint32_t, (size_t)load_count + 1);
     struct cell_arc *arcs = WEFT_NEW(arena, struct cell_arc, job->arc_count);
     double *area = WEFT_NEW(arena, double, cutting->cuts);
-    uint32_t turns = cutting->circle->angle_count / job->angles;
+    uint32_t repeats = cutting->circle->angle_count / job->angles;
     uint32_t count = 0;
     for (uint32_t i = 0; i < load_count; i++) {
         for (uint32_t a = 0; a < job->arc_count; a++) {
@@ -105,14 +105,14 @@ static void cut_place(struct cell_place *place, const struct cutting *cutting,
                 continue;
             }
             for (uint32_t c = arc.from; c < arc.to; c++) {
-                area[c % cutting->cuts] += loads[i] * turns;
+                area[c % cutting->cuts] += loads[i] * repeats;
             }
             arcs[count++] = arc;
         }
         first[i + 1] = count;
     }
     *place = (struct cell_place){
-        .turns = turns,
+        .repeats = repeats,
         .folded = job->angles * cutting->cuts,
         .load_count = load_count,
         .loads = loads,
@@ -227,8 +227,8 @@ void interleave_cells_add(double *loads, const struct cells *cells, const struct
         double load = sign * place->loads[i];
         for (uint32_t a = place->load_first[i]; a < place->load_first[i + 1]; a++) {
             uint32_t length = place->arcs[a].to - place->arcs[a].from;
-            for (uint32_t turn = 0; turn < place->turns; turn++) {
-                uint32_t from = place->arcs[a].from + late + turn * place->folded;
+            for (uint32_t repeat = 0; repeat < place->repeats; repeat++) {
+                uint32_t from = place->arcs[a].from + late + repeat * place->folded;
                 from -= from >= circle->cell_count ? circle->cell_count : 0;
                 uint32_t room = circle->cell_count - from;
                 uint32_t straight = length < room ? length : room;
@@ -252,8 +252,9 @@ void interleave_cells_mark(uint32_t *codes, const struct cells *cells,
     }
     for (uint32_t i = 0; i < place->load_count; i++) {
         for (uint32_t a = place->load_first[i]; a < place->load_first[i + 1]; a++) {
-            for (uint32_t turn = 0; turn < place->turns; turn++) {
-                uint32_t at = place->arcs[a].from + rotation * circle->cuts + turn * place->folded;
+            for (uint32_t repeat = 0; repeat < place->repeats; repeat++) {
+                uint32_t at =
+                    place->arcs[a].from + rotation * circle->cuts + repeat * place->folded;
                 for (uint32_t c = place->arcs[a].from; c < place->arcs[a].to; c++, at++) {
                     uint32_t cell = at < circle->cell_count ? at : at - circle->cell_count;
                     codes[cell] += (i + 1) * stride;
@@ -325,8 +326,8 @@ uint64_t interleave_cells_price(double *price, const struct cells *cells,
     for (uint32_t i = 0; i < place->load_count; i++) {
         double load = place->loads[i];
         memset(more, 0, folded * sizeof more[0]);
-        for (uint32_t turn = 0; turn < place->turns; turn++) {
-            const double *there = &loads[turn * folded];
+        for (uint32_t repeat = 0; repeat < place->repeats; repeat++) {
+            const double *there = &loads[repeat * folded];
             for (uint32_t c = 0; c < folded; c++) {
                 more[c] += positive(load - positive(1 - there[c]));
             }

@@ -31,8 +31,8 @@ struct cell_arc {
 // A job on a link.
 struct cell_place {
     uint32_t circle;
-    uint32_t turns;  // iterations on the circle
-    uint32_t folded; // cells of one iteration
+    uint32_t repeats; // iterations on the circle
+    uint32_t folded;  // cells of one iteration
     uint32_t load_count;
     const double *loads;        // different ones
     const uint32_t *load_first; // CSR into arcs

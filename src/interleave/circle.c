@@ -170,9 +170,10 @@ double interleave_excess(const struct circle *circle, const uint64_t *shift,
     double load = 0;
     for (uint32_t j = 0; j < circle->job_count; j++) {
         const struct circle_job *job = &circle->jobs[j];
-        uint64_t turn = job->angles * TICKS_PER_ANGLE;
+        uint64_t period = job->angles * TICKS_PER_ANGLE;
         for (uint32_t a = 0; a < job->arc_count; a++) {
-            for (uint64_t at = shift[j] % turn; at < perimeter + shift[j] % turn; at += turn) {
+            for (uint64_t at = shift[j] % period; at < perimeter + shift[j] % period;
+                 at += period) {
                 uint64_t from = (at + job->arcs[a].from) % perimeter;
                 uint64_t to = (at + job->arcs[a].to) % perimeter;
                 steps[count++] = (struct step){from, job->arcs[a].load};

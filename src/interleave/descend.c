@@ -140,7 +140,7 @@ static struct value value_of(const struct descent *descent)
 }
 
 // Nothing on the links of a piece has moved since it was put where it costs least.
-static bool is_settled(const struct descent *descent, uint32_t p)
+static bool is_current(const struct descent *descent, uint32_t p)
 {
     const struct cell_piece *piece = &descent->cells->pieces[p];
     for (uint32_t i = 0; i < piece->place_count; i++) {
@@ -186,7 +186,7 @@ static struct value descend_from(struct descent *descent, const uint32_t *order,
     for (uint32_t sweep = 0; gained && sweep < SWEEPS_MAX && !weft_stopped(limits->stop); sweep++) {
         gained = false;
         for (uint32_t i = 0; i < count; i++) {
-            if (!is_settled(descent, order[i])) {
+            if (!is_current(descent, order[i])) {
                 gained = visit(descent, order[i], scratch) || gained;
             }
         }

@@ -159,7 +159,7 @@ static uint32_t *solve_group(struct solving *solving, uint32_t g, struct weft_ar
     return found.rotations;
 }
 
-static enum weft_compatibility verdict_of(const struct weft_link_score *link)
+static enum weft_compatibility compatibility_of(const struct weft_link_score *link)
 {
     if (link->score >= 1 - SCORE_EQUAL) {
         return WEFT_COMPATIBLE;
@@ -188,7 +188,7 @@ static void score_circle(struct weft_link_score *link, const struct group *group
     link->upper_bound = fmax(link->upper_bound, link->score);
     link->job_count = circle->job_count;
     link->angle_count = circle->angle_count;
-    link->verdict = verdict_of(link);
+    link->compatibility = compatibility_of(link);
 }
 
 // Fills the result from the shifts: the scores of all links, shared or not, the slack of each job,

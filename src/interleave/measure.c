@@ -178,9 +178,9 @@ static uint32_t lay_out(struct weft_demand_phase *phases, const struct run *runs
     double bin_ps = (double)iteration_ps / bins;
     uint32_t filled = 0;
     for (uint32_t i = 0; i < count; i++) {
-        double turn = runs[i].from < 0 ? bins : runs[i].from >= bins ? -(double)bins : 0;
-        double from = runs[i].from + turn;
-        double to = fmin(runs[i].to + turn, from + bins);
+        double shift = runs[i].from < 0 ? bins : runs[i].from >= bins ? -(double)bins : 0;
+        double from = runs[i].from + shift;
+        double to = fmin(runs[i].to + shift, from + bins);
         uint64_t from_ps = (uint64_t)llround(from * bin_ps);
         uint64_t to_ps = (uint64_t)llround(to * bin_ps);
         from_ps = from_ps < iteration_ps ? from_ps : iteration_ps;

@@ -114,8 +114,8 @@ static struct weft_sharing_outcome judge_job(const struct playing *playing,
     return out;
 }
 
-static void judge(struct weft_sharing_play *play, const struct playing *playing,
-                  struct weft_arena *arena, struct weft_arena scratch)
+static void evaluate(struct weft_sharing_play *play, const struct playing *playing,
+                     struct weft_arena *arena, struct weft_arena scratch)
 {
     uint32_t count = playing->snapshot->job_count;
     uint32_t iterations = playing->sim->iterations;
@@ -179,7 +179,7 @@ bool weft_snapshot_play(struct weft_sharing_play *play, const struct weft_snapsh
                            count, &together, arena, scratch, error)) {
         return false;
     }
-    judge(&out, playing, arena, scratch);
+    evaluate(&out, playing, arena, scratch);
     *play = out;
     return true;
 }

@@ -14,15 +14,15 @@
 static void shift_arcs(struct circle_job *shifted, const struct circle_job *job, uint64_t shift,
                        struct weft_arena *arena)
 {
-    const uint64_t turn = job->angles * TICKS_PER_ANGLE;
+    const uint64_t period = job->angles * TICKS_PER_ANGLE;
     struct arc *arcs = WEFT_NEW(arena, struct arc, (size_t)job->arc_count + 1);
     uint32_t count = 0;
     for (uint32_t a = 0; a < job->arc_count; a++) {
-        uint64_t from = (job->arcs[a].from + shift) % turn;
+        uint64_t from = (job->arcs[a].from + shift) % period;
         uint64_t to = from + (job->arcs[a].to - job->arcs[a].from);
-        if (to > turn) {
-            arcs[count++] = (struct arc){0, to - turn, job->arcs[a].load};
-            to = turn;
+        if (to > period) {
+            arcs[count++] = (struct arc){0, to - period, job->arcs[a].load};
+            to = period;
         }
         arcs[count++] = (struct arc){from, to, job->arcs[a].load};
     }

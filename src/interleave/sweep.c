@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // The least excess of one circle by dynamic programming along its angles.
 //
-// Angles are settled one after another: at each it is decided which jobs not yet placed come to it
-// and how. A rotation belongs to the first angle that it comes to, so that each is met once. What
-// a settled angle costs beyond the bound of the whole circle is rest of its code (bound.h), never
+// Angles are decided one after another: at each it is decided which jobs not yet placed come to it
+// and how. A rotation belongs to the first angle that it comes to, so that each is met once. What a
+// decided angle costs beyond the bound of the whole circle is rest of its code (bound.h), never
 // negative; a partial answer is dropped where these sum to more than a budget. Two partial answers
 // that have the same jobs left, and the same of those that still come to a later angle, differ in
 // what they cost only: the cheaper stays. The budget is doubled until an answer is found, or is
@@ -169,7 +169,7 @@ static void decide(struct sweep *sweep, const struct state *state, uint32_t angl
 // Extends every partial answer of the layer by all choices at one angle, and makes the next layer
 // the present one. Loads of jobs that are placed are added up first; those of jobs that may still
 // be placed at this angle are open digits, which bound.c prices at their least.
-static void settle_angle(struct sweep *sweep, uint32_t angle)
+static void decide_angle(struct sweep *sweep, uint32_t angle)
 {
     const uint32_t cuts = sweep->circle->cuts;
     sweep->next.count = 0;
@@ -193,9 +193,9 @@ static void settle_angle(struct sweep *sweep, uint32_t angle)
     for (uint32_t i = 0; i < sweep->next.count; i++) {
         sweep->slots[sweep->used[i]] = 0;
     }
-    struct layer settled = sweep->next;
+    struct layer decided = sweep->next;
     sweep->next = sweep->now;
-    sweep->now = settled;
+    sweep->now = decided;
 }
 
 // The cheapest answer within the budget; false where there is none, or where room ran out.
@@ -208,7 +208,7 @@ static bool sweep_circle(struct sweep *sweep, struct state *answer)
     start->cost = 0;
     sweep->now.count = 1;
     for (uint32_t angle = 0; angle < sweep->angles && !sweep->full; angle++) {
-        settle_angle(sweep, angle);
+        decide_angle(sweep, angle);
     }
     if (sweep->full || sweep->now.count == 0) {
         return false;
@@ -310,7 +310,7 @@ static bool applies(const struct cells *cells)
         return false;
     }
     for (uint32_t p = 0; p < cells->piece_count; p++) {
-        if (cells->pieces[p].angles > ROTATIONS_MAX || cells->pieces[p].places[0].turns > 1) {
+        if (cells->pieces[p].angles > ROTATIONS_MAX || cells->pieces[p].places[0].repeats > 1) {
             return false;
         }
     }

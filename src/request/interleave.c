@@ -49,14 +49,14 @@ bool weft_request_interleave(struct weft_interleave_result *result,
     return true;
 }
 
-const char *weft_compatibility_text(enum weft_compatibility verdict)
+const char *weft_compatibility_text(enum weft_compatibility compatibility)
 {
     static const char *const texts[] = {
         [WEFT_COMPATIBLE] = "fully compatible",
         [WEFT_PARTLY_COMPATIBLE] = "partially compatible",
         [WEFT_NOT_COMPATIBLE] = "not compatible",
     };
-    return texts[verdict];
+    return texts[compatibility];
 }
 
 void weft_request_note_measured(const struct weft_measured_demand *measured, uint32_t link_count,

@@ -10,7 +10,7 @@
 #include <math.h>
 #include <string.h>
 
-// Scores that are no further apart are equal.
+// Scores that are no further apart are equal: rounding of sums, far below what decides.
 #define SCORE_EQUAL 1e-9
 
 // A candidate placement, and the company it would have.
@@ -77,7 +77,7 @@ static bool rank(uint32_t *best, struct candidate *candidates, uint32_t count,
 }
 
 // The best of the candidates that have paths: the first, or with interleaving the most compatible
-// one. *found tells whether there is any. The place lives in `arena`.
+// one. *found says whether there is any. The place lives in `arena`.
 static bool choose_place(struct sched_place *best, bool *found, const struct sched *sched,
                          uint32_t job, struct weft_arena *arena, struct weft_arena scratch)
 {
@@ -226,6 +226,9 @@ struct sizes {
     uint32_t room;  // servers left
 };
 
+// Sizes for all jobs by greedy marginal gain: every job that fits gets its least size, in order of
+// arrival, then the doubling with the largest gain a server is taken until none gains or fits.
+// O(jobs) a doubling.
 static void find_sizes(struct sizes *sizes, const struct sched *sched)
 {
     for (uint32_t i = 0; i < sizes->count; i++) {

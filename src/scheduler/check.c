@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// What may stand in a trace, and the jobs that arrive by chance.
+// What may stand in a trace of jobs, and the jobs that arrive by chance. A trace is checked once,
+// so that the schedule relies on classes, sizes, times and failures in order; messages name class,
+// job or failure and what would do. Arrivals are a Poisson process (exponential gaps from a seed,
+// classes by weight), merged with those that are listed. O(classes + jobs + failures).
 
 #include "state.h"
 
@@ -33,7 +36,7 @@ bool weft_policy_find(enum weft_policy *policy, const char *name, struct weft_er
                      name);
 }
 
-// What a job does: its own words, else its class's.
+// What a job does: its own iterations or duration, else its class's.
 static double iterations_of(const struct weft_job_trace *trace, const struct weft_trace_job *job)
 {
     const struct weft_job_class *class = &trace->classes[job->class_id];
@@ -59,6 +62,8 @@ static bool check_demand(const struct weft_job_class *class, double server_Bps,
     return weft_snapshot_check(&snapshot, error);
 }
 
+// Whether a class's sizes fit the cluster and one another. A job measured from a task graph has one
+// size, since its flows are between given places.
 static bool check_sizes(const struct weft_job_trace *trace, const struct weft_job_class *class,
                         struct weft_error *error)
 {
@@ -126,6 +131,8 @@ static bool check_work(const struct weft_job_trace *trace, const struct weft_tra
     return true;
 }
 
+// Whether some job arrives, each job does some work, and all times stay below TIME_MAX_PS, also
+// those that Poisson arrivals may reach: twice their mean span is allowed for.
 static bool check_jobs(const struct weft_job_trace *trace, struct weft_error *error)
 {
     double weights = 0;
@@ -173,6 +180,8 @@ static bool check_jobs(const struct weft_job_trace *trace, struct weft_error *er
     return true;
 }
 
+// Whether failures are in order of time, each is repaired after a while, and names a server that
+// exists. Links are looked up where they fail (failures.c), since only the fabric knows them.
 static bool check_failures(const struct weft_job_trace *trace, struct weft_error *error)
 {
     const struct weft_trace_chance *chance = &trace->chance;

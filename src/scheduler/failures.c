@@ -1,5 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Servers and links that fail and come back.
+// Servers and links that fail and come back: those that the trace lists, and those by chance, which
+// are Poisson processes of rate count / MTBF from one seed. A component counts the reasons why it
+// is down, so that failures may overlap. A server's failure stops its job, which loses what its
+// last checkpoint lacks; a link's lays the flows of its jobs anew. O(failures under way) to find
+// the next event, O(running jobs * their paths) for a link.
 
 #include "state.h"
 

@@ -1,5 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Steady states by an engine: all running jobs on the fabric together.
+// Steady states by an engine: all running jobs on the fabric together, by the flow or the packet
+// engine in place of the model (steady.c). A demand becomes a task graph that alternates
+// computation and transfers, a job with a task graph of its own plays that. Iterations count that
+// lie in the window in which every job still iterates. The cost is a run of the engine for each set
+// of running jobs, two or three with interleaving; the set's hash saves the run when nothing has
+// changed.
 
 #include "state.h"
 
@@ -91,6 +96,9 @@ static uint32_t list_flows(struct weft_job_flow **flows, const struct weft_job_c
     return count;
 }
 
+// A class's demand as a task graph: all servers compute through each pause, then all flows of a
+// phase send its bytes, a barrier after each. Transfers end when they end, so that contention
+// delays what follows.
 static bool draw_graph(struct weft_taskgraph *graph, const struct weft_job_class *class,
                        uint32_t size, struct weft_arena *arena, struct weft_arena scratch,
                        struct weft_error *error)
@@ -134,7 +142,7 @@ static bool draw_graph(struct weft_taskgraph *graph, const struct weft_job_class
 
 // ---- a run ----
 
-// Messages of a run whose marks are counted, at most.
+// Messages of a run whose marks are counted, at most: a bound on memory, not measured.
 #define RECORDS_MAX (1u << 20)
 
 struct flow_run {
@@ -146,6 +154,8 @@ struct flow_run {
     double speed;
 };
 
+// Jobs and options of one run: as many iterations of each job as take the time that warm-up and
+// window take for the longest. Graphs are kept with their job until its size changes.
 static bool prepare(struct flow_run *run, struct sched *sched, struct weft_arena *arena,
                     struct weft_arena scratch)
 {
@@ -156,8 +166,8 @@ static bool prepare(struct flow_run *run, struct sched *sched, struct weft_arena
         .options = sched->options->sim,
     };
     const struct weft_scheduler_options *options = sched->options;
-    uint32_t turns = (options->warm_up == 0 ? 10 : options->warm_up) +
-                     (options->window == 0 ? 40 : options->window);
+    uint32_t iterations = (options->warm_up == 0 ? 10 : options->warm_up) +
+                          (options->window == 0 ? 40 : options->window);
     double longest_ps = 0;
     for (uint32_t i = 0; i < run->count; i++) {
         longest_ps = fmax(longest_ps, sched->jobs[sched->running[i]].place.alone_ps);
@@ -171,7 +181,7 @@ static bool prepare(struct flow_run *run, struct sched *sched, struct weft_arena
             }
             job->graph = graph;
         }
-        double own = ceil(turns * longest_ps / job->place.alone_ps);
+        double own = ceil(iterations * longest_ps / job->place.alone_ps);
         run->jobs[i] = (struct weft_sim_job){.graph = job->graph, .servers = job->place.servers};
         run->paces[i] = (struct weft_sim_pace){
             .jitter_ratio = job->class->jitter_ratio,
@@ -200,15 +210,17 @@ static void measure_window(double *from_ps, double *until_ps, const struct flow_
                            const struct weft_scheduler_options *options)
 {
     double warm = options->warm_up == 0 ? 10 : options->warm_up;
-    double turns = warm + (options->window == 0 ? 40 : options->window);
+    double iterations = warm + (options->window == 0 ? 40 : options->window);
     *until_ps = INFINITY;
     for (uint32_t i = 0; i < run->count; i++) {
         uint32_t last = run->paces[i].iterations - 1;
         *until_ps = fmin(*until_ps, (double)run->result.iteration_end_ps[i][last]);
     }
-    *from_ps = *until_ps * warm / turns;
+    *from_ps = *until_ps * warm / iterations;
 }
 
+// The i-th job's results from its iterations within the window, as steady_play would leave them:
+// mean, bins and rate. Marks are counted apart (take_marks), since only the packet engine has them.
 static void take(struct sched_job *job, const struct flow_run *run, uint32_t i, double from_ps,
                  double until_ps)
 {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The states of a job: it waits in the queue, holds servers while they are wired, runs and ends;
-// and what the schedule records of each change. O(servers of the job + jobs that wait or run) each.
+// and what the schedule records of each change. All changes go through sched_start and sched_stop,
+// which assert that a server has one holder. O(servers of the job + jobs that wait or run) each.
 
 #include "state.h"
 
@@ -84,6 +85,8 @@ void sched_begin_iterations(struct sched *sched, uint32_t id)
     insert(sched->running, &sched->running_count, id);
 }
 
+// Gives a waiting job its servers: it runs from now on, or holds them until ready_ps where it
+// restarts or its shard is wired. Opens the span that sched_stop closes.
 void sched_start(struct sched *sched, uint32_t id, const struct sched_place *place,
                  uint64_t ready_ps)
 {

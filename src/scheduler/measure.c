@@ -1,12 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a task graph asks of the network over one iteration.
+// What a task graph asks of the network over one iteration: the demand and the flows of a job's
+// class. The iteration is played alone on an ideal switch, once for its length and once sampled;
+// the samples of the busiest server's port are joined into phases by weft_demand_join, and the
+// traffic matrix says which part of the bytes each pair has (docs/scheduler.md, "Traces"). Two runs
+// of the flow engine and O(SAMPLES^2).
 
 #include "weft/scheduler.h"
 #include "weft/workload.h"
 
 #include <math.h>
 
-// Samples of an iteration that phases are made of.
+// Samples of an iteration that phases are made of. Not measured: more follow the graph closer and
+// cost their square when they are joined.
 #define SAMPLES 400u
 
 // Bytes that leave servers in each sample, of the server that sends most over the iteration.
@@ -60,7 +65,7 @@ static void take_phases(struct weft_job_class *class, const struct sending *send
     class->demand = (struct weft_demand){.iteration_ps = iteration_ps, .phases = phases};
     for (uint32_t i = 0; i < count; i++) {
         uint32_t start = i > 0 ? ends[i - 1] : 0;
-        // Samples tell rates at moments; the sum is what was sent.
+        // Samples are rates at moments; the sum is what was sent.
         double piece = total > 0 ? bytes[i] * sending->sent_bytes / total : 0;
         double rate = piece / (sample_s * (ends[i] - start));
         if (rate > 1e-3 * rate_Bps) {

@@ -1,5 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which servers a job may get: candidates of each policy.
+// Which servers a job may get: candidate placements of each policy, the favorite first.
+// Consolidated takes rows of free servers, random draws them from the seed, the others fill racks:
+// the tightest that fits whole, else as few as can be, the emptiest first. The candidates differ in
+// their servers, so that ranking them by compatibility (shift.c) has something to choose from, as
+// Cassini asks of its host scheduler (Rajasekaran et al., NSDI 2024). O(servers + racks^2 + limit^2
+// * size).
 
 #include "state.h"
 

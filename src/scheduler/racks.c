@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Racks: servers whose first switch is the same.
+// Racks: servers whose first switch is the same, numbered in the order of their first servers.
+// Placement by racks needs no more of a fabric's shape than this, which holds for trees of any
+// tiers; servers joined directly to one another are one rack. O(nodes).
 
 #include "state.h"
 

@@ -1,12 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
-// How fast each running job goes: steady states of those that share links.
+// How fast each running job goes: the iteration times of jobs that share links, found anew where
+// the company of a job has changed, which the hash of its component tells.
+//
+// A component is played free, from its time-shifts, and kept in step with them; the fastest is kept
+// (docs/scheduler.md, "Policies"). That departs from Cassini, which trusts the score of the shifts:
+// drift and stretched periods can take back what a score promises. One to three steady states for
+// each changed component.
 
 #include "state.h"
 
 #include <math.h>
 #include <string.h>
 
-// A packet, for estimates of marks, where the options name none.
+// A packet, for estimates of marks, where the options name none: 4 KiB, the largest MTU of RoCE.
 #define PACKET_BYTES 4096.0
 
 static void set_rate(struct sched_job *job)
@@ -27,27 +33,29 @@ static void go_alone(struct sched_job *job, double mean_ps)
 
 // ---- three ways to run a component ----
 
-enum pace {
-    PACE_FREE,  // from where the jobs stand
-    PACE_ONCE,  // from the time-shifts, then free
-    PACE_STEPS, // from the time-shifts, and kept in step with them
-    PACE_COUNT,
+enum mode {
+    MODE_FREE,    // from where the jobs stand
+    MODE_SHIFTED, // from the time-shifts, then free
+    MODE_IN_STEP, // from the time-shifts, and kept in step with them
+    MODE_COUNT,
 };
 
-struct trial {
+struct outcome {
     struct steady steady;
     double speed; // of all jobs together, each 1 alone
 };
 
-static struct trial play_pace(const struct sched *sched, const struct sched_component *component,
-                              const struct sched_shifts *shifts, enum pace pace,
-                              struct weft_arena *arena, struct weft_arena scratch)
+// Plays the component once on copies of its jobs, so that only the run that is kept moves the jobs
+// themselves.
+static struct outcome play_mode(const struct sched *sched, const struct sched_component *component,
+                                const struct sched_shifts *shifts, enum mode mode,
+                                struct weft_arena *arena, struct weft_arena scratch)
 {
     const struct weft_scheduler_options *options = sched->options;
     const struct weft_packet_options defaults = WEFT_PACKET_DEFAULTS;
     const struct weft_packet_options *packet =
         options->sim.packet != NULL ? options->sim.packet : &defaults;
-    struct trial trial = {
+    struct outcome outcome = {
         .steady =
             {
                 .job_count = component->job_count,
@@ -64,33 +72,33 @@ static struct trial play_pace(const struct sched *sched, const struct sched_comp
             },
     };
     for (uint32_t i = 0; i < component->job_count; i++) {
-        struct steady_job *job = &trial.steady.jobs[i];
+        struct steady_job *job = &outcome.steady.jobs[i];
         *job = sched->jobs[component->jobs[i]].steady;
         job->bins = WEFT_NEW(arena, float, SCHED_BINS);
         job->period_ps = 0;
-        if (pace != PACE_FREE) {
+        if (mode != MODE_FREE) {
             steady_begin(job, shifts->shift_ps[i]);
         }
-        if (pace == PACE_STEPS) {
+        if (mode == MODE_IN_STEP) {
             job->anchor_ps = shifts->shift_ps[i];
             job->period_ps = shifts->period_ps[i];
         }
     }
-    steady_play(&trial.steady, scratch);
+    steady_play(&outcome.steady, scratch);
     for (uint32_t i = 0; i < component->job_count; i++) {
-        trial.speed += trial.steady.jobs[i].alone_ps / trial.steady.jobs[i].mean_ps;
+        outcome.speed += outcome.steady.jobs[i].alone_ps / outcome.steady.jobs[i].mean_ps;
     }
-    return trial;
+    return outcome;
 }
 
 static void keep(struct sched *sched, const struct sched_component *component,
-                 const struct trial *trial)
+                 const struct outcome *outcome)
 {
     for (uint32_t i = 0; i < component->job_count; i++) {
         struct sched_job *job = &sched->jobs[component->jobs[i]];
         float *bins = job->steady.bins;
-        memcpy(bins, trial->steady.jobs[i].bins, SCHED_BINS * sizeof(float));
-        job->steady = trial->steady.jobs[i];
+        memcpy(bins, outcome->steady.jobs[i].bins, SCHED_BINS * sizeof(float));
+        job->steady = outcome->steady.jobs[i];
         job->steady.bins = bins;
         set_rate(job);
     }
@@ -102,7 +110,7 @@ static bool play_component(struct sched *sched, const struct sched_component *co
                            struct weft_arena scratch)
 {
     struct weft_arena results = weft_arena_split(&scratch);
-    struct trial best = play_pace(sched, component, NULL, PACE_FREE, &results, scratch);
+    struct outcome best = play_mode(sched, component, NULL, MODE_FREE, &results, scratch);
     sched->totals.steady_count++;
     sched->totals.shared_count++;
     if (!sched->options->interleave) {
@@ -114,10 +122,10 @@ static bool play_component(struct sched *sched, const struct sched_component *co
         return false;
     }
     bool shifted = false;
-    for (enum pace pace = PACE_ONCE; pace < PACE_COUNT; pace++) {
-        struct trial trial = play_pace(sched, component, &shifts, pace, &results, scratch);
-        if (trial.speed > best.speed * (1 + 1e-6)) {
-            best = trial;
+    for (enum mode mode = MODE_SHIFTED; mode < MODE_COUNT; mode++) {
+        struct outcome outcome = play_mode(sched, component, &shifts, mode, &results, scratch);
+        if (outcome.speed > best.speed * (1 + 1e-6)) {
+            best = outcome;
             shifted = true;
         }
     }
@@ -140,6 +148,8 @@ static bool is_new(const struct sched *sched, const struct sched_component *comp
     return false;
 }
 
+// Steady states of all components whose jobs, places or links have changed since their last; jobs
+// without a contended link run as alone.
 static bool update_shared(struct sched *sched, struct weft_arena scratch)
 {
     struct weft_arena results = weft_arena_split(&scratch);

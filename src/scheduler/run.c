@@ -107,6 +107,9 @@ static void cut_off(struct sched *sched)
     }
 }
 
+// The loop over events. An instant is handled in a fixed order: work up to now, ends, failures and
+// repairs, servers, rates; then time moves to the next event. That the next event lies ahead is
+// asserted, so the loop ends or reports a job that waits for ever.
 static bool play(struct sched *sched, struct weft_arena scratch)
 {
     uint64_t until_ps = sched->options->until_ps == 0 ? WEFT_NEVER : sched->options->until_ps;
@@ -147,6 +150,8 @@ static bool play(struct sched *sched, struct weft_arena scratch)
 
 // ---- the beginning ----
 
+// A job before its arrival. Its seed depends on its index alone, so that policies and placements
+// see the same jitter.
 static void init_job(struct sched *sched, uint32_t id)
 {
     struct sched_job *job = &sched->jobs[id];

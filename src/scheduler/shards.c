@@ -1,5 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Servers of its own for each job, wired before it begins (TopoOpt's shared cluster).
+// Servers of its own for each job, with a topology wired before it begins: TopoOpt's shared cluster
+// with look-ahead wiring (Wang et al., NSDI 2023, section 3 and appendix).
+//
+// 1x2 switches give each interface an active plane and one that can be wired meanwhile. The first
+// job in the queue takes the servers that are expected to be free first and whose other plane is
+// unused; robots wire one shard after the other, and the switches flip when the servers are free.
+// O(servers * size) for each job.
 
 #include "state.h"
 

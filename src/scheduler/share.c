@@ -1,11 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which jobs share links that they can fill: Cassini's affinity graph of jobs and links.
+// Which jobs share links that they can fill: the affinity graph of jobs and links (Cassini:
+// Rajasekaran et al., NSDI 2024) and its connected components.
+//
+// A link counts when two jobs use it and their peaks together exceed it. Links that the same jobs
+// load alike are one link with copies, and links that another one covers are left out, because they
+// never bind; both keep steady states small without changing a rate. O(entries of links), and pairs
+// of links of one component.
 
 #include "state.h"
 
 #include <stdlib.h>
 #include <string.h>
 
+// The graph by link in CSR: who uses each link, with which share of its rate and how many flows,
+// and the sum of peaks. The extra job is a candidate that does not run yet.
 void sched_affinity_build(struct sched_affinity *affinity, const struct sched *sched,
                           uint32_t extra_job, const struct sched_place *extra,
                           struct weft_arena *arena)

@@ -1,16 +1,26 @@
 // SPDX-License-Identifier: Apache-2.0
-// Time-shifts for jobs that share links, through the room interleave.
+// Time-shifts for jobs that share links, through the room interleave (Cassini: Rajasekaran et al.,
+// NSDI 2024, section 3).
+//
+// Iteration times of a trace have no small common multiple, so periods are stretched to multiples
+// of a quantum: of those whose unified circle is short enough, the one that stretches least in the
+// mean. Large companies are looked at more coarsely, so that the work of an answer stays bounded by
+// a `struct care`. A bound by areas alone lets candidates be dropped before they are searched.
+// O(parts * jobs) for the quantum, then the work limit of the heuristic.
 
 #include "state.h"
 
 #include <math.h>
 
-// How closely a question is looked at.
+// How closely a question is looked at. The circle of 120 iterations and 5 degrees (72 angles) are
+// the defaults of interleave; work and angles were chosen with bench_schedule day
+// (docs/scheduler.md, "A day on 1024 GPUs"), so that ranking ten candidates costs about what one
+// answer does.
 struct care {
-    uint32_t turns;  // a circle is at most so many iterations of its shortest job
-    uint32_t parts;  // periods are multiples of the shortest one's n-th part; n up to this
-    uint32_t work;   // cells of circles that an answer may cost once there is one
-    uint32_t angles; // of all circles, for each job on them: large companies' are coarser
+    uint32_t iterations; // a circle is at most so many iterations of its shortest job
+    uint32_t parts;      // periods are multiples of the shortest one's n-th part; n up to this
+    uint32_t work;       // cells of circles that an answer may cost once there is one
+    uint32_t angles;     // of all circles, for each job on them: large companies' are coarser
 };
 static const struct care cares[] = {
     [SCHED_RANK] = {24, 12, 250000, 30000},
@@ -41,9 +51,9 @@ static uint64_t count_parts(const struct sched_component *component, uint32_t i,
     return (uint64_t)ceil(component->places[i]->alone_ps / quantum_ps - 1e-9);
 }
 
-// What stretching to multiples of quantum_ps costs, as the mean of period over iteration;
-// INFINITY where the circle would be too long. *turns: iterations of the shortest job on it.
-static double stretch_cost(double *turns, const struct sched_component *component,
+// What stretching to multiples of quantum_ps costs, as the mean of period over iteration; INFINITY
+// where the circle would be too long. *iterations: iterations of the shortest job on it.
+static double stretch_cost(double *iterations, const struct sched_component *component,
                            double quantum_ps, const struct care *care)
 {
     uint64_t circle = 1;
@@ -53,12 +63,12 @@ static double stretch_cost(double *turns, const struct sched_component *componen
         uint64_t parts = count_parts(component, i, quantum_ps);
         shortest = parts < shortest ? parts : shortest;
         circle = circle / gcd(circle, parts) * parts;
-        if ((double)circle > (double)care->turns * (double)shortest) {
+        if ((double)circle > (double)care->iterations * (double)shortest) {
             return INFINITY;
         }
         cost += (double)parts * quantum_ps / component->places[i]->alone_ps;
     }
-    *turns = (double)circle / (double)shortest;
+    *iterations = (double)circle / (double)shortest;
     return cost / component->job_count;
 }
 
@@ -83,9 +93,9 @@ static struct winding choose_winding(const struct sched_component *component,
     double best_cost = INFINITY;
     for (uint32_t parts = 1; parts <= care->parts; parts++) {
         double quantum_ps = ceil(shortest_ps / parts);
-        double turns = 1;
-        double cost = stretch_cost(&turns, component, quantum_ps, care);
-        room = floor(care->angles / (entries * turns));
+        double iterations = 1;
+        double cost = stretch_cost(&iterations, component, quantum_ps, care);
+        room = floor(care->angles / (entries * iterations));
         if (cost < best_cost - 1e-6 && room >= fmax(parts, ANGLES_MIN)) {
             best_cost = cost;
             best = (struct winding){quantum_ps, (uint32_t)fmin(room, ANGLES)};
@@ -166,6 +176,8 @@ static void fill_job(struct weft_sharing_job *job, const struct sched_component 
     };
 }
 
+// Builds a snapshot of the component with stretched periods and lets the heuristic find shifts. The
+// result names them in the order of the component's jobs; fails as weft_interleave does.
 bool sched_shift(struct sched_shifts *shifts, const struct sched *sched,
                  const struct sched_component *component, enum sched_care care,
                  struct weft_arena *arena, struct weft_arena scratch)
@@ -193,7 +205,7 @@ bool sched_shift(struct sched_shifts *shifts, const struct sched *sched,
     struct weft_interleave_options options = {
         .precision_degrees = 360.0 / winding.angles,
         .quantum_ps = (uint64_t)quantum_ps,
-        .perimeter_limit = cares[care].turns,
+        .perimeter_limit = cares[care].iterations,
         .heuristic = true,
         .work_limit = cares[care].work,
         .seed = sched->options->seed,

@@ -2,7 +2,11 @@
 #ifndef WEFT_SCHEDULER_STATE_H
 #define WEFT_SCHEDULER_STATE_H
 
-// What a schedule knows while it is played.
+// What a schedule knows while it is played: jobs, servers, links, failures and totals, in one
+// struct that the files of this room share and no other sees. Each part below names the file whose
+// functions it declares: run.c calls allocate.c or shards.c for who gets servers (place.c, uses.c,
+// share.c and shift.c find and rank placements), rates.c or flow.c for how fast jobs go (steady.c),
+// and tally.c for what is recorded; all of them change a job's state through lifecycle.c.
 
 #include "weft/scheduler.h"
 
@@ -25,7 +29,7 @@ struct steady_job {
     uint32_t segment_count;
     double flow_ratio;  // of its rate, what one flow has
     double alone_ps;    // of all segments
-    double compared_ps; // what slowdowns are told against
+    double compared_ps; // slowdowns are relative to it
     double jitter_ratio;
     uint64_t seed;
     // Keeps in step: its i-th iteration is due at anchor_ps + i * period_ps. 0 = it does not.
@@ -122,8 +126,8 @@ struct sched_job {
     uint64_t signature; // of the steady state that `rate` came from
     double degradation; // of a dedicated shard's iteration, by failed ports
     uint32_t span;      // open one
-    double turns;       // iterations, those done again too
-    double *bins;       // [SCHED_BINS] iterations; they add up to `turns` but for rounding
+    double iterations;  // those done again too
+    double *bins;       // [SCHED_BINS] iterations; they add up to `iterations` but for rounding
     uint64_t wired_ps;  // dedicated: its shard is wired; WEFT_NEVER = not ordered
     struct weft_job_record *record;
 };
@@ -136,7 +140,7 @@ struct sched {
     uint32_t job_count;
     struct sched_job *jobs;
     uint32_t next_arrival;
-    // Jobs that wait, in order of their turn.
+    // Jobs that wait, in order of service.
     uint32_t *queue;
     uint32_t queue_count;
     uint32_t *running; // iterate now, ascending

@@ -1,14 +1,25 @@
 // SPDX-License-Identifier: Apache-2.0
-// Jobs side by side, phase by phase: how long their iterations take once they have settled.
+// Steady states: how long the iterations of jobs that share links take once each job's pattern
+// repeats.
+//
+// A discrete-event simulation with one event for each end of a phase. Between events rates are
+// max-min fair between flows, by progressive filling (Bertsekas and Gallager, "Data Networks",
+// section 6.5.2); all flows of a job go at one speed. A warm-up is left out, a window is measured;
+// bins of slowdowns give the percentiles. ECN marks are estimated by DCTCP's steady state (Alizadeh
+// et al., SIGCOMM 2010). O(events * (entries of full links + jobs)), bounded by WORK_MAX;
+// docs/scheduler.md has the measured error.
 
 #include "state.h"
 
 #include <math.h>
 #include <string.h>
 
+// Bins of half a percent are the stated precision of percentiles; a slowdown of 1 stands in the
+// middle of its bin.
 #define BIN_RATIO 1.005
-#define BIN_ONE 139.5 // where a slowdown of 1 stands: in the middle of its bin
-// What one steady state may cost, in links looked at: some 10 ms.
+#define BIN_ONE 139.5
+// What one steady state may cost, in links looked at: some 10 ms. Chosen with bench_schedule day
+// (docs/scheduler.md, "A day on 1024 GPUs"), where it keeps random placement within a minute.
 #define WORK_MAX 2.5e6
 // Segments that end this close to one another end together.
 #define TOGETHER_PS 0.5
@@ -307,6 +318,8 @@ static double mark_ratio(const struct steady *steady, double capacity_Bps, doubl
     return ratio;
 }
 
+// Adds the marks of a span between events. Only full links with two senders have a queue in the
+// model; the ratio of the last number of flows is kept, as it changes seldom.
 static void count_marks(struct play *play, double span_ps)
 {
     const struct steady *steady = play->steady;
@@ -396,9 +409,9 @@ static void take_results(struct play *play, uint32_t j)
 {
     struct steady_job *job = &play->steady->jobs[j];
     double span_ps = play->now_ps - play->from_ps;
-    double turns = position(job) - play->began[j];
-    job->mean_ps = span_ps / fmax(turns, 1e-9);
-    job->marks = play->marks[j] / fmax(turns, 1e-9);
+    double iterations = position(job) - play->began[j];
+    job->mean_ps = span_ps / fmax(iterations, 1e-9);
+    job->marks = play->marks[j] / fmax(iterations, 1e-9);
     if (play->count[j] == 0) {
         job->bins[sched_bin(job->mean_ps / job->compared_ps)] = 1;
     }
@@ -438,7 +451,7 @@ static void list_links(struct play *play, struct weft_arena *scratch)
 
 // How many iterations of the longest job are played: all that are asked for, as far as the work
 // allows.
-static double count_turns(const struct play *play, double longest_ps)
+static double count_iterations(const struct play *play, double longest_ps)
 {
     const struct steady *steady = play->steady;
     double events = 0;
@@ -479,15 +492,15 @@ void steady_play(struct steady *steady, struct weft_arena scratch)
         memset(steady->jobs[j].bins, 0, SCHED_BINS * sizeof(float));
     }
     list_links(&play, &scratch);
-    double turns = count_turns(&play, longest_ps);
-    double warm = turns * steady->warm_up / (steady->warm_up + steady->window);
+    double iterations = count_iterations(&play, longest_ps);
+    double warm = iterations * steady->warm_up / (steady->warm_up + steady->window);
     play.from_ps = INFINITY;
     play_until(&play, warm * longest_ps);
     play.from_ps = play.now_ps;
     for (uint32_t j = 0; j < count; j++) {
         play.began[j] = position(&steady->jobs[j]);
     }
-    play_until(&play, turns * longest_ps);
+    play_until(&play, iterations * longest_ps);
     for (uint32_t j = 0; j < count; j++) {
         take_results(&play, j);
     }

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// What jobs have done and what it took them.
+// What jobs have done and what it took them: work is added up between events at the present rate,
+// and at the end means and percentiles over all iterations. Slowdowns are counted in logarithmic
+// bins of half a percent, so that percentiles need no list of iterations. O(running jobs * bins) an
+// event, O(jobs * bins log) at the end.
 
 #include "state.h"
 
@@ -37,7 +40,7 @@ void sched_advance(struct sched *sched)
         job->saved = fmin(job->saved, job->done);
         job->updated_ps = sched->now_ps;
         double iterations = work / job->step;
-        job->turns += iterations;
+        job->iterations += iterations;
         for (uint32_t b = 0; b < SCHED_BINS; b++) {
             job->bins[b] += iterations * (double)job->steady.bins[b];
         }
@@ -102,10 +105,10 @@ static void tally_job(struct sums *sums, const struct sched_job *job)
     }
     record->iterations = job->done;
     double time_s = record->iteration_mean_s / (double)WEFT_PS_PER_S;
-    record->iteration_mean_s = job->turns > 0 ? time_s / job->turns : 0;
+    record->iteration_mean_s = job->iterations > 0 ? time_s / job->iterations : 0;
     record->iteration_p99_s = quantile(own, count, 0.99);
     sums->iteration_count += count;
-    sums->iteration_total += job->turns;
+    sums->iteration_total += job->iterations;
     sums->time_total_s += time_s;
     sums->slowdown_total += time_s / record->alone_s;
     sums->useful_server_s += job->done * record->alone_s * job->class->server_count;
@@ -150,6 +153,8 @@ static void tally_slowdowns(struct weft_timetable *schedule, struct sums *sums,
     schedule->slowdown_p99 = quantile(sums->iterations, SCHED_BINS, 0.99);
 }
 
+// Publishes the schedule: records of jobs, means weighted by iterations, percentiles from the bins,
+// and utilization as server time held over servers times makespan.
 void sched_tally(struct weft_timetable *schedule, const struct sched *sched,
                  struct weft_arena *arena, struct weft_arena scratch)
 {
@@ -177,9 +182,10 @@ void sched_tally(struct weft_timetable *schedule, const struct sched *sched,
     schedule->spans = sched->spans;
     schedule->failure_count = sched->failure_count;
     schedule->failures = sched->failures;
-    double turns = fmax(sums.iteration_total, 1e-300); // where all were cut off before they began
-    schedule->iteration_mean_s = sums.time_total_s / turns;
-    schedule->slowdown_mean = sums.slowdown_total / turns;
+    double iterations =
+        fmax(sums.iteration_total, 1e-300); // where all were cut off before they began
+    schedule->iteration_mean_s = sums.time_total_s / iterations;
+    schedule->slowdown_mean = sums.slowdown_total / iterations;
     tally_times(schedule, &sums, sched);
     tally_slowdowns(schedule, &sums, sched);
     double room_s = weft_seconds(schedule->end_ps) * sched->server_count;

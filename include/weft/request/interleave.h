@@ -32,7 +32,7 @@ bool weft_request_interleave(struct weft_interleave_result *result,
 const char *weft_request_interleave_json(const struct weft_interleave_result *result,
                                          struct weft_arena *arena);
 // "fully compatible", "partially compatible" or "not compatible", Cassini's classes of a link.
-const char *weft_compatibility_text(enum weft_compatibility verdict);
+const char *weft_compatibility_text(enum weft_compatibility compatibility);
 
 // ---- from measured links to a snapshot ----
 

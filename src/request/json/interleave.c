@@ -12,7 +12,7 @@ static json_t *link_object(const struct weft_shared_link *link, const struct wef
     weft_set_text(object, "name", link->name);
     weft_set_real(object, "score", score->score);
     weft_set_real(object, "upper_bound", score->upper_bound);
-    weft_set_text(object, "verdict", weft_compatibility_text(score->verdict));
+    weft_set_text(object, "verdict", weft_compatibility_text(score->compatibility));
     weft_set_real(object, "unshifted_score", score->unshifted);
     weft_set_real(object, "mean_score", score->mean);
     weft_set_count(object, "jobs", score->job_count);
