@@ -153,8 +153,8 @@ bool weft_taskgraph_same(const struct weft_taskgraph *a, const struct weft_taskg
 
 // ---- traffic ----
 
-// Traffic: what a task graph demands of the network. Groups of collectives are mutable (any ring over
-// the members will do); the transfer matrix is not.
+// Traffic: what a task graph demands of the network. Groups of collectives are mutable (any ring
+// over the members will do); the transfer matrix is not.
 struct weft_traffic_group {
     uint32_t member_count;
     const uint32_t *members; // ascending

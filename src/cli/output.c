@@ -61,11 +61,12 @@ void cli_print_notes(struct cli *cli)
     for (uint64_t count = atomic_load(&notes->count); cli->printed.count < count;) {
         cli->printed.last = cli->printed.last == NULL ? notes->first : cli->printed.last->next;
         cli->printed.count++;
-        struct weft_arena scratch = cli->scratch;
-        char *text =
-            weft_arena_text(&scratch, cli->printed.last->text, strlen(cli->printed.last->text));
+        // The clock's thread comes here, too, while stages work in the scratch arena.
+        char *text = strdup(cli->printed.last->text);
+        WEFT_ASSERT(text != NULL);
         cli_spell(cli, text);
         cli_note(cli, "%s", text);
+        free(text);
     }
 }
 
