@@ -55,8 +55,9 @@ static bool play_allreduce(struct weft_sim_result *result, uint32_t n, struct we
                &graph,
                &(struct weft_taskgraph_draft){.server_count = n, .task_count = 1, .tasks = &task},
                &arena, scratch, error) &&
-           weft_sim_run_jobs(result, &network.fabric, &network.routes, &job, 1,
-                             &(struct weft_sim_options){0}, &arena, scratch, error);
+           weft_sim_run_jobs(
+               result, &network, &job, 1, &(struct weft_sim_options){0},
+               &(struct weft_environment){.arena = &arena, .scratch = scratch, .error = error});
 }
 
 struct flows {
@@ -78,8 +79,9 @@ static bool play_list(struct weft_sim_result *result, const struct flows *flows,
 {
     struct weft_flow_list list = {count, flows->from, flows->to, flows->size_bytes,
                                   flows->start_ps};
-    return weft_sim_run_flows(result, NULL, &network.fabric, &network.routes, &list,
-                              &(struct weft_sim_options){.seed = 1}, &arena, scratch, error);
+    return weft_sim_run_flows(
+        result, NULL, &network, &list, &(struct weft_sim_options){.seed = 1},
+        &(struct weft_environment){.arena = &arena, .scratch = scratch, .error = error});
 }
 
 static bool play_all_to_all(struct weft_sim_result *result, uint32_t n, struct weft_error *error)

@@ -67,8 +67,9 @@ static bool play_permutation(struct weft_sim_result *result, const struct weft_n
         size_bytes[i] = spec->size_bytes;
     }
     struct weft_flow_list list = {n, from, to, size_bytes, start_ps};
-    return weft_sim_run_flows(result, NULL, &network->fabric, &network->routes, &list, &options,
-                              arena, scratch, error);
+    return weft_sim_run_flows(
+        result, NULL, network, &list, &options,
+        &(struct weft_environment){.arena = arena, .scratch = scratch, .error = error});
 }
 
 static bool play_allreduce(struct weft_sim_result *result, const struct weft_network *network,
@@ -90,8 +91,9 @@ static bool play_allreduce(struct weft_sim_result *result, const struct weft_net
                &graph,
                &(struct weft_taskgraph_draft){.server_count = n, .task_count = 1, .tasks = &task},
                arena, scratch, error) &&
-           weft_sim_run_jobs(result, &network->fabric, &network->routes, &job, 1, &sim, arena,
-                             scratch, error);
+           weft_sim_run_jobs(
+               result, network, &job, 1, &sim,
+               &(struct weft_environment){.arena = arena, .scratch = scratch, .error = error});
 }
 
 bool packet_case_play(struct weft_sim_result *result, const struct weft_network *network,

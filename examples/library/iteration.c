@@ -66,8 +66,10 @@ static bool play(const char *name, const struct weft_network *network,
     memset(&job, 0, sizeof job);
     memset(&options, 0, sizeof options);
     job.graph = graph;
-    if (!weft_sim_run_jobs(&result, &network->fabric, &network->routes, &job, 1, &options,
-                           &study->arena, study->scratch, study->error)) {
+    if (!weft_sim_run_jobs(&result, network, &job, 1, &options,
+                           &(struct weft_environment){.arena = &study->arena,
+                                                      .scratch = study->scratch,
+                                                      .error = study->error})) {
         return false;
     }
     printf("%-8s %s\n", name, weft_show_time(time, result.iteration_ps[0]));

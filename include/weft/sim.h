@@ -514,11 +514,14 @@ struct weft_sim_result {
 // header fills its packet or simulated time overflows; with INFEASIBLE when packets get
 // nowhere any more; with STOPPED when `stop` says so. O((flows + tasks) log) and what the solves
 // take.
-bool weft_sim_run_jobs(struct weft_sim_result *result, const struct weft_fabric *fabric,
-                       const struct weft_routes *routes, const struct weft_sim_job *jobs,
-                       uint32_t job_count, const struct weft_sim_options *options,
-                       struct weft_arena *arena, struct weft_arena scratch,
-                       struct weft_error *error) WEFT_MUST_USE;
+//
+// Of the network the fabric and its routes are read: rings are the jobs'. Of the environment the
+// arenas and the error are used; the seed, the threads and `stop` are the options', which say what
+// is simulated.
+bool weft_sim_run_jobs(struct weft_sim_result *result, const struct weft_network *network,
+                       const struct weft_sim_job *jobs, uint32_t job_count,
+                       const struct weft_sim_options *options,
+                       const struct weft_environment *environment) WEFT_MUST_USE;
 
 // ---- where the time goes ----
 
@@ -563,11 +566,11 @@ struct weft_flow_list {
 // takes its path's latency, one to its own server no time. Under PICK flow i takes the path that
 // weft_routes_pick gives for weft_hash(seed ^ weft_hash(i)). Fails with INPUT, naming the flow,
 // when it has no route, its server does not exist, the starts fall, or simulated time overflows.
+// Reads the network and the environment as weft_sim_run_jobs does.
 bool weft_sim_run_flows(struct weft_sim_result *result, uint64_t *completion_ps,
-                        const struct weft_fabric *fabric, const struct weft_routes *routes,
-                        const struct weft_flow_list *flows, const struct weft_sim_options *options,
-                        struct weft_arena *arena, struct weft_arena scratch,
-                        struct weft_error *error) WEFT_MUST_USE;
+                        const struct weft_network *network, const struct weft_flow_list *flows,
+                        const struct weft_sim_options *options,
+                        const struct weft_environment *environment) WEFT_MUST_USE;
 
 WEFT_API_END
 

@@ -206,8 +206,9 @@ static bool predict(double *seconds, const struct lab_prepared *prepared,
     struct weft_arena arena = weft_arena_split(&scratch);
     const struct weft_sim_job job = {.graph = graph, .rings = network->rings};
     struct weft_sim_result result;
-    if (!weft_sim_run_jobs(&result, &network->fabric, &network->routes, &job, 1, sim, &arena,
-                           scratch, error)) {
+    if (!weft_sim_run_jobs(
+            &result, network, &job, 1, sim,
+            &(struct weft_environment){.arena = &arena, .scratch = scratch, .error = error})) {
         return false;
     }
     const struct lab_task_times times = {

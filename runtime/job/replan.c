@@ -319,8 +319,9 @@ static bool predict(double *seconds, const struct replanning *self,
         .iterations = 1,
     };
     struct weft_sim_result result;
-    if (!weft_sim_run_jobs(&result, &network->fabric, &network->routes, &job, 1, &sim, &arena,
-                           scratch, error)) {
+    if (!weft_sim_run_jobs(
+            &result, network, &job, 1, &sim,
+            &(struct weft_environment){.arena = &arena, .scratch = scratch, .error = error})) {
         return false;
     }
     *seconds = weft_seconds(result.iteration_ps[0]);

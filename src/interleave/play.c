@@ -45,8 +45,9 @@ static bool play_alone(struct playing *playing, uint32_t job, struct weft_arena 
     sim.iterations = sim.iterations < ALONE_ITERATIONS ? sim.iterations : ALONE_ITERATIONS;
     struct weft_sim_result result;
     const struct weft_network *network = &playing->lowered.network;
-    if (!weft_sim_run_jobs(&result, &network->fabric, &network->routes, &playing->lowered.jobs[job],
-                           1, &sim, &arena, scratch, error)) {
+    if (!weft_sim_run_jobs(
+            &result, network, &playing->lowered.jobs[job], 1, &sim,
+            &(struct weft_environment){.arena = &arena, .scratch = scratch, .error = error})) {
         return weft_wrap(error, "job %s, alone", playing->snapshot->jobs[job].name);
     }
     const uint64_t *ends_ps = result.iteration_end_ps[0];
@@ -175,8 +176,9 @@ bool weft_snapshot_play(struct weft_sharing_play *play, const struct weft_snapsh
     together.paces = playing->paces;
     struct weft_sharing_play out = {.links = playing->lowered.links};
     const struct weft_network *network = &playing->lowered.network;
-    if (!weft_sim_run_jobs(&out.sim, &network->fabric, &network->routes, playing->lowered.jobs,
-                           count, &together, arena, scratch, error)) {
+    if (!weft_sim_run_jobs(
+            &out.sim, network, playing->lowered.jobs, count, &together,
+            &(struct weft_environment){.arena = arena, .scratch = scratch, .error = error})) {
         return false;
     }
     evaluate(&out, playing, arena, scratch);

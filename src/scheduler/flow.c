@@ -266,8 +266,9 @@ static void take_marks(struct sched *sched, const struct flow_run *run, double f
 static bool run_once(struct flow_run *run, struct sched *sched, struct weft_arena *arena,
                      struct weft_arena scratch)
 {
-    if (!weft_sim_run_jobs(&run->result, &sched->network->fabric, &sched->network->routes,
-                           run->jobs, run->count, &run->options, arena, scratch, sched->error)) {
+    if (!weft_sim_run_jobs(&run->result, sched->network, run->jobs, run->count, &run->options,
+                           &(struct weft_environment){
+                               .arena = arena, .scratch = scratch, .error = sched->error})) {
         return weft_wrap(sched->error, "jobs at %.6g s", weft_seconds(sched->now_ps));
     }
     double from_ps;

@@ -116,8 +116,9 @@ bool weft_job_class_measure(struct weft_job_class *class, const struct weft_task
     struct weft_sim_job job = {.graph = graph};
     struct weft_sim_options options = *sim;
     struct weft_sim_result result;
-    if (!weft_sim_run_jobs(&result, &network.fabric, &network.routes, &job, 1, &options, &results,
-                           scratch, error)) {
+    if (!weft_sim_run_jobs(
+            &result, &network, &job, 1, &options,
+            &(struct weft_environment){.arena = &results, .scratch = scratch, .error = error})) {
         return false;
     }
     uint64_t iteration_ps = result.iteration_ps[0];
@@ -129,8 +130,9 @@ bool weft_job_class_measure(struct weft_job_class *class, const struct weft_task
         .sample_limit = 64 * SAMPLES * graph->server_count,
         .sample_ps = (iteration_ps + SAMPLES - 1) / SAMPLES,
     };
-    if (!weft_sim_run_jobs(&result, &network.fabric, &network.routes, &job, 1, &options, &results,
-                           scratch, error)) {
+    if (!weft_sim_run_jobs(
+            &result, &network, &job, 1, &options,
+            &(struct weft_environment){.arena = &results, .scratch = scratch, .error = error})) {
         return false;
     }
     double *samples = WEFT_NEW(&results, double, SAMPLES);

@@ -177,11 +177,15 @@ static bool tell_ends(struct weft_sim_result *result, uint64_t *completion_ps,
 }
 
 bool weft_sim_run_flows(struct weft_sim_result *result, uint64_t *completion_ps,
-                        const struct weft_fabric *fabric, const struct weft_routes *routes,
-                        const struct weft_flow_list *flows, const struct weft_sim_options *options,
-                        struct weft_arena *arena, struct weft_arena scratch,
-                        struct weft_error *error)
+                        const struct weft_network *network, const struct weft_flow_list *flows,
+                        const struct weft_sim_options *options,
+                        const struct weft_environment *environment)
 {
+    struct weft_arena *arena = environment->arena;
+    struct weft_arena scratch = environment->scratch;
+    struct weft_error *error = environment->error;
+    const struct weft_fabric *fabric = &network->fabric;
+    const struct weft_routes *routes = &network->routes;
     uint32_t way_total = 0;
     WEFT_ASSERT(routes->fabric == fabric);
     bool packets = options->engine == WEFT_ENGINE_PACKET;

@@ -197,8 +197,9 @@ static bool play_interleaved(struct interleaved_result *out, const struct interl
             (struct weft_sim_pace){.start_ps = weft_hash(run->seed * 64 + job) % (10 * CASE_MS_PS),
                                    .jitter_ratio = (double)a->jitter_ms / a->compute_ms};
     }
-    if (!weft_sim_run_jobs(&result, &network.fabric, &network.routes, jobs, a->job_count, &options,
-                           &arena, scratch, error)) {
+    if (!weft_sim_run_jobs(
+            &result, &network, jobs, a->job_count, &options,
+            &(struct weft_environment){.arena = &arena, .scratch = scratch, .error = error})) {
         return false;
     }
     double wire_bytes = wire->size_bytes * packet_bytes / (packet_bytes - 66);

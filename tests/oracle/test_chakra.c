@@ -269,8 +269,9 @@ static double ideal_s(const struct weft_taskgraph *graph, struct weft_arena *are
         !weft_fabric_build_named(&network, "ideal", &cluster, &shape,
                                  &(struct weft_environment){
                                      .arena = arena, .scratch = whole_scratch, .error = &error}) ||
-        !weft_sim_run_jobs(&result, &network.fabric, &network.routes, &job, 1, &fluid, arena,
-                           whole_scratch, &error)) {
+        !weft_sim_run_jobs(&result, &network, &job, 1, &fluid,
+                           &(struct weft_environment){
+                               .arena = arena, .scratch = whole_scratch, .error = &error})) {
         fail_msg("%s", error.message);
     }
     return weft_seconds(result.end_ps);

@@ -128,8 +128,9 @@ static double play(const struct weft_schedule *schedule, uint64_t size_bytes, bo
                                                            .lock_step = lock_step},
                               &arena, scratch_kept, &error),
           &error);
-    check(weft_sim_run_jobs(&result, &network.fabric, &network.routes, &job, 1, &options, &arena,
-                            scratch_kept, &error),
+    check(weft_sim_run_jobs(&result, &network, &job, 1, &options,
+                            &(struct weft_environment){
+                                .arena = &arena, .scratch = scratch_kept, .error = &error}),
           &error);
     return weft_seconds(result.iteration_ps[0]);
 }

@@ -48,8 +48,9 @@ static double play_us(const struct weft_taskgraph *graph, const struct weft_sim_
     cluster.latency_ps = HOP_PS / 2;
     assert_true(weft_fabric_build_ideal(&network, &cluster, NULL, &arena, &error));
     const struct weft_sim_job job = {.graph = graph};
-    if (!weft_sim_run_jobs(&result, &network.fabric, &network.routes, &job, 1, options, &arena,
-                           scratch, &error)) {
+    if (!weft_sim_run_jobs(
+            &result, &network, &job, 1, options,
+            &(struct weft_environment){.arena = &arena, .scratch = scratch, .error = &error})) {
         fail_msg("%s", error.message);
     }
     return (double)result.end_ps * 1e-6;

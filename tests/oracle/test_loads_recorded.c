@@ -70,8 +70,9 @@ static bool play(struct weft_sim_result *result, const struct weft_taskgraph *gr
         .transport = packets ? WEFT_TRANSPORT_DCTCP : WEFT_TRANSPORT_IDEAL,
         .dctcp = WEFT_DCTCP_DEFAULTS,
     };
-    bool good = weft_sim_run_jobs(result, &network.fabric, &network.routes, &job, 1, &options,
-                                  &arena, scratch, &error);
+    bool good = weft_sim_run_jobs(
+        result, &network, &job, 1, &options,
+        &(struct weft_environment){.arena = &arena, .scratch = scratch, .error = &error});
     expect(good, name, good ? "" : error.message);
     return good;
 }

@@ -87,8 +87,9 @@ static struct weft_sim_result play_tasks(const struct weft_task *tasks, uint32_t
                               &(struct weft_taskgraph_draft){
                                   .server_count = servers, .task_count = count, .tasks = tasks},
                               arena, scratch_kept, &error) ||
-        !weft_sim_run_jobs(&result, &network.fabric, &network.routes, &job, 1, &options, arena,
-                           scratch_kept, &error)) {
+        !weft_sim_run_jobs(
+            &result, &network, &job, 1, &options,
+            &(struct weft_environment){.arena = arena, .scratch = scratch_kept, .error = &error})) {
         fail_msg("%s", error.message);
     }
     return result;
@@ -133,8 +134,9 @@ static uint64_t play_flows(struct flows *flows, struct weft_arena arena)
                                   flows->start_ps};
     struct weft_sim_result result;
     struct weft_error error;
-    if (!weft_sim_run_flows(&result, flows->end_ps, &network.fabric, &network.routes, &list,
-                            &options, &arena, scratch_kept, &error)) {
+    if (!weft_sim_run_flows(&result, flows->end_ps, &network, &list, &options,
+                            &(struct weft_environment){
+                                .arena = &arena, .scratch = scratch_kept, .error = &error})) {
         fail_msg("%s", error.message);
     }
     return result.end_ps;

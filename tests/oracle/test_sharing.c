@@ -101,8 +101,9 @@ static struct weft_sim_result play(const struct crowd *crowd, struct weft_arena 
         .iterations = crowd->iterations, .paces = paces, .fluid = crowd->fluid};
     struct weft_sim_result result;
     struct weft_error error;
-    if (!weft_sim_run_jobs(&result, &network->fabric, &network->routes, jobs, crowd->job_count,
-                           &options, arena, scratch_kept, &error)) {
+    if (!weft_sim_run_jobs(
+            &result, network, jobs, crowd->job_count, &options,
+            &(struct weft_environment){.arena = arena, .scratch = scratch_kept, .error = &error})) {
         fail_msg("%s", error.message);
     }
     return result;

@@ -51,8 +51,9 @@ static double collective_us(enum weft_task_kind kind, uint32_t server_count, uin
                               &(struct weft_taskgraph_draft){
                                   .server_count = server_count, .task_count = 1, .tasks = &task},
                               &arena, scratch_kept, &error) ||
-        !weft_sim_run_jobs(&result, &network.fabric, &network.routes, &job, 1,
-                           &(struct weft_sim_options){0}, &arena, scratch_kept, &error)) {
+        !weft_sim_run_jobs(&result, &network, &job, 1, &(struct weft_sim_options){0},
+                           &(struct weft_environment){
+                               .arena = &arena, .scratch = scratch_kept, .error = &error})) {
         fail_msg("%s", error.message);
     }
     uint64_t turns = kind == WEFT_TASK_ALLREDUCE ? 2 : 1;
@@ -103,8 +104,9 @@ static double flows_us(uint32_t count, const uint32_t *from, const uint32_t *to,
     struct weft_flow_list list = {count, from, to, sizes, starts};
     struct weft_sim_result result;
     struct weft_error error;
-    if (!weft_sim_run_flows(&result, NULL, &network.fabric, &network.routes, &list,
-                            &(struct weft_sim_options){0}, &arena, scratch_kept, &error)) {
+    if (!weft_sim_run_flows(&result, NULL, &network, &list, &(struct weft_sim_options){0},
+                            &(struct weft_environment){
+                                .arena = &arena, .scratch = scratch_kept, .error = &error})) {
         fail_msg("%s", error.message);
     }
     return (double)result.end_ps / 1e6;

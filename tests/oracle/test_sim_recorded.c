@@ -94,8 +94,9 @@ static double simulate_ms(size_t index)
         fail_msg("%s: %s", path, error.message);
     }
     struct weft_sim_job job = {&fbuf.graph, NULL, network.rings};
-    if (!weft_sim_run_jobs(&result, &network.fabric, &network.routes, &job, 1, &options, &arena,
-                           scratch_kept, &error)) {
+    if (!weft_sim_run_jobs(&result, &network, &job, 1, &options,
+                           &(struct weft_environment){
+                               .arena = &arena, .scratch = scratch_kept, .error = &error})) {
         fail_msg("%s: %s", path, error.message);
     }
     return (double)result.iteration_ps[0] / 1e9;

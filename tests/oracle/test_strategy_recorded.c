@@ -187,8 +187,9 @@ static double simulate_s(const struct weft_taskgraph *graph, const struct weft_c
     struct weft_sim_options options = {.packet_bytes = 9000, .header_bytes = 64, .seed = 1};
     struct weft_sim_job job = {.graph = graph};
     if (!weft_fabric_build_ideal(&network, cluster, NULL, &arena, &error) ||
-        !weft_sim_run_jobs(&result, &network.fabric, &network.routes, &job, 1, &options, &arena,
-                           scratch_kept, &error)) {
+        !weft_sim_run_jobs(&result, &network, &job, 1, &options,
+                           &(struct weft_environment){
+                               .arena = &arena, .scratch = scratch_kept, .error = &error})) {
         fail_msg("%s", error.message);
     }
     return weft_seconds(result.iteration_ps[0]);

@@ -69,8 +69,9 @@ static double simulate(const struct weft_taskgraph *graph, const struct weft_net
     struct weft_sim_result result;
     struct weft_error error;
     struct weft_arena results = case_arena;
-    if (!weft_sim_run_jobs(&result, &network->fabric, &network->routes, &job, 1, &options, &results,
-                           case_scratch, &error)) {
+    if (!weft_sim_run_jobs(&result, network, &job, 1, &options,
+                           &(struct weft_environment){
+                               .arena = &results, .scratch = case_scratch, .error = &error})) {
         fail_msg("seed %llu: %s", (unsigned long long)seed, error.message);
     }
     return weft_seconds(result.iteration_ps[0]);

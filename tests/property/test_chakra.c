@@ -171,8 +171,9 @@ static uint64_t ideal_time_ps(const struct weft_taskgraph *graph, struct weft_ar
         weft_fabric_build_named(
             &network, "ideal", &cluster, &shape,
             &(struct weft_environment){.arena = arena, .scratch = scratch_kept, .error = &error}) &&
-        weft_sim_run_jobs(&result, &network.fabric, &network.routes, &job, 1, &options, arena,
-                          scratch_kept, &error);
+        weft_sim_run_jobs(
+            &result, &network, &job, 1, &options,
+            &(struct weft_environment){.arena = arena, .scratch = scratch_kept, .error = &error});
     if (!good) {
         fail_msg("seed %llu: %s", (unsigned long long)current_seed, error.message);
     }

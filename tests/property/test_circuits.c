@@ -66,8 +66,7 @@ static bool decide(void *state, struct weft_circuit_answer *answer,
 
 static struct weft_arena whole;
 static struct weft_arena scratch;
-static struct weft_fabric fabric;
-static struct weft_routes routes;
+static struct weft_network network;
 
 static int build(void **state)
 {
@@ -84,8 +83,9 @@ static int build(void **state)
     }
     const struct weft_fabric_links input = {"circuits", SERVERS, SERVERS, links, count};
     return weft_arena_init(&whole, 0, &error) && weft_arena_init(&scratch, 0, &error) &&
-                   weft_fabric_build(&fabric, &input, &whole, &error) &&
-                   weft_routes_build_shortest(&routes, &fabric, &whole, scratch, &error)
+                   weft_fabric_build(&network.fabric, &input, &whole, &error) &&
+                   weft_routes_build_shortest(&network.routes, &network.fabric, &whole, scratch,
+                                              &error)
                ? 0
                : -1;
 }
@@ -115,8 +115,9 @@ static struct weft_sim_result play(struct steps *steps, enum weft_sim_engine eng
                                              .packet = &packet,
                                              .circuits = &controller};
     struct weft_sim_result result;
-    if (!weft_sim_run_flows(&result, end_ps, &fabric, &routes, flows, &options, &arena, scratch,
-                            &error)) {
+    if (!weft_sim_run_flows(
+            &result, end_ps, &network, flows, &options,
+            &(struct weft_environment){.arena = &arena, .scratch = scratch, .error = &error})) {
         fail_msg("%s", error.message);
     }
     // The result's arrays are in `whole` behind what the fixture holds: read before the next run.
@@ -152,7 +153,7 @@ static void every_byte_is_carried_in_the_light(void **state)
             uint64_t size_bytes[FLOWS], start_ps[FLOWS], end_ps[FLOWS];
             struct weft_flow_list flows;
             draw_flows(&flows, seed, from, to, size_bytes, start_ps);
-            struct steps steps = {.fabric = &fabric, .stops_all = seed % 2 == 0};
+            struct steps steps = {.fabric = &network.fabric, .stops_all = seed % 2 == 0};
             struct weft_sim_result result =
                 play(&steps, (enum weft_sim_engine)engine, &flows, end_ps);
             double asked = 0, carried = 0, largest = 0;
@@ -162,7 +163,7 @@ static void every_byte_is_carried_in_the_light(void **state)
                 }
                 asked += (double)size_bytes[i];
             }
-            for (uint32_t l = 0; l < fabric.link_count; l++) {
+            for (uint32_t l = 0; l < network.fabric.link_count; l++) {
                 carried += result.link_bytes[l];
                 largest = fmax(largest, result.link_bytes[l]);
             }
@@ -185,7 +186,7 @@ static void both_engines_take_the_light_that_there_is(void **state)
     const struct weft_flow_list flows = {1, &from, &to, &size_bytes, &start_ps};
     uint64_t end_ps[2];
     for (uint32_t engine = 0; engine < 2; engine++) {
-        struct steps steps = {.fabric = &fabric, .stops_all = true};
+        struct steps steps = {.fabric = &network.fabric, .stops_all = true};
         (void)play(&steps, (enum weft_sim_engine)engine, &flows, &end_ps[engine]);
     }
     // 4.17 ms of light with the headers, after each 0.4 ms of which come 0.1 ms of dark.

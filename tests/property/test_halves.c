@@ -93,8 +93,9 @@ static struct weft_sim_result play(const struct weft_taskgraph *graph,
     struct weft_sim_job job = {.graph = graph};
     struct weft_sim_result result;
     struct weft_error error;
-    if (!weft_sim_run_jobs(&result, &network.fabric, &network.routes, &job, 1, options, &case_arena,
-                           case_scratch, &error)) {
+    if (!weft_sim_run_jobs(&result, &network, &job, 1, options,
+                           &(struct weft_environment){
+                               .arena = &case_arena, .scratch = case_scratch, .error = &error})) {
         fail_msg("seed %llu: %s", (unsigned long long)seed, error.message);
     }
     return result;

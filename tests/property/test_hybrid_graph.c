@@ -89,8 +89,9 @@ static double simulate(const struct weft_hybrid *hybrid, struct weft_arena memor
                     scratch, &error);
     struct weft_sim_job played = {.graph = &graph};
     double seconds = -1;
-    if (good && weft_sim_run_jobs(&result, &network.fabric, &network.routes, &played, 1, &options,
-                                  &memory, scratch, &error)) {
+    if (good && weft_sim_run_jobs(&result, &network, &played, 1, &options,
+                                  &(struct weft_environment){
+                                      .arena = &memory, .scratch = scratch, .error = &error})) {
         seconds = weft_seconds(result.iteration_ps[0]);
         assert_true(sends_asked(&job, &graph) >= 0);
     } else {

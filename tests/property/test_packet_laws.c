@@ -123,9 +123,10 @@ static void *play(void *argument)
     setting->played =
         built &&
         weft_fabric_build_ideal(&setting->network, &cluster, NULL, &arena, &setting->error) &&
-        weft_sim_run_flows(&result, setting->end_ps, &setting->network.fabric,
-                           &setting->network.routes, &list, &options, &arena, setting->scratch,
-                           &setting->error);
+        weft_sim_run_flows(&result, setting->end_ps, &setting->network, &list, &options,
+                           &(struct weft_environment){.arena = &arena,
+                                                      .scratch = setting->scratch,
+                                                      .error = &setting->error});
     if (!setting->played) {
         return NULL;
     }

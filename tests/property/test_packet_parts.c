@@ -144,8 +144,9 @@ static void play(struct outcome *outcome, const struct load *load, uint32_t part
     struct weft_error error;
     options.parts = parts;
     options.threads = threads;
-    if (!weft_sim_run_flows(&outcome->result, outcome->end_ps, &network.fabric, &network.routes,
-                            &list, &options, arena, scratch_kept, &error)) {
+    if (!weft_sim_run_flows(
+            &outcome->result, outcome->end_ps, &network, &list, &options,
+            &(struct weft_environment){.arena = arena, .scratch = scratch_kept, .error = &error})) {
         fail_msg("%u parts, %u threads, %s, seed %llu: %s", parts, threads,
                  weft_transport_name(options.transport), (unsigned long long)options.seed,
                  error.message);

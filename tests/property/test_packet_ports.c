@@ -97,8 +97,9 @@ static void play(struct played *played, uint64_t seed, const struct weft_packet_
                                        .transport = transport,
                                        .dctcp = WEFT_DCTCP_DEFAULTS,
                                        .packet = packet};
-    if (!weft_sim_run_flows(&played->result, played->end_ps, &network.fabric, &network.routes,
-                            &flows, &options, arena, scratch_kept, &error)) {
+    if (!weft_sim_run_flows(
+            &played->result, played->end_ps, &network, &flows, &options,
+            &(struct weft_environment){.arena = arena, .scratch = scratch_kept, .error = &error})) {
         fail_msg("seed %llu: %s", (unsigned long long)seed, error.message);
     }
 }

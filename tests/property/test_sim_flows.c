@@ -121,8 +121,9 @@ static void compare(enum shape shape, enum weft_spread spread, uint64_t seed)
     struct weft_error error;
     struct weft_sim_options options = {.seed = seed};
     reference_play(want_s, &network.routes, &flows.list, FLOWS_MAX * 16, seed, scratch_kept);
-    if (!weft_sim_run_flows(&result, got_ps, &network.fabric, &network.routes, &flows.list,
-                            &options, &arena, scratch_kept, &error)) {
+    if (!weft_sim_run_flows(&result, got_ps, &network, &flows.list, &options,
+                            &(struct weft_environment){
+                                .arena = &arena, .scratch = scratch_kept, .error = &error})) {
         fail_msg("%s", error.message);
     }
     for (uint32_t i = 0; i < FLOWS_MAX; i++) {
@@ -136,8 +137,9 @@ static void compare(enum shape shape, enum weft_spread spread, uint64_t seed)
     check_link_bytes(&result, &network.routes, &flows, seed);
     struct weft_sim_result again;
     uint64_t again_ps[FLOWS_MAX];
-    assert_true(weft_sim_run_flows(&again, again_ps, &network.fabric, &network.routes, &flows.list,
-                                   &options, &arena, scratch_kept, &error));
+    assert_true(weft_sim_run_flows(
+        &again, again_ps, &network, &flows.list, &options,
+        &(struct weft_environment){.arena = &arena, .scratch = scratch_kept, .error = &error}));
     assert_memory_equal(again_ps, got_ps, sizeof(got_ps));
 }
 

@@ -112,8 +112,9 @@ static struct weft_sim_result run(const struct weft_taskgraph *graph, const uint
         .packet_bytes = 9000, .header_bytes = 64, .small_in_one_round = small, .timeline = true};
     struct weft_sim_result result;
     struct weft_error error;
-    if (!weft_sim_run_jobs(&result, &network.fabric, &network.routes, &job, 1, &options, arena,
-                           scratch_kept, &error)) {
+    if (!weft_sim_run_jobs(
+            &result, &network, &job, 1, &options,
+            &(struct weft_environment){.arena = arena, .scratch = scratch_kept, .error = &error})) {
         fail_msg("%s", error.message);
     }
     return result;

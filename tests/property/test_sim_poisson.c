@@ -47,8 +47,9 @@ static void compare(double load_ratio, uint32_t count, uint64_t seed)
     uint64_t *got_ps = WEFT_NEW_RAW(&arena, uint64_t, count);
     struct weft_sim_result result;
     struct weft_sim_options sim = {.seed = seed};
-    if (!weft_sim_run_flows(&result, got_ps, &network.fabric, &network.routes, &list, &sim, &arena,
-                            scratch_kept, &error)) {
+    if (!weft_sim_run_flows(&result, got_ps, &network, &list, &sim,
+                            &(struct weft_environment){
+                                .arena = &arena, .scratch = scratch_kept, .error = &error})) {
         fail_msg("%s", error.message);
     }
     reference_play(want_s, &network.routes, &list, count, seed, scratch_kept);

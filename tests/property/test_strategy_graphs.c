@@ -239,8 +239,9 @@ static double simulated_s(const struct weft_taskgraph *graph, const struct weft_
     struct weft_sim_job job = {.graph = graph};
     struct weft_sim_result result;
     struct weft_error error;
-    if (!weft_sim_run_jobs(&result, &network->fabric, &network->routes, &job, 1, &options, &arena,
-                           scratch_kept, &error)) {
+    if (!weft_sim_run_jobs(&result, network, &job, 1, &options,
+                           &(struct weft_environment){
+                               .arena = &arena, .scratch = scratch_kept, .error = &error})) {
         fail_msg("%s", error.message);
     }
     return weft_seconds(result.iteration_ps[0]);

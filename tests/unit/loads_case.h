@@ -38,8 +38,9 @@ static uint64_t play(const struct weft_taskgraph *graph, const uint64_t **ends)
     assert_true(weft_fabric_build_ideal(&network, &cluster, &options, &arena, &error));
     const struct weft_sim_job job = {.graph = graph};
     const struct weft_sim_options fluid = {.seed = 1, .timeline = true};
-    if (!weft_sim_run_jobs(&result, &network.fabric, &network.routes, &job, 1, &fluid, &arena,
-                           scratch_kept, &error)) {
+    if (!weft_sim_run_jobs(&result, &network, &job, 1, &fluid,
+                           &(struct weft_environment){
+                               .arena = &arena, .scratch = scratch_kept, .error = &error})) {
         fail_msg("%s", error.message);
     }
     if (ends != NULL) {

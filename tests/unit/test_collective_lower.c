@@ -36,8 +36,9 @@ static double play_s(const struct weft_schedule *schedule, uint64_t size_bytes)
             &graph, schedule,
             &(struct weft_lower_options){.size_bytes = size_bytes, .server_count = n}, &arena,
             scratch_kept, &error) ||
-        !weft_sim_run_jobs(&result, &network.fabric, &network.routes, &job, 1,
-                           &(struct weft_sim_options){0}, &arena, scratch_kept, &error)) {
+        !weft_sim_run_jobs(&result, &network, &job, 1, &(struct weft_sim_options){0},
+                           &(struct weft_environment){
+                               .arena = &arena, .scratch = scratch_kept, .error = &error})) {
         fail_msg("%s", error.message);
     }
     return weft_seconds(result.iteration_ps[0]);

@@ -82,8 +82,9 @@ static double play(const struct weft_strategy *strategy, const struct weft_netwo
         scratch, &error));
     const struct weft_sim_job job = {.graph = &graph, .rings = network->rings};
     const struct weft_sim_options sim = {.packet_bytes = 9000, .header_bytes = 64};
-    assert_true(weft_sim_run_jobs(&result, &network->fabric, &network->routes, &job, 1, &sim,
-                                  &arena, scratch, &error));
+    assert_true(weft_sim_run_jobs(
+        &result, network, &job, 1, &sim,
+        &(struct weft_environment){.arena = &arena, .scratch = scratch, .error = &error}));
     return weft_seconds(result.iteration_ps[0]);
 }
 

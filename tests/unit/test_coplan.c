@@ -372,8 +372,10 @@ static void the_plan_file_keeps_what_it_takes_to_play_it(void **state)
     }
     const struct weft_sim_job job = {&back.job->graph, NULL, back.network.rings};
     struct weft_sim_result result;
-    assert_true(weft_sim_run_jobs(&result, &back.network.fabric, &back.network.routes, &job, 1,
-                                  &back.sim, &case_arena, case_scratch, &error));
+    assert_true(weft_sim_run_jobs(&result, &back.network, &job, 1, &back.sim,
+                                  &(struct weft_environment){.arena = &case_arena,
+                                                             .scratch = case_scratch,
+                                                             .error = &error}));
     assert_true(weft_seconds(result.iteration_ps[0]) == plan->iteration_s);
 }
 
@@ -468,8 +470,10 @@ static void bounds_hold_for_any_strategy(void **state)
         const struct weft_sim_job job = {.graph = &graph};
         const struct weft_sim_options packets = {.packet_bytes = 0};
         struct weft_sim_result result;
-        assert_true(weft_sim_run_jobs(&result, &network->fabric, &network->routes, &job, 1,
-                                      &packets, &case_arena, case_scratch, &error));
+        assert_true(weft_sim_run_jobs(&result, network, &job, 1, &packets,
+                                      &(struct weft_environment){.arena = &case_arena,
+                                                                 .scratch = case_scratch,
+                                                                 .error = &error}));
         for (uint32_t b = 0; b < WEFT_COPLAN_BOUND_COUNT; b++) {
             if (bounds[b].seconds > weft_seconds(result.iteration_ps[0])) {
                 fail_msg("seed %llu, strategy %u: %s is %.9g s, the iteration %.9g s",

@@ -50,8 +50,9 @@ static struct weft_sim_result play_spread(uint32_t senders, uint64_t size_bytes,
     bool built = weft_cluster_build(&cluster, senders + 1, 1, RATE_BPS, &error);
     cluster.latency_ps = LATENCY_PS;
     if (!built || !weft_fabric_build_ideal(&network, &cluster, NULL, &arena, &error) ||
-        !weft_sim_run_flows(&result, NULL, &network.fabric, &network.routes, &flows, &options,
-                            &arena, scratch_kept, &error)) {
+        !weft_sim_run_flows(&result, NULL, &network, &flows, &options,
+                            &(struct weft_environment){
+                                .arena = &arena, .scratch = scratch_kept, .error = &error})) {
         fail_msg("%s", error.message);
     }
     return result;
@@ -176,8 +177,9 @@ static uint64_t end_of_second(const struct weft_packet_options *packet, uint64_t
     bool built = weft_cluster_build(&cluster, 3, 1, RATE_BPS, &error);
     cluster.latency_ps = LATENCY_PS;
     if (!built || !weft_fabric_build_ideal(&network, &cluster, NULL, &arena, &error) ||
-        !weft_sim_run_flows(&result, ends_ps, &network.fabric, &network.routes, &flows, &options,
-                            &arena, scratch_kept, &error)) {
+        !weft_sim_run_flows(&result, ends_ps, &network, &flows, &options,
+                            &(struct weft_environment){
+                                .arena = &arena, .scratch = scratch_kept, .error = &error})) {
         fail_msg("%s", error.message);
     }
     return ends_ps[1];

@@ -62,8 +62,9 @@ static bool play(struct flows *flows, const struct weft_packet_options *packet,
                                        .transport = WEFT_TRANSPORT_RENO,
                                        .dctcp = WEFT_DCTCP_DEFAULTS,
                                        .packet = packet};
-    return weft_sim_run_flows(&flows->result, flows->end_ps, &network.fabric, &network.routes,
-                              &list, &options, arena, scratch_kept, &flows->error);
+    return weft_sim_run_flows(&flows->result, flows->end_ps, &network, &list, &options,
+                              &(struct weft_environment){
+                                  .arena = arena, .scratch = scratch_kept, .error = &flows->error});
 }
 
 static void must(bool played, const struct flows *flows)

@@ -6,8 +6,8 @@
 // answered; pulls that do not count what was cut; ways used again newest first, though marked, more
 // than the ring holds, or never.
 
-#include "sim/packet/engine/engine.h"
 #include "../arenas.h"
+#include "sim/packet/engine/engine.h"
 #include "weft/sim.h"
 
 #include <math.h>
@@ -50,8 +50,9 @@ static bool play(struct flows *flows, const struct weft_packet_options *packet,
                                        .transport = transport,
                                        .dctcp = WEFT_DCTCP_DEFAULTS,
                                        .packet = packet};
-    return weft_sim_run_flows(&flows->result, NULL, &network.fabric, &network.routes, &list,
-                              &options, arena, scratch_kept, &flows->error);
+    return weft_sim_run_flows(&flows->result, NULL, &network, &list, &options,
+                              &(struct weft_environment){
+                                  .arena = arena, .scratch = scratch_kept, .error = &flows->error});
 }
 
 static void must(bool played, const struct flows *flows)

@@ -75,8 +75,9 @@ static double play_ps(const uint32_t *packets, uint32_t count)
         fail_msg("%s", error.message);
     }
     struct weft_sim_job job = {.graph = &graph};
-    if (!weft_sim_run_jobs(&result, &network.fabric, &network.routes, &job, 1, &options, &arena,
-                           scratch_kept, &error)) {
+    if (!weft_sim_run_jobs(&result, &network, &job, 1, &options,
+                           &(struct weft_environment){
+                               .arena = &arena, .scratch = scratch_kept, .error = &error})) {
         fail_msg("%s", error.message);
     }
     assert_int_equal(result.flow_count, count);
@@ -168,18 +169,21 @@ static void what_it_cannot_play_is_refused(void **state)
         options.header_bytes = i == 0 ? 0 : options.header_bytes;
         packet.initial_window_packets = i == 1 ? 0 : 100;
         options.dctcp.gain = i == 2 ? 0 : i == 3 ? 1.5 : 1;
-        assert_false(weft_sim_run_jobs(&result, &network.fabric, &network.routes, &job, 1, &options,
-                                       &arena, scratch_kept, &error));
+        assert_false(weft_sim_run_jobs(
+            &result, &network, &job, 1, &options,
+            &(struct weft_environment){.arena = &arena, .scratch = scratch_kept, .error = &error}));
         assert_int_equal(error.code, WEFT_INPUT);
     }
     // The flow engine has no windows.
     struct weft_flow_list flows = {0};
     good.engine = WEFT_ENGINE_FLOW;
-    assert_false(weft_sim_run_jobs(&result, &network.fabric, &network.routes, &job, 1, &good,
-                                   &arena, scratch_kept, &error));
+    assert_false(weft_sim_run_jobs(
+        &result, &network, &job, 1, &good,
+        &(struct weft_environment){.arena = &arena, .scratch = scratch_kept, .error = &error}));
     assert_int_equal(error.code, WEFT_INPUT);
-    assert_false(weft_sim_run_flows(&result, NULL, &network.fabric, &network.routes, &flows, &good,
-                                    &arena, scratch_kept, &error));
+    assert_false(weft_sim_run_flows(
+        &result, NULL, &network, &flows, &good,
+        &(struct weft_environment){.arena = &arena, .scratch = scratch_kept, .error = &error}));
     assert_int_equal(error.code, WEFT_INPUT);
 }
 
@@ -187,8 +191,9 @@ static void expect_refused(const struct weft_flow_list *flows, const char *words
 {
     struct weft_sim_result result;
     struct weft_error error;
-    assert_false(weft_sim_run_flows(&result, NULL, &network.fabric, &network.routes, flows,
-                                    &options, &arena, scratch_kept, &error));
+    assert_false(weft_sim_run_flows(
+        &result, NULL, &network, flows, &options,
+        &(struct weft_environment){.arena = &arena, .scratch = scratch_kept, .error = &error}));
     assert_int_equal(error.code, WEFT_INPUT);
     if (strstr(error.message, words) == NULL) {
         fail_msg("'%s' lacks '%s'", error.message, words);

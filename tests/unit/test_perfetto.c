@@ -40,8 +40,9 @@ static void play(struct weft_trace *trace)
     assert_true(weft_taskgraph_build(&graph, &draft, &arena, scratch, &error));
     job = (struct weft_sim_job){.graph = &graph};
     struct weft_sim_options options = {.timeline = true};
-    assert_true(weft_sim_run_jobs(&result, &network.fabric, &network.routes, &job, 1, &options,
-                                  &arena, scratch, &error));
+    assert_true(weft_sim_run_jobs(
+        &result, &network, &job, 1, &options,
+        &(struct weft_environment){.arena = &arena, .scratch = scratch, .error = &error}));
     *trace = (struct weft_trace){.fabric = &network.fabric,
                                  .jobs = &job,
                                  .job_count = 1,

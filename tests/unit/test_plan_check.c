@@ -76,8 +76,9 @@ static void settle(void)
     plan.cost = weft_fabric_cost(&plan.network.fabric.parts, &plan.cluster.prices);
     struct weft_sim_job job = {&graph, NULL, plan.network.rings};
     struct weft_sim_result result;
-    if (!weft_sim_run_jobs(&result, &plan.network.fabric, &plan.network.routes, &job, 1, &plan.sim,
-                           &case_arena, case_scratch, &error)) {
+    if (!weft_sim_run_jobs(&result, &plan.network, &job, 1, &plan.sim,
+                           &(struct weft_environment){
+                               .arena = &case_arena, .scratch = case_scratch, .error = &error})) {
         fail_msg("%s", error.message);
     }
     plan.iteration_s = weft_seconds(result.iteration_ps[0]);

@@ -174,8 +174,9 @@ static double iteration_s(const struct weft_taskgraph *graph)
     struct weft_sim_result result;
     struct weft_error error;
     const struct weft_sim_job job = {.graph = graph, .rings = network.rings};
-    if (!weft_sim_run_jobs(&result, &network.fabric, &network.routes, &job, 1,
-                           &(struct weft_sim_options){0}, &case_arena, case_scratch, &error)) {
+    if (!weft_sim_run_jobs(&result, &network, &job, 1, &(struct weft_sim_options){0},
+                           &(struct weft_environment){
+                               .arena = &case_arena, .scratch = case_scratch, .error = &error})) {
         fail_msg("%s", error.message);
     }
     return weft_seconds(result.iteration_ps[0]);

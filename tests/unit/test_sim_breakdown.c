@@ -132,8 +132,9 @@ static void make_job(struct random_job *job, struct weft_rng *rng)
     }
     const struct weft_sim_options options = {.timeline = true};
     const struct weft_sim_job sim_job = {.graph = &job->graph, .rings = job->network.rings};
-    assert_true(weft_sim_run_jobs(&job->result, &job->network.fabric, &job->network.routes,
-                                  &sim_job, 1, &options, &arena, scratch, &error));
+    assert_true(weft_sim_run_jobs(
+        &job->result, &job->network, &sim_job, 1, &options,
+        &(struct weft_environment){.arena = &arena, .scratch = scratch, .error = &error}));
 }
 
 // What a device does just after a moment.

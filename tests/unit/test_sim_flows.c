@@ -51,8 +51,9 @@ static void star(uint32_t server_count)
 static bool run(struct weft_sim_result *result, struct list *list,
                 const struct weft_sim_options *options, struct weft_error *error)
 {
-    return weft_sim_run_flows(result, list->end_ps, &network.fabric, &network.routes, &list->flows,
-                              options, &arena, scratch_kept, error);
+    return weft_sim_run_flows(
+        result, list->end_ps, &network, &list->flows, options,
+        &(struct weft_environment){.arena = &arena, .scratch = scratch_kept, .error = error});
 }
 
 static void run_well(struct weft_sim_result *result, struct list *list,

@@ -55,8 +55,9 @@ static bool run(struct weft_sim_result *result, const struct weft_task *tasks, u
                                                                .task_count = task_count,
                                                                .tasks = tasks},
                                 arena, scratch_kept, error) &&
-           weft_sim_run_jobs(result, &network.fabric, &network.routes, jobs, job_count, options,
-                             arena, scratch_kept, error);
+           weft_sim_run_jobs(
+               result, &network, jobs, job_count, options,
+               &(struct weft_environment){.arena = arena, .scratch = scratch_kept, .error = error});
 }
 
 static struct weft_sim_result play(const struct weft_task *tasks, uint32_t task_count,

@@ -93,8 +93,9 @@ static struct weft_sim_result run(const struct weft_sim_job *jobs, uint32_t job_
 {
     struct weft_sim_result result;
     struct weft_error error;
-    if (!weft_sim_run_jobs(&result, &network.fabric, &network.routes, jobs, job_count, options,
-                           &arena, scratch_kept, &error)) {
+    if (!weft_sim_run_jobs(&result, &network, jobs, job_count, options,
+                           &(struct weft_environment){
+                               .arena = &arena, .scratch = scratch_kept, .error = &error})) {
         fail_msg("%s", error.message);
     }
     return result;
@@ -292,8 +293,9 @@ static void refuse(const struct weft_sim_job *job, const struct weft_sim_options
 {
     struct weft_sim_result result;
     struct weft_error error = {0};
-    assert_false(weft_sim_run_jobs(&result, &network.fabric, &network.routes, job, 1, options,
-                                   &arena, scratch_kept, &error));
+    assert_false(weft_sim_run_jobs(
+        &result, &network, job, 1, options,
+        &(struct weft_environment){.arena = &arena, .scratch = scratch_kept, .error = &error}));
     assert_int_equal(error.code, WEFT_INPUT);
     if (strstr(error.message, says) == NULL) {
         fail_msg("'%s' does not say '%s'", error.message, says);

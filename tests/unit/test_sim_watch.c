@@ -61,8 +61,9 @@ static bool play(struct weft_sim_result *result, uint64_t *ends_ps, struct weft_
     }
     cluster.latency_ps = 1000000;
     return weft_fabric_build_ideal(&network, &cluster, NULL, arena, error) &&
-           weft_sim_run_flows(result, ends_ps, &network.fabric, &network.routes, &flows, &options,
-                              arena, scratch_kept, error);
+           weft_sim_run_flows(
+               result, ends_ps, &network, &flows, &options,
+               &(struct weft_environment){.arena = arena, .scratch = scratch_kept, .error = error});
 }
 
 static struct weft_sim_options recording(uint32_t flow_limit, uint64_t sample_ps,
@@ -227,8 +228,10 @@ static void tasks_that_wait_are_named(void **state)
                                                .task_count = is_ring ? 1 : 2,
                                                .tasks = is_ring ? &ring : tasks},
                 &arena, scratch_kept, &error));
-            assert_false(weft_sim_run_jobs(&result, &network.fabric, &network.routes, &job, 1,
-                                           &options, &arena, scratch_kept, &error));
+            assert_false(weft_sim_run_jobs(&result, &network, &job, 1, &options,
+                                           &(struct weft_environment){.arena = &arena,
+                                                                      .scratch = scratch_kept,
+                                                                      .error = &error}));
             assert_non_null(
                 strstr(error.message, is_ring ? ": task 0 (AllReduce) of job 0 from server 4"
                                               : ": task 1 (transfer) of job 0 from server 3"));
@@ -263,8 +266,9 @@ static void the_message_of_a_stream_that_waits_is_named(void **state)
     assert_true(weft_taskgraph_build(
         &graph, &(struct weft_taskgraph_draft){.server_count = 13, .task_count = 2, .tasks = tasks},
         &arena, scratch_kept, &error));
-    assert_false(weft_sim_run_jobs(&result, &network.fabric, &network.routes, &job, 1, &options,
-                                   &arena, scratch_kept, &error));
+    assert_false(weft_sim_run_jobs(
+        &result, &network, &job, 1, &options,
+        &(struct weft_environment){.arena = &arena, .scratch = scratch_kept, .error = &error}));
     assert_non_null(
         strstr(error.message, "1 flows wait: task 1 (transfer) of job 0 from server 3"));
 }

@@ -187,8 +187,9 @@ static void check_time(struct findings *findings, const struct weft_plan *plan,
     struct weft_sim_job job = {&played, NULL, plan->network.rings};
     struct weft_error error;
     if (!weft_plan_played(&played, plan, graph, &kept, scratch, &error) ||
-        !weft_sim_run_jobs(&result, &plan->network.fabric, &plan->network.routes, &job, 1,
-                           &plan->sim, findings->arena, scratch, &error)) {
+        !weft_sim_run_jobs(&result, &plan->network, &job, 1, &plan->sim,
+                           &(struct weft_environment){
+                               .arena = findings->arena, .scratch = scratch, .error = &error})) {
         findings_add(findings, "simulation: %s", error.message);
         return;
     }

@@ -228,8 +228,9 @@ static double simulate(double *work_units, const struct chooser *chooser,
     struct weft_sim_result result;
     struct weft_error error;
     *work_units = UNITS_PER_TASK * graph->task_count;
-    if (!weft_sim_run_jobs(&result, &network->fabric, &network->routes, &job, 1,
-                           &chooser->search->sim, &kept, scratch, &error)) {
+    if (!weft_sim_run_jobs(
+            &result, network, &job, 1, &chooser->search->sim,
+            &(struct weft_environment){.arena = &kept, .scratch = scratch, .error = &error})) {
         return HUGE_VAL;
     }
     *work_units += UNITS_PER_WORK * (double)result.work_count;

@@ -78,8 +78,9 @@ bool weft_collective_play(double *seconds, const struct weft_schedule *schedule,
     struct weft_sim_result result;
     const struct weft_sim_job job = {.graph = &graph};
     if (!weft_schedule_lower(&graph, schedule, &lower, &kept, scratch, error) ||
-        !weft_sim_run_jobs(&result, &network->fabric, &network->routes, &job, 1, sim, &kept,
-                           scratch, error)) {
+        !weft_sim_run_jobs(
+            &result, network, &job, 1, sim,
+            &(struct weft_environment){.arena = &kept, .scratch = scratch, .error = error})) {
         return false;
     }
     *seconds = weft_seconds(result.iteration_ps[0]);

@@ -39,8 +39,9 @@ void compare_measure(struct table *table, struct weft_comparison *row,
     struct weft_sim_result result;
     struct weft_error error;
     struct weft_arena results = weft_arena_split(&scratch);
-    if (!weft_sim_run_jobs(&result, &network->fabric, &network->routes, &job, 1, &sim, &results,
-                           scratch, &error)) {
+    if (!weft_sim_run_jobs(
+            &result, network, &job, 1, &sim,
+            &(struct weft_environment){.arena = &results, .scratch = scratch, .error = &error})) {
         compare_refuse(table, row, &error);
         return;
     }

@@ -96,8 +96,9 @@ static double evaluate(const struct comparison *run, struct fabric_row *fabric,
     sim.one_round = true;
     struct weft_sim_result result;
     struct weft_error error;
-    bool played = weft_sim_run_jobs(&result, &fabric->network->fabric, &fabric->network->routes,
-                                    &job, 1, &sim, &results, scratch, &error);
+    bool played = weft_sim_run_jobs(
+        &result, fabric->network, &job, 1, &sim,
+        &(struct weft_environment){.arena = &results, .scratch = scratch, .error = &error});
     return played ? weft_seconds(result.iteration_ps[0]) : HUGE_VAL;
 }
 

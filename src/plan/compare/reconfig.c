@@ -155,12 +155,11 @@ bool weft_plan_reconfigure(struct weft_reconfig *result, const struct weft_taskg
     if (switch_ps == 0) {
         return weft_fail(error, WEFT_INPUT, "a switch that takes no time; give 1us or so");
     }
-    struct weft_fabric fabric;
-    struct weft_routes routes;
+    struct weft_network network = {0};
     uint32_t *link_of;
     struct weft_arena kept = weft_arena_split(&scratch);
-    if (!build_fabric(&fabric, &link_of, cluster, &kept, error) ||
-        !weft_routes_build_shortest(&routes, &fabric, &kept, scratch, error)) {
+    if (!build_fabric(&network.fabric, &link_of, cluster, &kept, error) ||
+        !weft_routes_build_shortest(&network.routes, &network.fabric, &kept, scratch, error)) {
         return false;
     }
     uint8_t *width = WEFT_NEW(&kept, uint8_t, (size_t)n * n);
@@ -170,7 +169,7 @@ bool weft_plan_reconfigure(struct weft_reconfig *result, const struct weft_taskg
         .width = width,
         .fabric = {n, width, WEFT_NEW(&kept, uint32_t, (size_t)n * n)},
         .link_of = link_of,
-        .rate_Bps = WEFT_NEW(&kept, double, fabric.link_count),
+        .rate_Bps = WEFT_NEW(&kept, double, network.fabric.link_count),
         .next_link = WEFT_NEW_RAW(&kept, uint32_t, (size_t)n * n),
     };
     weft_rng_init(&policy.rng, sim->seed);
@@ -183,9 +182,11 @@ bool weft_plan_reconfigure(struct weft_reconfig *result, const struct weft_taskg
                                              .stop = sim->stop};
     const struct weft_sim_job job = {.graph = graph};
     struct weft_sim_result played;
-    if (!weft_sim_run_jobs(&played, &fabric, &routes, &job, 1, &options, &kept, scratch, error)) {
+    if (!weft_sim_run_jobs(
+            &played, &network, &job, 1, &options,
+            &(struct weft_environment){.arena = &kept, .scratch = scratch, .error = error})) {
         return false;
     }
-    *result = summarize(&played, fabric.link_count, cluster, asked_bytes(graph, &options));
+    *result = summarize(&played, network.fabric.link_count, cluster, asked_bytes(graph, &options));
     return true;
 }

@@ -35,8 +35,9 @@ struct score search_simulate(const struct search *search, const struct weft_netw
     struct weft_sim_job job = {search->graph, NULL, network->rings};
     struct weft_sim_result result;
     struct weft_error error;
-    if (!weft_sim_run_jobs(&result, &network->fabric, &network->routes, &job, 1, &options, &results,
-                           scratch, &error)) {
+    if (!weft_sim_run_jobs(
+            &result, network, &job, 1, &options,
+            &(struct weft_environment){.arena = &results, .scratch = scratch, .error = &error})) {
         return (struct score){HUGE_VAL, UNITS_PER_EVENT * search->graph->task_count};
     }
     double units = UNITS_PER_EVENT * (double)(result.event_count + search->graph->task_count) +

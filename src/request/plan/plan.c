@@ -46,8 +46,7 @@ static bool fill_report(struct weft_report *report, struct weft_sim_result *resu
     weft_traffic_build(traffic, demanded, base->arena, base->scratch);
     report->traffic = traffic;
     report->result = result;
-    return weft_sim_run_jobs(result, &plan->network.fabric, &plan->network.routes, &job, 1, &timed,
-                             base->arena, base->scratch, base->error) &&
+    return weft_sim_run_jobs(result, &plan->network, &job, 1, &timed, base) &&
            weft_plan_compare(&report->comparisons, &report->comparison_count, demanded,
                              &plan->cluster, &options, base);
 }

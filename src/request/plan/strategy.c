@@ -128,8 +128,9 @@ static const uint64_t *simulate(const struct weft_search_result *found,
                                     &error)) {
             const struct weft_sim_job job = {.graph = &graph};
             simulated_ps[i] =
-                weft_sim_run_jobs(&result, &study->network->fabric, &study->network->routes, &job,
-                                  1, &packets, &arena, scratch, &error)
+                weft_sim_run_jobs(&result, study->network, &job, 1, &packets,
+                                  &(struct weft_environment){
+                                      .arena = &arena, .scratch = scratch, .error = &error})
                     ? result.iteration_ps[0]
                     : 0;
         }

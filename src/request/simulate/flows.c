@@ -23,8 +23,7 @@ static bool play_allreduce(struct simulation *simulation, uint64_t size_bytes)
     }
     job->graph = graph;
     weft_request_step_begin(environment, "simulating", 0);
-    bool played = weft_sim_run_jobs(&result->sim, &network->fabric, &network->routes, job, 1,
-                                    &simulation->options, base->arena, base->scratch, base->error);
+    bool played = weft_sim_run_jobs(&result->sim, network, job, 1, &simulation->options, base);
     weft_request_step_end(environment);
     if (!played) {
         return false;
@@ -61,8 +60,7 @@ static bool play_flows(struct simulation *simulation, const struct weft_flows_sp
     uint64_t *ends_ps = WEFT_NEW(base->arena, uint64_t, flows.count);
     weft_request_step_begin(environment, "simulating", 0);
     bool played =
-        weft_sim_run_flows(&result->sim, ends_ps, &network->fabric, &network->routes, &flows,
-                           &simulation->options, base->arena, base->scratch, base->error);
+        weft_sim_run_flows(&result->sim, ends_ps, network, &flows, &simulation->options, base);
     weft_request_step_end(environment);
     if (!played) {
         return false;

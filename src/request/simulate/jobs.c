@@ -249,10 +249,8 @@ static bool run_jobs(struct simulation *simulation, const struct jobs *jobs)
     const struct weft_environment *base = &environment->base;
     const char *plan_path = simulation->request->plan_path;
     weft_request_step_begin(environment, "simulating", 0);
-    bool played =
-        weft_sim_run_jobs(&simulation->result->sim, &simulation->network->fabric,
-                          &simulation->network->routes, jobs->jobs, simulation->load_count,
-                          &simulation->options, base->arena, base->scratch, base->error);
+    bool played = weft_sim_run_jobs(&simulation->result->sim, simulation->network, jobs->jobs,
+                                    simulation->load_count, &simulation->options, base);
     weft_request_step_end(environment);
     return played || (plan_path != NULL && weft_wrap(base->error, "%s", plan_path));
 }

@@ -180,8 +180,7 @@ bool simulation_keep_snapshot(struct simulation *simulation, const struct weft_s
         .sample_ps = (iteration_ps + SAMPLES - 1) / SAMPLES,
         .sample_limit = (2 * SAMPLES + 2) * (fabric->link_count + 1),
     };
-    if (!weft_sim_run_jobs(&result, fabric, &simulation->network->routes, job, 1, &options,
-                           base->arena, base->scratch, base->error)) {
+    if (!weft_sim_run_jobs(&result, simulation->network, job, 1, &options, base)) {
         return false;
     }
     take_series(&set, fabric, &result, base->arena);

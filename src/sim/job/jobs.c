@@ -289,18 +289,22 @@ static bool round_timeline(const uint64_t *const **out, const struct executor *e
     return true;
 }
 
-bool weft_sim_run_jobs(struct weft_sim_result *result, const struct weft_fabric *fabric,
-                       const struct weft_routes *routes, const struct weft_sim_job *jobs,
-                       uint32_t job_count, const struct weft_sim_options *options,
-                       struct weft_arena *arena, struct weft_arena scratch,
-                       struct weft_error *error)
+bool weft_sim_run_jobs(struct weft_sim_result *result, const struct weft_network *network,
+                       const struct weft_sim_job *jobs, uint32_t job_count,
+                       const struct weft_sim_options *options,
+                       const struct weft_environment *environment)
 {
+    struct weft_arena *arena = environment->arena;
+    struct weft_arena scratch = environment->scratch;
+    struct weft_error *error = environment->error;
+    const struct weft_fabric *fabric = &network->fabric;
     struct executor executor;
     const struct weft_packet_options defaults = WEFT_PACKET_DEFAULTS;
     struct weft_sim_options filled = *options;
     filled.packet = filled.packet == NULL ? &defaults : filled.packet;
     options = &filled;
-    if (!executor_build(&executor, fabric, routes, jobs, job_count, options, &scratch, error)) {
+    if (!executor_build(&executor, fabric, &network->routes, jobs, job_count, options, &scratch,
+                        error)) {
         return false;
     }
     sim_watch_init(&executor.watch, fabric, options, arena);
