@@ -1,5 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Playing a list of flows.
+// Plays a list of flows, in the order of their starts, over either engine.
+//
+// Time goes from event to event: the next start, the next end, the next change of circuits. The
+// flow engine solves the rates again at each such instant (flow/maxmin.c), and the packet engine
+// plays its own events in between, and their number is what it costs.
 
 #include "flows.h"
 
@@ -22,6 +26,8 @@ static bool check_packets(const struct weft_flow_list *flows, const struct weft_
     return true;
 }
 
+// Everything that a list can be wrong in, before anything is reserved. *way_total is the number of
+// paths that its flows take at most, plus one: so many messages can be open at once.
 static bool check_flows(const struct weft_flow_list *flows, const struct weft_fabric *fabric,
                         const struct weft_routes *routes, uint32_t *way_total,
                         struct weft_error *error)
@@ -57,6 +63,8 @@ static bool check_flows(const struct weft_flow_list *flows, const struct weft_fa
     return true;
 }
 
+// The flow engine's loop. All ends within a window of active->now_ps count as one instant
+// (weft_active_window_ps), so that flows that end together cost one solve.
 static void play(struct flows_player *player)
 {
     const struct weft_flow_list *flows = player->flows;
@@ -94,6 +102,8 @@ static void play(struct flows_player *player)
     }
 }
 
+// The packet engine's loop: it runs until a message ends, the next flow starts or the circuits
+// change. Simulated time is whole picoseconds here, so that a change of circuits is rounded up.
 static void play_packets(struct flows_player *player)
 {
     const struct weft_flow_list *flows = player->flows;

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A flow of a list begins: its message goes out on every path that its pair takes.
+// A flow of a list begins: its message goes out on every path that its pair takes, each with its
+// share of the bytes. A flow of no bytes only waits for its path's latency, and one from a server
+// to itself ends where it starts. In a run in partitions the message waits for the next window.
 
 #include "flows.h"
 

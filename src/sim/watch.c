@@ -1,5 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Records of flows, progress, and the end of runs that get nowhere.
+//
+// A packet simulation may go on for ever: every packet is lost and sent again, or ports wait for
+// each other. After each slice the watch counts what open flows have received; a run in which
+// nothing came while every flow had many timeouts is ended, and the flows that wait are named. A
+// slice is as long as some ten thousand events take, so that this costs nothing beside them.
 
 #include "watch.h"
 
@@ -15,6 +20,9 @@
 #define TIMEOUTS_IN_VAIN 24u
 #define FLOWS_NAMED 3u
 
+// The watch lives as long as `arena`, which gets the records: as many flows as flow_limit, and as
+// many samples as sample_limit, but at least four instants of all links, which joining in pairs
+// needs.
 void sim_watch_init(struct sim_watch *watch, const struct weft_fabric *fabric,
                     const struct weft_sim_options *options, struct weft_arena *arena)
 {

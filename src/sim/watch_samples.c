@@ -1,5 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Samples of links while a run goes on, in bounded memory.
+//
+// How long a run will be is not known when it begins. When the room is full, neighboring instants
+// are joined in pairs (bytes and drops added, the longer backlog kept) and the interval is doubled:
+// each sample is then moved a logarithmic number of times in all.
 
 #include "watch.h"
 

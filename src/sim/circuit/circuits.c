@@ -118,6 +118,8 @@ static uint32_t find_path(const struct sim_circuits *circuits, const struct weft
     return count;
 }
 
+// A message begins on the path that the present circuits give its pair; without one it is held
+// until they change. Its acknowledgements go back by the circuits of this instant, too.
 void sim_circuits_start(struct weft_simnet *net, uint32_t pair, double wire_bytes, uint32_t owner,
                         uint32_t job)
 {

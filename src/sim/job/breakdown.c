@@ -1,5 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Where the time of an iteration goes: by server, and along the chain that it waited for.
+//
+// Each device's and each server's stretches of work, transfers and collectives are sorted and
+// merged; what one use covers is taken away before the next is counted, so that the uses of a
+// device add up to the iteration. The chain is followed backwards from the task that ended last, to
+// the predecessor that ended last each time. O((tasks + edges + members of collectives) log).
 
 #include "weft/sim.h"
 
@@ -184,6 +189,7 @@ static void add_device(uint64_t *use_ps, const struct times *times, uint32_t dev
     use_ps[WEFT_TIME_IDLE] += left_ps;
 }
 
+// What every server does with its time, as the mean of its devices.
 static const uint64_t *find_uses(const struct times *times, const struct spans *compute,
                                  struct weft_arena *arena, struct weft_arena scratch)
 {
@@ -240,6 +246,8 @@ static uint32_t *find_causes(const struct times *times, const struct spans *comp
     return causes;
 }
 
+// Follows the chain of causes from the task that ended last back to the start. The
+// times go into the breakdown by kind of task, and the gaps in between beside them.
 static void find_path(struct weft_breakdown *breakdown, const struct times *times,
                       const struct spans *compute, struct weft_arena scratch)
 {

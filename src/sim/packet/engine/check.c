@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the packet engine cannot play, told before it begins.
+// What the packet engine cannot play, told before it begins: packets without a size, buffers that
+// hold none, links that take too long for one, messages of more packets than 32 bits number.
+// The engine itself then only asserts, since nothing in its loop can fail for its input's sake.
 
 #include "engine.h"
 #include "sim/transports.h"

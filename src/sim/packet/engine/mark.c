@@ -121,6 +121,9 @@ void packet_line_join(struct packet_engine *engine, uint32_t line_id, uint32_t i
     line->last = id;
 }
 
+// A packet is at the far end of its link. What stood behind it when it left, one latency ago,
+// decides its mark: `ahead_bytes` counts the packets that had entered by then, and since both
+// instants only grow, each packet is added and taken away once.
 void packet_line_leave(struct packet_engine *engine, uint32_t id)
 {
     struct packet *packet = &engine->packets[id];

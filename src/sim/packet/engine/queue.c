@@ -224,6 +224,9 @@ static bool admit(struct packet_engine *engine, uint32_t link_id, uint32_t id)
     return backlog + serial_ps(link, packet->bytes) <= link->limit_ps;
 }
 
+// A packet enters a port that has a queue: it is admitted, marked or lost, waits in its band, and
+// is sent at once if the port is free. A busy port that nobody waits for yet files the one event at
+// which it will be free; all that come until then are served from there on.
 void packet_queue_enter(struct packet_engine *engine, uint32_t id)
 {
     struct packet *packet = &engine->packets[id];

@@ -27,6 +27,9 @@ static uint64_t next_slot_ps(const struct packet_engine *engine, const struct pa
     return packet_queue_keeps(engine, link, id) ? WEFT_NEVER : engine->clock.now_ps;
 }
 
+// Makes the packet `sequence` of a flow (WEFT_NONE: the header that opens its connection) and gives
+// it to the sender's own port. Afterwards left_ps is when it leaves that port, and slot_ps when the
+// flow's next packet may enter it.
 void packet_transmit(struct packet_engine *engine, uint32_t id, uint32_t sequence, uint32_t flags)
 {
     struct packet_flow *flow = &engine->flows[id];

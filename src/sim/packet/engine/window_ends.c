@@ -33,6 +33,8 @@ static uint32_t choose(struct packet_engine *engine, struct packet_flow *flow)
     return WEFT_NONE;
 }
 
+// Sends while the window has room; with nothing in flight one packet goes in any case, so that a
+// window below one packet cannot stop a flow.
 void packet_window_send(struct packet_engine *engine, uint32_t id)
 {
     struct packet_flow *flow = &engine->flows[id];
@@ -131,6 +133,9 @@ static void close_sender(struct packet_engine *engine, uint32_t id)
     packet_mail_closed(engine, id);
 }
 
+// An acknowledgement is at its sender. In this order, since each step reads what the one before has
+// set: what it acknowledges; the packets in flight; the round trip; the congestion control; what is
+// lost by now; what may be sent; the timer.
 static void take_acknowledgement(struct packet_engine *engine, const struct packet *packet)
 {
     uint32_t id = packet->flow;
@@ -217,6 +222,9 @@ static void note_whole(struct packet_engine *engine, uint32_t id)
     }
 }
 
+// A packet of data, or the header that opens the connection, is at its receiver, which acknowledges
+// it with the same packet. The last one of a message ends it; what is still under way to the sender
+// then has a generation that is over, and is dropped where it arrives.
 static void receive(struct packet_engine *engine, uint32_t id)
 {
     struct packet *packet = &engine->packets[id];

@@ -1,5 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Parts of a run: windows, mail between them, and the threads that play them.
+// A run in partitions: windows, mail between them, and the threads that play them. A packet takes
+// at least the lookahead to another partition, so that all may play that much time without a word
+// of the others (conservative synchronization: Chandy and Misra, 1979; windows as in bounded lag,
+// Lubachevsky 1989). The mail is read in a fixed order, so that the threads' number changes
+// nothing.
 
 #include "partitions.h"
 
@@ -68,6 +72,8 @@ static void add_end(struct packet_partition *partition)
         partition->engine.clock.now_ps, flow, partition->engine.flows[flow].marked_count};
 }
 
+// Plays one partition up to the window's end: takes its mail, then runs its engine from the start
+// of one of its messages to the next. Called by one thread for each partition and window.
 static void play_partition(struct packet_partitions *partitions, struct packet_partition *partition)
 {
     struct packet_engine *engine = &partition->engine;

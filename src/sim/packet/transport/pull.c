@@ -193,6 +193,10 @@ static void send_pull(struct packet_engine *engine, uint32_t flow_id)
     answer(engine, id);
 }
 
+// A receiver's link may send a pull: the first flow in the pacer's line sends one and goes to the
+// line's end if it wants more. Pulls are a full packet's time apart, so that what they call for
+// fills the link and no more. Flows that have gone, or whose last link is another now, are passed
+// over.
 void packet_pull_event(struct packet_engine *engine, uint32_t link)
 {
     struct packet_pacer *pacer = &engine->pacers[link];
