@@ -200,6 +200,8 @@ struct weft_job_record {
     bool cut_off;      // by until_ps
 };
 
+// What a schedule came to. It stays flat: each field is one row of the report and one key of the
+// JSON (docs/scheduler.md), and nothing works on a part of them.
 struct weft_timetable {
     uint32_t job_count;
     const struct weft_job_record *jobs; // in the order of the expanded trace

@@ -25,6 +25,15 @@ struct end {
     uint32_t out;
 };
 
+// Blossoms, indexed by id - n.
+struct blossoms {
+    uint32_t *child_count; // 0 = the id is unused
+    uint32_t **children;   // in cycle order
+    struct end **joint;    // joint[i] joins children[i] (in) and children[i+1] (out)
+    uint32_t *base;        // index of the child that holds the blossom's own matched edge
+    uint32_t *near;        // (id - n) * n + v: the blossom's vertex of least slack to v outside
+};
+
 struct matcher {
     uint32_t n;
     uint32_t capacity; // vertices and blossoms, 3n/2
@@ -40,13 +49,8 @@ struct matcher {
     uint32_t stamp_now;
     uint32_t *queue; // OUTER vertices not yet scanned
     uint32_t queue_first, queue_last;
-    // Blossoms, indexed by id - n.
-    uint32_t *child_count; // 0 = the id is unused
-    uint32_t **children;   // in cycle order
-    struct end **joint;    // joint[i] joins children[i] (in) and children[i+1] (out)
-    uint32_t *base;        // index of the child that holds the blossom's own matched edge
-    uint32_t *near;        // (id - n) * n + v: the blossom's vertex of least slack to v outside
-    uint32_t *vertices;    // work space for listing a set
+    struct blossoms blossoms;
+    uint32_t *vertices; // work space for listing a set
 };
 
 static int64_t slack(const struct matcher *m, uint32_t a, uint32_t b)
@@ -67,8 +71,8 @@ static uint32_t list_vertices(const struct matcher *m, uint32_t set, uint32_t *l
         return 1;
     }
     uint32_t count = 0;
-    for (uint32_t i = 0; i < m->child_count[set - m->n]; i++) {
-        count += list_vertices(m, m->children[set - m->n][i], list + count);
+    for (uint32_t i = 0; i < m->blossoms.child_count[set - m->n]; i++) {
+        count += list_vertices(m, m->blossoms.children[set - m->n][i], list + count);
     }
     return count;
 }
@@ -93,7 +97,7 @@ static uint32_t nearest_inside(const struct matcher *m, uint32_t set, uint32_t v
     if (set < m->n) {
         return is_edge(m, set, v) ? set : WEFT_NONE;
     }
-    return m->near[(size_t)(set - m->n) * m->n + v];
+    return m->blossoms.near[(size_t)(set - m->n) * m->n + v];
 }
 
 // Recomputes best[set] over all OUTER vertices outside it. O(n).
@@ -129,7 +133,7 @@ static uint32_t child_index(const struct matcher *m, uint32_t blossom, uint32_t 
         WEFT_ASSERT(set != WEFT_NONE);
     }
     uint32_t index = 0;
-    while (m->children[blossom - m->n][index] != set) {
+    while (m->blossoms.children[blossom - m->n][index] != set) {
         index++;
     }
     return index;
@@ -144,17 +148,17 @@ static void rematch(struct matcher *m, uint32_t set, struct end edge)
         return;
     }
     uint32_t blossom = set - m->n;
-    uint32_t count = m->child_count[blossom];
+    uint32_t count = m->blossoms.child_count[blossom];
     uint32_t base = child_index(m, set, edge.in);
-    rematch(m, m->children[blossom][base], edge);
+    rematch(m, m->blossoms.children[blossom][base], edge);
     for (uint32_t step = 1; step < count; step += 2) {
         uint32_t one = (base + step) % count;
         uint32_t two = (base + step + 1) % count;
-        struct end joint = m->joint[blossom][one];
-        rematch(m, m->children[blossom][one], joint);
-        rematch(m, m->children[blossom][two], (struct end){joint.out, joint.in});
+        struct end joint = m->blossoms.joint[blossom][one];
+        rematch(m, m->blossoms.children[blossom][one], joint);
+        rematch(m, m->blossoms.children[blossom][two], (struct end){joint.out, joint.in});
     }
-    m->base[blossom] = base;
+    m->blossoms.base[blossom] = base;
 }
 
 // The OUTER set two steps up the tree from `set`, or WEFT_NONE at a root.
@@ -223,12 +227,12 @@ static uint32_t climb(const struct matcher *m, uint32_t set, uint32_t ancestor, 
 // Fills near[] of a new blossom from its children's. O(children * n).
 static void merge_near(struct matcher *m, uint32_t blossom)
 {
-    uint32_t *near = m->near + (size_t)(blossom - m->n) * m->n;
+    uint32_t *near = m->blossoms.near + (size_t)(blossom - m->n) * m->n;
     for (uint32_t v = 0; v < m->n; v++) {
         near[v] = WEFT_NONE;
     }
-    for (uint32_t i = 0; i < m->child_count[blossom - m->n]; i++) {
-        uint32_t child = m->children[blossom - m->n][i];
+    for (uint32_t i = 0; i < m->blossoms.child_count[blossom - m->n]; i++) {
+        uint32_t child = m->blossoms.children[blossom - m->n][i];
         for (uint32_t v = 0; v < m->n; v++) {
             uint32_t inside = m->top[v] == blossom ? WEFT_NONE : nearest_inside(m, child, v);
             if (inside != WEFT_NONE &&
@@ -243,13 +247,13 @@ static void merge_near(struct matcher *m, uint32_t blossom)
 static void shrink(struct matcher *m, struct end edge, uint32_t ancestor)
 {
     uint32_t slot = 0;
-    while (m->child_count[slot] != 0) {
+    while (m->blossoms.child_count[slot] != 0) {
         slot++;
         WEFT_ASSERT(slot < m->capacity - m->n);
     }
     uint32_t blossom = m->n + slot;
-    uint32_t *children = m->children[slot];
-    struct end *joint = m->joint[slot];
+    uint32_t *children = m->blossoms.children[slot];
+    struct end *joint = m->blossoms.joint[slot];
     // The cycle: ancestor, down to edge.in, over the edge, up from edge.out to the ancestor.
     uint32_t left = climb(m, m->top[edge.in], ancestor, children + 1, joint);
     for (uint32_t i = 0; i < left / 2; i++) {
@@ -266,13 +270,13 @@ static void shrink(struct matcher *m, struct end edge, uint32_t ancestor)
     children[0] = ancestor;
     joint[left] = edge;
     uint32_t right = climb(m, m->top[edge.out], ancestor, children + 1 + left, joint + 1 + left);
-    m->child_count[slot] = 1 + left + right;
-    m->base[slot] = 0;
+    m->blossoms.child_count[slot] = 1 + left + right;
+    m->blossoms.base[slot] = 0;
     m->dual[blossom] = 0;
     m->parent[blossom] = WEFT_NONE;
     m->match[blossom] = m->match[ancestor];
     m->stamp[blossom] = 0;
-    for (uint32_t i = 0; i < m->child_count[slot]; i++) {
+    for (uint32_t i = 0; i < m->blossoms.child_count[slot]; i++) {
         m->parent[children[i]] = blossom;
         if (m->label[children[i]] == INNER) {
             enqueue(m, children[i]);
@@ -289,8 +293,8 @@ static void shrink(struct matcher *m, struct end edge, uint32_t ancestor)
 static void expand(struct matcher *m, uint32_t blossom)
 {
     uint32_t slot = blossom - m->n;
-    uint32_t count = m->child_count[slot];
-    uint32_t *children = m->children[slot];
+    uint32_t count = m->blossoms.child_count[slot];
+    uint32_t *children = m->blossoms.children[slot];
     for (uint32_t i = 0; i < count; i++) {
         m->parent[children[i]] = WEFT_NONE;
         m->label[children[i]] = LOOSE;
@@ -301,21 +305,21 @@ static void expand(struct matcher *m, uint32_t blossom)
     while (children[at] != m->top[entry.in]) {
         at++;
     }
-    uint32_t offset = (at + count - m->base[slot]) % count;
+    uint32_t offset = (at + count - m->blossoms.base[slot]) % count;
     bool forward = offset % 2 == 1; // towards the child it is matched with
     uint32_t step = forward ? 1 : count - 1;
     m->label[children[at]] = INNER;
     m->entry[children[at]] = entry;
-    while (at != m->base[slot]) {
+    while (at != m->blossoms.base[slot]) {
         uint32_t outer = (at + step) % count;
         uint32_t inner = (outer + step) % count;
-        struct end joint = m->joint[slot][forward ? outer : inner];
+        struct end joint = m->blossoms.joint[slot][forward ? outer : inner];
         m->entry[children[inner]] = forward ? (struct end){joint.out, joint.in} : joint;
         m->label[children[inner]] = INNER;
         make_outer(m, children[outer]);
         at = inner;
     }
-    m->child_count[slot] = 0;
+    m->blossoms.child_count[slot] = 0;
     for (uint32_t i = 0; i < count; i++) {
         if (m->label[children[i]] != INNER) {
             find_best(m, children[i]);
@@ -374,7 +378,7 @@ static bool scan(struct matcher *m, uint32_t v)
 
 static bool is_top(const struct matcher *m, uint32_t set)
 {
-    return m->parent[set] == WEFT_NONE && (set < m->n || m->child_count[set - m->n] > 0);
+    return m->parent[set] == WEFT_NONE && (set < m->n || m->blossoms.child_count[set - m->n] > 0);
 }
 
 // How far the duals can move: until an OUTER vertex is worth nothing, an edge becomes tight or an
@@ -498,15 +502,15 @@ static void init(struct matcher *m, uint32_t n, const int64_t *weights, struct w
     m->best = WEFT_NEW(arena, struct end, capacity);
     m->stamp = WEFT_NEW(arena, uint32_t, capacity);
     m->queue = WEFT_NEW_RAW(arena, uint32_t, (size_t)2 * n);
-    m->child_count = WEFT_NEW(arena, uint32_t, blossoms);
-    m->children = WEFT_NEW_RAW(arena, uint32_t *, blossoms);
-    m->joint = WEFT_NEW_RAW(arena, struct end *, blossoms);
-    m->base = WEFT_NEW(arena, uint32_t, blossoms);
-    m->near = WEFT_NEW_RAW(arena, uint32_t, (size_t)blossoms * n);
+    m->blossoms.child_count = WEFT_NEW(arena, uint32_t, blossoms);
+    m->blossoms.children = WEFT_NEW_RAW(arena, uint32_t *, blossoms);
+    m->blossoms.joint = WEFT_NEW_RAW(arena, struct end *, blossoms);
+    m->blossoms.base = WEFT_NEW(arena, uint32_t, blossoms);
+    m->blossoms.near = WEFT_NEW_RAW(arena, uint32_t, (size_t)blossoms * n);
     m->vertices = WEFT_NEW_RAW(arena, uint32_t, n);
     for (uint32_t b = 0; b < blossoms; b++) {
-        m->children[b] = WEFT_NEW_RAW(arena, uint32_t, n);
-        m->joint[b] = WEFT_NEW_RAW(arena, struct end, n);
+        m->blossoms.children[b] = WEFT_NEW_RAW(arena, uint32_t, n);
+        m->blossoms.joint[b] = WEFT_NEW_RAW(arena, struct end, n);
     }
     int64_t heaviest = 0;
     for (size_t i = 0; i < (size_t)n * n; i++) {

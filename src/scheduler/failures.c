@@ -132,7 +132,7 @@ static void set_port(struct sched *sched, const struct weft_trace_failure *failu
     }
     uint32_t job = sched->holder[failure->server];
     if (job != WEFT_NONE) {
-        sched->jobs[job].degradation = sched_degradation(sched, &sched->jobs[job]);
+        sched->jobs[job].shard.degradation = sched_degradation(sched, &sched->jobs[job]);
         sched->jobs[job].record->failures += down;
     }
 }

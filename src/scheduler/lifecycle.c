@@ -147,7 +147,7 @@ void sched_stop(struct sched *sched, uint32_t id, enum sched_phase next, bool in
     job->record->score = fmin(job->record->score, job->place.score);
     take_out(sched->running, &sched->running_count, id);
     job->rate = 0;
-    job->degradation = 1;
+    job->shard.degradation = 1;
     if (next == SCHED_WAITING) {
         sched_queue(sched, id);
     } else {

@@ -187,7 +187,7 @@ bool sched_update_rates(struct sched *sched, struct weft_arena scratch)
     }
     for (uint32_t i = 0; i < sched->running_count; i++) {
         struct sched_job *job = &sched->jobs[sched->running[i]];
-        go_alone(job, job->place.alone_ps * job->degradation);
+        go_alone(job, job->place.alone_ps * job->shard.degradation);
     }
     return true;
 }

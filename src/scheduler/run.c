@@ -42,8 +42,8 @@ static uint64_t earlier(uint64_t a_ps, uint64_t b_ps)
 
 static uint64_t job_event_ps(const struct sched *sched, const struct sched_job *job)
 {
-    if (job->phase == SCHED_WAITING && job->wired_ps > sched->now_ps) {
-        return job->wired_ps;
+    if (job->phase == SCHED_WAITING && job->shard.wired_ps > sched->now_ps) {
+        return job->shard.wired_ps;
     }
     if (job->phase == SCHED_HOLDING) {
         return job->begin_ps;
@@ -170,9 +170,9 @@ static void init_job(struct sched *sched, uint32_t id)
         .size = elastic ? class->servers_min : class->server_count,
         .step = 1,
         .work = (double)asked->iterations,
-        .degradation = 1,
+        .shard.degradation = 1,
         .bins = WEFT_NEW(sched->arena, double, SCHED_BINS),
-        .wired_ps = WEFT_NEVER,
+        .shard.wired_ps = WEFT_NEVER,
         .record = record,
         .graph = class->graph,
     };

@@ -60,7 +60,7 @@ static void order_wiring(struct sched *sched, uint32_t job, const uint32_t *serv
     uint64_t from_ps =
         sched->robots_free_ps > sched->now_ps ? sched->robots_free_ps : sched->now_ps;
     sched->robots_free_ps = from_ps + sched->trace->shards.wiring_ps;
-    entry->wired_ps = sched->robots_free_ps;
+    entry->shard.wired_ps = sched->robots_free_ps;
     entry->place.servers = WEFT_NEW(sched->arena, uint32_t, entry->size);
     memcpy(entry->place.servers, servers, entry->size * sizeof *servers);
     for (uint32_t i = 0; i < entry->size; i++) {
@@ -74,7 +74,7 @@ static void cancel_wiring(struct sched *sched, uint32_t job)
     for (uint32_t i = 0; i < entry->size; i++) {
         sched->ahead[entry->place.servers[i]] = WEFT_NONE;
     }
-    entry->wired_ps = WEFT_NEVER;
+    entry->shard.wired_ps = WEFT_NEVER;
 }
 
 static bool is_ready(const struct sched *sched, const struct sched_job *job)
@@ -84,7 +84,7 @@ static bool is_ready(const struct sched *sched, const struct sched_job *job)
             return false;
         }
     }
-    return job->wired_ps <= sched->now_ps;
+    return job->shard.wired_ps <= sched->now_ps;
 }
 
 static bool lost_server(const struct sched *sched, const struct sched_job *job)
@@ -118,7 +118,7 @@ static void start(struct sched *sched, uint32_t job)
     sched_start(sched, job, &place,
                 sched->now_ps + sched->trace->shards.switch_ps +
                     (again ? sched->trace->restart_ps : 0));
-    entry->degradation = sched_degradation(sched, entry);
+    entry->shard.degradation = sched_degradation(sched, entry);
 }
 
 bool sched_allocate_shards(struct sched *sched, struct weft_arena scratch)
@@ -128,17 +128,17 @@ bool sched_allocate_shards(struct sched *sched, struct weft_arena scratch)
     for (uint32_t i = 0; i < sched->queue_count;) {
         uint32_t job = sched->queue[i];
         struct sched_job *entry = &sched->jobs[job];
-        if (entry->wired_ps != WEFT_NEVER && lost_server(sched, entry)) {
+        if (entry->shard.wired_ps != WEFT_NEVER && lost_server(sched, entry)) {
             cancel_wiring(sched, job);
         }
-        if (entry->wired_ps == WEFT_NEVER && !blocked) {
+        if (entry->shard.wired_ps == WEFT_NEVER && !blocked) {
             if (pick(servers, entry->size, sched, scratch)) {
                 order_wiring(sched, job, servers);
             } else {
                 blocked = true; // first come, first served: nobody's shard is wired before
             }
         }
-        if (entry->wired_ps != WEFT_NEVER && is_ready(sched, entry)) {
+        if (entry->shard.wired_ps != WEFT_NEVER && is_ready(sched, entry)) {
             start(sched, job);
         } else {
             i++;

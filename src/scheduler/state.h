@@ -108,6 +108,12 @@ struct sched_place {
     double score;
 };
 
+// A job's dedicated servers.
+struct sched_shard {
+    double degradation; // of its iterations, by failed ports
+    uint64_t wired_ps;  // its topology is wired; WEFT_NEVER = not ordered
+};
+
 struct sched_job {
     const struct weft_job_class *class;
     enum sched_phase phase;
@@ -124,14 +130,15 @@ struct sched_job {
     const struct weft_taskgraph *graph; // what the flow engine plays; or NULL
     struct steady_job steady;
     uint64_t signature; // of the steady state that `rate` came from
-    double degradation; // of a dedicated shard's iteration, by failed ports
     uint32_t span;      // open one
     double iterations;  // those done again too
     double *bins;       // [SCHED_BINS] iterations; they add up to `iterations` but for rounding
-    uint64_t wired_ps;  // dedicated: its shard is wired; WEFT_NEVER = not ordered
+    struct sched_shard shard;
     struct weft_job_record *record;
 };
 
+// A schedule under way. It stays one struct of many fields: every file of the room works on the
+// same instant of the same schedule, and each group below is named by its comment.
 struct sched {
     const struct weft_job_trace *trace;
     const struct weft_network *network; // NULL: dedicated

@@ -37,6 +37,36 @@ double sched_bin_value(uint32_t bin)
     return pow(BIN_RATIO, bin + 0.5 - BIN_ONE);
 }
 
+// Per link: progressive filling.
+struct filling {
+    double *left_Bps;  // of flows not yet fixed
+    double *shares;    // flows not yet fixed; 0 where nobody sends
+    double *asked_Bps; // by all who send
+    double *link_Bps;  // the level that flows not yet fixed reach there
+};
+
+// Per link: the flows that mark_ratio was last called with, and its answer.
+struct marked {
+    double *flows;
+    double *ratio;
+};
+
+// The links of each job, CSR.
+struct job_links {
+    uint32_t *first;
+    uint32_t *link;
+    double *share; // flows of the job on the link, as many as its mean flow makes
+};
+
+// What is counted from from_ps on, per job.
+struct measured {
+    double *began; // iterations, with the part of the one under way, at from_ps
+    double *count; // ended since
+    double *marks;
+};
+
+// A steady state under way. The lists of links and senders stay beside the arrays that they index:
+// share_links, the inner loop, walks them together.
 struct play {
     struct steady *steady;
     double now_ps;
@@ -46,11 +76,8 @@ struct play {
     double *level_Bps; // what it gets
     double *rate_Bps;  // of the job
     bool *fixed;
-    double *left_Bps;  // per link, of flows not yet fixed
-    double *shares;    // per link, flows not yet fixed; 0 where nobody sends
-    double *asked_Bps; // per link, by all who send
-    double *link_Bps;  // per link: the level that flows not yet fixed reach there
-    uint32_t *used;    // links over which somebody sends
+    struct filling filling;
+    uint32_t *used; // links over which somebody sends
     uint32_t used_count;
     uint32_t *full; // those of them that are asked for all they have: no other holds anybody up
     uint32_t full_count;
@@ -58,15 +85,9 @@ struct play {
     uint32_t open_count;
     uint32_t *senders; // jobs, not yet fixed
     uint32_t sender_count;
-    double *marked_flows; // per link: what mark_ratio was last asked, and its answer
-    double *marked_ratio;
-    uint32_t *job_first; // CSR: links of each job
-    uint32_t *job_link;
-    double *job_share; // flows of the job on the link, as many as its mean flow makes
-    // Per job, measured.
-    double *began; // iterations, with the part of the one under way, at from_ps
-    double *count; // ended since
-    double *marks;
+    struct marked marked;
+    struct job_links job;
+    struct measured measured;
 };
 
 void steady_begin(struct steady_job *job, double wait_ps)
@@ -124,7 +145,7 @@ static void end_iteration(struct play *play, uint32_t j)
 {
     struct steady_job *job = &play->steady->jobs[j];
     if (play->now_ps > play->from_ps) {
-        play->count[j]++;
+        play->measured.count[j]++;
         job->bins[sched_bin((play->now_ps - job->started_ps) / job->compared_ps)]++;
     }
     // Waiting to be in step belongs to the iteration that waits: times add up to the whole.
@@ -163,9 +184,9 @@ static double flow_ask(const struct steady_job *job)
 static void set_level(struct play *play, uint32_t link)
 {
     // What subtraction leaves of a sum of shares is no share.
-    bool any = play->shares[link] > 1e-9;
-    double left_Bps = play->left_Bps[link] > 0 ? play->left_Bps[link] : 0;
-    play->link_Bps[link] = any ? left_Bps / play->shares[link] : (double)INFINITY;
+    bool any = play->filling.shares[link] > 1e-9;
+    double left_Bps = play->filling.left_Bps[link] > 0 ? play->filling.left_Bps[link] : 0;
+    play->filling.link_Bps[link] = any ? left_Bps / play->filling.shares[link] : (double)INFINITY;
 }
 
 // Fixes a job's flows at a level: its links have that much less, for fewer.
@@ -173,10 +194,10 @@ static void fix_job(struct play *play, uint32_t j, double level_Bps)
 {
     play->fixed[j] = true;
     play->level_Bps[j] = level_Bps;
-    for (uint32_t e = play->job_first[j]; e < play->job_first[j + 1]; e++) {
-        uint32_t link = play->job_link[e];
-        play->left_Bps[link] -= play->job_share[e] * level_Bps;
-        play->shares[link] -= play->job_share[e];
+    for (uint32_t e = play->job.first[j]; e < play->job.first[j + 1]; e++) {
+        uint32_t link = play->job.link[e];
+        play->filling.left_Bps[link] -= play->job.share[e] * level_Bps;
+        play->filling.shares[link] -= play->job.share[e];
         set_level(play, link);
     }
 }
@@ -196,15 +217,15 @@ static void begin_job(struct play *play, uint32_t j)
     double ask_Bps = flow_ask(&play->steady->jobs[j]);
     play->ask_Bps[j] = ask_Bps;
     play->senders[play->sender_count++] = j;
-    for (uint32_t e = play->job_first[j]; e < play->job_first[j + 1]; e++) {
-        uint32_t link = play->job_link[e];
-        if (play->shares[link] == 0) {
+    for (uint32_t e = play->job.first[j]; e < play->job.first[j + 1]; e++) {
+        uint32_t link = play->job.link[e];
+        if (play->filling.shares[link] == 0) {
             play->used[play->used_count++] = link;
-            play->asked_Bps[link] = 0;
-            play->left_Bps[link] = play->steady->links[link].capacity_Bps;
+            play->filling.asked_Bps[link] = 0;
+            play->filling.left_Bps[link] = play->steady->links[link].capacity_Bps;
         }
-        play->shares[link] += play->job_share[e];
-        play->asked_Bps[link] += play->job_share[e] * ask_Bps;
+        play->filling.shares[link] += play->job.share[e];
+        play->filling.asked_Bps[link] += play->job.share[e] * ask_Bps;
     }
 }
 
@@ -213,7 +234,7 @@ static void begin_sharing(struct play *play)
 {
     const struct steady *steady = play->steady;
     while (play->used_count > 0) {
-        play->shares[play->used[--play->used_count]] = 0;
+        play->filling.shares[play->used[--play->used_count]] = 0;
     }
     play->sender_count = 0;
     for (uint32_t j = 0; j < steady->job_count; j++) {
@@ -228,7 +249,7 @@ static void begin_sharing(struct play *play)
     play->full_count = 0;
     for (uint32_t u = 0; u < play->used_count; u++) {
         uint32_t link = play->used[u];
-        if (play->asked_Bps[link] >= steady->links[link].capacity_Bps * (1 - 1e-9)) {
+        if (play->filling.asked_Bps[link] >= steady->links[link].capacity_Bps * (1 - 1e-9)) {
             play->full[play->full_count++] = link;
         }
     }
@@ -242,7 +263,7 @@ static double next_level(struct play *play)
     uint32_t kept = 0;
     for (uint32_t i = 0; i < play->open_count; i++) {
         uint32_t link = play->open[i];
-        double here_Bps = play->link_Bps[link];
+        double here_Bps = play->filling.link_Bps[link];
         if (!isinf(here_Bps)) {
             play->open[kept++] = link;
             level_Bps = here_Bps < level_Bps ? here_Bps : level_Bps;
@@ -289,8 +310,8 @@ static void share_links(struct play *play)
         }
         for (uint32_t i = 0; i < play->open_count; i++) {
             uint32_t link = play->open[i];
-            if (play->link_Bps[link] <= near_Bps) {
-                fix_link(play, &steady->links[link], play->link_Bps[link]);
+            if (play->filling.link_Bps[link] <= near_Bps) {
+                fix_link(play, &steady->links[link], play->filling.link_Bps[link]);
             }
         }
     }
@@ -338,15 +359,15 @@ static void count_marks(struct play *play, double span_ps)
         if (senders < 2 || carried_Bps < link->capacity_Bps * (1 - 1e-9)) {
             continue; // no queue
         }
-        if (flows != play->marked_flows[l]) {
-            play->marked_flows[l] = flows;
-            play->marked_ratio[l] = mark_ratio(steady, link->capacity_Bps, flows);
+        if (flows != play->marked.flows[l]) {
+            play->marked.flows[l] = flows;
+            play->marked.ratio[l] = mark_ratio(steady, link->capacity_Bps, flows);
         }
         double packets = span_ps / (double)WEFT_PS_PER_S / steady->packet_bytes * link->copies;
         for (uint32_t i = 0; i < link->job_count; i++) {
             uint32_t j = link->jobs[i];
             double carried = link->shares[i] * play->rate_Bps[j] * packets;
-            play->marks[j] += play->marked_ratio[l] * carried;
+            play->measured.marks[j] += play->marked.ratio[l] * carried;
         }
     }
 }
@@ -409,14 +430,14 @@ static void take_results(struct play *play, uint32_t j)
 {
     struct steady_job *job = &play->steady->jobs[j];
     double span_ps = play->now_ps - play->from_ps;
-    double iterations = position(job) - play->began[j];
+    double iterations = position(job) - play->measured.began[j];
     job->mean_ps = span_ps / fmax(iterations, 1e-9);
-    job->marks = play->marks[j] / fmax(iterations, 1e-9);
-    if (play->count[j] == 0) {
+    job->marks = play->measured.marks[j] / fmax(iterations, 1e-9);
+    if (play->measured.count[j] == 0) {
         job->bins[sched_bin(job->mean_ps / job->compared_ps)] = 1;
     }
-    for (uint32_t b = 0; b < SCHED_BINS && play->count[j] > 0; b++) {
-        job->bins[b] = (float)((double)job->bins[b] / play->count[j]);
+    for (uint32_t b = 0; b < SCHED_BINS && play->measured.count[j] > 0; b++) {
+        job->bins[b] = (float)((double)job->bins[b] / play->measured.count[j]);
     }
     // The next steady state begins at 0.
     job->wait_ps = fmax(job->wait_ps - play->now_ps, 0);
@@ -435,16 +456,16 @@ static void list_links(struct play *play, struct weft_arena *scratch)
     for (uint32_t j = 0; j < steady->job_count; j++) {
         first[j + 1] += first[j];
     }
-    play->job_first = first;
-    play->job_link = WEFT_NEW(scratch, uint32_t, first[steady->job_count]);
-    play->job_share = WEFT_NEW(scratch, double, first[steady->job_count]);
+    play->job.first = first;
+    play->job.link = WEFT_NEW(scratch, uint32_t, first[steady->job_count]);
+    play->job.share = WEFT_NEW(scratch, double, first[steady->job_count]);
     uint32_t *filled = WEFT_NEW(scratch, uint32_t, steady->job_count);
     for (uint32_t l = 0; l < steady->link_count; l++) {
         for (uint32_t i = 0; i < steady->links[l].job_count; i++) {
             uint32_t j = steady->links[l].jobs[i];
             uint32_t at = first[j] + filled[j]++;
-            play->job_link[at] = l;
-            play->job_share[at] = steady->links[l].shares[i] / steady->jobs[j].flow_ratio;
+            play->job.link[at] = l;
+            play->job.share[at] = steady->links[l].shares[i] / steady->jobs[j].flow_ratio;
         }
     }
 }
@@ -458,7 +479,7 @@ static double count_iterations(const struct play *play, double longest_ps)
     for (uint32_t j = 0; j < steady->job_count; j++) {
         events += steady->jobs[j].segment_count * longest_ps / steady->jobs[j].alone_ps;
     }
-    double work = events * (play->job_first[steady->job_count] + 4.0 * steady->link_count + 50);
+    double work = events * (play->job.first[steady->job_count] + 4.0 * steady->link_count + 50);
     return fmin(steady->warm_up + steady->window, fmax(WORK_MAX / work, 4));
 }
 
@@ -467,24 +488,24 @@ void steady_play(struct steady *steady, struct weft_arena scratch)
     uint32_t count = steady->job_count;
     struct play play = {
         .steady = steady,
-        .left_Bps = WEFT_NEW(&scratch, double, steady->link_count),
-        .shares = WEFT_NEW(&scratch, double, steady->link_count),
-        .asked_Bps = WEFT_NEW(&scratch, double, steady->link_count),
+        .filling.left_Bps = WEFT_NEW(&scratch, double, steady->link_count),
+        .filling.shares = WEFT_NEW(&scratch, double, steady->link_count),
+        .filling.asked_Bps = WEFT_NEW(&scratch, double, steady->link_count),
         .used = WEFT_NEW(&scratch, uint32_t, steady->link_count),
         .full = WEFT_NEW(&scratch, uint32_t, steady->link_count),
         .open = WEFT_NEW(&scratch, uint32_t, steady->link_count),
-        .link_Bps = WEFT_NEW(&scratch, double, steady->link_count),
-        .marked_flows = WEFT_NEW(&scratch, double, steady->link_count),
-        .marked_ratio = WEFT_NEW(&scratch, double, steady->link_count),
+        .filling.link_Bps = WEFT_NEW(&scratch, double, steady->link_count),
+        .marked.flows = WEFT_NEW(&scratch, double, steady->link_count),
+        .marked.ratio = WEFT_NEW(&scratch, double, steady->link_count),
         .speed = WEFT_NEW(&scratch, double, count),
         .ask_Bps = WEFT_NEW(&scratch, double, count),
         .level_Bps = WEFT_NEW(&scratch, double, count),
         .rate_Bps = WEFT_NEW(&scratch, double, count),
         .senders = WEFT_NEW(&scratch, uint32_t, count),
         .fixed = WEFT_NEW(&scratch, bool, count),
-        .began = WEFT_NEW(&scratch, double, count),
-        .count = WEFT_NEW(&scratch, double, count),
-        .marks = WEFT_NEW(&scratch, double, count),
+        .measured.began = WEFT_NEW(&scratch, double, count),
+        .measured.count = WEFT_NEW(&scratch, double, count),
+        .measured.marks = WEFT_NEW(&scratch, double, count),
     };
     double longest_ps = 0;
     for (uint32_t j = 0; j < count; j++) {
@@ -498,7 +519,7 @@ void steady_play(struct steady *steady, struct weft_arena scratch)
     play_until(&play, warm * longest_ps);
     play.from_ps = play.now_ps;
     for (uint32_t j = 0; j < count; j++) {
-        play.began[j] = position(&steady->jobs[j]);
+        play.measured.began[j] = position(&steady->jobs[j]);
     }
     play_until(&play, iterations * longest_ps);
     for (uint32_t j = 0; j < count; j++) {
