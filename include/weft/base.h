@@ -257,12 +257,51 @@ struct weft_environment {
     struct weft_error *error;  // filled where a stage returns false
 };
 
-// Calls work(context, i, arenas[worker]) once for every i in [0, count) on up to `threads` threads.
-// The calls share nothing but `context`; each must write its result to its own slot i, so that the
-// outcome does not depend on the number of threads. Each worker has its own scratch arena, reset
-// between calls. Returns when all calls have. threads = 1 runs on the caller's thread; where the
-// system refuses threads, fewer do the work. A worker that gets no memory ends the whole, and the
-// caller's thread unwinds to its innermost guard.
+// ---- teams of workers ----
+
+// A team is the caller's thread and up to 63 helpers, each with a scratch arena of its own, that
+// play rounds of work. It is opened once, plays any number of rounds, and is closed by the thread
+// that opened it; the threads of a round share nothing but `context`. One thread leads a team at a
+// time, and a team's work does not play the same team.
+struct weft_team;
+
+// One round: play(context, i, scratch) for every i in [0, count). Each call writes its result to
+// its own slot i, so that the outcome does not depend on the number of workers. `scratch` is empty
+// at every call.
+struct weft_team_work {
+    void (*play)(void *context, uint32_t index, struct weft_arena scratch);
+    void *context;
+    uint32_t count;
+    // false: a worker draws the next index when it has ended one, which balances unequal indices.
+    // true: worker w always plays w, w + workers, ..., so that in later rounds index i finds its
+    // data in the cache of the same core.
+    bool keeps_workers;
+};
+
+// Opens a team of up to `threads` workers, the caller's thread among them. Where the system refuses
+// threads or arenas, the team is smaller, at least the caller alone. Fails with UNSUPPORTED when
+// there is no memory for the caller's own arena. Whoever plays a team sets a guard (weft_guard) and
+// closes the team outside of it. Costs about 30 us for each helper.
+bool weft_team_open(struct weft_team **team, uint32_t threads, struct weft_error *error)
+    WEFT_MUST_USE;
+// Workers, the caller's thread among them.
+uint32_t weft_team_size(const struct weft_team *team);
+// Plays a round with the caller as worker 0 and returns when all calls have (the barrier): what the
+// workers wrote is visible to the caller, and in the next round to every worker. When a worker gets
+// no memory, no further index is drawn, and the caller's thread unwinds to its innermost guard once
+// all workers have arrived.
+void weft_team_play(struct weft_team *team, const struct weft_team_work *work);
+// The same round by the helpers alone, for a caller that has other work meanwhile: begin returns at
+// once, end is the barrier. `keeps_workers` must be false and the team have a helper. A sweep has
+// one index per helper, whose call takes scenarios from the sweep's queue until that is closed; the
+// caller gives scenarios and writes lines as they end, then closes the queue and ends the round.
+void weft_team_begin(struct weft_team *team, const struct weft_team_work *work);
+void weft_team_end(struct weft_team *team);
+// Ends the threads and gives the memory back. No round may be under way.
+void weft_team_close(struct weft_team *team);
+
+// Plays one round with a team of its own: work(context, i, scratch) once for every i in [0, count)
+// on up to `threads` threads. threads = 1 runs on the caller's thread.
 void weft_parallel_for(uint32_t count, uint32_t threads,
                        void (*work)(void *context, uint32_t index, struct weft_arena scratch),
                        void *context);

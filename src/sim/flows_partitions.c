@@ -237,7 +237,7 @@ bool flows_play_partitions(struct flows_player *player, struct packet_partitions
         .rests = WEFT_NEW_RAW(arena, struct rest, engine->flow_room),
     };
     if (!packet_partitions_open(partitions, engine, player->net.fabric, player->net.options,
-                                hop_max, arena, error)) {
+                                hop_max, error)) {
         return false;
     }
     player->partitions = partitions;

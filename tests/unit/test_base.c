@@ -4,9 +4,11 @@
 #include "weft/base.h"
 
 #include <math.h>
+#include <sched.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <string.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
@@ -289,6 +291,120 @@ static void parallel_work_is_done_once_each(void **state)
     }
 }
 
+// Windows: each index reads what its neighbors wrote in the window before.
+struct windows {
+    uint32_t now; // which row is written
+    uint64_t rows[2][7];
+};
+
+static void add_neighbors(void *context, uint32_t index, struct weft_arena scratch)
+{
+    struct windows *windows = context;
+    const uint64_t *last = windows->rows[1 - windows->now];
+    uint64_t *sum = WEFT_NEW(&scratch, uint64_t, 1);
+    *sum += last[index] + last[(index + 1) % 7] + last[(index + 6) % 7];
+    windows->rows[windows->now][index] = *sum % 1000003;
+}
+
+// Seen to fail when weft_team_play returned without end_round's wait, and when begin_round left
+// `next` where the last round had brought it.
+static void rounds_of_a_team_are_barriers(void **state)
+{
+    (void)state;
+    for (uint32_t keeps = 0; keeps < 2; keeps++) {
+        uint64_t alone = 0;
+        for (uint32_t threads = 1; threads <= 4; threads++) {
+            struct weft_team *team;
+            struct weft_error error;
+            assert_true(weft_team_open(&team, threads, &error));
+            assert_in_range(weft_team_size(team), 1, threads);
+            struct windows windows = {.rows = {{1, 2, 3, 4, 5, 6, 7}, {7, 1, 0, 3, 2, 9, 4}}};
+            struct weft_team_work work = {add_neighbors, &windows, 7, keeps == 1};
+            for (uint32_t round = 0; round < 2000; round++) {
+                windows.now = round % 2;
+                weft_team_play(team, &work);
+                if (round % 500 == 499) {
+                    usleep(20000); // the helpers fall asleep
+                }
+            }
+            weft_team_close(team);
+            alone = threads == 1 ? windows.rows[1][3] : alone;
+            assert_int_equal(windows.rows[1][3], alone);
+        }
+    }
+}
+
+static bool starve_team(void *context)
+{
+    struct weft_team_work work = {starve, (uint64_t[60]){0}, 60, false};
+    weft_team_play(context, &work);
+    return true;
+}
+
+static void a_team_plays_on_after_a_worker_without_memory(void **state)
+{
+    (void)state;
+    for (uint32_t threads = 1; threads <= 4; threads++) {
+        struct weft_team *team;
+        struct weft_error error;
+        assert_true(weft_team_open(&team, threads, &error));
+        assert_false(weft_guard(starve_team, team, &error));
+        assert_int_equal(error.code, WEFT_UNSUPPORTED);
+        uint64_t results[100] = {0};
+        struct weft_team_work work = {square, results, 100, false};
+        weft_team_play(team, &work);
+        assert_int_equal(results[99], 99 * 99);
+        weft_team_close(team);
+    }
+}
+
+// A queue that the caller fills while the helpers take from it, as a sweep does.
+struct queue {
+    atomic_uint given;
+    atomic_uint taken;
+    atomic_bool is_closed;
+    atomic_uint sum;
+};
+
+static void serve(void *context, uint32_t index, struct weft_arena scratch)
+{
+    (void)index;
+    (void)scratch;
+    struct queue *queue = context;
+    for (;;) {
+        bool is_last = atomic_load(&queue->is_closed);
+        uint32_t taken = atomic_load(&queue->taken);
+        if (taken == atomic_load(&queue->given)) {
+            if (is_last) {
+                return;
+            }
+            sched_yield();
+        } else if (atomic_compare_exchange_strong(&queue->taken, &taken, taken + 1)) {
+            atomic_fetch_add(&queue->sum, taken + 1);
+        }
+    }
+}
+
+static void helpers_work_while_the_caller_leads(void **state)
+{
+    (void)state;
+    struct weft_team *team;
+    struct weft_error error;
+    assert_true(weft_team_open(&team, 4, &error));
+    if (weft_team_size(team) > 1) {
+        struct queue queue = {0};
+        struct weft_team_work work = {serve, &queue, weft_team_size(team) - 1, false};
+        weft_team_begin(team, &work);
+        for (uint32_t i = 0; i < 1000; i++) {
+            atomic_fetch_add(&queue.given, 1);
+        }
+        atomic_store(&queue.is_closed, true);
+        weft_team_end(team);
+        assert_int_equal(queue.sum, 500500);
+    }
+    weft_team_close(team);
+}
+
 static void the_nearest_word_takes_the_fewest_edits(void **state)
 {
     (void)state;
@@ -333,6 +449,9 @@ int main(void)
         cmocka_unit_test(a_worker_without_memory_ends_the_whole),
         cmocka_unit_test(random_numbers_depend_on_the_seed_alone),
         cmocka_unit_test(parallel_work_is_done_once_each),
+        cmocka_unit_test(rounds_of_a_team_are_barriers),
+        cmocka_unit_test(a_team_plays_on_after_a_worker_without_memory),
+        cmocka_unit_test(helpers_work_while_the_caller_leads),
     };
     return cmocka_run_group_tests_name("base", tests, NULL, NULL);
 }

@@ -1,36 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
-// A run in partitions: windows, mail between them, and the threads that play them. A packet takes
-// at least the lookahead to another partition, so that all may play that much time without a word
-// of the others (conservative synchronization: Chandy and Misra, 1979; windows as in bounded lag,
-// Lubachevsky 1989). The mail is read in a fixed order, so that the threads' number changes
-// nothing.
+// Partitions of a run: the windows that they play, and the mail between windows.
+//
+// A window is one round of a team of workers (weft_team_play). A partition stays with its worker,
+// so that its queues and its clock stay in the cache of one core; within a window it reads only
+// what others sent in the window before. Between windows the coordinator, on the caller's thread,
+// has all partitions for itself. A packet takes at least the lookahead to another partition, so
+// that all may play that much time without a word of the others (conservative synchronization:
+// Chandy and Misra, 1979; windows as in bounded lag, Lubachevsky 1989). The mail is read in a fixed
+// order, so that the threads' number changes nothing. A window costs one barrier and a look at each
+// pair of partitions.
 
 #include "partitions.h"
 
-#include <pthread.h>
-#include <sched.h>
-#include <stdatomic.h>
 #include <string.h>
-
-// Looks for the others before it lets other work have the core.
-#define SPINS 500u
-
-struct packet_worker {
-    struct packet_workers *workers;
-    uint32_t number;
-    pthread_t thread;
-    bool failed; // it got no memory, which ends the run
-    struct weft_error error;
-};
-
-struct packet_workers {
-    _Alignas(64) _Atomic uint64_t begun; // windows
-    _Alignas(64) _Atomic uint64_t done;  // windows, of all helpers
-    atomic_bool is_over;
-    uint32_t thread_count; // the caller's among them, which is number 0
-    struct packet_partitions *partitions;
-    struct packet_worker others[PACKET_PARTITIONS_MAX];
-};
 
 // ---- mail ----
 
@@ -72,10 +54,13 @@ static void add_end(struct packet_partition *partition)
         partition->engine.clock.now_ps, flow, partition->engine.flows[flow].marked_count};
 }
 
-// Plays one partition up to the window's end: takes its mail, then runs its engine from the start
-// of one of its messages to the next. Called by one thread for each partition and window.
-static void play_partition(struct packet_partitions *partitions, struct packet_partition *partition)
+// Plays a window of one partition: it takes the mail, then starts messages and runs its engine in
+// the order of time up to the window's end. Only this partition is written.
+static void play_partition(void *context, uint32_t index, struct weft_arena scratch)
 {
+    (void)scratch;
+    struct packet_partitions *partitions = context;
+    struct packet_partition *partition = partitions->partitions[index];
     struct packet_engine *engine = &partition->engine;
     partition->mailbox.outgoing = partition->outgoing[partitions->window_count % 2];
     partition->mailbox.first_ps = WEFT_NEVER;
@@ -103,90 +88,17 @@ static void play_partition(struct packet_partitions *partitions, struct packet_p
     WEFT_ASSERT(partition->mailbox.first_ps > partitions->until_ps);
 }
 
-// ---- threads ----
-
-static void wait_for(const _Atomic uint64_t *count, uint64_t value)
-{
-    for (uint32_t spins = 0; atomic_load_explicit(count, memory_order_acquire) < value; spins++) {
-        if (spins < SPINS) {
-#if defined(__x86_64__) || defined(__i386__)
-            __builtin_ia32_pause();
-#endif
-        } else {
-            sched_yield();
-        }
-    }
-}
-
-// Of each thread its share of the partitions.
-static bool play_parts(void *context)
-{
-    const struct packet_worker *worker = context;
-    const struct packet_workers *workers = worker->workers;
-    for (uint32_t p = worker->number; p < workers->partitions->partitioning.partition_count;
-         p += workers->thread_count) {
-        play_partition(workers->partitions, workers->partitions->partitions[p]);
-    }
-    return true;
-}
-
-// A thread that gets no memory stands by until the run is closed, so that no other waits for it.
-static void play_share(struct packet_worker *worker)
-{
-    if (!worker->failed) {
-        worker->failed = !weft_guard(play_parts, worker, &worker->error);
-    }
-}
-
-static void *help(void *argument)
-{
-    struct packet_worker *worker = argument;
-    struct packet_workers *workers = worker->workers;
-    for (uint64_t window = 1;; window++) {
-        wait_for(&workers->begun, window);
-        if (atomic_load_explicit(&workers->is_over, memory_order_relaxed)) {
-            return NULL;
-        }
-        play_share(worker);
-        atomic_fetch_add_explicit(&workers->done, 1, memory_order_release);
-    }
-}
-
-// Without a second thread the first plays all.
-static void start_workers(struct packet_partitions *partitions, uint32_t threads,
-                          struct weft_arena *arena)
-{
-    struct packet_workers *workers = WEFT_NEW(arena, struct packet_workers, 1);
-    workers->partitions = partitions;
-    workers->thread_count = 1;
-    workers->others[0].workers = workers;
-    partitions->workers = workers;
-    uint32_t wanted = threads < partitions->partitioning.partition_count
-                          ? threads
-                          : partitions->partitioning.partition_count;
-    for (uint32_t number = 1; number < wanted; number++) {
-        struct packet_worker *worker = &workers->others[number];
-        *worker = (struct packet_worker){.workers = workers, .number = number};
-        if (pthread_create(&worker->thread, NULL, help, worker) != 0) {
-            break;
-        }
-        workers->thread_count++;
-    }
-}
-
 void packet_partitions_play(struct packet_partitions *partitions, uint64_t until_ps)
 {
-    struct packet_workers *workers = partitions->workers;
     partitions->until_ps = until_ps;
     partitions->window_count++;
-    atomic_store_explicit(&workers->begun, partitions->window_count, memory_order_release);
-    play_share(&workers->others[0]);
-    wait_for(&workers->done, partitions->window_count * (workers->thread_count - 1));
-    for (uint32_t i = 0; i < workers->thread_count; i++) {
-        if (workers->others[i].failed) {
-            weft_raise(&workers->others[i].error);
-        }
-    }
+    struct weft_team_work window = {
+        .play = play_partition,
+        .context = partitions,
+        .count = partitions->partitioning.partition_count,
+        .keeps_workers = true,
+    };
+    weft_team_play(partitions->team, &window);
 }
 
 // ---- messages ----
@@ -261,20 +173,29 @@ bool packet_partitions_can(const struct weft_sim_options *options)
            !(transport->scales_growth && packet->mltcp.per_job);
 }
 
+static void release_partitions(struct packet_partitions *partitions, uint32_t count)
+{
+    for (uint32_t p = 0; p < count; p++) {
+        struct weft_arena whole =
+            partitions->partitions[p]->whole_arena; // which holds the partition
+        weft_arena_release(&whole);
+    }
+}
+
+// The team is opened last: until then a partition that gets no memory may unwind.
 bool packet_partitions_open(struct packet_partitions *partitions, struct packet_engine *coordinator,
                             const struct weft_fabric *fabric,
                             const struct weft_sim_options *options, uint32_t hop_max,
-                            struct weft_arena *arena, struct weft_error *error)
+                            struct weft_error *error)
 {
+    uint32_t count = partitions->partitioning.partition_count;
     partitions->coordinator = coordinator;
     partitions->window_count = 0;
     coordinator->lays_out_only = true;
-    for (uint32_t p = 0; p < partitions->partitioning.partition_count; p++) {
+    for (uint32_t p = 0; p < count; p++) {
         struct weft_arena whole;
         if (!weft_arena_init(&whole, 0, error)) {
-            for (uint32_t i = 0; i < p; i++) {
-                weft_arena_release(&partitions->partitions[i]->whole_arena);
-            }
+            release_partitions(partitions, p);
             return false;
         }
         struct weft_arena left = whole;
@@ -292,23 +213,18 @@ bool packet_partitions_open(struct packet_partitions *partitions, struct packet_
         partition->engine.mailbox = &partition->mailbox;
         partition->next_ps = WEFT_NEVER;
     }
-    start_workers(partitions, options->threads, arena);
+    uint32_t threads = options->threads < count ? options->threads : count;
+    if (!weft_team_open(&partitions->team, threads, error)) {
+        release_partitions(partitions, count);
+        return false;
+    }
     return true;
 }
 
 void packet_partitions_close(struct packet_partitions *partitions)
 {
-    struct packet_workers *workers = partitions->workers;
-    atomic_store_explicit(&workers->is_over, true, memory_order_relaxed);
-    atomic_store_explicit(&workers->begun, partitions->window_count + 1, memory_order_release);
-    for (uint32_t i = 1; i < workers->thread_count; i++) {
-        pthread_join(workers->others[i].thread, NULL);
-    }
-    for (uint32_t p = 0; p < partitions->partitioning.partition_count; p++) {
-        struct weft_arena whole =
-            partitions->partitions[p]->whole_arena; // which holds the partition
-        weft_arena_release(&whole);
-    }
+    weft_team_close(partitions->team);
+    release_partitions(partitions, partitions->partitioning.partition_count);
 }
 
 uint64_t packet_partitions_next_ps(const struct packet_partitions *partitions)

@@ -47,26 +47,24 @@ struct packet_partition {
     struct weft_arena whole_arena;
 };
 
-struct packet_workers;
-
 struct packet_partitions {
     struct packet_partitioning partitioning;
     struct packet_engine *coordinator;
     struct packet_partition *partitions[PACKET_PARTITIONS_MAX];
     uint64_t until_ps; // the end of the window
     uint64_t window_count;
-    struct packet_workers *workers;
+    struct weft_team *team; // its rounds are the windows
 };
 
 // Whether these options can be played in partitions at all: acknowledgements through the network,
 // one connection a message, and ports and transports that share nothing but packets.
 bool packet_partitions_can(const struct weft_sim_options *options);
-// Makes the partitions of partitions->partitioning, for messages of `coordinator`, and threads for
-// them. `arena` must live as long. Fails with UNSUPPORTED when the OS has no address space.
+// Makes the partitions of partitions->partitioning, for messages of `coordinator`, and a team of up
+// to options->threads workers for them. Fails with UNSUPPORTED when the OS has no address space.
 bool packet_partitions_open(struct packet_partitions *partitions, struct packet_engine *coordinator,
                             const struct weft_fabric *fabric,
                             const struct weft_sim_options *options, uint32_t hop_max,
-                            struct weft_arena *arena, struct weft_error *error) WEFT_MUST_USE;
+                            struct weft_error *error) WEFT_MUST_USE;
 // Gives threads and address space back.
 void packet_partitions_close(struct packet_partitions *partitions);
 // When something happens next, of what has been laid out; WEFT_NEVER: nothing does.
@@ -74,8 +72,8 @@ uint64_t packet_partitions_next_ps(const struct packet_partitions *partitions);
 // A message that the coordinator has laid out begins at start_ps, in the next window.
 void packet_partitions_start(struct packet_partitions *partitions, uint32_t flow,
                              uint64_t start_ps);
-// Plays a window that ends, included, at until_ps < packet_parts_next_ps + lookahead. `ends` of the
-// partitions and what their posts have closed are those of it.
+// Plays a window that ends, included, at until_ps < packet_partitions_next_ps + lookahead.
+// Afterwards `ends` of the partitions and `closed` of their mailboxes are those of this window.
 void packet_partitions_play(struct packet_partitions *partitions, uint64_t until_ps);
 // The halves of a message that is laid out.
 struct packet_flow *packet_partitions_sender(const struct packet_partitions *partitions,
