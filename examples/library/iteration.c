@@ -62,14 +62,16 @@ static bool play(const char *name, const struct weft_network *network,
     struct weft_sim_job job;
     struct weft_sim_options options;
     struct weft_sim_result result;
+    struct weft_environment environment;
     char time[WEFT_UNIT_TEXT];
+    memset(&environment, 0, sizeof environment);
+    environment.arena = &study->arena;
+    environment.scratch = study->scratch;
+    environment.error = study->error;
     memset(&job, 0, sizeof job);
     memset(&options, 0, sizeof options);
     job.graph = graph;
-    if (!weft_sim_run_jobs(&result, network, &job, 1, &options,
-                           &(struct weft_environment){.arena = &study->arena,
-                                                      .scratch = study->scratch,
-                                                      .error = study->error})) {
+    if (!weft_sim_run_jobs(&result, network, &job, 1, &options, &environment)) {
         return false;
     }
     printf("%-8s %s\n", name, weft_show_time(time, result.iteration_ps[0]));

@@ -548,11 +548,17 @@ struct weft_breakdown {
     uint32_t path_length; // tasks
 };
 
-// Takes an iteration apart by its tasks' times (a job's of a result with a timeline). Tasks that
-// never ran do not count. O((tasks + edges + members of collectives) log).
+// When the tasks of one iteration ran: a job's of a result with a timeline.
+struct weft_task_times {
+    const uint64_t *start_ps; // by task
+    const uint64_t *end_ps;
+    uint64_t iteration_ps;
+};
+// Takes an iteration apart by its tasks' times. Tasks that never ran do not count.
+// O((tasks + edges + members of collectives) log).
 void weft_sim_breakdown(struct weft_breakdown *breakdown, const struct weft_taskgraph *graph,
-                        const uint64_t *start_ps, const uint64_t *end_ps, uint64_t iteration_ps,
-                        struct weft_arena *arena, struct weft_arena scratch);
+                        const struct weft_task_times *tasks, struct weft_arena *arena,
+                        struct weft_arena scratch);
 
 // A list of flows, in order of start.
 struct weft_flow_list {

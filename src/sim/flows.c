@@ -215,7 +215,8 @@ bool weft_sim_run_flows(struct weft_sim_result *result, uint64_t *completion_ps,
     }
     uint32_t hop_max = routes->hop_max > 0 ? routes->hop_max : 1;
     struct flows_player player = {.flows = flows};
-    weft_simnet_init(&player.net, fabric, routes, options, way_total, way_total, hop_max, &scratch);
+    const struct weft_active_room room = {way_total, way_total, hop_max};
+    weft_simnet_init(&player.net, fabric, routes, options, &room, &scratch);
     player.end_ps = WEFT_NEW_RAW(&scratch, double, flows->count);
     sim_watch_init(&player.watch, fabric, options, arena);
     struct weft_sim_result told = {.part_count = 1};

@@ -26,28 +26,27 @@ bool weft_simnet_check_options(const struct weft_sim_options *options, struct we
 
 void weft_simnet_init(struct weft_simnet *net, const struct weft_fabric *fabric,
                       const struct weft_routes *routes, const struct weft_sim_options *options,
-                      uint32_t class_capacity, uint32_t flow_capacity, uint32_t hop_max,
-                      struct weft_arena *arena)
+                      const struct weft_active_room *room, struct weft_arena *arena)
 {
+    struct weft_active_room wide = *room;
     if (options->circuits != NULL) {
-        hop_max = fabric->server_count; // the controller's paths may be longer than the routes
+        wide.hop_max = fabric->server_count; // the controller's paths may be longer than the routes
     }
     *net = (struct weft_simnet){.fabric = fabric, .routes = routes, .options = options};
     double *capacity_Bps = WEFT_NEW_RAW(arena, double, fabric->link_count);
     for (uint32_t link = 0; link < fabric->link_count; link++) {
         capacity_Bps[link] = fabric->links[link].rate_Bps;
     }
-    weft_active_init(&net->active, capacity_Bps, fabric->link_count, class_capacity, flow_capacity,
-                     hop_max, arena);
-    net->propagation_ps = WEFT_NEW_RAW(arena, double, class_capacity);
-    net->store_ps_per_byte = WEFT_NEW_RAW(arena, double, class_capacity);
-    net->links = WEFT_NEW_RAW(arena, uint32_t, hop_max);
+    weft_active_init(&net->active, capacity_Bps, fabric->link_count, &wide, arena);
+    net->propagation_ps = WEFT_NEW_RAW(arena, double, wide.class_capacity);
+    net->store_ps_per_byte = WEFT_NEW_RAW(arena, double, wide.class_capacity);
+    net->links = WEFT_NEW_RAW(arena, uint32_t, wide.hop_max);
     if (options->engine == WEFT_ENGINE_PACKET) {
-        net->back = WEFT_NEW_RAW(arena, uint32_t, hop_max);
-        packet_engine_init(&net->packets, fabric, options, flow_capacity, hop_max, arena);
+        net->back = WEFT_NEW_RAW(arena, uint32_t, wide.hop_max);
+        packet_engine_init(&net->packets, fabric, options, wide.flow_capacity, wide.hop_max, arena);
     }
     if (options->circuits != NULL) {
-        sim_circuits_init(net, flow_capacity, arena);
+        sim_circuits_init(net, wide.flow_capacity, arena);
     }
 }
 
@@ -99,9 +98,11 @@ static bool is_path(const struct weft_simnet *net, uint32_t from, uint32_t to, u
 // Offers the packets of a message, or its acknowledgements, other ways than their own: all of the
 // pair's, or as many as there is room for, from a place that the hash says in equal steps; or as
 // many as there is room for, each by a hash of its own.
-static void offer_ways(struct weft_simnet *net, uint32_t from, uint32_t to, const uint32_t *links,
-                       uint32_t hop_count, uint64_t hash, bool is_back)
+static void offer_ways(struct weft_simnet *net, const uint32_t *links, uint32_t hop_count,
+                       uint64_t hash, bool is_back)
 {
+    uint32_t from = net->fabric->links[links[0]].from;
+    uint32_t to = net->fabric->links[links[hop_count - 1]].to;
     uint32_t count = weft_routes_path_count(net->routes, from, to);
     uint32_t room = net->packets.way_room;
     uint32_t own = 0;
@@ -139,16 +140,17 @@ static void start_packets(struct weft_simnet *net, uint32_t class_id, double wir
     }
     if (net->packets.sprays != NULL && net->routes->spread == WEFT_SPREAD_PICK) {
         packet_spray_clear(&net->packets);
-        offer_ways(net, from, to, path->path, path->hop_count, hash, false);
+        offer_ways(net, path->path, path->hop_count, hash, false);
         if (back_count > 0) {
-            offer_ways(net, to, from, net->back, back_count, hash, true);
+            offer_ways(net, net->back, back_count, hash, true);
         }
     }
     // A stream holds its path for good.
     net->active.classes[class_id].users += net->options->persistent ? 2 : 1;
     net->active.started_count++;
-    packet_engine_start(&net->packets, path->path, path->hop_count, net->back, back_count,
-                        wire_bytes, (struct packet_end){owner, class_id, job});
+    const struct packet_route route = {path->path, path->hop_count, net->back, back_count};
+    packet_engine_start(&net->packets, &route, wire_bytes,
+                        (struct packet_end){owner, class_id, job});
 }
 
 void weft_simnet_start(struct weft_simnet *net, uint32_t class_id, double wire_bytes,

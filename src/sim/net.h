@@ -11,11 +11,9 @@
 // engine, or the packet engine cannot play the options.
 bool weft_simnet_check_options(const struct weft_sim_options *options, struct weft_error *error)
     WEFT_MUST_USE;
-// Room for class_capacity paths of at most hop_max links and flow_capacity flows at once.
 void weft_simnet_init(struct weft_simnet *net, const struct weft_fabric *fabric,
                       const struct weft_routes *routes, const struct weft_sim_options *options,
-                      uint32_t class_capacity, uint32_t flow_capacity, uint32_t hop_max,
-                      struct weft_arena *arena);
+                      const struct weft_active_room *room, struct weft_arena *arena);
 // How many ways a transfer of this pair takes: 1 under PICK, all its paths under SPLIT. 0: no
 // route.
 uint32_t weft_simnet_way_count(const struct weft_simnet *net, uint32_t from, uint32_t to);

@@ -51,7 +51,8 @@ static void a_known_iteration_is_taken_apart(void **state)
     static const uint64_t start_ps[] = {0, 10, 30, 60, 95};
     static const uint64_t end_ps[] = {10, 30, 60, 90, 100};
     struct weft_breakdown breakdown;
-    weft_sim_breakdown(&breakdown, &graph, start_ps, end_ps, 100, &arena, scratch);
+    const struct weft_task_times times = {start_ps, end_ps, 100};
+    weft_sim_breakdown(&breakdown, &graph, &times, &arena, scratch);
     static const uint64_t expected[] = {15, 0, 30, 55, 30, 20, 30, 20, 0, 0, 0, 100};
     assert_memory_equal(breakdown.use_ps, expected, sizeof expected);
     // The update follows the forward on its device; nothing of that chain runs in 10-95.
@@ -62,7 +63,8 @@ static void a_known_iteration_is_taken_apart(void **state)
     // Without the update the chain is forward, transfer, backward, AllReduce.
     static const uint64_t early_ps[] = {10, 30, 60, 90, 15};
     static const uint64_t early_start_ps[] = {0, 10, 30, 60, 10};
-    weft_sim_breakdown(&breakdown, &graph, early_start_ps, early_ps, 90, &arena, scratch);
+    const struct weft_task_times early = {early_start_ps, early_ps, 90};
+    weft_sim_breakdown(&breakdown, &graph, &early, &arena, scratch);
     static const uint64_t path[WEFT_TASK_KIND_COUNT] = {10, 30, 0, 0, 0, 20, 30};
     assert_memory_equal(breakdown.path_ps, path, sizeof path);
     assert_int_equal(breakdown.path_gap_ps, 0);
@@ -183,8 +185,9 @@ static void random_iterations_match_a_count_of_every_moment(void **state)
         make_job(job, &rng);
         uint64_t iteration_ps = job->result.iteration_ps[0];
         struct weft_breakdown breakdown;
-        weft_sim_breakdown(&breakdown, &job->graph, job->result.task_start_ps[0],
-                           job->result.task_end_ps[0], iteration_ps, &arena, scratch);
+        const struct weft_task_times times = {job->result.task_start_ps[0],
+                                              job->result.task_end_ps[0], iteration_ps};
+        weft_sim_breakdown(&breakdown, &job->graph, &times, &arena, scratch);
         uint64_t moments[2 * TASKS + 2] = {0, iteration_ps};
         for (uint32_t t = 0; t < TASKS; t++) {
             moments[2 * t + 2] = job->result.task_start_ps[0][t];

@@ -20,9 +20,9 @@
 //   before     a strict order. Where it leaves two entries equal, which of them comes first depends
 //              on the history of the heap alone, so that equal runs stay equal; an order that must
 //              not depend on history ends in a number of creation
-//   moved      moved(heap, place): the entry at heap->entries[place] has just been put there. A
-//              heap whose entries are looked up, to change their key or to take them out, writes the
-//              place down; the fields it needs for that stand in the heap's struct. Nothing tells
+//   moved      moved(heap, place): the entry at heap->entries[place] has just been put there. Where
+//              entries are looked up, to change their key or to take them out, it writes the place
+//              down; the fields that it needs for that stand in the heap's struct. Nothing tells
 //              that an entry has left the heap: who pops it, knows
 //   arity      2, or 4 where entries sink far more often than they rise: a node's children share
 //              cache lines, and the heap is half as deep

@@ -279,8 +279,9 @@ void html_uses(struct weft_text *text, const struct weft_report *report, struct 
     }
     struct weft_arena kept = weft_arena_split(&scratch); // holds the breakdown
     struct weft_breakdown breakdown;
-    weft_sim_breakdown(&breakdown, report->graph, result->task_start_ps[0], result->task_end_ps[0],
-                       result->iteration_ps[0], &kept, scratch);
+    const struct weft_task_times tasks = {result->task_start_ps[0], result->task_end_ps[0],
+                                          result->iteration_ps[0]};
+    weft_sim_breakdown(&breakdown, report->graph, &tasks, &kept, scratch);
     html_heading(text, "Where the time goes",
                  "Above, the chain of tasks that the iteration had to wait for, by kind. Below, "
                  "what each server does: a server waits when its device is free while bytes are "

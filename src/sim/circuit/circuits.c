@@ -140,8 +140,9 @@ void sim_circuits_start(struct weft_simnet *net, uint32_t pair, double wire_byte
         uint32_t back_count = find_path(circuits, net->fabric, back, circuits->back);
         net->active.started_count++;
         circuits->active_count++;
-        packet_engine_start(&net->packets, circuits->path, hop_count, circuits->back, back_count,
-                            wire_bytes, (struct packet_end){owner, class_id, job});
+        const struct packet_route route = {circuits->path, hop_count, circuits->back, back_count};
+        packet_engine_start(&net->packets, &route, wire_bytes,
+                            (struct packet_end){owner, class_id, job});
         return;
     }
     weft_active_start(&net->active, class_id, wire_bytes, owner);

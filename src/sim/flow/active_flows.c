@@ -14,11 +14,13 @@
 #define BUCKETS_MAX (1u << 18)
 
 void weft_active_init(struct weft_active_flows *active, const double *capacity_Bps,
-                      uint32_t link_count, uint32_t class_capacity, uint32_t flow_capacity,
-                      uint32_t hop_max, struct weft_arena *arena)
+                      uint32_t link_count, const struct weft_active_room *room,
+                      struct weft_arena *arena)
 {
+    const uint32_t class_capacity = room->class_capacity;
+    const uint32_t flow_capacity = room->flow_capacity;
     struct weft_active_flows w = {.flow_capacity = flow_capacity};
-    weft_maxmin_init(&w.maxmin, capacity_Bps, link_count, class_capacity, hop_max, arena);
+    weft_maxmin_init(&w.maxmin, capacity_Bps, link_count, class_capacity, room->hop_max, arena);
     w.classes = WEFT_NEW_RAW(arena, struct weft_active_class, class_capacity);
     w.path_hash = WEFT_NEW_RAW(arena, uint64_t, class_capacity);
     w.next_in_bucket = WEFT_NEW_RAW(arena, uint32_t, class_capacity);

@@ -85,10 +85,16 @@ struct weft_active_rest {
     double left_bytes;
 };
 
-// Room for flow_capacity flows on class_capacity paths of at most hop_max links at once.
+// How much may stand on a network at once.
+struct weft_active_room {
+    uint32_t class_capacity; // paths
+    uint32_t flow_capacity;
+    uint32_t hop_max; // links of a path
+};
+// Capacities are by link.
 void weft_active_init(struct weft_active_flows *active, const double *capacity_Bps,
-                      uint32_t link_count, uint32_t class_capacity, uint32_t flow_capacity,
-                      uint32_t hop_max, struct weft_arena *arena);
+                      uint32_t link_count, const struct weft_active_room *room,
+                      struct weft_arena *arena);
 // Gives the flows of each job a share of their own; before any class is opened. With `follow` the
 // wire lists the classes that changed.
 void weft_active_use_shares(struct weft_active_flows *active, bool follow,

@@ -165,12 +165,12 @@ static uint64_t cover(struct span *rest, uint32_t *rest_count, const struct span
 }
 
 // Adds what one device's time went to.
+// `covers` are the spans of each use before WEFT_TIME_IDLE: those of computation by device, the
+// others by server.
 static void add_device(uint64_t *use_ps, const struct times *times, uint32_t device,
-                       const struct spans *compute, const struct spans *transfers,
-                       const struct spans *collectives, struct weft_arena scratch)
+                       const struct spans *const covers[WEFT_TIME_IDLE], struct weft_arena scratch)
 {
     uint32_t server = times->graph->device_server[device];
-    const struct spans *covers[] = {compute, transfers, collectives};
     struct span whole = {.start_ps = 0, .end_ps = times->iteration_ps};
     const struct span *rest = &whole;
     uint32_t rest_count = 1;
@@ -196,13 +196,13 @@ static const uint64_t *find_uses(const struct times *times, const struct spans *
     const struct weft_taskgraph *graph = times->graph;
     struct spans transfers = network_spans(times, WEFT_TIME_TRANSFER, &scratch);
     struct spans collectives = network_spans(times, WEFT_TIME_COLLECTIVE, &scratch);
+    const struct spans *const covers[] = {compute, &transfers, &collectives};
     uint64_t *use_ps = WEFT_NEW(arena, uint64_t, (size_t)graph->server_count * WEFT_TIME_USE_COUNT);
     uint32_t *device_counts = WEFT_NEW(&scratch, uint32_t, graph->server_count);
     for (uint32_t d = 0; d < graph->device_count; d++) {
         uint32_t server = graph->device_server[d];
         device_counts[server]++;
-        add_device(use_ps + (size_t)server * WEFT_TIME_USE_COUNT, times, d, compute, &transfers,
-                   &collectives, scratch);
+        add_device(use_ps + (size_t)server * WEFT_TIME_USE_COUNT, times, d, covers, scratch);
     }
     for (uint32_t s = 0; s < graph->server_count; s++) {
         uint64_t *uses = use_ps + (size_t)s * WEFT_TIME_USE_COUNT;
@@ -277,10 +277,10 @@ static void find_path(struct weft_breakdown *breakdown, const struct times *time
 }
 
 void weft_sim_breakdown(struct weft_breakdown *breakdown, const struct weft_taskgraph *graph,
-                        const uint64_t *start_ps, const uint64_t *end_ps, uint64_t iteration_ps,
-                        struct weft_arena *arena, struct weft_arena scratch)
+                        const struct weft_task_times *tasks, struct weft_arena *arena,
+                        struct weft_arena scratch)
 {
-    const struct times times = {graph, start_ps, end_ps, iteration_ps};
+    const struct times times = {graph, tasks->start_ps, tasks->end_ps, tasks->iteration_ps};
     struct spans compute = compute_spans(&times, &scratch);
     *breakdown = (struct weft_breakdown){.use_ps = find_uses(&times, &compute, arena, scratch)};
     find_path(breakdown, &times, &compute, scratch);

@@ -104,11 +104,11 @@ static inline uint32_t executor_server(const struct weft_sim_job *job, uint32_t 
     return job->servers == NULL ? server : job->servers[server];
 }
 
-// Checks the jobs and lays the executor out for them (setup.c).
-bool executor_build(struct executor *executor, const struct weft_fabric *fabric,
-                    const struct weft_routes *routes, const struct weft_sim_job *jobs,
-                    uint32_t job_count, const struct weft_sim_options *options,
-                    struct weft_arena *arena, struct weft_error *error) WEFT_MUST_USE;
+// Checks the jobs and lays the executor out for them in the environment's arena (setup.c).
+bool executor_build(struct executor *executor, const struct weft_network *network,
+                    const struct weft_sim_job *jobs, uint32_t job_count,
+                    const struct weft_sim_options *options,
+                    const struct weft_environment *environment) WEFT_MUST_USE;
 
 // A job's next iteration begins (iterations.c).
 void executor_begin_iteration(struct executor *executor, uint32_t job, double now_ps);

@@ -303,8 +303,8 @@ bool weft_sim_run_jobs(struct weft_sim_result *result, const struct weft_network
     struct weft_sim_options filled = *options;
     filled.packet = filled.packet == NULL ? &defaults : filled.packet;
     options = &filled;
-    if (!executor_build(&executor, fabric, &network->routes, jobs, job_count, options, &scratch,
-                        error)) {
+    const struct weft_environment building = {.arena = &scratch, .error = error};
+    if (!executor_build(&executor, network, jobs, job_count, options, &building)) {
         return false;
     }
     sim_watch_init(&executor.watch, fabric, options, arena);

@@ -214,8 +214,8 @@ static void lay_out(struct executor *executor, const struct weft_routes *routes,
     uint32_t tasks = (uint32_t)needs->tasks;
     uint32_t devices = (uint32_t)needs->devices;
     uint32_t ways = (uint32_t)(needs->run_ways + needs->transfer_ways) + 1;
-    weft_simnet_init(&executor->net, routes->fabric, routes, options, ways, ways, needs->hop_max,
-                     arena);
+    const struct weft_active_room room = {ways, ways, needs->hop_max};
+    weft_simnet_init(&executor->net, routes->fabric, routes, options, &room, arena);
     executor->task_job = WEFT_NEW_RAW(arena, uint32_t, tasks);
     executor->waits_for = WEFT_NEW_RAW(arena, uint32_t, tasks);
     executor->first_run = WEFT_NEW_RAW(arena, uint32_t, tasks);
@@ -244,11 +244,15 @@ static void lay_out(struct executor *executor, const struct weft_routes *routes,
     }
 }
 
-bool executor_build(struct executor *executor, const struct weft_fabric *fabric,
-                    const struct weft_routes *routes, const struct weft_sim_job *jobs,
-                    uint32_t job_count, const struct weft_sim_options *options,
-                    struct weft_arena *arena, struct weft_error *error)
+bool executor_build(struct executor *executor, const struct weft_network *network,
+                    const struct weft_sim_job *jobs, uint32_t job_count,
+                    const struct weft_sim_options *options,
+                    const struct weft_environment *environment)
 {
+    const struct weft_fabric *fabric = &network->fabric;
+    const struct weft_routes *routes = &network->routes;
+    struct weft_arena *arena = environment->arena;
+    struct weft_error *error = environment->error;
     struct executor m = {.jobs = jobs, .job_count = job_count};
     struct needs needs = {.hop_max = routes->hop_max > 0 ? routes->hop_max : 1};
     WEFT_ASSERT(routes->fabric == fabric);

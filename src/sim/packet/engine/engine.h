@@ -237,11 +237,16 @@ void packet_engine_jobs(struct packet_engine *engine, const struct weft_sim_pace
                         uint32_t job_count);
 // A job begins an iteration: streams count anew, and restart if the options say so.
 void packet_engine_iteration(struct packet_engine *engine, uint32_t job);
-// A message of wire_bytes > 0, headers included, begins now. Without a way back (back_count = 0)
-// acknowledgements are at the sender at once.
-void packet_engine_start(struct packet_engine *engine, const uint32_t *path, uint32_t hop_count,
-                         const uint32_t *back, uint32_t back_count, double wire_bytes,
-                         struct packet_end end);
+// The links that a message's packets take, and those that its acknowledgements take back.
+struct packet_route {
+    const uint32_t *path;
+    uint32_t hop_count;
+    const uint32_t *back;
+    uint32_t back_count; // 0: acknowledgements are at the sender at once
+};
+// A message of wire_bytes > 0, headers included, begins now.
+void packet_engine_start(struct packet_engine *engine, const struct packet_route *route,
+                         double wire_bytes, struct packet_end end);
 // Plays on until a message ends (true, at clock.now_ps), or nothing happens by until_ps.
 bool packet_engine_run(struct packet_engine *engine, uint64_t until_ps, struct packet_end *end);
 // Fails with INFEASIBLE if ports waited for each other in a circle.
@@ -452,9 +457,8 @@ void packet_window_deliver(struct packet_engine *engine, uint32_t id);
 // ---- messages begin (start.c) ----
 
 // A message takes a slot, its paths those behind it in `hops`; and begins.
-uint32_t packet_lay_out(struct packet_engine *engine, const uint32_t *path, uint32_t hop_count,
-                        const uint32_t *back, uint32_t back_count, double wire_bytes,
-                        struct packet_end end);
+uint32_t packet_lay_out(struct packet_engine *engine, const struct packet_route *route,
+                        double wire_bytes, struct packet_end end);
 void packet_begin(struct packet_engine *engine, uint32_t flow);
 // Sends what the flow's window, or its receiver's pulls, allow.
 void packet_send(struct packet_engine *engine, uint32_t flow);

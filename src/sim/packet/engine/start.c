@@ -60,9 +60,8 @@ static void open_flow(struct packet_engine *engine, struct packet_flow *flow)
     }
 }
 
-uint32_t packet_lay_out(struct packet_engine *engine, const uint32_t *path, uint32_t hop_count,
-                        const uint32_t *back, uint32_t back_count, double wire_bytes,
-                        struct packet_end end)
+uint32_t packet_lay_out(struct packet_engine *engine, const struct packet_route *route,
+                        double wire_bytes, struct packet_end end)
 {
     const struct weft_packet_options *options = engine->options;
     uint32_t id = take_flow(engine);
@@ -72,13 +71,13 @@ uint32_t packet_lay_out(struct packet_engine *engine, const uint32_t *path, uint
                             ? engine->setting.packet_bytes
                             : wire_bytes - (double)(total - 1) * engine->setting.packet_bytes;
     uint32_t data_hop = id * engine->hop_stride + 1;
-    uint32_t ack_hop = copy_hops(engine, data_hop, path, hop_count);
-    bool at_once = options->ack_at_once || back_count == 0;
+    uint32_t ack_hop = copy_hops(engine, data_hop, route->path, route->hop_count);
+    bool at_once = options->ack_at_once || route->back_count == 0;
     if (engine->sprays != NULL) {
         ack_hop = data_hop + engine->way_room * engine->way_stride;
     }
     if (!at_once) {
-        copy_hops(engine, ack_hop, back, back_count);
+        copy_hops(engine, ack_hop, route->back, route->back_count);
     }
     engine->hops[data_hop - 1] = flow->generation;
     *flow = (struct packet_flow){
@@ -100,8 +99,8 @@ uint32_t packet_lay_out(struct packet_engine *engine, const uint32_t *path, uint
     }
     if (engine->circuits != NULL) {
         const struct weft_link *links = engine->circuits->fabric->links;
-        engine->circuits->flow_from[id] = links[path[0]].from;
-        engine->circuits->flow_to[id] = links[path[hop_count - 1]].to;
+        engine->circuits->flow_from[id] = links[route->path[0]].from;
+        engine->circuits->flow_to[id] = links[route->path[route->hop_count - 1]].to;
     }
     return id;
 }
@@ -133,14 +132,13 @@ void packet_begin(struct packet_engine *engine, uint32_t id)
     packet_set_timer(engine, id);
 }
 
-void packet_engine_start(struct packet_engine *engine, const uint32_t *path, uint32_t hop_count,
-                         const uint32_t *back, uint32_t back_count, double wire_bytes,
-                         struct packet_end end)
+void packet_engine_start(struct packet_engine *engine, const struct packet_route *route,
+                         double wire_bytes, struct packet_end end)
 {
     WEFT_ASSERT(wire_bytes > 0 && isfinite(wire_bytes));
     uint32_t id = engine->persistent ? packet_stream_join(engine, end, wire_bytes) : WEFT_NONE;
     if (id == WEFT_NONE) {
-        id = packet_lay_out(engine, path, hop_count, back, back_count, wire_bytes, end);
+        id = packet_lay_out(engine, route, wire_bytes, end);
         engine->laid_out = id;
         if (!engine->lays_out_only) {
             packet_begin(engine, id);
