@@ -62,7 +62,9 @@ static bool eight_jobs(const struct kind *kind, uint32_t instances, struct weft_
     double score = 0;
     double open_low = 1; // scores that are not proved best
     double open_high = 0;
+    double all_gap = 0; // to the bound for all shifts
     uint32_t exact = 0;
+    uint32_t all_exact = 0;
     for (uint32_t i = 0; i < instances; i++) {
         struct weft_arena arena;
         if (!weft_arena_init(&arena, 0, error)) {
@@ -93,6 +95,8 @@ static bool eight_jobs(const struct kind *kind, uint32_t instances, struct weft_
         worst_s = fmax(worst_s, took_s);
         sum_s += took_s;
         exact += found.exact ? 1 : 0;
+        all_exact += found.all_shifts_exact ? 1 : 0;
+        all_gap = fmax(all_gap, found.all_shifts_bound - found.score);
         gap = fmax(gap, found.upper_bound - found.score);
         score += found.score;
         open_low = found.exact ? open_low : fmin(open_low, found.score);
@@ -101,6 +105,7 @@ static bool eight_jobs(const struct kind *kind, uint32_t instances, struct weft_
     }
     printf("%-30s  %3u of %3u proved  mean %6.3f s  worst %6.3f s  mean score %.4f  gap <= %.4f",
            kind->name, exact, instances, sum_s / instances, worst_s, score / instances, gap);
+    printf("  of all shifts: %u proved, gap <= %.4f", all_exact, all_gap);
     if (exact < instances) {
         printf("  not proved: scores %.4f to %.4f", open_low, open_high);
     }

@@ -18,8 +18,8 @@
 // Beside it stands what two runs at once take longer than one: a cap of the machine, not of the
 // method.
 
-#include "sim/packet/engine/engine.h"
 #include "packet_cases.h"
+#include "sim/packet/engine/engine.h"
 
 #include <pthread.h>
 #include <sched.h>

@@ -85,8 +85,8 @@ static struct weft_snapshot load(const char *folder, size_t which, bool is_packe
     return snapshot;
 }
 
-static void set_paces(struct weft_sim_pace *paces, const struct weft_snapshot *snapshot,
-                      const struct play *play, struct weft_arena *arena)
+static void set_timings(struct weft_job_timing *timings, const struct weft_snapshot *snapshot,
+                        const struct play *play, struct weft_arena *arena)
 {
     struct weft_interleave_options options = {.seed = 1};
     struct weft_interleaving found;
@@ -99,7 +99,7 @@ static void set_paces(struct weft_sim_pace *paces, const struct weft_snapshot *s
         uint64_t iteration_ps = snapshot->jobs[j].demand.iteration_ps;
         uint64_t spread_ps = (uint64_t)(play->spread_ratio * (double)iteration_ps);
         uint64_t start_ps = weft_hash(play->seed * 64 + j) % spread_ps;
-        paces[j] = (struct weft_sim_pace){
+        timings[j] = (struct weft_job_timing){
             .start_ps = play->way == SHIFTED ? found.time_shift_ps[j] : start_ps,
             .jitter_ratio = play->jitter_ratio,
             .stray_ratio = play->stray_ratio,
@@ -112,13 +112,15 @@ static void add_run(struct outcome *out, const struct weft_snapshot *snapshot,
                     const struct play *play, double share)
 {
     struct weft_arena arena = arena_kept;
-    struct weft_sim_pace paces[JOBS_MAX];
+    struct weft_job_timing timings[JOBS_MAX];
     struct weft_packet_options packet = WEFT_PACKET_DEFAULTS;
     struct weft_mltcp_options mltcp = WEFT_MLTCP_DEFAULTS;
-    struct weft_sim_options sim = {
-        .iterations = play->iterations, .seed = play->seed, .paces = paces, .acknowledged = true};
+    struct weft_sim_options sim = {.iterations = play->iterations,
+                                   .seed = play->seed,
+                                   .timings = timings,
+                                   .acknowledged = true};
     struct weft_snapshot_options options = {.latency_ps = 1000000};
-    set_paces(paces, snapshot, play, &arena);
+    set_timings(timings, snapshot, play, &arena);
     if (play->is_packet) {
         sim.engine = WEFT_ENGINE_PACKET;
         sim.transport = play->way == MLTCP ? WEFT_TRANSPORT_MLTCP_DCQCN : WEFT_TRANSPORT_DCQCN;

@@ -47,8 +47,8 @@ static bool play_permutation(struct weft_sim_result *result, const struct weft_n
                              struct weft_error *error)
 {
     struct weft_sim_options options = sim;
-    options.parts = how.parts;
-    options.threads = how.threads;
+    options.partitions.count = how.parts;
+    options.partitions.threads = how.threads;
     uint32_t n = spec->server_count;
     uint32_t *from = WEFT_NEW_RAW(arena, uint32_t, n);
     uint32_t *to = WEFT_NEW_RAW(arena, uint32_t, n);

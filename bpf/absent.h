@@ -3,8 +3,8 @@
 #define WEFT_BPF_ABSENT_H
 
 // What every loader answers where Weft was built without clang or libbpf. Each chamber's absent.c
-// defines its functions by it, so that callers need no conditional compilation: they ask, and are
-// told UNSUPPORTED with what is missing.
+// defines its functions by it, so that callers need no conditional compilation: they call, and get
+// UNSUPPORTED with what is missing.
 
 #include "weft/base.h"
 

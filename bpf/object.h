@@ -16,7 +16,7 @@
 // messages go nowhere. NULL with an error of IO.
 struct bpf_object *weft_bpf_open(const void *image, size_t bytes, struct weft_error *error)
     WEFT_MUST_USE;
-// The number by which other processes open this map; 0 where the kernel does not tell.
+// The number by which other processes open this map; 0 where the kernel does not say.
 uint32_t weft_bpf_map_id(int map);
 
 #endif

@@ -18,6 +18,8 @@ WORD = re.compile(r"\b[A-Za-z_]\w*\b")
 TYPE = re.compile(r"\s*(typedef|struct \w+|enum\b\s*\w*|union \w+)\s*$")
 # A macro that stands for functions, at the outermost level.
 MACRO = re.compile(r"[A-Z][A-Z0-9_]*\(")
+# A kernel program of struct_ops: its name is the macro's first argument.
+PROGRAM = re.compile(r"\bBPF_PROG\((\w+)")
 HEAD = re.compile(r"^(?:[\w\s*]|\([^()]*\))*?\b(\w+)\s*(\(|\[|=|$)")
 
 
@@ -67,7 +69,9 @@ def definitions(code):
             if head and ("{" in head or "=" in begun):
                 match = HEAD.match(begun.strip())
                 if match and not TYPE.match(begun):
-                    yield match.group(1), begun, first, number - first + 1
+                    program = PROGRAM.search(begun)
+                    name = (program or match).group(1)
+                    yield name, begun, first, number - first + 1
             head = ""
 
 

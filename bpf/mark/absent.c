@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // mark.h where Weft was built without clang or libbpf.
 //
-// No link marks packets then, and whoever asks for marks is told what is missing.
+// No link marks packets then, and whoever wants marks gets an error that says what is missing.
 
 #include "bpf/absent.h"
 #include "mark.h"

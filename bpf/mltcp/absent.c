@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // cc.h where Weft was built without clang or libbpf.
 //
-// Names and parameters are still checked, so that a wrong call is told so before the machine is
-// blamed.
+// Names and parameters are still checked, so that a wrong call gets an error of its own, and not
+// one about what is missing.
 
 #include "bpf/absent.h"
 #include "cc.h"

@@ -2,14 +2,15 @@
 #ifndef WEFT_BPF_CC_H
 #define WEFT_BPF_CC_H
 
-// MLTCP as a congestion control of the running kernel (mltcp.bpf.c): loaded, told, tuned, unloaded.
+// MLTCP as a congestion control of the running kernel (mltcp.bpf.c): loaded, listed, tuned,
+// unloaded.
 //
 // Loaded by weft_cc_load it stays when the program ends: what holds it in the kernel is pinned in a
 // BPF file system of Weft's own, mounted at WEFT_CC_FOLDER, which unloading takes away again.
 // Loaded by weft_cc_open it is gone with the program, also when that is killed (on kernels before
 // 6.4, which lack links for congestion controls, only when weft_cc_close is called).
 //
-// Everything here asks the kernel and may block. Errors: UNSUPPORTED where this machine or user
+// Everything here calls the kernel and may block. Errors: UNSUPPORTED where this machine or user
 // cannot, with what is missing; INPUT for bad names; IO where the kernel refuses.
 
 #include "weft/base.h"

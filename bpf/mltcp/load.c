@@ -2,8 +2,8 @@
 // Loading MLTCP so that it stays when the program ends, and unloading it.
 //
 // Loading registers it (register.c), pins what holds it (pins.c) and selects it for a namespace or
-// a cgroup as asked; a registry map, pinned with the rest, notes what unloading has to undo. A lock
-// keeps two runs apart. Unloading takes away everything, the mount included.
+// a cgroup, whichever is wanted; a registry map, pinned like all else, notes what unloading has to
+// undo. A lock keeps two runs apart. Unloading takes away everything, the mount included.
 
 #include "private.h"
 
@@ -43,7 +43,7 @@ static bool pin_maps(const struct weft_cc *cc, const char *name, struct weft_err
            (!cc->linked || cc_pin(cc->link, name, CC_PIN_LINK, error));
 }
 
-// Selects it as asked, and notes what unloading has to undo.
+// Makes it the default of a namespace or of a cgroup, and notes what unloading has to undo.
 static bool select_it(const struct weft_cc *cc, const struct weft_cc_request *request,
                       struct weft_error *error)
 {

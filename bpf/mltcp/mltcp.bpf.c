@@ -2,8 +2,8 @@
 // MLTCP as a congestion control of the kernel (struct_ops), over Reno or CUBIC.
 //
 // A training job sends the same bytes again and again with a silence between. A connection's growth
-// is multiplied by F = slope * r + intercept, where r is the part of this iteration's bytes that is
-// sent already, at most 1 (Rajasekaran, Narang, Zabreyko and Ghobadi, "MLTCP: A Distributed
+// is multiplied by F = slope * r + intercept, where r is the share of this iteration's bytes that
+// is sent already, at most 1 (Rajasekaran, Narang, Zabreyko and Ghobadi, "MLTCP: A Distributed
 // Technique to Approximate Centralized Flow Scheduling for Machine Learning", HotNets 2024): who is
 // further gets more, finishes earlier, and the jobs slide apart until they take turns.
 //
@@ -184,8 +184,8 @@ static __u32 factor_of(const struct mltcp_job *job)
 
 // ---- CUBIC ----
 
-// The whole part of the cube root of a value below 2^62, by bits. Without branches, and a function
-// of its own, so that the verifier has one path through it to look at.
+// The integer part of the cube root of a value below 2^62, by bits. Without branches, and a
+// function of its own, so that the verifier has one path through it to look at.
 __attribute__((noinline)) __u32 weft_cube_root(__u64 value)
 {
     __u64 root = 0;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// MLTCP's parameters and names: what is checked before the kernel is asked.
+// MLTCP's parameters and names: what is checked before the kernel is called.
 //
 // A window's growth is scaled by F = slope * ratio + intercept, where ratio is the share of an
 // iteration's bytes that is acknowledged (MLTCP, arXiv 2402.09589; its slope of 1.75 and intercept

@@ -161,7 +161,7 @@ static bool open_as(struct weft_cc *cc, const char *name, const struct mltcp_par
 }
 
 // Tries with a link first, which ends with the program even when that is killed; kernels before 6.4
-// lack links for congestion controls, and their refusal of both is told as that of the first.
+// lack links for congestion controls, and their refusal of both is reported as that of the first.
 bool weft_cc_open(struct weft_cc *cc, const char *name, const struct weft_cc_parameters *parameters,
                   struct weft_error *error)
 {

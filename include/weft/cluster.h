@@ -42,6 +42,7 @@ struct weft_cluster {
     uint32_t accelerators_per_server;
     const char *accelerator;         // "A100", for people
     double accelerator_memory_bytes; // 0 = not stated
+    const char *stack;               // software that runs on them (weft_stack); NULL = not stated
     struct weft_price_book prices;
 };
 

@@ -97,7 +97,10 @@ struct weft_link_score {
     double score;       // with the time-shifts below
     double unshifted;   // all shifts 0
     double mean;        // over all rotations, each as likely as another
-    double upper_bound; // no shifts by whole angles do better, on the quantised circle
+    // No shifts do better on the quantised circle: by whole angles (raised to the score, where that
+    // is of finer shifts), and by any time.
+    double upper_bound;
+    double all_shifts_bound;
     enum weft_compatibility compatibility;
     uint32_t job_count;
     uint32_t group;            // links of one group lie on loops and are solved together
@@ -109,7 +112,9 @@ struct weft_link_score {
 struct weft_interleaving {
     double score; // the smallest of the links'
     double upper_bound;
-    bool exact;                          // score and bound agree: proved best
+    double all_shifts_bound;
+    bool exact;                          // the score agrees with upper_bound: best by whole angles
+    bool all_shifts_exact;               // it agrees with all_shifts_bound: best of all shifts
     const struct weft_link_score *links; // per link of the snapshot
     const uint64_t *time_shift_ps;       // per job: start this much later; < its iteration
     const uint64_t *slack_ps;            // per job: may stray so far either way, no link of it
@@ -120,14 +125,15 @@ struct weft_interleaving {
 };
 
 // Shifts that make the smallest score of all links as large as can be, then their sum. Links whose
-// jobs form a tree are solved one by one and joined by traversal of the affinity graph; loops
-// together. A link with one job or none scores 1. Fails as weft_snapshot_check does, and with INPUT
-// where a quantum or the perimeter leaves no circle.
+// jobs form a tree are solved one by one, by any time (the heuristic: by whole angles), and joined
+// by traversal of the affinity graph; loops together, by whole angles. A link with one job or none
+// scores 1. Fails as weft_snapshot_check does, and with INPUT where a quantum or the perimeter
+// leaves no circle.
 bool weft_interleave(struct weft_interleaving *result, const struct weft_snapshot *snapshot,
                      const struct weft_interleave_options *options, struct weft_arena *arena,
                      struct weft_arena scratch, struct weft_error *error) WEFT_MUST_USE;
 
-// Scores of given shifts, without a search: upper_bound is of areas alone. O(sum over links of
+// Scores of given shifts, without a search: the bounds are of areas alone. O(sum over links of
 // phases on the circle * log of them).
 bool weft_interleave_score(struct weft_interleaving *result, const struct weft_snapshot *snapshot,
                            const uint64_t *time_shift_ps,
@@ -173,9 +179,9 @@ struct weft_sharing_play {
     const uint32_t *links; // per link of the snapshot: the fabric's, as the result below counts
     struct weft_sim_result sim;
 };
-// Plays sim->iterations (2 or more) of each job, with the paces, shares or transport of *sim, and a
-// few of each alone. Where a pace's stray_ratio is set its period becomes the iteration alone and
-// its group those that share links with it, however indirectly. Fails as the engines do.
+// Plays sim->iterations (2 or more) of each job, with the timings, shares or transport of *sim, and
+// a few of each alone. Where a timing's stray_ratio is set its period becomes the iteration alone
+// and its group those that share links with it, however indirectly. Fails as the engines do.
 bool weft_snapshot_play(struct weft_sharing_play *play, const struct weft_snapshot *snapshot,
                         const struct weft_snapshot_options *options,
                         const struct weft_sim_options *sim,

@@ -52,7 +52,7 @@ const char *weft_operator_kind_name(enum weft_operator_kind kind); // "conv2d", 
 #define WEFT_SHAPE_MAX 3u
 
 // What a builder states of an operator; fields that its kind does not use are 0. It stays one flat
-// struct of 29 fields: it is written by designated initializers of the few fields that a kind has,
+// struct of 30 fields: it is written by designated initializers of the few fields that a kind has,
 // and read and written key by key by YAML files (docs/models.md).
 struct weft_operator_spec {
     const char *name; // NULL = its kind and index
@@ -70,6 +70,7 @@ struct weft_operator_spec {
     uint64_t rows; // EMBEDDING: rows of the table
     uint32_t heads, kv_heads, head_dim; // ATTENTION; kv_heads 0 = heads, head_dim 0 = hidden/heads
     bool causal;                        // ATTENTION: half of the score FLOPs
+    uint64_t window; // ATTENTION: keys that a query sees at most (sliding window); 0 = all
     // ATTENTION with latents (DeepSeek-V2, section 2.1): kv_rank 0 = plain, q_rank 0 = queries
     // without a latent.
     uint32_t q_rank, kv_rank, rope_dim, nope_dim, value_dim;
@@ -104,8 +105,12 @@ struct weft_operator {
     uint64_t parameter_bytes_read; // part of it that does not grow with the batch
 };
 
+// Keys that a query works on, on average, where it sees at most `window` (0: all), and with
+// `causal` none behind itself: half of all keys, or window - window^2 / (2 keys).
+double weft_attention_keys(double keys, double window, bool causal);
+
 // The shape of a decoder (or encoder) stack, for searches that think in layers. One flat struct of
-// 29 fields for the same reason as weft_operator_spec: every field is a key of the YAML files.
+// 33 fields for the same reason as weft_operator_spec: every field is a key of the YAML files.
 // Counts are exact for GPT, BERT, Llama, Mixtral, DeepSeek-V3 (without its multi-token prediction)
 // and ViT stacks; docs/models.md has the formulas.
 struct weft_transformer {
@@ -121,6 +126,10 @@ struct weft_transformer {
     bool bias;                          // of all matrices but the output's, and of norms
     bool causal;
     bool post_norm; // BERT: norms after the sums, one after the embeddings instead of a last one
+    // Attention and feed-forward beside each other behind one norm (Wang and Komatsuzaki, GPT-J,
+    // 2021): x + attention(norm x) + feed-forward(norm x).
+    bool parallel_block;
+    uint64_t window; // keys that a query sees at most; 0 = all (Beltagy et al., Longformer, 2020)
     uint32_t token_types;                             // BERT: 2
     bool pooler;                                      // BERT: hidden x hidden on the first token
     uint64_t patch_elements;                          // ViT: values of a patch
@@ -128,6 +137,13 @@ struct weft_transformer {
     uint32_t experts, experts_active, experts_shared; // 0 = dense
     uint64_t expert_units;
     uint32_t dense_layers; // the first so many layers have no experts
+    // A token's experts lie on at most so many servers, and a server gets one copy of it for all
+    // its experts (DeepSeek-V3, 2024, section 2.1.2); 0 = every copy goes by itself.
+    uint32_t expert_servers;
+    // Multi-token prediction (DeepSeek-V3, 2024, section 2.2): so many more layers behind the last
+    // one, each with the output matrix again behind it. For searches that think in layers;
+    // operators and model FLOPs leave it out.
+    uint32_t predictions;
     // Multi-head latent attention (DeepSeek-V2); 0 = plain.
     uint32_t q_rank, kv_rank, rope_dim, nope_dim, value_dim;
     enum weft_dtype dtype;
@@ -135,7 +151,7 @@ struct weft_transformer {
 
 struct weft_model {
     const char *name;
-    const char *source; // where its figures come from
+    const char *source; // where its numbers come from
     uint64_t batch;     // samples of one iteration, all servers together
     uint32_t operator_count;
     const struct weft_operator *operators;      // each after its inputs
@@ -150,7 +166,7 @@ struct weft_model {
 // What a model states besides its operators.
 struct weft_model_head {
     const char *name;
-    const char *source; // where its figures come from
+    const char *source; // where its numbers come from
     uint64_t batch;     // samples of one iteration, all servers together
 };
 // Builds a model from its operators: infers and checks shapes, counts FLOPs, parameters and

@@ -9,7 +9,7 @@
 // weft_plan_build plans for a task graph, weft_coplan_build for a model, whose strategy it chooses
 // as well. Both are searches around stages that know nothing of each other; the simulated iteration
 // decides. Every plan carries lower bounds on its iteration time (weft_certificate_build) and can
-// be checked without trust in what made it (weft_plan_check).
+// be checked without trust in what made it (weft/verify.h).
 
 #include "weft/base.h"
 #include "weft/cluster.h"
@@ -23,35 +23,45 @@
 
 WEFT_API_BEGIN
 
-// Which plans a bound holds for. Each class contains the next.
+// Which fabrics a bound holds for. Each class contains the one before.
 enum weft_bound_scope {
-    WEFT_BOUND_ANY_STRATEGY,  // every strategy of the model's space; the others: one task graph
-    WEFT_BOUND_ANY_FABRIC,    // every fabric that gives a server d ports of B, switched or direct
+    WEFT_BOUND_THIS_FABRIC,   // the plan's own links and rings, with transfers routed at will
     WEFT_BOUND_DIRECT_FABRIC, // every fabric whose server ports are joined to one another for good
-    WEFT_BOUND_THIS_FABRIC,   // the given fabric and its rings, with transfers routed at will
+    WEFT_BOUND_ANY_FABRIC,    // every fabric that gives a server d ports of B, switched or direct
 };
 
-// A lower bound on the iteration time and why it holds (docs/certificate.md has the proofs).
+// A lower bound on the iteration time and why it holds (docs/certificate.md has the proofs). Its
+// class is what it holds for; a name has one class (src/plan/bound/classes.c).
 struct weft_bound {
     const char *name; // "compute-critical-path", ...
     double seconds;
     const char *reason; // one sentence
     enum weft_bound_scope scope;
-    bool any_allreduce; // holds for every AllReduce that reduces inside servers; else for those in
-                        // which each of k members sends and receives 2(k-1)/k of the size, as in
-                        // rings and halving-doubling
+    bool any_collectives; // holds for every algorithm that reduces inside servers; else for those
+                          // in which each of k members sends and receives 2(k-1)/k of the size of
+                          // an AllReduce, as in rings and halving-doubling
+    bool any_strategy;    // holds for every strategy of the model's operators space; else for this
+                          // one's task graph
+    // "fabric-concurrent-flow": the price of a byte on each link of the fabric, from which anybody
+    // can compute the bound; NULL for the others.
+    const double *prices;
 };
 
 struct weft_certificate {
     uint32_t bound_count;
     const struct weft_bound *bounds;
-    uint32_t binding;     // the largest of those that hold for every direct fabric
+    uint32_t binding;     // the largest of those for this strategy that hold for every direct
+                          // fabric
     double lower_bound_s; // its seconds
     double gap_ratio;     // iteration / lower bound - 1
 };
 
-// "any-strategy", "any-fabric", "direct-fabric", "this-fabric".
+// "this-fabric", "direct-fabric", "any-fabric".
 const char *weft_bound_scope_name(enum weft_bound_scope scope);
+// A bound of that name with its class and nothing else; every bound of the planner begins so.
+struct weft_bound weft_bound_named(const char *name);
+// Whether a bound may be the one that the headline's gap is measured against.
+bool weft_bound_may_bind(const struct weft_bound *bound);
 
 // Fills a certificate for a task graph on n servers with d ports of B. `network` (may be NULL) adds
 // the bounds of that fabric with its rings (by task graph group); iteration_s = 0 leaves the gap 0.
@@ -87,6 +97,7 @@ struct weft_plan_job {
     const char *costs; // where operators' times come from: "profile", "roofline A100", ...
     enum weft_optimizer optimizer;
     enum weft_tables tables;
+    double inside_Bps;         // between two accelerators of a server, each way
     double memory_limit_bytes; // of one accelerator; 0 = none
     uint32_t operator_count;
     const char *const *operator_names;
@@ -103,6 +114,12 @@ struct weft_plan_job {
     struct weft_taskgraph graph;
 };
 
+// What a plan's search ended with where packets decide (docs/plan.md, "Evaluated by packets").
+struct weft_plan_finals {
+    uint32_t count; // candidates that were played in packets; 0: the flow engine decided
+    double flow_s;  // what the flow engine says of the one that is the plan, on rings
+};
+
 struct weft_plan {
     struct weft_cluster cluster;
     struct weft_topology topology;
@@ -111,6 +128,12 @@ struct weft_plan {
     uint64_t seed;
     struct weft_sim_options sim; // iteration_s was simulated with these
     double iteration_s;
+    struct weft_plan_finals finals;
+    // Where several tasks of one device became ready at one instant and did not run in the order of
+    // their numbers: their order, tie by tie, so that the iteration can be played again by anybody.
+    uint32_t tie_count;
+    const uint32_t *tie_first;   // CSR: tie_count + 1
+    const uint32_t *tie_tasks;   // of the graph as it is played
     double demand_weighted_hops; // of transfers, by shortest paths; 0 without transfers
     double max_link_load_bytes;
     double mean_link_load_bytes; // over all links
@@ -118,10 +141,11 @@ struct weft_plan {
     struct weft_cost cost;
     struct weft_certificate certificate;
     // What the reader of a file found wrong that a plan cannot even hold: a hop without a link,
-    // circuits that are not the planes. weft_plan_check repeats them. None in a plan that was
+    // circuits that are not the planes. The checker repeats them. None in a plan that was
     // built.
     uint32_t flaw_count;
     const struct weft_violation *flaws;
+    uint64_t digest; // that the file states, weft_plan_digest; 0 in a plan that was built
     const struct weft_plan_job *job; // NULL: planned for a task graph alone
     // Collectives that do not run as rings; `seconds` of each is iteration_s. Metrics, times and
     // the certificate are those of weft_plan_played.
@@ -138,6 +162,10 @@ struct weft_plan_options {
     struct weft_topology_options topology; // the degree is the cluster's
     struct weft_sim_options sim;
     enum weft_plan_collectives collectives;
+    // What the last candidates of a search are played with once more, in packets, for a part of the
+    // effort; the best of them is then the plan. NULL: `sim` decides. Must outlive the plan.
+    const struct weft_sim_options *last_sim;
+    uint64_t dark_ps; // of ocs-reconfig in a comparison: how long its switch turns; 0 = 10 ms
 };
 
 // Plans a fabric for one iteration of `graph`: the paper's topology and routes, or a search over
@@ -201,35 +229,38 @@ bool weft_coplan_bounds(struct weft_bound bounds[WEFT_COPLAN_BOUND_COUNT],
                         const struct weft_study *study, const struct weft_environment *environment)
     WEFT_MUST_USE;
 
-// Verifies everything that a plan claims:
-//   cluster   valid; as many servers and ports as the topology
-//   planes    each a permutation
-//   fabric    exactly the lit interfaces, at the cluster's rate and latency; parts and cost
-//   rings     visit their group once, hop over links that chain, shares of a group add to 1
-//   routes    every pair has paths that chain, do not loop, and weights that add to 1
-//   metrics   hops, link loads, bandwidth tax and iteration time as recomputed and resimulated
-//   collectives  each chosen schedule built anew and proved
-//   certificate  no bound above the iteration time, and each as recomputed
-//   job       parts on servers that exist, the batch divides, memory adds up and is within its
-//             limit
-//   flaws     what the reader noted
-// Bounds for any strategy are held against the iteration time, but not recomputed: that takes the
-// model and its costs.
-// `graph` may be NULL: then the job's is taken, and without a job what needs it is skipped. Indices
-// inside the routes' and rings' tables must be in range, as the readers and builders leave them;
-// server ids, groups and links need not. Returns the number of violations (at most 100 are listed);
-// their texts live in `arena`.
-uint32_t weft_plan_check(const struct weft_plan *plan, const struct weft_taskgraph *graph,
-                         const struct weft_violation **violations, struct weft_arena *arena,
-                         struct weft_arena scratch);
-// Verifies that what plan->job holds follows from the model, whose batch must be the job's: names
-// of the operators, the task graph of the strategy (structure; times where costs are a roofline)
-// and the memory. For plans in which weft_plan_check found nothing. Returns the number of
-// violations; *left_out names what could not be compared, NULL = nothing. As
-// weft_strategy_taskgraph in time and memory.
-uint32_t weft_plan_check_model(const struct weft_plan *plan, const struct weft_model *model,
-                               const struct weft_violation **violations, const char **left_out,
-                               struct weft_arena *arena, struct weft_arena scratch);
+// ---- strategies on a fabric that stands ----
+
+struct weft_ranking_options {
+    enum weft_search_method method;
+    uint64_t evaluations; // of the search; 0 = by effort
+    double seconds;       // effort as weft_coplan_options counts it; 0 = 10
+    uint32_t keep;        // how many of the best are returned; 0 = 1
+    struct weft_sim_options sim;
+    weft_atomic_u64 *best_ps; // for a progress line, or NULL
+};
+struct weft_ranking {
+    struct weft_search_result found; // best first
+    const uint64_t *simulated_ps;    // of each candidate; 0 = not played, its estimate stands
+};
+// The strategies of a model on the study's network, in the order of their simulated iterations; a
+// network without rings gets those that weft_plan_compare gives it. The search's best are played,
+// at least eight, more as the effort affords, and stand before the others; strategies of operators
+// then take small changes that the simulation finds better (up to 64 servers). How many are kept
+// does not change which is first. Hybrid strategies that differ in chunks and order alone are one,
+// as are strategies of operators that differ in servers alone and take the same time within half a
+// percent. Without a network, or beyond 128 servers, nothing is played and the estimates rank.
+// Fails as the searches do. A seed gives one ranking for any number of threads.
+bool weft_plan_rank_strategies(struct weft_ranking *ranking, const struct weft_study *study,
+                               const struct weft_ranking_options *options,
+                               const struct weft_environment *environment) WEFT_MUST_USE;
+// Whether weft_plan_rank_strategies plays what it finds.
+bool weft_plan_plays(const struct weft_study *study);
+// One iteration of a strategy on the study's network, played as weft_plan_rank_strategies plays it;
+// *iteration_ps is 0 where it cannot be. Returns the work units.
+double weft_plan_play_strategy(uint64_t *iteration_ps, const struct weft_strategy *strategy,
+                               const struct weft_study *study, const struct weft_sim_options *sim,
+                               struct weft_arena scratch);
 
 // ---- which collective ----
 
@@ -326,6 +357,13 @@ bool weft_plan_compare(const struct weft_comparison **rows, uint32_t *row_count,
                        const struct weft_plan_options *options,
                        const struct weft_environment *environment) WEFT_MUST_USE;
 
+// The same beside a plan of this graph that stands: the row of its method is the plan itself, what
+// it says digit for digit.
+bool weft_plan_compare_plan(const struct weft_comparison **rows, uint32_t *row_count,
+                            const struct weft_plan *plan, const struct weft_taskgraph *graph,
+                            const struct weft_plan_options *options,
+                            const struct weft_environment *environment) WEFT_MUST_USE;
+
 // One model on one cluster: every fabric with the best strategy that was found for it.
 struct weft_model_comparison {
     const char *model;
@@ -350,15 +388,22 @@ struct weft_compare_options {
     const char *const *fabrics;        // reference fabrics, "ocs-reconfig", "topoopt"; Weft's plan
     uint32_t fabric_count;             // always has a row. 0 = all
 };
-// Searches strategies on every fabric's own network and plays each fabric's best; a strategy that
-// was found for one fabric is tried on all of them. Both methods plan for the strategies of Weft's
-// plan, of a full mesh and of data parallelism, and for the two that are quickest on any fabric;
-// Weft's row is the best of its plan and these. The rewired fabric plays the first and the third. A
-// fabric that cannot be built here says why. Fails only as weft_coplan_build does.
+// Ranks strategies on every fabric's own network (weft_plan_rank_strategies) and plays each
+// fabric's best; a strategy that was found for one fabric is tried on all of them, so that a row is
+// the first of its fabric's ranking or, where found_for says so, a better one of another's. Weft's
+// row is what weft_coplan_build answers, digit for digit. The paper's method plans for the
+// strategies of Weft's plan, of a full mesh and of data parallelism, and for the two that are
+// quickest on any fabric. The rewired fabric plays the first and the third. A fabric that cannot be
+// built here says why. Fails only as weft_coplan_build does.
 bool weft_plan_compare_model(struct weft_model_comparison *comparison,
                              const struct weft_study *study,
                              const struct weft_compare_options *options,
                              const struct weft_environment *environment) WEFT_MUST_USE;
+// The same beside a plan that weft_coplan_build made of this study with options->coplan.
+void weft_plan_compare_model_plan(struct weft_model_comparison *comparison,
+                                  const struct weft_plan *plan, const struct weft_study *study,
+                                  const struct weft_compare_options *options,
+                                  const struct weft_environment *environment);
 
 WEFT_API_END
 

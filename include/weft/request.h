@@ -186,6 +186,8 @@ struct weft_request_job {
     uint64_t memory_bytes; // of an accelerator; 0 = no limit
     bool inside_given;
     double inside_Bps;              // between two accelerators of a server
+    const struct weft_stack *stack; // NULL = the cluster's
+    uint32_t overlap;               // of enum weft_overlap; 0 = not stated
     enum weft_search_method method; // {search}
     uint64_t budget;                // evaluations of one search; 0 = by effort
 };

@@ -14,6 +14,7 @@
 
 #include "weft/base.h"
 #include "weft/fabric.h"
+#include "weft/sim/transport.h"
 #include "weft/workload.h"
 
 WEFT_API_BEGIN
@@ -23,158 +24,12 @@ enum weft_sim_engine {
     WEFT_ENGINE_PACKET, // queues, acknowledgements, losses, congestion control
 };
 
-enum weft_sim_transport {
-    WEFT_TRANSPORT_IDEAL, // a fluid at max-min fair rates
-    WEFT_TRANSPORT_DCTCP, // RFC 8257; in the flow engine: jobs only
-    WEFT_TRANSPORT_RENO,  // RFC 5681, with RFC 6675's retransmission; packet engine, as all below
-    WEFT_TRANSPORT_CUBIC, // RFC 9438
-    WEFT_TRANSPORT_DCQCN, // Zhu et al., SIGCOMM 2015
-    WEFT_TRANSPORT_SWIFT, // Kumar et al., SIGCOMM 2020
-    WEFT_TRANSPORT_NDP,   // Handley et al., SIGCOMM 2017; for ports that trim
-    WEFT_TRANSPORT_NSCC,  // Ultra Ethernet 1.0; for sprayed packets
-    // MLTCP (Rajasekaran et al., arXiv 2402.09589): growth scaled by an iteration's progress.
-    WEFT_TRANSPORT_MLTCP_RENO,
-    WEFT_TRANSPORT_MLTCP_CUBIC,
-    WEFT_TRANSPORT_MLTCP_DCTCP,
-    WEFT_TRANSPORT_MLTCP_DCQCN,
-    WEFT_TRANSPORT_COUNT,
-};
-
-struct packet_congestion_ops; // the packet engine's (src/sim/packet/transport/congestion.h)
-
-struct weft_transport_entry {
-    const char *name;
-    enum weft_sim_transport transport;
-    const char *summary;
-    const struct packet_congestion_ops *congestion; // that plays it
-    bool scales_growth;                             // by an iteration's progress: MLTCP
-};
-// All transports, in the order of the enum.
-const struct weft_transport_entry *weft_transports(uint32_t *count);
-// The entry of one. O(transports).
-const struct weft_transport_entry *weft_transport_entry(enum weft_sim_transport transport);
-const char *weft_transport_name(enum weft_sim_transport transport);
-// Fails with INPUT, naming all that there are.
-bool weft_transport_find(enum weft_sim_transport *transport, const char *name,
-                         struct weft_error *error) WEFT_MUST_USE;
-
-// DCTCP (Alizadeh et al., SIGCOMM 2010; RFC 8257).
-struct weft_dctcp_options {
-    double gain; // of the moving average of marked packets; in (0, 1]
-    // As RFC 8257 has them if set.
-    bool cuts_at_once;  // at the first mark of a window, instead of when a turn is over
-    bool begins_marked; // the average begins at 1 instead of 0
-    // As htsim has it (docs/packet-engine.md): a turn is as many acknowledgements as the window had
-    // packets when the last one ended, 2 at first, the connection's among them; the average cuts
-    // the window after each, marked or not; and no window grows that has no room.
-    bool counts_turns;
-};
-#define WEFT_DCTCP_DEFAULTS ((struct weft_dctcp_options){.gain = 1.0 / 16})
-#define WEFT_DCTCP_HTSIM ((struct weft_dctcp_options){.gain = 1.0 / 16, .counts_turns = true})
-
-// CUBIC (RFC 9438). HyStart is off.
-struct weft_cubic_options {
-    double growth;         // C, packets / s^3; > 0
-    double decrease_ratio; // beta: what is left after a loss; in (0, 1)
-    bool reno_friendly;    // never slower than Reno would be (4.3)
-    bool fast_convergence; // (4.7)
-};
-#define WEFT_CUBIC_DEFAULTS ((struct weft_cubic_options){0.4, 0.7, true, true})
-
-// DCQCN (Zhu et al., SIGCOMM 2015, figures 5 and 7; section 6 for the values).
-struct weft_dcqcn_options {
-    uint64_t notice_ps;      // N: a receiver asks a flow to slow down this often at most
-    uint64_t alpha_ps;       // K: without a notice for so long the average decays
-    double gain;             // g, of the average; in (0, 1]
-    uint64_t timer_ps;       // T: the rate grows this often; a shorter one takes more bandwidth
-    uint64_t bytes;          // B: ... and each time that so many bytes were sent
-    uint32_t recovery_count; // F: growths back to the target before the target grows
-    double step_Bps;         // R_AI: of the target, additive
-    double hyper_step_Bps;   // R_HAI
-    double rate_min_Bps;
-    uint32_t window_packets; // no more are in flight; 0: window_limit_packets
-};
-#define WEFT_DCQCN_DEFAULTS                                                                        \
-    ((struct weft_dcqcn_options){.notice_ps = 50000000,                                            \
-                                 .alpha_ps = 55000000,                                             \
-                                 .gain = 1.0 / 256,                                                \
-                                 .timer_ps = 55000000,                                             \
-                                 .bytes = 10000000,                                                \
-                                 .recovery_count = 5,                                              \
-                                 .step_Bps = 5e6,                                                  \
-                                 .hyper_step_Bps = 50e6,                                           \
-                                 .rate_min_Bps = 1.25e6})
-
-// Swift (Kumar et al., SIGCOMM 2020, section 3 and algorithm 1).
-struct weft_swift_options {
-    uint64_t base_ps;          // target of a round trip, before scaling
-    uint64_t hop_ps;           // more of it for each link of the path
-    uint64_t flow_ps;          // ... and at most so much more for flows with small windows,
-    double flow_window_min;    // all of it at this window, in packets,
-    double flow_window_max;    // and none at this one
-    double step_packets;       // additive increase a round trip
-    double decrease_ratio;     // beta
-    double decrease_max;       // at most so much of the window at once; in (0, 1)
-    double window_min_packets; // below one packet the flow is paced; > 0
-    double window_max_packets;
-};
-#define WEFT_SWIFT_DEFAULTS                                                                        \
-    ((struct weft_swift_options){.base_ps = 25000000,                                              \
-                                 .hop_ps = 1000000,                                                \
-                                 .flow_ps = 40000000,                                              \
-                                 .flow_window_min = 0.1,                                           \
-                                 .flow_window_max = 100,                                           \
-                                 .step_packets = 1,                                                \
-                                 .decrease_ratio = 0.8,                                            \
-                                 .decrease_max = 0.5,                                              \
-                                 .window_min_packets = 0.001,                                      \
-                                 .window_max_packets = 8192})
-
-// NSCC (src/sim/packet/transport/nscc.c), in uet-htsim's units: growth is scaled by the path's
-// bandwidth times delay over 100 Gbit/s times 12 us.
-struct weft_nscc_options {
-    uint64_t base_ps;      // a round trip when nothing waits; 0 = of the path
-    uint64_t target_ps;    // of queueing; 0 = base_ps, of which 3/4 where ports trim
-    double window_ratio;   // the first and largest window: round trips at the first link's rate
-    double missing_gain;   // packets a round trip for 12 us below the target
-    double fair_gain;      // ... above it without a mark
-    double even_step;      // ... always
-    double fast_gain;      // of what is acknowledged, when a window found no queue
-    uint64_t empty_ps;     // a queue below is none
-    double decrease_ratio; // of the part of the average delay that is above the target
-    double decrease_max;   // at most so much of the window at once; in (0, 1)
-    double delay_gain;     // of the average delay; in (0, 1]
-    double adapt_divisor;  // quick adapt when less than the largest window over this came
-};
-#define WEFT_NSCC_DEFAULTS                                                                         \
-    ((struct weft_nscc_options){.window_ratio = 1.5,                                               \
-                                .missing_gain = 4,                                                 \
-                                .fair_gain = 5,                                                    \
-                                .even_step = 0.15,                                                 \
-                                .fast_gain = 0.25,                                                 \
-                                .empty_ps = 1000000,                                               \
-                                .decrease_ratio = 0.8,                                             \
-                                .decrease_max = 0.5,                                               \
-                                .delay_gain = 0.0125,                                              \
-                                .adapt_divisor = 8})
-
-// MLTCP: growth times slope * r + intercept, r the part of an iteration's packets that has been
-// acknowledged. What an iteration has is what the last one had; in the first, what it has so far.
-struct weft_mltcp_options {
-    double slope;     // >= 0
-    double intercept; // > 0
-    bool per_job;     // r of the job; else of the connection (without `persistent`: of the message)
-    uint32_t restart_packets; // window and threshold at an iteration's start; 0: kept. Every window
-                              // transport's, not MLTCP's alone; with `persistent`
-};
-#define WEFT_MLTCP_DEFAULTS ((struct weft_mltcp_options){1.75, 0.25, false, 0})
-
 // MLTCP in the flow engine: a flow's share of a link follows F = slope * r + intercept, r as above
 // (restart_packets does not apply). It changes in `steps` steps over an iteration's bytes, each of
 // which has the share of its middle (docs/sharing.md).
 struct weft_fluid_options {
     bool learns;
-    bool square_root; // the share is sqrt(F): windows that grow by F and are cut by a factor
+    bool square_root; // the share is sqrt(F): windows that grow by F and shrink by a factor
     uint32_t steps;   // 0 = 256
     struct weft_mltcp_options mltcp;
 };
@@ -188,25 +43,28 @@ enum weft_marking {
                     // "Random early detection gateways", 1993, section IV)
 };
 
-// What ports do besides serving first come, first served: all zero, nothing. A priority is a
-// queue; urgent ones go first, a packet on its way is not broken off.
-// How a packet's way is chosen among its flow's.
+// How the next packet's path is chosen among its flow's.
 enum weft_spray {
-    WEFT_SPRAY_TURN,
-    WEFT_SPRAY_CHANCE,
-    WEFT_SPRAY_MARKS, // in turn, but ways that brought marks or cut packets are passed over
-    // The ways of packets that came without a mark again, in the order in which that was heard;
-    // when there are none, as WEFT_SPRAY_MARKS (REPS: Bonato et al., "REPS: Recycled Entropy Packet
-    // Spraying for Adaptive Load Balancing and Failure Mitigation", 2024).
+    WEFT_SPRAY_ROUND_ROBIN,
+    WEFT_SPRAY_CHANCE, // any path, each with the same chance
+    WEFT_SPRAY_MARKS,  // round robin, passing over paths that brought marks or trimmed packets
+    // The paths of packets that came without a mark again, in the order in which the sender learns
+    // of it; when there are none, as WEFT_SPRAY_MARKS (REPS: Bonato et al., "REPS: Recycled Entropy
+    // Packet Spraying for Adaptive Load Balancing and Failure Mitigation", 2024).
     WEFT_SPRAY_REUSE,
 };
 
+// What ports do besides serving first come, first served: all zero, nothing. Each priority has a
+// queue; the most urgent one with a packet is served, and a packet that has begun to leave is not
+// broken off.
 struct weft_port_options {
     const uint8_t *priority; // per flow of a list, or per job; NULL = all 0
     uint32_t priority_count; // 0 the most urgent; 0 = 1; at most 7
-    uint32_t control_weight; // of control_first so many in a row while data waits; 0 = any number
-    uint64_t control_bytes;  // with trims: room for headers and acknowledgements; 0 = buffer_bytes
-    uint64_t xoff_bytes;     // with lossless
+    // With control_first or trims: so many packets of control go in a row while data waits; 0 = any
+    // number.
+    uint32_t control_weight;
+    uint64_t control_bytes; // with trims: room for headers and acknowledgements; 0 = buffer_bytes
+    uint64_t xoff_bytes;    // with lossless
     uint64_t xon_bytes;
     uint64_t headroom_bytes; // above xoff_bytes; 0 = what a link still brings after that
     uint64_t mark_max_bytes;
@@ -216,18 +74,19 @@ struct weft_port_options {
     // A switch sends a packet on when it has so many bytes of it, or later, so that the packet does
     // not run out on a faster link; 0 = all (store and forward). Servers that relay store.
     uint32_t cut_through_bytes;
-    // Packets of a flow go over so many of its pair's ways, the flow's own among them; so do
-    // acknowledgements. 0 or 1 = all over the flow's own (ECMP by hash). Ways that a ring
-    // prescribes stay alone. Losses are told by time then: what was sent a smoothed round trip
-    // before a packet that has come is lost (RFC 8985, 6.2), instead of reorder_packets.
+    // Packets of a flow go over so many of its pair's paths, the flow's own among them; so do
+    // acknowledgements. 0 or 1 = all over the flow's own (ECMP by hash). A path that a ring
+    // prescribes is the only one of its flow. Losses are detected by time then: what was sent a
+    // smoothed round trip before a packet that has come is lost (RFC 8985, 6.2), instead of
+    // loss.reorder_packets.
     uint32_t spray_paths;
     enum weft_spray spray_by;
-    // The ways are drawn by a hash of each one's number, as switches choose them by what senders
+    // The paths are drawn by a hash of each one's number, as switches choose them by what senders
     // write into packets, so that some are the same. Off: they differ, as far as there are others.
     bool spray_hashed;
     bool queued;        // play departures too; implied by what needs it
     bool control_first; // acknowledgements go before all data
-    // Packets that do not fit are cut to their headers, which go first (Handley et al.,
+    // Packets that do not fit are trimmed to their headers, which go first (Handley et al.,
     // "Re-architecting datacenter networks", SIGCOMM 2017, section 3.1).
     bool trims;
     // No loss: who holds more than xoff_bytes of one priority that came by one link has that link's
@@ -237,37 +96,53 @@ struct weft_port_options {
     bool early_drops; // lose instead of mark
 };
 
+// How much a sender may have in flight.
+struct weft_window_options {
+    uint32_t initial_packets;
+    uint32_t limit_packets; // no more are in flight; a power of two >= 64
+    bool slow_start;        // off: windows begin in congestion avoidance
+    // Idle for a timeout, a window begins small again (RFC 5681, 4.1); with `persistent` of
+    // weft_sim_options.
+    bool idle_restart;
+};
+
+// When a packet counts as lost.
+struct weft_loss_options {
+    uint64_t timeout_min_ps;
+    uint64_t timeout_first_ps; // before there is a round trip to go by; 0 = what the path takes
+                               // there and back when all its ports are full, at most 1 s
+    uint32_t reorder_packets;  // a packet is lost when one this far above it has come
+};
+
+// NDP: a receiver pulls the message with the smallest of these first, equal ones round robin. Of
+// the first `count` flows of a list or tasks of a job; others come behind them.
+struct weft_pull_options {
+    const uint32_t *order; // NULL = all are equal
+    uint32_t count;
+};
+
 // What the packet engine plays with besides the packet sizes of weft_sim_options. A host's own
 // packets wait in its own queue without limit or marks; what it relays is treated as in a switch.
 struct weft_packet_options {
     uint32_t ack_bytes; // an acknowledgement's; 0 = a header
     bool ack_at_once;   // acknowledgements take no time and load nothing
     // A server's own port gets all that windows allow at once. Off: a flow's next packet when its
-    // last one begins to leave, so that flows take turns and acknowledgements wait for a packet of
+    // last one begins to leave, so that flows alternate and acknowledgements wait for a packet of
     // each at most (Linux: small queues and fq; adapters: rounds of their queue pairs).
     bool own_at_once;
-    uint32_t initial_window_packets;
-    uint32_t window_limit_packets; // no more are in flight; a power of two >= 64
-    uint64_t buffer_bytes;         // of a port: what would not fit is lost; a link's own wins
-    uint64_t mark_bytes;           // a port marks what finds a queue above this
-    bool mark_at_departure;        // ... or leaves one, itself included
-    bool mark_own; // at departure, on fabrics without switches: a host's own packets, too
+    struct weft_window_options window;
+    uint64_t buffer_bytes;  // of a port: what would not fit is lost; a link's own wins
+    uint64_t mark_bytes;    // a port marks what finds a queue above this
+    bool mark_at_departure; // ... or leaves one, itself included
+    bool mark_own;          // at departure, on fabrics without switches: a host's own packets, too
     struct weft_port_options port;
     bool whole_packets; // the last one of a message is as large as the others
     bool handshake;     // a header goes there and back before the first packet
-    bool slow_start;    // off: windows begin in congestion avoidance
-    uint64_t timeout_min_ps;
-    uint64_t timeout_first_ps; // before there is a round trip to go by; 0 = what the path takes
-                               // there and back when all its ports are full, at most 1 s
-    uint32_t reorder_packets;  // a packet is lost when one this far above it has come
-    // With `persistent` of weft_sim_options:
-    uint32_t connection_count; // of a job and path; messages beyond wait for those before them
-    bool idle_restart;         // idle for a timeout, a window begins small again (RFC 5681, 4.1)
-    // NDP: a receiver pulls the message with the smallest of these first, equal ones in turn. Of
-    // the first pull_order_count flows of a list or tasks of a job; others come behind them. NULL =
-    // all are equal.
-    const uint32_t *pull_order;
-    uint32_t pull_order_count;
+    struct weft_loss_options loss;
+    // With `persistent` of weft_sim_options: how many connections a job has on a path at most.
+    // While all are busy, a message waits behind those of the one with least to send.
+    uint32_t connection_count;
+    struct weft_pull_options pull;
     struct weft_cubic_options cubic;
     struct weft_dcqcn_options dcqcn;
     struct weft_swift_options swift;
@@ -275,44 +150,41 @@ struct weft_packet_options {
     struct weft_mltcp_options mltcp;
 };
 #define WEFT_PACKET_DEFAULTS                                                                       \
-    ((struct weft_packet_options){.initial_window_packets = 10,                                    \
-                                  .window_limit_packets = 8192,                                    \
-                                  .buffer_bytes = 1 << 20,                                         \
-                                  .mark_bytes = 1 << 17,                                           \
-                                  .slow_start = true,                                              \
-                                  .timeout_min_ps = 1000000000,                                    \
-                                  .reorder_packets = 3,                                            \
-                                  .connection_count = 1,                                           \
-                                  .cubic = WEFT_CUBIC_DEFAULTS,                                    \
-                                  .dcqcn = WEFT_DCQCN_DEFAULTS,                                    \
-                                  .swift = WEFT_SWIFT_DEFAULTS,                                    \
-                                  .nscc = WEFT_NSCC_DEFAULTS,                                      \
-                                  .mltcp = WEFT_MLTCP_DEFAULTS})
+    ((struct weft_packet_options){                                                                 \
+        .window = {.initial_packets = 10, .limit_packets = 8192, .slow_start = true},              \
+        .buffer_bytes = 1 << 20,                                                                   \
+        .mark_bytes = 1 << 17,                                                                     \
+        .loss = {.timeout_min_ps = 1000000000, .reorder_packets = 3},                              \
+        .connection_count = 1,                                                                     \
+        .cubic = WEFT_CUBIC_DEFAULTS,                                                              \
+        .dcqcn = WEFT_DCQCN_DEFAULTS,                                                              \
+        .swift = WEFT_SWIFT_DEFAULTS,                                                              \
+        .nscc = WEFT_NSCC_DEFAULTS,                                                                \
+        .mltcp = WEFT_MLTCP_DEFAULTS})
 
 // As the TopoOpt authors' simulator and their published runs have it (docs/packet-engine.md). It
 // counts a packet's 8936 bytes of payload as its size, and no header.
 #define WEFT_PACKET_TOPOOPT_BYTES 8936u
 #define WEFT_PACKET_TOPOOPT                                                                        \
-    ((struct weft_packet_options){.ack_at_once = true,                                             \
-                                  .own_at_once = true,                                             \
-                                  .initial_window_packets = 100,                                   \
-                                  .window_limit_packets = 16384,                                   \
-                                  .buffer_bytes = 50000ull * WEFT_PACKET_TOPOOPT_BYTES,            \
-                                  .mark_bytes = 50ull * WEFT_PACKET_TOPOOPT_BYTES,                 \
-                                  .mark_at_departure = true,                                       \
-                                  .mark_own = true,                                                \
-                                  .whole_packets = true,                                           \
-                                  .handshake = true,                                               \
-                                  .slow_start = true,                                              \
-                                  .timeout_min_ps = 10000000000,                                   \
-                                  .timeout_first_ps = 10000000000,                                 \
-                                  .reorder_packets = 3,                                            \
-                                  .connection_count = 1,                                           \
-                                  .cubic = WEFT_CUBIC_DEFAULTS,                                    \
-                                  .dcqcn = WEFT_DCQCN_DEFAULTS,                                    \
-                                  .swift = WEFT_SWIFT_DEFAULTS,                                    \
-                                  .nscc = WEFT_NSCC_DEFAULTS,                                      \
-                                  .mltcp = WEFT_MLTCP_DEFAULTS})
+    ((struct weft_packet_options){                                                                 \
+        .ack_at_once = true,                                                                       \
+        .own_at_once = true,                                                                       \
+        .window = {.initial_packets = 100, .limit_packets = 16384, .slow_start = true},            \
+        .buffer_bytes = 50000ull * WEFT_PACKET_TOPOOPT_BYTES,                                      \
+        .mark_bytes = 50ull * WEFT_PACKET_TOPOOPT_BYTES,                                           \
+        .mark_at_departure = true,                                                                 \
+        .mark_own = true,                                                                          \
+        .whole_packets = true,                                                                     \
+        .handshake = true,                                                                         \
+        .loss = {.timeout_min_ps = 10000000000,                                                    \
+                 .timeout_first_ps = 10000000000,                                                  \
+                 .reorder_packets = 3},                                                            \
+        .connection_count = 1,                                                                     \
+        .cubic = WEFT_CUBIC_DEFAULTS,                                                              \
+        .dcqcn = WEFT_DCQCN_DEFAULTS,                                                              \
+        .swift = WEFT_SWIFT_DEFAULTS,                                                              \
+        .nscc = WEFT_NSCC_DEFAULTS,                                                                \
+        .mltcp = WEFT_MLTCP_DEFAULTS})
 
 struct weft_packet_counts {
     uint64_t packets; // of data that senders sent, with those sent again
@@ -335,8 +207,8 @@ struct weft_port_counts {
     uint64_t backlog_max_bytes; // with the packet on its way
 };
 
-// How a job repeats itself and shares links.
-struct weft_sim_pace {
+// A job's timing: when its iterations begin, how they vary, and how it shares links meanwhile.
+struct weft_job_timing {
     uint64_t start_ps;   // of its first iteration
     double jitter_ratio; // standard deviation of an iteration's compute times, all by one factor
     // Flow engine: its flows' share of a link, relative to others'. Packet engine: its windows' or
@@ -438,6 +310,16 @@ struct weft_circuit_counts {
     uint32_t hop_max;      // links of the longest path that a flow took
 };
 
+// How one run of the packet engine over a list of flows is divided by its fabric. The partitions,
+// not the threads, may decide which of two packets comes first that come to a port at one
+// picosecond; and acknowledgements of a message's last packets go on to its sender, where in one
+// partition they are dropped. What cannot be divided, by its options or its fabric, is played in
+// one (docs/packet-engine.md).
+struct weft_partition_options {
+    uint32_t count;   // at most 16; 0 or 1: the run is not divided
+    uint32_t threads; // that play them side by side; 0 = 1
+};
+
 struct weft_sim_options {
     uint32_t packet_bytes; // MTU; 0 = fluid: no header, cut-through, only propagation latency
     uint32_t header_bytes; // of every packet
@@ -457,23 +339,21 @@ struct weft_sim_options {
     struct weft_fluid_options fluid;          // of the flow engine's jobs; zero: fair
     struct weft_dctcp_options dctcp;          // read with WEFT_TRANSPORT_DCTCP
     const struct weft_packet_options *packet; // NULL = defaults
-    uint32_t iterations;               // of each job, each when the one before has ended; 0 = 1
-    const struct weft_sim_pace *paces; // per job; NULL = all at 0, without jitter, alike
+    uint32_t iterations;                   // of each job, each when the one before has ended; 0 = 1
+    const struct weft_job_timing *timings; // per job; NULL = all at 0, without jitter, alike
     // Packet engine: messages of one job on one path are one stream, which keeps its congestion
     // control from one to the next. Off: each is a connection of its own.
     bool persistent;
-    // Packet engine, lists of flows: the run is cut into so many parts by the fabric (0 or 1: it is
-    // not), which `threads` play side by side. The parts, not the threads, may decide which of two
-    // packets comes first that come to a port at one picosecond; and acknowledgements of a
-    // message's last packets go on to its sender, where in one part they are gone. What cannot be
-    // cut, by its options or its fabric, is played in one (docs/packet-engine.md).
-    uint32_t parts;                                 // at most 16
-    uint32_t threads;                               // 0 = 1
+    struct weft_partition_options partitions;
     const struct weft_circuit_controller *circuits; // NULL = the fabric's links stay as they are
     struct weft_record_options records;
     struct weft_sim_progress *progress; // NULL = nobody looks
     weft_stop stop;                     // the run then fails with STOPPED
 };
+
+// Has a simulation of task graphs play as the TopoOpt authors' simulator does: packets with DCTCP
+// by WEFT_PACKET_TOPOOPT (docs/packet-engine.md). *packet is filled, and must live as long as *sim.
+void weft_sim_as_recorded(struct weft_sim_options *sim, struct weft_packet_options *packet);
 
 // One job: a task graph, which cluster server each of its servers is (NULL = the same), and rings
 // for its groups (index = task graph group; a group without rings uses its own order).
@@ -481,6 +361,14 @@ struct weft_sim_job {
     const struct weft_taskgraph *graph;
     const uint32_t *servers;
     struct weft_ring_set rings;
+};
+
+// How a run was divided, and what that came to.
+struct weft_partition_counts {
+    uint32_t count;          // partitions that it was played in
+    uint64_t window_count;   // spans of time that they played side by side; 0 of a single one
+    uint64_t crossing_count; // packets from one partition to another
+    uint64_t events_max;     // of the partition with the most
 };
 
 struct weft_sim_result {
@@ -496,10 +384,7 @@ struct weft_sim_result {
     const double *link_bytes;          // per link, on the wire
     struct weft_packet_counts packets; // packet engine
     const struct weft_port_counts *ports; // packet engine: per link
-    uint32_t part_count;                  // that it was played in
-    uint64_t window_count;                // of a run in parts, that they played side by side
-    uint64_t crossing_count;              // packets from one part to another
-    uint64_t part_events;                 // of the part with the most
+    struct weft_partition_counts partitions;
     struct weft_circuit_counts circuits;
     struct weft_records records;
     const uint64_t *const *task_start_ps; // per job, per task, if timeline; of the last iteration

@@ -47,15 +47,44 @@ struct weft_memory {
     double gradients_bytes;
     double optimizer_bytes;
     double activations_bytes;
+    double library_bytes; // framework and libraries, of the stack
     double total_bytes;
 };
+
+// What a named software stack makes of the hardware, beside what kernels reach alone
+// (weft_accelerator): one set of constants a stack, the same for every model and every strategy
+// (docs/hybrid.md, "Stacks", says where each comes from). Nested by what they bear upon.
+struct weft_stack {
+    const char *name;
+    const char *source;
+    // Share of the kernels' own speed that passes reach: gaps between kernels, kernels that are not
+    // fused, clocks under load. Fitted to published runs.
+    double compute_efficiency;
+    double network_efficiency; // share of the NICs' rate that exchanges reach
+    double step_s;             // of each iteration, in which nothing computes: data, norms, logging
+    // Chance that a server is slow, and by how much its passes are longer; all wait for the
+    // slowest.
+    double slow_share, slow_ratio;
+    double tensor_overlap; // share of an overlapped tensor exchange that products may hide
+    // Memory: bytes of a parameter's gradients, and of a logit (with copies and its gradient);
+    // share of the activations that is lost between blocks; context, kernels, workspaces,
+    // communicators.
+    double gradient_bytes, logit_bytes, fragmentation_ratio, library_bytes;
+};
+// All that Weft knows. The first is "none": kernels back to back, nothing but the job in memory.
+const struct weft_stack *weft_stacks(uint32_t *count);
+// By name. Fails with INPUT and lists the names.
+bool weft_stack_named(const struct weft_stack **stack, const char *name, struct weft_error *error)
+    WEFT_MUST_USE;
 
 // What the jobs of both spaces assume, besides the model and the cluster.
 struct weft_strategy_setting {
     struct weft_cost_options cost;
     enum weft_optimizer optimizer;
     enum weft_tables tables;
-    double memory_limit_bytes; // of one accelerator; 0 = no limit
+    double memory_limit_bytes;      // of one accelerator; 0 = no limit
+    const struct weft_stack *stack; // of hybrid strategies; NULL = "none"
+    uint32_t overlap; // of enum weft_overlap: what all strategies of a search do; 0 = not stated
     // Between two accelerators of a server, each way: an AllReduce of S bytes first takes
     // 2 S / (accelerators * this) inside the servers, as in the TopoOpt artifact (25e9). Tables are
     // sharded and take none.
@@ -76,11 +105,25 @@ struct weft_study {
 
 enum weft_pipeline_schedule {
     WEFT_SCHEDULE_1F1B, // PipeDream-flush; interleaved when chunks > 1
+    // Micro-batches from both ends, each rank with two stages; a forward and a backward pass at a
+    // time hide each other's exchanges (DeepSeek-V3, 2024, section 3.2.1).
+    WEFT_SCHEDULE_DUALPIPE,
+};
+// Communication that runs beside computation.
+enum weft_overlap {
+    WEFT_OVERLAP_TENSOR = 1,   // sums of tensor groups, in chunks under the products beside them
+    WEFT_OVERLAP_PIPELINE = 2, // sends between stages
+    WEFT_OVERLAP_DATA = 4,     // gradients and parameters
+    WEFT_OVERLAP_EXPERTS = 8,  // experts' all to all, under another micro-batch's pass
+    WEFT_OVERLAP_STATED = 16,  // in a setting: the others are stated, be it that there is none
 };
 enum weft_recompute {
     WEFT_RECOMPUTE_NONE,
     WEFT_RECOMPUTE_SELECTIVE, // attention scores only (Korthikanti et al., MLSys 2023)
     WEFT_RECOMPUTE_FULL,      // layer inputs are kept, the rest is run again
+    // Norms, activation functions and what latents are projected up to (DeepSeek-V3, 2024, section
+    // 3.2.3).
+    WEFT_RECOMPUTE_NORMS,
 };
 
 // dp * tp * pp * cp accelerators. Experts: each layer's experts are spread over ep ranks of the
@@ -95,6 +138,10 @@ struct weft_hybrid {
     // Attention in one kernel (FlashAttention): scores never reach memory, and the backward pass
     // computes them again by itself.
     bool fused_attention;
+    bool overlap_tensor, overlap_experts; // as enum weft_overlap says
+    bool blocking_sends;                  // no pass runs while a stage sends
+    bool fp8;                             // products of layers in FP8, the rest as the model says
+    enum weft_pipeline_schedule schedule;
     enum weft_recompute recompute;
     // Accelerator of rank (dp, pp, cp, tp) = order of nesting, innermost first, e.g. "tcdp":
     // tp inside a server first, then context, data, pipeline.
@@ -232,9 +279,13 @@ bool weft_strategy_neighbor(struct weft_strategy *neighbor, const struct weft_st
 // sequence-parallel, overlap, fused-attention. What is left out: 1; zero=1; recompute=none; tcdp;
 // yes (sequence-parallel: where tp > 1); dp: what `accelerators` leave. Fails with INPUT naming the
 // key, also when it is stated twice.
+//
+// Beside them: precision (model, fp8), schedule (1f1b, dualpipe), and overlap names what runs
+// beside computation, tp+pp+dp+ep or some of them; yes is pp+dp, no is none.
 bool weft_hybrid_parse(struct weft_hybrid *hybrid, const char *text, uint32_t accelerators,
                        struct weft_error *error) WEFT_MUST_USE;
-// The same in words, all keys; weft_hybrid_parse reads it back. In `arena`.
+// The same in words, all keys but precision and schedule where they are the usual ones;
+// weft_hybrid_parse reads it back. In `arena`.
 const char *weft_hybrid_format(const struct weft_hybrid *hybrid, struct weft_arena *arena);
 
 // Bytes on the fullest accelerator of a hybrid strategy (docs/hybrid.md), and which pipeline rank
@@ -260,11 +311,21 @@ bool weft_hybrid_data_parallel(struct weft_strategy *strategy, const struct weft
                                struct weft_arena *arena, struct weft_arena scratch,
                                struct weft_error *error) WEFT_MUST_USE;
 
+// A list of tp, pp, dp and ep, in any order, between `separator`s; none stands for no one. Fails
+// with INPUT naming what is no such word or stands twice.
+bool weft_overlap_parse(uint32_t *overlap, const char *text, char separator,
+                        struct weft_error *error) WEFT_MUST_USE;
+// What a strategy overlaps, as a set of enum weft_overlap; and the same set stated.
+uint32_t weft_hybrid_overlap(const struct weft_hybrid *hybrid);
+void weft_hybrid_set_overlap(struct weft_hybrid *hybrid, uint32_t overlap);
+
 // Where the time of one hybrid iteration goes, by formula (docs/hybrid.md).
 struct weft_hybrid_estimate {
     uint64_t iteration_ps;
     uint64_t compute_ps, bubble_ps, tensor_ps, pipeline_ps, expert_ps, context_ps, data_ps,
         optimizer_ps;
+    uint64_t step_ps;                  // of the stack, in which nothing computes
+    double model_flops;                // of the whole job
     double model_flops_utilization;    // counts no recomputation
     double hardware_flops_utilization; // counts it
 };

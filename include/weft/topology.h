@@ -22,8 +22,8 @@
 WEFT_API_BEGIN
 
 enum weft_topology_method {
+    WEFT_TOPOLOGY_WEFT, // zero: the method where none is said
     WEFT_TOPOLOGY_TOPOOPT,
-    WEFT_TOPOLOGY_WEFT,
 };
 
 // What is asked for. Seed, threads and the request to stop are the environment's.

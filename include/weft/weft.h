@@ -20,6 +20,7 @@
 #include "weft/sim.h"
 #include "weft/strategy.h"
 #include "weft/topology.h"
+#include "weft/verify.h"
 #include "weft/workload.h"
 
 #endif

@@ -188,11 +188,11 @@ static struct weft_packet_options packets_of(const struct weft_lab *lab)
     packets.mark_bytes = lab->mark_packets > 0
                              ? (uint64_t)lab->mark_packets * (lab->mtu_bytes + ethernet_bytes)
                              : lab->buffer_bytes;
-    packets.timeout_min_ps = 200000000000;    // Linux: TCP_RTO_MIN
-    packets.timeout_first_ps = 1000000000000; // RFC 6298, 2.1
-    packets.idle_restart = true;
+    packets.loss.timeout_min_ps = 200000000000;    // Linux: TCP_RTO_MIN
+    packets.loss.timeout_first_ps = 1000000000000; // RFC 6298, 2.1
+    packets.window.idle_restart = true;
     // Assumed: a receiver's buffer and TCP's small queues hold Linux' flows near this.
-    packets.window_limit_packets = window_limit_packets;
+    packets.window.limit_packets = window_limit_packets;
     return packets;
 }
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The drivers that open a device by its address: a scheme picks the row, the row opens.
 //
-// A new kind of device gets a file of its own here, with a function as weft_ocs_open_restconf, and
-// one row below; `weft lab ocs --box SCHEME://...` then reaches it.
+// A new kind of device gets a file of its own here (ocs.h says what belongs to it), with a function
+// as weft_ocs_open_restconf, and one row below; `weft lab ocs --box SCHEME://...` then reaches it.
 
 #include "ocs.h"
 
@@ -42,6 +42,6 @@ bool weft_ocs_open(struct weft_ocs *ocs, const struct weft_ocs_access *access,
         }
     }
     return weft_fail(error, WEFT_INPUT,
-                     "%.100s: no driver has this scheme; write HOST:PORT, http:// or https://",
+                     "%.100s: no driver has this scheme; write HOST:PORT, http://, https:// or twin://PORTS",
                      address);
 }

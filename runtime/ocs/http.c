@@ -6,15 +6,31 @@
 // which only what was filled is kept.
 
 #include "http.h"
+#include "libraries.h"
 
-#include <curl/curl.h>
 #include <errno.h>
 #include <string.h>
+
+const struct weft_module weft_http_module = {
+    .file = "weft-http.so",
+    .symbol = "weft_http_libraries",
+    .remedy = "it speaks to switches over HTTP: install Weft and the packages it needs anew",
+};
 
 struct sink {
     char *data; // WEFT_HTTP_BYTES_MAX + 1
     size_t bytes;
     bool is_full;
+};
+
+// One exchange under way.
+struct exchange {
+    const struct weft_http_libraries *libraries;
+    const struct weft_http_request *request;
+    CURL *handle;
+    struct curl_slist *headers;
+    struct sink sink;
+    char words[CURL_ERROR_SIZE]; // libcurl's, on failure
 };
 
 // Receives a piece of the answer from libcurl; taking less than given ends the exchange.
@@ -32,21 +48,22 @@ static size_t collect(char *data, size_t size, size_t count, void *context)
 }
 
 // A failure of libcurl in one line: the address, what happened, what to do about it.
-static bool tell_failure(CURLcode code, CURL *handle, const struct weft_http_request *request,
-                         bool is_full, const char *words, struct weft_error *error)
+static bool tell_failure(CURLcode code, const struct exchange *self, struct weft_error *error)
 {
+    const struct weft_http_request *request = self->request;
+    const char *words = self->words;
     // Without the path: the address is what the operator gave.
     const char *host = strstr(request->url, "://");
     host = host != NULL ? host + 3 : request->url;
     int length = (int)strcspn(host, "/");
     long number = 0;
-    if (is_full || code == CURLE_FILESIZE_EXCEEDED) {
+    if (self->sink.is_full || code == CURLE_FILESIZE_EXCEEDED) {
         return weft_fail(error, WEFT_IO, "%.*s: the answer is larger than %u bytes", length, host,
                          WEFT_HTTP_BYTES_MAX);
     }
     switch ((int)code) {
     case CURLE_COULDNT_CONNECT:
-        curl_easy_getinfo(handle, CURLINFO_OS_ERRNO, &number);
+        self->libraries->curl.easy_getinfo(self->handle, CURLINFO_OS_ERRNO, &number);
         return weft_fail(error, WEFT_IO, "%.*s: %s; is the switch on, and its RESTCONF enabled?",
                          length, host, strerrordesc_np(number != 0 ? (int)number : ECONNREFUSED));
     case CURLE_COULDNT_RESOLVE_HOST:
@@ -86,68 +103,72 @@ static bool tell_failure(CURLcode code, CURL *handle, const struct weft_http_req
 }
 
 // What the far end may do: protocols, time, size, and nothing on its own.
-static bool set_bounds(CURL *handle, const struct weft_http_request *request)
+static bool set_bounds(const struct exchange *self)
 {
-    return curl_easy_setopt(handle, CURLOPT_PROTOCOLS_STR, "http,https") == CURLE_OK &&
-           curl_easy_setopt(handle, CURLOPT_TIMEOUT_MS, (long)request->deadline_ms) == CURLE_OK &&
-           curl_easy_setopt(handle, CURLOPT_NOSIGNAL, 1L) == CURLE_OK &&
-           curl_easy_setopt(handle, CURLOPT_FOLLOWLOCATION, 0L) == CURLE_OK &&
-           curl_easy_setopt(handle, CURLOPT_FORBID_REUSE, 1L) == CURLE_OK &&
-           curl_easy_setopt(handle, CURLOPT_HTTP_VERSION, (long)CURL_HTTP_VERSION_1_1) ==
-               CURLE_OK &&
-           curl_easy_setopt(handle, CURLOPT_HTTP09_ALLOWED, 0L) == CURLE_OK &&
-           curl_easy_setopt(handle, CURLOPT_PROXY, "") == CURLE_OK &&
-           curl_easy_setopt(handle, CURLOPT_MAXFILESIZE, (long)WEFT_HTTP_BYTES_MAX) == CURLE_OK;
+    __typeof__(curl_easy_setopt) *set = self->libraries->curl.easy_setopt;
+    CURL *handle = self->handle;
+    return set(handle, CURLOPT_PROTOCOLS_STR, "http,https") == CURLE_OK &&
+           set(handle, CURLOPT_TIMEOUT_MS, (long)self->request->deadline_ms) == CURLE_OK &&
+           set(handle, CURLOPT_NOSIGNAL, 1L) == CURLE_OK &&
+           set(handle, CURLOPT_FOLLOWLOCATION, 0L) == CURLE_OK &&
+           set(handle, CURLOPT_FORBID_REUSE, 1L) == CURLE_OK &&
+           set(handle, CURLOPT_HTTP_VERSION, (long)CURL_HTTP_VERSION_1_1) == CURLE_OK &&
+           set(handle, CURLOPT_HTTP09_ALLOWED, 0L) == CURLE_OK &&
+           set(handle, CURLOPT_PROXY, "") == CURLE_OK &&
+           set(handle, CURLOPT_MAXFILESIZE, (long)WEFT_HTTP_BYTES_MAX) == CURLE_OK;
 }
 
 // Who is trusted and who asks.
-static bool set_security(CURL *handle, const struct weft_http_request *request)
+static bool set_security(const struct exchange *self)
 {
-    bool fine =
-        curl_easy_setopt(handle, CURLOPT_SSL_VERIFYPEER, request->insecure ? 0L : 1L) == CURLE_OK &&
-        curl_easy_setopt(handle, CURLOPT_SSL_VERIFYHOST, request->insecure ? 0L : 2L) == CURLE_OK;
+    __typeof__(curl_easy_setopt) *set = self->libraries->curl.easy_setopt;
+    const struct weft_http_request *request = self->request;
+    CURL *handle = self->handle;
+    bool fine = set(handle, CURLOPT_SSL_VERIFYPEER, request->insecure ? 0L : 1L) == CURLE_OK &&
+                set(handle, CURLOPT_SSL_VERIFYHOST, request->insecure ? 0L : 2L) == CURLE_OK;
     if (request->ca_file != NULL) {
-        fine = fine && curl_easy_setopt(handle, CURLOPT_CAINFO, request->ca_file) == CURLE_OK;
+        fine = fine && set(handle, CURLOPT_CAINFO, request->ca_file) == CURLE_OK;
     }
     if (request->user != NULL) {
-        fine = fine &&
-               curl_easy_setopt(handle, CURLOPT_HTTPAUTH, (long)CURLAUTH_BASIC) == CURLE_OK &&
-               curl_easy_setopt(handle, CURLOPT_USERNAME, request->user) == CURLE_OK &&
-               curl_easy_setopt(handle, CURLOPT_PASSWORD, request->password) == CURLE_OK;
+        fine = fine && set(handle, CURLOPT_HTTPAUTH, (long)CURLAUTH_BASIC) == CURLE_OK &&
+               set(handle, CURLOPT_USERNAME, request->user) == CURLE_OK &&
+               set(handle, CURLOPT_PASSWORD, request->password) == CURLE_OK;
     }
     return fine;
 }
 
 // What is asked for and where the answer goes.
-static bool set_request(CURL *handle, const struct weft_http_request *request,
-                        struct curl_slist *headers, struct sink *sink, char *words)
+static bool set_request(struct exchange *self)
 {
-    bool fine = curl_easy_setopt(handle, CURLOPT_URL, request->url) == CURLE_OK &&
-                curl_easy_setopt(handle, CURLOPT_HTTPHEADER, headers) == CURLE_OK &&
-                curl_easy_setopt(handle, CURLOPT_ERRORBUFFER, words) == CURLE_OK &&
-                curl_easy_setopt(handle, CURLOPT_WRITEFUNCTION, collect) == CURLE_OK &&
-                curl_easy_setopt(handle, CURLOPT_WRITEDATA, sink) == CURLE_OK;
+    __typeof__(curl_easy_setopt) *set = self->libraries->curl.easy_setopt;
+    const struct weft_http_request *request = self->request;
+    CURL *handle = self->handle;
+    bool fine = set(handle, CURLOPT_URL, request->url) == CURLE_OK &&
+                set(handle, CURLOPT_HTTPHEADER, self->headers) == CURLE_OK &&
+                set(handle, CURLOPT_ERRORBUFFER, self->words) == CURLE_OK &&
+                set(handle, CURLOPT_WRITEFUNCTION, collect) == CURLE_OK &&
+                set(handle, CURLOPT_WRITEDATA, &self->sink) == CURLE_OK;
     if (request->body != NULL) {
         // The default is POST for a request with a body; the line below names what was asked for.
-        fine = fine && curl_easy_setopt(handle, CURLOPT_POSTFIELDS, request->body) == CURLE_OK;
+        fine = fine && set(handle, CURLOPT_POSTFIELDS, request->body) == CURLE_OK;
     }
-    return fine && curl_easy_setopt(handle, CURLOPT_CUSTOMREQUEST, request->method) == CURLE_OK;
+    return fine && set(handle, CURLOPT_CUSTOMREQUEST, request->method) == CURLE_OK;
 }
 
 // NULL where memory is short.
-static struct curl_slist *list_headers(const struct weft_http_request *request,
-                                       struct weft_arena scratch)
+static struct curl_slist *list_headers(const struct weft_http_libraries *libraries,
+                                       const char *media_type, struct weft_arena scratch)
 {
     const char *lines[] = {
-        weft_arena_format(&scratch, "Accept: %s", request->media_type),
-        weft_arena_format(&scratch, "Content-Type: %s", request->media_type),
+        weft_arena_format(&scratch, "Accept: %s", media_type),
+        weft_arena_format(&scratch, "Content-Type: %s", media_type),
         "Expect:", // no wait for "100 Continue" before the body
     };
     struct curl_slist *headers = NULL;
     for (size_t i = 0; i < sizeof lines / sizeof lines[0]; i++) {
-        struct curl_slist *longer = curl_slist_append(headers, lines[i]);
+        struct curl_slist *longer = libraries->curl.slist_append(headers, lines[i]);
         if (longer == NULL) {
-            curl_slist_free_all(headers);
+            libraries->curl.slist_free_all(headers);
             return NULL;
         }
         headers = longer;
@@ -155,32 +176,43 @@ static struct curl_slist *list_headers(const struct weft_http_request *request,
     return headers;
 }
 
+// Sets what is asked for, asks, and takes the answer's status.
+static bool perform(struct exchange *self, long *status, struct weft_error *error)
+{
+    const struct weft_http_libraries *libraries = self->libraries;
+    if (self->handle == NULL || self->headers == NULL || !set_bounds(self) || !set_security(self) ||
+        !set_request(self)) {
+        return weft_fail(error, WEFT_IO, "libcurl (%s) cannot do what Weft asks of it",
+                         libraries->curl.version());
+    }
+    CURLcode code = libraries->curl.easy_perform(self->handle);
+    return (code == CURLE_OK && libraries->curl.easy_getinfo(self->handle, CURLINFO_RESPONSE_CODE,
+                                                             status) == CURLE_OK) ||
+           tell_failure(code, self, error);
+}
+
 bool weft_http_ask(struct weft_http_reply *reply, const struct weft_http_request *request,
                    struct weft_arena *arena, struct weft_error *error)
 {
-    char words[CURL_ERROR_SIZE] = "";
-    long status = 0;
-    struct curl_slist *headers = list_headers(request, *arena);
-    struct sink sink = {.data = weft_arena_alloc_raw(arena, WEFT_HTTP_BYTES_MAX + 1, 1)};
-    CURL *handle = curl_easy_init(); // counts its users, and initializes libcurl for the first
-    bool set = handle != NULL && headers != NULL && set_bounds(handle, request) &&
-               set_security(handle, request) && set_request(handle, request, headers, &sink, words);
-    bool fine = set;
-    if (set) {
-        CURLcode code = curl_easy_perform(handle);
-        fine = code == CURLE_OK && curl_easy_getinfo(handle, CURLINFO_RESPONSE_CODE, &status) == 0;
-        if (!fine) {
-            tell_failure(code, handle, request, sink.is_full, words, error);
-        }
-    } else {
-        weft_fail(error, WEFT_IO, "libcurl (%s) cannot do what Weft asks of it", curl_version());
+    const struct weft_http_libraries *libraries = weft_module_load(&weft_http_module, error);
+    if (libraries == NULL) {
+        return false;
     }
-    curl_slist_free_all(headers);
-    curl_easy_cleanup(handle);
+    struct exchange self = {
+        .libraries = libraries,
+        .request = request,
+        .headers = list_headers(libraries, request->media_type, *arena),
+        .sink = {.data = weft_arena_alloc_raw(arena, WEFT_HTTP_BYTES_MAX + 1, 1)},
+        .handle = libraries->curl.easy_init(), // initializes libcurl for its first user
+    };
+    long status = 0;
+    bool fine = perform(&self, &status, error);
+    libraries->curl.slist_free_all(self.headers);
+    libraries->curl.easy_cleanup(self.handle);
     if (fine) {
-        sink.data[sink.bytes] = '\0';
-        arena->next = sink.data + sink.bytes + 1; // the rest of the buffer is free again
-        *reply = (struct weft_http_reply){(uint32_t)status, sink.data, sink.bytes};
+        self.sink.data[self.sink.bytes] = '\0';
+        arena->next = self.sink.data + self.sink.bytes + 1; // the rest of the buffer is free again
+        *reply = (struct weft_http_reply){(uint32_t)status, self.sink.data, self.sink.bytes};
     }
     return fine;
 }

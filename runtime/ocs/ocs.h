@@ -3,13 +3,14 @@
 #define WEFT_RUNTIME_OCS_OCS_H
 
 // Optical circuit switches: whatever joins input ports to output ports, behind one table of
-// functions. Three drivers: a twin in memory, eBPF in the lab's data path, and RESTCONF for
+// functions. Its drivers: a twin in memory, eBPF in the lab's data path, and RESTCONF for
 // devices.
 //
 //   plan's circuits ──► [ocs] ──► driver ──► device
 //
-// A new driver is one file beside this one, which fills a struct weft_ocs_driver, and one row in
-// the table of drivers.c.
+// A new driver is one file beside this one, which fills a struct weft_ocs_driver; its open function
+// is declared below, has a row in the table of drivers.c, and its file a line in
+// runtime/meson.build.
 //
 // A set of circuits is an array of port_count outputs, one for each input; WEFT_NONE is dark. Every
 // set is a matching: no output has two inputs. weft_ocs_apply proves that before anything moves,

@@ -33,6 +33,13 @@ struct weft_rng weft_rng_split(const struct weft_rng *rng, uint64_t index)
     return child;
 }
 
+struct weft_rng weft_rng_stream(uint64_t seed, uint64_t index)
+{
+    struct weft_rng root;
+    weft_rng_init(&root, seed);
+    return weft_rng_split(&root, index);
+}
+
 static uint64_t rotate(uint64_t value, int bits)
 {
     return (value << bits) | (value >> (64 - bits));

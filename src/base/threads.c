@@ -7,7 +7,7 @@
 // and play rounds of work until it is closed. A round is fork and join: the caller raises `begun`,
 // every helper plays its share and raises `done`, and the caller waits until all have (a central
 // counter barrier as in Mellor-Crummey and Scott, "Algorithms for scalable synchronization on
-// shared-memory multiprocessors", ACM TOCS 9(1), 1991, section 3.1). With at most 64 workers the
+// shared-memory multiprocessors", ACM TOCS 9(1), 1991, section 3.1). With at most 64 helpers the
 // counter is no bottleneck.
 //
 // The outcome is the same for any number of threads because each index writes to its own slot, and
@@ -17,21 +17,23 @@
 // A worker that gets no memory ends the round: the others draw no further index, and the caller's
 // thread raises that worker's error when all have arrived at the barrier.
 //
-// Cost: opening and closing a team takes a thread and an arena per helper, about 30 us each. A
-// round of a team whose helpers are still looking takes one to two microseconds; waking a helper
-// that sleeps takes some tens.
+// Cost (`build/bench/bench_packet team`, two cores): opening a team of one helper, a first round
+// and closing take 140 us, most of it for a thread and an arena. A round of a helper that is still
+// looking takes 1 us, one of a helper that sleeps and has to be woken 40 us.
 
 #include "weft/base.h"
 
 #include <pthread.h>
 #include <sched.h>
 
-#define THREADS_MAX 64u
+// The caller and 64 helpers: of a sweep's team the caller leads and 64 threads work.
+#define THREADS_MAX 65u
 
 // How long a waiting thread looks before it gives its core to others, and how often it gives the
 // core away before it sleeps. SPINS is the value that the windows of packet runs have had. YIELDS
-// trades the time of a core against wakes: on an idle machine a thread looks for about a
-// millisecond, which is longer than what a run does alone between two windows.
+// trades the time of a core against wakes: a thread looks for 1.0 ms before it sleeps where nobody
+// else wants its core (`build/bench/bench_packet team`), which is longer than what a run does alone
+// between two windows.
 #define SPINS 500u
 #define YIELDS 2000u
 
@@ -54,11 +56,14 @@ struct worker {
     struct weft_error error; // only if it failed
 };
 
+// NOLINTNEXTLINE(clang-analyzer-optin.performance.Padding): cache lines of their own, below
 struct weft_team {
-    struct gate begun;                // rounds
-    struct gate done;                 // rounds, of all helpers together
-    _Alignas(64) atomic_uint next;    // the index of this round that is drawn next
-    _Alignas(64) atomic_bool is_over; // the team is being closed
+    struct gate begun; // rounds
+    struct gate done;  // rounds, of all helpers together
+    // Each on a cache line of its own, since all workers write or watch it: the index of this round
+    // that is drawn next, and that the team is being closed.
+    _Alignas(64) atomic_uint next;
+    _Alignas(64) atomic_bool is_over;
     uint64_t round;
     struct weft_team_work work; // of this round
     uint32_t worker_count;

@@ -230,6 +230,7 @@ int cli_interleave(int argc, char **argv);
 int cli_models(int argc, char **argv);
 int cli_plan(int argc, char **argv);
 int cli_profile(int argc, char **argv);
+int cli_reproduce(int argc, char **argv);
 int cli_schedule(int argc, char **argv);
 int cli_simulate(int argc, char **argv);
 int cli_strategy(int argc, char **argv);

@@ -48,14 +48,13 @@ static error_t parse(int key, char *argument, struct argp_state *state)
 static json_t *list_verbs(const struct cli_entry *entries)
 {
     json_t *object = weft_set_object("weft.help/1");
-    json_t *verbs = json_array();
+    json_t *verbs = weft_set_list(object, "verbs");
     for (const struct cli_entry *entry = entries; entry->name != NULL; entry++) {
         json_t *verb = json_object();
         weft_set_text(verb, "name", entry->name);
         weft_set_text(verb, "summary", entry->summary);
         json_array_append_new(verbs, verb);
     }
-    weft_set(object, "verbs", verbs);
     return object;
 }
 

@@ -67,7 +67,11 @@ static const char doc[] =
     "stdin; several are joined, links by their names. weft simulate --snapshot writes the snapshot "
     "of a job that is planned or traced, --series here that of one whose links were measured. Each "
     "job should start time_shift_s later; slack_s is how far it may stray before its "
-    "shift should be renewed. upper_bound is proved: no shifts do better.\n"
+    "shift should be renewed. Two bounds are proved: at most so much by any shifts "
+    "(all_shifts_upper_bound), and by shifts of whole angles (upper_bound), the grid that the "
+    "search "
+    "begins on; one link is then searched off the grid as well, and where the score reaches the "
+    "first bound it is the best there is.\n"
     "\n"
     "Examples:\n"
     "  $ weft interleave examples/interleave/dlrm_dlrm.json\n"
@@ -173,6 +177,7 @@ static int by_score(const void *a, const void *b)
 }
 
 // The shared links, worst first, so that what limits the jobs stands at the top of a long list.
+// "at most" holds for any shifts; what whole angles reach at most stands beside it.
 static void print_links(struct cli *cli, const struct weft_snapshot *snapshot,
                         const struct weft_interleaving *found)
 {
@@ -180,7 +185,8 @@ static void print_links(struct cli *cli, const struct weft_snapshot *snapshot,
         {"link", WEFT_ALIGN_LEFT},       {"jobs", WEFT_ALIGN_RIGHT},
         {"capacity", WEFT_ALIGN_RIGHT},  {"circle", WEFT_ALIGN_RIGHT},
         {"unshifted", WEFT_ALIGN_RIGHT}, {"score", WEFT_ALIGN_RIGHT},
-        {"at most", WEFT_ALIGN_RIGHT},   {"verdict", WEFT_ALIGN_LEFT},
+        {"at most", WEFT_ALIGN_RIGHT},   {"whole angles", WEFT_ALIGN_RIGHT},
+        {"verdict", WEFT_ALIGN_LEFT},
     };
     enum { COLUMNS = sizeof columns / sizeof columns[0] };
     struct row *rows = WEFT_NEW(&cli->arena, struct row, snapshot->link_count);
@@ -207,8 +213,9 @@ static void print_links(struct cli *cli, const struct weft_snapshot *snapshot,
         row[3] = weft_arena_format(&cli->arena, "%s", weft_show_time(unit, link->perimeter_ps));
         row[4] = weft_arena_format(&cli->arena, "%.4f", link->unshifted);
         row[5] = weft_arena_format(&cli->arena, "%.4f", link->score);
-        row[6] = weft_arena_format(&cli->arena, "%.4f", link->upper_bound);
-        row[7] = weft_compatibility_text(link->compatibility);
+        row[6] = weft_arena_format(&cli->arena, "%.4f", link->all_shifts_bound);
+        row[7] = weft_arena_format(&cli->arena, "%.4f", link->upper_bound);
+        row[8] = weft_compatibility_text(link->compatibility);
     }
     cli_say(cli, "\n%s", weft_report_table(columns, COLUMNS, cells, shown, &cli->arena));
     if (shown < count) {
@@ -275,12 +282,15 @@ static void print_rounding(struct cli *cli, const struct weft_snapshot *snapshot
     }
     if (error > 1e-9) {
         cli_say(cli,
-                "iteration times are rounded by up to %.3g %% (link %s) to close the circle: the "
-                "shifts hold until the jobs have drifted apart by their slack\n",
+                "iteration times are rounded by up to %.3g %% (link %s) to close the circle: score "
+                "and bounds are of the rounded times, and the shifts hold until the jobs have "
+                "drifted apart by their slack\n",
                 100 * error, snapshot->links[worst].name);
     }
 }
 
+// The headline says which bound the score reaches: that for all shifts, that for shifts by whole
+// angles alone, or neither.
 static void print(struct cli *cli, const struct weft_interleave_result *result)
 {
     const struct weft_snapshot *snapshot = &result->snapshot;
@@ -291,8 +301,17 @@ static void print(struct cli *cli, const struct weft_interleave_result *result)
         shared += found->links[l].group == WEFT_NONE ? 0 : 1;
         worst = found->links[l].compatibility > worst ? found->links[l].compatibility : worst;
     }
-    cli_say(cli, "%s: score %.4f, at most %.4f%s\n", weft_compatibility_text(worst), found->score,
-            found->upper_bound, found->exact ? " (proved best)" : " (not proved best)");
+    cli_say(cli, "%s: score %.4f, at most %.4f by any shifts", weft_compatibility_text(worst),
+            found->score, found->all_shifts_bound);
+    if (found->all_shifts_exact) {
+        cli_say(cli, ": proved best\n");
+    } else if (found->exact) {
+        cli_say(cli, ": not proved best, but no whole angles are better\n");
+    } else if (found->upper_bound < found->all_shifts_bound) {
+        cli_say(cli, ", %.4f by whole angles: not proved best\n", found->upper_bound);
+    } else {
+        cli_say(cli, ": not proved best\n");
+    }
     cli_say(cli, "%u job%s, %u of %u link%s shared%s", snapshot->job_count,
             snapshot->job_count == 1 ? "" : "s", shared, snapshot->link_count,
             snapshot->link_count == 1 ? "" : "s", found->loop_count == 0 ? "\n" : "");

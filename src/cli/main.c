@@ -29,6 +29,7 @@ static const struct cli_entry entries[] = {
     {"models", "the models known by name, or one operator by operator", cli_models},
     {"profile", "what each operator of a model costs: measured or by the roofline", cli_profile},
     {"fabrics", "the reference fabrics of a cluster, counted and priced", cli_fabrics},
+    {"reproduce", "published claims run again: theirs, ours, and whether they hold", cli_reproduce},
     {"help", "explain a verb", help},
     {"version", "print the version", cli_version},
     {NULL, NULL, NULL},

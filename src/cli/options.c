@@ -140,7 +140,6 @@ bool cli_parse(struct cli *cli, const struct cli_verb *verb, int argc, char **ar
         .program = verb->name,
         .seed = 1,
         .threads = threads < CLI_THREADS_MAX ? threads : CLI_THREADS_MAX,
-        .given = {.search = {.method = WEFT_TOPOLOGY_WEFT}},
     };
     if (!open_memory(cli)) {
         return false;

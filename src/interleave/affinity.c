@@ -220,7 +220,7 @@ void interleave_affinity(struct affinity *affinity, const struct weft_snapshot *
 struct traversal {
     const struct affinity *affinity;
     const struct weft_snapshot *snapshot;
-    uint32_t *const *rotations;
+    uint64_t *const *shifts;
     uint64_t *time_shift_ps;
     const uint32_t *first; // groups of each job, CSR
     const uint32_t *groups;
@@ -230,8 +230,8 @@ struct traversal {
     uint32_t queued;
 };
 
-// Rotates the group by `angle` angles and takes its jobs' shifts.
-static void take_group(struct traversal *at, uint32_t g, double angle)
+// Turns the group, so that all its jobs are `ticks` later, and takes its jobs' shifts.
+static void take_group(struct traversal *at, uint32_t g, double ticks)
 {
     const struct group *group = &at->affinity->groups[g];
     at->group_known[g] = true;
@@ -241,11 +241,11 @@ static void take_group(struct traversal *at, uint32_t g, double angle)
         if (at->job_known[job]) {
             continue;
         }
-        double angles = group->angles[p];
-        double late = fmod(at->rotations[g][p] + angle, angles);
-        late += late < 0 ? angles : 0;
+        double period = (double)(group->angles[p] * TICKS_PER_ANGLE);
+        double late = fmod((double)at->shifts[g][p] + ticks, period);
+        late += late < 0 ? period : 0;
         uint64_t period_ps = at->snapshot->jobs[job].demand.iteration_ps;
-        uint64_t shift_ps = (uint64_t)llround(late / angles * (double)period_ps);
+        uint64_t shift_ps = (uint64_t)llround(late / period * (double)period_ps);
         at->time_shift_ps[job] = shift_ps >= period_ps ? 0 : shift_ps;
         at->job_known[job] = true;
     }
@@ -265,15 +265,16 @@ static void reach_from(struct traversal *at, const struct group *group)
             while (next->jobs[piece] != job) {
                 piece++;
             }
-            double there = (double)at->time_shift_ps[job] * next->angles[piece] /
+            double there = (double)at->time_shift_ps[job] *
+                           (double)(next->angles[piece] * TICKS_PER_ANGLE) /
                            (double)at->snapshot->jobs[job].demand.iteration_ps;
-            take_group(at, other, there - at->rotations[other][piece]);
+            take_group(at, other, there - (double)at->shifts[other][piece]);
         }
     }
 }
 
 void interleave_traverse(uint64_t *time_shift_ps, const struct affinity *affinity,
-                         uint32_t *const *rotations, const struct weft_snapshot *snapshot,
+                         uint64_t *const *shifts, const struct weft_snapshot *snapshot,
                          struct weft_arena scratch)
 {
     const uint32_t jobs = snapshot->job_count;
@@ -295,7 +296,7 @@ void interleave_traverse(uint64_t *time_shift_ps, const struct affinity *affinit
     struct traversal at = {
         .affinity = affinity,
         .snapshot = snapshot,
-        .rotations = rotations,
+        .shifts = shifts,
         .time_shift_ps = time_shift_ps,
         .first = first,
         .groups = groups,
@@ -306,7 +307,7 @@ void interleave_traverse(uint64_t *time_shift_ps, const struct affinity *affinit
     uint32_t head = 0;
     for (uint32_t g = 0; g < affinity->group_count; g++) {
         if (!at.group_known[g]) {
-            take_group(&at, g, -(double)rotations[g][0]);
+            take_group(&at, g, -(double)shifts[g][0]);
         }
         while (head < at.queued) {
             reach_from(&at, &affinity->groups[at.queue[head++]]);

@@ -20,11 +20,11 @@ struct affinity {
 void interleave_affinity(struct affinity *affinity, const struct weft_snapshot *snapshot,
                          struct weft_arena *arena, struct weft_arena scratch);
 
-// Shifts of all jobs from the rotations within each group (rotations[group][piece], in angles): by
+// Shifts of all jobs from the rotations within each group (shifts[group][piece], in ticks): by
 // breadth-first traversal, each group rotated as a whole so that it agrees with the job it is
 // reached by.
 void interleave_traverse(uint64_t *time_shift_ps, const struct affinity *affinity,
-                         uint32_t *const *rotations, const struct weft_snapshot *snapshot,
+                         uint64_t *const *shifts, const struct weft_snapshot *snapshot,
                          struct weft_arena scratch);
 
 #endif

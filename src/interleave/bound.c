@@ -22,6 +22,7 @@
 #define ROWS_A_ROUND 24u
 #define ROUNDS_MAX 200u
 #define ROW_MISSED 1e-10
+#define CODES_MAX ((uint32_t)1 << 20) // of all tables of a group: 8 MiB
 
 // The jobs on a circle and their loads, the program's columns. A set of loads is a code without
 // open digits.
@@ -233,8 +234,9 @@ static void fill_table(struct rest_table *table, const struct program *program,
     table->cut_least = cut_least;
 }
 
-bool rest_table_build(struct rest_table *table, const struct cells *cells, uint32_t circle,
-                      uint32_t code_max, struct weft_arena *arena, struct weft_arena scratch)
+// False where there are more than `code_max` codes.
+static bool build_table(struct rest_table *table, const struct cells *cells, uint32_t circle,
+                        uint32_t code_max, struct weft_arena *arena, struct weft_arena scratch)
 {
     const uint32_t pieces = cells->piece_count;
     const struct cell_circle *cut = &cells->circles[circle];
@@ -274,6 +276,22 @@ bool rest_table_build(struct rest_table *table, const struct cells *cells, uint3
     solve(&program, scratch);
     fill_table(table, &program, cut, arena, scratch);
     return true;
+}
+
+const struct rest_table **rest_tables_build(const struct cells *cells, struct weft_arena *arena,
+                                            struct weft_arena scratch)
+{
+    struct rest_table *built = WEFT_NEW(arena, struct rest_table, cells->circle_count);
+    const struct rest_table **tables =
+        WEFT_NEW(arena, const struct rest_table *, cells->circle_count);
+    uint32_t codes_left = CODES_MAX;
+    for (uint32_t c = 0; c < cells->circle_count; c++) {
+        if (build_table(&built[c], cells, c, codes_left, arena, scratch)) {
+            codes_left -= built[c].code_count;
+            tables[c] = &built[c];
+        }
+    }
+    return tables;
 }
 
 uint32_t rest_table_open(const struct rest_table *table, const struct cells *cells, uint32_t circle)

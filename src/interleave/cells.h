@@ -101,14 +101,6 @@ struct found {
 void interleave_descend(struct found *found, const struct cells *cells,
                         const struct search_limits *limits, struct weft_arena *arena,
                         struct weft_arena scratch);
-// The least excess of one circle, along its angles; sets bound and proved, and value and rotations
-// where they are better. For few jobs of one iteration time with short bursts.
-void interleave_sweep(struct found *found, const struct cells *cells,
-                      const struct search_limits *limits, struct weft_arena scratch);
-// Branch and bound from what `found` holds.
-void interleave_prove(struct found *found, const struct cells *cells,
-                      const struct search_limits *limits, struct weft_arena scratch);
-
 // Moves each job to the middle of the rotations around its own that cost no link anything, so that
 // it may stray either way.
 void interleave_center(struct found *found, const struct cells *cells, struct weft_arena scratch);

@@ -2,12 +2,14 @@
 // Time-shifts for a snapshot of jobs that share links (Cassini: Rajasekaran et al., NSDI 2024, with
 // the differences of docs/interleave.md): the affinity graph divides the links into groups, each
 // group's circles are wound and searched, a traversal joins the groups, and every link is scored.
+// One link is searched by whole angles first, as Cassini does, then by any time (contacts.c), so
+// that its score has two bounds.
 //
 // The work of proofs is counted in cells looked at and limited; what one group leaves of its share,
 // later ones may use. With the heuristic no group is proved, and the cost is that of descend.c.
 
 #include "affinity.h"
-#include "cells.h"
+#include "contacts.h"
 
 #include <math.h>
 #include <string.h>
@@ -22,6 +24,12 @@
 #define STARTS_FAST 2u
 #define PIECES_MAX 64u // of a group that is proved
 #define SLACK_LOSS 0.01
+
+// The part of a link's work that the search over shifts by any time may take before the proof by
+// whole angles, and of what is left behind it (bench_interleave 10: docs/interleave.md,
+// "Measured").
+#define ANYWHERE_SHARE 2u
+#define ANYWHERE_SHARE_AFTER 64u
 
 struct solving {
     const struct weft_snapshot *snapshot;
@@ -64,27 +72,131 @@ static void lower_bound_to(double *bound, double value)
 
 // First along the circle, with half of the work that is left, then over rotations.
 static void prove(struct found *found, const struct cells *cells,
-                  const struct search_limits *limits, struct weft_arena scratch)
+                  const struct rest_table *const *tables, const struct search_limits *limits,
+                  struct weft_arena scratch)
 {
     struct search_limits half = *limits;
     uint64_t work = found->work < limits->work_limit ? found->work : limits->work_limit;
     half.work_limit = work + (limits->work_limit - work) / 2;
-    interleave_sweep(found, cells, &half, scratch);
+    interleave_sweep(found, cells, tables, &half, scratch);
     if (!found->proved) {
         double bound = found->bound;
-        interleave_prove(found, cells, limits, scratch);
+        interleave_prove(found, cells, tables, limits, scratch);
         found->bound = fmin(fmax(found->bound, bound), found->value.worst);
     }
+}
+
+static void rotate(uint64_t *shifts, const struct found *found, const struct group *group)
+{
+    for (uint32_t p = 0; p < group->job_count; p++) {
+        shifts[p] = found->rotations[p] * TICKS_PER_ANGLE;
+    }
+}
+
+// One link that is searched.
+struct single {
+    const struct group *group;
+    const struct circle *circle;
+    struct weft_link_score *link;
+    struct cells cells;
+    const struct rest_table *const *tables; // NULL where cells are rounded or too many
+    struct search_limits limits;            // work: for all searches together
+    struct found found;                     // by whole angles
+    uint64_t *shifts;                       // the best, ticks
+    uint64_t work;                          // off the grid
+};
+
+// From the best whole angles on, shifts by any time, within some work: the shifts change only where
+// finer ones are better, and the link's bound for all shifts becomes what is proved. Returns
+// whether nothing is better. Where areas, or the loads that come together, say so at once, nothing
+// is searched.
+static bool search_anywhere(struct single *single, uint64_t work, struct weft_arena scratch)
+{
+    const uint32_t jobs = single->circle->job_count;
+    const struct rest_table *table = single->tables == NULL ? NULL : single->tables[0];
+    const double excess = interleave_excess(single->circle, single->shifts, scratch);
+    struct search_limits limits = single->limits;
+    struct anywhere anywhere = {
+        .shifts = WEFT_NEW(&scratch, uint64_t, jobs),
+        .excess = excess,
+        .bound = fmax(1 - single->link->all_shifts_bound, table == NULL ? 0 : table->least),
+    };
+    if (excess > anywhere.bound + VALUE_EQUAL) {
+        limits.work_limit = work;
+        memcpy(anywhere.shifts, single->shifts, jobs * sizeof anywhere.shifts[0]);
+        interleave_contacts(&anywhere, single->circle, table, &limits, scratch);
+        single->work += anywhere.work;
+    }
+    if (anywhere.excess < excess - SCORE_EQUAL) {
+        memcpy(single->shifts, anywhere.shifts, jobs * sizeof anywhere.shifts[0]);
+    }
+    lower_bound_to(&single->link->all_shifts_bound, 1 - anywhere.bound);
+    return anywhere.bound >= anywhere.excess - VALUE_EQUAL;
+}
+
+// Rotations move to the middle of what costs the same, for the most slack.
+static void take_rotations(struct single *single, struct weft_arena scratch)
+{
+    interleave_center(&single->found, &single->cells, scratch);
+    rotate(single->shifts, &single->found, single->group);
+}
+
+// What is left of the work is spent on whole angles, and once more around the best of them, where
+// they are better than what was found off the grid.
+static void search_angles(struct single *single, struct weft_arena scratch)
+{
+    struct search_limits limits = single->limits;
+    limits.work_limit -= single->work < limits.work_limit ? single->work : limits.work_limit;
+    prove(&single->found, &single->cells, single->tables, &limits, scratch);
+    lower_bound_to(&single->link->upper_bound, 1 - single->found.bound);
+    const double excess = interleave_excess(single->circle, single->shifts, scratch);
+    if (single->found.value.worst < excess - SCORE_EQUAL) {
+        take_rotations(single, scratch);
+        search_anywhere(single, single->limits.work_limit / ANYWHERE_SHARE_AFTER, scratch);
+    }
+}
+
+// Shifts of the jobs of one link, in ticks, and both bounds, within a share of the work. The search
+// over shifts by any time comes before the proof by whole angles, since it is mostly the faster one
+// and says more.
+static void solve_link(struct solving *solving, const struct group *group, uint64_t share,
+                       uint64_t *shifts, struct weft_arena scratch)
+{
+    struct weft_arena kept = weft_arena_split(&scratch);
+    struct single single = {
+        .group = group,
+        .circle = &group->circles[0],
+        .link = &solving->links[group->circles[0].link],
+        .limits = {.starts = STARTS,
+                   .pairs = true,
+                   .least = interleave_area_excess(&group->circles[0]),
+                   .seed = solving->options->seed,
+                   .work_limit = share,
+                   .stop = solving->options->stop},
+        .shifts = shifts,
+    };
+    interleave_cells_build(&single.cells, group, true, &kept, scratch);
+    interleave_descend(&single.found, &single.cells, &single.limits, &kept, scratch);
+    take_rotations(&single, scratch);
+    const bool small = single.cells.piece_count <= PIECES_MAX;
+    if (small && !single.cells.rounded) {
+        single.tables = rest_tables_build(&single.cells, &kept, scratch);
+    }
+    if (small && !search_anywhere(&single, share / ANYWHERE_SHARE, scratch) &&
+        single.tables != NULL) {
+        search_angles(&single, scratch);
+    }
+    solving->work += single.found.work + single.work;
 }
 
 // A link of a loop by itself: no joint shifts do better.
 static void bound_link(struct solving *solving, const struct circle *circle, uint64_t share,
                        struct weft_arena scratch)
 {
-    struct weft_arena kept = weft_arena_split(&scratch);
     struct circle alone = *circle;
-    struct circle_job *jobs = WEFT_NEW(&kept, struct circle_job, circle->job_count);
-    uint32_t *angles = WEFT_NEW(&kept, uint32_t, circle->job_count);
+    struct circle_job *jobs = WEFT_NEW(&scratch, struct circle_job, circle->job_count);
+    uint32_t *angles = WEFT_NEW(&scratch, uint32_t, circle->job_count);
+    uint64_t *shifts = WEFT_NEW(&scratch, uint64_t, circle->job_count);
     for (uint32_t j = 0; j < circle->job_count; j++) {
         jobs[j] = circle->jobs[j];
         jobs[j].piece = j;
@@ -93,70 +205,61 @@ static void bound_link(struct solving *solving, const struct circle *circle, uin
     alone.jobs = jobs;
     const struct group single = {
         .job_count = circle->job_count, .circle_count = 1, .circles = &alone, .angles = angles};
-    struct cells cells;
-    struct found found;
-    const struct search_limits limits = {
-        .starts = STARTS,
-        .pairs = true,
-        .least = interleave_area_excess(circle),
-        .seed = solving->options->seed,
-        .work_limit = share,
-        .stop = solving->options->stop,
-    };
-    interleave_cells_build(&cells, &single, true, &kept, scratch);
-    if (cells.rounded || cells.piece_count > PIECES_MAX) {
-        return;
+    if (single.job_count <= PIECES_MAX) {
+        solve_link(solving, &single, share, shifts, scratch);
     }
-    interleave_descend(&found, &cells, &limits, &kept, scratch);
-    prove(&found, &cells, &limits, scratch);
-    solving->work += found.work;
-    lower_bound_to(&solving->links[circle->link].upper_bound, 1 - found.bound);
 }
 
-// Rotations of one group, and bounds of its links. A group of one link has its work for one proof;
-// a loop spends half of its share on proofs of its links one by one, whose bounds hold for joint
-// shifts as well, and half on the joint search. Rotations move to the middle of what costs the same
-// at the end, for the most slack.
-static uint32_t *solve_group(struct solving *solving, uint32_t g, struct weft_arena *arena,
-                             struct weft_arena scratch)
+// Shifts of a loop, or of what the heuristic is asked for, by whole angles. A loop spends half of
+// its share on proofs of its links one by one, whose bounds hold for joint shifts as well, and half
+// on the joint search.
+static void solve_jointly(struct solving *solving, const struct group *group, uint64_t share,
+                          uint64_t *shifts, struct weft_arena scratch)
 {
-    const struct group *group = &solving->affinity.groups[g];
     const bool exact = !solving->options->heuristic;
     struct weft_arena kept = weft_arena_split(&scratch);
-    for (uint32_t c = 0; c < group->circle_count; c++) {
-        solving->links[group->circles[c].link].upper_bound =
-            1 - interleave_area_excess(&group->circles[c]);
-    }
-    uint64_t left = solving->work_limit > solving->work ? solving->work_limit - solving->work : 0;
-    uint64_t share = left / (solving->affinity.group_count - g);
-    const bool loop = group->circle_count > 1;
     const struct search_limits limits = {
         .starts = exact ? STARTS : STARTS_FAST,
-        .pairs = exact && !loop,
         .least = interleave_area_excess(&group->circles[0]),
         .seed = solving->options->seed,
-        .work_limit = loop ? share / 2 : share,
+        .work_limit = group->circle_count > 1 ? share / 2 : share,
         .stop = solving->options->stop,
     };
     struct cells cells;
     struct found found;
     interleave_cells_build(&cells, group, exact, &kept, scratch);
-    interleave_descend(&found, &cells, &limits, arena, scratch);
-    if (exact && loop) {
-        for (uint32_t c = 0; c < group->circle_count; c++) {
-            bound_link(solving, &group->circles[c], share / 2 / group->circle_count, scratch);
-        }
+    interleave_descend(&found, &cells, &limits, &kept, scratch);
+    for (uint32_t c = 0; exact && c < group->circle_count; c++) {
+        bound_link(solving, &group->circles[c], share / 2 / group->circle_count, scratch);
     }
     if (exact && !cells.rounded && cells.piece_count <= PIECES_MAX) {
-        prove(&found, &cells, &limits, scratch);
+        prove(&found, &cells, rest_tables_build(&cells, &kept, scratch), &limits, scratch);
         lower_bound_to(&solving->upper_bound, 1 - found.bound);
-        if (!loop) {
-            lower_bound_to(&solving->links[group->circles[0].link].upper_bound, 1 - found.bound);
-        }
     }
     interleave_center(&found, &cells, scratch);
+    rotate(shifts, &found, group);
     solving->work += found.work;
-    return found.rotations;
+}
+
+// Shifts of one group, in ticks, and bounds of its links. What earlier groups left of the work is
+// shared by those that are still to come.
+static uint64_t *solve_group(struct solving *solving, uint32_t g, struct weft_arena *arena,
+                             struct weft_arena scratch)
+{
+    const struct group *group = &solving->affinity.groups[g];
+    uint64_t *shifts = WEFT_NEW(arena, uint64_t, group->job_count);
+    for (uint32_t c = 0; c < group->circle_count; c++) {
+        struct weft_link_score *link = &solving->links[group->circles[c].link];
+        link->upper_bound = link->all_shifts_bound = 1 - interleave_area_excess(&group->circles[c]);
+    }
+    uint64_t left = solving->work_limit > solving->work ? solving->work_limit - solving->work : 0;
+    uint64_t share = left / (solving->affinity.group_count - g);
+    if (group->circle_count == 1 && !solving->options->heuristic) {
+        solve_link(solving, group, share, shifts, scratch);
+    } else {
+        solve_jointly(solving, group, share, shifts, scratch);
+    }
+    return shifts;
 }
 
 static enum weft_compatibility compatibility_of(const struct weft_link_score *link)
@@ -185,7 +288,8 @@ static void score_circle(struct weft_link_score *link, const struct group *group
     }
     link->score = 1 - interleave_excess(circle, shift, scratch);
     link->mean = 1 - interleave_mean_excess(circle, scratch);
-    link->upper_bound = fmax(link->upper_bound, link->score);
+    link->all_shifts_bound = fmax(link->all_shifts_bound, link->score);
+    link->upper_bound = fmax(fmin(link->upper_bound, link->all_shifts_bound), link->score);
     link->job_count = circle->job_count;
     link->angle_count = circle->angle_count;
     link->compatibility = compatibility_of(link);
@@ -200,12 +304,14 @@ static void score_all(struct weft_interleaving *result, struct solving *solving,
 {
     const struct weft_snapshot *snapshot = solving->snapshot;
     double score = 1;
+    double all_shifts_bound = 1;
     uint32_t loops = 0;
     for (uint32_t l = 0; l < snapshot->link_count; l++) {
         struct weft_link_score *link = &solving->links[l];
         link->group = solving->affinity.link_group[l];
         if (link->group == WEFT_NONE) {
-            link->score = link->unshifted = link->mean = link->upper_bound = 1;
+            link->score = link->unshifted = link->mean = 1;
+            link->upper_bound = link->all_shifts_bound = 1;
         }
     }
     for (uint32_t j = 0; j < snapshot->job_count; j++) {
@@ -222,7 +328,8 @@ static void score_all(struct weft_interleaving *result, struct solving *solving,
             struct weft_link_score *link = &solving->links[group->circles[c].link];
             score_circle(link, group, &group->circles[c], snapshot, time_shift_ps, scratch);
             score = fmin(score, link->score);
-            solving->upper_bound = fmin(solving->upper_bound, link->upper_bound);
+            lower_bound_to(&solving->upper_bound, link->upper_bound);
+            lower_bound_to(&all_shifts_bound, link->all_shifts_bound);
         }
     }
     uint64_t *slack_ps = WEFT_NEW(arena, uint64_t, snapshot->job_count);
@@ -238,7 +345,9 @@ static void score_all(struct weft_interleaving *result, struct solving *solving,
     *result = (struct weft_interleaving){
         .score = score,
         .upper_bound = upper_bound,
+        .all_shifts_bound = all_shifts_bound,
         .exact = upper_bound <= score + SCORE_EQUAL,
+        .all_shifts_exact = all_shifts_bound <= score + SCORE_EQUAL,
         .links = solving->links,
         .time_shift_ps = time_shift_ps,
         .slack_ps = slack_ps,
@@ -258,12 +367,12 @@ bool weft_interleave(struct weft_interleaving *result, const struct weft_snapsho
         return false;
     }
     const struct affinity *affinity = &solving.affinity;
-    uint32_t **rotations = WEFT_NEW(&kept, uint32_t *, affinity->group_count);
+    uint64_t **shifts = WEFT_NEW(&kept, uint64_t *, affinity->group_count);
     for (uint32_t g = 0; g < affinity->group_count; g++) {
-        rotations[g] = solve_group(&solving, g, &kept, scratch);
+        shifts[g] = solve_group(&solving, g, &kept, scratch);
     }
     uint64_t *time_shift_ps = WEFT_NEW(arena, uint64_t, snapshot->job_count);
-    interleave_traverse(time_shift_ps, affinity, rotations, snapshot, scratch);
+    interleave_traverse(time_shift_ps, affinity, shifts, snapshot, scratch);
     const struct weft_link_score *links = solving.links;
     solving.links = WEFT_NEW(arena, struct weft_link_score, snapshot->link_count);
     memcpy(solving.links, links, snapshot->link_count * sizeof links[0]);
@@ -287,7 +396,8 @@ bool weft_interleave_score(struct weft_interleaving *result, const struct weft_s
     for (uint32_t g = 0; g < solving.affinity.group_count; g++) {
         const struct group *group = &solving.affinity.groups[g];
         for (uint32_t c = 0; c < group->circle_count; c++) {
-            solving.links[group->circles[c].link].upper_bound =
+            struct weft_link_score *link = &solving.links[group->circles[c].link];
+            link->upper_bound = link->all_shifts_bound =
                 1 - interleave_area_excess(&group->circles[c]);
         }
     }

@@ -20,7 +20,7 @@ struct playing {
     const struct weft_snapshot *snapshot;
     const struct weft_sim_options *sim;
     struct weft_snapshot_jobs lowered;
-    struct weft_sim_pace *paces;
+    struct weft_job_timing *timings;
     double *ideal_s;
 };
 
@@ -33,12 +33,12 @@ static double iteration_s(const uint64_t *ends_ps, uint64_t start_ps, uint32_t i
 static bool play_alone(struct playing *playing, uint32_t job, struct weft_arena arena,
                        struct weft_arena scratch, struct weft_error *error)
 {
-    struct weft_sim_pace pace = playing->paces[job];
-    pace.start_ps = 0;
-    pace.jitter_ratio = 0;
-    pace.stray_ratio = 0;
+    struct weft_job_timing timing = playing->timings[job];
+    timing.start_ps = 0;
+    timing.jitter_ratio = 0;
+    timing.stray_ratio = 0;
     struct weft_sim_options sim = *playing->sim;
-    sim.paces = &pace;
+    sim.timings = &timing;
     sim.timeline = false;
     sim.records = (struct weft_record_options){0};
     sim.progress = NULL;
@@ -75,8 +75,8 @@ static void group_jobs(struct playing *playing, struct weft_arena scratch)
         }
     }
     for (uint32_t job = 0; job < snapshot->job_count; job++) {
-        playing->paces[job].step_group = weft_sets_find(&groups, job);
-        playing->paces[job].period_ps = weft_picoseconds(playing->ideal_s[job]);
+        playing->timings[job].step_group = weft_sets_find(&groups, job);
+        playing->timings[job].period_ps = weft_picoseconds(playing->ideal_s[job]);
     }
 }
 
@@ -89,9 +89,13 @@ static int compare_reals(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-static struct weft_sharing_outcome judge_job(const struct playing *playing,
-                                             const struct weft_sim_result *result, uint32_t job,
-                                             double *ratio_sums, struct weft_arena scratch)
+// What one job got: mean and 99th percentile of its iterations' times, its slowdown against an
+// iteration alone, and after how many iterations it stayed near that. Mean and percentile are of
+// the later half of the iterations, since shares that adapt (MLTCP) need the first ones to
+// converge. Adds each iteration's slowdown to ratio_sums.
+static struct weft_sharing_outcome summarize_job(const struct playing *playing,
+                                                 const struct weft_sim_result *result, uint32_t job,
+                                                 double *ratio_sums, struct weft_arena scratch)
 {
     uint32_t count = playing->sim->iterations;
     uint32_t first = count / 2;
@@ -99,7 +103,8 @@ static struct weft_sharing_outcome judge_job(const struct playing *playing,
     double *times_s = WEFT_NEW_RAW(&scratch, double, late);
     struct weft_sharing_outcome out = {.ideal_s = playing->ideal_s[job]};
     for (uint32_t i = 0; i < count; i++) {
-        double time_s = iteration_s(result->iteration_end_ps[job], playing->paces[job].start_ps, i);
+        double time_s =
+            iteration_s(result->iteration_end_ps[job], playing->timings[job].start_ps, i);
         double ratio = time_s / out.ideal_s;
         ratio_sums[i] += ratio;
         out.converged_after = ratio > NEAR_RATIO ? i + 1 : out.converged_after;
@@ -124,7 +129,7 @@ static void evaluate(struct weft_sharing_play *play, const struct playing *playi
     double *ratio_sums = WEFT_NEW(&scratch, double, iterations);
     struct weft_sharing_outcome *all = &play->all;
     for (uint32_t job = 0; job < count; job++) {
-        jobs[job] = judge_job(playing, &play->sim, job, ratio_sums, scratch);
+        jobs[job] = summarize_job(playing, &play->sim, job, ratio_sums, scratch);
         all->ideal_s += jobs[job].ideal_s / count;
         all->mean_s += jobs[job].mean_s / count;
         all->p99_s += jobs[job].p99_s / count;
@@ -158,11 +163,12 @@ bool weft_snapshot_play(struct weft_sharing_play *play, const struct weft_snapsh
         return false;
     }
     playing->ideal_s = WEFT_NEW(&lasting, double, count);
-    playing->paces = WEFT_NEW(&lasting, struct weft_sim_pace, count);
+    playing->timings = WEFT_NEW(&lasting, struct weft_job_timing, count);
     bool in_step = false;
     for (uint32_t job = 0; job < count; job++) {
-        playing->paces[job] = sim->paces == NULL ? (struct weft_sim_pace){0} : sim->paces[job];
-        in_step = in_step || playing->paces[job].stray_ratio > 0;
+        playing->timings[job] =
+            sim->timings == NULL ? (struct weft_job_timing){0} : sim->timings[job];
+        in_step = in_step || playing->timings[job].stray_ratio > 0;
         struct weft_arena inner = scratch;
         struct weft_arena own = weft_arena_split(&inner);
         if (!play_alone(playing, job, own, inner, error)) {
@@ -173,7 +179,7 @@ bool weft_snapshot_play(struct weft_sharing_play *play, const struct weft_snapsh
         group_jobs(playing, scratch);
     }
     struct weft_sim_options together = *sim;
-    together.paces = playing->paces;
+    together.timings = playing->timings;
     struct weft_sharing_play out = {.links = playing->lowered.links};
     const struct weft_network *network = &playing->lowered.network;
     if (!weft_sim_run_jobs(

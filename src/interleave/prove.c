@@ -17,8 +17,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define CODES_MAX ((uint32_t)1 << 20) // of all tables
-
 struct child {
     struct value bound;
     uint32_t rotation;
@@ -43,12 +41,11 @@ struct proof {
     struct level *levels;
     struct found *found;
     const struct search_limits *limits;
-    struct rest_table *tables; // per circle
-    bool *usable;              // per circle: it has a table
-    double *room;              // per cut
-    double *taken;             // per cut
-    double *spare;             // per rotation
-    double open;               // least worst excess of what was left out when it had to stop
+    const struct rest_table *const *tables; // per circle
+    double *room;                           // per cut
+    double *taken;                          // per cut
+    double *spare;                          // per rotation
+    double open; // least worst excess of what was left out when it had to stop
     bool stopped;
 };
 
@@ -90,11 +87,11 @@ static double least_excess(struct proof *proof, uint32_t depth, uint32_t c)
     for (uint32_t cut = 0; cut < circle->cuts; cut++) {
         cut_bound[cut] += fmax(0, level->area[c][cut] - proof->room[cut]);
     }
-    if (proof->usable[c]) {
-        const double *rest = proof->tables[c].rest;
+    if (proof->tables[c] != NULL) {
+        const double *rest = proof->tables[c]->rest;
         const uint32_t *codes = level->codes[c];
         double *known = proof->room;
-        memcpy(known, proof->tables[c].cut_least, circle->cuts * sizeof known[0]);
+        memcpy(known, proof->tables[c]->cut_least, circle->cuts * sizeof known[0]);
         for (uint32_t at = 0; at < circle->cell_count; at += circle->cuts) {
             for (uint32_t cut = 0; cut < circle->cuts; cut++) {
                 known[cut] += rest[codes[at + cut]];
@@ -197,7 +194,7 @@ static void place_piece(struct proof *proof, uint32_t depth, uint32_t rotation)
     for (uint32_t c = 0; c < cells->circle_count; c++) {
         memcpy(next->loads[c], level->loads[c], cells->circles[c].cell_count * sizeof(double));
         next->excess[c] = level->excess[c];
-        if (proof->usable[c]) {
+        if (proof->tables[c] != NULL) {
             memcpy(next->codes[c], level->codes[c],
                    cells->circles[c].cell_count * sizeof(uint32_t));
         }
@@ -206,8 +203,8 @@ static void place_piece(struct proof *proof, uint32_t depth, uint32_t rotation)
     for (uint32_t i = 0; i < piece->place_count; i++) {
         const struct cell_place *place = &piece->places[i];
         interleave_cells_add(next->loads[place->circle], cells, place, rotation, 1);
-        if (proof->usable[place->circle]) {
-            uint32_t stride = proof->tables[place->circle].stride[proof->order[depth]];
+        if (proof->tables[place->circle] != NULL) {
+            uint32_t stride = proof->tables[place->circle]->stride[proof->order[depth]];
             interleave_cells_mark(next->codes[place->circle], cells, place, rotation, stride);
         }
         next->excess[place->circle] += level->prices[i][rotation];
@@ -336,7 +333,8 @@ static void sum_areas(struct proof *proof)
 }
 
 void interleave_prove(struct found *found, const struct cells *cells,
-                      const struct search_limits *limits, struct weft_arena scratch)
+                      const struct rest_table *const *tables, const struct search_limits *limits,
+                      struct weft_arena scratch)
 {
     uint32_t place_max = 0;
     uint32_t angle_max = cells->piece_count;
@@ -356,8 +354,7 @@ void interleave_prove(struct found *found, const struct cells *cells,
         .levels = WEFT_NEW(&scratch, struct level, (size_t)cells->piece_count + 1),
         .found = found,
         .limits = limits,
-        .tables = WEFT_NEW(&scratch, struct rest_table, cells->circle_count),
-        .usable = WEFT_NEW(&scratch, bool, cells->circle_count),
+        .tables = tables,
         .room = WEFT_NEW(&scratch, double, cut_max),
         .taken = WEFT_NEW(&scratch, double, cut_max),
         .spare = WEFT_NEW(&scratch, double, angle_max),
@@ -368,17 +365,10 @@ void interleave_prove(struct found *found, const struct cells *cells,
     }
     order_pieces(&proof);
     sum_areas(&proof);
-    struct weft_arena kept = weft_arena_split(&scratch);
-    uint32_t codes_left = CODES_MAX;
     for (uint32_t c = 0; c < cells->circle_count; c++) {
-        uint32_t most = codes_left < CODES_MAX ? codes_left : CODES_MAX;
-        proof.usable[c] = rest_table_build(&proof.tables[c], cells, c, most, &kept, scratch);
-        if (proof.usable[c]) {
-            codes_left -= proof.tables[c].code_count;
-            uint32_t open = rest_table_open(&proof.tables[c], cells, c);
-            for (uint32_t cell = 0; cell < cells->circles[c].cell_count; cell++) {
-                proof.levels[0].codes[c][cell] = open;
-            }
+        uint32_t open = proof.tables[c] == NULL ? 0 : rest_table_open(proof.tables[c], cells, c);
+        for (uint32_t cell = 0; cell < cells->circles[c].cell_count; cell++) {
+            proof.levels[0].codes[c][cell] = open;
         }
     }
     search(&proof, 0, scratch);

@@ -18,13 +18,12 @@
 #include <string.h>
 
 // A state keeps the rotation of each job in a byte, with two values to spare; CUTS_MAX bounds
-// arrays on the stack. Codes are 8 MiB of table; what bench_interleave 10 proves with these is in
-// docs/interleave.md, "Measured"; other values are not on record: more states prove more circles
-// and take longer to give up.
+// arrays on the stack. What bench_interleave 10 proves with these is in docs/interleave.md,
+// "Measured"; other values are not on record: more states prove more circles and take longer to
+// give up.
 #define JOBS_MAX 16u
 #define CUTS_MAX 64u
 #define ROTATIONS_MAX 250u
-#define CODES_MAX ((uint32_t)1 << 20)
 #define STATES_MAX ((uint32_t)1 << 17) // of an angle
 #define BUDGETS 6u                     // halvings of the largest
 #define WORK_A_STATE 24u
@@ -277,13 +276,15 @@ static void list_starts(struct sweep *sweep, uint32_t j, struct weft_arena *aren
     }
 }
 
-static void init_sweep(struct sweep *sweep, const struct cells *cells, struct weft_arena *arena,
+static void init_sweep(struct sweep *sweep, const struct cells *cells,
+                       const struct rest_table *table, struct weft_arena *arena,
                        struct weft_arena scratch)
 {
     const uint32_t jobs = cells->piece_count;
     *sweep = (struct sweep){
         .cells = cells,
         .circle = &cells->circles[0],
+        .table = table,
         .angles = cells->pieces[0].angles,
         .jobs = jobs,
         .codes = WEFT_NEW(arena, uint32_t *, jobs),
@@ -292,10 +293,7 @@ static void init_sweep(struct sweep *sweep, const struct cells *cells, struct we
         .starts = WEFT_NEW(arena, uint8_t *, jobs),
         .latest = WEFT_NEW(arena, uint16_t, jobs),
     };
-    struct rest_table *table = WEFT_NEW(arena, struct rest_table, 1);
-    bool small = rest_table_build(table, cells, 0, CODES_MAX, arena, scratch);
-    sweep->table = small ? table : NULL;
-    for (uint32_t j = 0; small && j < jobs; j++) {
+    for (uint32_t j = 0; j < jobs; j++) {
         const struct cell_place *fixed = &cells->pieces[sweep->fixed].places[0];
         sweep->fixed = cells->pieces[j].places[0].top_load > fixed->top_load ? j : sweep->fixed;
         list_codes(sweep, j, arena);
@@ -303,9 +301,9 @@ static void init_sweep(struct sweep *sweep, const struct cells *cells, struct we
     }
 }
 
-static bool applies(const struct cells *cells)
+static bool applies(const struct cells *cells, const struct rest_table *const *tables)
 {
-    if (cells->circle_count != 1 || cells->piece_count > JOBS_MAX ||
+    if (cells->circle_count != 1 || tables[0] == NULL || cells->piece_count > JOBS_MAX ||
         cells->circles[0].cuts > CUTS_MAX) {
         return false;
     }
@@ -318,26 +316,24 @@ static bool applies(const struct cells *cells)
 }
 
 void interleave_sweep(struct found *found, const struct cells *cells,
-                      const struct search_limits *limits, struct weft_arena scratch)
+                      const struct rest_table *const *tables, const struct search_limits *limits,
+                      struct weft_arena scratch)
 {
     found->bound = 0;
     found->proved = false;
-    if (!applies(cells)) {
+    if (!applies(cells, tables)) {
         return;
     }
-    struct weft_arena kept = weft_arena_split(&scratch);
-    struct sweep sweep;
-    init_sweep(&sweep, cells, &kept, scratch);
-    if (sweep.table == NULL) {
-        return;
-    }
-    const double least = fmax(0, sweep.table->least);
-    const double most = found->value.worst - sweep.table->least - VALUE_EQUAL;
+    const double least = fmax(0, tables[0]->least);
+    const double most = found->value.worst - tables[0]->least - VALUE_EQUAL;
     found->bound = fmin(least, found->value.worst);
     found->proved = most <= 0;
     if (found->proved) {
         return;
     }
+    struct weft_arena kept = weft_arena_split(&scratch);
+    struct sweep sweep;
+    init_sweep(&sweep, cells, tables[0], &kept, scratch);
     sweep.slots = WEFT_NEW(&kept, uint32_t, (size_t)2 * STATES_MAX);
     sweep.used = WEFT_NEW_RAW(&kept, uint32_t, STATES_MAX);
     sweep.now.states = WEFT_NEW_RAW(&kept, struct state, STATES_MAX);

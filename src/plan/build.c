@@ -9,6 +9,7 @@
 #include "plan/design/method.h"
 
 #include "plan/collectives/collectives.h"
+#include "plan/design/packets.h"
 #include "plan/design/paper.h"
 
 #include <math.h>
@@ -19,13 +20,53 @@
 
 // ---- the weft method ----
 
-static bool plan_weft(struct weft_plan *plan, const struct search *search, double seconds,
-                      struct weft_arena *arena, struct weft_arena scratch, struct weft_error *error)
+// The effort of a search, in seconds: of the flow engine, and for packets at its end.
+struct effort {
+    double flow_s;
+    double packet_s;           // 0: the flow engine decides
+    const struct search *last; // what is simulated then
+};
+
+// Puts what packets say of the designs that the search ended with into the plan, and the best into
+// its place; `ends` has at least one.
+static void evaluate_ends(struct weft_plan *plan, struct scored_design *best,
+                          const struct design_ends *ends, const struct effort *effort,
+                          struct weft_arena scratch)
+{
+    struct weft_arena kept = weft_arena_split(&scratch);
+    struct finalist *finalists = WEFT_NEW(&kept, struct finalist, DESIGN_ENDS_MAX);
+    for (uint32_t i = 0; i < ends->count; i++) {
+        finalists[i] = (struct finalist){
+            .search = *effort->last,
+            .design = ends->list[i].design,
+            .flow_s = ends->list[i].score.iteration_s,
+        };
+    }
+    uint32_t chosen = packets_evaluate(finalists, ends->count, effort->packet_s * WORK_UNITS_PER_S,
+                                       &plan->finals.count);
+    if (chosen == WEFT_NONE) { // stopped: the flow engine has decided
+        plan->finals.count = 0;
+        return;
+    }
+    plan->finals.flow_s = finalists[chosen].flow_s;
+    plan->sim = effort->last->sim;
+    *best = (struct scored_design){ends->list[chosen].design, finalists[chosen].score};
+}
+
+static bool plan_weft(struct weft_plan *plan, const struct search *search,
+                      const struct effort *effort, struct weft_arena *arena,
+                      struct weft_arena scratch, struct weft_error *error)
 {
     struct weft_arena kept = weft_arena_split(&scratch);
     struct scored_design best;
-    if (!method_search(&best, search, seconds, NULL, &kept, scratch) ||
-        !method_publish(plan, search, &best.design, arena, scratch)) {
+    struct design_ends *ends = WEFT_NEW(&kept, struct design_ends, 1);
+    struct search own = *search;
+    own.ends = effort->packet_s > 0 ? ends : NULL;
+    bool found = method_search(&best, &own, effort->flow_s, NULL, &kept, scratch);
+    if (found && ends->count > 0) {
+        evaluate_ends(plan, &best, ends, effort, scratch);
+    }
+    if (!found || !method_publish(plan, search, &best.design, arena, scratch)) {
         return weft_fail(error, WEFT_INFEASIBLE, "no fabric of %u %s a server connects %u servers",
                          search->cluster->degree, search->cluster->degree == 1 ? "port" : "ports",
                          search->cluster->server_count);
@@ -37,11 +78,14 @@ static bool plan_weft(struct weft_plan *plan, const struct search *search, doubl
 // ---- the paper's method ----
 
 // The topology as it is, with the number of paths a pair that takes least: 1, 2, 4 and 8 are tried
-// while the effort affords it.
-static bool plan_topoopt(struct weft_plan *plan, const struct search *search, double seconds,
-                         struct weft_arena *arena, struct weft_arena scratch,
-                         struct weft_error *error)
+// while the effort affords it. Few as they are, packets play them all where they decide.
+static bool plan_topoopt(struct weft_plan *plan, const struct search *search,
+                         const struct effort *effort, struct weft_arena *arena,
+                         struct weft_arena scratch, struct weft_error *error)
 {
+    double most = (effort->flow_s + effort->packet_s) * WORK_UNITS_PER_S;
+    bool by_packets = effort->packet_s > 0;
+
     if (!paper_topology(&plan->topology, search, arena, scratch, error) ||
         !paper_fabric(&plan->network, &plan->topology, search, arena, scratch, error)) {
         return false;
@@ -50,8 +94,7 @@ static bool plan_topoopt(struct weft_plan *plan, const struct search *search, do
     double best_s = HUGE_VAL;
     double spent = 0;
     for (uint32_t i = 0; i < PAPER_PATH_COUNTS; i++) {
-        if (!paper_affords(i, spent, seconds * WORK_UNITS_PER_S) ||
-            (i > 0 && weft_stopped(search->stop))) {
+        if (!paper_affords(i, spent, most) || (i > 0 && weft_stopped(search->stop))) {
             break;
         }
         struct weft_network *network = &plan->network;
@@ -62,10 +105,18 @@ static bool plan_topoopt(struct weft_plan *plan, const struct search *search, do
             return false;
         }
         struct score score = search_simulate(search, network, false, scratch);
+        double flow_s = score.iteration_s;
         spent += score.work_units;
+        if (by_packets) {
+            score = search_simulate(effort->last, network, false, scratch);
+            spent += score.work_units;
+            plan->finals.count++;
+            plan->sim = effort->last->sim;
+        }
         if (i == 0 || score.iteration_s < best_s) {
             best_s = score.iteration_s;
             best = network->routes;
+            plan->finals.flow_s = by_packets ? flow_s : 0;
         }
     }
     plan->network.routes = best;
@@ -115,15 +166,20 @@ bool weft_plan_build(struct weft_plan *plan, const struct weft_taskgraph *graph,
         return false;
     }
     double seconds = wanted->seconds > 0 ? wanted->seconds : SECONDS_DEFAULT;
+    double share = packets_share(options);
+    const struct search last = share > 0 ? packets_open(&search, options) : search;
+    const struct effort effort = {seconds * (1 - share), seconds * share, &last};
     *plan = (struct weft_plan){.cluster = *cluster,
                                .method = wanted->method,
                                .seed = environment->seed,
                                .sim = search.sim};
     bool found = wanted->method == WEFT_TOPOLOGY_TOPOOPT
-                     ? plan_topoopt(plan, &search, seconds, arena, scratch, error)
-                     : plan_weft(plan, &search, seconds, arena, scratch, error);
+                     ? plan_topoopt(plan, &search, &effort, arena, scratch, error)
+                     : plan_weft(plan, &search, &effort, arena, scratch, error);
     if (found && options->collectives == WEFT_PLAN_BEST) {
-        collectives_choose(plan, &search, seconds * WORK_UNITS_PER_S, arena, scratch);
+        bool by_packets = plan->finals.count > 0;
+        collectives_choose(plan, by_packets ? &last : &search, seconds * WORK_UNITS_PER_S, arena,
+                           scratch);
     }
     return found && collectives_finish(plan, &search, arena, scratch, error);
 }

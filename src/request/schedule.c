@@ -53,7 +53,6 @@ static bool plan_shard(struct weft_job_class *class, const struct work *work)
     const struct weft_environment *base = &work->environment->base;
     struct weft_cluster shard = work->result.trace.cluster;
     struct weft_plan_options options = {.sim = weft_request_task_packets(base->seed)};
-    options.topology.method = WEFT_TOPOLOGY_WEFT;
     shard.server_count = class->server_count;
     struct weft_plan *plan = WEFT_NEW(base->arena, struct weft_plan, 1);
     struct weft_environment once = *base;

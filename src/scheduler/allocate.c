@@ -27,7 +27,7 @@ static void meet_company(struct candidate *candidate, const struct sched *sched,
     struct sched_affinity affinity;
     sched_affinity_build(&affinity, sched, job, &candidate->place, arena);
     bool *visited = WEFT_NEW(arena, bool, affinity.job_count);
-    sched_component_build(&candidate->component, sched, &affinity, sched->running_count, visited,
+    sched_component_build(&candidate->component, sched, &affinity, sched->running.count, visited,
                           &(struct weft_environment){.arena = arena, .scratch = scratch});
     candidate->bound = sched_score_bound(&candidate->component, SCHED_RANK);
 }
@@ -147,9 +147,9 @@ bool sched_allocate(struct sched *sched, struct weft_arena scratch)
     } else if (policy == WEFT_POLICY_POLLUX) {
         sched_pollux(sched, scratch);
     }
-    uint32_t count = sched->queue_count;
+    uint32_t count = sched->waiting.count;
     uint32_t *order = WEFT_NEW(&scratch, uint32_t, count);
-    memcpy(order, sched->queue, count * sizeof *order);
+    memcpy(order, sched->waiting.jobs, count * sizeof *order);
     if (policy == WEFT_POLICY_THEMIS) {
         order_by_unfairness(order, count, sched);
     }
@@ -179,21 +179,21 @@ bool sched_allocate(struct sched *sched, struct weft_arena scratch)
 // the worst-off part of the jobs, in parts of an allocation; here a job bids for all its servers.)
 void sched_themis(struct sched *sched, struct weft_arena scratch)
 {
-    uint32_t *order = WEFT_NEW(&scratch, uint32_t, sched->queue_count + sched->running_count);
+    uint32_t *order = WEFT_NEW(&scratch, uint32_t, sched->waiting.count + sched->running.count);
     uint32_t count = 0;
     uint32_t room = 0;
-    for (uint32_t v = 0; v < sched->server_count; v++) {
+    for (uint32_t v = 0; v < sched->servers.count; v++) {
         room += sched_usable(sched, v);
     }
-    for (uint32_t i = 0; i < sched->running_count; i++) {
-        struct sched_job *job = &sched->jobs[sched->running[i]];
+    for (uint32_t i = 0; i < sched->running.count; i++) {
+        struct sched_job *job = &sched->jobs[sched->running.jobs[i]];
         if (job->lease_end_ps <= sched->now_ps) {
             room += job->size;
-            order[count++] = sched->running[i];
+            order[count++] = sched->running.jobs[i];
         }
     }
-    for (uint32_t i = 0; i < sched->queue_count && count > 0; i++) {
-        order[count++] = sched->queue[i];
+    for (uint32_t i = 0; i < sched->waiting.count && count > 0; i++) {
+        order[count++] = sched->waiting.jobs[i];
     }
     order_by_unfairness(order, count, sched);
     for (uint32_t i = 0; i < count; i++) {
@@ -276,10 +276,10 @@ void sched_pollux(struct sched *sched, struct weft_arena scratch)
             sizes.jobs[sizes.count++] = j;
         }
     }
-    for (uint32_t v = 0; v < sched->server_count; v++) {
-        bool runs =
-            sched->holder[v] != WEFT_NONE && sched->jobs[sched->holder[v]].phase == SCHED_RUNNING;
-        sizes.room += sched_usable(sched, v) || (runs && sched->server_down[v] == 0);
+    for (uint32_t v = 0; v < sched->servers.count; v++) {
+        bool runs = sched->servers.holder[v] != WEFT_NONE &&
+                    sched->jobs[sched->servers.holder[v]].phase == SCHED_RUNNING;
+        sizes.room += sched_usable(sched, v) || (runs && sched->servers.down[v] == 0);
     }
     find_sizes(&sizes, sched);
     for (uint32_t i = 0; i < sizes.count; i++) {

@@ -13,7 +13,7 @@
 static double cable_count(const struct sched *sched)
 {
     return sched->network != NULL ? sched->network->fabric.link_count / 2.0
-                                  : (double)sched->server_count * sched->trace->cluster.degree;
+                                  : (double)sched->servers.count * sched->trace->cluster.degree;
 }
 
 static uint64_t draw_ps(struct sched *sched, double mtbf_s, double count)
@@ -22,35 +22,36 @@ static uint64_t draw_ps(struct sched *sched, double mtbf_s, double count)
         return WEFT_NEVER;
     }
     double wait_ps =
-        weft_rng_exponential(&sched->chance_rng, mtbf_s * (double)WEFT_PS_PER_S / count);
+        weft_rng_exponential(&sched->failures.chance_rng, mtbf_s * (double)WEFT_PS_PER_S / count);
     return sched->now_ps + (uint64_t)fmin(wait_ps, 0x1p62) + 1;
 }
 
 static void draw_next(struct sched *sched, bool is_link)
 {
     const struct weft_trace_chance *chance = &sched->trace->chance;
-    sched->next_chance_ps[is_link] =
+    sched->failures.next_chance_ps[is_link] =
         is_link ? draw_ps(sched, chance->link_mtbf_s, cable_count(sched))
-                : draw_ps(sched, chance->server_mtbf_s, sched->server_count);
+                : draw_ps(sched, chance->server_mtbf_s, sched->servers.count);
 }
 
 void sched_begin_chance(struct sched *sched)
 {
-    weft_rng_init(&sched->chance_rng, sched->trace->chance.seed);
+    weft_rng_init(&sched->failures.chance_rng, sched->trace->chance.seed);
     draw_next(sched, false);
     draw_next(sched, true);
 }
 
 uint64_t sched_next_failure_ps(const struct sched *sched)
 {
-    uint64_t next_ps = sched->next_chance_ps[0];
-    next_ps = sched->next_chance_ps[1] < next_ps ? sched->next_chance_ps[1] : next_ps;
-    if (sched->next_failure < sched->trace->failure_count) {
-        uint64_t time_ps = sched->trace->failures[sched->next_failure].time_ps;
+    uint64_t next_ps = sched->failures.next_chance_ps[0];
+    next_ps =
+        sched->failures.next_chance_ps[1] < next_ps ? sched->failures.next_chance_ps[1] : next_ps;
+    if (sched->failures.next < sched->trace->failure_count) {
+        uint64_t time_ps = sched->trace->failures[sched->failures.next].time_ps;
         next_ps = time_ps < next_ps ? time_ps : next_ps;
     }
-    for (uint32_t i = 0; i < sched->open_count; i++) {
-        uint64_t end_ps = sched->open[i].time_ps + sched->open[i].repair_ps;
+    for (uint32_t i = 0; i < sched->failures.open_count; i++) {
+        uint64_t end_ps = sched->failures.open[i].time_ps + sched->failures.open[i].repair_ps;
         next_ps = end_ps < next_ps ? end_ps : next_ps;
     }
     return next_ps;
@@ -59,12 +60,12 @@ uint64_t sched_next_failure_ps(const struct sched *sched)
 static void set_server(struct sched *sched, uint32_t server, bool down)
 {
     if (!down) {
-        WEFT_ASSERT(sched->server_down[server] > 0);
-        sched->server_down[server]--;
+        WEFT_ASSERT(sched->servers.down[server] > 0);
+        sched->servers.down[server]--;
         return;
     }
-    sched->server_down[server]++;
-    uint32_t job = sched->holder[server];
+    sched->servers.down[server]++;
+    uint32_t job = sched->servers.holder[server];
     if (job != WEFT_NONE) {
         sched->jobs[job].record->failures++;
         sched_stop(sched, job, SCHED_WAITING, true);
@@ -97,8 +98,8 @@ static void lay_again(struct sched *sched, struct weft_arena scratch)
 static void set_link(struct sched *sched, uint32_t link, bool down)
 {
     if (link != WEFT_NONE) {
-        sched->link_down[link] += down ? 1 : UINT32_MAX;
-        sched->links_down += down ? 1 : UINT32_MAX;
+        sched->links.down[link] += down ? 1 : UINT32_MAX;
+        sched->links.down_count += down ? 1 : UINT32_MAX;
     }
 }
 
@@ -108,7 +109,7 @@ double sched_degradation(const struct sched *sched, const struct sched_job *job)
     uint32_t degree = sched->trace->cluster.degree;
     uint32_t lost = 0; // ports of the server that has the fewest
     for (uint32_t i = 0; i < job->place.server_count; i++) {
-        uint32_t own = sched->ports_down[job->place.servers[i]];
+        uint32_t own = sched->servers.ports_down[job->place.servers[i]];
         lost = own > lost ? own : lost;
     }
     WEFT_ASSERT(lost < degree);
@@ -124,13 +125,13 @@ double sched_degradation(const struct sched *sched, const struct sched_job *job)
 // is down.
 static void set_port(struct sched *sched, const struct weft_trace_failure *failure, bool down)
 {
-    uint32_t *ports = &sched->ports_down[failure->server];
+    uint32_t *ports = &sched->servers.ports_down[failure->server];
     uint32_t most = down ? *ports + 1 : *ports;
     *ports = down ? most : most - 1;
     if (most == sched->trace->cluster.degree) {
         set_server(sched, failure->server, down);
     }
-    uint32_t job = sched->holder[failure->server];
+    uint32_t job = sched->servers.holder[failure->server];
     if (job != WEFT_NONE) {
         sched->jobs[job].shard.degradation = sched_degradation(sched, &sched->jobs[job]);
         sched->jobs[job].record->failures += down;
@@ -165,17 +166,17 @@ static void open_failure(struct sched *sched, struct weft_trace_failure failure,
                          struct weft_arena scratch)
 {
     failure.time_ps = sched->now_ps;
-    sched->failures = sched_grow(sched->failures, &sched->failure_room, sched->failure_count,
-                                 sizeof failure, sched->arena);
-    sched->failures[sched->failure_count++] = failure;
+    sched->failures.past = sched_grow(sched->failures.past, &sched->failures.past_room,
+                                      sched->failures.past_count, sizeof failure, sched->arena);
+    sched->failures.past[sched->failures.past_count++] = failure;
     uint64_t wiring_ps = sched->trace->shards.wiring_ps;
     if (failure.is_link && sched->network == NULL && sched->trace->shards.look_ahead &&
         sched->trace->cluster.degree > 1 && wiring_ps < failure.repair_ps) {
         failure.repair_ps = wiring_ps;
     }
-    sched->open =
-        sched_grow(sched->open, &sched->open_room, sched->open_count, sizeof failure, sched->arena);
-    sched->open[sched->open_count++] = failure;
+    sched->failures.open = sched_grow(sched->failures.open, &sched->failures.open_room,
+                                      sched->failures.open_count, sizeof failure, sched->arena);
+    sched->failures.open[sched->failures.open_count++] = failure;
     apply(sched, &failure, true, scratch);
 }
 
@@ -185,38 +186,38 @@ static struct weft_trace_failure draw_failure(struct sched *sched, bool is_link)
         .repair_ps = sched->trace->chance.repair_ps,
         .is_link = is_link,
     };
-    struct weft_rng *rng = &sched->chance_rng;
+    struct weft_rng *rng = &sched->failures.chance_rng;
     if (is_link && sched->network != NULL) {
         const struct weft_fabric *fabric = &sched->network->fabric;
         const struct weft_link *link = &fabric->links[weft_rng_below(rng, fabric->link_count)];
         failure.server = link->from;
         failure.peer = link->to;
     } else {
-        failure.server = weft_rng_below(rng, sched->server_count);
+        failure.server = weft_rng_below(rng, sched->servers.count);
     }
     return failure;
 }
 
 void sched_play_failures(struct sched *sched, struct weft_arena scratch)
 {
-    for (uint32_t i = 0; i < sched->open_count;) {
-        struct weft_trace_failure failure = sched->open[i];
+    for (uint32_t i = 0; i < sched->failures.open_count;) {
+        struct weft_trace_failure failure = sched->failures.open[i];
         if (failure.time_ps + failure.repair_ps > sched->now_ps) {
             i++;
             continue;
         }
-        for (uint32_t k = i + 1; k < sched->open_count; k++) {
-            sched->open[k - 1] = sched->open[k];
+        for (uint32_t k = i + 1; k < sched->failures.open_count; k++) {
+            sched->failures.open[k - 1] = sched->failures.open[k];
         }
-        sched->open_count--;
+        sched->failures.open_count--;
         apply(sched, &failure, false, scratch);
     }
-    while (sched->next_failure < sched->trace->failure_count &&
-           sched->trace->failures[sched->next_failure].time_ps <= sched->now_ps) {
-        open_failure(sched, sched->trace->failures[sched->next_failure++], scratch);
+    while (sched->failures.next < sched->trace->failure_count &&
+           sched->trace->failures[sched->failures.next].time_ps <= sched->now_ps) {
+        open_failure(sched, sched->trace->failures[sched->failures.next++], scratch);
     }
     for (uint32_t kind = 0; kind < 2; kind++) {
-        if (sched->next_chance_ps[kind] <= sched->now_ps) {
+        if (sched->failures.next_chance_ps[kind] <= sched->now_ps) {
             open_failure(sched, draw_failure(sched, kind == 1), scratch);
             draw_next(sched, kind == 1);
         }

@@ -148,7 +148,7 @@ static bool draw_graph(struct weft_taskgraph *graph, const struct weft_job_class
 struct flow_run {
     uint32_t count; // running jobs
     struct weft_sim_job *jobs;
-    struct weft_sim_pace *paces;
+    struct weft_job_timing *timings;
     struct weft_sim_options options;
     struct weft_sim_result result;
     double speed;
@@ -160,9 +160,9 @@ static bool prepare(struct flow_run *run, struct sched *sched, struct weft_arena
                     struct weft_arena scratch)
 {
     *run = (struct flow_run){
-        .count = sched->running_count,
-        .jobs = WEFT_NEW(arena, struct weft_sim_job, sched->running_count),
-        .paces = WEFT_NEW(arena, struct weft_sim_pace, sched->running_count),
+        .count = sched->running.count,
+        .jobs = WEFT_NEW(arena, struct weft_sim_job, sched->running.count),
+        .timings = WEFT_NEW(arena, struct weft_job_timing, sched->running.count),
         .options = sched->options->sim,
     };
     const struct weft_scheduler_options *options = sched->options;
@@ -170,10 +170,10 @@ static bool prepare(struct flow_run *run, struct sched *sched, struct weft_arena
                           (options->window == 0 ? 40 : options->window);
     double longest_ps = 0;
     for (uint32_t i = 0; i < run->count; i++) {
-        longest_ps = fmax(longest_ps, sched->jobs[sched->running[i]].place.alone_ps);
+        longest_ps = fmax(longest_ps, sched->jobs[sched->running.jobs[i]].place.alone_ps);
     }
     for (uint32_t i = 0; i < run->count; i++) {
-        struct sched_job *job = &sched->jobs[sched->running[i]];
+        struct sched_job *job = &sched->jobs[sched->running.jobs[i]];
         if (job->graph == NULL || job->graph->server_count != job->size) {
             struct weft_taskgraph *graph = WEFT_NEW(sched->arena, struct weft_taskgraph, 1);
             if (!draw_graph(graph, job->class, job->size, sched->arena, scratch, sched->error)) {
@@ -183,16 +183,16 @@ static bool prepare(struct flow_run *run, struct sched *sched, struct weft_arena
         }
         double own = ceil(iterations * longest_ps / job->place.alone_ps);
         run->jobs[i] = (struct weft_sim_job){.graph = job->graph, .servers = job->place.servers};
-        run->paces[i] = (struct weft_sim_pace){
+        run->timings[i] = (struct weft_job_timing){
             .jitter_ratio = job->class->jitter_ratio,
             .iterations = (uint32_t)fmin(own, 1e6),
             .start_ps = (uint64_t)fmax(job->steady.wait_ps, 0),
         };
-        run->options.iterations = run->options.iterations > run->paces[i].iterations
+        run->options.iterations = run->options.iterations > run->timings[i].iterations
                                       ? run->options.iterations
-                                      : run->paces[i].iterations;
+                                      : run->timings[i].iterations;
     }
-    run->options.paces = run->paces;
+    run->options.timings = run->timings;
     run->options.engine = WEFT_ENGINE_FLOW;
     if (options->engine == WEFT_STEADY_PACKET) {
         run->options.engine = WEFT_ENGINE_PACKET;
@@ -213,7 +213,7 @@ static void measure_window(double *from_ps, double *until_ps, const struct flow_
     double iterations = warm + (options->window == 0 ? 40 : options->window);
     *until_ps = INFINITY;
     for (uint32_t i = 0; i < run->count; i++) {
-        uint32_t last = run->paces[i].iterations - 1;
+        uint32_t last = run->timings[i].iterations - 1;
         *until_ps = fmin(*until_ps, (double)run->result.iteration_end_ps[i][last]);
     }
     *from_ps = *until_ps * warm / iterations;
@@ -229,7 +229,7 @@ static void take(struct sched_job *job, const struct flow_run *run, uint32_t i, 
     double total_ps = 0;
     uint32_t count = 0;
     memset(steady->bins, 0, SCHED_BINS * sizeof(float));
-    for (uint32_t k = 1; k < run->paces[i].iterations; k++) {
+    for (uint32_t k = 1; k < run->timings[i].iterations; k++) {
         if ((double)ends[k - 1] >= from_ps && (double)ends[k] <= until_ps) {
             double span_ps = (double)(ends[k] - ends[k - 1]);
             steady->bins[sched_bin(span_ps / steady->compared_ps)]++;
@@ -257,7 +257,7 @@ static void take_marks(struct sched *sched, const struct flow_run *run, double f
     for (uint32_t f = 0; f < records->flow_count; f++) {
         const struct weft_flow_record *flow = &records->flows[f];
         if ((double)flow->end_ps > from_ps && (double)flow->end_ps <= until_ps) {
-            struct steady_job *steady = &sched->jobs[sched->running[flow->job]].steady;
+            struct steady_job *steady = &sched->jobs[sched->running.jobs[flow->job]].steady;
             steady->marks += flow->ecn_marks * steady->mean_ps / (until_ps - from_ps);
         }
     }
@@ -276,7 +276,7 @@ static bool run_once(struct flow_run *run, struct sched *sched, struct weft_aren
     measure_window(&from_ps, &until_ps, run, sched->options);
     run->speed = 0;
     for (uint32_t i = 0; i < run->count; i++) {
-        struct sched_job *job = &sched->jobs[sched->running[i]];
+        struct sched_job *job = &sched->jobs[sched->running.jobs[i]];
         take(job, run, i, from_ps, until_ps);
         run->speed += job->place.alone_ps / job->steady.mean_ps;
     }
@@ -307,10 +307,10 @@ static bool shift_starts(struct flow_run *run, struct sched *sched, struct weft_
         }
         uint32_t at = 0;
         for (uint32_t m = 0; m < component.job_count; m++) {
-            while (sched->running[at] != component.jobs[m]) {
+            while (sched->running.jobs[at] != component.jobs[m]) {
                 at++;
             }
-            run->paces[at].start_ps = (uint64_t)shifts.shift_ps[m];
+            run->timings[at].start_ps = (uint64_t)shifts.shift_ps[m];
             double *score = &sched->jobs[component.jobs[m]].place.score;
             *score = fmin(*score, shifts.score);
         }
@@ -321,9 +321,9 @@ static bool shift_starts(struct flow_run *run, struct sched *sched, struct weft_
 
 static uint64_t sign(const struct sched *sched)
 {
-    uint64_t signature = weft_hash(sched->running_count);
-    for (uint32_t i = 0; i < sched->running_count; i++) {
-        uint32_t id = sched->running[i];
+    uint64_t signature = weft_hash(sched->running.count);
+    for (uint32_t i = 0; i < sched->running.count; i++) {
+        uint32_t id = sched->running.jobs[i];
         signature =
             weft_hash(signature ^ (((uint64_t)id << 32) | sched->jobs[id].record->placements));
     }
@@ -333,7 +333,7 @@ static uint64_t sign(const struct sched *sched)
 bool sched_flow_rates(struct sched *sched, struct weft_arena scratch)
 {
     uint64_t signature = sign(sched);
-    if (sched->running_count == 0 || signature == sched->flow_signature) {
+    if (sched->running.count == 0 || signature == sched->flow_signature) {
         return true;
     }
     sched->flow_signature = signature;
@@ -348,7 +348,7 @@ bool sched_flow_rates(struct sched *sched, struct weft_arena scratch)
     }
     uint64_t *free_ps = WEFT_NEW(&results, uint64_t, run.count);
     for (uint32_t i = 0; i < run.count; i++) {
-        free_ps[i] = run.paces[i].start_ps;
+        free_ps[i] = run.timings[i].start_ps;
     }
     double free_speed = run.speed;
     if (!shift_starts(&run, sched, &results, scratch) ||
@@ -360,7 +360,7 @@ bool sched_flow_rates(struct sched *sched, struct weft_arena scratch)
         return true;
     }
     for (uint32_t i = 0; i < run.count; i++) {
-        run.paces[i].start_ps = free_ps[i];
+        run.timings[i].start_ps = free_ps[i];
     }
     return run_once(&run, sched, &results, scratch);
 }

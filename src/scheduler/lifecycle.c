@@ -60,12 +60,12 @@ static void take_out(uint32_t *list, uint32_t *count, uint32_t job)
 void sched_queue(struct sched *sched, uint32_t job)
 {
     sched->jobs[job].phase = SCHED_WAITING;
-    insert(sched->queue, &sched->queue_count, job);
+    insert(sched->waiting.jobs, &sched->waiting.count, job);
 }
 
 void sched_unqueue(struct sched *sched, uint32_t job)
 {
-    take_out(sched->queue, &sched->queue_count, job);
+    take_out(sched->waiting.jobs, &sched->waiting.count, job);
 }
 
 void sched_begin_iterations(struct sched *sched, uint32_t id)
@@ -82,7 +82,7 @@ void sched_begin_iterations(struct sched *sched, uint32_t id)
     // Nothing keeps jobs in step with one another: each begins anywhere in its first iteration.
     uint64_t draw = weft_hash(job->steady.seed ^ weft_hash(job->record->placements));
     steady_begin(&job->steady, (double)(draw >> 11) * 0x1p-53 * job->steady.alone_ps);
-    insert(sched->running, &sched->running_count, id);
+    insert(sched->running.jobs, &sched->running.count, id);
 }
 
 // Gives a waiting job its servers: it runs from now on, or holds them until ready_ps where it
@@ -101,15 +101,15 @@ void sched_start(struct sched *sched, uint32_t id, const struct sched_place *pla
     job->saved = job->done;
     job->rate = 0;
     for (uint32_t i = 0; i < place->server_count; i++) {
-        WEFT_ASSERT(sched->holder[place->servers[i]] == WEFT_NONE);
-        sched->holder[place->servers[i]] = id;
+        WEFT_ASSERT(sched->servers.holder[place->servers[i]] == WEFT_NONE);
+        sched->servers.holder[place->servers[i]] = id;
     }
     record->start_ps = record->placements == 0 ? sched->now_ps : record->start_ps;
     record->placements++;
-    sched->spans = sched_grow(sched->spans, &sched->span_room, sched->span_count,
-                              sizeof *sched->spans, sched->arena);
-    job->span = sched->span_count++;
-    sched->spans[job->span] = (struct weft_job_span){
+    sched->spans.list = sched_grow(sched->spans.list, &sched->spans.room, sched->spans.count,
+                                   sizeof *sched->spans.list, sched->arena);
+    job->span = sched->spans.count++;
+    sched->spans.list[job->span] = (struct weft_job_span){
         .job = id,
         .start_ps = sched->now_ps,
         .begin_ps = ready_ps,
@@ -126,11 +126,11 @@ void sched_start(struct sched *sched, uint32_t id, const struct sched_place *pla
 void sched_stop(struct sched *sched, uint32_t id, enum sched_phase next, bool interrupted)
 {
     struct sched_job *job = &sched->jobs[id];
-    struct weft_job_span *span = &sched->spans[job->span];
+    struct weft_job_span *span = &sched->spans.list[job->span];
     WEFT_ASSERT(job->phase == SCHED_HOLDING || job->phase == SCHED_RUNNING);
     for (uint32_t i = 0; i < job->place.server_count; i++) {
-        WEFT_ASSERT(sched->holder[job->place.servers[i]] == id);
-        sched->holder[job->place.servers[i]] = WEFT_NONE;
+        WEFT_ASSERT(sched->servers.holder[job->place.servers[i]] == id);
+        sched->servers.holder[job->place.servers[i]] = WEFT_NONE;
     }
     if (interrupted) {
         double lost = job->done - job->saved;
@@ -145,7 +145,7 @@ void sched_stop(struct sched *sched, uint32_t id, enum sched_phase next, bool in
     span->interrupted = interrupted;
     job->record->held_ps += span->end_ps - span->start_ps;
     job->record->score = fmin(job->record->score, job->place.score);
-    take_out(sched->running, &sched->running_count, id);
+    take_out(sched->running.jobs, &sched->running.count, id);
     job->rate = 0;
     job->shard.degradation = 1;
     if (next == SCHED_WAITING) {

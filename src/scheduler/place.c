@@ -23,7 +23,7 @@ struct placer {
 
 bool sched_usable(const struct sched *sched, uint32_t server)
 {
-    return sched->holder[server] == WEFT_NONE && sched->server_down[server] == 0;
+    return sched->servers.holder[server] == WEFT_NONE && sched->servers.down[server] == 0;
 }
 
 static void sort_servers(uint32_t *servers, uint32_t count)
@@ -68,9 +68,8 @@ static void propose_random(struct placer *placer, uint32_t job, struct weft_aren
 {
     const struct sched *sched = placer->sched;
     uint32_t *order = WEFT_NEW(&scratch, uint32_t, placer->free_count);
-    struct weft_rng rng;
-    weft_rng_init(&rng, sched->options->seed);
-    rng = weft_rng_split(&rng, ((uint64_t)sched->jobs[job].record->placements << 32) | job);
+    uint64_t stream = ((uint64_t)sched->jobs[job].record->placements << 32) | job;
+    struct weft_rng rng = weft_rng_stream(sched->options->seed, stream);
     for (uint32_t draw = 0; draw < placer->limit; draw++) {
         memcpy(order, placer->free, placer->free_count * sizeof *order);
         weft_rng_shuffle(&rng, order, placer->free_count);
@@ -91,8 +90,8 @@ struct racks {
 static void count_racks(struct racks *racks, const struct placer *placer,
                         struct weft_arena *scratch)
 {
-    const uint32_t *rack = placer->sched->rack;
-    uint32_t count = placer->sched->rack_count;
+    const uint32_t *rack = placer->sched->servers.rack;
+    uint32_t count = placer->sched->servers.rack_count;
     *racks = (struct racks){
         .count = count,
         .free = WEFT_NEW(scratch, uint32_t, count),
@@ -170,9 +169,9 @@ uint32_t sched_candidates(uint32_t **candidates, uint32_t limit, const struct sc
 {
     struct weft_arena *arena = environment->arena;
     struct weft_arena scratch = environment->scratch;
-    uint32_t *free = WEFT_NEW(&scratch, uint32_t, sched->server_count);
+    uint32_t *free = WEFT_NEW(&scratch, uint32_t, sched->servers.count);
     uint32_t free_count = 0;
-    for (uint32_t v = 0; v < sched->server_count; v++) {
+    for (uint32_t v = 0; v < sched->servers.count; v++) {
         if (sched_usable(sched, v)) {
             free[free_count++] = v;
         }

@@ -8,9 +8,9 @@
 void sched_find_racks(struct sched *sched)
 {
     const struct weft_fabric *fabric = sched->network == NULL ? NULL : &sched->network->fabric;
-    uint32_t n = sched->server_count;
-    sched->rack = WEFT_NEW(sched->arena, uint32_t, n);
-    sched->rack_count = 1;
+    uint32_t n = sched->servers.count;
+    sched->servers.rack = WEFT_NEW(sched->arena, uint32_t, n);
+    sched->servers.rack_count = 1;
     if (fabric == NULL || fabric->node_count == n) {
         return; // servers joined to one another: one rack
     }
@@ -19,14 +19,14 @@ void sched_find_racks(struct sched *sched)
     for (uint32_t i = 0; i < switch_count; i++) {
         number[i] = WEFT_NONE;
     }
-    sched->rack_count = 0;
+    sched->servers.rack_count = 0;
     for (uint32_t v = 0; v < n; v++) {
         uint32_t node = fabric->links[fabric->first[v]].to;
         WEFT_ASSERT(fabric->first[v] < fabric->first[v + 1]);
         uint32_t *slot = &number[node < n ? 0 : node - n];
         if (*slot == WEFT_NONE) {
-            *slot = sched->rack_count++;
+            *slot = sched->servers.rack_count++;
         }
-        sched->rack[v] = *slot;
+        sched->servers.rack[v] = *slot;
     }
 }

@@ -13,6 +13,7 @@
 #include <string.h>
 
 // A packet, for estimates of marks, where the options name none: 4 KiB, the largest MTU of RoCE.
+// The request of weft schedule names 9000 bytes, those of every task graph.
 #define PACKET_BYTES 4096.0
 
 static void set_rate(struct sched_job *job)
@@ -155,8 +156,8 @@ static bool update_shared(struct sched *sched, struct weft_arena scratch)
     struct weft_arena results = weft_arena_split(&scratch);
     struct sched_affinity affinity;
     sched_affinity_build(&affinity, sched, 0, NULL, &results);
-    bool *visited = WEFT_NEW(&results, bool, sched->running_count);
-    for (uint32_t i = 0; i < sched->running_count; i++) {
+    bool *visited = WEFT_NEW(&results, bool, sched->running.count);
+    for (uint32_t i = 0; i < sched->running.count; i++) {
         struct sched_component component;
         if (visited[i]) {
             continue;
@@ -185,8 +186,8 @@ bool sched_update_rates(struct sched *sched, struct weft_arena scratch)
         return sched->options->engine == WEFT_STEADY_MODEL ? update_shared(sched, scratch)
                                                            : sched_flow_rates(sched, scratch);
     }
-    for (uint32_t i = 0; i < sched->running_count; i++) {
-        struct sched_job *job = &sched->jobs[sched->running[i]];
+    for (uint32_t i = 0; i < sched->running.count; i++) {
+        struct sched_job *job = &sched->jobs[sched->running.jobs[i]];
         go_alone(job, job->place.alone_ps * job->shard.degradation);
     }
     return true;

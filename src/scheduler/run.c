@@ -21,8 +21,8 @@ static void begin_waiting_ends(struct sched *sched)
             sched_begin_iterations(sched, j);
         }
     }
-    for (uint32_t i = 0; i < sched->running_count;) {
-        uint32_t id = sched->running[i];
+    for (uint32_t i = 0; i < sched->running.count;) {
+        uint32_t id = sched->running.jobs[i];
         if (sched->jobs[id].done >= sched->jobs[id].work) {
             sched_stop(sched, id, SCHED_ENDED, false);
         } else {
@@ -57,7 +57,7 @@ static uint64_t job_event_ps(const struct sched *sched, const struct sched_job *
         next_ps = sched->now_ps + (left_ps < 1 ? 1 : (uint64_t)left_ps);
     }
     bool leased = sched->options->policy == WEFT_POLICY_THEMIS && sched->network != NULL &&
-                  sched->queue_count > 0 && job->lease_end_ps > sched->now_ps;
+                  sched->waiting.count > 0 && job->lease_end_ps > sched->now_ps;
     return leased ? earlier(next_ps, job->lease_end_ps) : next_ps;
 }
 
@@ -73,7 +73,7 @@ static uint64_t next_event_ps(const struct sched *sched)
         active |= sched->jobs[j].phase != SCHED_ENDED;
     }
     if (sched->options->policy == WEFT_POLICY_POLLUX && sched->network != NULL && active &&
-        sched->running_count > 0) {
+        sched->running.count > 0) {
         next_ps = earlier(next_ps, sched->next_lease_ps);
     }
     return next_ps;
@@ -188,21 +188,21 @@ static void init_job(struct sched *sched, uint32_t id)
 static void init(struct sched *sched)
 {
     struct weft_arena *arena = sched->arena;
-    uint32_t n = sched->server_count;
+    uint32_t n = sched->servers.count;
     sched->job_count = sched->trace->job_count;
     sched->jobs = WEFT_NEW(arena, struct sched_job, sched->job_count);
-    sched->queue = WEFT_NEW(arena, uint32_t, (size_t)sched->job_count + 1);
-    sched->running = WEFT_NEW(arena, uint32_t, (size_t)sched->job_count + 1);
-    sched->holder = WEFT_NEW(arena, uint32_t, n);
-    sched->server_down = WEFT_NEW(arena, uint32_t, n);
-    sched->ports_down = WEFT_NEW(arena, uint32_t, n);
-    sched->ahead = WEFT_NEW(arena, uint32_t, n);
+    sched->waiting.jobs = WEFT_NEW(arena, uint32_t, (size_t)sched->job_count + 1);
+    sched->running.jobs = WEFT_NEW(arena, uint32_t, (size_t)sched->job_count + 1);
+    sched->servers.holder = WEFT_NEW(arena, uint32_t, n);
+    sched->servers.down = WEFT_NEW(arena, uint32_t, n);
+    sched->servers.ports_down = WEFT_NEW(arena, uint32_t, n);
+    sched->servers.ahead = WEFT_NEW(arena, uint32_t, n);
     for (uint32_t v = 0; v < n; v++) {
-        sched->holder[v] = WEFT_NONE;
-        sched->ahead[v] = WEFT_NONE;
+        sched->servers.holder[v] = WEFT_NONE;
+        sched->servers.ahead[v] = WEFT_NONE;
     }
     if (sched->network != NULL) {
-        sched->link_down = WEFT_NEW(arena, uint32_t, sched->network->fabric.link_count);
+        sched->links.down = WEFT_NEW(arena, uint32_t, sched->network->fabric.link_count);
     }
     sched_find_racks(sched);
     for (uint32_t j = 0; j < sched->job_count; j++) {
@@ -259,7 +259,7 @@ bool weft_scheduler_run(struct weft_timetable *schedule, const struct weft_job_t
         .trace = full,
         .network = network,
         .options = filled,
-        .server_count = trace->cluster.server_count,
+        .servers.count = trace->cluster.server_count,
         .arena = arena,
         .error = error,
     };

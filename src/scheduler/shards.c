@@ -14,7 +14,7 @@
 // When a server is expected to be free of the job that holds it.
 static uint64_t expected_free_ps(const struct sched *sched, uint32_t server)
 {
-    uint32_t holder = sched->holder[server];
+    uint32_t holder = sched->servers.holder[server];
     if (holder == WEFT_NONE) {
         return sched->now_ps;
     }
@@ -32,9 +32,9 @@ static bool pick(uint32_t *servers, uint32_t size, const struct sched *sched,
 {
     uint64_t *free_ps = WEFT_NEW(&scratch, uint64_t, size);
     uint32_t count = 0;
-    for (uint32_t v = 0; v < sched->server_count; v++) {
-        bool idle = sched->holder[v] == WEFT_NONE;
-        if (sched->ahead[v] != WEFT_NONE || sched->server_down[v] > 0 ||
+    for (uint32_t v = 0; v < sched->servers.count; v++) {
+        bool idle = sched->servers.holder[v] == WEFT_NONE;
+        if (sched->servers.ahead[v] != WEFT_NONE || sched->servers.down[v] > 0 ||
             (!idle && !sched->trace->shards.look_ahead)) {
             continue;
         }
@@ -64,7 +64,7 @@ static void order_wiring(struct sched *sched, uint32_t job, const uint32_t *serv
     entry->place.servers = WEFT_NEW(sched->arena, uint32_t, entry->size);
     memcpy(entry->place.servers, servers, entry->size * sizeof *servers);
     for (uint32_t i = 0; i < entry->size; i++) {
-        sched->ahead[servers[i]] = job;
+        sched->servers.ahead[servers[i]] = job;
     }
 }
 
@@ -72,7 +72,7 @@ static void cancel_wiring(struct sched *sched, uint32_t job)
 {
     struct sched_job *entry = &sched->jobs[job];
     for (uint32_t i = 0; i < entry->size; i++) {
-        sched->ahead[entry->place.servers[i]] = WEFT_NONE;
+        sched->servers.ahead[entry->place.servers[i]] = WEFT_NONE;
     }
     entry->shard.wired_ps = WEFT_NEVER;
 }
@@ -90,7 +90,7 @@ static bool is_ready(const struct sched *sched, const struct sched_job *job)
 static bool lost_server(const struct sched *sched, const struct sched_job *job)
 {
     for (uint32_t i = 0; i < job->size; i++) {
-        if (sched->server_down[job->place.servers[i]] > 0) {
+        if (sched->servers.down[job->place.servers[i]] > 0) {
             return true;
         }
     }
@@ -123,10 +123,10 @@ static void start(struct sched *sched, uint32_t job)
 
 bool sched_allocate_shards(struct sched *sched, struct weft_arena scratch)
 {
-    uint32_t *servers = WEFT_NEW(&scratch, uint32_t, sched->server_count);
+    uint32_t *servers = WEFT_NEW(&scratch, uint32_t, sched->servers.count);
     bool blocked = false;
-    for (uint32_t i = 0; i < sched->queue_count;) {
-        uint32_t job = sched->queue[i];
+    for (uint32_t i = 0; i < sched->waiting.count;) {
+        uint32_t job = sched->waiting.jobs[i];
         struct sched_job *entry = &sched->jobs[job];
         if (entry->shard.wired_ps != WEFT_NEVER && lost_server(sched, entry)) {
             cancel_wiring(sched, job);

@@ -19,13 +19,13 @@ void sched_affinity_build(struct sched_affinity *affinity, const struct sched *s
                           struct weft_arena *arena)
 {
     const struct weft_fabric *fabric = &sched->network->fabric;
-    uint32_t count = sched->running_count + (extra != NULL);
+    uint32_t count = sched->running.count + (extra != NULL);
     uint32_t *jobs = WEFT_NEW(arena, uint32_t, count);
     const struct sched_place **places = WEFT_NEW(arena, const struct sched_place *, count);
     uint32_t *first = WEFT_NEW(arena, uint32_t, (size_t)fabric->link_count + 1);
     for (uint32_t i = 0; i < count; i++) {
-        bool runs = i < sched->running_count;
-        jobs[i] = runs ? sched->running[i] : extra_job;
+        bool runs = i < sched->running.count;
+        jobs[i] = runs ? sched->running.jobs[i] : extra_job;
         places[i] = runs ? &sched->jobs[jobs[i]].place : extra;
         for (uint32_t u = 0; u < places[i]->use_count; u++) {
             first[places[i]->uses[u].link + 1]++;

@@ -137,8 +137,49 @@ struct sched_job {
     struct weft_job_record *record;
 };
 
-// A schedule under way. It stays one struct of many fields: every file of the room works on the
-// same instant of the same schedule, and each group below is named by its comment.
+// Jobs by their ids.
+struct sched_jobs {
+    uint32_t *jobs;
+    uint32_t count;
+};
+
+// Who has which server, and which may be used; arrays by server.
+struct sched_servers {
+    uint32_t count;
+    uint32_t *holder;     // job, or WEFT_NONE
+    uint32_t *down;       // reasons why it is not to be used
+    uint32_t *ports_down; // dedicated: its ports that failed
+    uint32_t *ahead;      // dedicated: job whose plane the look-ahead ports have, or WEFT_NONE
+    uint32_t *rack;
+    uint32_t rack_count;
+};
+
+struct sched_links {
+    uint32_t *down;      // per link: reasons why it is not to be used
+    uint32_t down_count; // links with a reason
+};
+
+// Failures to come, by the trace and by chance, under way, and past (failures.c).
+struct sched_failures {
+    uint32_t next;              // of the trace
+    uint64_t next_chance_ps[2]; // a server, a link
+    struct weft_rng chance_rng;
+    struct weft_trace_failure *open;
+    uint32_t open_count;
+    uint32_t open_room;
+    struct weft_trace_failure *past;
+    uint32_t past_count;
+    uint32_t past_room;
+};
+
+// When jobs held servers, in order of their starts.
+struct sched_spans {
+    struct weft_job_span *list;
+    uint32_t count;
+    uint32_t room;
+};
+
+// A schedule under way: all files of the room work on the same instant of it.
 struct sched {
     const struct weft_job_trace *trace;
     const struct weft_network *network; // NULL: dedicated
@@ -147,38 +188,15 @@ struct sched {
     uint32_t job_count;
     struct sched_job *jobs;
     uint32_t next_arrival;
-    // Jobs that wait, in order of service.
-    uint32_t *queue;
-    uint32_t queue_count;
-    uint32_t *running; // iterate now, ascending
-    uint32_t running_count;
-    // Servers.
-    uint32_t server_count;
-    uint32_t *holder;      // job, or WEFT_NONE
-    uint32_t *server_down; // reasons why it is not to be used
-    uint32_t *ports_down;  // dedicated: its ports that failed
-    uint32_t *ahead;       // dedicated: job whose plane the look-ahead ports have, or WEFT_NONE
-    uint32_t *rack;
-    uint32_t rack_count;
+    struct sched_jobs waiting; // in order of service
+    struct sched_jobs running; // iterate now, ascending
+    struct sched_servers servers;
+    struct sched_links links;
+    struct sched_failures failures;
+    struct sched_spans spans;
     uint64_t robots_free_ps;
-    // Links.
-    uint32_t *link_down;
-    uint32_t links_down; // links with a reason
-    // Failures under way and to come.
-    uint32_t next_failure;
-    uint64_t next_chance_ps[2]; // a server, a link
-    struct weft_rng chance_rng;
-    struct weft_trace_failure *open;
-    uint32_t open_count;
-    uint32_t open_room;
-    struct weft_trace_failure *failures;
-    uint32_t failure_count;
-    uint32_t failure_room;
     uint64_t next_lease_ps; // Pollux
     uint64_t flow_signature;
-    struct weft_job_span *spans;
-    uint32_t span_count;
-    uint32_t span_room;
     struct weft_timetable totals;
     struct weft_arena *arena;
     struct weft_error *error;

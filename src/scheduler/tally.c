@@ -24,8 +24,8 @@ static void save_work(struct sched_job *job, uint64_t now_ps, uint64_t checkpoin
 
 void sched_advance(struct sched *sched)
 {
-    for (uint32_t i = 0; i < sched->running_count; i++) {
-        struct sched_job *job = &sched->jobs[sched->running[i]];
+    for (uint32_t i = 0; i < sched->running.count; i++) {
+        struct sched_job *job = &sched->jobs[sched->running.jobs[i]];
         if (job->updated_ps == sched->now_ps) {
             continue;
         }
@@ -172,23 +172,23 @@ void sched_tally(struct weft_timetable *schedule, const struct sched *sched,
         schedule->end_ps =
             records[j].end_ps > schedule->end_ps ? records[j].end_ps : schedule->end_ps;
     }
-    for (uint32_t s = 0; s < sched->span_count; s++) {
-        const struct weft_job_span *span = &sched->spans[s];
+    for (uint32_t s = 0; s < sched->spans.count; s++) {
+        const struct weft_job_span *span = &sched->spans.list[s];
         sums.held_server_s += weft_seconds(span->end_ps - span->start_ps) * span->server_count;
     }
     schedule->job_count = sched->job_count;
     schedule->jobs = records;
-    schedule->span_count = sched->span_count;
-    schedule->spans = sched->spans;
-    schedule->failure_count = sched->failure_count;
-    schedule->failures = sched->failures;
+    schedule->span_count = sched->spans.count;
+    schedule->spans = sched->spans.list;
+    schedule->failure_count = sched->failures.past_count;
+    schedule->failures = sched->failures.past;
     double iterations =
         fmax(sums.iteration_total, 1e-300); // where all were cut off before they began
     schedule->iteration_mean_s = sums.time_total_s / iterations;
     schedule->slowdown_mean = sums.slowdown_total / iterations;
     tally_times(schedule, &sums, sched);
     tally_slowdowns(schedule, &sums, sched);
-    double room_s = weft_seconds(schedule->end_ps) * sched->server_count;
+    double room_s = weft_seconds(schedule->end_ps) * sched->servers.count;
     schedule->utilization = room_s > 0 ? sums.held_server_s / room_s : 0;
     schedule->useful_utilization = room_s > 0 ? sums.useful_server_s / room_s : 0;
 }

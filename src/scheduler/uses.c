@@ -28,8 +28,8 @@ struct layer {
 
 static bool is_whole(const struct layer *layer, const uint32_t *links, uint32_t count)
 {
-    for (uint32_t i = 0; layer->sched->links_down > 0 && i < count; i++) {
-        if (layer->sched->link_down[links[i]] > 0) {
+    for (uint32_t i = 0; layer->sched->links.down_count > 0 && i < count; i++) {
+        if (layer->sched->links.down[links[i]] > 0) {
             return false;
         }
     }

@@ -26,10 +26,10 @@ static bool check_packets(const struct weft_flow_list *flows, const struct weft_
     return true;
 }
 
-// Everything that a list can be wrong in, before anything is reserved. *way_total is the number of
+// Everything that a list can be wrong in, before anything is reserved. *path_total is the number of
 // paths that its flows take at most, plus one: so many messages can be open at once.
 static bool check_flows(const struct weft_flow_list *flows, const struct weft_fabric *fabric,
-                        const struct weft_routes *routes, uint32_t *way_total,
+                        const struct weft_routes *routes, uint32_t *path_total,
                         struct weft_error *error)
 {
     uint64_t total = 1;
@@ -59,7 +59,7 @@ static bool check_flows(const struct weft_flow_list *flows, const struct weft_fa
         return weft_fail(error, WEFT_INPUT, "%u flows are more than one run holds; split the list",
                          flows->count);
     }
-    *way_total = (uint32_t)total;
+    *path_total = (uint32_t)total;
     return true;
 }
 
@@ -169,9 +169,9 @@ static bool run_packets(struct flows_player *player, struct weft_sim_result *res
     return packet_engine_check(packets, error);
 }
 
-// Each flow's end, and the last one.
-static bool tell_ends(struct weft_sim_result *result, uint64_t *completion_ps,
-                      const struct flows_player *player, struct weft_error *error)
+// Each flow's end in whole picoseconds, and the last one.
+static bool round_ends(struct weft_sim_result *result, uint64_t *completion_ps,
+                       const struct flows_player *player, struct weft_error *error)
 {
     for (uint32_t i = 0; i < player->flows->count; i++) {
         uint64_t end_ps;
@@ -196,7 +196,7 @@ bool weft_sim_run_flows(struct weft_sim_result *result, uint64_t *completion_ps,
     struct weft_error *error = environment->error;
     const struct weft_fabric *fabric = &network->fabric;
     const struct weft_routes *routes = &network->routes;
-    uint32_t way_total = 0;
+    uint32_t path_total = 0;
     WEFT_ASSERT(routes->fabric == fabric);
     bool packets = options->engine == WEFT_ENGINE_PACKET;
     if (options->transport != WEFT_TRANSPORT_IDEAL && !packets) {
@@ -208,28 +208,28 @@ bool weft_sim_run_flows(struct weft_sim_result *result, uint64_t *completion_ps,
     filled.packet = filled.packet == NULL ? &defaults : filled.packet;
     options = &filled;
     if (!weft_simnet_check_options(options, error) || !sim_circuits_check(fabric, options, error) ||
-        !check_flows(flows, fabric, routes, &way_total, error) ||
+        !check_flows(flows, fabric, routes, &path_total, error) ||
         (packets && (!check_packets(flows, fabric, options, error) ||
-                     !packet_ports_check_flows(options, way_total, routes->hop_max, error)))) {
+                     !packet_ports_check_flows(options, path_total, routes->hop_max, error)))) {
         return false;
     }
     uint32_t hop_max = routes->hop_max > 0 ? routes->hop_max : 1;
     struct flows_player player = {.flows = flows};
-    const struct weft_active_room room = {way_total, way_total, hop_max};
+    const struct weft_active_room room = {path_total, path_total, hop_max};
     weft_simnet_init(&player.net, fabric, routes, options, &room, &scratch);
     player.end_ps = WEFT_NEW_RAW(&scratch, double, flows->count);
     sim_watch_init(&player.watch, fabric, options, arena);
-    struct weft_sim_result told = {.part_count = 1};
+    struct weft_sim_result outcome = {.partitions.count = 1};
     if (!packets) {
         play(&player);
-    } else if (!run_packets(&player, &told, hop_max, scratch, error)) {
+    } else if (!run_packets(&player, &outcome, hop_max, scratch, error)) {
         return false;
     }
     if (!sim_circuits_finish(&player.net, error)) {
         return false;
     }
     if (!sim_watch_check(&player.watch, &player.net, name_flow, NULL, error) ||
-        !tell_ends(&told, completion_ps, &player, error)) {
+        !round_ends(&outcome, completion_ps, &player, error)) {
         return false;
     }
     const struct weft_active_flows *active = &player.net.active;
@@ -237,15 +237,15 @@ bool weft_sim_run_flows(struct weft_sim_result *result, uint64_t *completion_ps,
     for (uint32_t link = 0; link < fabric->link_count; link++) {
         link_bytes[link] = active->link_bytes[link];
     }
-    told.circuits = sim_circuits_counts(&player.net);
-    told.flow_count = active->started_count;
-    told.event_count = player.event_count;
-    told.solve_count = active->maxmin.solve_count;
-    told.work_count = active->maxmin.work_count;
-    told.link_bytes = link_bytes;
-    told.packets = player.net.packets.counts;
-    told.records = sim_watch_records(&player.watch);
-    told.ports = packets ? packet_engine_ports(&player.net.packets, arena) : NULL;
-    *result = told;
+    outcome.circuits = sim_circuits_counts(&player.net);
+    outcome.flow_count = active->started_count;
+    outcome.event_count = player.event_count;
+    outcome.solve_count = active->maxmin.counts.solves;
+    outcome.work_count = active->maxmin.counts.work;
+    outcome.link_bytes = link_bytes;
+    outcome.packets = player.net.packets.counts;
+    outcome.records = sim_watch_take_records(&player.watch);
+    outcome.ports = packets ? packet_engine_ports(&player.net.packets, arena) : NULL;
+    *result = outcome;
     return true;
 }

@@ -9,7 +9,7 @@
 
 // A slot whose flow is over waits until none of its packets can be on their way, and its timers
 // have ended: what comes next does not depend on which slots are used again.
-struct rest {
+struct resting_slot {
     uint64_t until_ps;
     uint32_t flow;
 };
@@ -17,10 +17,10 @@ struct rest {
 struct coordinator {
     struct flows_player *player;
     struct packet_partitions *partitions;
-    uint32_t *record;   // per slot: its flow's; WEFT_NONE: none
-    struct rest *rests; // a ring, in order of their beginning
-    uint32_t rest_first;
-    uint32_t rest_count;
+    uint32_t *record;             // per slot: its flow's; WEFT_NONE: none
+    struct resting_slot *resting; // a ring, in the order in which they ended
+    uint32_t resting_first;
+    uint32_t resting_count;
 };
 
 bool flows_divide(struct packet_partitioning *partitioning, const struct flows_player *player,
@@ -28,7 +28,7 @@ bool flows_divide(struct packet_partitioning *partitioning, const struct flows_p
 {
     const struct weft_simnet *net = &player->net;
     const struct weft_flow_list *flows = player->flows;
-    uint32_t wanted = net->options->parts;
+    uint32_t wanted = net->options->partitions.count;
     if (wanted < 2 || !packet_partitions_can(net->options)) {
         return false;
     }
@@ -49,27 +49,29 @@ static void rest_slot(struct coordinator *coordinator, uint32_t flow)
 {
     const struct packet_engine *engine = coordinator->partitions->coordinator;
     uint64_t trip_ps = packet_longest_trip_ps(engine, &engine->flows[flow]);
-    WEFT_ASSERT(coordinator->rest_count < engine->flow_room);
-    uint32_t place = (coordinator->rest_first + coordinator->rest_count++) % engine->flow_room;
-    coordinator->rests[place] = (struct rest){coordinator->partitions->until_ps + trip_ps, flow};
+    WEFT_ASSERT(coordinator->resting_count < engine->flow_ids.room);
+    uint32_t place =
+        (coordinator->resting_first + coordinator->resting_count++) % engine->flow_ids.room;
+    coordinator->resting[place] =
+        (struct resting_slot){coordinator->partitions->until_ps + trip_ps, flow};
 }
 
-// Slots that have rested are free for messages that begin from now_ps on.
+// Frees the slots whose rest is over, for messages that begin from now_ps on.
 static void free_slots(struct coordinator *coordinator, uint64_t now_ps)
 {
     struct packet_engine *engine = coordinator->partitions->coordinator;
-    while (coordinator->rest_count > 0 &&
-           coordinator->rests[coordinator->rest_first].until_ps < now_ps) {
-        uint32_t flow = coordinator->rests[coordinator->rest_first].flow;
+    while (coordinator->resting_count > 0 &&
+           coordinator->resting[coordinator->resting_first].until_ps < now_ps) {
+        uint32_t flow = coordinator->resting[coordinator->resting_first].flow;
         const struct packet_flow *sender = packet_partitions_sender(coordinator->partitions, flow);
         if (sender->timer_filed || sender->is_paced) {
             return;
         }
-        coordinator->rest_first = (coordinator->rest_first + 1) % engine->flow_room;
-        coordinator->rest_count--;
+        coordinator->resting_first = (coordinator->resting_first + 1) % engine->flow_ids.room;
+        coordinator->resting_count--;
         engine->flows[flow].generation++;
-        engine->flows[flow].owner = engine->flow_free;
-        engine->flow_free = flow;
+        engine->flows[flow].end.owner = engine->flow_ids.free;
+        engine->flow_ids.free = flow;
     }
 }
 
@@ -80,7 +82,7 @@ static void take_end(struct coordinator *coordinator, const struct packet_partit
     struct flows_player *player = coordinator->player;
     struct packet_engine *engine = coordinator->partitions->coordinator;
     const struct packet_flow *sender = packet_partitions_sender(coordinator->partitions, end->flow);
-    struct packet_end who = {sender->owner, sender->path_id, sender->job};
+    struct packet_end who = sender->end;
     double end_ps = (double)end->end_ps + weft_simnet_tail_ps(&player->net, who.path_id, 0);
     engine->ledger = (struct packet_ledger){
         .started_ps = sender->started_ps,
@@ -90,9 +92,9 @@ static void take_end(struct coordinator *coordinator, const struct packet_partit
         .marked = end->marked,
     };
     player->end_ps[who.owner] = fmax(player->end_ps[who.owner], end_ps);
-    uint32_t record = player->watch.flow_count;
+    uint32_t record = player->watch.records.count;
     sim_watch_record(&player->watch, &player->net, &who, end_ps, 0, who.owner);
-    coordinator->record[end->flow] = player->watch.flow_count > record ? record : WEFT_NONE;
+    coordinator->record[end->flow] = player->watch.records.count > record ? record : WEFT_NONE;
     player->watch.ended_count++;
 }
 
@@ -120,7 +122,7 @@ static void take_ends(struct coordinator *coordinator)
     }
 }
 
-// Messages whose senders know that they are over: what they sent is known.
+// Messages whose senders know that they are over: what was sent again is final.
 static void take_closed(struct coordinator *coordinator)
 {
     struct flows_player *player = coordinator->player;
@@ -131,12 +133,13 @@ static void take_closed(struct coordinator *coordinator)
             const struct packet_flow *sender =
                 packet_partitions_sender(coordinator->partitions, flow);
             if (coordinator->record[flow] != WEFT_NONE) {
-                struct weft_flow_record *record = &player->watch.flows[coordinator->record[flow]];
+                struct weft_flow_record *record =
+                    &player->watch.records.list[coordinator->record[flow]];
                 record->packets += sender->resent_count;
                 record->retransmits = sender->resent_count;
                 record->timeouts = sender->timeout_count;
             }
-            weft_active_close(&player->net.active, sender->path_id);
+            weft_active_close(&player->net.active, sender->end.path_id);
             rest_slot(coordinator, flow);
         }
     }
@@ -147,38 +150,38 @@ static void sample(struct coordinator *coordinator)
     struct packet_engine *engine = coordinator->partitions->coordinator;
     struct sim_watch *watch = &coordinator->player->watch;
     packet_partitions_gather_links(coordinator->partitions);
-    engine->clock.now_ps = watch->next_ps;
-    sim_watch_sample(watch, engine);
+    engine->clock.now_ps = watch->samples.next_ps;
+    sim_watch_sample(&watch->samples, engine);
 }
 
 // Samples up to next_ps, when something happens again: one, since nothing changes before.
 static void skip_samples(struct coordinator *coordinator, uint64_t next_ps)
 {
-    struct sim_watch *watch = &coordinator->player->watch;
-    if (watch->next_ps >= next_ps) {
+    struct sim_watch_samples *samples = &coordinator->player->watch.samples;
+    if (samples->next_ps >= next_ps) {
         return;
     }
     sample(coordinator);
-    if (next_ps < WEFT_NEVER && watch->next_ps < next_ps) {
-        watch->next_ps = (next_ps - 1) / watch->sample_ps * watch->sample_ps + watch->sample_ps;
+    if (next_ps < WEFT_NEVER && samples->next_ps < next_ps) {
+        samples->next_ps = ((next_ps - 1) / samples->period_ps + 1) * samples->period_ps;
     }
 }
 
-// What is looked at between windows.
-static void look(struct coordinator *coordinator, uint64_t until_ps)
+// What the watch does between windows: samples, and the slices by which it stops runs.
+static void watch_window(struct coordinator *coordinator, uint64_t until_ps)
 {
     struct sim_watch *watch = &coordinator->player->watch;
     struct packet_engine *engine = coordinator->partitions->coordinator;
     packet_partitions_count(coordinator->partitions);
     watch->is_over |= engine->clock.overflow;
-    if (until_ps == watch->next_ps) {
+    if (until_ps == watch->samples.next_ps) {
         sample(coordinator);
     }
-    if (until_ps >= watch->slice_end_ps) {
-        if (engine->counts.timeouts != watch->timeouts) {
+    if (until_ps >= watch->slice.end_ps) {
+        if (engine->counts.timeouts != watch->news.timeouts) {
             packet_partitions_gather_flows(coordinator->partitions);
         }
-        sim_watch_turn_slice(watch, engine, until_ps);
+        sim_watch_end_slice(watch, engine, until_ps);
     }
 }
 
@@ -197,6 +200,10 @@ static uint64_t least(uint64_t a, uint64_t b)
     return a < b ? a : b;
 }
 
+// Plays all flows, window by window. A window begins with the next thing that happens and is as
+// long as the lookahead, in which no packet can come from another partition
+// (packet/partition/partitions.c); it ends earlier where a sample is due. What partitions share is
+// done here, between two windows, on this thread: flows that start, ends, slots, samples.
 static bool play(void *context)
 {
     struct coordinator *coordinator = context;
@@ -208,8 +215,8 @@ static bool play(void *context)
         if (next_ps == WEFT_NEVER) {
             break;
         }
-        uint64_t until_ps =
-            least(next_ps + partitions->partitioning.lookahead_ps - 1, player->watch.next_ps);
+        uint64_t until_ps = least(next_ps + partitions->partitioning.lookahead_ps - 1,
+                                  player->watch.samples.next_ps);
         free_slots(coordinator, next_ps);
         while (next_start_ps(player) <= until_ps) {
             flows_start(player, player->next++);
@@ -217,7 +224,7 @@ static bool play(void *context)
         packet_partitions_play(partitions, until_ps);
         take_ends(coordinator);
         take_closed(coordinator);
-        look(coordinator, until_ps);
+        watch_window(coordinator, until_ps);
     }
     packet_partitions_count(partitions);
     packet_partitions_gather_links(partitions);
@@ -233,8 +240,8 @@ bool flows_play_partitions(struct flows_player *player, struct packet_partitions
     struct coordinator coordinator = {
         .player = player,
         .partitions = partitions,
-        .record = WEFT_NEW_RAW(arena, uint32_t, engine->flow_room),
-        .rests = WEFT_NEW_RAW(arena, struct rest, engine->flow_room),
+        .record = WEFT_NEW_RAW(arena, uint32_t, engine->flow_ids.room),
+        .resting = WEFT_NEW_RAW(arena, struct resting_slot, engine->flow_ids.room),
     };
     if (!packet_partitions_open(partitions, engine, player->net.fabric, player->net.options,
                                 hop_max, error)) {
@@ -246,12 +253,13 @@ bool flows_play_partitions(struct flows_player *player, struct packet_partitions
         packet_partitions_close(partitions);
         return false;
     }
-    result->part_count = partitions->partitioning.partition_count;
-    result->window_count = partitions->window_count;
-    for (uint32_t p = 0; p < partitions->partitioning.partition_count; p++) {
+    struct weft_partition_counts *counts = &result->partitions;
+    counts->count = partitions->partitioning.partition_count;
+    counts->window_count = partitions->window_count;
+    for (uint32_t p = 0; p < counts->count; p++) {
         uint64_t events = partitions->partitions[p]->engine.counts.events;
-        result->crossing_count += partitions->partitions[p]->mailbox.sent_count;
-        result->part_events = events > result->part_events ? events : result->part_events;
+        counts->crossing_count += partitions->partitions[p]->mailbox.sent_count;
+        counts->events_max = events > counts->events_max ? events : counts->events_max;
     }
     packet_partitions_close(partitions);
     return true;

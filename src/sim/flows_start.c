@@ -19,21 +19,21 @@ void flows_start(struct flows_player *player, uint32_t flow)
     }
     double wire_bytes = weft_simnet_wire_bytes(net, (double)flows->size_bytes[flow]);
     uint64_t hash = weft_hash(net->options->seed ^ weft_hash(flow));
-    uint32_t count = weft_simnet_way_count(net, from, to);
+    uint32_t count = weft_simnet_path_count(net, from, to);
     for (uint32_t i = 0; i < count; i++) {
-        struct weft_simnet_way way = weft_simnet_open_way(net, from, to, i, hash, 0);
+        struct weft_simnet_path path = weft_simnet_open_path(net, from, to, i, hash, 0);
         if (wire_bytes > 0) {
-            weft_simnet_start(net, way.class_id, wire_bytes * way.share_ratio, flow, 0);
+            weft_simnet_start(net, path.class_id, wire_bytes * path.share_ratio, flow, 0);
             if (player->partitions != NULL) {
                 uint64_t start_ps = flows->start_ps[flow];
                 packet_partitions_start(player->partitions, net->packets.laid_out,
                                         start_ps < CLOCK_END_PS ? start_ps : CLOCK_END_PS);
             }
         } else {
-            double latency_ps = weft_simnet_empty_ps(net, way);
+            double latency_ps = weft_simnet_empty_ps(net, path);
             player->end_ps[flow] =
                 fmax(player->end_ps[flow], (double)flows->start_ps[flow] + latency_ps);
         }
-        weft_simnet_close_way(net, way);
+        weft_simnet_close_path(net, path);
     }
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // How a message gets onto the network: by the routes of its pair or by circuits that change, as a
-// flow or in packets.
+// flow or in packets. Both engines know a path by its class (flow/path_classes.h), which is found
+// by hash, so that opening a path costs O(hops) however many there are.
 
 #include "net.h"
 
@@ -50,7 +51,7 @@ void weft_simnet_init(struct weft_simnet *net, const struct weft_fabric *fabric,
     }
 }
 
-uint32_t weft_simnet_way_count(const struct weft_simnet *net, uint32_t from, uint32_t to)
+uint32_t weft_simnet_path_count(const struct weft_simnet *net, uint32_t from, uint32_t to)
 {
     if (net->circuits != NULL) {
         return 1;
@@ -59,11 +60,11 @@ uint32_t weft_simnet_way_count(const struct weft_simnet *net, uint32_t from, uin
     return count > 0 && net->routes->spread == WEFT_SPREAD_PICK ? 1 : count;
 }
 
-struct weft_simnet_way weft_simnet_open_way(struct weft_simnet *net, uint32_t from, uint32_t to,
-                                            uint32_t index, uint64_t hash, uint32_t job)
+struct weft_simnet_path weft_simnet_open_path(struct weft_simnet *net, uint32_t from, uint32_t to,
+                                              uint32_t index, uint64_t hash, uint32_t job)
 {
     if (net->circuits != NULL) {
-        return (struct weft_simnet_way){sim_circuits_pair(net, from, to), 1};
+        return (struct weft_simnet_path){sim_circuits_pair(net, from, to), 1};
     }
     bool pick = net->routes->spread == WEFT_SPREAD_PICK;
     if (pick) {
@@ -71,20 +72,20 @@ struct weft_simnet_way weft_simnet_open_way(struct weft_simnet *net, uint32_t fr
     }
     double weight = 1;
     uint32_t hop_count = weft_routes_path(net->routes, from, to, index, net->links, &weight);
-    return (struct weft_simnet_way){weft_simnet_open(net, net->links, hop_count, job),
-                                    pick ? 1 : weight};
+    return (struct weft_simnet_path){weft_simnet_open(net, net->links, hop_count, job),
+                                     pick ? 1 : weight};
 }
 
-void weft_simnet_close_way(struct weft_simnet *net, struct weft_simnet_way way)
+void weft_simnet_close_path(struct weft_simnet *net, struct weft_simnet_path path)
 {
     if (net->circuits == NULL) {
-        weft_active_close(&net->active, way.class_id);
+        weft_active_close(&net->active, path.class_id);
     }
 }
 
-double weft_simnet_empty_ps(const struct weft_simnet *net, struct weft_simnet_way way)
+double weft_simnet_empty_ps(const struct weft_simnet *net, struct weft_simnet_path path)
 {
-    return net->circuits != NULL ? 0 : weft_simnet_latency_ps(net, way.class_id, 0);
+    return net->circuits != NULL ? 0 : weft_simnet_latency_ps(net, path.class_id, 0);
 }
 
 // Whether a path of the pair's routes is this one.
@@ -95,16 +96,16 @@ static bool is_path(const struct weft_simnet *net, uint32_t from, uint32_t to, u
     return count == hop_count && memcmp(net->links, links, count * sizeof(*links)) == 0;
 }
 
-// Offers the packets of a message, or its acknowledgements, other ways than their own: all of the
-// pair's, or as many as there is room for, from a place that the hash says in equal steps; or as
-// many as there is room for, each by a hash of its own.
-static void offer_ways(struct weft_simnet *net, const uint32_t *links, uint32_t hop_count,
-                       uint64_t hash, bool is_back)
+// Offers the packets of a message, or its acknowledgements, other paths than their own, from which
+// spraying chooses: all of the pair's if there is room for them. Else as many as there is room for,
+// in equal steps from a place that the hash gives; with spray_hashed, each by a hash of its own.
+static void offer_paths(struct weft_simnet *net, const uint32_t *links, uint32_t hop_count,
+                        uint64_t hash, bool is_back)
 {
     uint32_t from = net->fabric->links[links[0]].from;
     uint32_t to = net->fabric->links[links[hop_count - 1]].to;
     uint32_t count = weft_routes_path_count(net->routes, from, to);
-    uint32_t room = net->packets.way_room;
+    uint32_t room = net->packets.sprays.path_room;
     uint32_t own = 0;
     while (own < count && !is_path(net, from, to, own, links, hop_count)) {
         own++;
@@ -125,7 +126,7 @@ static void offer_ways(struct weft_simnet *net, const uint32_t *links, uint32_t 
     }
 }
 
-// Acknowledgements take the way that a flow of this owner would.
+// Acknowledgements take the path that a flow of this owner would.
 static void start_packets(struct weft_simnet *net, uint32_t class_id, double wire_bytes,
                           uint32_t owner, uint32_t job)
 {
@@ -138,11 +139,11 @@ static void start_packets(struct weft_simnet *net, uint32_t class_id, double wir
         uint32_t index = weft_routes_pick(net->routes, to, from, hash);
         back_count = weft_routes_path(net->routes, to, from, index, net->back, NULL);
     }
-    if (net->packets.sprays != NULL && net->routes->spread == WEFT_SPREAD_PICK) {
+    if (net->packets.sprays.flows != NULL && net->routes->spread == WEFT_SPREAD_PICK) {
         packet_spray_clear(&net->packets);
-        offer_ways(net, path->path, path->hop_count, hash, false);
+        offer_paths(net, path->path, path->hop_count, hash, false);
         if (back_count > 0) {
-            offer_ways(net, net->back, back_count, hash, true);
+            offer_paths(net, net->back, back_count, hash, true);
         }
     }
     // A stream holds its path for good.

@@ -36,6 +36,18 @@ static const struct weft_transport_entry transports[] = {
     {"mltcp-dcqcn", WEFT_TRANSPORT_MLTCP_DCQCN, "DCQCN that grows with an iteration's progress",
      &packet_dcqcn_ops, true},
 };
+
+void weft_sim_as_recorded(struct weft_sim_options *sim, struct weft_packet_options *packet)
+{
+    *packet = WEFT_PACKET_TOPOOPT;
+    sim->engine = WEFT_ENGINE_PACKET;
+    sim->transport = WEFT_TRANSPORT_DCTCP;
+    sim->dctcp = WEFT_DCTCP_HTSIM;
+    sim->packet = packet;
+    sim->packet_bytes = WEFT_PACKET_TOPOOPT_BYTES;
+    sim->header_bytes = 0;
+}
+
 #define TRANSPORT_COUNT ((uint32_t)(sizeof(transports) / sizeof(transports[0])))
 
 const struct weft_transport_entry *weft_transports(uint32_t *count)

@@ -2,7 +2,9 @@
 #ifndef WEFT_SIM_TRANSPORTS_H
 #define WEFT_SIM_TRANSPORTS_H
 
-// What both engines ask of a transport's parameters.
+// What both engines check of a transport's parameters. MLTCP is played by both, as packets and as
+// shares of a fluid (flow/shares.c), with one set of parameters; those of the other transports are
+// the packet engine's alone and checked there (packet/engine/check.c).
 
 #include "weft/sim.h"
 

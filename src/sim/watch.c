@@ -11,7 +11,8 @@
 #include <math.h>
 #include <string.h>
 
-// A slice of the packet engine has about so many events.
+// A slice of the packet engine has between these numbers of events: enough that looking at all open
+// flows costs nothing beside them, few enough that a run which shall stop does so soon.
 #define SLICE_EVENTS_MIN ((uint64_t)1 << 15)
 #define SLICE_EVENTS_MAX ((uint64_t)1 << 17)
 #define SLICE_FIRST_PS 1000000u
@@ -30,34 +31,35 @@ void sim_watch_init(struct sim_watch *watch, const struct weft_fabric *fabric,
     *watch = (struct sim_watch){
         .options = options,
         .arena = arena,
-        .next_ps = UINT64_MAX,
-        .slice_ps = SLICE_FIRST_PS,
+        .samples.next_ps = UINT64_MAX,
+        .slice.length_ps = SLICE_FIRST_PS,
     };
     if (records->flow_limit > 0) {
-        watch->flows = WEFT_NEW_RAW(arena, struct weft_flow_record, records->flow_limit);
+        watch->records.list = WEFT_NEW_RAW(arena, struct weft_flow_record, records->flow_limit);
     }
     if (records->sample_ps > 0) {
+        struct sim_watch_samples *samples = &watch->samples;
         uint64_t least = 4 * (uint64_t)fabric->link_count;
         uint64_t limit = records->sample_limit > least ? records->sample_limit : least;
-        watch->sample_ps = records->sample_ps;
-        watch->next_ps = records->sample_ps;
-        watch->sample_limit = limit;
-        watch->link_count = fabric->link_count;
-        watch->samples = WEFT_NEW_RAW(arena, struct weft_link_sample, limit);
-        watch->beside = WEFT_NEW_RAW(arena, struct weft_link_sample, fabric->link_count);
-        watch->left_bytes = WEFT_NEW(arena, uint64_t, fabric->link_count);
-        watch->drops = WEFT_NEW(arena, uint32_t, fabric->link_count);
+        samples->period_ps = records->sample_ps;
+        samples->next_ps = records->sample_ps;
+        samples->limit = limit;
+        samples->link_count = fabric->link_count;
+        samples->list = WEFT_NEW_RAW(arena, struct weft_link_sample, limit);
+        samples->beside = WEFT_NEW_RAW(arena, struct weft_link_sample, fabric->link_count);
+        samples->left_bytes = WEFT_NEW(arena, uint64_t, fabric->link_count);
+        samples->drops = WEFT_NEW(arena, uint32_t, fabric->link_count);
     }
 }
 
 // ---- slices ----
 
-// What all open flows together have got, and how many they are.
+// How many packets all open flows together have received, and how many flows those are.
 static uint64_t count_received(const struct packet_engine *engine, uint32_t *open_count)
 {
     uint64_t received = 0;
     *open_count = 0;
-    for (uint32_t i = 0; i < engine->flow_count; i++) {
+    for (uint32_t i = 0; i < engine->flow_ids.count; i++) {
         if (engine->flows[i].is_open) {
             received += engine->flows[i].received.low + (uint64_t)engine->flows[i].is_connected;
             (*open_count)++;
@@ -70,40 +72,40 @@ static void look_for_news(struct sim_watch *watch, const struct packet_engine *e
 {
     uint32_t open_count;
     uint64_t received = count_received(engine, &open_count);
-    bool news = received != watch->received || watch->ended_count != watch->ended_before;
-    if (!news && engine->counts.timeouts - watch->timeouts >
+    bool news = received != watch->news.received || watch->ended_count != watch->news.ended_count;
+    if (!news && engine->counts.timeouts - watch->news.timeouts >
                      (uint64_t)TIMEOUTS_IN_VAIN * (open_count > 0 ? open_count : 1)) {
         watch->is_over = true;
         return;
     }
     if (news) {
-        watch->received = received;
-        watch->ended_before = watch->ended_count;
-        watch->timeouts = engine->counts.timeouts;
+        watch->news.received = received;
+        watch->news.ended_count = watch->ended_count;
+        watch->news.timeouts = engine->counts.timeouts;
     }
 }
 
-void sim_watch_turn_slice(struct sim_watch *watch, const struct packet_engine *engine,
-                          uint64_t at_ps)
+void sim_watch_end_slice(struct sim_watch *watch, const struct packet_engine *engine,
+                         uint64_t at_ps)
 {
-    uint64_t events = engine->counts.events - watch->events;
-    if (events < SLICE_EVENTS_MIN && watch->slice_ps < SLICE_MAX_PS) {
-        watch->slice_ps *= 2;
-    } else if (events > SLICE_EVENTS_MAX && watch->slice_ps > 2) {
-        watch->slice_ps /= 2;
+    uint64_t events = engine->counts.events - watch->slice.events;
+    if (events < SLICE_EVENTS_MIN && watch->slice.length_ps < SLICE_MAX_PS) {
+        watch->slice.length_ps *= 2;
+    } else if (events > SLICE_EVENTS_MAX && watch->slice.length_ps > 2) {
+        watch->slice.length_ps /= 2;
     }
-    watch->events = engine->counts.events;
-    watch->slice_end_ps = at_ps + watch->slice_ps;
+    watch->slice.events = engine->counts.events;
+    watch->slice.end_ps = at_ps + watch->slice.length_ps;
     struct weft_sim_progress *progress = watch->options->progress;
     if (progress != NULL) {
         atomic_store_explicit(&progress->now_ps, at_ps, memory_order_relaxed);
-        atomic_store_explicit(&progress->events, watch->events, memory_order_relaxed);
+        atomic_store_explicit(&progress->events, watch->slice.events, memory_order_relaxed);
     }
     if (weft_stopped(watch->options->stop)) {
         watch->is_stopped = true;
         watch->is_over = true;
     }
-    if (engine->counts.timeouts != watch->timeouts) {
+    if (engine->counts.timeouts != watch->news.timeouts) {
         look_for_news(watch, engine);
     }
 }
@@ -116,25 +118,26 @@ static uint64_t least(uint64_t a, uint64_t b)
 bool sim_watch_run(struct sim_watch *watch, struct packet_engine *engine, uint64_t until_ps,
                    struct packet_end *end)
 {
+    struct sim_watch_samples *samples = &watch->samples;
     while (!watch->is_over) {
-        uint64_t to_ps = least(until_ps, least(watch->next_ps, watch->slice_end_ps));
+        uint64_t to_ps = least(until_ps, least(samples->next_ps, watch->slice.end_ps));
         if (packet_engine_run(engine, to_ps, end)) {
             watch->ended_count++;
             return true;
         }
         watch->is_over |= engine->clock.overflow || engine->is_stuck;
         bool idle = engine->clock.pending_count == 0;
-        if (watch->next_ps == to_ps || (idle && watch->next_ps <= until_ps)) {
-            sim_watch_sample(watch, engine);
+        if (samples->next_ps == to_ps || (idle && samples->next_ps <= until_ps)) {
+            sim_watch_sample(samples, engine);
         }
-        if (watch->next_ps <= until_ps && idle && until_ps < WEFT_NEVER) {
-            watch->next_ps = (until_ps / watch->sample_ps + 1) * watch->sample_ps;
+        if (samples->next_ps <= until_ps && idle && until_ps < WEFT_NEVER) {
+            samples->next_ps = (until_ps / samples->period_ps + 1) * samples->period_ps;
         }
         if (idle || to_ps == until_ps) {
             return false;
         }
-        if (to_ps >= watch->slice_end_ps) {
-            sim_watch_turn_slice(watch, engine, to_ps);
+        if (to_ps >= watch->slice.end_ps) {
+            sim_watch_end_slice(watch, engine, to_ps);
         }
     }
     return false;
@@ -143,12 +146,14 @@ bool sim_watch_run(struct sim_watch *watch, struct packet_engine *engine, uint64
 bool sim_watch_fluid(struct sim_watch *watch, const struct weft_active_flows *active,
                      double until_ps, uint64_t events)
 {
-    bool sampled = watch->sample_ps > 0 && until_ps < 0x1p62; // longer runs are refused in the end
-    while (sampled && (double)watch->next_ps <= until_ps && active->ends.count > 0) {
-        sim_watch_sample_fluid(watch, active);
+    struct sim_watch_samples *samples = &watch->samples;
+    bool sampled =
+        samples->period_ps > 0 && until_ps < 0x1p62; // longer runs are refused in the end
+    while (sampled && (double)samples->next_ps <= until_ps && active->ends.count > 0) {
+        sim_watch_sample_fluid(samples, active);
     }
-    if (sampled && (double)watch->next_ps <= until_ps) {
-        watch->next_ps = ((uint64_t)until_ps / watch->sample_ps + 1) * watch->sample_ps;
+    if (sampled && (double)samples->next_ps <= until_ps) {
+        samples->next_ps = ((uint64_t)until_ps / samples->period_ps + 1) * samples->period_ps;
     }
     struct weft_sim_progress *progress = watch->options->progress;
     if (progress != NULL) {
@@ -173,8 +178,8 @@ static void find_ends(const struct weft_simnet *net, uint32_t path_id, uint32_t 
 void sim_watch_record(struct sim_watch *watch, const struct weft_simnet *net,
                       const struct packet_end *end, double end_ps, uint32_t job, uint32_t task)
 {
-    if (watch->flow_count == watch->options->records.flow_limit) {
-        watch->flows_left_out++;
+    if (watch->records.count == watch->options->records.flow_limit) {
+        watch->records.left_out++;
         return;
     }
     const struct packet_ledger *ledger = &net->packets.ledger;
@@ -192,31 +197,32 @@ void sim_watch_record(struct sim_watch *watch, const struct weft_simnet *net,
         .timeouts = ledger->timeouts,
     };
     find_ends(net, end->path_id, &record.from, &record.to);
-    watch->flows[watch->flow_count++] = record;
+    watch->records.list[watch->records.count++] = record;
 }
 
-struct weft_records sim_watch_records(const struct sim_watch *watch)
+struct weft_records sim_watch_take_records(const struct sim_watch *watch)
 {
     return (struct weft_records){
-        .flows = watch->flows,
-        .flow_count = watch->flow_count,
-        .flows_left_out = watch->options->records.flow_limit > 0 ? watch->flows_left_out : 0,
-        .samples = watch->samples,
-        .sample_count = watch->sample_count,
-        .sample_ps = watch->sample_ps,
+        .flows = watch->records.list,
+        .flow_count = watch->records.count,
+        .flows_left_out = watch->options->records.flow_limit > 0 ? watch->records.left_out : 0,
+        .samples = watch->samples.list,
+        .sample_count = watch->samples.count,
+        .sample_ps = watch->samples.period_ps,
     };
 }
 
 // ---- the end ----
 
-// The first message of a flow that has not come; of a stream without one, that is not acknowledged.
+// Whom a flow waits for: the owner of its first message that has not come; where a stream's have
+// all come, of the first that is not acknowledged.
 static uint32_t owner_waiting(const struct packet_engine *engine, const struct packet_flow *flow)
 {
     if (!flow->is_stream) {
-        return flow->owner;
+        return flow->end.owner;
     }
-    uint32_t message = flow->message_due != WEFT_NONE ? flow->message_due : flow->message_first;
-    return message != WEFT_NONE ? engine->messages[message].owner : flow->owner;
+    uint32_t message = flow->stream.due != WEFT_NONE ? flow->stream.due : flow->stream.first;
+    return message != WEFT_NONE ? engine->streams.messages[message].owner : flow->end.owner;
 }
 
 // "flow 3 from server 0 to server 5: packet 10 of 112 is not acknowledged after 24 timeouts; ..."
@@ -227,14 +233,14 @@ static void name_waiting(char *text, size_t room, const struct weft_simnet *net,
     uint32_t named = 0;
     size_t length = 0;
     text[0] = '\0';
-    for (uint32_t i = 0; i < engine->flow_count && named < FLOWS_NAMED; i++) {
+    for (uint32_t i = 0; i < engine->flow_ids.count && named < FLOWS_NAMED; i++) {
         const struct packet_flow *flow = &engine->flows[i];
         if (!flow->is_open || flow->acknowledged.low == flow->total) {
             continue;
         }
         uint32_t from;
         uint32_t to;
-        find_ends(net, flow->path_id, &from, &to);
+        find_ends(net, flow->end.path_id, &from, &to);
         char what[64] = "the connection";
         if (flow->is_connected) {
             snprintf(what, sizeof(what), "packet %u of %u", flow->acknowledged.low, flow->total);

@@ -9,32 +9,48 @@
 
 #include "sim/net.h"
 
-struct sim_watch {
-    const struct weft_sim_options *options;
-    struct weft_arena *arena; // of the results
-    // Records of flows.
-    struct weft_flow_record *flows;
-    uint32_t flow_count;
-    uint64_t flows_left_out;
-    // Samples of links.
-    struct weft_link_sample *samples;
-    uint64_t sample_limit;
-    uint32_t sample_count;
-    uint64_t sample_ps;
+// Records of flows, in order of their ends.
+struct sim_watch_records {
+    struct weft_flow_record *list; // room for flow_limit of the options
+    uint32_t count;
+    uint64_t left_out; // beyond the limit
+};
+
+// Samples of links (watch_samples.c).
+struct sim_watch_samples {
+    struct weft_link_sample *list;
+    uint64_t limit;
+    uint32_t count;
+    uint32_t link_count;
+    uint64_t period_ps;              // 0: none are taken
     uint64_t next_ps;                // of the next sample; UINT64_MAX: none is to come
     uint64_t *left_bytes;            // per link, at the last sample
     uint32_t *drops;                 // likewise
     struct weft_link_sample *beside; // room for one of each link
-    uint32_t link_count;
-    // Slices of the packet engine.
-    uint64_t slice_ps;
-    uint64_t slice_end_ps;
+};
+
+// The slice of simulated time that the packet engine plays in one go.
+struct sim_watch_slice {
+    uint64_t length_ps;
+    uint64_t end_ps;
     uint64_t events; // at its beginning
-    // Whether packets get anywhere.
-    uint64_t ended_count; // messages
-    uint64_t timeouts;    // when something last had come
+};
+
+// What had come when something last came: whether packets get anywhere.
+struct sim_watch_news {
+    uint64_t timeouts;
     uint64_t received;
-    uint64_t ended_before;
+    uint64_t ended_count;
+};
+
+struct sim_watch {
+    const struct weft_sim_options *options;
+    struct weft_arena *arena; // of the results
+    struct sim_watch_records records;
+    struct sim_watch_samples samples;
+    struct sim_watch_slice slice;
+    struct sim_watch_news news;
+    uint64_t ended_count; // messages
     bool is_stopped;
     bool is_over; // the run ends here
 };
@@ -45,8 +61,8 @@ void sim_watch_init(struct sim_watch *watch, const struct weft_fabric *fabric,
 bool sim_watch_run(struct sim_watch *watch, struct packet_engine *engine, uint64_t until_ps,
                    struct packet_end *end);
 // A slice of the packet engine ends at `at_ps` and the next begins.
-void sim_watch_turn_slice(struct sim_watch *watch, const struct packet_engine *engine,
-                          uint64_t at_ps);
+void sim_watch_end_slice(struct sim_watch *watch, const struct packet_engine *engine,
+                         uint64_t at_ps);
 // The message that ended last. `end_ps`: when it counted as done.
 void sim_watch_record(struct sim_watch *watch, const struct weft_simnet *net,
                       const struct packet_end *end, double end_ps, uint32_t job, uint32_t task);
@@ -61,11 +77,12 @@ typedef void sim_name_message(char *text, size_t room, const void *input, uint32
 bool sim_watch_check(const struct sim_watch *watch, const struct weft_simnet *net,
                      sim_name_message *name, const void *input, struct weft_error *error)
     WEFT_MUST_USE;
-struct weft_records sim_watch_records(const struct sim_watch *watch);
+struct weft_records sim_watch_take_records(const struct sim_watch *watch);
 
 // ---- samples (watch_samples.c) ----
 
-void sim_watch_sample(struct sim_watch *watch, const struct packet_engine *engine);
-void sim_watch_sample_fluid(struct sim_watch *watch, const struct weft_active_flows *active);
+void sim_watch_sample(struct sim_watch_samples *samples, const struct packet_engine *engine);
+void sim_watch_sample_fluid(struct sim_watch_samples *samples,
+                            const struct weft_active_flows *active);
 
 #endif

@@ -29,6 +29,17 @@ bool weft_topology_find_mixed(struct weft_topology_candidate_list *candidates,
                               uint32_t candidate_max, const struct weft_topology_request *request,
                               const struct weft_environment *environment) WEFT_MUST_USE;
 
+// The greatest common divisor (Euclid).
+static inline uint32_t weft_greatest_divisor(uint32_t a, uint32_t b)
+{
+    while (b != 0) {
+        uint32_t rest = a % b;
+        a = b;
+        b = rest;
+    }
+    return a;
+}
+
 // ---- planes ----
 
 // The lit ports of `degree` planes as a digraph, parallel arcs kept. O(n d).

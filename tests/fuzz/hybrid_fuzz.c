@@ -92,7 +92,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         WEFT_ASSERT(again.chunks == hybrid.chunks && again.micro_batch == hybrid.micro_batch);
         WEFT_ASSERT(again.zero_stage == hybrid.zero_stage && again.recompute == hybrid.recompute);
         WEFT_ASSERT(again.sequence_parallel == hybrid.sequence_parallel);
-        WEFT_ASSERT(again.overlap_gradients == hybrid.overlap_gradients);
+        WEFT_ASSERT(weft_hybrid_overlap(&again) == weft_hybrid_overlap(&hybrid));
+        WEFT_ASSERT(again.fp8 == hybrid.fp8 && again.schedule == hybrid.schedule);
         WEFT_ASSERT(again.fused_attention == hybrid.fused_attention);
         WEFT_ASSERT(strcmp(again.order, hybrid.order) == 0);
         check_use(&hybrid, &desk.arena, desk.scratch);

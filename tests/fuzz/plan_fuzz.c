@@ -6,6 +6,7 @@
 
 #include "fuzz.h"
 #include "weft/format.h"
+#include "weft/verify.h"
 
 #include <string.h>
 
@@ -32,9 +33,13 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         fuzz_check_refusal(&error);
         WEFT_ASSERT(plan.seed == 7);
     } else {
-        const struct weft_violation *violations = NULL;
-        uint32_t count = weft_plan_check(&plan, NULL, &violations, &desk.arena, desk.scratch);
-        WEFT_ASSERT(count >= (plan.flaw_count > 0 ? 1 : 0));
+        const struct weft_verify_input input = {
+            .plan = &plan, .graph = plan.job != NULL ? &plan.job->graph : NULL};
+        struct weft_verify_report report;
+        if (plan.collective_count == 0) {
+            weft_verify_plan(&report, &input, &desk.arena, desk.scratch);
+            WEFT_ASSERT(report.violation_count >= (plan.flaw_count > 0 ? 1 : 0));
+        }
         if (plan.flaw_count == 0) {
             check_round_trip(&plan, desk.arena, desk.scratch);
         }

@@ -11,7 +11,7 @@ try weft lab up --hosts 4 --fabric torus
 try weft lab up plan.json --hosts 4
 try weft lab up plan.json --fabric ring
 try weft lab up no-such-plan.json
-echo '{"schema": "weft.plan/1"}' >half.json
+echo '{"schema": "weft.plan/2"}' >half.json
 try weft lab up half.json
 try weft lab up --hosts 4 --rate 100
 try weft lab up --hosts 4 --rate 1bps

@@ -30,7 +30,7 @@ sed '/"planes": \[/{n;s/\[\([0-9]*\),[0-9]*,/[\1,\1,/}' plan.json > odd.json
 cmp -s plan.json odd.json && echo "nothing was changed"
 weft check odd.json > violations; echo "= $?"
 grep -q "odd.json: plane 0" violations && echo named
-weft check odd.json --json | python3 -c 'import json, sys; print(json.load(sys.stdin)["valid"])'
+weft check odd.json --json | python3 -c 'import json, sys; print(json.load(sys.stdin)["holds"])'
 sed 's/"iteration_s": 0.0/"iteration_s": 0.00/' plan.json > odd.json
 weft check odd.json "$job" > violations; echo "= $?"
 grep -q "iteration time" violations && echo named

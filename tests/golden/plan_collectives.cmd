@@ -27,6 +27,6 @@ json.dump(best, open("false.json", "w"))
 best["collectives"][0]["algorithm"] = "fast"
 json.dump(best, open("none.json", "w"))
 END
-weft check false.json "$job" | grep -c "the iteration time in seconds"
+weft check false.json "$job" | grep -c "iteration_s is stated as"
 try weft check none.json "$job"
 try weft plan "$job" --degree 4 --rate 100Gbps --collectives none

@@ -45,7 +45,7 @@ print(sorted(job["variants"]), job["variants"]["both"] == plan["iteration_s"])
 print(job["variants"]["both"] <= min(r["iteration_s"] for r in job["rounds"]))
 print(job["variants"]["both"] <= job["variants"]["data-parallel"])
 bounds = plan["certificate"]["bounds"]
-print([b["name"] for b in bounds if b["scope"] == "any-strategy"])
+print([b["name"] for b in bounds if b["strategy"] == "any"])
 END
 # What is wrong with a model, a cluster or their options is said in one line.
 printf 'name: c\nservers: 4\ndegree: 2\nrate: 100Gbps\n' > bare.yaml

@@ -43,3 +43,22 @@ weft strategy gpt-1.7b "$cluster" --search mcmc --keep 1 2>&1 > /dev/null
 try weft models large.yaml
 try weft strategy gpt-1.7b "$cluster" --strategy tp=4,dp=8
 try weft strategy gpt-1.7b "$cluster" --strategy tp=4,dp=32
+# A software stack takes time and memory; what overlaps is said once, for transformers.
+words=tp=4,pp=2,micro=2
+weft strategy gpt-1.7b "$cluster" --strategy $words --stack megatron-lm --overlap none | cut -c1-80
+words=$words,overlap=tp+pp+dp
+weft strategy gpt-1.7b "$cluster" --strategy $words --stack megatron-lm --json > stack.json
+python3 - <<'END'
+import json
+told = json.load(open("stack.json"))
+print(told["stack"], told["strategy"]["overlap_tensor"], told["iteration_s"] > 0)
+print(told["flops_utilization"])
+END
+{ cat "$cluster"; echo 'stack: megatron'; } > stack.yaml
+try weft strategy gpt-1.7b stack.yaml
+try weft strategy gpt-1.7b "$cluster" --stack llama
+try weft strategy gpt-1.7b "$cluster" --overlap tp,dd
+try weft strategy gpt-1.7b "$cluster" --overlap tp --strategy tp=4,overlap=no
+try weft strategy dlrm-16 "$cluster" --overlap tp
+try weft strategy gpt-1.7b "$cluster" --strategy tp=4,precision=fp8
+try weft plan gpt-1.7b "$cluster" --strategy pp=4,micro=1,schedule=dualpipe --seconds 1

@@ -43,6 +43,31 @@ def check_completion(folder):
             raise library.Failed(f"completion of {' '.join(words)} offers {offered}")
 
 
+def check_module(place):
+    """The installed program loads the module that speaks HTTP, and says so where it is gone."""
+    ask = [os.path.join(place, "bin", "weft"), "lab", "ocs", "show", "--box", "127.0.0.1:1"]
+    module = os.path.join(place, "lib", "weft", "weft-http.so")
+    done = library.run(*ask)
+    if done.returncode != 5 or "Connection refused" not in done.stderr:
+        raise library.Failed(f"the module is not loaded: {done.returncode}: {done.stderr!r}")
+    for damage, said in ((lambda: open(module, "wb").close(), "weft-http.so cannot be loaded ("),
+                         (lambda: os.remove(module), "weft-http.so is missing")):
+        damage()
+        done = library.run(*ask)
+        lines = done.stderr.splitlines()
+        if done.returncode != 4 or len(lines) != 1 or said not in lines[0] or (
+                "install Weft" not in lines[0]):
+            raise library.Failed(f"without its module: {done.returncode}: {done.stderr!r}")
+
+
+def check_claims(place):
+    """The installed program finds its claims, and they the examples, wherever it is called from."""
+    asked = [os.path.join(place, "bin", "weft"), "reproduce", "topoopt-cost-ocs-200g", "--json"]
+    done = library.run(*asked)
+    if done.returncode != 0 or '"verdict": "met"' not in done.stdout:
+        raise library.Failed(f"{asked}: {done.returncode}: {done.stdout}{done.stderr}")
+
+
 def check_found(prefix, libdir):
     """Where pkg-config looks without being told is where weft.pc goes, if the prefix is usual."""
     looked = library.need(["pkg-config", "--variable", "pc_path", "pkg-config"]).strip().split(":")
@@ -71,6 +96,8 @@ def main():
             check_manual(os.path.join(place, mandir))
             check_completion(os.path.join(place, datadir, "bash-completion", "completions"))
             library.need([os.path.join(place, "bin", "weft"), "version"])
+            check_module(place)
+            check_claims(place)
             flags = library.need(["pkg-config", "--cflags", "--libs", "weft"],
                                  env=environment).split()
             example = os.path.join(source, "examples", "library", "iteration.c")

@@ -125,7 +125,7 @@ static bool build_bell(struct weft_network *network, uint32_t jobs,
 
 static void judge(struct interleaved_result *out, const struct weft_sim_result *result,
                   const struct interleaved_case *a, const struct interleaved_run *run,
-                  const struct weft_sim_pace *paces, double ideal_s)
+                  const struct weft_job_timing *timings, double ideal_s)
 {
     double late_s = 0;
     out->converged = 0;
@@ -133,7 +133,7 @@ static void judge(struct interleaved_result *out, const struct weft_sim_result *
         double mean_s = 0;
         for (uint32_t job = 0; job < a->job_count; job++) {
             const uint64_t *ends = result->iteration_end_ps[job];
-            uint64_t before = i == 0 ? paces[job].start_ps : ends[i - 1];
+            uint64_t before = i == 0 ? timings[job].start_ps : ends[i - 1];
             mean_s += weft_seconds(ends[i] - before) / a->job_count;
         }
         if (mean_s > 1.05 * ideal_s) {
@@ -158,12 +158,12 @@ static bool play_interleaved(struct interleaved_result *out, const struct interl
     struct weft_network network;
     struct weft_taskgraph graphs[CASE_JOBS_MAX];
     struct weft_sim_job jobs[CASE_JOBS_MAX];
-    struct weft_sim_pace paces[CASE_JOBS_MAX];
+    struct weft_job_timing timings[CASE_JOBS_MAX];
     struct weft_packet_options packet = WEFT_PACKET_DEFAULTS;
     packet.buffer_bytes =
         packet_bytes * (a->mark_packets > 0 ? wire->buffer_packets : CASE_LOSS_PACKETS);
     packet.mark_bytes = (uint64_t)(a->mark_packets > 0 ? a->mark_packets : 1 << 20) * packet_bytes;
-    packet.timeout_min_ps = 10 * CASE_MS_PS; // stands in for Linux' tail loss probes
+    packet.loss.timeout_min_ps = 10 * CASE_MS_PS; // stands in for Linux' tail loss probes
     packet.connection_count = a->flows;
     // MLTCP scales the additive step: a small one drowns in fast recovery.
     packet.dcqcn.step_Bps = 50e6;
@@ -181,7 +181,7 @@ static bool play_interleaved(struct interleaved_result *out, const struct interl
                                        .dctcp = WEFT_DCTCP_DEFAULTS,
                                        .packet = &packet,
                                        .iterations = run->iterations,
-                                       .paces = paces,
+                                       .timings = timings,
                                        .persistent = true};
     struct weft_sim_result result;
     if (!build_bell(&network, a->job_count, wire, has_rate ? 1 : 100, &arena, error)) {
@@ -193,9 +193,9 @@ static bool play_interleaved(struct interleaved_result *out, const struct interl
             return false;
         }
         jobs[job] = (struct weft_sim_job){.graph = &graphs[job]};
-        paces[job] =
-            (struct weft_sim_pace){.start_ps = weft_hash(run->seed * 64 + job) % (10 * CASE_MS_PS),
-                                   .jitter_ratio = (double)a->jitter_ms / a->compute_ms};
+        timings[job] = (struct weft_job_timing){
+            .start_ps = weft_hash(run->seed * 64 + job) % (10 * CASE_MS_PS),
+            .jitter_ratio = (double)a->jitter_ms / a->compute_ms};
     }
     if (!weft_sim_run_jobs(
             &result, &network, jobs, a->job_count, &options,
@@ -203,7 +203,7 @@ static bool play_interleaved(struct interleaved_result *out, const struct interl
         return false;
     }
     double wire_bytes = wire->size_bytes * packet_bytes / (packet_bytes - 66);
-    judge(out, &result, a, run, paces, a->compute_ms * 1e-3 + wire_bytes / wire->rate_Bps);
+    judge(out, &result, a, run, timings, a->compute_ms * 1e-3 + wire_bytes / wire->rate_Bps);
     return true;
 }
 

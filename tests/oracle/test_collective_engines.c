@@ -103,11 +103,11 @@ static double play(const struct weft_schedule *schedule, uint64_t size_bytes, bo
 {
     // Nothing that a transport adds: no slow start, no losses, acknowledgements for nothing.
     struct weft_packet_options packet = WEFT_PACKET_DEFAULTS;
-    packet.initial_window_packets = packet.window_limit_packets = 1u << 16;
+    packet.window.initial_packets = packet.window.limit_packets = 1u << 16;
     packet.buffer_bytes = packet.mark_bytes = 1ull << 40;
     packet.ack_at_once = true;
-    packet.reorder_packets = 1u << 30;
-    packet.timeout_min_ps = packet.timeout_first_ps = WEFT_PS_PER_S;
+    packet.loss.reorder_packets = 1u << 30;
+    packet.loss.timeout_min_ps = packet.loss.timeout_first_ps = WEFT_PS_PER_S;
     struct weft_sim_options options = {.seed = 1};
     if (player != PLAYER_FLUID) {
         options.packet_bytes = PACKET_BYTES;

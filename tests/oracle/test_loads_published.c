@@ -137,14 +137,14 @@ static void rings_of_packets_take_little_more(void **state)
 {
     (void)state;
     const struct weft_packet_options packet = {.ack_bytes = 64,
-                                               .initial_window_packets = 64,
-                                               .window_limit_packets = 8192,
+                                               .window.initial_packets = 64,
+                                               .window.limit_packets = 8192,
                                                .buffer_bytes = 1 << 24,
                                                .mark_bytes = 1 << 20,
-                                               .slow_start = true,
-                                               .timeout_min_ps = 1000000000,
-                                               .timeout_first_ps = 10000000000,
-                                               .reorder_packets = 3};
+                                               .window.slow_start = true,
+                                               .loss.timeout_min_ps = 1000000000,
+                                               .loss.timeout_first_ps = 10000000000,
+                                               .loss.reorder_packets = 3};
     const struct weft_sim_options options = {.packet_bytes = 4096,
                                              .header_bytes = 64,
                                              .seed = 1,

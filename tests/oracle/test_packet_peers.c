@@ -36,12 +36,12 @@ static int set_up(void **state)
     latency_ps = LATENCY_PS;
     packet = WEFT_PACKET_DEFAULTS;
     packet.ack_at_once = true;
-    packet.initial_window_packets = 1 << 20;
-    packet.window_limit_packets = 1 << 20;
+    packet.window.initial_packets = 1 << 20;
+    packet.window.limit_packets = 1 << 20;
     packet.buffer_bytes = 1ull << 50;
     packet.mark_bytes = 1ull << 50;
-    packet.timeout_first_ps = WEFT_PS_PER_S;
-    packet.timeout_min_ps = WEFT_PS_PER_S;
+    packet.loss.timeout_first_ps = WEFT_PS_PER_S;
+    packet.loss.timeout_min_ps = WEFT_PS_PER_S;
     options = (struct weft_sim_options){.packet_bytes = PACKET_BYTES,
                                         .engine = WEFT_ENGINE_PACKET,
                                         .transport = WEFT_TRANSPORT_RENO,
@@ -342,7 +342,7 @@ static void rings_over_tcp_take_what_htsim_says(void **state)
     for (size_t i = 0; i < 2; i++) {
         struct weft_arena arena = arena_kept;
         packet = WEFT_PACKET_DEFAULTS;
-        packet.initial_window_packets = 400;
+        packet.window.initial_packets = 400;
         packet.own_at_once = true; // its TCP sends windows into one queue of the host
         packet.buffer_bytes = 4000000;
         options.packet_bytes = PACKET_BYTES + 64;

@@ -1,224 +1,463 @@
 // SPDX-License-Identifier: Apache-2.0
-// The estimate against published training runs: each within 15 % of the published share of peak.
-// Nothing is fitted to a row: all use the accelerators' own efficiencies (docs/costs.md). With the
-// argument "table" it prints the rows of docs/hybrid.md.
+// The estimate against published training runs, tests/oracle/published_runs.tsv: iteration time and
+// memory, with one set of constants a software stack (src/strategy/hybrid/stacks.c).
 //
+// `oracle_published_runs table` prints the tables of docs/hybrid.md: fit rows and held-out rows
+// apart. Every second row of a stack and kind is held out, a rule that stands in the file and was
+// written down before anything was fitted. `oracle_published_runs fit` finds the two constants of
+// each stack from its fit rows alone; as a test this checks that the constants in the library are
+// those, that the errors are what the bounds below say, and that the runs fit into memory.
+//
+// Micro-batches, chunks and degrees are the published ones; what is assumed says so in the file.
 // Mutations it failed with: tensor AllReduces at a tenth of the rate; matmul_efficiency of A100
-// 0.6.
-//
-// SC'21: Narayanan et al., "Efficient Large-Scale Language Model Training on GPU Clusters Using
-// Megatron-LM", table 1. Full recomputation, and their FLOPs count it: compared by hardware
-// utilization. Interleaved; micro-batch and chunks are not in the table.
-// MLSys'23: Korthikanti et al., "Reducing Activation Recomputation in Large Transformer Models",
-// table 5: sequence parallelism and selective recomputation, without data parallelism.
-// quoted: 51 % for 175B on 1024 A100 is often named; SC'21 has 45 %, MLSys'23 51.4 % on 64. Taken
-// as a run with MLSys'23's means. NSDI'24: Jiang et al., "MegaScale", table 2: tp 8, pp 8, 6
-// chunks. Their parallel blocks and sliding windows are not modeled. Llama 3: Grattafiori et al.,
-// "The Llama 3 Herd of Models" (2024), table 4. The first chunk holds the embedding alone and the
-// last the head alone (section 3.3.2): 128 chunks of at most a layer.
+// 0.6; gradients of 2 bytes with DeepSpeed; slow servers twice as slow.
 
+#include "weft/format.h"
 #include "weft/strategy.h"
 
+#include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include <cmocka.h>
 
-#define TOLERANCE 0.15
+#define ROWS_MAX 160u
+#define FIELDS 13u
 #define PER_SERVER 8u
-#define MICRO_BATCH_MAX 8u
-#define CHUNKS_MAX 16u
+// The steps of the fit, which are the digits of the constants.
+#define EFFICIENCY_LOW 0.40
+#define EFFICIENCY_STEP 0.01
+#define EFFICIENCIES 81u
+#define STEP_STEP_S 0.1
+#define STEPS 31u
+// Fewer fit rows, or rows of nearly one length, cannot tell step_s from the rest: it is 0 then.
+#define STEP_ROWS_MIN 4u
+#define STEP_RANGE_MIN 3.0
+// Rows beyond 10 % (dense) and 15 % (moe) that are held out: the limits named in docs/hybrid.md.
+#define DENSE_SHORT 1u
+#define MOE_SHORT 5u
+// Memory: how far off the worst run is, and how many runs that took place would not fit.
+#define MEMORY_OFF 0.08
+#define UNFIT 5u
 
-struct published_run {
-    const char *source; // "SC'21", ...: docs/hybrid.md has the papers
-    const char *model;  // of the zoo
-    const char *accelerator;
-    const char *words; // the strategy, as weft_hybrid_parse reads it
+struct run {
+    const char *name, *kind, *stack, *model, *accelerator, *words, *published, *source;
+    uint32_t accelerators;
+    double server_gbps, value, memory_gb;
     uint64_t batch;
-    uint64_t sequence;     // 0 = the model's
-    double utilization;    // as published, of the peak FLOP/s
-    uint32_t accelerators; // 8 a server
-    bool micro_batch_open; // not published
-    bool chunks_open;      // not published
-    bool hardware;         // it counts recomputation
+    bool held_out;
+    // What is published, as seconds of an iteration; and the estimate.
+    double published_s, estimate_s, mfu, memory_estimate_gb;
 };
 
-#define SC21 "SC'21"
-#define SC21_WORDS ",zero=0,recompute=full,fused-attention=no,sequence-parallel=no,overlap=no"
-#define MLSYS "MLSys'23"
-#define MLSYS_WORDS ",zero=0,recompute=selective,fused-attention=no,overlap=no"
-#define QUOTED "quoted"
-#define MEGASCALE "NSDI'24"
-#define LLAMA "Llama 3"
+static struct weft_arena arena;
+static struct weft_arena scratch;
+static struct weft_error error;
+static struct run runs[ROWS_MAX];
+static uint32_t run_count;
 
-static const struct published_run runs[] = {
-    {SC21, "gpt-1.7b", "A100", "tp=1,pp=1" SC21_WORDS, 512, 0, 0.44, 32, true, true, true},
-    {SC21, "gpt-3.6b", "A100", "tp=2,pp=1" SC21_WORDS, 512, 0, 0.44, 64, true, true, true},
-    {SC21, "gpt-7.5b", "A100", "tp=4,pp=1" SC21_WORDS, 512, 0, 0.46, 128, true, true, true},
-    {SC21, "gpt-18.4b", "A100", "tp=8,pp=1" SC21_WORDS, 1024, 0, 0.43, 256, true, true, true},
-    {SC21, "gpt-39.1b", "A100", "tp=8,pp=2" SC21_WORDS, 1536, 0, 0.44, 512, true, true, true},
-    {SC21, "gpt-76.1b", "A100", "tp=8,pp=4" SC21_WORDS, 1792, 0, 0.45, 1024, true, true, true},
-    {SC21, "gpt-145.6b", "A100", "tp=8,pp=8" SC21_WORDS, 2304, 0, 0.47, 1536, true, true, true},
-    {SC21, "gpt-310.1b", "A100", "tp=8,pp=16" SC21_WORDS, 2160, 0, 0.50, 1920, true, true, true},
-    {SC21, "gpt-529.6b", "A100", "tp=8,pp=35" SC21_WORDS, 2520, 0, 0.52, 2520, true, true, true},
-    {SC21, "gpt-1t", "A100", "tp=8,pp=64" SC21_WORDS, 3072, 0, 0.52, 3072, true, true, true},
-    {SC21, "gpt3-175b", "A100", "tp=8,pp=8" SC21_WORDS, 1536, 0, 0.45, 1024, true, true, true},
-    {MLSYS, "gpt3-175b", "A100", "tp=8,pp=8,chunks=3" MLSYS_WORDS, 64, 0, 0.514, 64, false, false,
-     false},
-    {MLSYS, "gpt-529.6b", "A100", "tp=8,pp=35,chunks=3" MLSYS_WORDS, 280, 0, 0.56, 280, false,
-     false, false},
-    {MLSYS, "gpt-1t", "A100", "tp=8,pp=64" MLSYS_WORDS, 512, 0, 0.563, 512, false, false, false},
-    {MLSYS, "gpt-529.6b", "A100", "tp=8,pp=35,chunks=3" MLSYS_WORDS, 2240, 0, 0.542, 2240, false,
-     false, false},
-    {QUOTED, "gpt3-175b", "A100", "tp=8,pp=8,chunks=3" MLSYS_WORDS, 1536, 0, 0.51, 1024, false,
-     false, false},
-    {MEGASCALE, "gpt3-175b", "A100", "tp=8,pp=8,chunks=6", 768, 0, 0.653, 256, true, false, false},
-    {MEGASCALE, "gpt3-175b", "A100", "tp=8,pp=8,chunks=6", 768, 0, 0.59, 1024, true, false, false},
-    {MEGASCALE, "gpt3-175b", "A100", "tp=8,pp=8,chunks=6", 6144, 0, 0.591, 3072, true, false,
-     false},
-    {MEGASCALE, "gpt3-175b", "A100", "tp=8,pp=8,chunks=6", 6144, 0, 0.573, 6144, true, false,
-     false},
-    {MEGASCALE, "gpt3-175b", "A100", "tp=8,pp=8,chunks=6", 6144, 0, 0.552, 12288, true, false,
-     false},
-    {LLAMA, "llama3-405b", "H100", "tp=8,pp=16,chunks=8", 2048, 8192, 0.43, 8192, false, false,
-     false},
-    {LLAMA, "llama3-405b", "H100", "tp=8,pp=16,chunks=8", 2048, 8192, 0.41, 16384, false, false,
-     false},
-    {LLAMA, "llama3-405b", "H100", "tp=8,cp=16,pp=16,chunks=8", 128, 131072, 0.38, 16384, false,
-     false, false},
-};
+// ---- the file ----
 
-// Model, cluster and accelerator of a run.
-static bool set_up(const struct published_run *run, struct weft_model *model,
-                   struct weft_cluster *cluster, struct weft_strategy_setting *setting,
-                   struct weft_arena *arena, struct weft_error *error)
+// Cuts a line at its tabs.
+static void cut(char *line, char *fields[FIELDS])
 {
-    if (!weft_model_named(model, run->model, arena, error)) {
-        return false;
-    }
-    if (run->sequence != 0 && run->sequence != model->transformer->sequence) {
-        struct weft_transformer stack = *model->transformer;
-        stack.sequence = run->sequence;
-        if (!weft_model_build_transformer(
-                model, &(struct weft_model_head){run->model, model->source, run->batch}, &stack,
-                arena, error)) {
-            return false;
+    for (uint32_t i = 0; i < FIELDS; i++) {
+        fields[i] = line;
+        char *tab = strchr(line, '\t');
+        if (i + 1 < FIELDS && tab == NULL) {
+            fail_msg("published_runs.tsv: '%s' has %u fields", fields[0], i + 1);
+        }
+        if (tab != NULL) {
+            *tab = 0;
+            line = tab + 1;
         }
     }
-    if (!weft_model_set_batch(model, run->batch, error) ||
-        !weft_accelerator_named(&setting->cost.accelerator, run->accelerator, error)) {
-        return false;
-    }
-    // A NIC an accelerator: 200 Gbps beside an A100 (HDR InfiniBand), 400 Gbps beside an H100
-    // (RoCE). As one port, so that jobs of a few servers can be stated too.
-    double nic_Bps = setting->cost.accelerator->flops_per_s[WEFT_BF16] < 500e12 ? 25e9 : 50e9;
-    if (!weft_cluster_build(cluster, run->accelerators / PER_SERVER, 1, PER_SERVER * nic_Bps,
-                            error)) {
-        return false;
-    }
-    cluster->accelerators_per_server = PER_SERVER;
-    return true;
 }
 
-// The estimate of a run on one switch. What is not published is what the estimate likes best among
-// micro-batches of 1, 2, 4, 8 and 1 to 16 chunks that fit.
-static bool predict(struct weft_hybrid *hybrid, struct weft_hybrid_estimate *estimate,
-                    const struct published_run *run, struct weft_arena *arena,
-                    struct weft_arena scratch, struct weft_error *error)
+static void read_runs(void)
 {
+    const char *data = NULL;
+    size_t length = 0;
+    if (!weft_file_load(&data, &length, SOURCE_ROOT "/tests/oracle/published_runs.tsv", 1u << 20,
+                        &arena, &error)) {
+        fail_msg("%s", error.message);
+    }
+    char *text = WEFT_NEW(&arena, char, length + 1);
+    memcpy(text, data, length);
+    uint32_t of_kind = 0;
+    for (char *line = text; *line != 0;) {
+        char *end = line + strcspn(line, "\n");
+        char *next = *end != 0 ? end + 1 : end;
+        *end = 0;
+        if (*line != '#' && *line != 0) {
+            char *fields[FIELDS];
+            cut(line, fields);
+            assert_true(run_count < ROWS_MAX);
+            struct run *run = &runs[run_count++];
+            *run = (struct run){
+                .name = fields[0],
+                .kind = fields[1],
+                .stack = fields[2],
+                .model = fields[3],
+                .accelerators = (uint32_t)strtoul(fields[4], NULL, 10),
+                .accelerator = fields[5],
+                .server_gbps = strtod(fields[6], NULL),
+                .batch = strtoull(fields[7], NULL, 10),
+                .words = fields[8],
+                .published = fields[9],
+                .value = strtod(fields[10], NULL),
+                .memory_gb = strtod(fields[11], NULL), // "-": 0
+                .source = fields[12],
+            };
+            bool same = run_count > 1 && strcmp(run[-1].kind, run->kind) == 0 &&
+                        strcmp(run[-1].stack, run->stack) == 0;
+            assert_true(!same || strcmp(run[-1].name, run->name) < 0); // sorted
+            of_kind = same ? of_kind + 1 : 0;
+            run->held_out = of_kind % 2 == 1 || strcmp(run->kind, "dense") != 0;
+        }
+        line = next;
+    }
+}
+
+// ---- estimates ----
+
+// The model, the cluster and the strategy of a run.
+struct setup {
     struct weft_model model;
     struct weft_cluster cluster;
-    struct weft_strategy_setting setting = {.optimizer = WEFT_ADAM};
-    struct weft_hybrid stated;
-    if (!set_up(run, &model, &cluster, &setting, arena, error) ||
-        !weft_hybrid_parse(&stated, run->words, run->accelerators, error)) {
-        return false;
+    struct weft_hybrid hybrid;
+    struct weft_strategy_setting setting;
+};
+
+static void set_up(struct setup *setup, const struct run *run)
+{
+    const char *numbers = strchr(run->model, ';');
+    int name = (int)(numbers != NULL ? numbers - run->model : (ptrdiff_t)strlen(run->model));
+    const char *yaml =
+        weft_arena_format(&arena, "batch: %llu\n%.*s\n%s%s%s", (unsigned long long)run->batch, name,
+                          run->model, numbers != NULL ? "numbers: {" : "",
+                          numbers != NULL ? numbers + 1 : "", numbers != NULL ? "}\n" : "");
+    *setup = (struct setup){.setting = {.optimizer = WEFT_ADAM}};
+    // A server alone is no cluster, so that it is built with two.
+    uint32_t servers = run->accelerators / PER_SERVER;
+    if (!weft_model_read(&setup->model, yaml, strlen(yaml), &arena, &error) ||
+        !weft_accelerator_named(&setup->setting.cost.accelerator, run->accelerator, &error) ||
+        !weft_stack_named(&setup->setting.stack, run->stack, &error) ||
+        !weft_hybrid_parse(&setup->hybrid, run->words, run->accelerators, &error) ||
+        !weft_cluster_build(&setup->cluster, servers > 1 ? servers : 2, 1, run->server_gbps * 125e6,
+                            &error)) {
+        fail_msg("%s: %s", run->name, error.message);
     }
-    setting.memory_limit_bytes = setting.cost.accelerator->memory_bytes;
-    bool open = run->micro_batch_open || run->chunks_open;
-    uint64_t micro_batch_max = run->micro_batch_open ? MICRO_BATCH_MAX : stated.micro_batch;
-    uint32_t chunks_max = run->chunks_open && stated.pp > 1 ? CHUNKS_MAX : stated.chunks;
-    bool found = false;
-    for (stated.micro_batch = run->micro_batch_open ? 1 : stated.micro_batch;
-         stated.micro_batch <= micro_batch_max; stated.micro_batch *= 2) {
-        for (uint32_t chunks = run->chunks_open ? 1 : stated.chunks; chunks <= chunks_max;
-             chunks++) {
-            struct weft_hybrid trial = stated;
-            struct weft_hybrid_estimate result;
-            struct weft_memory memory;
-            uint32_t rank;
-            trial.chunks = chunks;
-            bool fits = !open || weft_hybrid_memory(&memory, &rank, &trial,
-                                                    &(struct weft_study){.model = &model,
-                                                                         .cluster = &cluster,
-                                                                         .setting = &setting},
-                                                    error);
-            if (!fits ||
-                !weft_hybrid_estimate(
-                    &result, &trial,
-                    &(struct weft_study){.model = &model, .cluster = &cluster, .setting = &setting},
-                    scratch, error)) {
-                continue;
-            }
-            if (!found || result.iteration_ps < estimate->iteration_ps) {
-                *hybrid = trial;
-                *estimate = result;
-                found = true;
-            }
-        }
-    }
-    return found;
+    setup->cluster.server_count = servers;
+    setup->cluster.accelerators_per_server = PER_SERVER;
 }
 
-static void runs_are_predicted_within_15_percent(void **state)
+// Fills in what a run took as published, and what it takes by the estimate with this stack.
+static void predict(struct run *run, const struct setup *setup, const struct weft_stack *stack)
 {
-    bool table = *state != NULL;
-    struct weft_error error;
-    struct weft_arena arena;
-    struct weft_arena scratch;
-    assert_true(weft_arena_init(&arena, (size_t)1 << 33, &error));
-    assert_true(weft_arena_init(&scratch, (size_t)1 << 32, &error));
-    struct weft_arena arena_start = arena;
-    uint32_t far = 0;
-    if (table) {
-        print_message("| source | model | accelerators | batch | dp/tp/pp/cp | micro | chunks | "
-                      "counts | published %% | estimate %% | off by %% |\n"
-                      "|---|---|---|---|---|---|---|---|---|---|---|\n");
+    struct weft_strategy_setting setting = setup->setting;
+    struct weft_hybrid_estimate estimate;
+    setting.stack = stack;
+    const struct weft_study study = {
+        .model = &setup->model, .cluster = &setup->cluster, .setting = &setting};
+    if (!weft_hybrid_estimate(&estimate, &setup->hybrid, &study, scratch, &error)) {
+        fail_msg("%s: %s", run->name, error.message);
     }
-    for (uint32_t i = 0; i < sizeof runs / sizeof runs[0]; i++) {
-        struct weft_hybrid hybrid = {0};
-        struct weft_hybrid_estimate estimate = {0};
-        if (!predict(&hybrid, &estimate, &runs[i], &arena, scratch, &error)) {
-            fail_msg("%s %s: %s", runs[i].source, runs[i].model, error.message);
+    run->estimate_s = weft_seconds(estimate.iteration_ps);
+    run->mfu = estimate.model_flops_utilization;
+    double peak = setup->setting.cost.accelerator->flops_per_s[setup->model.transformer->dtype];
+    double flops = estimate.model_flops / run->accelerators;
+    double hardware = estimate.hardware_flops_utilization * run->estimate_s * peak;
+    double tokens =
+        (double)setup->model.batch * (double)setup->model.transformer->sequence / run->accelerators;
+    const struct {
+        const char *what;
+        double seconds;
+    } kinds[] = {
+        {"seconds", run->value},
+        {"tokens", tokens / run->value},
+        {"tflops", flops / (run->value * 1e12)},
+        {"hardware_tflops", hardware / (run->value * 1e12)},
+        {"mfu", flops / (run->value / 100 * peak)},
+    };
+    run->published_s = 0;
+    for (uint32_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++) {
+        run->published_s =
+            strcmp(kinds[i].what, run->published) == 0 ? kinds[i].seconds : run->published_s;
+    }
+    assert_true(run->published_s > 0);
+    struct weft_memory memory;
+    uint32_t rank;
+    assert_true(weft_hybrid_memory(&memory, &rank, &setup->hybrid, &study, &error));
+    run->memory_estimate_gb = memory.total_bytes / 1e9;
+}
+
+// ---- the fit ----
+
+struct fit {
+    double compute_efficiency, step_s;
+    uint32_t rows;
+    double library_bytes; // 0 = no fit row has a published memory
+};
+
+// The constants of a stack with the least sum of absolute logarithms of estimate over published, of
+// its fit rows (squares would let the few rows that nothing explains bend the others); and what
+// libraries take beside what else is in memory, on average. Time is what efficiency makes of it and
+// step_s on top, so that every row is estimated once for each efficiency.
+static struct fit fit_stack(const char *name)
+{
+    const struct weft_stack *stack;
+    assert_true(weft_stack_named(&stack, name, &error));
+    static double seconds[ROWS_MAX][EFFICIENCIES];
+    struct fit best = {.rows = 0};
+    double least = INFINITY;
+    struct setup setup;
+    uint32_t memories = 0;
+    double missing_gb = 0;
+    double shortest_s = INFINITY;
+    double longest_s = 0;
+    for (uint32_t r = 0; r < run_count; r++) {
+        if (strcmp(runs[r].stack, name) != 0 || runs[r].held_out) {
+            continue;
         }
-        double utilization = runs[i].hardware ? estimate.hardware_flops_utilization
-                                              : estimate.model_flops_utilization;
-        double ratio = utilization / runs[i].utilization;
-        bool misses = ratio < 1 - TOLERANCE || ratio > 1 + TOLERANCE;
-        far += misses ? 1 : 0;
-        if (table || misses) {
-            print_message(
-                "| %s | %s | %u %s | %llu | %u/%u/%u/%u | %llu%s | %u%s | %s | %.1f | %.1f | "
-                "%+.1f |\n",
-                runs[i].source, runs[i].model, runs[i].accelerators, runs[i].accelerator,
-                (unsigned long long)runs[i].batch, hybrid.dp, hybrid.tp, hybrid.pp, hybrid.cp,
-                (unsigned long long)hybrid.micro_batch, runs[i].micro_batch_open ? "*" : "",
-                hybrid.chunks, runs[i].chunks_open ? "*" : "",
-                runs[i].hardware ? "hardware" : "model", 100 * runs[i].utilization,
-                100 * utilization, 100 * (ratio - 1));
+        set_up(&setup, &runs[r]);
+        best.rows++;
+        predict(&runs[r], &setup, stack);
+        shortest_s = fmin(shortest_s, runs[r].published_s);
+        longest_s = fmax(longest_s, runs[r].published_s);
+        if (runs[r].memory_gb > 0) {
+            memories++;
+            missing_gb +=
+                runs[r].memory_gb - runs[r].memory_estimate_gb + stack->library_bytes / 1e9;
+        }
+        for (uint32_t e = 0; e < EFFICIENCIES; e++) {
+            struct weft_stack trial = *stack;
+            trial.compute_efficiency = EFFICIENCY_LOW + EFFICIENCY_STEP * e;
+            trial.step_s = 0;
+            predict(&runs[r], &setup, &trial);
+            seconds[r][e] = runs[r].estimate_s;
         }
     }
-    assert_int_equal(far, 0);
-    weft_arena_release(&arena_start);
-    weft_arena_release(&scratch);
+    best.library_bytes = memories > 0 ? 1e8 * round(10 * missing_gb / memories) : 0;
+    bool tells = best.rows >= STEP_ROWS_MIN && longest_s >= STEP_RANGE_MIN * shortest_s;
+    uint32_t steps = tells ? STEPS : 1;
+    for (uint32_t e = 0; e < EFFICIENCIES; e++) {
+        for (uint32_t s = 0; s < steps; s++) {
+            double sum = 0;
+            for (uint32_t r = 0; r < run_count; r++) {
+                bool fits = strcmp(runs[r].stack, name) == 0 && !runs[r].held_out;
+                double off =
+                    fits ? log((seconds[r][e] + STEP_STEP_S * s) / runs[r].published_s) : 0;
+                sum += fabs(off);
+            }
+            if (best.rows > 0 && sum < least) {
+                least = sum;
+                best.compute_efficiency = EFFICIENCY_LOW + EFFICIENCY_STEP * e;
+                best.step_s = STEP_STEP_S * s;
+            }
+        }
+    }
+    return best;
+}
+
+// ---- tables and tests ----
+
+static void predict_all(void)
+{
+    struct setup setup;
+    for (uint32_t r = 0; r < run_count; r++) {
+        set_up(&setup, &runs[r]);
+        predict(&runs[r], &setup, setup.setting.stack);
+    }
+}
+
+static double off(const struct run *run)
+{
+    return run->estimate_s / run->published_s - 1;
+}
+
+static bool is_of(const struct run *run, const char *kind, bool held_out)
+{
+    return strcmp(run->kind, kind) == 0 && run->held_out == held_out;
+}
+
+static void add_rows(struct weft_text *text, const char *kind, bool held_out)
+{
+    weft_text_add(text, "\n## %s, %s\n\n", kind, held_out ? "held out" : "fit rows");
+    weft_text_add(text,
+                  "| run | stack | accelerators | published s | estimate s | off by %% | MFU %% | "
+                  "memory GB | published GB |\n|---|---|---|---|---|---|---|---|---|\n");
+    double sum = 0;
+    double worst = 0;
+    uint32_t count = 0;
+    for (uint32_t r = 0; r < run_count; r++) {
+        const struct run *run = &runs[r];
+        if (!is_of(run, kind, held_out)) {
+            continue;
+        }
+        char memory[32] = "";
+        if (run->memory_gb > 0) {
+            snprintf(memory, sizeof memory, "%.0f", run->memory_gb);
+        }
+        weft_text_add(text, "| %s | %s | %u %s | %.4g | %.4g | %+.1f | %.1f | %.1f | %s |\n",
+                      run->name, run->stack, run->accelerators, run->accelerator, run->published_s,
+                      run->estimate_s, 100 * off(run), 100 * run->mfu, run->memory_estimate_gb,
+                      memory);
+        sum += fabs(off(run));
+        worst = fabs(off(run)) > fabs(worst) ? off(run) : worst;
+        count++;
+    }
+    if (count > 0) {
+        weft_text_add(text, "\n%u rows, off by %.1f %% on average, at worst by %+.1f %%.\n", count,
+                      100 * sum / count, 100 * worst);
+    }
+}
+
+static const char *table(void)
+{
+    static const char *const kinds[] = {"dense", "moe", "ablation"};
+    struct weft_text built;
+    struct weft_text *text = &built;
+    predict_all(); // takes from the arena, which the text must not be disturbed in
+    weft_text_init(text, &arena);
+    for (uint32_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++) {
+        if (i == 0) { // the others are held out whole
+            add_rows(text, kinds[i], false);
+        }
+        add_rows(text, kinds[i], true);
+    }
+    return built.data;
+}
+
+static void print_fits(void)
+{
+    uint32_t count = 0;
+    const struct weft_stack *stacks = weft_stacks(&count);
+    for (uint32_t i = 0; i < count; i++) {
+        struct fit fit = fit_stack(stacks[i].name);
+        print_message("%-20s %3u fit rows", stacks[i].name, fit.rows);
+        if (fit.rows > 0) {
+            print_message(": compute_efficiency %.2f, step_s %.1f", fit.compute_efficiency,
+                          fit.step_s);
+        }
+        if (fit.library_bytes > 0) {
+            print_message(", library_bytes %.1f GB", fit.library_bytes / 1e9);
+        }
+        print_message("\n");
+    }
+}
+
+// The constants in the library are those that the fit rows give; DeepSeek's are megatron-core's.
+static void constants_are_what_the_fit_rows_give(void **state)
+{
+    (void)state;
+    uint32_t count = 0;
+    const struct weft_stack *stacks = weft_stacks(&count);
+    for (uint32_t i = 0; i < count; i++) {
+        const char *name =
+            strcmp(stacks[i].name, "deepseek") == 0 ? "megatron-core" : stacks[i].name;
+        struct fit fit = fit_stack(name);
+        if (fit.rows == 0) {
+            continue;
+        }
+        if (fabs(fit.compute_efficiency - stacks[i].compute_efficiency) > EFFICIENCY_STEP / 2 ||
+            fabs(fit.step_s - stacks[i].step_s) > STEP_STEP_S / 2 ||
+            (fit.library_bytes > 0 && fabs(fit.library_bytes - stacks[i].library_bytes) > 1e7)) {
+            fail_msg("%s: %.2f, %.1f s, %.1f GB stand there, the fit rows give %.2f, %.1f, %.1f",
+                     stacks[i].name, stacks[i].compute_efficiency, stacks[i].step_s,
+                     stacks[i].library_bytes / 1e9, fit.compute_efficiency, fit.step_s,
+                     fit.library_bytes / 1e9);
+        }
+    }
+}
+
+// How many rows of a kind are further off than `most`, and the worst of them.
+static uint32_t far_off(const char *kind, bool held_out, double most, double *worst)
+{
+    uint32_t count = 0;
+    *worst = 0;
+    for (uint32_t r = 0; r < run_count; r++) {
+        if (is_of(&runs[r], kind, held_out)) {
+            count += fabs(off(&runs[r])) > most ? 1 : 0;
+            *worst = fmax(*worst, fabs(off(&runs[r])));
+        }
+    }
+    return count;
+}
+
+// Goals: 10 % on dense rows that are held out, 15 % on mixtures of experts. What falls short of
+// them is named in docs/hybrid.md, and must not become more.
+static void runs_held_out_take_what_was_published(void **state)
+{
+    (void)state;
+    double worst;
+    predict_all();
+    assert_true(far_off("dense", true, 0.10, &worst) <= DENSE_SHORT);
+    assert_true(worst <= 0.13);
+    assert_true(far_off("moe", true, 0.15, &worst) <= MOE_SHORT);
+    assert_true(far_off("ablation", true, 0.10, &worst) == 0);
+    assert_true(far_off("dense", false, 0.10, &worst) <= 5);
+    assert_true(worst <= 0.18);
+}
+
+// GB as nvidia-smi showed them, of runs of one stack; and what took place fits, but for few runs.
+static void memory_is_what_was_published(void **state)
+{
+    (void)state;
+    uint32_t compared = 0;
+    uint32_t unfit = 0;
+    predict_all();
+    for (uint32_t r = 0; r < run_count; r++) {
+        const struct run *run = &runs[r];
+        const struct weft_accelerator *accelerator;
+        assert_true(weft_accelerator_named(&accelerator, run->accelerator, &error));
+        unfit += run->memory_estimate_gb * 1e9 > accelerator->memory_bytes ? 1 : 0;
+        compared += run->memory_gb > 0 ? 1 : 0;
+        if (run->memory_gb > 0 && fabs(run->memory_estimate_gb / run->memory_gb - 1) > MEMORY_OFF) {
+            fail_msg("%s: %.1f GB instead of %.1f", run->name, run->memory_estimate_gb,
+                     run->memory_gb);
+        }
+    }
+    assert_true(compared >= 17);
+    assert_true(unfit <= UNFIT);
+}
+
+// docs/published-runs.md has the tables as they are printed.
+static void the_page_has_these_tables(void **state)
+{
+    (void)state;
+    const char *page = NULL;
+    size_t length = 0;
+    assert_true(weft_file_load(&page, &length, SOURCE_ROOT "/docs/published-runs.md", 1u << 20,
+                               &arena, &error));
+    const char *text = table();
+    size_t size = strlen(text);
+    if (length < size || memcmp(page + length - size, text, size) != 0) {
+        fail_msg(
+            "docs/published-runs.md does not end with what `oracle_published_runs table` prints");
+    }
 }
 
 int main(int argc, char **argv)
 {
-    bool table = argc > 1 && strcmp(argv[1], "table") == 0;
+    assert_true(weft_arena_init(&arena, (size_t)1 << 33, &error));
+    assert_true(weft_arena_init(&scratch, (size_t)1 << 32, &error));
+    read_runs();
+    if (argc > 1 && strcmp(argv[1], "table") == 0) {
+        fputs(table(), stdout); // longer than a message
+        return 0;
+    }
+    if (argc > 1 && strcmp(argv[1], "fit") == 0) {
+        print_fits();
+        return 0;
+    }
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_prestate(runs_are_predicted_within_15_percent, table ? &table : NULL),
+        cmocka_unit_test(constants_are_what_the_fit_rows_give),
+        cmocka_unit_test(runs_held_out_take_what_was_published),
+        cmocka_unit_test(memory_is_what_was_published),
+        cmocka_unit_test(the_page_has_these_tables),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -86,19 +86,19 @@ static struct weft_sim_result play(const struct crowd *crowd, struct weft_arena 
     struct weft_network *network = WEFT_NEW(arena, struct weft_network, 1);
     struct weft_taskgraph graphs[JOBS_MAX];
     struct weft_sim_job jobs[JOBS_MAX];
-    struct weft_sim_pace paces[JOBS_MAX] = {0};
+    struct weft_job_timing timings[JOBS_MAX] = {0};
     build_bell(network, crowd->job_count, arena);
     for (uint32_t job = 0; job < crowd->job_count; job++) {
         build_job(&graphs[job], crowd, job, arena);
         jobs[job] = (struct weft_sim_job){.graph = &graphs[job]};
-        paces[job].start_ps = (uint64_t)(job * crowd->apart_ms * MS_PS + 0.5);
-        paces[job].weight_ratio = crowd->weight[job];
-        paces[job].jitter_ratio = crowd->jitter_ratio;
-        paces[job].stray_ratio = crowd->stray_ratio;
-        paces[job].period_ps = (uint64_t)((crowd->compute_ms + crowd->send_ms) * MS_PS + 0.5);
+        timings[job].start_ps = (uint64_t)(job * crowd->apart_ms * MS_PS + 0.5);
+        timings[job].weight_ratio = crowd->weight[job];
+        timings[job].jitter_ratio = crowd->jitter_ratio;
+        timings[job].stray_ratio = crowd->stray_ratio;
+        timings[job].period_ps = (uint64_t)((crowd->compute_ms + crowd->send_ms) * MS_PS + 0.5);
     }
     struct weft_sim_options options = {
-        .iterations = crowd->iterations, .paces = paces, .fluid = crowd->fluid};
+        .iterations = crowd->iterations, .timings = timings, .fluid = crowd->fluid};
     struct weft_sim_result result;
     struct weft_error error;
     if (!weft_sim_run_jobs(

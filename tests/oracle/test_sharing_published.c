@@ -2,8 +2,8 @@
 // Published pairs and triples of jobs under unfair shares (HotNets 2022), and time-shifts under
 // jitter as measured on a real kernel: in both engines. docs/sharing.md has the tables.
 //
-// Mutations that made these tests fail (each was run): weights that are all 1; paces without their
-// starts; waits that are never filed.
+// Mutations that made these tests fail (each was run): weights that are all 1; timings without
+// their starts; waits that are never filed.
 
 #include "../arenas.h"
 #include "weft/interleave.h"
@@ -73,7 +73,7 @@ static struct weft_sharing_play play(const struct weft_snapshot *snapshot,
             options.latency_ps = 50000000;
             packet.buffer_bytes = 40 * 1514;
             packet.mark_bytes = 1 << 30;
-            packet.timeout_min_ps = 10 * MS_PS;
+            packet.loss.timeout_min_ps = 10 * MS_PS;
         }
     }
     struct weft_sharing_play out;
@@ -94,19 +94,19 @@ static void unfair_shares_help_where_it_was_published(void **state)
         for (int packets = 0; packets < 2; packets++) {
             struct weft_arena arena = arena_kept;
             struct weft_snapshot snapshot = snapshot_of(mix, RATE_BPS, &arena);
-            struct weft_sim_pace paces[JOBS_MAX] = {{0}};
+            struct weft_job_timing timings[JOBS_MAX] = {{0}};
             struct weft_sim_options sim = {
-                .iterations = packets == 1 ? 40 : 400, .seed = 1, .paces = paces};
+                .iterations = packets == 1 ? 40 : 400, .seed = 1, .timings = timings};
             if (packets == 1) {
                 sim.engine = WEFT_ENGINE_PACKET;
                 sim.transport = WEFT_TRANSPORT_DCQCN;
             }
             for (uint32_t j = 0; j < mix->job_count; j++) {
-                paces[j].start_ps = j * MS_PS;
+                timings[j].start_ps = j * MS_PS;
             }
             struct weft_sharing_play fair = play(&snapshot, &sim, &arena);
             for (uint32_t j = 0; j < mix->job_count; j++) {
-                paces[j].weight_ratio = pow(1.5, 0.5 - j);
+                timings[j].weight_ratio = pow(1.5, 0.5 - j);
             }
             struct weft_sharing_play unfair = play(&snapshot, &sim, &arena);
             print_message("%-26s %s", mix->name, packets == 1 ? "DCQCN" : "fluid");
@@ -150,17 +150,17 @@ static void shifts_drift_in_packets_too(void **state)
     for (int run = 0; run < 3; run++) {
         struct weft_arena arena = arena_kept;
         struct weft_snapshot snapshot = snapshot_of(&six, 25e6, &arena);
-        struct weft_sim_pace paces[JOBS_MAX] = {{0}};
+        struct weft_job_timing timings[JOBS_MAX] = {{0}};
         struct weft_sim_options sim = {.iterations = 80,
                                        .seed = 1,
-                                       .paces = paces,
+                                       .timings = timings,
                                        .engine = WEFT_ENGINE_PACKET,
                                        .transport = WEFT_TRANSPORT_RENO};
         for (uint32_t j = 0; j < 6; j++) {
-            paces[j].start_ps = j * 596 * MS_PS / 6;
-            paces[j].jitter_ratio = run > 0 ? 0.01 : 0;
-            paces[j].stray_ratio = run == 2 ? 0.02 : 0;
-            paces[j].period_ps = 596 * MS_PS;
+            timings[j].start_ps = j * 596 * MS_PS / 6;
+            timings[j].jitter_ratio = run > 0 ? 0.01 : 0;
+            timings[j].stray_ratio = run == 2 ? 0.02 : 0;
+            timings[j].period_ps = 596 * MS_PS;
         }
         struct weft_sharing_play out = play(&snapshot, &sim, &arena);
         mean_s[run] = out.all.mean_s;

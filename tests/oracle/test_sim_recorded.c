@@ -144,7 +144,7 @@ static bool take_arguments(int argc, char **argv)
             packets.mark_bytes = UINT64_MAX;
             is_free = true;
         } else if (strcmp(argv[i], "window") == 0 && value != NULL) {
-            packets.initial_window_packets = (uint32_t)strtoul(argv[++i], NULL, 10);
+            packets.window.initial_packets = (uint32_t)strtoul(argv[++i], NULL, 10);
             is_free = true;
         } else if (strcmp(argv[i], "buffer") == 0 && value != NULL) {
             packets.buffer_bytes = strtoull(argv[++i], NULL, 10);

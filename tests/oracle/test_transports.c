@@ -27,13 +27,13 @@ static struct weft_packet_options marked_at(uint32_t packets)
 // Long flows, each begun a little after the one before; the last three quarters are watched.
 static struct bell_view play_long(enum weft_sim_transport transport, uint32_t flow_count,
                                   const struct weft_packet_options *packet,
-                                  const struct weft_sim_pace *paces)
+                                  const struct weft_job_timing *timings)
 {
     struct weft_arena arena = bell_arena;
     bool has_rate = transport == WEFT_TRANSPORT_DCQCN || transport == WEFT_TRANSPORT_MLTCP_DCQCN;
     bell_build(&bell, flow_count, RATE_BPS, has_rate ? 1 : 10,
-               transport == WEFT_TRANSPORT_SWIFT ? TRIP_PS / 5 : TRIP_PS, transport, packet, paces,
-               &arena);
+               transport == WEFT_TRANSPORT_SWIFT ? TRIP_PS / 5 : TRIP_PS, transport, packet,
+               timings, &arena);
     for (uint32_t i = 0; i < flow_count; i++) {
         bell_play(&bell, (i + 1) * 137000000ull);
         bell_start(&bell, i, 1e6);
@@ -107,7 +107,7 @@ static void cubic_grows_by_its_cube(void **state)
     packet.buffer_bytes = 60 * BELL_PACKET_BYTES;
     packet.mark_bytes = NONE_BYTES;
     packet.cubic.reno_friendly = false;
-    packet.timeout_min_ps = 200 * MS_PS;
+    packet.loss.timeout_min_ps = 200 * MS_PS;
     bell_build(&bell, 1, 12.5e6, 10, 40 * MS_PS, WEFT_TRANSPORT_CUBIC, &packet, NULL, &arena);
     bell_start(&bell, 0, 1e6);
     const struct packet_flow *flow = &bell.engine.flows[0];
@@ -188,11 +188,11 @@ static void weights_tilt_shares(void **state)
                  {WEFT_TRANSPORT_SWIFT, 1.28, 0.6}, {WEFT_TRANSPORT_DCTCP, 1.5, 0.7},
                  {WEFT_TRANSPORT_DCTCP, 1.22, 0.6}};
     for (size_t c = 0; c < sizeof cases / sizeof cases[0]; c++) {
-        struct weft_sim_pace paces[2] = {{.weight_ratio = cases[c].weight}};
+        struct weft_job_timing timings[2] = {{.weight_ratio = cases[c].weight}};
         bool has_marks = cases[c].transport != WEFT_TRANSPORT_SWIFT;
         struct weft_packet_options packet = marked_at(has_marks ? 20 : 10000);
         packet.swift.flow_ps = 0; // else the smaller window has the larger target
-        struct bell_view view = play_long(cases[c].transport, 2, &packet, paces);
+        struct bell_view view = play_long(cases[c].transport, 2, &packet, timings);
         print_message("%-6s weight %.2f: share %.3f\n", weft_transport_name(cases[c].transport),
                       cases[c].weight, view.shares[0]);
         assert_true(fabs(view.shares[0] - cases[c].share) < 0.03);
@@ -208,9 +208,9 @@ static void the_shorter_dcqcn_timer_takes_more(void **state)
     struct bell_view view = play_long(WEFT_TRANSPORT_DCQCN, 2, &packet, NULL);
     assert_true(fabs(view.shares[0] - 0.5) < 0.02);
     for (uint64_t timer_us = 110; timer_us <= 440; timer_us *= 2) {
-        struct weft_sim_pace paces[2] = {{.dcqcn_timer_ps = 55000000},
-                                         {.dcqcn_timer_ps = timer_us * 1000000}};
-        view = play_long(WEFT_TRANSPORT_DCQCN, 2, &packet, paces);
+        struct weft_job_timing timings[2] = {{.dcqcn_timer_ps = 55000000},
+                                             {.dcqcn_timer_ps = timer_us * 1000000}};
+        view = play_long(WEFT_TRANSPORT_DCQCN, 2, &packet, timings);
         print_message("dcqcn timers 55 and %u us: share %.3f\n", (unsigned)timer_us,
                       view.shares[0]);
         assert_true(view.shares[0] > last + 0.03);
@@ -299,7 +299,7 @@ static void mltcp_grows_with_progress(void **state)
         struct weft_packet_options packet = WEFT_PACKET_DEFAULTS;
         packet.buffer_bytes = NONE_BYTES;
         packet.mark_bytes = NONE_BYTES;
-        packet.slow_start = false;
+        packet.window.slow_start = false;
         packet.mltcp.slope = slopes[s];
         bell_build(&bell, 1, RATE_BPS, 10, TRIP_PS, WEFT_TRANSPORT_MLTCP_RENO, &packet, NULL,
                    &arena);

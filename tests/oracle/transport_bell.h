@@ -50,8 +50,8 @@ static int bell_tear_down(void **state)
 // `packet` has buffers and marks in bytes.
 static void bell_build(struct bell *bell, uint32_t flow_count, double rate_Bps, double speed_ratio,
                        uint64_t trip_ps, enum weft_sim_transport transport,
-                       const struct weft_packet_options *packet, const struct weft_sim_pace *paces,
-                       struct weft_arena *arena)
+                       const struct weft_packet_options *packet,
+                       const struct weft_job_timing *timings, struct weft_arena *arena)
 {
     struct weft_link links[2 * BELL_FLOWS_MAX + 2];
     struct weft_error error;
@@ -77,7 +77,7 @@ static void bell_build(struct bell *bell, uint32_t flow_count, double rate_Bps, 
         fail_msg("%s", error.message);
     }
     packet_engine_init(&bell->engine, &bell->fabric, &bell->options, flow_count, 2, arena);
-    packet_engine_jobs(&bell->engine, paces, flow_count);
+    packet_engine_jobs(&bell->engine, timings, flow_count);
     bell->slow = weft_fabric_find_link(&bell->fabric, hub, flow_count);
 }
 

@@ -5,7 +5,7 @@
 // Mutations that made this test fail (each was run): the accepted change is undone; the current
 // cost is not updated; losses are accepted with chance 1 - exp(-loss / temperature); what is kept
 // is always recorded; the temperature is that of the beginning; the bound is not looked at; a chain
-// that is stuck goes on.
+// that is stuck goes on; `work` or `step_work` does not count; the unit of the temperature is 1.
 
 #include "weft/base/anneal.h"
 
@@ -29,22 +29,10 @@ struct walk {
     uint32_t before;
     uint32_t best_at;
     uint32_t record_count;
-    double hot;
-    double cold;
+    double work;             // of an evaluation
     uint64_t steps_to_block; // after so many nothing can change
     uint64_t *visits;        // per state, NULL = nobody counts
 };
-
-static double progress(const struct weft_anneal *anneal)
-{
-    return (double)anneal->steps / (double)anneal->steps_max;
-}
-
-static double temperature(const struct weft_anneal *anneal, double done)
-{
-    const struct walk *walk = anneal->state;
-    return weft_anneal_cool(walk->hot, walk->cold, done);
-}
 
 static enum weft_anneal_proposal propose(struct weft_anneal *anneal)
 {
@@ -65,6 +53,7 @@ static double evaluate(struct weft_anneal *anneal)
 {
     const struct walk *walk = anneal->state;
     assert_true(anneal->draws_late || weft_anneal_limit(anneal) >= anneal->current);
+    anneal->work += walk->work;
     return walk->cost[walk->at];
 }
 
@@ -83,17 +72,20 @@ static void record(struct weft_anneal *anneal)
     walk->record_count++;
 }
 
-static const struct weft_anneal_moves moves = {progress, temperature, propose, evaluate,
-                                               NULL,     undo,        record};
+static const struct weft_anneal_moves moves = {propose, evaluate, NULL, undo, record};
 
-static struct weft_anneal begin(struct walk *walk, struct weft_rng *rng, uint64_t steps_max)
+static struct weft_anneal begin(struct walk *walk, struct weft_rng *rng, uint64_t steps_max,
+                                double hot, double cold)
 {
     double cost = walk->cost[walk->at];
+    walk->best_at = walk->at;
     return (struct weft_anneal){.moves = &moves,
                                 .state = walk,
                                 .rng = rng,
                                 .bound = -HUGE_VAL,
                                 .steps_max = steps_max,
+                                .work_max = HUGE_VAL,
+                                .cooling = {hot, cold, WEFT_ANNEAL_ABSOLUTE, 0},
                                 .current = cost,
                                 .best = cost};
 }
@@ -101,29 +93,34 @@ static struct weft_anneal begin(struct walk *walk, struct weft_rng *rng, uint64_
 static void visits_are_those_of_boltzmann(void **state)
 {
     (void)state;
-    const double cost[STATES] = {0, 1.3, 0.4, 2, 0.9};
-    for (uint32_t kind = 0; kind < 4; kind++) {
+    const double above[STATES] = {0, 1.3, 0.4, 2, 0.9};
+    for (uint32_t kind = 0; kind < 12; kind++) {
+        // Of a cost of a million the share that is 0.7; which state it is of changes nothing.
+        const enum weft_anneal_unit unit = kind / 4;
+        double lowest = unit == WEFT_ANNEAL_ABSOLUTE ? 0 : 1e6;
+        double hot = unit == WEFT_ANNEAL_ABSOLUTE ? 0.7 : 0.7 / lowest;
+        double cost[STATES];
+        for (uint32_t i = 0; i < STATES; i++) {
+            cost[i] = lowest + above[i];
+        }
         uint64_t visits[STATES] = {0};
         struct weft_rng rng;
         weft_rng_init(&rng, kind);
-        struct walk walk = {.cost = cost,
-                            .count = STATES,
-                            .hot = 0.7,
-                            .cold = 0.7,
-                            .steps_to_block = UINT64_MAX,
-                            .visits = visits};
-        struct weft_anneal anneal = begin(&walk, &rng, VISITS);
+        struct walk walk = {
+            .cost = cost, .count = STATES, .steps_to_block = UINT64_MAX, .visits = visits};
+        struct weft_anneal anneal = begin(&walk, &rng, VISITS, hot, hot);
+        anneal.cooling.unit = unit;
         anneal.draws_late = kind % 2 == 1;
-        anneal.period = kind < 2 ? 0 : 10;
+        anneal.cooling.period = kind % 4 < 2 ? 0 : 10;
         weft_anneal_run(&anneal);
         assert_int_equal(anneal.steps, VISITS);
         double sum = 0;
         for (uint32_t i = 0; i < STATES; i++) {
-            sum += exp(-cost[i] / 0.7);
+            sum += exp(-above[i] / 0.7);
         }
         for (uint32_t i = 0; i < STATES; i++) {
             double share = (double)visits[i] / VISITS;
-            assert_true(fabs(share - exp(-cost[i] / 0.7) / sum) < 0.01);
+            assert_true(fabs(share - exp(-above[i] / 0.7) / sum) < 0.01);
         }
     }
 }
@@ -142,9 +139,8 @@ static void the_best_of_a_rugged_row_is_found(void **state)
             cost[i] = 0.05 * far + weft_rng_unit(&rng);
             lowest = cost[i] < cost[lowest] ? i : lowest;
         }
-        struct walk walk = {
-            .cost = cost, .count = ROW, .hot = 2, .cold = 0.02, .steps_to_block = UINT64_MAX};
-        struct weft_anneal anneal = begin(&walk, &rng, 200000);
+        struct walk walk = {.cost = cost, .count = ROW, .steps_to_block = UINT64_MAX};
+        struct weft_anneal anneal = begin(&walk, &rng, 200000, 2, 0.02);
         weft_anneal_run(&anneal);
         assert_int_equal(walk.best_at, lowest);
         assert_true(walk.record_count > 1);
@@ -160,27 +156,28 @@ static void a_chain_ends_where_it_is_told_to(void **state)
     const double cost[STATES] = {0, 1, 2, 3, 4};
     struct weft_rng rng;
     weft_rng_init(&rng, 1);
-    struct walk walk = {.cost = cost,
-                        .count = STATES,
-                        .at = 3,
-                        .best_at = 3,
-                        .hot = 9,
-                        .cold = 9,
-                        .steps_to_block = UINT64_MAX};
-    struct weft_anneal anneal = begin(&walk, &rng, 100000);
+    struct walk walk = {.cost = cost, .count = STATES, .at = 3, .steps_to_block = UINT64_MAX};
+    struct weft_anneal anneal = begin(&walk, &rng, 100000, 9, 9);
     anneal.bound = 1;
     weft_anneal_run(&anneal);
     assert_true(anneal.best <= 1 && anneal.steps < 1000);
 
     walk.steps_to_block = 17;
-    walk.best_at = walk.at;
-    anneal = begin(&walk, &rng, 100000);
+    anneal = begin(&walk, &rng, 100000, 9, 9);
     weft_anneal_run(&anneal);
     assert_true(anneal.stuck);
     assert_int_equal(anneal.steps, 17);
 
+    walk.steps_to_block = UINT64_MAX;
+    walk.work = 3;
+    anneal = begin(&walk, &rng, 100000, 9, 9);
+    anneal.step_work = 1;
+    anneal.work_max = 400;
+    weft_anneal_run(&anneal);
+    assert_int_equal(anneal.steps, 100);
+
     weft_atomic_bool stop = true;
-    anneal = begin(&walk, &rng, 100000);
+    anneal = begin(&walk, &rng, 100000, 9, 9);
     anneal.stop = &stop;
     weft_anneal_run(&anneal);
     assert_true(anneal.stopped);

@@ -45,6 +45,8 @@ static struct weft_hybrid draw(struct weft_rng *rng)
         .sequence_parallel = true,
         .recompute = weft_rng_below(rng, 4) == 0 ? WEFT_RECOMPUTE_FULL : WEFT_RECOMPUTE_NONE,
     };
+    hybrid.blocking_sends = !hybrid.overlap_gradients; // overlap=no
+    hybrid.overlap_tensor = hybrid.micro_batch == 2;
     uint32_t all = cluster.server_count * cluster.accelerators_per_server;
     hybrid.dp = all / (hybrid.tp * hybrid.pp * hybrid.cp);
     memcpy(hybrid.order, orders[weft_rng_below(rng, 6)], 5);

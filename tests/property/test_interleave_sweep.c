@@ -5,7 +5,7 @@
 // taken for gone.
 
 #include "interleave/affinity.h"
-#include "interleave/cells.h"
+#include "interleave/bound.h"
 
 #include <math.h>
 #include <setjmp.h> // cmocka wants it
@@ -68,7 +68,8 @@ static bool try_one(uint64_t seed, struct weft_arena arena, struct weft_arena sc
     uint32_t rotations[JOBS] = {0};
     struct found found = {.rotations = rotations, .value = {JOBS, JOBS}};
     const struct search_limits limits = {.work_limit = 100000000};
-    interleave_sweep(&found, &cells, &limits, scratch);
+    const struct rest_table *const *tables = rest_tables_build(&cells, &arena, scratch);
+    interleave_sweep(&found, &cells, tables, &limits, scratch);
     double least = least_of_all(&cells, scratch);
     if (found.bound > least + 1e-9 ||
         (found.proved && (fabs(found.value.worst - least) > 1e-8 ||

@@ -7,9 +7,9 @@
 // off its links; set_share that queues no link, or leaves the rate unscaled; loads that count a
 // flow and not its share; refill going on with links where rounding left something to rise.
 
-#include "sim/flow/maxmin.h"
 #include "../arenas.h"
 #include "reference_maxmin.h"
+#include "sim/flow/maxmin.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

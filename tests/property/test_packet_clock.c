@@ -2,7 +2,7 @@
 // The packet engine's clock against a sorted list: random events near, far and at one instant.
 //
 // Mutations that made this test fail (each was run): a bucket's chunks not reversed; an unstable
-// merge; far events filed after the coarse ones of their turn; a turn left one bucket early.
+// merge; far events filed after the coarse ones of their round; a round left one bucket early.
 
 #include "sim/packet/engine/clock.h"
 

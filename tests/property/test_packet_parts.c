@@ -142,8 +142,8 @@ static void play(struct outcome *outcome, const struct load *load, uint32_t part
                                         load->start_ps};
     struct weft_sim_options options = load->options;
     struct weft_error error;
-    options.parts = parts;
-    options.threads = threads;
+    options.partitions.count = parts;
+    options.partitions.threads = threads;
     if (!weft_sim_run_flows(
             &outcome->result, outcome->end_ps, &network, &list, &options,
             &(struct weft_environment){.arena = arena, .scratch = scratch_kept, .error = &error})) {
@@ -164,8 +164,10 @@ static const char *find_difference(const struct outcome *a, const struct outcome
         return "ends";
     }
     if (memcmp(&x->packets, &y->packets, sizeof(x->packets)) != 0 ||
-        x->window_count != y->window_count || x->crossing_count != y->crossing_count ||
-        x->part_events != y->part_events || x->part_count != y->part_count) {
+        x->partitions.window_count != y->partitions.window_count ||
+        x->partitions.crossing_count != y->partitions.crossing_count ||
+        x->partitions.events_max != y->partitions.events_max ||
+        x->partitions.count != y->partitions.count) {
         return "counts";
     }
     if (memcmp(x->link_bytes, y->link_bytes, links * sizeof(*x->link_bytes)) != 0 ||
@@ -288,16 +290,16 @@ static void threads_change_nothing(void **state)
         }
         uint32_t parts = 2 + (uint32_t)(seed / 4 % 3);
         play(&one, &load, parts, 1, &arena);
-        assert_int_equal(one.result.part_count, parts);
+        assert_int_equal(one.result.partitions.count, parts);
         check_laws(&one, &load);
         play(&many, &load, parts, 2, &arena);
         compare(&one, &many, &load, "a second thread");
         play(&many, &load, parts, parts, &arena);
         compare(&one, &many, &load, "a thread for each part");
         drops += one.result.packets.drops;
-        crossings += one.result.crossing_count;
+        crossings += one.result.partitions.crossing_count;
         play(&whole, &load, 1, 2, &arena);
-        assert_int_equal(whole.result.part_count, 1);
+        assert_int_equal(whole.result.partitions.count, 1);
         cut_s += mean_s(&one, &load);
         whole_s += mean_s(&whole, &load);
     }
@@ -321,7 +323,7 @@ static void cuts_agree(void **state)
         struct weft_arena arena = arena_kept;
         struct weft_rng rng;
         draw(&load, seed, transports[seed % TRANSPORTS], &rng);
-        load.packet.port.spray_by = WEFT_SPRAY_TURN;
+        load.packet.port.spray_by = WEFT_SPRAY_ROUND_ROBIN;
         load.packet.port.marking = WEFT_MARK_STEP;
         load.packet.buffer_bytes = 10 * PACKET_BYTES;
         for (uint32_t i = 0; i < FLOWS; i++) {
@@ -334,7 +336,7 @@ static void cuts_agree(void **state)
         drops += two.result.packets.drops;
         for (uint32_t parts = 3; parts <= 5; parts++) {
             play(&more, &load, parts, 2, &arena);
-            assert_int_equal(more.result.part_count, parts);
+            assert_int_equal(more.result.partitions.count, parts);
             bool agrees = memcmp(two.end_ps, more.end_ps, sizeof(two.end_ps)) == 0 &&
                           two.result.packets.packets == more.result.packets.packets &&
                           two.result.packets.drops == more.result.packets.drops &&
@@ -358,11 +360,11 @@ static void formulas_hold(void **state)
     struct weft_arena arena = arena_kept;
     build("ideal", SERVERS, &arena);
     load.packet = WEFT_PACKET_DEFAULTS;
-    load.packet.initial_window_packets = 1 << 20;
-    load.packet.window_limit_packets = 1 << 20;
+    load.packet.window.initial_packets = 1 << 20;
+    load.packet.window.limit_packets = 1 << 20;
     load.packet.buffer_bytes = 1ull << 50;
     load.packet.mark_bytes = 1ull << 50;
-    load.packet.timeout_min_ps = WEFT_PS_PER_S;
+    load.packet.loss.timeout_min_ps = WEFT_PS_PER_S;
     load.options = (struct weft_sim_options){.packet_bytes = PACKET_BYTES,
                                              .engine = WEFT_ENGINE_PACKET,
                                              .transport = WEFT_TRANSPORT_RENO,
@@ -380,8 +382,8 @@ static void formulas_hold(void **state)
     for (uint32_t threads = 1; threads <= 2; threads++) {
         play(&whole, &load, 1, threads, &arena);
         play(&cut, &load, 2, threads, &arena);
-        assert_int_equal(cut.result.part_count, 2);
-        assert_true(cut.result.crossing_count > 0);
+        assert_int_equal(cut.result.partitions.count, 2);
+        assert_true(cut.result.partitions.crossing_count > 0);
         assert_memory_equal(whole.end_ps, cut.end_ps, sizeof(cut.end_ps));
         for (uint32_t i = 0; i < 3 * SERVERS; i++) {
             uint64_t took_ps = (load.size_bytes[i] + PACKET_BYTES) * PS_PER_BYTE + 2 * LATENCY_PS;
@@ -419,7 +421,7 @@ static void others_are_played_in_one(void **state)
         }
         play(&asked, &load, 2, 2, &arena);
         play(&plain, &load, 0, 1, &arena);
-        assert_int_equal(asked.result.part_count, 1);
+        assert_int_equal(asked.result.partitions.count, 1);
         compare(&asked, &plain, &load, "the question");
     }
 }

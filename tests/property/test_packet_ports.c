@@ -111,7 +111,7 @@ static void random_options(struct weft_packet_options *packet, uint64_t seed)
     *packet = WEFT_PACKET_DEFAULTS;
     packet->buffer_bytes = 1500 * (4 + weft_rng_below(&rng, 60));
     packet->mark_bytes = 1500 * (1 + weft_rng_below(&rng, 20));
-    packet->initial_window_packets = 1 + weft_rng_below(&rng, 30);
+    packet->window.initial_packets = 1 + weft_rng_below(&rng, 30);
     packet->mark_at_departure = weft_rng_below(&rng, 2) == 1;
     if (weft_rng_below(&rng, 3) == 0) {
         packet->port.marking = WEFT_MARK_RAMP;
@@ -172,7 +172,7 @@ static void cut_through_is_the_same_with_queues_and_not_slower(void **state)
         struct played stored, cut, queued;
         packet.buffer_bytes = 1 << 30;
         packet.mark_bytes = 1 << 30;
-        packet.initial_window_packets = 400; // nothing waits for an acknowledgement
+        packet.window.initial_packets = 400; // nothing waits for an acknowledgement
         build(seed, true, &arena);
         play(&stored, seed, &packet, WEFT_TRANSPORT_RENO, &arena);
         packet.port.cut_through_bytes = 64;
@@ -211,9 +211,9 @@ static void lossless_ports_lose_nothing(void **state)
         packet.port.lossless = true;
         packet.port.xoff_bytes = 1500 * (1 + weft_rng_below(&rng, 8));
         packet.port.xon_bytes = packet.port.xoff_bytes / 2;
-        packet.initial_window_packets = 200;
-        packet.timeout_min_ps = WEFT_PS_PER_S;
-        packet.timeout_first_ps = WEFT_PS_PER_S;
+        packet.window.initial_packets = 200;
+        packet.loss.timeout_min_ps = WEFT_PS_PER_S;
+        packet.loss.timeout_first_ps = WEFT_PS_PER_S;
         build(seed, false, &arena);
         play(&played, seed, &packet, WEFT_TRANSPORT_RENO, &arena);
         const struct weft_packet_counts *counts = &played.result.packets;

@@ -22,8 +22,10 @@
 static struct weft_arena arena;
 static struct weft_arena scratch;
 
-static const struct weft_bound bounds[] = {
-    {"server-ports", 0.1, "Its ports.", WEFT_BOUND_ANY_FABRIC, false}};
+static const struct weft_bound bounds[] = {{.name = "server-ports",
+                                            .seconds = 0.1,
+                                            .reason = "Its ports.",
+                                            .scope = WEFT_BOUND_ANY_FABRIC}};
 
 static void random_planes(struct weft_plan *plan, struct weft_rng *rng)
 {

@@ -8,12 +8,23 @@
 #include "weft/plan.h"
 
 static const struct weft_bound sample_bounds[] = {
-    {"compute-critical-path", 0.005, "No fabric computes for a server.", WEFT_BOUND_ANY_FABRIC,
-     true},
-    {"server-ports", 0.0125, "A server's bytes leave by its \"d\" ports.", WEFT_BOUND_ANY_FABRIC,
-     false},
-    {"moore-hops", 0.0110, "Hops use capacity.", WEFT_BOUND_DIRECT_FABRIC, false},
-    {"this-fabric-flow", 0.0127, "The links that carry it.", WEFT_BOUND_THIS_FABRIC, false},
+    {.name = "compute-critical-path",
+     .seconds = 0.005,
+     .reason = "No fabric computes for a server.",
+     .scope = WEFT_BOUND_ANY_FABRIC,
+     .any_collectives = true},
+    {.name = "server-ports",
+     .seconds = 0.0125,
+     .reason = "A server's bytes leave by its \"d\" ports.",
+     .scope = WEFT_BOUND_ANY_FABRIC},
+    {.name = "moore-hops",
+     .seconds = 0.0110,
+     .reason = "Hops use capacity.",
+     .scope = WEFT_BOUND_DIRECT_FABRIC},
+    {.name = "this-fabric-flow",
+     .seconds = 0.0127,
+     .reason = "The links that carry it.",
+     .scope = WEFT_BOUND_THIS_FABRIC},
 };
 
 // Plane 2k sends i to i + jumps[k], plane 2k + 1 sends it back.

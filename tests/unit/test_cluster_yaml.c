@@ -140,10 +140,12 @@ static const struct {
     {"servers: 16\ndegree: 4\n", "line 1: rate: missing; add it"},
     {HEAD "bandwidth: 3\n",
      "line 4: bandwidth: unknown key; the keys here are name, servers, degree, rate, "
-     "latency, accelerators, prices"},
+     "latency, accelerators, stack, "
+     "prices"},
     {"bandwidth: 3\n" HEAD,
      "line 1: bandwidth: unknown key; the keys here are name, servers, degree, rate, "
-     "latency, accelerators, prices"},
+     "latency, accelerators, stack, "
+     "prices"},
     {HEAD "accelerators:\n  per_server: 4\n  ram: 80GB\n",
      "line 6: accelerators.ram: unknown key; the keys here are per_server, kind, memory"},
     {BOOK ROW "    - {rate: 1Gbps, cable: 3}\n",

@@ -3,6 +3,7 @@
 // what the rounds met, threads change nothing, variants differ as they should, and bounds for any
 // strategy hold for strategies drawn at random.
 
+#include "check_plan.h"
 #include "plan/compare/compare.h"
 #include "plan/joint/descent.h"
 #include "plan/joint/joint.h"
@@ -249,7 +250,7 @@ static void nothing_is_worse_than_what_the_rounds_met(void **state)
     assert_true(job->variant_s[WEFT_COPLAN_DATA_PARALLEL] >= job->variant_s[WEFT_COPLAN_TOPOLOGY]);
     assert_true(job->variant_s[WEFT_COPLAN_DATA_PARALLEL] >= job->variant_s[WEFT_COPLAN_STRATEGY]);
     const struct weft_violation *violations = NULL;
-    uint32_t count = weft_plan_check(plan, NULL, &violations, &case_arena, case_scratch);
+    uint32_t count = check_plan(plan, NULL, &violations, &case_arena, case_scratch);
     if (count > 0) {
         fail_msg("%s", violations[0].text);
     }

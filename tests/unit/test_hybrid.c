@@ -47,8 +47,8 @@ static void bad_words_are_refused(void **state)
         {"warp=3", "no such key"},
         {"order=tcd", "order: 'tcd'"},
         {"order=ttdp", "once each"},
-        {"recompute=some", "none, selective and full"},
-        {"overlap=1", "yes nor no"},
+        {"recompute=some", "none, selective, norms and full"},
+        {"overlap=1", "none of tp, pp, dp and ep"},
         {"tp=3", "dp: 16 accelerators"},
         {"zero=4", "zero: "},
         {"tp=8,,pp=2", "key=value"},
@@ -216,7 +216,7 @@ static void pipelines_hold_what_is_under_way(void **state)
         &(struct weft_study){.model = &model, .cluster = &cluster, .setting = &setting}, &error));
     for (uint32_t rank = 1; rank < 7; rank++) {
         struct weft_memory memory =
-            weft_hybrid_rank_memory(&hybrid, &mesh, model.transformer, WEFT_ADAM, rank);
+            weft_hybrid_rank_memory(&hybrid, &mesh, model.transformer, &setting, rank);
         near(memory.activations_bytes, layer * 10 * (8 - rank), 1e-3);
     }
     hybrid.chunks = 5;
@@ -224,7 +224,7 @@ static void pipelines_hold_what_is_under_way(void **state)
         &mesh, &hybrid,
         &(struct weft_study){.model = &model, .cluster = &cluster, .setting = &setting}, &error));
     struct weft_memory first =
-        weft_hybrid_rank_memory(&hybrid, &mesh, model.transformer, WEFT_ADAM, 0);
+        weft_hybrid_rank_memory(&hybrid, &mesh, model.transformer, &setting, 0);
     near(first.activations_bytes, layer * 80 * (1 + 7.0 / (8 * 5)), 0.02);
 }
 
@@ -418,9 +418,16 @@ static void a_network_of_full_rate_changes_nothing_and_half_of_it_halves(void **
     struct weft_network tree;
     struct weft_fabric_options options = {.oversubscription = 4};
     assert_true(weft_fabric_build_oversubscribed(&tree, &cluster, &options, &arena, &error));
+    tree.routes.spread = WEFT_SPREAD_SPLIT;
     rates = weft_hybrid_rates_of(&mesh, hybrid.ep, &cluster, &tree, scratch);
     near(rates.shift_Bps, line.shift_Bps / 4, 1e-9); // all leaves its rack
     assert_true(rates.exchange_Bps <= line.exchange_Bps * (1 + 1e-9));
+    // Flows that pick one path meet on some links (mutation: loads as if they were split).
+    tree.routes.spread = WEFT_SPREAD_PICK;
+    struct weft_hybrid_rates picked =
+        weft_hybrid_rates_of(&mesh, hybrid.ep, &cluster, &tree, scratch);
+    assert_true(picked.shift_Bps < 0.9 * rates.shift_Bps);
+    assert_true(picked.shift_Bps > 0.25 * rates.shift_Bps);
 }
 
 // Servers joined in a circle of another order: gradients go round it where the network has a ring

@@ -70,7 +70,7 @@ static void a_lone_message_takes_its_closed_form(void **state)
 {
     (void)state;
     struct weft_packet_options packet = WEFT_PACKET_DEFAULTS;
-    packet.initial_window_packets = 4096;
+    packet.window.initial_packets = 4096;
     packet.buffer_bytes = 1 << 30;
     for (uint32_t count = 1; count <= 1000; count += 333) {
         struct weft_sim_result result = play(1, 1400ull * count, &packet, WEFT_TRANSPORT_RENO);
@@ -86,8 +86,8 @@ static void a_window_limits_the_rate(void **state)
 {
     (void)state;
     struct weft_packet_options packet = WEFT_PACKET_DEFAULTS;
-    packet.initial_window_packets = 4;
-    packet.slow_start = false;
+    packet.window.initial_packets = 4;
+    packet.window.slow_start = false;
     packet.ack_bytes = 100;
     struct weft_sim_result result = play(1, 1400ull * 8, &packet, WEFT_TRANSPORT_RENO);
     // Packets 0..3, their acknowledgements one by one, packets 4..7; the window grows too late.
@@ -130,7 +130,7 @@ static void marks_keep_queues_from_losing(void **state)
     double busy_s = 4.0 * 4000 * PACKET_BYTES / RATE_BPS;
     assert_true(weft_seconds(result.end_ps) < 1.05 * busy_s);
     // Alone it is marked nowhere: its own queue holds what it sends too fast.
-    packet.initial_window_packets = 1000;
+    packet.window.initial_packets = 1000;
     result = play(1, 1400ull * 4000, &packet, WEFT_TRANSPORT_DCTCP);
     assert_int_equal(result.packets.ecn_marks, 0);
 }
@@ -143,7 +143,7 @@ static void a_first_timeout_is_the_longest_trip(void **state)
     struct weft_packet_options packet = WEFT_PACKET_DEFAULTS;
     const uint64_t packet_ps = (uint64_t)(PACKET_BYTES * 1e12 / RATE_BPS);
     packet.buffer_bytes = PACKET_BYTES;
-    packet.timeout_min_ps = 1;
+    packet.loss.timeout_min_ps = 1;
     struct weft_sim_result result =
         play_spread(2, 1400, &packet, WEFT_TRANSPORT_RENO, packet_ps / 2, false);
     uint64_t timeout_ps = 4 * (LATENCY_PS + packet_ps) + 2 * packet_ps;
@@ -151,7 +151,7 @@ static void a_first_timeout_is_the_longest_trip(void **state)
     assert_int_equal(result.packets.drops, 1);
     assert_int_equal(result.packets.timeouts, 1);
     assert_int_equal(result.end_ps, left_ps + timeout_ps + 2 * (packet_ps + LATENCY_PS));
-    packet.timeout_min_ps = WEFT_PS_PER_S;
+    packet.loss.timeout_min_ps = WEFT_PS_PER_S;
     result = play_spread(2, 1400, &packet, WEFT_TRANSPORT_RENO, packet_ps / 2, false);
     assert_int_equal(result.end_ps, left_ps + WEFT_PS_PER_S + 2 * (packet_ps + LATENCY_PS));
 }
@@ -195,7 +195,7 @@ static void what_waits_at_home_is_not_late(void **state)
     for (size_t i = 0; i < 3; i++) {
         for (int queued = 0; queued < 2; queued++) {
             struct weft_packet_options packet = WEFT_PACKET_DEFAULTS;
-            packet.initial_window_packets = 400;
+            packet.window.initial_packets = 400;
             packet.port.queued = queued;
             struct weft_sim_result result =
                 play_spread(48, 1400ull * 400, &packet, transports[i], 0, true);
@@ -216,7 +216,7 @@ static void flows_take_turns_at_their_server(void **state)
     for (uint32_t queued = 0; queued < 2; queued++) {
         for (uint32_t at_once = 0; at_once < 2; at_once++) {
             struct weft_packet_options packet = WEFT_PACKET_DEFAULTS;
-            packet.initial_window_packets = 500;
+            packet.window.initial_packets = 500;
             packet.own_at_once = at_once == 1;
             packet.port.queued = queued == 1;
             uint64_t end_ps = end_of_second(&packet, 500, 20);

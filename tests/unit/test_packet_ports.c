@@ -38,11 +38,11 @@ struct flows {
 static struct weft_packet_options ample(void)
 {
     struct weft_packet_options packet = WEFT_PACKET_DEFAULTS;
-    packet.initial_window_packets = 8192;
+    packet.window.initial_packets = 8192;
     packet.buffer_bytes = 1 << 30;
     packet.mark_bytes = 1 << 30;
-    packet.timeout_first_ps = WEFT_PS_PER_S;
-    packet.timeout_min_ps = WEFT_PS_PER_S;
+    packet.loss.timeout_first_ps = WEFT_PS_PER_S;
+    packet.loss.timeout_min_ps = WEFT_PS_PER_S;
     return packet;
 }
 
@@ -178,8 +178,8 @@ static void acknowledgements_may_go_first(void **state)
         struct weft_arena arena = arena_kept;
         struct flows flows = {.count = 2, .from = {0, 1}, .to = {1, 0}, .packets = {400, 400}};
         struct weft_packet_options packet = ample();
-        packet.initial_window_packets = 30;
-        packet.slow_start = false;
+        packet.window.initial_packets = 30;
+        packet.window.slow_start = false;
         packet.own_at_once = true;
         packet.port.control_first = first == 1;
         build_star(2, &arena);
@@ -219,8 +219,8 @@ static void pauses_hold_back_without_loss(void **state)
     assert_true((double)paused_ps > 1.5 * (double)flows.result.end_ps);
     // Without room for what is on its way, packets are lost.
     packet.port.headroom_bytes = 1;
-    packet.timeout_first_ps = WEFT_PS_PER_S / 1000;
-    packet.timeout_min_ps = WEFT_PS_PER_S / 1000;
+    packet.loss.timeout_first_ps = WEFT_PS_PER_S / 1000;
+    packet.loss.timeout_min_ps = WEFT_PS_PER_S / 1000;
     must(play(&flows, &packet, &arena), &flows);
     assert_true(flows.result.packets.drops > 0);
 }
@@ -257,8 +257,8 @@ static void a_circle_of_pauses_is_named(void **state)
     }
     struct weft_packet_options packet = ample();
     packet.own_at_once = true;
-    packet.timeout_first_ps = WEFT_PS_PER_S / 100;
-    packet.timeout_min_ps = WEFT_PS_PER_S / 100;
+    packet.loss.timeout_first_ps = WEFT_PS_PER_S / 100;
+    packet.loss.timeout_min_ps = WEFT_PS_PER_S / 100;
     must(play(&flows, &packet, &arena), &flows); // ports that may hold all of it
     packet.port.lossless = true;
     packet.port.xoff_bytes = 3 * PACKET_BYTES;

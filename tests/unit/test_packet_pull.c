@@ -18,9 +18,9 @@ static void build_ordered(uint32_t senders, uint32_t window, const uint32_t *ord
 {
     struct weft_packet_options packet = WEFT_PACKET_DEFAULTS;
     arena = bell_arena;
-    packet.initial_window_packets = window;
-    packet.pull_order = order;
-    packet.pull_order_count = count;
+    packet.window.initial_packets = window;
+    packet.pull.order = order;
+    packet.pull.count = count;
     bell_build(&bell, senders, RATE_BPS, 1, TRIP_PS, WEFT_TRANSPORT_NDP, &packet, NULL, &arena);
 }
 
@@ -84,8 +84,8 @@ static void a_message_that_has_come_is_not_pulled(void **state)
     (void)state;
     build(1, 2);
     bell_start(&bell, 0, 2);
-    bell.engine.pulls[0].allowed = 0;
-    bell.engine.pacers[bell.slow].next_ps = 50 * TRIP_PS;
+    bell.engine.pulls.flows[0].allowed = 0;
+    bell.engine.pulls.pacers[bell.slow].next_ps = 50 * TRIP_PS;
     struct packet_end end;
     assert_true(packet_engine_run(&bell.engine, WEFT_NEVER, &end));
     assert_int_equal(answers(), 1); // the first packet's
@@ -101,7 +101,7 @@ static void a_pull_waits_for_its_pacer(void **state)
     build(1, 2);
     bell_start(&bell, 0, 3);
     uint64_t pull_ps = 10 * TRIP_PS;
-    bell.engine.pacers[bell.slow].next_ps = pull_ps;
+    bell.engine.pulls.pacers[bell.slow].next_ps = pull_ps;
     struct packet_end end;
     assert_true(packet_engine_run(&bell.engine, WEFT_NEVER, &end));
     uint64_t header_ps = (uint64_t)(60 / RATE_BPS * 1e12 + 0.5);
@@ -116,12 +116,12 @@ static struct packet_pacer *let_flows_wait(uint32_t count)
     for (uint32_t i = 0; i < count; i++) {
         bell_start(&bell, i, 50);
     }
-    struct packet_pacer *pacer = &bell.engine.pacers[bell.slow];
+    struct packet_pacer *pacer = &bell.engine.pulls.pacers[bell.slow];
     pacer->next_ps = 5 * TRIP_PS;
     bell_play(&bell, 5 * TRIP_PS - 1);
     for (uint32_t i = 0; i < count; i++) {
-        assert_int_equal(bell.engine.pulls[i].wanted, 1);
-        bell.engine.pulls[i].wanted = 3;
+        assert_int_equal(bell.engine.pulls.flows[i].wanted, 1);
+        bell.engine.pulls.flows[i].wanted = 3;
     }
     return pacer;
 }
@@ -133,14 +133,14 @@ static void flows_are_pulled_in_turn(void **state)
     build(3, 1);
     const struct packet_pacer *pacer = let_flows_wait(3);
     uint32_t first = pacer->first;
-    uint32_t second = bell.engine.pulls[first].next;
-    uint32_t third = bell.engine.pulls[second].next;
+    uint32_t second = bell.engine.pulls.flows[first].next;
+    uint32_t third = bell.engine.pulls.flows[second].next;
     const uint32_t order[] = {first, second, third};
     for (uint32_t n = 0; n < 6; n++) {
         bell_play(&bell, 5 * TRIP_PS + n * packet_ps());
         for (uint32_t i = 0; i < 3; i++) {
             uint32_t sent = n / 3 + (n % 3 >= i);
-            assert_int_equal(bell.engine.pulls[order[i]].wanted, 3 - sent);
+            assert_int_equal(bell.engine.pulls.flows[order[i]].wanted, 3 - sent);
         }
     }
 }
@@ -154,7 +154,7 @@ static void urgent_flows_are_pulled_first(void **state)
     build_ordered(4, 1, order, 3);
     const struct packet_pacer *pacer = let_flows_wait(4);
     bool zero_first = true;
-    for (uint32_t flow = pacer->first; flow != 0; flow = bell.engine.pulls[flow].next) {
+    for (uint32_t flow = pacer->first; flow != 0; flow = bell.engine.pulls.flows[flow].next) {
         zero_first &= flow != 1;
     }
     uint32_t a = zero_first ? 0 : 1;
@@ -164,7 +164,7 @@ static void urgent_flows_are_pulled_first(void **state)
         bell_play(&bell, 5 * TRIP_PS + n * packet_ps());
         wanted[pulled[n]]--;
         for (uint32_t i = 0; i < 4; i++) {
-            assert_int_equal(bell.engine.pulls[i].wanted, wanted[i]);
+            assert_int_equal(bell.engine.pulls.flows[i].wanted, wanted[i]);
         }
     }
     assert_int_equal(pacer->first, WEFT_NONE);

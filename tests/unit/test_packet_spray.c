@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Packets on several ways, and NDP: receivers that pull, ports that trim.
+// Packets on several paths, and NDP: receivers that pull, ports that trim.
 //
 // Mutations that made these tests fail (each was run): losses told by reorder_packets though
-// packets overtake; a window for reordering of 0; ways taken without turns; a header that is not
-// answered; pulls that do not count what was cut; ways used again newest first, though marked, more
-// than the ring holds, or never.
+// packets overtake; a window for reordering of 0; paths taken without round robin; a header that is
+// not answered; pulls that do not count what was trimmed; paths used again newest first, though
+// marked, more than the ring holds, or never.
 
 #include "../arenas.h"
 #include "sim/packet/engine/engine.h"
@@ -84,7 +84,7 @@ static double packet_ps(void)
 static struct weft_packet_options ndp_options(void)
 {
     struct weft_packet_options packet = WEFT_PACKET_DEFAULTS;
-    packet.initial_window_packets = 30;
+    packet.window.initial_packets = 30;
     packet.buffer_bytes = 8 * PACKET_BYTES;
     packet.mark_bytes = 1 << 30;
     packet.port.trims = true;
@@ -103,7 +103,7 @@ static void shift(struct flows *flows, uint32_t by)
 // ---- spraying ----
 
 // One flow between two pods: every core carries the same, and what overtakes is not lost.
-static void packets_take_all_ways_in_turn(void **state)
+static void packets_take_all_paths_by_round_robin(void **state)
 {
     (void)state;
     struct weft_arena arena = arena_kept;
@@ -112,8 +112,8 @@ static void packets_take_all_ways_in_turn(void **state)
     build(true, 16, &arena);
     uint32_t paths = weft_routes_path_count(&network.routes, 0, 15);
     assert_int_equal(paths, 4);
-    for (uint32_t ways = 2; ways <= 4; ways += 2) {
-        packet.port.spray_paths = ways;
+    for (uint32_t spray_paths = 2; spray_paths <= 4; spray_paths += 2) {
+        packet.port.spray_paths = spray_paths;
         must(play(&flows, &packet, WEFT_TRANSPORT_DCTCP, &arena), &flows);
         uint32_t used[64] = {0};
         for (uint32_t path = 0; path < paths; path++) {
@@ -125,63 +125,64 @@ static void packets_take_all_ways_in_turn(void **state)
         uint32_t taken = 0;
         for (uint32_t path = 0; path < paths; path++) {
             taken += used[path] > 0;
-            assert_true(used[path] == 0 || used[path] == 400 / ways);
+            assert_true(used[path] == 0 || used[path] == 400 / spray_paths);
         }
-        assert_int_equal(taken, ways);
+        assert_int_equal(taken, spray_paths);
         assert_int_equal(flows.result.packets.retransmits, 0);
     }
 }
 
-// An answer to a packet that took this way is at the sender.
-static void hear_of(struct packet_engine *engine, uint32_t way, uint32_t flags)
+// An answer to a packet that took this path is at the sender.
+static void hear_of(struct packet_engine *engine, uint32_t path, uint32_t flags)
 {
-    struct packet packet = {.way = way, .flags = (uint16_t)(PACKET_ACK | flags)};
-    packet_spray_heed(engine, 0, &packet);
+    struct packet packet = {.path = path, .flags = (uint16_t)(PACKET_ACK | flags)};
+    packet_spray_feedback(engine, 0, &packet);
 }
 
-// Ways 2 and 0 brought packets unmarked, 1 a marked and 3 a cut one: 2 and 0 go again, each once;
-// then all in turn, but 1 in no first round, and 3 in none of four. More than the ring holds are
-// not kept.
-static void ways_without_marks_go_again(void **state)
+// Paths 2 and 0 brought packets unmarked, 1 a marked and 3 a trimmed one: 2 and 0 go again, each
+// once; then all one after the other, but 1 in no first round, and 3 in none of four. More than the
+// ring holds are not kept.
+static void paths_without_marks_go_again(void **state)
 {
     (void)state;
     struct weft_packet_options options = WEFT_PACKET_DEFAULTS;
-    struct packet_spray spray = {.way_count = 4, .back_count = 4};
+    struct packet_spray spray = {.path_count = 4, .back_count = 4};
     uint8_t skips[4] = {0};
-    static uint8_t goods[SPRAY_GOOD_MAX];
+    static uint8_t recycled[SPRAY_RECYCLED_MAX];
     struct packet_engine engine = {
-        .options = &options, .sprays = &spray, .skips = skips, .goods = goods, .way_room = 4};
+        .options = &options,
+        .sprays = {.flows = &spray, .path_room = 4, .skips = skips, .recycled = recycled}};
     options.port.spray_by = WEFT_SPRAY_REUSE;
     hear_of(&engine, 2, 0);
     hear_of(&engine, 1, PACKET_MARKED);
     hear_of(&engine, 3, PACKET_TRIMMED);
     hear_of(&engine, 0, 0);
-    assert_int_equal(packet_spray_way(&engine, 0), 2);
-    assert_int_equal(packet_spray_way(&engine, 0), 0);
+    assert_int_equal(packet_spray_path(&engine, 0), 2);
+    assert_int_equal(packet_spray_path(&engine, 0), 0);
     uint32_t taken[4] = {0};
     for (uint32_t i = 0; i < 2 + 3 + 3 + 3; i++) {
-        taken[packet_spray_way(&engine, 0)]++;
+        taken[packet_spray_path(&engine, 0)]++;
     }
     assert_int_equal(taken[0], 4);
     assert_int_equal(taken[1], 3);
     assert_int_equal(taken[2], 4);
     assert_int_equal(taken[3], 0);
     for (uint32_t i = 0; i < 4; i++) {
-        taken[packet_spray_way(&engine, 0)]++;
+        taken[packet_spray_path(&engine, 0)]++;
     }
     assert_int_equal(taken[3], 1);
-    for (uint32_t i = 0; i < SPRAY_GOOD_MAX + 50; i++) {
-        hear_of(&engine, i < SPRAY_GOOD_MAX ? 1 : 2, 0);
+    for (uint32_t i = 0; i < SPRAY_RECYCLED_MAX + 50; i++) {
+        hear_of(&engine, i < SPRAY_RECYCLED_MAX ? 1 : 2, 0);
     }
-    for (uint32_t i = 0; i < SPRAY_GOOD_MAX; i++) {
-        assert_int_equal(packet_spray_way(&engine, 0), 1);
+    for (uint32_t i = 0; i < SPRAY_RECYCLED_MAX; i++) {
+        assert_int_equal(packet_spray_path(&engine, 0), 1);
     }
-    assert_int_equal(spray.good_count, 0);
+    assert_int_equal(spray.recycled_count, 0);
 }
 
-// Where switches draw ways by hash, ways that are used again without marks find those that are
+// Where switches draw paths by hash, paths that are used again without marks find those that are
 // free: a permutation is marked less, and sooner over.
-static void ways_used_again_find_free_links(void **state)
+static void paths_used_again_find_free_links(void **state)
 {
     (void)state;
     struct weft_packet_options packet = ndp_options();
@@ -217,7 +218,7 @@ static void what_overtakes_is_not_lost(void **state)
         struct weft_packet_options packet = WEFT_PACKET_DEFAULTS;
         packet.buffer_bytes = 1 << 24;
         packet.port.spray_paths = 9;
-        packet.port.spray_by = by_chance == 1 ? WEFT_SPRAY_CHANCE : WEFT_SPRAY_TURN;
+        packet.port.spray_by = by_chance == 1 ? WEFT_SPRAY_CHANCE : WEFT_SPRAY_ROUND_ROBIN;
         build(true, 54, &arena);
         shift(&flows, 20);
         must(play(&flows, &packet, WEFT_TRANSPORT_DCTCP, &arena), &flows);
@@ -266,7 +267,7 @@ static void pulls_keep_a_lone_message_at_line_rate(void **state)
     assert_true(fabs((double)flows.result.end_ps - 1001 * packet_ps() - 2.0 * LATENCY_PS) < 1e6);
     assert_int_equal(flows.result.packets.packets, 1000);
     // A window below the bandwidth-delay product: as many packets a round trip.
-    packet.initial_window_packets = 2;
+    packet.window.initial_packets = 2;
     must(play(&flows, &packet, WEFT_TRANSPORT_NDP, &arena), &flows);
     double header_ps = HEADER_BYTES / RATE_BPS * 1e12;
     double trip_ps = 2 * packet_ps() + 2 * header_ps + 4.0 * LATENCY_PS;
@@ -313,7 +314,7 @@ static void a_sprayed_permutation_fills_its_links(void **state)
     struct flows flows = {.count = 54, .packets = 1000};
     struct weft_packet_options packet = ndp_options();
     packet.port.spray_paths = 9;
-    packet.initial_window_packets = 60; // the trip takes 25 packets' time without queues
+    packet.window.initial_packets = 60; // the trip takes 25 packets' time without queues
     build(true, 54, &arena);
     shift(&flows, 20);
     must(play(&flows, &packet, WEFT_TRANSPORT_NDP, &arena), &flows);
@@ -328,7 +329,7 @@ static void lost_headers_are_mended_by_timers(void **state)
     struct weft_arena arena = arena_kept;
     struct flows flows = {.count = 100, .packets = 60};
     struct weft_packet_options packet = ndp_options();
-    packet.initial_window_packets = 60;
+    packet.window.initial_packets = 60;
     packet.buffer_bytes = PACKET_BYTES;
     build(false, 101, &arena);
     for (uint32_t i = 0; i < flows.count; i++) {
@@ -388,9 +389,9 @@ static void options_that_make_no_sense_are_refused(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(packets_take_all_ways_in_turn),
-        cmocka_unit_test(ways_without_marks_go_again),
-        cmocka_unit_test(ways_used_again_find_free_links),
+        cmocka_unit_test(packets_take_all_paths_by_round_robin),
+        cmocka_unit_test(paths_without_marks_go_again),
+        cmocka_unit_test(paths_used_again_find_free_links),
         cmocka_unit_test(what_overtakes_is_not_lost),
         cmocka_unit_test(lost_packets_are_found_by_time),
         cmocka_unit_test(pulls_keep_a_lone_message_at_line_rate),

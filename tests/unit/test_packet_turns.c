@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// DCTCP with counted turns, as the recorded simulations have it, against timelines worked out by
-// hand. The links are so long that a trip takes 2 ms and all
+// DCTCP with observation windows of counted acknowledgements, as the recorded simulations have
+// them, against timelines worked out by hand. The links are so long that a trip takes 2 ms and all
 // packets of one window less than 50 us: an iteration's trips can be counted.
 //
 // Mutations that made this test fail (each was run): windows that never open; windows that open
@@ -50,7 +50,7 @@ static int begin(void **state)
                                         .packet = &packet,
                                         .dctcp = WEFT_DCTCP_HTSIM};
     packet = WEFT_PACKET_TOPOOPT;
-    packet.slow_start = false;
+    packet.window.slow_start = false;
     packet.mark_bytes = 50 * PACKET_BYTES;
     return 0;
 }
@@ -98,7 +98,7 @@ static uint32_t trips_of(uint32_t packets)
 static void a_window_opens_by_one_packet_a_turn(void **state)
 {
     (void)state;
-    packet.initial_window_packets = 1;
+    packet.window.initial_packets = 1;
     assert_int_equal(trips_of(2), 2);
     assert_int_equal(trips_of(3), 3);
     assert_int_equal(trips_of(4), 3);
@@ -113,7 +113,7 @@ static void a_window_opens_by_one_packet_a_turn(void **state)
 static void marks_cut_the_window(void **state)
 {
     (void)state;
-    packet.initial_window_packets = 4;
+    packet.window.initial_packets = 4;
     packet.mark_bytes = 1000 * PACKET_BYTES;
     options.dctcp.gain = 1;
     assert_int_equal(trips_of(8), 3);
@@ -129,7 +129,7 @@ static void marks_cut_the_window(void **state)
 static void the_queue_in_a_server_marks_nothing(void **state)
 {
     (void)state;
-    packet.initial_window_packets = 60;
+    packet.window.initial_packets = 60;
     packet.mark_bytes = 2 * PACKET_BYTES;
     options.dctcp.gain = 1;
     assert_int_equal(trips_of(120), 3);
@@ -167,7 +167,7 @@ static void what_it_cannot_play_is_refused(void **state)
         options = good;
         options.packet_bytes = i == 0 ? 0 : options.packet_bytes;
         options.header_bytes = i == 0 ? 0 : options.header_bytes;
-        packet.initial_window_packets = i == 1 ? 0 : 100;
+        packet.window.initial_packets = i == 1 ? 0 : 100;
         options.dctcp.gain = i == 2 ? 0 : i == 3 ? 1.5 : 1;
         assert_false(weft_sim_run_jobs(
             &result, &network, &job, 1, &options,

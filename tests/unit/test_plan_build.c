@@ -2,6 +2,7 @@
 // Plans: what both methods build passes every check, follows from the seed alone, and is never
 // below its bound.
 
+#include "check_plan.h"
 #include "plan_cases.h"
 
 #include <string.h>
@@ -91,7 +92,7 @@ static void plans_of_both_methods_pass_every_check(void **state)
             const struct draw draw = {choice, 1};
             const struct weft_plan *plan = build(&graph, &cluster, options, draw);
             const struct weft_violation *violations;
-            uint32_t count = weft_plan_check(plan, &graph, &violations, &case_arena, case_scratch);
+            uint32_t count = check_plan(plan, &graph, &violations, &case_arena, case_scratch);
             if (count > 0) {
                 fail_msg("n %u choice %u: %s", n, choice, violations[0].text);
             }

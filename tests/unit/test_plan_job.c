@@ -2,6 +2,7 @@
 // What a plan was made for, through its file: strategy, memory and task graph come back the same,
 // the check sees what does not hold, and each bad file is told what is wrong with it.
 
+#include "check_plan.h"
 #include "sample_plan.h"
 #include "weft/format.h"
 
@@ -78,7 +79,7 @@ static int begin(void **state)
     struct weft_error error;
     assert_int_equal(open_arenas(state), 0);
     for (uint32_t s = 0; s < N; s++) {
-        memory[s] = (struct weft_memory){1e9 + s, 1e9, 2e9, 0.5, 4e9 + s + 0.5};
+        memory[s] = (struct weft_memory){1e9 + s, 1e9, 2e9, 0.5, 3e8, 4.3e9 + s + 0.5};
     }
     job = (struct weft_plan_job){
         .model = "a model",
@@ -93,7 +94,7 @@ static int begin(void **state)
                      .server_count = N,
                      .placements = placements,
                      .memory = memory,
-                     .memory_max_bytes = 4e9 + N - 0.5},
+                     .memory_max_bytes = 4.3e9 + N - 0.5},
         .variant = WEFT_COPLAN_STRATEGY,
         .evaluations = 12345,
         .round_count = 2,
@@ -161,14 +162,24 @@ static void a_hybrid_strategy_comes_back(void **state)
                                                       .micro_batch = 4,
                                                       .zero_stage = 1,
                                                       .sequence_parallel = true,
+                                                      .overlap_tensor = true,
+                                                      .blocking_sends = true,
+                                                      .fp8 = true,
+                                                      .schedule = WEFT_SCHEDULE_DUALPIPE,
                                                       .recompute = WEFT_RECOMPUTE_SELECTIVE,
                                                       .order = "tcdp"};
     struct weft_plan plan = sample;
     plan.job = &hybrid_job;
+    plan.cluster.stack = "megascale";
     const char *text = weft_plan_write(&plan, &arena);
     struct weft_plan back;
     read_back(&back, text);
     assert_string_equal(weft_plan_write(&back, &arena), text);
+    assert_string_equal(back.cluster.stack, "megascale");
+    assert_true(back.job->strategy.memory[3].library_bytes == 3e8);
+    assert_int_equal(weft_hybrid_overlap(&back.job->strategy.hybrid), WEFT_OVERLAP_TENSOR);
+    assert_true(back.job->strategy.hybrid.fp8);
+    assert_int_equal(back.job->strategy.hybrid.schedule, WEFT_SCHEDULE_DUALPIPE);
     assert_int_equal(back.job->strategy.hybrid.chunks, 3);
     assert_int_equal(back.job->strategy.hybrid.recompute, WEFT_RECOMPUTE_SELECTIVE);
     assert_string_equal(back.job->strategy.hybrid.order, "tcdp");
@@ -234,11 +245,11 @@ static const struct {
     const char *with;
     const char *violation;
 } untrue_jobs[] = {
-    {"\"max_bytes\": 4000000007.5", "\"max_bytes\": 5000000007.5",
+    {"\"max_bytes\": 4300000007.5", "\"max_bytes\": 5000000007.5",
      "memory: max_bytes is stated as 5.00000001e+09"},
     {"\"limit_bytes\": 40000000000", "\"limit_bytes\": 4000000000", "memory: an accelerator holds"},
     {"\"optimizer_bytes\": 2000000000", "\"optimizer_bytes\": 3000000000",
-     "memory of server 0: 4e+09 bytes in all, but its kinds make 5e+09"},
+     "memory of server 0: 4.3e+09 bytes in all, but its kinds make 5.3e+09"},
     {"\"batch\": 4096", "\"batch\": 4097",
      "operator dense: 4097 samples do not divide into 4 parts"},
     {"\"batch\": 4096", "\"batch\": 0", "batch: an iteration without samples"},
@@ -258,14 +269,14 @@ static void the_check_sees_what_does_not_hold(void **state)
 {
     (void)state;
     const struct weft_violation *violations = NULL;
-    uint32_t count = weft_plan_check(&sample, NULL, &violations, &arena, scratch);
+    uint32_t count = check_plan(&sample, NULL, &violations, &arena, scratch);
     for (size_t i = 0; i < sizeof untrue_jobs / sizeof untrue_jobs[0]; i++) {
         assert_false(is_listed(violations, count, untrue_jobs[i].violation));
     }
     for (size_t i = 0; i < sizeof untrue_jobs / sizeof untrue_jobs[0]; i++) {
         struct weft_plan plan;
         read_back(&plan, replace(untrue_jobs[i].find, untrue_jobs[i].with));
-        count = weft_plan_check(&plan, NULL, &violations, &arena, scratch);
+        count = check_plan(&plan, NULL, &violations, &arena, scratch);
         if (!is_listed(violations, count, untrue_jobs[i].violation)) {
             fail_msg("no violation '%s'", untrue_jobs[i].violation);
         }
@@ -298,7 +309,7 @@ static void the_check_sees_degrees_that_are_not_the_jobs(void **state)
     hybrid_job.strategy.hybrid = right;
     hybrid_job.flops_utilization = 0.5;
     plan.job = &hybrid_job;
-    uint32_t count = weft_plan_check(&plan, NULL, &violations, &arena, scratch);
+    uint32_t count = check_plan(&plan, NULL, &violations, &arena, scratch);
     assert_false(is_listed(violations, count, "strategy"));
     assert_false(is_listed(violations, count, "flops_utilization"));
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
@@ -308,7 +319,7 @@ static void the_check_sees_degrees_that_are_not_the_jobs(void **state)
         hybrid_job.strategy.hybrid.ep = cases[i].ep;
         hybrid_job.strategy.hybrid.micro_batch = cases[i].micro_batch;
         hybrid_job.flops_utilization = cases[i].utilization;
-        count = weft_plan_check(&plan, NULL, &violations, &arena, scratch);
+        count = check_plan(&plan, NULL, &violations, &arena, scratch);
         if (!is_listed(violations, count, cases[i].violation)) {
             fail_msg("no violation '%s'", cases[i].violation);
         }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Plans as JSON: the same plan comes back, and each bad file is told what is wrong with it.
 
+#include "check_plan.h"
 #include "sample_plan.h"
 #include "weft/format.h"
 
@@ -120,9 +121,12 @@ static const struct {
     const char *with;
     const char *message;
 } bad_plans[] = {
-    {"weft.plan/1", "weft.plan/2",
-     "schema: 'weft.plan/2' is not weft.plan/1, the plans this version reads"},
-    {"\"schema\"", "\"scheme\"", "schema: '' is not weft.plan/1, the plans this version reads"},
+    {"weft.plan/2", "weft.plan/1",
+     "schema: weft.plan/1 is of an older version, whose bounds do not say what they hold for; plan "
+     "again with weft plan, which writes weft.plan/2"},
+    {"weft.plan/2", "weft.comparison/1",
+     "schema: 'weft.comparison/1' is no plan; name a file that weft plan -o wrote (weft.plan/2)"},
+    {"\"schema\"", "\"scheme\"", "schema: '' is not weft.plan/2, the plans this version reads"},
     {"\"method\": \"weft\"", "\"method\": \"best\"", "method: 'best' is not weft or topoopt"},
     {"\"seed\": 7", "\"seed\": -7", "seed: -7 is negative"},
     {"\"seed\": 7", "\"seed\": \"x\"",
@@ -147,11 +151,16 @@ static const struct {
     {"\"cost\": {", "\"coin\": {", "cost: missing; write an object"},
     {"\"bounds\": [", "\"bounds\": [],\"x\": [",
      "certificate: bounds: none; a certificate has at least one"},
-    {"\"binding\": 1", "\"binding\": 4", "certificate: binding: 4 is not from 0 to 3"},
+    {"\"binding\": false", "\"binding\": true",
+     "certificate: bounds: binding is true for 2 of them; the gap is to one"},
     {"\"scope\": \"direct-fabric\"", "\"scope\": \"no-fabric\"",
-     "certificate: bounds[2]: scope: not any-strategy, any-fabric, direct-fabric or this-fabric"},
-    {"\"any_allreduce\": true", "\"any_allreduce\": 1",
-     "certificate: bounds[0]: any_allreduce: of another type; write true or false"},
+     "certificate: bounds[2]: scope: 'no-fabric' is not this-fabric, direct-fabric or any-fabric"},
+    {"\"collectives\": \"any\"", "\"collectives\": \"all\"",
+     "certificate: bounds[0]: collectives: 'all' is not balanced or any"},
+    {"\"strategy\": \"this\"", "\"strategy\": 1",
+     "certificate: bounds[0]: strategy: '' is not this or any"},
+    {"\"binding\": true", "\"binding\": false",
+     "certificate: bounds: binding is true for 0 of them; the gap is to one"},
     {"\"certificate\"", "\"x\"", "certificate: missing; write an object"},
     {"\"servers\": 8", "\"servers\": 1", "cluster: servers: 1 is not from 2 to 8192"},
     {"\"servers\": 8", "\"servers\": 1000000", "cluster: servers: 1000000 is not from 2 to 8192"},
@@ -270,7 +279,7 @@ static void what_a_plan_cannot_hold_is_kept_as_a_flaw(void **state)
         assert_int_equal(plan.flaw_count, 1);
         assert_string_equal(plan.flaws[0].text, flawed_plans[i].flaw);
         const struct weft_violation *violations = NULL;
-        assert_true(weft_plan_check(&plan, NULL, &violations, &arena, scratch) >= 1);
+        assert_true(check_plan(&plan, NULL, &violations, &arena, scratch) >= 1);
         assert_string_equal(violations[0].text, flawed_plans[i].flaw);
     }
 }

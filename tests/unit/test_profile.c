@@ -164,7 +164,7 @@ static void accelerators_are_named(void **state)
     assert_false(weft_accelerator_named(&found, "TPU", &error));
     assert_int_equal(error.code, WEFT_INPUT);
     assert_non_null(strstr(error.message, "'TPU'"));
-    assert_non_null(strstr(error.message, "V100, A100-40GB, A100-80GB, H100, H200, B200"));
+    assert_non_null(strstr(error.message, "V100, A100-40GB, A100-80GB, H100, H800, H200, B200"));
 }
 
 static void the_artifacts_profiles_are_read(void **state)

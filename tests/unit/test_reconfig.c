@@ -76,6 +76,24 @@ static void the_heaviest_pairs_get_links_and_then_count_half(void **state)
     assert_true(width[0 * N + 1] == 1 && width[0 * N + 2] == 1 && width[0 * N + 3] == 1);
 }
 
+// Equal messages on equal paths come out of the engine unequal in their last bits.
+static void rounding_does_not_choose_between_equal_pairs(void **state)
+{
+    (void)state;
+    enum { N = 4 };
+    double demand[N * N] = {0};
+    demand[0 * N + 1] = 6312209.492389452;
+    demand[0 * N + 2] = 6312209.492389455;
+    uint8_t width[N * N];
+    struct weft_rng rng;
+    weft_rng_init(&rng, 1);
+    reconfig_links(width, demand, N, 1, &rng, case_scratch);
+    assert_int_equal(width[0 * N + 1], 1);
+    demand[0 * N + 2] += 1; // a byte is more
+    reconfig_links(width, demand, N, 1, &rng, case_scratch);
+    assert_int_equal(width[0 * N + 2], 1);
+}
+
 static struct weft_reconfig play(const struct weft_taskgraph *graph, uint32_t n, uint32_t degree,
                                  uint64_t switch_ps)
 {
@@ -173,6 +191,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup(links_keep_degrees_and_join_all, start),
         cmocka_unit_test_setup(the_heaviest_pairs_get_links_and_then_count_half, start),
+        cmocka_unit_test_setup(rounding_does_not_choose_between_equal_pairs, start),
         cmocka_unit_test_setup(traffic_stops_while_the_switch_turns, start),
         cmocka_unit_test_setup(compute_goes_on_and_devices_take_turns, start),
         cmocka_unit_test_setup(few_bytes_late_end_too, start),

@@ -77,7 +77,7 @@ static struct page *make_page(uint32_t n)
     assert_true(sample_plan(&page->plan, n, jumps, 2, &arena, &error));
     struct weft_memory *memory = WEFT_NEW(&arena, struct weft_memory, n);
     for (uint32_t s = 0; s < n; s++) {
-        memory[s] = (struct weft_memory){2e9, 2e9, 4e9, 1e9 + 1e7 * s, 9e9 + 1e7 * s};
+        memory[s] = (struct weft_memory){2e9, 2e9, 4e9, 1e9 + 1e7 * s, 0, 9e9 + 1e7 * s};
     }
     page->strategy.memory = memory;
     page->strategy.memory_max_bytes = memory[n - 1].total_bytes;

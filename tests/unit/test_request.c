@@ -97,9 +97,7 @@ static void a_topology_leaves_its_step_behind(void **state)
     struct door door;
     open_door(&door);
     const struct weft_topology_request request = {
-        .uniform = true,
-        .hardware = eight_servers,
-        .search = {.method = WEFT_TOPOLOGY_WEFT, .seconds = 1e-3, .timed = true}};
+        .uniform = true, .hardware = eight_servers, .search = {.seconds = 1e-3, .timed = true}};
     struct weft_topology_result result;
     assert_true(weft_request_topology(&result, &request, &door.environment));
     assert_int_equal(result.topology.server_count, 8);
@@ -182,7 +180,7 @@ static void flows_are_simulated(void **state)
     assert_int_equal(result.kind, WEFT_SIMULATE_FLOWS);
     assert_int_equal(result.times.count, 56);
     assert_int_equal(result.options.packet_bytes, 4160);
-    assert_int_equal(result.options.packet->initial_window_packets, 10);
+    assert_int_equal(result.options.packet->window.initial_packets, 10);
     assert_true(result.times.max_ps <= result.sim.end_ps);
     assert_int_equal(door.environment.progress.begun, door.environment.progress.ended);
     const char *text = weft_request_simulate_json(&result, &door.arena);
@@ -355,6 +353,7 @@ static void a_plan_is_made_checked_and_exported(void **state)
     request.hardware.server_count = 0;
     assert_true(weft_request_plan(&result, &request, &door.environment));
     assert_non_null(result.plan);
+    assert_int_equal(result.plan->method, WEFT_TOPOLOGY_WEFT); // what a request asks that is zero
     assert_null(result.page);
     assert_true(result.plan->iteration_s >= result.plan->certificate.lower_bound_s);
 
@@ -367,7 +366,8 @@ static void a_plan_is_made_checked_and_exported(void **state)
     const struct weft_check_request check = {.plan_path = path, .job_path = JOB};
     struct weft_check_result checked;
     assert_true(weft_request_check(&checked, &check, &door.environment));
-    assert_int_equal(checked.violation_count, 0);
+    assert_int_equal(checked.report.violation_count, 0);
+    assert_true(checked.holds);
 
     struct weft_export_request export = {
         .path = path, .kind = WEFT_EXPORT_CIRCUITS_CSV, .server = WEFT_NONE};

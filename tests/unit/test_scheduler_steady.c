@@ -6,8 +6,8 @@
 // its fair level), with fix_modest() fixing at the level instead of what is asked, and with a bound
 // that counts what is sent twice (a score above it).
 
-#include "scheduler/state.h"
 #include "../fresh_arenas.h"
+#include "scheduler/state.h"
 
 #include <math.h>
 #include <setjmp.h>

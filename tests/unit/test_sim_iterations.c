@@ -134,15 +134,15 @@ static void jobs_begin_at_their_starts(void **state)
 {
     (void)state;
     struct weft_arena arena = arena_kept;
-    struct weft_sim_pace paces[3] = {{0}, {.start_ps = 5 * MS_PS}, {.start_ps = 40 * MS_PS}};
-    struct weft_sim_options options = {.iterations = 2, .paces = paces};
+    struct weft_job_timing timings[3] = {{0}, {.start_ps = 5 * MS_PS}, {.start_ps = 40 * MS_PS}};
+    struct weft_sim_options options = {.iterations = 2, .timings = timings};
     struct weft_sim_result result = play(compute_and_send, 2, 3, &options, &arena);
     for (uint32_t job = 0; job < 3; job++) { // never at once
         assert_in_range(result.iteration_ps[job], result.iteration_ps[0] - 2,
                         result.iteration_ps[0] + 2);
         assert_in_range(result.iteration_end_ps[job][1],
-                        paces[job].start_ps + 2 * result.iteration_ps[0] - 2,
-                        paces[job].start_ps + 2 * result.iteration_ps[0] + 2);
+                        timings[job].start_ps + 2 * result.iteration_ps[0] - 2,
+                        timings[job].start_ps + 2 * result.iteration_ps[0] + 2);
     }
 }
 
@@ -158,8 +158,8 @@ static void jitter_has_its_deviation(void **state)
          .next_count = 1},
         {.kind = WEFT_TASK_BACKWARD, .device = 0, .runtime_ps = MS_PS}};
     struct weft_arena arena = arena_kept;
-    struct weft_sim_pace pace = {.jitter_ratio = 0.05};
-    struct weft_sim_options options = {.iterations = 2000, .paces = &pace, .timeline = true};
+    struct weft_job_timing timing = {.jitter_ratio = 0.05};
+    struct weft_sim_options options = {.iterations = 2000, .timings = &timing, .timeline = true};
     struct weft_sim_result result = play(tasks, 2, 1, &options, &arena);
     double sum = 0, squares = 0;
     for (uint32_t i = 0; i < 2000; i++) {
@@ -187,7 +187,7 @@ static void a_stream_keeps_its_window(void **state)
     (void)state;
     struct weft_arena arena = arena_kept;
     struct weft_packet_options packet = WEFT_PACKET_DEFAULTS;
-    packet.initial_window_packets = 1;
+    packet.window.initial_packets = 1;
     struct weft_sim_options options = packets(&packet);
     options.iterations = 4;
     uint64_t anew_ps = play(compute_and_send, 2, 1, &options, &arena).end_ps;
@@ -208,14 +208,14 @@ static void a_stream_keeps_its_window(void **state)
     assert_int_equal(result.packets.packets, 4 * 301);
     assert_int_equal(result.flow_count, 4);
 
-    packet.idle_restart = true; // a pause of 1 ms is no timeout; one of 0.9 timeouts neither
-    packet.timeout_min_ps = 2 * MS_PS;
+    packet.window.idle_restart = true; // a pause of 1 ms is no timeout; one of 0.9 timeouts neither
+    packet.loss.timeout_min_ps = 2 * MS_PS;
     assert_int_equal(play(compute_and_send, 2, 1, &options, &arena).end_ps, result.end_ps);
-    packet.timeout_min_ps = MS_PS / 2;
+    packet.loss.timeout_min_ps = MS_PS / 2;
     ends = play(compute_and_send, 2, 1, &options, &arena).iteration_end_ps[0];
     assert_in_range(ends[3] - ends[2], first_ps - LATENCY_PS, first_ps + LATENCY_PS);
 
-    packet.idle_restart = false;
+    packet.window.idle_restart = false;
     packet.mltcp.restart_packets = 1;
     ends = play(compute_and_send, 2, 1, &options, &arena).iteration_end_ps[0];
     assert_true(ends[3] - ends[2] > first_ps); // no slow start from a threshold of 1
@@ -247,7 +247,7 @@ static void messages_of_a_stream_come_in_order(void **state)
     uint32_t link = weft_fabric_find_link(&network.fabric, 0, 4);
     assert_true(fabs(result.link_bytes[link] - bytes) < 0.5);
     packet.connection_count = 4;
-    packet.slow_start = false; // else windows come to hold whole messages
+    packet.window.slow_start = false; // else windows come to hold whole messages
     options.iterations = 1;
     const uint64_t *four = play(tasks, 4, 1, &options, &arena).task_end_ps[0];
     assert_true(four[3] - four[0] < message_ps / 2);
@@ -321,14 +321,14 @@ static void bad_options_are_refused(void **state)
     options.transport = WEFT_TRANSPORT_MLTCP_RENO;
     refuse(&options, "intercept");
     packet = WEFT_PACKET_DEFAULTS;
-    struct weft_sim_pace pace = {.jitter_ratio = -1};
-    options.paces = &pace;
+    struct weft_job_timing timing = {.jitter_ratio = -1};
+    options.timings = &timing;
     refuse(&options, "jitter");
-    pace = (struct weft_sim_pace){.weight_ratio = NAN};
+    timing = (struct weft_job_timing){.weight_ratio = NAN};
     refuse(&options, "weight");
-    pace = (struct weft_sim_pace){.stray_ratio = 0.05};
-    refuse(&(struct weft_sim_options){.paces = &pace}, "period");
-    options.paces = NULL;
+    timing = (struct weft_job_timing){.stray_ratio = 0.05};
+    refuse(&(struct weft_sim_options){.timings = &timing}, "period");
+    options.timings = NULL;
     options.fluid.learns = true;
     refuse(&options, "flow engine");
     struct weft_fluid_options fluid = {.learns = true, .mltcp = WEFT_MLTCP_DEFAULTS};

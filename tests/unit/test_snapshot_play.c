@@ -113,8 +113,8 @@ static void collisions_and_convergence_are_told(void **state)
         {.name = "x", .demand = half, .links = both, .link_count = 1},
         {.name = "y", .demand = half, .links = both, .link_count = 1}};
     struct weft_snapshot snapshot = {links, 3, jobs, 2};
-    struct weft_sim_pace paces[2] = {{0}, {.start_ps = MS}};
-    struct weft_sim_options sim = {.iterations = 30, .paces = paces};
+    struct weft_job_timing timings[2] = {{0}, {.start_ps = MS}};
+    struct weft_sim_options sim = {.iterations = 30, .timings = timings};
     const struct weft_snapshot_options none = {0};
     struct weft_sharing_play out = play(&snapshot, &sim, &none, &arena);
     assert_true(fabs(out.all.mean_s - 0.029) < 1e-11); // 10 ms, and twice 10 less 1
@@ -138,9 +138,9 @@ static void those_that_share_links_keep_in_step(void **state)
         {.name = "z", .demand = half, .links = &both[1], .link_count = 1},
         {.name = "apart", .demand = half, .links = (const uint32_t[]){2}, .link_count = 1}};
     struct weft_snapshot snapshot = {links, 3, jobs, 4};
-    struct weft_sim_pace paces[4] = {
+    struct weft_job_timing timings[4] = {
         {.stray_ratio = 0.01}, {.stray_ratio = 0.01}, {.stray_ratio = 0.01}, {.stray_ratio = 0.01}};
-    struct weft_sim_options sim = {.iterations = 10, .paces = paces};
+    struct weft_sim_options sim = {.iterations = 10, .timings = timings};
     struct weft_sharing_play out =
         play(&snapshot, &sim, &(struct weft_snapshot_options){0}, &arena);
     // x and y hold each other up; z, which is never held up, waits for them; the fourth does not.

@@ -416,8 +416,7 @@ static void chains_of_branch_splits_keep_apart(void **state)
     struct chain chain = {.space = &space,
                           .placement = &placement,
                           .evaluations = 500,
-                          .hot_ratio = 10, // anything goes
-                          .cold_ratio = 10,
+                          .cooling = {10, 10, WEFT_ANNEAL_OF_BEST, 0}, // anything goes
                           .apart = 3,
                           .best = &found};
     weft_rng_init(&chain.rng, 1);

@@ -43,6 +43,7 @@ static inline void weft_heap_no_places(const void *heap, uint32_t place)
 // The functions are unused where a heap needs only some of them.
 #define WEFT_HEAP_FUNCTION __attribute__((unused)) static inline
 
+// NOLINTBEGIN(bugprone-macro-parentheses): parameters that are types take none.
 #define WEFT_HEAP(name, heap_type, entry_type, arity, before, moved)                               \
     /* Puts `entry` at `place`, which is free, or higher. */                                       \
     WEFT_HEAP_FUNCTION void name##_rise(heap_type *heap, uint32_t place, entry_type entry)         \
@@ -109,6 +110,7 @@ static inline void weft_heap_no_places(const void *heap, uint32_t place)
             }                                                                                      \
         }                                                                                          \
     }
+// NOLINTEND(bugprone-macro-parentheses)
 
 WEFT_API_END
 

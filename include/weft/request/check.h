@@ -6,6 +6,7 @@
 
 #include "weft/plan.h"
 #include "weft/request.h"
+#include "weft/verify.h"
 
 WEFT_API_BEGIN
 
@@ -13,18 +14,19 @@ struct weft_check_request {
     const char *plan_path;
     const char *job_path; // the task graph that it was made for; NULL = none
     const char *model;    // that it was made for; NULL = the zoo's of the plan's name
+    bool without_job;     // what depends on the job's traffic need not be looked at
 };
 
 struct weft_check_result {
-    uint32_t violation_count;
-    const struct weft_violation *violations;
-    const char *left_out; // what could not be looked at, and why; NULL = nothing
+    struct weft_verify_report report;
+    bool holds; // no violation, and nothing unverified that the job's file would show, unless
+                // without_job
 };
 
 // Fails with INPUT where a file cannot be read; what does not hold is no failure.
 bool weft_request_check(struct weft_check_result *result, const struct weft_check_request *request,
                         struct weft_request_environment *environment) WEFT_MUST_USE;
-// "weft.check/1"
+// "weft.check/2"
 const char *weft_request_check_json(const struct weft_check_result *result,
                                     const struct weft_check_request *request,
                                     struct weft_arena *arena);

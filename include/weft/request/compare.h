@@ -16,6 +16,7 @@ struct weft_compare_request {
     struct weft_request_trace trace;
     struct weft_request_hardware hardware;
     struct weft_request_search search;
+    uint64_t dark_ps; // how long the switch of ocs-reconfig turns; 0 = 10 ms
 };
 
 struct weft_compare_result {

@@ -91,7 +91,7 @@ weft_parameter_read weft_read_given_rate;
 enum {
     WEFT_HARDWARE_PARAMETERS = 5,
     WEFT_TRACE_PARAMETERS = 2,
-    WEFT_JOB_PARAMETERS = 9,
+    WEFT_JOB_PARAMETERS = 11,
     WEFT_SEARCH_PARAMETERS = 4,
 };
 extern const struct weft_parameter weft_hardware_parameters[WEFT_HARDWARE_PARAMETERS];

@@ -18,6 +18,7 @@ struct weft_plan_request {
     struct weft_request_hardware hardware;
     struct weft_request_search search;
     enum weft_plan_collectives collectives;
+    enum weft_sim_engine last_engine; // that evaluates the search's last candidates
     bool report; // the result has a page, too
     // Of a model alone.
     struct weft_plan_request_model {

@@ -122,7 +122,7 @@ struct weft_lossy_link {
 
 struct weft_simulated_snapshot {
     struct weft_job_set set;
-    const struct weft_sim_pace *paces;
+    const struct weft_job_timing *timings;
     const double *shares; // per job: of links, as asked
     const char *policy;   // "fair", "unfair", "mltcp"
     struct weft_sharing_play play;

@@ -8,13 +8,17 @@
 
 WEFT_API_BEGIN
 
+// The fabric where none is named: one that can be built for any number of servers.
+#define WEFT_STRATEGY_FABRIC "fat-tree"
+
 struct weft_strategy_request {
     struct weft_request_job job;           // its model is asked for
     struct weft_request_hardware hardware; // its cluster, too
-    const char *fabric;   // a reference fabric; NULL or "full-mesh": every pair is joined
+    const char *fabric;   // a reference fabric, or "full-mesh": every pair joined, which cannot be
+                          // built; NULL: WEFT_STRATEGY_FABRIC
     const char *strategy; // of a transformer: this one ("tp=8,pp=4,micro=2"), not searched
     uint32_t keep;        // how many of the best are returned; 0: 1, of transformers 8
-    double seconds;       // effort, counted in work; 0: 5
+    double seconds;       // effort, counted in work as that of a plan; 0: 10
 };
 
 struct weft_strategy_result {
@@ -24,20 +28,25 @@ struct weft_strategy_result {
     struct weft_strategy_setting setting;
     const char *fabric;
     bool hybrid; // degrees of parallelism of a transformer, not parts of each operator
-    // Best first, at least one.
+    // Best first, at least one: by simulation where simulated_ps says so, else by estimate.
     struct weft_search_result found;
     const uint64_t *simulated_ps; // by the flow engine; 0: it was not asked, the estimate stands
+    const char *why_estimated;    // of the best one; NULL: it was simulated
     const struct weft_hybrid_estimate *estimates; // where the time of each goes; NULL: not hybrid
     const char *const *operator_names;
     double wall_s; // how long it took; the door, which has a clock, fills it
 };
 
-// Searches, or estimates the one that is given. On a fabric of up to 128 servers the flow engine
-// plays each. Fails with USAGE where a strategy is given for a model of operators of its own, with
-// INFEASIBLE where nothing fits into memory.
+// Searches, or takes the one that is given. On a fabric of up to 128 servers the flow engine
+// plays each and ranks them (weft_plan_rank_strategies). Fails with USAGE where a strategy is given
+// for a model of operators of its own, with INFEASIBLE where nothing fits into memory.
 bool weft_request_strategy(struct weft_strategy_result *result,
                            const struct weft_strategy_request *request,
                            struct weft_request_environment *environment) WEFT_MUST_USE;
+// What a candidate takes: simulated where it was, else estimated.
+uint64_t weft_request_strategy_ps(const struct weft_strategy_result *result, uint32_t candidate);
+// Model FLOPs over that time and the peak of all accelerators; 0 where it is not hybrid.
+double weft_request_strategy_mfu(const struct weft_strategy_result *result, uint32_t candidate);
 // "weft.strategy/1"
 const char *weft_request_strategy_json(const struct weft_strategy_result *result,
                                        struct weft_arena *arena);

@@ -47,7 +47,7 @@ struct weft_matrix {
     uint32_t trigger_count;
     const struct weft_matrix_trigger *triggers;
     // Connections that state a `prio`, and that of each connection: the smaller the more urgent,
-    // WEFT_NONE = not stated. It is the receiver's, of pulls (weft_packet_options.pull_order), and
+    // WEFT_NONE = not stated. It is the receiver's, of pulls (weft_pull_options), and
     // says nothing to ports.
     uint32_t priority_count;
     const uint32_t *priority;

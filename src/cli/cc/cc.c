@@ -232,11 +232,10 @@ static json_t *status_json(const struct weft_cc_status *status, struct weft_aren
     weft_set(object, "parameters", parameters_json(&status->parameters));
     weft_set(object, "cgroup", status->cgroup == NULL ? json_null() : json_string(status->cgroup));
     weft_set_truth(object, "default", status->is_default);
-    json_t *list = json_array();
+    json_t *list = weft_set_list(object, "connections");
     for (uint32_t i = 0; i < status->connection_count; i++) {
         json_array_append_new(list, connection_json(&status->connections[i], arena));
     }
-    weft_set(object, "connections", list);
     return object;
 }
 
@@ -313,11 +312,10 @@ static bool status_of_all(struct cli *cli)
     }
     if (cli->json) {
         json_t *object = weft_set_object("weft.cc/1");
-        json_t *loaded = json_array();
+        json_t *loaded = weft_set_list(object, "loaded");
         for (uint32_t i = 0; i < count; i++) {
             json_array_append_new(loaded, status_json(&list[i], &cli->arena));
         }
-        weft_set(object, "loaded", loaded);
         cli_say(cli, "%s", weft_set_finish(object, &cli->arena));
         return true;
     }

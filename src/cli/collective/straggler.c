@@ -98,10 +98,11 @@ static void print_table(struct cli *cli, const struct weft_straggler_result *res
         {"not hidden", WEFT_ALIGN_RIGHT}, {"take", WEFT_ALIGN_LEFT},
     };
     const uint32_t column_count = sizeof columns / sizeof columns[0];
-    const char **cells = WEFT_NEW(&cli->arena, const char *, column_count *WEFT_STRAGGLER_ROWS_MAX);
+    const char **cells =
+        WEFT_NEW(&cli->arena, const char *, (size_t)column_count *WEFT_STRAGGLER_ROWS_MAX);
     for (uint32_t i = 0; i < result->row_count; i++) {
         const struct weft_straggler_cost *cost = &result->rows[i];
-        const char **row = cells + i * column_count;
+        const char **row = cells + (size_t)i * column_count;
         row[0] = show(cli, result->delays_s[i]);
         row[1] = show(cli, cost->stragglar_s);
         row[2] = show(cli, cost->ring_s);
@@ -153,7 +154,7 @@ static bool plot(const struct straggler_input *input, const struct weft_straggle
     const struct weft_straggler_request *request = &input->request;
     enum { POINTS = 121 };
     const struct weft_straggler_cost *cost = &result->cost;
-    double *values = WEFT_NEW(&cli->arena, double, 3 * POINTS);
+    double *values = WEFT_NEW(&cli->arena, double, (size_t)3 * POINTS);
     double high_s = fmax(1.5 * cost->reduce_s, 1.1 * weft_seconds(request->delay_ps));
     for (uint32_t i = 0; i < POINTS; i++) {
         double delay_s = high_s * i / (POINTS - 1);
@@ -167,7 +168,7 @@ static bool plot(const struct straggler_input *input, const struct weft_straggle
         .count = POINTS,
         .delay_s = values,
         .stragglar_s = values + POINTS,
-        .ring_s = values + 2 * POINTS,
+        .ring_s = values + (size_t)2 * POINTS,
         .break_even_s = cost->break_even_delay_s,
         .hidden_s = cost->reduce_s,
     };

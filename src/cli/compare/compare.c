@@ -103,10 +103,10 @@ static bool compare_graph(const struct compare_options *input)
                           cli->program, cli->program);
     }
     if (input->model_option_given || cli->given.job.profile_path != NULL ||
-        cli->given.job.batch > 0) {
+        cli->given.job.batch > 0 || cli->given.job.stack != NULL || cli->given.job.overlap != 0) {
         return cli_misuse(cli,
-                          "'%.100s' is a task graph; lists, --resume, --plot, --profile and "
-                          "--batch are for --model",
+                          "'%.100s' is a task graph; lists, --resume, --plot, --profile, --batch, "
+                          "--stack and --overlap are for --model",
                           input->path);
     }
     if (weft_request_in_zoo(input->path)) {
@@ -116,7 +116,8 @@ static bool compare_graph(const struct compare_options *input)
     const struct weft_compare_request request = {.path = input->path,
                                                  .trace = cli->given.trace,
                                                  .hardware = cli->given.hardware,
-                                                 .search = cli->given.search};
+                                                 .search = cli->given.search,
+                                                 .dark_ps = input->dark_ps};
     struct weft_compare_result result;
     bool compared =
         weft_request_compare(&result, &request, cli_environment(cli, cli_clock_watch(cli)));

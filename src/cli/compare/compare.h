@@ -15,6 +15,7 @@ struct compare_options {
     struct weft_compare_models_request models;
     const char *plot_path;
     const char *tax_plot_path;
+    uint64_t dark_ps;        // of ocs-reconfig; 0 = its default
     bool model_option_given; // one that only models take
 };
 

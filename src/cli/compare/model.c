@@ -21,6 +21,7 @@ enum {
     KEY_PLOT,
     KEY_TAX_PLOT,
     KEY_RESUME,
+    KEY_DARK,
 };
 
 const struct argp_option compare_model_options[] = {
@@ -38,6 +39,9 @@ const struct argp_option compare_model_options[] = {
     {"resume", KEY_RESUME, "FILE.json", 0,
      "comparisons that this file has of the same options are not made again; each new one is "
      "added to it",
+     0},
+    {"dark", KEY_DARK, "T", 0,
+     "of a task graph: how long the switch of ocs-reconfig turns, while no traffic flows (10ms)",
      0},
     {0},
 };
@@ -102,6 +106,17 @@ static error_t take_list(int key, const char *list, struct compare_options *inpu
     return 0;
 }
 
+// A switch that takes no time has no epochs, since topologies live four times as long.
+static error_t take_dark(const char *argument, struct compare_options *input)
+{
+    struct cli *cli = input->cli;
+    bool parsed = weft_parse_time(&input->dark_ps, argument, &cli->error);
+    if (parsed && input->dark_ps == 0) {
+        return cli_usage(cli, "--dark: a switch takes some time; write --dark 10us");
+    }
+    return cli_value(cli, parsed, "dark");
+}
+
 // Takes the options of models. A list that is given twice replaces the first one.
 error_t compare_parse_model(int key, char *argument, struct compare_options *input)
 {
@@ -129,6 +144,8 @@ error_t compare_parse_model(int key, char *argument, struct compare_options *inp
         return cli_take(cli, &input->plot_path, argument, "plot");
     case KEY_TAX_PLOT:
         return cli_take(cli, &input->tax_plot_path, argument, "plot of taxes");
+    case KEY_DARK:
+        return take_dark(argument, input);
     case KEY_RESUME:
         return cli_take(cli, &input->models.resume_path, argument, "file to resume");
     default:
@@ -292,6 +309,9 @@ bool compare_models(struct compare_options *input)
 {
     struct cli *cli = input->cli;
     struct weft_compare_models_request *request = &input->models;
+    if (input->dark_ps > 0) {
+        return cli_misuse(cli, "--dark is for a task graph; leave it out with --model");
+    }
     request->hardware = cli->given.hardware;
     request->job = cli->given.job;
     request->trace = cli->given.trace;

@@ -214,11 +214,10 @@ static void set_experiment(json_t *object, const struct lab_experiment *experime
     weft_set_real(object, "measured_p99_s", whole->measured_p99_s);
     weft_set_real(object, "measured_over_packet",
                   whole->measured_mean_s / whole->predicted_packet_s);
-    json_t *times = json_array();
+    json_t *times = weft_set_list(object, "iteration_s");
     for (uint32_t i = 0; i < experiment->iteration_count; i++) {
         json_array_append_new(times, json_real(whole->measured_s[i]));
     }
-    weft_set(object, "iteration_s", times);
     weft_set_real(object, "rate_Bps", experiment->lab_rate_Bps);
     weft_set_real(object, "rate_ratio", experiment->rate_ratio);
     weft_set_real(object, "bytes_ratio", experiment->bytes_ratio);
@@ -247,14 +246,13 @@ static void print_json(const struct lab_run *run)
     weft_set_count(object, "iterations", run->iterations);
     weft_set_text(object, "fabric", lab_run_fabric_name(run->fabrics[0]));
     set_experiment(object, &run->experiments[0]);
-    json_t *list = json_array();
+    json_t *list = weft_set_list(object, "fabrics");
     for (uint32_t i = 0; i < run->fabric_count; i++) {
         json_t *one = json_object();
         weft_set_text(one, "fabric", lab_run_fabric_name(run->fabrics[i]));
         set_experiment(one, &run->experiments[i]);
         json_array_append_new(list, one);
     }
-    weft_set(object, "fabrics", list);
     if (run->faults.recoveries != NULL) {
         json_t *recoveries = json_array();
         for (uint32_t i = 0; i < run->faults.count; i++) {

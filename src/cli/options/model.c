@@ -15,6 +15,8 @@ enum {
     KEY_TABLES,
     KEY_MEMORY,
     KEY_INTRA_SERVER_RATE,
+    KEY_STACK,
+    KEY_OVERLAP,
     KEY_METHOD,
     KEY_BUDGET,
 };
@@ -33,11 +35,17 @@ static const struct argp_option options[] = {
      "memory of an accelerator, instead of the cluster's: 40GB; 0: no limit", 0},
     {"intra-server-rate", KEY_INTRA_SERVER_RATE, "R", 0,
      "rate between two accelerators of a server (25GB/s with --profile, else its links)", 0},
+    {"stack", KEY_STACK, "NAME", 0,
+     "software of a transformer's run, whose constants count in time and memory (the cluster's, "
+     "else none): deepseek, llama3, megascale, megatron-core, megatron-deepspeed, megatron-lm",
+     0},
+    {"overlap", KEY_OVERLAP, "LIST", 0,
+     "what runs beside a transformer's computation: some of tp,pp,dp,ep, or none (pp,dp)", 0},
     {"search", KEY_METHOD, "S", 0, "search method: weft (default) or mcmc, the TopoOpt artifact's",
      0},
     {"budget", KEY_BUDGET, "N", 0,
      "number of strategies that each search evaluates (by the effort)", 0},
-    {"inside", KEY_INTRA_SERVER_RATE, "R", OPTION_HIDDEN, NULL, 0}, // until 0.5
+    {"inside", KEY_INTRA_SERVER_RATE, "R", OPTION_HIDDEN, NULL, 0}, // kept until 0.5
     {0},
 };
 

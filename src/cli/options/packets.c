@@ -125,7 +125,7 @@ enum {
 };
 // clang-format off
 
-// Names of before 0.5, for one version more.
+// Older names, kept until 0.5.
 #define PACKET_ALIASES(X) \
     X(PRESET, "like", "WHAT") \
     X(ECN_KMIN, "mark", "SIZE") \

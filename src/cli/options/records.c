@@ -18,7 +18,7 @@ enum {
 static const struct argp_option options[] = {
     {"flow-records", KEY_FLOWS, "FILE", 0,
      "write a record of each flow to FILE.csv or FILE.json: size, ends, packets, losses, marks", 0},
-    {"flows", KEY_FLOWS, "FILE", OPTION_HIDDEN, NULL, 0}, // its name until 0.3
+    {"flows", KEY_FLOWS, "FILE", OPTION_HIDDEN, NULL, 0}, // kept until 0.3
     {"series", KEY_SERIES, "FILE.csv", 0, "write what links do, sampled at equal intervals", 0},
     {"every", KEY_EVERY, "TIME", 0,
      "interval of the samples (10us); longer where there would be too many", 0},

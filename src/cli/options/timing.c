@@ -20,12 +20,18 @@ static const struct argp_option options[] = {
      "for all jobs or one for each; of the jobs of a snapshot also a time",
      0},
     {"weight", KEY_FIRST + 3, "W,...", 0,
-     "weight of the flows of a job on links, or of the growth of its windows or rates (packets), "
-     "around 1: one for all jobs or one for each",
+     "how much of a link a job gets beside others, 0.001 to 1000 (1): in the flow engine a flow of "
+     "weight 2 gets twice the rate of one of weight 1; in the packet engine the windows or rates "
+     "of "
+     "the job grow W times as fast, and the transport decides what share that makes. One for all "
+     "jobs or one for each",
      0},
     {"priority", KEY_FIRST + 4, "P,...", 0,
-     "queue of a job at each port, 0 the most urgent, at most 6 (packets): one for all jobs or one "
-     "for each; of flows that patterns name, in turn",
+     "packet engine: the queue, 0 to 6, in which a job's packets wait at each port (0); a packet "
+     "of "
+     "queue 1 is sent only while queue 0 is empty, and so on. One for all jobs or one for each; "
+     "for "
+     "a pattern of flows the values are given to its flows in turn",
      0},
     {0},
 };

@@ -19,7 +19,7 @@ struct plan_input {
     struct weft_plan_request request;
 };
 
-enum { KEY_REPORT = 1, KEY_VARIANT, KEY_ROUNDS, KEY_STRATEGY, KEY_COLLECTIVES };
+enum { KEY_REPORT = 1, KEY_VARIANT, KEY_ROUNDS, KEY_STRATEGY, KEY_COLLECTIVES, KEY_JUDGE };
 
 static const struct argp_option options[] = {
     {"report", KEY_REPORT, "FILE.html", 0, "draw the plan on one page that needs no other file", 0},
@@ -29,10 +29,15 @@ static const struct argp_option options[] = {
      0},
     {"rounds", KEY_ROUNDS, "N", 0,
      "rounds between strategy and topology (till nothing better is found)", 0},
-    {"alternate", 0, NULL, OPTION_ALIAS | OPTION_HIDDEN, NULL, 0}, // until 0.2
+    {"alternate", 0, NULL, OPTION_ALIAS | OPTION_HIDDEN, NULL, 0}, // kept until 0.2
     {"collectives", KEY_COLLECTIVES, "C", 0,
      "rings (default): every AllReduce, ReduceScatter and AllGather on the plan's rings; best: "
      "what makes the simulated iteration shortest, group by group",
+     0},
+    {"judge", KEY_JUDGE, "ENGINE", 0,
+     "flow (default): the flow engine's time of an iteration decides; packet: the search's last "
+     "candidates are played in packets, as TopoOpt's recorded simulator does, and the best of "
+     "those is the plan",
      0},
     {"strategy", KEY_STRATEGY, "DEGREES", 0,
      "of a transformer: this strategy, as tp=8,pp=4,micro=2; only its fabric is searched", 0},
@@ -89,6 +94,8 @@ static error_t parse(int key, char *argument, struct argp_state *state)
         return cli_parameter(input->cli, &parameters, "variant", argument);
     case KEY_ROUNDS:
         return cli_parameter(input->cli, &parameters, "rounds", argument);
+    case KEY_JUDGE:
+        return cli_parameter(input->cli, &parameters, "judge", argument);
     case KEY_COLLECTIVES:
         return cli_parameter(input->cli, &parameters, "collectives", argument);
     case ARGP_KEY_ARG:
@@ -157,7 +164,7 @@ static void print_certificate(struct cli *cli, const struct weft_certificate *ce
         row[0] = i == certificate->binding ? "*" : "";
         row[1] = bound->name;
         row[2] = weft_arena_format(arena, "%s", weft_show_time(unit, bound_ps));
-        row[3] = weft_bound_scope_name(bound->scope);
+        row[3] = bound->any_strategy ? "any-strategy" : weft_bound_scope_name(bound->scope);
     }
     cli_say(cli, "\n%s", weft_report_table(columns, COLUMNS, cells, count, arena));
     const struct weft_bound *binding = &certificate->bounds[certificate->binding];
@@ -254,6 +261,10 @@ static void print(struct cli *cli, const struct weft_plan *plan)
         plan->cluster.degree, weft_show_rate(unit, plan->cluster.rate_Bps),
         plan->method == WEFT_TOPOLOGY_TOPOOPT ? "topoopt" : "weft", (unsigned long long)plan->seed);
     cli_say(cli, "iteration     %s\n", weft_show_time(unit, weft_picoseconds(plan->iteration_s)));
+    if (plan->finals.count > 0) {
+        cli_say(cli, "  in packets  the best of %u candidates; the flow engine says %s\n",
+                plan->finals.count, weft_show_time(unit, weft_picoseconds(plan->finals.flow_s)));
+    }
     cli_say(cli, "lower bound   %s, gap %.2f %% (%s)\n",
             weft_show_time(unit, weft_picoseconds(certificate->lower_bound_s)),
             100 * certificate->gap_ratio, certificate->bounds[certificate->binding].name);

@@ -26,12 +26,16 @@ enum { KEY_FABRIC = 1, KEY_KEEP, KEY_STRATEGY, KEY_SECONDS };
 
 static const struct argp_option options[] = {
     {"fabric", KEY_FABRIC, "F", 0,
-     "the fabric (full-mesh: every pair joined); weft simulate --fabrics lists the others", 0},
+     "the fabric (fat-tree), as weft fabrics lists them; full-mesh: every pair joined, which "
+     "nobody can build",
+     0},
     {"keep", KEY_KEEP, "K", 0, "number of strategies to print, the best first (1; transformers: 8)",
      0},
     {"strategy", KEY_STRATEGY, "DEGREES", 0,
      "of a transformer: not a search but this one, as tp=8,pp=4,micro=2,recompute=selective", 0},
-    {"seconds", KEY_SECONDS, "S", 0, "effort of the search, counted in work (5)", 0},
+    {"effort", KEY_SECONDS, "S", 0,
+     "effort, counted in work: the same as of weft plan and weft compare (10)", 0},
+    {"seconds", 0, NULL, OPTION_ALIAS | OPTION_HIDDEN, NULL, 0}, // kept until 0.2
     {0},
 };
 
@@ -39,9 +43,14 @@ static const char doc[] =
     "Searches how the operators of a model are split and placed on the servers of a cluster, or of "
     "a transformer, the degrees of data, tensor, pipeline, expert and context parallelism; on one "
     "fabric that stays as it is. weft plan chooses the fabric together with the strategy.\v"
-    "Times are estimates of the search's own model of the network; on a fabric of --fabric, up to "
-    "128 servers, the flow engine's time stands beside. What does not fit into memory is never "
-    "told. Of transformers the columns say where the time goes.\n"
+    "Strategies stand in the order of their simulated iterations, and MFU is of those; the "
+    "estimate "
+    "of the search's own model of the network stands beside. On a full mesh and beyond 128 servers "
+    "there are estimates alone, and the answer says so. What does not fit into memory is never "
+    "told. Of transformers one row is one choice of degrees, micro-batch, ZeRO stage and "
+    "recomputation, with the chunks and the order that suit it; the last columns say where the "
+    "time of the estimate goes. weft compare --model gives the same answer for each fabric at the "
+    "same effort and seed, or a better one that it found for another fabric.\n"
     "\n"
     "Examples:\n"
     "  $ weft strategy dlrm-16 examples/clusters/16x4-100g.yaml\n"
@@ -67,7 +76,7 @@ static error_t parse(int key, char *argument, struct argp_state *state)
     case KEY_SECONDS:
         failed = cli_value(
             cli, weft_parse_number(&input->request.seconds, argument, 0, 1e6, &cli->error),
-            "seconds");
+            "effort");
         input->request.seconds = fmax(input->request.seconds, SECONDS_LEAST);
         return failed;
     case ARGP_KEY_ARG:
@@ -200,7 +209,11 @@ void cli_print_memory(struct cli *cli, const struct weft_strategy *strategy,
             weft_show_bytes(unit, memory->parameters_bytes));
     cli_say(cli, ", gradients %s", weft_show_bytes(unit, memory->gradients_bytes));
     cli_say(cli, ", optimizer %s", weft_show_bytes(unit, memory->optimizer_bytes));
-    cli_say(cli, ", activations %s\n", weft_show_bytes(unit, memory->activations_bytes));
+    cli_say(cli, ", activations %s", weft_show_bytes(unit, memory->activations_bytes));
+    if (memory->library_bytes > 0) {
+        cli_say(cli, ", libraries %s", weft_show_bytes(unit, memory->library_bytes));
+    }
+    cli_say(cli, "\n");
 }
 
 // ---- of a search ----
@@ -209,21 +222,23 @@ void cli_print_memory(struct cli *cli, const struct weft_strategy *strategy,
 static void print_hybrids(struct cli *cli, const struct weft_strategy_result *result)
 {
     static const struct weft_table_column columns[] = {
-        {"estimate", WEFT_ALIGN_RIGHT}, {"simulated", WEFT_ALIGN_RIGHT},
-        {"MFU", WEFT_ALIGN_RIGHT},      {"memory", WEFT_ALIGN_RIGHT},
-        {"dp", WEFT_ALIGN_RIGHT},       {"tp", WEFT_ALIGN_RIGHT},
-        {"pp", WEFT_ALIGN_RIGHT},       {"ep", WEFT_ALIGN_RIGHT},
-        {"cp", WEFT_ALIGN_RIGHT},       {"chunks", WEFT_ALIGN_RIGHT},
-        {"micro", WEFT_ALIGN_RIGHT},    {"zero", WEFT_ALIGN_RIGHT},
-        {"compute", WEFT_ALIGN_RIGHT},  {"bubble", WEFT_ALIGN_RIGHT},
-        {"tensor", WEFT_ALIGN_RIGHT},   {"pipe", WEFT_ALIGN_RIGHT},
-        {"expert", WEFT_ALIGN_RIGHT},   {"context", WEFT_ALIGN_RIGHT},
-        {"data", WEFT_ALIGN_RIGHT},     {"recompute", WEFT_ALIGN_LEFT},
+        {"simulated", WEFT_ALIGN_RIGHT}, {"MFU", WEFT_ALIGN_RIGHT},
+        {"estimate", WEFT_ALIGN_RIGHT},  {"memory", WEFT_ALIGN_RIGHT},
+        {"dp", WEFT_ALIGN_RIGHT},        {"tp", WEFT_ALIGN_RIGHT},
+        {"pp", WEFT_ALIGN_RIGHT},        {"ep", WEFT_ALIGN_RIGHT},
+        {"cp", WEFT_ALIGN_RIGHT},        {"chunks", WEFT_ALIGN_RIGHT},
+        {"micro", WEFT_ALIGN_RIGHT},     {"zero", WEFT_ALIGN_RIGHT},
+        {"order", WEFT_ALIGN_LEFT},      {"compute", WEFT_ALIGN_RIGHT},
+        {"bubble", WEFT_ALIGN_RIGHT},    {"tensor", WEFT_ALIGN_RIGHT},
+        {"pipe", WEFT_ALIGN_RIGHT},      {"expert", WEFT_ALIGN_RIGHT},
+        {"context", WEFT_ALIGN_RIGHT},   {"data", WEFT_ALIGN_RIGHT},
+        {"recompute", WEFT_ALIGN_LEFT},
     };
     enum { COLUMNS = sizeof columns / sizeof columns[0] };
     static const char *const recomputes[] = {[WEFT_RECOMPUTE_NONE] = "none",
                                              [WEFT_RECOMPUTE_SELECTIVE] = "selective",
-                                             [WEFT_RECOMPUTE_FULL] = "full"};
+                                             [WEFT_RECOMPUTE_FULL] = "full",
+                                             [WEFT_RECOMPUTE_NORMS] = "norms"};
     struct weft_arena *arena = &cli->arena;
     uint32_t count = result->found.count;
     const char **cells = WEFT_NEW(arena, const char *, (size_t)count *COLUMNS + 1);
@@ -234,12 +249,12 @@ static void print_hybrids(struct cli *cli, const struct weft_strategy_result *re
         const struct weft_hybrid_estimate *estimate = &result->estimates[i];
         const char **row = cells + (size_t)i * COLUMNS;
         uint32_t at = 0;
-        row[at++] = weft_arena_format(arena, "%s", weft_show_time(unit, estimate->iteration_ps));
         row[at++] =
             result->simulated_ps[i] > 0
                 ? weft_arena_format(arena, "%s", weft_show_time(unit, result->simulated_ps[i]))
                 : "-";
-        row[at++] = weft_arena_format(arena, "%.1f %%", 100 * estimate->model_flops_utilization);
+        row[at++] = weft_arena_format(arena, "%.1f %%", 100 * weft_request_strategy_mfu(result, i));
+        row[at++] = weft_arena_format(arena, "%s", weft_show_time(unit, estimate->iteration_ps));
         row[at++] = weft_arena_format(arena, "%s",
                                       weft_show_bytes(unit, candidate->strategy.memory_max_bytes));
         const uint32_t degrees[] = {hybrid->dp,
@@ -253,6 +268,7 @@ static void print_hybrids(struct cli *cli, const struct weft_strategy_result *re
         for (uint32_t d = 0; d < sizeof degrees / sizeof degrees[0]; d++) {
             row[at++] = weft_arena_format(arena, "%u", degrees[d]);
         }
+        row[at++] = hybrid->order;
         const uint64_t times_ps[] = {
             estimate->compute_ps, estimate->bubble_ps,  estimate->tensor_ps, estimate->pipeline_ps,
             estimate->expert_ps,  estimate->context_ps, estimate->data_ps};
@@ -270,11 +286,13 @@ static void print_candidates(struct cli *cli, const struct weft_strategy_result 
     char unit[WEFT_UNIT_TEXT];
     for (uint32_t i = 0; i < result->found.count; i++) {
         const struct weft_candidate *candidate = &result->found.candidates[i];
-        cli_say(cli, "\nestimate      %s", weft_show_time(unit, candidate->estimate_ps));
         if (result->simulated_ps[i] > 0) {
-            cli_say(cli, "; simulated %s", weft_show_time(unit, result->simulated_ps[i]));
+            cli_say(cli, "\niteration     %s simulated, ",
+                    weft_show_time(unit, result->simulated_ps[i]));
+        } else {
+            cli_say(cli, "\niteration     ");
         }
-        cli_say(cli, "\n");
+        cli_say(cli, "%s by estimate\n", weft_show_time(unit, candidate->estimate_ps));
         cli_print_memory(cli, &candidate->strategy, result->setting.memory_limit_bytes);
         cli_print_operators(cli, &candidate->strategy, result->operator_names,
                             result->model.operator_count);
@@ -290,8 +308,15 @@ void cli_print_strategies(struct cli *cli, const struct weft_strategy_result *re
             result->cluster.accelerator, result->fabric);
     cli_say(cli, "%u ports of %s\n", result->cluster.degree,
             weft_show_rate(unit, result->cluster.rate_Bps));
+    if (result->setting.stack != NULL) {
+        cli_say(cli, "software stack %s: %s\n", result->setting.stack->name,
+                result->setting.stack->source);
+    }
     cli_say(cli, "%llu strateg%s looked at\n", (unsigned long long)result->found.evaluations,
             result->found.evaluations == 1 ? "y" : "ies");
+    if (result->why_estimated != NULL) {
+        cli_say(cli, "estimates     nothing was simulated: %s\n", result->why_estimated);
+    }
     if (result->hybrid) {
         print_hybrids(cli, result);
     } else {

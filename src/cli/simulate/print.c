@@ -61,8 +61,9 @@ static void print_last_lines(struct cli *cli, const struct weft_simulate_result 
                 (unsigned long long)counts->retransmits, (unsigned long long)counts->timeouts);
         print_losses(cli, result);
     }
-    if (result->options.parts > 0) {
-        cli_say(cli, "played in %u of %u parts\n", result->sim.part_count, result->options.parts);
+    if (result->options.partitions.count > 0) {
+        cli_say(cli, "played in %u of %u parts\n", result->sim.partitions.count,
+                result->options.partitions.count);
     }
     cli_say(cli, "%llu flows, %llu events, %.3f s\n", (unsigned long long)result->sim.flow_count,
             (unsigned long long)result->sim.event_count, result->wall_s);

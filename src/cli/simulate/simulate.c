@@ -52,9 +52,16 @@ static const struct argp_option options[] = {
      "a snapshot's job that is ahead of the others by more than this of its iteration waits (0: "
      "never)",
      0},
-    {"mltcp-root", KEY_ROOT, NULL, 0, "of the flow engine: shares follow the root of growth", 0},
+    {"mltcp-root", KEY_ROOT, NULL, 0,
+     "flow engine, with --sharing mltcp: a flow weighs the square root of MLTCP's F(progress), "
+     "which "
+     "is what windows come to that grow by F and are halved by losses; without it F itself",
+     0},
     {"mltcp-steps", KEY_STEPS, "N", 0,
-     "of the flow engine: steps of a share over an iteration's bytes (256)", 0},
+     "flow engine, with --sharing mltcp: in how many steps of its bytes a flow's weight follows "
+     "its "
+     "progress through an iteration (256)",
+     0},
     {"oversubscription", KEY_OVERSUBSCRIPTION, "X", 0, "ports down for each port up at a leaf", 0},
     {0},
 };

@@ -88,9 +88,9 @@ bool sweep_file_append(struct sweep_file *kept, struct cli *cli, const struct sw
         return true;
     }
     // One call, so that a kill leaves the whole line or, on some file systems, its beginning.
+    struct weft_arena scratch = cli->scratch;
     size_t left = line->length + 1;
-    char *text = malloc(left);
-    WEFT_ASSERT(text != NULL);
+    char *text = weft_arena_alloc_raw(&scratch, left, 1);
     memcpy(text, line->text, line->length);
     text[line->length] = '\n';
     bool fine = true;
@@ -103,7 +103,6 @@ bool sweep_file_append(struct sweep_file *kept, struct cli *cli, const struct sw
             left -= (size_t)put;
         }
     }
-    free(text);
     double now_s = cli_elapsed_s(cli);
     if (fine && now_s - kept->synced_s >= sync_every_s) {
         kept->synced_s = now_s;
@@ -228,7 +227,7 @@ static bool take_line(struct sweep *sweep, struct sweep_line *line, const struct
 bool sweep_file_resume(struct sweep_file *kept, struct sweep *sweep)
 {
     struct cli *cli = sweep->cli;
-    struct reading reading;
+    struct reading reading = {0};
     if (kept->file < 0) {
         return true;
     }
@@ -269,7 +268,7 @@ static int compare_lines(const void *a, const void *b)
 static bool gather(struct merged *merged, struct sweep *sweep)
 {
     for (uint32_t i = 0; i < sweep->path_count; i++) {
-        struct reading reading;
+        struct reading reading = {0};
         bool more = true;
         if (!load(&reading, sweep->cli, sweep->paths[i])) {
             return false;

@@ -6,8 +6,8 @@
 
 #include "sweep.h"
 
-#include <dlfcn.h>
-#include <limits.h>
+#include "runtime/module.h"
+
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -18,8 +18,6 @@ struct header {
     uint32_t index; // WEFT_NONE: no line follows
     uint32_t value; // whether it failed; or how many are wanted
 };
-// Scenarios that wait beside those that run, so that no thread waits for a message.
-#define AHEAD 2u
 
 static const double poll_s = 0.001;
 static const double progress_s = 0.2;
@@ -35,43 +33,22 @@ static bool started_by_mpirun(void)
     // NOLINTEND(concurrency-mt-unsafe)
 }
 
-// Beside the program, as built, or in lib/weft beside its folder, as installed.
-static void *open_module(void)
-{
-    char program[PATH_MAX];
-    ssize_t length = readlink("/proc/self/exe", program, sizeof program - 1);
-    while (length > 0 && program[length - 1] != '/') {
-        length--;
-    }
-    static const char *const places[] = {"", "../lib/weft/"};
-    for (size_t i = 0; i < 2 && length > 0; i++) {
-        char path[PATH_MAX + 32];
-        snprintf(path, sizeof path, "%.*s%s" SWEEP_MPI_MODULE, (int)length, program, places[i]);
-        // MPI's own modules look for its symbols.
-        void *module = dlopen(path, RTLD_NOW | RTLD_GLOBAL);
-        if (module != NULL) {
-            return module;
-        }
-    }
-    return NULL;
-}
-
 bool sweep_ranks_begin(struct sweep_ranks *ranks, struct cli *cli)
 {
     *ranks = (struct sweep_ranks){.size = 1};
     if (!started_by_mpirun()) {
         return true;
     }
-    void *module = open_module();
-    const struct sweep_mpi *mpi = module != NULL ? dlsym(module, SWEEP_MPI_SYMBOL) : NULL;
-    if (mpi == NULL) {
-        return weft_fail(&cli->error, WEFT_UNSUPPORTED,
-                         "started by mpirun, but " SWEEP_MPI_MODULE
-                         " cannot be loaded; build Weft where libopenmpi-dev is installed, or use "
-                         "--shard");
+    static const struct weft_module module = {
+        .file = SWEEP_MPI_MODULE,
+        .symbol = SWEEP_MPI_SYMBOL,
+        .remedy = "build Weft where libopenmpi-dev is installed, or use --shard",
+    };
+    ranks->mpi = weft_module_load(&module, &cli->error);
+    if (ranks->mpi == NULL) {
+        return weft_wrap(&cli->error, "started by mpirun");
     }
-    ranks->mpi = mpi; // the module stays loaded
-    mpi->start(&ranks->rank, &ranks->size);
+    ranks->mpi->start(&ranks->rank, &ranks->size);
     if (!cli->threads_given) {
         cli->threads = 1; // mpirun starts a process a core
     }
@@ -158,7 +135,7 @@ static uint32_t take_indices(const struct sweep_ranks *ranks, struct sweep_worke
 bool sweep_ranks_serve(const struct sweep_ranks *ranks, const struct sweep *sweep, bool ready)
 {
     struct sweep_workers *workers = ready ? sweep_workers_start(sweep, sweep->cli->threads) : NULL;
-    const uint32_t wanted = workers != NULL ? sweep->cli->threads + AHEAD : 0;
+    const uint32_t wanted = workers != NULL ? sweep->cli->threads + SWEEP_AHEAD : 0;
     const struct header hello = {0, WEFT_NONE, wanted};
     ranks->mpi->send(0, &hello, sizeof hello);
     uint32_t under_way = take_indices(ranks, workers, wanted);
@@ -223,6 +200,27 @@ static uint32_t next_index(struct lead *lead)
     return lead->sweep->todo[lead->next++];
 }
 
+struct keeping {
+    struct lead *lead;
+    const struct sweep_line *line;
+};
+
+static bool keep_line(void *context)
+{
+    struct keeping *keeping = context;
+    struct sweep *sweep = keeping->lead->sweep;
+    const struct sweep_line *line = keeping->line;
+    struct cli *cli = sweep->cli;
+    struct sweep_line *ended = WEFT_NEW(&cli->arena, struct sweep_line, 1);
+    *ended = *line;
+    ended->text = weft_arena_text(&cli->arena, line->text, line->length);
+    sweep->ended[line->index] = ended;
+    return sweep_file_append(keeping->lead->kept, cli, ended);
+}
+
+// Keeps a line that has ended, here or elsewhere. What goes wrong ends the sweep: no more scenarios
+// are given, and those under way are waited for, since threads and ranks hold them. Hence the guard
+// around what allocates.
 static void accept_line(struct lead *lead, const struct sweep_line *line)
 {
     struct cli *cli = lead->sweep->cli;
@@ -234,11 +232,12 @@ static void accept_line(struct lead *lead, const struct sweep_line *line)
                   "not all processes run Weft " WEFT_VERSION "; start one version everywhere");
         return;
     }
-    struct sweep_line *ended = WEFT_NEW(&cli->arena, struct sweep_line, 1);
-    *ended = *line;
-    ended->text = weft_arena_text(&cli->arena, line->text, line->length);
-    lead->sweep->ended[line->index] = ended;
-    if (!lead->failed && !sweep_file_append(lead->kept, cli, ended)) {
+    if (line->length == 0) {
+        lead->failed = true;
+        sweep_refuse_line(cli);
+    }
+    struct keeping keeping = {lead, line};
+    if (!lead->failed && !weft_guard(keep_line, &keeping, &cli->error)) {
         lead->failed = true;
     }
 }
@@ -281,7 +280,7 @@ static void hear(struct lead *lead, uint32_t from, size_t length)
 // ranks what they ask for, and lines are kept as they come from either.
 static void lead_all(struct lead *lead)
 {
-    const uint32_t here_max = lead->sweep->cli->threads + AHEAD;
+    const uint32_t here_max = lead->sweep->cli->threads + SWEEP_AHEAD;
     const bool alone = lead->ranks->mpi == NULL;
     for (;;) {
         uint32_t index = 0;

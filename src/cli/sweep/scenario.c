@@ -52,11 +52,9 @@ static const char *plan(const union sweep_request *request,
 
 const struct sweep_verb *sweep_find_verb(const char *name)
 {
-    static const union sweep_request plain = {.simulate = {.load_count = 0}};
-    static const union sweep_request planned = {.plan = {.search = {.method = WEFT_TOPOLOGY_WEFT}}};
     static const struct sweep_verb verbs[] = {
-        {"simulate", "weft simulate", &plain, weft_simulate_parameters, name_loads, simulate},
-        {"plan", "weft plan", &planned, weft_plan_parameters, name_job, plan},
+        {"simulate", "weft simulate", weft_simulate_parameters, name_loads, simulate},
+        {"plan", "weft plan", weft_plan_parameters, name_job, plan},
     };
     for (size_t i = 0; i < sizeof verbs / sizeof verbs[0]; i++) {
         if (strcmp(name, verbs[i].name) == 0) {
@@ -78,7 +76,7 @@ static bool says_no(const char *word)
     return strcmp(word, "no") == 0 || strcmp(word, "false") == 0;
 }
 
-// What a parameter that had another name until 0.5 is called now.
+// What a parameter is called now; its older name is kept until 0.5.
 static const char *current_name(const char *key)
 {
     static const char *const renamed[][2] = {
@@ -139,7 +137,7 @@ bool sweep_read(union sweep_request *request, struct sweep_reading *reading,
 {
     const struct weft_sweep_value *values[WEFT_SWEEP_KEYS_MAX];
     const struct weft_sweep_grid *grid = weft_sweep_scenario(values, &sweep->spec, index);
-    *request = *sweep->verb->defaults;
+    memset(request, 0, sizeof *request); // the defaults of every verb
     reading->seed = 1;
     uint32_t room = 0;
     for (uint32_t i = 0; i < grid->key_count; i++) {
@@ -280,7 +278,9 @@ struct scenario {
     struct weft_arena scratch;
     struct weft_error error;
     struct weft_request_environment environment;
-    const char *json; // what the request answered
+    const char *json; // what the request answered; NULL: nothing, `error` says why
+    FILE *out;
+    double started_s;
 };
 
 static bool answer(void *context)
@@ -304,13 +304,13 @@ static bool answer(void *context)
     return scenario->json != NULL;
 }
 
-static void write_answer(FILE *out, struct scenario *scenario, bool fine)
+static void write_answer(struct scenario *scenario)
 {
+    FILE *out = scenario->out;
     const struct weft_parameter_group *groups = scenario->sweep->verb->groups;
-    struct weft_arena scratch = scenario->scratch;
     write_parameters(out, scenario->sweep, scenario->index);
-    write_notes(out, &scenario->environment.notes, groups, &scratch);
-    if (fine) {
+    write_notes(out, &scenario->environment.notes, groups, &scenario->arena);
+    if (scenario->json != NULL) {
         fputs(",\"result\":", out);
         write_result(out, scenario->json);
         return;
@@ -321,40 +321,77 @@ static void write_answer(FILE *out, struct scenario *scenario, bool fine)
     fprintf(out, ",\"exit\":%d", weft_exit_code(scenario->error.code));
 }
 
+static bool write_line(void *context)
+{
+    struct scenario *scenario = context;
+    const struct sweep *sweep = scenario->sweep;
+    write_answer(scenario);
+    if (sweep->adds_wall) {
+        fprintf(scenario->out, ",\"wall_s\":%.3f", cli_elapsed_s(sweep->cli) - scenario->started_s);
+    }
+    fputc('}', scenario->out);
+    return true;
+}
+
+static bool write_list_line(void *context)
+{
+    struct scenario *scenario = context;
+    write_parameters(scenario->out, scenario->sweep, scenario->index);
+    fputc('}', scenario->out);
+    return true;
+}
+
+// The text that `write` puts into scenario->out, for the caller to free; NULL and of no length
+// where the system has no memory for it. The stream is memory too, and stands outside of the guard.
+static char *to_text(size_t *length, bool (*write)(void *context), struct scenario *scenario)
+{
+    char *text = NULL;
+    struct weft_error refused;
+    *length = 0;
+    scenario->out = open_memstream(&text, length);
+    if (scenario->out == NULL) {
+        return NULL;
+    }
+    bool fine = weft_guard(write, scenario, &refused) && ferror(scenario->out) == 0;
+    fine = fclose(scenario->out) == 0 && text != NULL && fine;
+    if (!fine) {
+        free(text);
+        text = NULL;
+        *length = 0;
+    }
+    return text;
+}
+
+// Plays and writes one scenario. What it is refused of memory fails this scenario alone, whose line
+// says so; only where there is no memory for that line either it has none. Raises nothing, since
+// workers call it without a guard of their own that could make a line of it.
 struct sweep_line sweep_run(const struct sweep *sweep, uint32_t index)
 {
-    double started_s = cli_elapsed_s(sweep->cli);
     struct sweep_line line = {.index = index, .key = sweep->keys[index]};
-    struct scenario scenario = {.sweep = sweep, .index = index};
-    FILE *out = open_memstream(&line.text, &line.length);
-    struct weft_error error;
-    bool ready = weft_arena_init(&scenario.arena, 0, &error) &&
-                 weft_arena_init(&scenario.scratch, 0, &error);
-    WEFT_ASSERT(out != NULL && ready);
-    struct weft_arena all[] = {scenario.arena, scenario.scratch};
-    bool fine = weft_guard(answer, &scenario, &scenario.error);
-    write_answer(out, &scenario, fine);
-    if (sweep->adds_wall) {
-        fprintf(out, ",\"wall_s\":%.3f", cli_elapsed_s(sweep->cli) - started_s);
-    }
-    fputc('}', out);
-    fclose(out);
-    line.failed = !fine;
-    weft_arena_release(&all[0]);
-    weft_arena_release(&all[1]);
+    struct scenario scenario = {
+        .sweep = sweep, .index = index, .started_s = cli_elapsed_s(sweep->cli)};
+    bool ready = weft_arena_init(&scenario.arena, 0, &scenario.error) &&
+                 weft_arena_init(&scenario.scratch, 0, &scenario.error);
+    struct weft_arena all = scenario.arena;
+    line.failed = !ready || !weft_guard(answer, &scenario, &scenario.error);
+    weft_arena_release(&scenario.scratch); // a line that says that memory is out needs some
+    line.text = to_text(&line.length, write_line, &scenario);
+    weft_arena_release(&all);
     return line;
 }
 
 char *sweep_list_line(const struct sweep *sweep, uint32_t index)
 {
-    char *text = NULL;
+    struct scenario scenario = {.sweep = sweep, .index = index};
     size_t length = 0;
-    FILE *out = open_memstream(&text, &length);
-    WEFT_ASSERT(out != NULL);
-    write_parameters(out, sweep, index);
-    fputc('}', out);
-    fclose(out);
-    return text;
+    return to_text(&length, write_list_line, &scenario);
+}
+
+bool sweep_refuse_line(struct cli *cli)
+{
+    return weft_fail(&cli->error, WEFT_UNSUPPORTED,
+                     "out of memory: the system refuses more for a line of results; raise 'ulimit "
+                     "-v', take a machine with more memory or run fewer --threads");
 }
 
 uint32_t sweep_line_in_spec(const struct sweep *sweep, uint32_t index)

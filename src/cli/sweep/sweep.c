@@ -134,15 +134,19 @@ static bool in_shard(const struct sweep *sweep, uint32_t index)
     return index % sweep->shard_count == sweep->shard;
 }
 
-static void list_scenarios(const struct sweep *sweep)
+static bool list_scenarios(const struct sweep *sweep)
 {
     for (uint32_t i = 0; i < sweep->spec.scenario_count; i++) {
         if (in_shard(sweep, i)) {
             char *line = sweep_list_line(sweep, i);
+            if (line == NULL) {
+                return sweep_refuse_line(sweep->cli);
+            }
             cli_say(sweep->cli, "%s\n", line);
             free(line);
         }
     }
+    return true;
 }
 
 static void list_todo(struct sweep *sweep)
@@ -202,7 +206,7 @@ static bool run_first(struct sweep *sweep, const struct sweep_ranks *ranks)
     bool fine = begin(sweep, &kept, &data, &length);
     sweep_ranks_share(ranks, fine && !sweep->lists ? data : NULL, &length, &cli->arena);
     if (fine && sweep->lists) {
-        list_scenarios(sweep);
+        fine = list_scenarios(sweep);
     } else if (fine) {
         list_todo(sweep);
         fine = sweep_ranks_lead(ranks, sweep, &kept);

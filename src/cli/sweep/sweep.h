@@ -66,7 +66,6 @@ union sweep_request {
 struct sweep_verb {
     const char *name;
     const char *program; // for messages
-    const union sweep_request *defaults;
     const struct weft_parameter_group *groups;
     // Puts what stands under flows and job into the request. Fails with USAGE.
     bool (*name_arguments)(union sweep_request *request, const char *const *names, uint32_t count,
@@ -93,12 +92,16 @@ bool sweep_read(union sweep_request *request, struct sweep_reading *reading,
                 const struct sweep *sweep, uint32_t index) WEFT_MUST_USE;
 // Whether a key stands for arguments and not for an option.
 bool sweep_is_argument(const char *key);
-// Runs scenario `index` to its line, whose text is the caller's to free.
+// Runs scenario `index` to its line, whose text is the caller's to free. Where memory is out, the
+// line says that the scenario failed by it; text is NULL and length 0 where there is none for the
+// line either.
 struct sweep_line sweep_run(const struct sweep *sweep, uint32_t index);
 // The start of a line, up to its key.
 #define SWEEP_LINE_BEGINS "{\"schema\":\"weft.sweep/1\",\"index\":"
-// A line of `parameters` alone, for --list; the caller frees it.
+// A line of `parameters` alone, for --list; the caller frees it. NULL where memory is out.
 char *sweep_list_line(const struct sweep *sweep, uint32_t index);
+// Fills cli->error: there is no memory for a line. Returns false.
+bool sweep_refuse_line(struct cli *cli);
 // "SPEC.yaml: line 4: scenario 7: <what went wrong>", of a failed line.
 const char *sweep_complaint(const struct sweep *sweep, const struct sweep_line *line,
                             struct weft_arena *arena);
@@ -106,13 +109,19 @@ uint32_t sweep_line_in_spec(const struct sweep *sweep, uint32_t index);
 
 // ---- workers.c ----
 
+// Scenarios that may wait beside those that run, so that no thread waits for a message.
+#define SWEEP_AHEAD 2u
+
 struct sweep_workers;
-// NULL: not one thread could be started; cli->error says so.
+// Up to `threads` threads beside the caller, which leads them and ends them. Where the system
+// refuses all of them, the caller plays the scenarios itself in sweep_workers_take. NULL: there is
+// no memory, which cli->error says. The workers lie in cli->arena.
 struct sweep_workers *sweep_workers_start(const struct sweep *sweep, uint32_t threads);
+// At most threads + SWEEP_AHEAD scenarios may be given whose lines have not been taken.
 void sweep_workers_give(struct sweep_workers *workers, uint32_t index);
 // One line that has ended; false after that many seconds without any.
 bool sweep_workers_take(struct sweep_workers *workers, struct sweep_line *line, double wait_s);
-// Waits for the scenarios under way.
+// Waits for the scenarios that were given, and ends the threads.
 void sweep_workers_end(struct sweep_workers *workers);
 
 // ---- file.c ----

@@ -1,80 +1,86 @@
 // SPDX-License-Identifier: Apache-2.0
 // Scenarios on threads: the leader gives indices and takes lines in the order in which they end.
 //
-// One mutex guards a ring of indices to run and a list of lines that have ended; a worker holds it
-// only to take one and to put the other. It is no weft_parallel_for, because scenarios arrive while
-// others run: from another process, or when a rank asks for more.
+// The problem: scenarios arrive while others run, from another process or when a rank asks for
+// more, and the leader writes lines meanwhile. So no round of weft_team_play fits. The method: a
+// team (weft/base.h) whose helpers play one round for as long as the sweep lasts, one index each,
+// whose call takes scenarios from a queue until that is closed; the leader gives and takes beside
+// them (weft_team_begin). Where the system refuses every thread, the leader plays a scenario when
+// it comes to take a line.
+//
+// Both queues are rings of one size. The leader never has more than threads + SWEEP_AHEAD scenarios
+// under way here, so neither ring can be full, and no memory is asked for while scenarios run. A
+// worker holds the mutex only to take an index and to put a line: a scenario takes a millisecond
+// and more, a ring's turn well below one microsecond.
 
 #include "sweep.h"
 
 #include <pthread.h>
 #include <stdlib.h>
-#include <string.h>
 #include <time.h>
 
-#define THREADS_MAX 64u
-
+// Counts only grow; each names the next place of its ring, taken modulo `room`.
 struct sweep_workers {
     const struct sweep *sweep;
-    pthread_mutex_t mutex; // guards what follows
+    struct weft_team *team;
+    uint32_t room;
+    uint32_t *todo;
+    struct sweep_line *lines;
+    pthread_mutex_t mutex; // guards what the rings hold, and what follows
     pthread_cond_t given;
     pthread_cond_t ended;
-    uint32_t *todo; // a stack would run the last given first; this is a ring
-    uint32_t todo_room;
-    uint32_t todo_first;
-    uint32_t todo_count;
-    struct sweep_line *lines;
-    uint32_t line_room;
-    uint32_t line_count;
-    bool over;
-    uint32_t thread_count;
-    pthread_t threads[THREADS_MAX];
+    bool is_closed;
+    uint64_t given_count;
+    uint64_t begun_count;
+    uint64_t ended_count;
+    uint64_t taken_count;
 };
 
-static void *check_memory(void *memory)
+// Takes the next scenario and plays it. The caller holds the mutex, and one was given.
+static void play_next(struct sweep_workers *workers)
 {
-    WEFT_ASSERT(memory != NULL);
-    return memory;
-}
-
-static void add_line(struct sweep_workers *workers, struct sweep_line line)
-{
-    if (workers->line_count == workers->line_room) {
-        workers->line_room = 2 * workers->line_room + 16;
-        workers->lines =
-            check_memory(realloc(workers->lines, workers->line_room * sizeof *workers->lines));
-    }
-    workers->lines[workers->line_count++] = line;
+    uint32_t scenario = workers->todo[workers->begun_count++ % workers->room];
+    pthread_mutex_unlock(&workers->mutex);
+    // Raises nothing: what memory a scenario is refused is an error of its own.
+    struct sweep_line line = sweep_run(workers->sweep, scenario);
+    pthread_mutex_lock(&workers->mutex);
+    workers->lines[workers->ended_count++ % workers->room] = line;
     pthread_cond_signal(&workers->ended);
 }
 
-static void *work(void *argument)
+// What a helper does as long as the sweep lasts.
+static void work(void *context, uint32_t index, struct weft_arena scratch)
 {
-    struct sweep_workers *workers = argument;
+    (void)index, (void)scratch;
+    struct sweep_workers *workers = context;
     pthread_mutex_lock(&workers->mutex);
     for (;;) {
-        while (workers->todo_count == 0 && !workers->over) {
+        while (workers->begun_count == workers->given_count && !workers->is_closed) {
             pthread_cond_wait(&workers->given, &workers->mutex);
         }
-        if (workers->todo_count == 0) {
+        if (workers->begun_count == workers->given_count) {
             break;
         }
-        uint32_t index = workers->todo[workers->todo_first];
-        workers->todo_first = (workers->todo_first + 1) % workers->todo_room;
-        workers->todo_count--;
-        pthread_mutex_unlock(&workers->mutex);
-        struct sweep_line line = sweep_run(workers->sweep, index);
-        pthread_mutex_lock(&workers->mutex);
-        add_line(workers, line);
+        play_next(workers);
     }
     pthread_mutex_unlock(&workers->mutex);
-    return NULL;
+}
+
+static bool is_alone(const struct sweep_workers *workers)
+{
+    return weft_team_size(workers->team) == 1;
 }
 
 struct sweep_workers *sweep_workers_start(const struct sweep *sweep, uint32_t threads)
 {
-    struct sweep_workers *workers = check_memory(calloc(1, sizeof *workers));
-    workers->sweep = sweep;
+    struct cli *cli = sweep->cli;
+    struct sweep_workers *workers = WEFT_NEW(&cli->arena, struct sweep_workers, 1);
+    *workers = (struct sweep_workers){.sweep = sweep, .room = threads + SWEEP_AHEAD};
+    workers->todo = WEFT_NEW(&cli->arena, uint32_t, workers->room);
+    workers->lines = WEFT_NEW(&cli->arena, struct sweep_line, workers->room);
+    if (!weft_team_open(&workers->team, threads + 1, &cli->error)) {
+        return NULL;
+    }
     pthread_condattr_t attributes;
     pthread_condattr_init(&attributes);
     pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
@@ -82,15 +88,10 @@ struct sweep_workers *sweep_workers_start(const struct sweep *sweep, uint32_t th
     pthread_cond_init(&workers->given, NULL);
     pthread_cond_init(&workers->ended, &attributes);
     pthread_condattr_destroy(&attributes);
-    while (workers->thread_count < threads && workers->thread_count < THREADS_MAX &&
-           pthread_create(&workers->threads[workers->thread_count], NULL, work, workers) == 0) {
-        workers->thread_count++;
-    }
-    if (workers->thread_count == 0) {
-        weft_fail(&sweep->cli->error, WEFT_UNSUPPORTED,
-                  "no thread could be started; raise 'ulimit -u'");
-        sweep_workers_end(workers);
-        return NULL;
+    const struct weft_team_work round = {
+        .play = work, .context = workers, .count = weft_team_size(workers->team) - 1};
+    if (!is_alone(workers)) {
+        weft_team_begin(workers->team, &round);
     }
     return workers;
 }
@@ -98,18 +99,8 @@ struct sweep_workers *sweep_workers_start(const struct sweep *sweep, uint32_t th
 void sweep_workers_give(struct sweep_workers *workers, uint32_t index)
 {
     pthread_mutex_lock(&workers->mutex);
-    if (workers->todo_count == workers->todo_room) {
-        uint32_t room = 2 * workers->todo_room + 16;
-        uint32_t *todo = check_memory(malloc(room * sizeof *todo));
-        for (uint32_t i = 0; i < workers->todo_count; i++) {
-            todo[i] = workers->todo[(workers->todo_first + i) % workers->todo_room];
-        }
-        free(workers->todo);
-        workers->todo = todo;
-        workers->todo_room = room;
-        workers->todo_first = 0;
-    }
-    workers->todo[(workers->todo_first + workers->todo_count++) % workers->todo_room] = index;
+    WEFT_ASSERT(workers->given_count - workers->taken_count < workers->room);
+    workers->todo[workers->given_count++ % workers->room] = index;
     pthread_cond_signal(&workers->given);
     pthread_mutex_unlock(&workers->mutex);
 }
@@ -122,15 +113,16 @@ bool sweep_workers_take(struct sweep_workers *workers, struct sweep_line *line, 
     until.tv_sec += until.tv_nsec / 1000000000;
     until.tv_nsec %= 1000000000;
     pthread_mutex_lock(&workers->mutex);
+    if (is_alone(workers) && workers->begun_count < workers->given_count) {
+        play_next(workers);
+    }
     int failed = 0;
-    while (workers->line_count == 0 && failed == 0) {
+    while (workers->taken_count == workers->ended_count && failed == 0) {
         failed = pthread_cond_timedwait(&workers->ended, &workers->mutex, &until);
     }
-    bool there = workers->line_count > 0;
+    bool there = workers->taken_count < workers->ended_count;
     if (there) {
-        *line = workers->lines[0];
-        workers->line_count--;
-        memmove(workers->lines, workers->lines + 1, workers->line_count * sizeof *workers->lines);
+        *line = workers->lines[workers->taken_count++ % workers->room];
     }
     pthread_mutex_unlock(&workers->mutex);
     return there;
@@ -139,19 +131,17 @@ bool sweep_workers_take(struct sweep_workers *workers, struct sweep_line *line, 
 void sweep_workers_end(struct sweep_workers *workers)
 {
     pthread_mutex_lock(&workers->mutex);
-    workers->over = true;
+    workers->is_closed = true;
     pthread_cond_broadcast(&workers->given);
     pthread_mutex_unlock(&workers->mutex);
-    for (uint32_t i = 0; i < workers->thread_count; i++) {
-        pthread_join(workers->threads[i], NULL);
+    if (!is_alone(workers)) {
+        weft_team_end(workers->team);
     }
-    for (uint32_t i = 0; i < workers->line_count; i++) {
-        free(workers->lines[i].text);
+    weft_team_close(workers->team);
+    while (workers->taken_count < workers->ended_count) {
+        free(workers->lines[workers->taken_count++ % workers->room].text);
     }
-    free(workers->lines);
-    free(workers->todo);
     pthread_cond_destroy(&workers->given);
     pthread_cond_destroy(&workers->ended);
     pthread_mutex_destroy(&workers->mutex);
-    free(workers);
 }

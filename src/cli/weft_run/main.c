@@ -348,7 +348,7 @@ static bool build(struct weft_schedule *schedule, struct run_request *request)
         !weft_collective_is_executable(schedule, &cli->error)) {
         return false;
     }
-    struct weft_schedule_report report;
+    struct weft_schedule_report report = {0};
     if (!weft_schedule_check(&report, schedule, cli->scratch, &cli->error)) {
         return false;
     }
@@ -429,7 +429,7 @@ static int listen_at(const struct sockaddr_in *address, struct weft_error *error
         listen(listener, (int)RANKS_MAX) != 0) {
         weft_fail(error, WEFT_IO,
                   "rank 0: cannot listen on port %u: %s; give another by --rendezvous",
-                  ntohs(address->sin_port), strerror(errno));
+                  ntohs(address->sin_port), strerrordesc_np(errno));
         if (listener >= 0) {
             close(listener);
         }

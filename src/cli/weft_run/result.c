@@ -53,11 +53,10 @@ static void print_json(const struct run_request *request, const struct weft_sche
     weft_set_real(object, "late_s", 1e-9 * (double)request->ranks.late_ns);
     weft_set_real(object, "after_late_s", summary.after_late_s);
     weft_set_real(object, "rounding_ratio", summary.worst_ratio);
-    json_t *times = json_array();
+    json_t *times = weft_set_list(object, "seconds");
     for (uint32_t i = 0; i < result->iteration_count; i++) {
         json_array_append_new(times, json_real(result->times[i].seconds));
     }
-    weft_set(object, "seconds", times);
     weft_set_real(object, "cpu_s", result->cpu_s);
     weft_set_count(object, "preemptions", result->preemptions);
     weft_set_count(object, "sent_bytes", result->counts.sent_bytes);

@@ -33,6 +33,7 @@ static void add_pass(struct weft_step_writer *writer, const struct lane *lane, e
 {
     uint32_t n = writer->options.rank_count;
     uint32_t modulus = lane->block * n;
+    WEFT_ASSERT(modulus > 0);
     uint32_t back = modulus - lane->jump * lane->block;
     uint32_t start = (lane->offset + lag * back) % modulus;
     struct weft_step *step = weft_writer_add(writer, op, first_round, n - 1, n, lane->width);

@@ -161,7 +161,8 @@ static double bruck(const struct question *question)
     double blocks = 0;
     for (uint64_t hop = 1; hop < n; hop *= 2) {
         uint64_t rest = n % (2 * hop);
-        blocks += (double)(n / (2 * hop) * hop + (rest > hop ? rest - hop : 0));
+        uint64_t whole = n / (2 * hop);
+        blocks += (double)(whole * hop + (rest > hop ? rest - hop : 0));
     }
     return take(question, rounds, blocks / n, false);
 }

@@ -171,7 +171,7 @@ static uint64_t largest_size(const struct expansion *expansion, uint32_t choice,
 static bool make_form(struct form *form, const struct expansion *expansion, uint32_t choice,
                       enum weft_task_kind kind, struct weft_arena scratch, struct weft_error *error)
 {
-    struct weft_placed_schedule placed;
+    struct weft_placed_schedule placed = {0};
     struct weft_arena *arena = expansion->arena;
     const struct weft_collective_call call = {kind, largest_size(expansion, choice, kind)};
     const struct weft_environment inner = {.arena = arena, .scratch = scratch, .error = error};

@@ -96,6 +96,7 @@ static bool draw_shape(struct shape *shape, double growth, uint64_t age_sum)
 static void arrange(uint32_t *value_of, const uint32_t *values, uint32_t *waiting, uint32_t m,
                     struct weft_arena scratch)
 {
+    WEFT_ASSERT(m > 0);
     uint32_t *owner = WEFT_NEW_RAW(&scratch, uint32_t, m);
     for (uint32_t c = 0; c < m; c++) {
         owner[c] = WEFT_NONE;

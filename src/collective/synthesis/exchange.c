@@ -101,19 +101,10 @@ static uint32_t choose(struct exchange *exchange, uint32_t from, uint32_t to)
     return best;
 }
 
-// One chunk that leaves over a link: how long the link is taken, and when the chunk is there, both
-// counted from the start.
-struct sending {
-    uint32_t link;
-    uint32_t to;
-    uint32_t chunk;
-    uint64_t busy_ps;
-    uint64_t arrive_ps;
-};
-
 // Starts a hop: the chunk leaves its slot and takes the destination's output slot or a new scratch
 // slot there, and the link is taken until it falls free.
-static void start(struct exchange *exchange, const struct sending *sending, uint64_t now_ps)
+static void start(struct exchange *exchange, const struct weft_synth_sending *sending,
+                  uint64_t now_ps)
 {
     uint32_t to = sending->to;
     uint32_t chunk = sending->chunk;
@@ -150,12 +141,9 @@ static void try_direct(struct exchange *exchange, uint32_t link, uint64_t now_ps
     if (target == WEFT_NONE) {
         return;
     }
-    uint64_t send_ps = weft_synth_send_ps(exchange->synth->chunk_bytes, via->rate_Bps);
-    uint64_t busy_ps = send_ps + (exchange->synth->holds ? via->latency_ps : 0);
-    start(exchange,
-          &(struct sending){link, via->to, take(exchange, via->from, target), busy_ps,
-                            send_ps + via->latency_ps},
-          now_ps);
+    struct weft_synth_sending sending =
+        weft_synth_direct(exchange->synth, link, take(exchange, via->from, target));
+    start(exchange, &sending, now_ps);
 }
 
 // Behind switches everybody is one transfer away: receivers in turn, so that in a round each
@@ -177,7 +165,8 @@ static void try_switched(struct exchange *exchange, uint32_t link, uint64_t now_
         }
         weft_switched_take(&exchange->switched, &path, now_ps);
         start(exchange,
-              &(struct sending){link, to, take(exchange, from, to), path.busy_ps, path.arrive_ps},
+              &(struct weft_synth_sending){link, to, take(exchange, from, to), path.busy_ps,
+                                           path.arrive_ps},
               now_ps);
         exchange->next_receiver[link] = (to + 1) % n;
         return;

@@ -94,17 +94,7 @@ static bool has_any(const struct spread *spread, uint32_t from, uint32_t to)
     return false;
 }
 
-// One chunk that leaves over a link: how long the link is taken, and when the chunk is there, both
-// counted from the start.
-struct sending {
-    uint32_t link;
-    uint32_t to;
-    uint32_t chunk;
-    uint64_t busy_ps;
-    uint64_t arrive_ps;
-};
-
-static void start(struct spread *spread, const struct sending *sending, uint64_t now_ps)
+static void start(struct spread *spread, const struct weft_synth_sending *sending, uint64_t now_ps)
 {
     uint32_t to = sending->to;
     uint32_t chunk = sending->chunk;
@@ -136,10 +126,8 @@ static void try_direct(struct spread *spread, uint32_t link, uint64_t now_ps)
     if (chunk == WEFT_NONE) {
         return;
     }
-    uint64_t send_ps = weft_synth_send_ps(spread->synth->chunk_bytes, via->rate_Bps);
-    uint64_t busy_ps = send_ps + (spread->synth->holds ? via->latency_ps : 0);
-    start(spread, &(struct sending){link, via->to, chunk, busy_ps, send_ps + via->latency_ps},
-          now_ps);
+    struct weft_synth_sending sending = weft_synth_direct(spread->synth, link, chunk);
+    start(spread, &sending, now_ps);
 }
 
 static bool try_receiver(struct spread *spread, uint32_t link, uint32_t to, uint64_t now_ps)
@@ -155,7 +143,8 @@ static bool try_receiver(struct spread *spread, uint32_t link, uint32_t to, uint
     }
     uint32_t chunk = choose(spread, from, to);
     weft_switched_take(&spread->switched, &path, now_ps);
-    start(spread, &(struct sending){link, to, chunk, path.busy_ps, path.arrive_ps}, now_ps);
+    start(spread, &(struct weft_synth_sending){link, to, chunk, path.busy_ps, path.arrive_ps},
+          now_ps);
     return true;
 }
 

@@ -74,6 +74,26 @@ static inline uint64_t weft_synth_send_ps(uint64_t bytes, double rate_Bps)
     return ps > 0 ? ps : 1;
 }
 
+// One chunk that leaves over a link: how long the link is taken, and when the chunk is there, both
+// counted from the start.
+struct weft_synth_sending {
+    uint32_t link;
+    uint32_t to;
+    uint32_t chunk;
+    uint64_t busy_ps;
+    uint64_t arrive_ps;
+};
+
+// The sending over a link that ends at a rank.
+static inline struct weft_synth_sending weft_synth_direct(const struct weft_synth *synth,
+                                                          uint32_t link, uint32_t chunk)
+{
+    const struct weft_link *via = &synth->fabric->links[link];
+    uint64_t send_ps = weft_synth_send_ps(synth->chunk_bytes, via->rate_Bps);
+    uint64_t busy_ps = send_ps + (synth->holds ? via->latency_ps : 0);
+    return (struct weft_synth_sending){link, via->to, chunk, busy_ps, send_ps + via->latency_ps};
+}
+
 // The group of a fabric, or false. Tries all mixed radices of the number of servers.
 // O(radices + servers * links of a server * log).
 bool weft_synth_group_find(struct weft_synth_group *group, const struct weft_synth *synth,

@@ -162,6 +162,7 @@ static bool break_cables(uint32_t *cables, const struct weft_tiers *tiers,
 static void wire(struct wiring *wiring, const struct weft_tiers *tiers, const struct shape *shape,
                  const uint32_t *cables)
 {
+    WEFT_ASSERT(shape->tor_servers > 0);
     uint32_t tor_base = tiers->server_count;
     uint32_t aggregation_base = tor_base + shape->tors;
     uint32_t core_base = aggregation_base + shape->pods * shape->pod_aggregations;

@@ -10,6 +10,7 @@
 #include <chakra.pb-c.h>
 #include <inttypes.h>
 #include <math.h>
+#include <stddef.h>
 #include <string.h>
 
 #define RUNTIME_MICROS_MAX ((uint64_t)9000000000000) // 104 days: picoseconds fit 64 bits
@@ -87,78 +88,49 @@ bool chakra_attribute_whole(uint64_t *value, const Chakra__Attribute *attribute)
     }
 }
 
-enum field {
-    FIELD_CPU,
-    FIELD_OPS,
-    FIELD_TENSOR,
-    FIELD_TYPE,
-    FIELD_SIZE,
-    FIELD_FROM,
-    FIELD_TO,
-    FIELD_TAG,
-    FIELD_RUNTIME,
-    FIELD_DEVICE,
-    FIELD_BYTES,
-    FIELD_COUNT,
-};
-static const struct {
+// The attributes that are whole numbers, what each is in the node, and where.
+enum field_kind { FIELD_TRUTH, FIELD_REAL, FIELD_INDEX, FIELD_WHOLE };
+#define FIELD(member) offsetof(struct weft_chakra_node, member)
+#define INDEX_MAX (UINT32_MAX - 1)
+static const struct field {
     const char *name;
     uint64_t max;
-} fields[FIELD_COUNT] = {
-    [FIELD_CPU] = {"is_cpu_op", 1},
-    [FIELD_OPS] = {"num_ops", UINT64_MAX},
-    [FIELD_TENSOR] = {"tensor_size", UINT64_MAX},
-    [FIELD_TYPE] = {"comm_type", UINT32_MAX - 1},
-    [FIELD_SIZE] = {"comm_size", INT64_MAX},
-    [FIELD_FROM] = {"comm_src", UINT32_MAX - 1},
-    [FIELD_TO] = {"comm_dst", UINT32_MAX - 1},
-    [FIELD_TAG] = {"comm_tag", UINT32_MAX - 1},
-    [FIELD_RUNTIME] = {CHAKRA_ATTR_RUNTIME_PS, INT64_MAX},
-    [FIELD_DEVICE] = {CHAKRA_ATTR_DEVICE, UINT32_MAX - 1},
-    [FIELD_BYTES] = {CHAKRA_ATTR_BYTES, INT64_MAX},
+    enum field_kind kind;
+    size_t at;
+} fields[] = {
+    {"is_cpu_op", 1, FIELD_TRUTH, FIELD(compute.on_cpu)},
+    {"num_ops", UINT64_MAX, FIELD_REAL, FIELD(compute.op_count)},
+    {"tensor_size", UINT64_MAX, FIELD_REAL, FIELD(compute.tensor_bytes)},
+    {"comm_type", INDEX_MAX, FIELD_INDEX, FIELD(comm.collective)},
+    {"comm_size", INT64_MAX, FIELD_WHOLE, FIELD(comm.size_bytes)},
+    {"comm_src", INDEX_MAX, FIELD_INDEX, FIELD(comm.from)},
+    {"comm_dst", INDEX_MAX, FIELD_INDEX, FIELD(comm.to)},
+    {"comm_tag", INDEX_MAX, FIELD_INDEX, FIELD(comm.tag)},
+    {CHAKRA_ATTR_RUNTIME_PS, INT64_MAX, FIELD_WHOLE, FIELD(compute.runtime_ps)},
+    {CHAKRA_ATTR_DEVICE, INDEX_MAX, FIELD_INDEX, FIELD(compute.device)},
+    {CHAKRA_ATTR_BYTES, INT64_MAX, FIELD_WHOLE, FIELD(comm.exact_bytes)},
 };
 
-// Stores one of the fields that are whole numbers; `value` is within its bound.
-static void keep_field(struct weft_chakra_node *node, enum field field, uint64_t value)
+// Stores a field; `value` is within its bound.
+static void keep_field(struct weft_chakra_node *node, const struct field *field, uint64_t value)
 {
-    switch (field) {
-    case FIELD_CPU:
-        node->compute.on_cpu = value != 0;
+    void *place = (char *)node + field->at;
+    switch (field->kind) {
+    case FIELD_TRUTH:
+        *(bool *)place = value != 0;
         break;
-    case FIELD_OPS:
-        node->compute.op_count = (double)value;
+    case FIELD_REAL:
+        *(double *)place = (double)value;
         break;
-    case FIELD_TENSOR:
-        node->compute.tensor_bytes = (double)value;
+    case FIELD_INDEX:
+        *(uint32_t *)place = (uint32_t)value;
         break;
-    case FIELD_TYPE:
-        node->comm.collective = (uint32_t)value;
-        break;
-    case FIELD_SIZE:
-        node->comm.size_bytes = value;
-        break;
-    case FIELD_FROM:
-        node->comm.from = (uint32_t)value;
-        break;
-    case FIELD_TO:
-        node->comm.to = (uint32_t)value;
-        break;
-    case FIELD_TAG:
-        node->comm.tag = (uint32_t)value;
-        break;
-    case FIELD_RUNTIME:
-        node->compute.runtime_ps = value;
-        node->compute.has_runtime = true;
-        break;
-    case FIELD_DEVICE:
-        node->compute.device = (uint32_t)value;
-        break;
-    case FIELD_BYTES:
-        node->comm.exact_bytes = value;
-        break;
-    case FIELD_COUNT:
+    case FIELD_WHOLE:
+        *(uint64_t *)place = value;
         break;
     }
+    // A runtime of 0 is one, too.
+    node->compute.has_runtime |= field->at == FIELD(compute.runtime_ps);
 }
 
 static bool keep_kind(struct weft_chakra_node *node, const char *word, struct weft_error *error)
@@ -208,14 +180,15 @@ static bool keep_attribute(struct chakra_reading *reading, struct weft_chakra_no
                            const Chakra__Attribute *attribute, struct weft_error *error)
 {
     bool is_text = attribute->value_case == CHAKRA__ATTRIBUTE__VALUE_STRING_VAL;
-    for (enum field field = 0; field < FIELD_COUNT; field++) {
-        if (strcmp(attribute->name, fields[field].name) != 0) {
+    for (size_t i = 0; i < sizeof fields / sizeof fields[0]; i++) {
+        const struct field *field = &fields[i];
+        uint64_t value = 0;
+        if (strcmp(attribute->name, field->name) != 0) {
             continue;
         }
-        uint64_t value = 0;
-        if (!chakra_attribute_whole(&value, attribute) || value > fields[field].max) {
+        if (!chakra_attribute_whole(&value, attribute) || value > field->max) {
             return weft_fail(error, WEFT_INPUT, "%s is no whole number from 0 to %" PRIu64,
-                             fields[field].name, fields[field].max);
+                             field->name, field->max);
         }
         keep_field(node, field, value);
         return true;

@@ -1,198 +1,90 @@
 // SPDX-License-Identifier: Apache-2.0
 // Clusters in YAML (docs/clusters.md): what a user writes of servers, ports, rates and prices.
 //
-// libcyaml holds the document against a schema of texts, and units are read from these texts
-// afterwards, so that every message names the key and its line. O(bytes + keys^2), as
-// yaml_index.c.
+// A table for each mapping says its keys and reads their units (yaml_keys.c), so that every
+// message names the key and its line. O(bytes + keys^2), as syntax/yaml.c.
 
 #include "weft/format.h"
-#include "yaml_schema.h"
+#include "yaml_keys.h"
 
 #include <string.h>
 
 #define ROWS_MAX 64u
 
-// ---- the schema ----
-
-struct raw_row {
-    char *rate, *transceiver, *transceiver_power, *nic, *nic_power, *switch_port,
-        *switch_port_power, *patch_panel_port, *ocs_port, *ocs_port_power, *mechanical_switch;
-};
-
-struct raw_prices {
-    char *source;
-    struct raw_row *rows;
-    unsigned rows_count;
-};
-
-struct raw_accelerators {
-    char *per_server, *kind, *memory;
-};
-
-struct raw_cluster {
-    char *name, *servers, *degree, *rate, *latency;
-    struct raw_accelerators *accelerators;
-    struct raw_prices *prices;
-};
-
-static const cyaml_schema_field_t row_fields[] = {
-    WEFT_YAML_WORD(rate, WEFT_YAML_NEEDED, raw_row),
-    WEFT_YAML_WORD(transceiver, WEFT_YAML_NEEDED, raw_row),
-    WEFT_YAML_WORD(transceiver_power, WEFT_YAML_OPTIONAL, raw_row),
-    WEFT_YAML_WORD(nic, WEFT_YAML_NEEDED, raw_row),
-    WEFT_YAML_WORD(nic_power, WEFT_YAML_OPTIONAL, raw_row),
-    WEFT_YAML_WORD(switch_port, WEFT_YAML_NEEDED, raw_row),
-    WEFT_YAML_WORD(switch_port_power, WEFT_YAML_OPTIONAL, raw_row),
-    WEFT_YAML_WORD(patch_panel_port, WEFT_YAML_OPTIONAL, raw_row),
-    WEFT_YAML_WORD(ocs_port, WEFT_YAML_OPTIONAL, raw_row),
-    WEFT_YAML_WORD(ocs_port_power, WEFT_YAML_OPTIONAL, raw_row),
-    WEFT_YAML_WORD(mechanical_switch, WEFT_YAML_OPTIONAL, raw_row),
-    CYAML_FIELD_END,
-};
-static const cyaml_schema_value_t row_value = {
-    CYAML_VALUE_MAPPING(CYAML_FLAG_DEFAULT, struct raw_row, row_fields)};
-static const cyaml_schema_field_t prices_fields[] = {
-    WEFT_YAML_TEXT(source, WEFT_YAML_OPTIONAL, raw_prices),
-    CYAML_FIELD_SEQUENCE("rows", CYAML_FLAG_POINTER, struct raw_prices, rows, &row_value, 1,
-                         ROWS_MAX),
-    CYAML_FIELD_END,
-};
-static const cyaml_schema_field_t accelerators_fields[] = {
-    WEFT_YAML_WORD(per_server, WEFT_YAML_NEEDED, raw_accelerators),
-    WEFT_YAML_TEXT(kind, WEFT_YAML_OPTIONAL, raw_accelerators),
-    WEFT_YAML_WORD(memory, WEFT_YAML_OPTIONAL, raw_accelerators),
-    CYAML_FIELD_END,
-};
-static const cyaml_schema_field_t cluster_fields[] = {
-    WEFT_YAML_TEXT(name, WEFT_YAML_OPTIONAL, raw_cluster),
-    WEFT_YAML_WORD(servers, WEFT_YAML_NEEDED, raw_cluster),
-    WEFT_YAML_WORD(degree, WEFT_YAML_NEEDED, raw_cluster),
-    WEFT_YAML_WORD(rate, WEFT_YAML_NEEDED, raw_cluster),
-    WEFT_YAML_WORD(latency, WEFT_YAML_OPTIONAL, raw_cluster),
-    CYAML_FIELD_MAPPING_PTR("accelerators", WEFT_YAML_OPTIONAL, struct raw_cluster, accelerators,
-                            accelerators_fields),
-    CYAML_FIELD_MAPPING_PTR("prices", WEFT_YAML_OPTIONAL, struct raw_cluster, prices,
-                            prices_fields),
-    CYAML_FIELD_END,
-};
-static const cyaml_schema_value_t cluster_value = {
-    CYAML_VALUE_MAPPING(CYAML_FLAG_POINTER, struct raw_cluster, cluster_fields)};
-
-static const cyaml_schema_field_t *fields_at(const char *path)
-{
-    if (strncmp(path, "prices.rows", strlen("prices.rows")) == 0) {
-        return row_fields;
-    }
-    if (strcmp(path, "prices") == 0) {
-        return prices_fields;
-    }
-    return strcmp(path, "accelerators") == 0 ? accelerators_fields : cluster_fields;
-}
-
-static const struct weft_yaml_schema schema = {
-    .value = &cluster_value,
-    .fields_at = fields_at,
-    .needed = "servers, degree and rate",
-    .manual = "docs/clusters.md",
-};
-
-// ---- texts to values ----
-
-static bool read_u32(uint32_t *value, const char *text, uint32_t low, uint32_t high,
-                     const char *path, const struct weft_yaml_source *source)
-{
-    uint64_t wide = 0;
-    if (!weft_parse_count(&wide, text, low, high, source->error)) {
-        return weft_yaml_fail_at(source, path);
-    }
-    *value = (uint32_t)wide;
-    return true;
-}
-
-static bool read_accelerators(struct weft_cluster *cluster, const struct raw_accelerators *raw,
+static bool read_accelerators(struct weft_cluster *cluster, const struct weft_yaml_node *mapping,
                               const struct weft_yaml_source *source)
 {
     uint64_t memory_bytes = 0;
-    if (!read_u32(&cluster->accelerators_per_server, raw->per_server, 0, 1024,
-                  "accelerators.per_server", source)) {
+    const struct weft_yaml_item items[] = {
+        {"per_server", WEFT_YAML_U32, WEFT_YAML_NEEDED, &cluster->accelerators_per_server, 0, 1024},
+        {"kind", WEFT_YAML_TEXT, WEFT_YAML_OPTIONAL, &cluster->accelerator, 0, 0},
+        {"memory", WEFT_YAML_BYTES, WEFT_YAML_OPTIONAL, &memory_bytes, 0, 0},
+    };
+    if (!WEFT_YAML_READ(mapping, items, source)) {
         return false;
-    }
-    if (raw->memory != NULL && !weft_parse_bytes(&memory_bytes, raw->memory, source->error)) {
-        return weft_yaml_fail_at(source, "accelerators.memory");
-    }
-    if (raw->kind != NULL) {
-        cluster->accelerator = weft_arena_text(source->arena, raw->kind, strlen(raw->kind));
     }
     cluster->accelerator_memory_bytes = (double)memory_bytes;
     return true;
 }
 
-enum quantity { PRICE, POWER };
-
-struct column {
-    const char *key;
-    const char *text; // NULL = left out: `value` keeps what it has
-    double *value;
-    enum quantity quantity;
-};
-
 // Reads a row of prices. Power that the row leaves out is the typical one of its rate in Weft's
 // own book; prices have no default, and what may lack is checked at the end.
-static bool read_row(struct weft_price_row *row, const struct raw_row *raw, uint32_t index,
+static bool read_row(struct weft_price_row *row, const struct weft_yaml_node *mapping,
                      const struct weft_yaml_source *source)
 {
-    const char *place = weft_arena_format(source->arena, "prices.rows[%u]", index);
-    double rate_Bps = 0;
-    if (!weft_parse_rate(&rate_Bps, raw->rate, source->error)) {
-        return weft_yaml_fail_at(source, weft_yaml_join(place, "rate", source->arena));
-    }
-    struct weft_price_row typical = weft_cluster_price_at(weft_cluster_default_prices(), rate_Bps);
+    const double left_out = -1;
     *row = (struct weft_price_row){
-        .rate_Bps = rate_Bps,
-        .transceiver_watts = typical.transceiver_watts,
-        .nic_watts = typical.nic_watts,
-        .switch_port_watts = typical.switch_port_watts,
-        .ocs_port_watts = typical.ocs_port_watts,
+        .transceiver_watts = left_out,
+        .nic_watts = left_out,
+        .switch_port_watts = left_out,
+        .ocs_port_watts = left_out,
     };
-    const struct column columns[] = {
-        {"transceiver", raw->transceiver, &row->transceiver_usd, PRICE},
-        {"transceiver_power", raw->transceiver_power, &row->transceiver_watts, POWER},
-        {"nic", raw->nic, &row->nic_usd, PRICE},
-        {"nic_power", raw->nic_power, &row->nic_watts, POWER},
-        {"switch_port", raw->switch_port, &row->switch_port_usd, PRICE},
-        {"switch_port_power", raw->switch_port_power, &row->switch_port_watts, POWER},
-        {"patch_panel_port", raw->patch_panel_port, &row->patch_panel_port_usd, PRICE},
-        {"ocs_port", raw->ocs_port, &row->ocs_port_usd, PRICE},
-        {"ocs_port_power", raw->ocs_port_power, &row->ocs_port_watts, POWER},
-        {"mechanical_switch", raw->mechanical_switch, &row->mechanical_switch_usd, PRICE},
+    const struct weft_yaml_item items[] = {
+        {"rate", WEFT_YAML_RATE, WEFT_YAML_NEEDED, &row->rate_Bps, 0, 0},
+        {"transceiver", WEFT_YAML_PRICE, WEFT_YAML_NEEDED, &row->transceiver_usd, 0, 0},
+        {"transceiver_power", WEFT_YAML_POWER, WEFT_YAML_OPTIONAL, &row->transceiver_watts, 0, 0},
+        {"nic", WEFT_YAML_PRICE, WEFT_YAML_NEEDED, &row->nic_usd, 0, 0},
+        {"nic_power", WEFT_YAML_POWER, WEFT_YAML_OPTIONAL, &row->nic_watts, 0, 0},
+        {"switch_port", WEFT_YAML_PRICE, WEFT_YAML_NEEDED, &row->switch_port_usd, 0, 0},
+        {"switch_port_power", WEFT_YAML_POWER, WEFT_YAML_OPTIONAL, &row->switch_port_watts, 0, 0},
+        {"patch_panel_port", WEFT_YAML_PRICE, WEFT_YAML_OPTIONAL, &row->patch_panel_port_usd, 0, 0},
+        {"ocs_port", WEFT_YAML_PRICE, WEFT_YAML_OPTIONAL, &row->ocs_port_usd, 0, 0},
+        {"ocs_port_power", WEFT_YAML_POWER, WEFT_YAML_OPTIONAL, &row->ocs_port_watts, 0, 0},
+        {"mechanical_switch", WEFT_YAML_PRICE, WEFT_YAML_OPTIONAL, &row->mechanical_switch_usd, 0,
+         0},
     };
-    for (uint32_t i = 0; i < sizeof columns / sizeof columns[0]; i++) {
-        const struct column *column = &columns[i];
-        if (column->text == NULL) {
-            continue;
-        }
-        bool good = column->quantity == PRICE
-                        ? weft_parse_price(column->value, column->text, source->error)
-                        : weft_parse_power(column->value, column->text, source->error);
-        if (!good) {
-            return weft_yaml_fail_at(source, weft_yaml_join(place, column->key, source->arena));
+    if (!WEFT_YAML_READ(mapping, items, source)) {
+        return false;
+    }
+    struct weft_price_row typical =
+        weft_cluster_price_at(weft_cluster_default_prices(), row->rate_Bps);
+    const struct {
+        double *watts;
+        double typical_watts;
+    } powers[] = {
+        {&row->transceiver_watts, typical.transceiver_watts},
+        {&row->nic_watts, typical.nic_watts},
+        {&row->switch_port_watts, typical.switch_port_watts},
+        {&row->ocs_port_watts, typical.ocs_port_watts},
+    };
+    for (size_t i = 0; i < sizeof powers / sizeof powers[0]; i++) {
+        if (*powers[i].watts == left_out) {
+            *powers[i].watts = powers[i].typical_watts;
         }
     }
-    return weft_cluster_check_price_row(row, source->error) || weft_yaml_fail_at(source, place);
+    return weft_cluster_check_price_row(row, source->error) || weft_yaml_fail_at(mapping, source);
 }
 
-// Rows stand in the file as people like; the book wants them ascending.
+// Puts a row where its rate belongs; two of one rate are refused.
 static bool insert_row(struct weft_price_row *rows, uint32_t count, struct weft_price_row row,
-                       const struct weft_yaml_source *source)
+                       struct weft_error *error)
 {
     uint32_t at = count;
     while (at > 0 && rows[at - 1].rate_Bps >= row.rate_Bps) {
         if (rows[at - 1].rate_Bps == row.rate_Bps) {
             char rate[WEFT_UNIT_TEXT];
-            weft_fail(source->error, WEFT_INPUT, "two rows for %s; keep one",
-                      weft_show_rate(rate, row.rate_Bps));
-            return weft_yaml_fail_at(
-                source, weft_arena_format(source->arena, "prices.rows[%u].rate", count));
+            return weft_fail(error, WEFT_INPUT, "two rows for %s; keep one",
+                             weft_show_rate(rate, row.rate_Bps));
         }
         at--;
     }
@@ -201,60 +93,75 @@ static bool insert_row(struct weft_price_row *rows, uint32_t count, struct weft_
     return true;
 }
 
-static bool read_prices(struct weft_price_book *book, const struct raw_prices *raw,
+// Reads the price book of the file, which stands in the place of Weft's own: its rows ascend by
+// rate, whatever their order in the file.
+static bool read_prices(struct weft_price_book *book, const struct weft_yaml_node *mapping,
                         const struct weft_yaml_source *source)
 {
-    struct weft_price_row *rows = WEFT_NEW(source->arena, struct weft_price_row, raw->rows_count);
-    for (uint32_t i = 0; i < raw->rows_count; i++) {
+    const struct weft_yaml_node *list = NULL;
+    struct weft_price_book read = {.source = "the cluster file"};
+    const struct weft_yaml_item items[] = {
+        {"source", WEFT_YAML_TEXT, WEFT_YAML_OPTIONAL, &read.source, 0, 0},
+        {"rows", WEFT_YAML_LIST, WEFT_YAML_NEEDED, &list, 0, ROWS_MAX},
+    };
+    if (!WEFT_YAML_READ(mapping, items, source)) {
+        return false;
+    }
+    struct weft_price_row *rows = WEFT_NEW(source->arena, struct weft_price_row, list->child_count);
+    for (const struct weft_yaml_node *node = list->children; node != NULL; node = node->next) {
         struct weft_price_row row;
-        if (!read_row(&row, &raw->rows[i], i, source) || !insert_row(rows, i, row, source)) {
+        if (!read_row(&row, node, source)) {
             return false;
         }
+        if (!insert_row(rows, read.row_count++, row, source->error)) {
+            return weft_yaml_fail_key(node, "rate", source);
+        }
     }
-    const char *text = raw->source != NULL ? raw->source : "the cluster file";
-    *book = (struct weft_price_book){raw->rows_count, rows,
-                                     weft_arena_text(source->arena, text, strlen(text))};
+    read.rows = rows;
+    *book = read;
     return true;
 }
 
 // A check's message starts with the key it is about.
-static bool fail_check(const struct weft_yaml_source *source)
+static bool fail_check(const struct weft_yaml_node *root, struct weft_error *error)
 {
     char key[64];
-    size_t length = strcspn(source->error->message, ":");
-    snprintf(key, sizeof key, "%.*s", (int)(length < 63 ? length : 63), source->error->message);
-    return weft_wrap(source->error, "line %u", weft_yaml_index_line(source->index, key));
+    size_t length = strcspn(error->message, ":");
+    snprintf(key, sizeof key, "%.*s", (int)(length < 63 ? length : 63), error->message);
+    return weft_wrap(error, "line %u", weft_yaml_line(root, key));
 }
 
-static bool read_cluster(struct weft_cluster *cluster, const struct raw_cluster *raw,
+// Reads a cluster. What the file leaves out keeps a default: a microsecond of latency, no
+// accelerators, Weft's own book of prices.
+static bool read_cluster(struct weft_cluster *cluster, const struct weft_yaml_node *root,
                          const struct weft_yaml_source *source)
 {
-    const char *name = raw->name != NULL ? raw->name : "cluster";
     struct weft_cluster read = {
-        .name = weft_arena_text(source->arena, name, strlen(name)),
+        .name = "cluster",
         .latency_ps = 1000000,
         .accelerator = "",
         .prices = *weft_cluster_default_prices(),
     };
-    if (!read_u32(&read.server_count, raw->servers, 2, WEFT_CLUSTER_SERVERS_MAX, "servers",
-                  source) ||
-        !read_u32(&read.degree, raw->degree, 1, WEFT_CLUSTER_SERVERS_MAX - 1, "degree", source)) {
-        return false;
-    }
-    if (!weft_parse_rate(&read.rate_Bps, raw->rate, source->error)) {
-        return weft_yaml_fail_at(source, "rate");
-    }
-    if (raw->latency != NULL && !weft_parse_time(&read.latency_ps, raw->latency, source->error)) {
-        return weft_yaml_fail_at(source, "latency");
-    }
-    if (raw->accelerators != NULL && !read_accelerators(&read, raw->accelerators, source)) {
-        return false;
-    }
-    if (raw->prices != NULL && !read_prices(&read.prices, raw->prices, source)) {
+    const struct weft_yaml_node *accelerators = NULL;
+    const struct weft_yaml_node *prices = NULL;
+    const uint32_t servers_max = WEFT_CLUSTER_SERVERS_MAX;
+    const struct weft_yaml_item items[] = {
+        {"name", WEFT_YAML_TEXT, WEFT_YAML_OPTIONAL, &read.name, 0, 0},
+        {"servers", WEFT_YAML_U32, WEFT_YAML_NEEDED, &read.server_count, 2, servers_max},
+        {"degree", WEFT_YAML_U32, WEFT_YAML_NEEDED, &read.degree, 1, servers_max - 1},
+        {"rate", WEFT_YAML_RATE, WEFT_YAML_NEEDED, &read.rate_Bps, 0, 0},
+        {"latency", WEFT_YAML_TIME, WEFT_YAML_OPTIONAL, &read.latency_ps, 0, 0},
+        {"accelerators", WEFT_YAML_MAPPING, WEFT_YAML_OPTIONAL, &accelerators, 0, 0},
+        {"stack", WEFT_YAML_TEXT, WEFT_YAML_OPTIONAL, &read.stack, 0, 0},
+        {"prices", WEFT_YAML_MAPPING, WEFT_YAML_OPTIONAL, &prices, 0, 0},
+    };
+    if (!WEFT_YAML_READ(root, items, source) ||
+        (accelerators != NULL && !read_accelerators(&read, accelerators, source)) ||
+        (prices != NULL && !read_prices(&read.prices, prices, source))) {
         return false;
     }
     if (!weft_cluster_check(&read, source->error)) {
-        return fail_check(source);
+        return fail_check(root, source->error);
     }
     *cluster = read;
     return true;
@@ -263,14 +170,10 @@ static bool read_cluster(struct weft_cluster *cluster, const struct raw_cluster 
 bool weft_cluster_read(struct weft_cluster *cluster, const char *data, size_t length,
                        struct weft_arena *arena, struct weft_error *error)
 {
-    struct weft_yaml_index index;
-    void *raw = NULL;
-    if (!weft_yaml_index_build(&index, data, length, arena, error)) {
-        return false;
-    }
-    const struct weft_yaml_source source = {&index, arena, error};
-    return weft_yaml_load(&raw, data, length, &schema, &source) &&
-           read_cluster(cluster, raw, &source);
+    const struct weft_yaml_source source = {arena, error};
+    const struct weft_yaml_node *root = NULL;
+    return weft_yaml_open(&root, data, length, "servers, degree and rate", &source) &&
+           read_cluster(cluster, root, &source);
 }
 
 bool weft_cluster_load(struct weft_cluster *cluster, const char *path, struct weft_arena *arena,

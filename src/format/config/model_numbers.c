@@ -7,84 +7,21 @@
 // of the family's defaults.
 
 #include "model_numbers.h"
-#include "format/syntax/yaml_members.h"
 
 #include <stddef.h>
 #include <string.h>
 
-#define WORD(key) WEFT_YAML_WORD(key, WEFT_YAML_OPTIONAL, weft_raw_numbers)
-
-static const cyaml_schema_value_t word_value = {
-    CYAML_VALUE_STRING(CYAML_FLAG_POINTER, char, 0, WEFT_YAML_WORD_MAX)};
-
-const cyaml_schema_field_t weft_raw_numbers_fields[] = {
-    WORD(dense_features),
-    WORD(bottom_layers),
-    WORD(bottom_units),
-    WORD(tables),
-    WORD(rows),
-    WORD(dim),
-    WORD(bag),
-    WORD(top_layers),
-    WORD(top_units),
-    CYAML_FIELD_SEQUENCE("tower_features", WEFT_YAML_OPTIONAL, struct weft_raw_numbers,
-                         tower_features, &word_value, 1, WEFT_TOWERS_MAX),
-    WORD(doses),
-    WORD(tower_layers),
-    WORD(tower_units),
-    WORD(users),
-    WORD(items),
-    WORD(factor),
-    WORD(layers),
-    WORD(units),
-    WORD(depth),
-    WORD(image),
-    WORD(padding),
-    WORD(pool),
-    WORD(norms),
-    WORD(classes),
-    WORD(sequence),
-    WORD(hidden),
-    WORD(heads),
-    WORD(kv_heads),
-    WORD(head_dim),
-    WORD(vocabulary),
-    WORD(tied_embeddings),
-    WORD(learned_positions),
-    WORD(ffn_units),
-    WORD(gated),
-    WORD(bias),
-    WORD(causal),
-    WORD(post_norm),
-    WORD(token_types),
-    WORD(pooler),
-    WORD(patch_elements),
-    WORD(experts),
-    WORD(experts_active),
-    WORD(experts_shared),
-    WORD(expert_units),
-    WORD(dense_layers),
-    WORD(q_rank),
-    WORD(kv_rank),
-    WORD(rope_dim),
-    WORD(nope_dim),
-    WORD(value_dim),
-    WORD(dtype),
-    CYAML_FIELD_END,
-};
-
-#define MEMBER(family, type, key, want)                                                            \
+#define MEMBER(family, type, key, kind)                                                            \
     {                                                                                              \
-#key, offsetof(struct weft_raw_numbers, key), offsetof(struct type, key), want,            \
-            1u << (family)                                                                         \
+#key, kind, offsetof(struct type, key), 1u << (family)                                     \
     }
-#define DLRM(key, want) MEMBER(WEFT_FAMILY_DLRM, weft_dlrm, key, want)
-#define CANDLE(key, want) MEMBER(WEFT_FAMILY_CANDLE, weft_candle, key, want)
-#define NCF(key, want) MEMBER(WEFT_FAMILY_NCF, weft_ncf, key, want)
-#define VGG(key, want) MEMBER(WEFT_FAMILY_VGG, weft_vgg, key, want)
-#define RESNET(key, want) MEMBER(WEFT_FAMILY_RESNET, weft_resnet, key, want)
-#define SEQ2SEQ(key, want) MEMBER(WEFT_FAMILY_SEQ2SEQ, weft_seq2seq, key, want)
-#define STACK(key, want) MEMBER(WEFT_FAMILY_TRANSFORMER, weft_transformer, key, want)
+#define DLRM(key, kind) MEMBER(WEFT_FAMILY_DLRM, weft_dlrm, key, kind)
+#define CANDLE(key, kind) MEMBER(WEFT_FAMILY_CANDLE, weft_candle, key, kind)
+#define NCF(key, kind) MEMBER(WEFT_FAMILY_NCF, weft_ncf, key, kind)
+#define VGG(key, kind) MEMBER(WEFT_FAMILY_VGG, weft_vgg, key, kind)
+#define RESNET(key, kind) MEMBER(WEFT_FAMILY_RESNET, weft_resnet, key, kind)
+#define SEQ2SEQ(key, kind) MEMBER(WEFT_FAMILY_SEQ2SEQ, weft_seq2seq, key, kind)
+#define STACK(key, kind) MEMBER(WEFT_FAMILY_TRANSFORMER, weft_transformer, key, kind)
 
 static const struct weft_yaml_member members[] = {
     DLRM(dense_features, WEFT_YAML_U64),
@@ -114,10 +51,10 @@ static const struct weft_yaml_member members[] = {
     VGG(padding, WEFT_YAML_U32),
     VGG(pool, WEFT_YAML_U32),
     VGG(units, WEFT_YAML_U64),
-    VGG(classes, WEFT_YAML_U64),
     RESNET(depth, WEFT_YAML_U32),
     RESNET(image, WEFT_YAML_U64),
     RESNET(norms, WEFT_YAML_TRUTH),
+    VGG(classes, WEFT_YAML_U64),
     RESNET(classes, WEFT_YAML_U64),
     SEQ2SEQ(layers, WEFT_YAML_U32),
     SEQ2SEQ(sequence, WEFT_YAML_U64),
@@ -137,6 +74,8 @@ static const struct weft_yaml_member members[] = {
     STACK(bias, WEFT_YAML_TRUTH),
     STACK(causal, WEFT_YAML_TRUTH),
     STACK(post_norm, WEFT_YAML_TRUTH),
+    STACK(parallel_block, WEFT_YAML_TRUTH),
+    STACK(window, WEFT_YAML_U64),
     STACK(token_types, WEFT_YAML_U32),
     STACK(pooler, WEFT_YAML_TRUTH),
     STACK(patch_elements, WEFT_YAML_U64),
@@ -146,6 +85,8 @@ static const struct weft_yaml_member members[] = {
     STACK(experts_shared, WEFT_YAML_U32),
     STACK(expert_units, WEFT_YAML_U64),
     STACK(dense_layers, WEFT_YAML_U32),
+    STACK(expert_servers, WEFT_YAML_U32),
+    STACK(predictions, WEFT_YAML_U32),
     STACK(q_rank, WEFT_YAML_U32),
     STACK(kv_rank, WEFT_YAML_U32),
     STACK(rope_dim, WEFT_YAML_U32),
@@ -180,38 +121,48 @@ static const struct {
     [WEFT_FAMILY_TRANSFORMER] = {&transformer, sizeof transformer},
 };
 
-static bool read_towers(struct weft_candle *numbers, const struct weft_raw_numbers *raw,
+static bool read_towers(struct weft_candle *numbers, const struct weft_yaml_node *list,
                         const struct weft_yaml_source *source)
 {
-    for (uint32_t i = 0; i < raw->tower_features_count; i++) {
-        if (!weft_parse_count(&numbers->tower_features[i], raw->tower_features[i], 1, 1ull << 40,
-                              source->error)) {
-            return weft_yaml_fail_at(
-                source, weft_arena_format(source->arena, "numbers.tower_features[%u]", i));
+    numbers->tower_count = 0;
+    for (const struct weft_yaml_node *node = list->children; node != NULL; node = node->next) {
+        uint64_t *features = &numbers->tower_features[numbers->tower_count++];
+        if (!weft_parse_count(features, node->text, 1, 1ull << 40, source->error)) {
+            return weft_yaml_fail_at(node, source);
         }
     }
-    numbers->tower_count = raw->tower_features_count;
     return true;
 }
 
+// Reads what stands in the file into `numbers`, whose family is the owner.
+static bool read_numbers(void *numbers, enum weft_family family,
+                         const struct weft_yaml_node *mapping,
+                         const struct weft_yaml_source *source)
+{
+    const struct weft_yaml_owner owner = {1u << family, weft_family_name(family)};
+    const struct weft_yaml_node *towers = NULL;
+    struct weft_yaml_item items[MEMBER_COUNT + 1] = {
+        {"tower_features", WEFT_YAML_WORDS, WEFT_YAML_OPTIONAL, &towers, 0, WEFT_TOWERS_MAX}};
+    weft_yaml_permit(items + 1, members, MEMBER_COUNT);
+    if (!WEFT_YAML_READ(mapping, items, source) ||
+        !weft_yaml_read_members(numbers, mapping, members, MEMBER_COUNT, &owner, source)) {
+        return false;
+    }
+    if (towers != NULL && family != WEFT_FAMILY_CANDLE) {
+        weft_fail(source->error, WEFT_INPUT, "%s has no towers; remove it", owner.name);
+        return weft_yaml_fail_at(towers, source);
+    }
+    return towers == NULL || read_towers(numbers, towers, source);
+}
+
 bool weft_model_numbers(const void **numbers, enum weft_family family, const void *start,
-                        const struct weft_raw_numbers *raw, const struct weft_yaml_source *source)
+                        const struct weft_yaml_node *mapping, const struct weft_yaml_source *source)
 {
     size_t size = defaults[family].size;
     void *read = weft_arena_alloc(source->arena, size, 1);
     memcpy(read, start != NULL ? start : defaults[family].start, size);
-    const struct weft_yaml_owner owner = {1u << family, weft_family_name(family), "numbers"};
-    if (raw != NULL) {
-        if (!weft_yaml_read_members(read, raw, members, MEMBER_COUNT, &owner, source)) {
-            return false;
-        }
-        if (raw->tower_features != NULL && family != WEFT_FAMILY_CANDLE) {
-            weft_fail(source->error, WEFT_INPUT, "%s has no towers; remove it", owner.name);
-            return weft_yaml_fail_at(source, "numbers.tower_features");
-        }
-        if (raw->tower_features != NULL && !read_towers(read, raw, source)) {
-            return false;
-        }
+    if (mapping != NULL && !read_numbers(read, family, mapping, source)) {
+        return false;
     }
     *numbers = read;
     return true;

@@ -85,6 +85,8 @@ static bool read_time(uint64_t *time_ps, const json_t *object, const char *key,
     return true;
 }
 
+// Reads one measurement. Its name is read first, so that all further messages can say it; keys that
+// the format does not have are refused last.
 static bool read_measurement(struct weft_measurement *measurement, const json_t *object,
                              struct weft_arena *arena, struct weft_error *error)
 {
@@ -221,15 +223,15 @@ const char *weft_profile_write(const struct weft_profile *profile, struct weft_a
                   (unsigned long long)profile->batch, profile->server_count);
     for (uint32_t i = 0; i < profile->count; i++) {
         const struct weft_measurement *measurement = &profile->measurements[i];
-        weft_text_add(&text, "%s\n  {\"name\": ", i == 0 ? "" : ",");
-        weft_json_add_text(&text, measurement->name);
-        weft_text_add(&text, ", \"pc_str\": \"");
+        double forward_ms = (double)measurement->forward_ps / PS_PER_MS;
+        double backward_ms = (double)measurement->backward_ps / PS_PER_MS;
+        weft_text_add(&text, "%s\n  {", i == 0 ? "" : ",");
+        weft_json_field_text(&text, "name", measurement->name, ", \"pc_str\": \"");
         add_parts(&text, measurement);
-        weft_text_add(&text, "\", \"fw_time\": ");
-        weft_json_add_real(&text, (double)measurement->forward_ps / PS_PER_MS);
-        weft_text_add(&text, ", \"bw_time\": ");
-        weft_json_add_real(&text, (double)measurement->backward_ps / PS_PER_MS);
-        weft_text_add(&text, ", \"mem_req\": %llu}", (unsigned long long)measurement->memory_bytes);
+        weft_text_add(&text, "\", ");
+        weft_json_field_real(&text, "fw_time", forward_ms, ", ");
+        weft_json_field_real(&text, "bw_time", backward_ms, ", ");
+        weft_text_add(&text, "\"mem_req\": %llu}", (unsigned long long)measurement->memory_bytes);
     }
     weft_text_add(&text, "\n]}\n");
     return text.data;

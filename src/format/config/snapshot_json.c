@@ -91,6 +91,8 @@ static bool read_time(uint64_t *time_ps, const json_t *object, const char *key, 
     return true;
 }
 
+// Reads a phase of a job's demand, which must end with the iteration at the latest. What misses the
+// end by no more than decimal seconds lose is shortened.
 static bool read_phase(struct weft_demand_phase *phase, const json_t *item, uint64_t iteration_ps,
                        const struct place *place, struct weft_error *error)
 {
@@ -212,6 +214,7 @@ static bool read_name(const char **name, const json_t *object, const struct plac
     return true;
 }
 
+// Reads the shared links and sorts their names, by which jobs refer to them.
 static bool read_links(struct weft_snapshot *snapshot, struct names *names, const json_t *root,
                        struct reader *reader)
 {
@@ -381,6 +384,8 @@ static bool read_job(struct weft_sharing_job *job, struct weft_job_play *play, c
            read_play(play, item, place, reader->error);
 }
 
+// Reads the whole snapshot: links before jobs, which name them. The names of jobs must differ, too,
+// since time-shifts are found by them.
 static bool read_root(struct weft_job_set *set, const json_t *root, struct reader *reader)
 {
     static const char *const keys[] = {"links", "jobs"};
@@ -446,6 +451,15 @@ bool weft_snapshot_load(struct weft_job_set *set, const char *path, struct weft_
            weft_wrap(error, "%s", path);
 }
 
+bool weft_snapshot_is_other(const char *path)
+{
+    json_t *root = json_load_file(path, 0, NULL);
+    bool other = json_is_object(root) && json_object_get(root, "jobs") == NULL &&
+                 json_object_get(root, "links") == NULL;
+    json_decref(root);
+    return other;
+}
+
 // ---- writing ----
 
 static void add_phases(struct weft_text *text, const struct weft_demand *demand)
@@ -453,13 +467,10 @@ static void add_phases(struct weft_text *text, const struct weft_demand *demand)
     weft_text_add(text, "\"phases\": [");
     for (uint32_t p = 0; p < demand->phase_count; p++) {
         const struct weft_demand_phase *phase = &demand->phases[p];
-        weft_text_add(text, "%s{\"start_s\": ", p > 0 ? ", " : "");
-        weft_json_add_real(text, (double)phase->start_ps / PS_PER_S);
-        weft_text_add(text, ", \"duration_s\": ");
-        weft_json_add_real(text, (double)phase->duration_ps / PS_PER_S);
-        weft_text_add(text, ", \"rate_Bps\": ");
-        weft_json_add_real(text, phase->rate_Bps);
-        weft_text_add(text, "}");
+        weft_text_add(text, "%s{", p > 0 ? ", " : "");
+        weft_json_field_real(text, "start_s", weft_seconds(phase->start_ps), ", ");
+        weft_json_field_real(text, "duration_s", weft_seconds(phase->duration_ps), ", ");
+        weft_json_field_real(text, "rate_Bps", phase->rate_Bps, "}");
     }
     weft_text_add(text, "]");
 }
@@ -470,16 +481,16 @@ static void add_play(struct weft_text *text, const struct weft_job_play *play)
         weft_text_add(text, ", \"iterations\": %u", play->iterations);
     }
     if (play->jitter_ps > 0) {
-        weft_text_add(text, ", \"jitter_s\": ");
-        weft_json_add_real(text, (double)play->jitter_ps / PS_PER_S);
+        weft_text_add(text, ", ");
+        weft_json_field_real(text, "jitter_s", weft_seconds(play->jitter_ps), "");
     }
     if (play->start_ps > 0) {
-        weft_text_add(text, ", \"start_s\": ");
-        weft_json_add_real(text, (double)play->start_ps / PS_PER_S);
+        weft_text_add(text, ", ");
+        weft_json_field_real(text, "start_s", weft_seconds(play->start_ps), "");
     }
     if (play->weight != 1) {
-        weft_text_add(text, ", \"weight\": ");
-        weft_json_add_real(text, play->weight);
+        weft_text_add(text, ", ");
+        weft_json_field_real(text, "weight", play->weight, "");
     }
 }
 
@@ -487,10 +498,9 @@ static void add_play(struct weft_text *text, const struct weft_job_play *play)
 static void add_job(struct weft_text *text, const struct weft_snapshot *snapshot,
                     const struct weft_sharing_job *job, const struct weft_job_play *play)
 {
-    weft_text_add(text, "{\"name\": ");
-    weft_json_add_text(text, job->name);
-    weft_text_add(text, ", \"iteration_s\": ");
-    weft_json_add_real(text, (double)job->demand.iteration_ps / PS_PER_S);
+    weft_text_add(text, "{");
+    weft_json_field_text(text, "name", job->name, ", ");
+    weft_json_field_real(text, "iteration_s", weft_seconds(job->demand.iteration_ps), "");
     if (job->demand.phase_count > 0 || job->link_demands == NULL) {
         weft_text_add(text, ", ");
         add_phases(text, &job->demand);
@@ -522,11 +532,9 @@ const char *weft_snapshot_write(const struct weft_job_set *set, struct weft_aren
     weft_text_init(&text, arena);
     weft_text_add(&text, "{\"links\": [");
     for (uint32_t l = 0; l < snapshot->link_count; l++) {
-        weft_text_add(&text, "%s\n  {\"name\": ", l > 0 ? "," : "");
-        weft_json_add_text(&text, snapshot->links[l].name);
-        weft_text_add(&text, ", \"capacity_Bps\": ");
-        weft_json_add_real(&text, snapshot->links[l].capacity_Bps);
-        weft_text_add(&text, "}");
+        weft_text_add(&text, "%s\n  {", l > 0 ? "," : "");
+        weft_json_field_text(&text, "name", snapshot->links[l].name, ", ");
+        weft_json_field_real(&text, "capacity_Bps", snapshot->links[l].capacity_Bps, "}");
     }
     weft_text_add(&text, "],\n \"jobs\": [");
     for (uint32_t j = 0; j < snapshot->job_count; j++) {

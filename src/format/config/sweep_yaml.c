@@ -2,91 +2,75 @@
 // Sweeps in YAML (docs/sweep.md): grids and scenarios of parameters, as words.
 //
 // Keys are options of other verbs, which this reader does not know: it keeps words and their
-// lines and leaves their meaning to the requests. So there is no schema, and the tree of
-// libyaml is walked directly. O(bytes + keys^2).
+// lines and leaves their meaning to the requests. So no table says its keys, and the tree is
+// walked directly. O(bytes + keys^2).
 
-#include "format/syntax/yaml_index.h"
+#include "format/syntax/yaml.h"
 #include "weft/format.h"
 
 #include <string.h>
-#include <yaml.h>
 
 #define WORDS_MAX 256u // of one value
 
 struct reader {
-    yaml_document_t *document;
     struct weft_sweep_grid common; // key_count 0 = none
     struct weft_arena *arena;
     struct weft_error *error;
 };
 
-static yaml_node_t *node_at(const struct reader *reader, int index)
+static bool is_mapping(const struct weft_yaml_node *node)
 {
-    return yaml_document_get_node(reader->document, index);
+    return node->text == NULL && !node->is_list;
 }
 
-static uint32_t line_of(const yaml_node_t *node)
+static const char *copy(const struct reader *reader, const char *text)
 {
-    return (uint32_t)node->start_mark.line + 1;
-}
-
-static uint32_t item_count(const yaml_node_t *node)
-{
-    return (uint32_t)(node->data.sequence.items.top - node->data.sequence.items.start);
-}
-
-static uint32_t pair_count(const yaml_node_t *node)
-{
-    return (uint32_t)(node->data.mapping.pairs.top - node->data.mapping.pairs.start);
-}
-
-static const char *text_of(const yaml_node_t *node)
-{
-    return (const char *)node->data.scalar.value;
+    return weft_arena_text(reader->arena, text, strlen(text));
 }
 
 static bool read_words(struct weft_sweep_value *value, const struct reader *reader,
-                       const char *name, yaml_node_t *node)
+                       const char *name, const struct weft_yaml_node *node)
 {
-    bool list = node->type == YAML_SEQUENCE_NODE;
-    uint32_t count = list ? item_count(node) : 1;
-    if (node->type == YAML_MAPPING_NODE || count == 0 || count > WORDS_MAX) {
+    uint32_t count = node->is_list ? node->child_count : 1;
+    if (is_mapping(node) || count == 0 || count > WORDS_MAX) {
         return weft_fail(reader->error, WEFT_INPUT,
                          "line %u: %.60s: not a value; write one word, or 1 to %u in a list",
-                         line_of(node), name, WORDS_MAX);
+                         node->value_line, name, WORDS_MAX);
     }
     const char **words = WEFT_NEW(reader->arena, const char *, count);
+    const struct weft_yaml_node *word = node->is_list ? node->children : node;
     for (uint32_t i = 0; i < count; i++) {
-        yaml_node_t *word = list ? node_at(reader, node->data.sequence.items.start[i]) : node;
-        if (word->type != YAML_SCALAR_NODE || word->data.scalar.length == 0) {
+        if (word->text == NULL || word->text[0] == '\0') {
             return weft_fail(reader->error, WEFT_INPUT,
-                             "line %u: %.60s: %s; write a word, as 100Gbps", line_of(word), name,
-                             word->type == YAML_SCALAR_NODE ? "empty" : "nested too deep");
+                             "line %u: %.60s: %s; write a word, as 100Gbps", word->value_line, name,
+                             word->text != NULL ? "empty" : "nested too deep");
         }
-        words[i] = weft_arena_text(reader->arena, text_of(word), word->data.scalar.length);
+        words[i] = copy(reader, word->text);
+        word = word->next;
     }
-    *value = (struct weft_sweep_value){count, words, line_of(node)};
+    *value = (struct weft_sweep_value){count, words, node->value_line};
     return true;
 }
 
 // One value, or in a grid a list of those to choose from.
-static bool read_values(struct weft_sweep_key *key, const struct reader *reader, yaml_node_t *node,
-                        bool choices)
+static bool read_values(struct weft_sweep_key *key, const struct reader *reader,
+                        const struct weft_yaml_node *node, bool choices)
 {
-    bool list = choices && node->type == YAML_SEQUENCE_NODE;
-    uint32_t count = list ? item_count(node) : 1;
+    bool list = choices && node->is_list;
+    uint32_t count = list ? node->child_count : 1;
     if (count == 0) {
         return weft_fail(reader->error, WEFT_INPUT,
                          "line %u: %.60s: an empty list leaves no scenario; write values or remove "
                          "the key",
-                         line_of(node), key->name);
+                         node->value_line, key->name);
     }
     struct weft_sweep_value *values = WEFT_NEW(reader->arena, struct weft_sweep_value, count);
+    const struct weft_yaml_node *value = list ? node->children : node;
     for (uint32_t i = 0; i < count; i++) {
-        yaml_node_t *value = list ? node_at(reader, node->data.sequence.items.start[i]) : node;
         if (!read_words(&values[i], reader, key->name, value)) {
             return false;
         }
+        value = value->next;
     }
     key->value_count = count;
     key->values = values;
@@ -105,27 +89,26 @@ static struct weft_sweep_key *find_key(struct weft_sweep_key *keys, uint32_t *co
     return &keys[i];
 }
 
-static bool read_grid(struct weft_sweep_grid *grid, const struct reader *reader, yaml_node_t *node,
-                      const char *what, bool choices)
+// Reads a mapping of parameters; those in common come first, and give way where it names them.
+static bool read_grid(struct weft_sweep_grid *grid, const struct reader *reader,
+                      const struct weft_yaml_node *mapping, const char *what, bool choices)
 {
-    if (node->type != YAML_MAPPING_NODE || pair_count(node) == 0) {
+    if (!is_mapping(mapping) || mapping->child_count == 0) {
         return weft_fail(reader->error, WEFT_INPUT,
                          "line %u: %s: not a mapping of parameters; write key: value",
-                         line_of(node), what);
+                         mapping->value_line, what);
     }
-    uint32_t room = reader->common.key_count + pair_count(node);
-    struct weft_sweep_key *keys = WEFT_NEW(reader->arena, struct weft_sweep_key, room);
     uint32_t count = reader->common.key_count;
+    struct weft_sweep_key *keys =
+        WEFT_NEW(reader->arena, struct weft_sweep_key, count + mapping->child_count);
     if (count > 0) {
         memcpy(keys, reader->common.keys, count * sizeof *keys);
     }
-    for (uint32_t i = 0; i < pair_count(node); i++) {
-        const yaml_node_pair_t *pair = &node->data.mapping.pairs.start[i];
-        const yaml_node_t *name = node_at(reader, pair->key);
-        const char *text = weft_arena_text(reader->arena, text_of(name), name->data.scalar.length);
-        struct weft_sweep_key *key = find_key(keys, &count, text);
-        *key = (struct weft_sweep_key){.name = text, .line = line_of(name)};
-        if (!read_values(key, reader, node_at(reader, pair->value), choices)) {
+    for (const struct weft_yaml_node *node = mapping->children; node != NULL; node = node->next) {
+        const char *name = copy(reader, node->key);
+        struct weft_sweep_key *key = find_key(keys, &count, name);
+        *key = (struct weft_sweep_key){.name = name, .line = node->line};
+        if (!read_values(key, reader, node, choices)) {
             return false;
         }
     }
@@ -133,9 +116,9 @@ static bool read_grid(struct weft_sweep_grid *grid, const struct reader *reader,
         return weft_fail(reader->error, WEFT_INPUT,
                          "line %u: %s: %u keys, more than %u; remove "
                          "some",
-                         line_of(node), what, count, WEFT_SWEEP_KEYS_MAX);
+                         mapping->value_line, what, count, WEFT_SWEEP_KEYS_MAX);
     }
-    *grid = (struct weft_sweep_grid){line_of(node), count, keys, 1};
+    *grid = (struct weft_sweep_grid){mapping->value_line, count, keys, 1};
     return true;
 }
 
@@ -159,106 +142,88 @@ static bool count_scenarios(struct weft_sweep *sweep, struct weft_sweep_grid *gr
 
 // The grids or scenarios under one of the two keys: a list, or for grids also one mapping.
 static bool read_grids(struct weft_sweep *sweep, struct weft_sweep_grid *grids,
-                       const struct reader *reader, yaml_node_t *node, const char *what,
-                       bool choices)
+                       const struct reader *reader, const struct weft_yaml_node *node, bool choices)
 {
-    bool list = node->type == YAML_SEQUENCE_NODE;
-    uint32_t count = list ? item_count(node) : 1;
-    if (count == 0 || (!list && !choices)) {
+    uint32_t count = node->is_list ? node->child_count : 1;
+    if (count == 0 || (!node->is_list && !choices)) {
         return weft_fail(reader->error, WEFT_INPUT, "line %u: %s: %s; write '- {key: value}' rows",
-                         line_of(node), what, list ? "an empty list" : "not a list");
+                         node->value_line, node->key,
+                         node->is_list ? "an empty list" : "not a list");
     }
+    const struct weft_yaml_node *row = node->is_list ? node->children : node;
     for (uint32_t i = 0; i < count; i++) {
-        yaml_node_t *row = list ? node_at(reader, node->data.sequence.items.start[i]) : node;
         struct weft_sweep_grid *grid = &grids[sweep->grid_count++];
-        if (!read_grid(grid, reader, row, what, choices) ||
+        if (!read_grid(grid, reader, row, node->key, choices) ||
             !count_scenarios(sweep, grid, reader->error)) {
             return false;
         }
+        row = row->next;
     }
     return true;
 }
 
-// The parts of the document.
-struct parts {
-    yaml_node_t *verb;
-    yaml_node_t *common;
-    yaml_node_t *grid;
-    yaml_node_t *scenarios;
-};
-
-// Finds the values of the four keys that a sweep may have; an unknown key is refused with the
-// nearest one.
-static bool find_parts(struct parts *parts, const struct reader *reader)
+// Refuses an unknown key with the nearest of the four that a sweep may have.
+static bool check_keys(const struct weft_yaml_node *root, struct weft_error *error)
 {
     static const char *const names[] = {"verb", "common", "grid", "scenarios"};
-    yaml_node_t **slots[] = {&parts->verb, &parts->common, &parts->grid, &parts->scenarios};
-    const yaml_node_t *root = yaml_document_get_root_node(reader->document);
-    if (root == NULL || root->type != YAML_MAPPING_NODE) {
-        return weft_fail(reader->error, WEFT_INPUT,
+    if (root == NULL || !is_mapping(root)) {
+        return weft_fail(error, WEFT_INPUT,
                          "line 1: no mapping with grid: or scenarios:; see docs/sweep.md");
     }
-    for (uint32_t i = 0; i < pair_count(root); i++) {
-        const yaml_node_pair_t *pair = &root->data.mapping.pairs.start[i];
-        const yaml_node_t *name = node_at(reader, pair->key);
+    for (const struct weft_yaml_node *node = root->children; node != NULL; node = node->next) {
         uint32_t k = 0;
-        while (k < 4 && strcmp(text_of(name), names[k]) != 0) {
+        while (k < 4 && strcmp(node->key, names[k]) != 0) {
             k++;
         }
         if (k == 4) {
-            const char *near = weft_nearest_word(text_of(name), names, 4);
-            return weft_fail(reader->error, WEFT_INPUT,
-                             "line %u: '%.60s' is no part of a sweep; %s%s%s", line_of(name),
-                             text_of(name),
+            const char *near = weft_nearest_word(node->key, names, 4);
+            return weft_fail(error, WEFT_INPUT, "line %u: '%.60s' is no part of a sweep; %s%s%s",
+                             node->line, node->key,
                              near != NULL ? "did you mean "
-                                          : "parameters stand "
-                                            "below common, grid or scenarios",
+                                          : "parameters stand below common, grid or scenarios",
                              near != NULL ? near : "", near != NULL ? "?" : "");
         }
-        *slots[k] = node_at(reader, pair->value);
     }
     return true;
 }
 
 static bool read_verb(struct weft_sweep *sweep, const struct reader *reader,
-                      const yaml_node_t *node)
+                      const struct weft_yaml_node *node)
 {
     sweep->verb = "simulate";
     if (node == NULL) {
         return true;
     }
-    if (node->type != YAML_SCALAR_NODE) {
+    if (node->text == NULL) {
         return weft_fail(reader->error, WEFT_INPUT, "line %u: verb: not a word; write simulate",
-                         line_of(node));
+                         node->value_line);
     }
-    sweep->verb = weft_arena_text(reader->arena, text_of(node), node->data.scalar.length);
-    sweep->verb_line = line_of(node);
+    sweep->verb = copy(reader, node->text);
+    sweep->verb_line = node->value_line;
     return true;
 }
 
 // Reads the whole sweep. The keys of "common" come first, because they are part of every grid.
-static bool read_document(struct weft_sweep *sweep, struct reader *reader)
+static bool read_document(struct weft_sweep *sweep, struct reader *reader,
+                          const struct weft_yaml_node *root)
 {
-    struct parts parts = {NULL, NULL, NULL, NULL};
     struct weft_sweep made = {.grid_count = 0};
-    if (!find_parts(&parts, reader) || !read_verb(&made, reader, parts.verb)) {
+    if (!check_keys(root, reader->error) ||
+        !read_verb(&made, reader, weft_yaml_child(root, "verb"))) {
         return false;
     }
-    if (parts.common != NULL &&
-        !read_grid(&reader->common, reader, parts.common, "common", false)) {
+    const struct weft_yaml_node *common = weft_yaml_child(root, "common");
+    const struct weft_yaml_node *grid = weft_yaml_child(root, "grid");
+    const struct weft_yaml_node *scenarios = weft_yaml_child(root, "scenarios");
+    if (common != NULL && !read_grid(&reader->common, reader, common, "common", false)) {
         return false;
     }
-    uint32_t room = 1;
-    if (parts.grid != NULL && parts.grid->type == YAML_SEQUENCE_NODE) {
-        room += item_count(parts.grid);
-    }
-    if (parts.scenarios != NULL && parts.scenarios->type == YAML_SEQUENCE_NODE) {
-        room += item_count(parts.scenarios);
-    }
+    // A grid that is one mapping takes the place that is added.
+    uint32_t room = 1 + (grid != NULL ? grid->child_count : 0) +
+                    (scenarios != NULL ? scenarios->child_count : 0);
     struct weft_sweep_grid *grids = WEFT_NEW(reader->arena, struct weft_sweep_grid, room);
-    if ((parts.grid != NULL && !read_grids(&made, grids, reader, parts.grid, "grid", true)) ||
-        (parts.scenarios != NULL &&
-         !read_grids(&made, grids, reader, parts.scenarios, "scenarios", false))) {
+    if ((grid != NULL && !read_grids(&made, grids, reader, grid, true)) ||
+        (scenarios != NULL && !read_grids(&made, grids, reader, scenarios, false))) {
         return false;
     }
     if (made.grid_count == 0) {
@@ -274,29 +239,10 @@ static bool read_document(struct weft_sweep *sweep, struct reader *reader)
 bool weft_sweep_read(struct weft_sweep *sweep, const char *data, size_t length,
                      struct weft_arena *arena, struct weft_arena scratch, struct weft_error *error)
 {
-    // Lines in order, no key twice, no aliases: what the document's tree does not say any more.
-    struct weft_yaml_index index;
-    if (!weft_yaml_index_build(&index, data, length, &scratch, error)) {
-        return false;
-    }
-    yaml_parser_t parser;
-    yaml_document_t document;
-    if (!yaml_parser_initialize(&parser)) {
-        return weft_fail(error, WEFT_UNSUPPORTED, "out of memory: YAML cannot be read");
-    }
-    yaml_parser_set_input_string(&parser, (const unsigned char *)data, length);
-    bool loaded = yaml_parser_load(&parser, &document) == 1;
-    bool good = false;
-    if (loaded) {
-        struct reader reader = {.document = &document, .arena = arena, .error = error};
-        good = read_document(sweep, &reader);
-        yaml_document_delete(&document);
-    } else {
-        weft_fail(error, WEFT_INPUT, "line %zu: not YAML; mend the line or quote its text",
-                  parser.problem_mark.line + 1);
-    }
-    yaml_parser_delete(&parser);
-    return good;
+    const struct weft_yaml_node *root = NULL;
+    struct reader reader = {.arena = arena, .error = error};
+    return weft_yaml_parse(&root, data, length, &scratch, error) &&
+           read_document(sweep, &reader, root);
 }
 
 const struct weft_sweep_grid *

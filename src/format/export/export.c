@@ -103,6 +103,8 @@ const char *weft_export_circuits_csv(const struct weft_plan *plan, struct weft_a
     return text.data;
 }
 
+// Writes a port of a plane as joined to the port that the plane sends it to; ports that a plane
+// leads to themselves are dark and left out.
 const char *weft_export_circuits_json(const struct weft_plan *plan, struct weft_arena *arena)
 {
     const struct weft_topology *topology = &plan->topology;

@@ -96,6 +96,8 @@ static uint32_t list_members(uint32_t *members, const uint32_t *set_of, uint32_t
     return found;
 }
 
+// Writes topology/tree: a switch for each set of the nesting, which names the servers below it on
+// the lowest level and the switches of the level below on the others.
 static const char *write_tree(const struct weft_nest *nest, const struct names *nodes,
                               struct weft_arena *arena, struct weft_arena scratch)
 {
@@ -123,6 +125,8 @@ static const char *write_tree(const struct weft_nest *nest, const struct names *
     return text.data;
 }
 
+// Writes topology/block. Slurm wants block sizes that are powers of two times the smallest: all
+// that the servers fill are listed.
 static const char *write_blocks(const struct weft_blocks *blocks, const struct names *nodes,
                                 struct weft_arena *arena)
 {
@@ -155,7 +159,7 @@ bool weft_export_slurm(const char **text, const struct weft_nest *nest,
                        const struct weft_environment *environment)
 {
     struct weft_arena *arena = environment->arena;
-    struct names nodes;
+    struct names nodes = {0};
     if (!parse_names(&nodes, first_node, arena, environment->error)) {
         return false;
     }

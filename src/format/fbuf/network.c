@@ -41,6 +41,8 @@ static struct weft_parts count_parts(const struct weft_fabric *fabric, double ra
     return parts;
 }
 
+// Builds the fabric of the file's links at the given rate of a port (0 = the one that the file
+// states); fails where the file holds no links or no rate.
 static bool build_fabric(struct weft_fabric *fabric, const struct weft_fbuf *fbuf, double rate_Bps,
                          struct weft_arena *arena, struct weft_arena scratch,
                          struct weft_error *error)

@@ -58,6 +58,8 @@ static bool add_id(struct weft_idmap *map, uint64_t id, uint32_t index, const ch
 
 // ---- devices ----
 
+// Reads a device. Network devices stand only for transfers between servers; the others are numbered
+// anew, without them, as devices of the task graph.
 static bool read_device(struct device_list *list, const struct weft_fbuf_reader *reader,
                         const struct weft_flatbuf_table *table, uint32_t index)
 {

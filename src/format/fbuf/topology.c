@@ -13,6 +13,7 @@
 
 // ---- connections ----
 
+// Reads a connection between two different nodes: its cables become the width of one link.
 static bool read_connection(struct weft_link *link, const struct weft_fbuf_reader *reader,
                             const struct weft_flatbuf_vector *vector, uint32_t index)
 {
@@ -177,6 +178,8 @@ static bool complete_chances(double *weights, uint32_t count, struct weft_error 
     return true;
 }
 
+// Reads the paths of a pair of nodes. Pairs of which one is a switch, and servers with themselves,
+// are passed over, since no transfer takes them.
 static bool read_route(struct path_list *paths, struct weft_fbuf_reader *reader,
                        const struct weft_flatbuf_vector *vector, uint32_t index)
 {

@@ -220,6 +220,8 @@ static void write_next(struct writer *writer, size_t table, uint32_t task)
     }
 }
 
+// Writes a task. TopoOpt has one kind for all collectives on a ring: reduce-scatter and all-gather
+// become AllReduce there, and a word of our own (write_extra) says which they were.
 static void write_task(struct writer *writer, size_t referrer, uint32_t task,
                        const struct pair_list *pairs)
 {
@@ -525,6 +527,9 @@ static void write_extra(struct writer *writer, size_t root, const struct counts 
     }
 }
 
+// Writes tables and vectors in the order in which they are referred to. What TopoOpt does not know
+// goes into an extended root, and only where there is any, so that other files stay as the
+// artifact writes them.
 static void write_file(struct writer *writer, const struct pair_list *pairs,
                        const struct counts *counts)
 {

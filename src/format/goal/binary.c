@@ -77,7 +77,7 @@ static bool survey(uint64_t *op_count, uint64_t *edge_count, const struct bytes 
     *op_count = 0;
     *edge_count = 0;
     for (uint32_t rank = 0; rank < rank_count; rank++) {
-        struct block block;
+        struct block block = {0};
         if (!find_block(&block, &end, file, rank, error)) {
             return weft_wrap(error, "rank %u", rank);
         }
@@ -227,7 +227,7 @@ bool goal_read_binary(struct weft_goal *goal, const char *data, size_t length,
     };
     uint64_t end = 0;
     for (uint32_t rank = 0; rank < rank_count; rank++) {
-        struct block block;
+        struct block block = {0};
         filling.arrays.rank_first[rank] = filling.op_count;
         if (!find_block(&block, &end, &file, rank, error) ||
             !read_rank(&filling, &block, scratch, error)) {

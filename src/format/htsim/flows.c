@@ -57,6 +57,7 @@ static bool split(struct parts *parts, const char *text, const struct kind *kind
 enum field { SIZE, LOAD, COUNT, SEED, FIELD_COUNT };
 static const char *const field_names[FIELD_COUNT] = {"size", "load", "count", "seed"};
 
+// Sets one field of a flow list by its text, held against its bounds.
 static bool set_field(struct weft_flows_spec *spec, enum field field, const char *text,
                       struct weft_error *error)
 {

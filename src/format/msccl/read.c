@@ -95,6 +95,8 @@ static bool read_kind(struct weft_program *program, const struct weft_xml_node *
     return true;
 }
 
+// Reads the attributes of <algo>. The number of ranks that it states must be that of its <gpu>
+// elements, which were counted before.
 static bool read_algo(struct weft_program *program, const struct weft_xml_node *algo,
                       const struct counts *counts, struct weft_error *error)
 {
@@ -234,6 +236,8 @@ static bool read_block(struct building *building, const struct weft_xml_node *no
     return true;
 }
 
+// Reads the thread blocks of a rank. They are numbered from 0 in order, because steps depend on
+// each other by these numbers.
 static bool read_gpu(struct building *building, uint32_t rank, const struct weft_xml_node *node,
                      struct weft_error *error)
 {
@@ -264,6 +268,8 @@ static bool read_gpu(struct building *building, uint32_t rank, const struct weft
     return true;
 }
 
+// Reads all ranks in the order of their numbers, in whatever order the file has them: blocks are
+// kept by rank.
 static bool read_gpus(struct building *building, const struct weft_xml_node *algo,
                       struct weft_arena scratch, struct weft_error *error)
 {

@@ -177,6 +177,8 @@ static void add_device(struct weft_text *text, const char *name, uint32_t dev)
                   dev);
 }
 
+// Writes NCCL's graph file, as NCCL_GRAPH_DUMP_FILE does and NCCL_GRAPH_FILE reads it: a channel
+// enters by a NIC, passes its GPUs in order and leaves by a NIC; within one server there is none.
 const char *weft_nccl_graphs_write(const struct weft_nccl_graphs *graphs, const char *comment,
                                    struct weft_arena *arena)
 {

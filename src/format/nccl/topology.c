@@ -101,6 +101,8 @@ static bool is_link(const struct weft_xml_node *node)
     return weft_xml_is(node, "nvlink") || weft_xml_is(node, "xgmi") || weft_xml_is(node, "c2c");
 }
 
+// Reads a GPU below the CPU read last, with its NVLinks (or xGMI, C2C). A GPU without a number has
+// its place in the file.
 static bool read_gpu(struct reading *reading, const struct weft_xml_node *node)
 {
     struct weft_nccl_topology *topology = reading->topology;
@@ -132,6 +134,7 @@ static bool read_gpu(struct reading *reading, const struct weft_xml_node *node)
     return true;
 }
 
+// Reads a NIC below the CPU read last; a speed that it does not state, or states as -1, is 0.
 static bool read_net(struct reading *reading, const struct weft_xml_node *node)
 {
     struct weft_nccl_topology *topology = reading->topology;
@@ -165,6 +168,8 @@ static bool has_class(const struct weft_xml_node *node, const char *prefix)
     return class != NULL && strncmp(class, prefix, strlen(prefix)) == 0;
 }
 
+// Reads one element, if it is a CPU or something that counts below one. A bare <pci> device, as
+// NCCL writes before it has looked into it, counts by its class.
 static bool read_one(struct reading *reading, const struct weft_xml_node *node)
 {
     if (weft_xml_is(node, "cpu")) {

@@ -73,6 +73,7 @@ static void put_process(struct perfetto *writer, uint64_t uuid, uint32_t pid, ch
     put_track(writer, &track);
 }
 
+// Writes a process for each server that has lanes, and in it a track for each lane.
 static void put_servers(struct perfetto *writer)
 {
     uint32_t servers = writer->trace->fabric->server_count;
@@ -109,6 +110,8 @@ static const char *show_node(char *text, size_t room, const struct weft_fabric *
     return text;
 }
 
+// Writes one process for all links, and in it a counter for the load and one for the queue of each
+// link that has samples of it.
 static void put_links(struct perfetto *writer)
 {
     const struct weft_fabric *fabric = writer->trace->fabric;

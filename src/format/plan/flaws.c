@@ -2,7 +2,7 @@
 // The flaws of a plan file: what its words claim and the plan as a value cannot even express, such
 // as a path over a link that is not there.
 //
-// The reader goes on behind a flaw, so that weft_plan_check can list all that is wrong at once. A
+// The reader goes on behind a flaw, so that the checker can list all that is wrong at once. A
 // damaged file could have millions of them: the first FLAWS_MAX are kept, the others counted.
 
 #include "read.h"

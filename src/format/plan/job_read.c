@@ -2,7 +2,7 @@
 // What a plan was made for, read back: strategy, memory and task graph (docs/plan-format.md).
 //
 // Indices and words are held against what the file says of itself; whether the strategy gives
-// this task graph is weft_plan_check's to find. O(bytes).
+// this task graph is the checker's to find. O(bytes).
 
 #include "job.h"
 #include "read.h"
@@ -108,6 +108,31 @@ static bool read_operators(struct weft_plan_job *job, const json_t *object,
     return true;
 }
 
+// Reads the switches that stand in the file only where a strategy has them.
+static bool read_rare(struct weft_hybrid *hybrid, const json_t *object, struct weft_error *error)
+{
+    bool dual = false;
+    const struct {
+        const char *key;
+        bool *is;
+    } rare[] = {
+        {"overlap_tensor", &hybrid->overlap_tensor},
+        {"overlap_experts", &hybrid->overlap_experts},
+        {"blocking_sends", &hybrid->blocking_sends},
+        {"fp8", &hybrid->fp8},
+        {"dualpipe", &dual},
+    };
+    for (size_t i = 0; i < sizeof rare / sizeof rare[0]; i++) {
+        if (json_object_get(object, rare[i].key) != NULL &&
+            !weft_json_bool(rare[i].is, object, rare[i].key, error)) {
+            return false;
+        }
+    }
+    hybrid->schedule = dual ? WEFT_SCHEDULE_DUALPIPE : WEFT_SCHEDULE_1F1B;
+    return true;
+}
+
+// Reads the degrees and switches of hybrid parallelism.
 static bool read_hybrid(struct weft_hybrid *hybrid, const json_t *object,
                         const struct weft_plan_source *source)
 {
@@ -129,6 +154,7 @@ static bool read_hybrid(struct weft_hybrid *hybrid, const json_t *object,
         !weft_json_bool(&hybrid->sequence_parallel, object, "sequence_parallel", error) ||
         !weft_json_bool(&hybrid->overlap_gradients, object, "overlap_gradients", error) ||
         !weft_json_bool(&hybrid->fused_attention, object, "fused_attention", error) ||
+        !read_rare(hybrid, object, error) ||
         !read_word(&recompute, object, "recompute", weft_plan_recomputes, error) ||
         !weft_json_text(&order, object, "order", source->arena, error)) {
         return false;
@@ -160,26 +186,6 @@ static bool read_strategy(struct weft_plan_job *job, const struct weft_plan_sour
     return good || weft_wrap(source->error, "strategy");
 }
 
-static bool read_amounts(struct weft_memory *memory, const json_t *object, struct weft_error *error)
-{
-    const struct {
-        const char *key;
-        double *bytes;
-    } amounts[] = {
-        {"parameters_bytes", &memory->parameters_bytes},
-        {"gradients_bytes", &memory->gradients_bytes},
-        {"optimizer_bytes", &memory->optimizer_bytes},
-        {"activations_bytes", &memory->activations_bytes},
-        {"total_bytes", &memory->total_bytes},
-    };
-    for (uint32_t i = 0; i < sizeof amounts / sizeof amounts[0]; i++) {
-        if (!weft_json_real(amounts[i].bytes, object, amounts[i].key, 0, LARGE, error)) {
-            return false;
-        }
-    }
-    return true;
-}
-
 // Reads the memory that the strategy takes on each server, one entry for every server of the
 // cluster.
 static bool read_memory(struct weft_plan_job *job, const struct weft_plan_source *source)
@@ -202,7 +208,11 @@ static bool read_memory(struct weft_plan_job *job, const struct weft_plan_source
     }
     struct weft_memory *memory = WEFT_NEW(source->arena, struct weft_memory, n);
     for (uint32_t i = 0; i < n; i++) {
-        if (!read_amounts(&memory[i], json_array_get(items, i), error)) {
+        const json_t *item = json_array_get(items, i);
+        bool library = json_object_get(item, "library_bytes") != NULL; // where a stack is stated
+        if (!weft_json_read_reals(&memory[i], item, weft_plan_amounts, error) ||
+            (library &&
+             !weft_json_real(&memory[i].library_bytes, item, "library_bytes", 0, LARGE, error))) {
             return weft_wrap(error, "memory: servers[%u]", i);
         }
     }
@@ -358,6 +368,7 @@ static bool read_rounds(struct weft_plan_job *job, const json_t *items,
     return true;
 }
 
+// Reads the job itself. Variants that were not tried have no time in the file, and 0 here.
 static bool read_job_keys(struct weft_plan_job *job, const json_t *object,
                           const struct weft_plan_source *source, struct weft_arena scratch)
 {
@@ -375,6 +386,7 @@ static bool read_job_keys(struct weft_plan_job *job, const json_t *object,
     if (!weft_json_text(&job->model, object, "model", source->arena, error) ||
         !weft_json_u64(&job->batch, object, "batch", error) ||
         !weft_json_text(&job->costs, object, "costs", source->arena, error) ||
+        !weft_json_real(&job->inside_Bps, object, "intra_server_rate_Bps", 0, LARGE, error) ||
         !read_word(&optimizer, object, "optimizer", weft_plan_optimizers, error) ||
         !read_word(&tables, object, "tables", weft_plan_tables, error) ||
         !read_word(&variant, object, "variant", names, error) ||

@@ -9,6 +9,8 @@
 
 #include "weft/format.h"
 
+#include <stddef.h>
+
 const char *const weft_plan_optimizers[] = {
     [WEFT_SGD] = "sgd",
     [WEFT_MOMENTUM] = "momentum",
@@ -24,6 +26,7 @@ const char *const weft_plan_recomputes[] = {
     [WEFT_RECOMPUTE_NONE] = "none",
     [WEFT_RECOMPUTE_SELECTIVE] = "selective",
     [WEFT_RECOMPUTE_FULL] = "full",
+    [WEFT_RECOMPUTE_NORMS] = "norms",
     NULL,
 };
 
@@ -38,9 +41,9 @@ static void add_operators(struct weft_text *text, const struct weft_strategy *st
     weft_text_add(text, "{\n    \"kind\": \"operators\",\n    \"operators\": [");
     for (uint32_t i = 0; i < operator_count; i++) {
         const struct weft_placement *placement = &strategy->placements[i];
-        weft_text_add(text, "%s\n      {\"name\": ", i == 0 ? "" : ",");
-        weft_json_add_text(text, names[i]);
-        weft_text_add(text, ", \"sample_parts\": %u, \"parameter_parts\": %u, \"servers\": ",
+        weft_text_add(text, "%s\n      {", i == 0 ? "" : ",");
+        weft_json_field_text(text, "name", names[i], ", ");
+        weft_text_add(text, "\"sample_parts\": %u, \"parameter_parts\": %u, \"servers\": ",
                       placement->sample_parts, placement->parameter_parts);
         weft_json_add_indices(text, placement->servers,
                               (size_t)placement->sample_parts * placement->parameter_parts);
@@ -49,22 +52,42 @@ static void add_operators(struct weft_text *text, const struct weft_strategy *st
     weft_text_add(text, "\n    ]\n  }");
 }
 
+// What few strategies do stands in the file only where one does it, so that others read as before.
+static void add_rare(struct weft_text *text, const struct weft_hybrid *hybrid)
+{
+    const struct {
+        const char *key;
+        bool is;
+    } rare[] = {
+        {"overlap_tensor", hybrid->overlap_tensor},
+        {"overlap_experts", hybrid->overlap_experts},
+        {"blocking_sends", hybrid->blocking_sends},
+        {"fp8", hybrid->fp8},
+        {"dualpipe", hybrid->schedule == WEFT_SCHEDULE_DUALPIPE},
+    };
+    for (size_t i = 0; i < sizeof rare / sizeof rare[0]; i++) {
+        if (rare[i].is) {
+            weft_text_add(text, "\"%s\": true,\n    ", rare[i].key);
+        }
+    }
+}
+
 static void add_hybrid(struct weft_text *text, const struct weft_hybrid *hybrid)
 {
     weft_text_add(text,
                   "{\n    \"kind\": \"hybrid\",\n    \"dp\": %u,\n    \"tp\": %u,\n    \"pp\": %u,"
-                  "\n    \"ep\": %u,\n    \"cp\": %u,\n    \"chunks\": %u,\n    \"micro_batch\": ",
+                  "\n    \"ep\": %u,\n    \"cp\": %u,\n    \"chunks\": %u,\n    ",
                   hybrid->dp, hybrid->tp, hybrid->pp, hybrid->ep, hybrid->cp, hybrid->chunks);
-    weft_json_add_u64(text, hybrid->micro_batch);
+    weft_json_field_u64(text, "micro_batch", hybrid->micro_batch, ",\n    ");
     weft_text_add(text,
-                  ",\n    \"zero_stage\": %u,\n    \"sequence_parallel\": %s,\n"
+                  "\"zero_stage\": %u,\n    \"sequence_parallel\": %s,\n"
                   "    \"overlap_gradients\": %s,\n    \"fused_attention\": %s,\n"
-                  "    \"recompute\": \"%s\",\n    \"order\": ",
+                  "    \"recompute\": \"%s\",\n    ",
                   hybrid->zero_stage, truth(hybrid->sequence_parallel),
                   truth(hybrid->overlap_gradients), truth(hybrid->fused_attention),
                   weft_plan_recomputes[hybrid->recompute]);
-    weft_json_add_text(text, hybrid->order);
-    weft_text_add(text, "\n  }");
+    add_rare(text, hybrid);
+    weft_json_field_text(text, "order", hybrid->order, "\n  }");
 }
 
 static void add_strategy(struct weft_text *text, const struct weft_strategy *strategy,
@@ -86,35 +109,27 @@ const char *weft_strategy_write(const struct weft_strategy *strategy, const char
     return text.data;
 }
 
-// Amounts in one accelerator, as an object without its braces.
-static void add_amounts(struct weft_text *text, const struct weft_memory *memory)
-{
-    const struct {
-        const char *key;
-        double bytes;
-    } amounts[] = {
-        {"parameters_bytes", memory->parameters_bytes},
-        {"gradients_bytes", memory->gradients_bytes},
-        {"optimizer_bytes", memory->optimizer_bytes},
-        {"activations_bytes", memory->activations_bytes},
-        {"total_bytes", memory->total_bytes},
-    };
-    for (uint32_t i = 0; i < sizeof amounts / sizeof amounts[0]; i++) {
-        weft_text_add(text, "%s\"%s\": ", i == 0 ? "" : ", ", amounts[i].key);
-        weft_json_add_real(text, amounts[i].bytes);
-    }
-}
+const struct weft_json_real weft_plan_amounts[] = {
+    {"parameters_bytes", offsetof(struct weft_memory, parameters_bytes)},
+    {"gradients_bytes", offsetof(struct weft_memory, gradients_bytes)},
+    {"optimizer_bytes", offsetof(struct weft_memory, optimizer_bytes)},
+    {"activations_bytes", offsetof(struct weft_memory, activations_bytes)},
+    {"total_bytes", offsetof(struct weft_memory, total_bytes)},
+    {NULL, 0},
+};
 
 static void add_memory(struct weft_text *text, const struct weft_plan_job *job)
 {
-    weft_text_add(text, "  \"memory\": {\n    \"max_bytes\": ");
-    weft_json_add_real(text, job->strategy.memory_max_bytes);
-    weft_text_add(text, ",\n    \"limit_bytes\": ");
-    weft_json_add_real(text, job->memory_limit_bytes);
-    weft_text_add(text, ",\n    \"servers\": [");
+    weft_text_add(text, "  \"memory\": {\n    ");
+    weft_json_field_real(text, "max_bytes", job->strategy.memory_max_bytes, ",\n    ");
+    weft_json_field_real(text, "limit_bytes", job->memory_limit_bytes, ",\n    \"servers\": [");
     for (uint32_t i = 0; i < job->strategy.server_count; i++) {
         weft_text_add(text, "%s\n      {", i == 0 ? "" : ",");
-        add_amounts(text, &job->strategy.memory[i]);
+        weft_json_add_reals(text, &job->strategy.memory[i], weft_plan_amounts);
+        if (job->strategy.memory[i].library_bytes > 0) {
+            weft_text_add(text, ", ");
+            weft_json_field_real(text, "library_bytes", job->strategy.memory[i].library_bytes, "");
+        }
         weft_text_add(text, "}");
     }
     weft_text_add(text, "\n    ]\n  },\n");
@@ -132,9 +147,8 @@ void weft_plan_add_strategy(struct weft_text *text, const struct weft_plan_job *
     } else {
         weft_text_add(text, "null");
     }
-    weft_text_add(text, ",\n  \"evaluations\": ");
-    weft_json_add_u64(text, job->evaluations);
-    weft_text_add(text, ",\n");
+    weft_text_add(text, ",\n  ");
+    weft_json_field_u64(text, "evaluations", job->evaluations, ",\n");
 }
 
 static void add_task(struct weft_text *text, const struct weft_taskgraph *graph, uint32_t t)
@@ -180,30 +194,27 @@ static void add_graph(struct weft_text *text, const struct weft_taskgraph *graph
 
 void weft_plan_add_job(struct weft_text *text, const struct weft_plan_job *job)
 {
-    weft_text_add(text, ",\n  \"job\": {\n    \"model\": ");
-    weft_json_add_text(text, job->model);
-    weft_text_add(text, ",\n    \"batch\": ");
-    weft_json_add_u64(text, job->batch);
-    weft_text_add(text, ",\n    \"costs\": ");
-    weft_json_add_text(text, job->costs);
-    weft_text_add(text, ",\n    \"optimizer\": \"%s\",\n    \"tables\": \"%s\",\n",
+    weft_text_add(text, ",\n  \"job\": {\n    ");
+    weft_json_field_text(text, "model", job->model, ",\n    ");
+    weft_json_field_u64(text, "batch", job->batch, ",\n    ");
+    weft_json_field_text(text, "costs", job->costs, ",\n    ");
+    weft_json_field_real(text, "intra_server_rate_Bps", job->inside_Bps, ",\n    ");
+    weft_text_add(text, "\"optimizer\": \"%s\",\n    \"tables\": \"%s\",\n",
                   weft_plan_optimizers[job->optimizer], weft_plan_tables[job->tables]);
     weft_text_add(text, "    \"variant\": \"%s\",\n    \"variants\": {",
                   weft_coplan_variant_name(job->variant));
     const char *comma = "";
     for (enum weft_coplan_variant v = 0; v < WEFT_COPLAN_VARIANT_COUNT; v++) {
         if (job->variant_s[v] > 0) {
-            weft_text_add(text, "%s\"%s\": ", comma, weft_coplan_variant_name(v));
-            weft_json_add_real(text, job->variant_s[v]);
+            weft_text_add(text, "%s", comma);
+            weft_json_field_real(text, weft_coplan_variant_name(v), job->variant_s[v], "");
             comma = ", ";
         }
     }
     weft_text_add(text, "},\n    \"rounds\": [");
     for (uint32_t r = 0; r < job->round_count; r++) {
-        weft_text_add(text, "%s{\"start\": %u, \"iteration_s\": ", r == 0 ? "" : ", ",
-                      job->round_start[r]);
-        weft_json_add_real(text, job->round_s[r]);
-        weft_text_add(text, "}");
+        weft_text_add(text, "%s{\"start\": %u, ", r == 0 ? "" : ", ", job->round_start[r]);
+        weft_json_field_real(text, "iteration_s", job->round_s[r], "}");
     }
     weft_text_add(text, "],\n    \"fixed_point\": %s,\n", truth(job->fixed_point));
     add_graph(text, &job->graph);

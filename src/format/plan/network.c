@@ -2,7 +2,7 @@
 // The network of a plan file: links, rings and routes (docs/plan-format.md).
 //
 // Links may stand in any order, as the fabric sorts them. Paths over links that are not there
-// are noted as flaws and dropped, so that weft_plan_check can say so of all of them. O(links
+// are noted as flaws and dropped, so that the checker can say so of all of them. O(links
 // log links + paths * hops).
 
 #include "read.h"

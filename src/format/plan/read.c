@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// Plans in, schema weft.plan/1: metrics, cluster, certificate and topology.
+// Plans in, schema weft.plan/2: metrics, cluster, certificate and topology.
 //
 // The reader refuses what no plan can hold (missing keys, indices out of range). What a plan can
-// hold although it is wrong is left to weft_plan_check, so that it can say all that is wrong.
+// hold although it is wrong is left to the checker (src/verify), so that it can say all that is
+// wrong.
 
 #include "read.h"
 
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 #define SERVERS_MAX 8192u
@@ -15,33 +17,7 @@
 #define CHOICES_MAX 65536u
 #define CHUNK_FACTOR_MAX 4096u
 
-static bool read_price_row(struct weft_price_row *row, const json_t *object,
-                           struct weft_error *error)
-{
-    const struct {
-        const char *key;
-        double *value;
-    } columns[] = {
-        {"rate_Bps", &row->rate_Bps},
-        {"transceiver_usd", &row->transceiver_usd},
-        {"transceiver_watts", &row->transceiver_watts},
-        {"nic_usd", &row->nic_usd},
-        {"nic_watts", &row->nic_watts},
-        {"switch_port_usd", &row->switch_port_usd},
-        {"switch_port_watts", &row->switch_port_watts},
-        {"patch_panel_port_usd", &row->patch_panel_port_usd},
-        {"ocs_port_usd", &row->ocs_port_usd},
-        {"ocs_port_watts", &row->ocs_port_watts},
-        {"mechanical_switch_usd", &row->mechanical_switch_usd},
-    };
-    for (uint32_t i = 0; i < sizeof columns / sizeof columns[0]; i++) {
-        if (!weft_json_real(columns[i].value, object, columns[i].key, 0, LARGE, error)) {
-            return false;
-        }
-    }
-    return true;
-}
-
+// Reads the price book; that its rows ascend is for weft_cluster_check to find.
 static bool read_prices(struct weft_price_book *book, const json_t *cluster,
                         struct weft_arena *arena, struct weft_error *error)
 {
@@ -62,7 +38,7 @@ static bool read_prices(struct weft_price_book *book, const json_t *cluster,
     }
     struct weft_price_row *rows = WEFT_NEW(arena, struct weft_price_row, count);
     for (size_t i = 0; i < count; i++) {
-        if (!read_price_row(&rows[i], json_array_get(items, i), error)) {
+        if (!weft_json_read_reals(&rows[i], json_array_get(items, i), weft_plan_prices, error)) {
             return weft_wrap(error, "prices: rows[%zu]", i);
         }
     }
@@ -84,6 +60,8 @@ static bool read_cluster_keys(struct weft_cluster *cluster, const json_t *object
         !weft_json_text(&cluster->accelerator, object, "accelerator", arena, error) ||
         !weft_json_real(&cluster->accelerator_memory_bytes, object, "accelerator_memory_bytes", 0,
                         LARGE, error) ||
+        (json_object_get(object, "stack") != NULL && // where one is stated
+         !weft_json_text(&cluster->stack, object, "stack", arena, error)) ||
         !read_prices(&cluster->prices, object, arena, error)) {
         return false;
     }
@@ -101,35 +79,82 @@ static bool read_cluster(struct weft_plan *plan, const struct weft_plan_source *
            weft_wrap(source->error, "cluster");
 }
 
-static bool read_scope(enum weft_bound_scope *scope, const json_t *object, struct weft_error *error)
+// The place of an object's text among `words`, of which NULL is the last; what does not stand there
+// is refused with all that could.
+static bool read_choice(uint32_t *value, const json_t *object, const char *key,
+                        const char *const *words, struct weft_error *error)
 {
-    static const enum weft_bound_scope scopes[] = {WEFT_BOUND_ANY_STRATEGY, WEFT_BOUND_ANY_FABRIC,
-                                                   WEFT_BOUND_DIRECT_FABRIC,
-                                                   WEFT_BOUND_THIS_FABRIC};
-    const json_t *found = json_object_get(object, "scope");
-    const char *name = json_is_string(found) ? json_string_value(found) : "";
-    for (uint32_t i = 0; i < sizeof scopes / sizeof scopes[0]; i++) {
-        if (strcmp(name, weft_bound_scope_name(scopes[i])) == 0) {
-            *scope = scopes[i];
+    const json_t *found = json_object_get(object, key);
+    const char *word = json_is_string(found) ? json_string_value(found) : "";
+    for (uint32_t i = 0; words[i] != NULL; i++) {
+        if (strcmp(word, words[i]) == 0) {
+            *value = i;
             return true;
         }
     }
-    return weft_fail(error, WEFT_INPUT,
-                     "scope: not any-strategy, any-fabric, direct-fabric or this-fabric");
+    return weft_fail(error, WEFT_INPUT, "%s: '%.32s' is not %s%s%s%s%s", key, word, words[0],
+                     words[2] != NULL ? ", " : " or ", words[1], words[2] != NULL ? " or " : "",
+                     words[2] != NULL ? words[2] : "");
 }
 
-static bool read_bound(struct weft_bound *bound, const json_t *object, struct weft_arena *arena,
-                       struct weft_error *error)
+// The price of a byte on each link; how many there must be is known only behind the links.
+static bool read_bound_prices(struct weft_bound *bound, uint32_t *price_count, const json_t *object,
+                              struct weft_arena *arena, struct weft_error *error)
 {
-    return weft_json_text(&bound->name, object, "name", arena, error) &&
-           weft_json_real(&bound->seconds, object, "seconds", 0, LARGE, error) &&
-           read_scope(&bound->scope, object, error) &&
-           weft_json_bool(&bound->any_allreduce, object, "any_allreduce", error) &&
-           weft_json_text(&bound->reason, object, "reason", arena, error);
+    const json_t *items = json_object_get(object, "prices");
+    if (items == NULL) {
+        return true;
+    }
+    if (!json_is_array(items)) {
+        return weft_fail(error, WEFT_INPUT, "prices: not an array");
+    }
+    size_t count = json_array_size(items);
+    double *prices = WEFT_NEW(arena, double, count + 1);
+    for (size_t i = 0; i < count; i++) {
+        const json_t *item = json_array_get(items, i);
+        prices[i] = json_is_number(item) ? json_number_value(item) : -1;
+        if (!(prices[i] >= 0 && prices[i] <= LARGE)) {
+            return weft_fail(error, WEFT_INPUT, "prices: [%zu]: not between 0 and %g", i, LARGE);
+        }
+    }
+    bound->prices = prices;
+    *price_count = (uint32_t)count;
+    return true;
 }
 
+static bool read_bound(struct weft_bound *bound, bool *binds, const json_t *object,
+                       struct weft_arena *arena, struct weft_error *error)
+{
+    static const char *const scopes[] = {
+        [WEFT_BOUND_THIS_FABRIC] = "this-fabric",
+        [WEFT_BOUND_DIRECT_FABRIC] = "direct-fabric",
+        [WEFT_BOUND_ANY_FABRIC] = "any-fabric",
+        NULL,
+    };
+    static const char *const collectives[] = {"balanced", "any", NULL};
+    static const char *const strategies[] = {"this", "any", NULL};
+    uint32_t scope = 0;
+    uint32_t any_collectives = 0;
+    uint32_t any_strategy = 0;
+    if (!weft_json_text(&bound->name, object, "name", arena, error) ||
+        !weft_json_real(&bound->seconds, object, "seconds", 0, LARGE, error) ||
+        !read_choice(&scope, object, "scope", scopes, error) ||
+        !read_choice(&any_collectives, object, "collectives", collectives, error) ||
+        !read_choice(&any_strategy, object, "strategy", strategies, error) ||
+        !weft_json_bool(binds, object, "binding", error) ||
+        !weft_json_text(&bound->reason, object, "reason", arena, error)) {
+        return false;
+    }
+    bound->scope = (enum weft_bound_scope)scope;
+    bound->any_collectives = any_collectives != 0;
+    bound->any_strategy = any_strategy != 0;
+    return true;
+}
+
+// Reads the lower bounds. The binding one is an index into them, so that they are counted first.
 static bool read_certificate_keys(struct weft_certificate *certificate, const json_t *object,
-                                  struct weft_arena *arena, struct weft_error *error)
+                                  uint32_t link_count, struct weft_arena *arena,
+                                  struct weft_error *error)
 {
     const json_t *items = NULL;
     if (!weft_json_real(&certificate->lower_bound_s, object, "lower_bound_s", 0, LARGE, error) ||
@@ -141,14 +166,28 @@ static bool read_certificate_keys(struct weft_certificate *certificate, const js
     if (count == 0) {
         return weft_fail(error, WEFT_INPUT, "bounds: none; a certificate has at least one");
     }
-    if (!weft_json_u32(&certificate->binding, object, "binding", 0, (uint32_t)count - 1, error)) {
-        return false;
-    }
     struct weft_bound *bounds = WEFT_NEW(arena, struct weft_bound, count);
+    uint32_t binding_count = 0;
     for (size_t i = 0; i < count; i++) {
-        if (!read_bound(&bounds[i], json_array_get(items, i), arena, error)) {
+        bool binds = false;
+        const json_t *item = json_array_get(items, i);
+        uint32_t price_count = link_count;
+        if (!read_bound(&bounds[i], &binds, item, arena, error) ||
+            !read_bound_prices(&bounds[i], &price_count, item, arena, error)) {
             return weft_wrap(error, "bounds[%zu]", i);
         }
+        if (price_count != link_count) {
+            return weft_fail(error, WEFT_INPUT,
+                             "bounds[%zu]: prices: %u of them for %u links; write one a link", i,
+                             price_count, link_count);
+        }
+        certificate->binding = binds ? (uint32_t)i : certificate->binding;
+        binding_count += binds ? 1 : 0;
+    }
+    if (binding_count != 1) {
+        return weft_fail(error, WEFT_INPUT,
+                         "bounds: binding is true for %u of them; the gap is to one",
+                         binding_count);
     }
     certificate->bound_count = (uint32_t)count;
     certificate->bounds = bounds;
@@ -161,8 +200,33 @@ static bool read_certificate(struct weft_plan *plan, const struct weft_plan_sour
     if (!weft_json_object(&object, source->root, "certificate", source->error)) {
         return false;
     }
-    return read_certificate_keys(&plan->certificate, object, source->arena, source->error) ||
+    uint32_t link_count = (uint32_t)json_array_size(json_object_get(source->root, "links"));
+    return read_certificate_keys(&plan->certificate, object, link_count, source->arena,
+                                 source->error) ||
            weft_wrap(source->error, "certificate");
+}
+
+// Who evaluated the plan: the flow engine where the key is missing, else packets as recorded.
+static bool read_finals(struct weft_plan *plan, const json_t *object,
+                        const struct weft_plan_source *source)
+{
+    struct weft_error *error = source->error;
+    const char *engine = NULL;
+    if (json_object_get(object, "engine") == NULL) {
+        return true;
+    }
+    if (!weft_json_text(&engine, object, "engine", source->arena, error)) {
+        return false;
+    }
+    if (strcmp(engine, "packet") != 0) {
+        return weft_fail(error, WEFT_INPUT,
+                         "engine: '%.32s' is not packet; leave the key out where "
+                         "the flow engine decides",
+                         engine);
+    }
+    weft_sim_as_recorded(&plan->sim, WEFT_NEW(source->arena, struct weft_packet_options, 1));
+    return weft_json_u32(&plan->finals.count, object, "candidates", 1, UINT32_MAX, error) &&
+           weft_json_real(&plan->finals.flow_s, object, "flow_s", 0, LARGE, error);
 }
 
 static bool read_simulation(struct weft_plan *plan, const struct weft_plan_source *source)
@@ -172,12 +236,17 @@ static bool read_simulation(struct weft_plan *plan, const struct weft_plan_sourc
         return false;
     }
     struct weft_sim_options *sim = &plan->sim;
-    if (!weft_json_u32(&sim->packet_bytes, object, "packet_bytes", 0, 1u << 30, source->error) ||
+    if (!read_finals(plan, object, source) ||
+        !weft_json_u32(&sim->packet_bytes, object, "packet_bytes", 0, 1u << 30, source->error) ||
         !weft_json_u32(&sim->header_bytes, object, "header_bytes", 0, 1u << 30, source->error) ||
         !weft_json_bool(&sim->acknowledged, object, "acknowledged", source->error) ||
         !weft_json_bool(&sim->small_in_one_round, object, "small_in_one_round", source->error) ||
         !weft_json_u64(&sim->seed, object, "seed", source->error)) {
         return weft_wrap(source->error, "simulation");
+    }
+    if (sim->engine == WEFT_ENGINE_PACKET && sim->packet_bytes == 0) {
+        return weft_fail(source->error, WEFT_INPUT,
+                         "simulation: packet_bytes: 0 is a fluid, which has no packets");
     }
     if (sim->header_bytes > 0 && sim->header_bytes >= sim->packet_bytes) {
         return weft_fail(source->error, WEFT_INPUT,
@@ -187,6 +256,8 @@ static bool read_simulation(struct weft_plan *plan, const struct weft_plan_sourc
     return true;
 }
 
+// Reads what stands at the top of the plan; that it follows from the rest is checked by
+// the checker.
 static bool read_metrics(struct weft_plan *plan, const struct weft_plan_source *source)
 {
     const json_t *root = source->root;
@@ -391,14 +462,83 @@ static bool read_collectives(struct weft_plan *plan, const struct weft_plan_sour
     return true;
 }
 
+// Plans whose tasks met nowhere at one instant do not have them.
+static bool read_ties(struct weft_plan *plan, const struct weft_plan_source *source)
+{
+    const json_t *items = NULL;
+    struct weft_error *error = source->error;
+    if (json_object_get(source->root, "ties") == NULL) {
+        return true;
+    }
+    if (!weft_json_array(&items, source->root, "ties", error)) {
+        return false;
+    }
+    size_t count = json_array_size(items);
+    size_t room = 0;
+    for (size_t i = 0; i < count; i++) {
+        room += json_array_size(json_array_get(items, i));
+    }
+    uint32_t *first = WEFT_NEW(source->arena, uint32_t, count + 1);
+    uint32_t *tasks = WEFT_NEW(source->arena, uint32_t, room + 1);
+    for (size_t i = 0; i < count; i++) {
+        const json_t *item = json_array_get(items, i);
+        if (!json_is_array(item) || json_array_size(item) < 2) {
+            return weft_fail(error, WEFT_INPUT, "ties[%zu]: not a list of tasks that met", i);
+        }
+        if (!weft_json_indices(tasks + first[i], item, UINT32_MAX, error)) {
+            return weft_wrap(error, "ties[%zu]", i);
+        }
+        first[i + 1] = first[i] + (uint32_t)json_array_size(item);
+    }
+    plan->tie_count = (uint32_t)count;
+    plan->tie_first = first;
+    plan->tie_tasks = tasks;
+    return true;
+}
+
+// Whether this is a plan, and one that can be read. What an older plan states cannot be checked:
+// its bounds do not say what they hold for.
+static bool read_schema(const struct weft_plan_source *source)
+{
+    const json_t *found = json_object_get(source->root, "schema");
+    const char *schema = json_is_string(found) ? json_string_value(found) : "";
+    if (strcmp(schema, "weft.plan/2") == 0) {
+        return true;
+    }
+    if (strcmp(schema, "weft.plan/1") == 0) {
+        return weft_fail(source->error, WEFT_INPUT,
+                         "schema: weft.plan/1 is of an older version, whose bounds do not say what "
+                         "they hold for; plan again with weft plan, which writes weft.plan/2");
+    }
+    if (strncmp(schema, "weft.", 5) == 0) {
+        return weft_fail(source->error, WEFT_INPUT,
+                         "schema: '%.40s' is no plan; name a file that weft plan -o wrote "
+                         "(weft.plan/2)",
+                         schema);
+    }
+    return weft_fail(source->error, WEFT_INPUT,
+                     "schema: '%.40s' is not weft.plan/2, the plans this version reads", schema);
+}
+
+// The hash of all else that the writer put into the file.
+static bool read_digest(uint64_t *digest, const struct weft_plan_source *source)
+{
+    const char *text = NULL;
+    if (!weft_json_text(&text, source->root, "digest", source->arena, source->error)) {
+        return false;
+    }
+    char *end = NULL;
+    *digest = strtoull(text, &end, 16);
+    return (strlen(text) == 16 && *end == '\0') ||
+           weft_fail(source->error, WEFT_INPUT, "digest: '%.32s' is not 16 hexadecimal digits",
+                     text);
+}
+
 static bool read_root(struct weft_plan *plan, struct weft_arena scratch,
                       struct weft_plan_source *source)
 {
-    const json_t *schema = json_object_get(source->root, "schema");
-    if (!json_is_string(schema) || strcmp(json_string_value(schema), "weft.plan/1") != 0) {
-        return weft_fail(source->error, WEFT_INPUT,
-                         "schema: '%.40s' is not weft.plan/1, the plans this version reads",
-                         json_is_string(schema) ? json_string_value(schema) : "");
+    if (!read_schema(source)) {
+        return false;
     }
     if (!read_metrics(plan, source) || !read_simulation(plan, source) ||
         !read_cluster(plan, source) || !read_certificate(plan, source)) {
@@ -409,7 +549,8 @@ static bool read_root(struct weft_plan *plan, struct weft_arena scratch,
     return read_planes(&plan->topology, source) &&
            read_circuits(&plan->topology, scratch, source) &&
            weft_plan_read_network(plan, scratch, source) && read_topology(plan, source) &&
-           read_collectives(plan, source) && weft_plan_read_job(plan, scratch, source);
+           read_collectives(plan, source) && read_ties(plan, source) &&
+           weft_plan_read_job(plan, scratch, source) && read_digest(&plan->digest, source);
 }
 
 bool weft_plan_read(struct weft_plan *plan, const char *data, size_t length,

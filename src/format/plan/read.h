@@ -18,6 +18,9 @@ struct weft_plan_source {
     uint32_t flaw_count;
 };
 
+// A row of the price book, for the writer, too.
+extern const struct weft_json_real weft_plan_prices[]; // of struct weft_price_row
+
 void weft_plan_flaws_init(struct weft_plan_source *source);
 // Notes a property that the file claims and that a plan cannot even express. Of very many the first
 // 64 are kept.

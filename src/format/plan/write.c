@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Plans out, schema weft.plan/1 (docs/plan-format.md): one object, a line for each ring, link
+// Plans out, schema weft.plan/2 (docs/plan-format.md): one object, a line for each ring, link
 // and path, so that two plans differ by lines.
 //
 // Reals are written with the fewest digits that read back as the same number, so a plan
@@ -7,84 +7,86 @@
 
 #include "format/syntax/json.h"
 #include "job.h"
+#include "read.h"
 #include "weft/format.h"
 
-static void add_field_real(struct weft_text *text, const char *key, double value, const char *end)
-{
-    weft_text_add(text, "\"%s\": ", key);
-    weft_json_add_real(text, value);
-    weft_text_add(text, "%s", end);
-}
+#include <stddef.h>
 
-static void add_field_text(struct weft_text *text, const char *key, const char *value,
-                           const char *end)
-{
-    weft_text_add(text, "\"%s\": ", key);
-    weft_json_add_text(text, value);
-    weft_text_add(text, "%s", end);
-}
-
-static void add_price_row(struct weft_text *text, const struct weft_price_row *row)
-{
-    const struct {
-        const char *key;
-        double value;
-    } columns[] = {
-        {"transceiver_usd", row->transceiver_usd},
-        {"transceiver_watts", row->transceiver_watts},
-        {"nic_usd", row->nic_usd},
-        {"nic_watts", row->nic_watts},
-        {"switch_port_usd", row->switch_port_usd},
-        {"switch_port_watts", row->switch_port_watts},
-        {"patch_panel_port_usd", row->patch_panel_port_usd},
-        {"ocs_port_usd", row->ocs_port_usd},
-        {"ocs_port_watts", row->ocs_port_watts},
-        {"mechanical_switch_usd", row->mechanical_switch_usd},
-    };
-    weft_text_add(text, "{");
-    add_field_real(text, "rate_Bps", row->rate_Bps, "");
-    for (uint32_t i = 0; i < sizeof columns / sizeof columns[0]; i++) {
-        weft_text_add(text, ", ");
-        add_field_real(text, columns[i].key, columns[i].value, "");
-    }
-    weft_text_add(text, "}");
-}
+const struct weft_json_real weft_plan_prices[] = {
+    {"rate_Bps", offsetof(struct weft_price_row, rate_Bps)},
+    {"transceiver_usd", offsetof(struct weft_price_row, transceiver_usd)},
+    {"transceiver_watts", offsetof(struct weft_price_row, transceiver_watts)},
+    {"nic_usd", offsetof(struct weft_price_row, nic_usd)},
+    {"nic_watts", offsetof(struct weft_price_row, nic_watts)},
+    {"switch_port_usd", offsetof(struct weft_price_row, switch_port_usd)},
+    {"switch_port_watts", offsetof(struct weft_price_row, switch_port_watts)},
+    {"patch_panel_port_usd", offsetof(struct weft_price_row, patch_panel_port_usd)},
+    {"ocs_port_usd", offsetof(struct weft_price_row, ocs_port_usd)},
+    {"ocs_port_watts", offsetof(struct weft_price_row, ocs_port_watts)},
+    {"mechanical_switch_usd", offsetof(struct weft_price_row, mechanical_switch_usd)},
+    {NULL, 0},
+};
 
 static void add_cluster(struct weft_text *text, const struct weft_cluster *cluster)
 {
     weft_text_add(text, "  \"cluster\": {\n    ");
-    add_field_text(text, "name", cluster->name, ",\n    ");
+    weft_json_field_text(text, "name", cluster->name, ",\n    ");
     weft_text_add(text, "\"servers\": %u,\n    \"degree\": %u,\n    ", cluster->server_count,
                   cluster->degree);
-    add_field_real(text, "rate_Bps", cluster->rate_Bps, ",\n    ");
-    add_field_real(text, "latency_s", weft_seconds(cluster->latency_ps), ",\n    ");
+    weft_json_field_real(text, "rate_Bps", cluster->rate_Bps, ",\n    ");
+    weft_json_field_real(text, "latency_s", weft_seconds(cluster->latency_ps), ",\n    ");
     weft_text_add(text, "\"accelerators_per_server\": %u,\n    ", cluster->accelerators_per_server);
-    add_field_text(text, "accelerator", cluster->accelerator == NULL ? "" : cluster->accelerator,
-                   ",\n    ");
-    add_field_real(text, "accelerator_memory_bytes", cluster->accelerator_memory_bytes, ",\n    ");
+    weft_json_field_text(text, "accelerator",
+                         cluster->accelerator == NULL ? "" : cluster->accelerator, ",\n    ");
+    weft_json_field_real(text, "accelerator_memory_bytes", cluster->accelerator_memory_bytes,
+                         ",\n    ");
+    if (cluster->stack != NULL && cluster->stack[0] != '\0') {
+        weft_json_field_text(text, "stack", cluster->stack, ",\n    ");
+    }
     weft_text_add(text, "\"prices\": {\n      ");
-    add_field_text(text, "source", cluster->prices.source, ",\n      \"rows\": [");
+    weft_json_field_text(text, "source", cluster->prices.source, ",\n      \"rows\": [");
     for (uint32_t i = 0; i < cluster->prices.row_count; i++) {
-        weft_text_add(text, "%s\n        ", i == 0 ? "" : ",");
-        add_price_row(text, &cluster->prices.rows[i]);
+        weft_text_add(text, "%s\n        {", i == 0 ? "" : ",");
+        weft_json_add_reals(text, &cluster->prices.rows[i], weft_plan_prices);
+        weft_text_add(text, "}");
     }
     weft_text_add(text, "\n      ]\n    }\n  },\n");
 }
 
-static void add_certificate(struct weft_text *text, const struct weft_certificate *certificate)
+// The prices that a bound follows from, one a link of the fabric.
+static void add_prices(struct weft_text *text, const struct weft_bound *bound, uint32_t link_count)
+{
+    if (bound->prices == NULL) {
+        return;
+    }
+    weft_text_add(text, ", \"prices\": [");
+    for (uint32_t e = 0; e < link_count; e++) {
+        weft_text_add(text, "%s", e == 0 ? "" : ",");
+        weft_json_add_real(text, bound->prices[e]);
+    }
+    weft_text_add(text, "]");
+}
+
+static void add_certificate(struct weft_text *text, const struct weft_certificate *certificate,
+                            uint32_t link_count)
 {
     weft_text_add(text, "  \"certificate\": {\n    ");
-    add_field_real(text, "lower_bound_s", certificate->lower_bound_s, ",\n    ");
-    add_field_real(text, "gap_ratio", certificate->gap_ratio, ",\n    ");
-    weft_text_add(text, "\"binding\": %u,\n    \"bounds\": [", certificate->binding);
+    weft_json_field_real(text, "lower_bound_s", certificate->lower_bound_s, ",\n    ");
+    weft_json_field_real(text, "gap_ratio", certificate->gap_ratio, ",\n    ");
+    weft_text_add(text, "\"bounds\": [");
     for (uint32_t i = 0; i < certificate->bound_count; i++) {
         const struct weft_bound *bound = &certificate->bounds[i];
         weft_text_add(text, "%s\n      {", i == 0 ? "" : ",");
-        add_field_text(text, "name", bound->name, ", ");
-        add_field_real(text, "seconds", bound->seconds, ", ");
-        add_field_text(text, "scope", weft_bound_scope_name(bound->scope), ", ");
-        weft_text_add(text, "\"any_allreduce\": %s, ", bound->any_allreduce ? "true" : "false");
-        add_field_text(text, "reason", bound->reason, "}");
+        weft_json_field_text(text, "name", bound->name, ", ");
+        weft_json_field_real(text, "seconds", bound->seconds, ", ");
+        weft_json_field_text(text, "scope", weft_bound_scope_name(bound->scope), ", ");
+        weft_text_add(text, "\"collectives\": \"%s\", \"strategy\": \"%s\", \"binding\": %s, ",
+                      bound->any_collectives ? "any" : "balanced",
+                      bound->any_strategy ? "any" : "this",
+                      i == certificate->binding ? "true" : "false");
+        weft_json_field_text(text, "reason", bound->reason, "");
+        add_prices(text, bound, link_count);
+        weft_text_add(text, "}");
     }
     weft_text_add(text, "\n    ]\n  },\n");
 }
@@ -106,7 +108,7 @@ static void add_rings(struct weft_text *text, const char *key, const struct weft
     for (uint32_t r = 0; r < set->ring_count; r++) {
         const struct weft_ring *ring = &set->rings[r];
         weft_text_add(text, "%s\n%s  {\"group\": %u, ", r == 0 ? "" : ",", indent, ring->group);
-        add_field_real(text, "share", ring->share_ratio, ", \"members\": ");
+        weft_json_field_real(text, "share", ring->share_ratio, ", \"members\": ");
         weft_json_add_indices(text, ring->members, ring->member_count);
         if (ring->hop_first != NULL) {
             weft_text_add(text, ", \"hops\": [");
@@ -133,15 +135,28 @@ static void add_collectives(struct weft_text *text, const struct weft_plan *plan
     weft_text_add(text, "  \"collectives\": [");
     for (uint32_t c = 0; c < plan->collective_count; c++) {
         const struct weft_collective_choice *choice = &plan->collectives[c];
-        weft_text_add(text, "%s\n    {\"group\": %u, \"size_min_bytes\": ", c == 0 ? "" : ",",
-                      choice->group);
-        weft_json_add_u64(text, choice->size_min_bytes);
-        weft_text_add(text, ", \"size_max_bytes\": ");
-        weft_json_add_u64(text, choice->size_max_bytes);
-        weft_text_add(text, ", \"algorithm\": \"%s\", \"chunk_factor\": %u, \"ring_order\": %s, ",
+        weft_text_add(text, "%s\n    {\"group\": %u, ", c == 0 ? "" : ",", choice->group);
+        weft_json_field_u64(text, "size_min_bytes", choice->size_min_bytes, ", ");
+        weft_json_field_u64(text, "size_max_bytes", choice->size_max_bytes, ", ");
+        weft_text_add(text, "\"algorithm\": \"%s\", \"chunk_factor\": %u, \"ring_order\": %s, ",
                       weft_algorithm_name(choice->algorithm), choice->chunk_factor,
                       choice->ring_order ? "true" : "false");
-        add_field_real(text, "seconds", choice->seconds, "}");
+        weft_json_field_real(text, "seconds", choice->seconds, "}");
+    }
+    weft_text_add(text, "\n  ],\n");
+}
+
+// Only where tasks that were ready at one instant ran in another order than that of their numbers.
+static void add_ties(struct weft_text *text, const struct weft_plan *plan)
+{
+    if (plan->tie_count == 0) {
+        return;
+    }
+    weft_text_add(text, "  \"ties\": [");
+    for (uint32_t i = 0; i < plan->tie_count; i++) {
+        weft_text_add(text, "%s\n    ", i == 0 ? "" : ",");
+        weft_json_add_indices(text, plan->tie_tasks + plan->tie_first[i],
+                              plan->tie_first[i + 1] - plan->tie_first[i]);
     }
     weft_text_add(text, "\n  ],\n");
 }
@@ -154,10 +169,9 @@ static void add_topology(struct weft_text *text, const struct weft_plan *plan)
     weft_text_add(text, "    \"generators\": ");
     weft_json_add_indices(text, topology->generators, topology->generator_count);
     weft_text_add(text, ",\n    ");
-    add_field_real(text, "mean_hops", topology->mean_hops, ",\n    ");
-    weft_text_add(text, "\"diameter\": %u,\n    \"steps\": ", topology->diameter);
-    weft_json_add_u64(text, topology->steps);
-    weft_text_add(text, ",\n");
+    weft_json_field_real(text, "mean_hops", topology->mean_hops, ",\n    ");
+    weft_text_add(text, "\"diameter\": %u,\n    ", topology->diameter);
+    weft_json_field_u64(text, "steps", topology->steps, ",\n");
     add_rings(text, "rings", &topology->rings, &plan->network.fabric, "    ");
     weft_text_add(text, "    \"stopped\": %s\n  },\n", topology->stopped ? "true" : "false");
 }
@@ -190,7 +204,7 @@ static void add_fabric(struct weft_text *text, const struct weft_fabric *fabric)
 {
     const struct weft_parts *parts = &fabric->parts;
     weft_text_add(text, "  \"fabric\": {\n    ");
-    add_field_text(text, "name", fabric->name, ",\n    ");
+    weft_json_field_text(text, "name", fabric->name, ",\n    ");
     weft_text_add(
         text,
         "\"nodes\": %u,\n    \"forwards\": %s,\n    \"parts\": {\"nics\": %llu, "
@@ -200,13 +214,13 @@ static void add_fabric(struct weft_text *text, const struct weft_fabric *fabric)
         (unsigned long long)parts->transceivers, (unsigned long long)parts->switch_ports,
         (unsigned long long)parts->patch_panel_ports, (unsigned long long)parts->ocs_ports,
         (unsigned long long)parts->mechanical_switches);
-    add_field_real(text, "rate_Bps", parts->rate_Bps, "}\n  },\n  \"links\": [");
+    weft_json_field_real(text, "rate_Bps", parts->rate_Bps, "}\n  },\n  \"links\": [");
     for (uint32_t i = 0; i < fabric->link_count; i++) {
         const struct weft_link *link = &fabric->links[i];
         weft_text_add(text, "%s\n    {\"from\": %u, \"to\": %u, \"width\": %u, ", i == 0 ? "" : ",",
                       link->from, link->to, link->width);
-        add_field_real(text, "rate_Bps", link->rate_Bps, ", ");
-        add_field_real(text, "latency_s", weft_seconds(link->latency_ps), "}");
+        weft_json_field_real(text, "rate_Bps", link->rate_Bps, ", ");
+        weft_json_field_real(text, "latency_s", weft_seconds(link->latency_ps), "}");
     }
     weft_text_add(text, "\n  ],\n");
 }
@@ -236,44 +250,80 @@ static void add_routes(struct weft_text *text, const struct weft_routes *routes,
     weft_text_add(text, "\n    ]\n  }");
 }
 
-const char *weft_plan_write(const struct weft_plan *plan, struct weft_arena *arena)
+// Who evaluated the plan, where that was not the flow engine alone.
+static void add_finals(struct weft_text *text, const struct weft_plan *plan)
+{
+    if (plan->sim.engine == WEFT_ENGINE_PACKET) {
+        weft_text_add(text, ", \"engine\": \"packet\", \"candidates\": %u, ", plan->finals.count);
+        weft_json_field_real(text, "flow_s", plan->finals.flow_s, "");
+    }
+}
+
+// The file without its digest and its end.
+static struct weft_text write_body(const struct weft_plan *plan, struct weft_arena *arena)
 {
     const struct weft_routes *routes = &plan->network.routes;
     uint32_t *links = WEFT_NEW(arena, uint32_t, (size_t)routes->hop_max + 1);
     struct weft_text text;
     weft_text_init(&text, arena);
-    weft_text_add(&text, "{\n  \"schema\": \"weft.plan/1\",\n  \"method\": \"%s\",\n  \"seed\": ",
+    weft_text_add(&text, "{\n  \"schema\": \"weft.plan/2\",\n  \"method\": \"%s\",\n  ",
                   plan->method == WEFT_TOPOLOGY_TOPOOPT ? "topoopt" : "weft");
-    weft_json_add_u64(&text, plan->seed);
+    weft_json_field_u64(&text, "seed", plan->seed, ",\n  \"simulation\": {");
     weft_text_add(&text,
-                  ",\n  \"simulation\": {\"packet_bytes\": %u, \"header_bytes\": %u, "
-                  "\"acknowledged\": %s, \"small_in_one_round\": %s, \"seed\": ",
+                  "\"packet_bytes\": %u, \"header_bytes\": %u, \"acknowledged\": %s, "
+                  "\"small_in_one_round\": %s, ",
                   plan->sim.packet_bytes, plan->sim.header_bytes,
                   plan->sim.acknowledged ? "true" : "false",
                   plan->sim.small_in_one_round ? "true" : "false");
-    weft_json_add_u64(&text, plan->sim.seed);
+    weft_json_field_u64(&text, "seed", plan->sim.seed, "");
+    add_finals(&text, plan);
     weft_text_add(&text, "},\n  ");
-    add_field_real(&text, "iteration_s", plan->iteration_s, ",\n  ");
-    add_field_real(&text, "demand_weighted_hops", plan->demand_weighted_hops, ",\n  ");
-    add_field_real(&text, "max_link_load_bytes", plan->max_link_load_bytes, ",\n  ");
-    add_field_real(&text, "mean_link_load_bytes", plan->mean_link_load_bytes, ",\n  ");
-    add_field_real(&text, "bandwidth_tax_ratio", plan->bandwidth_tax_ratio, ",\n  \"cost\": {");
-    add_field_real(&text, "total_usd", plan->cost.total_usd, ", ");
-    add_field_real(&text, "power_watts", plan->cost.power_watts, "},\n");
+    weft_json_field_real(&text, "iteration_s", plan->iteration_s, ",\n  ");
+    weft_json_field_real(&text, "demand_weighted_hops", plan->demand_weighted_hops, ",\n  ");
+    weft_json_field_real(&text, "max_link_load_bytes", plan->max_link_load_bytes, ",\n  ");
+    weft_json_field_real(&text, "mean_link_load_bytes", plan->mean_link_load_bytes, ",\n  ");
+    weft_json_field_real(&text, "bandwidth_tax_ratio", plan->bandwidth_tax_ratio,
+                         ",\n  \"cost\": {");
+    weft_json_field_real(&text, "total_usd", plan->cost.total_usd, ", ");
+    weft_json_field_real(&text, "power_watts", plan->cost.power_watts, "},\n");
     if (plan->job != NULL) {
         weft_plan_add_strategy(&text, plan->job);
     }
-    add_certificate(&text, &plan->certificate);
+    add_certificate(&text, &plan->certificate, plan->network.fabric.link_count);
     add_cluster(&text, &plan->cluster);
     add_topology(&text, plan);
     add_planes(&text, &plan->topology);
     add_fabric(&text, &plan->network.fabric);
     add_rings(&text, "rings", &plan->network.rings, &plan->network.fabric, "  ");
     add_collectives(&text, plan);
+    add_ties(&text, plan);
     add_routes(&text, routes, plan->cluster.server_count, links);
     if (plan->job != NULL) {
         weft_plan_add_job(&text, plan->job);
     }
-    weft_text_add(&text, "\n}\n");
+    return text;
+}
+
+// FNV-1a (Fowler, Noll and Vo), 64 bits: enough to see a change, and no proof against somebody who
+// writes a new one, against whom the checker computes the claims.
+static uint64_t hash_text(const char *text)
+{
+    uint64_t hash = 0xcbf29ce484222325u;
+    for (; *text != '\0'; text++) {
+        hash = (hash ^ (uint8_t)*text) * 0x100000001b3u;
+    }
+    return hash;
+}
+
+uint64_t weft_plan_digest(const struct weft_plan *plan, struct weft_arena scratch)
+{
+    return hash_text(write_body(plan, &scratch).data);
+}
+
+const char *weft_plan_write(const struct weft_plan *plan, struct weft_arena *arena)
+{
+    struct weft_text text = write_body(plan, arena);
+    uint64_t digest = hash_text(text.data);
+    weft_text_add(&text, ",\n  \"digest\": \"%016llx\"\n}\n", (unsigned long long)digest);
     return text.data;
 }

@@ -8,7 +8,7 @@
 #include "format/syntax/json.h"
 #include "weft/format.h"
 
-#include <math.h>
+#include <stddef.h>
 #include <string.h>
 
 #define SCHEMA "weft.comparisons/1"
@@ -18,10 +18,7 @@
 
 // ---- out ----
 
-static const struct {
-    const char *key;
-    size_t offset;
-} metrics[] = {
+static const struct weft_json_real metrics[] = {
     {"iteration_s", offsetof(struct weft_comparison, iteration_s)},
     {"ratio_to_ideal", offsetof(struct weft_comparison, ratio_to_ideal)},
     {"cost_usd", offsetof(struct weft_comparison, cost_usd)},
@@ -31,29 +28,24 @@ static const struct {
     {"max_link_load_bytes", offsetof(struct weft_comparison, max_link_load_bytes)},
     {"mean_link_load_bytes", offsetof(struct weft_comparison, mean_link_load_bytes)},
     {"port_rate_Bps", offsetof(struct weft_comparison, port_rate_Bps)},
+    {NULL, 0},
 };
-#define METRIC_COUNT (sizeof metrics / sizeof metrics[0])
 
 static void add_row(struct weft_text *text, const struct weft_comparison *row)
 {
-    weft_text_add(text, "{\"name\": ");
-    weft_json_add_text(text, row->name);
+    weft_text_add(text, "{");
+    weft_json_field_text(text, "name", row->name, "");
     if (row->why_not != NULL) {
-        weft_text_add(text, ", \"why_not\": ");
-        weft_json_add_text(text, row->why_not);
-        weft_text_add(text, "}");
+        weft_text_add(text, ", ");
+        weft_json_field_text(text, "why_not", row->why_not, "}");
         return;
     }
-    for (uint32_t i = 0; i < METRIC_COUNT; i++) {
-        double value;
-        memcpy(&value, (const char *)row + metrics[i].offset, sizeof value);
-        weft_text_add(text, ", \"%s\": ", metrics[i].key);
-        weft_json_add_real(text, value);
-    }
+    weft_text_add(text, ", ");
+    weft_json_add_reals(text, row, metrics);
     weft_text_add(text, ", \"max_hops\": %u", row->max_hops);
     if (row->found_for != NULL) {
-        weft_text_add(text, ", \"found_for\": ");
-        weft_json_add_text(text, row->found_for);
+        weft_text_add(text, ", ");
+        weft_json_field_text(text, "found_for", row->found_for, "");
     }
     weft_text_add(text, "}");
 }
@@ -62,36 +54,27 @@ static void add_row(struct weft_text *text, const struct weft_comparison *row)
 // out.
 static void add_comparison(struct weft_text *text, const struct weft_model_comparison *comparison)
 {
-    weft_text_add(text, "\n    {\"model\": ");
-    weft_json_add_text(text, comparison->model);
-    weft_text_add(text, ", \"batch\": ");
-    weft_json_add_u64(text, comparison->batch);
-    weft_text_add(text,
-                  ", \"servers\": %u, \"degree\": %u, \"rate_Bps\": ", comparison->server_count,
+    weft_text_add(text, "\n    {");
+    weft_json_field_text(text, "model", comparison->model, ", ");
+    weft_json_field_u64(text, "batch", comparison->batch, ", ");
+    weft_text_add(text, "\"servers\": %u, \"degree\": %u, ", comparison->server_count,
                   comparison->degree);
-    weft_json_add_real(text, comparison->rate_Bps);
-    weft_text_add(text, ", \"costs\": ");
-    weft_json_add_text(text, comparison->costs);
-    weft_text_add(text, ", \"seed\": ");
-    weft_json_add_u64(text, comparison->seed);
-    weft_text_add(text, ", \"effort_s\": ");
-    weft_json_add_real(text, comparison->effort_s);
-    weft_text_add(text, ", \"evaluations\": ");
-    weft_json_add_u64(text, comparison->evaluations);
-    weft_text_add(text, ",\n     \"variants\": {");
+    weft_json_field_real(text, "rate_Bps", comparison->rate_Bps, ", ");
+    weft_json_field_text(text, "costs", comparison->costs, ", ");
+    weft_json_field_u64(text, "seed", comparison->seed, ", ");
+    weft_json_field_real(text, "effort_s", comparison->effort_s, ", ");
+    weft_json_field_u64(text, "evaluations", comparison->evaluations, ",\n     \"variants\": {");
     bool first = true;
     for (enum weft_coplan_variant v = 0; v < WEFT_COPLAN_VARIANT_COUNT; v++) {
         if (comparison->variant_s[v] > 0) {
-            weft_text_add(text, "%s\"%s\": ", first ? "" : ", ", weft_coplan_variant_name(v));
-            weft_json_add_real(text, comparison->variant_s[v]);
+            weft_text_add(text, "%s", first ? "" : ", ");
+            weft_json_field_real(text, weft_coplan_variant_name(v), comparison->variant_s[v], "");
             first = false;
         }
     }
     weft_text_add(text, "},\n     ");
     if (comparison->why_not != NULL) {
-        weft_text_add(text, "\"why_not\": ");
-        weft_json_add_text(text, comparison->why_not);
-        weft_text_add(text, ",\n     ");
+        weft_json_field_text(text, "why_not", comparison->why_not, ",\n     ");
     }
     weft_text_add(text, "\"fabrics\": [");
     for (uint32_t r = 0; r < comparison->row_count; r++) {
@@ -127,12 +110,8 @@ static bool read_row(struct weft_comparison *row, const json_t *object, struct w
     if (json_object_get(object, "why_not") != NULL) {
         return weft_json_text(&row->why_not, object, "why_not", arena, error);
     }
-    for (uint32_t i = 0; i < METRIC_COUNT; i++) {
-        double value;
-        if (!weft_json_real(&value, object, metrics[i].key, 0, LARGE, error)) {
-            return false;
-        }
-        memcpy((char *)row + metrics[i].offset, &value, sizeof value);
+    if (!weft_json_read_reals(row, object, metrics, error)) {
+        return false;
     }
     if (json_object_get(object, "found_for") != NULL &&
         !weft_json_text(&row->found_for, object, "found_for", arena, error)) {
@@ -158,6 +137,8 @@ static bool read_variants(double *variant_s, const json_t *object, struct weft_e
     return true;
 }
 
+// Reads the comparison of one model; a row of a fabric that could not be built has its reason
+// alone.
 static bool read_comparison(struct weft_model_comparison *comparison, const json_t *object,
                             struct weft_arena *arena, struct weft_error *error)
 {
@@ -193,6 +174,7 @@ static bool read_comparison(struct weft_model_comparison *comparison, const json
     return true;
 }
 
+// Reads all comparisons; the schema is looked at first, since any JSON may have been named.
 static bool read_root(struct weft_model_comparison **comparisons, uint32_t *count,
                       const json_t *root, struct weft_arena *arena, struct weft_error *error)
 {

@@ -56,6 +56,7 @@ static uint32_t split(const char **fields, size_t *lengths, const char *line, si
     return count;
 }
 
+// Finds the columns by their names, in any order; only time and bytes must be there.
 static bool read_header(struct columns *columns, const char *line, size_t length,
                         struct weft_error *error)
 {

@@ -11,6 +11,7 @@
 #include <string.h>
 
 #define TEXT_MAX 1024u
+#define REAL_MAX 1e30
 #define EXACT_MAX ((uint64_t)1 << 53)
 
 bool weft_json_parse(json_t **root, const char *data, size_t length, struct weft_error *error)
@@ -161,6 +162,28 @@ void weft_json_add_real(struct weft_text *text, double value)
     weft_text_add(text, "%s", digits);
 }
 
+bool weft_json_read_reals(void *value, const json_t *object, const struct weft_json_real *members,
+                          struct weft_error *error)
+{
+    for (; members->key != NULL; members++) {
+        double *real = (void *)((char *)value + members->at);
+        if (!weft_json_real(real, object, members->key, 0, REAL_MAX, error)) {
+            return false;
+        }
+    }
+    return true;
+}
+
+void weft_json_add_reals(struct weft_text *text, const void *value,
+                         const struct weft_json_real *members)
+{
+    for (uint32_t i = 0; members[i].key != NULL; i++) {
+        const double *real = (const void *)((const char *)value + members[i].at);
+        weft_text_add(text, "%s", i == 0 ? "" : ", ");
+        weft_json_field_real(text, members[i].key, *real, "");
+    }
+}
+
 void weft_json_add_u64(struct weft_text *text, uint64_t value)
 {
     const char *quote = value > EXACT_MAX ? "\"" : "";
@@ -180,6 +203,28 @@ void weft_json_add_text(struct weft_text *text, const char *value)
         }
     }
     weft_text_add(text, "\"");
+}
+
+void weft_json_field_real(struct weft_text *text, const char *key, double value, const char *end)
+{
+    weft_text_add(text, "\"%s\": ", key);
+    weft_json_add_real(text, value);
+    weft_text_add(text, "%s", end);
+}
+
+void weft_json_field_u64(struct weft_text *text, const char *key, uint64_t value, const char *end)
+{
+    weft_text_add(text, "\"%s\": ", key);
+    weft_json_add_u64(text, value);
+    weft_text_add(text, "%s", end);
+}
+
+void weft_json_field_text(struct weft_text *text, const char *key, const char *value,
+                          const char *end)
+{
+    weft_text_add(text, "\"%s\": ", key);
+    weft_json_add_text(text, value);
+    weft_text_add(text, "%s", end);
 }
 
 void weft_json_add_indices(struct weft_text *text, const uint32_t *values, size_t count)

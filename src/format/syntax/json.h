@@ -37,10 +37,28 @@ bool weft_json_text(const char **value, const json_t *object, const char *key,
 bool weft_json_indices(uint32_t *values, const json_t *array, uint32_t limit,
                        struct weft_error *error) WEFT_MUST_USE;
 
+// Members of an object that are doubles in a struct: one table for reader and writer, so that what
+// is written is what is read. A row without a key ends it.
+struct weft_json_real {
+    const char *key;
+    size_t at; // in the struct
+};
+// Each from 0 to 10^30. Fails with INPUT, "key: ...".
+bool weft_json_read_reals(void *value, const json_t *object, const struct weft_json_real *members,
+                          struct weft_error *error) WEFT_MUST_USE;
+// "a": 1, "b": 2
+void weft_json_add_reals(struct weft_text *text, const void *value,
+                         const struct weft_json_real *members);
+
 // Writers add to a text that is being built.
 void weft_json_add_real(struct weft_text *text, double value);
 void weft_json_add_u64(struct weft_text *text, uint64_t value);
 void weft_json_add_text(struct weft_text *text, const char *value);
+// "key": value, and what stands behind it.
+void weft_json_field_real(struct weft_text *text, const char *key, double value, const char *end);
+void weft_json_field_u64(struct weft_text *text, const char *key, uint64_t value, const char *end);
+void weft_json_field_text(struct weft_text *text, const char *key, const char *value,
+                          const char *end);
 // "[1,2,3]"
 void weft_json_add_indices(struct weft_text *text, const uint32_t *values, size_t count);
 

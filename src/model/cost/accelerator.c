@@ -91,6 +91,28 @@ static const struct weft_accelerator accelerators[] = {
         .launch_ps = 3500000,
     },
     {
+        .name = "H800",
+        .alias = "H800-80GB",
+        .source =
+            "NVIDIA H100 datasheet (2023), SXM5, with NVLink of 400 GB/s both ways (DeepSeek-V3 "
+            "Technical Report, 2024, section 3.1)",
+        .flops_per_s = {[WEFT_FP32] = 67e12,
+                        [WEFT_TF32] = 494.5e12,
+                        [WEFT_BF16] = 989.5e12,
+                        [WEFT_FP16] = 989.5e12,
+                        [WEFT_FP8] = 1979e12},
+        .memory_Bps = 3350e9,
+        .memory_bytes = 80 * GIB,
+        .link_Bps = 200e9,
+        .processors = 132,
+        .matmul_efficiency = 0.65,
+        .tf32_efficiency = 0.55,
+        .fp32_efficiency = 0.8,
+        .memory_efficiency = 0.85,
+        .link_efficiency = 0.8,
+        .launch_ps = 3500000,
+    },
+    {
         .name = "H200",
         .alias = "H200-141GB",
         .source = "NVIDIA H200 Tensor Core GPU datasheet (2024), SXM; sparse peaks halved",

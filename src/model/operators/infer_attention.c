@@ -105,6 +105,12 @@ static struct widths add_latent_tensors(struct weft_operator *op, uint64_t hidde
     return (struct widths){query, query, value, value};
 }
 
+double weft_attention_keys(double keys, double window, bool causal)
+{
+    double seen = window > 0 && window < keys ? window : keys;
+    return causal ? seen - seen * seen / (2 * keys) : seen;
+}
+
 bool weft_operator_infer_attention(struct weft_operator *op, const struct weft_operator *operators,
                                    struct weft_error *error)
 {
@@ -129,7 +135,7 @@ bool weft_operator_infer_attention(struct weft_operator *op, const struct weft_o
     if (latent) {
         matrices = tokens * (double)op->tensor_elements[0];
     }
-    double pairs = tokens * others * (spec->causal ? 0.5 : 1);
+    double pairs = tokens * weft_attention_keys(others, (double)spec->window, spec->causal);
     // Scores take every head's query and key, the context every head's value.
     double scores = pairs * (double)(widths.query + widths.context);
     op->forward_flops = 2 * (matrices + scores);

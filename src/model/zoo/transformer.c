@@ -109,6 +109,7 @@ static uint32_t add_attention(const struct stack *stack, uint32_t at, const char
                      .kv_heads = shape->kv_heads,
                      .head_dim = shape->head_dim,
                      .causal = shape->causal,
+                     .window = shape->window,
                      .q_rank = shape->q_rank,
                      .kv_rank = shape->kv_rank,
                      .rope_dim = shape->rope_dim,
@@ -152,8 +153,21 @@ static uint32_t add_feed(const struct stack *stack, uint32_t at, uint32_t layer)
     return add_dense(stack, up, part(stack, layer, "down"), shape->hidden);
 }
 
+// Attention and feed-forward read the same norm; both are added to what came in.
+static uint32_t add_parallel_layer(const struct stack *stack, uint32_t at, uint32_t layer)
+{
+    uint32_t in = add_norm(stack, at, part(stack, layer, "norm_1"));
+    uint32_t attention = add_attention(stack, in, part(stack, layer, "attention"));
+    uint32_t sum = join(stack, attention, at, WEFT_OP_ADD, part(stack, layer, "sum_1"));
+    uint32_t feed = add_feed(stack, in, layer);
+    return join(stack, feed, sum, WEFT_OP_ADD, part(stack, layer, "sum_2"));
+}
+
 static uint32_t add_layer(const struct stack *stack, uint32_t at, uint32_t layer)
 {
+    if (stack->shape->parallel_block) {
+        return add_parallel_layer(stack, at, layer);
+    }
     bool post = stack->shape->post_norm;
     uint32_t in = post ? at : add_norm(stack, at, part(stack, layer, "norm_1"));
     uint32_t attention = add_attention(stack, in, part(stack, layer, "attention"));
@@ -215,6 +229,12 @@ static bool check_shape(const struct weft_transformer *shape, struct weft_error 
         return weft_fail(error, WEFT_INPUT,
                          "no vocabulary; give one, or patch_elements, classes and a sequence of "
                          "the patches and one more");
+    }
+    if (shape->parallel_block && shape->post_norm) {
+        return weft_fail(
+            error, WEFT_INPUT,
+            "parallel_block and post_norm; a parallel block has one norm before it, so "
+            "leave one of them out");
     }
     bool dense = shape->experts == 0 || shape->dense_layers > 0;
     if (dense && shape->ffn_units == 0) {

@@ -145,8 +145,8 @@ static const struct weft_zoo_entry entries[] = {
      STACK(15360, FROM_DEEPSEEK, .layers = 61, .hidden = 7168, .heads = 128, .sequence = 4096,
            .vocabulary = 129280, .ffn_units = 18432, .gated = true, .causal = true, .experts = 256,
            .experts_active = 8, .experts_shared = 1, .expert_units = 2048, .dense_layers = 3,
-           .q_rank = 1536, .kv_rank = 512, .rope_dim = 64, .nope_dim = 128, .value_dim = 128,
-           .dtype = WEFT_BF16)},
+           .expert_servers = 4, .q_rank = 1536, .kv_rank = 512, .rope_dim = 64, .nope_dim = 128,
+           .value_dim = 128, .dtype = WEFT_BF16)},
 };
 
 #define ENTRY_COUNT ((uint32_t)(sizeof entries / sizeof entries[0]))

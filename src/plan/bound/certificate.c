@@ -9,6 +9,7 @@
 #include "bounds.h"
 
 #include <math.h>
+#include <string.h>
 
 #define BOUNDS_MAX 16
 // Sums of many doubles may come out this much too large; every bound is lowered by it.
@@ -17,14 +18,6 @@
 // earliest start it is solved for. Not measured one by one.
 #define FLOW_VARIABLES_MAX 4096
 #define FLOW_THRESHOLDS 4
-
-const char *weft_bound_scope_name(enum weft_bound_scope scope)
-{
-    static const char *const names[] = {"any-strategy", "any-fabric", "direct-fabric",
-                                        "this-fabric"};
-    WEFT_ASSERT(scope <= WEFT_BOUND_THIS_FABRIC);
-    return names[scope];
-}
 
 // A certificate that is being built.
 struct draft {
@@ -36,10 +29,12 @@ struct draft {
     char ports[64]; // "4 ports of 100 Gbps"
 };
 
-static void add(struct draft *draft, struct weft_bound bound)
+static void add(struct draft *draft, const char *name, double seconds, const char *reason)
 {
-    WEFT_ASSERT(draft->count < BOUNDS_MAX && isfinite(bound.seconds));
-    bound.seconds *= 1 - ROUNDING_RATIO;
+    WEFT_ASSERT(draft->count < BOUNDS_MAX && isfinite(seconds));
+    struct weft_bound bound = weft_bound_named(name);
+    bound.seconds = seconds * (1 - ROUNDING_RATIO);
+    bound.reason = reason;
     draft->bounds[draft->count++] = bound;
 }
 
@@ -58,11 +53,8 @@ static void add_compute(struct draft *draft, struct weft_arena scratch)
     model.network = false;
     model.latency_s = 0;
     struct bound_times times = bound_times_build(&model, &scratch);
-    add(draft,
-        (struct weft_bound){
-            "compute-critical-path", times.longest_s,
-            "the longest chain of compute takes this long even when the network takes no time",
-            WEFT_BOUND_ANY_FABRIC, true});
+    add(draft, "compute-critical-path", times.longest_s,
+        "the longest chain of compute takes this long even when the network takes no time");
 }
 
 static const char *port_reason(const struct draft *draft, const struct bound_port *port,
@@ -89,9 +81,8 @@ static void add_ports(struct draft *draft, const struct bound_model *model,
         static const char *const names[2][2] = {
             {"server-sends-any-allreduce", "server-receives-any-allreduce"},
             {"server-sends", "server-receives"}};
-        add(draft, (struct weft_bound){names[model->balanced][receive], port.seconds,
-                                       port_reason(draft, &port, receive != 0, allreduce),
-                                       WEFT_BOUND_ANY_FABRIC, !model->balanced});
+        add(draft, names[model->balanced][receive], port.seconds,
+            port_reason(draft, &port, receive != 0, allreduce));
     }
 }
 
@@ -107,15 +98,14 @@ static void add_any_allreduce(struct draft *draft, struct weft_arena scratch)
         draft->arena,
         "device %u computes for %s, one task at a time, none before its inputs can be there",
         device.server, weft_show_time(text, weft_picoseconds(device.bytes)));
-    add(draft,
-        (struct weft_bound){"device-load", device.seconds, reason, WEFT_BOUND_ANY_FABRIC, true});
+    add(draft, "device-load", device.seconds, reason);
     reason = weft_arena_format(
         draft->arena,
         "all servers together have %u x %s, an AllReduce of S over k members moves at least "
         "2(k-1) S, its halves (k-1) S each, and nothing moves before what makes it can end",
         cluster->server_count, draft->ports);
     double total_s = bound_total_bytes(&model, &times, cluster->server_count, scratch);
-    add(draft, (struct weft_bound){"total-bytes", total_s, reason, WEFT_BOUND_ANY_FABRIC, true});
+    add(draft, "total-bytes", total_s, reason);
     add_ports(draft, &model, &times, scratch);
     reason = weft_arena_format(
         draft->arena,
@@ -123,7 +113,7 @@ static void add_any_allreduce(struct draft *draft, struct weft_arena scratch)
         "the transfers take links more than once; collectives count one hop",
         cluster->degree, (double)cluster->degree * cluster->degree);
     double moore_s = bound_moore(&model, &times, cluster->server_count, cluster->degree, scratch);
-    add(draft, (struct weft_bound){"moore-hops", moore_s, reason, WEFT_BOUND_DIRECT_FABRIC, true});
+    add(draft, "moore-hops", moore_s, reason);
 }
 
 static void add_balanced(struct draft *draft, struct weft_arena scratch)
@@ -135,8 +125,7 @@ static void add_balanced(struct draft *draft, struct weft_arena scratch)
         "the longest chain when every transfer and collective has its servers' %s to itself; "
         "transfers that meet at one port share it",
         draft->ports);
-    add(draft, (struct weft_bound){"ideal-network-critical-path", times.longest_s, reason,
-                                   WEFT_BOUND_ANY_FABRIC, false});
+    add(draft, "ideal-network-critical-path", times.longest_s, reason);
     add_ports(draft, &model, &times, scratch);
 }
 
@@ -196,28 +185,30 @@ static void add_this_fabric(struct draft *draft, const struct weft_network *netw
     for (uint32_t e = 0; e < link_count; e++) {
         prices[e] = 1;
     }
-    add(draft, (struct weft_bound){
-                   "fabric-hops", bound_priced_links(&model, &times, network, prices, scratch),
-                   "the transfers over their shortest paths and the rings over theirs must fit "
-                   "all links of this fabric together",
-                   WEFT_BOUND_THIS_FABRIC, false});
+    add(draft, "fabric-hops", bound_priced_links(&model, &times, network, prices, scratch),
+        "the transfers over their shortest paths and the rings over theirs must fit all links of "
+        "this fabric together");
     if (bound_flow_variables(network) > FLOW_VARIABLES_MAX) {
         return;
     }
     double thresholds[FLOW_THRESHOLDS];
     int count = flow_thresholds(thresholds, &model, &times);
     double best_s = 0;
+    double *best = WEFT_NEW(draft->arena, double, (size_t)link_count + 1);
     for (int i = 0; i < count; i++) {
         if (bound_flow_prices(prices, &model, &times, network, thresholds[i], scratch)) {
-            best_s = fmax(best_s, bound_priced_links(&model, &times, network, prices, scratch));
+            double seconds = bound_priced_links(&model, &times, network, prices, scratch);
+            if (seconds > best_s) {
+                best_s = seconds;
+                memcpy(best, prices, link_count * sizeof *best);
+            }
         }
     }
     if (best_s > 0) {
-        add(draft, (struct weft_bound){
-                       "fabric-concurrent-flow", best_s,
-                       "even when the transfers are split over paths at will beside this plan's "
-                       "rings, the busiest links of this fabric need this long (LP dual)",
-                       WEFT_BOUND_THIS_FABRIC, false});
+        add(draft, "fabric-concurrent-flow", best_s,
+            "even when the transfers are split over paths at will beside this plan's rings, the "
+            "busiest links of this fabric need this long (LP dual)");
+        draft->bounds[draft->count - 1].prices = best;
     }
 }
 
@@ -283,8 +274,7 @@ bool weft_certificate_build(struct weft_certificate *certificate,
     uint32_t binding = 0;
     for (uint32_t i = 1; i < draft.count; i++) {
         const struct weft_bound *bound = &draft.bounds[i];
-        if (bound->scope != WEFT_BOUND_THIS_FABRIC &&
-            bound->seconds > draft.bounds[binding].seconds) {
+        if (weft_bound_may_bind(bound) && bound->seconds > draft.bounds[binding].seconds) {
             binding = i;
         }
     }

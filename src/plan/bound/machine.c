@@ -36,6 +36,8 @@ static inline bool has_longer_tail(const struct bound_item *a, const struct boun
 // A binary heap of them (weft/base/heap.h makes its functions: tails_push, tails_pop).
 WEFT_HEAP(tails, struct tail_heap, struct bound_item, 2, has_longer_tail, weft_heap_no_places)
 
+// Plays Jackson's schedule: from one instant at which an item begins or ends to the next, the one
+// with the longest tail runs. Sorts the items by their heads and shortens what was interrupted.
 double bound_one_machine(struct bound_item *items, uint32_t count, struct weft_arena scratch)
 {
     qsort(items, count, sizeof *items, compare_heads);

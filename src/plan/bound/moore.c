@@ -17,6 +17,9 @@
 // set a little better, each at the cost of a pass. Not measured.
 #define HEADS_MAX 16
 #define TAILS_MAX 4
+// Times that differ by less are sums of the same durations in another order: one threshold, on
+// whatever machine and by whatever program the bound is computed.
+#define EQUAL_RATIO 1e-9
 
 static int compare_falling(const void *left, const void *right)
 {
@@ -83,7 +86,8 @@ static struct subset gather(double *matrix, const struct bound_model *model,
     for (uint32_t t = 0; t < graph->task_count; t++) {
         double bytes = bound_wire_bytes(graph, t);
         double head_s = bytes > 0 ? bound_network_head(model, times, t) : 0;
-        if (bytes <= 0 || head_s < head_min_s || times->tail_s[t] < tail_min_s) {
+        if (bytes <= 0 || head_s < head_min_s * (1 - EQUAL_RATIO) ||
+            times->tail_s[t] < tail_min_s * (1 - EQUAL_RATIO)) {
             continue;
         }
         subset.count++;
@@ -109,7 +113,7 @@ static uint32_t spread_thresholds(double *thresholds, uint32_t most, double *val
     qsort(values, count, sizeof *values, compare_rising);
     uint32_t distinct = 0;
     for (uint32_t i = 0; i < count; i++) {
-        if (i == 0 || values[i] > values[distinct - 1]) {
+        if (i == 0 || values[i] > values[distinct - 1] * (1 + EQUAL_RATIO)) {
             values[distinct++] = values[i];
         }
     }

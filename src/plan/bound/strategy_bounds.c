@@ -97,17 +97,15 @@ bool weft_coplan_bounds(struct weft_bound bounds[WEFT_COPLAN_BOUND_COUNT],
         device_s += least[op].device_s;
     }
     char text[WEFT_UNIT_TEXT];
-    bounds[0] = (struct weft_bound){
-        "any-strategy-work", device_s / n * (1 - ROUNDING_RATIO),
-        weft_arena_format(arena,
-                          "however operators are split, their parts take devices %s in all, and "
-                          "there are %u servers",
-                          weft_show_time(text, weft_picoseconds(device_s)), n),
-        WEFT_BOUND_ANY_STRATEGY, true};
-    bounds[1] = (struct weft_bound){
-        "any-strategy-chain", longest_chain(model, least, scratch) * (1 - ROUNDING_RATIO),
-        "a part waits for a part of each operator before it, and the backward pass for the "
-        "forward pass, each as quick as any split makes it",
-        WEFT_BOUND_ANY_STRATEGY, true};
+    bounds[0] = weft_bound_named("any-strategy-work");
+    bounds[0].seconds = device_s / n * (1 - ROUNDING_RATIO);
+    bounds[0].reason = weft_arena_format(
+        arena,
+        "however operators are split, their parts take devices %s in all, and there are %u servers",
+        weft_show_time(text, weft_picoseconds(device_s)), n);
+    bounds[1] = weft_bound_named("any-strategy-chain");
+    bounds[1].seconds = longest_chain(model, least, scratch) * (1 - ROUNDING_RATIO);
+    bounds[1].reason = "a part waits for a part of each operator before it, and the backward pass "
+                       "for the forward pass, each as quick as any split makes it";
     return true;
 }

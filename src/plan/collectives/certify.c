@@ -125,8 +125,9 @@ bool collectives_certify(struct weft_certificate *certificate, const struct weft
     uint32_t count = 0;
     uint32_t binding = 0;
     for (uint32_t i = 0; i < certificate->bound_count; i++) {
-        if (certificate->bounds[i].any_allreduce) {
-            binding = certificate->bounds[i].seconds > kept[binding].seconds ? count : binding;
+        if (certificate->bounds[i].any_collectives) {
+            bool larger = certificate->bounds[i].seconds > kept[binding].seconds;
+            binding = weft_bound_may_bind(&certificate->bounds[i]) && larger ? count : binding;
             kept[count++] = certificate->bounds[i];
         }
     }
@@ -139,6 +140,20 @@ bool collectives_certify(struct weft_certificate *certificate, const struct weft
 
 // ---- all of it ----
 
+// Whether a plane leads along all hops of a ring.
+static bool plane_holds(const struct weft_topology *topology, uint32_t plane,
+                        const struct weft_ring *ring)
+{
+    const uint32_t *to = topology->planes + (size_t)plane * topology->server_count;
+    uint32_t i = 0;
+    while (i < ring->member_count &&
+           to[ring->members[i]] == ring->members[(i + 1) % ring->member_count]) {
+        i++;
+    }
+    return i == ring->member_count;
+}
+
+// Hops between servers, and how many of a server's ports carry rings.
 static void measure_topology(struct weft_topology *topology, const struct weft_fabric *fabric,
                              struct weft_arena scratch)
 {
@@ -150,6 +165,14 @@ static void measure_topology(struct weft_topology *topology, const struct weft_f
     struct weft_graph_hops hops = weft_graph_all_hops(NULL, &graph, scratch);
     topology->mean_hops = hops.pair_count > 0 ? (double)hops.sum / (double)hops.pair_count : 0;
     topology->diameter = hops.diameter;
+    topology->allreduce_degree = 0;
+    for (uint32_t p = 0; p < topology->degree; p++) {
+        bool carries = false;
+        for (uint32_t r = 0; r < topology->rings.ring_count && !carries; r++) {
+            carries = plane_holds(topology, p, &topology->rings.rings[r]);
+        }
+        topology->allreduce_degree += carries ? 1 : 0;
+    }
 }
 
 bool collectives_finish(struct weft_plan *plan, const struct search *search,
@@ -171,5 +194,6 @@ bool collectives_finish(struct weft_plan *plan, const struct search *search,
     plan->bandwidth_tax_ratio = metrics.bandwidth_tax_ratio;
     plan->cost = weft_fabric_cost(&network->fabric.parts, &plan->cluster.prices);
     measure_topology(&plan->topology, &network->fabric, scratch);
+    collectives_find_ties(plan, &played, arena, scratch);
     return collectives_certify(&plan->certificate, plan, search->graph, arena, scratch, error);
 }

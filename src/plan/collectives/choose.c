@@ -21,6 +21,7 @@
 // Of building a task graph's transfers and playing them.
 #define UNITS_PER_TASK 1500.0
 #define UNITS_PER_WORK 20.0
+#define UNITS_PER_PACKET 250.0 // as UNITS_PER_EVENT of design/network.c
 enum { PART_SMALL, PART_LARGE, PARTS };
 
 struct candidate {
@@ -234,6 +235,7 @@ static double simulate(double *work_units, const struct chooser *chooser,
         return HUGE_VAL;
     }
     *work_units += UNITS_PER_WORK * (double)result.work_count;
+    *work_units += UNITS_PER_PACKET * (double)result.packets.events;
     return weft_seconds(result.iteration_ps[0]);
 }
 

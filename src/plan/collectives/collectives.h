@@ -28,4 +28,8 @@ void collectives_list_tasks(uint64_t largest[WEFT_TASK_KIND_COUNT],
                             const struct weft_collective_choice *choice,
                             const struct weft_taskgraph *graph);
 
+// Fills the plan's ties from one more simulation; none where it fails.
+void collectives_find_ties(struct weft_plan *plan, const struct weft_taskgraph *played,
+                           struct weft_arena *arena, struct weft_arena scratch);
+
 #endif

@@ -13,13 +13,13 @@
 
 const struct weft_packet_options weft_collective_packets = {
     .ack_at_once = true,
-    .initial_window_packets = 1u << 16,
-    .window_limit_packets = 1u << 16,
+    .window.initial_packets = 1u << 16,
+    .window.limit_packets = 1u << 16,
     .buffer_bytes = 1ull << 40,
     .mark_bytes = 1ull << 40,
-    .timeout_min_ps = WEFT_PS_PER_S,
-    .timeout_first_ps = WEFT_PS_PER_S,
-    .reorder_packets = 1u << 30,
+    .loss.timeout_min_ps = WEFT_PS_PER_S,
+    .loss.timeout_first_ps = WEFT_PS_PER_S,
+    .loss.reorder_packets = 1u << 30,
 };
 
 // Synthesis tries so many sub-chunk factors: 1, 2, 4.

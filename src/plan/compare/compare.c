@@ -14,7 +14,7 @@
 #include <string.h>
 
 // The switch of the OCS-reconfig baseline: 3D MEMS take 10 to 25 ms.
-#define SWITCH_PS (10 * WEFT_PS_PER_S / 1000)
+#define SWITCH_PS (10 * WEFT_PS_PER_S / 1000) // where the options do not say
 
 struct weft_comparison *compare_add_row(struct table *table, const char *name)
 {
@@ -34,7 +34,8 @@ void compare_measure(struct table *table, struct weft_comparison *row,
                      const struct weft_network *network, struct weft_arena scratch)
 {
     struct weft_sim_job job = {table->graph, NULL, network->rings};
-    struct weft_sim_options sim = table->options->sim;
+    const struct weft_plan_options *options = table->options;
+    struct weft_sim_options sim = options->last_sim != NULL ? *options->last_sim : options->sim;
     sim.timeline = false;
     struct weft_sim_result result;
     struct weft_error error;
@@ -57,6 +58,22 @@ void compare_measure(struct table *table, struct weft_comparison *row,
     row->max_link_load_bytes = metrics.max_link_load_bytes;
     row->mean_link_load_bytes = metrics.mean_link_load_bytes;
     row->port_rate_Bps = network->fabric.parts.rate_Bps;
+}
+
+void compare_measure_plan(struct table *table, struct weft_comparison *row,
+                          const struct weft_plan *plan, struct weft_arena scratch)
+{
+    struct metrics metrics;
+    metrics_build(&metrics, NULL, table->graph, &plan->network, scratch);
+    row->iteration_s = plan->iteration_s;
+    row->cost_usd = plan->cost.total_usd;
+    row->power_watts = plan->cost.power_watts;
+    row->bandwidth_tax_ratio = plan->bandwidth_tax_ratio;
+    row->mean_hops = metrics.mean_hops;
+    row->max_hops = metrics.hops_max;
+    row->max_link_load_bytes = plan->max_link_load_bytes;
+    row->mean_link_load_bytes = plan->mean_link_load_bytes;
+    row->port_rate_Bps = plan->network.fabric.parts.rate_Bps;
 }
 
 static void add_reference(struct table *table, const char *name, double budget_usd,
@@ -87,7 +104,13 @@ void compare_reconfig(struct table *table, struct weft_comparison *row, struct w
     struct weft_reconfig result;
     struct weft_error error;
     const struct weft_environment once = {.scratch = scratch, .error = &error};
-    if (!weft_plan_reconfigure(&result, table->graph, cluster, SWITCH_PS, &table->options->sim,
+    if (table->options->last_sim != NULL) {
+        weft_fail(&error, WEFT_UNSUPPORTED, "it is played by the flow engine, not in packets");
+        compare_refuse(table, row, &error);
+        return;
+    }
+    uint64_t dark_ps = table->options->dark_ps > 0 ? table->options->dark_ps : SWITCH_PS;
+    if (!weft_plan_reconfigure(&result, table->graph, cluster, dark_ps, &table->options->sim,
                                &once)) {
         compare_refuse(table, row, &error);
         return;
@@ -108,11 +131,14 @@ void compare_reconfig(struct table *table, struct weft_comparison *row, struct w
 }
 
 static void add_plan(struct table *table, const char *name, const struct weft_plan *plan,
-                     const struct weft_error *error, struct weft_arena scratch)
+                     const struct weft_plan *given, const struct weft_error *error,
+                     struct weft_arena scratch)
 {
     struct weft_comparison *row = compare_add_row(table, name);
     if (plan == NULL) {
         compare_refuse(table, row, error);
+    } else if (plan == given) {
+        compare_measure_plan(table, row, plan, scratch);
     } else {
         compare_measure(table, row, &plan->network, scratch);
     }
@@ -143,38 +169,73 @@ void compare_ratios(struct table *table)
     }
 }
 
-bool weft_plan_compare(const struct weft_comparison **rows, uint32_t *row_count,
-                       const struct weft_taskgraph *graph, const struct weft_cluster *cluster,
-                       const struct weft_plan_options *options,
-                       const struct weft_environment *environment)
+// The rows of a task graph; `given` (may be NULL) is the plan of its own method, which is not made
+// again.
+static bool compare(struct table *table, const struct weft_plan *given,
+                    const struct weft_environment *environment)
 {
     struct weft_environment inner = *environment;
-    struct table table = {
+    struct weft_arena kept = weft_arena_split(&inner.scratch);
+    struct weft_arena scratch = inner.scratch;
+    struct weft_error why_topoopt = {.code = WEFT_OK};
+    inner.arena = &kept;
+    bool is_paper = given != NULL && given->method == WEFT_TOPOLOGY_TOPOOPT;
+    const struct weft_plan *weft =
+        given != NULL && !is_paper ? given : plan_with(WEFT_TOPOLOGY_WEFT, table, &inner);
+    if (weft == NULL) {
+        return false; // the inputs are wrong, and would be for every fabric
+    }
+    inner.error = &why_topoopt;
+    const struct weft_plan *topoopt =
+        is_paper ? given : plan_with(WEFT_TOPOLOGY_TOPOOPT, table, &inner);
+    uint32_t reference_count;
+    const struct weft_fabric_reference *references = weft_fabric_references(&reference_count);
+    for (uint32_t i = 0; i < reference_count; i++) {
+        add_reference(table, references[i].name, weft->cost.total_usd, scratch);
+    }
+    compare_reconfig(table, compare_add_row(table, "ocs-reconfig"), scratch);
+    add_plan(table, "topoopt", topoopt, given, &why_topoopt, scratch);
+    add_plan(table, "weft", weft, given, NULL, scratch);
+    compare_ratios(table);
+    return true;
+}
+
+static struct table table_of(const struct weft_taskgraph *graph, const struct weft_cluster *cluster,
+                             const struct weft_plan_options *options,
+                             const struct weft_environment *environment)
+{
+    return (struct table){
         .graph = graph,
         .cluster = cluster,
         .options = options,
         .rows = WEFT_NEW(environment->arena, struct weft_comparison, COMPARE_ROWS_MAX),
         .environment = environment,
         .arena = environment->arena};
-    struct weft_arena kept = weft_arena_split(&inner.scratch);
-    struct weft_arena scratch = inner.scratch;
-    struct weft_error why_topoopt = {.code = WEFT_OK};
-    inner.arena = &kept;
-    const struct weft_plan *weft = plan_with(WEFT_TOPOLOGY_WEFT, &table, &inner);
-    if (weft == NULL) {
-        return false; // the inputs are wrong, and would be for every fabric
+}
+
+bool weft_plan_compare(const struct weft_comparison **rows, uint32_t *row_count,
+                       const struct weft_taskgraph *graph, const struct weft_cluster *cluster,
+                       const struct weft_plan_options *options,
+                       const struct weft_environment *environment)
+{
+    struct table table = table_of(graph, cluster, options, environment);
+    if (!compare(&table, NULL, environment)) {
+        return false;
     }
-    inner.error = &why_topoopt;
-    const struct weft_plan *topoopt = plan_with(WEFT_TOPOLOGY_TOPOOPT, &table, &inner);
-    uint32_t reference_count;
-    const struct weft_fabric_reference *references = weft_fabric_references(&reference_count);
-    for (uint32_t i = 0; i < reference_count; i++) {
-        add_reference(&table, references[i].name, weft->cost.total_usd, scratch);
+    *rows = table.rows;
+    *row_count = table.count;
+    return true;
+}
+
+bool weft_plan_compare_plan(const struct weft_comparison **rows, uint32_t *row_count,
+                            const struct weft_plan *plan, const struct weft_taskgraph *graph,
+                            const struct weft_plan_options *options,
+                            const struct weft_environment *environment)
+{
+    struct table table = table_of(graph, &plan->cluster, options, environment);
+    if (!compare(&table, plan, environment)) {
+        return false;
     }
-    compare_reconfig(&table, compare_add_row(&table, "ocs-reconfig"), scratch);
-    add_plan(&table, "topoopt", topoopt, &why_topoopt, scratch);
-    add_plan(&table, "weft", weft, NULL, scratch);
-    compare_ratios(&table);
     *rows = table.rows;
     *row_count = table.count;
     return true;

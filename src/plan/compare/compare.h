@@ -5,8 +5,8 @@
 // One job on every fabric that one could buy. Private to the plan room; docs/compare.md.
 //
 //   compare.c   a task graph: each fabric plays it
-//   model.c ─► methods.c ─► fabrics.c ─► pool.c   a model: each fabric with the best strategy for
-//   it
+//   model.c ─► methods.c ─► fabrics.c ─► ranking.c, pool.c   a model: each fabric with the best
+//   strategy for it
 //
 // A row is one fabric; what both sorts of comparison share is the table of rows.
 
@@ -31,6 +31,9 @@ void compare_refuse(struct table *table, struct weft_comparison *row,
 // Plays the table's graph on a network with its rings and fills the row.
 void compare_measure(struct table *table, struct weft_comparison *row,
                      const struct weft_network *network, struct weft_arena scratch);
+// The same for a plan's own job: what the plan says, digit for digit.
+void compare_measure_plan(struct table *table, struct weft_comparison *row,
+                          const struct weft_plan *plan, struct weft_arena scratch);
 // A fabric rewired after its demand: optical switch ports for every server port.
 void compare_reconfig(struct table *table, struct weft_comparison *row, struct weft_arena scratch);
 // Fills every row's ratio to the ideal switch, where that has a row.
@@ -53,7 +56,8 @@ struct entry {
 struct fabric_row {
     struct weft_comparison *row;
     struct weft_network *network;
-    bool tours; // its rings are tours of each graph's groups (plan/demand/tour.h)
+    bool tours;    // its rings are tours of each graph's groups (plan/demand/tour.h)
+    uint64_t best; // key of the best strategy of its own search; 0 = it found none
     double quick_s[ENTRIES_MAX];
     uint32_t evaluated; // entries before this one have their quick_s
 };
@@ -76,18 +80,14 @@ void compare_add_entry(struct comparison *run, const struct weft_strategy *strat
 void compare_add_data_parallel(struct comparison *run, struct weft_arena scratch);
 // The strategy of a full mesh, as the paper's loop begins.
 void compare_add_full_mesh(struct comparison *run, struct weft_arena scratch);
-// Searches strategies on a network, those of the pool's `start` first (NULL = none), with a share
-// of the effort, and adds the `keep` best to the pool.
-void compare_search(struct comparison *run, const struct fabric_row *fabric,
-                    const struct weft_strategy *start, uint32_t keep, struct weft_arena scratch);
 
 // Opens the row of a reference fabric; one that cannot be built says why.
 void compare_add_fabric(struct comparison *run, const char *name, double budget_usd,
                         struct weft_arena scratch);
-// The search of one fabric, from the best strategy known for it.
+// The search of one fabric, which weft strategy makes alike: its best join the pool.
 void compare_search_fabric(struct comparison *run, struct fabric_row *fabric,
                            struct weft_arena scratch);
-// Small changes of the best strategies known for a fabric, evaluated on it.
+// Small changes of the strategies of others that are best on a fabric, evaluated on it.
 void compare_descend_fabric(struct comparison *run, struct fabric_row *fabric,
                             struct weft_arena scratch);
 // Plays the finalists in full; the row is the best one's.
@@ -95,8 +95,8 @@ void compare_fill_row(struct comparison *run, struct fabric_row *fabric, struct 
 
 // The rewired fabric's row.
 void compare_fill_reconfig_row(struct comparison *run, struct weft_arena scratch);
-// The paper's topology (unless `paper` is false) and Weft's for the same strategies; Weft's plan is
-// among the latter.
+// The paper's topology, unless `paper` is false, for the strategies that promise most; and Weft's
+// plan as it is, so that weft plan and weft compare give one answer.
 void compare_fill_method_rows(struct comparison *run, const struct weft_plan *plan, bool paper,
                               struct weft_arena scratch);
 
@@ -106,9 +106,9 @@ struct compare_promise {
     bool direct;
 };
 #define COMPARE_CHOICES_MAX 6u
-// Which entries both methods plan for: the first three (Weft's, those of a full mesh and of data
-// parallelism), the two that promise most on any fabric, and the one that does on direct fabrics,
-// which are like those planned. Returns how many.
+// Which entries the paper's method plans for: the first three (Weft's, those of a full mesh and of
+// data parallelism), the two that promise most on any fabric, and the one that does on direct
+// fabrics, which are like those planned. Returns how many.
 uint32_t compare_choose(uint32_t *chosen, const struct compare_promise *promises,
                         uint32_t fabric_count, uint32_t entry_count);
 

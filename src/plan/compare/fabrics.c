@@ -1,78 +1,30 @@
 // SPDX-License-Identifier: Apache-2.0
 // The reference fabrics of a comparison: each with the best strategy that was found for it.
 //
-// A fabric searches strategies on its own network, from the best in the pool; descends from the
-// quickest ones by small changes; and plays the finalists in full. Evaluations are quick ones
-// (every AllReduce in one round) until then: a tenth of the work, a few percent off.
+// A fabric ranks strategies on its own network (ranking.c), as weft strategy does; descends from
+// the quickest ones of others by small changes; and plays the finalists in full, its own best among
+// them: where the row's strategy is its own, weft strategy gives the same time, else a longer one.
+// Evaluations are quick ones (every AllReduce in one round) until then: a tenth of the work, a few
+// percent off.
 
 #include "compare.h"
 #include "plan/demand/tour.h"
-#include "plan/joint/descent.h"
 
 #include <math.h>
+#include <string.h>
 
 // Strategies that a fabric's own search hands over.
 #define KEEP 3u
-// Descents on a fabric, from the quickest by evaluation, share so much of the effort of Weft's
-// plan; each ends after so many steps that gain nothing. Not measured one by one: they give a
-// fabric that one could buy about the search that Weft's plan has.
-#define DESCENT_SHARE 0.25
+// Descents on a fabric, from the quickest of others by evaluation, share so much of the effort of
+// Weft's plan, as much as those of its own ranking; each ends after so many steps that gain
+// nothing. Not measured one by one: they give a fabric that one could buy about the search that
+// Weft's plan has.
+#define DESCENT_SHARE 0.125
 #define DESCENTS 3u
-#define PATIENCE 96u
 // Strategies that are played in full on a fabric, the quickest by evaluation first; fewer where
 // a simulation takes long.
 #define FINALISTS 4u
 #define FINALISTS_MANY 2u
-
-// ---- descents ----
-
-struct stand {
-    struct weft_network *network;
-    bool tours;
-    struct weft_sim_options sim;
-};
-
-static struct descent_score evaluate_standing(const void *context,
-                                              const struct weft_taskgraph *graph, double limit_s,
-                                              struct weft_arena scratch)
-{
-    const struct stand *stand = context;
-    struct weft_arena kept = weft_arena_split(&scratch);
-    if (stand->tours) { // one at a time (see threads below)
-        stand->network->rings = tour_rings(graph, stand->network, &kept, scratch);
-    }
-    const struct search search = {.graph = graph, .sim = stand->sim};
-    return descent_simulate(&search, stand->network, limit_s, 0, scratch);
-}
-
-double compare_descend(struct weft_strategy *strategy, double *iteration_s,
-                       const struct compare_ground *ground, double work_units,
-                       struct weft_arena *arena, struct weft_arena scratch)
-{
-    struct weft_arena kept = weft_arena_split(&scratch);
-    struct weft_strategy_space *space = NULL;
-    struct weft_error error;
-    *iteration_s = HUGE_VAL;
-    struct weft_study study = *ground->study;
-    study.network = ground->network;
-    if (!weft_strategy_space_build(&space, &study, &kept, scratch, &error)) {
-        return 0;
-    }
-    struct stand stand = {ground->network, ground->tours, *ground->sim};
-    stand.sim.timeline = false;
-    const struct descent_job job = {
-        .study = ground->study,
-        .space = space,
-        .evaluate = evaluate_standing,
-        .context = &stand,
-        .threads = ground->tours ? 1 : ground->environment->threads,
-        .stop = ground->environment->stop,
-        .work_units = work_units,
-        .patience = PATIENCE,
-        .goal_s = HUGE_VAL,
-    };
-    return descent_run(strategy, iteration_s, &job, arena, scratch);
-}
 
 // ---- evaluations ----
 
@@ -120,10 +72,31 @@ static uint32_t evaluate_new(const struct comparison *run, struct fabric_row *fa
 void compare_search_fabric(struct comparison *run, struct fabric_row *fabric,
                            struct weft_arena scratch)
 {
-    uint32_t best = evaluate_new(run, fabric, scratch);
-    struct weft_arena kept = weft_arena_split(&scratch);
-    set_rings(fabric, run->entries[best], &kept, scratch);
-    compare_search(run, fabric, &run->entries[best]->strategy, KEEP, scratch);
+    struct weft_environment inner = *run->table.environment;
+    inner.scratch = scratch;
+    struct weft_arena kept = weft_arena_split(&inner.scratch);
+    struct weft_error error; // then the fabric has the strategies of others
+    inner.arena = &kept;
+    inner.error = &error;
+    if (fabric->tours) {
+        fabric->network->rings = (struct weft_ring_set){0}; // each strategy's own
+    }
+    struct weft_study study = run->study;
+    study.network = fabric->network;
+    const struct weft_ranking_options options = {.method = run->options->search.method,
+                                                 .evaluations = run->options->search.evaluations,
+                                                 .seconds = run->options->seconds,
+                                                 .keep = KEEP,
+                                                 .sim = run->options->plan.sim};
+    struct weft_ranking ranking;
+    if (!weft_plan_rank_strategies(&ranking, &study, &options, &inner)) {
+        return;
+    }
+    for (uint32_t i = 0; i < ranking.found.count; i++) {
+        compare_add_entry(run, &ranking.found.candidates[i].strategy, fabric->row->name,
+                          inner.scratch);
+    }
+    fabric->best = coplan_key(&ranking.found.candidates[0].strategy, run->study.model);
 }
 
 // The quickest entry by evaluation that was not taken.
@@ -151,10 +124,17 @@ void compare_descend_fabric(struct comparison *run, struct fabric_row *fabric,
                                           .network = fabric->network,
                                           .tours = fabric->tours};
     double left = run->options->seconds * DESCENT_SHARE * WORK_UNITS_PER_S;
-    bool taken[ENTRIES_MAX] = {false};
+    bool taken[ENTRIES_MAX];
     uint32_t count = run->entry_count;
-    for (uint32_t i = 0; i < DESCENTS && i < count && left > 0; i++) {
+    for (uint32_t i = 0; i < count; i++) { // from its own ones the ranking descended
+        taken[i] = strcmp(run->entries[i]->found_for, fabric->row->name) == 0;
+    }
+    for (uint32_t i = 0; i < DESCENTS && left > 0; i++) {
         uint32_t best = find_quickest(run, fabric, taken);
+        if (best == WEFT_NONE) {
+            return;
+        }
+        const char *found_for = run->entries[best]->found_for;
         taken[best] = true;
         struct weft_strategy strategy = run->entries[best]->strategy;
         struct weft_arena kept = weft_arena_split(&scratch);
@@ -163,33 +143,50 @@ void compare_descend_fabric(struct comparison *run, struct fabric_row *fabric,
         left -= compare_descend(&strategy, &iteration_s, &ground, left, &kept, scratch);
         if (iteration_s < HUGE_VAL && run->entry_count < ENTRIES_MAX) {
             taken[run->entry_count] = true; // where a descent ended
-            compare_add_entry(run, &strategy, fabric->row->name, scratch);
+            compare_add_entry(run, &strategy, found_for, scratch);
         }
+    }
+}
+
+// Plays an entry in full; the row is its own if it is the first or the better one.
+static void play_finalist(struct comparison *run, struct fabric_row *fabric, uint32_t entry,
+                          const struct weft_comparison *blank, struct weft_arena scratch)
+{
+    struct weft_comparison row = *blank;
+    struct weft_arena results = weft_arena_split(&scratch);
+    set_rings(fabric, run->entries[entry], &results, scratch);
+    run->table.graph = &run->entries[entry]->graph;
+    compare_measure(&run->table, &row, fabric->network, scratch);
+    row.found_for = run->entries[entry]->found_for;
+    bool first = fabric->row->found_for == NULL;
+    bool better = row.why_not == NULL &&
+                  (fabric->row->why_not != NULL || row.iteration_s < fabric->row->iteration_s);
+    if (first || better) {
+        *fabric->row = row;
     }
 }
 
 void compare_fill_row(struct comparison *run, struct fabric_row *fabric, struct weft_arena scratch)
 {
     evaluate_new(run, fabric, scratch);
-    struct weft_comparison blank = *fabric->row;
+    const struct weft_comparison blank = *fabric->row;
     bool taken[ENTRIES_MAX] = {false};
+    // Its own best first: of two that take the same time the own one is told.
+    for (uint32_t i = 0; i < run->entry_count && fabric->best != 0; i++) {
+        if (run->entries[i]->key == fabric->best) {
+            taken[i] = true;
+            play_finalist(run, fabric, i, &blank, scratch);
+        }
+    }
     uint32_t finalists =
         run->table.cluster->server_count > COMPARE_MANY_SERVERS ? FINALISTS_MANY : FINALISTS;
-    for (uint32_t f = 0; f < finalists && f < run->entry_count; f++) {
+    for (uint32_t f = 0; f < finalists; f++) {
         uint32_t best = find_quickest(run, fabric, taken);
-        taken[best] = true;
-        struct weft_comparison row = blank;
-        struct weft_arena results = weft_arena_split(&scratch);
-        set_rings(fabric, run->entries[best], &results, scratch);
-        run->table.graph = &run->entries[best]->graph;
-        compare_measure(&run->table, &row, fabric->network, scratch);
-        row.found_for = run->entries[best]->found_for;
-        bool first = f == 0;
-        bool better = row.why_not == NULL &&
-                      (fabric->row->why_not != NULL || row.iteration_s < fabric->row->iteration_s);
-        if (first || better) {
-            *fabric->row = row;
+        if (best == WEFT_NONE) {
+            break;
         }
+        taken[best] = true;
+        play_finalist(run, fabric, best, &blank, scratch);
     }
 }
 

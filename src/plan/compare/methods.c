@@ -2,15 +2,17 @@
 // The rows of a comparison whose network follows the strategy: the rewired fabric, the paper's
 // topology and Weft's.
 //
-// A topology is planned for a task graph, so that not every strategy of the pool can be tried: both
-// methods plan for a few that promise most, and each row is its best.
+// A topology is planned for a task graph, so that not every strategy of the pool can be tried: the
+// paper's method plans for a few that promise most, and its row is the best of them. Weft's row is
+// its plan, which searched strategies and topologies with the whole effort: what weft plan answers
+// with the same effort and seed, digit for digit.
 
 #include "compare.h"
 
 #include <math.h>
 #include <string.h>
 
-// Strategies that both methods plan for get this share of the effort of Weft's plan each.
+// Strategies that the paper's method plans for get this share of the effort of Weft's plan each.
 #define METHOD_SHARE 0.2
 // How many of each sort are chosen (compare.h).
 #define PLAIN 3u
@@ -84,7 +86,7 @@ void compare_fill_reconfig_row(struct comparison *run, struct weft_arena scratch
     }
 }
 
-// Which entries both methods plan for. Returns how many.
+// Which entries the paper's method plans for. Returns how many.
 static uint32_t choose_entries(uint32_t *chosen, const struct comparison *run)
 {
     struct compare_promise promises[COMPARE_ROWS_MAX];
@@ -95,21 +97,15 @@ static uint32_t choose_entries(uint32_t *chosen, const struct comparison *run)
     return compare_choose(chosen, promises, run->fabric_count, run->entry_count);
 }
 
-// The row of a method, and what it was before anything was tried.
-struct method_row {
-    enum weft_topology_method method;
-    struct weft_comparison *row;
-    struct weft_comparison blank;
-};
-
-// One entry by one method; the row is the better one's.
-static void try_method(struct comparison *run, const struct method_row *method,
-                       const struct entry *entry, struct weft_arena scratch)
+// One entry by the paper's method; the row is the better one's.
+static void try_paper(struct comparison *run, struct weft_comparison *row,
+                      const struct weft_comparison *blank, const struct entry *entry,
+                      struct weft_arena scratch)
 {
     struct weft_plan_options options = *run->table.options;
-    options.topology.method = method->method;
+    options.topology.method = WEFT_TOPOLOGY_TOPOOPT;
     options.topology.seconds = run->options->seconds * METHOD_SHARE;
-    struct weft_comparison attempt = method->blank;
+    struct weft_comparison attempt = *blank;
     struct weft_environment inner = *run->table.environment;
     struct weft_error error;
     inner.scratch = scratch;
@@ -124,9 +120,9 @@ static void try_method(struct comparison *run, const struct method_row *method,
         compare_refuse(&run->table, &attempt, &error);
     }
     attempt.found_for = entry->found_for;
-    bool empty = method->row->why_not == NULL && !(method->row->iteration_s > 0);
-    if (empty || improves(&attempt, method->row)) {
-        *method->row = attempt;
+    bool empty = row->why_not == NULL && !(row->iteration_s > 0);
+    if (empty || improves(&attempt, row)) {
+        *row = attempt;
     }
 }
 
@@ -136,19 +132,14 @@ void compare_fill_method_rows(struct comparison *run, const struct weft_plan *pl
     uint32_t chosen[COMPARE_CHOICES_MAX];
     uint32_t count = choose_entries(chosen, run);
     if (paper) {
-        struct method_row topoopt = {
-            WEFT_TOPOLOGY_TOPOOPT, compare_add_row(&run->table, "topoopt"), {0}};
-        topoopt.blank = *topoopt.row;
+        struct weft_comparison *topoopt = compare_add_row(&run->table, "topoopt");
+        const struct weft_comparison blank = *topoopt;
         for (uint32_t i = 0; i < count; i++) {
-            try_method(run, &topoopt, run->entries[chosen[i]], scratch);
+            try_paper(run, topoopt, &blank, run->entries[chosen[i]], scratch);
         }
     }
-    struct method_row weft = {WEFT_TOPOLOGY_WEFT, compare_add_row(&run->table, "weft"), {0}};
-    weft.blank = *weft.row;
+    struct weft_comparison *weft = compare_add_row(&run->table, "weft");
     run->table.graph = &plan->job->graph;
-    compare_measure(&run->table, weft.row, &plan->network, scratch);
-    weft.row->found_for = "weft";
-    for (uint32_t i = 0; i < count; i++) {
-        try_method(run, &weft, run->entries[chosen[i]], scratch);
-    }
+    compare_measure_plan(&run->table, weft, plan, scratch);
+    weft->found_for = "weft";
 }

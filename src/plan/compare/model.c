@@ -48,33 +48,23 @@ static void fill_rows(struct comparison *run, const struct weft_compare_options 
     compare_ratios(&run->table);
 }
 
-bool weft_plan_compare_model(struct weft_model_comparison *comparison,
-                             const struct weft_study *study,
-                             const struct weft_compare_options *options,
-                             const struct weft_environment *environment)
+// The rows of a plan, which both doors below have.
+static void compare_plan(struct weft_model_comparison *comparison, const struct weft_plan *plan,
+                         const struct weft_study *study, const struct weft_compare_options *options,
+                         const struct weft_environment *environment)
 {
     struct weft_environment inner = *environment;
     struct weft_arena *arena = environment->arena;
     struct weft_arena kept = weft_arena_split(&inner.scratch);
     inner.arena = &kept;
-    struct weft_coplan_options coplan = options->coplan;
-    coplan.variant = WEFT_COPLAN_BOTH;
-    coplan.seconds = coplan.seconds > 0 ? coplan.seconds : WEFT_COPLAN_SECONDS;
-    coplan.search.seed = environment->seed;
-    coplan.search.threads = environment->threads;
-    coplan.search.stop = environment->stop;
-    struct weft_plan *plan = WEFT_NEW(&kept, struct weft_plan, 1);
-    if (!weft_coplan_build(plan, study, &coplan, &inner)) {
-        return false;
-    }
     struct comparison run = {
         .table = {.cluster = study->cluster,
-                  .options = &coplan.plan,
+                  .options = &options->coplan.plan,
                   .rows = WEFT_NEW(arena, struct weft_comparison, COMPARE_ROWS_MAX),
                   .environment = &inner,
                   .arena = arena},
         .study = *study,
-        .options = &coplan,
+        .options = &options->coplan,
         .hybrid = plan->job->strategy.kind == WEFT_STRATEGY_HYBRID,
         .kept = &kept,
     };
@@ -89,8 +79,47 @@ bool weft_plan_compare_model(struct weft_model_comparison *comparison,
         .rows = run.table.rows,
         .costs = weft_arena_text(arena, plan->job->costs, strlen(plan->job->costs)),
         .seed = environment->seed,
-        .effort_s = coplan.seconds,
+        .effort_s = options->coplan.seconds,
         .evaluations = plan->job->evaluations};
     memcpy(comparison->variant_s, plan->job->variant_s, sizeof comparison->variant_s);
+}
+
+static struct weft_compare_options complete(const struct weft_compare_options *options,
+                                            const struct weft_environment *environment)
+{
+    struct weft_compare_options all = *options;
+    struct weft_coplan_options *coplan = &all.coplan;
+    coplan->variant = WEFT_COPLAN_BOTH;
+    coplan->seconds = coplan->seconds > 0 ? coplan->seconds : WEFT_COPLAN_SECONDS;
+    coplan->search.seed = environment->seed;
+    coplan->search.threads = environment->threads;
+    coplan->search.stop = environment->stop;
+    return all;
+}
+
+void weft_plan_compare_model_plan(struct weft_model_comparison *comparison,
+                                  const struct weft_plan *plan, const struct weft_study *study,
+                                  const struct weft_compare_options *options,
+                                  const struct weft_environment *environment)
+{
+    const struct weft_compare_options all = complete(options, environment);
+    compare_plan(comparison, plan, study, &all, environment);
+}
+
+bool weft_plan_compare_model(struct weft_model_comparison *comparison,
+                             const struct weft_study *study,
+                             const struct weft_compare_options *options,
+                             const struct weft_environment *environment)
+{
+    struct weft_environment inner = *environment;
+    struct weft_arena kept = weft_arena_split(&inner.scratch);
+    inner.arena = &kept;
+    const struct weft_compare_options all = complete(options, environment);
+    struct weft_plan *plan = WEFT_NEW(&kept, struct weft_plan, 1);
+    if (!weft_coplan_build(plan, study, &all.coplan, &inner)) {
+        return false;
+    }
+    inner.arena = environment->arena;
+    compare_plan(comparison, plan, study, &all, &inner);
     return true;
 }

@@ -7,7 +7,7 @@
 
 #include "compare.h"
 
-// A fabric's own search gets this share of the effort of Weft's plan.
+// The search of a full mesh gets this share of the effort of Weft's plan.
 #define SEARCH_SHARE 0.25
 
 void compare_add_entry(struct comparison *run, const struct weft_strategy *strategy,
@@ -44,29 +44,21 @@ void compare_add_data_parallel(struct comparison *run, struct weft_arena scratch
     }
 }
 
-void compare_search(struct comparison *run, const struct fabric_row *fabric,
-                    const struct weft_strategy *start, uint32_t keep, struct weft_arena scratch)
+void compare_add_full_mesh(struct comparison *run, struct weft_arena scratch)
 {
     struct weft_arena kept = weft_arena_split(&scratch);
     struct weft_study study = run->study;
-    study.network = fabric != NULL ? fabric->network : NULL;
+    study.network = NULL;
     struct weft_search_options search = run->options->search;
     search.seconds = run->options->seconds * SEARCH_SHARE;
-    search.keep = keep;
-    search.start = start;
+    search.keep = 1;
     search.progress_ps = NULL;
     struct weft_search_result result;
-    struct weft_error error; // then the fabric has the strategies of others
+    struct weft_error error; // then there is none
     bool found = run->hybrid
                      ? weft_hybrid_search(&result, &study, &search, &kept, scratch, &error)
                      : weft_strategy_search(&result, &study, &search, &kept, scratch, &error);
-    for (uint32_t i = 0; found && i < result.count && i < keep; i++) {
-        compare_add_entry(run, &result.candidates[i].strategy,
-                          fabric != NULL ? fabric->row->name : "full-mesh", scratch);
+    if (found) {
+        compare_add_entry(run, &result.candidates[0].strategy, "full-mesh", scratch);
     }
-}
-
-void compare_add_full_mesh(struct comparison *run, struct weft_arena scratch)
-{
-    compare_search(run, NULL, NULL, 1, scratch);
 }

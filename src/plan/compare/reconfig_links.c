@@ -10,6 +10,10 @@
 
 #include <string.h>
 
+// Demands that differ by less are equal: the engine's sums leave equal messages 1e-15 of themselves
+// apart, and what differs in truth differs by a byte or more.
+#define EQUAL_RATIO (1 + 1e-9)
+
 // ---- links ----
 
 struct wiring {
@@ -63,7 +67,8 @@ static void serve_demand(struct wiring *wiring, const double *demand, struct wef
         for (uint32_t i = 0; i < count; i++) {
             if (wiring->free_ports[pairs[i].a] > 0 && wiring->free_ports[pairs[i].b] > 0) {
                 pairs[kept] = pairs[i];
-                best = best == NULL || pairs[kept].left > best->left ? &pairs[kept] : best;
+                bool more = best == NULL || pairs[kept].left > best->left * EQUAL_RATIO;
+                best = more ? &pairs[kept] : best;
                 kept++;
             }
         }

@@ -189,14 +189,6 @@ bool method_publish(struct weft_plan *plan, const struct search *search,
         }
     }
     plan->topology.rings = (struct weft_ring_set){count, direct};
-    for (uint32_t p = 0; p < design->part_count; p++) {
-        const struct weft_part *part = &design->parts[p];
-        uint32_t end = part->slot + weft_part_planes(part->kind);
-        if (weft_part_is_cycle(part) && part->group != WEFT_NONE &&
-            end > plan->topology.allreduce_degree) {
-            plan->topology.allreduce_degree = end;
-        }
-    }
     return true;
 }
 

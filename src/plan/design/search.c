@@ -23,7 +23,7 @@
 #define CHAINS 8u
 #define FINALISTS 4u
 // A step that loses 1 % of the iteration is taken one time in e at first, one of 0.01 % at the end.
-static const struct cooling cooling = {0.01, 0.0001};
+static const struct weft_anneal_cooling cooling = {0.01, 0.0001, WEFT_ANNEAL_OF_CURRENT, 0};
 // Shares of the effort: templates at most, first chains, second chains; the rest is for full
 // evaluations. Beyond MANY_SERVERS an evaluation takes so long that a good template is worth more
 // than a chain of few steps. Not measured one by one.
@@ -79,21 +79,8 @@ struct walk {
     struct scored_design *candidate;
     struct weft_design current;
     struct weft_design next;
-    double done; // work units
     struct weft_arena scratch;
 };
-
-static double walk_progress(const struct weft_anneal *anneal)
-{
-    const struct walk *walk = anneal->state;
-    return walk->done / walk->batch->work_units;
-}
-
-static double walk_temperature(const struct weft_anneal *anneal, double progress)
-{
-    return anneal->current *
-           weft_anneal_cool(cooling.warm_ratio, cooling.cold_ratio, fmin(1, progress));
-}
 
 // One move, or one time in four two of them.
 static enum weft_anneal_proposal propose_design(struct weft_anneal *anneal)
@@ -114,7 +101,7 @@ static double evaluate_design(struct weft_anneal *anneal)
     struct walk *walk = anneal->state;
     const struct batch *batch = walk->batch;
     struct score score = search_evaluate(batch->search, &walk->next, batch->quick, walk->scratch);
-    walk->done += score.work_units;
+    anneal->work += score.work_units;
     return score.iteration_s;
 }
 
@@ -132,8 +119,6 @@ static void record_design(struct weft_anneal *anneal)
 }
 
 static const struct weft_anneal_moves design_moves = {
-    .progress = walk_progress,
-    .temperature = walk_temperature,
     .propose = propose_design,
     .evaluate = evaluate_design,
     .keep = keep_design,
@@ -155,12 +140,14 @@ static void improve(const struct batch *batch, struct scored_design *candidate,
         .stop = batch->search->stop,
         .bound = batch->search->good_enough_s,
         .steps_max = UINT64_MAX,
+        .work_max = batch->work_units,
+        .cooling = cooling,
         .current = candidate->score.iteration_s,
         .best = candidate->score.iteration_s,
     };
     weft_anneal_run(&anneal);
     if (!anneal.stuck) { // else nothing came of the effort
-        candidate->score.work_units += walk.done;
+        candidate->score.work_units += anneal.work;
     }
 }
 
@@ -173,9 +160,7 @@ static void work_on(void *context, uint32_t index, struct weft_arena scratch)
             search_evaluate(batch->search, &candidate->design, batch->quick, scratch);
         return;
     }
-    struct weft_rng rng;
-    weft_rng_init(&rng, batch->search->seed);
-    rng = weft_rng_split(&rng, batch->round * 1000003 + index);
+    struct weft_rng rng = weft_rng_stream(batch->search->seed, batch->round * 1000003 + index);
     improve(batch, candidate, &rng, scratch);
 }
 
@@ -401,6 +386,31 @@ static void spread_finalists(struct scored_design *last, const struct scored_des
     }
 }
 
+// Adds candidates that were evaluated in full to what the search ended with (NULL = nobody asks):
+// the shortest of different times stay.
+static void note_ends(struct design_ends *ends, const struct scored_design *candidates,
+                      uint32_t count, struct weft_arena *arena)
+{
+    struct scored_design all[DESIGN_ENDS_MAX + 2 * CHAINS];
+    if (ends == NULL) {
+        return;
+    }
+    WEFT_ASSERT(count <= 2 * CHAINS);
+    uint32_t total = 0;
+    for (uint32_t i = 0; i < ends->count; i++) {
+        all[total++] = ends->list[i];
+    }
+    for (uint32_t i = 0; i < count; i++) {
+        if (candidates[i].score.iteration_s < HUGE_VAL) {
+            all[total] = candidates[i];
+            all[total++].design = weft_design_copy(&candidates[i].design, arena);
+        }
+    }
+    total = total > 0 ? drop_equal(all, total) : 0;
+    ends->count = total < DESIGN_ENDS_MAX ? total : DESIGN_ENDS_MAX;
+    memcpy(ends->list, all, ends->count * sizeof *all);
+}
+
 bool search_run(struct scored_design *best, const struct search *search, const struct seeds *seeds,
                 double work_units, struct weft_arena *arena, struct weft_arena scratch)
 {
@@ -439,8 +449,10 @@ bool search_run(struct scored_design *best, const struct search *search, const s
         struct batch third = {search, last, left / CHAINS, false, 3};
         run_batch(&third, CHAINS);
         sort_shortest(last, CHAINS, CHAINS);
+        note_ends(search->ends, last, CHAINS, arena);
         pool[0] = last[0];
     }
+    note_ends(search->ends, pool, count, arena);
     *best = pool[0];
     best->design = weft_design_copy(&pool[0].design, arena);
     return pool[0].score.iteration_s < HUGE_VAL;

@@ -15,6 +15,8 @@
 
 #define WORK_UNITS_PER_S 1e9
 
+struct design_ends;
+
 struct search {
     const struct weft_taskgraph *graph;
     const struct weft_traffic *traffic;
@@ -27,6 +29,7 @@ struct search {
     double paper_units;   // that the paper's topology may cost, on as many paths as this affords
     uint32_t paths_max;   // that a transfer may be split over
     double good_enough_s; // an iteration this short need not be improved
+    struct design_ends *ends; // filled by search_run beside the best; NULL = nobody asks
 };
 
 static inline struct weft_environment search_environment(const struct search *search,
@@ -52,17 +55,17 @@ struct scored_design {
     struct weft_design design;
     struct score score;
 };
+// What a search ended with, evaluated in full: the best first, no two of one time.
+#define DESIGN_ENDS_MAX 24u
+struct design_ends {
+    struct scored_design list[DESIGN_ENDS_MAX];
+    uint32_t count;
+};
 struct seeds {
     const struct weft_design *designs;
     uint32_t count;
 };
 
-// Temperatures of an annealing by iteration times, as shares of the time: the loss that a step may
-// have on average, at its begin and at its end.
-struct cooling {
-    double warm_ratio;
-    double cold_ratio;
-};
 // Simulates one iteration on a network.
 struct score search_simulate(const struct search *search, const struct weft_network *network,
                              bool quick, struct weft_arena scratch);

@@ -41,6 +41,9 @@ uint64_t coplan_key(const struct weft_strategy *strategy, const struct weft_mode
                                    hybrid->sequence_parallel ? 1 : 0,
                                    hybrid->overlap_gradients ? 1 : 0,
                                    hybrid->fused_attention ? 1 : 0,
+                                   weft_hybrid_overlap(hybrid),
+                                   hybrid->fp8 ? 1 : 0,
+                                   (uint64_t)hybrid->schedule,
                                    (uint64_t)hybrid->recompute};
         for (size_t i = 0; i < sizeof fields / sizeof fields[0]; i++) {
             key = weft_hash(key ^ fields[i]);

@@ -11,6 +11,7 @@
 #include "joint.h"
 
 #include "plan/collectives/collectives.h"
+#include "plan/design/packets.h"
 #include "plan/design/paper.h"
 
 #include <math.h>
@@ -63,6 +64,7 @@ static double measure_paper(struct coplan *coplan, const struct weft_strategy *s
     struct weft_plan_options plain = one_side_options(coplan);
     plain.topology.seconds = seconds;
     plain.collectives = WEFT_PLAN_RINGS;
+    plain.last_sim = NULL;
     struct weft_plan *plan = WEFT_NEW(&kept, struct weft_plan, 1);
     struct weft_taskgraph graph;
     coplan->evaluations++;
@@ -182,8 +184,36 @@ static void wire_finalists(struct coplan *coplan, struct weft_arena scratch)
     }
 }
 
+// Evaluates the best known by packets, one design of each strategy. Returns the best of them by
+// packets, and its score with what the plan notes of it.
+static struct coplan_candidate *evaluate_known(struct score *score, struct weft_plan_finals *finals,
+                                               const struct coplan *coplan,
+                                               struct weft_arena scratch)
+{
+    struct weft_arena kept = weft_arena_split(&scratch);
+    struct finalist *finalists = WEFT_NEW(&kept, struct finalist, FINALISTS_MAX);
+    uint32_t count = coplan->known_count < FINALISTS_MAX ? coplan->known_count : FINALISTS_MAX;
+    for (uint32_t i = 0; i < count; i++) {
+        const struct coplan_candidate *known = coplan->known[i];
+        finalists[i] =
+            (struct finalist){.search = packets_open(&known->search, &coplan->options->plan),
+                              .design = known->design,
+                              .flow_s = known->score.iteration_s};
+    }
+    uint32_t chosen =
+        packets_evaluate(finalists, count, coplan->packet_s * WORK_UNITS_PER_S, &finals->count);
+    if (chosen == WEFT_NONE) { // stopped: the flow engine has decided
+        finals->count = 0;
+        return coplan->known[0];
+    }
+    finals->flow_s = finalists[chosen].flow_s;
+    *score = finalists[chosen].score;
+    return coplan->known[chosen];
+}
+
 // Rounds, small changes of both, the best one's topology once more; beyond MANY_SERVERS what the
-// strategy alone comes to, and new topologies for the best two. Then the best known is the plan.
+// strategy alone comes to, and new topologies for the best two. Then the best known, or the best of
+// those by packets, is the plan.
 static bool plan_both(struct weft_plan *plan, struct weft_plan_job *job, struct coplan *coplan,
                       struct weft_arena *arena, struct weft_arena scratch, struct weft_error *error)
 {
@@ -203,18 +233,25 @@ static bool plan_both(struct weft_plan *plan, struct weft_plan_job *job, struct 
         wire_finalists(coplan, scratch);
     }
     struct coplan_candidate *best = coplan->known[0];
+    struct score score = best->score;
+    struct weft_plan_finals finals = {0};
+    if (coplan->packet_s > 0) {
+        best = evaluate_known(&score, &finals, coplan, scratch);
+    }
     job->strategy = coplan_copy(&best->strategy, coplan->study.model->operator_count, arena);
     if (!weft_strategy_taskgraph(&job->graph, &job->strategy, &coplan->study, arena, scratch,
                                  error)) {
         return false;
     }
-    struct search search = best->search;
+    struct search search =
+        finals.count > 0 ? packets_open(&best->search, &coplan->options->plan) : best->search;
     search.graph = &job->graph;
     *plan = (struct weft_plan){.cluster = *coplan->study.cluster,
                                .method = WEFT_TOPOLOGY_WEFT,
                                .seed = coplan->environment->seed,
                                .sim = search.sim,
-                               .iteration_s = best->score.iteration_s};
+                               .iteration_s = score.iteration_s,
+                               .finals = finals};
     bool published = method_publish(plan, &search, &best->design, arena, scratch);
     WEFT_ASSERT(published); // it was simulated
     if (coplan->options->plan.collectives == WEFT_PLAN_BEST) {
@@ -263,6 +300,7 @@ static bool fill_job(struct weft_plan *plan, struct weft_plan_job *job, const st
     job->costs = costs_text(&setting->cost, arena);
     job->optimizer = setting->optimizer;
     job->tables = setting->tables;
+    job->inside_Bps = setting->inside_Bps;
     job->memory_limit_bytes = setting->memory_limit_bytes;
     job->operator_count = coplan->hybrid ? 0 : model->operator_count;
     job->operator_names = names;
@@ -339,13 +377,20 @@ static bool build_variant(struct weft_plan *plan, const struct weft_study *study
     struct weft_environment inner = *environment;
     struct weft_arena kept = weft_arena_split(&inner.scratch);
     struct weft_arena *arena = inner.arena;
+    struct weft_coplan_options own = *options;
+    double packet_s = 0; // one side alone keeps it back itself (weft_plan_build)
+    if (options->variant == WEFT_COPLAN_BOTH) {
+        packet_s = options->seconds * packets_share(&options->plan);
+        own.seconds -= packet_s;
+    }
     struct coplan coplan = {
         .study = *study,
-        .options = options,
+        .options = &own,
         .environment = &inner,
         .arena = &kept,
         .hybrid = study->model->transformer != NULL && study->setting->cost.profile == NULL,
-        .seconds_left = options->seconds,
+        .seconds_left = own.seconds,
+        .packet_s = packet_s,
     };
     if (!check_inputs(&coplan, inner.error)) {
         return false;

@@ -38,6 +38,7 @@ struct coplan {
     struct weft_arena *arena;                   // what stays until the plan is built
     bool hybrid;
     double seconds_left;
+    double packet_s; // for packets at the end; 0 = the flow engine decides
     uint64_t evaluations;
     // Known strategies, best first.
     struct coplan_candidate *known[KNOWN_MAX];

@@ -59,10 +59,11 @@ struct chain {
 // broad and warm to few and cold.
 static const struct {
     double share;
-    struct cooling cooling;
+    struct weft_anneal_cooling cooling;
     uint32_t from;
-} rounds[ROUNDS] = {
-    {0.45, {0.01, 0.001}, 8}, {0.3, {0.004, 0.0004}, 4}, {0.25, {0.001, 0.0001}, 2}};
+} rounds[ROUNDS] = {{0.45, {0.01, 0.001, WEFT_ANNEAL_OF_CURRENT, 0}, 8},
+                    {0.3, {0.004, 0.0004, WEFT_ANNEAL_OF_CURRENT, 0}, 4},
+                    {0.25, {0.001, 0.0001, WEFT_ANNEAL_OF_CURRENT, 0}, 2}};
 
 struct refinement {
     struct coplan *coplan;
@@ -74,6 +75,7 @@ struct refinement {
 
 // What a chain works with.
 struct worker {
+    struct weft_anneal anneal;
     const struct refinement *refinement;
     const struct weft_strategy_space *space;
     struct place *here;
@@ -83,8 +85,6 @@ struct worker {
     struct chain *chain;
     bool has_designs; // some move changes the design
     bool changes_design;
-    double done;        // work units
-    double heat;        // times as warm as the round says
     double quick_units; // of the last simulation of each sort
     double full_units;
     struct weft_arena scratch;
@@ -131,7 +131,7 @@ static bool fill_place(struct place *place, struct worker *worker, struct weft_a
                                  &error)) {
         return false;
     }
-    worker->done += UNITS_PER_TASK * place->graph.task_count;
+    worker->anneal.work += UNITS_PER_TASK * place->graph.task_count;
     weft_traffic_build(&place->traffic, &place->graph, &arena, scratch);
     place->search = method_open(&place->graph, &place->traffic, coplan->study.cluster,
                                 &coplan->options->plan, coplan->environment);
@@ -142,7 +142,7 @@ static double simulate(struct worker *worker, const struct search *search,
                        const struct weft_network *network, bool quick, struct weft_arena scratch)
 {
     struct score score = search_simulate(search, network, quick, scratch);
-    worker->done += score.work_units;
+    worker->anneal.work += score.work_units;
     *(quick ? &worker->quick_units : &worker->full_units) = score.work_units;
     return score.iteration_s;
 }
@@ -155,7 +155,7 @@ static double evaluate_within(struct worker *worker, const struct search *search
 {
     struct weft_arena kept = weft_arena_split(&scratch);
     struct weft_network network;
-    if (!search_network(&network, &worker->done, search, design, &kept, scratch)) {
+    if (!search_network(&network, &worker->anneal.work, search, design, &kept, scratch)) {
         return (double)NAN;
     }
     if (worker->full_units > QUICK_WORTH * worker->quick_units &&
@@ -178,21 +178,6 @@ static void note_best(struct worker *worker, double iteration_s)
 
 // ---- moves ----
 
-static double worker_progress(const struct weft_anneal *anneal)
-{
-    const struct worker *worker = anneal->state;
-    return worker->done / worker->refinement->work_units;
-}
-
-static double worker_temperature(const struct weft_anneal *anneal, double progress)
-{
-    const struct worker *worker = anneal->state;
-    uint32_t round = worker->refinement->round;
-    double warm_ratio = rounds[round].cooling.warm_ratio * worker->heat;
-    return anneal->current *
-           weft_anneal_cool(warm_ratio, rounds[round].cooling.cold_ratio, fmin(1, progress));
-}
-
 // A neighbor of the strategy, with the design that it has now; false where there is none.
 static bool draw_strategy(struct worker *worker, struct weft_rng *rng)
 {
@@ -200,8 +185,9 @@ static bool draw_strategy(struct worker *worker, struct weft_rng *rng)
     struct place *there = worker->there;
     struct weft_arena arena = there->room;
     uint32_t draws = 1 + weft_rng_below(rng, DRAWS_MAX);
-    worker->done += UNITS_PER_OPERATOR * worker->refinement->coplan->study.model->operator_count *
-                    (draws + DRAWS_MAX);
+    worker->anneal.work += UNITS_PER_OPERATOR *
+                           worker->refinement->coplan->study.model->operator_count *
+                           (draws + DRAWS_MAX);
     if (!weft_strategy_neighbor(&there->strategy, worker->space, &worker->here->strategy, draws,
                                 rng,
                                 &(struct weft_environment){.arena = &arena, .scratch = scratch}) ||
@@ -252,8 +238,6 @@ static void record(struct weft_anneal *anneal)
 }
 
 static const struct weft_anneal_moves moves = {
-    .progress = worker_progress,
-    .temperature = worker_temperature,
     .propose = propose,
     .evaluate = evaluate,
     .keep = keep,
@@ -291,16 +275,23 @@ static void run_chain(void *context, uint32_t index, struct weft_arena scratch)
     struct refinement *refinement = context;
     const struct coplan *coplan = refinement->coplan;
     struct chain *chain = &refinement->chains[index];
+    struct weft_rng rng =
+        weft_rng_stream(weft_hash(coplan->environment->seed), refinement->round * 1000003 + index);
     struct worker worker = {
+        .anneal = {.moves = &moves,
+                   .state = &worker,
+                   .rng = &rng,
+                   .stop = coplan->environment->stop,
+                   .bound = -HUGE_VAL,
+                   .steps_max = UINT64_MAX,
+                   .work_max = refinement->work_units,
+                   .cooling = rounds[refinement->round].cooling},
         .refinement = refinement,
         .chain = chain,
         .has_designs = true,
-        .heat = index % 2 == 1 ? HOTTER : 1,
     };
-    struct weft_rng rng;
+    worker.anneal.cooling.hot *= index % 2 == 1 ? HOTTER : 1;
     struct weft_arena kept = weft_arena_split(&scratch);
-    weft_rng_init(&rng, weft_hash(coplan->environment->seed));
-    rng = weft_rng_split(&rng, refinement->round * 1000003 + index);
     if (!open_worker(&worker, chain, &kept, scratch)) {
         return;
     }
@@ -311,17 +302,9 @@ static void run_chain(void *context, uint32_t index, struct weft_arena scratch)
     } else {
         note_best(&worker, start_s);
     }
-    struct weft_anneal anneal = {
-        .moves = &moves,
-        .state = &worker,
-        .rng = &rng,
-        .stop = coplan->environment->stop,
-        .bound = -HUGE_VAL,
-        .steps_max = UINT64_MAX,
-        .current = start_s,
-        .best = start_s,
-    };
-    weft_anneal_run(&anneal);
+    worker.anneal.current = start_s;
+    worker.anneal.best = start_s;
+    weft_anneal_run(&worker.anneal);
 }
 
 // Sets the chains on the best known.

@@ -82,7 +82,7 @@ static void add_bounds_table(struct weft_text *text, const struct weft_certifica
         weft_text_add(text, "<td class=\"r\">%s<td>%s%s<td>",
                       weft_show_time(seconds, weft_picoseconds(bound->seconds)),
                       weft_bound_scope_name(bound->scope),
-                      bound->any_allreduce ? "" : ", collectives as rings or halving");
+                      bound->any_collectives ? "" : ", collectives as rings or halving");
         weft_text_add_escaped(text, bound->reason);
         weft_text_add(text, "</tr>\n");
     }
@@ -103,13 +103,15 @@ static void add_certificate(struct weft_text *text, const struct weft_report *re
     weft_text_add(text, "</section>\n");
 }
 
-static void add_comparison_row(struct weft_text *text, const struct weft_comparison *row)
+// `owners`: the rows' strategies are of different fabrics, and a column says whose.
+static void add_comparison_row(struct weft_text *text, const struct weft_comparison *row,
+                               bool owners)
 {
     char buffer[WEFT_UNIT_TEXT];
     weft_text_add(text, "<tr><td>");
     weft_text_add_escaped(text, row->name);
     if (row->why_not != NULL) {
-        weft_text_add(text, "<td colspan=\"8\">not here: ");
+        weft_text_add(text, "<td colspan=\"%u\">not here: ", owners ? 9 : 8);
         weft_text_add_escaped(text, row->why_not);
         weft_text_add(text, "</tr>\n");
         return;
@@ -123,7 +125,12 @@ static void add_comparison_row(struct weft_text *text, const struct weft_compari
     weft_text_add(text, "<td class=\"r\">%.3f", row->bandwidth_tax_ratio);
     weft_text_add(text, "<td class=\"r\">%.3f / %u", row->mean_hops, row->max_hops);
     weft_text_add(text, "<td class=\"r\">%s", weft_show_bytes(buffer, row->mean_link_load_bytes));
-    weft_text_add(text, " / %s</tr>\n", weft_show_bytes(buffer, row->max_link_load_bytes));
+    weft_text_add(text, " / %s", weft_show_bytes(buffer, row->max_link_load_bytes));
+    if (owners) {
+        weft_text_add(text, "<td>");
+        weft_text_add_escaped(text, row->found_for != NULL ? row->found_for : "this plan");
+    }
+    weft_text_add(text, "</tr>\n");
 }
 
 static void add_comparison(struct weft_text *text, const struct weft_report *report)
@@ -131,17 +138,31 @@ static void add_comparison(struct weft_text *text, const struct weft_report *rep
     if (report->comparison_count == 0) {
         return;
     }
-    html_heading(text, "Against other fabrics",
-                 "The same iteration on the fabrics a buyer would otherwise choose, with what each "
-                 "costs by the cluster's price book.");
+    bool owners = false;
+    for (uint32_t i = 0; i < report->comparison_count; i++) {
+        owners = owners || report->comparisons[i].found_for != NULL;
+    }
+    html_heading(
+        text, "Against other fabrics",
+        owners ? "The same model on the fabrics a buyer would otherwise choose, each with "
+                 "the best strategy that was found for it: the last column says for which "
+                 "fabric. What each costs is by the cluster's price book."
+        : report->model != NULL
+            ? "This plan's strategy on the fabrics a buyer would otherwise choose, none of "
+              "which has a strategy of its own here, with what each costs by the "
+              "cluster's price book."
+            : "The same iteration on the fabrics a buyer would otherwise choose, with what "
+              "each costs by the cluster's price book.");
     weft_text_add(text, "<figure>\n");
     picture_comparison(text, report->comparisons, report->comparison_count);
-    weft_text_add(text, "</figure>\n<div class=\"wide\"><table><tr><th>fabric<th "
-                        "class=\"r\">iteration<th class=\"r\">to ideal<th class=\"r\">cost<th "
-                        "class=\"r\">power<th class=\"r\">port<th class=\"r\">tax<th class=\"r\">"
-                        "hops mean / max<th class=\"r\">link load mean / max</tr>\n");
+    weft_text_add(text,
+                  "</figure>\n<div class=\"wide\"><table><tr><th>fabric<th "
+                  "class=\"r\">iteration<th class=\"r\">to ideal<th class=\"r\">cost<th "
+                  "class=\"r\">power<th class=\"r\">port<th class=\"r\">tax<th class=\"r\">"
+                  "hops mean / max<th class=\"r\">link load mean / max%s</tr>\n",
+                  owners ? "<th>strategy of" : "");
     for (uint32_t i = 0; i < report->comparison_count; i++) {
-        add_comparison_row(text, &report->comparisons[i]);
+        add_comparison_row(text, &report->comparisons[i], owners);
     }
     weft_text_add(text, "</table></div>\n<p class=\"muted\">Price book: ");
     weft_text_add_escaped(text, report->plan->cluster.prices.source);
@@ -193,6 +214,7 @@ static void add_traffic(struct weft_text *text, const struct weft_report *report
                   traffic->group_count == 1 ? "" : "s");
 }
 
+// Lists the first rings with their members; what is cut short says how much more there is.
 static void add_rings_table(struct weft_text *text, const struct weft_plan *plan)
 {
     const struct weft_ring_set *set = &plan->topology.rings;
@@ -224,6 +246,7 @@ static void add_rings_table(struct weft_text *text, const struct weft_plan *plan
     weft_text_add(text, "</section>\n");
 }
 
+// Lists what to buy: parts that are needed, at the prices of the rate of a port.
 static void add_parts_table(struct weft_text *text, const struct weft_plan *plan)
 {
     const struct weft_parts *parts = &plan->network.fabric.parts;

@@ -46,6 +46,8 @@ static void add_row(struct weft_text *text, const struct row *row, double y, dou
     svg_line(text, tail, y + 2 * BAR - 1, tail, y + 3 * BAR - 1, "e");
 }
 
+// Draws a group of three bars for each row, flow, packet and measured, on one axis that has room
+// for the longest tail.
 static void add_bars(struct weft_text *text, const char *name, const struct row *rows,
                      uint32_t count)
 {
@@ -63,12 +65,7 @@ static void add_bars(struct weft_text *text, const char *name, const struct row 
         svg_rect(text, LEFT + 150 * i, 10, 12, 12, series[i]);
         svg_label(text, svg_at(LEFT + 150 * i + 18, 20, SVG_START), "t", "%s", series_names[i]);
     }
-    svg_axis_x(text, &(struct svg_axis){.x0 = LEFT,
-                                        .x1 = RIGHT,
-                                        .bottom = bottom,
-                                        .top = TOP - 8,
-                                        .high = high_s / unit.scale,
-                                        .title = unit.name});
+    svg_axis_x(text, svg_field(LEFT, RIGHT, TOP - 8, bottom), high_s / unit.scale, unit.name);
     for (uint32_t i = 0; i < count; i++) {
         add_row(text, &rows[i], TOP + i * (3 * BAR + GAP), high_s);
     }
@@ -135,12 +132,7 @@ static void add_steps(struct weft_text *text, const struct weft_report_event *ev
     double at_s = 0;
     weft_text_add(text, "<figure>\n");
     svg_begin(text, WIDTH, bottom + 40, "Steps, each from the end of the one before", false);
-    svg_axis_x(text, &(struct svg_axis){.x0 = LEFT,
-                                        .x1 = RIGHT,
-                                        .bottom = bottom,
-                                        .top = STEPS_TOP - 8,
-                                        .high = high_s / unit.scale,
-                                        .title = unit.name});
+    svg_axis_x(text, svg_field(LEFT, RIGHT, STEPS_TOP - 8, bottom), high_s / unit.scale, unit.name);
     for (uint32_t i = 0; i < event->step_count; i++) {
         const struct weft_report_step *step = &event->steps[i];
         char label[WEFT_UNIT_TEXT];

@@ -135,6 +135,8 @@ static const char *recompute_name(enum weft_recompute recompute)
     return (uint32_t)recompute < 3 ? names[recompute] : "?";
 }
 
+// Shows hybrid parallelism: a tile for each degree, for experts and contexts only where these are
+// divided, and a picture of which accelerators are which stage of which replica.
 static void add_hybrid(struct weft_text *text, const struct weft_report *report)
 {
     const struct weft_hybrid *hybrid = &report->strategy->hybrid;

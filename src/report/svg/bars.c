@@ -92,6 +92,8 @@ static void add_bound(struct weft_text *text, const struct weft_bound *bound, bo
               weft_show_time(label, weft_picoseconds(bound->seconds)));
 }
 
+// Draws a bar for each lower bound, and the iteration as a line across all of them: the gap is what
+// lies between.
 void picture_certificate(struct weft_text *text, const struct weft_certificate *certificate,
                          double iteration_s)
 {
@@ -102,12 +104,8 @@ void picture_certificate(struct weft_text *text, const struct weft_certificate *
     double bottom = TOP + certificate->bound_count * ROW;
     svg_begin(text, WIDTH, bottom + 44, "Lower bounds on the iteration time", false);
     struct svg_unit unit = svg_time_unit(high);
-    svg_axis_x(text, &(struct svg_axis){.x0 = BOUND_X,
-                                        .x1 = BOUND_RIGHT,
-                                        .bottom = bottom,
-                                        .top = TOP - 6,
-                                        .high = high / unit.scale,
-                                        .title = unit.name});
+    svg_axis_x(text, svg_field(BOUND_X, BOUND_RIGHT, TOP - 6, bottom), high / unit.scale,
+               unit.name);
     for (uint32_t i = 0; i < certificate->bound_count; i++) {
         add_bound(text, &certificate->bounds[i], i == certificate->binding, TOP + i * ROW, high);
     }

@@ -160,6 +160,8 @@ static void draw_circle(struct drawing *at, const uint64_t *time_shift_ps, doubl
     svg_label(at->text, svg_at(at->x, at->y + 13, SVG_MIDDLE), "t b", "%.3f", score);
 }
 
+// Names the link, and its jobs with their time-shifts in the colors of their rings; as many as fit
+// beside the circle.
 static void draw_names(const struct drawing *at, const struct weft_interleaving *found, double y)
 {
     static const char *const colors[] = {"f0", "f1", "f2", "f3", "f4", "f5", "f6"};

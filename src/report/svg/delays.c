@@ -58,6 +58,8 @@ static void add_mark(struct weft_text *text, const struct scale *scale, double d
               name);
 }
 
+// Draws both algorithms' times over the delay, and marks the delays from which StragglAR is quicker
+// and from which its reduce-scatter is hidden.
 const char *weft_report_svg_delays(const struct weft_delay_curve *curve, struct weft_arena *arena)
 {
     WEFT_ASSERT(curve->count >= 2);
@@ -75,18 +77,9 @@ const char *weft_report_svg_delays(const struct weft_delay_curve *curve, struct 
               curve->rank_count);
     svg_label(&text, svg_at(RIGHT - 90, 22, SVG_END), "f0 b", "StragglAR");
     svg_label(&text, svg_at(RIGHT, 22, SVG_END), "f5 b", "ring");
-    svg_axis_x(&text, &(struct svg_axis){.x0 = LEFT,
-                                         .x1 = RIGHT,
-                                         .bottom = BOTTOM,
-                                         .top = TOP,
-                                         .high = scale.delay_high_s / unit.scale,
-                                         .title = ""});
-    svg_axis_y(&text, &(struct svg_axis){.x0 = LEFT,
-                                         .x1 = RIGHT,
-                                         .bottom = BOTTOM,
-                                         .top = TOP,
-                                         .high = scale.time_high_s / unit.scale,
-                                         .title = unit.name});
+    svg_axis_x(&text, svg_field(LEFT, RIGHT, TOP, BOTTOM), scale.delay_high_s / unit.scale, "");
+    svg_axis_y(&text, svg_field(LEFT, RIGHT, TOP, BOTTOM), 0, scale.time_high_s / unit.scale,
+               unit.name);
     svg_label(&text, svg_at(RIGHT, BOTTOM + 34, SVG_END), "m", "delay of the late rank, %s",
               unit.name);
     add_mark(&text, &scale, curve->break_even_s, TOP, "break-even");

@@ -233,6 +233,8 @@ static double add_ring_legend(struct weft_text *text, const struct drawing *draw
     return y + 52;
 }
 
+// Explains the colors of rings, then the strokes of cables that no named ring uses, then the dots,
+// each only where it is drawn.
 static void add_legend(struct weft_text *text, const struct drawing *drawing,
                        const uint32_t *counts, uint32_t further, uint32_t others)
 {

@@ -92,6 +92,8 @@ static void name_block(char *label, size_t size, const struct blocks *blocks, ui
     }
 }
 
+// Draws a stage of a replica: a square for each accelerator, as many as fit, and the servers that
+// they are in.
 static void add_block(struct weft_text *text, const struct blocks *blocks, uint32_t replica,
                       uint32_t stage)
 {

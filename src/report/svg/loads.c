@@ -80,12 +80,7 @@ void picture_loads(struct weft_text *text, const struct weft_fabric *fabric,
     char title[64];
     snprintf(title, sizeof title, "%s over a link in one iteration", unit.name);
     add_axis_y(text, largest);
-    svg_axis_x(text, &(struct svg_axis){.x0 = LEFT,
-                                        .x1 = RIGHT,
-                                        .bottom = BOTTOM,
-                                        .top = BOTTOM,
-                                        .high = high / unit.scale,
-                                        .title = title});
+    svg_axis_x(text, svg_field(LEFT, RIGHT, BOTTOM, BOTTOM), high / unit.scale, title);
     add_bars(text, counts, largest);
     double mean = sum / fabric->link_count;
     double mean_x = LEFT + (RIGHT - LEFT) * mean / high;

@@ -94,13 +94,8 @@ void picture_rounds(struct weft_text *text, const struct weft_report_round *roun
     struct range range = find_range(rounds, count);
     struct svg_unit unit = svg_time_unit(range.high);
     svg_begin(text, WIDTH, BOTTOM + 44, "Iteration time by round of the loop", false);
-    svg_axis_y(text, &(struct svg_axis){.x0 = LEFT,
-                                        .x1 = RIGHT,
-                                        .bottom = BOTTOM,
-                                        .top = TOP,
-                                        .low = range.low / unit.scale,
-                                        .high = range.high / unit.scale,
-                                        .title = unit.name});
+    svg_axis_y(text, svg_field(LEFT, RIGHT, TOP, BOTTOM), range.low / unit.scale,
+               range.high / unit.scale, unit.name);
     uint32_t every = (range.round_count + 19) / 20;
     for (uint32_t r = 0; r < range.round_count; r += every) {
         svg_label(text, svg_at(x_of(&range, r), BOTTOM + 15, SVG_MIDDLE), "m", "%u", r + 1);

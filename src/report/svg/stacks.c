@@ -16,7 +16,7 @@
 #define TOP 44.0
 #define HEIGHT 230.0
 #define BARS_MAX 128u
-#define SERIES_MAX 4u
+#define SERIES_MAX 5u
 
 struct stacks {
     const char *name; // for screen readers
@@ -91,6 +91,7 @@ static void add_columns(struct weft_text *text, const struct stacks *stacks, uin
               step > 1 ? "server (the fullest of each block)" : "server");
 }
 
+// Draws the columns under one axis, with their limit as a line across.
 static void add_stacks(struct weft_text *text, const struct stacks *stacks)
 {
     double high = 0;
@@ -102,12 +103,7 @@ static void add_stacks(struct weft_text *text, const struct stacks *stacks)
     high = drawn ? fmax(high, stacks->limit * 1.06) : high * 1.06;
     svg_begin(text, WIDTH, TOP + HEIGHT + 40, stacks->name, false);
     add_legend(text, stacks);
-    svg_axis_y(text, &(struct svg_axis){.x0 = LEFT,
-                                        .x1 = RIGHT,
-                                        .bottom = TOP + HEIGHT,
-                                        .top = TOP,
-                                        .high = high,
-                                        .title = stacks->unit});
+    svg_axis_y(text, svg_field(LEFT, RIGHT, TOP, TOP + HEIGHT), 0, high, stacks->unit);
     add_columns(text, stacks, (stacks->bar_count + BARS_MAX - 1) / BARS_MAX, high);
     if (drawn) {
         double y = TOP + HEIGHT * (1 - stacks->limit / high);
@@ -127,23 +123,27 @@ void picture_memory(struct weft_text *text, const struct weft_memory *memory, ui
                     double limit_bytes, struct weft_arena scratch)
 {
     double high = 0;
+    size_t kinds = 4; // and libraries where a software stack is stated
     for (uint32_t s = 0; s < server_count; s++) {
         high = fmax(high, memory[s].total_bytes);
+        kinds = memory[s].library_bytes > 0 ? 5 : kinds;
     }
     struct svg_unit unit = svg_byte_unit(high);
-    double *values = WEFT_NEW(&scratch, double, (size_t)server_count * 4 + 1);
+    double *values = WEFT_NEW(&scratch, double, server_count *kinds + 1);
     for (uint32_t s = 0; s < server_count; s++) {
-        values[4 * (size_t)s] = memory[s].parameters_bytes / unit.scale;
-        values[4 * (size_t)s + 1] = memory[s].gradients_bytes / unit.scale;
-        values[4 * (size_t)s + 2] = memory[s].optimizer_bytes / unit.scale;
-        values[4 * (size_t)s + 3] = memory[s].activations_bytes / unit.scale;
+        const double bytes[] = {memory[s].parameters_bytes, memory[s].gradients_bytes,
+                                memory[s].optimizer_bytes, memory[s].activations_bytes,
+                                memory[s].library_bytes};
+        for (size_t kind = 0; kind < kinds; kind++) {
+            values[kinds * s + kind] = bytes[kind] / unit.scale;
+        }
     }
     struct stacks stacks = {
         .name = "Memory of the fullest accelerator of each server",
         .unit = unit.name,
-        .names = {"parameters", "gradients", "optimizer state", "activations"},
-        .colors = {"f0", "f4", "f3", "f1"},
-        .series_count = 4,
+        .names = {"parameters", "gradients", "optimizer state", "activations", "libraries"},
+        .colors = {"f0", "f4", "f3", "f1", "f2"},
+        .series_count = (uint32_t)kinds,
         .bar_count = server_count,
         .values = values,
         .limit = limit_bytes / unit.scale,

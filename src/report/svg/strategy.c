@@ -311,6 +311,7 @@ static void add_legend_entry(struct weft_text *text, double *x, const char *colo
     *x += 40 + 6.6 * (double)strlen(name);
 }
 
+// Explains the colors and hatches that the grid has, from left to right.
 static void add_legend(struct weft_text *text, const struct grid *grid)
 {
     bool some = false;

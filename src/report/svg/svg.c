@@ -141,31 +141,30 @@ double svg_step(double range, uint32_t parts)
     return 20 * decade;
 }
 
-void svg_axis_x(struct weft_text *text, const struct svg_axis *axis)
+void svg_axis_x(struct weft_text *text, struct svg_field field, double high, const char *title)
 {
-    double x0 = axis->x0;
-    double y = axis->bottom;
-    double high = axis->high;
+    double left = field.left;
+    double y = field.bottom;
     double step = svg_step(high, 8);
     for (uint32_t i = 0; i * step <= high * (1 + 1e-9); i++) {
-        double x = high > 0 ? x0 + (axis->x1 - x0) * (i * step / high) : x0;
-        svg_line(text, x, axis->top, x, y, "g");
+        double x = high > 0 ? left + (field.right - left) * (i * step / high) : left;
+        svg_line(text, x, field.top, x, y, "g");
         svg_label(text, svg_at(x, y + 15, SVG_MIDDLE), "m", "%g", i * step);
     }
-    svg_line(text, x0, y, axis->x1, y, "x");
-    svg_label(text, svg_at(axis->x1, y + 32, SVG_END), "m", "%s", axis->title);
+    svg_line(text, left, y, field.right, y, "x");
+    svg_label(text, svg_at(field.right, y + 32, SVG_END), "m", "%s", title);
 }
 
-void svg_axis_y(struct weft_text *text, const struct svg_axis *axis)
+void svg_axis_y(struct weft_text *text, struct svg_field field, double low, double high,
+                const char *title)
 {
-    double x0 = axis->x0;
-    double low = axis->low;
-    double range = axis->high > low ? axis->high - low : 1;
+    double left = field.left;
+    double range = high > low ? high - low : 1;
     double step = svg_step(range, 6);
     for (double i = ceil(low / step - 1e-9); i * step <= low + range * (1 + 1e-9); i++) {
-        double y = axis->bottom - (axis->bottom - axis->top) * (i * step - low) / range;
-        svg_line(text, x0, y, axis->x1, y, "g");
-        svg_label(text, svg_at(x0 - 8, y + 4, SVG_END), "m", "%g", i * step + 0.0); // no -0
+        double y = field.bottom - (field.bottom - field.top) * (i * step - low) / range;
+        svg_line(text, left, y, field.right, y, "g");
+        svg_label(text, svg_at(left - 8, y + 4, SVG_END), "m", "%g", i * step + 0.0); // no -0
     }
-    svg_label(text, svg_at(x0 - 8, axis->top - 12, SVG_END), "m", "%s", axis->title);
+    svg_label(text, svg_at(left - 8, field.top - 12, SVG_END), "m", "%s", title);
 }

@@ -54,19 +54,21 @@ struct svg_unit svg_byte_unit(double size_bytes);
 
 // A step of 1, 2 or 5 times a power of ten that divides `range` into at most `parts` parts.
 double svg_step(double range, uint32_t parts);
-// The field between x0 and x1, bottom and top that an axis divides, and the quantities at its ends.
-struct svg_axis {
-    double x0;
-    double x1;
-    double bottom;
+// The field of a diagram, which its axes divide.
+struct svg_field {
+    double left;
+    double right;
     double top;
-    double low; // of a vertical axis; a horizontal one begins at 0
-    double high;
-    const char *title; // with the unit
+    double bottom;
 };
-// A horizontal axis along the bottom, grid lines up to the top, its title below.
-void svg_axis_x(struct weft_text *text, const struct svg_axis *axis);
+static inline struct svg_field svg_field(double left, double right, double top, double bottom)
+{
+    return (struct svg_field){left, right, top, bottom};
+}
+// A horizontal axis from 0 to `high` along the bottom, grid lines up to the top, its title below.
+void svg_axis_x(struct weft_text *text, struct svg_field field, double high, const char *title);
 // A vertical axis along the left, grid lines to the right, its title above.
-void svg_axis_y(struct weft_text *text, const struct svg_axis *axis);
+void svg_axis_y(struct weft_text *text, struct svg_field field, double low, double high,
+                const char *title);
 
 #endif

@@ -176,6 +176,8 @@ static void add_log_ticks(struct weft_text *text, const struct panel *panel,
     }
 }
 
+// Draws both axes of a panel: times on a logarithmic one, since fabrics differ by factors, and the
+// tax on a linear one from 0; the other axis has a tick for each value that was swept.
 static void add_axes(struct weft_text *text, const struct panel *panel, const struct sweep *sweep)
 {
     if (sweep->metric == WEFT_SWEEP_TIME) {

@@ -148,12 +148,7 @@ static void add_panel(struct weft_text *text, const struct timeline *timeline, d
     double bottom = top + timeline->lane_count * height;
     double iteration_s = weft_seconds(timeline->iteration_ps);
     struct svg_unit unit = svg_time_unit(iteration_s);
-    svg_axis_x(text, &(struct svg_axis){.x0 = LEFT,
-                                        .x1 = RIGHT,
-                                        .bottom = bottom,
-                                        .top = top,
-                                        .high = iteration_s / unit.scale,
-                                        .title = unit.name});
+    svg_axis_x(text, svg_field(LEFT, RIGHT, top, bottom), iteration_s / unit.scale, unit.name);
     uint32_t every = (uint32_t)ceil(12 / height);
     for (uint32_t lane = 0; lane < timeline->lane_count; lane++) {
         double y = top + lane * height;

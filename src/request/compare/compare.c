@@ -25,6 +25,7 @@ bool weft_request_compare(struct weft_compare_result *result,
     const struct weft_plan_options options = {
         .topology = weft_request_topology_options(&request->search),
         .sim = weft_request_task_packets(base->seed),
+        .dark_ps = request->dark_ps,
     };
     weft_request_step_begin(environment, "comparing", 0);
     bool compared =

@@ -37,6 +37,26 @@ static bool read_inside(void *field, const struct weft_parameter *parameter, con
     return weft_parse_rate(&job->inside_Bps, text, error);
 }
 
+static bool read_stack(void *field, const struct weft_parameter *parameter, const char *text,
+                       struct weft_arena *arena, struct weft_error *error)
+{
+    (void)parameter, (void)arena;
+    struct weft_request_job *job = field;
+    return weft_stack_named(&job->stack, text, error);
+}
+
+static bool read_overlap(void *field, const struct weft_parameter *parameter, const char *text,
+                         struct weft_arena *arena, struct weft_error *error)
+{
+    (void)parameter, (void)arena;
+    struct weft_request_job *job = field;
+    if (!weft_overlap_parse(&job->overlap, text, ',', error)) {
+        return false;
+    }
+    job->overlap |= WEFT_OVERLAP_STATED;
+    return true;
+}
+
 static const char *const optimizers[] = {
     [WEFT_SGD] = "sgd", [WEFT_MOMENTUM] = "momentum", [WEFT_ADAM] = "adam", NULL};
 static const char *const tables[] = {
@@ -54,6 +74,8 @@ const struct weft_parameter weft_job_parameters[WEFT_JOB_PARAMETERS] = {
     {"tables", weft_read_word, FIELD(tables), 0, 0, tables},
     {"memory", read_memory, 0, 0, 0, NULL},
     {"intra-server-rate", read_inside, 0, 0, 0, NULL},
+    {"stack", read_stack, 0, 0, 0, NULL},
+    {"overlap", read_overlap, 0, 0, 0, NULL},
     {"search", weft_read_word, FIELD(method), 0, 0, methods},
     {"budget", weft_read_count64, FIELD(budget), 1, 0x1p40, NULL},
 };
@@ -216,6 +238,22 @@ static bool check_profile(const struct weft_profile *profile, const char *path,
     return true;
 }
 
+// The software stack that is stated, of the request or else of the cluster; it bears upon
+// transformers alone, so that a request that states one for something else is refused.
+static bool choose_stack(const struct weft_stack **stack, const struct weft_request_job *job,
+                         const struct weft_model *model, const struct weft_cluster *cluster,
+                         const char *place, struct weft_error *error)
+{
+    if (model->transformer == NULL && (job->stack != NULL || job->overlap != 0)) {
+        return weft_fail(error, WEFT_USAGE,
+                         "{%s} is for transformers; %s has operators of its own, so leave it out",
+                         job->stack != NULL ? "stack" : "overlap", model->name);
+    }
+    *stack = job->stack;
+    return job->stack != NULL || cluster->stack == NULL || cluster->stack[0] == '\0' ||
+           weft_stack_named(stack, cluster->stack, error) || weft_wrap(error, "%s: stack", place);
+}
+
 bool weft_request_setting(struct weft_strategy_setting *setting, const struct weft_request_job *job,
                           const struct weft_model *model, const struct weft_cluster *cluster,
                           const char *cluster_path, struct weft_request_environment *environment)
@@ -241,6 +279,10 @@ bool weft_request_setting(struct weft_strategy_setting *setting, const struct we
     if (!weft_accelerator_named(&accelerator, cluster->accelerator, error)) {
         return weft_wrap(error, "%s: accelerators: kind", place);
     }
+    const struct weft_stack *stack = NULL;
+    if (!choose_stack(&stack, job, model, cluster, place, error)) {
+        return false;
+    }
     double links_Bps = accelerator->link_Bps * accelerator->link_efficiency;
     double inside_Bps = profile != NULL ? WEFT_PROFILE_INSIDE_BPS : links_Bps;
     enum weft_optimizer usual = model->transformer != NULL ? WEFT_ADAM : WEFT_SGD;
@@ -252,6 +294,8 @@ bool weft_request_setting(struct weft_strategy_setting *setting, const struct we
         .tables = job->tables,
         .memory_limit_bytes =
             job->memory_given ? (double)job->memory_bytes : cluster->accelerator_memory_bytes,
+        .stack = stack,
+        .overlap = job->overlap,
         .inside_Bps = job->inside_given ? job->inside_Bps : inside_Bps,
     };
     if (!(setting->inside_Bps > 0) && cluster->accelerators_per_server > 1) {

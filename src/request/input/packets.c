@@ -126,11 +126,13 @@ const struct weft_parameter weft_packet_parameters[WEFT_PACKET_PARAMETERS] = {
 
 // ---- which engine ----
 
-// Engine and transport: each says the other where that stands alone.
+// Engine and transport: each says the other where that stands alone. Where neither is given, a plan
+// that packets have evaluated is played in packets (*sim has its engine), all else as a fluid.
 static bool choose_engine(struct weft_sim_options *sim, const struct weft_request_packets *request,
                           struct weft_error *error)
 {
-    bool is_packet = request->engine.given && request->engine.value == 1;
+    bool planned = sim->engine == WEFT_ENGINE_PACKET && !request->transport.given;
+    bool is_packet = request->engine.given ? request->engine.value == 1 : planned;
     sim->transport = is_packet ? WEFT_TRANSPORT_DCTCP : WEFT_TRANSPORT_IDEAL;
     if (request->transport.given) {
         sim->transport = (enum weft_sim_transport)request->transport.value;
@@ -227,14 +229,14 @@ static bool take_host(struct weft_packet_options *packet,
         request->host.ack.given ? request->host.ack.value == 0 : packet->ack_at_once;
     packet->own_at_once =
         request->host.host_queue.given ? request->host.host_queue.value == 1 : packet->own_at_once;
-    take_count(&packet->initial_window_packets, request->host.initial_window);
-    take_time(&packet->timeout_min_ps, request->host.rto_min);
-    take_time(&packet->timeout_first_ps, request->host.rto_first);
-    take_count(&packet->reorder_packets, request->host.reorder);
-    take_count(&packet->window_limit_packets, request->host.window_limit);
+    take_count(&packet->window.initial_packets, request->host.initial_window);
+    take_time(&packet->loss.timeout_min_ps, request->host.rto_min);
+    take_time(&packet->loss.timeout_first_ps, request->host.rto_first);
+    take_count(&packet->loss.reorder_packets, request->host.reorder);
+    take_count(&packet->window.limit_packets, request->host.window_limit);
     take_count(&packet->ack_bytes, request->size.ack);
-    return take_switch(&packet->slow_start, request->host.slow_start, request->host.no_slow_start,
-                       "slow-start", error) &&
+    return take_switch(&packet->window.slow_start, request->host.slow_start,
+                       request->host.no_slow_start, "slow-start", error) &&
            take_switch(&packet->handshake, request->host.handshake, request->host.no_handshake,
                        "handshake", error);
 }
@@ -320,7 +322,7 @@ static bool take_transport(struct weft_sim_options *sim, struct weft_packet_opti
         return false;
     }
     sim->persistent = persistent;
-    packet->idle_restart = request->connection.idle_restart;
+    packet->window.idle_restart = request->connection.idle_restart;
     take_count(&packet->connection_count, request->connection.count);
     take_count(&packet->mltcp.restart_packets, request->connection.restart_window);
     weft_request_mltcp(&packet->mltcp, request);
@@ -344,12 +346,12 @@ static bool take_signals(struct weft_sim_options *sim, struct weft_packet_option
         return weft_fail(error, WEFT_USAGE,
                          "{target-delay} is swift's and nscc's; write {transport=nscc}, too");
     }
-    if (rfc && sim->dctcp.counts_turns) {
+    if (rfc && sim->dctcp.counts_acks) {
         return weft_fail(error, WEFT_USAGE,
                          "{dctcp-rfc} is not how the recorded simulator plays; write "
                          "{preset=plain}, too");
     }
-    sim->dctcp.cuts_at_once = rfc;
+    sim->dctcp.reduces_at_once = rfc;
     sim->dctcp.begins_marked = rfc;
     take_number(&sim->dctcp.gain, request->control.dctcp_gain);
     take_time(is_swift ? &packet->swift.base_ps : &packet->nscc.target_ps,
@@ -393,8 +395,8 @@ bool weft_request_packets(struct weft_sim_options *sim, struct weft_packet_optio
         return weft_fail(error, WEFT_INPUT, "{mtu}: '0' is not a whole number from 1 to %u",
                          UINT16_MAX);
     }
-    sim->threads = environment->threads;
-    take_count(&sim->parts, request->partitions);
+    sim->partitions.threads = environment->threads;
+    take_count(&sim->partitions.count, request->partitions);
     *packet = topoopt ? WEFT_PACKET_TOPOOPT : WEFT_PACKET_DEFAULTS;
     sim->dctcp = topoopt ? WEFT_DCTCP_HTSIM : WEFT_DCTCP_DEFAULTS;
     sim->packet = packet;

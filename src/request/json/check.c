@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// "weft.check/1": the claims of a plan that do not hold, each as a sentence, and what could not be
-// looked at with what was given. "valid" is true where all holds that was checked; the exit code of
-// weft check says the same.
+// "weft.check/2": the claims of a plan that do not hold, each as a sentence, and those that were
+// not looked at with what was given, each with why. "holds" says what the exit code of weft check
+// says.
 
 #include "weft/request/check.h"
 #include "request/json/json.h"
@@ -10,18 +10,24 @@ const char *weft_request_check_json(const struct weft_check_result *result,
                                     const struct weft_check_request *request,
                                     struct weft_arena *arena)
 {
-    json_t *object = weft_set_object("weft.check/1");
-    json_t *list = json_array();
+    const struct weft_verify_report *report = &result->report;
+    json_t *object = weft_set_object("weft.check/2");
+    json_t *violations = json_array();
+    json_t *unverified = json_array();
     weft_set_text(object, "file", request->plan_path);
-    weft_set_truth(object, "valid", result->violation_count == 0);
-    weft_set(object, "violations", list);
-    for (uint32_t i = 0; i < result->violation_count; i++) {
+    weft_set_truth(object, "holds", result->holds);
+    weft_set(object, "violations", violations);
+    for (uint32_t i = 0; i < report->violation_count; i++) {
         json_t *one = json_object();
-        weft_set_text(one, "text", result->violations[i].text);
-        json_array_append_new(list, one);
+        weft_set_text(one, "text", report->violations[i].text);
+        json_array_append_new(violations, one);
     }
-    if (result->left_out != NULL) {
-        weft_set_text(object, "not_checked", result->left_out);
+    weft_set(object, "unverified", unverified);
+    for (uint32_t i = 0; i < report->unverified_count; i++) {
+        json_t *one = json_object();
+        weft_set_text(one, "claim", report->unverified[i].claim);
+        weft_set_text(one, "why", report->unverified[i].why);
+        json_array_append_new(unverified, one);
     }
     return weft_set_finish(object, arena);
 }

@@ -62,8 +62,7 @@ static json_t *step_list(const struct weft_schedule *schedule)
         weft_set_count(object, "rounds", step->round_count);
         weft_set_count(object, "items", step->item_count);
         weft_set_count(object, "slots", step->slot_count);
-        weft_set(object, "label",
-                 step->label == WEFT_NONE ? json_null() : json_integer(step->label));
+        weft_set_index(object, "label", step->label);
         weft_set_count(object, "channel", step->channel);
         weft_set(object, "from", index_object(&step->from));
         weft_set(object, "to", index_object(&step->to));
@@ -81,11 +80,7 @@ static json_t *label_list(const struct weft_schedule *schedule)
 {
     json_t *list = json_array();
     for (uint32_t table = 0; table < schedule->label_count; table++) {
-        json_t *ranks = json_array();
-        for (uint32_t i = 0; i < schedule->rank_count; i++) {
-            json_array_append_new(ranks, json_integer(schedule->labels[table][i]));
-        }
-        json_array_append_new(list, ranks);
+        json_array_append_new(list, weft_counts(schedule->labels[table], schedule->rank_count));
     }
     return list;
 }
@@ -121,8 +116,7 @@ const char *weft_request_collective_show_json(const struct weft_collective_show_
     const struct weft_schedule_report *report = result->executed ? &result->report : NULL;
     json_t *object = schedule_object(schedule, request, scratch);
     weft_set(object, "valid", report == NULL ? json_null() : json_boolean(report->valid));
-    weft_set(object, "error",
-             report == NULL || report->valid ? json_null() : json_string(report->why));
+    weft_set_text(object, "error", report == NULL || report->valid ? NULL : report->why);
     weft_set(object, "labels", label_list(schedule));
     weft_set(object, "step_list", step_list(schedule));
     if (request->expanded) {
@@ -133,11 +127,6 @@ const char *weft_request_collective_show_json(const struct weft_collective_show_
 
 // ---- check ----
 
-static void set_id(json_t *object, const char *key, uint32_t id)
-{
-    weft_set(object, key, id == WEFT_NONE ? json_null() : json_integer(id));
-}
-
 static json_t *algorithm_check(const struct weft_collective_check_result *result,
                                const struct weft_collective_request *request,
                                struct weft_arena scratch)
@@ -146,10 +135,10 @@ static json_t *algorithm_check(const struct weft_collective_check_result *result
     const char *why = result->why;
     json_t *object = schedule_object(&result->schedule, request, scratch);
     weft_set_truth(object, "valid", why[0] == '\0');
-    weft_set(object, "error", why[0] == '\0' ? json_null() : json_string(why));
-    set_id(object, "bad_round", report->bad_round);
-    set_id(object, "bad_step", report->bad_step);
-    set_id(object, "bad_item", report->bad_item);
+    weft_set_text(object, "error", why[0] == '\0' ? NULL : why);
+    weft_set_index(object, "bad_round", report->bad_round);
+    weft_set_index(object, "bad_step", report->bad_step);
+    weft_set_index(object, "bad_item", report->bad_item);
     weft_set(object, "buffers_equal",
              result->buffers == WEFT_BUFFERS_SKIPPED
                  ? json_null()
@@ -180,10 +169,10 @@ static json_t *program_check(const struct weft_collective_check_result *result,
     weft_set_truth(object, "in_place", program->in_place);
     weft_set_truth(object, "out_of_place", program->out_of_place);
     weft_set_truth(object, "valid", report->valid);
-    weft_set(object, "error", report->valid ? json_null() : json_string(report->why));
-    set_id(object, "bad_rank", report->valid ? WEFT_NONE : report->bad_rank);
-    set_id(object, "bad_block", report->valid ? WEFT_NONE : report->bad_block);
-    set_id(object, "bad_step", report->valid ? WEFT_NONE : report->bad_step);
+    weft_set_text(object, "error", report->valid ? NULL : report->why);
+    weft_set_index(object, "bad_rank", report->valid ? WEFT_NONE : report->bad_rank);
+    weft_set_index(object, "bad_block", report->valid ? WEFT_NONE : report->bad_block);
+    weft_set_index(object, "bad_step", report->valid ? WEFT_NONE : report->bad_step);
     return object;
 }
 
@@ -249,8 +238,7 @@ static json_t *choice_object(const struct weft_collective_ranking *ranking)
     weft_set_count(object, "size_bytes", ranking->size_bytes);
     bool found = ranking->best < WEFT_ALGORITHM_COUNT;
     const struct weft_collective_time *time = &ranking->times[found ? ranking->best : 0];
-    weft_set(object, "algorithm",
-             found ? json_string(weft_algorithm_name(ranking->best)) : json_null());
+    weft_set_text(object, "algorithm", found ? weft_algorithm_name(ranking->best) : NULL);
     weft_set_real(object, "seconds", found ? time->seconds : (double)NAN);
     weft_set_count(object, "chunk_factor", time->chunk_factor);
     weft_set_real(object, "bound_s", ranking->bound_s);
@@ -258,13 +246,12 @@ static json_t *choice_object(const struct weft_collective_ranking *ranking)
     weft_set(object, "second",
              ranking->second < WEFT_ALGORITHM_COUNT ? algorithm_object(ranking, ranking->second)
                                                     : json_null());
-    json_t *all = json_array();
+    json_t *all = weft_set_list(object, "algorithms");
     for (enum weft_algorithm a = 0; a < WEFT_ALGORITHM_COUNT; a++) {
         if (ranking->times[a].seconds >= 0) {
             json_array_append_new(all, algorithm_object(ranking, a));
         }
     }
-    weft_set(object, "algorithms", all);
     return object;
 }
 
@@ -276,16 +263,14 @@ const char *weft_request_best_json(const struct weft_best_result *result,
     json_t *object = weft_set_object("weft.collective-best/1");
     weft_set_text(object, "collective", weft_collective_name(question->options.kind));
     weft_set_count(object, "ranks", question->options.rank_count);
-    weft_set(object, "fabric",
-             request->fabric == NULL ? json_null() : json_string(request->fabric));
+    weft_set_text(object, "fabric", request->fabric);
     weft_set_text(object, "engine", weft_best_engine_name(result->engine));
     weft_set_real(object, "rate_Bps", 1 / question->model.beta_s_per_byte);
     weft_set_real(object, "latency_s", question->model.alpha_s);
-    json_t *choices = json_array();
+    json_t *choices = weft_set_list(object, "choices");
     for (uint32_t i = 0; i < result->count; i++) {
         json_array_append_new(choices, choice_object(&result->rankings[i]));
     }
-    weft_set(object, "choices", choices);
     weft_set_real(object, "wall_s", result->wall_s);
     return weft_set_finish(object, arena);
 }
@@ -327,11 +312,10 @@ const char *weft_request_straggler_json(const struct weft_straggler_result *resu
     if (request->delay_given) {
         weft_set(object, "asked", row_object(cost, weft_seconds(request->delay_ps)));
     }
-    json_t *rows = json_array();
+    json_t *rows = weft_set_list(object, "delays");
     for (uint32_t i = 0; i < result->row_count; i++) {
         json_array_append_new(rows, row_object(&result->rows[i], result->delays_s[i]));
     }
-    weft_set(object, "delays", rows);
     weft_set_real(object, "wall_s", result->wall_s);
     return weft_set_finish(object, arena);
 }

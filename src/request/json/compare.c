@@ -39,11 +39,10 @@ const char *weft_request_compare_json(const struct weft_compare_result *result,
     weft_set_count(object, "degree", cluster->degree);
     weft_set_real(object, "rate_Bps", cluster->rate_Bps);
     weft_set_text(object, "prices", cluster->prices.source != NULL ? cluster->prices.source : "");
-    json_t *fabrics = json_array();
+    json_t *fabrics = weft_set_list(object, "fabrics");
     for (uint32_t i = 0; i < result->row_count; i++) {
         json_array_append_new(fabrics, row_object(&result->rows[i]));
     }
-    weft_set(object, "fabrics", fabrics);
     weft_set_real(object, "wall_s", result->wall_s);
     return weft_set_finish(object, arena);
 }

@@ -37,10 +37,9 @@ const char *weft_request_fabrics_json(const struct weft_fabrics_result *result,
     weft_set_count(object, "servers", cluster->server_count);
     weft_set_count(object, "degree", cluster->degree);
     weft_set_real(object, "rate_Bps", cluster->rate_Bps);
-    json_t *list = json_array();
+    json_t *list = weft_set_list(object, "fabrics");
     for (uint32_t i = 0; i < result->row_count; i++) {
         json_array_append_new(list, row_json(&result->rows[i]));
     }
-    weft_set(object, "fabrics", list);
     return weft_set_finish(object, arena);
 }

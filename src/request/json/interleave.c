@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // "weft.interleave/1": the score of every link and the time-shift of every job; all of them, where
-// the tables of the command line show the first ones. docs/interleave.md defines score, bound and
-// slack.
+// the tables of the command line show the first ones. upper_bound and exact are of shifts by whole
+// angles, all_shifts_* of any. docs/interleave.md defines score, bounds and slack.
 
 #include "weft/request/interleave.h"
 #include "request/json/json.h"
@@ -12,6 +12,7 @@ static json_t *link_object(const struct weft_shared_link *link, const struct wef
     weft_set_text(object, "name", link->name);
     weft_set_real(object, "score", score->score);
     weft_set_real(object, "upper_bound", score->upper_bound);
+    weft_set_real(object, "all_shifts_upper_bound", score->all_shifts_bound);
     weft_set_text(object, "verdict", weft_compatibility_text(score->compatibility));
     weft_set_real(object, "unshifted_score", score->unshifted);
     weft_set_real(object, "mean_score", score->mean);
@@ -34,12 +35,13 @@ const char *weft_request_interleave_json(const struct weft_interleave_result *re
     weft_set_real(object, "score", found->score);
     weft_set_real(object, "upper_bound", found->upper_bound);
     weft_set_truth(object, "exact", found->exact);
-    json_t *links = json_array();
+    weft_set_real(object, "all_shifts_upper_bound", found->all_shifts_bound);
+    weft_set_truth(object, "all_shifts_exact", found->all_shifts_exact);
+    json_t *links = weft_set_list(object, "links");
     for (uint32_t l = 0; l < snapshot->link_count; l++) {
         json_array_append_new(links, link_object(&snapshot->links[l], &found->links[l]));
     }
-    weft_set(object, "links", links);
-    json_t *jobs = json_array();
+    json_t *jobs = weft_set_list(object, "jobs");
     for (uint32_t j = 0; j < snapshot->job_count; j++) {
         json_t *job = json_object();
         weft_set_text(job, "name", snapshot->jobs[j].name);
@@ -47,7 +49,6 @@ const char *weft_request_interleave_json(const struct weft_interleave_result *re
         weft_set_real(job, "slack_s", weft_seconds(found->slack_ps[j]));
         json_array_append_new(jobs, job);
     }
-    weft_set(object, "jobs", jobs);
     weft_set_count(object, "groups", found->group_count);
     weft_set_count(object, "loops", found->loop_count);
     weft_set_count(object, "cells", found->work);

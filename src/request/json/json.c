@@ -32,6 +32,11 @@ void weft_set_count(json_t *object, const char *key, uint64_t value)
     weft_set(object, key, json_integer((json_int_t)value));
 }
 
+void weft_set_index(json_t *object, const char *key, uint32_t index)
+{
+    weft_set(object, key, index == WEFT_NONE ? json_null() : json_integer(index));
+}
+
 void weft_set_truth(json_t *object, const char *key, bool value)
 {
     weft_set(object, key, json_boolean(value));
@@ -39,7 +44,7 @@ void weft_set_truth(json_t *object, const char *key, bool value)
 
 void weft_set_text(json_t *object, const char *key, const char *text)
 {
-    json_t *value = json_string(text);
+    json_t *value = text != NULL ? json_string(text) : json_null();
     if (value == NULL) {
         // A file's name may be any bytes. jansson copies them; its copy is made valid in place.
         value = json_string_nocheck(text);
@@ -50,13 +55,25 @@ void weft_set_text(json_t *object, const char *key, const char *text)
     weft_set(object, key, value);
 }
 
-void weft_set_counts(json_t *object, const char *key, const uint32_t *values, size_t count)
+json_t *weft_set_list(json_t *object, const char *key)
+{
+    json_t *list = json_array();
+    weft_set(object, key, list);
+    return list;
+}
+
+json_t *weft_counts(const uint32_t *values, size_t count)
 {
     json_t *list = json_array();
     for (size_t i = 0; i < count; i++) {
         json_array_append_new(list, json_integer(values[i]));
     }
-    weft_set(object, key, list);
+    return list;
+}
+
+void weft_set_counts(json_t *object, const char *key, const uint32_t *values, size_t count)
+{
+    weft_set(object, key, weft_counts(values, count));
 }
 
 const char *weft_set_finish(json_t *object, struct weft_arena *arena)

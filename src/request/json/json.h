@@ -16,9 +16,15 @@ json_t *weft_set_object(const char *schema);
 void weft_set(json_t *object, const char *key, json_t *value);
 void weft_set_real(json_t *object, const char *key, double value);
 void weft_set_count(json_t *object, const char *key, uint64_t value);
+// An index; WEFT_NONE becomes null.
+void weft_set_index(json_t *object, const char *key, uint32_t index);
+// A text; NULL becomes null.
 void weft_set_text(json_t *object, const char *key, const char *text);
 void weft_set_truth(json_t *object, const char *key, bool value);
-// An array of counts.
+// An empty array to append to, which belongs to the object.
+json_t *weft_set_list(json_t *object, const char *key);
+// An array of counts, and one as a member.
+json_t *weft_counts(const uint32_t *values, size_t count);
 void weft_set_counts(json_t *object, const char *key, const uint32_t *values, size_t count);
 // The object, which is released, as indented text with a newline at its end.
 const char *weft_set_finish(json_t *object, struct weft_arena *arena);

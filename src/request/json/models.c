@@ -76,7 +76,7 @@ const char *weft_request_models_json(const struct weft_models_result *result,
                                      struct weft_arena *arena)
 {
     json_t *object = weft_set_object("weft.models/1");
-    json_t *list = json_array();
+    json_t *list = weft_set_list(object, "models");
     for (uint32_t i = 0; i < result->model_count; i++) {
         bool alone = result->zoo == NULL;
         json_t *entry = model_json(&result->models[i], alone ? NULL : result->zoo[i].summary);
@@ -85,6 +85,5 @@ const char *weft_request_models_json(const struct weft_models_result *result,
         }
         json_array_append_new(list, entry);
     }
-    weft_set(object, "models", list);
     return weft_set_finish(object, arena);
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A plan as its file, "weft.plan/1", with how long a model's took: the file itself cannot hold
+// A plan as its file, "weft.plan/2", with how long a model's took: the file itself cannot hold
 // that, since the same plan gives the same file. Where a model is too large to simulate, the
 // strategies of the estimate stand instead.
 

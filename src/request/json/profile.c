@@ -32,11 +32,10 @@ static json_t *row_json(const struct weft_profile_row *row, const struct weft_mo
     weft_set_text(object, "profile_name", row->profile_name);
     weft_set_text(object, "kind", weft_operator_kind_name(op->spec.kind));
     weft_set_text(object, "dtype", weft_dtype_name(op->spec.dtype));
-    json_t *splits = json_array();
+    json_t *splits = weft_set_list(object, "splits");
     for (uint32_t i = 0; i < row->split_count; i++) {
         json_array_append_new(splits, split_json(&row->splits[i]));
     }
-    weft_set(object, "splits", splits);
     return object;
 }
 
@@ -73,17 +72,15 @@ const char *weft_request_profile_json(const struct weft_profile_result *result,
     }
     weft_set_real(object, "forward_s", result->forward_s);
     weft_set_real(object, "backward_s", result->backward_s);
-    json_t *operators = json_array();
+    json_t *operators = weft_set_list(object, "operators");
     for (uint32_t i = 0; i < result->row_count; i++) {
         json_array_append_new(operators, row_json(&result->rows[i], model));
     }
-    weft_set(object, "operators", operators);
-    json_t *accuracy = json_array();
+    json_t *accuracy = weft_set_list(object, "accuracy");
     for (uint32_t kind = 0; kind < WEFT_OP_KIND_COUNT; kind++) {
         if (result->accuracy[kind].count > 0) {
             json_array_append_new(accuracy, accuracy_json(&result->accuracy[kind], kind));
         }
     }
-    weft_set(object, "accuracy", accuracy);
     return weft_set_finish(object, arena);
 }

@@ -40,11 +40,7 @@ static json_t *span_object(const struct weft_timetable *result, const struct wef
     weft_set_real(object, "end_s", weft_seconds(span->end_ps));
     weft_set_real(object, "score", span->score);
     weft_set_truth(object, "interrupted", span->interrupted);
-    json_t *servers = json_array();
-    for (uint32_t i = 0; i < span->server_count; i++) {
-        json_array_append_new(servers, json_integer(span->servers[i]));
-    }
-    weft_set(object, "servers", servers);
+    weft_set_counts(object, "servers", span->servers, span->server_count);
     return object;
 }
 
@@ -107,21 +103,18 @@ const char *weft_request_schedule_json(const struct weft_schedule_result *result
     weft_set_text(object, "engine", engines[request->options.engine]);
     weft_set_count(object, "seed", result->seed);
     set_totals(object, timetable);
-    json_t *jobs = json_array();
+    json_t *jobs = weft_set_list(object, "jobs");
     for (uint32_t j = 0; j < timetable->job_count; j++) {
         json_array_append_new(jobs, job_object(result, &timetable->jobs[j]));
     }
-    weft_set(object, "jobs", jobs);
-    json_t *spans = json_array();
+    json_t *spans = weft_set_list(object, "spans");
     for (uint32_t s = 0; s < timetable->span_count; s++) {
         json_array_append_new(spans, span_object(timetable, &timetable->spans[s]));
     }
-    weft_set(object, "spans", spans);
-    json_t *failures = json_array();
+    json_t *failures = weft_set_list(object, "failures");
     for (uint32_t f = 0; f < timetable->failure_count; f++) {
         json_array_append_new(failures, failure_object(&timetable->failures[f]));
     }
-    weft_set(object, "failures", failures);
     weft_set_real(object, "wall_s", result->wall_s);
     return weft_set_finish(object, arena);
 }

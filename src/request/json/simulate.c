@@ -35,7 +35,7 @@ static void set_losses(json_t *object, const struct weft_simulate_result *result
     if (result->sim.ports == NULL) {
         return;
     }
-    json_t *list = json_array();
+    json_t *list = weft_set_list(object, "lossy_links");
     for (uint32_t i = 0; i < result->lossy_count; i++) {
         const struct weft_lossy_link *lossy = &result->lossy[i];
         json_t *row = json_object();
@@ -46,7 +46,6 @@ static void set_losses(json_t *object, const struct weft_simulate_result *result
         weft_set_count(row, "max_backlog_bytes", lossy->counts.backlog_max_bytes);
         json_array_append_new(list, row);
     }
-    weft_set(object, "lossy_links", list);
 }
 
 // What jobs and flows have in common.
@@ -63,8 +62,8 @@ static json_t *begin(const struct weft_simulate_result *result)
     weft_set_count(object, "events", result->sim.event_count);
     if (is_packet(result)) {
         set_counts(object, &result->sim.packets);
-        if (result->options.parts > 0) {
-            weft_set_count(object, "parts", result->sim.part_count);
+        if (result->options.partitions.count > 0) {
+            weft_set_count(object, "parts", result->sim.partitions.count);
         }
         set_losses(object, result);
     }
@@ -109,7 +108,7 @@ static json_t *jobs_object(const struct weft_simulate_result *result)
         weft_set_count(object, "iterations", result->options.iterations);
         weft_set_real(object, "completion_s", weft_seconds(result->sim.end_ps));
     }
-    json_t *list = json_array();
+    json_t *list = weft_set_list(object, "jobs");
     for (uint32_t j = 0; j < result->job_count; j++) {
         const struct weft_simulated_job *job = &result->jobs[j];
         json_t *row = json_object();
@@ -123,7 +122,6 @@ static json_t *jobs_object(const struct weft_simulate_result *result)
         }
         json_array_append_new(list, row);
     }
-    weft_set(object, "jobs", list);
     if (result->times.count > 0) {
         weft_set_count(object, "transfers", result->times.count);
         weft_set_real(object, "transfer_bytes", result->times.bytes);
@@ -140,11 +138,7 @@ static void set_outcome(json_t *object, const struct weft_sharing_outcome *outco
     weft_set_real(object, "iteration_p99_s", outcome->p99_s);
     weft_set_real(object, "ideal_s", outcome->ideal_s);
     weft_set_real(object, "slowdown", outcome->slowdown);
-    if (outcome->converged_after == WEFT_NONE) {
-        weft_set(object, "converged_after_iterations", json_null());
-    } else {
-        weft_set_count(object, "converged_after_iterations", outcome->converged_after);
-    }
+    weft_set_index(object, "converged_after_iterations", outcome->converged_after);
 }
 
 static json_t *list_jobs(const struct weft_simulated_snapshot *shared)
@@ -154,7 +148,7 @@ static json_t *list_jobs(const struct weft_simulated_snapshot *shared)
         json_t *object = json_object();
         weft_set_text(object, "name", shared->set.snapshot.jobs[job].name);
         set_outcome(object, &shared->play.jobs[job]);
-        weft_set_real(object, "start_s", weft_seconds(shared->paces[job].start_ps));
+        weft_set_real(object, "start_s", weft_seconds(shared->timings[job].start_ps));
         weft_set_real(object, "weight", shared->shares[job]);
         json_array_append_new(list, object);
     }

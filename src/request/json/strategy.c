@@ -29,18 +29,25 @@ static void set_candidate(json_t *object, const struct weft_strategy_result *res
                           struct weft_arena *arena)
 {
     const struct weft_candidate *candidate = &result->found.candidates[i];
-    uint64_t simulated_ps = result->simulated_ps[i];
-    uint64_t best_ps = simulated_ps > 0 ? simulated_ps : candidate->estimate_ps;
-    weft_set_real(object, "iteration_s", weft_seconds(best_ps));
-    weft_set_truth(object, "simulated", simulated_ps > 0);
+    weft_set_real(object, "iteration_s", weft_seconds(weft_request_strategy_ps(result, i)));
+    weft_set_truth(object, "simulated", result->simulated_ps[i] > 0);
     weft_set_real(object, "estimate_s", weft_seconds(candidate->estimate_ps));
     const char *text = weft_strategy_write(&candidate->strategy, result->operator_names,
                                            result->model.operator_count, arena);
     weft_set(object, "strategy", parse(text));
     weft_set(object, "memory", memory_object(result, &candidate->strategy));
     weft_set(object, "flops_utilization",
-             result->hybrid ? json_real(result->estimates[i].model_flops_utilization)
-                            : json_null());
+             result->hybrid ? json_real(weft_request_strategy_mfu(result, i)) : json_null());
+    if (result->hybrid) { // of the same iteration
+        const struct weft_hybrid_estimate *estimate = &result->estimates[i];
+        double mfu = weft_request_strategy_mfu(result, i);
+        weft_set_real(object, "hardware_flops_utilization",
+                      mfu / estimate->model_flops_utilization *
+                          estimate->hardware_flops_utilization);
+        weft_set_real(
+            object, "flops_per_s_per_accelerator",
+            mfu * result->setting.cost.accelerator->flops_per_s[result->model.transformer->dtype]);
+    }
 }
 
 const char *weft_request_strategy_json(const struct weft_strategy_result *result,
@@ -51,14 +58,19 @@ const char *weft_request_strategy_json(const struct weft_strategy_result *result
     weft_set_count(object, "batch", result->model.batch);
     weft_set_text(object, "fabric", result->fabric);
     weft_set_count(object, "servers", result->cluster.server_count);
+    if (result->setting.stack != NULL) {
+        weft_set_text(object, "stack", result->setting.stack->name);
+    }
+    if (result->why_estimated != NULL) {
+        weft_set_text(object, "why_estimated", result->why_estimated);
+    }
     set_candidate(object, result, 0, arena); // the best
-    json_t *list = json_array();
+    json_t *list = weft_set_list(object, "strategies");
     for (uint32_t i = 0; i < result->found.count; i++) {
         json_t *one = json_object();
         set_candidate(one, result, i, arena);
         json_array_append_new(list, one);
     }
-    weft_set(object, "strategies", list);
     weft_set_count(object, "evaluations", result->found.evaluations);
     weft_set_real(object, "wall_s", result->wall_s);
     return weft_set_finish(object, arena);

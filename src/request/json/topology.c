@@ -10,12 +10,8 @@ static json_t *planes_of(const struct weft_topology *topology)
 {
     json_t *planes = json_array();
     for (uint32_t p = 0; p < topology->degree; p++) {
-        json_t *plane = json_array();
         const uint32_t *to = topology->planes + (size_t)p * topology->server_count;
-        for (uint32_t i = 0; i < topology->server_count; i++) {
-            json_array_append_new(plane, json_integer(to[i]));
-        }
-        json_array_append_new(planes, plane);
+        json_array_append_new(planes, weft_counts(to, topology->server_count));
     }
     return planes;
 }

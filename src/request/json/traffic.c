@@ -39,11 +39,10 @@ const char *weft_request_traffic_json(const struct weft_traffic_result *result,
     weft_set_text(object, "file", request->path);
     weft_set_count(object, "servers", traffic->server_count);
     weft_set_count(object, "tasks", result->task_count);
-    json_t *groups = json_array();
+    json_t *groups = weft_set_list(object, "groups");
     for (uint32_t g = 0; g < traffic->group_count; g++) {
         json_array_append_new(groups, group_object(&traffic->groups[g]));
     }
-    weft_set(object, "groups", groups);
     weft_set_real(object, "transfer_bytes", traffic->transfer_total_bytes);
     weft_set_real(object, "allreduce_wire_bytes", traffic->allreduce_wire_bytes);
     weft_set_real(object, "allreduce_share_ratio", traffic->allreduce_share_ratio);

@@ -46,12 +46,17 @@ static bool read_strategy(void *field, const struct weft_parameter *parameter, c
 static const char *const collectives[] = {
     [WEFT_PLAN_RINGS] = "rings", [WEFT_PLAN_BEST] = "best", NULL};
 
+static const char *const engines[] = {
+    [WEFT_ENGINE_FLOW] = "flow", [WEFT_ENGINE_PACKET] = "packet", NULL};
+
 #define FIELD(path) offsetof(struct weft_plan_request, path)
 _Static_assert(sizeof(enum weft_plan_collectives) == sizeof(uint32_t), "weft_read_word writes it");
+_Static_assert(sizeof(enum weft_sim_engine) == sizeof(uint32_t), "so does it this");
 static const struct weft_parameter own_rows[] = {
     {"variant", read_variant, FIELD(model), 0, 0, NULL}, // of a model: that it was given, too
     {"rounds", read_rounds, FIELD(model), 1, 1000, NULL},
     {"collectives", weft_read_word, FIELD(collectives), 0, 0, collectives},
+    {"judge", weft_read_word, FIELD(last_engine), 0, 0, engines},
     {"strategy", read_strategy, FIELD(model), 0, 0, NULL},
 };
 

@@ -12,6 +12,19 @@
 
 #include <string.h>
 
+// What the last candidates are played with: the recorded simulator, or NULL.
+static const struct weft_sim_options *last_sim(const struct weft_plan_request *request,
+                                               const struct weft_environment *base)
+{
+    if (request->last_engine != WEFT_ENGINE_PACKET) {
+        return NULL;
+    }
+    struct weft_sim_options *sim = WEFT_NEW(base->arena, struct weft_sim_options, 1);
+    *sim = weft_request_task_packets(base->seed);
+    weft_sim_as_recorded(sim, WEFT_NEW(base->arena, struct weft_packet_options, 1));
+    return sim;
+}
+
 // ---- the page ----
 
 // The part of a path after its last slash.
@@ -19,6 +32,39 @@ static const char *base_name(const char *path)
 {
     const char *slash = strrchr(path, '/');
     return slash != NULL ? slash + 1 : path;
+}
+
+// The fabrics that the plan competes with, itself among them: the rows that weft_request_compare
+// and weft_request_compare_models have of the same job, effort and seed. A model's strategy is
+// searched on each of them; one that was given, or is judged in packets, stands.
+static bool fill_comparison(struct weft_report *report, const struct weft_taskgraph *graph,
+                            const struct weft_plan_request *request,
+                            const struct weft_environment *base)
+{
+    const struct weft_plan *plan = report->plan;
+    const struct weft_sim_options *last = last_sim(request, base);
+    if (report->model == NULL || request->model.strategy != NULL || last != NULL) {
+        const struct weft_plan_options options = {
+            .topology = weft_request_topology_options(&request->search),
+            .sim = weft_request_task_packets(base->seed),
+            .last_sim = last,
+        };
+        return weft_plan_compare_plan(&report->comparisons, &report->comparison_count, plan, graph,
+                                      &options, base);
+    }
+    const struct weft_compare_options options = {
+        .coplan = {.seconds = request->search.seconds,
+                   .search = {.method = request->job.method, .evaluations = request->job.budget},
+                   .plan = {.topology = weft_request_topology_options(&request->search),
+                            .sim = weft_request_task_packets(base->seed)}},
+    };
+    const struct weft_study study = {
+        .model = report->model, .cluster = &plan->cluster, .setting = report->setting};
+    struct weft_model_comparison comparison;
+    weft_plan_compare_model_plan(&comparison, plan, &study, &options, base);
+    report->comparisons = comparison.rows;
+    report->comparison_count = comparison.row_count;
+    return true;
 }
 
 // What the page shows beside the plan: its timeline, its traffic, the fabrics it competes with.
@@ -39,16 +85,11 @@ static bool fill_report(struct weft_report *report, struct weft_sim_result *resu
     const struct weft_taskgraph *demanded = report->graph;
     report->graph = played;
     const struct weft_sim_job job = {.graph = played, .rings = plan->network.rings};
-    const struct weft_plan_options options = {
-        .topology = weft_request_topology_options(&request->search),
-        .sim = plan->sim,
-    };
     weft_traffic_build(traffic, demanded, base->arena, base->scratch);
     report->traffic = traffic;
     report->result = result;
     return weft_sim_run_jobs(result, &plan->network, &job, 1, &timed, base) &&
-           weft_plan_compare(&report->comparisons, &report->comparison_count, demanded,
-                             &plan->cluster, &options, base);
+           fill_comparison(report, demanded, request, base);
 }
 
 // What the page says of the rounds between strategy and topology.
@@ -90,10 +131,11 @@ static bool plan_taskgraph(struct weft_plan_result *result, const struct weft_pl
     const struct weft_environment *base = &environment->base;
     struct weft_loaded_job job;
     struct weft_cluster cluster;
-    if (request->model.given || request->job.profile_path != NULL || request->job.batch > 0) {
+    if (request->model.given || request->job.profile_path != NULL || request->job.batch > 0 ||
+        request->job.stack != NULL || request->job.overlap != 0) {
         return weft_fail(base->error, WEFT_USAGE,
-                         "'%.100s' is a task graph; {variant}, {rounds}, {profile} and {batch} are "
-                         "for models",
+                         "'%.100s' is a task graph; {variant}, {rounds}, {profile}, {batch}, "
+                         "{stack} and {overlap} are for models",
                          request->path);
     }
     if (!weft_request_load(&job, request->path, &request->trace, environment)) {
@@ -109,6 +151,7 @@ static bool plan_taskgraph(struct weft_plan_result *result, const struct weft_pl
         .topology = weft_request_topology_options(&request->search),
         .sim = weft_request_task_packets(base->seed),
         .collectives = request->collectives,
+        .last_sim = last_sim(request, base),
     };
     struct weft_plan *plan = WEFT_NEW(base->arena, struct weft_plan, 1);
     weft_request_step_begin(environment, "planning", weft_request_deadline_s(&request->search));
@@ -138,6 +181,7 @@ static bool answer_by_estimate(struct weft_plan_result *result,
     *error = (struct weft_error){.code = WEFT_OK};
     const struct weft_strategy_request wanted = {.job = request->job,
                                                  .hardware = request->hardware,
+                                                 .fabric = "full-mesh", // one switch, no fabric
                                                  .strategy = request->model.strategy,
                                                  .seconds = request->search.seconds};
     struct weft_strategy_result *estimate =
@@ -168,7 +212,8 @@ static bool search(struct weft_plan *plan, const struct weft_study *study,
         .search = {.method = request->job.method, .evaluations = request->job.budget},
         .plan = {.topology = weft_request_topology_options(&request->search),
                  .sim = weft_request_task_packets(base->seed),
-                 .collectives = request->collectives},
+                 .collectives = request->collectives,
+                 .last_sim = last_sim(request, base)},
         .best_ps = &environment->progress.best_ps,
         .bound_ps = &environment->progress.bound_ps,
     };
@@ -196,15 +241,17 @@ static bool plan_model(struct weft_plan_result *result, const struct weft_plan_r
                               request->hardware.cluster_path, environment)) {
         return false;
     }
+    cluster.stack = setting.stack != NULL ? setting.stack->name : NULL; // a plan's file says it
+    cluster.accelerator_memory_bytes =
+        setting.memory_limit_bytes; // {memory} wins, for the file too
     weft_request_note_search(&request->job, &model, &setting, environment);
     weft_request_note_batch(&model, &cluster, &setting, environment);
     const char *specification = request->model.strategy;
     struct weft_strategy given;
-    if (specification != NULL &&
-        !weft_request_hybrid(&given, &model, &cluster, specification, base->error)) {
+    const struct weft_study study = {.model = &model, .cluster = &cluster, .setting = &setting};
+    if (specification != NULL && !weft_request_hybrid(&given, &study, specification, base->error)) {
         return false;
     }
-    const struct weft_study study = {.model = &model, .cluster = &cluster, .setting = &setting};
     struct weft_plan *plan = WEFT_NEW(base->arena, struct weft_plan, 1);
     if (!search(plan, &study, request, specification != NULL ? &given : NULL, environment)) {
         return base->error->code == WEFT_UNSUPPORTED && model.transformer != NULL &&

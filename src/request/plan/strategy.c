@@ -2,27 +2,25 @@
 // How a model is split and placed on one fabric.
 //
 // The searches of the strategy room estimate each strategy by a model of the network of their own
-// (docs/strategies.md, docs/hybrid.md). What they return is then played by the flow engine, where a
-// fabric was named and is small enough, so that an estimate and a simulation stand side by side.
+// (docs/strategies.md, docs/hybrid.md). What they return is played by the flow engine and ranked by
+// what it took there (weft_plan_rank_strategies); the estimate stands beside it. A full mesh, which
+// no engine plays, and clusters too large to play are answered by estimates, and the result says
+// so.
 
 #include "request/plan/strategy.h"
 
-#include "weft/sim.h"
+#include "weft/plan.h"
 
 #include <string.h>
 
 #define KEEP_OPERATORS 1u
 #define KEEP_HYBRID 8u
-// Effort where none is requested: an answer within seconds. It was not measured what more is worth.
-#define SECONDS_DEFAULT 5.0
-// Larger clusters are not simulated, so that a table of candidates does not take minutes; where
-// that begins was not measured.
-#define SIMULATED_SERVERS_MAX 128u
 
-bool weft_request_hybrid(struct weft_strategy *strategy, const struct weft_model *model,
-                         const struct weft_cluster *cluster, const char *specification,
-                         struct weft_error *error)
+bool weft_request_hybrid(struct weft_strategy *strategy, const struct weft_study *study,
+                         const char *specification, struct weft_error *error)
 {
+    const struct weft_model *model = study->model;
+    const struct weft_cluster *cluster = study->cluster;
     if (model->transformer == NULL) {
         return weft_fail(error, WEFT_USAGE,
                          "{strategy} is for transformers; %s has operators of its own",
@@ -34,6 +32,12 @@ bool weft_request_hybrid(struct weft_strategy *strategy, const struct weft_model
     const struct weft_hybrid *hybrid = &strategy->hybrid;
     if (!weft_hybrid_parse(&strategy->hybrid, specification, accelerators, error)) {
         return weft_wrap(error, "{strategy}");
+    }
+    if (study->setting->overlap != 0) {
+        if (strstr(specification, "overlap=") != NULL) {
+            return weft_fail(error, WEFT_USAGE, "{overlap} and overlap= in {strategy}; state one");
+        }
+        weft_hybrid_set_overlap(&strategy->hybrid, study->setting->overlap);
     }
     // Degrees are at most 2^10, dp at most 2^24: no overflow. More than there are is found later.
     uint64_t used = (uint64_t)hybrid->dp * hybrid->tp * hybrid->pp * hybrid->cp;
@@ -68,8 +72,7 @@ static bool estimate_given(struct weft_strategy_result *result, const struct wef
 {
     struct weft_candidate *candidate = WEFT_NEW(environment->arena, struct weft_candidate, 1);
     struct weft_hybrid_estimate estimate;
-    if (!weft_request_hybrid(&candidate->strategy, study->model, study->cluster, specification,
-                             environment->error) ||
+    if (!weft_request_hybrid(&candidate->strategy, study, specification, environment->error) ||
         !weft_strategy_memory(&candidate->strategy, study, environment->arena, environment->scratch,
                               environment->error) ||
         !weft_hybrid_estimate(&estimate, &candidate->strategy.hybrid, study, environment->scratch,
@@ -78,6 +81,13 @@ static bool estimate_given(struct weft_strategy_result *result, const struct wef
     }
     candidate->estimate_ps = estimate.iteration_ps;
     result->found = (struct weft_search_result){1, candidate, 1};
+    uint64_t *simulated_ps = WEFT_NEW(environment->arena, uint64_t, 1);
+    if (weft_plan_plays(study)) {
+        const struct weft_sim_options packets = weft_request_task_packets(environment->seed);
+        weft_plan_play_strategy(simulated_ps, &candidate->strategy, study, &packets,
+                                environment->scratch);
+    }
+    result->simulated_ps = simulated_ps;
     return true;
 }
 
@@ -86,56 +96,39 @@ static bool search(struct weft_strategy_result *result, const struct weft_study 
                    struct weft_request_environment *environment)
 {
     const struct weft_environment *base = &environment->base;
-    const struct weft_search_options wanted = {
+    const struct weft_ranking_options wanted = {
         .method = request->job.method,
-        .seconds = request->seconds > 0 ? request->seconds : SECONDS_DEFAULT,
         .evaluations = request->job.budget,
-        .seed = base->seed,
-        .threads = base->threads,
+        .seconds = request->seconds,
         .keep = request->keep > 0 ? request->keep
                 : result->hybrid  ? KEEP_HYBRID
                                   : KEEP_OPERATORS,
-        .stop = base->stop,
-        .progress_ps = &environment->progress.best_ps,
+        .sim = weft_request_task_packets(base->seed),
+        .best_ps = &environment->progress.best_ps,
     };
+    struct weft_ranking ranking;
     weft_request_step_begin(environment, "searching", 0);
-    bool found = result->hybrid ? weft_hybrid_search(&result->found, study, &wanted, base->arena,
-                                                     base->scratch, base->error)
-                                : weft_strategy_search(&result->found, study, &wanted, base->arena,
-                                                       base->scratch, base->error);
+    bool found = weft_plan_rank_strategies(&ranking, study, &wanted, base);
     weft_request_step_end(environment);
+    if (found) {
+        result->found = ranking.found;
+        result->simulated_ps = ranking.simulated_ps;
+    }
     return found;
 }
 
-// The flow engine's time of every candidate. 0 where the fabric is a full mesh, which no engine
-// plays, or too large, or where a task graph would be.
-static const uint64_t *simulate(const struct weft_search_result *found,
-                                const struct weft_study *study,
-                                const struct weft_environment *environment)
+// Why times are estimates; NULL where the engine plays.
+static const char *why_estimated(const struct weft_strategy_result *result,
+                                 const struct weft_study *study, struct weft_arena *arena)
 {
-    uint64_t *simulated_ps = WEFT_NEW(environment->arena, uint64_t, (size_t)found->count + 1);
-    if (study->network == NULL || study->cluster->server_count > SIMULATED_SERVERS_MAX) {
-        return simulated_ps;
+    if (study->network == NULL) {
+        return "a full mesh cannot be built, and no engine plays it";
     }
-    const struct weft_sim_options packets = weft_request_task_packets(environment->seed);
-    for (uint32_t i = 0; i < found->count; i++) {
-        struct weft_arena scratch = environment->scratch;
-        struct weft_arena arena = weft_arena_split(&scratch); // of one simulation
-        struct weft_taskgraph graph;
-        struct weft_sim_result result;
-        struct weft_error error; // then the estimate has to do
-        if (weft_strategy_taskgraph(&graph, &found->candidates[i].strategy, study, &arena, scratch,
-                                    &error)) {
-            const struct weft_sim_job job = {.graph = &graph};
-            simulated_ps[i] =
-                weft_sim_run_jobs(&result, study->network, &job, 1, &packets,
-                                  &(struct weft_environment){
-                                      .arena = &arena, .scratch = scratch, .error = &error})
-                    ? result.iteration_ps[0]
-                    : 0;
-        }
+    if (!weft_plan_plays(study)) {
+        return weft_arena_format(arena, "%u servers are too many to simulate",
+                                 study->cluster->server_count);
     }
-    return simulated_ps;
+    return result->simulated_ps[0] > 0 ? NULL : "their task graphs are too large to simulate";
 }
 
 // Where the time of every hybrid candidate goes.
@@ -166,6 +159,22 @@ static const char *const *operator_names(const struct weft_model *model, struct 
     return names;
 }
 
+uint64_t weft_request_strategy_ps(const struct weft_strategy_result *result, uint32_t candidate)
+{
+    uint64_t simulated_ps = result->simulated_ps[candidate];
+    return simulated_ps > 0 ? simulated_ps : result->found.candidates[candidate].estimate_ps;
+}
+
+double weft_request_strategy_mfu(const struct weft_strategy_result *result, uint32_t candidate)
+{
+    if (!result->hybrid) {
+        return 0;
+    }
+    const struct weft_hybrid_estimate *estimate = &result->estimates[candidate];
+    return estimate->model_flops_utilization * (double)estimate->iteration_ps /
+           (double)weft_request_strategy_ps(result, candidate);
+}
+
 bool weft_request_strategy_of(struct weft_strategy_result *result,
                               const struct weft_strategy_request *request,
                               struct weft_request_environment *environment)
@@ -174,7 +183,7 @@ bool weft_request_strategy_of(struct weft_strategy_result *result,
     struct weft_strategy_result found = *result;
     struct weft_network *network = NULL;
     found.hybrid = found.model.transformer != NULL && found.setting.cost.profile == NULL;
-    found.fabric = request->fabric != NULL ? request->fabric : "full-mesh";
+    found.fabric = request->fabric != NULL ? request->fabric : WEFT_STRATEGY_FABRIC;
     if (!build_network(&network, &found, base)) {
         return false;
     }
@@ -187,7 +196,7 @@ bool weft_request_strategy_of(struct weft_strategy_result *result,
         !estimate(&found, &study, base)) {
         return false;
     }
-    found.simulated_ps = simulate(&found.found, &study, base);
+    found.why_estimated = why_estimated(&found, &study, base->arena);
     found.operator_names = operator_names(&found.model, base->arena);
     *result = found;
     return true;

@@ -14,10 +14,10 @@ bool weft_request_strategy_of(struct weft_strategy_result *result,
                               const struct weft_strategy_request *request,
                               struct weft_request_environment *environment) WEFT_MUST_USE;
 
-// A transformer's strategy by its specification ("tp=8,pp=4,micro=2"). Fails with USAGE where the
-// model is no transformer, with INPUT where the degrees leave accelerators idle.
-bool weft_request_hybrid(struct weft_strategy *strategy, const struct weft_model *model,
-                         const struct weft_cluster *cluster, const char *specification,
-                         struct weft_error *error) WEFT_MUST_USE;
+// A transformer's strategy by its specification ("tp=8,pp=4,micro=2"), with the setting's overlap
+// where that is stated. Fails with USAGE where the model is no transformer or overlap is stated
+// twice, with INPUT where the degrees leave accelerators idle.
+bool weft_request_hybrid(struct weft_strategy *strategy, const struct weft_study *study,
+                         const char *specification, struct weft_error *error) WEFT_MUST_USE;
 
 #endif

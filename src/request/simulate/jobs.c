@@ -168,7 +168,12 @@ static bool use_plan_network(struct jobs *jobs, struct simulation *simulation)
     simulation->fabric = "plan";
     simulation->network = &plan->network;
     simulation->cluster = plan->cluster;
+    const struct weft_sim_options packets = simulation->options;
     simulation->options = plan->sim;
+    if (plan->sim.engine == WEFT_ENGINE_PACKET) { // the preset brings its own
+        simulation->options.packet_bytes = packets.packet_bytes;
+        simulation->options.header_bytes = packets.header_bytes;
+    }
     simulation->options.acknowledged |= simulation->request->acknowledged;
     simulation->options.small_in_one_round &= !simulation->request->all_rounds;
     simulation->options.stop = base->stop;
@@ -211,8 +216,8 @@ static void use_priorities(struct simulation *simulation)
     bool pulled = simulation->options.engine == WEFT_ENGINE_PACKET &&
                   simulation->options.transport == WEFT_TRANSPORT_NDP;
     if (pulled && simulation->load_count == 1) {
-        simulation->packet.pull_order = matrix->priority;
-        simulation->packet.pull_order_count = matrix->priority_count;
+        simulation->packet.pull.order = matrix->priority;
+        simulation->packet.pull.count = matrix->priority_count;
     } else {
         weft_request_note(simulation->environment,
                           "prio changes nothing here: it says whom receivers pull first, and %s",

@@ -31,8 +31,8 @@ uint64_t simulation_p99_ps(const struct simulation *simulation, uint32_t job)
     }
     struct weft_arena scratch = simulation->environment->base.scratch;
     uint64_t *times_ps = WEFT_NEW_RAW(&scratch, uint64_t, count);
-    const struct weft_sim_pace *paces = simulation->options.paces;
-    uint64_t before_ps = paces == NULL ? 0 : paces[job].start_ps;
+    const struct weft_job_timing *timings = simulation->options.timings;
+    uint64_t before_ps = timings == NULL ? 0 : timings[job].start_ps;
     for (uint32_t i = 0; i < count; i++) {
         times_ps[i] = sim->iteration_end_ps[job][i] - before_ps;
         before_ps = sim->iteration_end_ps[job][i];

@@ -3,6 +3,10 @@
 #define WEFT_REQUEST_SIMULATE_PATTERNS_H
 
 // Patterns of traffic ("permutation:10MB:1") as lists of flows.
+//
+// Networks are compared under synthetic traffic before there is a job: permutations, all-to-all,
+// incast and Poisson arrivals are those of the datacenter literature (htsim, pFabric, NDP). Each is
+// a function of its text and seed alone, so that two programs can play the same flows.
 
 #include "weft/format.h"
 #include "weft/sim.h"

@@ -175,7 +175,7 @@ bool simulation_keep_snapshot(struct simulation *simulation, const struct weft_s
         return weft_fail(base->error, WEFT_INPUT, "{snapshot}: an iteration must take time");
     }
     options.iterations = 1;
-    options.paces = NULL;
+    options.timings = NULL;
     options.records = (struct weft_record_options){
         .sample_ps = (iteration_ps + SAMPLES - 1) / SAMPLES,
         .sample_limit = (2 * SAMPLES + 2) * (fabric->link_count + 1),

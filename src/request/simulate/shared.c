@@ -10,7 +10,6 @@
 #include "request/simulate/simulation.h"
 #include "weft/format.h"
 
-#include <jansson.h>
 #include <math.h>
 #include <string.h>
 
@@ -24,7 +23,7 @@ static const uint64_t latency_default_ps = 1000000;
 struct shared {
     struct weft_simulated_snapshot *result;
     struct weft_job_set *set;
-    struct weft_sim_pace *paces;
+    struct weft_job_timing *timings;
     double mean_weight; // geometric
     bool learns;
     struct weft_snapshot_options lower;
@@ -79,10 +78,10 @@ static bool take_weights(struct shared *shared, const struct simulation *simulat
                          asked->text, given, count);
     }
     for (uint32_t job = 0; job < count; job++) {
-        shared->paces[job].weight_ratio = job < given ? asked->weights.values[job]
-                                                      : shared->paces[job - 1].weight_ratio *
-                                                            shared->paces[1].weight_ratio /
-                                                            shared->paces[0].weight_ratio;
+        shared->timings[job].weight_ratio = job < given ? asked->weights.values[job]
+                                                        : shared->timings[job - 1].weight_ratio *
+                                                              shared->timings[1].weight_ratio /
+                                                              shared->timings[0].weight_ratio;
     }
     return true;
 }
@@ -97,7 +96,7 @@ static bool take_policy(struct shared *shared, const struct simulation *simulati
         return true;
     case WEFT_SHARING_FAIR:
         for (uint32_t job = 0; job < shared->set->snapshot.job_count; job++) {
-            shared->paces[job].weight_ratio = 1;
+            shared->timings[job].weight_ratio = 1;
         }
         return true;
     case WEFT_SHARING_UNFAIR:
@@ -162,10 +161,10 @@ static bool take_packets(struct shared *shared, struct simulation *simulation)
     }
     bool uneven = false;
     for (uint32_t job = 0; job < shared->set->snapshot.job_count; job++) {
-        struct weft_sim_pace *pace = &shared->paces[job];
-        uneven = uneven || pace->weight_ratio != shared->paces[0].weight_ratio;
-        pace->weight_ratio /= shared->mean_weight;
-        pace->weight_ratio = growth_of(pace->weight_ratio, sim->transport);
+        struct weft_job_timing *timing = &shared->timings[job];
+        uneven = uneven || timing->weight_ratio != shared->timings[0].weight_ratio;
+        timing->weight_ratio /= shared->mean_weight;
+        timing->weight_ratio = growth_of(timing->weight_ratio, sim->transport);
     }
     if (uneven && sim->transport == WEFT_TRANSPORT_NDP) {
         return weft_fail(error_of(simulation), WEFT_USAGE,
@@ -210,7 +209,7 @@ static void stagger(struct shared *shared)
         apart_ps = iteration_ps / 100 < apart_ps ? iteration_ps / 100 : apart_ps;
     }
     for (uint32_t job = 0; job < snapshot->job_count; job++) {
-        shared->paces[job].start_ps = job * apart_ps;
+        shared->timings[job].start_ps = job * apart_ps;
     }
 }
 
@@ -235,7 +234,7 @@ static bool take_shifts(struct shared *shared, const struct simulation *simulati
         return false;
     }
     for (uint32_t job = 0; job < snapshot->job_count; job++) {
-        shared->paces[job].start_ps = shifts_ps[job];
+        shared->timings[job].start_ps = shifts_ps[job];
     }
     return true;
 }
@@ -244,8 +243,8 @@ static void take_realign(struct shared *shared, const struct simulation *simulat
 {
     const struct weft_snapshot *snapshot = &shared->set->snapshot;
     for (uint32_t job = 0; job < snapshot->job_count; job++) {
-        shared->paces[job].stray_ratio = simulation->request->sharing.realign.value;
-        shared->paces[job].period_ps = snapshot->jobs[job].demand.iteration_ps;
+        shared->timings[job].stray_ratio = simulation->request->sharing.realign.value;
+        shared->timings[job].period_ps = snapshot->jobs[job].demand.iteration_ps;
     }
 }
 
@@ -265,14 +264,11 @@ static uint64_t compute_ps(const struct weft_demand *demand)
 static bool explain(const struct simulation *simulation)
 {
     const char *path = simulation->loads[0];
-    json_t *root = json_load_file(path, 0, NULL);
-    bool other = json_is_object(root) && json_object_get(root, "jobs") == NULL &&
-                 json_object_get(root, "links") == NULL;
-    json_decref(root);
-    return other && weft_fail(error_of(simulation), WEFT_INPUT,
-                              "%s: JSON without jobs and links, which a snapshot has; a plan goes "
-                              "with {plan}",
-                              path);
+    return weft_snapshot_is_other(path) &&
+           weft_fail(error_of(simulation), WEFT_INPUT,
+                     "%s: JSON without jobs and links, which a snapshot has; a plan goes with "
+                     "{plan}",
+                     path);
 }
 
 // Reads the snapshot and gives each job the start, weight and jitter that the file states. Jitter
@@ -287,21 +283,21 @@ static bool load(struct shared *shared, struct simulation *simulation)
     }
     uint32_t count = shared->set->snapshot.job_count;
     uint64_t *computes_ps = WEFT_NEW(base->arena, uint64_t, count);
-    shared->paces = WEFT_NEW(base->arena, struct weft_sim_pace, count);
+    shared->timings = WEFT_NEW(base->arena, struct weft_job_timing, count);
     for (uint32_t job = 0; job < count; job++) {
         const struct weft_job_play *play = &shared->set->plays[job];
-        struct weft_sim_pace *pace = &shared->paces[job];
+        struct weft_job_timing *timing = &shared->timings[job];
         computes_ps[job] = compute_ps(&shared->set->snapshot.jobs[job].demand);
-        pace->start_ps = play->start_ps;
-        pace->weight_ratio = play->weight;
-        pace->jitter_ratio = simulation_jitter_ratio(play->jitter_ps, computes_ps[job]);
+        timing->start_ps = play->start_ps;
+        timing->weight_ratio = play->weight;
+        timing->jitter_ratio = simulation_jitter_ratio(play->jitter_ps, computes_ps[job]);
         sim->iterations = play->iterations > sim->iterations ? play->iterations : sim->iterations;
     }
     sim->iterations = sim->iterations > 0 ? sim->iterations : iterations_default;
     sim->seed = base->seed;
     sim->acknowledged = true; // a job computes on when it knows
     simulation->compute_ps = computes_ps;
-    simulation->paces = shared->paces;
+    simulation->timings = shared->timings;
     return true;
 }
 
@@ -312,7 +308,7 @@ static void weigh(struct shared *shared, struct weft_arena *arena)
     double *shares = WEFT_NEW(arena, double, count);
     double sum = 0;
     for (uint32_t job = 0; job < count; job++) {
-        shares[job] = shared->paces[job].weight_ratio;
+        shares[job] = shared->timings[job].weight_ratio;
         sum += log(shares[job]) / count;
     }
     shared->mean_weight = exp(sum);
@@ -382,7 +378,7 @@ bool simulation_play_snapshot(struct simulation *simulation)
     for (uint32_t l = 0; sim->ports != NULL && l < result->set.snapshot.link_count; l++) {
         result->mark_count += sim->ports[result->play.links[l]].marks;
     }
-    result->paces = shared.paces;
+    result->timings = shared.timings;
     result->policy = name_policy(&shared);
     simulation->result->kind = WEFT_SIMULATE_SHARED;
     simulation->result->sim = *sim;

@@ -17,7 +17,7 @@ struct simulation {
     uint32_t load_count;
     struct weft_sim_options options;
     struct weft_packet_options packet; // options.packet, once they are chosen
-    struct weft_sim_pace *paces;       // as a snapshot has them; NULL = all zero
+    struct weft_job_timing *timings;   // as a snapshot has them; NULL = all zero
     const uint64_t *compute_ps;        // per job of a snapshot: of an iteration; else NULL
     const char *fabric;
     struct weft_network *network;

@@ -2,7 +2,7 @@
 // How jobs repeat themselves and share links: iterations, starts, jitter, weights, priorities.
 //
 // A list of one value is for all jobs, one of several has one for each. What a snapshot states of
-// its jobs is in simulation->paces already; what the request gives wins over it.
+// its jobs is in simulation->timings already; what the request gives wins over it.
 
 #include "request/simulate/simulation.h"
 
@@ -80,27 +80,27 @@ bool simulation_time_jobs(struct simulation *simulation, uint32_t job_count)
     if (asked->iterations > 0) {
         simulation->options.iterations = asked->iterations;
     }
-    struct weft_sim_pace *paces = simulation->paces != NULL
-                                      ? simulation->paces
-                                      : WEFT_NEW(base->arena, struct weft_sim_pace, job_count);
+    struct weft_job_timing *timings =
+        simulation->timings != NULL ? simulation->timings
+                                    : WEFT_NEW(base->arena, struct weft_job_timing, job_count);
     for (uint32_t job = 0; job < job_count; job++) {
-        struct weft_sim_pace *pace = &paces[job];
+        struct weft_job_timing *timing = &timings[job];
         if (asked->start.count > 0) {
-            pace->start_ps = asked->start.ps[job % asked->start.count];
+            timing->start_ps = asked->start.ps[job % asked->start.count];
         }
         if (timer->count > 0) {
-            pace->dcqcn_timer_ps = timer->ps[job % timer->count];
+            timing->dcqcn_timer_ps = timer->ps[job % timer->count];
         }
         if (asked->jitter.count > 0 &&
-            !take_jitter(&pace->jitter_ratio, simulation,
+            !take_jitter(&timing->jitter_ratio, simulation,
                          &asked->jitter.values[job % asked->jitter.count], job)) {
             return false;
         }
         if (asked->weight.count > 0) {
-            pace->weight_ratio = asked->weight.values[job % asked->weight.count];
+            timing->weight_ratio = asked->weight.values[job % asked->weight.count];
         }
     }
-    simulation->options.paces = paces;
+    simulation->options.timings = timings;
     return take_priorities(simulation, job_count);
 }
 

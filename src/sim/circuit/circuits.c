@@ -35,8 +35,8 @@ struct sim_circuits {
     double *unserved_bytes;
     struct held *held;
     uint32_t held_count;
-    struct weft_active_rest *rests;
-    uint32_t room; // of `held` and `rests`
+    struct weft_active_withdrawn *withdrawn;
+    uint32_t room; // of `held` and `withdrawn`
     struct weft_circuit_counts counts;
     struct weft_error error;
     bool has_failed;
@@ -53,7 +53,7 @@ bool sim_circuits_check(const struct weft_fabric *fabric, const struct weft_sim_
         return weft_fail(error, WEFT_INPUT,
                          "circuits that change join servers; the fabric has switches");
     }
-    if (options->packet->port.spray_paths > 1 || options->parts > 1) {
+    if (options->packet->port.spray_paths > 1 || options->partitions.count > 1) {
         return weft_fail(error, WEFT_INPUT,
                          "circuits that change take one path a pair and one partition");
     }
@@ -84,7 +84,7 @@ void sim_circuits_init(struct weft_simnet *net, uint32_t flow_room, struct weft_
     circuits->back = WEFT_NEW_RAW(arena, uint32_t, servers + 1);
     circuits->unserved_bytes = WEFT_NEW(arena, double, servers *servers);
     circuits->held = WEFT_NEW_RAW(arena, struct held, flow_room);
-    circuits->rests = WEFT_NEW_RAW(arena, struct weft_active_rest, flow_room);
+    circuits->withdrawn = WEFT_NEW_RAW(arena, struct weft_active_withdrawn, flow_room);
     circuits->room = flow_room;
     circuits->arena = arena;
     net->circuits = circuits;
@@ -167,14 +167,14 @@ static void hold_all(struct weft_simnet *net)
 {
     struct sim_circuits *circuits = net->circuits;
     uint64_t started = net->active.started_count;
-    uint32_t count = weft_active_withdraw(&net->active, circuits->rests);
+    uint32_t count = weft_active_withdraw(&net->active, circuits->withdrawn);
     for (uint32_t i = 0; i < count; i++) {
-        const struct weft_active_rest *rest = &circuits->rests[i];
-        uint32_t from = net->fabric->links[rest->first_link].from;
-        uint32_t to = net->fabric->links[rest->last_link].to;
+        const struct weft_active_withdrawn *flow = &circuits->withdrawn[i];
+        uint32_t from = net->fabric->links[flow->first_link].from;
+        uint32_t to = net->fabric->links[flow->last_link].to;
         WEFT_ASSERT(circuits->held_count < circuits->room);
         circuits->held[circuits->held_count++] = (struct held){
-            sim_circuits_pair(net, from, to), rest->owner, rest->job, rest->left_bytes};
+            sim_circuits_pair(net, from, to), flow->owner, flow->job, flow->left_bytes};
     }
     net->active.started_count = started - count; // they start again
 }

@@ -2,6 +2,13 @@
 // The flows in flight: classes of flows on one path share a rate and a running total of bytes
 // served, which is brought up to date only when the rate changes; a heap of projected ends says
 // which class ends a flow next. A start or an end costs O(hops + log classes) besides the rates.
+//
+// The flows of one class wait in a pairing heap, not in an array of weft/base/heap.h. There is a
+// heap for every class; most hold one flow at a time, some many, and which is not known beforehand.
+// A pairing heap takes two indices a flow out of the room that all flows share, where every array
+// would have to grow by itself. A key never changes, so that nothing else of it is needed. Counted
+// over `weft simulate 100dlrm_128.fbuf --rate 100Gbps` (5.4 flows a heap when one ends, at most 22)
+// it makes 2.5 comparisons a flow; ends alone may take a binary heap 3.2.
 
 #include "active_flows.h"
 
@@ -22,8 +29,8 @@ void weft_active_init(struct weft_active_flows *active, const double *capacity_B
     struct weft_active_flows w = {.flow_capacity = flow_capacity};
     weft_maxmin_init(&w.maxmin, capacity_Bps, link_count, class_capacity, room->hop_max, arena);
     w.classes = WEFT_NEW_RAW(arena, struct weft_active_class, class_capacity);
-    w.path_hash = WEFT_NEW_RAW(arena, uint64_t, class_capacity);
-    w.next_in_bucket = WEFT_NEW_RAW(arena, uint32_t, class_capacity);
+    w.paths.hash = WEFT_NEW_RAW(arena, uint64_t, class_capacity);
+    w.paths.next = WEFT_NEW_RAW(arena, uint32_t, class_capacity);
     w.dirty_classes = WEFT_NEW_RAW(arena, uint32_t, class_capacity);
     w.ends = (struct weft_active_heap){
         .entries = WEFT_NEW_RAW(arena, struct weft_active_entry, class_capacity),
@@ -38,9 +45,9 @@ void weft_active_init(struct weft_active_flows *active, const double *capacity_B
     while (bucket_count < class_capacity && bucket_count < BUCKETS_MAX) {
         bucket_count *= 2;
     }
-    w.bucket_mask = bucket_count - 1;
-    w.buckets = WEFT_NEW_RAW(arena, uint32_t, bucket_count);
-    memset(w.buckets, 0xff, bucket_count * sizeof(uint32_t)); // WEFT_NONE
+    w.paths.mask = bucket_count - 1;
+    w.paths.buckets = WEFT_NEW_RAW(arena, uint32_t, bucket_count);
+    memset(w.paths.buckets, 0xff, bucket_count * sizeof(uint32_t)); // WEFT_NONE
     *active = w;
 }
 
@@ -50,16 +57,16 @@ void weft_active_use_shares(struct weft_active_flows *active, bool follow, struc
     weft_maxmin_use_shares(&active->maxmin);
     active->job = WEFT_NEW_RAW(arena, uint32_t, room);
     if (follow) {
-        active->changed = WEFT_NEW_RAW(arena, uint32_t, room);
-        active->is_changed = WEFT_NEW(arena, bool, room);
+        active->changed.classes = WEFT_NEW_RAW(arena, uint32_t, room);
+        active->changed.is_listed = WEFT_NEW(arena, bool, room);
     }
 }
 
 static void note_change(struct weft_active_flows *active, uint32_t id)
 {
-    if (active->is_changed != NULL && !active->is_changed[id]) {
-        active->is_changed[id] = true;
-        active->changed[active->changed_count++] = id;
+    if (active->changed.is_listed != NULL && !active->changed.is_listed[id]) {
+        active->changed.is_listed[id] = true;
+        active->changed.classes[active->changed.count++] = id;
     }
 }
 
@@ -82,10 +89,10 @@ uint32_t weft_active_open(struct weft_active_flows *active, const uint32_t *link
     if (active->job != NULL) {
         hash ^= weft_hash(job);
     }
-    uint32_t *bucket = &active->buckets[hash & active->bucket_mask];
-    for (uint32_t id = *bucket; id != WEFT_NONE; id = active->next_in_bucket[id]) {
+    uint32_t *bucket = &active->paths.buckets[hash & active->paths.mask];
+    for (uint32_t id = *bucket; id != WEFT_NONE; id = active->paths.next[id]) {
         const struct weft_maxmin_class *class = weft_maxmin_class_at(&active->maxmin, id);
-        if (active->path_hash[id] == hash && class->hop_count == hop_count &&
+        if (active->paths.hash[id] == hash && class->hop_count == hop_count &&
             memcmp(class->path, links, hop_count * sizeof(*links)) == 0 &&
             (active->job == NULL || active->job[id] == job)) {
             active->classes[id].users++;
@@ -95,27 +102,28 @@ uint32_t weft_active_open(struct weft_active_flows *active, const uint32_t *link
     uint32_t id = weft_maxmin_open(&active->maxmin, links, hop_count);
     active->classes[id] =
         (struct weft_active_class){.first_flow = WEFT_NONE, .heap_place = WEFT_NONE, .users = 1};
-    active->path_hash[id] = hash;
+    active->paths.hash[id] = hash;
     if (active->job != NULL) {
         active->job[id] = job;
     }
-    active->next_in_bucket[id] = *bucket;
+    active->paths.next[id] = *bucket;
     *bucket = id;
     return id;
 }
 
-// Forgets a class that neither flows nor holders use. One that still awaits settling is left to it.
+// Forgets a class that neither flows nor holders use. One that stands in dirty_classes is kept: the
+// next settle reads it.
 static void forget_unused(struct weft_active_flows *active, uint32_t id)
 {
     const struct weft_active_class *class = &active->classes[id];
     if (class->users > 0 || class->first_flow != WEFT_NONE || class->is_dirty) {
         return;
     }
-    uint32_t *link = &active->buckets[active->path_hash[id] & active->bucket_mask];
+    uint32_t *link = &active->paths.buckets[active->paths.hash[id] & active->paths.mask];
     while (*link != id) {
-        link = &active->next_in_bucket[*link];
+        link = &active->paths.next[*link];
     }
-    *link = active->next_in_bucket[id];
+    *link = active->paths.next[id];
     weft_maxmin_close(&active->maxmin, id);
 }
 
@@ -140,7 +148,8 @@ static uint32_t meld(struct weft_active_flows *active, uint32_t a, uint32_t b)
     return a;
 }
 
-// The heap of `flow` without it.
+// The root of the heap that is left without its root `flow`: the children are melded in pairs, in
+// order, and the pairs into one, from the last to the first ("two-pass"). O(log flows) amortized.
 static uint32_t without_first(struct weft_active_flows *active, uint32_t flow)
 {
     uint32_t pairs = WEFT_NONE;
@@ -179,7 +188,8 @@ static inline void note_place(struct weft_active_heap *heap, uint32_t place)
 // Four children a node: a class that comes to the top too early sinks, and nothing rises as often.
 WEFT_HEAP(ends, struct weft_active_heap, struct weft_active_entry, 4, ends_before, note_place)
 
-// Files the classes at the top under their ends until the top one stands right.
+// A class whose end moved out keeps its place until it comes to the top, where its key is too
+// early: such classes are filed anew under their ends, until the key of the top one is its end.
 static void clean_top(struct weft_active_flows *active)
 {
     while (active->ends.count > 0) {
@@ -317,7 +327,7 @@ bool weft_active_take(struct weft_active_flows *active, double until_ps,
     weft_maxmin_leave(&active->maxmin, id);
     if (class->first_flow != WEFT_NONE) {
         class->target_bytes = active->target_bytes[class->first_flow];
-        project(active, id); // later than before: stays at the top until cleaned
+        project(active, id); // a later end: it stays at the top until clean_top
     } else {
         ends_pop(&active->ends);
         class->heap_place = WEFT_NONE;
@@ -328,7 +338,7 @@ bool weft_active_take(struct weft_active_flows *active, double until_ps,
 }
 
 // Takes one flow out of its class before its end.
-static struct weft_active_rest withdraw_first(struct weft_active_flows *active, uint32_t id)
+static struct weft_active_withdrawn withdraw_first(struct weft_active_flows *active, uint32_t id)
 {
     struct weft_active_class *class = &active->classes[id];
     const struct weft_maxmin_class *path = weft_maxmin_class_at(&active->maxmin, id);
@@ -340,12 +350,12 @@ static struct weft_active_rest withdraw_first(struct weft_active_flows *active, 
     class->first_flow = without_first(active, flow);
     active->free_flows[active->free_flow_count++] = flow;
     weft_maxmin_leave(&active->maxmin, id);
-    return (struct weft_active_rest){active->flow_owner[flow],
-                                     active->job == NULL ? 0 : active->job[id], path->path[0],
-                                     path->path[path->hop_count - 1], left_bytes};
+    return (struct weft_active_withdrawn){active->flow_owner[flow],
+                                          active->job == NULL ? 0 : active->job[id], path->path[0],
+                                          path->path[path->hop_count - 1], left_bytes};
 }
 
-uint32_t weft_active_withdraw(struct weft_active_flows *active, struct weft_active_rest *rests)
+uint32_t weft_active_withdraw(struct weft_active_flows *active, struct weft_active_withdrawn *flows)
 {
     uint32_t count = 0;
     WEFT_ASSERT(active->dirty_count == 0 && active->maxmin.touched_count == 0);
@@ -357,7 +367,7 @@ uint32_t weft_active_withdraw(struct weft_active_flows *active, struct weft_acti
         serve(active, id, weft_active_rate(active, id));
         class->heap_place = WEFT_NONE;
         while (class->first_flow != WEFT_NONE) {
-            rests[count++] = withdraw_first(active, id);
+            flows[count++] = withdraw_first(active, id);
         }
         note_change(active, id);
         forget_unused(active, id);

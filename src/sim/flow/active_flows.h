@@ -40,20 +40,28 @@ struct weft_active_heap {
     struct weft_active_class *classes;
 };
 
+// Classes by path: a hash table of lists.
+struct weft_active_paths {
+    uint64_t *hash;    // per class
+    uint32_t *next;    // per class: in its bucket
+    uint32_t *buckets; // first class, WEFT_NONE = empty
+    uint32_t mask;     // buckets, a power of two, less one
+};
+
+// The classes with other flows or rates than when last cleared, where somebody follows them.
+struct weft_active_changes {
+    uint32_t *classes;
+    uint32_t count;
+    bool *is_listed; // per class; NULL: nobody does
+};
+
 struct weft_active_flows {
     struct weft_maxmin maxmin;
     double now_ps;
     struct weft_active_class *classes;
-    uint64_t *path_hash; // per class
-    uint32_t *job;       // per class, with shares: its flows'; else NULL and all of one
-    // Per class, where somebody follows them: those with other flows or rates than when last
-    // cleared.
-    uint32_t *changed;
-    uint32_t changed_count;
-    bool *is_changed; // NULL: nobody does
-    uint32_t *next_in_bucket;
-    uint32_t *buckets;
-    uint32_t bucket_mask;
+    struct weft_active_paths paths;
+    uint32_t *job; // per class, with shares: that of its flows; NULL: all are of one job
+    struct weft_active_changes changed;
     uint32_t *dirty_classes; // first flow changed since the last settle
     uint32_t dirty_count;
     // Per flow.
@@ -77,7 +85,7 @@ struct weft_active_end {
 };
 
 // What is left of a flow that was withdrawn.
-struct weft_active_rest {
+struct weft_active_withdrawn {
     uint32_t owner;
     uint32_t job;
     uint32_t first_link; // of the path that it was on
@@ -96,7 +104,7 @@ void weft_active_init(struct weft_active_flows *active, const double *capacity_B
                       uint32_t link_count, const struct weft_active_room *room,
                       struct weft_arena *arena);
 // Gives the flows of each job a share of their own; before any class is opened. With `follow` the
-// wire lists the classes that changed.
+// classes that change are listed in `changed`.
 void weft_active_use_shares(struct weft_active_flows *active, bool follow,
                             struct weft_arena *arena);
 // Holds the class of a path, joining the one that exists; with shares the job's own. O(hops).
@@ -115,15 +123,16 @@ void weft_active_start(struct weft_active_flows *active, uint32_t class_id, doub
                        uint32_t owner);
 // Brings rates and projected ends up to date after starts and ends at one instant.
 void weft_active_settle(struct weft_active_flows *active);
-// The next end, INFINITY if nothing flows. Settled wires only. O(1).
+// The next end, INFINITY if nothing flows. Only when settled. O(1).
 double weft_active_next_ps(const struct weft_active_flows *active);
 // Takes out one flow that ends by until_ps; false if there is none. The caller has set now_ps, and
 // settles when it has taken all.
 bool weft_active_take(struct weft_active_flows *active, double until_ps,
                       struct weft_active_end *end);
-// Takes all flows out as they are at now_ps, a class after the other; `rests` has room for all.
-// Settled wires only; settle again before the next instant. Returns how many there were.
-uint32_t weft_active_withdraw(struct weft_active_flows *active, struct weft_active_rest *rests);
+// Takes all flows out as they are at now_ps, a class after the other; `flows` has room for all.
+// Only when settled; settle again before the next instant. Returns how many there were.
+uint32_t weft_active_withdraw(struct weft_active_flows *active,
+                              struct weft_active_withdrawn *flows);
 // Up to when ends and other events count as simultaneous with now_ps: far above the rounding of
 // double instants, far below any time that matters.
 double weft_active_window_ps(const struct weft_active_flows *active);

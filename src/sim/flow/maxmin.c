@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Max-min fair rates, solved again only where an arrival or a departure changes them: the links
 // that a change touches are evaluated, lowest level first, each by Newton's method on its own
-// water-filling equation, and a change of a rate is passed on along the class's path (maxmin.h has
-// the equations). O(members of the links whose level changes).
+// water-filling equation, and a change of a rate is passed on along the class's path. A solve costs
+// the members of the links that it evaluates, not those of the network; maxmin.h has the equations
+// and which links those are.
 
 #include "maxmin.h"
 
@@ -244,9 +245,9 @@ static void apply_level(struct weft_maxmin *maxmin, uint32_t id, double level)
     double load_Bps = 0;
     double held_weight = 0;
     for (uint32_t i = 0; i < link->member_count; i++) {
-        double limit = maxmin->limit_Bps[i];
-        if (level >= limit && maxmin->limit_link[i] == WEFT_NONE) { // held elsewhere, and still
-            load_Bps += maxmin->limit_weight[i] * limit;
+        double limit = maxmin->limits.rate_Bps[i];
+        if (level >= limit && maxmin->limits.link[i] == WEFT_NONE) { // held elsewhere, and still
+            load_Bps += maxmin->limits.weight[i] * limit;
             continue;
         }
         uint32_t class_id = link->members[i].class_id;
@@ -254,14 +255,14 @@ static void apply_level(struct weft_maxmin *maxmin, uint32_t id, double level)
         bool here = level < limit || (level <= limit && class->bottleneck == id);
         double rate = here ? level : limit;
         double before = class->rate_Bps;
-        class->bottleneck = here ? id : maxmin->limit_link[i];
+        class->bottleneck = here ? id : maxmin->limits.link[i];
         if (fabs(rate - before) > WEFT_MAXMIN_SAME * before) {
             touch(maxmin, class_id, before);
             class->rate_Bps = rate;
             pass_on(maxmin, class, id, rate - before);
         }
-        load_Bps += maxmin->limit_weight[i] * class->rate_Bps;
-        held_weight += here ? maxmin->limit_weight[i] : 0;
+        load_Bps += maxmin->limits.weight[i] * class->rate_Bps;
+        held_weight += here ? maxmin->limits.weight[i] : 0;
     }
     link->load_Bps = load_Bps;
     link->per_held = held_weight > 1 ? 1 / held_weight : 1;
@@ -276,9 +277,9 @@ static double gather_limits(const struct weft_maxmin *maxmin, uint32_t id, doubl
 {
     const struct weft_maxmin_link *links = maxmin->links;
     const struct weft_maxmin_link *link = &links[id];
-    double *limit_Bps = maxmin->limit_Bps;
-    double *limit_weight = maxmin->limit_weight;
-    uint32_t *limit_link = maxmin->limit_link;
+    double *limit_Bps = maxmin->limits.rate_Bps;
+    double *limit_weight = maxmin->limits.weight;
+    uint32_t *limit_link = maxmin->limits.link;
     double total_Bps = 0;
     for (uint32_t i = 0; i < link->member_count; i++) {
         const struct weft_maxmin_class *class =
@@ -306,17 +307,17 @@ static double gather_limits(const struct weft_maxmin *maxmin, uint32_t id, doubl
 
 static void evaluate(struct weft_maxmin *maxmin, uint32_t id)
 {
-    maxmin->evaluation_count++;
+    maxmin->counts.evaluations++;
     struct weft_maxmin_link *link = &maxmin->links[id];
-    maxmin->work_count += link->member_count;
+    maxmin->counts.work += link->member_count;
     double guess_Bps = newton_guess(link);
     link->level_Bps = (double)INFINITY;
     struct division d = {.min_held_Bps = (double)INFINITY};
     double total_Bps = gather_limits(maxmin, id, guess_Bps, &d);
     double level = link->capacity_Bps;
     if (total_Bps > level * (1 + 4 * WEFT_MAXMIN_SAME)) {
-        level =
-            fill(maxmin->limit_Bps, maxmin->limit_weight, link->member_count, level, guess_Bps, d);
+        level = fill(maxmin->limits.rate_Bps, maxmin->limits.weight, link->member_count, level,
+                     guess_Bps, d);
     }
     link->level_Bps = level;
     apply_level(maxmin, id, level);
@@ -340,12 +341,12 @@ static void begin_filling(struct weft_maxmin *maxmin)
         link->level_Bps = link->capacity_Bps;
         link->load_Bps = 0;
         link->per_held = 1;
-        maxmin->room_Bps[id] = link->capacity_Bps;
-        maxmin->rising[id] = 0;
+        maxmin->filling.room_Bps[id] = link->capacity_Bps;
+        maxmin->filling.rising[id] = 0;
         for (uint32_t i = 0; i < link->member_count; i++) {
             uint32_t class_id = link->members[i].class_id;
             struct weft_maxmin_class *class = weft_maxmin_class_at(maxmin, class_id);
-            maxmin->rising[id] += class->weight;
+            maxmin->filling.rising[id] += class->weight;
             if (class->rate_Bps >= 0) {
                 touch(maxmin, class_id, class->rate_Bps);
                 class->rate_Bps = RISING;
@@ -360,8 +361,8 @@ static uint32_t first_to_fill(const struct weft_maxmin *maxmin)
     uint32_t first = WEFT_NONE;
     double least_Bps = (double)INFINITY;
     for (uint32_t id = 0; id < maxmin->link_count; id++) {
-        if (maxmin->rising[id] > SOME) {
-            double share_Bps = maxmin->room_Bps[id] / maxmin->rising[id];
+        if (maxmin->filling.rising[id] > SOME) {
+            double share_Bps = maxmin->filling.room_Bps[id] / maxmin->filling.rising[id];
             first = share_Bps < least_Bps ? id : first;
             least_Bps = share_Bps < least_Bps ? share_Bps : least_Bps;
         }
@@ -373,7 +374,7 @@ static uint32_t first_to_fill(const struct weft_maxmin *maxmin)
 static void stop_members(struct weft_maxmin *maxmin, uint32_t id, double level_Bps)
 {
     struct weft_maxmin_link *link = &maxmin->links[id];
-    double held = maxmin->rising[id];
+    double held = maxmin->filling.rising[id];
     for (uint32_t i = 0; i < link->member_count; i++) {
         struct weft_maxmin_class *class = weft_maxmin_class_at(maxmin, link->members[i].class_id);
         if (class->rate_Bps >= 0) {
@@ -383,9 +384,9 @@ static void stop_members(struct weft_maxmin *maxmin, uint32_t id, double level_B
         class->bottleneck = id;
         for (uint32_t hop = 0; hop < class->hop_count; hop++) {
             uint32_t other = class->path[hop];
-            double room_Bps = maxmin->room_Bps[other] - level_Bps * class->weight;
-            maxmin->room_Bps[other] = room_Bps > 0 ? room_Bps : 0;
-            maxmin->rising[other] -= class->weight;
+            double room_Bps = maxmin->filling.room_Bps[other] - level_Bps * class->weight;
+            maxmin->filling.room_Bps[other] = room_Bps > 0 ? room_Bps : 0;
+            maxmin->filling.rising[other] -= class->weight;
             maxmin->links[other].load_Bps += level_Bps * class->weight;
         }
     }
@@ -395,11 +396,11 @@ static void stop_members(struct weft_maxmin *maxmin, uint32_t id, double level_B
 
 void weft_maxmin_refill(struct weft_maxmin *maxmin)
 {
-    maxmin->refill_count++;
+    maxmin->counts.refills++;
     begin_filling(maxmin);
     for (uint32_t id; (id = first_to_fill(maxmin)) != WEFT_NONE;) {
-        maxmin->work_count += maxmin->link_count / 4 + 2 * maxmin->links[id].member_count;
-        double level_Bps = maxmin->room_Bps[id] / maxmin->rising[id];
+        maxmin->counts.work += maxmin->link_count / 4 + 2 * maxmin->links[id].member_count;
+        double level_Bps = maxmin->filling.room_Bps[id] / maxmin->filling.rising[id];
         // Room that rounding has eaten up leaves crumbs rather than nothing.
         double crumb_Bps = maxmin->links[id].capacity_Bps * WEFT_MAXMIN_SAME;
         stop_members(maxmin, id, level_Bps > crumb_Bps ? level_Bps : crumb_Bps);
@@ -412,9 +413,10 @@ void weft_maxmin_refill(struct weft_maxmin *maxmin)
 
 void weft_maxmin_solve(struct weft_maxmin *maxmin)
 {
-    maxmin->solve_count++;
-    uint64_t enough = maxmin->evaluation_count + EVALUATIONS_A_LINK * (uint64_t)maxmin->link_count;
-    while (maxmin->queue.count > 0 && maxmin->evaluation_count < enough) {
+    maxmin->counts.solves++;
+    uint64_t enough =
+        maxmin->counts.evaluations + EVALUATIONS_A_LINK * (uint64_t)maxmin->link_count;
+    while (maxmin->queue.count > 0 && maxmin->counts.evaluations < enough) {
         evaluate(maxmin, take_lowest(maxmin));
     }
     if (maxmin->queue.count > 0) {

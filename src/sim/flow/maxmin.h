@@ -19,6 +19,13 @@
 // touched, lowest first, and goes on only to the links on the paths of classes whose rate changed:
 // the cost is that of the region that changes, however large the component it lies in.
 //
+// A link is evaluated when a flow came or went on it or a class on it has another rate, unless it
+// holds nobody back and has room still. An evaluation looks at all members of its link, whether or
+// not the level then changes: O(hops) for each that the link holds or whose rate changes, O(1) for
+// the others, and O(1) for all of them at each step of Newton's method after the first. In order of
+// level a link is evaluated about once a solve; rounding among nearly equal levels can have it
+// evaluated again.
+//
 // With shares a flow of share w has w times its level's rate: a class then weighs its number of
 // flows times w, and rates are those of a flow of share 1. Shares are at least 1, so that a link's
 // capacity bounds its level as without them; only their ratios matter.
@@ -70,6 +77,34 @@ struct weft_maxmin_queue {
     struct weft_maxmin_link *links;
 };
 
+// What was given back, for the next to take.
+struct weft_maxmin_free {
+    uint32_t *classes;
+    uint32_t class_count;
+    void
+        *blocks[32]; // of members, by size, powers of two; each begins with the address of the next
+};
+
+// Progressive filling of all links; arrays by link.
+struct weft_maxmin_filling {
+    double *room_Bps; // that the classes which have stopped leave
+    double *rising;   // weight of the classes that still rise
+};
+
+// Water-filling of one link; arrays by its members.
+struct weft_maxmin_limits {
+    double *rate_Bps; // what the rest of the path allows
+    double *weight;
+    uint32_t *link; // that allows no more; WEFT_NONE: the one that holds the member now
+};
+
+struct weft_maxmin_counts {
+    uint64_t solves;
+    uint64_t evaluations;
+    uint64_t refills;
+    uint64_t work; // members and links looked at
+};
+
 struct weft_maxmin {
     uint32_t link_count;
     uint32_t class_capacity;
@@ -77,9 +112,7 @@ struct weft_maxmin {
     struct weft_maxmin_link *links;
     char *classes; // records of class_bytes
     size_t class_bytes;
-    uint32_t *position; // stride a class: where it stands among each link's members
-    uint32_t *free_classes;
-    uint32_t free_count;
+    uint32_t *position;             // stride a class: where it stands among each link's members
     uint32_t class_count;           // ever used
     struct weft_maxmin_queue queue; // links to evaluate
     uint32_t *touched;              // classes whose rate changed, or may have
@@ -87,20 +120,11 @@ struct weft_maxmin {
     double *before_Bps; // per class: its rate before the first change since the last solve
     bool *is_touched;   // per class
     struct weft_maxmin_share *shares; // per class; NULL: all 1
-    // Progressive filling of all links.
-    double *room_Bps;
-    double *rising;
-    // Water-filling of one link.
-    double *limit_Bps;
-    double *limit_weight;
-    uint32_t *limit_link;
-    // Member blocks, powers of two, kept for reuse by size.
-    void *free_blocks[32]; // each begins with the address of the next
+    struct weft_maxmin_filling filling;
+    struct weft_maxmin_limits limits;
+    struct weft_maxmin_free free;
     struct weft_arena *arena;
-    uint64_t solve_count;
-    uint64_t evaluation_count;
-    uint64_t refill_count;
-    uint64_t work_count; // members and links looked at
+    struct weft_maxmin_counts counts;
 };
 
 static inline struct weft_maxmin_class *weft_maxmin_class_at(const struct weft_maxmin *maxmin,
@@ -130,13 +154,14 @@ void weft_maxmin_set_share(struct weft_maxmin *maxmin, uint32_t class_id, double
 uint32_t weft_maxmin_open(struct weft_maxmin *maxmin, const uint32_t *links, uint32_t hop_count);
 // Returns a class of weight 0.
 void weft_maxmin_close(struct weft_maxmin *maxmin, uint32_t class_id);
-// One flow more or less. Rates are stale until the next solve. O(hops).
+// One flow more or less. Rates are stale until the next solve. O(hops log links).
 void weft_maxmin_join(struct weft_maxmin *maxmin, uint32_t class_id);
 void weft_maxmin_leave(struct weft_maxmin *maxmin, uint32_t class_id);
 // Brings every rate up to date. touched[0 .. touched_count-1] are then the classes of positive
 // weight whose rate differs from before_Bps, both times the present share (a class that was empty
 // had rate 0); the caller sets touched_count to 0 when it has seen to them. O(members of the links
-// whose level changes).
+// that are evaluated, times hops where the link holds them, and log(links) for each time that a
+// link is queued); counts.work adds up the members.
 void weft_maxmin_solve(struct weft_maxmin *maxmin);
 // All rates and levels from scratch by progressive filling, which no rounding can keep from ending:
 // what a solve falls back to when its evaluations do not come to an end. O(links^2 + members).

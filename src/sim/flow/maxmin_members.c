@@ -43,17 +43,17 @@ void weft_maxmin_init(struct weft_maxmin *maxmin, const double *capacity_Bps, ui
     }
     m.classes = weft_arena_alloc_raw(arena, class_capacity, m.class_bytes);
     m.position = WEFT_NEW_RAW(arena, uint32_t, (size_t)class_capacity * stride);
-    m.free_classes = WEFT_NEW_RAW(arena, uint32_t, class_capacity);
+    m.free.classes = WEFT_NEW_RAW(arena, uint32_t, class_capacity);
     m.queue = (struct weft_maxmin_queue){
         .entries = WEFT_NEW_RAW(arena, struct weft_maxmin_entry, link_count), .links = m.links};
     m.touched = WEFT_NEW_RAW(arena, uint32_t, class_capacity);
     m.before_Bps = WEFT_NEW_RAW(arena, double, class_capacity);
     m.is_touched = WEFT_NEW_RAW(arena, bool, class_capacity);
-    m.room_Bps = WEFT_NEW_RAW(arena, double, link_count);
-    m.rising = WEFT_NEW_RAW(arena, double, link_count);
-    m.limit_Bps = WEFT_NEW_RAW(arena, double, class_capacity);
-    m.limit_weight = WEFT_NEW_RAW(arena, double, class_capacity);
-    m.limit_link = WEFT_NEW_RAW(arena, uint32_t, class_capacity);
+    m.filling.room_Bps = WEFT_NEW_RAW(arena, double, link_count);
+    m.filling.rising = WEFT_NEW_RAW(arena, double, link_count);
+    m.limits.rate_Bps = WEFT_NEW_RAW(arena, double, class_capacity);
+    m.limits.weight = WEFT_NEW_RAW(arena, double, class_capacity);
+    m.limits.link = WEFT_NEW_RAW(arena, uint32_t, class_capacity);
     *maxmin = m;
 }
 
@@ -78,8 +78,8 @@ uint32_t weft_maxmin_open(struct weft_maxmin *maxmin, const uint32_t *links, uin
 {
     WEFT_ASSERT(hop_count >= 1 && hop_count <= maxmin->stride);
     uint32_t id;
-    if (maxmin->free_count > 0) {
-        id = maxmin->free_classes[--maxmin->free_count];
+    if (maxmin->free.class_count > 0) {
+        id = maxmin->free.classes[--maxmin->free.class_count];
     } else {
         WEFT_ASSERT(maxmin->class_count < maxmin->class_capacity);
         id = maxmin->class_count++;
@@ -101,25 +101,25 @@ void weft_maxmin_close(struct weft_maxmin *maxmin, uint32_t class_id)
 {
     WEFT_ASSERT(weft_maxmin_class_at(maxmin, class_id)->weight == 0);
     WEFT_ASSERT(!maxmin->is_touched[class_id]);
-    maxmin->free_classes[maxmin->free_count++] = class_id;
+    maxmin->free.classes[maxmin->free.class_count++] = class_id;
 }
 
 // ---- member lists ----
 
 static struct weft_maxmin_member *take_block(struct weft_maxmin *maxmin, uint8_t size_log2)
 {
-    void *block = maxmin->free_blocks[size_log2];
+    void *block = maxmin->free.blocks[size_log2];
     if (block == NULL) {
         return WEFT_NEW_RAW(maxmin->arena, struct weft_maxmin_member, (size_t)1 << size_log2);
     }
-    memcpy(&maxmin->free_blocks[size_log2], block, sizeof(void *));
+    memcpy(&maxmin->free.blocks[size_log2], block, sizeof(void *));
     return block;
 }
 
 static void give_block(struct weft_maxmin *maxmin, void *block, uint8_t size_log2)
 {
-    memcpy(block, &maxmin->free_blocks[size_log2], sizeof(void *));
-    maxmin->free_blocks[size_log2] = block;
+    memcpy(block, &maxmin->free.blocks[size_log2], sizeof(void *));
+    maxmin->free.blocks[size_log2] = block;
 }
 
 static void resize_members(struct weft_maxmin *maxmin, struct weft_maxmin_link *link,

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Paths as classes of the flow engine, each with the time that a message needs besides its
-// transmission at the slowest link: propagation, and storing and forwarding on the others.
+// transmission at the slowest link: propagation, and storing and forwarding on the others. A fluid
+// knows bytes and rates only; this is what packets add to it (docs/flow-engine.md). Both sums are
+// made when a path is opened, O(hops), so that the end of a flow costs O(1).
 
 #include "path_classes.h"
 

@@ -3,7 +3,9 @@
 #define WEFT_SIM_FLOW_PATH_CLASSES_H
 
 // The active flows over a fabric: paths become their classes, each with the time that a packet
-// needs besides its transmission at the slowest link.
+// needs besides its transmission at the slowest link. What stands between the engines and those who
+// send messages (../net.h) is one struct, since messages of one run share all of it: routes,
+// classes and shares of the flow engine, and where packets are played, the packet engine.
 
 #include "shares.h"
 #include "sim/packet/engine/engine.h"
@@ -26,7 +28,7 @@ struct weft_simnet {
 };
 
 // One of the paths that a transfer takes.
-struct weft_simnet_way {
+struct weft_simnet_path {
     uint32_t class_id; // with circuits that change: the pair's number
     double share_ratio;
 };
@@ -34,7 +36,7 @@ struct weft_simnet_way {
 // Holds the class of these links, for flows of a job (lists of flows: 0). O(hops).
 uint32_t weft_simnet_open(struct weft_simnet *net, const uint32_t *links, uint32_t hop_count,
                           uint32_t job);
-// Bytes on the wire of a message, headers included.
+// Bytes that a message puts on each link of its path, headers included.
 double weft_simnet_wire_bytes(const struct weft_simnet *net, double size_bytes);
 // From the instant when the last byte of a flow leaves the slowest link until the transfer counts
 // as done.

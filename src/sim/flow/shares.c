@@ -1,5 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Shares of jobs in the flow engine: fixed ones, and those that follow an iteration's progress.
+//
+// A learner keeps what was sent as a total that grows linearly between changes of its rate, so that
+// the end of its quantum is known ahead; a heap of those ends says which share changes next. A step
+// costs O(log learners) and a solve of the rates; docs/sharing.md has the model and its error.
 
 #include "shares.h"
 
@@ -12,16 +16,16 @@
 #define STEPS_MAX (1u << 20)
 #define PS_PER_S ((double)WEFT_PS_PER_S)
 
-static double weight_of(const struct weft_sim_pace *paces, uint32_t job)
+static double weight_of(const struct weft_job_timing *timings, uint32_t job)
 {
-    return paces == NULL || paces[job].weight_ratio == 0 ? 1 : paces[job].weight_ratio;
+    return timings == NULL || timings[job].weight_ratio == 0 ? 1 : timings[job].weight_ratio;
 }
 
 bool sim_shares_wanted(const struct weft_sim_options *options, uint32_t job_count)
 {
     bool uneven = false;
     for (uint32_t job = 1; job < job_count; job++) {
-        uneven = uneven || weight_of(options->paces, job) != weight_of(options->paces, 0);
+        uneven = uneven || weight_of(options->timings, job) != weight_of(options->timings, 0);
     }
     return options->engine == WEFT_ENGINE_FLOW && (options->fluid.learns || uneven);
 }
@@ -43,7 +47,7 @@ bool sim_shares_check(const struct weft_sim_options *options, struct weft_error 
     return weft_mltcp_check(&fluid->mltcp, error);
 }
 
-// F of a part sent.
+// F of the part of an iteration that has been sent, `part` in [0, 1].
 static double growth(const struct weft_fluid_options *options, double part)
 {
     double f = options->mltcp.slope * part + options->mltcp.intercept;
@@ -54,13 +58,13 @@ void sim_shares_init(struct sim_shares *shares, struct weft_active_flows *active
                      const struct weft_sim_options *options, uint32_t job_count,
                      struct weft_arena *arena)
 {
-    struct sim_shares s = {.options = options->fluid, .paces = options->paces};
+    struct sim_shares s = {.options = options->fluid, .timings = options->timings};
     uint32_t room = active->maxmin.class_capacity;
     s.learns = options->fluid.learns;
     s.steps = options->fluid.steps == 0 ? STEPS_DEFAULT : options->fluid.steps;
     s.least = (double)INFINITY;
     for (uint32_t job = 0; job < job_count; job++) {
-        s.least = fmin(s.least, weight_of(options->paces, job));
+        s.least = fmin(s.least, weight_of(options->timings, job));
     }
     weft_active_use_shares(active, s.learns, arena);
     if (s.learns) {
@@ -100,7 +104,7 @@ static inline void note_place(struct sim_due_heap *heap, uint32_t place)
 
 WEFT_HEAP(due, struct sim_due_heap, struct sim_due, 2, is_due_before, note_place)
 
-// Files a learner under due_ps, INFINITY: nowhere.
+// Puts a learner into the heap under due_ps, or moves it there; INFINITY takes it out.
 static void file(struct sim_shares *shares, uint32_t id, double due_ps)
 {
     struct sim_learner *learner = &shares->learners[id];
@@ -129,8 +133,8 @@ double sim_shares_next_ps(const struct sim_shares *shares)
 
 // ---- progress ----
 
-// What an iteration has is what the last one had; more if more was posted; in the first, what was
-// posted so far.
+// How many bytes an iteration has is known when it is over. Until then it is taken for as long as
+// the last one, or as what was posted so far if that is more; in the first that is all one knows.
 static double total_bytes(const struct sim_learner *learner)
 {
     return fmax(learner->learned_bytes, learner->posted_bytes);
@@ -142,7 +146,7 @@ static void advance(struct sim_learner *learner, double now_ps)
     learner->since_ps = now_ps;
 }
 
-// The quantum of what was sent by now.
+// Sets the quantum that the bytes sent by now lie in.
 static void find_quantum(const struct sim_shares *shares, struct sim_learner *learner)
 {
     double total = total_bytes(learner);
@@ -156,13 +160,14 @@ static void apply(struct sim_shares *shares, struct weft_active_flows *active, u
 {
     const struct sim_learner *learner = &shares->learners[id];
     double part = fmin(1, (learner->quantum + 0.5) / shares->steps);
-    double ratio = weight_of(shares->paces, job) * growth(&shares->options, part) / shares->least;
+    double ratio = weight_of(shares->timings, job) * growth(&shares->options, part) / shares->least;
     for (uint32_t c = learner->first_class; c != WEFT_NONE; c = shares->next_class[c]) {
         weft_maxmin_set_share(&active->maxmin, c, fmax(ratio, 1));
     }
 }
 
-// When the learner's quantum ends at its rate; the last one does with the iteration's bytes.
+// Files the learner under the time when its quantum ends at the present rate. The last quantum of
+// an iteration has no end of its own: the next iteration ends it.
 static void project(struct sim_shares *shares, uint32_t id)
 {
     const struct sim_learner *learner = &shares->learners[id];
@@ -179,14 +184,14 @@ void sim_shares_open(struct sim_shares *shares, struct weft_active_flows *active
 {
     uint32_t job = active->job[class_id];
     if (!shares->learns) {
-        double ratio = weight_of(shares->paces, job) / shares->least;
+        double ratio = weight_of(shares->timings, job) / shares->least;
         weft_maxmin_set_share(&active->maxmin, class_id, fmax(ratio, 1));
         return;
     }
     if (shares->is_known[class_id]) {
         return;
     }
-    active->classes[class_id].users++; // held for good: it learns
+    active->classes[class_id].users++; // held for good, since its learner goes on over iterations
     shares->is_known[class_id] = true;
     uint32_t id = learner_of(shares, active, class_id);
     struct sim_learner *learner = &shares->learners[id];
@@ -241,7 +246,7 @@ void sim_shares_step(struct sim_shares *shares, struct weft_active_flows *active
         struct sim_learner *learner = &shares->learners[id];
         advance(learner, active->now_ps);
         learner->quantum++;
-        // So that rounding does not leave it a hair before the quantum's beginning.
+        // Rounding must not leave it just before the beginning of the quantum that it enters.
         learner->sent_bytes =
             fmax(learner->sent_bytes, total_bytes(learner) * learner->quantum / shares->steps);
         shares->step_count++;
@@ -252,8 +257,8 @@ void sim_shares_step(struct sim_shares *shares, struct weft_active_flows *active
 
 void sim_shares_settle(struct sim_shares *shares, struct weft_active_flows *active)
 {
-    for (uint32_t i = 0; i < active->changed_count; i++) {
-        uint32_t class_id = active->changed[i];
+    for (uint32_t i = 0; i < active->changed.count; i++) {
+        uint32_t class_id = active->changed.classes[i];
         uint32_t id = learner_of(shares, active, class_id);
         struct sim_learner *learner = &shares->learners[id];
         double flows = active->maxmin.shares[class_id].flow_count;
@@ -262,7 +267,7 @@ void sim_shares_settle(struct sim_shares *shares, struct weft_active_flows *acti
         learner->rate_Bps = fmax(learner->rate_Bps + rate_Bps - shares->counted_Bps[class_id], 0);
         shares->counted_Bps[class_id] = rate_Bps;
         project(shares, id);
-        active->is_changed[class_id] = false;
+        active->changed.is_listed[class_id] = false;
     }
-    active->changed_count = 0;
+    active->changed.count = 0;
 }

@@ -42,7 +42,7 @@ struct sim_shares {
     bool learns;
     struct weft_fluid_options options;
     uint32_t steps;
-    const struct weft_sim_pace *paces;
+    const struct weft_job_timing *timings;
     double least; // no share is below; they are taken relative to it
     // With `learns`.
     struct sim_learner *learners;

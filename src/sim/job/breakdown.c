@@ -14,7 +14,7 @@
 struct span {
     uint32_t owner;
     uint32_t task;
-    uint32_t rank; // of the task in topological order: settles ties
+    uint32_t rank; // of the task in topological order: decides ties
     uint64_t start_ps;
     uint64_t end_ps;
 };
@@ -131,8 +131,8 @@ static struct spans network_spans(const struct times *times, enum weft_time_use 
     return spans;
 }
 
-// The parts of [from, to) that no span of `owner` covers go on to rest[], the covered time is
-// returned. `rest` has room for two more than there are spans of the owner, and stretches.
+// Writes those parts of the stretches that no span covers to `rest`, and returns how much time
+// spans do cover. `rest` has room for as many as there are spans and stretches, and two more.
 static uint64_t cover(struct span *rest, uint32_t *rest_count, const struct span *stretches,
                       uint32_t stretch_count, const struct span *spans, uint32_t span_count)
 {
@@ -237,7 +237,7 @@ static uint32_t *find_causes(const struct times *times, const struct spans *comp
         }
         for (uint32_t i = graph->next_first[t]; i < graph->next_first[t + 1]; i++) {
             uint32_t next = graph->next[i];
-            // A tie goes to what the graph asks for, not to the queue of the device.
+            // A tie goes to the predecessor in the graph, not to the one in the device's queue.
             if (causes[next] == WEFT_NONE || times->end_ps[t] >= times->end_ps[causes[next]]) {
                 causes[next] = t;
             }

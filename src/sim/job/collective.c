@@ -1,13 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
-// Collectives on rings: rounds of equal messages with a barrier after each.
+// Collectives on rings: rounds of equal messages with a barrier after each (Patarasuk and Yuan,
+// "Bandwidth optimal all-reduce algorithms for clusters of workstations", 2009).
+//
+// A group has one ring in the order of its members, or several with a share of the bytes each. A
+// ring of k members takes k - 1 rounds a pass over it, two passes for an AllReduce; in a round
+// every member sends 1/k of the ring's bytes to its next: k flows, or more where a hop has several
+// paths. Options of the simulation put small collectives, or all, into one round of as many bytes.
 
 #include "executor.h"
 
 #include <math.h>
 
-// Holds the ways of the hop from the ring's member `index` to its next, and returns their number.
+// Holds the paths of the hop from the ring's member `index` to its next, and returns their number.
 static uint32_t open_hop(struct executor *executor, uint32_t job_id, const struct weft_ring *ring,
-                         uint32_t index, uint64_t hash, struct weft_simnet_way *ways)
+                         uint32_t index, uint64_t hash, struct weft_simnet_path *paths)
 {
     struct weft_simnet *net = &executor->net;
     const struct weft_sim_job *job = &executor->jobs[job_id];
@@ -17,20 +23,20 @@ static uint32_t open_hop(struct executor *executor, uint32_t job_id, const struc
         if (count == 0) {
             return 0;
         }
-        *ways = (struct weft_simnet_way){
+        *paths = (struct weft_simnet_path){
             weft_simnet_open(net, &ring->hop_links[first], count, job_id), 1};
         return 1;
     }
     uint32_t from = executor_server(job, ring->members[index]);
     uint32_t to = executor_server(job, ring->members[(index + 1) % ring->member_count]);
-    uint32_t count = weft_simnet_way_count(net, from, to);
+    uint32_t count = weft_simnet_path_count(net, from, to);
     for (uint32_t i = 0; i < count; i++) {
-        ways[i] = weft_simnet_open_way(net, from, to, i, weft_hash(hash ^ index), job_id);
+        paths[i] = weft_simnet_open_path(net, from, to, i, weft_hash(hash ^ index), job_id);
     }
     return count;
 }
 
-// In later iterations a task's runs and their ways take the places that they had in the first.
+// In later iterations a task's runs and their paths take the places that they had in the first.
 static void start_ring(struct executor *executor, uint32_t id, uint32_t task,
                        const struct weft_ring *ring, double now_ps)
 {
@@ -47,25 +53,25 @@ static void start_ring(struct executor *executor, uint32_t id, uint32_t task,
         message_bytes *= rounds;
         rounds = 1;
     }
-    bool again = id < executor->run_count;
-    struct executor_run *run = &executor->runs[id];
+    bool again = id < executor->rings.run_count;
+    struct executor_run *run = &executor->rings.runs[id];
     *run = (struct executor_run){
         .task = task,
-        .first_way = again ? run->first_way : executor->way_count,
+        .first_path = again ? run->first_path : executor->rings.path_count,
         .rounds_left = rounds,
         .wire_bytes = weft_simnet_wire_bytes(&executor->net, message_bytes),
     };
     uint64_t hash = weft_hash(options->seed ^ weft_hash(id));
-    uint32_t job = executor->task_job[task];
+    uint32_t job = executor->tasks.job[task];
     for (uint32_t i = 0; i < ring->member_count; i++) {
-        run->way_count += open_hop(executor, job, ring, i, hash,
-                                   &executor->ways[run->first_way + run->way_count]);
+        run->path_count += open_hop(executor, job, ring, i, hash,
+                                    &executor->rings.paths[run->first_path + run->path_count]);
     }
     if (!again) {
-        executor->run_count++;
-        executor->way_count += run->way_count;
+        executor->rings.run_count++;
+        executor->rings.path_count += run->path_count;
     }
-    if (run->way_count == 0) { // all members on one server
+    if (run->path_count == 0) { // all members on one server
         executor_part_ended(executor, task, now_ps);
         return;
     }
@@ -76,29 +82,29 @@ void executor_collective_start(struct executor *executor, uint32_t task, double 
 {
     uint32_t local;
     const struct weft_taskgraph *graph = executor_graph(executor, task, &local);
-    uint32_t job = executor->task_job[task];
+    uint32_t job = executor->tasks.job[task];
     uint32_t group_id = graph->group[local];
     const struct executor_group *group = &executor->groups[executor->first_group[job] + group_id];
     const uint32_t *members = &graph->group_members[graph->group_first[group_id]];
     uint32_t member_count = graph->group_first[group_id + 1] - graph->group_first[group_id];
-    executor->part_end_ps[task] = now_ps;
+    executor->tasks.part_end_ps[task] = now_ps;
     if (member_count < 2 || graph->size_bytes[local] == 0) {
-        executor->parts_left[task] = 1;
+        executor->tasks.parts_left[task] = 1;
         executor_part_ended(executor, task, now_ps);
         return;
     }
-    uint32_t run = executor->first_run[task];
+    uint32_t run = executor->tasks.first_run[task];
     if (run == WEFT_NONE) {
-        run = executor->run_count;
-        executor->first_run[task] = run;
+        run = executor->rings.run_count;
+        executor->tasks.first_run[task] = run;
     }
     if (group->ring_count == 0) {
         struct weft_ring ring = {group_id, member_count, members, 1, NULL, NULL};
-        executor->parts_left[task] = 1;
+        executor->tasks.parts_left[task] = 1;
         start_ring(executor, run, task, &ring, now_ps);
         return;
     }
-    executor->parts_left[task] = group->ring_count;
+    executor->tasks.parts_left[task] = group->ring_count;
     for (uint32_t i = 0; i < group->ring_count; i++) {
         start_ring(executor, run + i, task, &group->rings[i], now_ps);
     }
@@ -106,20 +112,20 @@ void executor_collective_start(struct executor *executor, uint32_t task, double 
 
 void executor_round_start(struct executor *executor, uint32_t run_id, double now_ps)
 {
-    struct executor_run *run = &executor->runs[run_id];
-    const struct weft_simnet_way *ways = &executor->ways[run->first_way];
-    run->flows_left = run->way_count;
+    struct executor_run *run = &executor->rings.runs[run_id];
+    const struct weft_simnet_path *paths = &executor->rings.paths[run->first_path];
+    run->flows_left = run->path_count;
     run->round_end_ps = now_ps;
-    uint32_t job = executor->task_job[run->task];
-    for (uint32_t i = 0; i < run->way_count; i++) {
-        weft_simnet_start(&executor->net, ways[i].class_id, run->wire_bytes * ways[i].share_ratio,
+    uint32_t job = executor->tasks.job[run->task];
+    for (uint32_t i = 0; i < run->path_count; i++) {
+        weft_simnet_start(&executor->net, paths[i].class_id, run->wire_bytes * paths[i].share_ratio,
                           EXECUTOR_RUN_OWNER | run_id, job);
     }
 }
 
 void executor_round_flow_ended(struct executor *executor, uint32_t run_id, double time_ps)
 {
-    struct executor_run *run = &executor->runs[run_id];
+    struct executor_run *run = &executor->rings.runs[run_id];
     run->round_end_ps = fmax(run->round_end_ps, time_ps);
     if (--run->flows_left > 0) {
         return;
@@ -128,8 +134,8 @@ void executor_round_flow_ended(struct executor *executor, uint32_t run_id, doubl
         executor_push(executor, run->round_end_ps, EXECUTOR_ROUND_START, run_id);
         return;
     }
-    for (uint32_t i = 0; i < run->way_count; i++) {
-        weft_simnet_close_way(&executor->net, executor->ways[run->first_way + i]);
+    for (uint32_t i = 0; i < run->path_count; i++) {
+        weft_simnet_close_path(&executor->net, executor->rings.paths[run->first_path + i]);
     }
     executor_part_ended(executor, run->task, run->round_end_ps);
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What waits in the job executor: events by time, tasks in the queues of devices, and tasks whose
-// parts are still under way.
+// messages or rings are still under way. Events are a heap, O(log events) each; queues are linked
+// through the tasks, so that a task takes no room for the queue it stands in, O(1).
 
 #include "executor.h"
 
@@ -31,34 +32,34 @@ struct executor_event executor_pop(struct executor *executor)
 
 // ---- tasks ----
 
-void executor_append(struct executor *executor, uint32_t *head, uint32_t *tail, uint32_t task)
+void executor_append(struct executor *executor, struct executor_queue *queue, uint32_t task)
 {
-    executor->next_in_line[task] = WEFT_NONE;
-    if (*head == WEFT_NONE) {
-        *head = task;
+    executor->tasks.next_in_queue[task] = WEFT_NONE;
+    if (queue->head == WEFT_NONE) {
+        queue->head = task;
     } else {
-        executor->next_in_line[*tail] = task;
+        executor->tasks.next_in_queue[queue->tail] = task;
     }
-    *tail = task;
+    queue->tail = task;
 }
 
 void executor_make_ready(struct executor *executor, uint32_t task)
 {
-    executor_append(executor, &executor->ready_head, &executor->ready_tail, task);
+    executor_append(executor, &executor->ready, task);
 }
 
-uint32_t executor_take_first(struct executor *executor, uint32_t *head)
+uint32_t executor_take_first(struct executor *executor, struct executor_queue *queue)
 {
-    uint32_t task = *head;
-    *head = executor->next_in_line[task];
+    uint32_t task = queue->head;
+    queue->head = executor->tasks.next_in_queue[task];
     return task;
 }
 
 void executor_part_ended(struct executor *executor, uint32_t task, double time_ps)
 {
-    WEFT_ASSERT(executor->parts_left[task] > 0);
-    executor->part_end_ps[task] = fmax(executor->part_end_ps[task], time_ps);
-    if (--executor->parts_left[task] == 0) {
-        executor_push(executor, executor->part_end_ps[task], EXECUTOR_TASK_END, task);
+    WEFT_ASSERT(executor->tasks.parts_left[task] > 0);
+    executor->tasks.part_end_ps[task] = fmax(executor->tasks.part_end_ps[task], time_ps);
+    if (--executor->tasks.parts_left[task] == 0) {
+        executor_push(executor, executor->tasks.part_end_ps[task], EXECUTOR_TASK_END, task);
     }
 }

@@ -2,8 +2,17 @@
 #ifndef WEFT_SIM_JOB_EXECUTOR_H
 #define WEFT_SIM_JOB_EXECUTOR_H
 
-// The executor that plays jobs: devices with their queues, tasks that wait for others, collectives
-// and a heap of the events that are not ends of flows.
+// The job executor: it plays task graphs on a network, as a discrete-event simulation.
+//
+// A task starts when its predecessors have ended and, if it computes, its device is free. Compute
+// times are the graph's; transfers and rounds of collectives are messages on the network, and its
+// engine says when they end. What else ends or begins at a known time stands in one heap. An event
+// costs O(log events), besides what the engine takes for messages.
+//
+//   setup.c lays out ─► jobs.c plays ─► iterations.c begins jobs anew, and gathers their times
+//                          │
+//                          ├─► collective.c: rings and their rounds
+//                          └─► events.c: the heap, queues of tasks, ends of their parts
 
 #include "sim/watch.h"
 
@@ -32,8 +41,8 @@ struct executor_event_heap {
 // One ring of one collective.
 struct executor_run {
     uint32_t task;
-    uint32_t first_way;
-    uint32_t way_count;
+    uint32_t first_path;
+    uint32_t path_count;
     uint32_t rounds_left;
     uint32_t flows_left; // of this round
     double wire_bytes;   // that each member sends in a round
@@ -44,7 +53,52 @@ struct executor_run {
 struct executor_group {
     uint32_t ring_count; // 0: one ring in the order of the members
     const struct weft_ring *rings;
-    uint32_t way_count; // of all rings
+    uint32_t path_count; // of all rings
+};
+
+// Tasks in the order in which they came, linked by executor_tasks.next_in_queue: a task waits in
+// one queue at most.
+struct executor_queue {
+    uint32_t head; // WEFT_NONE: empty
+    uint32_t tail;
+};
+
+// Where each job is in its iterations; arrays by job.
+struct executor_iterations {
+    uint32_t count; // of each job, unless its timing says fewer
+    uint32_t *current;
+    uint32_t *tasks_left;
+    double *compute_ratio; // of this iteration's compute times to the task graph's
+    struct weft_rng *rng;
+    double *end_ps;      // [job * count + iteration]
+    double *late_ps;     // behind start and periods, when its last iteration ended
+    uint64_t wait_count; // iterations that began later, to keep in step
+};
+
+// Arrays by task, in the numbering of all jobs' tasks.
+struct executor_tasks {
+    uint32_t *job;
+    uint32_t *waits_for;  // predecessors still to end
+    uint32_t *first_run;  // of a collective's rings, once it has run
+    uint32_t *parts_left; // paths of a transfer, rings of a collective
+    double *part_end_ps;  // latest so far
+    uint32_t *next_in_queue;
+    double *start_ps; // timeline, or NULL
+    double *end_ps;
+};
+
+// Arrays by device, in the numbering of all jobs' devices.
+struct executor_devices {
+    struct executor_queue *queues; // tasks that wait for it, first come, first served
+    bool *is_busy;
+};
+
+// Ring runs and the paths of their hops, in order of start.
+struct executor_rings {
+    struct executor_run *runs;
+    uint32_t run_count;
+    struct weft_simnet_path *paths;
+    uint32_t path_count;
 };
 
 struct executor {
@@ -52,48 +106,25 @@ struct executor {
     struct sim_watch watch;
     const struct weft_sim_job *jobs;
     uint32_t job_count;
-    // Per job.
-    uint32_t *first_task; // tasks of all jobs in one numbering; job_count + 1
+    // Where each job begins in one numbering of all tasks, devices and groups; job_count + 1.
+    uint32_t *first_task;
     uint32_t *first_device;
     uint32_t *first_group;
-    uint32_t iterations; // of each job
-    uint32_t *iteration; // that it is in
-    uint32_t *tasks_left;
-    double *compute_ratio; // of this iteration's compute times to the task graph's
-    struct weft_rng *rng;
-    double *iteration_end_ps; // [job * iterations + iteration]
-    double *late_ps;          // behind start and periods, when its last iteration ended
-    uint64_t wait_count;
     struct executor_group *groups;
-    // Per task.
-    uint32_t *task_job;
-    uint32_t *waits_for;    // predecessors still to end
-    uint32_t *first_run;    // of a collective's rings, once it has run
-    uint32_t *parts_left;   // ways of a transfer, rings of a collective
-    double *part_end_ps;    // latest so far
-    uint32_t *next_in_line; // in `ready` or a device's queue; a task is in one at most
-    double *start_ps;       // timeline, or NULL
-    double *end_ps;
-    // Per device: the tasks that wait for it, first come, first served.
-    uint32_t *line_head;
-    uint32_t *line_tail;
-    bool *is_busy;
-    uint32_t ready_head; // tasks to start now
-    uint32_t ready_tail;
-    // Ring runs and the ways of their hops, in order of start.
-    struct executor_run *runs;
-    uint32_t run_count;
-    struct weft_simnet_way *ways;
-    uint32_t way_count;
+    struct executor_iterations iterations;
+    struct executor_tasks tasks;
+    struct executor_devices devices;
+    struct executor_queue ready; // tasks to start now
+    struct executor_rings rings;
     struct executor_event_heap events;
-    uint64_t order;
+    uint64_t order; // of the next event
     uint64_t event_count;
 };
 
 static inline const struct weft_taskgraph *executor_graph(const struct executor *executor,
                                                           uint32_t task, uint32_t *local)
 {
-    uint32_t job = executor->task_job[task];
+    uint32_t job = executor->tasks.job[task];
     *local = task - executor->first_task[job];
     return executor->jobs[job].graph;
 }
@@ -128,11 +159,11 @@ void executor_push(struct executor *executor, double time_ps, enum executor_even
                    uint32_t id);
 struct executor_event executor_pop(struct executor *executor);
 // A task waits behind the others of a queue; the first one leaves it.
-void executor_append(struct executor *executor, uint32_t *head, uint32_t *tail, uint32_t task);
-uint32_t executor_take_first(struct executor *executor, uint32_t *head);
+void executor_append(struct executor *executor, struct executor_queue *queue, uint32_t task);
+uint32_t executor_take_first(struct executor *executor, struct executor_queue *queue);
 // A task waits for nothing more.
 void executor_make_ready(struct executor *executor, uint32_t task);
-// One of a task's parts is over; after the last the task ends.
+// One of a task's parts, a message or a ring, is over at time_ps; the task ends with the last.
 void executor_part_ended(struct executor *executor, uint32_t task, double time_ps);
 
 // Collectives (collective.c).

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The one executor of task graphs: tasks whose predecessors have ended become ready, devices serve
-// theirs in order of arrival, transfers and collectives put messages on the network, and their ends
-// end tasks. It plays whole jobs over either engine, instant by instant.
+// theirs in order of arrival, transfers and collectives put messages on the network, and a task
+// ends with the last of its messages. It plays whole jobs over either engine, instant by instant.
 
 #include "executor.h"
 
@@ -14,61 +14,68 @@ static void run_on_device(struct executor *executor, uint32_t task, uint32_t dev
 {
     uint32_t local;
     const struct weft_taskgraph *graph = executor_graph(executor, task, &local);
-    executor->is_busy[device] = true;
-    if (executor->start_ps != NULL) {
-        executor->start_ps[task] = now_ps;
+    executor->devices.is_busy[device] = true;
+    if (executor->tasks.start_ps != NULL) {
+        executor->tasks.start_ps[task] = now_ps;
     }
-    double ratio = executor->compute_ratio[executor->task_job[task]];
+    double ratio = executor->iterations.compute_ratio[executor->tasks.job[task]];
     executor_push(executor, now_ps + ratio * (double)graph->runtime_ps[local], EXECUTOR_TASK_END,
                   task);
 }
 
+// Puts a transfer on the network: one message on each path that its pair takes, with the path's
+// share of the bytes. One from a server to itself needs no network, and one of no bytes no message:
+// it takes its path's latency. The path is chosen by a hash of the task and the seed, so that it is
+// the same in every iteration.
 static void start_transfer(struct executor *executor, uint32_t task, double now_ps)
 {
     uint32_t local;
     const struct weft_taskgraph *graph = executor_graph(executor, task, &local);
-    const struct weft_sim_job *job = &executor->jobs[executor->task_job[task]];
+    const struct weft_sim_job *job = &executor->jobs[executor->tasks.job[task]];
     struct weft_simnet *net = &executor->net;
     uint32_t from = executor_server(job, graph->from[local]);
     uint32_t to = executor_server(job, graph->to[local]);
-    executor->part_end_ps[task] = now_ps;
+    executor->tasks.part_end_ps[task] = now_ps;
     if (from == to) {
-        executor->parts_left[task] = 1;
+        executor->tasks.parts_left[task] = 1;
         executor_part_ended(executor, task, now_ps);
         return;
     }
     double wire_bytes = weft_simnet_wire_bytes(net, (double)graph->size_bytes[local]);
     uint64_t hash = weft_hash(net->options->seed ^ weft_hash(~(uint64_t)task));
-    uint32_t count = weft_simnet_way_count(net, from, to);
-    uint32_t job_id = executor->task_job[task];
-    executor->parts_left[task] = count;
+    uint32_t count = weft_simnet_path_count(net, from, to);
+    uint32_t job_id = executor->tasks.job[task];
+    executor->tasks.parts_left[task] = count;
     for (uint32_t i = 0; i < count; i++) {
-        struct weft_simnet_way way = weft_simnet_open_way(net, from, to, i, hash, job_id);
+        struct weft_simnet_path path = weft_simnet_open_path(net, from, to, i, hash, job_id);
         if (wire_bytes > 0) {
-            weft_simnet_start(net, way.class_id, wire_bytes * way.share_ratio, task, job_id);
+            weft_simnet_start(net, path.class_id, wire_bytes * path.share_ratio, task, job_id);
         } else {
-            executor_part_ended(executor, task, now_ps + weft_simnet_empty_ps(net, way));
+            executor_part_ended(executor, task, now_ps + weft_simnet_empty_ps(net, path));
         }
-        weft_simnet_close_way(net, way);
+        weft_simnet_close_path(net, path);
     }
 }
 
+// Starts a task whose predecessors have ended. What needs a device waits until that is free; a
+// collective first takes the time that its part inside the servers needs (runtime_ps); any other
+// task without a device takes no time. Even that goes through the heap, so that tasks of one
+// instant end in the order in which they became ready.
 static void start_task(struct executor *executor, uint32_t task, double now_ps)
 {
     uint32_t local;
     const struct weft_taskgraph *graph = executor_graph(executor, task, &local);
     if (graph->device[local] != WEFT_NONE) {
-        uint32_t device = executor->first_device[executor->task_job[task]] + graph->device[local];
-        if (executor->is_busy[device]) {
-            executor_append(executor, &executor->line_head[device], &executor->line_tail[device],
-                            task);
+        uint32_t device = executor->first_device[executor->tasks.job[task]] + graph->device[local];
+        if (executor->devices.is_busy[device]) {
+            executor_append(executor, &executor->devices.queues[device], task);
         } else {
             run_on_device(executor, task, device, now_ps);
         }
         return;
     }
-    if (executor->start_ps != NULL) {
-        executor->start_ps[task] = now_ps;
+    if (executor->tasks.start_ps != NULL) {
+        executor->tasks.start_ps[task] = now_ps;
     }
     bool collective = weft_task_is_collective(graph, local);
     if (graph->kind[local] == WEFT_TASK_TRANSFER) {
@@ -85,32 +92,35 @@ static void start_task(struct executor *executor, uint32_t task, double now_ps)
 
 static void start_ready(struct executor *executor, double now_ps)
 {
-    while (executor->ready_head != WEFT_NONE) {
-        start_task(executor, executor_take_first(executor, &executor->ready_head), now_ps);
+    while (executor->ready.head != WEFT_NONE) {
+        start_task(executor, executor_take_first(executor, &executor->ready), now_ps);
     }
 }
 
+// Ends a task: its device takes the next one, its successors wait for one task less, and its
+// iteration is over if it was the last. The device goes first, so that a task that waited for it is
+// before those that become ready now.
 static void end_task(struct executor *executor, uint32_t task, double now_ps)
 {
     uint32_t local;
     const struct weft_taskgraph *graph = executor_graph(executor, task, &local);
-    uint32_t job = executor->task_job[task];
-    if (executor->end_ps != NULL) {
-        executor->end_ps[task] = now_ps;
+    uint32_t job = executor->tasks.job[task];
+    if (executor->tasks.end_ps != NULL) {
+        executor->tasks.end_ps[task] = now_ps;
     }
     if (graph->device[local] != WEFT_NONE) {
         uint32_t device = executor->first_device[job] + graph->device[local];
-        executor->is_busy[device] = false;
-        if (executor->line_head[device] != WEFT_NONE) {
-            run_on_device(executor, executor_take_first(executor, &executor->line_head[device]),
-                          device, now_ps);
+        executor->devices.is_busy[device] = false;
+        struct executor_queue *queue = &executor->devices.queues[device];
+        if (queue->head != WEFT_NONE) {
+            run_on_device(executor, executor_take_first(executor, queue), device, now_ps);
         }
     }
     for (uint32_t i = graph->next_first[local]; i < graph->next_first[local + 1]; i++) {
         uint32_t next = executor->first_task[job] + graph->next[i];
-        // What needs only some of its predecessors (weft_taskgraph.need) is under way at the
-        // others.
-        if (executor->waits_for[next] > 0 && --executor->waits_for[next] == 0) {
+        // What needs only some of its predecessors (weft_taskgraph.need) is under way when the
+        // others end.
+        if (executor->tasks.waits_for[next] > 0 && --executor->tasks.waits_for[next] == 0) {
             executor_make_ready(executor, next);
         }
     }
@@ -124,7 +134,8 @@ static void flow_ended(struct executor *executor, const struct weft_active_end *
     struct weft_simnet *net = &executor->net;
     if (end->owner & EXECUTOR_RUN_OWNER) {
         uint32_t run = end->owner & ~EXECUTOR_RUN_OWNER;
-        double latency_ps = weft_simnet_tail_ps(net, end->class_id, executor->runs[run].wire_bytes);
+        double latency_ps =
+            weft_simnet_tail_ps(net, end->class_id, executor->rings.runs[run].wire_bytes);
         executor_round_flow_ended(executor, run, end->end_ps + latency_ps);
         return;
     }
@@ -158,6 +169,10 @@ static void settle(struct executor *executor)
     }
 }
 
+// The flow engine's loop, from instant to instant: the next end of a flow, change of a share,
+// change of circuits or event. All within a window of that instant counts as simultaneous
+// (weft_active_window_ps), and rates are solved once after it, so that a round of a ring whose hops
+// end together costs one solve.
 static void play(struct executor *executor)
 {
     struct weft_active_flows *active = &executor->net.active;
@@ -198,14 +213,16 @@ static void play(struct executor *executor)
 static void record(struct executor *executor, const struct packet_end *end, double end_ps)
 {
     bool is_run = (end->owner & EXECUTOR_RUN_OWNER) != 0;
-    uint32_t task = is_run ? executor->runs[end->owner & ~EXECUTOR_RUN_OWNER].task : end->owner;
-    uint32_t job = executor->task_job[task];
+    uint32_t task =
+        is_run ? executor->rings.runs[end->owner & ~EXECUTOR_RUN_OWNER].task : end->owner;
+    uint32_t job = executor->tasks.job[task];
     end_ps += weft_simnet_tail_ps(&executor->net, end->path_id, 0);
     sim_watch_record(&executor->watch, &executor->net, end, end_ps, job,
                      task - executor->first_task[job]);
 }
 
-// The same with the packet engine: what packets do at an instant comes before the tasks.
+// The packet engine's loop: packets move until a message ends or an event or a change of circuits
+// is due. What packets do at an instant comes before the tasks.
 static void play_packets(struct executor *executor)
 {
     struct weft_active_flows *active = &executor->net.active;
@@ -251,11 +268,11 @@ static void name_task(char *text, size_t room, const void *input, uint32_t owner
 {
     const struct executor *executor = input;
     bool is_run = (owner & EXECUTOR_RUN_OWNER) != 0;
-    uint32_t task = is_run ? executor->runs[owner & ~EXECUTOR_RUN_OWNER].task : owner;
+    uint32_t task = is_run ? executor->rings.runs[owner & ~EXECUTOR_RUN_OWNER].task : owner;
     uint32_t local;
     const struct weft_taskgraph *graph = executor_graph(executor, task, &local);
     snprintf(text, room, "task %u (%s) of job %u", local, weft_task_facts[graph->kind[local]].name,
-             executor->task_job[task]);
+             executor->tasks.job[task]);
 }
 
 // ---- results ----
@@ -322,13 +339,13 @@ bool weft_sim_run_jobs(struct weft_sim_result *result, const struct weft_network
     if (!sim_watch_check(&executor.watch, &executor.net, name_task, &executor, error)) {
         return false;
     }
-    struct weft_sim_result r = {.records = sim_watch_records(&executor.watch)};
+    struct weft_sim_result r = {.records = sim_watch_take_records(&executor.watch)};
     if (!executor_iterations(&r, &executor, arena, error)) {
         return false;
     }
     if (options->timeline &&
-        (!round_timeline(&r.task_start_ps, &executor, executor.start_ps, arena, error) ||
-         !round_timeline(&r.task_end_ps, &executor, executor.end_ps, arena, error))) {
+        (!round_timeline(&r.task_start_ps, &executor, executor.tasks.start_ps, arena, error) ||
+         !round_timeline(&r.task_end_ps, &executor, executor.tasks.end_ps, arena, error))) {
         return false;
     }
     const struct weft_active_flows *active = &executor.net.active;
@@ -340,11 +357,11 @@ bool weft_sim_run_jobs(struct weft_sim_result *result, const struct weft_network
         r.ports = packet_engine_ports(&executor.net.packets, arena);
     }
     r.circuits = sim_circuits_counts(&executor.net);
-    r.part_count = 1;
+    r.partitions.count = 1;
     r.flow_count = active->started_count;
     r.event_count = executor.event_count + active->started_count;
-    r.solve_count = active->maxmin.solve_count;
-    r.work_count = active->maxmin.work_count;
+    r.solve_count = active->maxmin.counts.solves;
+    r.work_count = active->maxmin.counts.work;
     r.share_count = executor.net.shares.step_count;
     *result = r;
     return true;

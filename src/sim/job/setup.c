@@ -1,5 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Checking jobs against the fabric and laying out the executor that plays them.
+// Checks jobs against the fabric and lays the executor out that plays them.
+//
+// First a walk over all tasks and rings finds what is wrong with them, names it for the user, and
+// counts what the run needs at most; then every array is reserved once, so that nothing fails or
+// grows while the run goes on. O(tasks + members and links of rings).
 
 #include "executor.h"
 
@@ -11,13 +15,13 @@ struct needs {
     uint64_t devices;
     uint64_t groups;
     uint64_t runs;
-    uint64_t run_ways;
-    uint64_t transfer_ways;
+    uint64_t run_paths;
+    uint64_t transfer_paths;
     uint32_t hop_max;
 };
 
-static bool count_ways(uint32_t *count, const struct weft_routes *routes, uint32_t from,
-                       uint32_t to, struct weft_error *error)
+static bool count_paths(uint32_t *count, const struct weft_routes *routes, uint32_t from,
+                        uint32_t to, struct weft_error *error)
 {
     *count = from == to ? 0 : weft_routes_path_count(routes, from, to);
     if (from != to && *count == 0) {
@@ -52,8 +56,8 @@ static bool check_hop_links(const struct weft_ring *ring, uint32_t index,
     return true;
 }
 
-// The ways of all hops of a ring; its members are the job's servers.
-static bool check_ring(uint64_t *way_count, const struct weft_ring *ring,
+// The paths of all hops of a ring; its members are the job's servers.
+static bool check_ring(uint64_t *path_count, const struct weft_ring *ring,
                        const struct weft_sim_job *job, const struct weft_routes *routes,
                        struct needs *needs, struct weft_error *error)
 {
@@ -80,15 +84,18 @@ static bool check_ring(uint64_t *way_count, const struct weft_ring *ring,
             }
             uint32_t hops = ring->hop_first[i + 1] - ring->hop_first[i];
             needs->hop_max = hops > needs->hop_max ? hops : needs->hop_max;
-        } else if (!count_ways(&count, routes, from, to, error)) {
+        } else if (!count_paths(&count, routes, from, to, error)) {
             return false;
         }
         total += count;
     }
-    *way_count = total;
+    *path_count = total;
     return true;
 }
 
+// Checks the rings of a group, or the ring that its members' own order makes where there is none,
+// and counts their paths: a collective holds all of them at once. Every ring has all members of the
+// group; one member alone needs no path.
 static bool check_group(struct executor_group *out, uint32_t group, const struct weft_sim_job *job,
                         const struct weft_routes *routes, struct needs *needs,
                         struct weft_error *error)
@@ -120,7 +127,7 @@ static bool check_group(struct executor_group *out, uint32_t group, const struct
     if (total > UINT32_MAX / 4) {
         return weft_fail(error, WEFT_INPUT, "group %u: its rings have too many paths", group);
     }
-    out->way_count = (uint32_t)total;
+    out->path_count = (uint32_t)total;
     return true;
 }
 
@@ -163,14 +170,14 @@ static bool check_tasks(const struct weft_sim_job *job, const struct executor_gr
             uint32_t from = executor_server(job, graph->from[task]);
             uint32_t to = executor_server(job, graph->to[task]);
             uint32_t count;
-            if (!count_ways(&count, routes, from, to, error)) {
+            if (!count_paths(&count, routes, from, to, error)) {
                 return weft_wrap(error, "task %u", task);
             }
-            needs->transfer_ways += count;
+            needs->transfer_paths += count;
         } else if (weft_task_is_collective(graph, task)) {
             const struct executor_group *group = &groups[graph->group[task]];
             needs->runs += group->ring_count > 0 ? group->ring_count : 1;
-            needs->run_ways += group->way_count;
+            needs->run_paths += group->path_count;
         }
     }
     return true;
@@ -207,39 +214,41 @@ static bool check_servers(const struct weft_sim_job *job, const struct weft_fabr
     return true;
 }
 
+// Reserves what `needs` counted. Every path may carry a message at the same time, hence as many
+// classes and flows as paths, and one to spare. A task, a ring run or a job has one event in the
+// heap at most.
 static void lay_out(struct executor *executor, const struct weft_routes *routes,
                     const struct weft_sim_options *options, const struct needs *needs,
                     struct weft_arena *arena)
 {
     uint32_t tasks = (uint32_t)needs->tasks;
     uint32_t devices = (uint32_t)needs->devices;
-    uint32_t ways = (uint32_t)(needs->run_ways + needs->transfer_ways) + 1;
-    const struct weft_active_room room = {ways, ways, needs->hop_max};
+    uint32_t paths = (uint32_t)(needs->run_paths + needs->transfer_paths) + 1;
+    const struct weft_active_room room = {paths, paths, needs->hop_max};
     weft_simnet_init(&executor->net, routes->fabric, routes, options, &room, arena);
-    executor->task_job = WEFT_NEW_RAW(arena, uint32_t, tasks);
-    executor->waits_for = WEFT_NEW_RAW(arena, uint32_t, tasks);
-    executor->first_run = WEFT_NEW_RAW(arena, uint32_t, tasks);
-    memset(executor->first_run, 0xff, tasks * sizeof(uint32_t)); // WEFT_NONE
-    executor->parts_left = WEFT_NEW(arena, uint32_t, tasks);
-    executor->part_end_ps = WEFT_NEW(arena, double, tasks);
-    executor->next_in_line = WEFT_NEW_RAW(arena, uint32_t, tasks);
+    executor->tasks.job = WEFT_NEW_RAW(arena, uint32_t, tasks);
+    executor->tasks.waits_for = WEFT_NEW_RAW(arena, uint32_t, tasks);
+    executor->tasks.first_run = WEFT_NEW_RAW(arena, uint32_t, tasks);
+    memset(executor->tasks.first_run, 0xff, tasks * sizeof(uint32_t)); // WEFT_NONE
+    executor->tasks.parts_left = WEFT_NEW(arena, uint32_t, tasks);
+    executor->tasks.part_end_ps = WEFT_NEW(arena, double, tasks);
+    executor->tasks.next_in_queue = WEFT_NEW_RAW(arena, uint32_t, tasks);
     if (options->timeline) {
-        executor->start_ps = WEFT_NEW(arena, double, tasks);
-        executor->end_ps = WEFT_NEW(arena, double, tasks);
+        executor->tasks.start_ps = WEFT_NEW(arena, double, tasks);
+        executor->tasks.end_ps = WEFT_NEW(arena, double, tasks);
     }
-    executor->line_head = WEFT_NEW_RAW(arena, uint32_t, devices);
-    executor->line_tail = WEFT_NEW_RAW(arena, uint32_t, devices);
-    executor->is_busy = WEFT_NEW(arena, bool, devices);
-    memset(executor->line_head, 0xff, devices * sizeof(uint32_t)); // WEFT_NONE
-    executor->runs = WEFT_NEW_RAW(arena, struct executor_run, needs->runs);
-    executor->ways = WEFT_NEW_RAW(arena, struct weft_simnet_way, needs->run_ways);
+    executor->devices.queues = WEFT_NEW_RAW(arena, struct executor_queue, devices);
+    executor->devices.is_busy = WEFT_NEW(arena, bool, devices);
+    memset(executor->devices.queues, 0xff, devices * sizeof(struct executor_queue)); // WEFT_NONE
+    executor->rings.runs = WEFT_NEW_RAW(arena, struct executor_run, needs->runs);
+    executor->rings.paths = WEFT_NEW_RAW(arena, struct weft_simnet_path, needs->run_paths);
     executor->events.entries = WEFT_NEW_RAW(arena, struct executor_event,
                                             (size_t)tasks + needs->runs + executor->job_count);
-    executor->ready_head = WEFT_NONE;
+    executor->ready.head = WEFT_NONE;
     for (uint32_t job = 0; job < executor->job_count; job++) {
         uint32_t first = executor->first_task[job];
         for (uint32_t task = first; task < executor->first_task[job + 1]; task++) {
-            executor->task_job[task] = job;
+            executor->tasks.job[task] = job;
         }
     }
 }
@@ -253,32 +262,32 @@ bool executor_build(struct executor *executor, const struct weft_network *networ
     const struct weft_routes *routes = &network->routes;
     struct weft_arena *arena = environment->arena;
     struct weft_error *error = environment->error;
-    struct executor m = {.jobs = jobs, .job_count = job_count};
+    struct executor built = {.jobs = jobs, .job_count = job_count};
     struct needs needs = {.hop_max = routes->hop_max > 0 ? routes->hop_max : 1};
     WEFT_ASSERT(routes->fabric == fabric);
     if (!weft_simnet_check_options(options, error) || !sim_circuits_check(fabric, options, error)) {
         return false;
     }
-    m.first_task = WEFT_NEW_RAW(arena, uint32_t, (size_t)job_count + 1);
-    m.first_device = WEFT_NEW_RAW(arena, uint32_t, (size_t)job_count + 1);
-    m.first_group = WEFT_NEW_RAW(arena, uint32_t, (size_t)job_count + 1);
+    built.first_task = WEFT_NEW_RAW(arena, uint32_t, (size_t)job_count + 1);
+    built.first_device = WEFT_NEW_RAW(arena, uint32_t, (size_t)job_count + 1);
+    built.first_group = WEFT_NEW_RAW(arena, uint32_t, (size_t)job_count + 1);
     for (uint32_t job = 0; job <= job_count; job++) {
         if (needs.tasks >= EXECUTOR_RUN_OWNER || needs.devices > UINT32_MAX / 2 ||
             needs.groups > UINT32_MAX / 2) {
             return weft_fail(error, WEFT_INPUT, "the jobs have too many tasks; simulate fewer");
         }
-        m.first_task[job] = (uint32_t)needs.tasks;
-        m.first_device[job] = (uint32_t)needs.devices;
-        m.first_group[job] = (uint32_t)needs.groups;
+        built.first_task[job] = (uint32_t)needs.tasks;
+        built.first_device[job] = (uint32_t)needs.devices;
+        built.first_group[job] = (uint32_t)needs.groups;
         if (job < job_count) {
             needs.tasks += jobs[job].graph->task_count;
             needs.devices += jobs[job].graph->device_count;
             needs.groups += jobs[job].graph->group_count;
         }
     }
-    m.groups = WEFT_NEW_RAW(arena, struct executor_group, needs.groups);
+    built.groups = WEFT_NEW_RAW(arena, struct executor_group, needs.groups);
     for (uint32_t job = 0; job < job_count; job++) {
-        struct executor_group *groups = &m.groups[m.first_group[job]];
+        struct executor_group *groups = &built.groups[built.first_group[job]];
         if (!check_servers(&jobs[job], fabric, error) ||
             !check_groups(groups, &jobs[job], routes, &needs, error) ||
             !check_tasks(&jobs[job], groups, routes, &needs, error) ||
@@ -288,18 +297,18 @@ bool executor_build(struct executor *executor, const struct weft_network *networ
         }
     }
     if (needs.runs >= EXECUTOR_RUN_OWNER ||
-        (needs.run_ways + needs.transfer_ways) * needs.hop_max > UINT32_MAX / 2) {
+        (needs.run_paths + needs.transfer_paths) * needs.hop_max > UINT32_MAX / 2) {
         return weft_fail(error, WEFT_INPUT, "the jobs have too many flows; simulate fewer");
     }
     if (options->engine == WEFT_ENGINE_PACKET &&
-        !packet_ports_check_flows(options, needs.run_ways + needs.transfer_ways + 1, needs.hop_max,
-                                  error)) {
+        !packet_ports_check_flows(options, needs.run_paths + needs.transfer_paths + 1,
+                                  needs.hop_max, error)) {
         return false;
     }
-    lay_out(&m, routes, options, &needs, arena);
-    if (!executor_lay_out_iterations(&m, options, arena, error)) {
+    lay_out(&built, routes, options, &needs, arena);
+    if (!executor_lay_out_iterations(&built, options, arena, error)) {
         return false;
     }
-    *executor = m;
+    *executor = built;
     return true;
 }

@@ -25,49 +25,6 @@ static double smaller(double a, double b)
     return a < b ? a : b;
 }
 
-bool weft_hybrid_job_open(struct weft_hybrid_job *job, const struct weft_hybrid *hybrid,
-                          const struct weft_study *study, struct weft_error *error)
-{
-    struct weft_hybrid_job result = {.hybrid = *hybrid,
-                                     .model = study->model,
-                                     .accelerator = study->setting->cost.accelerator,
-                                     .optimizer = study->setting->optimizer};
-    if (!weft_hybrid_mesh_build(&result.mesh, hybrid, study, error)) {
-        return false;
-    }
-    if (result.accelerator == NULL) {
-        return weft_fail(error, WEFT_INPUT,
-                         "accelerator: not stated; name one in the cluster, such as A100");
-    }
-    const struct weft_model *model = study->model;
-    enum weft_dtype dtype = model->transformer->dtype;
-    if (!(result.accelerator->flops_per_s[dtype] > 0)) {
-        return weft_fail(error, WEFT_INPUT, "accelerator: %s does not compute in %s, as %s does",
-                         result.accelerator->name, weft_dtype_name(dtype), model->name);
-    }
-    *job = result;
-    return true;
-}
-
-void weft_hybrid_job_price(struct weft_hybrid_job *job, const struct weft_hybrid_rates *rates)
-{
-    job->rates = *rates;
-    weft_hybrid_cost(&job->costs, &job->hybrid, &job->mesh, job->model, job->accelerator, rates);
-}
-
-bool weft_hybrid_job_init(struct weft_hybrid_job *job, const struct weft_hybrid *hybrid,
-                          const struct weft_study *study, struct weft_arena scratch,
-                          struct weft_error *error)
-{
-    if (!weft_hybrid_job_open(job, hybrid, study, error)) {
-        return false;
-    }
-    struct weft_hybrid_rates rates =
-        weft_hybrid_rates_of(&job->mesh, hybrid->ep, study->cluster, study->network, scratch);
-    weft_hybrid_job_price(job, &rates);
-    return true;
-}
-
 uint32_t weft_hybrid_buckets(const struct weft_hybrid *hybrid,
                              const struct weft_hybrid_stage *stage)
 {
@@ -119,12 +76,11 @@ struct weft_hybrid_reduction weft_hybrid_reduce_stage(const struct weft_hybrid_j
     const struct weft_hybrid *hybrid = &job->hybrid;
     struct weft_hybrid_parameters parameters =
         weft_hybrid_stage_parameters(hybrid, job->model->transformer, stage, job->mesh.stages);
-    struct weft_hybrid_widths widths =
-        weft_hybrid_widths_of(job->model->transformer, job->optimizer);
+    struct weft_hybrid_widths widths = weft_hybrid_widths_of(job->model->transformer, job->setting);
     struct weft_hybrid_reduction reduction = {
-        .gradient_bytes = widths.gradient * parameters.shared,
+        .gradient_bytes = widths.reduced * parameters.shared,
         .parameter_bytes = widths.parameter * parameters.shared,
-        .expert_gradient_bytes = widths.gradient * parameters.experts,
+        .expert_gradient_bytes = widths.reduced * parameters.experts,
         .expert_parameter_bytes = widths.parameter * parameters.experts,
     };
     double rounds = hybrid->zero_stage == 0 ? 2 : 1;
@@ -145,13 +101,13 @@ double weft_hybrid_update_seconds(const struct weft_hybrid_job *job, uint32_t ra
 {
     const struct weft_hybrid *hybrid = &job->hybrid;
     const struct weft_transformer *stack = job->model->transformer;
-    struct weft_hybrid_widths widths = weft_hybrid_widths_of(stack, job->optimizer);
+    struct weft_hybrid_widths widths = weft_hybrid_widths_of(stack, job->setting);
     double replicas = hybrid->zero_stage > 0 ? (double)hybrid->dp * hybrid->cp : 1;
     double expert_replicas = hybrid->zero_stage > 0 ? replicas / hybrid->ep : 1;
     double elements = 0;
-    for (uint32_t chunk = 0; chunk < hybrid->chunks; chunk++) {
+    for (uint32_t i = 0; i < weft_hybrid_held(hybrid); i++) {
         struct weft_hybrid_stage stage =
-            weft_hybrid_stage_at(stack, job->mesh.stages, chunk * hybrid->pp + rank);
+            weft_hybrid_stage_at(stack, job->mesh.stages, weft_hybrid_held_at(hybrid, rank, i));
         struct weft_hybrid_parameters parameters =
             weft_hybrid_stage_parameters(hybrid, stack, &stage, job->mesh.stages);
         elements += parameters.shared / replicas + parameters.experts / expert_replicas;
@@ -170,6 +126,7 @@ struct timing {
     bool data;                                           // count the gradients' collectives
     double *forward_s, *backward_s, *release_s, *last_s; // [stages]
     double *forward_net_s, *backward_net_s;              // their own use of the network
+    double *alone_s;                                     // hidden while both passes run at a time
     struct weft_hybrid_reduction *reductions;
 };
 
@@ -207,6 +164,7 @@ static void set_stages(struct timing *timing)
         timing->backward_s[s] = weft_hybrid_piece_seconds(&pass.backward);
         timing->forward_net_s[s] = pass.forward.network_s;
         timing->backward_net_s[s] = pass.backward.network_s;
+        timing->alone_s[s] = pass.forward.hidden_s + pass.backward.hidden_s;
         timing->release_s[s] = 0;
         timing->reductions[s] = weft_hybrid_reduce_stage(job, &stage);
         if (!timing->data || hybrid->zero_stage < 2) {
@@ -227,6 +185,25 @@ static void set_stages(struct timing *timing)
         } else {
             hold_up(timing, s);
         }
+    }
+}
+
+// With DualPipe a rank holds two stages, each of which lies on two ranks: it reduces and gathers
+// both.
+static void pair_reductions(struct timing *timing)
+{
+    const struct weft_hybrid *hybrid = &timing->job->hybrid;
+    if (hybrid->schedule != WEFT_SCHEDULE_DUALPIPE) {
+        return;
+    }
+    for (uint32_t rank = 0; rank < hybrid->pp / 2; rank++) {
+        struct weft_hybrid_reduction *own = &timing->reductions[rank];
+        struct weft_hybrid_reduction *other = &timing->reductions[hybrid->pp - 1 - rank];
+        own->reduce_s += other->reduce_s;
+        own->gather_s += other->gather_s;
+        own->reduce_network_s += other->reduce_network_s;
+        own->gather_network_s += other->gather_network_s;
+        *other = *own;
     }
 }
 
@@ -407,7 +384,9 @@ static double tied_seconds(const struct weft_hybrid_job *job)
     if (job->hybrid.pp == 1 || !stack->tied_embeddings) {
         return 0;
     }
-    double bytes = 4 * (double)stack->vocabulary * (double)stack->hidden / job->hybrid.tp;
+    struct weft_hybrid_widths widths = weft_hybrid_widths_of(stack, job->setting);
+    double bytes =
+        widths.reduced * (double)stack->vocabulary * (double)stack->hidden / job->hybrid.tp;
     double groups = (double)job->mesh.per_server / weft_hybrid_pipeline_beside(&job->mesh);
     return bytes * groups / job->rates.wrap_Bps + 2 * job->rates.latency_s;
 }
@@ -419,6 +398,7 @@ static double play(struct timing *timing, struct weft_arena scratch)
     const struct weft_hybrid_job *job = timing->job;
     const struct weft_hybrid *hybrid = &job->hybrid;
     set_stages(timing);
+    pair_reductions(timing);
     set_releases(timing);
     struct weft_hybrid_play play = {.pp = hybrid->pp,
                                     .chunks = hybrid->chunks,
@@ -426,8 +406,14 @@ static double play(struct timing *timing, struct weft_arena scratch)
                                     .forward_s = timing->forward_s,
                                     .backward_s = timing->backward_s,
                                     .release_s = timing->release_s,
-                                    .send_s = timing->sends ? job->costs.send_s : 0};
-    weft_hybrid_play(&play, timing->last_s, scratch);
+                                    .alone_s = timing->alone_s,
+                                    .send_s = timing->sends ? job->costs.send_s : 0,
+                                    .blocking = hybrid->blocking_sends};
+    if (hybrid->schedule == WEFT_SCHEDULE_DUALPIPE) {
+        weft_hybrid_play_dual(&play, timing->last_s);
+    } else {
+        weft_hybrid_play(&play, timing->last_s, scratch);
+    }
     uint32_t beside = weft_hybrid_pipeline_beside(&job->mesh);
     struct outgoing *outgoing = WEFT_NEW(&scratch, struct outgoing, beside);
     double end_s = 0;
@@ -461,6 +447,7 @@ static struct timing timing_of(const struct weft_hybrid_job *job, struct weft_ar
                            .last_s = WEFT_NEW(scratch, double, stages),
                            .reductions = WEFT_NEW(scratch, struct weft_hybrid_reduction, stages),
                            .forward_net_s = WEFT_NEW(scratch, double, stages),
+                           .alone_s = WEFT_NEW(scratch, double, stages),
                            .backward_net_s = WEFT_NEW(scratch, double, stages)};
 }
 
@@ -476,25 +463,26 @@ static double update_seconds(const struct weft_hybrid_job *job)
 double weft_hybrid_seconds(const struct weft_hybrid_job *job, struct weft_arena scratch)
 {
     struct timing timing = timing_of(job, &scratch);
-    return play(&timing, scratch) + update_seconds(job);
+    return play(&timing, scratch) + update_seconds(job) + job->stack->step_s;
 }
 
-// The passes of a rank, all micro-batches.
+// The passes of a rank, all micro-batches: with DualPipe half of them through each of its stages.
 static struct weft_hybrid_piece rank_work(const struct weft_hybrid_job *job, uint32_t rank)
 {
     struct weft_hybrid_piece sum = {0};
-    double times = (double)job->mesh.micro_batches;
-    for (uint32_t chunk = 0; chunk < job->hybrid.chunks; chunk++) {
+    uint32_t held = weft_hybrid_held(&job->hybrid);
+    double times = (double)job->mesh.micro_batches * job->hybrid.chunks / held;
+    for (uint32_t i = 0; i < held; i++) {
         struct weft_hybrid_stage stage = weft_hybrid_stage_at(
-            job->model->transformer, job->mesh.stages, chunk * job->hybrid.pp + rank);
+            job->model->transformer, job->mesh.stages, weft_hybrid_held_at(&job->hybrid, rank, i));
         struct weft_hybrid_pass pass = weft_hybrid_stage_pass(&job->costs, &stage);
         const struct weft_hybrid_piece *both[] = {&pass.forward, &pass.backward};
-        for (uint32_t i = 0; i < 2; i++) {
-            sum.compute_s += times * both[i]->compute_s;
-            sum.tensor_s += times * both[i]->tensor_s;
-            sum.context_s += times * both[i]->context_s;
-            sum.expert_s += times * both[i]->expert_s;
-            sum.flops += times * both[i]->flops;
+        for (uint32_t way = 0; way < 2; way++) {
+            sum.compute_s += times * both[way]->compute_s;
+            sum.tensor_s += times * both[way]->tensor_s;
+            sum.context_s += times * both[way]->context_s;
+            sum.expert_s += times * both[way]->expert_s;
+            sum.flops += times * both[way]->flops;
         }
     }
     return sum;
@@ -538,7 +526,7 @@ bool weft_hybrid_estimate(struct weft_hybrid_estimate *estimate, const struct we
     }
     double ranks = job.mesh.used;
     double peak = job.accelerator->flops_per_s[study->model->transformer->dtype];
-    double end_s = whole_s + update_s;
+    double end_s = whole_s + update_s + job.stack->step_s;
     *estimate = (struct weft_hybrid_estimate){
         .iteration_ps = weft_picoseconds(end_s),
         .compute_ps = weft_picoseconds(busiest.compute_s),
@@ -549,6 +537,8 @@ bool weft_hybrid_estimate(struct weft_hybrid_estimate *estimate, const struct we
         .pipeline_ps = weft_picoseconds(larger(0, passes_s - unsent_s)),
         .data_ps = weft_picoseconds(larger(0, whole_s - passes_s)),
         .optimizer_ps = weft_picoseconds(update_s),
+        .step_ps = weft_picoseconds(job.stack->step_s),
+        .model_flops = job.costs.model_flops,
         .model_flops_utilization = job.costs.model_flops / (end_s * ranks * peak),
         // `flops` is of one rank of each pipeline rank.
         .hardware_flops_utilization = flops * ranks / hybrid->pp / (end_s * ranks * peak),

@@ -20,6 +20,21 @@ enum weft_hybrid_axis {
     WEFT_AXIS_COUNT,
 };
 
+// The strategy of one accelerator, as it is where nothing else is stated.
+static inline struct weft_hybrid weft_hybrid_one(void)
+{
+    return (struct weft_hybrid){.dp = 1,
+                                .tp = 1,
+                                .pp = 1,
+                                .ep = 1,
+                                .cp = 1,
+                                .chunks = 1,
+                                .micro_batch = 1,
+                                .overlap_gradients = true,
+                                .fused_attention = true,
+                                .order = "tcdp"};
+}
+
 // Where the ranks of a strategy lie: accelerator = sum of coordinate * stride.
 struct weft_hybrid_mesh {
     uint32_t per_server;    // accelerators
@@ -36,8 +51,9 @@ struct weft_hybrid_mesh {
 struct weft_hybrid_stage {
     uint32_t dense_layers;
     uint32_t expert_layers;
-    bool embedding; // input table
-    bool head;      // last norm, output matrix and loss
+    bool embedding;       // input table
+    bool head;            // last norm, output matrix and loss
+    uint32_t predictions; // of the layers, those of multi-token prediction: a head more for each
 };
 
 // Checks a strategy against model and cluster, and lays it out. Fails with INPUT naming the figure
@@ -73,9 +89,16 @@ weft_hybrid_stage_parameters(const struct weft_hybrid *hybrid,
 // Bytes of one parameter: as used in the passes, as gradient, as optimizer state.
 struct weft_hybrid_widths {
     double parameter, gradient, optimizer;
+    double reduced; // a gradient on the network
 };
 struct weft_hybrid_widths weft_hybrid_widths_of(const struct weft_transformer *transformer,
-                                                enum weft_optimizer optimizer);
+                                                const struct weft_strategy_setting *setting);
+// The setting's stack, or "none".
+const struct weft_stack *weft_hybrid_stack(const struct weft_strategy_setting *setting);
+// Stages that pipeline rank `rank` holds: `chunks` of them, or both directions' with DualPipe. The
+// index-th of them.
+uint32_t weft_hybrid_held(const struct weft_hybrid *hybrid);
+uint32_t weft_hybrid_held_at(const struct weft_hybrid *hybrid, uint32_t rank, uint32_t index);
 
 // ---- memory ----
 
@@ -86,12 +109,14 @@ const char *weft_hybrid_memory_most(const struct weft_memory *memory);
 struct weft_memory weft_hybrid_rank_memory(const struct weft_hybrid *hybrid,
                                            const struct weft_hybrid_mesh *mesh,
                                            const struct weft_transformer *transformer,
-                                           enum weft_optimizer optimizer, uint32_t rank);
+                                           const struct weft_strategy_setting *setting,
+                                           uint32_t rank);
 // The fullest rank and, in *rank, which.
 struct weft_memory weft_hybrid_peak_memory(const struct weft_hybrid *hybrid,
                                            const struct weft_hybrid_mesh *mesh,
                                            const struct weft_transformer *transformer,
-                                           enum weft_optimizer optimizer, uint32_t *rank);
+                                           const struct weft_strategy_setting *setting,
+                                           uint32_t *rank);
 
 // weft_strategy_memory for hybrid strategies.
 bool weft_hybrid_fill_memory(struct weft_strategy *strategy, const struct weft_study *study,
@@ -123,6 +148,7 @@ struct weft_hybrid_rates weft_hybrid_rates_of(const struct weft_hybrid_mesh *mes
 struct weft_hybrid_piece {
     double compute_s, tensor_s, context_s, expert_s;
     double network_s; // of it or beside it: how long the network carries what a rank sends
+    double hidden_s;  // of experts' exchanges, under another micro-batch's pass
     double flops;     // executed
 };
 struct weft_hybrid_pass {
@@ -140,13 +166,12 @@ struct weft_hybrid_costs {
     double ring_fixed_s[2];   // of it, what does not grow with bytes: kernels and hops
     double attention_s[2];    // of one layer: hides the ring
 };
-void weft_hybrid_cost(struct weft_hybrid_costs *costs, const struct weft_hybrid *hybrid,
-                      const struct weft_hybrid_mesh *mesh, const struct weft_model *model,
-                      const struct weft_accelerator *accelerator,
-                      const struct weft_hybrid_rates *rates);
 struct weft_hybrid_pass weft_hybrid_stage_pass(const struct weft_hybrid_costs *costs,
                                                const struct weft_hybrid_stage *stage);
 double weft_hybrid_piece_seconds(const struct weft_hybrid_piece *piece);
+// Adds `times` of a piece to a sum.
+void weft_hybrid_add_piece(struct weft_hybrid_piece *sum, const struct weft_hybrid_piece *piece,
+                           double times);
 
 // ---- the pipeline ----
 
@@ -170,12 +195,19 @@ struct weft_hybrid_play {
     const double *forward_s; // [pp * chunks], by stage
     const double *backward_s;
     const double *release_s; // stage's first forward not before; NULL = 0
+    const double *alone_s;   // DualPipe: of a forward and a backward pass, what no other one hides
     double send_s;
+    bool blocking; // a rank sends before it runs its next pass
 };
 // Plays the schedule: last_backward_s[stage] = when the stage's last backward pass ends. Beyond a
 // few rounds of the pipeline the steady rhythm is extrapolated. O(pp^2 chunks) passes at most.
 void weft_hybrid_play(const struct weft_hybrid_play *play, double *last_backward_s,
                       struct weft_arena scratch);
+// The same of DualPipe (DeepSeek-V3, 2024, section 3.2.1 and table 2): every rank runs half of the
+// micro-batches through each of its two stages, and waits for (pp/2 - 1) times a forward and two
+// backward passes less the parameters' gradients of three. pp forward passes of a rank before its
+// first pair and pp backward ones behind its last have no partner. All stages end then. O(stages).
+void weft_hybrid_play_dual(const struct weft_hybrid_play *play, double *last_backward_s);
 
 // ---- the whole iteration ----
 
@@ -198,7 +230,8 @@ struct weft_hybrid_job {
     struct weft_hybrid_mesh mesh;
     const struct weft_model *model;
     const struct weft_accelerator *accelerator;
-    enum weft_optimizer optimizer;
+    const struct weft_strategy_setting *setting;
+    const struct weft_stack *stack; // never NULL
     struct weft_hybrid_rates rates;
     struct weft_hybrid_costs costs;
 };
@@ -211,6 +244,8 @@ bool weft_hybrid_job_init(struct weft_hybrid_job *job, const struct weft_hybrid 
 bool weft_hybrid_job_open(struct weft_hybrid_job *job, const struct weft_hybrid *hybrid,
                           const struct weft_study *study, struct weft_error *error) WEFT_MUST_USE;
 void weft_hybrid_job_price(struct weft_hybrid_job *job, const struct weft_hybrid_rates *rates);
+// Fills job->costs from the rest of it. O(1).
+void weft_hybrid_cost(struct weft_hybrid_job *job);
 struct weft_hybrid_reduction weft_hybrid_reduce_stage(const struct weft_hybrid_job *job,
                                                       const struct weft_hybrid_stage *stage);
 // Bytes a rank's optimizer step moves through memory, in seconds.

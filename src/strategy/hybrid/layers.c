@@ -13,6 +13,8 @@
 
 #include "hybrid.h"
 
+#include <math.h>
+
 // A matrix product of m x k by k x n reaches its share of the peak times x / (x + this) for each of
 // m, n, k: tiles that are not full and pipelines that fill. Half a tile of 128; assumed, and
 // checked only by the whole (oracle_published_runs).
@@ -22,13 +24,20 @@
 #define FUSED_SHARE 0.7
 // FLOPs of its backward pass to its forward pass: five products, one of them the scores again.
 #define FUSED_BACKWARD 2.5
+// Multiprocessors that an overlapped all to all of experts keeps busy (DeepSeek-V3, 2024, section
+// 3.2.2: 20 of 132).
+#define EXCHANGE_PROCESSORS 20.0
 
 struct machine {
     const struct weft_hybrid *hybrid;
     const struct weft_hybrid_mesh *mesh;
     const struct weft_transformer *stack;
     const struct weft_hybrid_rates *rates;
-    double peak_flops; // times its efficiency
+    double peak_flops;     // times its efficiency
+    double product_flops;  // the same of the products that FP8 is for, which may be in FP8
+    double exchange_share; // of the processors, while experts' exchanges overlap
+    double tensor_overlap;
+    double fp8_bytes; // read and written to bring an element into FP8; 0 = the model's type
     double memory_Bps;
     double link_Bps;
     double launch_s;
@@ -57,22 +66,40 @@ static struct work add(struct work a, struct work b)
     return (struct work){a.seconds + b.seconds, a.flops + b.flops};
 }
 
-// `count` products of m x k by k x n in one kernel.
-static struct work matmul(const struct machine *machine, double count, double m, double n, double k)
+// `count` products of m x k by k x n in one kernel, at the speed `peak_flops`.
+static struct work product_at(const struct machine *machine, double peak_flops, double count,
+                              const double sides[3])
 {
+    double m = sides[0];
+    double n = sides[1];
+    double k = sides[2];
     if (count * m * n * k <= 0) {
         return (struct work){0};
     }
     double flops = 2 * count * m * n * k;
-    double compute_s = flops / (machine->peak_flops * fill(m) * fill(n) * fill(k));
+    double compute_s = flops / (peak_flops * fill(m) * fill(n) * fill(k));
     double bytes = machine->width * count * (m * k + k * n + m * n);
     double seconds = larger(compute_s, bytes / machine->memory_Bps);
     return (struct work){larger(seconds, machine->launch_s), flops};
 }
 
+// In the model's own type.
+static struct work matmul(const struct machine *machine, double count, double m, double n, double k)
+{
+    return product_at(machine, machine->peak_flops, count, (const double[]){m, n, k});
+}
+
 static struct work sweep(const struct machine *machine, double bytes)
 {
     return (struct work){bytes > 0 ? larger(bytes / machine->memory_Bps, machine->launch_s) : 0, 0};
+}
+
+// A product with parameters, which may run in FP8: its left side is brought into FP8 first.
+static struct work layer_product(const struct machine *machine, double count, double m, double n,
+                                 double k)
+{
+    return add(product_at(machine, machine->product_flops, count, (const double[]){m, n, k}),
+               sweep(machine, machine->fp8_bytes * count * m * k));
 }
 
 // ---- exchanges ----
@@ -106,6 +133,26 @@ static double neighbor_rate(const struct machine *machine, double server_Bps, do
     return rate_Bps < machine->link_Bps ? rate_Bps : machine->link_Bps;
 }
 
+// What of a sum stays when products of `hide_s` run beside it: chunks leave the first one bare.
+static double exposed_sum(const struct machine *machine, double tensor_s, double hide_s)
+{
+    if (!machine->hybrid->overlap_tensor) {
+        return tensor_s;
+    }
+    return larger((1 - machine->tensor_overlap) * tensor_s, tensor_s - hide_s);
+}
+
+// Copies of a token that leave for other servers: as many as experts, or, where a server gets one
+// for all, as many as servers that its experts may lie on.
+static double outer_copies(const struct machine *machine, double local)
+{
+    double ep = machine->hybrid->ep;
+    double copies = machine->stack->experts_active;
+    double limit = machine->stack->expert_servers;
+    copies = limit > 0 && limit < copies ? limit : copies;
+    return copies * (ep - local) / ep;
+}
+
 // One direction of an expert layer's all to all; *network_s of it between servers.
 static double expert_exchange(const struct machine *machine, double copies_bytes, double *network_s)
 {
@@ -118,7 +165,8 @@ static double expert_exchange(const struct machine *machine, double copies_bytes
     double local = weft_hybrid_local_members(machine->mesh, axes, 2, machine->hybrid->ep);
     double rank_bytes = copies_bytes / machine->hybrid->tp;
     double inside_s = rank_bytes * (local - 1) / ep / machine->link_Bps;
-    *network_s = rank_bytes * (ep - local) / ep * machine->sharers / machine->rates->exchange_Bps;
+    double outer_bytes = rank_bytes / machine->stack->experts_active * outer_copies(machine, local);
+    *network_s = outer_bytes * machine->sharers / machine->rates->exchange_Bps;
     return larger(inside_s, *network_s) + machine->launch_s +
            (ep > local ? machine->rates->latency_s : 0);
 }
@@ -163,6 +211,21 @@ static double kv_elements(const struct machine *machine)
     return 2 * larger(kv_heads(stack) / machine->hybrid->tp, 1) * head_dim(stack);
 }
 
+// The products that bring latents up to queries, keys and values; none without latents.
+static struct work latent_up(const struct machine *machine, double tokens)
+{
+    const struct weft_transformer *stack = machine->stack;
+    if (stack->kv_rank == 0) {
+        return (struct work){0};
+    }
+    double heads = (double)stack->heads / machine->hybrid->tp;
+    double query = heads * (stack->nope_dim + (double)stack->rope_dim);
+    double key_value = heads * (stack->nope_dim + (double)stack->value_dim);
+    double query_rank = stack->q_rank != 0 ? stack->q_rank : (double)stack->hidden;
+    return add(layer_product(machine, 1, tokens, query, query_rank),
+               layer_product(machine, 1, tokens, key_value, stack->kv_rank));
+}
+
 static struct work projections(const struct machine *machine, double tokens)
 {
     const struct weft_transformer *stack = machine->stack;
@@ -172,19 +235,17 @@ static struct work projections(const struct machine *machine, double tokens)
     if (stack->kv_rank == 0) {
         double queries = heads * head_dim(stack);
         double keys = larger(kv_heads(stack) / tp, 1) * head_dim(stack);
-        struct work in = matmul(machine, 1, tokens, queries + 2 * keys, hidden);
+        struct work in = layer_product(machine, 1, tokens, queries + 2 * keys, hidden);
         struct work turn = sweep(machine, 2 * machine->width * tokens * (queries + 2 * keys));
-        return add(add(in, turn), matmul(machine, 1, tokens, hidden, queries));
+        return add(add(in, turn), layer_product(machine, 1, tokens, hidden, queries));
     }
     double query = heads * (stack->nope_dim + (double)stack->rope_dim);
     double key_value = heads * (stack->nope_dim + (double)stack->value_dim);
     double latent = stack->kv_rank + (double)stack->rope_dim;
-    struct work down = matmul(machine, 1, tokens, stack->q_rank + latent, hidden);
-    double query_rank = stack->q_rank != 0 ? stack->q_rank : hidden;
-    struct work up = add(matmul(machine, 1, tokens, query, query_rank),
-                         matmul(machine, 1, tokens, key_value, stack->kv_rank));
+    struct work down = layer_product(machine, 1, tokens, stack->q_rank + latent, hidden);
+    struct work up = latent_up(machine, tokens);
     struct work turn = sweep(machine, 2 * machine->width * tokens * (query + key_value));
-    struct work out = matmul(machine, 1, tokens, hidden, heads * stack->value_dim);
+    struct work out = layer_product(machine, 1, tokens, hidden, heads * stack->value_dim);
     return add(add(down, up), add(turn, out));
 }
 
@@ -194,14 +255,15 @@ static struct work attention(const struct machine *machine, struct work *backwar
     const struct weft_transformer *stack = machine->stack;
     double samples = (double)machine->hybrid->micro_batch;
     double rows = (double)stack->sequence / machine->hybrid->cp;
-    double columns = (double)stack->sequence;
+    double columns = weft_attention_keys((double)stack->sequence, (double)stack->window, false);
     double heads = samples * stack->heads / machine->hybrid->tp;
     bool latent = stack->kv_rank != 0;
     double query = latent ? stack->nope_dim + (double)stack->rope_dim : head_dim(stack);
     double value = latent ? stack->value_dim : head_dim(stack);
     if (machine->hybrid->fused_attention) {
-        double share = stack->causal ? 0.5 : 1; // masked blocks are skipped
-        double flops = 2 * heads * rows * columns * (query + value) * share;
+        double seen = weft_attention_keys((double)stack->sequence, (double)stack->window,
+                                          stack->causal); // masked blocks are skipped
+        double flops = 2 * heads * rows * seen * (query + value);
         double seconds = flops / (machine->peak_flops * FUSED_SHARE);
         *backward = (struct work){larger(FUSED_BACKWARD * seconds, machine->launch_s),
                                   FUSED_BACKWARD * flops};
@@ -224,43 +286,43 @@ static struct work feed_forward(const struct machine *machine, double count, dou
     double hidden = (double)stack->hidden;
     double here = units / machine->hybrid->tp;
     double up = stack->gated ? 2 : 1;
-    struct work in = matmul(machine, count, tokens, up * here, hidden);
+    struct work in = layer_product(machine, count, tokens, up * here, hidden);
     struct work activation = sweep(machine, machine->width * count * tokens * here * (up + 1));
-    struct work out = matmul(machine, count, tokens, hidden, here);
+    struct work out = layer_product(machine, count, tokens, hidden, here);
     return add(add(in, activation), out);
 }
 
 // Norms, residual sums and dropouts of a layer: two of each, r/w/r/r/w passes over the hidden
-// values, split over the tensor ranks with sequence parallelism.
+// values, split over the tensor ranks with sequence parallelism. A parallel block has one norm and
+// one sum of three: r/w/r/r/r/w.
 static struct work norms(const struct machine *machine, double tokens)
 {
     double split = machine->hybrid->sequence_parallel ? machine->hybrid->tp : 1;
-    double bytes = 10 * machine->width * tokens * (double)machine->stack->hidden / split;
+    double passes = machine->stack->parallel_block ? 6 : 10;
+    double bytes = passes * machine->width * tokens * (double)machine->stack->hidden / split;
     return sweep(machine, bytes);
 }
 
+// What recompute=norms runs again of a layer: norms, the activation function of what a token
+// passes, and the products that bring latents back to heads.
+static struct work light_work(const struct machine *machine, double tokens, bool experts)
+{
+    const struct weft_transformer *stack = machine->stack;
+    double units = experts ? (double)(stack->experts_active + stack->experts_shared) *
+                                 (double)stack->expert_units
+                           : (double)stack->ffn_units;
+    double passes = stack->gated ? 3 : 2;
+    double bytes = machine->width * tokens * passes * units / machine->hybrid->tp;
+    return add(add(norms(machine, tokens), sweep(machine, bytes)), latent_up(machine, tokens));
+}
+
 // ---- pieces ----
-
-double weft_hybrid_piece_seconds(const struct weft_hybrid_piece *piece)
-{
-    return piece->compute_s + piece->tensor_s + piece->context_s + piece->expert_s;
-}
-
-static void add_piece(struct weft_hybrid_piece *sum, const struct weft_hybrid_piece *piece,
-                      double times)
-{
-    sum->compute_s += piece->compute_s * times;
-    sum->tensor_s += piece->tensor_s * times;
-    sum->context_s += piece->context_s * times;
-    sum->expert_s += piece->expert_s * times;
-    sum->network_s += piece->network_s * times;
-    sum->flops += piece->flops * times;
-}
 
 struct layer {
     struct work plain;     // products and sweeps: backward takes twice as long
     struct work attention; // forward
     struct work attention_backward;
+    struct work light; // what recompute=norms runs again
     double tensor_s, expert_s, ring_s, ring_backward_s;
     double exchange_network_s, ring_network_s; // between servers, forward
 };
@@ -273,6 +335,26 @@ static void wait_for_network(const struct machine *machine, struct weft_hybrid_p
     double longer_s = machine->pipeline * piece->network_s - weft_hybrid_piece_seconds(piece);
     double *waits = exchanges ? &piece->expert_s : &piece->context_s;
     *waits += larger(0, longer_s);
+}
+
+// Experts' exchanges under another micro-batch's pass: a forward and a backward pass run at a time,
+// and what of both exchanges is longer than both passes stays. Some of the processors are set apart
+// for them.
+static void overlap_exchanges(const struct machine *machine, struct weft_hybrid_pass *pass)
+{
+    double exchange_s = pass->forward.expert_s + pass->backward.expert_s;
+    if (!machine->hybrid->overlap_experts || exchange_s <= 0) {
+        return;
+    }
+    double slower = 1 / (1 - machine->exchange_share);
+    double compute_s = slower * (pass->forward.compute_s + pass->backward.compute_s);
+    double left = larger(0, exchange_s - compute_s) / exchange_s;
+    struct weft_hybrid_piece *pieces[] = {&pass->forward, &pass->backward};
+    for (uint32_t i = 0; i < 2; i++) {
+        pieces[i]->compute_s *= slower;
+        pieces[i]->hidden_s = (1 - left) * pieces[i]->expert_s;
+        pieces[i]->expert_s *= left;
+    }
 }
 
 // Puts a layer's pieces together. The backward pass takes twice the products (one for the inputs'
@@ -295,15 +377,22 @@ static struct weft_hybrid_pass layer_pass(const struct machine *machine, const s
                      .network_s = layer->exchange_network_s + 2 * layer->ring_network_s,
                      .flops = 2 * layer->plain.flops + layer->attention_backward.flops},
     };
-    wait_for_network(machine, &pass.forward, layer->exchange_network_s > 0);
-    wait_for_network(machine, &pass.backward, layer->exchange_network_s > 0);
+    if (!machine->hybrid->overlap_experts) {
+        wait_for_network(machine, &pass.forward, layer->exchange_network_s > 0);
+        wait_for_network(machine, &pass.backward, layer->exchange_network_s > 0);
+    }
     if (machine->hybrid->recompute == WEFT_RECOMPUTE_FULL) {
-        add_piece(&pass.backward, &pass.forward, 1);
+        weft_hybrid_add_piece(&pass.backward, &pass.forward, 1);
     } else if (machine->hybrid->recompute == WEFT_RECOMPUTE_SELECTIVE &&
                !machine->hybrid->fused_attention) {
         pass.backward.compute_s += layer->attention.seconds;
         pass.backward.flops += layer->attention.flops;
     }
+    if (machine->hybrid->recompute == WEFT_RECOMPUTE_NORMS) {
+        pass.backward.compute_s += layer->light.seconds;
+        pass.backward.flops += layer->light.flops;
+    }
+    overlap_exchanges(machine, &pass);
     return pass;
 }
 
@@ -337,7 +426,9 @@ static struct weft_hybrid_pass transformer_layer(const struct machine *machine,
     struct layer layer = {0};
     layer.plain = add(projections(machine, tokens), norms(machine, tokens));
     layer.attention = attention(machine, &layer.attention_backward);
-    layer.tensor_s = tensor_sum(machine, hidden_bytes);
+    layer.light = light_work(machine, tokens, experts);
+    double own_s = layer.plain.seconds;
+    layer.tensor_s = exposed_sum(machine, tensor_sum(machine, hidden_bytes), own_s);
     double ring_bytes = tokens * kv_elements(machine) * machine->width;
     double twice_s;
     layer.ring_s = context_ring(machine, ring_bytes, &layer.ring_network_s);
@@ -345,7 +436,11 @@ static struct weft_hybrid_pass transformer_layer(const struct machine *machine,
     set_network(machine, costs, &layer, ring_bytes);
     if (!experts) {
         layer.plain = add(layer.plain, feed_forward(machine, 1, tokens, (double)stack->ffn_units));
-        layer.tensor_s += tensor_sum(machine, hidden_bytes);
+        double feed_s = layer.plain.seconds - own_s;
+        // A parallel block sums both branches at once.
+        layer.tensor_s += stack->parallel_block
+                              ? 0
+                              : exposed_sum(machine, tensor_sum(machine, hidden_bytes), feed_s);
         return layer_pass(machine, &layer);
     }
     // Balanced routing: every rank gets as many token copies as it sends.
@@ -364,12 +459,17 @@ static struct weft_hybrid_pass transformer_layer(const struct machine *machine,
     // Copies are sorted by expert and put back; each tensor rank moves its share of each.
     layer.plain = add(layer.plain, sweep(machine, 4 * copies_bytes / machine->hybrid->tp));
     layer.tensor_s += tensor_sum(machine, copies_bytes);
-    layer.expert_s = 2 * expert_exchange(machine, copies_bytes, &layer.exchange_network_s);
-    layer.exchange_network_s *= 2; // there and back
+    // There, in FP8 where products are, and back.
+    double there = machine->fp8_bytes > 0 ? 1 / machine->width : 1;
+    double back_network_s;
+    layer.expert_s = expert_exchange(machine, there * copies_bytes, &layer.exchange_network_s) +
+                     expert_exchange(machine, copies_bytes, &back_network_s);
+    layer.exchange_network_s += back_network_s;
     if (machine->hybrid->ep > 1) {
         double again = machine->hybrid->recompute == WEFT_RECOMPUTE_FULL ? 2 : 1;
-        costs->exchange_bytes[0] = 2 * copies_bytes; // there and back
-        costs->exchange_bytes[1] = 2 * copies_bytes * again;
+        double outer = outer_copies(machine, 0) / stack->experts_active;
+        costs->exchange_bytes[0] = (there + 1) * outer * copies_bytes;
+        costs->exchange_bytes[1] = costs->exchange_bytes[0] * again;
     }
     return layer_pass(machine, &layer);
 }
@@ -432,27 +532,49 @@ static double send_seconds(const struct machine *machine, double bytes)
            gather_s;
 }
 
-// Fills the costs of all pieces of the model. The embedding and head lie outside of layers; a send
-// is the activations of one micro-batch, divided over the tensor ranks.
-void weft_hybrid_cost(struct weft_hybrid_costs *costs, const struct weft_hybrid *hybrid,
-                      const struct weft_hybrid_mesh *mesh, const struct weft_model *model,
-                      const struct weft_accelerator *accelerator,
-                      const struct weft_hybrid_rates *rates)
+// How much longer passes are because everybody waits for a slow server: the chance that there is
+// one among those of the job, times by how much it is slower.
+static double slowed(const struct weft_stack *software, uint32_t servers)
 {
-    const struct weft_transformer *stack = model->transformer;
+    return 1 + software->slow_ratio * (1 - pow(1 - software->slow_share, servers));
+}
+
+static struct machine machine_of(const struct weft_hybrid_job *job)
+{
+    const struct weft_accelerator *accelerator = job->accelerator;
+    const struct weft_stack *software = job->stack;
+    const struct weft_transformer *stack = job->model->transformer;
+    double share = software->compute_efficiency / slowed(software, job->mesh.server_count);
+    double efficiency = accelerator->matmul_efficiency * share;
+    enum weft_dtype products = job->hybrid.fp8 ? WEFT_FP8 : stack->dtype;
+    double width = weft_dtype_bytes(stack->dtype);
     struct machine machine = {
-        .hybrid = hybrid,
-        .mesh = mesh,
+        .hybrid = &job->hybrid,
+        .mesh = &job->mesh,
         .stack = stack,
-        .rates = rates,
-        .peak_flops = accelerator->flops_per_s[stack->dtype] * accelerator->matmul_efficiency,
-        .memory_Bps = accelerator->memory_Bps * accelerator->memory_efficiency,
+        .rates = &job->rates,
+        .peak_flops = accelerator->flops_per_s[stack->dtype] * efficiency,
+        .product_flops = accelerator->flops_per_s[products] * efficiency,
+        .exchange_share = EXCHANGE_PROCESSORS / accelerator->processors,
+        .tensor_overlap = software->tensor_overlap,
+        .fp8_bytes = job->hybrid.fp8 ? width + 1 : 0,
+        .memory_Bps = accelerator->memory_Bps * accelerator->memory_efficiency * share,
         .link_Bps = accelerator->link_Bps * accelerator->link_efficiency,
         .launch_s = weft_seconds(accelerator->launch_ps),
-        .width = weft_dtype_bytes(stack->dtype),
+        .width = width,
     };
-    machine.pipeline = weft_hybrid_pipeline_beside(mesh);
-    machine.sharers = mesh->per_server / machine.pipeline;
+    machine.pipeline = weft_hybrid_pipeline_beside(&job->mesh);
+    machine.sharers = job->mesh.per_server / machine.pipeline;
+    return machine;
+}
+
+// The embedding and head lie outside of layers; a send is the activations of one micro-batch,
+// divided over the tensor ranks.
+void weft_hybrid_cost(struct weft_hybrid_job *job)
+{
+    const struct weft_model *model = job->model;
+    const struct weft_transformer *stack = model->transformer;
+    struct machine machine = machine_of(job);
     struct weft_hybrid_costs result = {0};
     result.dense = transformer_layer(&machine, &result, false);
     if (stack->experts != 0) {
@@ -460,25 +582,9 @@ void weft_hybrid_cost(struct weft_hybrid_costs *costs, const struct weft_hybrid 
     }
     result.embedding = embedding_pass(&machine);
     result.head = head_pass(&machine);
-    result.send_bytes = hybrid->pp > 1 ? mesh->tokens * (double)stack->hidden * machine.width : 0;
+    result.send_bytes =
+        job->hybrid.pp > 1 ? job->mesh.tokens * (double)stack->hidden * machine.width : 0;
     result.send_s = send_seconds(&machine, result.send_bytes);
     result.model_flops = 3 * model->forward_flops * (double)model->batch;
-    *costs = result;
-}
-
-// ---- stages ----
-
-struct weft_hybrid_pass weft_hybrid_stage_pass(const struct weft_hybrid_costs *costs,
-                                               const struct weft_hybrid_stage *stage)
-{
-    const struct weft_hybrid_pass *parts[] = {&costs->dense, &costs->experts, &costs->embedding,
-                                              &costs->head};
-    const double times[] = {stage->dense_layers, stage->expert_layers, stage->embedding ? 1 : 0,
-                            stage->head ? 1 : 0};
-    struct weft_hybrid_pass sum = {0};
-    for (uint32_t i = 0; i < 4; i++) {
-        add_piece(&sum.forward, &parts[i]->forward, times[i]);
-        add_piece(&sum.backward, &parts[i]->backward, times[i]);
-    }
-    return sum;
+    job->costs = result;
 }

@@ -68,7 +68,30 @@ static bool check_batch(uint64_t *micro_batches, const struct weft_hybrid *hybri
             "are a multiple of pp=%u; use chunks=1",
             (unsigned long long)*micro_batches, hybrid->pp);
     }
-    return true;
+    if (hybrid->schedule != WEFT_SCHEDULE_DUALPIPE) {
+        return true;
+    }
+    bool halves = hybrid->pp % 2 == 0 && hybrid->chunks == 1 && *micro_batches % 2 == 0;
+    return (halves && *micro_batches >= 2 * (uint64_t)hybrid->pp) ||
+           weft_fail(
+               error, WEFT_INPUT,
+               "schedule: dualpipe feeds both ends: it needs an even pp (%u), chunks=1 and an "
+               "even number of at least 2 * pp micro-batches a replica (%llu); use "
+               "schedule=1f1b",
+               hybrid->pp, (unsigned long long)*micro_batches);
+}
+
+uint32_t weft_hybrid_held(const struct weft_hybrid *hybrid)
+{
+    return hybrid->schedule == WEFT_SCHEDULE_DUALPIPE ? 2 : hybrid->chunks;
+}
+
+uint32_t weft_hybrid_held_at(const struct weft_hybrid *hybrid, uint32_t rank, uint32_t index)
+{
+    if (hybrid->schedule == WEFT_SCHEDULE_DUALPIPE) {
+        return index == 0 ? rank : hybrid->pp - 1 - rank;
+    }
+    return index * hybrid->pp + rank;
 }
 
 static bool set_strides(struct weft_hybrid_mesh *mesh, const char *order, struct weft_error *error)
@@ -145,8 +168,9 @@ bool weft_hybrid_mesh_build(struct weft_hybrid_mesh *mesh, const struct weft_hyb
 struct weft_hybrid_stage weft_hybrid_stage_at(const struct weft_transformer *transformer,
                                               uint32_t stages, uint32_t index)
 {
-    uint32_t base = transformer->layers / stages;
-    uint32_t rest = transformer->layers % stages;
+    uint32_t layers = transformer->layers + transformer->predictions;
+    uint32_t base = layers / stages;
+    uint32_t rest = layers % stages;
     uint32_t middle = stages > 2 ? stages - 2 : 0;
     middle = rest < middle ? rest : middle; // stages 1 .. middle have one more
     uint32_t first = rest - middle;         // and then stage 0
@@ -158,8 +182,7 @@ struct weft_hybrid_stage weft_hybrid_stage_at(const struct weft_transformer *tra
         begin += first + (index - 1 < middle ? index - 1 : middle);
         count += index - 1 < middle ? 1 : 0;
     }
-    uint32_t dense_end =
-        transformer->experts != 0 ? transformer->dense_layers : transformer->layers;
+    uint32_t dense_end = transformer->experts != 0 ? transformer->dense_layers : layers;
     uint32_t dense = 0;
     if (begin < dense_end) {
         dense = dense_end - begin < count ? dense_end - begin : count;
@@ -167,7 +190,9 @@ struct weft_hybrid_stage weft_hybrid_stage_at(const struct weft_transformer *tra
     return (struct weft_hybrid_stage){.dense_layers = dense,
                                       .expert_layers = count - dense,
                                       .embedding = index == 0,
-                                      .head = index == stages - 1};
+                                      .head = index == stages - 1,
+                                      .predictions =
+                                          index == stages - 1 ? transformer->predictions : 0};
 }
 
 uint32_t weft_hybrid_local_members(const struct weft_hybrid_mesh *mesh,

@@ -64,16 +64,10 @@ bool weft_hybrid_data_parallel(struct weft_strategy *strategy, const struct weft
                                struct weft_arena *arena, struct weft_arena scratch,
                                struct weft_error *error)
 {
-    struct weft_hybrid hybrid = {.dp = 1,
-                                 .tp = 1,
-                                 .pp = 1,
-                                 .ep = 1,
-                                 .cp = 1,
-                                 .chunks = 1,
-                                 .micro_batch = 1,
-                                 .overlap_gradients = true,
-                                 .fused_attention = true,
-                                 .order = "tcdp"};
+    struct weft_hybrid hybrid = weft_hybrid_one();
+    if (study->setting->overlap != 0) {
+        weft_hybrid_set_overlap(&hybrid, study->setting->overlap);
+    }
     struct weft_hybrid_mesh mesh; // of one accelerator: how many a server has
     if (!weft_hybrid_mesh_build(&mesh, &hybrid, study, error)) {
         return false;

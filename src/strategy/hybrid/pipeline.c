@@ -95,14 +95,16 @@ static bool advance(struct stage_play *state, uint32_t rank)
         uint64_t at = (uint64_t)stage * m + slot.micro_batch;
         if (slot.backward) {
             state->backward_end_s[at] = start_s + play->backward_s[stage];
-            state->free_s[rank] = state->backward_end_s[at];
+            state->free_s[rank] =
+                state->backward_end_s[at] + (play->blocking && stage > 0 ? play->send_s : 0);
         } else {
             if (play->release_s != NULL && slot.micro_batch == 0 &&
                 play->release_s[stage] > start_s) {
                 start_s = play->release_s[stage];
             }
             state->forward_end_s[at] = start_s + play->forward_s[stage];
-            state->free_s[rank] = state->forward_end_s[at];
+            bool sends = play->blocking && stage + 1 < state->stages;
+            state->free_s[rank] = state->forward_end_s[at] + (sends ? play->send_s : 0);
         }
         state->next[rank]++;
         ran = true;
@@ -175,5 +177,28 @@ void weft_hybrid_play(const struct weft_hybrid_play *play, double *last_backward
     for (uint32_t stage = 0; stage < stages; stage++) {
         last_backward_s[stage] =
             before_s[stage] + (last_backward_s[stage] - before_s[stage]) * rounds;
+    }
+}
+
+void weft_hybrid_play_dual(const struct weft_hybrid_play *play, double *last_backward_s)
+{
+    double half = (double)play->micro_batches / 2;
+    double work_s = 0;
+    double bubble_s = 0;
+    for (uint32_t rank = 0; rank < play->pp / 2; rank++) {
+        uint32_t other = play->pp - 1 - rank;
+        double forward_s = play->forward_s[rank] + play->forward_s[other];
+        double backward_s = play->backward_s[rank] + play->backward_s[other];
+        double rank_s = half * (forward_s + backward_s) +
+                        play->pp / 2.0 * (play->alone_s[rank] + play->alone_s[other]);
+        work_s = rank_s > work_s ? rank_s : work_s;
+        // Of one stage on average; the parameters' gradients take as long as the forward pass.
+        double waits_s = (backward_s - forward_s) > 0 ? backward_s - forward_s : 0;
+        bubble_s = waits_s > bubble_s ? waits_s : bubble_s;
+    }
+    double sends_s = 2.0 * (play->pp - 1) * play->send_s; // the first one in, the last one out
+    double end_s = work_s + (play->pp / 2.0 - 1) * bubble_s + sends_s;
+    for (uint32_t stage = 0; stage < play->pp; stage++) {
+        last_backward_s[stage] = end_s;
     }
 }

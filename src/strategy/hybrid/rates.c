@@ -2,11 +2,23 @@
 // What a network gives to the exchanges of a hybrid strategy: each kind of exchange (rings of
 // gradients, shifts along the pipeline, context rings, all-to-alls of experts) is laid on the
 // network's routes for all ranks at once, and the most loaded link says how fast a server can send.
-// Exchanges of different kinds are not laid on each other. O(accelerators * paths * hops).
+// Exchanges of different kinds are not laid on each other.
+//
+// Where a flow picks one of its pair's paths by hash (ECMP), some links get several flows and
+// others none, and a round of a ring waits for its slowest hop: the mean over a few draws of the
+// most loaded link is what an exchange sees, not the load of flows that were split over all paths.
+// On a leaf-spine of eight rails the difference is a factor of eight and more. A tensor group's
+// message is one flow, as in the task graph. O(draws * accelerators * hops) where paths are picked,
+// else O(accelerators * paths * hops).
 
 #include "hybrid.h"
 
 #include <stdlib.h>
+#include <string.h>
+
+// Draws of the picked paths. Eight tell the mean to about a tenth on a Fat-tree of 64 servers; a
+// search finds the rates of a mesh once, so that they cost it little.
+#define DRAWS 8u
 
 // Ranks of one group: along context and data (the inner one first), or along one axis.
 struct axes {
@@ -20,6 +32,8 @@ struct gauge {
     double *load_bytes; // per link
     uint32_t *links;    // room for one path
     double *sent_bytes; // per server, what leaves it
+    uint32_t draw;      // which one
+    bool drawn;         // some flow had a choice
 };
 
 static uint32_t group_size(const struct weft_hybrid_mesh *mesh, const struct axes *axes)
@@ -58,16 +72,26 @@ static uint32_t at_place(const struct weft_hybrid_mesh *mesh, const struct axes 
     return rank;
 }
 
-// Puts bytes on the paths between two servers.
-static void carry(struct gauge *gauge, uint32_t source, uint32_t target, double bytes)
+// Puts bytes of a flow on the paths between two servers: on the one that this draw picks for the
+// flow, or on all of them where flows are split.
+static void carry(struct gauge *gauge, uint32_t source, uint32_t target, uint64_t flow,
+                  double bytes)
 {
     const struct weft_routes *routes = &gauge->network->routes;
-    uint32_t paths = weft_routes_path_count(routes, source, target);
-    for (uint32_t p = 0; p < paths; p++) {
+    uint32_t end = weft_routes_path_count(routes, source, target);
+    uint32_t begin = 0;
+    bool picks = routes->spread == WEFT_SPREAD_PICK && end > 1;
+    if (picks) {
+        uint64_t hash = weft_hash(weft_hash(flow) ^ gauge->draw);
+        begin = weft_routes_pick(routes, source, target, hash);
+        end = begin + 1;
+        gauge->drawn = true;
+    }
+    for (uint32_t p = begin; p < end; p++) {
         double weight = 0;
         uint32_t hops = weft_routes_path(routes, source, target, p, gauge->links, &weight);
         for (uint32_t h = 0; h < hops; h++) {
-            gauge->load_bytes[gauge->links[h]] += bytes * weight;
+            gauge->load_bytes[gauge->links[h]] += bytes * (picks ? 1 : weight);
         }
     }
 }
@@ -77,35 +101,44 @@ static void send(struct gauge *gauge, uint32_t from, uint32_t to, double bytes)
     uint32_t source = from / gauge->mesh->per_server;
     uint32_t target = to / gauge->mesh->per_server;
     if (source != target) {
+        uint64_t group = from / gauge->mesh->size[WEFT_AXIS_TENSOR];
         gauge->sent_bytes[source] += bytes;
-        carry(gauge, source, target, bytes);
+        carry(gauge, source, target, group << 32 | target, bytes);
     }
 }
 
-static struct gauge gauge_of(const struct weft_hybrid_mesh *mesh,
-                             const struct weft_network *network, struct weft_arena *scratch)
+// Lays one exchange on the gauge.
+typedef void (*lay_exchange)(struct gauge *gauge, const void *exchange, struct weft_arena scratch);
+
+// What the server that sends most sends in a second when the most loaded link is always busy, in
+// the mean over the draws; one draw is enough where no flow has a choice.
+static double measure(const struct weft_hybrid_mesh *mesh, const struct weft_network *network,
+                      lay_exchange lay, const void *exchange, struct weft_arena scratch)
 {
-    return (struct gauge){.mesh = mesh,
+    uint32_t link_count = network->fabric.link_count;
+    struct gauge gauge = {.mesh = mesh,
                           .network = network,
-                          .load_bytes = WEFT_NEW(scratch, double, network->fabric.link_count),
-                          .links = WEFT_NEW(scratch, uint32_t, network->routes.hop_max),
-                          .sent_bytes = WEFT_NEW(scratch, double, mesh->server_count)};
-}
-
-// What the server that sends most sends in a second when the most loaded link is always busy.
-static double server_rate(const struct gauge *gauge, double line_Bps)
-{
+                          .load_bytes = WEFT_NEW(&scratch, double, link_count),
+                          .links = WEFT_NEW(&scratch, uint32_t, network->routes.hop_max),
+                          .sent_bytes = WEFT_NEW(&scratch, double, mesh->server_count)};
     double seconds = 0;
-    for (uint32_t link = 0; link < gauge->network->fabric.link_count; link++) {
-        double link_s = gauge->load_bytes[link] / gauge->network->fabric.links[link].rate_Bps;
-        seconds = link_s > seconds ? link_s : seconds;
-    }
+    do {
+        memset(gauge.load_bytes, 0, link_count * sizeof *gauge.load_bytes);
+        memset(gauge.sent_bytes, 0, mesh->server_count * sizeof *gauge.sent_bytes);
+        lay(&gauge, exchange, scratch);
+        double worst_s = 0;
+        for (uint32_t link = 0; link < link_count; link++) {
+            double link_s = gauge.load_bytes[link] / network->fabric.links[link].rate_Bps;
+            worst_s = link_s > worst_s ? link_s : worst_s;
+        }
+        seconds += worst_s;
+    } while (++gauge.draw < DRAWS && gauge.drawn);
     double most_bytes = 0;
-    for (uint32_t server = 0; server < gauge->mesh->server_count; server++) {
-        double bytes = gauge->sent_bytes[server];
+    for (uint32_t server = 0; server < mesh->server_count; server++) {
+        double bytes = gauge.sent_bytes[server];
         most_bytes = bytes > most_bytes ? bytes : most_bytes;
     }
-    return seconds > 0 ? most_bytes / seconds : line_Bps;
+    return seconds > 0 ? most_bytes * gauge.draw / seconds : 0;
 }
 
 // What every rank of a group sends: a byte to the next one, the last to the first only if `wraps`,
@@ -116,28 +149,27 @@ struct pattern {
     bool wraps;
 };
 
-// The rate of one server when all groups send so at once.
-static double measure(const struct weft_hybrid_mesh *mesh, const struct pattern *pattern,
-                      const struct weft_network *network, double line_Bps,
-                      struct weft_arena scratch)
+// All groups send so at once.
+static void lay_pattern(struct gauge *gauge, const void *exchange, struct weft_arena scratch)
 {
+    (void)scratch;
+    const struct pattern *pattern = exchange;
+    const struct weft_hybrid_mesh *mesh = gauge->mesh;
     const struct axes *axes = pattern->axes;
     uint32_t block = pattern->block;
     uint32_t size = group_size(mesh, axes);
-    struct gauge gauge = gauge_of(mesh, network, &scratch);
     for (uint32_t rank = 0; rank < mesh->used; rank++) {
         uint32_t place = place_of(mesh, axes, rank);
         if (block == 0) {
             double bytes = pattern->wraps || place + 1 < size ? 1 : 0;
-            send(&gauge, rank, at_place(mesh, axes, rank, (place + 1) % size), bytes);
+            send(gauge, rank, at_place(mesh, axes, rank, (place + 1) % size), bytes);
             continue;
         }
         uint32_t begin = place - place % block;
         for (uint32_t other = begin; other < begin + block; other++) {
-            send(&gauge, rank, at_place(mesh, axes, rank, other), 1.0 / block);
+            send(gauge, rank, at_place(mesh, axes, rank, other), 1.0 / block);
         }
     }
-    return server_rate(&gauge, line_Bps);
 }
 
 // ---- gradient rings ----
@@ -182,7 +214,8 @@ static void carry_ring(struct gauge *gauge, const struct weft_ring *ring, double
 {
     for (uint32_t i = 0; i < ring->member_count; i++) {
         if (ring->hop_first == NULL) {
-            carry(gauge, ring->members[i], ring->members[(i + 1) % ring->member_count], bytes);
+            carry(gauge, ring->members[i], ring->members[(i + 1) % ring->member_count],
+                  (uint64_t)ring->group << 32 | i, bytes);
             continue;
         }
         for (uint32_t h = ring->hop_first[i]; h < ring->hop_first[i + 1]; h++) {
@@ -212,32 +245,30 @@ static void carry_group(struct gauge *gauge, const uint32_t *servers, uint32_t c
         }
     }
     for (uint32_t i = 0; i < count && group == WEFT_NONE; i++) {
-        carry(gauge, servers[i], servers[(i + 1) % count], bytes);
+        carry(gauge, servers[i], servers[(i + 1) % count], hash ^ weft_hash(i), bytes);
     }
 }
 
-// The rate of one server when all gradients of every `step`-th replica are reduced at once.
-static double measure_groups(const struct weft_hybrid_mesh *mesh, uint32_t step,
-                             const struct weft_network *network, double line_Bps,
-                             struct weft_arena scratch)
+// The gradients of every `step`-th replica, of all pipeline ranks at once.
+struct gradients {
+    const uint64_t *ring_hash; // per ring of the network, of its members
+    uint32_t step;
+};
+
+static void lay_groups(struct gauge *gauge, const void *exchange, struct weft_arena scratch)
 {
-    struct gauge gauge = gauge_of(mesh, network, &scratch);
-    const struct weft_ring_set *rings = &network->rings;
-    uint64_t *ring_hash = WEFT_NEW(&scratch, uint64_t, rings->ring_count);
-    for (uint32_t r = 0; r < rings->ring_count; r++) {
-        ring_hash[r] = set_hash(rings->rings[r].members, rings->rings[r].member_count);
-    }
+    const struct gradients *gradients = exchange;
+    const struct weft_hybrid_mesh *mesh = gauge->mesh;
     uint32_t replicas = mesh->size[WEFT_AXIS_CONTEXT] * mesh->size[WEFT_AXIS_DATA];
     uint32_t *servers = WEFT_NEW(&scratch, uint32_t, replicas);
     for (uint32_t rank = 0; rank < mesh->size[WEFT_AXIS_PIPELINE]; rank++) {
-        for (uint32_t first = 0; first < step; first++) {
-            uint32_t count = list_servers(servers, mesh, first, step, rank);
+        for (uint32_t first = 0; first < gradients->step; first++) {
+            uint32_t count = list_servers(servers, mesh, first, gradients->step, rank);
             if (count > 1) {
-                carry_group(&gauge, servers, count, ring_hash);
+                carry_group(gauge, servers, count, gradients->ring_hash);
             }
         }
     }
-    return server_rate(&gauge, line_Bps);
 }
 
 struct weft_hybrid_rates weft_hybrid_rates_of(const struct weft_hybrid_mesh *mesh, uint32_t ep,
@@ -263,23 +294,34 @@ struct weft_hybrid_rates weft_hybrid_rates_of(const struct weft_hybrid_mesh *mes
     }
     struct axes context = {.count = 1, .at = {WEFT_AXIS_CONTEXT}};
     struct axes pipeline = {.count = 1, .at = {WEFT_AXIS_PIPELINE}};
-    if (group_size(mesh, &data) > 1) {
-        rates.ring_Bps = measure_groups(mesh, 1, network, line_Bps, scratch);
-        rates.experts_Bps = measure_groups(mesh, ep, network, line_Bps, scratch);
+    const struct weft_ring_set *rings = &network->rings;
+    uint64_t *ring_hash = WEFT_NEW(&scratch, uint64_t, (size_t)rings->ring_count + 1);
+    for (uint32_t r = 0; r < rings->ring_count; r++) {
+        ring_hash[r] = set_hash(rings->rings[r].members, rings->rings[r].member_count);
     }
-    if (mesh->size[WEFT_AXIS_CONTEXT] > 1) {
-        rates.context_Bps =
-            measure(mesh, &(struct pattern){&context, 0, true}, network, line_Bps, scratch);
-    }
-    if (mesh->size[WEFT_AXIS_PIPELINE] > 1) {
-        rates.shift_Bps =
-            measure(mesh, &(struct pattern){&pipeline, 0, false}, network, line_Bps, scratch);
-        rates.wrap_Bps =
-            measure(mesh, &(struct pattern){&pipeline, 0, true}, network, line_Bps, scratch);
-    }
-    if (ep > 1) {
-        rates.exchange_Bps =
-            measure(mesh, &(struct pattern){&data, ep, true}, network, line_Bps, scratch);
+    const struct gradients shared = {ring_hash, 1};
+    const struct gradients experts = {ring_hash, ep};
+    const struct pattern ring = {&context, 0, true};
+    const struct pattern shift = {&pipeline, 0, false};
+    const struct pattern wrap = {&pipeline, 0, true};
+    const struct pattern exchange = {&data, ep, true};
+    const struct {
+        double *rate_Bps;
+        bool asked;
+        lay_exchange lay;
+        const void *exchange;
+    } kinds[] = {
+        {&rates.ring_Bps, group_size(mesh, &data) > 1, lay_groups, &shared},
+        {&rates.experts_Bps, group_size(mesh, &data) > 1, lay_groups, &experts},
+        {&rates.context_Bps, mesh->size[WEFT_AXIS_CONTEXT] > 1, lay_pattern, &ring},
+        {&rates.shift_Bps, mesh->size[WEFT_AXIS_PIPELINE] > 1, lay_pattern, &shift},
+        {&rates.wrap_Bps, mesh->size[WEFT_AXIS_PIPELINE] > 1, lay_pattern, &wrap},
+        {&rates.exchange_Bps, ep > 1, lay_pattern, &exchange},
+    };
+    for (uint32_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++) {
+        double rate_Bps =
+            kinds[i].asked ? measure(mesh, network, kinds[i].lay, kinds[i].exchange, scratch) : 0;
+        *kinds[i].rate_Bps = rate_Bps > 0 ? rate_Bps : line_Bps;
     }
     return rates;
 }

@@ -81,7 +81,7 @@ static bool fits(struct search *search, const struct weft_hybrid *hybrid,
 {
     uint32_t rank;
     struct weft_memory memory = weft_hybrid_peak_memory(
-        hybrid, mesh, search->study->model->transformer, search->study->setting->optimizer, &rank);
+        hybrid, mesh, search->study->model->transformer, search->study->setting, &rank);
     if (!search->any || memory.total_bytes < search->leanest_memory.total_bytes) {
         search->leanest = *hybrid;
         search->leanest_memory = memory;
@@ -193,6 +193,9 @@ static void each_degree(struct search *search)
 {
     const struct weft_transformer *stack = search->study->model->transformer;
     struct weft_hybrid hybrid = {.overlap_gradients = true, .fused_attention = true};
+    if (search->study->setting->overlap != 0) {
+        weft_hybrid_set_overlap(&hybrid, search->study->setting->overlap);
+    }
     for (hybrid.tp = 1; hybrid.tp <= search->per_server; hybrid.tp++) {
         if (search->per_server % hybrid.tp != 0 || stack->heads % hybrid.tp != 0) {
             continue;
@@ -254,14 +257,7 @@ static bool nothing_fits(const struct search *search, struct weft_error *error)
 static bool prepare(struct search *search, struct weft_error *error)
 {
     // A strategy of one accelerator tells what is wrong with model or accelerator at all.
-    struct weft_hybrid one = {.dp = 1,
-                              .tp = 1,
-                              .pp = 1,
-                              .ep = 1,
-                              .cp = 1,
-                              .chunks = 1,
-                              .micro_batch = 1,
-                              .order = "tcdp"};
+    struct weft_hybrid one = weft_hybrid_one();
     struct weft_study alone = *search->study;
     alone.network = NULL;
     struct weft_hybrid_job job;

@@ -10,6 +10,13 @@
 
 // ---- passes ----
 
+static uint64_t pass_index(const struct weft_hybrid_builder *builder, uint32_t replica,
+                           uint32_t stage, uint64_t micro_batch, bool backward)
+{
+    uint64_t at = ((uint64_t)replica * builder->stages + stage) * builder->micro_batches;
+    return 2 * (at + micro_batch) + (backward ? 1 : 0);
+}
+
 // Emits a pass's tasks on its device, chained; the first task is noted in `enter`.
 static void emit_pass(struct weft_hybrid_builder *builder, uint32_t replica, uint32_t stage,
                       const struct weft_hybrid_slot *slot)
@@ -32,8 +39,7 @@ static void emit_pass(struct weft_hybrid_builder *builder, uint32_t replica, uin
         attention_s = whole_s > fixed_s ? whole_s - fixed_s : 0;
         rest_s = rest_s - whole_s + fixed_s;
     }
-    uint64_t at = ((uint64_t)replica * builder->stages + stage) * builder->micro_batches;
-    at = 2 * (at + slot->micro_batch) + (slot->backward ? 1 : 0);
+    uint64_t at = pass_index(builder, replica, stage, slot->micro_batch, slot->backward);
     struct weft_hybrid_pass_tasks pass =
         weft_hybrid_pass_at(builder, replica, stage, slot->micro_batch, slot->backward);
     uint32_t tasks = pass.parts + (pass.ring ? 1 : 0);
@@ -60,12 +66,21 @@ static void emit_passes(struct weft_hybrid_builder *builder)
     uint64_t slots = 2 * builder->micro_batches * hybrid->chunks;
     for (uint32_t replica = 0; replica < builder->replicas; replica++) {
         for (uint32_t rank = 0; rank < hybrid->pp; rank++) {
+            uint64_t last = 0; // the pass before
             for (uint64_t i = 0; i < slots; i++) {
                 struct weft_hybrid_slot slot = weft_hybrid_slot_at(hybrid->pp, hybrid->chunks,
                                                                    builder->micro_batches, rank, i);
                 uint32_t before = (uint32_t)builder->task_count - 1;
                 uint32_t id = (uint32_t)builder->task_count;
-                emit_pass(builder, replica, slot.chunk * hybrid->pp + rank, &slot);
+                uint32_t stage = slot.chunk * hybrid->pp + rank;
+                emit_pass(builder, replica, stage, &slot);
+                if (builder->after != NULL) {
+                    uint64_t at =
+                        pass_index(builder, replica, stage, slot.micro_batch, slot.backward);
+                    builder->after[i > 0 ? last : at] = id;
+                    builder->after[at] = WEFT_NONE;
+                    last = at;
+                }
                 weft_hybrid_add_edge(builder, i > 0 ? before : WEFT_NONE, id);
             }
         }
@@ -96,6 +111,10 @@ static void emit_send(struct weft_hybrid_builder *builder, uint32_t replica, uin
                                      .to = to_server});
     weft_hybrid_add_edge(builder, weft_hybrid_exit(&from), id);
     weft_hybrid_add_edge(builder, id, to.enter);
+    if (builder->after != NULL) {
+        uint64_t at = pass_index(builder, replica, source, micro_batch, backward);
+        weft_hybrid_add_edge(builder, id, builder->after[at]);
+    }
 }
 
 static void emit_sends(struct weft_hybrid_builder *builder)
@@ -196,12 +215,18 @@ bool weft_hybrid_taskgraph(struct weft_taskgraph *graph, const struct weft_strat
                          "more than its %u accelerators",
                          hybrid->tp, job.mesh.per_server);
     }
+    if (hybrid->schedule == WEFT_SCHEDULE_DUALPIPE || hybrid->overlap_experts) {
+        return weft_fail(error, WEFT_INPUT,
+                         "strategy: no task graph has passes of two micro-batches at a time; "
+                         "schedule=dualpipe and overlap=ep are estimated only, so leave them out");
+    }
     struct weft_hybrid_builder builder = builder_of(&job, &scratch);
     double passes = 2.0 * builder.replicas * builder.stages * (double)builder.micro_batches;
     if (passes > TASKS_MAX) {
         return too_many(hybrid, error);
     }
     builder.enter = WEFT_NEW(&scratch, uint32_t, (size_t)passes);
+    builder.after = hybrid->blocking_sends ? WEFT_NEW(&scratch, uint32_t, (size_t)passes) : NULL;
     emit_all(&builder);
     if (builder.task_count > TASKS_MAX || builder.edge_count > 16ull * TASKS_MAX) {
         return too_many(hybrid, error);

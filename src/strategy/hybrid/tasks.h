@@ -19,6 +19,7 @@ struct weft_hybrid_builder {
     bool exchange;   // expert blocks cross servers
     bool gathers;    // parameters are gathered at the start of the iteration
     uint32_t *enter; // [pass] first task
+    uint32_t *after; // [pass] first task of the device's next pass, where sends block it; else NULL
     // Where tasks and edges go; NULL while they are counted.
     struct weft_task *tasks;
     uint32_t *edge_from, *edge_to;

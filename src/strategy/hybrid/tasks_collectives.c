@@ -399,7 +399,8 @@ static void emit_update(struct weft_hybrid_builder *builder, struct reduction_gr
                         uint32_t group_count, uint32_t rank, const uint32_t *tied)
 {
     const struct weft_hybrid *hybrid = &builder->job->hybrid;
-    uint64_t runtime_ps = weft_picoseconds(weft_hybrid_update_seconds(builder->job, rank));
+    uint64_t runtime_ps = weft_picoseconds(weft_hybrid_update_seconds(builder->job, rank) +
+                                           builder->job->stack->step_s);
     uint32_t begin = (uint32_t)builder->task_count;
     for (uint32_t replica = 0; replica < builder->replicas; replica++) {
         uint32_t id = weft_hybrid_add_task(

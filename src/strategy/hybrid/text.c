@@ -13,6 +13,7 @@ static const char *const recompute_names[] = {
     [WEFT_RECOMPUTE_NONE] = "none",
     [WEFT_RECOMPUTE_SELECTIVE] = "selective",
     [WEFT_RECOMPUTE_FULL] = "full",
+    [WEFT_RECOMPUTE_NORMS] = "norms",
 };
 #define RECOMPUTE_COUNT (sizeof(recompute_names) / sizeof(recompute_names[0]))
 
@@ -37,6 +38,102 @@ static bool parse_flag(bool *flag, const char *text, struct weft_error *error)
     return true;
 }
 
+static const struct {
+    const char *name;
+    uint32_t bit;
+} overlaps[] = {
+    {"tp", WEFT_OVERLAP_TENSOR},
+    {"pp", WEFT_OVERLAP_PIPELINE},
+    {"dp", WEFT_OVERLAP_DATA},
+    {"ep", WEFT_OVERLAP_EXPERTS},
+};
+#define OVERLAP_COUNT (sizeof(overlaps) / sizeof(overlaps[0]))
+
+bool weft_overlap_parse(uint32_t *overlap, const char *text, char separator,
+                        struct weft_error *error)
+{
+    uint32_t result = 0;
+    const char separators[] = {separator, 0};
+    bool none = strcmp(text, "none") == 0;
+    for (const char *at = text; !none; at++) {
+        size_t length = strcspn(at, separators);
+        uint32_t bit = 0;
+        for (uint32_t i = 0; i < OVERLAP_COUNT; i++) {
+            bool same =
+                strlen(overlaps[i].name) == length && strncmp(at, overlaps[i].name, length) == 0;
+            bit = same ? overlaps[i].bit : bit;
+        }
+        if (bit == 0 || (result & bit) != 0) {
+            return weft_fail(error, WEFT_INPUT,
+                             "'%.*s' is %s; write some of tp%cpp%cdp%cep, or none",
+                             (int)(length < KEY_LENGTH ? length : KEY_LENGTH), at,
+                             bit == 0 ? "none of tp, pp, dp and ep" : "stated twice", separator,
+                             separator, separator);
+        }
+        result |= bit;
+        at += length;
+        if (*at == 0) {
+            break;
+        }
+    }
+    *overlap = result;
+    return true;
+}
+
+uint32_t weft_hybrid_overlap(const struct weft_hybrid *hybrid)
+{
+    return (hybrid->overlap_tensor ? WEFT_OVERLAP_TENSOR : 0u) |
+           (hybrid->blocking_sends ? 0u : WEFT_OVERLAP_PIPELINE) |
+           (hybrid->overlap_gradients ? WEFT_OVERLAP_DATA : 0u) |
+           (hybrid->overlap_experts ? WEFT_OVERLAP_EXPERTS : 0u);
+}
+
+void weft_hybrid_set_overlap(struct weft_hybrid *hybrid, uint32_t overlap)
+{
+    hybrid->overlap_tensor = (overlap & WEFT_OVERLAP_TENSOR) != 0;
+    hybrid->blocking_sends = (overlap & WEFT_OVERLAP_PIPELINE) == 0;
+    hybrid->overlap_gradients = (overlap & WEFT_OVERLAP_DATA) != 0;
+    hybrid->overlap_experts = (overlap & WEFT_OVERLAP_EXPERTS) != 0;
+}
+
+// yes: what frameworks overlap by default, sends and gradients; no: nothing.
+static bool parse_overlap(struct weft_hybrid *hybrid, const char *text, struct weft_error *error)
+{
+    uint32_t overlap = 0;
+    if (strcmp(text, "yes") == 0) {
+        overlap = WEFT_OVERLAP_PIPELINE | WEFT_OVERLAP_DATA;
+    } else if (strcmp(text, "no") != 0 && !weft_overlap_parse(&overlap, text, '+', error)) {
+        return false;
+    }
+    weft_hybrid_set_overlap(hybrid, overlap);
+    return true;
+}
+
+static const char *format_overlap(const struct weft_hybrid *hybrid, struct weft_arena *arena)
+{
+    uint32_t overlap = weft_hybrid_overlap(hybrid);
+    if (overlap == (WEFT_OVERLAP_PIPELINE | WEFT_OVERLAP_DATA)) {
+        return "yes";
+    }
+    const char *text = overlap == 0 ? "no" : "";
+    for (uint32_t i = 0; i < OVERLAP_COUNT; i++) {
+        if ((overlap & overlaps[i].bit) != 0) {
+            text =
+                weft_arena_format(arena, "%s%s%s", text, *text != 0 ? "+" : "", overlaps[i].name);
+        }
+    }
+    return text;
+}
+
+// One of two words.
+static bool parse_choice(bool *second, const char *text, const char *const names[2],
+                         struct weft_error *error)
+{
+    *second = strcmp(text, names[1]) == 0;
+    return *second || strcmp(text, names[0]) == 0 ||
+           weft_fail(error, WEFT_INPUT, "'%s' is neither %s nor %s", text, names[0], names[1]);
+}
+
 static bool parse_recompute(enum weft_recompute *recompute, const char *text,
                             struct weft_error *error)
 {
@@ -46,7 +143,7 @@ static bool parse_recompute(enum weft_recompute *recompute, const char *text,
             return true;
         }
     }
-    return weft_fail(error, WEFT_INPUT, "'%s' is none of none, selective and full", text);
+    return weft_fail(error, WEFT_INPUT, "'%s' is none of none, selective, norms and full", text);
 }
 
 static bool parse_order(char *order, const char *text, struct weft_error *error)
@@ -86,7 +183,6 @@ static bool parse_value(struct weft_hybrid *hybrid, const char *key, const char 
         bool *flag;
     } flags[] = {
         {"sequence-parallel", &hybrid->sequence_parallel},
-        {"overlap", &hybrid->overlap_gradients},
         {"fused-attention", &hybrid->fused_attention},
     };
     for (size_t i = 0; i < sizeof(degrees) / sizeof(degrees[0]); i++) {
@@ -108,9 +204,23 @@ static bool parse_value(struct weft_hybrid *hybrid, const char *key, const char 
     if (strcmp(key, "order") == 0) {
         return parse_order(hybrid->order, value, error);
     }
+    if (strcmp(key, "overlap") == 0) {
+        return parse_overlap(hybrid, value, error);
+    }
+    if (strcmp(key, "precision") == 0) {
+        static const char *const precisions[] = {"model", "fp8"};
+        return parse_choice(&hybrid->fp8, value, precisions, error);
+    }
+    if (strcmp(key, "schedule") == 0) {
+        static const char *const schedules[] = {"1f1b", "dualpipe"};
+        bool dual = false;
+        bool good = parse_choice(&dual, value, schedules, error);
+        hybrid->schedule = dual ? WEFT_SCHEDULE_DUALPIPE : WEFT_SCHEDULE_1F1B;
+        return good;
+    }
     return weft_fail(error, WEFT_INPUT,
                      "no such key; there are tp, pp, cp, ep, dp, chunks, micro, zero, recompute, "
-                     "order, sequence-parallel, overlap, fused-attention");
+                     "order, sequence-parallel, overlap, fused-attention, precision, schedule");
 }
 
 // Cuts the next "key=value" off *text.
@@ -160,16 +270,9 @@ static bool is_stated(const char *text, const char *end, const char *key)
 bool weft_hybrid_parse(struct weft_hybrid *hybrid, const char *text, uint32_t accelerators,
                        struct weft_error *error)
 {
-    struct weft_hybrid result = {.tp = 1,
-                                 .pp = 1,
-                                 .ep = 1,
-                                 .cp = 1,
-                                 .chunks = 1,
-                                 .micro_batch = 1,
-                                 .zero_stage = 1,
-                                 .overlap_gradients = true,
-                                 .fused_attention = true,
-                                 .order = "tcdp"};
+    struct weft_hybrid result = weft_hybrid_one();
+    result.dp = 0; // what is left
+    result.zero_stage = 1;
     bool sequence_stated = false;
     for (const char *rest = text; *rest != 0;) {
         char key[KEY_LENGTH];
@@ -208,9 +311,11 @@ const char *weft_hybrid_format(const struct weft_hybrid *hybrid, struct weft_are
     return weft_arena_format(
         arena,
         "tp=%u,pp=%u,cp=%u,ep=%u,dp=%u,chunks=%u,micro=%llu,zero=%u,recompute=%s,order=%s,"
-        "sequence-parallel=%s,overlap=%s,fused-attention=%s",
+        "sequence-parallel=%s,overlap=%s,fused-attention=%s%s%s",
         hybrid->tp, hybrid->pp, hybrid->cp, hybrid->ep, hybrid->dp, hybrid->chunks,
         (unsigned long long)hybrid->micro_batch, hybrid->zero_stage,
         recompute_names[hybrid->recompute], hybrid->order, hybrid->sequence_parallel ? "yes" : "no",
-        hybrid->overlap_gradients ? "yes" : "no", hybrid->fused_attention ? "yes" : "no");
+        format_overlap(hybrid, arena), hybrid->fused_attention ? "yes" : "no",
+        hybrid->fp8 ? ",precision=fp8" : "",
+        hybrid->schedule == WEFT_SCHEDULE_DUALPIPE ? ",schedule=dualpipe" : "");
 }

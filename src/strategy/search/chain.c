@@ -170,21 +170,6 @@ struct walk {
     bool fits;          // the placement that was evaluated last
 };
 
-static double chain_progress(const struct weft_anneal *anneal)
-{
-    const struct chain *chain = ((const struct walk *)anneal->state)->chain;
-    return (double)chain->made / (double)chain->evaluations;
-}
-
-static double chain_temperature(const struct weft_anneal *anneal, double progress)
-{
-    const struct chain *chain = ((const struct walk *)anneal->state)->chain;
-    if (chain->flexflow) {
-        return chain->hot_ratio;
-    }
-    return anneal->best * weft_anneal_cool(chain->hot_ratio, chain->cold_ratio, progress);
-}
-
 static enum weft_anneal_proposal propose_placement(struct weft_anneal *anneal)
 {
     struct walk *walk = anneal->state;
@@ -201,7 +186,7 @@ static enum weft_anneal_proposal propose_placement(struct weft_anneal *anneal)
     }
     if (chain->apart > 0 && weft_chain_apart(placement) < chain->apart) {
         weft_placement_undo(placement);
-        chain->made++;
+        anneal->work = (double)++chain->made;
         return WEFT_ANNEAL_NO_MOVE;
     }
     weft_placement_apply(placement);
@@ -213,6 +198,7 @@ static double evaluate_placement(struct weft_anneal *anneal)
     struct walk *walk = anneal->state;
     struct score score = evaluate(walk->chain, walk->estimator, walk->server_bytes);
     walk->fits = score.fits;
+    anneal->work = (double)walk->chain->made;
     return score.seconds;
 }
 
@@ -241,8 +227,6 @@ static void record_placement(struct weft_anneal *anneal)
 }
 
 static const struct weft_anneal_moves placement_moves = {
-    .progress = chain_progress,
-    .temperature = chain_temperature,
     .propose = propose_placement,
     .evaluate = evaluate_placement,
     .keep = keep_placement,
@@ -276,6 +260,9 @@ void weft_chain_run(struct chain *chain, struct weft_arena scratch)
         .stop = chain->stop,
         .bound = -HUGE_VAL,
         .steps_max = UINT64_MAX,
+        .work_max = (double)chain->evaluations,
+        .work = (double)chain->made,
+        .cooling = chain->cooling,
         .draws_late = true,
         .current = first.seconds,
         .best = first.seconds,

@@ -301,8 +301,10 @@ static void take_twins(struct mover *mover, uint32_t node)
 
 // ---- moves ----
 
-// Gives the whole set one split and one block, where an operator can be split so.
-static void place_set(struct mover *mover, struct placement *placement, struct weft_rng *rng)
+// Gives the whole set one split, where an operator can be split so, and one block; or `deals` the
+// blocks of its size out, one run of operators after the other.
+static void place_set(struct mover *mover, struct placement *placement, bool deals,
+                      struct weft_rng *rng)
 {
     const struct weft_strategy_space *space = mover->space;
     if (mover->set_count == 0) {
@@ -311,11 +313,21 @@ static void place_set(struct mover *mover, struct placement *placement, struct w
     const struct node *lead = &space->nodes[mover->set[weft_rng_below(rng, mover->set_count)]];
     const struct choice *choice =
         &space->choices[lead->choice_first + weft_rng_below(rng, lead->choice_count)];
-    draw_block(mover, placement, choice->parts, rng);
+    uint32_t start = 0;
+    uint32_t run = 1;
+    if (deals) {
+        start = weft_rng_below(rng, space->server_count / choice->parts);
+        run = 1 + weft_rng_below(rng, 1 + mover->set_count / 2);
+    } else {
+        draw_block(mover, placement, choice->parts, rng);
+    }
     for (uint32_t i = 0; i < mover->set_count; i++) {
         uint32_t same = weft_search_space_choice(space, mover->set[i], choice->sample_parts,
                                                  choice->parameter_parts);
         if (same != WEFT_NONE) {
+            if (deals) {
+                strided(mover, choice->parts, start + i / run);
+            }
             weft_placement_set(placement, mover->set[i], same, mover->block);
         }
     }
@@ -371,29 +383,6 @@ static void swap_servers(struct mover *mover, struct placement *placement, struc
     }
 }
 
-// One node after the other takes the next of the blocks of one size.
-static void deal_set(struct mover *mover, struct placement *placement, struct weft_rng *rng)
-{
-    const struct weft_strategy_space *space = mover->space;
-    if (mover->set_count == 0) {
-        return;
-    }
-    const struct node *lead = &space->nodes[mover->set[weft_rng_below(rng, mover->set_count)]];
-    const struct choice *choice =
-        &space->choices[lead->choice_first + weft_rng_below(rng, lead->choice_count)];
-    uint32_t step = space->server_count / choice->parts;
-    uint32_t start = weft_rng_below(rng, step);
-    uint32_t run = 1 + weft_rng_below(rng, 1 + mover->set_count / 2);
-    for (uint32_t i = 0; i < mover->set_count; i++) {
-        uint32_t same = weft_search_space_choice(space, mover->set[i], choice->sample_parts,
-                                                 choice->parameter_parts);
-        if (same != WEFT_NONE) {
-            strided(mover, choice->parts, start + i / run);
-            weft_placement_set(placement, mover->set[i], same, mover->block);
-        }
-    }
-}
-
 // Half of the servers for the set, the other half for all else but tables.
 static void part_ways(struct mover *mover, struct placement *placement)
 {
@@ -417,7 +406,7 @@ static void move_tables(struct mover *mover, struct placement *placement, struct
     mover->set_count = 1;
     mover->set[0] = table;
     if (weft_rng_below(rng, 2) == 0 || other == table) {
-        place_set(mover, placement, rng);
+        place_set(mover, placement, false, rng);
         return;
     }
     uint32_t parts = weft_placement_choice(placement, table)->parts;
@@ -494,7 +483,7 @@ void weft_move(struct mover *mover, struct placement *placement, struct weft_rng
     switch (dice % 4) {
     case 0:
         if (mover->nested) {
-            deal_set(mover, placement, rng);
+            place_set(mover, placement, true, rng);
         } else {
             swap_servers(mover, placement, rng);
         }
@@ -503,7 +492,7 @@ void weft_move(struct mover *mover, struct placement *placement, struct weft_rng
         resize_set(mover, placement, rng);
         return;
     default:
-        place_set(mover, placement, rng);
+        place_set(mover, placement, false, rng);
         return;
     }
 }

@@ -34,10 +34,11 @@
 // Rounds: share of the effort, temperatures, and how many of the best chains go on from.
 static const struct {
     double share;
-    double hot_ratio;
-    double cold_ratio;
+    struct weft_anneal_cooling cooling;
     uint32_t from;
-} rounds[ROUNDS] = {{0.5, 0.05, 0.001, 1}, {0.3, 0.01, 0.0003, 4}, {0.2, 0.002, 0.0001, 2}};
+} rounds[ROUNDS] = {{0.5, {0.05, 0.001, WEFT_ANNEAL_OF_BEST, 0}, 1},
+                    {0.3, {0.01, 0.0003, WEFT_ANNEAL_OF_BEST, 0}, 4},
+                    {0.2, {0.002, 0.0001, WEFT_ANNEAL_OF_BEST, 0}, 2}};
 
 struct search {
     const struct weft_strategy_space *space;
@@ -106,10 +107,7 @@ static void run_round(struct search *search, struct best_k *best)
             .placement = &search->placements[c],
             .rng = weft_rng_split(&search->rng, search->round * CHAINS + c),
             .evaluations = search->evaluations,
-            .hot_ratio = search->apart[c] > 0 && search->round == 0
-                             ? SPLIT_HOT_RATIO
-                             : rounds[search->round].hot_ratio,
-            .cold_ratio = rounds[search->round].cold_ratio,
+            .cooling = rounds[search->round].cooling,
             .apart = search->apart[c],
             .nested = search->round == 0 || (search->round == 1 && c % 2 == 0),
             .stop = search->options->stop,
@@ -117,6 +115,9 @@ static void run_round(struct search *search, struct best_k *best)
             .best = &search->best_of_chain[c],
             .leanest = search->leanest[c],
         };
+        if (search->apart[c] > 0 && search->round == 0) {
+            search->chains[c].cooling.hot = SPLIT_HOT_RATIO;
+        }
     }
     weft_parallel_for(CHAINS, search->options->threads, run_chain, search);
     for (uint32_t c = 0; c < CHAINS; c++) {
@@ -177,7 +178,7 @@ static uint64_t run_mcmc(struct search *search, struct best_k *best, uint64_t ev
         .placement = &search->placements[0],
         .rng = search->rng,
         .evaluations = evaluations,
-        .hot_ratio = MCMC_HEAT_S,
+        .cooling = {MCMC_HEAT_S, MCMC_HEAT_S, WEFT_ANNEAL_ABSOLUTE, 0},
         .flexflow = true,
         .reset = evaluations / 100,
         .stop = search->options->stop,

@@ -8,6 +8,7 @@
 
 #include "moves.h"
 #include "strategy/operators/estimate.h"
+#include "weft/base/anneal.h"
 
 // The best placements that a chain has seen, no two with the same splits, best first.
 struct best_k {
@@ -39,11 +40,10 @@ struct chain {
     struct placement *placement; // where it starts; where it stands at the end
     struct weft_rng rng;
     uint64_t evaluations; // to make
-    double hot_ratio;     // temperature in units of the best time, first and last
-    double cold_ratio;
+    struct weft_anneal_cooling cooling;
     uint32_t apart; // operators that never run on all servers at once: so many at least
     bool nested;    // see moves.h
-    bool flexflow;  // the artifact's moves, and temperature hot_ratio in seconds
+    bool flexflow;  // the artifact's moves
     uint64_t reset; // back to the best every so many evaluations; 0 = never
     weft_stop stop;
     _Atomic uint64_t *progress_ps;

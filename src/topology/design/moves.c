@@ -17,7 +17,7 @@
 // dlrm_16 at d = 3 and moe_16 at d = 5 at 100 Gbps, --effort 0.6) take 1.0004 times as long on
 // average, between 0.9905 and 1.0318.
 
-#include "weft/topology.h"
+#include "topology/internal.h"
 
 #include <math.h>
 #include <string.h>
@@ -34,16 +34,6 @@
 // Parts that are drawn before a design counts as one that nothing can change: of many parts too
 // small to change, one that is not is found.
 #define DRAWS_MAX 64u
-
-static uint32_t gcd(uint32_t a, uint32_t b)
-{
-    while (b != 0) {
-        uint32_t rest = a % b;
-        a = b;
-        b = rest;
-    }
-    return a;
-}
 
 static void swap_entries(uint32_t *values, uint32_t a, uint32_t b)
 {
@@ -111,7 +101,7 @@ static void repair_shifts(struct weft_part *part, uint32_t symmetry, uint32_t po
         sum += part->shift[j];
     }
     sum %= symmetry;
-    while (gcd(sum, symmetry) != 1) {
+    while (weft_greatest_divisor(sum, symmetry) != 1) {
         part->shift[position] = (part->shift[position] + 1) % symmetry;
         sum = (sum + 1) % symmetry;
     }

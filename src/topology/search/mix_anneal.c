@@ -24,7 +24,7 @@
 // Steps between two changes of the temperature.
 #define TEMPERATURE_PERIOD 32u
 // Work units of a step beside its loads, in all and for each server; a unit is that of hops.c.
-#define STEP_UNITS 500u
+#define STEP_UNITS 500.0
 #define SERVER_UNITS 4.0
 // Beyond this many servers a chain first anneals distances alone, 64 sources of which cost what one
 // source of a load does. These are the shares of its effort for distances (of a chain from a random
@@ -53,7 +53,6 @@ struct annealer {
     struct change change;
     struct weft_mix_state *best; // on the way
     double work_units;
-    double hot; // the first temperature
 };
 
 // Adds (sign 1) or takes away (-1) a ring's bytes along `order`.
@@ -281,22 +280,6 @@ static void start_state(struct weft_mix_chain *chain, struct annealer *a, struct
     }
 }
 
-static double mix_progress(const struct weft_anneal *anneal)
-{
-    const struct annealer *a = anneal->state;
-    double done =
-        (double)a->load.work + (double)anneal->steps * (STEP_UNITS + SERVER_UNITS * a->space->n);
-    double spent = done / a->work_units;
-    double ahead = (double)anneal->steps / (double)anneal->steps_max;
-    return spent > ahead ? spent : ahead;
-}
-
-static double mix_temperature(const struct weft_anneal *anneal, double progress)
-{
-    const struct annealer *a = anneal->state;
-    return weft_anneal_cool(a->hot, COLD * anneal->best, progress);
-}
-
 static enum weft_anneal_proposal propose_mix(struct weft_anneal *anneal)
 {
     struct annealer *a = anneal->state;
@@ -307,7 +290,9 @@ static enum weft_anneal_proposal propose_mix(struct weft_anneal *anneal)
 static double evaluate_mix(struct weft_anneal *anneal)
 {
     struct annealer *a = anneal->state;
-    return weft_load_measure(&a->load, &a->state->design);
+    double score = weft_load_measure(&a->load, &a->state->design);
+    anneal->work = (double)a->load.work;
+    return score;
 }
 
 static void undo_mix(struct weft_anneal *anneal)
@@ -320,12 +305,11 @@ static void record_mix(struct weft_anneal *anneal)
 {
     struct annealer *a = anneal->state;
     a->state->score = anneal->best;
+    anneal->cooling.cold = COLD * anneal->best;
     weft_mix_state_copy(a->best, a->state, a->space);
 }
 
 static const struct weft_anneal_moves mix_moves = {
-    .progress = mix_progress,
-    .temperature = mix_temperature,
     .propose = propose_mix,
     .evaluate = evaluate_mix,
     .undo = undo_mix,
@@ -337,7 +321,6 @@ static void walk(struct weft_mix_chain *chain, struct annealer *a)
 {
     bool many = a->space->n > MANY_SERVERS;
     double heat = many ? REHEAT_MANY : chain->fresh ? 1 : REHEAT;
-    a->hot = HOT * heat * a->best->score;
     struct weft_anneal anneal = {
         .moves = &mix_moves,
         .state = a,
@@ -345,7 +328,12 @@ static void walk(struct weft_mix_chain *chain, struct annealer *a)
         .stop = chain->stop,
         .bound = -HUGE_VAL,
         .steps_max = chain->steps_max,
-        .period = TEMPERATURE_PERIOD,
+        .work_max = a->work_units,
+        .step_work = STEP_UNITS + SERVER_UNITS * a->space->n,
+        .work = (double)a->load.work,
+        .cooling = {.hot = HOT * heat * a->best->score,
+                    .cold = COLD * a->best->score,
+                    .period = TEMPERATURE_PERIOD},
         .current = a->best->score,
         .best = a->best->score,
     };

@@ -2,7 +2,10 @@
 // The search over all splits of the degree: one short chain each, long ones for the best.
 //
 // Chains have states and generators of their own and are merged by index, so that the outcome is
-// the same for any number of threads. O(work_units) in all.
+// the same for any number of threads. The second round goes on from the states of the first: where
+// it starts anew with the same splits, the best score is 1.2 % worse on average, and plans take
+// 0.45 % longer, 5.9 % at most (dlrm_16, moe_16 and gpt_16 at d = 4 and 25 Gbps, dlrm_16 at d = 3
+// and moe_16 at d = 5 at 100 Gbps, --effort 0.4, four seeds). O(work_units) in all.
 
 #include "mix.h"
 #include "topology/internal.h"
@@ -37,9 +40,8 @@ static void run_chain(void *context, uint32_t index, struct weft_arena scratch)
 {
     struct search *search = context;
     uint32_t at = search->chosen[index];
-    struct weft_rng root;
-    weft_rng_init(&root, search->environment->seed);
-    struct weft_rng rng = weft_rng_split(&root, 2 * (uint64_t)at + (search->fresh ? 0 : 1));
+    uint64_t stream = 2 * (uint64_t)at + (search->fresh ? 0 : 1);
+    struct weft_rng rng = weft_rng_stream(search->environment->seed, stream);
     struct weft_mix_chain chain = {
         .space = search->space,
         .state = &search->states[at],

@@ -13,16 +13,6 @@
 // Up to here every number prime to n is a candidate; beyond, primes only (when they suffice).
 #define ALL_CANDIDATES_MAX 64u
 
-static uint32_t greatest_divisor(uint32_t a, uint32_t b)
-{
-    while (b != 0) {
-        uint32_t rest = a % b;
-        a = b;
-        b = rest;
-    }
-    return a;
-}
-
 static bool is_prime(uint32_t value)
 {
     for (uint32_t divisor = 2; divisor <= value / divisor; divisor++) {
@@ -38,7 +28,7 @@ static uint32_t list_candidates(uint32_t *candidates, uint32_t m, uint32_t limit
 {
     uint32_t count = 0;
     for (uint32_t jump = 1; jump <= limit; jump++) {
-        if (greatest_divisor(m, jump) == 1 && (!primes || jump == 1 || is_prime(jump))) {
+        if (weft_greatest_divisor(m, jump) == 1 && (!primes || jump == 1 || is_prime(jump))) {
             candidates[count++] = jump;
         }
     }

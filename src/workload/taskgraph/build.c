@@ -276,6 +276,8 @@ static struct arrays arrays_init(uint32_t task_count, uint32_t edge_count, struc
     };
 }
 
+// Stores a task, with nothing in the members that its kind does not have, so that equal graphs are
+// equal bytes. Groups of the same members become one.
 static bool store_task(struct arrays *arrays, uint32_t index, const struct weft_task *task,
                        struct group_table *groups, struct weft_error *error)
 {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the packet engine cannot play, told before it begins: packets without a size, buffers that
-// hold none, links that take too long for one, messages of more packets than 32 bits number.
+// What the packet engine cannot play is refused before it begins: packets without a size, buffers
+// that hold none, links that take too long for one, messages of more packets than 32 bits number.
 // The engine itself then only asserts, since nothing in its loop can fail for its input's sake.
 
 #include "engine.h"
@@ -33,8 +33,8 @@ static bool check_sizes(const struct weft_sim_options *options, struct weft_erro
 
 static bool check_ends(const struct weft_packet_options *packet, struct weft_error *error)
 {
-    uint32_t limit = packet->window_limit_packets;
-    if (packet->initial_window_packets == 0) {
+    uint32_t limit = packet->window.limit_packets;
+    if (packet->window.initial_packets == 0) {
         return weft_fail(error, WEFT_INPUT,
                          "an initial window of 0 packets never sends one; write at least 1");
     }
@@ -42,12 +42,12 @@ static bool check_ends(const struct weft_packet_options *packet, struct weft_err
         return weft_fail(error, WEFT_INPUT,
                          "a window limit of %u packets; write a power of two from 64 on", limit);
     }
-    if (packet->timeout_min_ps == 0) {
+    if (packet->loss.timeout_min_ps == 0) {
         return weft_fail(error, WEFT_INPUT,
                          "a timeout of 0 sends again for ever; write for example 1ms");
     }
-    if (packet->timeout_min_ps > 1000 * WEFT_PS_PER_S ||
-        packet->timeout_first_ps > 1000 * WEFT_PS_PER_S) {
+    if (packet->loss.timeout_min_ps > 1000 * WEFT_PS_PER_S ||
+        packet->loss.timeout_first_ps > 1000 * WEFT_PS_PER_S) {
         return weft_fail(error, WEFT_INPUT, "a timeout of more than 1000 s; write for example 1ms");
     }
     return true;

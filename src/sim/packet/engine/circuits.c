@@ -2,9 +2,9 @@
 // Circuits that change, in the packet engine: links that close drain, packets that would enter them
 // wait at their server, and links that open let them go on.
 //
-// A packet finds its way from server to server by the present table instead of by the path that its
+// A packet is forwarded from server to server by the present table instead of by the path that its
 // message began on, as host-based forwarding does. The tables of one answer have no loops, so that
-// a packet that a change catches on its way follows the new table from where it is. Ports have to
+// a packet that a change catches in flight follows the new table from where it is. Ports have to
 // be first come, first served: those know when their last packet leaves.
 
 #include "engine.h"
@@ -16,7 +16,7 @@ void packet_circuits_init(struct packet_engine *engine, const struct weft_fabric
 {
     WEFT_ASSERT(engine->ports.queues == NULL && fabric->node_count == fabric->server_count);
     struct packet_circuits *circuits = WEFT_NEW(arena, struct packet_circuits, 1);
-    size_t laid_out = (size_t)engine->flow_room * engine->hop_stride;
+    size_t laid_out = (size_t)engine->flow_ids.room * engine->hop_stride;
     uint32_t *hops = WEFT_NEW_RAW(arena, uint32_t, laid_out + 2 * (size_t)fabric->link_count);
     WEFT_ASSERT(laid_out + 2 * (size_t)fabric->link_count < UINT32_MAX);
     for (uint32_t link = 0; link < fabric->link_count; link++) {
@@ -28,8 +28,8 @@ void packet_circuits_init(struct packet_engine *engine, const struct weft_fabric
         .fabric = fabric,
         .is_closed = WEFT_NEW(arena, bool, fabric->link_count),
         .hop_base = (uint32_t)laid_out,
-        .flow_from = WEFT_NEW_RAW(arena, uint32_t, engine->flow_room),
-        .flow_to = WEFT_NEW_RAW(arena, uint32_t, engine->flow_room),
+        .flow_from = WEFT_NEW_RAW(arena, uint32_t, engine->flow_ids.room),
+        .flow_to = WEFT_NEW_RAW(arena, uint32_t, engine->flow_ids.room),
         .held_first = WEFT_NONE,
         .held_last = WEFT_NONE,
     };
@@ -79,7 +79,7 @@ void packet_circuits_demand(const struct packet_engine *engine, double *unserved
 {
     const struct packet_circuits *circuits = engine->circuits;
     size_t servers = circuits->fabric->server_count;
-    for (uint32_t id = 0; id < engine->flow_count; id++) {
+    for (uint32_t id = 0; id < engine->flow_ids.count; id++) {
         const struct packet_flow *flow = &engine->flows[id];
         if (flow->is_open) {
             unserved_bytes[circuits->flow_from[id] * servers + circuits->flow_to[id]] +=

@@ -1,5 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// The wheels: filing, and sorting a bucket when its time has come.
+// Two timing wheels and a heap of far events (after Varghese and Lauck; see clock.h): filing an
+// event, and sorting a bucket when its time has come.
+//
+// An event is filed in O(1) into the wheel that reaches its time, O(log n) into the heap. It moves
+// at most twice, into the fine wheel and from there into the bucket that is due. That bucket, of
+// some twenty events, is sorted by insertion, a longer one by merging sorted runs; both are stable,
+// so that equal times stay in order of filing.
 
 #include "clock.h"
 
@@ -22,15 +28,15 @@ void clock_init(struct packet_clock *clock, uint64_t width_ps, struct weft_arena
         .shift = shift,
         .chunks = WEFT_NEW_RAW(arena, struct clock_chunk, CHUNKS_MAX),
         .chunk_free = WEFT_NONE,
-        .fine = WEFT_NEW_RAW(arena, uint32_t, CLOCK_FINE),
-        .fine_bits = WEFT_NEW(arena, uint64_t, CLOCK_FINE / 64),
-        .coarse = WEFT_NEW_RAW(arena, uint32_t, CLOCK_COARSE),
-        .coarse_bits = WEFT_NEW(arena, uint64_t, CLOCK_COARSE / 64),
+        .fine = {.last = WEFT_NEW_RAW(arena, uint32_t, CLOCK_FINE),
+                 .bits = WEFT_NEW(arena, uint64_t, CLOCK_FINE / 64)},
+        .coarse = {.last = WEFT_NEW_RAW(arena, uint32_t, CLOCK_COARSE),
+                   .bits = WEFT_NEW(arena, uint64_t, CLOCK_COARSE / 64)},
         .due_bucket = UINT64_MAX,
         .arena = arena,
     };
-    memset(clock->fine, 0xff, CLOCK_FINE * sizeof(uint32_t)); // WEFT_NONE
-    memset(clock->coarse, 0xff, CLOCK_COARSE * sizeof(uint32_t));
+    memset(clock->fine.last, 0xff, CLOCK_FINE * sizeof(uint32_t)); // WEFT_NONE
+    memset(clock->coarse.last, 0xff, CLOCK_COARSE * sizeof(uint32_t));
 }
 
 // ---- the heap of far events ----
@@ -69,16 +75,17 @@ static uint32_t take_chunk(struct packet_clock *clock)
     return clock->chunk_count++;
 }
 
-static void append(struct packet_clock *clock, uint32_t *heads, uint64_t *bits, uint32_t bucket,
+// Files an event in a bucket. The wheel comes by value: its addresses do not change.
+static void append(struct packet_clock *clock, struct clock_wheel wheel, uint32_t bucket,
                    uint32_t id, uint64_t time_ps)
 {
-    uint32_t last = heads[bucket];
+    uint32_t last = wheel.last[bucket];
     if (last == WEFT_NONE || clock->chunks[last].count == CLOCK_CHUNK) {
         uint32_t chunk = take_chunk(clock);
         clock->chunks[chunk].next = last;
         clock->chunks[chunk].count = 0;
-        heads[bucket] = chunk;
-        bits[bucket / 64] |= (uint64_t)1 << (bucket % 64);
+        wheel.last[bucket] = chunk;
+        wheel.bits[bucket / 64] |= (uint64_t)1 << (bucket % 64);
         last = chunk;
     }
     struct clock_chunk *chunk = &clock->chunks[last];
@@ -89,22 +96,21 @@ static void append(struct packet_clock *clock, uint32_t *heads, uint64_t *bits, 
 static void file_fine(struct packet_clock *clock, uint32_t id, uint64_t time_ps)
 {
     uint32_t bucket = (uint32_t)(time_ps >> clock->shift) & (CLOCK_FINE - 1);
-    append(clock, clock->fine, clock->fine_bits, bucket, id, time_ps);
+    append(clock, clock->fine, bucket, id, time_ps);
 }
 
 // Takes a bucket's chunks out, the first filled at the head.
-static uint32_t take_bucket(struct packet_clock *clock, uint32_t *heads, uint64_t *bits,
-                            uint32_t bucket)
+static uint32_t take_bucket(struct packet_clock *clock, struct clock_wheel wheel, uint32_t bucket)
 {
     uint32_t first = WEFT_NONE;
-    for (uint32_t chunk = heads[bucket]; chunk != WEFT_NONE;) {
+    for (uint32_t chunk = wheel.last[bucket]; chunk != WEFT_NONE;) {
         uint32_t next = clock->chunks[chunk].next;
         clock->chunks[chunk].next = first;
         first = chunk;
         chunk = next;
     }
-    heads[bucket] = WEFT_NONE;
-    bits[bucket / 64] &= ~((uint64_t)1 << (bucket % 64));
+    wheel.last[bucket] = WEFT_NONE;
+    wheel.bits[bucket / 64] &= ~((uint64_t)1 << (bucket % 64));
     return first;
 }
 
@@ -155,12 +161,12 @@ void clock_file(struct packet_clock *clock, uint32_t id, uint64_t time_ps)
         insert_due(clock, id, time_ps);
         return;
     }
-    uint64_t turn = bucket >> CLOCK_FINE_BITS;
-    if (turn == clock->turn) {
+    uint64_t round = bucket >> CLOCK_FINE_BITS;
+    if (round == clock->round) {
         file_fine(clock, id, time_ps);
-    } else if (turn - clock->turn < CLOCK_COARSE) {
-        uint32_t slot = (uint32_t)turn & (CLOCK_COARSE - 1);
-        append(clock, clock->coarse, clock->coarse_bits, slot, id, time_ps);
+    } else if (round - clock->round < CLOCK_COARSE) {
+        uint32_t slot = (uint32_t)round & (CLOCK_COARSE - 1);
+        append(clock, clock->coarse, slot, id, time_ps);
     } else if (time_ps < CLOCK_END_PS) {
         push_far(clock, id, time_ps);
     } else {
@@ -227,8 +233,8 @@ static void open_bucket(struct packet_clock *clock, uint32_t bucket)
 {
     clock->due_next = 0;
     clock->due_count = 0;
-    clock->due_bucket = (clock->turn << CLOCK_FINE_BITS) + bucket;
-    uint32_t first = take_bucket(clock, clock->fine, clock->fine_bits, bucket);
+    clock->due_bucket = (clock->round << CLOCK_FINE_BITS) + bucket;
+    uint32_t first = take_bucket(clock, clock->fine, bucket);
     for (uint32_t chunk = first; chunk != WEFT_NONE; chunk = drop_chunk(clock, chunk)) {
         const struct clock_chunk *events = &clock->chunks[chunk];
         widen_due(clock, events->count);
@@ -239,17 +245,17 @@ static void open_bucket(struct packet_clock *clock, uint32_t bucket)
     sort_due(clock);
 }
 
-// Moves to a turn: its far events, which were filed first, then its coarse ones, become fine.
-static void begin_turn(struct packet_clock *clock, uint64_t turn)
+// Moves to a round: its far events, which were filed first, then its coarse ones, become fine.
+static void begin_round(struct packet_clock *clock, uint64_t round)
 {
-    unsigned turn_shift = clock->shift + CLOCK_FINE_BITS;
-    clock->turn = turn;
-    while (clock->far.count > 0 && clock->far.entries[0].time_ps >> turn_shift == turn) {
+    unsigned round_shift = clock->shift + CLOCK_FINE_BITS;
+    clock->round = round;
+    while (clock->far.count > 0 && clock->far.entries[0].time_ps >> round_shift == round) {
         uint64_t time_ps = clock->far.entries[0].time_ps;
         file_fine(clock, far_pop(&clock->far).id, time_ps);
     }
-    uint32_t slot = (uint32_t)turn & (CLOCK_COARSE - 1);
-    uint32_t first = take_bucket(clock, clock->coarse, clock->coarse_bits, slot);
+    uint32_t slot = (uint32_t)round & (CLOCK_COARSE - 1);
+    uint32_t first = take_bucket(clock, clock->coarse, slot);
     for (uint32_t chunk = first; chunk != WEFT_NONE; chunk = drop_chunk(clock, chunk)) {
         const struct clock_chunk *events = &clock->chunks[chunk];
         for (uint32_t i = 0; i < events->count; i++) {
@@ -258,48 +264,48 @@ static void begin_turn(struct packet_clock *clock, uint64_t turn)
     }
 }
 
-// The next turn with an event; UINT64_MAX if there is none.
-static uint64_t find_turn(const struct packet_clock *clock)
+// The next round with an event; UINT64_MAX if there is none.
+static uint64_t find_round(const struct packet_clock *clock)
 {
-    unsigned turn_shift = clock->shift + CLOCK_FINE_BITS;
+    unsigned round_shift = clock->shift + CLOCK_FINE_BITS;
     uint64_t best = UINT64_MAX;
     if (clock->far.count > 0) {
-        best = clock->far.entries[0].time_ps >> turn_shift;
+        best = clock->far.entries[0].time_ps >> round_shift;
     }
-    uint32_t here = (uint32_t)(clock->turn + 1) & (CLOCK_COARSE - 1);
-    uint32_t slot = next_bit(clock->coarse_bits, here, CLOCK_COARSE);
+    uint32_t here = (uint32_t)(clock->round + 1) & (CLOCK_COARSE - 1);
+    uint32_t slot = next_bit(clock->coarse.bits, here, CLOCK_COARSE);
     uint64_t ahead = slot - here;
     if (slot == CLOCK_COARSE) {
-        slot = next_bit(clock->coarse_bits, 0, CLOCK_COARSE);
+        slot = next_bit(clock->coarse.bits, 0, CLOCK_COARSE);
         ahead = slot == CLOCK_COARSE ? UINT64_MAX : (uint64_t)CLOCK_COARSE - here + slot;
     }
-    if (ahead != UINT64_MAX && clock->turn + 1 + ahead < best) {
-        best = clock->turn + 1 + ahead;
+    if (ahead != UINT64_MAX && clock->round + 1 + ahead < best) {
+        best = clock->round + 1 + ahead;
     }
     return best;
 }
 
-// Moves to the next turn with an event, if it begins by until_ps. Something is pending beyond this
+// Moves to the next round with an event, if it begins by until_ps. Something is pending beyond this
 // one.
-static bool next_turn(struct packet_clock *clock, uint64_t until_ps)
+static bool next_round(struct packet_clock *clock, uint64_t until_ps)
 {
-    uint64_t turn = find_turn(clock);
-    WEFT_ASSERT(turn != UINT64_MAX);
-    if (turn > until_ps >> (clock->shift + CLOCK_FINE_BITS)) {
+    uint64_t round = find_round(clock);
+    WEFT_ASSERT(round != UINT64_MAX);
+    if (round > until_ps >> (clock->shift + CLOCK_FINE_BITS)) {
         return false;
     }
-    begin_turn(clock, turn);
+    begin_round(clock, round);
     return true;
 }
 
-// The next fine bucket of this turn with events; CLOCK_FINE if there is none.
+// The next fine bucket of this round with events; CLOCK_FINE if there is none.
 static uint32_t find_bucket(const struct packet_clock *clock)
 {
     uint32_t from = 0;
-    if (clock->due_bucket != UINT64_MAX && clock->due_bucket >> CLOCK_FINE_BITS == clock->turn) {
+    if (clock->due_bucket != UINT64_MAX && clock->due_bucket >> CLOCK_FINE_BITS == clock->round) {
         from = (uint32_t)clock->due_bucket & (CLOCK_FINE - 1);
     }
-    return next_bit(clock->fine_bits, from, CLOCK_FINE);
+    return next_bit(clock->fine.bits, from, CLOCK_FINE);
 }
 
 uint64_t clock_next_ps(const struct packet_clock *clock)
@@ -311,8 +317,8 @@ uint64_t clock_next_ps(const struct packet_clock *clock)
         return UINT64_MAX;
     }
     uint32_t bucket = find_bucket(clock);
-    uint64_t first = bucket < CLOCK_FINE ? (clock->turn << CLOCK_FINE_BITS) + bucket
-                                         : find_turn(clock) << CLOCK_FINE_BITS;
+    uint64_t first = bucket < CLOCK_FINE ? (clock->round << CLOCK_FINE_BITS) + bucket
+                                         : find_round(clock) << CLOCK_FINE_BITS;
     return first << clock->shift;
 }
 
@@ -324,12 +330,12 @@ uint32_t clock_take(struct packet_clock *clock, uint64_t until_ps)
         }
         uint32_t bucket = find_bucket(clock);
         if (bucket < CLOCK_FINE) {
-            uint64_t begins = ((clock->turn << CLOCK_FINE_BITS) + bucket) << clock->shift;
+            uint64_t begins = ((clock->round << CLOCK_FINE_BITS) + bucket) << clock->shift;
             if (begins > until_ps) {
                 return WEFT_NONE;
             }
             open_bucket(clock, bucket);
-        } else if (!next_turn(clock, until_ps)) {
+        } else if (!next_round(clock, until_ps)) {
             return WEFT_NONE;
         }
     }

@@ -3,7 +3,7 @@
 #define WEFT_SIM_PACKET_ENGINE_CLOCK_H
 
 // The order of events of the packet engine: a wheel of narrow buckets for what comes soon, a wheel
-// of turns of the first for what comes later, and a heap for the rest (after Varghese and Lauck,
+// of rounds of the first for what comes later, and a heap for the rest (after Varghese and Lauck,
 // "Hashed and hierarchical timing wheels", SOSP 1987, with the buckets sorted as they come up).
 //
 // A bucket is a list of chunks of events, so that a full one is read in a row however its events
@@ -44,18 +44,22 @@ struct clock_far_heap {
     uint32_t count;
 };
 
+// A wheel: events by bucket of time, and which buckets have any.
+struct clock_wheel {
+    uint32_t *last; // per bucket: its last chunk; WEFT_NONE: it has no events
+    uint64_t *bits;
+};
+
 struct packet_clock {
     uint64_t now_ps;
-    uint64_t turn;  // of the fine wheel: time >> (shift + CLOCK_FINE_BITS)
+    uint64_t round; // of the fine wheel: time >> (shift + CLOCK_FINE_BITS)
     unsigned shift; // a fine bucket is 2^shift ps
     uint32_t pending_count;
     struct clock_chunk *chunks;
     uint32_t chunk_free; // a list
     uint32_t chunk_count;
-    uint32_t *fine; // per bucket: its last chunk
-    uint64_t *fine_bits;
-    uint32_t *coarse;
-    uint64_t *coarse_bits;
+    struct clock_wheel fine;
+    struct clock_wheel coarse;
     struct clock_far_heap far;
     uint32_t far_room;
     uint64_t far_order;
@@ -80,8 +84,8 @@ void clock_file(struct packet_clock *clock, uint32_t id, uint64_t time_ps);
 // it.
 uint32_t clock_take(struct packet_clock *clock, uint64_t until_ps);
 
-// No event comes before this time; UINT64_MAX if none is filed. Less than a bucket, or where the
-// fine wheel has none a turn, before the first one.
+// No event comes before this time; UINT64_MAX if none is filed. It is earlier than the first event
+// by less than a bucket, or by less than a round where the fine wheel is empty.
 uint64_t clock_next_ps(const struct packet_clock *clock);
 
 // The event `ahead` places behind the next one, if it is known already, else WEFT_NONE: to fetch

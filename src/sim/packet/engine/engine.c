@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Sets the packet engine up, and is its loop: takes the next event of the clock and gives it to the
-// part that it is for, until a message ends. A packet costs one event for each link that it takes
-// (at most two where ports have queues), each O(1); the loop fetches the packet of the event four
-// places ahead (clock_peek), since the wait for memory is most of an event's time.
+// function that it is for, until a message ends. A packet costs one event for each link that it
+// takes (at most two where ports have queues), each O(1); the loop fetches the packet of the event
+// four places ahead (clock_peek), since the wait for memory is most of an event's time.
 
 #include "engine.h"
 
@@ -30,10 +30,10 @@ void packet_engine_init(struct packet_engine *engine, const struct weft_fabric *
 {
     bool marks_own = options->packet->mark_own && fabric->node_count == fabric->server_count;
     uint32_t paths = options->packet->port.spray_paths;
-    uint32_t way_room = paths > 1 ? paths : 1;
+    uint32_t path_room = paths > 1 ? paths : 1;
     uint32_t ack_bytes = options->packet->ack_bytes;
     const struct weft_transport_entry *transport = weft_transport_entry(options->transport);
-    uint32_t hop_stride = 1 + 2 * way_room * (hop_max + 1);
+    uint32_t hop_stride = 1 + 2 * path_room * (hop_max + 1);
     *engine = (struct packet_engine){
         .options = options->packet,
         .congestion = *transport->congestion,
@@ -48,26 +48,24 @@ void packet_engine_init(struct packet_engine *engine, const struct weft_fabric *
         .flows = WEFT_NEW_RAW(arena, struct packet_flow, flow_room),
         .hops = WEFT_NEW_RAW(arena, uint32_t, (size_t)flow_room * hop_stride),
         .hop_stride = hop_stride,
-        .way_room = way_room,
-        .way_stride = hop_max + 1,
-        .packet_free = WEFT_NONE,
-        .packet_room = PACKETS_MAX,
-        .flow_free = WEFT_NONE,
-        .flow_room = flow_room,
+        .sprays = {.path_room = path_room, .path_stride = hop_max + 1},
+        .packet_ids = {.free = WEFT_NONE, .room = PACKETS_MAX},
+        .flow_ids = {.free = WEFT_NONE, .room = flow_room},
         .spared_flags = marks_own ? PACKET_ACK : PACKET_OWN | PACKET_ACK,
         .persistent = options->persistent,
         .arena = arena,
     };
     packet_streams_init(engine);
     if (paths > 1) {
-        engine->sprays = WEFT_NEW_RAW(arena, struct packet_spray, flow_room);
-        engine->offers = WEFT_NEW_RAW(arena, uint32_t, hop_stride);
+        engine->sprays.flows = WEFT_NEW_RAW(arena, struct packet_spray, flow_room);
+        engine->sprays.offers = WEFT_NEW_RAW(arena, uint32_t, hop_stride);
         enum weft_spray by = options->packet->port.spray_by;
         if (by == WEFT_SPRAY_MARKS || by == WEFT_SPRAY_REUSE) {
-            engine->skips = WEFT_NEW_RAW(arena, uint8_t, (size_t)flow_room * way_room);
+            engine->sprays.skips = WEFT_NEW_RAW(arena, uint8_t, (size_t)flow_room * path_room);
         }
         if (by == WEFT_SPRAY_REUSE) {
-            engine->goods = WEFT_NEW_RAW(arena, uint8_t, (size_t)flow_room * SPRAY_GOOD_MAX);
+            engine->sprays.recycled =
+                WEFT_NEW_RAW(arena, uint8_t, (size_t)flow_room * SPRAY_RECYCLED_MAX);
         }
     }
     if (engine->congestion.is_receiver_driven) {
@@ -93,7 +91,7 @@ static void end_retransmit_timer(struct packet_engine *engine, uint32_t id)
     if (flow->view.in_flight == 0 && flow->view.next_send_ps > engine->clock.now_ps) {
         return; // the next packet sets the timer
     }
-    // What waits in the sender's own port is not under way yet.
+    // What waits in the sender's own port is not in the network yet.
     uint64_t least_ps = flow->left_ps + packet_timeout_ps(engine, flow);
     flow->deadline_ps = flow->deadline_ps > least_ps ? flow->deadline_ps : least_ps;
     if (flow->deadline_ps > engine->clock.now_ps) {
@@ -131,8 +129,8 @@ static void deliver(struct packet_engine *engine, uint32_t id)
 bool packet_engine_run(struct packet_engine *engine, uint64_t until_ps, struct packet_end *end)
 {
     engine->has_ended = engine->is_stuck;
-    if (!engine->is_stuck && engine->stream_due != WEFT_NONE) {
-        packet_stream_received(engine, engine->stream_due);
+    if (!engine->is_stuck && engine->streams.due != WEFT_NONE) {
+        packet_stream_received(engine, engine->streams.due);
     }
     while (!engine->has_ended) {
         uint32_t event = clock_take(&engine->clock, until_ps);

@@ -26,8 +26,7 @@ enum packet_event {
 
 enum packet_flag {
     PACKET_ACK = 1,
-    PACKET_MARKED =
-        2, // congestion experienced; on an acknowledgement: of the packet that it is for
+    PACKET_MARKED = 2, // met congestion (ECN); an acknowledgement: the packet that it is for did
     PACKET_RESENT = 4,
     PACKET_OWN = 8,         // in the queue of the host that made it
     PACKET_NOTICED = 16,    // an acknowledgement that asks the sender to slow down
@@ -50,7 +49,7 @@ struct packet {
     uint16_t flags;
     uint32_t behind;  // the next packet in the same link
     uint32_t link;    // that it is on; in a queue by priority: that it came by
-    uint32_t way;     // of its flow's, with spraying
+    uint32_t path;    // of its flow's spray paths
     uint64_t tail_ps; // cut-through: when its last bit is here
 };
 
@@ -68,7 +67,7 @@ struct packet_link {
 
 // The packets of a link, or of a band, for marks at departure.
 struct packet_line {
-    uint32_t first; // oldest packet in the queue or on the way
+    uint32_t first; // oldest packet in the queue or on the link
     uint32_t last;
     uint32_t ahead_last;  // of those that came before the first left
     uint32_t ahead_bytes; // of these
@@ -87,10 +86,35 @@ struct packet_trimmed {
     uint32_t from; // none below
 };
 
+// To whom the end of a message is reported, and the caller's key to its path.
+struct packet_end {
+    uint32_t owner;
+    uint32_t path_id;
+    uint32_t job;
+};
+
+// What a connection keeps of its stream: messages by index, packets by sequence number.
+struct packet_stream {
+    uint32_t first;             // message that is not acknowledged; WEFT_NONE: there is none
+    uint32_t due;               // first message that has not come; likewise
+    uint32_t last;              // message; likewise
+    uint32_t next;              // slot of a connection with the same hash of path and job
+    uint32_t iteration_first;   // packets below are of iterations before
+    uint32_t iteration_learned; // packets of the last iteration
+    uint32_t reported_end;      // packets of the messages whose end has been reported
+};
+
+// Packets that are sent again if they have not come: those in [from, until).
+struct packet_lost {
+    uint32_t from;
+    uint32_t until;
+};
+
 // A connection: both its ends, since one engine plays both. Its memory is what an acknowledgement
 // waits for when thousands of them are open, so that the fields stand in the order of their use:
 // a packet at the receiver needs the first two cache lines, an acknowledgement at the sender also
-// the view's two. For the same reason they are not nested by what they belong to.
+// the view's two. For the same reason what every packet needs is not nested by the end that it
+// belongs to: each of those lines has fields of both.
 struct packet_flow {
     // What every packet at either end needs.
     _Alignas(64) bool timer_filed; // a later deadline is looked at when it fires
@@ -110,9 +134,8 @@ struct packet_flow {
     uint64_t heard_ps;             // the last acknowledgement
     struct packet_window received; // what the receiver knows
     struct packet_trimmed trimmed;
-    uint32_t highest;   // one past the highest acknowledged packet
-    uint32_t lost_from; // packets in [lost_from, lost_until) that have not come are sent again
-    uint32_t lost_until;
+    uint32_t highest; // one past the highest acknowledged packet
+    struct packet_lost lost;
     uint32_t backoff;
     uint32_t data_hop; // in `hops`
     uint32_t ack_hop;
@@ -120,22 +143,13 @@ struct packet_flow {
     uint32_t marked_count;
     struct packet_connection_view view; // what its congestion control sees
     // What the beginning and the end of a message need, and streams.
-    uint32_t owner; // of a free slot: the next one
-    uint32_t path_id;
+    struct packet_end end; // its owner, of a free slot: the next free one
+    uint32_t resent_count;
     double last_bytes;
     uint64_t started_ps;
     uint64_t notice_ps; // the receiver gives no notice before
-    // A stream's: messages that are not acknowledged, the first that has not come, the last.
-    uint32_t message_first;
-    uint32_t message_due;
-    uint32_t message_last;
-    uint32_t stream_next;       // of the same hash
-    uint32_t iteration_first;   // packets below are of iterations before
-    uint32_t iteration_learned; // packets of the last one
-    uint32_t job;
-    uint32_t resent_count;
+    struct packet_stream stream;
     uint32_t timeout_count;
-    uint32_t told_end; // of a stream: packets of the messages that have come
 };
 
 // A message of a stream.
@@ -156,13 +170,6 @@ struct packet_job {
     uint64_t learned; // of the last iteration
 };
 
-// Who is told when a message ends, and the caller's key to its path.
-struct packet_end {
-    uint32_t owner;
-    uint32_t path_id;
-    uint32_t job;
-};
-
 // What became of a message.
 struct packet_ledger {
     uint64_t started_ps;
@@ -173,6 +180,25 @@ struct packet_ledger {
     uint32_t timeouts;
 };
 
+// Which indices of an array are taken.
+struct packet_ids {
+    uint32_t free;  // the first of a list of free ones below `count`; WEFT_NONE: there are none
+    uint32_t count; // those from here on were never taken
+    uint32_t room;
+};
+
+// All flows' streams (stream.c).
+struct packet_streams {
+    uint32_t *heads; // of lists of flows by hash of path and job
+    uint32_t mask;   // of the hash
+    uint32_t due;    // a flow with messages that have come and whose end is not reported yet
+    struct packet_message *messages;
+    struct packet_ids message_ids;
+};
+
+// The state of a run. What one feature alone needs is nested (ports, spraying, pulls, streams).
+// What is left stays one level deep: the arrays that packets, links and flows are indices of, and
+// the few values beside them, which nearly every event reads and every file of this folder names.
 struct packet_engine {
     struct packet_clock clock; // first: every event reads it
     const struct weft_packet_options *options;
@@ -185,44 +211,28 @@ struct packet_engine {
     struct packet_ports ports;
     struct packet_flow *flows;
     // hop_stride for each slot of flows: the generation that it is of, since packets of one before
-    // may still be on their way; the path, WEFT_NONE, the way back, WEFT_NONE.
+    // may still be in flight; the path, WEFT_NONE, the path back, WEFT_NONE. With spraying as many
+    // paths each way as `sprays` says.
     uint32_t *hops;
-    uint32_t way_room; // with spraying as many paths each way, way_stride apart
-    uint32_t way_stride;
-    struct packet_spray *sprays; // per slot; NULL: one way each
-    uint8_t *skips;              // per slot, way_room each: WEFT_SPRAY_MARKS, WEFT_SPRAY_REUSE
-    uint8_t *goods;              // per slot, SPRAY_GOOD_MAX each: WEFT_SPRAY_REUSE
-    uint32_t *offers;            // ways of the message that starts next, as in `hops`
-    uint32_t offer_counts[2];    // there and back, besides the first
-    struct packet_pull *pulls;   // per slot; pulled transports
-    struct packet_pacer *pacers; // per link; likewise
+    struct packet_sprays sprays;
+    struct packet_pulls pulls;
     uint32_t hop_stride;
-    uint32_t packet_free; // a list
-    uint32_t packet_count;
-    uint32_t packet_room;
-    uint32_t flow_free;
-    uint32_t flow_count;
-    uint32_t flow_room;
-    uint32_t spared_flags;       // of packets that no departure marks
-    uint64_t *bits_free;         // windows of sequence numbers; the first word points to the next
-    struct packet_end ended;     // the message that ended last
-    struct packet_ledger ledger; // its
+    struct packet_ids packet_ids;
+    struct packet_ids flow_ids;
+    uint32_t spared_flags;   // of packets that no departure marks
+    uint64_t *bits_free;     // windows of sequence numbers; the first word points to the next
+    struct packet_end ended; // the message that ended last, and what became of it
+    struct packet_ledger ledger;
     bool has_ended;
     // Streams.
     bool persistent;
-    uint32_t *streams; // heads of lists of flows by hash of path and job
-    uint32_t stream_mask;
-    uint32_t stream_due; // a stream with messages that have come and were not told of
-    struct packet_message *messages;
-    uint32_t message_free;
-    uint32_t message_count;
-    uint32_t message_room;
+    struct packet_streams streams;
     struct packet_job *jobs;
     bool is_stuck;                    // ports.circle says why
     struct packet_circuits *circuits; // NULL: every message keeps the path that it began on
     // A run in partitions (partition/partitions.h); NULL: this engine plays all of it.
     struct packet_mailbox *mailbox;
-    bool lays_out_only; // messages begin elsewhere
+    bool lays_out_only; // messages begin in a partition's engine
     uint32_t laid_out;  // the slot of the last one
     struct weft_packet_counts counts;
     struct weft_arena *arena;
@@ -233,7 +243,7 @@ void packet_engine_init(struct packet_engine *engine, const struct weft_fabric *
                         const struct weft_sim_options *options, uint32_t flow_room,
                         uint32_t hop_max, struct weft_arena *arena);
 // Gives the flows of each job their share. Without it all are of one job.
-void packet_engine_jobs(struct packet_engine *engine, const struct weft_sim_pace *paces,
+void packet_engine_jobs(struct packet_engine *engine, const struct weft_job_timing *timings,
                         uint32_t job_count);
 // A job begins an iteration: streams count anew, and restart if the options say so.
 void packet_engine_iteration(struct packet_engine *engine, uint32_t job);
@@ -276,19 +286,19 @@ bool packet_check_message(double wire_bytes, const struct weft_sim_options *opti
 
 static inline uint32_t packet_take(struct packet_engine *engine) // a free one
 {
-    uint32_t id = engine->packet_free;
+    uint32_t id = engine->packet_ids.free;
     if (id != WEFT_NONE) {
-        engine->packet_free = engine->packets[id].next;
+        engine->packet_ids.free = engine->packets[id].next;
         return id;
     }
-    WEFT_ASSERT(engine->packet_count < engine->packet_room);
-    return engine->packet_count++;
+    WEFT_ASSERT(engine->packet_ids.count < engine->packet_ids.room);
+    return engine->packet_ids.count++;
 }
 
 static inline void packet_drop(struct packet_engine *engine, uint32_t id)
 {
-    engine->packets[id].next = engine->packet_free;
-    engine->packet_free = id;
+    engine->packets[id].next = engine->packet_ids.free;
+    engine->packet_ids.free = id;
 }
 
 // A packet was lost at a link.
@@ -393,21 +403,21 @@ void packet_open_slot(struct packet_engine *engine, const struct packet *packet)
 
 // ---- the retransmission timer and the path (timer.c) ----
 
-// The longest that a packet can be on its way and not be lost: every port full, there and back; at
+// The longest that a packet can be in flight and not be lost: every port full, there and back; at
 // most 1 s.
 uint64_t packet_longest_trip_ps(const struct packet_engine *engine, const struct packet_flow *flow);
 // RFC 6298: the timeout that the measured round trips give, doubled for each one that has run out.
 static inline uint64_t packet_timeout_ps(const struct packet_engine *engine,
                                          const struct packet_flow *flow)
 {
-    uint64_t timeout = engine->options->timeout_first_ps;
+    uint64_t timeout = engine->options->loss.timeout_first_ps;
     if (flow->view.srtt_ps > 0) {
         timeout = flow->view.srtt_ps + 4 * flow->view.rttvar_ps;
     } else if (timeout == 0) {
         timeout = packet_longest_trip_ps(engine, flow);
     }
-    if (timeout < engine->options->timeout_min_ps) {
-        timeout = engine->options->timeout_min_ps;
+    if (timeout < engine->options->loss.timeout_min_ps) {
+        timeout = engine->options->loss.timeout_min_ps;
     }
     return timeout << flow->backoff;
 }

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Marks by chance: a ramp over the backlog, and random early detection with its moving average.
+// Marks by chance: a ramp over the backlog, and random early detection with its moving average; and
+// marks at a packet's departure. The default, a step at one length of the queue, is in forward.c,
+// where a packet enters the queue.
 //
 // Chances come from a hash of the seed, the link and the packet, so that they do not depend on what
 // happens elsewhere.
@@ -15,7 +17,7 @@ double packet_chance(const struct packet_engine *engine, uint32_t link, const st
     return (double)(hash >> 11) * 0x1p-53;
 }
 
-// What part of the packets that find this backlog is marked.
+// Which share of the packets that find this backlog is marked.
 static double ramp_ratio(const struct packet_engine *engine, double backlog_bytes)
 {
     const struct weft_port_options *options = engine->ports.options;

@@ -11,7 +11,7 @@
 void packet_wait_to_send(struct packet_engine *engine, uint32_t id, uint64_t at_ps)
 {
     struct packet_flow *flow = &engine->flows[id];
-    bool more = flow->lost_from < flow->lost_until || flow->view.snd_next < flow->total ||
+    bool more = flow->lost.from < flow->lost.until || flow->view.snd_next < flow->total ||
                 flow->trimmed.count > 0;
     if (!flow->is_paced && more && at_ps != WEFT_NEVER) {
         flow->is_paced = true;

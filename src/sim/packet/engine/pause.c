@@ -1,19 +1,26 @@
 // SPDX-License-Identifier: Apache-2.0
-// Priority flow control: who holds too much of what a link brings pauses the link's sender; and
-// ports that wait for each other in a circle.
+// Priority flow control (IEEE 802.1Qbb): a node that holds more than xoff_bytes of what a link
+// brings pauses the link's sender, one priority at a time, and lets it go on at xon_bytes. O(1) for
+// each packet.
+//
+// Paused ports can wait for each other in a circle, after which nothing moves. The engine looks for
+// one when a retransmission timer runs out, at most once in a smallest timeout.
 
 #include "engine.h"
 
 #include <string.h>
 
-#define FRAME_BYTES 64u
+#define FRAME_BYTES 64u // a pause frame is an Ethernet frame of the smallest size
 
 static struct packet_hold *hold_at(struct packet_engine *engine, uint32_t link, uint32_t band)
 {
     return &engine->ports.holds[(size_t)link * engine->ports.band_count + band];
 }
 
-static void tell(struct packet_engine *engine, uint32_t link_id, uint32_t band, uint32_t pause)
+// Sends a frame that pauses (pause = 1) or resumes a band of the link's sender. The frame takes its
+// own time on the link and the link's latency, and passes all packets that wait there.
+static void send_pause(struct packet_engine *engine, uint32_t link_id, uint32_t band,
+                       uint32_t pause)
 {
     const struct packet_link *link = &engine->links[link_id];
     uint64_t frame_ps = (uint64_t)(FRAME_BYTES * link->ps_per_byte + 0.5);
@@ -31,7 +38,7 @@ bool packet_hold_bytes(struct packet_engine *engine, uint32_t from, uint32_t ban
     hold->bytes += bytes;
     if (!hold->is_pausing && hold->bytes > engine->ports.options->xoff_bytes) {
         hold->is_pausing = true;
-        tell(engine, from, band, 1);
+        send_pause(engine, from, band, 1);
     }
     return true;
 }
@@ -44,7 +51,7 @@ void packet_release_bytes(struct packet_engine *engine, uint32_t from, uint32_t 
     hold->bytes -= bytes;
     if (hold->is_pausing && hold->bytes <= engine->ports.options->xon_bytes) {
         hold->is_pausing = false;
-        tell(engine, from, band, 0);
+        send_pause(engine, from, band, 0);
     }
 }
 
@@ -152,7 +159,7 @@ void packet_pause_check(struct packet_engine *engine)
     if (ports->holds == NULL || engine->is_stuck || now_ps < ports->checked_ps) {
         return;
     }
-    ports->checked_ps = now_ps + engine->options->timeout_min_ps;
+    ports->checked_ps = now_ps + engine->options->loss.timeout_min_ps;
     struct weft_arena scratch = *engine->arena;
     bool *stuck = WEFT_NEW_RAW(&scratch, bool, ports->fabric->link_count);
     for (uint32_t band = 0; band < ports->band_count; band++) {

@@ -1,5 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// What ports are asked for: checked, laid out, counted.
+// The ports of a run: their options are checked before it, their queues are laid out at its
+// beginning, and what happened at each is counted at its end.
+//
+// Here every combination that has no meaning is refused with a message that says what to leave out,
+// so that the loop (queue.c, pause.c, mark.c) need not look at options that contradict each other.
 
 #include "engine.h"
 
@@ -10,6 +14,8 @@ static bool fail_port(struct weft_error *error, const char *message)
     return weft_fail(error, WEFT_INPUT, "ports: %s", message);
 }
 
+// Marks by chance need a ramp that rises, and a chance and weight in (0, 1]. RED decides when a
+// packet enters, by its average of that moment, so that it cannot mark at departure.
 static bool check_marking(const struct weft_packet_options *options, struct weft_error *error)
 {
     const struct weft_port_options *port = &options->port;
@@ -116,13 +122,13 @@ bool packet_ports_check_flows(const struct weft_sim_options *options, uint64_t f
                      (unsigned long long)flows, paths, hop_max);
 }
 
-// What a link still brings after a pause was asked for: what is on its way there and back, the
-// frame that says so, a packet that its sender has begun, and the one that was too much.
+// What a link still brings after a pause frame was sent: what is in flight there and back, the
+// frame itself, a packet that its sender has begun, and the one that was too much.
 static uint64_t headroom_bytes(const struct packet_engine *engine, uint32_t link_id)
 {
     const struct packet_link *link = &engine->links[link_id];
-    double way_bytes = 2 * (double)link->latency_ps / link->ps_per_byte;
-    return (uint64_t)ceil(way_bytes) + 64 + 3ull * engine->setting.packet_bytes;
+    double flight_bytes = 2 * (double)link->latency_ps / link->ps_per_byte;
+    return (uint64_t)ceil(flight_bytes) + 64 + 3ull * engine->setting.packet_bytes;
 }
 
 static bool needs_queues(const struct weft_port_options *port)
@@ -131,6 +137,9 @@ static bool needs_queues(const struct weft_port_options *port)
            port->lossless;
 }
 
+// Queues for every link, with one band for each priority and one more for packets of control where
+// those go first; without losses also what each node may hold of each link, which is the threshold
+// of a pause and the headroom above it.
 static void lay_out_queues(struct packet_engine *engine, uint32_t link_count,
                            struct weft_arena *arena)
 {
@@ -160,6 +169,8 @@ static void lay_out_queues(struct packet_engine *engine, uint32_t link_count,
     }
 }
 
+// Lays out only what the options need: a NULL array is how the loop sees that a feature is off, and
+// are_extended sends packets past the shortest path through packet_enter.
 void packet_ports_init(struct packet_engine *engine, const struct weft_fabric *fabric,
                        const struct weft_sim_options *options, struct weft_arena *arena)
 {

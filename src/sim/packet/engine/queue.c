@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Ports with queues by priority: whether a packet is admitted, trimmed or lost, and which packet
-// leaves next. The most urgent band that is not paused goes first; a packet on its way is not
-// broken off. O(1) for each packet.
+// leaves next. The most urgent band that is not paused goes first; a packet that is being sent is
+// not broken off. O(1) for each packet.
 //
 // With one band a port does what a port first come, first served does (packet_enter), to the
 // picosecond: the backlog is what still leaves and what waits.
@@ -127,7 +127,7 @@ static uint64_t band_backlog_ps(struct packet_engine *engine, uint32_t link, uin
     return band_at(engine, link, band)->waiting_ps + (leaves ? port->busy_ps - now_ps : 0);
 }
 
-// The packet that was on its way has left.
+// The packet that was being sent has left.
 static void departed(struct packet_engine *engine, uint32_t link_id)
 {
     struct packet_port *port = &engine->ports.queues[link_id];

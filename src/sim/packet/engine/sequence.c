@@ -9,7 +9,7 @@
 
 uint64_t *packet_take_bits(struct packet_engine *engine)
 {
-    size_t words = engine->options->window_limit_packets / 64;
+    size_t words = engine->options->window.limit_packets / 64;
     uint64_t *bits = engine->bits_free;
     if (bits == NULL) {
         return WEFT_NEW(engine->arena, uint64_t, words);
@@ -33,7 +33,7 @@ void packet_release_bits(struct packet_engine *engine, struct packet_window *win
 static bool is_trimmed(const struct packet_engine *engine, const struct packet_flow *flow,
                        uint32_t sequence)
 {
-    uint32_t place = sequence & (engine->options->window_limit_packets - 1);
+    uint32_t place = sequence & (engine->options->window.limit_packets - 1);
     return flow->trimmed.bits != NULL && (flow->trimmed.bits[place / 64] >> (place % 64) & 1) != 0;
 }
 
@@ -41,7 +41,7 @@ void packet_forget_trimmed(struct packet_engine *engine, struct packet_flow *flo
                            uint32_t sequence)
 {
     if (is_trimmed(engine, flow, sequence)) {
-        uint32_t place = sequence & (engine->options->window_limit_packets - 1);
+        uint32_t place = sequence & (engine->options->window.limit_packets - 1);
         flow->trimmed.bits[place / 64] &= ~((uint64_t)1 << (place % 64));
         flow->trimmed.count--;
     }
@@ -56,7 +56,7 @@ bool packet_note_trimmed(struct packet_engine *engine, struct packet_flow *flow,
     if (flow->trimmed.bits == NULL) {
         flow->trimmed.bits = packet_take_bits(engine);
     }
-    uint32_t place = sequence & (engine->options->window_limit_packets - 1);
+    uint32_t place = sequence & (engine->options->window.limit_packets - 1);
     flow->trimmed.bits[place / 64] |= (uint64_t)1 << (place % 64);
     if (flow->trimmed.count++ == 0 || sequence < flow->trimmed.from) {
         flow->trimmed.from = sequence;

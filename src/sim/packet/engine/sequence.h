@@ -2,8 +2,9 @@
 #ifndef WEFT_SIM_PACKET_ENGINE_SEQUENCE_H
 #define WEFT_SIM_PACKET_ENGINE_SEQUENCE_H
 
-// Which packets of a flow have come: all below a number, and above it a ring of bits of the widest
-// window, taken when something comes out of order.
+// Which packets of a flow have come: all below a number, and above it a ring of bits as wide as the
+// largest window. A flow takes a ring only when something comes out of order, since most never need
+// one. Looking up and adding a packet is O(1), and is in line because every packet does both.
 
 #include "engine.h"
 
@@ -17,7 +18,7 @@ static inline bool packet_has_come(const struct packet_engine *engine,
     if (sequence < window->low || window->bits == NULL) {
         return sequence < window->low;
     }
-    uint32_t place = sequence & (engine->options->window_limit_packets - 1);
+    uint32_t place = sequence & (engine->options->window.limit_packets - 1);
     return (window->bits[place / 64] >> (place % 64) & 1) != 0;
 }
 
@@ -35,7 +36,7 @@ static inline bool packet_put(struct packet_engine *engine, struct packet_window
     if (window->bits == NULL) {
         window->bits = packet_take_bits(engine);
     }
-    uint32_t mask = engine->options->window_limit_packets - 1;
+    uint32_t mask = engine->options->window.limit_packets - 1;
     window->bits[(sequence & mask) / 64] |= (uint64_t)1 << (sequence % 64);
     while (window->bits[(window->low & mask) / 64] >> (window->low % 64) & 1) {
         window->bits[(window->low & mask) / 64] &= ~((uint64_t)1 << (window->low % 64));

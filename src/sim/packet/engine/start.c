@@ -1,5 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Messages begin: a slot of the flows, the paths there and back, and the first packet.
+// Messages begin: a message takes a slot of the flows, copies its paths there and back behind it in
+// `hops`, opens its congestion control, and sends its first packets.
+//
+// Slots are used again. A slot keeps its generation, which its packets carry, so that packets of an
+// earlier message are recognized wherever they arrive. O(links of the paths) for each message.
 
 #include "engine.h"
 
@@ -8,13 +12,13 @@
 
 static uint32_t take_flow(struct packet_engine *engine)
 {
-    uint32_t id = engine->flow_free;
+    uint32_t id = engine->flow_ids.free;
     if (id != WEFT_NONE) {
-        engine->flow_free = engine->flows[id].owner;
+        engine->flow_ids.free = engine->flows[id].end.owner;
         return id;
     }
-    WEFT_ASSERT(engine->flow_count < engine->flow_room);
-    id = engine->flow_count++;
+    WEFT_ASSERT(engine->flow_ids.count < engine->flow_ids.room);
+    id = engine->flow_ids.count++;
     memset(&engine->flows[id], 0, sizeof(struct packet_flow));
     return id;
 }
@@ -39,12 +43,12 @@ static uint32_t packet_priority(const struct packet_engine *engine, struct packe
 static void open_flow(struct packet_engine *engine, struct packet_flow *flow)
 {
     const struct weft_packet_options *options = engine->options;
-    struct packet_job *job = &engine->jobs[flow->job];
+    struct packet_job *job = &engine->jobs[flow->end.job];
     struct packet_connection_view *view = packet_view(engine, flow);
     view->setting = &engine->setting;
     view->job = &job->setting;
-    view->cwnd = options->initial_window_packets;
-    view->ssthresh = options->slow_start ? (double)INFINITY : 0;
+    view->cwnd = options->window.initial_packets;
+    view->ssthresh = options->window.slow_start ? (double)INFINITY : 0;
     view->growth_ratio = job->setting.weight_ratio;
     job->posted += flow->total;
     if (engine->scales_growth) {
@@ -73,8 +77,8 @@ uint32_t packet_lay_out(struct packet_engine *engine, const struct packet_route 
     uint32_t data_hop = id * engine->hop_stride + 1;
     uint32_t ack_hop = copy_hops(engine, data_hop, route->path, route->hop_count);
     bool at_once = options->ack_at_once || route->back_count == 0;
-    if (engine->sprays != NULL) {
-        ack_hop = data_hop + engine->way_room * engine->way_stride;
+    if (engine->sprays.flows != NULL) {
+        ack_hop = data_hop + engine->sprays.path_room * engine->sprays.path_stride;
     }
     if (!at_once) {
         copy_hops(engine, ack_hop, route->back, route->back_count);
@@ -85,16 +89,14 @@ uint32_t packet_lay_out(struct packet_engine *engine, const struct packet_route 
         .is_paced = flow->is_paced,
         .is_stream = engine->persistent,
         .generation = flow->generation,
-        .owner = end.owner,
-        .path_id = end.path_id,
+        .end = end,
         .total = total,
         .last_bytes = fmax(1, ceil(last_bytes)),
         .data_hop = data_hop,
         .ack_hop = at_once ? WEFT_NONE : ack_hop,
-        .job = end.job,
         .priority = packet_priority(engine, end),
     };
-    if (engine->sprays != NULL) {
+    if (engine->sprays.flows != NULL) {
         packet_spray_open(engine, id);
     }
     if (engine->circuits != NULL) {
@@ -121,7 +123,7 @@ void packet_begin(struct packet_engine *engine, uint32_t id)
     flow->started_ps = engine->clock.now_ps;
     open_flow(engine, flow);
     if (engine->persistent) {
-        packet_stream_open(engine, id, (struct packet_end){flow->owner, flow->path_id, flow->job});
+        packet_stream_open(engine, id, flow->end);
     }
     if (engine->options->handshake) {
         packet_transmit(engine, id, WEFT_NONE, 0);

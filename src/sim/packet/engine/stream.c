@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Persistent connections: messages of one job on one path follow each other in one stream of
-// packets, and the transport's state lives on. Jobs' iterations, as transports see them.
+// packets, and the congestion control's state lives on from one to the next, as in the connections
+// that a training job keeps open. After a pause a connection may begin again (RFC 5681, 4.1).
+//
+// Here is also what of a job's iteration has been acknowledged, by which MLTCP scales growth
+// (arXiv 2402.09589). A message costs O(1) and a look at the connections of its job and path.
 
 #include "engine.h"
 
@@ -12,33 +16,33 @@
 
 void packet_streams_init(struct packet_engine *engine)
 {
-    engine->stream_due = WEFT_NONE;
-    engine->message_free = WEFT_NONE;
+    engine->streams.due = WEFT_NONE;
+    engine->streams.message_ids.free = WEFT_NONE;
     engine->jobs = WEFT_NEW(engine->arena, struct packet_job, 1);
     engine->jobs[0].setting.weight_ratio = 1;
     if (!engine->persistent) {
         return;
     }
     uint32_t heads = 64;
-    while (heads < engine->flow_room && heads < (uint32_t)1 << 20) {
+    while (heads < engine->flow_ids.room && heads < (uint32_t)1 << 20) {
         heads *= 2;
     }
-    engine->stream_mask = heads - 1;
-    engine->streams = WEFT_NEW_RAW(engine->arena, uint32_t, heads);
-    memset(engine->streams, 0xff, heads * sizeof(uint32_t)); // WEFT_NONE
+    engine->streams.mask = heads - 1;
+    engine->streams.heads = WEFT_NEW_RAW(engine->arena, uint32_t, heads);
+    memset(engine->streams.heads, 0xff, heads * sizeof(uint32_t)); // WEFT_NONE
 }
 
-void packet_engine_jobs(struct packet_engine *engine, const struct weft_sim_pace *paces,
+void packet_engine_jobs(struct packet_engine *engine, const struct weft_job_timing *timings,
                         uint32_t job_count)
 {
     engine->ports.priority_by_job = true;
     engine->jobs = WEFT_NEW(engine->arena, struct packet_job, job_count);
     for (uint32_t job = 0; job < job_count; job++) {
         engine->jobs[job].setting.weight_ratio = 1;
-        if (paces != NULL) {
-            double weight = paces[job].weight_ratio;
+        if (timings != NULL) {
+            double weight = timings[job].weight_ratio;
             engine->jobs[job].setting.weight_ratio = weight > 0 ? weight : 1;
-            engine->jobs[job].setting.dcqcn_timer_ps = paces[job].dcqcn_timer_ps;
+            engine->jobs[job].setting.dcqcn_timer_ps = timings[job].dcqcn_timer_ps;
         }
     }
 }
@@ -47,35 +51,37 @@ void packet_engine_jobs(struct packet_engine *engine, const struct weft_sim_pace
 
 static uint32_t take_message(struct packet_engine *engine)
 {
-    uint32_t id = engine->message_free;
+    uint32_t id = engine->streams.message_ids.free;
     if (id != WEFT_NONE) {
-        engine->message_free = engine->messages[id].next;
+        engine->streams.message_ids.free = engine->streams.messages[id].next;
         return id;
     }
-    if (engine->message_count == engine->message_room) {
-        uint32_t room = engine->message_room == 0 ? 64 : 2 * engine->message_room;
+    if (engine->streams.message_ids.count == engine->streams.message_ids.room) {
+        uint32_t room =
+            engine->streams.message_ids.room == 0 ? 64 : 2 * engine->streams.message_ids.room;
         struct packet_message *wider = WEFT_NEW_RAW(engine->arena, struct packet_message, room);
-        if (engine->message_count > 0) {
-            memcpy(wider, engine->messages, engine->message_count * sizeof(*wider));
+        if (engine->streams.message_ids.count > 0) {
+            memcpy(wider, engine->streams.messages,
+                   engine->streams.message_ids.count * sizeof(*wider));
         }
-        engine->messages = wider;
-        engine->message_room = room;
+        engine->streams.messages = wider;
+        engine->streams.message_ids.room = room;
     }
-    return engine->message_count++;
+    return engine->streams.message_ids.count++;
 }
 
-// Those that are acknowledged, and told of.
+// Forgets the messages that are acknowledged and whose end has been reported.
 void packet_stream_acknowledged(struct packet_engine *engine, struct packet_flow *flow)
 {
-    while (flow->message_first != flow->message_due &&
-           engine->messages[flow->message_first].end <= flow->acknowledged.low) {
-        uint32_t id = flow->message_first;
-        flow->message_first = engine->messages[id].next;
-        engine->messages[id].next = engine->message_free;
-        engine->message_free = id;
+    while (flow->stream.first != flow->stream.due &&
+           engine->streams.messages[flow->stream.first].end <= flow->acknowledged.low) {
+        uint32_t id = flow->stream.first;
+        flow->stream.first = engine->streams.messages[id].next;
+        engine->streams.messages[id].next = engine->streams.message_ids.free;
+        engine->streams.message_ids.free = id;
     }
-    if (flow->message_first == WEFT_NONE) {
-        flow->message_last = WEFT_NONE;
+    if (flow->stream.first == WEFT_NONE) {
+        flow->stream.last = WEFT_NONE;
     }
 }
 
@@ -83,7 +89,7 @@ static void add_message(struct packet_engine *engine, struct packet_flow *flow,
                         struct packet_end end)
 {
     uint32_t id = take_message(engine);
-    engine->messages[id] = (struct packet_message){
+    engine->streams.messages[id] = (struct packet_message){
         .next = WEFT_NONE,
         .end = flow->total,
         .last_bytes = flow->last_bytes,
@@ -91,24 +97,25 @@ static void add_message(struct packet_engine *engine, struct packet_flow *flow,
         .owner = end.owner,
         .path_id = end.path_id,
     };
-    if (flow->message_last == WEFT_NONE) {
-        flow->message_first = id;
+    if (flow->stream.last == WEFT_NONE) {
+        flow->stream.first = id;
     } else {
-        engine->messages[flow->message_last].next = id;
+        engine->streams.messages[flow->stream.last].next = id;
     }
-    if (flow->message_due == WEFT_NONE) {
-        flow->message_due = id;
+    if (flow->stream.due == WEFT_NONE) {
+        flow->stream.due = id;
     }
-    flow->message_last = id;
+    flow->stream.last = id;
 }
 
 uint32_t packet_stream_bytes_within(const struct packet_engine *engine,
                                     const struct packet_flow *flow, uint32_t sequence)
 {
-    if (flow->message_first != flow->message_last) {
-        for (uint32_t id = flow->message_first; id != WEFT_NONE; id = engine->messages[id].next) {
-            if (engine->messages[id].end == sequence + 1) {
-                return (uint32_t)engine->messages[id].last_bytes;
+    if (flow->stream.first != flow->stream.last) {
+        for (uint32_t id = flow->stream.first; id != WEFT_NONE;
+             id = engine->streams.messages[id].next) {
+            if (engine->streams.messages[id].end == sequence + 1) {
+                return (uint32_t)engine->streams.messages[id].last_bytes;
             }
         }
     }
@@ -119,7 +126,7 @@ uint32_t packet_stream_bytes_within(const struct packet_engine *engine,
 static void close_ledger(struct packet_engine *engine, struct packet_flow *flow,
                          const struct packet_message *message)
 {
-    uint32_t packets = message->end - flow->told_end;
+    uint32_t packets = message->end - flow->stream.reported_end;
     engine->ledger = (struct packet_ledger){
         .started_ps = message->started_ps,
         .wire_bytes = message->last_bytes + (double)(packets - 1) * engine->setting.packet_bytes,
@@ -128,7 +135,7 @@ static void close_ledger(struct packet_engine *engine, struct packet_flow *flow,
         .marked = flow->marked_count,
         .timeouts = flow->timeout_count,
     };
-    flow->told_end = message->end;
+    flow->stream.reported_end = message->end;
     flow->resent_count = 0;
     flow->marked_count = 0;
     flow->timeout_count = 0;
@@ -137,20 +144,20 @@ static void close_ledger(struct packet_engine *engine, struct packet_flow *flow,
 void packet_stream_received(struct packet_engine *engine, uint32_t id)
 {
     struct packet_flow *flow = &engine->flows[id];
-    engine->stream_due = WEFT_NONE;
-    uint32_t due = flow->message_due;
-    if (due == WEFT_NONE || engine->messages[due].end > flow->received.low) {
+    engine->streams.due = WEFT_NONE;
+    uint32_t due = flow->stream.due;
+    if (due == WEFT_NONE || engine->streams.messages[due].end > flow->received.low) {
         return;
     }
-    const struct packet_message *message = &engine->messages[due];
-    engine->ended = (struct packet_end){message->owner, message->path_id, flow->job};
+    const struct packet_message *message = &engine->streams.messages[due];
+    engine->ended = (struct packet_end){message->owner, message->path_id, flow->end.job};
     engine->has_ended = true;
     close_ledger(engine, flow, message);
-    flow->message_due = message->next;
+    flow->stream.due = message->next;
     packet_stream_acknowledged(engine, flow);
-    due = flow->message_due;
-    if (due != WEFT_NONE && engine->messages[due].end <= flow->received.low) {
-        engine->stream_due = id;
+    due = flow->stream.due;
+    if (due != WEFT_NONE && engine->streams.messages[due].end <= flow->received.low) {
+        engine->streams.due = id;
     }
 }
 
@@ -159,18 +166,18 @@ void packet_stream_received(struct packet_engine *engine, uint32_t id)
 static uint32_t *head_of(const struct packet_engine *engine, struct packet_end end)
 {
     uint64_t hash = weft_hash(end.path_id ^ (uint64_t)end.job << 32);
-    return &engine->streams[hash & engine->stream_mask];
+    return &engine->streams.heads[hash & engine->streams.mask];
 }
 
 void packet_stream_open(struct packet_engine *engine, uint32_t id, struct packet_end end)
 {
     struct packet_flow *flow = &engine->flows[id];
     uint32_t *head = head_of(engine, end);
-    flow->stream_next = *head;
+    flow->stream.next = *head;
     *head = id;
-    flow->message_first = WEFT_NONE;
-    flow->message_due = WEFT_NONE;
-    flow->message_last = WEFT_NONE;
+    flow->stream.first = WEFT_NONE;
+    flow->stream.due = WEFT_NONE;
+    flow->stream.last = WEFT_NONE;
     flow->heard_ps = engine->clock.now_ps;
     add_message(engine, flow, end);
 }
@@ -181,14 +188,14 @@ static uint32_t choose_stream(const struct packet_engine *engine, struct packet_
     uint32_t best = WEFT_NONE;
     uint32_t best_left = UINT32_MAX;
     uint32_t count = 0;
-    for (uint32_t id = *head_of(engine, end); id != WEFT_NONE; id = engine->flows[id].stream_next) {
+    for (uint32_t id = *head_of(engine, end); id != WEFT_NONE; id = engine->flows[id].stream.next) {
         const struct packet_flow *flow = &engine->flows[id];
-        if (flow->path_id != end.path_id || flow->job != end.job ||
+        if (flow->end.path_id != end.path_id || flow->end.job != end.job ||
             flow->total > STREAM_PACKETS_MAX) {
             continue;
         }
         count++;
-        uint32_t left = flow->message_due == WEFT_NONE ? 0 : flow->total - flow->received.low;
+        uint32_t left = flow->stream.due == WEFT_NONE ? 0 : flow->total - flow->received.low;
         if (left <= best_left) { // the oldest of equals
             best = id;
             best_left = left;
@@ -202,11 +209,13 @@ static bool restart_idle(struct packet_engine *engine, struct packet_flow *flow,
 {
     const struct weft_packet_options *options = engine->options;
     uint64_t timeout_ps = flow->view.srtt_ps + 4 * flow->view.rttvar_ps;
-    timeout_ps = timeout_ps > options->timeout_min_ps ? timeout_ps : options->timeout_min_ps;
-    if (!options->idle_restart || idle_ps <= timeout_ps || engine->congestion.on_send != NULL) {
+    timeout_ps =
+        timeout_ps > options->loss.timeout_min_ps ? timeout_ps : options->loss.timeout_min_ps;
+    if (!options->window.idle_restart || idle_ps <= timeout_ps ||
+        engine->congestion.on_send != NULL) {
         return false;
     }
-    flow->view.cwnd = fmin(flow->view.cwnd, options->initial_window_packets);
+    flow->view.cwnd = fmin(flow->view.cwnd, options->window.initial_packets);
     return true;
 }
 
@@ -238,29 +247,30 @@ uint32_t packet_stream_join(struct packet_engine *engine, struct packet_end end,
 
 // ---- iterations ----
 
-// What part of its iteration a flow, or its job, has been acknowledged. An iteration has as many
-// packets as the last one; the first as many as have been posted so far.
+// Which share of its iteration has been acknowledged to a flow, or to its job. An iteration has as
+// many packets as the last one; the first as many as have been posted so far.
 static double progress_ratio(const struct packet_engine *engine, const struct packet_flow *flow)
 {
     if (engine->options->mltcp.per_job) {
-        const struct packet_job *job = &engine->jobs[flow->job];
+        const struct packet_job *job = &engine->jobs[flow->end.job];
         uint64_t total = job->learned > job->posted ? job->learned : job->posted;
         return total == 0 ? 0 : fmin(1, (double)job->acknowledged / (double)total);
     }
-    uint32_t posted = flow->total - flow->iteration_first;
-    uint32_t total = posted > flow->iteration_learned ? posted : flow->iteration_learned;
-    if (total == 0 || flow->acknowledged.low <= flow->iteration_first) {
+    uint32_t posted = flow->total - flow->stream.iteration_first;
+    uint32_t total =
+        posted > flow->stream.iteration_learned ? posted : flow->stream.iteration_learned;
+    if (total == 0 || flow->acknowledged.low <= flow->stream.iteration_first) {
         return 0;
     }
-    return fmin(1, (double)(flow->acknowledged.low - flow->iteration_first) / total);
+    return fmin(1, (double)(flow->acknowledged.low - flow->stream.iteration_first) / total);
 }
 
 void packet_scale_growth(struct packet_engine *engine, struct packet_flow *flow,
                          uint32_t newly_acked)
 {
     const struct weft_mltcp_options *options = &engine->options->mltcp;
-    struct packet_job *job = &engine->jobs[flow->job];
-    if (flow->acknowledged.low > flow->iteration_first) {
+    struct packet_job *job = &engine->jobs[flow->end.job];
+    if (flow->acknowledged.low > flow->stream.iteration_first) {
         job->acknowledged += newly_acked;
     }
     double growth = packet_mltcp_growth(options, progress_ratio(engine, flow));
@@ -274,13 +284,13 @@ void packet_engine_iteration(struct packet_engine *engine, uint32_t job_id)
     job->learned = job->posted;
     job->posted = 0;
     job->acknowledged = 0;
-    for (uint32_t id = 0; engine->persistent && id < engine->flow_count; id++) {
+    for (uint32_t id = 0; engine->persistent && id < engine->flow_ids.count; id++) {
         struct packet_flow *flow = &engine->flows[id];
-        if (flow->job != job_id) {
+        if (flow->end.job != job_id) {
             continue;
         }
-        flow->iteration_learned = flow->total - flow->iteration_first;
-        flow->iteration_first = flow->total;
+        flow->stream.iteration_learned = flow->total - flow->stream.iteration_first;
+        flow->stream.iteration_first = flow->total;
         if (engine->scales_growth) {
             packet_scale_growth(engine, flow, 0);
         }

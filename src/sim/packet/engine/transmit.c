@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Packets as either end of a connection makes them: data, acknowledgements, and the end of a
 // message.
+//
+// An acknowledgement is the packet that it answers, sent back, so that nothing is allocated for it
+// and it still carries the instant of sending. O(1) for each packet.
 
 #include "sequence.h"
 
@@ -40,9 +43,9 @@ void packet_transmit(struct packet_engine *engine, uint32_t id, uint32_t sequenc
     packet->flow = id;
     packet->sequence = sequence;
     packet->hop = flow->data_hop;
-    if (engine->sprays != NULL) {
-        packet->way = packet_spray_way(engine, id);
-        packet->hop += packet->way * engine->way_stride;
+    if (engine->sprays.flows != NULL) {
+        packet->path = packet_spray_path(engine, id);
+        packet->hop += packet->path * engine->sprays.path_stride;
         packet_spray_sent(engine, id);
     }
     packet->bytes = (uint16_t)packet_stream_bytes(engine, flow, sequence);
@@ -74,7 +77,7 @@ bool packet_send_back(struct packet_engine *engine, uint32_t id)
     }
     packet->bytes = (uint16_t)engine->setting.ack_bytes;
     packet->hop = ack_hop;
-    if (engine->sprays != NULL) {
+    if (engine->sprays.flows != NULL) {
         packet->hop += packet_spray_back(engine, packet->flow);
     }
     packet->flags |= PACKET_OWN;
@@ -85,11 +88,11 @@ bool packet_send_back(struct packet_engine *engine, uint32_t id)
 void packet_close(struct packet_engine *engine, uint32_t id)
 {
     struct packet_flow *flow = &engine->flows[id];
-    engine->jobs[flow->job].acknowledged += flow->total - flow->acknowledged.low;
+    engine->jobs[flow->end.job].acknowledged += flow->total - flow->acknowledged.low;
     packet_release_bits(engine, &flow->acknowledged);
     packet_release_bits(engine, &flow->received);
     packet_forget_all_trimmed(engine, flow);
-    engine->ended = (struct packet_end){flow->owner, flow->path_id, flow->job};
+    engine->ended = flow->end;
     engine->ledger = (struct packet_ledger){
         .started_ps = flow->started_ps,
         .wire_bytes = flow->last_bytes + (double)(flow->total - 1) * engine->setting.packet_bytes,
@@ -101,6 +104,6 @@ void packet_close(struct packet_engine *engine, uint32_t id)
     engine->has_ended = true;
     flow->is_open = false;
     flow->generation++;
-    flow->owner = engine->flow_free;
-    engine->flow_free = id;
+    flow->end.owner = engine->flow_ids.free;
+    engine->flow_ids.free = id;
 }

@@ -17,16 +17,16 @@ static uint32_t choose(struct packet_engine *engine, struct packet_flow *flow)
     if (flow->trimmed.count > 0) {
         return packet_take_trimmed(engine, flow);
     }
-    if (flow->lost_from < flow->acknowledged.low) {
-        flow->lost_from = flow->acknowledged.low;
+    if (flow->lost.from < flow->acknowledged.low) {
+        flow->lost.from = flow->acknowledged.low;
     }
-    while (flow->lost_from < flow->lost_until) {
-        uint32_t sequence = flow->lost_from++;
+    while (flow->lost.from < flow->lost.until) {
+        uint32_t sequence = flow->lost.from++;
         if (!packet_has_come(engine, &flow->acknowledged, sequence)) {
             return sequence;
         }
     }
-    uint32_t limit = engine->options->window_limit_packets;
+    uint32_t limit = engine->options->window.limit_packets;
     if (flow->view.snd_next < flow->total && flow->view.snd_next - flow->acknowledged.low < limit) {
         return flow->view.snd_next++;
     }
@@ -67,8 +67,8 @@ void packet_window_timed_out(struct packet_engine *engine, uint32_t id)
     struct packet_flow *flow = &engine->flows[id];
     packet_forget_all_trimmed(engine, flow);
     flow->view.in_flight = 0;
-    flow->lost_from = flow->acknowledged.low;
-    flow->lost_until = flow->view.snd_next;
+    flow->lost.from = flow->acknowledged.low;
+    flow->lost.until = flow->view.snd_next;
     flow->view.recover = flow->view.snd_next;
     engine->congestion.on_timeout(packet_view(engine, flow));
     packet_window_send(engine, id);
@@ -92,16 +92,16 @@ static void find_lost(struct packet_engine *engine, struct packet_flow *flow, ui
         return;
     }
     uint32_t from =
-        flow->lost_until > flow->acknowledged.low ? flow->lost_until : flow->acknowledged.low;
+        flow->lost.until > flow->acknowledged.low ? flow->lost.until : flow->acknowledged.low;
     uint32_t lost = 0;
     for (uint32_t sequence = from; sequence < until; sequence++) {
         lost += !packet_has_come(engine, &flow->acknowledged, sequence);
     }
-    if (until > flow->lost_until) {
-        if (flow->lost_from >= flow->lost_until) {
-            flow->lost_from = from;
+    if (until > flow->lost.until) {
+        if (flow->lost.from >= flow->lost.until) {
+            flow->lost.from = from;
         }
-        flow->lost_until = until;
+        flow->lost.until = until;
     }
     if (lost > 0) {
         flow->view.in_flight -= lost < flow->view.in_flight ? lost : flow->view.in_flight;
@@ -123,7 +123,7 @@ static void take_trimmed(struct packet_engine *engine, struct packet_flow *flow,
     }
 }
 
-// Of a run in parts: all is acknowledged.
+// Of a run in partitions: all is acknowledged.
 static void close_sender(struct packet_engine *engine, uint32_t id)
 {
     struct packet_flow *flow = &engine->flows[id];
@@ -189,15 +189,16 @@ static void take_acknowledgement(struct packet_engine *engine, const struct pack
                                                  .rtt_ps = rtt_ps};
         engine->congestion.on_ack(packet_view(engine, flow), &sample);
     }
-    uint32_t reorder = engine->options->reorder_packets;
+    uint32_t reorder = engine->options->loss.reorder_packets;
     uint32_t until = flow->highest > reorder ? flow->highest - reorder : 0;
-    if (engine->sprays != NULL) {
+    if (engine->sprays.flows != NULL) {
         until = packet_spray_until(engine, id, packet->sent_ps);
-        packet_spray_heed(engine, id, packet);
+        packet_spray_feedback(engine, id, packet);
     }
     if (is_trimmed) {
         take_trimmed(engine, flow, packet->sequence);
-    } else if (!engine->ports.options->trims) { // else headers tell
+    } else if (!engine->ports.options
+                    ->trims) { // else the headers of trimmed packets say what is lost
         find_lost(engine, flow, until);
     }
     packet_window_send(engine, id);
@@ -208,22 +209,22 @@ static void take_acknowledgement(struct packet_engine *engine, const struct pack
 
 // ---- the receiver ----
 
-// Of a run in parts: the receiver's end of a message is over, once. Its sender learns of it by the
-// last acknowledgement.
+// Of a run in partitions: the receiver's end of a message is over, once. Its sender learns of it by
+// the last acknowledgement.
 static void note_whole(struct packet_engine *engine, uint32_t id)
 {
     struct packet_flow *flow = &engine->flows[id];
     if (flow->received.low == flow->total && !flow->has_come) {
         flow->has_come = true;
         packet_release_bits(engine, &flow->received);
-        engine->ended = (struct packet_end){flow->owner, flow->path_id, flow->job};
+        engine->ended = flow->end;
         engine->mailbox->ended_flow = id;
         engine->has_ended = true;
     }
 }
 
 // A packet of data, or the header that opens the connection, is at its receiver, which acknowledges
-// it with the same packet. The last one of a message ends it; what is still under way to the sender
+// it with the same packet. The last one of a message ends it; what is still in flight to the sender
 // then has a generation that is over, and is dropped where it arrives.
 static void receive(struct packet_engine *engine, uint32_t id)
 {
@@ -264,7 +265,8 @@ void packet_window_deliver(struct packet_engine *engine, uint32_t id)
     if (packet->generation != flow->generation) {
         packet_drop(engine, id);
     } else if (packet->flags & PACKET_ACK) {
-        if (flow->is_open) { // in one part its packets are gone, else they may still come
+        if (flow->is_open) { // one engine has dropped its packets; with partitions they may still
+                             // come
             take_acknowledgement(engine, packet);
         }
         packet_drop(engine, id);

@@ -2,7 +2,9 @@
 #ifndef WEFT_SIM_PACKET_PARTITION_MAILBOX_H
 #define WEFT_SIM_PACKET_PARTITION_MAILBOX_H
 
-// What leaves a partition of a run: packets for other partitions, and news of messages.
+// What leaves a partition of a run during a window: packets for other partitions, and notes of
+// messages that have ended. It is written by its partition only and read between windows, so that
+// partitions play without locks (partitions.h).
 
 #include "weft/base.h"
 
@@ -30,7 +32,7 @@ struct packet_mailbox {
     uint32_t closed_room;
 };
 
-// Whether a packet goes on in another partition: it is on its way there, and gone from here.
+// Whether a packet goes on in another partition: then it is in the mail and gone from here.
 bool packet_mail_away(struct packet_engine *engine, uint32_t id, uint32_t link,
                       uint64_t arrives_ps);
 void packet_mail_closed(struct packet_engine *engine, uint32_t flow);

@@ -20,7 +20,7 @@ struct partitioner {
     uint32_t partition_count;
     uint32_t *level;         // per node: links to the nearest server
     struct weft_sets joined; // nodes that links below the threshold join
-    uint8_t *root_part;
+    uint8_t *root_partition;
     bool *is_placed;    // per root
     uint8_t *partition; // per node
     uint64_t *sums; // per root: of the partitions of nodes below its nodes, and how many these are
@@ -77,10 +77,10 @@ static bool place_servers(struct partitioner *partitioner)
         uint32_t root = weft_sets_find(&partitioner->joined, v);
         if (!partitioner->is_placed[root]) {
             partitioner->is_placed[root] = true;
-            partitioner->root_part[root] =
+            partitioner->root_partition[root] =
                 (uint8_t)((uint64_t)v * partitioner->partition_count / server_count);
         }
-        partitioner->partition[v] = partitioner->root_part[root];
+        partitioner->partition[v] = partitioner->root_partition[root];
         counts[partitioner->partition[v]]++;
     }
     double most = (double)server_count / partitioner->partition_count * (1 + EXCESS_RATIO) + 1;
@@ -113,16 +113,17 @@ static void place_switches(struct partitioner *partitioner)
             }
             if (!partitioner->is_placed[root]) {
                 partitioner->is_placed[root] = true;
-                partitioner->root_part[root] =
+                partitioner->root_partition[root] =
                     (uint8_t)((partitioner->sums[root] + partitioner->counts[root] / 2) /
                               partitioner->counts[root]);
             }
-            partitioner->partition[v] = partitioner->root_part[root];
+            partitioner->partition[v] = partitioner->root_partition[root];
         }
     }
     for (uint32_t v = 0; v < fabric->node_count; v++) { // what no link leads to, too
         uint32_t root = weft_sets_find(&partitioner->joined, v);
-        partitioner->partition[v] = partitioner->is_placed[root] ? partitioner->root_part[root] : 0;
+        partitioner->partition[v] =
+            partitioner->is_placed[root] ? partitioner->root_partition[root] : 0;
     }
 }
 
@@ -211,7 +212,7 @@ bool packet_partitioning_build(struct packet_partitioning *partitioning,
         .partition = partition,
         .level = WEFT_NEW_RAW(&scratch, uint32_t, nodes),
         .joined = weft_sets_build(nodes, &scratch),
-        .root_part = WEFT_NEW_RAW(&scratch, uint8_t, nodes),
+        .root_partition = WEFT_NEW_RAW(&scratch, uint8_t, nodes),
         .is_placed = WEFT_NEW_RAW(&scratch, bool, nodes),
         .sums = WEFT_NEW_RAW(&scratch, uint64_t, nodes),
         .counts = WEFT_NEW_RAW(&scratch, uint32_t, nodes),

@@ -2,7 +2,10 @@
 #ifndef WEFT_SIM_PACKET_PARTITION_PARTITIONING_H
 #define WEFT_SIM_PACKET_PARTITION_PARTITIONING_H
 
-// Divides a fabric into partitions whose packets take a while from one to another.
+// Divides a fabric into partitions that can be simulated at the same time: a packet takes at least
+// the lookahead from one partition to another, and for so long each may play without the others
+// (conservative synchronization, Chandy and Misra, 1979). The larger the lookahead, the fewer the
+// barriers.
 
 #include "weft/fabric.h"
 
@@ -18,9 +21,9 @@ struct packet_partitioning {
     const uint8_t *node;   // per node
 };
 
-// Cuts into part_count >= 2 partitions of about as many servers each, so that the lookahead is the
-// largest: nodes that nearer links join stay together. False: none has a lookahead.
-// O((nodes + links) log links).
+// Divides into partition_count >= 2 partitions of about as many servers each, so that the lookahead
+// is the largest: nodes that nearer links join stay together. False: none has a lookahead. O((nodes
+// + links) log links).
 bool packet_partitioning_build(struct packet_partitioning *partitioning,
                                const struct weft_fabric *fabric, uint32_t partition_count,
                                struct weft_arena *arena, struct weft_arena scratch);

@@ -122,17 +122,18 @@ struct packet_flow *packet_partitions_receiver(const struct packet_partitions *p
 static void lay_half(struct packet_engine *engine, const struct packet_engine *coordinator,
                      uint32_t flow)
 {
-    while (engine->flow_count <= flow) {
-        memset(&engine->flows[engine->flow_count++], 0, sizeof(struct packet_flow));
+    while (engine->flow_ids.count <= flow) {
+        memset(&engine->flows[engine->flow_ids.count++], 0, sizeof(struct packet_flow));
     }
     struct packet_flow *half = &engine->flows[flow];
     WEFT_ASSERT(!half->is_open && !half->timer_filed && !half->is_paced);
     *half = coordinator->flows[flow];
-    if (engine->sprays != NULL) {
-        engine->sprays[flow] = coordinator->sprays[flow];
+    if (engine->sprays.flows != NULL) {
+        engine->sprays.flows[flow] = coordinator->sprays.flows[flow];
     }
-    if (engine->skips != NULL) {
-        memset(&engine->skips[(size_t)flow * engine->way_room], 0, engine->way_room);
+    if (engine->sprays.skips != NULL) {
+        memset(&engine->sprays.skips[(size_t)flow * engine->sprays.path_room], 0,
+               engine->sprays.path_room);
     }
 }
 
@@ -203,7 +204,7 @@ bool packet_partitions_open(struct packet_partitions *partitions, struct packet_
         partition->whole_arena = whole;
         partition->arena = left;
         partitions->partitions[p] = partition;
-        packet_engine_init(&partition->engine, fabric, options, coordinator->flow_room, hop_max,
+        packet_engine_init(&partition->engine, fabric, options, coordinator->flow_ids.room, hop_max,
                            &partition->arena);
         partition->mailbox = (struct packet_mailbox){.partition = p,
                                                      .owner = partitions->partitioning.owner,
@@ -213,7 +214,8 @@ bool packet_partitions_open(struct packet_partitions *partitions, struct packet_
         partition->engine.mailbox = &partition->mailbox;
         partition->next_ps = WEFT_NEVER;
     }
-    uint32_t threads = options->threads < count ? options->threads : count;
+    uint32_t wanted = options->partitions.threads;
+    uint32_t threads = wanted < count ? wanted : count;
     if (!weft_team_open(&partitions->team, threads, error)) {
         release_partitions(partitions, count);
         return false;
@@ -231,8 +233,8 @@ uint64_t packet_partitions_next_ps(const struct packet_partitions *partitions)
 {
     uint64_t next_ps = WEFT_NEVER;
     for (uint32_t p = 0; p < partitions->partitioning.partition_count; p++) {
-        uint64_t part_ps = partitions->partitions[p]->next_ps;
-        next_ps = part_ps < next_ps ? part_ps : next_ps;
+        uint64_t partition_ps = partitions->partitions[p]->next_ps;
+        next_ps = partition_ps < next_ps ? partition_ps : next_ps;
     }
     return next_ps;
 }
@@ -273,7 +275,7 @@ void packet_partitions_gather_links(struct packet_partitions *partitions)
 void packet_partitions_gather_flows(struct packet_partitions *partitions)
 {
     struct packet_engine *coordinator = partitions->coordinator;
-    for (uint32_t i = 0; i < coordinator->flow_count; i++) {
+    for (uint32_t i = 0; i < coordinator->flow_ids.count; i++) {
         const struct packet_flow *sender = packet_partitions_sender(partitions, i);
         const struct packet_flow *receiver = packet_partitions_receiver(partitions, i);
         struct packet_flow *flow = &coordinator->flows[i];

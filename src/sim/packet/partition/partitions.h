@@ -42,7 +42,7 @@ struct packet_partition {
     uint32_t end_room;
     uint64_t next_ps; // nothing happens before, of what is known
     struct packet_mail
-        outgoing[2][PACKET_PARTITIONS_MAX]; // of this window and the one before, in turn
+        outgoing[2][PACKET_PARTITIONS_MAX]; // of this window and the one before, by turns
     struct weft_arena arena;
     struct weft_arena whole_arena;
 };
@@ -60,7 +60,8 @@ struct packet_partitions {
 // one connection a message, and ports and transports that share nothing but packets.
 bool packet_partitions_can(const struct weft_sim_options *options);
 // Makes the partitions of partitions->partitioning, for messages of `coordinator`, and a team of up
-// to options->threads workers for them. Fails with UNSUPPORTED when the OS has no address space.
+// to options->partitions.threads workers for them. Fails with UNSUPPORTED when the OS has no
+// address space.
 bool packet_partitions_open(struct packet_partitions *partitions, struct packet_engine *coordinator,
                             const struct weft_fabric *fabric,
                             const struct weft_sim_options *options, uint32_t hop_max,

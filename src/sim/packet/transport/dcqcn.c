@@ -58,7 +58,7 @@ static void dcqcn_init(struct packet_connection_view *view)
     const struct weft_packet_options *options = view->setting->options;
     struct dcqcn *dcqcn = packet_congestion_state(view);
     uint32_t limit = options->dcqcn.window_packets;
-    view->cwnd = limit > 0 ? limit : options->window_limit_packets;
+    view->cwnd = limit > 0 ? limit : options->window.limit_packets;
     dcqcn->rate_Bps = line_rate_Bps(view);
     dcqcn->target_Bps = dcqcn->rate_Bps;
     dcqcn->alpha = 1;

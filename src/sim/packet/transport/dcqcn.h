@@ -2,7 +2,9 @@
 #ifndef WEFT_SIM_PACKET_TRANSPORT_DCQCN_H
 #define WEFT_SIM_PACKET_TRANSPORT_DCQCN_H
 
-// What DCQCN keeps of a connection (dcqcn.c). Only tests look at it from outside.
+// What DCQCN keeps of a connection: the reaction point's state of Zhu et al., "Congestion Control
+// for Large-Scale RDMA Deployments", SIGCOMM 2015, section 3.1 and figure 7, with the paper's
+// symbols beside the fields. dcqcn.c uses it; only tests look at it from outside.
 
 #include "weft/base.h"
 

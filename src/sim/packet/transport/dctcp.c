@@ -3,7 +3,7 @@
 // share of marked packets says by how much the window is reduced.
 //
 // The average takes one sample for each observation window, which is a window of packets
-// (RFC 8257, 3.3), or with `counts_turns` of the options a number of acknowledgements, as htsim
+// (RFC 8257, 3.3), or with `counts_acks` of the options a number of acknowledgements, as htsim
 // has it (docs/packet-engine.md). Losses and timeouts are Reno's.
 
 #include "congestion.h"
@@ -49,11 +49,11 @@ static void average_marks(const struct packet_connection_view *view, struct dctc
 }
 
 // The share of marked packets of the observation window goes into the average. The average then
-// reduces the window, if a packet was marked; with cuts_at_once the first mark has done so.
+// reduces the window, if a packet was marked; with reduces_at_once the first mark has done so.
 static void end_observation(struct packet_connection_view *view, struct dctcp *dctcp)
 {
     average_marks(view, dctcp);
-    if (dctcp->marked > 0 && !view->setting->dctcp->cuts_at_once) {
+    if (dctcp->marked > 0 && !view->setting->dctcp->reduces_at_once) {
         reduce_window(view, dctcp);
     }
     dctcp->acked = 0;
@@ -61,7 +61,7 @@ static void end_observation(struct packet_connection_view *view, struct dctcp *d
     dctcp->observation_end = view->snd_next;
 }
 
-// An acknowledgement as htsim's DCTCP takes it (counts_turns of the options): the average reduces
+// An acknowledgement as htsim's DCTCP takes it (counts_acks of the options): the average reduces
 // the window at the end of each observation window, marked or not, and a window grows only by the
 // room that it has left.
 static void count_ack(struct packet_connection_view *view, bool is_marked)
@@ -94,7 +94,7 @@ static void count_ack(struct packet_connection_view *view, bool is_marked)
 
 static void dctcp_on_connected(struct packet_connection_view *view, bool is_marked)
 {
-    if (view->setting->dctcp->counts_turns) {
+    if (view->setting->dctcp->counts_acks) {
         count_ack(view, is_marked);
     }
 }
@@ -103,14 +103,14 @@ static void dctcp_on_ack(struct packet_connection_view *view,
                          const struct packet_ack_sample *sample)
 {
     const struct weft_dctcp_options *options = view->setting->dctcp;
-    if (options->counts_turns) {
+    if (options->counts_acks) {
         count_ack(view, sample->is_marked);
         return;
     }
     struct dctcp *dctcp = packet_congestion_state(view);
     dctcp->acked += sample->newly_acked;
     dctcp->marked += sample->is_marked ? sample->newly_acked : 0;
-    if (sample->is_marked && options->cuts_at_once && view->snd_una >= dctcp->reduced_until) {
+    if (sample->is_marked && options->reduces_at_once && view->snd_una >= dctcp->reduced_until) {
         dctcp->reduced_until = view->snd_next;
         reduce_window(view, dctcp);
     }

@@ -3,7 +3,7 @@
 // "Ultra Ethernet's Design Principles and Architectural Innovations", arXiv 2508.08906; the laws
 // are SMaRTT's, arXiv 2404.01630), with the parameters of uet-htsim.
 //
-// A packet's mark and its queueing delay, above or below a target, tell one of four cases: grow by
+// A packet's mark and its queueing delay, above or below a target, make one of four cases: grow by
 // what is missing to the target, grow evenly, reduce, or do nothing and let spraying avoid the
 // path. O(1) for each acknowledgement.
 
@@ -71,7 +71,7 @@ static double window_max(const struct packet_connection_view *view, const struct
 {
     const struct weft_packet_options *options = view->setting->options;
     double most = options->nscc.window_ratio * packets_in(view, nscc->base_rtt_ps);
-    return fmax(1, fmin(most, options->window_limit_packets));
+    return fmax(1, fmin(most, options->window.limit_packets));
 }
 
 static void bound_window(struct packet_connection_view *view, const struct nscc *nscc)

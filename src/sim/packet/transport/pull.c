@@ -1,32 +1,36 @@
 // SPDX-License-Identifier: Apache-2.0
-// NDP: the receiver's pulls, and what the sender makes of them.
+// NDP (Handley et al., SIGCOMM 2017, section 3.2): the receiver pulls packets at the rate of its
+// link, and the sender sends one for each pull, those trimmed first.
+//
+// Every link into a server has a pacer with a line of flows that want pulls. A pull costs O(1); in
+// an order (pull_order) it costs a walk along the line.
 
 #include "sim/packet/engine/sequence.h"
 
 void packet_pull_init(struct packet_engine *engine, uint32_t link_count)
 {
-    engine->pulls = WEFT_NEW_RAW(engine->arena, struct packet_pull, engine->flow_room);
-    engine->pacers = WEFT_NEW_RAW(engine->arena, struct packet_pacer, link_count);
+    engine->pulls.flows = WEFT_NEW_RAW(engine->arena, struct packet_pull, engine->flow_ids.room);
+    engine->pulls.pacers = WEFT_NEW_RAW(engine->arena, struct packet_pacer, link_count);
     for (uint32_t link = 0; link < link_count; link++) {
-        engine->pacers[link] = (struct packet_pacer){WEFT_NONE, WEFT_NONE, 0};
+        engine->pulls.pacers[link] = (struct packet_pacer){WEFT_NONE, WEFT_NONE, 0};
     }
 }
 
 static uint32_t order_of(const struct packet_engine *engine, const struct packet_flow *flow)
 {
     const struct weft_packet_options *options = engine->options;
-    if (options->pull_order == NULL) {
+    if (options->pull.order == NULL) {
         return 0;
     }
-    return flow->owner < options->pull_order_count ? options->pull_order[flow->owner] : WEFT_NONE;
+    return flow->end.owner < options->pull.count ? options->pull.order[flow->end.owner] : WEFT_NONE;
 }
 
 // A slot's line may still hold it from the message before: it stays there, wanting nothing.
 void packet_pull_open(struct packet_engine *engine, uint32_t id)
 {
     const struct packet_flow *flow = &engine->flows[id];
-    struct packet_pull *pull = &engine->pulls[id];
-    uint32_t window = engine->options->initial_window_packets;
+    struct packet_pull *pull = &engine->pulls.flows[id];
+    uint32_t window = engine->options->window.initial_packets;
     bool is_waiting = flow->generation > 0 && pull->is_waiting;
     uint32_t next = is_waiting ? pull->next : WEFT_NONE;
     *pull = (struct packet_pull){.next = next,
@@ -45,7 +49,7 @@ static uint32_t choose(struct packet_engine *engine, struct packet_flow *flow)
     uint32_t sequence = packet_take_trimmed(engine, flow);
     uint32_t sent = flow->view.snd_next - flow->acknowledged.low;
     if (sequence == WEFT_NONE && flow->view.snd_next < flow->total &&
-        sent < engine->options->window_limit_packets) {
+        sent < engine->options->window.limit_packets) {
         return flow->view.snd_next++;
     }
     return sequence;
@@ -54,7 +58,7 @@ static uint32_t choose(struct packet_engine *engine, struct packet_flow *flow)
 void packet_pull_send(struct packet_engine *engine, uint32_t id)
 {
     struct packet_flow *flow = &engine->flows[id];
-    struct packet_pull *pull = &engine->pulls[id];
+    struct packet_pull *pull = &engine->pulls.flows[id];
     while (pull->credit > 0 && !packet_is_held(engine, id)) {
         uint32_t before = flow->view.snd_next;
         uint32_t sequence = choose(engine, flow);
@@ -73,8 +77,8 @@ void packet_pull_send(struct packet_engine *engine, uint32_t id)
 void packet_pull_timed_out(struct packet_engine *engine, uint32_t id)
 {
     struct packet_flow *flow = &engine->flows[id];
-    struct packet_pull *pull = &engine->pulls[id];
-    uint32_t window = engine->options->initial_window_packets;
+    struct packet_pull *pull = &engine->pulls.flows[id];
+    uint32_t window = engine->options->window.initial_packets;
     for (uint32_t sequence = flow->acknowledged.low; sequence < flow->view.snd_next; sequence++) {
         packet_note_trimmed(engine, flow, sequence);
     }
@@ -89,7 +93,7 @@ static void take_answer(struct packet_engine *engine, const struct packet *packe
     struct packet_flow *flow = &engine->flows[id];
     flow->backoff = 0;
     if (packet->flags & PACKET_PULL) {
-        engine->pulls[id].credit++;
+        engine->pulls.flows[id].credit++;
     } else if (packet->flags & PACKET_TRIMMED) {
         packet_note_trimmed(engine, flow, packet->sequence);
     } else {
@@ -123,11 +127,11 @@ static void answer(struct packet_engine *engine, uint32_t id)
 
 static void join_line(struct packet_engine *engine, uint32_t link, uint32_t flow)
 {
-    struct packet_pacer *pacer = &engine->pacers[link];
-    engine->pulls[flow].next = WEFT_NONE;
-    engine->pulls[flow].is_waiting = true;
+    struct packet_pacer *pacer = &engine->pulls.pacers[link];
+    engine->pulls.flows[flow].next = WEFT_NONE;
+    engine->pulls.flows[flow].is_waiting = true;
     if (pacer->last != WEFT_NONE) {
-        engine->pulls[pacer->last].next = flow;
+        engine->pulls.flows[pacer->last].next = flow;
         pacer->last = flow;
         return;
     }
@@ -141,10 +145,10 @@ static void join_line(struct packet_engine *engine, uint32_t link, uint32_t flow
 // Takes out of the line who is pulled next. In an order: O(those that wait).
 static uint32_t leave_line(struct packet_engine *engine, struct packet_pacer *pacer)
 {
-    struct packet_pull *pulls = engine->pulls;
+    struct packet_pull *pulls = engine->pulls.flows;
     uint32_t flow = pacer->first;
     uint32_t before = WEFT_NONE;
-    if (engine->options->pull_order != NULL) {
+    if (engine->options->pull.order != NULL) {
         for (uint32_t last = flow; pulls[last].next != WEFT_NONE; last = pulls[last].next) {
             if (pulls[pulls[last].next].order < pulls[flow].order) {
                 before = last;
@@ -168,7 +172,7 @@ static uint32_t leave_line(struct packet_engine *engine, struct packet_pacer *pa
 // One packet more may come, if one more has to.
 static void want(struct packet_engine *engine, uint32_t flow, uint32_t link)
 {
-    struct packet_pull *pull = &engine->pulls[flow];
+    struct packet_pull *pull = &engine->pulls.flows[flow];
     if (pull->allowed >= pull->needed) {
         return;
     }
@@ -199,11 +203,11 @@ static void send_pull(struct packet_engine *engine, uint32_t flow_id)
 // over.
 void packet_pull_event(struct packet_engine *engine, uint32_t link)
 {
-    struct packet_pacer *pacer = &engine->pacers[link];
+    struct packet_pacer *pacer = &engine->pulls.pacers[link];
     bool sent = false;
     while (!sent && pacer->first != WEFT_NONE) {
         uint32_t flow = leave_line(engine, pacer);
-        struct packet_pull *pull = &engine->pulls[flow];
+        struct packet_pull *pull = &engine->pulls.flows[flow];
         if (pull->wanted == 0) {
             continue;
         }
@@ -230,7 +234,7 @@ void packet_pull_event(struct packet_engine *engine, uint32_t link)
 
 static void close_pulled(struct packet_engine *engine, uint32_t id)
 {
-    engine->pulls[id].wanted = 0;
+    engine->pulls.flows[id].wanted = 0;
     packet_close(engine, id);
 }
 
@@ -250,7 +254,7 @@ void packet_pull_deliver(struct packet_engine *engine, uint32_t id)
     }
     if (packet->flags & PACKET_TRIMMED) {
         bool is_new = !packet_has_come(engine, &flow->received, packet->sequence);
-        engine->pulls[flow_id].needed += is_new;
+        engine->pulls.flows[flow_id].needed += is_new;
     } else if (packet_put(engine, &flow->received, packet->sequence)) {
         engine->counts.ecn_marks += (packet->flags & PACKET_MARKED) != 0;
     }

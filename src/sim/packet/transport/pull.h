@@ -5,8 +5,8 @@
 // NDP (Handley et al., "Re-architecting datacenter networks and stacks for low latency and high
 // performance", SIGCOMM 2017, section 3.2): a sender begins with a window at line rate and then
 // sends one packet for each pull; a receiver pulls one packet for each that came, whole or trimmed
-// to its header, at the rate of its link, its flows in turn or in an order. Headers tell at once
-// what to send again.
+// to its header, at the rate of its link, its flows one after the other or in an order. Headers say
+// at once what to send again.
 
 #include "weft/base.h"
 
@@ -27,6 +27,12 @@ struct packet_pacer {
     uint32_t first;
     uint32_t last;
     uint64_t next_ps;
+};
+
+// All flows' pulls and all links' pacers; NULL without a receiver-driven transport.
+struct packet_pulls {
+    struct packet_pull *flows;   // per slot
+    struct packet_pacer *pacers; // per link
 };
 
 struct packet_engine;

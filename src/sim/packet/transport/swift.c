@@ -71,7 +71,7 @@ static void bound_window(struct packet_connection_view *view, struct swift *swif
 {
     const struct weft_packet_options *options = view->setting->options;
     view->cwnd = fmin(fmax(view->cwnd, options->swift.window_min_packets),
-                      fmin(options->swift.window_max_packets, options->window_limit_packets));
+                      fmin(options->swift.window_max_packets, options->window.limit_packets));
     if (view->cwnd < before) {
         swift->reduced_ps = view->now_ps;
     }
