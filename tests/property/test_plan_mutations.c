@@ -256,7 +256,7 @@ static void change_place(json_t *array, size_t index, struct weft_rng *rng)
         json_array_remove(array, index);
         break;
     case 1:
-        json_array_insert(array, index, there);
+        json_array_insert_new(array, index, there);
         there = NULL;
         break;
     default:
