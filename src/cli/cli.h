@@ -104,6 +104,7 @@ enum {
     CLI_PACKETS = 16,
     CLI_RECORDS = 32,
     CLI_TIMING = 64,
+    CLI_OUTPUT_FOLDER = 128, // no options: --output may name a folder, which the verb looks at
 };
 
 // A verb's own options: as argp's fields, parser called with `input`. Examples belong in `doc`
@@ -169,8 +170,8 @@ void cli_spell_for(const struct weft_parameter_group *groups, char *message);
 void cli_note(const struct cli *cli, const char *format, ...) WEFT_PRINTF(2, 3);
 // Adds to the result.
 void cli_say(struct cli *cli, const char *format, ...) WEFT_PRINTF(2, 3);
-// Whether a file of that name could be written, asked before a search so that it is not lost; NULL:
-// yes. Fails with IO.
+// Whether a file of that name could be written, asked before the work so that its result is not
+// lost; NULL: yes. Fails with INPUT. cli_parse asks for --output.
 bool cli_can_write(struct cli *cli, const char *path) WEFT_MUST_USE;
 
 // Seconds since the program started its work.

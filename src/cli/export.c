@@ -145,6 +145,13 @@ static bool run(struct export_input *input)
     if (input->request.kind == WEFT_EXPORT_KIND_COUNT) {
         return cli_misuse(cli, "as what? write --format " KINDS);
     }
+    // A trace is a prefix or a folder; scripts of all servers stand in one, which is made.
+    bool folder =
+        input->request.kind == WEFT_EXPORT_CHAKRA ||
+        (input->request.kind == WEFT_EXPORT_IP_ROUTES && input->request.server == WEFT_NONE);
+    if (!folder && !cli_can_write(cli, cli->output_path)) {
+        return false;
+    }
     input->request.hardware = cli->given.hardware;
     if (!weft_request_export(&result, &input->request, cli_environment(cli, NULL)) ||
         !publish(cli, &result, input->request.kind)) {
@@ -166,7 +173,7 @@ int cli_export(int argc, char **argv)
         .doc = doc,
         .options = options,
         .parser = parse,
-        .groups = CLI_HARDWARE,
+        .groups = CLI_HARDWARE | CLI_OUTPUT_FOLDER,
     };
     struct cli cli;
     struct export_input input = {

@@ -169,5 +169,7 @@ bool cli_parse(struct cli *cli, const struct cli_verb *verb, int argc, char **ar
     if (failed != 0 && cli->error.code == WEFT_OK) {
         explain(cli, children, top.refused);
     }
-    return failed == 0;
+    // Asked before any work, so that no result is made that cannot be kept.
+    return failed == 0 &&
+           ((verb->groups & CLI_OUTPUT_FOLDER) != 0 || cli_can_write(cli, cli->output_path));
 }

@@ -73,8 +73,16 @@ void cli_print_notes(struct cli *cli)
 bool cli_can_write(struct cli *cli, const char *path)
 {
     struct stat old;
-    if (path == NULL || (stat(path, &old) == 0 && !S_ISREG(old.st_mode) && !S_ISDIR(old.st_mode))) {
+    bool exists = path != NULL && stat(path, &old) == 0;
+    if (path == NULL || (exists && !S_ISREG(old.st_mode) && !S_ISDIR(old.st_mode))) {
         return true; // a device or a pipe is written in place
+    }
+    size_t length = strlen(path);
+    if (exists && S_ISDIR(old.st_mode)) {
+        return weft_fail(&cli->error, WEFT_INPUT, "%s: is a folder; name a file in it", path);
+    }
+    if (length == 0 || path[length - 1] == '/') {
+        return weft_fail(&cli->error, WEFT_INPUT, "'%s': names no file; write FOLDER/FILE", path);
     }
     struct weft_arena scratch = cli->scratch;
     const char *slash = strrchr(path, '/');
@@ -84,6 +92,7 @@ bool cli_can_write(struct cli *cli, const char *path)
     if (access(folder, W_OK | X_OK) == 0) {
         return true;
     }
-    return weft_fail(&cli->error, WEFT_IO, "%s: cannot be written into %s: %s", path, folder,
-                     strerrordesc_np(errno));
+    return weft_fail(&cli->error, WEFT_INPUT, "%s: cannot be written into %s: %s; %s", path, folder,
+                     strerrordesc_np(errno),
+                     errno == ENOENT ? "make the folder first" : "name another folder");
 }

@@ -39,6 +39,11 @@ mkdir empty
 cd empty
 try weft plan "$job" --degree 4 --rate 100Gbps --effort 0.01 -o /dev/full
 try weft plan "$job" --degree 4 --rate 100Gbps --effort 0.01 -o nowhere/plan.json
+mkdir -p folder # refused before the job is read, which is not there
+try weft plan missing.fbuf --degree 4 --rate 100Gbps -o folder
+try weft plan missing.fbuf --degree 4 --rate 100Gbps -o folder/
+try weft plan missing.fbuf --degree 4 --rate 100Gbps -o fresh/
+rmdir folder
 try weft plan "$job" --degree 4 --rate 100Gbps --effort 0.01 --report nowhere/plan.html
 (ulimit -f 8; weft plan "$job" --degree 4 --rate 100Gbps --effort 0.01 -o plan.json); echo "= $?"
 ls -A

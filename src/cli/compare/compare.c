@@ -137,8 +137,7 @@ static bool compare_graph(const struct compare_options *input)
 static bool run(struct compare_options *input)
 {
     struct cli *cli = input->cli;
-    if (!cli_can_write(cli, cli->output_path) || !cli_can_write(cli, input->plot_path) ||
-        !cli_can_write(cli, input->tax_plot_path) ||
+    if (!cli_can_write(cli, input->plot_path) || !cli_can_write(cli, input->tax_plot_path) ||
         !cli_can_write(cli, input->models.resume_path)) {
         return false;
     }

@@ -321,7 +321,7 @@ static bool run(struct plan_input *input)
     request->hardware = cli->given.hardware;
     request->search = cli->given.search;
     if (!cli_plan_name(request, input->paths, input->path_count, &cli->error) ||
-        !cli_can_write(cli, cli->output_path) || !cli_can_write(cli, input->report_path)) {
+        !cli_can_write(cli, input->report_path)) {
         return false;
     }
     request->report = input->report_path != NULL;

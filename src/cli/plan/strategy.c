@@ -328,8 +328,7 @@ static bool run(struct strategy_input *input)
 {
     struct cli *cli = input->cli;
     const struct cli_named named = {input->paths, input->path_count, cli->program};
-    if (!cli_can_write(cli, cli->output_path) ||
-        !cli_name_model(&cli->given.job, &cli->given.hardware, &named, &cli->error)) {
+    if (!cli_name_model(&cli->given.job, &cli->given.hardware, &named, &cli->error)) {
         return false;
     }
     input->request.job = cli->given.job;

@@ -146,6 +146,7 @@ int cli_reproduce(int argc, char **argv)
         .doc = doc,
         .options = options,
         .parser = parse,
+        .groups = CLI_OUTPUT_FOLDER,
     };
     struct cli cli;
     struct reproduce reproduce = {.cli = &cli};

@@ -193,8 +193,7 @@ static bool begin(struct sweep *sweep, struct sweep_file *kept, const char **dat
     if (sweep->lists) {
         return true;
     }
-    return cli_can_write(cli, cli->output_path) && sweep_file_open(kept, sweep) &&
-           sweep_file_resume(kept, sweep);
+    return sweep_file_open(kept, sweep) && sweep_file_resume(kept, sweep);
 }
 
 static bool run_first(struct sweep *sweep, const struct sweep_ranks *ranks)
