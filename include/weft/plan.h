@@ -42,6 +42,9 @@ struct weft_bound {
                           // an AllReduce, as in rings and halving-doubling
     bool any_strategy;    // holds for every strategy of the model's operators space; else for this
                           // one's task graph
+    double gap_ratio;     // iteration / seconds - 1; 0 where either is 0
+    bool headline;        // the strongest of its kind: no bound that holds for all plans that this
+                          // one holds for is as large
     // "fabric-concurrent-flow": the price of a byte on each link of the fabric, from which anybody
     // can compute the bound; NULL for the others.
     const double *prices;
@@ -60,8 +63,20 @@ struct weft_certificate {
 const char *weft_bound_scope_name(enum weft_bound_scope scope);
 // A bound of that name with its class and nothing else; every bound of the planner begins so.
 struct weft_bound weft_bound_named(const char *name);
-// Whether a bound may be the one that the headline's gap is measured against.
+// Whether a bound may be the one that certificate.gap_ratio is measured against.
 bool weft_bound_may_bind(const struct weft_bound *bound);
+// What a bound holds for, in words: "this strategy, any collectives, any fabric".
+#define WEFT_BOUND_TEXT 64
+const char *weft_bound_holds_for(char text[WEFT_BOUND_TEXT], const struct weft_bound *bound);
+// The bounds of the headline, largest first: order[bound_count] gets their indices. Returns how
+// many there are. The first is the one of the narrowest class, the last holds for the most plans.
+// O(bounds^2).
+uint32_t weft_certificate_headline(uint32_t *order, const struct weft_certificate *certificate);
+// What follows from a list of bounds and the iteration: the gap of each, which are of the headline,
+// which one binds and its gap. At least one of them may bind. `bounds` must outlive the
+// certificate. O(bounds^2).
+void weft_certificate_conclude(struct weft_certificate *certificate, struct weft_bound *bounds,
+                               uint32_t bound_count, double iteration_s);
 
 // Fills a certificate for a task graph on n servers with d ports of B. `network` (may be NULL) adds
 // the bounds of that fabric with its rings (by task graph group); iteration_s = 0 leaves the gap 0.

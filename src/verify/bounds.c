@@ -69,6 +69,59 @@ static bool may_bind(const struct weft_bound *bound)
     return !bound->any_strategy && bound->scope != WEFT_BOUND_THIS_FABRIC;
 }
 
+// Whether the gap to a bound, or to the one that binds, is what the iteration is above it.
+static bool check_gap(struct findings *findings, const char *name, double stated, double bound_s,
+                      double iteration_s)
+{
+    double gap_ratio = bound_s > 0 ? iteration_s / bound_s - 1 : 0;
+    bool fits = fabs(stated - gap_ratio) <= EQUAL_RATIO * (1 + gap_ratio);
+    if (!fits) {
+        findings_add(findings, "%s.gap_ratio is stated as %.12g, but is %.12g", name, stated,
+                     gap_ratio);
+    }
+    return fits;
+}
+
+// All gaps. They go wrong together where the iteration does, so that the first is enough.
+static void check_gaps(struct findings *findings, const struct weft_plan *plan)
+{
+    const struct weft_certificate *certificate = &plan->certificate;
+    bool fits = check_gap(findings, "certificate", certificate->gap_ratio,
+                          certificate->lower_bound_s, plan->iteration_s);
+    for (uint32_t i = 0; i < certificate->bound_count && fits; i++) {
+        const struct weft_bound *bound = &certificate->bounds[i];
+        fits =
+            check_gap(findings, bound->name, bound->gap_ratio, bound->seconds, plan->iteration_s);
+    }
+}
+
+// How much a bound holds for, as a set of steps up from the narrowest class; one holds for all that
+// another does if it has the other's bits.
+static unsigned breadth(const struct weft_bound *bound)
+{
+    return (bound->scope >= WEFT_BOUND_DIRECT_FABRIC ? 1u : 0) |
+           (bound->scope >= WEFT_BOUND_ANY_FABRIC ? 2u : 0) | (bound->any_collectives ? 4u : 0) |
+           (bound->any_strategy ? 8u : 0);
+}
+
+// Whether none of the others that hold for all that this one does is as large, the first of equals
+// counting as the larger.
+static bool says_most(const struct weft_certificate *certificate, const struct weft_bound *bound)
+{
+    unsigned own = breadth(bound);
+    for (uint32_t i = 0; i < certificate->bound_count; i++) {
+        const struct weft_bound *other = &certificate->bounds[i];
+        unsigned its = breadth(other);
+        double less_s = bound->seconds - other->seconds;
+        bool near = fabs(less_s) <= EQUAL_RATIO * fmax(bound->seconds, other->seconds);
+        bool first = its != own || other < bound;
+        if (other != bound && (its & own) == own && (near ? first : less_s < 0)) {
+            return false;
+        }
+    }
+    return true;
+}
+
 // One bound: known, once, of its name's class, not above the iteration.
 static void check_one(struct findings *findings, const struct weft_plan *plan, uint32_t index)
 {
@@ -94,6 +147,12 @@ static void check_one(struct findings *findings, const struct weft_plan *plan, u
         if (strcmp(plan->certificate.bounds[i].name, bound->name) == 0) {
             findings_add(findings, "the certificate has the bound %s twice", bound->name);
         }
+    }
+    bool headline = says_most(&plan->certificate, bound);
+    if (bound->headline != headline) {
+        findings_add(findings, "the bound %s %s", bound->name,
+                     headline ? "belongs to the headline: none that holds for as much is as large"
+                              : "is of the headline, but one that holds for as much is as large");
     }
 }
 
@@ -123,12 +182,7 @@ void check_certificate(struct findings *findings, const struct weft_plan *plan)
     }
     findings_compare(findings, "certificate.lower_bound_s", certificate->lower_bound_s,
                      binding->seconds);
-    double gap_ratio =
-        certificate->lower_bound_s > 0 ? plan->iteration_s / certificate->lower_bound_s - 1 : 0;
-    if (fabs(certificate->gap_ratio - gap_ratio) > EQUAL_RATIO * (1 + gap_ratio)) {
-        findings_add(findings, "certificate.gap_ratio is stated as %.12g, but is %.12g",
-                     certificate->gap_ratio, gap_ratio);
-    }
+    check_gaps(findings, plan);
 }
 
 // ---- resources ----

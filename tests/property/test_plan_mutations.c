@@ -404,10 +404,10 @@ static void rename_flow(json_t *root)
 static void invent(json_t *root)
 {
     json_t *bounds = json_object_get(json_object_get(root, "certificate"), "bounds");
-    json_t *made =
-        json_pack("{s:s, s:f, s:s, s:s, s:s, s:b, s:s}", "name", "any-strategy-cut", "seconds",
-                  real_at(root, "iteration_s"), "scope", "any-fabric", "collectives", "any",
-                  "strategy", "any", "binding", 0, "reason", "It must.");
+    json_t *made = json_pack("{s:s, s:f, s:s, s:s, s:s, s:b, s:f, s:b, s:s}", "name",
+                             "any-strategy-cut", "seconds", real_at(root, "iteration_s"), "scope",
+                             "any-fabric", "collectives", "any", "strategy", "any", "binding", 0,
+                             "gap_ratio", 0.0, "headline", 1, "reason", "It must.");
     json_array_append_new(bounds, made);
     make_binding(root, made);
 }

@@ -55,10 +55,12 @@ static const char doc[] =
     "(FILE.fbuf), whose strategy stands. The options under Model and --variant and --rounds "
     "are for models.\n"
     "\n"
-    "The certificate is a list of lower bounds on the iteration time, each with its reason. The "
-    "largest one that holds for every direct fabric of as many ports binds; the gap is how much "
-    "longer the plan's iteration is: no plan of any method can save more than that with this "
-    "strategy. Bounds for any-strategy hold for all strategies.\n"
+    "The certificate is a list of lower bounds on the iteration time. Each says what it holds for: "
+    "this strategy or any; balanced collectives, whose members all send and receive alike, or any "
+    "that reduce inside servers; this fabric, any direct one or any of as many ports. Its gap is "
+    "how much longer the plan's iteration is; plans of other classes may save more. The headline "
+    "has the largest bound of each class that says something, so that its last line holds for "
+    "most plans; the largest one for this strategy and every direct fabric binds (*).\n"
     "\n"
     "Examples:\n"
     "  $ weft plan dlrm-16 examples/clusters/16x4-100g.yaml\n"
@@ -147,16 +149,15 @@ bool cli_plan_name(struct weft_plan_request *request, const char *const *names, 
 static void print_certificate(struct cli *cli, const struct weft_certificate *certificate)
 {
     static const struct weft_table_column columns[] = {
-        {"", WEFT_ALIGN_LEFT},
-        {"lower bound", WEFT_ALIGN_LEFT},
-        {"time", WEFT_ALIGN_RIGHT},
-        {"holds for", WEFT_ALIGN_LEFT},
+        {"", WEFT_ALIGN_LEFT},     {"lower bound", WEFT_ALIGN_LEFT}, {"time", WEFT_ALIGN_RIGHT},
+        {"gap", WEFT_ALIGN_RIGHT}, {"holds for", WEFT_ALIGN_LEFT},
     };
     enum { COLUMNS = sizeof columns / sizeof columns[0] };
     struct weft_arena *arena = &cli->arena;
     uint32_t count = certificate->bound_count;
     const char **cells = WEFT_NEW(arena, const char *, (size_t)count *COLUMNS + 1);
     char unit[WEFT_UNIT_TEXT];
+    char words[WEFT_BOUND_TEXT];
     for (uint32_t i = 0; i < count; i++) {
         const struct weft_bound *bound = &certificate->bounds[i];
         const char **row = cells + (size_t)i * COLUMNS;
@@ -164,7 +165,8 @@ static void print_certificate(struct cli *cli, const struct weft_certificate *ce
         row[0] = i == certificate->binding ? "*" : "";
         row[1] = bound->name;
         row[2] = weft_arena_format(arena, "%s", weft_show_time(unit, bound_ps));
-        row[3] = bound->any_strategy ? "any-strategy" : weft_bound_scope_name(bound->scope);
+        row[3] = weft_arena_format(arena, "%.2f %%", 100 * bound->gap_ratio);
+        row[4] = weft_arena_format(arena, "%s", weft_bound_holds_for(words, bound));
     }
     cli_say(cli, "\n%s", weft_report_table(columns, COLUMNS, cells, count, arena));
     const struct weft_bound *binding = &certificate->bounds[certificate->binding];
@@ -250,11 +252,32 @@ static void print_job(struct cli *cli, const struct weft_plan_job *job)
     }
 }
 
+// The strongest bound of each class, each with what it holds for: a gap is only to plans of that
+// class, and the last line's class is the widest.
+static void print_headline(struct cli *cli, const struct weft_plan *plan)
+{
+    const struct weft_certificate *certificate = &plan->certificate;
+    uint32_t *order = WEFT_NEW(&cli->arena, uint32_t, certificate->bound_count);
+    uint32_t count = weft_certificate_headline(order, certificate);
+    bool any_strategy = false;
+    char unit[WEFT_UNIT_TEXT];
+    char words[WEFT_BOUND_TEXT];
+    for (uint32_t i = 0; i < count; i++) {
+        const struct weft_bound *bound = &certificate->bounds[order[i]];
+        any_strategy = any_strategy || bound->any_strategy;
+        cli_say(cli, "%-14s%s, gap %.2f %%: %s (%s)\n", i == 0 ? "lower bound" : "",
+                weft_show_time(unit, weft_picoseconds(bound->seconds)), 100 * bound->gap_ratio,
+                weft_bound_holds_for(words, bound), bound->name);
+    }
+    if (plan->job != NULL && !any_strategy) {
+        cli_say(cli, "%-14snone is proved for other strategies\n", "");
+    }
+}
+
 // The plan in figures, then its job, its collectives and its certificate.
 static void print(struct cli *cli, const struct weft_plan *plan)
 {
     const struct weft_topology *topology = &plan->topology;
-    const struct weft_certificate *certificate = &plan->certificate;
     char unit[WEFT_UNIT_TEXT];
     cli_say(
         cli, "%u servers, %u ports of %s each; method %s, seed %llu\n", plan->cluster.server_count,
@@ -265,9 +288,7 @@ static void print(struct cli *cli, const struct weft_plan *plan)
         cli_say(cli, "  in packets  the best of %u candidates; the flow engine says %s\n",
                 plan->finals.count, weft_show_time(unit, weft_picoseconds(plan->finals.flow_s)));
     }
-    cli_say(cli, "lower bound   %s, gap %.2f %% (%s)\n",
-            weft_show_time(unit, weft_picoseconds(certificate->lower_bound_s)),
-            100 * certificate->gap_ratio, certificate->bounds[certificate->binding].name);
+    print_headline(cli, plan);
     cli_say(cli, "ports         %u for rings, %u for transfers\n", topology->allreduce_degree,
             topology->degree - topology->allreduce_degree);
     cli_say(cli, "hops          %.3f for the transfers, %.3f between any two, diameter %u\n",
@@ -284,7 +305,7 @@ static void print(struct cli *cli, const struct weft_plan *plan)
         print_job(cli, plan->job);
     }
     print_collectives(cli, plan);
-    print_certificate(cli, certificate);
+    print_certificate(cli, &plan->certificate);
 }
 
 // Writes the page and the plan's file, then prints the plan.

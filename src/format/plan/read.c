@@ -142,6 +142,8 @@ static bool read_bound(struct weft_bound *bound, bool *binds, const json_t *obje
         !read_choice(&any_collectives, object, "collectives", collectives, error) ||
         !read_choice(&any_strategy, object, "strategy", strategies, error) ||
         !weft_json_bool(binds, object, "binding", error) ||
+        !weft_json_real(&bound->gap_ratio, object, "gap_ratio", -LARGE, LARGE, error) ||
+        !weft_json_bool(&bound->headline, object, "headline", error) ||
         !weft_json_text(&bound->reason, object, "reason", arena, error)) {
         return false;
     }

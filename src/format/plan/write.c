@@ -84,6 +84,8 @@ static void add_certificate(struct weft_text *text, const struct weft_certificat
                       bound->any_collectives ? "any" : "balanced",
                       bound->any_strategy ? "any" : "this",
                       i == certificate->binding ? "true" : "false");
+        weft_json_field_real(text, "gap_ratio", bound->gap_ratio, ", ");
+        weft_text_add(text, "\"headline\": %s, ", bound->headline ? "true" : "false");
         weft_json_field_text(text, "reason", bound->reason, "");
         add_prices(text, bound, link_count);
         weft_text_add(text, "}");

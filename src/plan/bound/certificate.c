@@ -271,16 +271,6 @@ bool weft_certificate_build(struct weft_certificate *certificate,
     if (network != NULL) {
         add_this_fabric(&draft, network, scratch);
     }
-    uint32_t binding = 0;
-    for (uint32_t i = 1; i < draft.count; i++) {
-        const struct weft_bound *bound = &draft.bounds[i];
-        if (weft_bound_may_bind(bound) && bound->seconds > draft.bounds[binding].seconds) {
-            binding = i;
-        }
-    }
-    double bound_s = draft.bounds[binding].seconds;
-    double gap_ratio = iteration_s > 0 && bound_s > 0 ? iteration_s / bound_s - 1 : 0;
-    *certificate =
-        (struct weft_certificate){draft.count, draft.bounds, binding, bound_s, gap_ratio};
+    weft_certificate_conclude(certificate, draft.bounds, draft.count, iteration_s);
     return true;
 }

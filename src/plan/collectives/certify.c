@@ -123,18 +123,12 @@ bool collectives_certify(struct weft_certificate *certificate, const struct weft
     }
     struct weft_bound *kept = WEFT_NEW(arena, struct weft_bound, certificate->bound_count);
     uint32_t count = 0;
-    uint32_t binding = 0;
     for (uint32_t i = 0; i < certificate->bound_count; i++) {
         if (certificate->bounds[i].any_collectives) {
-            bool larger = certificate->bounds[i].seconds > kept[binding].seconds;
-            binding = weft_bound_may_bind(&certificate->bounds[i]) && larger ? count : binding;
             kept[count++] = certificate->bounds[i];
         }
     }
-    WEFT_ASSERT(count > 0); // what devices compute
-    double bound_s = kept[binding].seconds;
-    *certificate = (struct weft_certificate){count, kept, binding, bound_s,
-                                             bound_s > 0 ? plan->iteration_s / bound_s - 1 : 0};
+    weft_certificate_conclude(certificate, kept, count, plan->iteration_s);
     return true;
 }
 

@@ -332,9 +332,8 @@ static bool add_bounds(struct weft_plan *plan, const struct coplan *coplan,
         return false;
     }
     memcpy(bounds + count, certificate->bounds, certificate->bound_count * sizeof *bounds);
-    certificate->bounds = bounds;
-    certificate->bound_count += count;
-    certificate->binding += count;
+    weft_certificate_conclude(certificate, bounds, certificate->bound_count + count,
+                              plan->iteration_s);
     return true;
 }
 

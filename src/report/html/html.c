@@ -10,17 +10,40 @@
 #include "report/svg/pictures.h"
 #include "report/svg/svg.h"
 
-static void add_tiles(struct weft_text *text, const struct weft_plan *plan)
+// A tile for each bound of the headline, with the plans that it holds for: a gap alone would be
+// taken for one to every plan.
+static void add_bound_tiles(struct weft_text *text, const struct weft_plan *plan,
+                            struct weft_arena scratch)
+{
+    char value[WEFT_UNIT_TEXT];
+    char words[WEFT_BOUND_TEXT];
+    char small[WEFT_BOUND_TEXT + 64];
+    const struct weft_certificate *certificate = &plan->certificate;
+    uint32_t *order = WEFT_NEW(&scratch, uint32_t, certificate->bound_count);
+    uint32_t count = weft_certificate_headline(order, certificate);
+    bool any_strategy = false;
+    for (uint32_t i = 0; i < count; i++) {
+        const struct weft_bound *bound = &certificate->bounds[order[i]];
+        any_strategy = any_strategy || bound->any_strategy;
+        snprintf(small, sizeof small, "gap %.3g %%: %s%s", 100 * bound->gap_ratio,
+                 weft_bound_holds_for(words, bound),
+                 plan->job != NULL && i + 1 == count && !any_strategy
+                     ? "; none is proved for other strategies"
+                     : "");
+        html_tile(text, "Lower bound", weft_show_time(value, weft_picoseconds(bound->seconds)),
+                  small);
+    }
+}
+
+static void add_tiles(struct weft_text *text, const struct weft_plan *plan,
+                      struct weft_arena scratch)
 {
     char value[WEFT_UNIT_TEXT];
     char small[96];
-    const struct weft_certificate *certificate = &plan->certificate;
     weft_text_add(text, "<dl class=\"tiles\">\n");
     html_tile(text, "Iteration", weft_show_time(value, weft_picoseconds(plan->iteration_s)),
               "simulated");
-    snprintf(small, sizeof small, "plan is %.3g %% above it", 100 * certificate->gap_ratio);
-    html_tile(text, "Lower bound",
-              weft_show_time(value, weft_picoseconds(certificate->lower_bound_s)), small);
+    add_bound_tiles(text, plan, scratch);
     snprintf(small, sizeof small, "%.4g kW", plan->cost.power_watts / 1000);
     html_tile(text, "Network cost", weft_show_usd(value, plan->cost.total_usd), small);
     snprintf(value, sizeof value, "%.4g", plan->topology.mean_hops);
@@ -34,7 +57,8 @@ static void add_tiles(struct weft_text *text, const struct weft_plan *plan)
     weft_text_add(text, "</dl>\n");
 }
 
-static void add_header(struct weft_text *text, const struct weft_report *report)
+static void add_header(struct weft_text *text, const struct weft_report *report,
+                       struct weft_arena scratch)
 {
     const struct weft_plan *plan = report->plan;
     char rate[WEFT_UNIT_TEXT];
@@ -49,7 +73,7 @@ static void add_header(struct weft_text *text, const struct weft_report *report)
                   weft_show_rate(rate, plan->cluster.rate_Bps),
                   plan->method == WEFT_TOPOLOGY_WEFT ? "weft" : "topoopt",
                   plan->topology.simplex ? "one-way" : "two-way", (unsigned long long)plan->seed);
-    add_tiles(text, plan);
+    add_tiles(text, plan, scratch);
     weft_text_add(text, "</header>\n");
 }
 
@@ -73,16 +97,16 @@ static void add_fabric(struct weft_text *text, const struct weft_report *report,
 static void add_bounds_table(struct weft_text *text, const struct weft_certificate *certificate)
 {
     char seconds[WEFT_UNIT_TEXT];
-    weft_text_add(text, "<div class=\"wide\"><table><tr><th>bound<th class=\"r\">time<th>holds for"
-                        "<th>why</tr>\n");
+    char words[WEFT_BOUND_TEXT];
+    weft_text_add(text, "<div class=\"wide\"><table><tr><th>bound<th class=\"r\">time"
+                        "<th class=\"r\">gap<th>holds for<th>why</tr>\n");
     for (uint32_t i = 0; i < certificate->bound_count; i++) {
         const struct weft_bound *bound = &certificate->bounds[i];
         weft_text_add(text, "<tr%s><td>", i == certificate->binding ? " class=\"on\"" : "");
         weft_text_add_escaped(text, bound->name);
-        weft_text_add(text, "<td class=\"r\">%s<td>%s%s<td>",
+        weft_text_add(text, "<td class=\"r\">%s<td class=\"r\">%.3g %%<td>%s<td>",
                       weft_show_time(seconds, weft_picoseconds(bound->seconds)),
-                      weft_bound_scope_name(bound->scope),
-                      bound->any_collectives ? "" : ", collectives as rings or halving");
+                      100 * bound->gap_ratio, weft_bound_holds_for(words, bound));
         weft_text_add_escaped(text, bound->reason);
         weft_text_add(text, "</tr>\n");
     }
@@ -94,8 +118,10 @@ static void add_certificate(struct weft_text *text, const struct weft_report *re
     const struct weft_plan *plan = report->plan;
     html_heading(
         text, "Certificate",
-        "No plan of servers joined by these ports can be faster than the binding bound. The "
-        "pale bars hold for this fabric only.");
+        "No plan that a bound holds for can be faster than it; plans of other classes may be. "
+        "Balanced collectives are those whose members all send and receive alike, as on a ring. "
+        "The dark bar is the largest for this strategy and every direct fabric; the pale bars hold "
+        "for this fabric only.");
     weft_text_add(text, "<figure>\n");
     picture_certificate(text, &plan->certificate, plan->iteration_s);
     weft_text_add(text, "</figure>\n");
@@ -292,7 +318,7 @@ const char *weft_report_html(const struct weft_report *report, struct weft_arena
     struct weft_text text;
     weft_text_init(&text, arena);
     html_begin(&text, report->title, "Weft plan");
-    add_header(&text, report);
+    add_header(&text, report, scratch);
     html_strategy(&text, report, scratch);
     html_memory(&text, report, scratch);
     add_fabric(&text, report, scratch);
