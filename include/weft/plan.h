@@ -135,6 +135,21 @@ struct weft_plan_finals {
     double flow_s;  // what the flow engine says of the one that is the plan, on rings
 };
 
+// Where several tasks of one device became ready at one instant and did not run in the order of
+// their numbers: their order, tie by tie, so that the iteration can be played again by anybody.
+struct weft_plan_ties {
+    uint32_t count;
+    const uint32_t *first; // CSR: count + 1
+    const uint32_t *tasks; // of the graph as it is played
+};
+
+// What the reader of a file found wrong that a plan cannot even hold: a hop without a link,
+// circuits that are not the planes. The checker repeats them. None in a plan that was built.
+struct weft_plan_flaws {
+    uint32_t count;
+    const struct weft_violation *items;
+};
+
 struct weft_plan {
     struct weft_cluster cluster;
     struct weft_topology topology;
@@ -144,22 +159,14 @@ struct weft_plan {
     struct weft_sim_options sim; // iteration_s was simulated with these
     double iteration_s;
     struct weft_plan_finals finals;
-    // Where several tasks of one device became ready at one instant and did not run in the order of
-    // their numbers: their order, tie by tie, so that the iteration can be played again by anybody.
-    uint32_t tie_count;
-    const uint32_t *tie_first;   // CSR: tie_count + 1
-    const uint32_t *tie_tasks;   // of the graph as it is played
+    struct weft_plan_ties ties;
     double demand_weighted_hops; // of transfers, by shortest paths; 0 without transfers
     double max_link_load_bytes;
     double mean_link_load_bytes; // over all links
     double bandwidth_tax_ratio;  // bytes that leave servers, relayed ones again / bytes demanded
     struct weft_cost cost;
     struct weft_certificate certificate;
-    // What the reader of a file found wrong that a plan cannot even hold: a hop without a link,
-    // circuits that are not the planes. The checker repeats them. None in a plan that was
-    // built.
-    uint32_t flaw_count;
-    const struct weft_violation *flaws;
+    struct weft_plan_flaws flaws;
     uint64_t digest; // that the file states, weft_plan_digest; 0 in a plan that was built
     const struct weft_plan_job *job; // NULL: planned for a task graph alone
     // Collectives that do not run as rings; `seconds` of each is iteration_s. Metrics, times and

@@ -216,7 +216,7 @@ static void play_choices(struct weft_verify_input *input,
     struct weft_environment inner = *environment;
     inner.error = &error;
     const struct weft_plan *plan = input->plan;
-    if (plan->collective_count == 0 || input->graph == NULL || plan->flaw_count > 0) {
+    if (plan->collective_count == 0 || input->graph == NULL || plan->flaws.count > 0) {
         return;
     }
     input->why_not_played = prove_choices(plan, input->graph, &inner);

@@ -39,9 +39,9 @@ static bool load_plan(const struct weft_plan **plan, const struct work *work, co
     if (!weft_plan_load(loaded, path, base->arena, base->scratch, base->error)) {
         return false;
     }
-    if (loaded->flaw_count > 0) {
+    if (loaded->flaws.count > 0) {
         return weft_fail(base->error, WEFT_INPUT, "%s: %s; see weft check", path,
-                         loaded->flaws[0].text);
+                         loaded->flaws.items[0].text);
     }
     *plan = loaded;
     return true;

@@ -73,9 +73,9 @@ static uint32_t *list_ranks(const struct weft_plan *plan, const struct weft_task
     for (uint32_t t = 0; t < graph->task_count; t++) {
         rank[t] = t;
     }
-    for (uint32_t i = 0; i < plan->tie_count; i++) {
-        const uint32_t *tasks = plan->tie_tasks + plan->tie_first[i];
-        uint32_t count = plan->tie_first[i + 1] - plan->tie_first[i];
+    for (uint32_t i = 0; i < plan->ties.count; i++) {
+        const uint32_t *tasks = plan->ties.tasks + plan->ties.first[i];
+        uint32_t count = plan->ties.first[i + 1] - plan->ties.first[i];
         for (uint32_t j = 0; j < count; j++) {
             sorted[j] = tasks[j];
         }
@@ -92,10 +92,10 @@ static bool check_ties(struct findings *findings, const struct weft_plan *plan,
                        const struct weft_taskgraph *graph, struct weft_arena scratch)
 {
     bool *seen = WEFT_NEW(&scratch, bool, (size_t)graph->task_count + 1);
-    for (uint32_t i = 0; i < plan->tie_count; i++) {
-        for (uint32_t j = plan->tie_first[i]; j < plan->tie_first[i + 1]; j++) {
-            uint32_t task = plan->tie_tasks[j];
-            uint32_t first = plan->tie_tasks[plan->tie_first[i]];
+    for (uint32_t i = 0; i < plan->ties.count; i++) {
+        for (uint32_t j = plan->ties.first[i]; j < plan->ties.first[i + 1]; j++) {
+            uint32_t task = plan->ties.tasks[j];
+            uint32_t first = plan->ties.tasks[plan->ties.first[i]];
             if (task >= graph->task_count || seen[task] || graph->device[task] == WEFT_NONE ||
                 graph->device[task] != graph->device[first]) {
                 findings_add(findings, "ties[%u]: task %u cannot meet the others on one device", i,

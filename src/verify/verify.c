@@ -100,12 +100,12 @@ void weft_verify_plan(struct weft_verify_report *report, const struct weft_verif
     struct findings findings;
     uint64_t flow_count = 0;
     findings_init(&findings, arena);
-    for (uint32_t i = 0; i < plan->flaw_count; i++) {
-        findings_add(&findings, "%s", plan->flaws[i].text);
+    for (uint32_t i = 0; i < plan->flaws.count; i++) {
+        findings_add(&findings, "%s", plan->flaws.items[i].text);
     }
     if (check_sizes(&findings, plan)) {
         const struct weft_taskgraph *graph = check_graph_size(&findings, input);
-        bool sound = plan->flaw_count == 0 && (graph != NULL) == (input->graph != NULL);
+        bool sound = plan->flaws.count == 0 && (graph != NULL) == (input->graph != NULL);
         bool lit = check_planes(&findings, plan, scratch) && check_links(&findings, plan, scratch);
         sound = lit && sound;
         bool rings = check_rings(&findings, plan, graph, scratch);

@@ -18,7 +18,7 @@ static void check_round_trip(const struct weft_plan *plan, struct weft_arena are
     const char *text = weft_plan_write(plan, &arena);
     struct weft_plan again;
     WEFT_ASSERT(weft_plan_read(&again, text, strlen(text), &arena, scratch, &error));
-    WEFT_ASSERT(again.flaw_count == 0);
+    WEFT_ASSERT(again.flaws.count == 0);
     WEFT_ASSERT(strcmp(text, weft_plan_write(&again, &arena)) == 0);
 }
 
@@ -38,9 +38,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         struct weft_verify_report report;
         if (plan.collective_count == 0) {
             weft_verify_plan(&report, &input, &desk.arena, desk.scratch);
-            WEFT_ASSERT(report.violation_count >= (plan.flaw_count > 0 ? 1 : 0));
+            WEFT_ASSERT(report.violation_count >= (plan.flaws.count > 0 ? 1 : 0));
         }
-        if (plan.flaw_count == 0) {
+        if (plan.flaws.count == 0) {
             check_round_trip(&plan, desk.arena, desk.scratch);
         }
     }

@@ -170,7 +170,7 @@ static void files_come_back_the_same(void **state)
         if (!good) {
             fail_msg("seed %llu: %s", (unsigned long long)seed, error.message);
         }
-        HOLDS(seed, back.flaw_count == 0);
+        HOLDS(seed, back.flaws.count == 0);
         HOLDS(seed, back.iteration_s == plan.iteration_s && back.seed == plan.seed);
         HOLDS(seed, back.cluster.latency_ps == plan.cluster.latency_ps);
         HOLDS(seed, strcmp(text, weft_plan_write(&back, &arena)) == 0);

@@ -137,7 +137,7 @@ static enum outcome judge(json_t *root, const struct subject *subject, char *sai
     if (!read) {
         return REFUSED;
     }
-    if (plan.flaw_count == 0 && strcmp(weft_plan_write(&plan, &door.arena), subject->text) == 0) {
+    if (plan.flaws.count == 0 && strcmp(weft_plan_write(&plan, &door.arena), subject->text) == 0) {
         return SAME;
     }
     char digest[17];

@@ -42,7 +42,7 @@ static void what_is_written_is_read(void **state)
     (void)state;
     struct weft_plan plan;
     read_back(&plan, sample_text);
-    assert_int_equal(plan.flaw_count, 0);
+    assert_int_equal(plan.flaws.count, 0);
     assert_string_equal(plan.cluster.name, sample.cluster.name);
     assert_int_equal(plan.cluster.latency_ps, sample.cluster.latency_ps);
     assert_int_equal(plan.cluster.prices.row_count, sample.cluster.prices.row_count);
@@ -276,8 +276,8 @@ static void what_a_plan_cannot_hold_is_kept_as_a_flaw(void **state)
     for (size_t i = 0; i < sizeof flawed_plans / sizeof flawed_plans[0]; i++) {
         struct weft_plan plan;
         read_back(&plan, replace(flawed_plans[i].find, flawed_plans[i].with));
-        assert_int_equal(plan.flaw_count, 1);
-        assert_string_equal(plan.flaws[0].text, flawed_plans[i].flaw);
+        assert_int_equal(plan.flaws.count, 1);
+        assert_string_equal(plan.flaws.items[0].text, flawed_plans[i].flaw);
         const struct weft_violation *violations = NULL;
         assert_true(check_plan(&plan, NULL, &violations, &arena, scratch) >= 1);
         assert_string_equal(violations[0].text, flawed_plans[i].flaw);
@@ -295,9 +295,10 @@ static void many_flaws_are_counted(void **state)
     }
     struct weft_plan plan;
     read_back(&plan, replace("\"paths\": [", text.data));
-    assert_int_equal(plan.flaw_count, 65);
-    assert_string_equal(plan.flaws[63].text, "path 63 takes a link from 0 to 2 that is not there");
-    assert_string_equal(plan.flaws[64].text, "and 36 more that a plan cannot hold");
+    assert_int_equal(plan.flaws.count, 65);
+    assert_string_equal(plan.flaws.items[63].text,
+                        "path 63 takes a link from 0 to 2 that is not there");
+    assert_string_equal(plan.flaws.items[64].text, "and 36 more that a plan cannot hold");
 }
 
 // What a plan can hold although it is wrong is left to the check.

@@ -169,8 +169,8 @@ static void wrong_sizes_are_named(void **state)
     expect(&graph, "the task graph has 9 servers, the plan 8");
     start(state);
     static const struct weft_violation flaw = {"links[3]: no such server"};
-    plan.flaw_count = 1;
-    plan.flaws = &flaw;
+    plan.flaws.count = 1;
+    plan.flaws.items = &flaw;
     expect(&graph, "links[3]: no such server");
 }
 

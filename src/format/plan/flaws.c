@@ -34,11 +34,11 @@ void weft_plan_note_flaw(struct weft_plan_source *source, const char *format, ..
 
 void weft_plan_flaws_publish(struct weft_plan *plan, struct weft_plan_source *source)
 {
-    plan->flaw_count = source->flaw_count;
+    plan->flaws.count = source->flaw_count;
     if (source->flaw_count > FLAWS_MAX) {
         source->flaws[FLAWS_MAX].text = weft_arena_format(
             source->arena, "and %u more that a plan cannot hold", source->flaw_count - FLAWS_MAX);
-        plan->flaw_count = FLAWS_MAX + 1;
+        plan->flaws.count = FLAWS_MAX + 1;
     }
-    plan->flaws = source->flaws;
+    plan->flaws.items = source->flaws;
 }

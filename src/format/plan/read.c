@@ -492,9 +492,9 @@ static bool read_ties(struct weft_plan *plan, const struct weft_plan_source *sou
         }
         first[i + 1] = first[i] + (uint32_t)json_array_size(item);
     }
-    plan->tie_count = (uint32_t)count;
-    plan->tie_first = first;
-    plan->tie_tasks = tasks;
+    plan->ties.count = (uint32_t)count;
+    plan->ties.first = first;
+    plan->ties.tasks = tasks;
     return true;
 }
 

@@ -151,14 +151,14 @@ static void add_collectives(struct weft_text *text, const struct weft_plan *plan
 // Only where tasks that were ready at one instant ran in another order than that of their numbers.
 static void add_ties(struct weft_text *text, const struct weft_plan *plan)
 {
-    if (plan->tie_count == 0) {
+    if (plan->ties.count == 0) {
         return;
     }
     weft_text_add(text, "  \"ties\": [");
-    for (uint32_t i = 0; i < plan->tie_count; i++) {
+    for (uint32_t i = 0; i < plan->ties.count; i++) {
         weft_text_add(text, "%s\n    ", i == 0 ? "" : ",");
-        weft_json_add_indices(text, plan->tie_tasks + plan->tie_first[i],
-                              plan->tie_first[i + 1] - plan->tie_first[i]);
+        weft_json_add_indices(text, plan->ties.tasks + plan->ties.first[i],
+                              plan->ties.first[i + 1] - plan->ties.first[i]);
     }
     weft_text_add(text, "\n  ],\n");
 }

@@ -64,12 +64,12 @@ static void keep_tie(struct weft_plan *plan, const struct turn *turns, uint32_t 
     if (rising) {
         return;
     }
-    uint32_t *first = (uint32_t *)plan->tie_first;
-    uint32_t at = first[plan->tie_count];
+    uint32_t *first = (uint32_t *)plan->ties.first;
+    uint32_t at = first[plan->ties.count];
     for (uint32_t i = from; i < to; i++) {
-        ((uint32_t *)plan->tie_tasks)[at++] = turns[i].task;
+        ((uint32_t *)plan->ties.tasks)[at++] = turns[i].task;
     }
-    first[++plan->tie_count] = at;
+    first[++plan->ties.count] = at;
 }
 
 void collectives_find_ties(struct weft_plan *plan, const struct weft_taskgraph *played,
@@ -81,7 +81,7 @@ void collectives_find_ties(struct weft_plan *plan, const struct weft_taskgraph *
     struct weft_sim_result result;
     struct weft_error error;
     timed.timeline = true;
-    plan->tie_count = 0;
+    plan->ties.count = 0;
     if (played->need != NULL || timed.engine != WEFT_ENGINE_FLOW ||
         !weft_sim_run_jobs(
             &result, &plan->network, &job, 1, &timed,
@@ -98,8 +98,8 @@ void collectives_find_ties(struct weft_plan *plan, const struct weft_taskgraph *
         }
     }
     qsort(turns, count, sizeof *turns, compare_turns);
-    plan->tie_first = WEFT_NEW(arena, uint32_t, (size_t)count + 1);
-    plan->tie_tasks = WEFT_NEW(arena, uint32_t, (size_t)count + 1);
+    plan->ties.first = WEFT_NEW(arena, uint32_t, (size_t)count + 1);
+    plan->ties.tasks = WEFT_NEW(arena, uint32_t, (size_t)count + 1);
     for (uint32_t from = 0, to = 0; from < count; from = to) {
         for (to = from + 1; to < count && turns[to].device == turns[from].device; to++) {
             uint64_t a_ps = ready_ps[turns[to - 1].task];

@@ -239,9 +239,9 @@ bool weft_request_network(const struct weft_network **network,
             return false;
         }
         *network = &plan->network;
-        return plan->flaw_count == 0 ||
+        return plan->flaws.count == 0 ||
                weft_fail(environment->base.error, WEFT_INPUT, "%s: %s; see weft check", path,
-                         plan->flaws[0].text);
+                         plan->flaws.items[0].text);
     }
     struct weft_network *made = WEFT_NEW(environment->base.arena, struct weft_network, 1);
     *network = made;

@@ -144,8 +144,8 @@ static bool load_plan(struct weft_plan **loaded, const struct simulation *simula
         return false;
     }
     *loaded = plan;
-    return plan->flaw_count == 0 ||
-           weft_fail(base->error, WEFT_INPUT, "%s: %s; see weft check", path, plan->flaws[0].text);
+    return plan->flaws.count == 0 || weft_fail(base->error, WEFT_INPUT, "%s: %s; see weft check",
+                                               path, plan->flaws.items[0].text);
 }
 
 // A plan's fabric, for the job that it was made for, with the plan's own packets. A plan's chosen
