@@ -122,6 +122,8 @@ static bool read_bound_prices(struct weft_bound *bound, uint32_t *price_count, c
     return true;
 }
 
+// Reads one bound with what it holds for: its scope, and whether collectives and strategy may be
+// any. Whether a bound of that name may say so, and may bind, is the checker's to judge.
 static bool read_bound(struct weft_bound *bound, bool *binds, const json_t *object,
                        struct weft_arena *arena, struct weft_error *error)
 {
@@ -231,6 +233,9 @@ static bool read_finals(struct weft_plan *plan, const json_t *object,
            weft_json_real(&plan->finals.flow_s, object, "flow_s", 0, LARGE, error);
 }
 
+// Reads how the plan's time was simulated: the engine, its packets and the candidates that they
+// judged. The checker plays the plan by these options, so what no engine could play is refused
+// here.
 static bool read_simulation(struct weft_plan *plan, const struct weft_plan_source *source)
 {
     const json_t *object = NULL;

@@ -212,6 +212,9 @@ static void add_end(const struct stack *stack, uint32_t at)
     after(stack, at, (struct weft_operator_spec){.name = "softmax", .kind = WEFT_OP_SOFTMAX});
 }
 
+// What the numbers of a shape must be together before a model is built of it: sizes that later
+// products of them do not overflow, one kind of input, one place of the norms, and a width for
+// every layer that is no mixture of experts.
 static bool check_shape(const struct weft_transformer *shape, struct weft_error *error)
 {
     if (!weft_net_range("layers", shape->layers, 1, LAYERS_MAX, error) ||

@@ -248,6 +248,10 @@ static void sort(struct ranking *ranking)
 
 // ---- strategies of operators: small changes of the best ----
 
+// Adds what small changes make of the first strategies, while this share of the work lasts. The
+// estimate alone misses flows that meet on a link, which these changes are judged by: each is
+// simulated. An end is a candidate of its own; its start stays as it was, and a failure leaves the
+// ranking without that end, since a strategy that was played needs none.
 static void descend(struct ranking *ranking, struct weft_arena scratch)
 {
     const struct weft_environment *environment = ranking->environment;

@@ -3,6 +3,10 @@
 #define WEFT_PLAN_DESIGN_PACKETS_H
 
 // The last candidates of a search, evaluated by packets. Private to the plan room.
+//
+// The flow engine finds them, since packets take far longer; packets then have the last word,
+// because queues and windows reorder designs that are nearly equal to a fluid (docs/plan.md,
+// --judge).
 
 #include "search.h"
 

@@ -159,6 +159,9 @@ static void add_comparison_row(struct weft_text *text, const struct weft_compari
     weft_text_add(text, "</tr>\n");
 }
 
+// The table of other fabrics with its picture. Its first sentence says whose strategy each fabric
+// plays, since a row with a strategy of its own and one with this plan's answer different
+// questions.
 static void add_comparison(struct weft_text *text, const struct weft_report *report)
 {
     if (report->comparison_count == 0) {

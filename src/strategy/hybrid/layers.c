@@ -539,6 +539,8 @@ static double slowed(const struct weft_stack *software, uint32_t servers)
     return 1 + software->slow_ratio * (1 - pow(1 - software->slow_share, servers));
 }
 
+// The rates that a job's passes are priced by: those of its accelerator, times what the software's
+// stack reaches of them. Products may run in FP8, which leaves everything else in the model's type.
 static struct machine machine_of(const struct weft_hybrid_job *job)
 {
     const struct weft_accelerator *accelerator = job->accelerator;

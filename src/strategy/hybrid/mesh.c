@@ -49,6 +49,9 @@ static bool check_degrees(const struct weft_hybrid *hybrid, const struct weft_tr
     return true;
 }
 
+// Divides the batch into micro-batches of a replica, and refuses what its schedule cannot run:
+// interleaved 1F1B takes them in groups of pp (Narayanan et al., SC 2021), DualPipe feeds them from
+// both ends in two halves (DeepSeek-V3, arXiv:2412.19437, section 3.2.1).
 static bool check_batch(uint64_t *micro_batches, const struct weft_hybrid *hybrid,
                         const struct weft_model *model, struct weft_error *error)
 {

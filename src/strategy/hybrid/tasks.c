@@ -60,6 +60,8 @@ static void emit_pass(struct weft_hybrid_builder *builder, uint32_t replica, uin
     }
 }
 
+// Adds the passes of every pipeline rank in the order in which it runs them, each after the one
+// before. `after` keeps which task a device runs after a pass, for sends that block it.
 static void emit_passes(struct weft_hybrid_builder *builder)
 {
     const struct weft_hybrid *hybrid = &builder->job->hybrid;
