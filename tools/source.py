@@ -16,8 +16,8 @@ TREES = ("src", "runtime", "bpf")
 TOKENS = re.compile(r'//[^\n]*|/\*.*?\*/|"(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\\n])*\'', re.S)
 WORD = re.compile(r"\b[A-Za-z_]\w*\b")
 TYPE = re.compile(r"\s*(typedef|struct \w+|enum\b\s*\w*|union \w+)\s*$")
-# A macro that stands for functions, at the outermost level.
-MACRO = re.compile(r"[A-Z][A-Z0-9_]*\(")
+# A macro that stands for functions, or an assertion, at the outermost level.
+MACRO = re.compile(r"(?:[A-Z][A-Z0-9_]*|_Static_assert)\(")
 # A kernel program of struct_ops: its name is the macro's first argument.
 PROGRAM = re.compile(r"\bBPF_PROG\((\w+)")
 HEAD = re.compile(r"^(?:[\w\s*]|\([^()]*\))*?\b(\w+)\s*(\(|\[|=|$)")

@@ -33,12 +33,20 @@ struct weft_price_book {
     const char *source; // where the figures come from, for the report
 };
 
+// How switches divide what goes from one server to another over the equal paths between them.
+enum weft_balance {
+    WEFT_BALANCE_HASH, // a transfer keeps to one path, by hash: ECMP, with its collisions
+    WEFT_BALANCE_EVEN, // every transfer takes all of them alike, as if packets were sprayed
+};
+extern const char *const weft_balance_words[]; // by it; NULL ends them
+
 struct weft_cluster {
     const char *name;
     uint32_t server_count;
     uint32_t degree;     // NIC ports a server, d
     double rate_Bps;     // of each port, B
     uint64_t latency_ps; // propagation of one link
+    enum weft_balance balance;
     uint32_t accelerators_per_server;
     const char *accelerator;         // "A100", for people
     double accelerator_memory_bytes; // 0 = not stated

@@ -94,6 +94,8 @@ struct weft_request_hardware {
     bool rate_given;
     uint64_t latency_ps; // propagation of one link; only if latency_given
     bool latency_given;
+    enum weft_balance balance; // only if balance_given
+    bool balance_given;
 };
 
 // What a verb needs of its cluster.

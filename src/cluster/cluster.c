@@ -15,6 +15,9 @@
 #define RATE_MAX_BPS 125e12
 #define MEMORY_MAX_BYTES 0x1p50
 
+const char *const weft_balance_words[] = {
+    [WEFT_BALANCE_HASH] = "hash", [WEFT_BALANCE_EVEN] = "even", NULL};
+
 static bool check_shape(const struct weft_cluster *cluster, struct weft_error *error)
 {
     uint32_t n = cluster->server_count;

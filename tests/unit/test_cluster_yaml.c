@@ -140,11 +140,11 @@ static const struct {
     {"servers: 16\ndegree: 4\n", "line 1: rate: missing; add it"},
     {HEAD "bandwidth: 3\n",
      "line 4: bandwidth: unknown key; the keys here are name, servers, degree, rate, "
-     "latency, accelerators, stack, "
+     "latency, balance, accelerators, stack, "
      "prices"},
     {"bandwidth: 3\n" HEAD,
      "line 1: bandwidth: unknown key; the keys here are name, servers, degree, rate, "
-     "latency, accelerators, stack, "
+     "latency, balance, accelerators, stack, "
      "prices"},
     {HEAD "accelerators:\n  per_server: 4\n  ram: 80GB\n",
      "line 6: accelerators.ram: unknown key; the keys here are per_server, kind, memory"},
@@ -174,6 +174,8 @@ static const struct {
      "line 1: servers: '99999999999999999999' is not a whole number from 2 to 1048576"},
     {"servers: 16\ndegree: 0\nrate: 1Gbps\n",
      "line 2: degree: '0' is not a whole number from 1 to 1048575"},
+    {"servers: 16\ndegree: 4\nrate: 1Gbps\nbalance: fair\n",
+     "line 4: balance: 'fair' is no balance; write hash or even"},
     {"servers: 16\ndegree: 16\nrate: 1Gbps\n",
      "line 2: degree: 16 ports a server exceed the 15 other servers; use at most 15"},
     {"servers: 16\ndegree: 4\nrate: 100\n",

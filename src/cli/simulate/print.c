@@ -22,8 +22,9 @@ static void print_headline(struct cli *cli, const struct weft_simulate_result *r
 {
     const struct weft_fabric *fabric = &result->network->fabric;
     char unit[WEFT_UNIT_TEXT];
-    cli_say(cli, "%s: %u servers, %u links, %s a port\n", result->fabric, fabric->server_count,
-            fabric->link_count, weft_show_rate(unit, result->cluster.rate_Bps));
+    cli_say(cli, "%s: %u servers, %u links, %s a port%s\n", result->fabric, fabric->server_count,
+            fabric->link_count, weft_show_rate(unit, result->cluster.rate_Bps),
+            result->cluster.balance == WEFT_BALANCE_EVEN ? ", even balance" : "");
 }
 
 // The links that lost the most packets.

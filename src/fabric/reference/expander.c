@@ -166,5 +166,10 @@ bool weft_fabric_build_expander(struct weft_network *network, const struct weft_
     }
     fabric.parts = weft_fabric_direct_parts(&fabric, rate_Bps, WEFT_CABLING_FIXED, scratch);
     *network = (struct weft_network){.fabric = fabric};
-    return weft_routes_build_shortest(&network->routes, &network->fabric, arena, scratch, error);
+    if (!weft_routes_build_shortest(&network->routes, &network->fabric, arena, scratch, error)) {
+        return false;
+    }
+    network->routes.spread =
+        cluster->balance == WEFT_BALANCE_EVEN ? WEFT_SPREAD_SPLIT : WEFT_SPREAD_PICK;
+    return true;
 }

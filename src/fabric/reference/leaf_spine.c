@@ -3,6 +3,9 @@
 // every server reaches a leaf switch of rail r, and the leaves of one rail meet in that rail's
 // spines. A transfer chooses its rail at the sending server, so it never needs to change rails on
 // the way. Leaf and spine counts follow from the radix and the oversubscription alone. O(cables).
+//
+// Where transfers are divided evenly, rails carry the same at any time, and so do the spines of a
+// rail. They are then one rail with one spine of their summed rate: the same rates of transfers.
 
 #include "cabling.h"
 
@@ -18,6 +21,7 @@ struct leaves {
     uint32_t groups;      // leaves of a rail
     uint32_t spines;      // of a rail; 0 with one group
     uint32_t spine_width; // cables from a leaf to each of its rail's spines
+    uint32_t width;       // cables that one link from a server stands for
 };
 
 // Fills groups, spines and widths for switches of this radix; false when they do not fit.
@@ -66,6 +70,7 @@ static bool plan_leaves(struct leaves *leaves, const struct weft_cluster *cluste
     uint32_t n = cluster->server_count;
     uint32_t fitting = RADIX_DEFAULT;
     leaves->rails = cluster->degree;
+    leaves->width = 1;
     while (!fit_leaves(leaves, n, fitting, oversubscription)) {
         fitting *= 2;
     }
@@ -82,6 +87,15 @@ static bool plan_leaves(struct leaves *leaves, const struct weft_cluster *cluste
     return true;
 }
 
+// The fabric with what carries the same joined: one rail, with one spine if it has any.
+static void join_rails(struct leaves *leaves)
+{
+    leaves->width = leaves->rails;
+    leaves->spine_width *= leaves->rails * leaves->spines;
+    leaves->rails = 1;
+    leaves->spines = leaves->spines > 0 ? 1 : 0;
+}
+
 static void wire_leaves(struct wiring *wiring, const struct leaves *leaves, uint32_t n,
                         double rate_Bps)
 {
@@ -90,7 +104,7 @@ static void wire_leaves(struct wiring *wiring, const struct leaves *leaves, uint
     for (uint32_t s = 0; s < n; s++) {
         for (uint32_t rail = 0; rail < leaves->rails; rail++) {
             uint32_t leaf = leaf_base + s / leaves->size * leaves->rails + rail;
-            wiring_join(wiring, s, leaf, 1, rate_Bps);
+            wiring_join(wiring, s, leaf, leaves->width, rate_Bps);
         }
     }
     for (uint32_t i = 0; i < leaves->groups * leaves->rails; i++) {
@@ -126,6 +140,10 @@ bool weft_fabric_build_leaf_spine(struct weft_network *network, const struct wef
     if (!plan_leaves(&leaves, cluster, &own, error)) {
         return false;
     }
+    const struct weft_parts parts = leaves_parts(&leaves, n, rate_Bps);
+    if (cluster->balance == WEFT_BALANCE_EVEN) {
+        join_rails(&leaves);
+    }
     uint64_t leaf_count = (uint64_t)leaves.groups * leaves.rails;
     uint64_t joins = (uint64_t)n * leaves.rails + leaf_count * leaves.spines;
     uint64_t node_count = n + leaf_count + (uint64_t)leaves.rails * leaves.spines;
@@ -138,7 +156,7 @@ bool weft_fabric_build_leaf_spine(struct weft_network *network, const struct wef
     if (!wiring_finish(&fabric, &wiring, n, (uint32_t)node_count, arena, error)) {
         return false;
     }
-    fabric.parts = leaves_parts(&leaves, n, rate_Bps);
+    fabric.parts = parts;
     *network = (struct weft_network){.fabric = fabric};
     network->routes = (struct weft_routes){
         .kind = WEFT_ROUTES_LEAF_SPINE,

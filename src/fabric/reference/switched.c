@@ -2,6 +2,11 @@
 // Fabrics of packet switches with one NIC a server: the ideal switch, which holds nobody back but
 // at his own ports, and Fat-trees of up to three tiers of one radix (Al-Fares, Loukissas and
 // Vahdat, SIGCOMM 2008), whole or oversubscribed at the edge. O(cables).
+//
+// Where transfers are divided evenly, the cables that stand side by side in the tree (those from
+// an edge switch up to its pod, and those from a pod up to the cores) carry the same at any time,
+// and a transfer has one rate on all of them. They are then one link of their summed rate, and all
+// aggregation switches of a pod, and all cores, one node: the same rates with one path a pair.
 
 #include "cabling.h"
 
@@ -15,8 +20,11 @@ struct tree {
     uint32_t edges;
     uint32_t pods;
     uint32_t aggregations; // all pods
+    uint32_t core_uplinks; // of an aggregation switch
     uint32_t cores;
     double uplink_rate_Bps; // of one cable above the edge
+    uint32_t width;         // cables that one link to an aggregation switch stands for
+    uint32_t core_width;    // and to a core
 };
 
 static uint64_t tree_capacity(uint64_t k)
@@ -62,10 +70,24 @@ static bool plan_tree(struct tree *tree, uint32_t server_count, uint32_t radix,
         .edges = edges,
         .pods = pods,
         .aggregations = edges > 1 ? pods * uplinks : 0,
+        .core_uplinks = h,
         .cores = pods > 1 ? uplinks * h : 0,
         .uplink_rate_Bps = rate_Bps * h / (oversubscription * uplinks),
+        .width = 1,
+        .core_width = 1,
     };
     return true;
+}
+
+// The tree with what carries the same joined: one aggregation switch a pod, one core.
+static void join_equals(struct tree *tree)
+{
+    tree->width = tree->uplinks;
+    tree->core_width = tree->uplinks * tree->core_uplinks;
+    tree->uplinks = 1;
+    tree->core_uplinks = 1;
+    tree->aggregations = tree->aggregations > 0 ? tree->pods : 0;
+    tree->cores = tree->cores > 0 ? 1 : 0;
 }
 
 static uint64_t tree_cables(const struct tree *tree, uint32_t server_count)
@@ -99,13 +121,14 @@ static void wire_tree(struct wiring *wiring, const struct tree *tree, uint32_t s
     for (uint32_t e = 0; tree->aggregations > 0 && e < tree->edges; e++) {
         uint32_t pod_base = aggregation_base + e / tree->h * tree->uplinks;
         for (uint32_t j = 0; j < tree->uplinks; j++) {
-            wiring_join(wiring, edge_base + e, pod_base + j, 1, tree->uplink_rate_Bps);
+            wiring_join(wiring, edge_base + e, pod_base + j, tree->width, tree->uplink_rate_Bps);
         }
     }
     for (uint32_t i = 0; i < tree->cores; i++) {
         for (uint32_t pod = 0; pod < tree->pods; pod++) {
-            uint32_t aggregation = aggregation_base + pod * tree->uplinks + i / tree->h;
-            wiring_join(wiring, aggregation, core_base + i, 1, tree->uplink_rate_Bps);
+            uint32_t aggregation = aggregation_base + pod * tree->uplinks + i / tree->core_uplinks;
+            wiring_join(wiring, aggregation, core_base + i, tree->core_width,
+                        tree->uplink_rate_Bps);
         }
     }
 }
@@ -124,6 +147,10 @@ static bool build_tree(struct weft_network *network, const char *name,
     if (!plan_tree(&tree, n, options->radix, options->oversubscription, rate_Bps, error)) {
         return weft_wrap(error, "%s", name);
     }
+    const struct weft_parts parts = tree_parts(&tree, n, rate_Bps);
+    if (cluster->balance == WEFT_BALANCE_EVEN) {
+        join_equals(&tree);
+    }
     struct wiring wiring = wiring_start(name, tree_cables(&tree, n), cluster->latency_ps, arena);
     wire_tree(&wiring, &tree, n, rate_Bps);
     uint32_t node_count = n + tree.edges + tree.aggregations + tree.cores;
@@ -131,7 +158,7 @@ static bool build_tree(struct weft_network *network, const char *name,
     if (!wiring_finish(&fabric, &wiring, n, node_count, arena, error)) {
         return false;
     }
-    fabric.parts = tree_parts(&tree, n, rate_Bps);
+    fabric.parts = parts;
     *network = (struct weft_network){.fabric = fabric};
     network->routes = (struct weft_routes){
         .kind = WEFT_ROUTES_FAT_TREE,
@@ -139,7 +166,7 @@ static bool build_tree(struct weft_network *network, const char *name,
         .hop_max = tree.cores > 0          ? 6
                    : tree.aggregations > 0 ? 4
                                            : 2,
-        .shape = {tree.h, tree.uplinks, tree.h, tree.edges, tree.h},
+        .shape = {tree.h, tree.uplinks, tree.core_uplinks, tree.edges, tree.h},
     };
     return true;
 }

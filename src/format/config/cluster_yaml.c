@@ -144,6 +144,7 @@ static bool read_cluster(struct weft_cluster *cluster, const struct weft_yaml_no
     };
     const struct weft_yaml_node *accelerators = NULL;
     const struct weft_yaml_node *prices = NULL;
+    const char *balance = weft_balance_words[read.balance];
     const uint32_t servers_max = WEFT_CLUSTER_SERVERS_MAX;
     const struct weft_yaml_item items[] = {
         {"name", WEFT_YAML_TEXT, WEFT_YAML_OPTIONAL, &read.name, 0, 0},
@@ -151,6 +152,7 @@ static bool read_cluster(struct weft_cluster *cluster, const struct weft_yaml_no
         {"degree", WEFT_YAML_U32, WEFT_YAML_NEEDED, &read.degree, 1, servers_max - 1},
         {"rate", WEFT_YAML_RATE, WEFT_YAML_NEEDED, &read.rate_Bps, 0, 0},
         {"latency", WEFT_YAML_TIME, WEFT_YAML_OPTIONAL, &read.latency_ps, 0, 0},
+        {"balance", WEFT_YAML_WORD, WEFT_YAML_OPTIONAL, &balance, 0, 0},
         {"accelerators", WEFT_YAML_MAPPING, WEFT_YAML_OPTIONAL, &accelerators, 0, 0},
         {"stack", WEFT_YAML_TEXT, WEFT_YAML_OPTIONAL, &read.stack, 0, 0},
         {"prices", WEFT_YAML_MAPPING, WEFT_YAML_OPTIONAL, &prices, 0, 0},
@@ -159,6 +161,14 @@ static bool read_cluster(struct weft_cluster *cluster, const struct weft_yaml_no
         (accelerators != NULL && !read_accelerators(&read, accelerators, source)) ||
         (prices != NULL && !read_prices(&read.prices, prices, source))) {
         return false;
+    }
+    while (weft_balance_words[read.balance] != NULL &&
+           strcmp(balance, weft_balance_words[read.balance]) != 0) {
+        read.balance++;
+    }
+    if (weft_balance_words[read.balance] == NULL) {
+        weft_fail(source->error, WEFT_INPUT, "'%.32s' is no balance; write hash or even", balance);
+        return weft_yaml_fail_key(root, "balance", source);
     }
     if (!weft_cluster_check(&read, source->error)) {
         return fail_check(root, source->error);

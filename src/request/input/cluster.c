@@ -30,6 +30,15 @@ static bool read_latency(void *field, const struct weft_parameter *parameter, co
     return weft_parse_time(&hardware->latency_ps, text, error);
 }
 
+static bool read_balance(void *field, const struct weft_parameter *parameter, const char *text,
+                         struct weft_arena *arena, struct weft_error *error)
+{
+    struct weft_request_hardware *hardware = field;
+    hardware->balance_given = true;
+    _Static_assert(sizeof(enum weft_balance) == sizeof(uint32_t), "weft_read_word writes it");
+    return weft_read_word(&hardware->balance, parameter, text, arena, error);
+}
+
 #define FIELD(path) offsetof(struct weft_request_hardware, path)
 enum { SERVERS_MAX = 1u << 20 };
 const struct weft_parameter weft_hardware_parameters[WEFT_HARDWARE_PARAMETERS] = {
@@ -38,6 +47,7 @@ const struct weft_parameter weft_hardware_parameters[WEFT_HARDWARE_PARAMETERS] =
     {"degree", weft_read_count, FIELD(degree), 1, SERVERS_MAX, NULL},
     {"rate", read_rate, 0, 0, 0, NULL}, // of the whole struct: that it was given, too
     {"latency", read_latency, 0, 0, 0, NULL},
+    {"balance", read_balance, 0, 0, 0, weft_balance_words},
 };
 
 // ---- clusters ----
@@ -93,6 +103,7 @@ static void apply_hardware(struct weft_cluster *cluster,
     cluster->degree = hardware->degree > 0 ? hardware->degree : cluster->degree;
     cluster->rate_Bps = hardware->rate_given ? hardware->rate_Bps : cluster->rate_Bps;
     cluster->latency_ps = hardware->latency_given ? hardware->latency_ps : cluster->latency_ps;
+    cluster->balance = hardware->balance_given ? hardware->balance : cluster->balance;
 }
 
 bool weft_request_cluster(struct weft_cluster *cluster,

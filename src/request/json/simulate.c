@@ -56,6 +56,7 @@ static json_t *begin(const struct weft_simulate_result *result)
     weft_set_text(object, "fabric", result->fabric);
     weft_set_count(object, "servers", fabric->server_count);
     weft_set_count(object, "links", fabric->link_count);
+    weft_set_text(object, "balance", weft_balance_words[result->cluster.balance]);
     weft_set_count(object, "flows", result->sim.flow_count);
     weft_set_text(object, "engine", is_packet(result) ? "packet" : "flow");
     weft_set_text(object, "transport", weft_transport_name(result->options.transport));

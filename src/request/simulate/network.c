@@ -14,11 +14,11 @@ static bool check_tiers(const struct simulation *simulation, const struct weft_t
     const struct weft_request_hardware *hardware = &request->hardware;
     struct weft_error *error = simulation->environment->base.error;
     if (request->fabric != NULL || hardware->cluster_path != NULL || hardware->degree != 0 ||
-        hardware->rate_given || hardware->latency_given || request->shape.radix != 0 ||
-        request->shape.oversubscription > 0) {
+        hardware->rate_given || hardware->latency_given || hardware->balance_given ||
+        request->shape.radix != 0 || request->shape.oversubscription > 0) {
         return weft_fail(error, WEFT_USAGE,
                          "{topology} brings the fabric; leave out {fabric}, {cluster}, {degree}, "
-                         "{rate}, {latency}, {radix} and {oversubscription}");
+                         "{rate}, {latency}, {balance}, {radix} and {oversubscription}");
     }
     uint32_t asked = hardware->server_count;
     if (server_count > tiers->server_count || (asked > 0 && asked != tiers->server_count)) {
@@ -78,6 +78,13 @@ bool simulation_build_network(struct simulation *simulation, uint32_t server_cou
                                          .server_count = server_count,
                                          .shape = request->shape};
     fabric.shape.seed = base->seed;
-    return weft_request_reference(simulation->network, &simulation->cluster, &fabric,
-                                  simulation->environment);
+    if (!weft_request_reference(simulation->network, &simulation->cluster, &fabric,
+                                simulation->environment)) {
+        return false;
+    }
+    return simulation->options.engine != WEFT_ENGINE_PACKET ||
+           simulation->cluster.balance == WEFT_BALANCE_HASH ||
+           weft_fail(base->error, WEFT_USAGE,
+                     "{balance=even} divides a fluid; packets are divided by {spray=16}, with "
+                     "{balance=hash}");
 }
