@@ -60,12 +60,16 @@ const struct weft_price_book *weft_cluster_default_prices(void);
 
 // A cluster from the few figures the command line gives: default prices, 1 us links, accelerators
 // not stated. Fails with INPUT, the message starting with the key at fault: servers not in
-// 2..2^20, degree 0 or >= servers, rate not in 1kbps..1000Tbps. O(1).
+// 2..2^20, degree 0, rate not in 1kbps..1000Tbps. O(1).
 bool weft_cluster_build(struct weft_cluster *cluster, uint32_t server_count, uint32_t degree,
                         double rate_Bps, struct weft_error *error) WEFT_MUST_USE;
 // The same checks for a cluster that was read from a file, and: latency above 1s, memory without
 // accelerators, a price book that is empty, not ascending, negative or not finite. O(rows).
 bool weft_cluster_check(const struct weft_cluster *cluster, struct weft_error *error) WEFT_MUST_USE;
+// And that each port can join another server, as a fabric without switches asks: the degree is
+// below the number of servers.
+bool weft_cluster_check_direct(const struct weft_cluster *cluster,
+                               struct weft_error *error) WEFT_MUST_USE;
 // One row's part of it: a rate or figure that is negative, not finite or beyond reason.
 bool weft_cluster_check_price_row(const struct weft_price_row *row, struct weft_error *error)
     WEFT_MUST_USE;

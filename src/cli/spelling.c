@@ -5,7 +5,8 @@
 // stage does not know the fields of requests; it states beside its message the quantity that would
 // mend the error, and a value for it (weft_remedy). The door writes that remedy as a field in
 // braces, too, and then spells every field in braces as the option of its name: "--degree 4". What
-// is in braces and no option stays as it is, and a remedy that is no option is left out.
+// is a word in braces and no option of the verb loses its braces (an argument, as the fabric of
+// weft export), and a remedy that is no option is left out.
 
 #include "cli.h"
 
@@ -70,8 +71,14 @@ static void spell(const struct names *names, char *message)
     for (char *open = strchr(message, '{'); open != NULL; open = strchr(open + 1, '{')) {
         size_t length = strspn(open + 1, "abcdefghijklmnopqrstuvwxyz-");
         char *close = strchr(open, '}');
-        if (close == NULL || (open[1 + length] != '}' && open[1 + length] != '=') ||
-            !is_option(names, open + 1, length)) {
+        if (close == NULL || length == 0 || (open[1 + length] != '}' && open[1 + length] != '=')) {
+            continue;
+        }
+        if (!is_option(names, open + 1, length)) {
+            if (close == open + 1 + length) {
+                memmove(open, open + 1, length);
+                memmove(open + length, close + 1, strlen(close + 1) + 1);
+            }
             continue;
         }
         if (open[1 + length] == '=') {

@@ -29,11 +29,6 @@ static bool check_shape(const struct weft_cluster *cluster, struct weft_error *e
     if (d == 0) {
         return weft_fail(error, WEFT_INPUT, "degree: 0 ports join nothing; give each server >= 1");
     }
-    if (d >= n) {
-        return weft_fail(error, WEFT_INPUT,
-                         "degree: %u ports a server exceed the %u other servers; use at most %u", d,
-                         n - 1, n - 1);
-    }
     return true;
 }
 
@@ -133,6 +128,17 @@ bool weft_cluster_check(const struct weft_cluster *cluster, struct weft_error *e
 {
     return check_shape(cluster, error) && check_links(cluster, error) &&
            check_accelerators(cluster, error) && check_prices(&cluster->prices, error);
+}
+
+bool weft_cluster_check_direct(const struct weft_cluster *cluster, struct weft_error *error)
+{
+    uint32_t others = cluster->server_count - 1;
+    return weft_cluster_check(cluster, error) &&
+           (cluster->degree <= others ||
+            weft_fail(error, WEFT_INPUT,
+                      "degree: %u ports a server exceed the %u other servers; use at most %u for "
+                      "a direct fabric",
+                      cluster->degree, others, others));
 }
 
 bool weft_cluster_build(struct weft_cluster *cluster, uint32_t server_count, uint32_t degree,

@@ -132,7 +132,7 @@ static bool plan_topoopt(struct weft_plan *plan, const struct search *search,
 static bool check_inputs(const struct weft_taskgraph *graph, const struct weft_cluster *cluster,
                          struct weft_error *error)
 {
-    if (!weft_cluster_check(cluster, error)) {
+    if (!weft_cluster_check_direct(cluster, error)) {
         return false;
     }
     if (graph->server_count != cluster->server_count) {

@@ -8,7 +8,7 @@ try weft simulate allreduce:1MB --rate 100Gbps
 try weft simulate allreduce:1MB --servers 8
 try weft simulate allreduce:1MB --servers 1 --rate 100Gbps
 try weft simulate allreduce:1MB --servers 8 --rate 0
-try weft simulate allreduce:1MB --servers 8 --rate 100Gbps --degree 8
+try weft simulate allreduce:1MB --servers 8 --rate 100Gbps --degree 8 --fabric expander
 try weft simulate allreduce:0B --servers 8 --rate 100Gbps
 try weft simulate allreduce --servers 8 --rate 100Gbps
 try weft simulate permutation:1MB:x --servers 8 --rate 100Gbps

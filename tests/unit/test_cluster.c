@@ -47,7 +47,6 @@ static void impossible_figures_are_refused_by_key(void **state)
         {0, 1, 1e9, "servers: 0 is not between 2 and 1048576"},
         {UINT32_MAX, 4, 1e9, "servers: 4294967295 is not between 2 and 1048576"},
         {8, 0, 1e9, "degree: 0 ports join nothing; give each server >= 1"},
-        {8, 8, 1e9, "degree: 8 ports a server exceed the 7 other servers; use at most 7"},
         {8, 4, 0, "rate: 0 Gbps carries nothing; write for example 100Gbps"},
         {8, 4, -125e6, "rate: -1 Gbps carries nothing; write for example 100Gbps"},
         {8, 4, (double)NAN, "rate: nan Gbps carries nothing; write for example 100Gbps"},
@@ -170,9 +169,23 @@ static void rates_between_and_beyond_rows_follow_the_segment(void **state)
     assert_true(weft_cluster_price_at(&book_of_one, 9e9).nic_usd == 100);
 }
 
+static void a_direct_fabric_asks_for_a_server_a_port(void **state)
+{
+    (void)state;
+    struct weft_cluster cluster;
+    struct weft_error error;
+    assert_true(weft_cluster_build(&cluster, 8, 8, 1e9, &error)); // a switch takes them
+    assert_false(weft_cluster_check_direct(&cluster, &error));
+    assert_string_equal(error.message, "degree: 8 ports a server exceed the 7 other servers; use "
+                                       "at most 7 for a direct fabric");
+    cluster.degree = 7;
+    assert_true(weft_cluster_check_direct(&cluster, &error));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_direct_fabric_asks_for_a_server_a_port),
         cmocka_unit_test(few_figures_make_a_cluster),
         cmocka_unit_test(impossible_figures_are_refused_by_key),
         cmocka_unit_test(contradictions_of_a_file_are_refused_by_key),

@@ -165,7 +165,8 @@ static const struct {
     {"\"servers\": 8", "\"servers\": 1", "cluster: servers: 1 is not from 2 to 8192"},
     {"\"servers\": 8", "\"servers\": 1000000", "cluster: servers: 1000000 is not from 2 to 8192"},
     {"\"servers\": 8", "\"servers\": 3",
-     "cluster: degree: 4 ports a server exceed the 2 other servers; use at most 2"},
+     "cluster: degree: 4 ports a server exceed the 2 other servers; use at most 2 for "
+     "a direct fabric"},
     {"\"degree\": 4", "\"degree\": 5",
      "planes: 4 planes for servers of degree 5; write one for "
      "each"},

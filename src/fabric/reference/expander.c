@@ -145,6 +145,9 @@ bool weft_fabric_build_expander(struct weft_network *network, const struct weft_
                          "least 2, better 3",
                          n);
     }
+    if (!weft_cluster_check_direct(cluster, error)) {
+        return weft_wrap(error, "expander");
+    }
     if (n > SERVERS_MAX) {
         return weft_fail(error, WEFT_INPUT, "expander: %u servers exceed %u; use fewer", n,
                          SERVERS_MAX);

@@ -66,7 +66,7 @@ static bool read_cluster_keys(struct weft_cluster *cluster, const json_t *object
         return false;
     }
     cluster->latency_ps = (uint64_t)llround(latency_s * (double)WEFT_PS_PER_S);
-    return weft_cluster_check(cluster, error);
+    return weft_cluster_check_direct(cluster, error);
 }
 
 static bool read_cluster(struct weft_plan *plan, const struct weft_plan_source *source)

@@ -218,7 +218,7 @@ static void add_this_fabric(struct draft *draft, const struct weft_network *netw
 static bool check_inputs(const struct weft_taskgraph *graph, const struct weft_cluster *cluster,
                          const struct weft_network *network, struct weft_error *error)
 {
-    if (!weft_cluster_check(cluster, error)) {
+    if (!weft_cluster_check_direct(cluster, error)) {
         return false;
     }
     if (graph->server_count > cluster->server_count) {

@@ -340,7 +340,7 @@ static bool add_bounds(struct weft_plan *plan, const struct coplan *coplan,
 static bool check_inputs(const struct coplan *coplan, struct weft_error *error)
 {
     const struct weft_cluster *cluster = coplan->study.cluster;
-    if (!weft_cluster_check(cluster, error)) {
+    if (!weft_cluster_check_direct(cluster, error)) {
         return false;
     }
     if (coplan->hybrid && cluster->server_count > HYBRID_SERVERS_MAX) {

@@ -230,7 +230,7 @@ static bool compare_model(struct run *run, const char *name, bool only_look)
         if (!weft_request_job_model(&model, &job, run->environment)) {
             return false;
         }
-        if (!weft_cluster_check(&cluster, base->error)) {
+        if (!weft_cluster_check_direct(&cluster, base->error)) {
             return weft_wrap(base->error, "%s with %u ports of %g Gbps",
                              request->hardware.cluster_path, cluster.degree,
                              cluster.rate_Bps * 8 / 1e9);
