@@ -71,6 +71,10 @@ golden-update: all
 readme: all
 	@tools/readme $(BUILD)
 
+.PHONY: tables
+tables: all
+	@tools/tables $(BUILD) $(NAME)
+
 .PHONY: bench
 bench: all
 	@tools/setup bench

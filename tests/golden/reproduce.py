@@ -9,9 +9,11 @@ says today is what the page says, figure and verdict; and it costs no more than 
 cores. Claims whose inputs are not here must say which and where from, and the rest must run.
 
 Mutations that made this fail (each was run): a figure of the page changed in its fourth digit; a
-verdict changed; a claim without a row; a claim whose command asks for another rate.
+verdict changed; a claim without a row; a claim whose command asks for another rate; a system's row
+that names claims which are none.
 """
 
+import fnmatch
 import json
 import os
 import re
@@ -57,6 +59,12 @@ def check_lists(claims, rows, systems):
     for name in rows:
         if name not in names:
             fail(f"docs/reproduce.md has a row of {name}, which is no claim")
+    # The last column of docs/systems.md: systems, claims, or claims by the beginning of their name.
+    known = names | {claim["system"] for claim in claims}
+    for line in filter(lambda line: line.startswith("| "), systems.splitlines()):
+        for name in re.findall(r"`([\w*-]+)`", line.split("|")[-2]):
+            if not fnmatch.filter(known, name):
+                fail(f"docs/systems.md names {name}, which is no claim")
 
 
 def check_run(claim, row):

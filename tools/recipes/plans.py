@@ -1,0 +1,159 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Tables of plans and comparisons."""
+
+import os
+import tempfile
+
+from recipes import ms, table
+
+
+def graph(tool, name):
+    return tool.input(f"taskgraphs/{name}.fbuf")
+
+
+COMPARED = ["ideal", "fat-tree", "oversubscribed", "cost-equivalent", "leaf-spine", "expander",
+            "torus-2d", "ring", "ocs-reconfig", "topoopt", "weft"]
+
+
+@table("compare-example", "docs/compare.md", "dear",
+       "fabric | iteration | ratio | cost | power | tax",
+       "weft compare 400dlrm_16.fbuf --degree 4 --rate 100Gbps --effort 3")
+def compare_example(tool):
+    def rows():
+        result = tool.weft("compare", graph(tool, "400dlrm_16"), "--degree", 4, "--rate",
+                           "100Gbps", "--effort", 3)
+        return [[one["name"], f"{ms(one['iteration_s'])} ms", f"{one['ratio_to_ideal']:.2f}",
+                 f"${one['cost_usd']:,.0f}", f"{one['power_watts'] / 1e3:.1f} kW",
+                 f"{one['bandwidth_tax']:.2f}"]
+                for one in result["fabrics"] if one["name"] in COMPARED]
+    return [rows]
+
+
+# Graph, rate, latency.
+COLLECTIVES = [("100dlrm_16", "100G", "1 us"), ("100candle_16", "100G", "1 us"),
+               ("100vgg_16", "100G", "1 us"), ("100vgg_16", "100G", "50 us"),
+               ("400transformer_32", "400G", "1 us"), ("400transformer_16", "400G", "10 us"),
+               ("100dlrm_128", "100G", "1 us")]
+
+
+def chosen(plan):
+    """What the largest class of collectives runs as; rings, where nothing else was better."""
+    names = [one["algorithm"] for one in plan.get("collectives", [])]
+    return f"`{names[0]}`" if names else "rings"
+
+
+def both(tool, words):
+    """Iterations with rings and with the best collectives, what was chosen, CPU of each."""
+    rings = tool.weft("plan", *words, "--collectives", "rings")
+    rings_s = tool.cpu_s
+    best = tool.weft("plan", *words, "--collectives", "best")
+    times = [f"{ms(one['iteration_s'])} ms" for one in (rings, best)]
+    return [*times, chosen(best)], f"{rings_s:.1f} s; {tool.cpu_s:.1f} s"
+
+
+@table("plan-collectives", "docs/plan.md", "dear",
+       "graph | R | latency | rings | best | chosen | user CPU",
+       "weft plan GRAPH.fbuf --degree 4 --rate R --latency L --collectives rings|best",
+       free=["user CPU"])
+def plan_collectives(tool):
+    def row(name, rate, latency):
+        cells, cpu = both(tool, [graph(tool, name), "--degree", 4, "--rate", rate + "bps",
+                                 "--latency", latency.replace(" ", "")])
+        return [[f"`{name}`", rate, latency, *cells, cpu]]
+    return [lambda one=one: row(*one) for one in COLLECTIVES]
+
+
+LATENCIES = [("resnet50_16", "10 us"), ("resnet50_16", "50 us"), ("resnet50_16", "300 us"),
+             ("resnet50_128", "10 us"), ("resnet50_128", "50 us"), ("resnet50_128", "1 ms")]
+
+
+@table("plan-latencies", "docs/plan.md", "dear", "job | L | rings | best | chosen",
+       "weft plan examples/jobs/JOB.fbuf --degree 4 --rate 400Gbps --latency L --effort 0.05 "
+       "--collectives rings|best")
+def plan_latencies(tool):
+    def row(job, latency):
+        cells, _ = both(tool, [f"examples/jobs/{job}.fbuf", "--degree", 4, "--rate", "400Gbps",
+                               "--latency", latency.replace(" ", ""), "--effort", 0.05])
+        return [[f"`{job}`", latency, *cells]]
+    return [lambda one=one: row(*one) for one in LATENCIES]
+
+
+BOUNDS = [("DLRM-16", "400dlrm_16"), ("BERT-16", "400transformer_16"),
+          ("CANDLE-16", "400candle_16"), ("VGG-16", "400vgg_16"), ("DLRM-128", "100dlrm_128")]
+
+
+@table("plan-bounds", "docs/plan.md", "dear",
+       "graph | d | topoopt here | weft | lower bound | gap | binding bound | user CPU",
+       "weft plan GRAPH.fbuf --degree D --rate 100Gbps --method topoopt|weft --effort 10",
+       free=["user CPU"])
+def plan_bounds(tool):
+    def row(what, name, degree):
+        words = ["plan", graph(tool, name), "--degree", degree, "--rate", "100Gbps", "--effort",
+                 10, "--method"]
+        paper = tool.weft(*words, "topoopt")
+        plan = tool.weft(*words, "weft")
+        proof = plan["certificate"]
+        [binding] = [one["name"] for one in proof["bounds"] if one["binding"]]
+        return [[what, degree, f"{paper['iteration_s'] * 1e3:.2f}",
+                 f"{plan['iteration_s'] * 1e3:.2f}", f"{proof['lower_bound_s'] * 1e3:.2f}",
+                 f"{100 * proof['gap_ratio']:.1f} %", binding, f"{tool.cpu_s:.1f} s"]]
+    return [lambda what=what, name=name, degree=degree: row(what, name, degree)
+            for what, name in BOUNDS for degree in (4, 8)]
+
+
+AUTHORS = {"400dlrm_16": (22.54, 24.44), "400transformer_16": (62.88, 66.85),
+           "400candle_16": (506.4, 252.6), "400vgg_16": (100.48, 100.48)}
+
+
+@table("topoopt-packets", "docs/topologyfinder.md", "dear",
+       "graph | d = 4, ms | authors | d = 8, ms | authors",
+       "weft plan GRAPH.fbuf --degree D --rate 100Gbps --method topoopt --judge packet")
+def topoopt_packets(tool):
+    def row(what, name):
+        cells = [what]
+        for degree, authors in zip((4, 8), AUTHORS[name]):
+            plan = tool.weft("plan", graph(tool, name), "--degree", degree, "--rate", "100Gbps",
+                             "--method", "topoopt", "--judge", "packet")
+            cells += [f"{ms(plan['iteration_s'])} ({ms(plan['simulation']['flow_s'])})",
+                      f"{authors:g}"]
+        return [cells]
+    return [lambda one=one: row(*one) for one in BOUNDS if one[1] in AUTHORS]
+
+
+@table("export-fbuf", "docs/exports.md", "dear",
+       "plan on 16 servers, d = 4, 100 Gbps | `simulate --plan` | "
+       "`simulate FILE.fbuf --fabric file` | difference",
+       "weft plan --model NAME examples/clusters/16x4-100g.yaml --effort 1 -o PLAN.json; "
+       "weft export PLAN.json --format fbuf -o FILE.fbuf")
+def export_fbuf(tool):
+    def row(model):
+        with tempfile.TemporaryDirectory() as folder:
+            plan, file = os.path.join(folder, "plan.json"), os.path.join(folder, "plan.fbuf")
+            tool.run("weft", "plan", "--model", model, "examples/clusters/16x4-100g.yaml",
+                     "--effort", 1, "--threads", 1, "-o", plan)
+            tool.run("weft", "export", plan, "--format", "fbuf", "-o", file)
+            ours = tool.weft("simulate", "--plan", plan)["iteration_s"]
+            read = tool.weft("simulate", file, "--fabric", "file", "--rate", "100Gbps")
+        off = f"{abs(read['iteration_s'] / ours - 1):.0e}".replace("e-0", "e-")
+        return [[model, f"{ours * 1e3:.9f} ms", f"{read['iteration_s'] * 1e3:.9f} ms", off]]
+    return [lambda model=model: row(model) for model in ("dlrm-16", "bert-16", "candle-16",
+                                                         "gpt3-1.3b")]
+
+
+@table("estimates", "docs/strategies.md", "dear",
+       "model | evaluations a second, `weft` | evaluations a second, `mcmc` "
+       "| best estimate, `weft` | best estimate, `mcmc`",
+       "build/bench/bench_strategy ../shared/inputs/profiles",
+       free=["evaluations a second, `weft`", "evaluations a second, `mcmc`"])
+def estimates(tool):
+    line = r"^(\S+) +(weft|mcmc) +measured +\d+ evaluations +[\d.]+ s +(\d+) /s +best +([\d.]+) ms"
+
+    def rounded(rate):
+        return f"{float(f'{float(rate):.2g}'):,.0f}"
+
+    def rows():
+        found = tool.found(line, "bench/bench_strategy", tool.input("profiles"))
+        for (model, _, rate, best), (_, _, other_rate, other) in zip(found[::2], found[1::2]):
+            yield [model, rounded(rate), rounded(other_rate), f"{ms(float(best) / 1e3)} ms",
+                   f"{ms(float(other) / 1e3)} ms"]
+    return [lambda: list(rows())]
