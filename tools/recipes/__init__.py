@@ -53,8 +53,8 @@ class Tool:
         self.build = os.path.abspath(build)
         self.cpu_s = 0  # of the last program
 
-    def run(self, program, *words):
-        """What a program of the build prints."""
+    def run(self, program, *words, codes=(0,)):
+        """What a program of the build prints; it may end with these exit codes."""
         command = [os.path.join(self.build, program), *map(str, words)]
         if not os.path.exists(command[0]):
             raise Lacks(f"{command[0]} is not built")
@@ -64,14 +64,14 @@ class Tool:
                               env={**os.environ, "WEFT_SHARED": shared})
         after = resource.getrusage(resource.RUSAGE_CHILDREN)
         self.cpu_s = after.ru_utime - before.ru_utime
-        if done.returncode != 0:
+        if done.returncode not in codes:
             raise SystemExit(f"{' '.join(command)}: exit code {done.returncode}: "
                              f"{(done.stderr or done.stdout).strip()}")
         return done.stdout
 
-    def weft(self, *words):
+    def weft(self, *words, codes=(0,)):
         """The JSON of a command of weft on one thread."""
-        return json.loads(self.run("weft", *words, "--json", "--threads", 1))
+        return json.loads(self.run("weft", *words, "--json", "--threads", 1, codes=codes))
 
     @staticmethod
     def folder():

@@ -4,9 +4,10 @@ repeats of them."""
 
 import importlib.machinery
 import importlib.util
+import json
 
 from page import TOP, read, tables
-from recipes import table
+from recipes import Lacks, table
 
 DEGREES = (4, 8)
 JOBS = [("DLRM-16", "dlrm-16"), ("BERT-16", "bert-16"), ("CANDLE-16", "candle-16"),
@@ -84,3 +85,21 @@ made_by_evaluate("sweep", "", "make evaluate PARTS=sweep")
 made_by_evaluate("value", "", "make evaluate PARTS=value")
 table("shared-cluster", "docs/scheduler.md", "long", "", "tools/shared_cluster build",
       maker=("tools/shared_cluster",))(lambda tool: [])
+
+
+@table("reproduce", "docs/reproduce.md", "long",
+       "claim | published | ours | verdict | CPU s | command | source",
+       "weft reproduce --all -o FOLDER", maker=("tools/reproduce", "--all"))
+def reproduce(tool):
+    """For a test: claims that take at most half a minute, and are not of the short suite, which has
+    a test of its own."""
+    def row(claim):
+        found = tool.weft("reproduce", claim["name"], codes=(0, 1, 4))
+        if found["verdict"] == "not-run":
+            raise Lacks(found["reason"])
+        return [[f"`{claim['name']}`: {claim['claim']}", None,
+                 f"{found['ours']:.5g} {claim['unit']}", *[None] * 4]]
+    claims = json.loads(tool.run("weft", "reproduce", "--list", "--json"))["claims"]
+    return [lambda claim=claim: row(claim) for claim in claims
+            if not claim["short"] and claim["cost_s"] <= 30
+            and not claim["commands"][0].startswith("weft lab")]
