@@ -134,7 +134,21 @@ struct weft_arena weft_arena_split(struct weft_arena *arena);
 char *weft_arena_text(struct weft_arena *arena, const char *text, size_t length);
 char *weft_arena_format(struct weft_arena *arena, const char *format, ...) WEFT_PRINTF(2, 3);
 
-// ---- guards: memory that is refused as an error ----
+// ---- requests to stop ----
+
+// A request to stop early, set from outside (a timer, Ctrl-C). Stages poll it between steps and
+// return the best answer so far, or are left at once (weft_guard_until); NULL means never.
+typedef const weft_atomic_bool *weft_stop;
+static inline bool weft_stopped(weft_stop stop)
+{
+#ifdef __cplusplus
+    return stop != NULL && stop->load(std::memory_order_relaxed);
+#else
+    return stop != NULL && atomic_load_explicit(stop, memory_order_relaxed);
+#endif
+}
+
+// ---- guards: memory that is refused as an error, and work that is left ----
 
 // Calls work(context). Where an arena gets no memory in it, on this thread, returns false with the
 // reason in `error` (UNSUPPORTED). What lies between is left without clean-up: descriptors, locks,
@@ -142,6 +156,16 @@ char *weft_arena_format(struct weft_arena *arena, const char *format, ...) WEFT_
 // caller's values have them. Guards nest. A program that calls Weft without a guard ends, with one
 // line on stderr, when memory is out.
 bool weft_guard(bool (*work)(void *context), void *context, struct weft_error *error) WEFT_MUST_USE;
+// The same for work that is left when `stop` is raised (NULL: it is not, whatever is around it):
+// the next weft_poll, or split of an arena, of this thread or of a team that it plays returns from
+// here with STOPPED. Inside weft_guard the stop of the guard around it holds.
+bool weft_guard_until(bool (*work)(void *context), void *context, weft_stop stop,
+                      struct weft_error *error) WEFT_MUST_USE;
+// What stops the work of this thread now; NULL = nothing.
+weft_stop weft_guard_stop(void);
+// Leaves the work of this thread if it is asked to stop. For loops that may run for more than some
+// milliseconds and split no arena. A few instructions.
+void weft_poll(void);
 // Returns from the innermost guard of this thread with that error.
 WEFT_NORETURN void weft_raise(const struct weft_error *error);
 
@@ -225,18 +249,6 @@ double weft_seconds(uint64_t time_ps);
 uint64_t weft_picoseconds(double seconds);
 
 // ---- threads ----
-
-// A request to stop early, set from outside (a timer, Ctrl-C). Stages poll it between steps and
-// return the best answer so far; NULL means never.
-typedef const weft_atomic_bool *weft_stop;
-static inline bool weft_stopped(weft_stop stop)
-{
-#ifdef __cplusplus
-    return stop != NULL && stop->load(std::memory_order_relaxed);
-#else
-    return stop != NULL && atomic_load_explicit(stop, memory_order_relaxed);
-#endif
-}
 
 // What a stage needs beside its inputs, and what always travels together: where its results and its
 // temporaries live, what decides its random choices, how much of the machine it may use, when it

@@ -135,6 +135,14 @@ struct weft_plan_finals {
     double flow_s;  // what the flow engine says of the one that is the plan, on rings
 };
 
+// A search that was left before its end, by a clock, Ctrl-C or weft_plan_options.published_most:
+// the plan is the best that was published until then. The same effort left after as many
+// publications gives the same plan.
+struct weft_plan_cut {
+    double effort_s;    // that the search was to have
+    uint64_t published; // plans, each better than the one before; 0: it came to its end
+};
+
 // Where several tasks of one device became ready at one instant and did not run in the order of
 // their numbers: their order, tie by tie, so that the iteration can be played again by anybody.
 struct weft_plan_ties {
@@ -159,6 +167,7 @@ struct weft_plan {
     struct weft_sim_options sim; // iteration_s was simulated with these
     double iteration_s;
     struct weft_plan_finals finals;
+    struct weft_plan_cut cut;
     struct weft_plan_ties ties;
     double demand_weighted_hops; // of transfers, by shortest paths; 0 without transfers
     double max_link_load_bytes;
@@ -188,14 +197,16 @@ struct weft_plan_options {
     // effort; the best of them is then the plan. NULL: `sim` decides. Must outlive the plan.
     const struct weft_sim_options *last_sim;
     uint64_t dark_ps; // of ocs-reconfig in a comparison: how long its switch turns; 0 = 10 ms
+    uint64_t published_most; // leave the search after as many plans, weft_plan_cut; 0 = none
 };
 
 // Plans a fabric for one iteration of `graph`: the paper's topology and routes, or a search over
 // cycles, matchings and shares by the simulated iteration (docs/plan.md). The effort is
 // options->topology.seconds (0 = 2), counted in work and not by a clock: a seed gives one plan for
-// any number of threads. `plan` must stay where it is, its routes point into it. Fails with INPUT
-// when graph and cluster do not fit or the graph has no tasks, with INFEASIBLE when no fabric of
-// that degree connects the servers.
+// any number of threads. Once environment->stop is raised it is left within some milliseconds, and
+// the plan is the best until then (plan->cut). `plan` must stay where it is, its routes point into
+// it. Fails with INPUT when graph and cluster do not fit or the graph has no tasks, with INFEASIBLE
+// when no fabric of that degree connects the servers, with STOPPED when it was left before a plan.
 bool weft_plan_build(struct weft_plan *plan, const struct weft_taskgraph *graph,
                      const struct weft_cluster *cluster, const struct weft_plan_options *options,
                      const struct weft_environment *environment) WEFT_MUST_USE;
@@ -264,6 +275,7 @@ struct weft_ranking_options {
 struct weft_ranking {
     struct weft_search_result found; // best first
     const uint64_t *simulated_ps;    // of each candidate; 0 = not played, its estimate stands
+    bool stopped;                    // the search was left before its end
 };
 // The strategies of a model on the study's network, in the order of their simulated iterations; a
 // network without rings gets those that weft_plan_compare gives it. The search's best are played,
@@ -272,7 +284,8 @@ struct weft_ranking {
 // does not change which is first. Hybrid strategies that differ in chunks and order alone are one,
 // as are strategies of operators that differ in servers alone and take the same time within half a
 // percent. Without a network, or beyond 128 servers, nothing is played and the estimates rank.
-// Fails as the searches do. A seed gives one ranking for any number of threads.
+// Fails as the searches do. A seed gives one ranking for any number of threads. Where
+// environment->stop is raised, what was found and played until then is ranked.
 bool weft_plan_rank_strategies(struct weft_ranking *ranking, const struct weft_study *study,
                                const struct weft_ranking_options *options,
                                const struct weft_environment *environment) WEFT_MUST_USE;
@@ -373,7 +386,8 @@ struct weft_comparison {
 };
 // Simulates the iteration on every reference fabric, the rewired one and both methods' plans, in
 // that order; the cost-equivalent Fat-tree may cost what the weft plan does. A fabric that cannot
-// be built here says why. Fails only as weft_plan_build does for the weft method.
+// be built here says why, and so does one that was not come to when environment->stop was raised.
+// Fails only as weft_plan_build does for the weft method.
 bool weft_plan_compare(const struct weft_comparison **rows, uint32_t *row_count,
                        const struct weft_taskgraph *graph, const struct weft_cluster *cluster,
                        const struct weft_plan_options *options,
@@ -400,6 +414,7 @@ struct weft_model_comparison {
     uint64_t seed;
     double effort_s;      // of Weft's plan
     uint64_t evaluations; // of its search
+    bool stopped;         // left before its end: rows that were not come to say so
     // Of weft_plan_job: seconds of each variant, where all were asked for; 0 = not.
     double variant_s[WEFT_COPLAN_VARIANT_COUNT];
 };

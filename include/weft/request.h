@@ -159,12 +159,15 @@ struct weft_request_search {
     enum weft_topology_method method;
     bool simplex;
     double seconds; // effort; 0 = the method's default
-    bool timed;     // a clock ends the search, too
+    bool timed;     // the door raises `stop` after so many seconds
+    // Leave the search of a plan after as many of them (weft_plan_cut); 0 = none. For plans alone.
+    uint64_t published_most;
 };
 struct weft_topology_options
 weft_request_topology_options(const struct weft_request_search *search);
-// How long the door should let a search run: 0 = for ever.
-double weft_request_deadline_s(const struct weft_request_search *search);
+// Refuses published_most, as a request that makes no plan does.
+bool weft_request_refuse_published(const struct weft_request_search *search,
+                                   struct weft_error *error) WEFT_MUST_USE;
 // The packets of task graphs: 9000 bytes of which 64 are header, and AllReduces of less than a
 // packet for each member in one round, as the recorded simulations have.
 struct weft_sim_options weft_request_task_packets(uint64_t seed);

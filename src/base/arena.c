@@ -374,6 +374,7 @@ void *weft_arena_grow(struct weft_arena *arena, void *memory, size_t old_bytes, 
 
 struct weft_arena weft_arena_split(struct weft_arena *arena)
 {
+    weft_poll();
     char *mark = weft_arena_alloc_raw(arena, 1, ALIGNMENT);
     struct segment *here = segment_of(arena);
     free_behind(here, mark);

@@ -9,6 +9,11 @@
 // thread the one variable that is not an argument: the arena that is exhausted may be any, and the
 // boundary to return to is that of the thread that asked for memory, not of the arena's owner.
 //
+// The same way out serves a request to stop: whoever can do without what it is about to compute
+// sets a guard with a stop flag, and from when the flag is raised the next look at it (weft_poll;
+// each split of an arena looks, so that stages need not) returns there. Were stages to return
+// early, each of their callers would have to know which of its results are half of one.
+//
 // What is between the guard and the allocation is left without clean-up. So whatever is more than
 // memory of arenas (descriptors, processes, threads, locks) is held outside the guard, by whoever
 // sets it. Cost: a setjmp for each guard, some twenty instructions.
@@ -22,13 +27,20 @@ struct guard {
     jmp_buf boundary;
     struct weft_error *error;
     struct guard *outer;
+    weft_stop stop; // NULL: nothing stops this work
 };
 
 static _Thread_local struct guard *innermost;
 
 bool weft_guard(bool (*work)(void *context), void *context, struct weft_error *error)
 {
-    struct guard guard = {.error = error, .outer = innermost};
+    return weft_guard_until(work, context, weft_guard_stop(), error);
+}
+
+bool weft_guard_until(bool (*work)(void *context), void *context, weft_stop stop,
+                      struct weft_error *error)
+{
+    struct guard guard = {.error = error, .outer = innermost, .stop = stop};
     if (setjmp(guard.boundary) != 0) {
         innermost = guard.outer;
         return false;
@@ -47,4 +59,18 @@ void weft_raise(const struct weft_error *error)
     }
     *innermost->error = *error;
     longjmp(innermost->boundary, 1);
+}
+
+weft_stop weft_guard_stop(void)
+{
+    return innermost != NULL ? innermost->stop : NULL;
+}
+
+void weft_poll(void)
+{
+    if (innermost != NULL && weft_stopped(innermost->stop)) {
+        struct weft_error error;
+        weft_fail(&error, WEFT_STOPPED, "stopped before there was an answer");
+        weft_raise(&error);
+    }
 }

@@ -14,8 +14,8 @@
 // callers combine the slots by index, never by the order in which indices end. So a team whose
 // threads or arenas the system refuses does the same work with the workers that it has.
 //
-// A worker that gets no memory ends the round: the others draw no further index, and the caller's
-// thread raises that worker's error when all have arrived at the barrier.
+// A worker that gets no memory, or is asked to stop, ends the round: the others draw no further
+// index, and the caller's thread raises that worker's error when all have arrived at the barrier.
 //
 // Cost (`build/bench/bench_packet team`, two cores): opening a team of one helper, a first round
 // and closing take 140 us, most of it for a thread and an arena. A round of a helper that is still
@@ -66,6 +66,7 @@ struct weft_team {
     _Alignas(64) atomic_bool is_over;
     uint64_t round;
     struct weft_team_work work; // of this round
+    weft_stop stop;             // of the guard around the caller
     uint32_t worker_count;
     struct worker *workers;
     struct weft_arena whole; // holds the team, and the caller's scratch behind it
@@ -147,7 +148,7 @@ static bool play_share(void *context)
 
 static void play_guarded(struct worker *worker)
 {
-    worker->failed = !weft_guard(play_share, worker, &worker->error);
+    worker->failed = !weft_guard_until(play_share, worker, worker->team->stop, &worker->error);
     if (worker->failed) {
         // The others end with the index that they are at.
         atomic_store_explicit(&worker->team->next, worker->team->work.count, memory_order_relaxed);
@@ -172,6 +173,7 @@ static void begin_round(struct weft_team *team, const struct weft_team_work *wor
 {
     // No helper is between the gates now: all have arrived at the end of the round before.
     team->work = *work;
+    team->stop = weft_guard_stop();
     team->round++;
     atomic_store_explicit(&team->next, 0, memory_order_relaxed);
     gate_raise(&team->begun);

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The clock: a thread that shows the progress and the notes of a request while it works, and ends a
-// step that was given a time. Ctrl-C asks the request for what it has.
+// step that was given a time, or all of a run that was given one (--seconds, counted from the start
+// of the program). Ctrl-C asks the request for what it has; from then on it does nothing more, so
+// that nobody who presses it twice loses the answer.
 //
 // The request and the thread share a struct of atomics (weft_progress), so that stages know neither
 // of terminals nor of time. The thread wakes five times a second.
@@ -34,6 +36,12 @@ static struct {
 } ticker = {.mutex = PTHREAD_MUTEX_INITIALIZER};
 
 static const long tick_ns = 200000000;
+
+// The deadline of the whole run; 0: none.
+static double limit_s(const struct cli *cli)
+{
+    return cli->given.search.timed ? cli->given.search.seconds : 0;
+}
 
 static void on_interrupt(int number)
 {
@@ -86,7 +94,7 @@ static void follow_steps(void)
     }
     double now_s = cli_elapsed_s(ticker.cli);
     double seconds_max = ticker.step->seconds_max;
-    ticker.deadline_s = seconds_max > 0 ? now_s + seconds_max : 0;
+    ticker.deadline_s = seconds_max > 0 ? now_s + seconds_max : limit_s(ticker.cli);
     ticker.events = 0;
     ticker.shown_s = now_s;
 }
@@ -122,6 +130,14 @@ static void show(bool visible, bool terminal)
     }
 }
 
+// Until the next tick, or until the deadline, which is not to be slept through.
+static long nap_ns(void)
+{
+    double left_s = ticker.deadline_s - cli_elapsed_s(ticker.cli);
+    bool near = ticker.deadline_s > 0 && left_s > 0 && left_s < 1e-9 * (double)tick_ns;
+    return near ? (long)(1e9 * left_s) + 1 : tick_ns;
+}
+
 // The thread: it sleeps until the next tick or until the clock is stopped, follows the request's
 // steps, and raises the stop flag when a timed step is over its time. Notes and progress are not
 // shown after the stop, because the verb prints what is left itself.
@@ -134,15 +150,14 @@ static void *tick(void *argument)
     while (!ticker.over) {
         struct timespec until;
         clock_gettime(CLOCK_MONOTONIC, &until);
-        until.tv_nsec += tick_ns;
+        until.tv_nsec += nap_ns();
         if (until.tv_nsec >= 1000000000) {
             until.tv_nsec -= 1000000000;
             until.tv_sec++;
         }
         pthread_cond_timedwait(&ticker.wake, &ticker.mutex, &until);
         follow_steps();
-        if (ticker.working && ticker.deadline_s > 0 &&
-            cli_elapsed_s(ticker.cli) >= ticker.deadline_s) {
+        if (ticker.deadline_s > 0 && cli_elapsed_s(ticker.cli) >= ticker.deadline_s) {
             atomic_store_explicit(&stop_requested, true, memory_order_relaxed);
         }
         if (!ticker.over) {
@@ -164,13 +179,12 @@ weft_stop cli_clock_watch(struct cli *cli)
 {
     WEFT_ASSERT(!ticker.running);
     atomic_store(&stop_requested, false);
-    // The first Ctrl-C asks for the best answer so far, the second one ends the program.
-    struct sigaction interrupt = {.sa_handler = on_interrupt, .sa_flags = (int)SA_RESETHAND};
+    struct sigaction interrupt = {.sa_handler = on_interrupt};
     sigaction(SIGINT, &interrupt, NULL);
     ticker.cli = cli;
     ticker.step = NULL;
     ticker.step_count = 0;
-    ticker.deadline_s = 0;
+    ticker.deadline_s = limit_s(cli);
     ticker.over = false;
     ticker.shown = false;
     follow_steps();
@@ -208,7 +222,8 @@ void cli_clock_stop(struct cli *cli)
     }
     cli_print_notes(cli);
     pthread_cond_destroy(&ticker.wake);
-    signal(SIGINT, SIG_DFL);
+    // Who asked for the answer is to get it.
+    signal(SIGINT, atomic_load(&stop_requested) ? SIG_IGN : SIG_DFL);
     signal(SIGTERM, SIG_DFL);
     signal(SIGHUP, SIG_DFL);
 }

@@ -6,9 +6,10 @@
 // iteration time and what follows from them (collectives_finish, which ends the joint search of a
 // model's plan as well). docs/plan.md describes the whole.
 
-#include "plan/design/method.h"
+#include "plan/build.h"
 
 #include "plan/collectives/collectives.h"
+#include "plan/design/method.h"
 #include "plan/design/packets.h"
 #include "plan/design/paper.h"
 
@@ -77,6 +78,19 @@ static bool plan_weft(struct weft_plan *plan, const struct search *search,
 
 // ---- the paper's method ----
 
+// Offers the paper's topology with so many paths a pair.
+static void offer_paper(const struct search *search, uint32_t paths, const struct score *score,
+                        struct weft_arena scratch)
+{
+    struct weft_arena kept = weft_arena_split(&scratch);
+    struct weft_design design;
+    if (search->incumbent != NULL && score->iteration_s < HUGE_VAL &&
+        method_paper_design(&design, search, &kept, scratch) > 0) {
+        design.finder_paths = paths;
+        incumbent_offer(search->incumbent, &design, score);
+    }
+}
+
 // The topology as it is, with the number of paths a pair that takes least: 1, 2, 4 and 8 are tried
 // while the effort affords it. Few as they are, packets play them all where they decide.
 static bool plan_topoopt(struct weft_plan *plan, const struct search *search,
@@ -107,6 +121,8 @@ static bool plan_topoopt(struct weft_plan *plan, const struct search *search,
         struct score score = search_simulate(search, network, false, scratch);
         double flow_s = score.iteration_s;
         spent += score.work_units;
+        incumbent_work(search->incumbent, score.work_units);
+        offer_paper(search, paper_path_counts[i], &score, scratch);
         if (by_packets) {
             score = search_simulate(effort->last, network, false, scratch);
             spent += score.work_units;
@@ -147,9 +163,9 @@ static bool check_inputs(const struct weft_taskgraph *graph, const struct weft_c
     return true;
 }
 
-bool weft_plan_build(struct weft_plan *plan, const struct weft_taskgraph *graph,
-                     const struct weft_cluster *cluster, const struct weft_plan_options *options,
-                     const struct weft_environment *environment)
+bool plan_build(struct weft_plan *plan, const struct weft_taskgraph *graph,
+                const struct weft_cluster *cluster, const struct weft_plan_options *options,
+                struct incumbent *incumbent, const struct weft_environment *environment)
 {
     struct weft_arena *arena = environment->arena;
     struct weft_arena scratch = environment->scratch;
@@ -162,6 +178,7 @@ bool weft_plan_build(struct weft_plan *plan, const struct weft_taskgraph *graph,
     weft_traffic_build(&traffic, graph, &kept, scratch);
     const struct weft_topology_options *wanted = &options->topology;
     struct search search = method_open(graph, &traffic, cluster, options, environment);
+    search.incumbent = incumbent;
     if (!method_bound(&search, scratch, error)) {
         return false;
     }
@@ -182,4 +199,70 @@ bool weft_plan_build(struct weft_plan *plan, const struct weft_taskgraph *graph,
                            scratch);
     }
     return found && collectives_finish(plan, &search, arena, scratch, error);
+}
+
+// ---- searches that are left ----
+
+bool plan_fill(struct weft_plan *plan, const struct plan_subject *subject,
+               const struct finding *finding, const struct weft_environment *environment)
+{
+    struct weft_arena scratch = environment->scratch;
+    struct weft_arena kept = weft_arena_split(&scratch);
+    struct weft_traffic traffic;
+    weft_traffic_build(&traffic, subject->graph, &kept, scratch);
+    const struct search search =
+        method_open(subject->graph, &traffic, subject->cluster, subject->options, environment);
+    *plan = (struct weft_plan){.cluster = *subject->cluster,
+                               .method = subject->method,
+                               .seed = environment->seed,
+                               .sim = search.sim,
+                               .iteration_s = finding->score.iteration_s};
+    bool published = method_publish(plan, &search, &finding->design, environment->arena, scratch);
+    WEFT_ASSERT(published); // it was simulated
+    return collectives_finish(plan, &search, environment->arena, scratch, environment->error);
+}
+
+// A plan that is being searched for, as its guard holds it.
+struct undertaking {
+    struct weft_plan *plan;
+    const struct plan_subject *subject;
+    const struct weft_environment *environment;
+    struct incumbent incumbent;
+};
+
+static bool undertake(void *context)
+{
+    struct undertaking *own = context;
+    return plan_build(own->plan, own->subject->graph, own->subject->cluster, own->subject->options,
+                      &own->incumbent, own->environment);
+}
+
+// Nothing stops this; it is done when the search was stopped.
+static bool finish(struct weft_plan *plan, const struct incumbent *incumbent,
+                   const struct finding *finding, struct weft_arena *arena,
+                   struct weft_error *error)
+{
+    const struct undertaking *own = incumbent->context;
+    struct weft_environment inner = *own->environment;
+    inner.arena = arena;
+    inner.scratch = incumbent->scratch;
+    inner.stop = NULL;
+    inner.error = error;
+    return plan_fill(plan, own->subject, finding, &inner);
+}
+
+bool weft_plan_build(struct weft_plan *plan, const struct weft_taskgraph *graph,
+                     const struct weft_cluster *cluster, const struct weft_plan_options *options,
+                     const struct weft_environment *environment)
+{
+    const struct plan_subject subject = {graph, cluster, options, options->topology.method};
+    struct weft_environment inner = *environment;
+    struct weft_arena kept = weft_arena_split(&inner.scratch);
+    double seconds = options->topology.seconds;
+    struct undertaking own = {.plan = plan, .subject = &subject, .environment = &inner};
+    own.incumbent = incumbent_open(options, seconds > 0 ? seconds : SECONDS_DEFAULT, inner.stop,
+                                   inner.arena, &kept);
+    own.incumbent.finish = finish;
+    own.incumbent.context = &own;
+    return incumbent_run(plan, &own.incumbent, undertake, &own, inner.error);
 }

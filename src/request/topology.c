@@ -62,9 +62,12 @@ bool weft_request_topology(struct weft_topology_result *result,
         server_count = fbuf.graph.server_count;
     }
     struct weft_topology_result found = {.seed = base->seed};
+    if (!weft_request_refuse_published(&request->search, base->error)) {
+        return false;
+    }
     struct weft_topology_options search = weft_request_topology_options(&request->search);
     search.degree = degree;
-    weft_request_step_begin(environment, "searching", weft_request_deadline_s(&request->search));
+    weft_request_step_begin(environment, "searching", 0);
     bool made = weft_topology_find(&found.topology, request->uniform ? NULL : &traffic,
                                    server_count, &search, base);
     weft_request_step_end(environment);

@@ -101,6 +101,7 @@ void sim_watch_end_slice(struct sim_watch *watch, const struct packet_engine *en
         atomic_store_explicit(&progress->now_ps, at_ps, memory_order_relaxed);
         atomic_store_explicit(&progress->events, watch->slice.events, memory_order_relaxed);
     }
+    weft_poll();
     if (weft_stopped(watch->options->stop)) {
         watch->is_stopped = true;
         watch->is_over = true;
@@ -161,6 +162,7 @@ bool sim_watch_fluid(struct sim_watch *watch, const struct weft_active_flows *ac
                               memory_order_relaxed);
         atomic_store_explicit(&progress->events, events, memory_order_relaxed);
     }
+    weft_poll();
     watch->is_stopped |= weft_stopped(watch->options->stop);
     watch->is_over |= watch->is_stopped;
     return !watch->is_over;

@@ -23,6 +23,7 @@ struct weft_compare_result {
     struct weft_cluster cluster;
     uint32_t row_count;
     const struct weft_comparison *rows; // as weft_plan_compare gives them
+    bool stopped;                       // left before its end
     double wall_s;                      // the door, which has a clock, fills it
 };
 

@@ -19,7 +19,7 @@ struct weft_plan_request {
     struct weft_request_search search;
     enum weft_plan_collectives collectives;
     enum weft_sim_engine last_engine; // that evaluates the search's last candidates
-    bool report; // the result has a page, too
+    bool report;                      // the result has a page, too
     // Of a model alone.
     struct weft_plan_request_model {
         bool given; // something of this was asked for
@@ -34,10 +34,12 @@ struct weft_plan_request {
 extern const struct weft_parameter_group weft_plan_parameters[];
 
 struct weft_plan_result {
-    const struct weft_plan *plan; // NULL: `estimate` has the answer
-    const char *page;             // HTML that needs no other file; NULL: not asked for
+    const struct weft_plan *plan; // NULL: `estimate` or `bounds` has the answer
+    const char *page; // HTML that needs no other file; NULL: not asked for, or stopped before it
     // Where a model's task graphs are too large to simulate: strategies by estimate, no fabric.
     struct weft_strategy_result *estimate;
+    // Where the search was stopped before it had a plan: bounds that hold for every plan.
+    const struct weft_certificate *bounds;
     double wall_s; // how long it took; the door, which has a clock, fills it
 };
 
@@ -45,7 +47,8 @@ struct weft_plan_result {
 // is for models.
 bool weft_request_plan(struct weft_plan_result *result, const struct weft_plan_request *request,
                        struct weft_request_environment *environment) WEFT_MUST_USE;
-// The plan's file, to which a model's plan adds wall_s; or "weft.strategy/1" of an estimate.
+// The plan's file, to which a model's plan adds wall_s; or "weft.strategy/1" of an estimate, or
+// "weft.bounds/1".
 const char *weft_request_plan_json(const struct weft_plan_result *result, struct weft_arena *arena);
 
 WEFT_API_END

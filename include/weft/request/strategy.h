@@ -34,6 +34,7 @@ struct weft_strategy_result {
     const char *why_estimated;    // of the best one; NULL: it was simulated
     const struct weft_hybrid_estimate *estimates; // where the time of each goes; NULL: not hybrid
     const char *const *operator_names;
+    bool stopped;  // the search was left before its end: these are the best until then
     double wall_s; // how long it took; the door, which has a clock, fills it
 };
 

@@ -80,6 +80,9 @@ static void print(struct cli *cli, const struct weft_compare_result *result)
         cell[9] = weft_arena_format(arena, "%s", weft_show_bytes(unit, row->max_link_load_bytes));
         cell[10] = weft_arena_format(arena, "%s", weft_show_rate(unit, row->port_rate_Bps));
     }
+    if (result->stopped) {
+        cli_say(cli, "left unfinished: the rows until then\n");
+    }
     cli_say(cli, "%u servers, %u ports of %s each\n\n", cluster->server_count, cluster->degree,
             weft_show_rate(unit, cluster->rate_Bps));
     cli_say(cli, "%s", weft_report_table(columns, COLUMNS, cells, shown, arena));

@@ -255,6 +255,9 @@ static void print(struct cli *cli, const struct weft_compare_models_result *resu
                 i == 0 ? "" : "\n", comparison->model, (unsigned long long)comparison->batch,
                 comparison->server_count, comparison->degree,
                 weft_show_rate(rate, comparison->rate_Bps), comparison->costs);
+        if (comparison->stopped) {
+            cli_say(cli, "left unfinished: the rows until then\n\n");
+        }
         if (comparison->why_not != NULL) {
             cli_say(cli, "not compared: %s\n", comparison->why_not);
             continue;

@@ -13,10 +13,12 @@ static const struct argp_option options[] = {
      "search method: weft (default) or topoopt, the paper's TopologyFinder", 0},
     {"simplex", KEY_SIMPLEX, NULL, 0,
      "a ring takes one port of a server, not one for each direction", 0},
-    {"seconds", KEY_SECONDS, "S", 0, "search for up to S seconds; a clock ends it at twice that",
+    {"seconds", KEY_SECONDS, "S", 0, "search with the effort S, and end S seconds after the start",
      0},
-    {"effort", KEY_EFFORT, "S", 0,
-     "as --seconds, but counted in work: the same answer on every machine", 0},
+    {"effort", KEY_EFFORT, "S[:N]", 0,
+     "seconds counted in work: the same answer on every machine; N: as a search of a plan that was "
+     "left unfinished says it",
+     0},
     {0},
 };
 

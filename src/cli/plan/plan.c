@@ -146,7 +146,9 @@ bool cli_plan_name(struct weft_plan_request *request, const char *const *names, 
 }
 
 // The lower bounds of the certificate: the largest one binds, is marked, and is explained below.
-static void print_certificate(struct cli *cli, const struct weft_certificate *certificate)
+// Without a plan there are no gaps.
+static void print_certificate(struct cli *cli, const struct weft_certificate *certificate,
+                              bool alone)
 {
     static const struct weft_table_column columns[] = {
         {"", WEFT_ALIGN_LEFT},     {"lower bound", WEFT_ALIGN_LEFT}, {"time", WEFT_ALIGN_RIGHT},
@@ -165,7 +167,7 @@ static void print_certificate(struct cli *cli, const struct weft_certificate *ce
         row[0] = i == certificate->binding ? "*" : "";
         row[1] = bound->name;
         row[2] = weft_arena_format(arena, "%s", weft_show_time(unit, bound_ps));
-        row[3] = weft_arena_format(arena, "%.2f %%", 100 * bound->gap_ratio);
+        row[3] = alone ? "-" : weft_arena_format(arena, "%.2f %%", 100 * bound->gap_ratio);
         row[4] = weft_arena_format(arena, "%s", weft_bound_holds_for(words, bound));
     }
     cli_say(cli, "\n%s", weft_report_table(columns, COLUMNS, cells, count, arena));
@@ -298,14 +300,26 @@ static void print(struct cli *cli, const struct weft_plan *plan)
     cli_say(cli, "bandwidth tax %.3f\n", plan->bandwidth_tax_ratio);
     cli_say(cli, "cost          %s, %.1f kW\n", weft_show_usd(unit, plan->cost.total_usd),
             plan->cost.power_watts / 1e3);
-    if (topology->stopped) {
-        cli_say(cli, "the clock ended the search; another machine may answer otherwise\n");
+    if (plan->cut.published > 0) {
+        cli_say(cli, "search        left unfinished; --effort %.17g:%llu finds this plan again\n",
+                plan->cut.effort_s, (unsigned long long)plan->cut.published);
     }
     if (plan->job != NULL) {
         print_job(cli, plan->job);
     }
     print_collectives(cli, plan);
-    print_certificate(cli, &plan->certificate);
+    print_certificate(cli, &plan->certificate, false);
+}
+
+// Says that there is no plan for the file of --output, which stays as it was; the run has not done
+// what it was to do.
+static void refuse_output(struct cli *cli)
+{
+    if (cli->output_path != NULL) {
+        cli_note(cli, "there is no plan, so that %s is not written", cli->output_path);
+        cli->output_path = NULL;
+        cli->exit_code = CLI_EXIT_NO;
+    }
 }
 
 // Writes the page and the plan's file, then prints the plan.
@@ -323,10 +337,19 @@ static bool publish(const struct plan_input *input, const struct weft_plan_resul
         }
         cli->output_path = NULL; // is written; what follows goes to stdout
     }
+    if (result->plan == NULL) {
+        refuse_output(cli);
+    }
+    bool page_missing = input->report_path != NULL && result->page == NULL;
+    if (result->bounds != NULL || page_missing) {
+        cli->exit_code = CLI_EXIT_NO;
+    }
     if (cli->json) {
         cli_say(cli, "%s", weft_request_plan_json(result, &cli->arena));
     } else if (result->plan != NULL) {
         print(cli, result->plan);
+    } else if (result->bounds != NULL) {
+        print_certificate(cli, result->bounds, true);
     } else {
         cli_print_strategies(cli, result->estimate);
     }

@@ -22,7 +22,7 @@ struct strategy_input {
     struct weft_strategy_request request;
 };
 
-enum { KEY_FABRIC = 1, KEY_KEEP, KEY_STRATEGY, KEY_SECONDS };
+enum { KEY_FABRIC = 1, KEY_KEEP, KEY_STRATEGY, KEY_EFFORT, KEY_SECONDS };
 
 static const struct argp_option options[] = {
     {"fabric", KEY_FABRIC, "F", 0,
@@ -33,9 +33,10 @@ static const struct argp_option options[] = {
      0},
     {"strategy", KEY_STRATEGY, "DEGREES", 0,
      "of a transformer: not a search but this one, as tp=8,pp=4,micro=2,recompute=selective", 0},
-    {"effort", KEY_SECONDS, "S", 0,
+    {"effort", KEY_EFFORT, "S", 0,
      "effort, counted in work: the same as of weft plan and weft compare (10)", 0},
-    {"seconds", 0, NULL, OPTION_ALIAS | OPTION_HIDDEN, NULL, 0}, // kept until 0.2
+    {"seconds", KEY_SECONDS, "S", 0, "search with the effort S, and end S seconds after the start",
+     0},
     {0},
 };
 
@@ -73,11 +74,14 @@ static error_t parse(int key, char *argument, struct argp_state *state)
         return cli_count(cli, &input->request.keep, "keep", argument, 1, KEEP_MAX);
     case KEY_STRATEGY:
         return cli_take(cli, &input->request.strategy, argument, "strategy");
+    case KEY_EFFORT:
     case KEY_SECONDS:
         failed = cli_value(
             cli, weft_parse_number(&input->request.seconds, argument, 0, 1e6, &cli->error),
-            "effort");
+            key == KEY_SECONDS ? "seconds" : "effort");
         input->request.seconds = fmax(input->request.seconds, SECONDS_LEAST);
+        cli->given.search.seconds = input->request.seconds; // for the clock
+        cli->given.search.timed = key == KEY_SECONDS;
         return failed;
     case ARGP_KEY_ARG:
         if (input->path_count == 2) {
@@ -316,6 +320,9 @@ void cli_print_strategies(struct cli *cli, const struct weft_strategy_result *re
             result->found.evaluations == 1 ? "y" : "ies");
     if (result->why_estimated != NULL) {
         cli_say(cli, "estimates     nothing was simulated: %s\n", result->why_estimated);
+    }
+    if (result->stopped) {
+        cli_say(cli, "search        left unfinished: the best until then\n");
     }
     if (result->hybrid) {
         print_hybrids(cli, result);

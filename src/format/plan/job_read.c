@@ -7,6 +7,7 @@
 #include "job.h"
 #include "read.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #define LARGE 1e30
@@ -434,5 +435,32 @@ bool weft_plan_read_job(struct weft_plan *plan, struct weft_arena scratch,
         return weft_wrap(source->error, "job");
     }
     plan->job = job;
+    return true;
+}
+
+// How the search was left; not there where it came to its end.
+bool weft_plan_read_search(struct weft_plan_cut *cut, const struct weft_plan_source *source)
+{
+    const json_t *object = NULL;
+    const char *effort = NULL;
+    bool finished = false;
+    if (json_object_get(source->root, "search") == NULL) {
+        return true;
+    }
+    if (!weft_json_object(&object, source->root, "search", source->error) ||
+        !weft_json_text(&effort, object, "effort", source->arena, source->error) ||
+        !weft_json_bool(&finished, object, "finished", source->error)) {
+        return weft_wrap(source->error, "search");
+    }
+    char *colon = NULL;
+    char *end = NULL;
+    cut->effort_s = strtod(effort, &colon);
+    cut->published = *colon == ':' ? strtoull(colon + 1, &end, 10) : 0;
+    if (finished || !(cut->effort_s > 0) || cut->published == 0 || *end != '\0') {
+        return weft_fail(source->error, WEFT_INPUT,
+                         "search: effort '%.32s', finished %s: only a search that was left stands "
+                         "here, as EFFORT:PLANS, finished false",
+                         effort, finished ? "true" : "false");
+    }
     return true;
 }

@@ -548,7 +548,8 @@ static bool read_root(struct weft_plan *plan, struct weft_arena scratch,
         return false;
     }
     if (!read_metrics(plan, source) || !read_simulation(plan, source) ||
-        !read_cluster(plan, source) || !read_certificate(plan, source)) {
+        !weft_plan_read_search(&plan->cut, source) || !read_cluster(plan, source) ||
+        !read_certificate(plan, source)) {
         return false;
     }
     plan->topology.server_count = plan->cluster.server_count;

@@ -38,6 +38,9 @@ bool weft_plan_read_rings(struct weft_ring_set *set, const json_t *object,
                           const struct weft_fabric *fabric, struct weft_plan_source *source)
     WEFT_MUST_USE;
 
+// How the search was left; not there where it came to its end.
+bool weft_plan_read_search(struct weft_plan_cut *cut, const struct weft_plan_source *source)
+    WEFT_MUST_USE;
 // What the plan was made for, where the file says so: "strategy", "memory" and "job".
 bool weft_plan_read_job(struct weft_plan *plan, struct weft_arena scratch,
                         struct weft_plan_source *source) WEFT_MUST_USE;

@@ -261,6 +261,18 @@ static void add_finals(struct weft_text *text, const struct weft_plan *plan)
     }
 }
 
+// Of a search that was left before its end: the effort that finds this plan again. What came to its
+// end says nothing.
+static void add_search(struct weft_text *text, const struct weft_plan_cut *cut)
+{
+    if (cut->published > 0) {
+        weft_text_add(text, "\"search\": {\"effort\": \"");
+        weft_json_add_real(text, cut->effort_s);
+        weft_text_add(text, ":%llu\", \"finished\": false},\n  ",
+                      (unsigned long long)cut->published);
+    }
+}
+
 // The file without its digest and its end.
 static struct weft_text write_body(const struct weft_plan *plan, struct weft_arena *arena)
 {
@@ -280,6 +292,7 @@ static struct weft_text write_body(const struct weft_plan *plan, struct weft_are
     weft_json_field_u64(&text, "seed", plan->sim.seed, "");
     add_finals(&text, plan);
     weft_text_add(&text, "},\n  ");
+    add_search(&text, &plan->cut);
     weft_json_field_real(&text, "iteration_s", plan->iteration_s, ",\n  ");
     weft_json_field_real(&text, "demand_weighted_hops", plan->demand_weighted_hops, ",\n  ");
     weft_json_field_real(&text, "max_link_load_bytes", plan->max_link_load_bytes, ",\n  ");

@@ -73,6 +73,9 @@ static void add_comparison(struct weft_text *text, const struct weft_model_compa
         }
     }
     weft_text_add(text, "},\n     ");
+    if (comparison->stopped) {
+        weft_text_add(text, "\"finished\": false,\n     ");
+    }
     if (comparison->why_not != NULL) {
         weft_json_field_text(text, "why_not", comparison->why_not, ",\n     ");
     }
@@ -158,6 +161,7 @@ static bool read_comparison(struct weft_model_comparison *comparison, const json
         !weft_json_array(&fabrics, object, "fabrics", error)) {
         return false;
     }
+    comparison->stopped = json_is_false(json_object_get(object, "finished"));
     size_t count = json_array_size(fabrics);
     if (count == 0 || count > ROWS_MAX) {
         return weft_fail(error, WEFT_INPUT, "fabrics: %zu rows; there are 1 to %u", count,

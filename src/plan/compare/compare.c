@@ -30,6 +30,24 @@ void compare_refuse(struct table *table, struct weft_comparison *row,
     row->why_not = weft_arena_text(table->arena, error->message, strlen(error->message));
 }
 
+bool compare_until(bool (*fill)(void *context), void *context, struct table *table)
+{
+    struct weft_error error;
+    if (weft_guard_until(fill, context, table->environment->stop, &error)) {
+        return true;
+    }
+    if (error.code != WEFT_STOPPED) {
+        weft_raise(&error); // memory that is refused
+    }
+    for (uint32_t i = 0; i < table->count; i++) {
+        struct weft_comparison *row = &table->rows[i];
+        if (row->why_not == NULL && !(row->iteration_s > 0)) {
+            row->why_not = "stopped before it was played";
+        }
+    }
+    return false;
+}
+
 void compare_measure(struct table *table, struct weft_comparison *row,
                      const struct weft_network *network, struct weft_arena scratch)
 {
@@ -169,6 +187,31 @@ void compare_ratios(struct table *table)
     }
 }
 
+// The rows before that of Weft's plan.
+struct others {
+    struct table *table;
+    const struct weft_plan *topoopt; // NULL: there is none, for this reason
+    const struct weft_plan *given;
+    const struct weft_error *why_topoopt;
+    double budget_usd;
+    struct weft_arena scratch;
+};
+
+static bool fill_others(void *context)
+{
+    const struct others *others = context;
+    struct table *table = others->table;
+    uint32_t reference_count;
+    const struct weft_fabric_reference *references = weft_fabric_references(&reference_count);
+    for (uint32_t i = 0; i < reference_count; i++) {
+        add_reference(table, references[i].name, others->budget_usd, others->scratch);
+    }
+    compare_reconfig(table, compare_add_row(table, "ocs-reconfig"), others->scratch);
+    add_plan(table, "topoopt", others->topoopt, others->given, others->why_topoopt,
+             others->scratch);
+    return true;
+}
+
 // The rows of a task graph; `given` (may be NULL) is the plan of its own method, which is not made
 // again.
 static bool compare(struct table *table, const struct weft_plan *given,
@@ -188,14 +231,12 @@ static bool compare(struct table *table, const struct weft_plan *given,
     inner.error = &why_topoopt;
     const struct weft_plan *topoopt =
         is_paper ? given : plan_with(WEFT_TOPOLOGY_TOPOOPT, table, &inner);
-    uint32_t reference_count;
-    const struct weft_fabric_reference *references = weft_fabric_references(&reference_count);
-    for (uint32_t i = 0; i < reference_count; i++) {
-        add_reference(table, references[i].name, weft->cost.total_usd, scratch);
+    struct others others = {table, topoopt, given, &why_topoopt, weft->cost.total_usd, scratch};
+    if (compare_until(fill_others, &others, table)) {
+        add_plan(table, "weft", weft, given, NULL, scratch);
+    } else { // the search's own time, which needs no other simulation
+        compare_measure_plan(table, compare_add_row(table, "weft"), weft, scratch);
     }
-    compare_reconfig(table, compare_add_row(table, "ocs-reconfig"), scratch);
-    add_plan(table, "topoopt", topoopt, given, &why_topoopt, scratch);
-    add_plan(table, "weft", weft, given, NULL, scratch);
     compare_ratios(table);
     return true;
 }

@@ -36,6 +36,9 @@ void compare_measure_plan(struct table *table, struct weft_comparison *row,
                           const struct weft_plan *plan, struct weft_arena scratch);
 // A fabric rewired after its demand: optical switch ports for every server port.
 void compare_reconfig(struct table *table, struct weft_comparison *row, struct weft_arena scratch);
+// Runs `fill`, which fills rows; false when it was stopped. Rows that it has not come to say so
+// then.
+bool compare_until(bool (*fill)(void *context), void *context, struct table *table);
 // Fills every row's ratio to the ideal switch, where that has a row.
 void compare_ratios(struct table *table);
 
@@ -95,10 +98,11 @@ void compare_fill_row(struct comparison *run, struct fabric_row *fabric, struct 
 
 // The rewired fabric's row.
 void compare_fill_reconfig_row(struct comparison *run, struct weft_arena scratch);
-// The paper's topology, unless `paper` is false, for the strategies that promise most; and Weft's
-// plan as it is, so that weft plan and weft compare give one answer.
-void compare_fill_method_rows(struct comparison *run, const struct weft_plan *plan, bool paper,
-                              struct weft_arena scratch);
+// The paper's topology for the strategies that promise most.
+void compare_fill_paper_row(struct comparison *run, struct weft_arena scratch);
+// Weft's plan as it is, so that weft plan and weft compare give one answer.
+void compare_fill_plan_row(struct comparison *run, const struct weft_plan *plan,
+                           struct weft_arena scratch);
 
 // What all entries take on one fabric by quick evaluation, and whether servers forward there.
 struct compare_promise {

@@ -69,6 +69,37 @@ static uint32_t evaluate_new(const struct comparison *run, struct fabric_row *fa
     return best;
 }
 
+// Plays an entry in full; the row is its own if it is the first or the better one.
+static void play_finalist(struct comparison *run, struct fabric_row *fabric, uint32_t entry,
+                          struct weft_comparison *best, struct weft_arena scratch)
+{
+    struct weft_comparison row = {.name = best->name};
+    struct weft_arena results = weft_arena_split(&scratch);
+    set_rings(fabric, run->entries[entry], &results, scratch);
+    run->table.graph = &run->entries[entry]->graph;
+    compare_measure(&run->table, &row, fabric->network, scratch);
+    row.found_for = run->entries[entry]->found_for;
+    bool first = best->found_for == NULL;
+    bool better =
+        row.why_not == NULL && (best->why_not != NULL || row.iteration_s < best->iteration_s);
+    if (first || better) {
+        *best = row;
+    }
+}
+
+// The row until the strategies of other fabrics are known: that of its own search.
+static void fill_with_own(struct comparison *run, struct fabric_row *fabric,
+                          struct weft_arena scratch)
+{
+    struct weft_comparison best = {.name = fabric->row->name};
+    for (uint32_t i = 0; i < run->entry_count; i++) {
+        if (run->entries[i]->key == fabric->best) {
+            play_finalist(run, fabric, i, &best, scratch);
+            *fabric->row = best;
+        }
+    }
+}
+
 void compare_search_fabric(struct comparison *run, struct fabric_row *fabric,
                            struct weft_arena scratch)
 {
@@ -97,6 +128,7 @@ void compare_search_fabric(struct comparison *run, struct fabric_row *fabric,
                           inner.scratch);
     }
     fabric->best = coplan_key(&ranking.found.candidates[0].strategy, run->study.model);
+    fill_with_own(run, fabric, inner.scratch);
 }
 
 // The quickest entry by evaluation that was not taken.
@@ -148,34 +180,16 @@ void compare_descend_fabric(struct comparison *run, struct fabric_row *fabric,
     }
 }
 
-// Plays an entry in full; the row is its own if it is the first or the better one.
-static void play_finalist(struct comparison *run, struct fabric_row *fabric, uint32_t entry,
-                          const struct weft_comparison *blank, struct weft_arena scratch)
-{
-    struct weft_comparison row = *blank;
-    struct weft_arena results = weft_arena_split(&scratch);
-    set_rings(fabric, run->entries[entry], &results, scratch);
-    run->table.graph = &run->entries[entry]->graph;
-    compare_measure(&run->table, &row, fabric->network, scratch);
-    row.found_for = run->entries[entry]->found_for;
-    bool first = fabric->row->found_for == NULL;
-    bool better = row.why_not == NULL &&
-                  (fabric->row->why_not != NULL || row.iteration_s < fabric->row->iteration_s);
-    if (first || better) {
-        *fabric->row = row;
-    }
-}
-
 void compare_fill_row(struct comparison *run, struct fabric_row *fabric, struct weft_arena scratch)
 {
     evaluate_new(run, fabric, scratch);
-    const struct weft_comparison blank = *fabric->row;
+    struct weft_comparison row = {.name = fabric->row->name};
     bool taken[ENTRIES_MAX] = {false};
     // Its own best first: of two that take the same time the own one is told.
     for (uint32_t i = 0; i < run->entry_count && fabric->best != 0; i++) {
         if (run->entries[i]->key == fabric->best) {
             taken[i] = true;
-            play_finalist(run, fabric, i, &blank, scratch);
+            play_finalist(run, fabric, i, &row, scratch);
         }
     }
     uint32_t finalists =
@@ -186,8 +200,9 @@ void compare_fill_row(struct comparison *run, struct fabric_row *fabric, struct 
             break;
         }
         taken[best] = true;
-        play_finalist(run, fabric, best, &blank, scratch);
+        play_finalist(run, fabric, best, &row, scratch);
     }
+    *fabric->row = row;
 }
 
 // ---- fabrics ----

@@ -126,18 +126,21 @@ static void try_paper(struct comparison *run, struct weft_comparison *row,
     }
 }
 
-void compare_fill_method_rows(struct comparison *run, const struct weft_plan *plan, bool paper,
-                              struct weft_arena scratch)
+void compare_fill_paper_row(struct comparison *run, struct weft_arena scratch)
 {
     uint32_t chosen[COMPARE_CHOICES_MAX];
     uint32_t count = choose_entries(chosen, run);
-    if (paper) {
-        struct weft_comparison *topoopt = compare_add_row(&run->table, "topoopt");
-        const struct weft_comparison blank = *topoopt;
-        for (uint32_t i = 0; i < count; i++) {
-            try_paper(run, topoopt, &blank, run->entries[chosen[i]], scratch);
-        }
+    struct weft_comparison *topoopt = compare_add_row(&run->table, "topoopt");
+    const struct weft_comparison blank = *topoopt;
+    for (uint32_t i = 0; i < count; i++) {
+        try_paper(run, topoopt, &blank, run->entries[chosen[i]], scratch);
+        weft_poll(); // what was left unfinished is no row
     }
+}
+
+void compare_fill_plan_row(struct comparison *run, const struct weft_plan *plan,
+                           struct weft_arena scratch)
+{
     struct weft_comparison *weft = compare_add_row(&run->table, "weft");
     run->table.graph = &plan->job->graph;
     compare_measure_plan(&run->table, weft, plan, scratch);

@@ -19,19 +19,30 @@ static bool asked_for(const struct weft_compare_options *options, const char *na
     return options->fabric_count == 0;
 }
 
+// The rows before that of Weft's plan.
+struct others {
+    struct comparison *run;
+    const struct weft_compare_options *options;
+    const struct weft_plan *plan;
+    struct weft_arena scratch;
+};
+
 // Fills the pool from Weft's plan, a full mesh and data parallelism, then row by row: every fabric
 // searches before any is played in full, so that each can take what others found.
-static void fill_rows(struct comparison *run, const struct weft_compare_options *options,
-                      const struct weft_plan *plan, struct weft_arena scratch)
+static bool fill_others(void *context)
 {
-    compare_add_entry(run, &plan->job->strategy, "weft", scratch);
+    const struct others *others = context;
+    struct comparison *run = others->run;
+    const struct weft_compare_options *options = others->options;
+    struct weft_arena scratch = others->scratch;
+    compare_add_entry(run, &others->plan->job->strategy, "weft", scratch);
     compare_add_full_mesh(run, scratch);
     compare_add_data_parallel(run, scratch);
     uint32_t reference_count;
     const struct weft_fabric_reference *references = weft_fabric_references(&reference_count);
     for (uint32_t i = 0; i < reference_count; i++) {
         if (asked_for(options, references[i].name)) {
-            compare_add_fabric(run, references[i].name, plan->cost.total_usd, scratch);
+            compare_add_fabric(run, references[i].name, others->plan->cost.total_usd, scratch);
         }
     }
     for (uint32_t i = 0; i < run->fabric_count; i++) {
@@ -44,8 +55,10 @@ static void fill_rows(struct comparison *run, const struct weft_compare_options 
     if (asked_for(options, "ocs-reconfig")) {
         compare_fill_reconfig_row(run, scratch);
     }
-    compare_fill_method_rows(run, plan, asked_for(options, "topoopt"), scratch);
-    compare_ratios(&run->table);
+    if (asked_for(options, "topoopt")) {
+        compare_fill_paper_row(run, scratch);
+    }
+    return true;
 }
 
 // The rows of a plan, which both doors below have.
@@ -68,7 +81,10 @@ static void compare_plan(struct weft_model_comparison *comparison, const struct 
         .hybrid = plan->job->strategy.kind == WEFT_STRATEGY_HYBRID,
         .kept = &kept,
     };
-    fill_rows(&run, options, plan, inner.scratch);
+    struct others others = {&run, options, plan, inner.scratch};
+    bool stopped = !compare_until(fill_others, &others, &run.table) || plan->cut.published > 0;
+    compare_fill_plan_row(&run, plan, inner.scratch);
+    compare_ratios(&run.table);
     *comparison = (struct weft_model_comparison){
         .model = study->model->name,
         .batch = study->model->batch,
@@ -80,7 +96,8 @@ static void compare_plan(struct weft_model_comparison *comparison, const struct 
         .costs = weft_arena_text(arena, plan->job->costs, strlen(plan->job->costs)),
         .seed = environment->seed,
         .effort_s = options->coplan.seconds,
-        .evaluations = plan->job->evaluations};
+        .evaluations = plan->job->evaluations,
+        .stopped = stopped};
     memcpy(comparison->variant_s, plan->job->variant_s, sizeof comparison->variant_s);
 }
 

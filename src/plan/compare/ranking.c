@@ -219,8 +219,8 @@ static void play(struct ranking *ranking, struct weft_arena scratch)
     double left = fmax(ranking->seconds * PLAY_SHARE, PLAY_S_LEAST) * WORK_UNITS_PER_S;
     uint32_t played = 0;
     while (played < ranking->handed && played < PLAYED_MOST &&
-           (played < PLAYED_LEAST || left > 0) &&
-           (played == 0 || !weft_stopped(ranking->environment->stop))) {
+           (played < PLAYED_LEAST || left > 0)) {
+        weft_poll();
         left -= weft_plan_play_strategy(&ranking->simulated_ps[played],
                                         &ranking->candidates[played].strategy, ranking->study,
                                         &ranking->options->sim, scratch);
@@ -395,6 +395,20 @@ static void rank_estimates(struct ranking *ranking)
     memset(ranking->simulated_ps, 0, ranking->count * sizeof *ranking->simulated_ps);
 }
 
+// Plays what was found, and changes the best of it. Each time stands in its place as soon as it is
+// known, so that this can be left at any time.
+static bool simulate(void *context)
+{
+    struct ranking *ranking = context;
+    play(ranking, ranking->environment->scratch);
+    sort(ranking);
+    if (!ranking->hybrid) {
+        descend(ranking, ranking->environment->scratch);
+        sort(ranking);
+    }
+    return true;
+}
+
 bool weft_plan_rank_strategies(struct weft_ranking *result, const struct weft_study *study,
                                const struct weft_ranking_options *options,
                                const struct weft_environment *environment)
@@ -427,15 +441,17 @@ bool weft_plan_rank_strategies(struct weft_ranking *result, const struct weft_st
                                estimate_operators(&ranking, scratch))) {
         return false;
     }
-    if (plays) {
-        play(&ranking, scratch);
-        sort(&ranking);
-    } else if (!ranking.hybrid) {
-        rank_estimates(&ranking);
+    bool stopped =
+        plays && !weft_guard_until(simulate, &ranking, environment->stop, environment->error);
+    if (stopped && environment->error->code != WEFT_STOPPED) {
+        return false;
     }
-    if (!ranking.hybrid && plays) {
-        descend(&ranking, scratch);
+    if (stopped) { // what was played until then stands
+        *environment->error = (struct weft_error){.code = WEFT_OK};
         sort(&ranking);
+    }
+    if (!plays && !ranking.hybrid) {
+        rank_estimates(&ranking);
     }
     if (!ranking.hybrid) {
         merge_operators(&ranking);
@@ -446,6 +462,7 @@ bool weft_plan_rank_strategies(struct weft_ranking *result, const struct weft_st
                   .candidates = ranking.candidates,
                   .evaluations = evaluations},
         .simulated_ps = ranking.simulated_ps,
+        .stopped = stopped || weft_stopped(environment->stop),
     };
     return true;
 }

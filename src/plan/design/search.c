@@ -10,6 +10,7 @@
 
 #include "search.h"
 
+#include "incumbent.h"
 #include "paper.h"
 #include "weft/base/anneal.h"
 
@@ -176,6 +177,7 @@ static double run_batch(const struct batch *batch, uint32_t count)
     for (uint32_t i = 0; i < count; i++) {
         after += batch->candidates[i].score.work_units;
     }
+    incumbent_work(batch->search->incumbent, after - before);
     return after - before;
 }
 
@@ -287,7 +289,9 @@ static double evaluate_in_full(const struct search *search, struct scored_design
         double spent = run_batch(&batch, step);
         left -= spent;
         costliest = fmax(costliest, spent / step);
-        i += step;
+        for (uint32_t end = i + step; i < end; i++) {
+            incumbent_offer(search->incumbent, &candidates[i].design, &candidates[i].score);
+        }
     }
     sort_shortest(candidates, count, count);
     return left;
@@ -342,6 +346,8 @@ static double widen(struct scored_design *best, const struct search *search, dou
     while (best->score.iteration_s > search->good_enough_s && !weft_stopped(search->stop) &&
            more_paths(&next.design, search) && left > PATHS_DEARER * cost) {
         next.score = search_evaluate(search, &next.design, false, scratch);
+        incumbent_work(search->incumbent, next.score.work_units);
+        incumbent_offer(search->incumbent, &next.design, &next.score);
         cost = next.score.work_units;
         left -= cost;
         if (next.score.iteration_s >= best->score.iteration_s) {
@@ -366,7 +372,13 @@ static double try_paper(struct scored_design *best, struct scored_design *paper,
             break;
         }
         paper->design.finder_paths = paper_path_counts[i];
-        paper->score = search_evaluate(search, &paper->design, false, scratch);
+        if (best->design.finder_paths == paper_path_counts[i]) {
+            paper->score = best->score; // is the very same, evaluated in full
+        } else {
+            paper->score = search_evaluate(search, &paper->design, false, scratch);
+        }
+        incumbent_work(search->incumbent, paper->score.work_units);
+        incumbent_offer(search->incumbent, &paper->design, &paper->score);
         spent += paper->score.work_units;
         if (paper->score.iteration_s < best->score.iteration_s) {
             best->score = paper->score;
@@ -449,6 +461,9 @@ bool search_run(struct scored_design *best, const struct search *search, const s
         struct batch third = {search, last, left / CHAINS, false, 3};
         run_batch(&third, CHAINS);
         sort_shortest(last, CHAINS, CHAINS);
+        // The work of a chain is that of all its steps.
+        const struct score found = {last[0].score.iteration_s, pool[0].score.work_units};
+        incumbent_offer(search->incumbent, &last[0].design, &found);
         note_ends(search->ends, last, CHAINS, arena);
         pool[0] = last[0];
     }

@@ -16,6 +16,7 @@
 #define WORK_UNITS_PER_S 1e9
 
 struct design_ends;
+struct incumbent;
 
 struct search {
     const struct weft_taskgraph *graph;
@@ -29,7 +30,8 @@ struct search {
     double paper_units;   // that the paper's topology may cost, on as many paths as this affords
     uint32_t paths_max;   // that a transfer may be split over
     double good_enough_s; // an iteration this short need not be improved
-    struct design_ends *ends; // filled by search_run beside the best; NULL = nobody asks
+    struct design_ends *ends;    // filled by search_run beside the best; NULL = nobody asks
+    struct incumbent *incumbent; // is offered what was evaluated in full; NULL = nobody asks
 };
 
 static inline struct weft_environment search_environment(const struct search *search,

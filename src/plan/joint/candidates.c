@@ -89,6 +89,16 @@ struct weft_strategy coplan_copy(const struct weft_strategy *strategy, uint32_t 
     return copy;
 }
 
+void coplan_turn_to(const struct coplan *coplan, const struct weft_strategy *strategy)
+{
+    if (coplan->incumbent != NULL) {
+        coplan->incumbent->now = (struct finding){.strategy = *strategy,
+                                                  .evaluations = coplan->evaluations,
+                                                  .round_count = coplan->round_count,
+                                                  .fixed_point = coplan->fixed_point};
+    }
+}
+
 void coplan_report(const struct coplan *coplan, double iteration_s)
 {
     _Atomic uint64_t *best_ps = coplan->options->best_ps;
@@ -120,6 +130,8 @@ void coplan_know(struct coplan *coplan, struct coplan_candidate *candidate)
     }
     coplan->known[at] = candidate;
     coplan_report(coplan, candidate->score.iteration_s);
+    coplan_turn_to(coplan, &candidate->strategy);
+    incumbent_offer(coplan->incumbent, &candidate->design, &candidate->score);
 }
 
 static struct coplan_candidate *find_known(const struct coplan *coplan, uint64_t key)
@@ -146,6 +158,7 @@ static bool open_candidate(struct coplan_candidate *candidate, struct coplan *co
     weft_traffic_build(&candidate->traffic, &candidate->graph, arena, scratch);
     candidate->search = method_open(&candidate->graph, &candidate->traffic, coplan->study.cluster,
                                     &coplan->options->plan, coplan->environment);
+    candidate->search.incumbent = coplan->incumbent;
     return method_bound(&candidate->search, scratch, error);
 }
 
@@ -172,6 +185,7 @@ double coplan_adopt(struct coplan *coplan, const struct weft_strategy *strategy,
         weft_design_regroup(&own, &candidate->traffic, scratch);
     }
     struct score score = search_evaluate(&candidate->search, &own, false, scratch);
+    incumbent_work(coplan->incumbent, score.work_units);
     if (score.iteration_s < candidate->score.iteration_s) {
         candidate->design = own;
         candidate->score = score;
@@ -188,6 +202,7 @@ static bool improve(struct coplan_candidate *candidate, const struct coplan *cop
 {
     struct scored_design found;
     const struct seeds own = {&candidate->design, 1};
+    coplan_turn_to(coplan, &candidate->strategy);
     if (!method_search(&found, &candidate->search, seconds, &own, coplan->arena, scratch) ||
         found.score.iteration_s >= candidate->score.iteration_s) {
         return false;
@@ -219,6 +234,7 @@ static bool try_topology(struct coplan_candidate *candidate, struct coplan *copl
     coplan->evaluations++;
     struct scored_design found;
     const struct seeds seeds = {near, near != NULL ? 1 : 0};
+    coplan_turn_to(coplan, &candidate->strategy);
     if (!method_search(&found, &candidate->search, first_s, &seeds, coplan->arena, scratch)) {
         return false;
     }

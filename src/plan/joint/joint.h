@@ -5,6 +5,7 @@
 // Strategy and topology together (co-optimisation): what the files of the search share. Private to
 // the plan room; docs/co-optimisation.md.
 //
+//   variants.c ─► joint.c    how a search is run and left, and what all variants come to
 //   joint.c ─► rounds.c ─► candidates.c ─► design/   alternate between strategies and topologies
 //           └► refine.c ─► descents.c ─► descent.c   small changes of both, from the best known
 //
@@ -12,6 +13,7 @@
 // them and puts what it finds there, so that no step can make the answer worse. Effort is counted
 // in seconds of work units, never by a clock.
 
+#include "plan/design/incumbent.h"
 #include "plan/design/method.h"
 
 // A strategy with its task graph and the best network known for it. It must stay where it is:
@@ -35,6 +37,7 @@ struct coplan {
     struct weft_study study; // without a network
     const struct weft_coplan_options *options;
     const struct weft_environment *environment; // seed, threads, stop
+    struct incumbent *incumbent;                // NULL = the search is not left before its end
     struct weft_arena *arena;                   // what stays until the plan is built
     bool hybrid;
     double seconds_left;
@@ -51,6 +54,17 @@ struct coplan {
     struct weft_error why_not; // of the last strategy that got no network
 };
 
+// The searches: of the strategy or the topology alone, and of both. They fill job->strategy and its
+// task graph, and the plan but for what hangs on the job.
+bool coplan_plan_one_side(struct weft_plan *plan, struct weft_plan_job *job, struct coplan *coplan,
+                          struct weft_arena *arena, struct weft_arena scratch,
+                          struct weft_error *error) WEFT_MUST_USE;
+bool coplan_plan_both(struct weft_plan *plan, struct weft_plan_job *job, struct coplan *coplan,
+                      struct weft_arena *arena, struct weft_arena scratch, struct weft_error *error)
+    WEFT_MUST_USE;
+// How the search of one side plans the network of a strategy.
+struct weft_plan_options coplan_one_side(const struct coplan *coplan);
+
 // Gives a strategy its task graph and, with `seconds` of effort, its network; the design `near`
 // (may be NULL) is tried, too. What is known already is not done again. NULL, and why_not is
 // filled, when its task graph cannot be built or no design connects it.
@@ -59,6 +73,8 @@ struct coplan_candidate *coplan_evaluate(struct coplan *coplan,
                                          const struct weft_design *near, struct weft_arena scratch);
 // Puts a candidate among those known, or in its new place there.
 void coplan_know(struct coplan *coplan, struct coplan_candidate *candidate);
+// Says for which strategy designs are offered from now on, and how far the search is.
+void coplan_turn_to(const struct coplan *coplan, const struct weft_strategy *strategy);
 // Reports an iteration time to the progress line.
 void coplan_report(const struct coplan *coplan, double iteration_s);
 // Searches a topology anew for a known strategy, its design among the seeds.

@@ -12,7 +12,8 @@ bool weft_request_compare(struct weft_compare_result *result,
 {
     const struct weft_environment *base = &environment->base;
     struct weft_loaded_job job;
-    if (!weft_request_load(&job, request->path, &request->trace, environment)) {
+    if (!weft_request_refuse_published(&request->search, base->error) ||
+        !weft_request_load(&job, request->path, &request->trace, environment)) {
         return false;
     }
     const struct weft_taskgraph *graph = &job.fbuf.graph;
@@ -31,6 +32,7 @@ bool weft_request_compare(struct weft_compare_result *result,
     bool compared =
         weft_plan_compare(&found.rows, &found.row_count, graph, &found.cluster, &options, base);
     weft_request_step_end(environment);
+    found.stopped = weft_stopped(base->stop);
     if (!compared) {
         return false;
     }

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // How a request searches, and the packets by which what it finds is played. Effort is counted in
 // seconds of the machine that docs/house.md names: a search takes the steps of so many seconds on
-// every machine, and a clock may end it besides.
+// every machine, and a clock may end it besides. `E:N` is the effort E left at the N-th plan: what
+// a search that a clock ended says of itself, and what repeats it.
 
 #include "weft/request.h"
 #include "weft/request/parameter.h"
@@ -34,8 +35,15 @@ static bool read_timed(void *field, const struct weft_parameter *parameter, cons
 static bool read_effort(void *field, const struct weft_parameter *parameter, const char *text,
                         struct weft_arena *arena, struct weft_error *error)
 {
-    (void)parameter, (void)arena;
-    return read_seconds(field, text, false, error);
+    (void)parameter;
+    struct weft_request_search *search = field;
+    const char *colon = strchr(text, ':');
+    search->published_most = 0;
+    if (colon == NULL) {
+        return read_seconds(field, text, false, error);
+    }
+    return weft_parse_count(&search->published_most, colon + 1, 1, UINT64_MAX, error) &&
+           read_seconds(field, weft_arena_text(arena, text, (size_t)(colon - text)), false, error);
 }
 
 static bool read_method(void *field, const struct weft_parameter *parameter, const char *text,
@@ -66,11 +74,13 @@ struct weft_topology_options weft_request_topology_options(const struct weft_req
     };
 }
 
-double weft_request_deadline_s(const struct weft_request_search *search)
+bool weft_request_refuse_published(const struct weft_request_search *search,
+                                   struct weft_error *error)
 {
-    // A search takes its steps in about half of the seconds requested on the machine of
-    // docs/house.md, so that only one four times slower, or busy, is cut by the clock.
-    return search->timed ? 2 * search->seconds : 0;
+    return search->published_most == 0 ||
+           weft_fail(error, WEFT_USAGE,
+                     "{effort}: %g:%llu is for plans, which are counted; write {effort=%g}",
+                     search->seconds, (unsigned long long)search->published_most, search->seconds);
 }
 
 struct weft_sim_options weft_request_task_packets(uint64_t seed)

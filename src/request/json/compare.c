@@ -39,6 +39,9 @@ const char *weft_request_compare_json(const struct weft_compare_result *result,
     weft_set_count(object, "degree", cluster->degree);
     weft_set_real(object, "rate_Bps", cluster->rate_Bps);
     weft_set_text(object, "prices", cluster->prices.source != NULL ? cluster->prices.source : "");
+    if (result->stopped) {
+        weft_set_truth(object, "finished", false);
+    }
     json_t *fabrics = weft_set_list(object, "fabrics");
     for (uint32_t i = 0; i < result->row_count; i++) {
         json_array_append_new(fabrics, row_object(&result->rows[i]));

@@ -4,12 +4,37 @@
 // strategies of the estimate stand instead.
 
 #include "weft/request/plan.h"
+#include "request/json/json.h"
 #include "weft/format.h"
 
 #include <string.h>
 
+// "weft.bounds/1": what the certificate of a plan says of its bounds, without one.
+static const char *bounds_json(const struct weft_certificate *bounds, struct weft_arena *arena)
+{
+    json_t *object = weft_set_object("weft.bounds/1");
+    weft_set_truth(object, "finished", false);
+    json_t *list = weft_set_list(object, "bounds");
+    for (uint32_t i = 0; i < bounds->bound_count; i++) {
+        const struct weft_bound *bound = &bounds->bounds[i];
+        json_t *row = json_object();
+        weft_set_text(row, "name", bound->name);
+        weft_set_real(row, "seconds", bound->seconds);
+        weft_set_text(row, "scope", weft_bound_scope_name(bound->scope));
+        weft_set_text(row, "collectives", bound->any_collectives ? "any" : "balanced");
+        weft_set_text(row, "strategy", bound->any_strategy ? "any" : "this");
+        weft_set_truth(row, "binding", i == bounds->binding);
+        weft_set_text(row, "reason", bound->reason);
+        json_array_append_new(list, row);
+    }
+    return weft_set_finish(object, arena);
+}
+
 const char *weft_request_plan_json(const struct weft_plan_result *result, struct weft_arena *arena)
 {
+    if (result->bounds != NULL) {
+        return bounds_json(result->bounds, arena);
+    }
     if (result->plan == NULL) {
         return weft_request_strategy_json(result->estimate, arena);
     }

@@ -64,6 +64,9 @@ const char *weft_request_strategy_json(const struct weft_strategy_result *result
     if (result->why_estimated != NULL) {
         weft_set_text(object, "why_estimated", result->why_estimated);
     }
+    if (result->stopped) {
+        weft_set_truth(object, "finished", false);
+    }
     set_candidate(object, result, 0, arena); // the best
     json_t *list = weft_set_list(object, "strategies");
     for (uint32_t i = 0; i < result->found.count; i++) {

@@ -7,6 +7,7 @@
 // another search, and so that each door can show it.
 
 #include "weft/request/plan.h"
+#include "request/plan/bounds.h"
 #include "request/plan/strategy.h"
 #include "weft/report.h"
 
@@ -105,21 +106,47 @@ static void fill_rounds(struct weft_report *report, const struct weft_plan_job *
     report->round_count = job->round_count;
 }
 
+// A page that is being made, as its guard holds it.
+struct drawing {
+    const char **page;
+    struct weft_report *report;
+    const struct weft_plan_request *request;
+    struct weft_request_environment *environment;
+    struct weft_sim_result result;
+    struct weft_traffic traffic;
+};
+
+static bool fill_page(void *context)
+{
+    struct drawing *drawing = context;
+    const struct weft_environment *base = &drawing->environment->base;
+    if (!fill_report(drawing->report, &drawing->result, &drawing->traffic, drawing->request,
+                     drawing->environment)) {
+        return false;
+    }
+    weft_poll(); // what was left unfinished is no comparison
+    *drawing->page = weft_report_html(drawing->report, base->arena, base->scratch);
+    return true;
+}
+
 // The page of the report, whose title, plan, graph, model and setting are filled.
 static bool draw(const char **page, struct weft_report *report,
                  const struct weft_plan_request *request,
                  struct weft_request_environment *environment)
 {
     const struct weft_environment *base = &environment->base;
-    struct weft_sim_result result;
-    struct weft_traffic traffic;
+    struct drawing drawing = {
+        .page = page, .report = report, .request = request, .environment = environment};
     weft_request_step_begin(environment, "comparing for the report", 0);
-    bool filled = fill_report(report, &result, &traffic, request, environment);
+    bool drawn = weft_guard_until(fill_page, &drawing, base->stop, base->error);
     weft_request_step_end(environment);
-    if (filled) {
-        *page = weft_report_html(report, base->arena, base->scratch);
+    if (!drawn && base->error->code == WEFT_STOPPED) {
+        *base->error = (struct weft_error){.code = WEFT_OK};
+        *page = NULL;
+        weft_request_note(environment, "stopped before {report} was ready; it is not written");
+        return true;
     }
-    return filled;
+    return drawn;
 }
 
 // ---- a task graph ----
@@ -152,14 +179,19 @@ static bool plan_taskgraph(struct weft_plan_result *result, const struct weft_pl
         .sim = weft_request_task_packets(base->seed),
         .collectives = request->collectives,
         .last_sim = last_sim(request, base),
+        .published_most = request->search.published_most,
     };
     struct weft_plan *plan = WEFT_NEW(base->arena, struct weft_plan, 1);
-    weft_request_step_begin(environment, "planning", weft_request_deadline_s(&request->search));
+    weft_request_step_begin(environment, "planning", 0);
     bool planned = weft_plan_build(plan, graph, &cluster, &options, base);
     weft_request_step_end(environment);
     struct weft_report report = {.title = base_name(request->path), .plan = plan, .graph = graph};
     const char *page = NULL;
-    if (!planned || (request->report && !draw(&page, &report, request, environment))) {
+    if (!planned) {
+        return base->error->code == WEFT_STOPPED &&
+               weft_request_bound_graph(result, graph, &cluster, environment);
+    }
+    if (request->report && !draw(&page, &report, request, environment)) {
         return false;
     }
     *result = (struct weft_plan_result){.plan = plan, .page = page};
@@ -202,7 +234,6 @@ static bool search(struct weft_plan *plan, const struct weft_study *study,
                    struct weft_request_environment *environment)
 {
     const struct weft_environment *base = &environment->base;
-    uint32_t plans = request->model.all_variants ? WEFT_COPLAN_VARIANT_COUNT : 1;
     const struct weft_coplan_options options = {
         .variant = request->model.variant,
         .all_variants = request->model.all_variants,
@@ -213,12 +244,12 @@ static bool search(struct weft_plan *plan, const struct weft_study *study,
         .plan = {.topology = weft_request_topology_options(&request->search),
                  .sim = weft_request_task_packets(base->seed),
                  .collectives = request->collectives,
-                 .last_sim = last_sim(request, base)},
+                 .last_sim = last_sim(request, base),
+                 .published_most = request->search.published_most},
         .best_ps = &environment->progress.best_ps,
         .bound_ps = &environment->progress.bound_ps,
     };
-    weft_request_step_begin(environment, "planning",
-                            plans * weft_request_deadline_s(&request->search));
+    weft_request_step_begin(environment, "planning", 0);
     bool planned = weft_coplan_build(plan, study, &options, base);
     weft_request_step_end(environment);
     return planned;
@@ -254,6 +285,9 @@ static bool plan_model(struct weft_plan_result *result, const struct weft_plan_r
     }
     struct weft_plan *plan = WEFT_NEW(base->arena, struct weft_plan, 1);
     if (!search(plan, &study, request, specification != NULL ? &given : NULL, environment)) {
+        if (base->error->code == WEFT_STOPPED) {
+            return weft_request_bound_model(result, &study, environment);
+        }
         return base->error->code == WEFT_UNSUPPORTED && model.transformer != NULL &&
                answer_by_estimate(result, request, &study, environment);
     }

@@ -66,6 +66,23 @@ static bool build_network(struct weft_network **network, const struct weft_strat
            weft_wrap(environment->error, "{fabric}");
 }
 
+// A strategy that is being played, as its guard holds it.
+struct playing {
+    uint64_t *simulated_ps;
+    const struct weft_strategy *strategy;
+    const struct weft_study *study;
+    const struct weft_environment *environment;
+};
+
+static bool play(void *context)
+{
+    const struct playing *playing = context;
+    const struct weft_sim_options packets = weft_request_task_packets(playing->environment->seed);
+    weft_plan_play_strategy(playing->simulated_ps, playing->strategy, playing->study, &packets,
+                            playing->environment->scratch);
+    return true;
+}
+
 // The one strategy that is given, checked and estimated.
 static bool estimate_given(struct weft_strategy_result *result, const struct weft_study *study,
                            const char *specification, const struct weft_environment *environment)
@@ -82,10 +99,14 @@ static bool estimate_given(struct weft_strategy_result *result, const struct wef
     candidate->estimate_ps = estimate.iteration_ps;
     result->found = (struct weft_search_result){1, candidate, 1};
     uint64_t *simulated_ps = WEFT_NEW(environment->arena, uint64_t, 1);
-    if (weft_plan_plays(study)) {
-        const struct weft_sim_options packets = weft_request_task_packets(environment->seed);
-        weft_plan_play_strategy(simulated_ps, &candidate->strategy, study, &packets,
-                                environment->scratch);
+    struct playing playing = {simulated_ps, &candidate->strategy, study, environment};
+    if (weft_plan_plays(study) &&
+        !weft_guard_until(play, &playing, environment->stop, environment->error)) {
+        if (environment->error->code != WEFT_STOPPED) {
+            return false;
+        }
+        *environment->error = (struct weft_error){.code = WEFT_OK};
+        result->stopped = true; // its estimate stands
     }
     result->simulated_ps = simulated_ps;
     return true;
@@ -113,6 +134,7 @@ static bool search(struct weft_strategy_result *result, const struct weft_study 
     if (found) {
         result->found = ranking.found;
         result->simulated_ps = ranking.simulated_ps;
+        result->stopped = ranking.stopped;
     }
     return found;
 }
@@ -127,6 +149,9 @@ static const char *why_estimated(const struct weft_strategy_result *result,
     if (!weft_plan_plays(study)) {
         return weft_arena_format(arena, "%u servers are too many to simulate",
                                  study->cluster->server_count);
+    }
+    if (result->simulated_ps[0] == 0 && result->stopped) {
+        return "stopped before it was";
     }
     return result->simulated_ps[0] > 0 ? NULL : "their task graphs are too large to simulate";
 }

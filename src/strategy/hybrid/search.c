@@ -291,6 +291,9 @@ bool weft_hybrid_search(struct weft_search_result *result, const struct weft_stu
         return false;
     }
     each_degree(&search);
+    if (search.count == 0 && weft_stopped(options->stop)) {
+        return weft_fail(error, WEFT_STOPPED, "stopped before a strategy was found");
+    }
     if (search.count == 0) {
         return nothing_fits(&search, error);
     }

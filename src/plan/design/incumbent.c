@@ -1,0 +1,138 @@
+// SPDX-License-Identifier: Apache-2.0
+// The best plan so far, as it is offered, published and taken.
+
+#include "incumbent.h"
+
+#include <math.h>
+
+// Evaluations of more work than this, about 20 ms, are dear.
+#define CHEAP_UNITS 2e7
+// A dear plan is finished when the search has done this many times its evaluation since the last:
+// finishing takes about two of them, so that it adds a tenth to a search at most.
+#define PUBLISH_RATIO 20.0
+
+struct incumbent incumbent_open(const struct weft_plan_options *options, double effort_s,
+                                weft_stop stop, struct weft_arena *arena, struct weft_arena *kept)
+{
+    struct incumbent incumbent = {
+        .stop = stop,
+        .effort_s = effort_s,
+        .count_most = options->published_most,
+        .best = {.score = {HUGE_VAL, 0}},
+        .pending = {.score = {HUGE_VAL, 0}},
+    };
+    incumbent.kept = weft_arena_split(kept);
+    incumbent.scratch = weft_arena_split(kept);
+    incumbent.slots[0] = weft_arena_split(arena);
+    incumbent.slots[1] = weft_arena_split(arena);
+    return incumbent;
+}
+
+static void leave(void)
+{
+    struct weft_error error;
+    weft_fail(&error, WEFT_STOPPED, "stopped after as many plans as it was asked for");
+    weft_raise(&error);
+}
+
+// Counts what is the answer from now on; leaves the search at the last.
+static void publish(struct incumbent *incumbent, const struct finding *finding)
+{
+    incumbent->best = *finding;
+    incumbent->count++;
+    if (incumbent->count == incumbent->count_most) {
+        leave();
+    }
+}
+
+static bool finish(struct finding *finding, struct incumbent *incumbent, struct weft_error *error)
+{
+    struct weft_arena arena = incumbent->slots[incumbent->slot];
+    struct weft_plan *plan = WEFT_NEW(&arena, struct weft_plan, 1);
+    if (!incumbent->finish(plan, incumbent, finding, &arena, error)) {
+        return false;
+    }
+    incumbent->slot = 1 - incumbent->slot; // the other one is free for the next
+    finding->plan = plan;
+    return true;
+}
+
+// Whoever saw the request to stop may have computed half of what it should.
+static void heed_stop(const struct incumbent *incumbent)
+{
+    if (weft_stopped(incumbent->stop)) {
+        leave();
+    }
+}
+
+static void publish_due(struct incumbent *incumbent)
+{
+    struct finding *pending = &incumbent->pending;
+    struct weft_error error;
+    if (pending->score.iteration_s == HUGE_VAL || incumbent->work_units < incumbent->due_units) {
+        return;
+    }
+    struct finding finding = *pending;
+    pending->score.iteration_s = HUGE_VAL;
+    if (finish(&finding, incumbent, &error)) { // else the search itself will fail so
+        incumbent->due_units = incumbent->work_units + PUBLISH_RATIO * finding.score.work_units;
+        publish(incumbent, &finding);
+    }
+}
+
+void incumbent_work(struct incumbent *incumbent, double work_units)
+{
+    if (incumbent != NULL) {
+        heed_stop(incumbent);
+        incumbent->work_units += work_units;
+        publish_due(incumbent);
+    }
+}
+
+void incumbent_offer(struct incumbent *incumbent, const struct weft_design *design,
+                     const struct score *score)
+{
+    if (incumbent == NULL) {
+        return;
+    }
+    heed_stop(incumbent);
+    if (score->iteration_s >= incumbent->best.score.iteration_s ||
+        score->iteration_s >= incumbent->pending.score.iteration_s) {
+        return;
+    }
+    struct finding found = incumbent->now;
+    found.design = weft_design_copy(design, &incumbent->kept);
+    found.score = *score;
+    if (score->work_units <= CHEAP_UNITS) {
+        incumbent->pending.score.iteration_s = HUGE_VAL; // worse than this one
+        publish(incumbent, &found);
+    } else {
+        incumbent->pending = found;
+        publish_due(incumbent);
+    }
+}
+
+void plan_move(struct weft_plan *to, const struct weft_plan *from)
+{
+    *to = *from;
+    to->network.routes.fabric = &to->network.fabric;
+}
+
+bool incumbent_run(struct weft_plan *plan, struct incumbent *incumbent, bool (*run)(void *context),
+                   void *context, struct weft_error *error)
+{
+    if (weft_guard_until(run, context, incumbent->stop, error)) {
+        return true;
+    }
+    struct finding *best = &incumbent->best;
+    if (error->code != WEFT_STOPPED || best->score.iteration_s == HUGE_VAL) {
+        return false;
+    }
+    if (best->plan == NULL && !finish(best, incumbent, error)) {
+        return false;
+    }
+    plan_move(plan, best->plan);
+    plan->cut = (struct weft_plan_cut){incumbent->effort_s, incumbent->count};
+    *error = (struct weft_error){.code = WEFT_OK};
+    return true;
+}

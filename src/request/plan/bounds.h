@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef WEFT_REQUEST_PLAN_BOUNDS_H
+#define WEFT_REQUEST_PLAN_BOUNDS_H
+
+// What is said where a search was stopped before it had a plan: how short any plan can be. Private
+// to the requests.
+
+#include "weft/request/plan.h"
+
+// Fills result->bounds, of a task graph on a cluster. False as weft_certificate_build.
+bool weft_request_bound_graph(struct weft_plan_result *result, const struct weft_taskgraph *graph,
+                              const struct weft_cluster *cluster,
+                              struct weft_request_environment *environment) WEFT_MUST_USE;
+// The same of a model, for any strategy. False as weft_coplan_bounds.
+bool weft_request_bound_model(struct weft_plan_result *result, const struct weft_study *study,
+                              struct weft_request_environment *environment) WEFT_MUST_USE;
+
+#endif
