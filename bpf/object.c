@@ -21,7 +21,8 @@ static int say_nothing(enum libbpf_print_level level, const char *format, va_lis
 struct bpf_object *weft_bpf_open(const void *image, size_t bytes, struct weft_error *error)
 {
     libbpf_set_print(say_nothing);
-    LIBBPF_OPTS(bpf_object_open_opts, options, .object_name = "weft");
+    // LIBBPF_OPTS is an expression that only GNU C has.
+    const struct bpf_object_open_opts options = {.sz = sizeof options, .object_name = "weft"};
     struct bpf_object *object = bpf_object__open_mem(image, bytes, &options);
     if (object == NULL) {
         weft_fail(error, WEFT_IO, "libbpf cannot read Weft's kernel program: %s", strerror(errno));

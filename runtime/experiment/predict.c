@@ -145,7 +145,7 @@ void lab_phases_measure(double *seconds, const struct lab_experiment *experiment
         }
         seconds[p] = cover(intervals, count);
     }
-    double first_s = INFINITY;
+    double first_s = (double)INFINITY;
     double last_s = 0;
     for (uint32_t t = 0; t < times->task_count; t++) {
         if (end_s[t] > 0) {

@@ -10,6 +10,7 @@
 #include "worker_private.h"
 
 #include <errno.h>
+#include <libmnl/libmnl.h>
 #include <linux/if.h>
 #include <linux/rtnetlink.h>
 #include <poll.h>
@@ -171,10 +172,10 @@ static bool check_carrier(struct lab_worker *worker)
     uint64_t dark = all != NULL ? all[worker->self->rank] : 0;
     ssize_t got;
     while ((got = recv(worker->watcher, buffer, sizeof buffer, 0)) > 0) {
-        size_t left = (size_t)got;
-        for (const struct nlmsghdr *head = (const void *)buffer; NLMSG_OK(head, left);
-             head = NLMSG_NEXT(head, left)) {
-            const struct ifinfomsg *link = NLMSG_DATA(head);
+        int left = (int)got;
+        for (const struct nlmsghdr *head = (const void *)buffer; mnl_nlmsg_ok(head, left);
+             head = mnl_nlmsg_next(head, &left)) {
+            const struct ifinfomsg *link = mnl_nlmsg_get_payload(head);
             bool known = link->ifi_index < 64 && (dark >> link->ifi_index & 1) != 0;
             if (head->nlmsg_type == RTM_NEWLINK && (link->ifi_flags & IFF_UP) != 0 &&
                 (link->ifi_flags & IFF_LOWER_UP) == 0 && !known) {

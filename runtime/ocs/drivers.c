@@ -41,7 +41,8 @@ bool weft_ocs_open(struct weft_ocs *ocs, const struct weft_ocs_access *access,
             return drivers[i].open(ocs, access, arena, error);
         }
     }
-    return weft_fail(error, WEFT_INPUT,
-                     "%.100s: no driver has this scheme; write HOST:PORT, http://, https:// or twin://PORTS",
-                     address);
+    return weft_fail(
+        error, WEFT_INPUT,
+        "%.100s: no driver has this scheme; write HOST:PORT, http://, https:// or twin://PORTS",
+        address);
 }

@@ -233,7 +233,7 @@ uint32_t weft_demand_join(double *bytes, uint32_t *ends, uint32_t count, uint32_
     }
     while (count > phase_max) {
         uint32_t best = 0;
-        double best_cost = INFINITY;
+        double best_cost = HUGE_VAL;
         for (uint32_t i = 0; i + 1 < count; i++) {
             double a = ends[i] - (i > 0 ? ends[i - 1] : 0);
             double b = ends[i + 1] - ends[i];

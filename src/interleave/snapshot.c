@@ -74,7 +74,7 @@ static bool check_job(const struct weft_snapshot *snapshot, const struct weft_sh
             return false;
         }
     }
-    return check_demand(&job->demand, job->name, INFINITY, "", error);
+    return check_demand(&job->demand, job->name, (double)INFINITY, "", error);
 }
 
 bool weft_snapshot_check(const struct weft_snapshot *snapshot, struct weft_error *error)

@@ -51,7 +51,7 @@ static bool score_place(struct candidate *candidate, const struct sched *sched,
 static bool rank(uint32_t *best, struct candidate *candidates, uint32_t count,
                  const struct sched *sched, struct weft_arena scratch)
 {
-    double score = -INFINITY;
+    double score = -(double)INFINITY;
     for (;;) {
         uint32_t next = WEFT_NONE;
         for (uint32_t c = 0; c < count; c++) {

@@ -211,7 +211,7 @@ static void measure_window(double *from_ps, double *until_ps, const struct flow_
 {
     double warm = options->warm_up == 0 ? 10 : options->warm_up;
     double iterations = warm + (options->window == 0 ? 40 : options->window);
-    *until_ps = INFINITY;
+    *until_ps = (double)INFINITY;
     for (uint32_t i = 0; i < run->count; i++) {
         uint32_t last = run->timings[i].iterations - 1;
         *until_ps = fmin(*until_ps, (double)run->result.iteration_end_ps[i][last]);

@@ -64,7 +64,7 @@ static double stretch_cost(double *iterations, const struct sched_component *com
         shortest = parts < shortest ? parts : shortest;
         circle = circle / gcd(circle, parts) * parts;
         if ((double)circle > (double)care->iterations * (double)shortest) {
-            return INFINITY;
+            return (double)INFINITY;
         }
         cost += (double)parts * quantum_ps / component->places[i]->alone_ps;
     }
@@ -77,7 +77,7 @@ static double stretch_cost(double *iterations, const struct sched_component *com
 static struct winding choose_winding(const struct sched_component *component,
                                      const struct care *care)
 {
-    double shortest_ps = INFINITY;
+    double shortest_ps = (double)INFINITY;
     double longest_ps = 0;
     double entries = 0;
     for (uint32_t i = 0; i < component->job_count; i++) {
@@ -90,7 +90,7 @@ static struct winding choose_winding(const struct sched_component *component,
     // One period for all, where nothing else is short enough.
     double room = fmin(fmax(care->angles / entries, ANGLES_MIN), ANGLES);
     struct winding best = {ceil(longest_ps), (uint32_t)room};
-    double best_cost = INFINITY;
+    double best_cost = (double)INFINITY;
     for (uint32_t parts = 1; parts <= care->parts; parts++) {
         double quantum_ps = ceil(shortest_ps / parts);
         double iterations = 1;

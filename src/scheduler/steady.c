@@ -259,7 +259,7 @@ static void begin_sharing(struct play *play)
 // any leave open[].
 static double next_level(struct play *play)
 {
-    double level_Bps = INFINITY;
+    double level_Bps = (double)INFINITY;
     uint32_t kept = 0;
     for (uint32_t i = 0; i < play->open_count; i++) {
         uint32_t link = play->open[i];
@@ -385,7 +385,7 @@ static double position(const struct steady_job *job)
 
 static double next_event(const struct play *play)
 {
-    double next_ps = INFINITY;
+    double next_ps = (double)INFINITY;
     for (uint32_t j = 0; j < play->steady->job_count; j++) {
         const struct steady_job *job = &play->steady->jobs[j];
         bool waits = job->wait_ps > play->now_ps;
@@ -515,7 +515,7 @@ void steady_play(struct steady *steady, struct weft_arena scratch)
     list_links(&play, &scratch);
     double iterations = count_iterations(&play, longest_ps);
     double warm = iterations * steady->warm_up / (steady->warm_up + steady->window);
-    play.from_ps = INFINITY;
+    play.from_ps = (double)INFINITY;
     play_until(&play, warm * longest_ps);
     play.from_ps = play.now_ps;
     for (uint32_t j = 0; j < count; j++) {

@@ -152,7 +152,7 @@ static void take_uses(struct sched_place *place, const struct layer *layer,
 static void take_segments(struct sched_place *place, const struct sched *sched,
                           const struct weft_demand *demand, struct weft_arena *arena)
 {
-    double limit_Bps = INFINITY;
+    double limit_Bps = (double)INFINITY;
     for (uint32_t i = 0; i < place->use_count; i++) {
         double rate_Bps = sched->network->fabric.links[place->uses[i].link].rate_Bps;
         limit_Bps = fmin(limit_Bps, rate_Bps / place->uses[i].share);

@@ -68,6 +68,8 @@ BREACHES = [
     (in_sim(body("    strtok (0, 0);\n")), "lint", "banned call strtok"),
     (in_sim(body("    return rand();\n")), "lint", "banned call rand"),
     (in_sim(body("    system(\"true\");\n")), "lint", "banned call system"),
+    (in_sim(body("    double least = INFINITY;\n")), "lint", "INFINITY is a float"),
+    (in_sim(body("    double none = NAN;\n")), "lint", "NAN is a float"),
     (in_sim(body("    malloc(1);\n")), "lint", "banned call malloc"),
     (in_sim(body("    calloc(1, 1);\n")), "lint", "banned call calloc"),
     (in_sim(body("    realloc(0, 1);\n")), "lint", "banned call realloc"),

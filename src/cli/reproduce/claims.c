@@ -93,6 +93,7 @@ static uint32_t list_files(const char ***names, const char *folder, struct cli *
     DIR *open = opendir(folder);
     const char **found = WEFT_NEW(&cli->arena, const char *, FILES_MAX);
     uint32_t count = 0;
+    // NOLINTNEXTLINE(concurrency-mt-unsafe): nobody else reads this stream
     for (struct dirent *entry; open != NULL && (entry = readdir(open)) != NULL;) {
         size_t length = strlen(entry->d_name);
         if (length > 5 && entry->d_name[0] != '.' && count < FILES_MAX &&
@@ -151,8 +152,8 @@ static bool check_names(const struct reproduce_input *input, const struct all_cl
 {
     const char **names = WEFT_NEW(&cli->arena, const char *, 2 * (size_t)all->count);
     for (uint32_t i = 0; i < all->count; i++) {
-        names[2 * i] = all->claims[i].name;
-        names[2 * i + 1] = all->claims[i].system;
+        names[2 * (size_t)i] = all->claims[i].name;
+        names[2 * (size_t)i + 1] = all->claims[i].system;
     }
     for (uint32_t n = 0; n < input->name_count; n++) {
         uint32_t i = 0;

@@ -93,9 +93,9 @@ static const char *make_picture(const struct reproduce *reproduce, uint32_t firs
         double beyond = outcome->verdict == REPRODUCE_MET
                             ? fabs(outcome->ours / claim->published.value - 1)
                             : 0;
-        ratios[2 * shown] = (struct weft_ratio){1 + beyond, 1 + beyond, 1 + beyond};
+        ratios[2 * (size_t)shown] = (struct weft_ratio){1 + beyond, 1 + beyond, 1 + beyond};
         double gap = 1 + outcome->gap_ratio;
-        ratios[2 * shown + 1] = (struct weft_ratio){gap, gap, gap};
+        ratios[2 * (size_t)shown + 1] = (struct weft_ratio){gap, gap, gap};
         groups[shown++] = claim->name;
     }
     const struct weft_ratio_chart chart = {

@@ -88,7 +88,7 @@ static int remove_one(const char *path, const struct stat *status, int kind, str
 
 static void remove_all(const char *folder)
 {
-    nftw(folder, remove_one, 16, FTW_DEPTH | FTW_PHYS);
+    nftw(folder, remove_one, 16, FTW_DEPTH | FTW_PHYS); // NOLINT(concurrency-mt-unsafe): one thread
 }
 
 static bool make_work(struct player *player, struct weft_error *error)
@@ -298,7 +298,7 @@ bool reproduce_play(struct reproduce *reproduce, weft_stop stop)
         .threads = threads / slots,
     };
     for (uint32_t i = 0; i < reproduce->claim_count; i++) {
-        reproduce->outcomes[i].ours = NAN;
+        reproduce->outcomes[i].ours = (double)NAN;
     }
     for (uint32_t i = 0; i < slots; i++) {
         player.slots[i].claim = WEFT_NONE;

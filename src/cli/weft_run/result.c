@@ -20,7 +20,7 @@ struct summary {
 
 static struct summary summarize(const struct lab_ranks_result *result)
 {
-    struct summary summary = {.least_s = INFINITY};
+    struct summary summary = {.least_s = (double)INFINITY};
     for (uint32_t i = 0; i < result->iteration_count; i++) {
         const struct lab_ranks_time *time = &result->times[i];
         summary.mean_s += time->seconds / result->iteration_count;

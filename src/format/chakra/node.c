@@ -83,6 +83,7 @@ bool chakra_attribute_whole(uint64_t *value, const Chakra__Attribute *attribute)
     case CHAKRA__ATTRIBUTE__VALUE_UINT64_LIST:
     case CHAKRA__ATTRIBUTE__VALUE_BOOL_LIST:
     case CHAKRA__ATTRIBUTE__VALUE_STRING_VAL:
+    case _CHAKRA__ATTRIBUTE__VALUE__CASE_IS_INT_SIZE:
     default:
         return false;
     }

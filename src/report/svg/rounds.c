@@ -24,7 +24,7 @@ struct range {
 
 static struct range find_range(const struct weft_report_round *rounds, uint32_t count)
 {
-    struct range range = {INFINITY, 0, 1};
+    struct range range = {(double)INFINITY, 0, 1};
     uint32_t length = 0;
     for (uint32_t i = 0; i < count; i++) {
         range.low = fmin(range.low, rounds[i].iteration_s);

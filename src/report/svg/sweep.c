@@ -115,7 +115,7 @@ static bool shown_anywhere(const struct sweep *sweep, uint32_t line)
 
 static void find_range(struct panel *panel, const struct sweep *sweep, uint32_t index)
 {
-    double low = INFINITY;
+    double low = (double)INFINITY;
     double high = 0;
     for (uint32_t i = 0; i < sweep->count; i++) {
         for (uint32_t l = 0; l < LINE_COUNT && sweep->panel_of[i] == index; l++) {

@@ -20,8 +20,9 @@ void packet_circuits_init(struct packet_engine *engine, const struct weft_fabric
     uint32_t *hops = WEFT_NEW_RAW(arena, uint32_t, laid_out + 2 * (size_t)fabric->link_count);
     WEFT_ASSERT(laid_out + 2 * (size_t)fabric->link_count < UINT32_MAX);
     for (uint32_t link = 0; link < fabric->link_count; link++) {
-        hops[laid_out + 2 * link] = link;
-        hops[laid_out + 2 * link + 1] = WEFT_NONE;
+        uint32_t *pair = hops + laid_out + 2 * (size_t)link;
+        pair[0] = link;
+        pair[1] = WEFT_NONE;
     }
     engine->hops = hops;
     *circuits = (struct packet_circuits){
