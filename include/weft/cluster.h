@@ -68,8 +68,8 @@ bool weft_cluster_build(struct weft_cluster *cluster, uint32_t server_count, uin
 bool weft_cluster_check(const struct weft_cluster *cluster, struct weft_error *error) WEFT_MUST_USE;
 // And that each port can join another server, as a fabric without switches asks: the degree is
 // below the number of servers.
-bool weft_cluster_check_direct(const struct weft_cluster *cluster,
-                               struct weft_error *error) WEFT_MUST_USE;
+bool weft_cluster_check_direct(const struct weft_cluster *cluster, struct weft_error *error)
+    WEFT_MUST_USE;
 // One row's part of it: a rate or figure that is negative, not finite or beyond reason.
 bool weft_cluster_check_price_row(const struct weft_price_row *row, struct weft_error *error)
     WEFT_MUST_USE;

@@ -94,9 +94,9 @@ enum weft_compatibility {
 };
 
 struct weft_link_score {
-    double score;       // with the time-shifts below
-    double unshifted;   // all shifts 0
-    double mean;        // over all rotations, each as likely as another
+    double score;     // with the time-shifts below
+    double unshifted; // all shifts 0
+    double mean;      // over all rotations, each as likely as another
     // No shifts do better on the quantised circle: by whole angles (raised to the score, where that
     // is of finer shifts), and by any time.
     double upper_bound;
