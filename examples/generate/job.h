@@ -82,5 +82,7 @@ void job_add_dlrm(struct job *job);
 // Stages of a pipeline; server_count / stages replicas.
 void job_add_gpt(struct job *job, uint32_t stages);
 void job_add_moe(struct job *job);
+// One AllReduce, and sends of its first member.
+void job_add_sends(struct job *job);
 
 #endif

@@ -32,6 +32,7 @@ static const struct example examples[] = {
     {"gpt_16", 16, add_gpt_4_stages},
     {"gpt_128", 128, add_gpt_8_stages},
     {"moe_16", 16, job_add_moe},
+    {"sends_4", 4, job_add_sends},
 };
 
 // Whether the file at `path` holds these bytes.

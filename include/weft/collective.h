@@ -82,6 +82,7 @@ struct weft_schedule {
     bool packed;
     uint32_t root;       // BROADCAST, REDUCE; else 0
     uint32_t port_count; // claimed: no rank sends or receives more transfers a round; 0 = no claim
+    bool in_order;       // from a rank to another one transfer goes after the other, in this order
     uint32_t round_count;
     uint32_t step_count;
     const struct weft_step *steps; // in order of first_round
@@ -198,7 +199,8 @@ enum weft_algorithm {
     WEFT_ALGORITHM_DIRECT,       // everybody to everybody
     WEFT_ALGORITHM_STAGED,       // ALLTOALL by server, then by rail
     WEFT_ALGORITHM_STRAGGLAR,
-    WEFT_ALGORITHM_SYNTHESIZE, // for a fabric: weft_synthesize
+    WEFT_ALGORITHM_SYNTHESIZE,   // for a fabric: weft_synthesize
+    WEFT_ALGORITHM_PACKED_TREES, // for a fabric and what else it carries: weft_pack_trees
     WEFT_ALGORITHM_COUNT,
 };
 
@@ -218,6 +220,8 @@ struct weft_algorithm_options {
 const char *weft_algorithm_name(enum weft_algorithm algorithm); // "ring", "halving-doubling", ...
 // By name; COUNT if there is none.
 enum weft_algorithm weft_algorithm_find(const char *name);
+// Whether it is made for one fabric, so that weft_algorithm_build cannot write it.
+bool weft_algorithm_needs_fabric(enum weft_algorithm algorithm);
 // Whether an algorithm can do a kind at all.
 bool weft_algorithm_supports(enum weft_algorithm algorithm, enum weft_collective_kind kind);
 // Writes an algorithm's schedule. Fails with INPUT and the remedy when it cannot do the kind or the
@@ -313,6 +317,24 @@ bool weft_synthesize(struct weft_synthesis *synthesis, const struct weft_fabric 
                      const struct weft_synthesis_options *options, struct weft_arena *arena,
                      struct weft_arena scratch, struct weft_error *error) WEFT_MUST_USE;
 
+struct weft_packing_options {
+    uint32_t chunk_count;     // C; 0 = 1
+    const double *load_ratio; // per link: bytes that it carries meanwhile for a byte of the
+                              // collective; NULL = none
+};
+#define WEFT_PACKING_STEPS_MAX (1u << 22)
+
+// An AllReduce over the servers of a direct fabric along spanning trees, one a chunk, that are
+// packed so that links are busy alike beside what else they carry, in the spirit of Blink (Wang et
+// al., MLSys 2020). Members whose links have other things to carry become leaves, which send and
+// receive S; all together move 2(n-1) S. In order: the schedule's rounds say in which order a link
+// carries chunks. Fails with INPUT where servers are not all joined by links both ways, below 2 and
+// beyond 2^22 steps. docs/collectives.md, "Packed trees". O(chunks * n^2), with a factor for the
+// depth of the trees.
+bool weft_pack_trees(struct weft_schedule *schedule, const struct weft_fabric *fabric,
+                     const struct weft_packing_options *options,
+                     const struct weft_environment *environment) WEFT_MUST_USE;
+
 // ---- lowering ----
 
 struct weft_lower_options {
@@ -348,7 +370,8 @@ struct weft_collective_choice {
     uint32_t group;
     uint64_t size_min_bytes;
     uint64_t size_max_bytes;
-    enum weft_algorithm algorithm; // any that does the tasks' kinds; SYNTHESIZE: of all servers
+    enum weft_algorithm algorithm; // any that does the tasks' kinds; those made for a fabric: of
+                                   // all servers
     uint32_t chunk_factor;
     bool ring_order; // ranks go round the group's first ring; else they are in its order
     double seconds;  // the iteration with this choice

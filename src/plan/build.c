@@ -19,6 +19,11 @@
 // The effort where none is asked for.
 #define SECONDS_DEFAULT 2.0
 
+// Beyond these, packed trees have more transfers than a choice may, or few chunks. And an iteration
+// this near to its bound is as good as any (as in design/method.c).
+#define TREES_SERVERS_MAX 64u
+#define GOOD_RATIO 1e-4
+
 // ---- the weft method ----
 
 // The effort of a search, in seconds: of the flow engine, and for packets at its end.
@@ -163,6 +168,55 @@ static bool check_inputs(const struct weft_taskgraph *graph, const struct weft_c
     return true;
 }
 
+// The largest bound for any collectives: an iteration this short cannot be beaten by another choice
+// of them.
+static double least_iteration(const struct weft_certificate *certificate)
+{
+    double least_s = 0;
+    for (uint32_t i = 0; i < certificate->bound_count; i++) {
+        const struct weft_bound *bound = &certificate->bounds[i];
+        bool holds = weft_bound_may_bind(bound) && bound->any_collectives;
+        least_s = holds ? fmax(least_s, bound->seconds) : least_s;
+    }
+    return least_s;
+}
+
+// Plans once more for AllReduces along packed trees, which the network that is best for rings may
+// not suit: a member that has much to send besides is a leaf there, and rings make no leaves. Takes
+// the new plan if it is shorter. The same effort again; of many servers nothing, since only trees
+// of few transfers are played.
+static void plan_for_trees(struct weft_plan *plan, const struct search *search, double seconds,
+                           struct weft_arena *arena, struct weft_arena scratch)
+{
+    struct weft_arena kept = weft_arena_split(&scratch);
+    struct weft_collective_choice *choices = NULL;
+    struct weft_certificate certificate;
+    struct weft_error error; // then the first plan stays
+    struct search own = *search;
+    const struct weft_environment inner = search_environment(search, &kept, scratch, &error);
+    own.incumbent = NULL; // whoever leaves the search now gets the first plan
+    own.choice_count = collectives_pack(&choices, search, &kept);
+    own.choices = choices;
+    if (own.choice_count == 0 || search->cluster->server_count > TREES_SERVERS_MAX ||
+        !weft_certificate_build(&certificate, search->graph, search->cluster, NULL, 0, &inner)) {
+        return;
+    }
+    own.good_enough_s = least_iteration(&certificate) * (1 + GOOD_RATIO);
+    struct weft_plan other = *plan;
+    struct scored_design best;
+    if (plan->iteration_s <= own.good_enough_s ||
+        !method_search(&best, &own, seconds, NULL, &kept, scratch) ||
+        best.score.iteration_s >= plan->iteration_s ||
+        !method_publish(&other, &own, &best.design, arena, scratch)) {
+        return;
+    }
+    other.iteration_s = search_simulate(search, &other.network, false, scratch).iteration_s;
+    collectives_choose(&other, search, seconds * WORK_UNITS_PER_S, arena, scratch);
+    if (other.iteration_s < plan->iteration_s) {
+        plan_move(plan, &other);
+    }
+}
+
 bool plan_build(struct weft_plan *plan, const struct weft_taskgraph *graph,
                 const struct weft_cluster *cluster, const struct weft_plan_options *options,
                 struct incumbent *incumbent, const struct weft_environment *environment)
@@ -197,6 +251,9 @@ bool plan_build(struct weft_plan *plan, const struct weft_taskgraph *graph,
         bool by_packets = plan->finals.count > 0;
         collectives_choose(plan, by_packets ? &last : &search, seconds * WORK_UNITS_PER_S, arena,
                            scratch);
+        if (wanted->method == WEFT_TOPOLOGY_WEFT && !by_packets) {
+            plan_for_trees(plan, &search, seconds, arena, scratch);
+        }
     }
     return found && collectives_finish(plan, &search, arena, scratch, error);
 }

@@ -106,7 +106,7 @@ static void expect_sound(const struct attempt *attempt)
 static bool can_do(enum weft_algorithm algorithm, enum weft_collective_kind kind, uint32_t n)
 {
     bool power = (n & (n - 1)) == 0;
-    return algorithm != WEFT_ALGORITHM_SYNTHESIZE && weft_algorithm_supports(algorithm, kind) &&
+    return !weft_algorithm_needs_fabric(algorithm) && weft_algorithm_supports(algorithm, kind) &&
            (algorithm != WEFT_ALGORITHM_STRAGGLAR || n > 2) &&
            (algorithm != WEFT_ALGORITHM_RECURSIVE_DOUBLING || power ||
             kind != WEFT_COLLECTIVE_ALLGATHER);

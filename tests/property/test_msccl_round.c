@@ -24,7 +24,7 @@ static bool build(struct weft_schedule *schedule, enum weft_algorithm algorithm,
     struct weft_error error;
     struct weft_algorithm_options options = {
         .kind = kind, .rank_count = ranks, .chunk_factor = factor, .root = ranks / 2};
-    return algorithm != WEFT_ALGORITHM_SYNTHESIZE && weft_algorithm_supports(algorithm, kind) &&
+    return !weft_algorithm_needs_fabric(algorithm) && weft_algorithm_supports(algorithm, kind) &&
            weft_algorithm_build(schedule, algorithm, &options, arena, scratch, &error);
 }
 

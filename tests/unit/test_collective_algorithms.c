@@ -54,6 +54,7 @@ static void what_cannot_be_is_refused_with_a_remedy(void **state)
          "root 8 is none of the ranks 0 to 7"},
         {WEFT_ALGORITHM_STRAGGLAR, {.rank_count = 2}, "stragglar"},
         {WEFT_ALGORITHM_SYNTHESIZE, {.rank_count = 8}, "needs a fabric"},
+        {WEFT_ALGORITHM_PACKED_TREES, {.rank_count = 8}, "needs a fabric"},
         {WEFT_ALGORITHM_RECURSIVE_DOUBLING,
          {.kind = WEFT_COLLECTIVE_ALLGATHER, .rank_count = 12},
          "take bruck"},

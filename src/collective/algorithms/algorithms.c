@@ -48,7 +48,13 @@ static const struct entry entries[WEFT_ALGORITHM_COUNT] = {
                                    KINDS_REDUCTION | 1u << WEFT_COLLECTIVE_BROADCAST |
                                        1u << WEFT_COLLECTIVE_ALLTOALL,
                                    NULL},
+    [WEFT_ALGORITHM_PACKED_TREES] = {"packed-trees", 1u << WEFT_COLLECTIVE_ALLREDUCE, NULL},
 };
+
+bool weft_algorithm_needs_fabric(enum weft_algorithm algorithm)
+{
+    return algorithm == WEFT_ALGORITHM_SYNTHESIZE || algorithm == WEFT_ALGORITHM_PACKED_TREES;
+}
 
 const char *weft_algorithm_name(enum weft_algorithm algorithm)
 {

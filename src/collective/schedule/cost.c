@@ -215,6 +215,7 @@ static double one_half(const struct question *question, bool adds)
     case WEFT_ALGORITHM_STAGED:
     case WEFT_ALGORITHM_STRAGGLAR:
     case WEFT_ALGORITHM_SYNTHESIZE:
+    case WEFT_ALGORITHM_PACKED_TREES:
     case WEFT_ALGORITHM_COUNT:
         break;
     }

@@ -41,16 +41,60 @@ static const struct weft_ring *first_ring(const struct weft_ring_set *rings, uin
     return NULL;
 }
 
-static bool synthesize(struct weft_schedule *schedule, const struct weft_collective_choice *choice,
-                       enum weft_collective_kind kind, uint64_t size_bytes,
-                       const struct weft_fabric *fabric, const struct weft_environment *environment)
+// Bytes that each link carries of the transfers, for a byte of the group's AllReduces.
+static double *load_beside(const struct weft_taskgraph *graph, uint32_t group,
+                           const struct weft_network *network, struct weft_arena *arena)
 {
-    const struct weft_synthesis_options options = {.kind = kind,
-                                                   .size_bytes = size_bytes,
-                                                   .chunk_factor = choice->chunk_factor,
-                                                   .seed = SYNTHESIS_SEED};
+    const struct weft_routes *routes = &network->routes;
+    double *load_ratio = WEFT_NEW(arena, double, (size_t)network->fabric.link_count + 1);
+    uint32_t *links = WEFT_NEW_RAW(arena, uint32_t, (size_t)routes->hop_max + 1);
+    double bytes = 0;
+    for (uint32_t t = 0; t < graph->task_count; t++) {
+        bool own = graph->kind[t] == WEFT_TASK_ALLREDUCE && graph->group[t] == group;
+        bytes += own ? (double)graph->size_bytes[t] : 0;
+    }
+    for (uint32_t t = 0; t < graph->task_count; t++) {
+        bool crosses = graph->kind[t] == WEFT_TASK_TRANSFER && graph->from[t] != graph->to[t];
+        uint32_t from = crosses ? graph->from[t] : 0;
+        uint32_t to = crosses ? graph->to[t] : 0;
+        uint32_t count = crosses ? weft_routes_path_count(routes, from, to) : 0;
+        for (uint32_t p = 0; p < count; p++) {
+            double weight;
+            uint32_t hops = weft_routes_path(routes, from, to, p, links, &weight);
+            for (uint32_t i = 0; i < hops; i++) {
+                load_ratio[links[i]] += (double)graph->size_bytes[t] * weight / bytes;
+            }
+        }
+    }
+    return load_ratio;
+}
+
+// The schedule of an algorithm that is made for a fabric, of all its servers.
+static bool build_for_fabric(struct weft_schedule *schedule,
+                             const struct weft_collective_choice *choice,
+                             const struct weft_collective_call *call,
+                             const struct weft_taskgraph *graph, const struct weft_network *network,
+                             const struct weft_environment *environment)
+{
+    const struct weft_fabric *fabric = &network->fabric;
+    uint32_t members = graph->group_first[choice->group + 1] - graph->group_first[choice->group];
+    if (members != fabric->server_count) {
+        return weft_fail(environment->error, WEFT_INPUT,
+                         "%s is of all %u servers, the group has %u",
+                         weft_algorithm_name(choice->algorithm), fabric->server_count, members);
+    }
+    if (choice->algorithm == WEFT_ALGORITHM_PACKED_TREES) {
+        struct weft_environment inner = *environment;
+        const struct weft_packing_options packing = {
+            choice->chunk_factor, load_beside(graph, choice->group, network, &inner.scratch)};
+        return weft_pack_trees(schedule, fabric, &packing, &inner);
+    }
+    struct weft_synthesis_options options = {.size_bytes = call->size_bytes,
+                                             .chunk_factor = choice->chunk_factor,
+                                             .seed = SYNTHESIS_SEED};
     struct weft_synthesis made;
-    if (!weft_synthesize(&made, fabric, &options, environment->arena, environment->scratch,
+    if (!collective_kind(&options.kind, call->kind) ||
+        !weft_synthesize(&made, fabric, &options, environment->arena, environment->scratch,
                          environment->error)) {
         return false;
     }
@@ -88,24 +132,13 @@ bool weft_collective_choice_build(struct weft_placed_schedule *placed,
     }
     struct weft_placed_schedule built = {
         .servers = choice->ring_order ? ring->members : graph->group_members + first[0]};
-    if (choice->algorithm != WEFT_ALGORITHM_SYNTHESIZE) {
-        const struct weft_algorithm_options options = {
-            .kind = kind, .rank_count = members, .chunk_factor = choice->chunk_factor};
-        if (!weft_algorithm_build(&built.schedule, choice->algorithm, &options, environment->arena,
-                                  environment->scratch, error)) {
-            return weft_wrap(error, "group %u", choice->group);
-        }
-        *placed = built;
-        return true;
-    }
-    if (members != network->fabric.server_count) {
-        return weft_fail(error, WEFT_INPUT,
-                         "group %u: a synthesised schedule is of all %u servers, the group has %u",
-                         choice->group, network->fabric.server_count, members);
-    }
-    built.servers = NULL;
-    if (!synthesize(&built.schedule, choice, kind, call->size_bytes, &network->fabric,
-                    environment)) {
+    const struct weft_algorithm_options options = {
+        .kind = kind, .rank_count = members, .chunk_factor = choice->chunk_factor};
+    bool for_fabric = weft_algorithm_needs_fabric(choice->algorithm);
+    built.servers = for_fabric ? NULL : built.servers;
+    if (for_fabric ? !build_for_fabric(&built.schedule, choice, call, graph, network, environment)
+                   : !weft_algorithm_build(&built.schedule, choice->algorithm, &options,
+                                           environment->arena, environment->scratch, error)) {
         return weft_wrap(error, "group %u", choice->group);
     }
     *placed = built;

@@ -7,7 +7,8 @@
 // are done. So two ranks may swap a slot in one round.
 //
 // With one port a rank's sends stand in a row, and so do its receives: otherwise ranks that are
-// early would share the port of one that is late, and both would be late from then on.
+// early would share the port of one that is late, and both would be late from then on. In order,
+// what a rank sends to another stands in a row, as on one connection.
 
 #include "weft/collective.h"
 
@@ -36,7 +37,8 @@ struct lowering {
     struct links links;
     uint32_t *version;
     uint32_t *readers;
-    uint32_t *seen; // per task: the last task that got an edge from it, + 1
+    uint32_t *seen;         // per task: the last task that got an edge from it, + 1
+    uint32_t *last_between; // per pair of ranks, + 1; in order only
     // Per rank, + 1; one port only.
     uint32_t *last_send;
     uint32_t *last_receive;
@@ -148,6 +150,10 @@ static void lower_round(struct lowering *lowering, const struct weft_round_walk 
             follow(lowering, &lowering->last_send[transfer->from], tasks[i]);
             follow(lowering, &lowering->last_receive[transfer->to], tasks[i]);
         }
+        if (lowering->schedule->in_order && transfer->from != transfer->to) {
+            size_t pair = (size_t)transfer->from * lowering->schedule->rank_count + transfer->to;
+            follow(lowering, &lowering->last_between[pair], tasks[i]);
+        }
         for (uint32_t k = 0; k < transfer->slot_count; k++) {
             size_t slot = slot_of(lowering, transfer->from, transfer->from_slot + k);
             read_slot(lowering, slot, tasks[i]);
@@ -208,6 +214,8 @@ bool weft_schedule_lower_tasks(struct weft_task_list *list, const struct weft_sc
     size_t task_room = (size_t)(transfers + moved) + schedule->round_count + 1;
     size_t entry_room = (size_t)(4 * moved) + 1;
     size_t edge_room = entry_room + 2 * task_room + (size_t)moved;
+    size_t pairs = (size_t)schedule->rank_count * schedule->rank_count;
+    WEFT_ASSERT(!schedule->in_order || schedule->port_count != 1); // edges have room for one order
     struct lowering lowering = {
         .schedule = schedule,
         .options = options,
@@ -220,6 +228,7 @@ bool weft_schedule_lower_tasks(struct weft_task_list *list, const struct weft_sc
         .version = WEFT_NEW(&scratch, uint32_t, slots),
         .readers = WEFT_NEW(&scratch, uint32_t, slots),
         .seen = WEFT_NEW(&scratch, uint32_t, task_room),
+        .last_between = schedule->in_order ? WEFT_NEW(&scratch, uint32_t, pairs) : NULL,
         .last_send = WEFT_NEW(&scratch, uint32_t, schedule->rank_count),
         .last_receive = WEFT_NEW(&scratch, uint32_t, schedule->rank_count),
     };

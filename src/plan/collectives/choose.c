@@ -16,7 +16,8 @@
 // A choice that saves less is not worth that the plan becomes harder to read.
 #define LESS_RATIO 1e-4
 #define CLASSES_MAX 16u
-#define TRIED_MAX 3u             // in the whole iteration
+#define TRIED_MAX 3u             // in the whole iteration, beside packed trees
+#define PACKED_COUNT 2u          // of the candidates, the last ones
 #define TRANSFERS_MAX (1u << 13) // of a schedule
 // Of building a task graph's transfers and playing them.
 #define UNITS_PER_TASK 1500.0
@@ -46,6 +47,8 @@ static const struct candidate candidates[] = {
     {WEFT_ALGORITHM_DIRECT, 1, false},
     {WEFT_ALGORITHM_SYNTHESIZE, 1, false},
     {WEFT_ALGORITHM_SYNTHESIZE, 4, false},
+    {WEFT_ALGORITHM_PACKED_TREES, 24, false},
+    {WEFT_ALGORITHM_PACKED_TREES, 120, false},
 };
 #define CANDIDATE_COUNT (uint32_t)(sizeof candidates / sizeof candidates[0])
 
@@ -76,10 +79,10 @@ struct chooser {
 // ---- classes ----
 
 // Tasks that the engine plays in one round anyway are left alone: nothing is quicker.
-static bool may_choose(const struct chooser *chooser, uint32_t task)
+static bool may_choose(const struct search *search, uint32_t task)
 {
-    const struct weft_taskgraph *graph = chooser->search->graph;
-    const struct weft_sim_options *sim = &chooser->search->sim;
+    const struct weft_taskgraph *graph = search->graph;
+    const struct weft_sim_options *sim = &search->sim;
     if (!weft_task_is_collective(graph, task) || graph->size_bytes[task] == 0) {
         return false;
     }
@@ -93,7 +96,7 @@ static void measure_groups(struct class *groups, const struct chooser *chooser)
 {
     const struct weft_taskgraph *graph = chooser->search->graph;
     for (uint32_t t = 0; t < graph->task_count; t++) {
-        if (!may_choose(chooser, t)) {
+        if (!may_choose(chooser->search, t)) {
             continue;
         }
         struct class *group = &groups[graph->group[t]];
@@ -214,9 +217,9 @@ struct experiment {
     double alone_s[CANDIDATE_COUNT + 1]; // the last: rings
     double alone_units[CANDIDATE_COUNT + 1];
     uint32_t task_count; // that would change
-    uint32_t tried[TRIED_MAX];
+    uint32_t tried[TRIED_MAX + PACKED_COUNT];
     uint32_t tried_count;
-    struct score scores[TRIED_MAX];
+    struct score scores[TRIED_MAX + PACKED_COUNT];
 };
 
 static double simulate(double *work_units, const struct chooser *chooser,
@@ -321,7 +324,7 @@ static bool find_task(uint32_t *task, struct experiment *experiment)
     uint32_t found = WEFT_NONE;
     for (uint32_t t = 0; t < graph->task_count; t++) {
         uint64_t size_bytes = graph->size_bytes[t];
-        if (!may_choose(chooser, t) ||
+        if (!may_choose(chooser->search, t) ||
             chooser->class_of_group[graph->group[t]] != experiment->class || size_bytes < low ||
             size_bytes > high) {
             continue;
@@ -370,12 +373,31 @@ static bool set_alone(struct experiment *experiment, struct weft_arena *arena,
     return weft_taskgraph_build(&experiment->alone, &draft, arena, scratch, &error);
 }
 
-// The quickest ones alone, first of equals first.
+// Puts a candidate among those that are tried in the whole iteration, if the effort lasts for it.
+static bool try_candidate(struct experiment *experiment, uint32_t candidate, double *units_left)
+{
+    experiment->alone_s[candidate] = HUGE_VAL; // not again
+    *units_left -= experiment->alone_units[candidate] * experiment->task_count;
+    if (*units_left < 0) {
+        return false; // the others would cost as much
+    }
+    experiment->tried[experiment->tried_count++] = candidate;
+    return true;
+}
+
+// Packed trees whatever they take alone, where there are transfers that they can give way to; then
+// the quickest ones alone, first of equals first.
 static void pick_tried(struct experiment *experiment)
 {
     double units_left = experiment->chooser->units_left;
-    for (experiment->tried_count = 0; experiment->tried_count < TRIED_MAX;
-         experiment->tried_count++) {
+    bool beside = experiment->chooser->search->traffic->transfer_total_bytes > 0;
+    bool affordable = true;
+    for (uint32_t c = CANDIDATE_COUNT - PACKED_COUNT; c < CANDIDATE_COUNT && beside; c++) {
+        if (experiment->alone_s[c] < HUGE_VAL && affordable) {
+            affordable = try_candidate(experiment, c, &units_left);
+        }
+    }
+    for (uint32_t i = 0; i < TRIED_MAX && affordable; i++) {
         uint32_t best = CANDIDATE_COUNT;
         for (uint32_t c = 0; c < CANDIDATE_COUNT; c++) {
             if (experiment->alone_s[c] < experiment->alone_s[best]) {
@@ -385,12 +407,7 @@ static void pick_tried(struct experiment *experiment)
         if (best == CANDIDATE_COUNT) {
             return;
         }
-        experiment->alone_s[best] = HUGE_VAL;
-        units_left -= experiment->alone_units[best] * experiment->task_count;
-        if (units_left < 0) {
-            return; // the others would cost as much
-        }
-        experiment->tried[experiment->tried_count] = best;
+        affordable = try_candidate(experiment, best, &units_left);
     }
 }
 
@@ -421,6 +438,28 @@ static void improve(struct chooser *chooser, uint32_t class, bool small, bool la
             chooser->classes[class].chosen[part] = best;
         }
     }
+}
+
+uint32_t collectives_pack(struct weft_collective_choice **choices, const struct search *search,
+                          struct weft_arena *arena)
+{
+    const struct weft_taskgraph *graph = search->graph;
+    bool *packed = WEFT_NEW(arena, bool, (size_t)graph->group_count + 1);
+    uint32_t count = 0;
+    if (search->traffic->transfer_total_bytes <= 0) {
+        return 0;
+    }
+    *choices = WEFT_NEW(arena, struct weft_collective_choice, (size_t)graph->group_count + 1);
+    for (uint32_t t = 0; t < graph->task_count; t++) {
+        if (!may_choose(search, t) || graph->kind[t] != WEFT_TASK_ALLREDUCE ||
+            packed[graph->group[t]] || weft_task_member_count(graph, t) != graph->server_count) {
+            continue;
+        }
+        packed[graph->group[t]] = true;
+        uint32_t candidate = CANDIDATE_COUNT - PACKED_COUNT;
+        add_row(*choices, &count, graph->group[t], candidate, 1, UINT64_MAX);
+    }
+    return count;
 }
 
 void collectives_choose(struct weft_plan *plan, const struct search *search, double work_units,

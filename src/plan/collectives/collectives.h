@@ -14,6 +14,10 @@
 // iteration into it; the rings stay where nothing is better. `work_units` of effort.
 void collectives_choose(struct weft_plan *plan, const struct search *search, double work_units,
                         struct weft_arena *arena, struct weft_arena scratch);
+// Packed trees for every AllReduce of all servers that a search may choose for. Returns how many
+// choices there are, 0 also where there are no transfers that trees could give way to.
+uint32_t collectives_pack(struct weft_collective_choice **choices, const struct search *search,
+                          struct weft_arena *arena);
 // The certificate of a plan: without the bounds that its choices' schedules do not keep to.
 bool collectives_certify(struct weft_certificate *certificate, const struct weft_plan *plan,
                          const struct weft_taskgraph *graph, struct weft_arena *arena,

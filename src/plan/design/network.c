@@ -32,15 +32,21 @@ struct score search_simulate(const struct search *search, const struct weft_netw
     struct weft_sim_options options = search->sim;
     options.one_round = options.one_round || quick;
     struct weft_arena results = weft_arena_split(&scratch);
+    struct weft_taskgraph expanded;
     struct weft_sim_job job = {search->graph, NULL, network->rings};
     struct weft_sim_result result;
     struct weft_error error;
-    if (!weft_sim_run_jobs(
-            &result, network, &job, 1, &options,
-            &(struct weft_environment){.arena = &results, .scratch = scratch, .error = &error})) {
+    const struct weft_environment inner = {.arena = &results, .scratch = scratch, .error = &error};
+    bool played = true;
+    if (search->choice_count > 0) {
+        played = weft_taskgraph_expand(&expanded, search->graph, search->choices,
+                                       search->choice_count, network, &inner);
+        job.graph = &expanded;
+    }
+    if (!played || !weft_sim_run_jobs(&result, network, &job, 1, &options, &inner)) {
         return (struct score){HUGE_VAL, UNITS_PER_EVENT * search->graph->task_count};
     }
-    double units = UNITS_PER_EVENT * (double)(result.event_count + search->graph->task_count) +
+    double units = UNITS_PER_EVENT * (double)(result.event_count + job.graph->task_count) +
                    UNITS_PER_WORK * (double)result.work_count;
     return (struct score){weft_seconds(result.iteration_ps[0]), units};
 }
@@ -97,7 +103,9 @@ bool search_network(struct weft_network *network, double *work_units, const stru
                                           .extra_hops = EXTRA_HOPS,
                                           .epsilon = ROUTING_EPSILON,
                                           .rounds_max = ROUTING_ROUNDS};
-    options.link_base_bytes = ring_load(&rings, search->traffic, &network->fabric, &scratch);
+    if (search->choice_count == 0) {
+        options.link_base_bytes = ring_load(&rings, search->traffic, &network->fabric, &scratch);
+    }
     struct weft_minmax_result result;
     *work_units += pair_units(search->traffic);
     return weft_routing_minmax(

@@ -32,6 +32,10 @@ struct search {
     double good_enough_s; // an iteration this short need not be improved
     struct design_ends *ends;    // filled by search_run beside the best; NULL = nobody asks
     struct incumbent *incumbent; // is offered what was evaluated in full; NULL = nobody asks
+    // What collectives run as while networks are evaluated; none: on each network's rings. Routes
+    // then heed the transfers alone.
+    const struct weft_collective_choice *choices;
+    uint32_t choice_count;
 };
 
 static inline struct weft_environment search_environment(const struct search *search,

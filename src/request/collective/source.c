@@ -123,7 +123,8 @@ bool weft_request_collective_source(struct weft_collective_source *source,
         !read_fabric(&found, request, environment)) {
         return false;
     }
-    if (found.algorithm == WEFT_ALGORITHM_SYNTHESIZE && request->fabric == NULL) {
+    if (found.algorithm < WEFT_ALGORITHM_COUNT && weft_algorithm_needs_fabric(found.algorithm) &&
+        request->fabric == NULL) {
         return weft_fail(error, WEFT_USAGE, "for which fabric? write {fabric=torus:8x8}");
     }
     if (found.options.rank_count == 0) {
@@ -155,6 +156,10 @@ bool weft_request_collective_build(struct weft_schedule *schedule,
         }
         *schedule = made.schedule;
         return true;
+    }
+    if (source->algorithm == WEFT_ALGORITHM_PACKED_TREES) {
+        const struct weft_packing_options packing = {.chunk_count = source->options.chunk_factor};
+        return weft_pack_trees(schedule, source->fabric, &packing, environment);
     }
     return weft_algorithm_build(schedule, source->algorithm, &source->options, environment->arena,
                                 environment->scratch, environment->error);
