@@ -98,3 +98,94 @@ def ocs_reconfig(tool):
             cells.append(f"{found[0]}{by_seed} ({other:g})")
         return cells
     return [lambda: [row("DLRM-16", "dlrm"), row("VGG-16", "vgg")]]
+
+
+@table("shifts-drift", "docs/sharing.md", "cheap", "| mean | iterations that waited",
+       "weft simulate examples/interleave/mltcp_6.json --sharing fair --shifts find "
+       "--iterations 200 OPTIONS")
+def shifts_drift(tool):
+    def row(options):
+        text = tool.run("weft", "simulate", "examples/interleave/mltcp_6.json", "--sharing", "fair",
+                        "--shifts", "find", "--iterations", 200, *options.split())
+        mean = next(line.split("ms")[1].split()[0] for line in text.splitlines()
+                    if line.startswith("(mean)"))
+        waited = [line.split()[-2] for line in text.splitlines() if line.startswith("waited")]
+        return [f"`{options}`" if options else "still", f"{float(mean):.1f} ms",
+                f"{waited[0]} of 1200" if waited else ""]
+    return [lambda: [row(options) for options in
+                     ("", "--jitter 5ms", "--jitter 5ms --realign 0.05",
+                      "--jitter 5ms --realign 0.02")]]
+
+
+WORK = {"allreduce-ring-1024": ("AllReduce 100 MB, ring of 1024", "0.7 s, 60 MB",
+                                "SimGrid 4.0 s, 45 MB"),
+        "allreduce-ring-4096": ("AllReduce 100 MB, ring of 4096", "12 s", "none within 60 s"),
+        "alltoall-switch-512": ("all-to-all 1 MB, switch of 512", "2 s, 150 MB",
+                                "SimGrid 18.6 s, 672 MB"),
+        "permutation-fat-tree-1024": ("permutation 10 MB, Fat-tree of 1024", "", "SimGrid 0.06 s"),
+        "poisson-30-fat-tree-1024": ("Poisson 1 MB, Fat-tree of 1024, 30 %", "1 s",
+                                     "SimGrid 25.9 s"),
+        "poisson-60-fat-tree-1024": ("Poisson 1 MB, Fat-tree of 1024, 60 %", "3.3 s",
+                                     "SimGrid > 93 s")}
+
+
+@table("flow-speed", "docs/flow-engine.md", "dear",
+       "work | simulated | flows | CPU s | MB | goal | best peer", "build/bench/bench_sim",
+       free=["CPU s", "MB"])
+def flow_speed(tool):
+    line = r"^(\S+) +([\d.]+ us) +(\d+) flows +([\d.]+) s +\d+ flows/s +(\d+) MB"
+
+    def row(name, simulated, flows, cpu, memory):
+        what, goal, peer = WORK[name]
+        return [what, simulated, f"{int(flows):,}", f"{float(cpu):.2f}", memory, goal, peer]
+    return [lambda: [row(*one) for one in tool.found(line, "bench/bench_sim")]]
+
+
+LEAVES = "--fabric leaf-spine --radix 32 --latency"
+NSCC = (f"{LEAVES} 500ns --transport nscc --spray-by reuse --trim --ecn-pmax 1 --rto-min 93us "
+        "--spray 16 --buffer 129kB --ecn-kmin 25kB --ecn-kmax 103kB")
+DRAWS = NSCC.replace("--spray 16", "--spray 64 --spray-hashed")
+WIDE = DRAWS.replace("129kB --ecn-kmin 25kB --ecn-kmax 103kB",
+                     "628kB --ecn-kmin 129kB --ecn-kmax 503kB")
+TCP = (f"allreduce:100MB {LEAVES} 1us --transport reno --initial-window 400 --buffer 4MB "
+       "--host-queue all --servers ")
+# What, options of each run, how the times are written, the peer's.
+PEERS = [
+    ("AllReduce 100 MB, leaf-spine of radix 32, 1 us a link, 16 / 64 / 128 ranks, `--transport reno"
+     " --initial-window 400 --buffer 4MB --host-queue all`", [TCP + "16", TCP + "64", TCP + "128"],
+     "{:.0f} / {:.0f} / {:.0f} us",
+     "ASTRA-sim + htsim TCP 4063 / 4610 / 5053 us (-1.6, -0.7, +1.7 %)"),
+    ("all-to-all 1 MB, 64 ranks on a switch, 0.5 us, `--transport dctcp --buffer 64MB`",
+     ["alltoall:1MB --servers 64 --fabric single-switch --latency 500ns --transport dctcp "
+      "--buffer 64MB"], "{:.0f} us", "UEC 1292 us (leaf-spine, sprayed)"),
+    ("the same on 4 leaves of 16 (`--fabric leaf-spine --radix 32`), ECMP",
+     [f"alltoall:1MB --servers 64 {LEAVES} 500ns --transport dctcp --buffer 64MB"], "{:.0f} us",
+     ""),
+    ("permutation 10 MB, 128 ranks on a switch, 0.5 us, `--transport dctcp`",
+     ["permutation:10MB:1 --servers 128 --fabric single-switch --latency 500ns --transport dctcp"],
+     "{:.0f} us", "UEC 214.5, EQDS 251, NDP 266 us (tiers of switches, sprayed)"),
+    ("permutation 10 MB, 128 ranks, 8 leaves of 16, `NSCC`, 16 different paths",
+     ["permutation:10MB:1 --servers 128 " + NSCC], "{:.1f} us", "UEC 214.5 us (-2.7 %)"),
+    ("the same, 64 draws of a path, ports of 628 kB", ["permutation:10MB:1 --servers 128 " + WIDE],
+     "{:.1f} us", "(-2.5 %)"),
+    ("the same, 64 draws, ports of 129 kB",
+     ["permutation:10MB:1 --servers 128 " + DRAWS, "permutation:10MB:1 --servers 128 " +
+      DRAWS.replace("--spray-by reuse", "--spray-by marks")],
+     "{:.1f} us (`--spray-by marks` {:.1f})", "(+37, +25 %)"),
+    ("all-to-all 1 MB, 64 ranks, 4 leaves of 16, `NSCC`, 16 different paths",
+     ["alltoall:1MB --servers 64 " + NSCC], "{:.1f} us", "UEC 1292 us (+2.1 %)"),
+    ("the same, 64 draws of a path",
+     ["alltoall:1MB --servers 64 " + DRAWS, "alltoall:1MB --servers 64 " +
+      DRAWS.replace("--spray-by reuse", "--spray-by marks")],
+     "{:.1f} us (`--spray-by marks` {:.1f})", "(+2.3, +0.8 %)"),
+]
+
+
+@table("packet-peers", "docs/packet-engine.md", "dear", "work | here | peer",
+       "weft simulate WORK --engine packet --mtu 4160 --rate 400Gbps OPTIONS")
+def packet_peers(tool):
+    def row(what, runs, form, peer):
+        times = [1e6 * tool.weft("simulate", *run.split(), "--engine", "packet", "--mtu", 4160,
+                                 "--rate", "400Gbps")["completion_s"] for run in runs]
+        return [[what, form.format(*times), peer]]
+    return [lambda one=one: row(*one) for one in PEERS]

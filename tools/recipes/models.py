@@ -109,3 +109,58 @@ def example_jobs(tool):
                 *(f"{seconds * 1e3:.4g} ms" for seconds in times)]
     return [lambda: [row(name) for name in ("vgg16_16", "resnet50_16", "resnet50_128", "dlrm_16",
                                             "gpt_16", "gpt_128", "moe_16")]]
+
+
+# Fabric, and what the first by estimate was and took before estimates counted contention.
+SIMULATED = [("leaf-spine", "14.08 s", "90.15 s"), ("fat-tree", "14.08 s", "18.89 s"),
+             ("torus-3d", "", "")]
+
+
+@table("hybrid-simulated", "docs/hybrid.md", "dear",
+       "fabric | before: best by estimate | it simulates | now: first row | its estimate "
+       "| the first by estimate simulates",
+       "weft strategy llama3-70b examples/clusters/128x8-400g.yaml --servers 64 --fabric F "
+       "--keep 12")
+def hybrid_simulated(tool):
+    def row(fabric, *before):
+        found = tool.weft("strategy", "llama3-70b", "examples/clusters/128x8-400g.yaml",
+                          "--servers", 64, "--fabric", fabric, "--keep", 12)["strategies"]
+        quick = min(found, key=lambda one: one["estimate_s"])
+        times = (found[0]["iteration_s"], found[0]["estimate_s"], quick["iteration_s"])
+        return [[fabric, *before, *(f"{seconds:.4g} s" for seconds in times)]]
+    return [lambda one=one: row(*one) for one in SIMULATED]
+
+
+# Model, cluster as the page calls it, its file, strategy, and what the same task graph took with
+# AllReduces of half the bytes, before there were other kinds.
+KINDS_OF_SUMS = [
+    ("gpt3-1.3b", "16, 4 x 100 Gbps", "16x4-100g", "tp=4,zero=1,micro=4", "1088.9 ms"),
+    ("gpt3-1.3b", "128, 8 x 400 Gbps", "128x8-400g", "tp=8,zero=1,micro=2", "47.47 ms"),
+    ("gpt3-1.3b", "128, 8 x 400 Gbps", "128x8-400g", "tp=8,zero=3,micro=2", "62.96 ms"),
+    ("gpt3-13b", "128, 8 x 400 Gbps", "128x8-400g", "tp=8,zero=2,micro=2", "666.5 ms")]
+
+
+@table("hybrid-kinds", "docs/hybrid.md", "cheap",
+       "model | servers | strategy | AllReduces of S/2 | true kinds | estimate",
+       "weft strategy MODEL examples/clusters/CLUSTER.yaml --strategy WORDS --fabric ideal")
+def hybrid_kinds(tool):
+    def row(model, cluster, file, words, before):
+        found = tool.weft("strategy", model, f"examples/clusters/{file}.yaml", "--strategy", words,
+                          "--fabric", "ideal")
+        times = (found["iteration_s"], found["estimate_s"])
+        return [model, cluster, words, before,
+                *(f"{seconds * 1e3:.1f} ms" if seconds > 0.1 else f"{seconds * 1e3:.2f} ms"
+                  for seconds in times)]
+    return [lambda: [row(*one) for one in KINDS_OF_SUMS]]
+
+
+@table("fbuf-speed", "docs/taskgraphs.md", "cheap", "file | tasks | bytes | read | write",
+       "build/bench/bench_fbuf FILE...", free=["read", "write"])
+def fbuf_speed(tool):
+    def rows():
+        files = [tool.input(f"taskgraphs/{name}.fbuf") for name in ("100dlrm_128", "400candle_16")]
+        line = (r"^(?:.*/)?([\w, ]+?)(?:\.fbuf)? +(\d+) tasks +(\d+) bytes +read +([\d.]+ ms) +"
+                r"write +([\d.]+ ms)")
+        return [list(found) for words in (files, [])
+                for found in tool.found(line, "bench/bench_fbuf", *words)]
+    return [rows]

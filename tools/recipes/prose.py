@@ -141,3 +141,12 @@ def uniform(texts):
         if (row["n"], row["d"]) == ("128", "8"):
             return (row["weft"],)
     return ("?",)
+
+
+@sentence("docs/evaluation.md", "takes as long on VGG, {} % longer on DLRM, {} % on BERT and {} % "
+          "on CANDLE, each with this effort")
+def direct_over_switch(texts):
+    """How much longer a plan takes than the switch of as many ports' rate, by the next table."""
+    over = {row["job"]: number(row["weft, d = 4"]) / number(row["ideal, 400G"]) - 1
+            for row in rows(texts, "docs/evaluation.md", "evaluation-memory")}
+    return [round(100 * over[job]) for job in ("dlrm-16", "bert-16", "candle-16")]
