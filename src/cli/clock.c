@@ -10,9 +10,11 @@
 #include "cli.h"
 
 #include <errno.h>
+#include <math.h>
 #include <pthread.h>
 #include <signal.h>
 #include <string.h>
+#include <sys/time.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -37,16 +39,29 @@ static struct {
 
 static const long tick_ns = 200000000;
 
-// The deadline of the whole run; 0: none.
-static double limit_s(const struct cli *cli)
-{
-    return cli->given.search.timed ? cli->given.search.seconds : 0;
-}
-
 static void on_interrupt(int number)
 {
     (void)number;
     atomic_store_explicit(&stop_requested, true, memory_order_relaxed);
+}
+
+// Raises the stop flag when the time of the whole run is over. A timer and not the thread, which
+// may not get a core when it is due.
+static void set_timer(const struct cli *cli)
+{
+    double left_s = fmax(cli->given.search.seconds - cli_elapsed_s(cli), 1e-6);
+    const struct sigaction ring = {.sa_handler = on_interrupt, .sa_flags = SA_RESTART};
+    const struct itimerval once = {
+        .it_value = {.tv_sec = (time_t)left_s,
+                     .tv_usec = (suseconds_t)(1e6 * (left_s - floor(left_s)))}};
+    sigaction(SIGALRM, &ring, NULL);
+    setitimer(ITIMER_REAL, &once, NULL);
+}
+
+static void clear_timer(void)
+{
+    const struct itimerval none = {.it_value = {0}};
+    setitimer(ITIMER_REAL, &none, NULL);
 }
 
 // The best so far, and how much shorter any other answer could be at most.
@@ -94,7 +109,7 @@ static void follow_steps(void)
     }
     double now_s = cli_elapsed_s(ticker.cli);
     double seconds_max = ticker.step->seconds_max;
-    ticker.deadline_s = seconds_max > 0 ? now_s + seconds_max : limit_s(ticker.cli);
+    ticker.deadline_s = seconds_max > 0 ? now_s + seconds_max : 0;
     ticker.events = 0;
     ticker.shown_s = now_s;
 }
@@ -130,14 +145,6 @@ static void show(bool visible, bool terminal)
     }
 }
 
-// Until the next tick, or until the deadline, which is not to be slept through.
-static long nap_ns(void)
-{
-    double left_s = ticker.deadline_s - cli_elapsed_s(ticker.cli);
-    bool near = ticker.deadline_s > 0 && left_s > 0 && left_s < 1e-9 * (double)tick_ns;
-    return near ? (long)(1e9 * left_s) + 1 : tick_ns;
-}
-
 // The thread: it sleeps until the next tick or until the clock is stopped, follows the request's
 // steps, and raises the stop flag when a timed step is over its time. Notes and progress are not
 // shown after the stop, because the verb prints what is left itself.
@@ -150,14 +157,15 @@ static void *tick(void *argument)
     while (!ticker.over) {
         struct timespec until;
         clock_gettime(CLOCK_MONOTONIC, &until);
-        until.tv_nsec += nap_ns();
+        until.tv_nsec += tick_ns;
         if (until.tv_nsec >= 1000000000) {
             until.tv_nsec -= 1000000000;
             until.tv_sec++;
         }
         pthread_cond_timedwait(&ticker.wake, &ticker.mutex, &until);
         follow_steps();
-        if (ticker.deadline_s > 0 && cli_elapsed_s(ticker.cli) >= ticker.deadline_s) {
+        if (ticker.working && ticker.deadline_s > 0 &&
+            cli_elapsed_s(ticker.cli) >= ticker.deadline_s) {
             atomic_store_explicit(&stop_requested, true, memory_order_relaxed);
         }
         if (!ticker.over) {
@@ -181,10 +189,13 @@ weft_stop cli_clock_watch(struct cli *cli)
     atomic_store(&stop_requested, false);
     struct sigaction interrupt = {.sa_handler = on_interrupt};
     sigaction(SIGINT, &interrupt, NULL);
+    if (cli->given.search.timed) {
+        set_timer(cli);
+    }
     ticker.cli = cli;
     ticker.step = NULL;
     ticker.step_count = 0;
-    ticker.deadline_s = limit_s(cli);
+    ticker.deadline_s = 0;
     ticker.over = false;
     ticker.shown = false;
     follow_steps();
@@ -208,6 +219,7 @@ void cli_clock_heed(void)
 
 void cli_clock_stop(struct cli *cli)
 {
+    clear_timer();
     weft_request_step_end(&cli->environment);
     if (ticker.running) {
         pthread_mutex_lock(&ticker.mutex);

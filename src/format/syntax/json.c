@@ -152,6 +152,10 @@ bool weft_json_indices(uint32_t *values, const json_t *array, uint32_t limit,
 void weft_json_add_real(struct weft_text *text, double value)
 {
     WEFT_ASSERT(isfinite(value));
+    if (value >= 1 && value < 1e15 && value == floor(value)) { // most weights of paths are 1
+        weft_text_add(text, "%llu", (unsigned long long)value);
+        return;
+    }
     char digits[40];
     for (int precision = 15; precision <= 17; precision++) {
         snprintf(digits, sizeof digits, "%.*g", precision, value);

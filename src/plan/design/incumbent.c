@@ -28,6 +28,12 @@ struct incumbent incumbent_open(const struct weft_plan_options *options, double 
     return incumbent;
 }
 
+bool incumbent_is_empty(const struct incumbent *incumbent)
+{
+    return incumbent != NULL && incumbent->best.score.iteration_s == HUGE_VAL &&
+           incumbent->pending.score.iteration_s == HUGE_VAL;
+}
+
 static void leave(void)
 {
     struct weft_error error;

@@ -59,6 +59,8 @@ struct incumbent {
 // Opens an incumbent whose finished plans live in `arena`, and the rest in `kept`.
 struct incumbent incumbent_open(const struct weft_plan_options *options, double effort_s,
                                 weft_stop stop, struct weft_arena *arena, struct weft_arena *kept);
+// Whether somebody waits for a first plan.
+bool incumbent_is_empty(const struct incumbent *incumbent);
 // Adds to the work that was done, and publishes what is due. NULL: nothing.
 void incumbent_work(struct incumbent *incumbent, double work_units);
 // Offers a design of incumbent->now, which is copied. Does not return where the search is left.

@@ -7,6 +7,7 @@
 
 #include "method.h"
 
+#include "incumbent.h"
 #include "paper.h"
 
 #include <string.h>
@@ -204,7 +205,14 @@ bool method_search(struct scored_design *best, const struct search *search, doub
     }
     bool many = search->cluster->server_count > MANY_SERVERS;
     double finder_share = many ? FINDER_SHARE_MANY : FINDER_SHARE;
-    seed_count += method_paper_design(seeds + seed_count, search, &kept, scratch);
+    struct search own = *search;
+    if (method_paper_design(seeds + seed_count, search, &kept, scratch) > 0) {
+        if (incumbent_is_empty(search->incumbent)) { // so that there is an answer early
+            own.paper_score = search_offer(search, &seeds[seed_count], scratch);
+            own.paper_known = true;
+        }
+        seed_count++;
+    }
     seed_count += find_seeds(seeds + seed_count, search, seconds * finder_share, &kept, scratch);
     seed_count += find_mixed_seeds(seeds + seed_count, MIXED_SEEDS, search, seconds * MIXED_SHARE,
                                    &kept, scratch);
@@ -212,7 +220,6 @@ bool method_search(struct scored_design *best, const struct search *search, doub
         seed_count += find_ring_seed(seeds + seed_count, search, &kept, scratch);
     }
     double work_units = seconds * (1 - finder_share - MIXED_SHARE) * WORK_UNITS_PER_S;
-    struct search own = *search;
     own.paper_units = seconds * WORK_UNITS_PER_S;
     const struct seeds all = {seeds, seed_count};
     return search_run(best, &own, &all, work_units, arena, scratch);

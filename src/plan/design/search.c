@@ -35,6 +35,9 @@ static const struct weft_anneal_cooling cooling = {0.01, 0.0001, WEFT_ANNEAL_OF_
 #define SECOND_SHARE 0.15
 // What one full evaluation will cost is kept back before anything else, up to this share.
 #define RESERVE_SHARE_MOST 0.25
+// What the chains have found so far is evaluated in full for the incumbent, where that is less than
+// this share of what is left.
+#define OFFER_SHARE 0.02
 // The paper's topology is evaluated in full unless quick evaluations, which err by a few percent,
 // see it this far behind.
 #define PAPER_RATIO 1.1
@@ -58,6 +61,20 @@ struct score search_evaluate(const struct search *search, const struct weft_desi
     }
     struct score score = search_simulate(search, &network, quick, scratch);
     score.work_units += work_units;
+    return score;
+}
+
+struct score search_offer(const struct search *search, const struct weft_design *design,
+                          struct weft_arena scratch)
+{
+    struct score score = {HUGE_VAL, 0};
+    if (search->incumbent != NULL) {
+        score = search_evaluate(search, design, false, scratch);
+        incumbent_work(search->incumbent, score.work_units);
+        if (score.iteration_s < HUGE_VAL) {
+            incumbent_offer(search->incumbent, design, &score);
+        }
+    }
     return score;
 }
 
@@ -374,8 +391,10 @@ static double try_paper(struct scored_design *best, struct scored_design *paper,
         paper->design.finder_paths = paper_path_counts[i];
         if (best->design.finder_paths == paper_path_counts[i]) {
             paper->score = best->score; // is the very same, evaluated in full
-        } else {
+        } else if (i > 0 || !search->paper_known) {
             paper->score = search_evaluate(search, &paper->design, false, scratch);
+        } else {
+            paper->score = search->paper_score;
         }
         incumbent_work(search->incumbent, paper->score.work_units);
         incumbent_offer(search->incumbent, &paper->design, &paper->score);
@@ -443,10 +462,16 @@ bool search_run(struct scored_design *best, const struct search *search, const s
     double quick_units = candidates[0].score.work_units; // of one quick evaluation
     left -=
         run_chains(search, candidates, count, fmin(left, work_units * FIRST_SHARE), quick_units, 1);
+    if (full_units_of(search) < left * OFFER_SHARE) {
+        search_offer(search, &candidates[0].design, scratch);
+    }
     // The best ones, each from several chains; then both rounds in full.
     struct scored_design pool[2 * CHAINS];
     spread_finalists(pool, candidates, count < FINALISTS ? count : FINALISTS, &kept);
     left -= run_chains(search, pool, CHAINS, fmin(left, work_units * SECOND_SHARE), quick_units, 2);
+    if (full_units_of(search) < left * OFFER_SHARE) {
+        search_offer(search, &pool[0].design, scratch);
+    }
     memcpy(pool + CHAINS, candidates, count * sizeof *pool);
     count = drop_equal(pool, CHAINS + count);
     left = evaluate_in_full(search, pool, count, left + reserve);

@@ -18,6 +18,13 @@
 struct design_ends;
 struct incumbent;
 
+// What an evaluation of a network came to: a quick one, with every AllReduce in one round, or a
+// full one.
+struct score {
+    double iteration_s; // HUGE_VAL: not feasible
+    double work_units;
+};
+
 struct search {
     const struct weft_taskgraph *graph;
     const struct weft_traffic *traffic;
@@ -27,9 +34,11 @@ struct search {
     uint32_t threads;
     weft_stop stop;
     bool simplex;
-    double paper_units;   // that the paper's topology may cost, on as many paths as this affords
-    uint32_t paths_max;   // that a transfer may be split over
-    double good_enough_s; // an iteration this short need not be improved
+    double paper_units; // that the paper's topology may cost, on as many paths as this affords
+    uint32_t paths_max; // that a transfer may be split over
+    bool paper_known;   // the paper's topology on one path was evaluated in full
+    struct score paper_score;
+    double good_enough_s;        // an iteration this short need not be improved
     struct design_ends *ends;    // filled by search_run beside the best; NULL = nobody asks
     struct incumbent *incumbent; // is offered what was evaluated in full; NULL = nobody asks
     // What collectives run as while networks are evaluated; none: on each network's rings. Routes
@@ -51,12 +60,6 @@ static inline struct weft_environment search_environment(const struct search *se
                                      .error = error};
 }
 
-// What an evaluation of a network came to: a quick one, with every AllReduce in one round, or a
-// full one.
-struct score {
-    double iteration_s; // HUGE_VAL: not feasible
-    double work_units;
-};
 struct scored_design {
     struct weft_design design;
     struct score score;
@@ -83,6 +86,9 @@ bool search_network(struct weft_network *network, double *work_units, const stru
 // Both: a design's network, simulated.
 struct score search_evaluate(const struct search *search, const struct weft_design *design,
                              bool quick, struct weft_arena scratch);
+// Evaluates a design in full and offers it to the incumbent. HUGE_VAL where there is none.
+struct score search_offer(const struct search *search, const struct weft_design *design,
+                          struct weft_arena scratch);
 // The rings of traffic groups as rings of the task graph's groups.
 struct weft_ring_set rings_by_graph_group(const struct weft_ring_set *rings,
                                           const struct weft_taskgraph *graph,
