@@ -6,8 +6,13 @@ Usage: tables.py BUILD [SEED]
 
 tools/tables --check makes the cheap tables anew, and dear ones by chance. Then pages are damaged in
 memory, each in one place that the seed chooses, and each damage has to be told: a figure's last
-digit, a row too few or too many, a title, a marker, the line of commit and command, a commit that
-is none, a sentence that repeats a figure. A time of the machine may be any.
+digit, a row too few or too many, a title, a marker, a table's class, the line of commit and
+command, a commit that is none, a sentence that repeats a figure. A time of the machine may be any.
+
+Mutations of tools/tables that made this fail (each was run): cells are not compared; rows are not
+counted; titles are not compared; times are; the line of commit and command is not asked for; its
+commit is not looked up; no table is one of figures; classes of markers are not compared; figures of
+sentences are not.
 """
 
 import importlib.machinery
@@ -97,6 +102,12 @@ def check_form(tables, chance):
     for what, page in ruined.items():
         if not list(tables.check_marks({**texts, where: page})):
             sys.exit(f"{where}: {name} without its {what} went unnoticed")
+    made = chance.choice(sorted(tables.recipes.ALL.values(), key=lambda table: table.name))
+    other = "cheap" if made.cost == "long" else "long"
+    page = texts[made.page].replace(f"<!-- table {made.name} {made.cost} -->",
+                                    f"<!-- table {made.name} {other} -->")
+    if not list(tables.check_marks({**texts, made.page: page})):
+        sys.exit(f"{made.page}: {made.name} as {other} went unnoticed")
     prose = tables.recipes.prose
     for where, found, _, sentence in list(prose.compared(texts)):
         if found is None:
@@ -105,7 +116,7 @@ def check_form(tables, chance):
         page = {**texts, where: other_digit(texts[where], place)}
         if not list(prose.differences(page)):
             sys.exit(f"{where}: another figure in '{sentence}' went unnoticed")
-    return len(ruined) + len(prose.SENTENCES)
+    return len(ruined) + 1 + len(prose.SENTENCES)
 
 
 def main():

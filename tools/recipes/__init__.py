@@ -32,7 +32,7 @@ class Table:
 
 
 class Lacks(Exception):
-    """A file or program that does not ship with Weft is not here."""
+    """A file that does not ship with Weft is not here."""
 
 
 def table(name, page, cost, titles, command, *, free=(), numbers=False, maker=()):
@@ -57,7 +57,7 @@ class Tool:
         """What a program of the build prints; it may end with these exit codes."""
         command = [os.path.join(self.build, program), *map(str, words)]
         if not os.path.exists(command[0]):
-            raise Lacks(f"{command[0]} is not built")
+            raise SystemExit(f"{command[0]} is not built; make")
         before = resource.getrusage(resource.RUSAGE_CHILDREN)
         shared = os.path.dirname(self.folder())
         done = subprocess.run(command, cwd=TOP, capture_output=True, text=True, check=False,

@@ -96,7 +96,7 @@ def reproduce(tool):
     def row(claim):
         found = tool.weft("reproduce", claim["name"], codes=(0, 1, 4))
         if found["verdict"] == "not-run":
-            raise Lacks(found["reason"])
+            raise (Lacks if found["reason"].startswith("needs ") else SystemExit)(found["reason"])
         return [[f"`{claim['name']}`: {claim['claim']}", None,
                  f"{found['ours']:.5g} {claim['unit']}", *[None] * 4]]
     claims = json.loads(tool.run("weft", "reproduce", "--list", "--json"))["claims"]
