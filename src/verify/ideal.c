@@ -289,7 +289,8 @@ struct ideal_times ideal_times(const struct ideal *ideal, struct weft_arena *are
         double bytes = fmax(ideal_bytes(ideal, t, false), ideal_bytes(ideal, t, true));
         double network_s =
             ideal->network && bytes > 0 ? bytes / ideal->port_Bps + ideal->latency_s : 0;
-        duration_s[t] = (timed ? weft_seconds(graph->runtime_ps[t]) : 0) + network_s;
+        double inside_s = timed ? weft_seconds(graph->runtime_ps[t]) : 0;
+        duration_s[t] = ideal->balanced ? inside_s + network_s : fmax(inside_s, network_s);
     }
     struct sweep sweep = {.ideal = ideal,
                           .duration_s = duration_s,
@@ -307,9 +308,9 @@ struct ideal_times ideal_times(const struct ideal *ideal, struct weft_arena *are
     reset(&sweep, times.head_s, first, before);
     for (uint32_t i = 0; i < count; i++) {
         uint32_t t = order[i];
-        bool timed = graph->kind[t] != WEFT_TASK_TRANSFER;
+        bool inside = ideal->balanced && graph->kind[t] != WEFT_TASK_TRANSFER;
         times.network_s[t] =
-            pass(&sweep, t, scratch) + (timed ? weft_seconds(graph->runtime_ps[t]) : 0);
+            pass(&sweep, t, scratch) + (inside ? weft_seconds(graph->runtime_ps[t]) : 0);
     }
     reset(&sweep, times.tail_s, graph->next_first, graph->next);
     for (uint32_t i = count; i-- > 0;) {

@@ -15,7 +15,8 @@ struct ideal {
     double port_Bps;  // what a server can send, and receive
     double latency_s; // of the one link that every byte crosses at least
     bool network;     // false: what crosses it takes no time
-    bool balanced;    // collectives move on every member what a ring would
+    bool balanced;    // collectives move on every member what a ring would, once the servers are
+                      // done inside; else any algorithm, which may do both at once
 };
 
 // Whether a task is a collective over the members of a group.
@@ -31,7 +32,7 @@ double ideal_all_bytes(const struct weft_taskgraph *graph, uint32_t task);
 // No schedule starts a task before head_s, and the iteration goes on for tail_s after its end.
 struct ideal_times {
     double *head_s;
-    double *network_s; // the head, and what a collective does inside the servers first
+    double *network_s; // from when it may use the network
     double *tail_s;
     double longest_s; // the largest head + duration + tail
 };

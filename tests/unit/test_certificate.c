@@ -140,12 +140,36 @@ static void allreduce_counts_by_its_class(void **state)
     struct weft_taskgraph graph = case_graph(&list, 8);
     struct weft_cluster cluster = case_cluster(8, 2);
     struct weft_certificate certificate = certify(&graph, &cluster, NULL);
-    // S / (d B) = 4 ms: balanced 6 ms, any algorithm 4 ms; 600 MB over 8 x 25 GB/s = 3 ms.
+    // S / (d B) = 4 ms: balanced 6 ms, any algorithm 4 ms; 600 MB over 8 x 25 GB/s = 3 ms. Any
+    // algorithm may do what it does inside the servers meanwhile.
     near(bound_of(&certificate, "server-sends"), 1e-3 + 6e-3 + LINK_S);
     near(bound_of(&certificate, "ideal-network-critical-path"), 1e-3 + 6e-3 + LINK_S);
-    near(bound_of(&certificate, "server-sends-any-allreduce"), 1e-3 + 4e-3 + LINK_S);
-    near(bound_of(&certificate, "total-bytes"), 1e-3 + 3e-3 + LINK_S);
+    near(bound_of(&certificate, "server-sends-any-allreduce"), 4e-3 + LINK_S);
+    near(bound_of(&certificate, "total-bytes"), 3e-3 + LINK_S);
     near(bound_of(&certificate, "compute-critical-path"), 1e-3);
+}
+
+// What comes after a collective waits for the longer of its two times, or, where it is balanced,
+// for both. Seen to fail with their sum for either class, and with the longer one for balanced
+// ones.
+static void times_inside_servers_may_overlap_the_network(void **state)
+{
+    (void)state;
+    static const uint32_t members[] = {0, 1, 2, 3};
+    uint32_t reduce = case_allreduce(&list, members, 4, 100000000);
+    list.tasks[reduce].runtime_ps = 10 * MS;
+    uint32_t after = case_compute(&list, 0, 2 * MS);
+    case_after(&list, reduce, after);
+    struct weft_taskgraph graph = case_graph(&list, 4);
+    struct weft_cluster cluster = case_cluster(4, 2);
+    struct weft_certificate certificate = certify(&graph, &cluster, NULL);
+    near(bound_of(&certificate, "device-load"), 10e-3 + 2e-3);
+    near(bound_of(&certificate, "ideal-network-critical-path"), 10e-3 + 6e-3 + LINK_S + 2e-3);
+    list.tasks[reduce].runtime_ps = 3 * MS;
+    graph = case_graph(&list, 4);
+    certificate = certify(&graph, &cluster, NULL);
+    near(bound_of(&certificate, "device-load"), 4e-3 + LINK_S + 2e-3);
+    near(bound_of(&certificate, "server-sends"), 3e-3 + 6e-3 + LINK_S + 2e-3);
 }
 
 static void moore_counts_the_hops_of_far_bytes(void **state)
@@ -359,6 +383,7 @@ int main(void)
         cmocka_unit_test_setup(what_a_task_waits_for_comes_through_one_port, start),
         cmocka_unit_test_setup(an_edge_that_stands_twice_counts_once, start),
         cmocka_unit_test_setup(allreduce_counts_by_its_class, start),
+        cmocka_unit_test_setup(times_inside_servers_may_overlap_the_network, start),
         cmocka_unit_test_setup(moore_counts_the_hops_of_far_bytes, start),
         cmocka_unit_test_setup(halves_of_an_allreduce_move_what_they_must, start),
         cmocka_unit_test_setup(the_flow_bound_splits_over_both_ways_round, start),

@@ -20,7 +20,8 @@ struct bound_model {
     double port_Bps;  // d * B: what one server can send, and receive
     double latency_s; // of the one link that every byte crosses at least
     bool network;     // false: transfers and collectives take no time at all
-    bool balanced;    // members of collectives move what a ring would; else any algorithm
+    bool balanced;    // members of collectives move what a ring would, after what servers do
+                      // inside; else any algorithm, which may do both at once
 };
 
 // Least bytes that server `from` of a transfer, or each member of a collective, must send, or
@@ -39,8 +40,8 @@ struct bound_times {
 // Longest paths, in which the transfers that meet at one port, and the compute tasks that meet on
 // one device, are taken one after the other. Temporaries stay in `arena` too. O(edges log edges).
 struct bound_times bound_times_build(const struct bound_model *model, struct weft_arena *arena);
-// From when a collective or transfer may use the network: its head, plus what it does inside the
-// servers first.
+// From when a collective or transfer may use the network: its head, plus, where collectives are
+// balanced, what it does inside the servers first.
 double bound_network_head(const struct bound_model *model, const struct bound_times *times,
                           uint32_t task);
 

@@ -46,6 +46,14 @@ static double network_seconds(const struct bound_model *model, uint32_t task)
     return bytes > 0 ? bytes / model->port_Bps + model->latency_s : 0;
 }
 
+// Of a collective: the least time from its start to its end. Where any algorithm may carry it out
+// that may send what it has reduced inside a server while it still reduces the rest, the longer of
+// the two is all that is sure; the engines, and with them balanced collectives, take both in turn.
+static double least_seconds(const struct bound_model *model, double inside_s, double network_s)
+{
+    return model->balanced ? inside_s + network_s : fmax(inside_s, network_s);
+}
+
 static double inside_seconds(const struct weft_taskgraph *graph, uint32_t task)
 {
     return graph->kind[task] == WEFT_TASK_TRANSFER ? 0 : weft_seconds(graph->runtime_ps[task]);
@@ -54,7 +62,7 @@ static double inside_seconds(const struct weft_taskgraph *graph, uint32_t task)
 double bound_network_head(const struct bound_model *model, const struct bound_times *times,
                           uint32_t task)
 {
-    return times->head_s[task] + inside_seconds(model->graph, task);
+    return times->head_s[task] + (model->balanced ? inside_seconds(model->graph, task) : 0);
 }
 
 // ---- what meets at one machine ----
@@ -173,7 +181,7 @@ struct bound_times bound_times_build(const struct bound_model *model, struct wef
     struct neighbor *found = WEFT_NEW(arena, struct neighbor, most_neighbors(graph));
 
     for (uint32_t t = 0; t < count; t++) {
-        duration_s[t] = inside_seconds(graph, t) + network_seconds(model, t);
+        duration_s[t] = least_seconds(model, inside_seconds(graph, t), network_seconds(model, t));
     }
     bool closed = count <= CLOSURE_TASKS_MAX;
     struct closure closure;
