@@ -7,10 +7,10 @@
 // simulations in what is printed, and of what was simulated the best is among the first ten by
 // estimate.
 //
-// Mutations it failed with: the page compared a fabric planned anew; compare's row of Weft took a
-// strategy of another fabric that its plan had not; strategy played rings in their groups' own
-// order on fabrics whose rings are tours; rates as if flows were split over all paths (rank by
-// estimate).
+// Mutations it failed with: the page compared a fabric planned anew, simulated with another seed or
+// named one owner for all strategies; compare's row of Weft took a strategy of another fabric that
+// its plan had not; strategy played rings in their groups' own order on fabrics whose rings are
+// tours; rates as if flows were split over all paths (rank by estimate).
 
 #include "weft/report.h"
 #include "weft/request/compare.h"
@@ -128,13 +128,35 @@ static struct weft_request_job job_of(const struct pair *pair)
     return (struct weft_request_job){.model = pair->model, .batch = pair->batch};
 }
 
-// The page has a row of that name with that time.
+// The page has a row of that name with that time, and its last cell says whose strategy that is.
 static bool page_has(const char *page, const struct weft_comparison *row, struct weft_arena *arena)
 {
     char time[WEFT_UNIT_TEXT];
     weft_show_time(time, weft_picoseconds(row->iteration_s));
-    return strstr(page, weft_arena_format(arena, "<tr><td>%s<td class=\"r\">%s<td", row->name,
-                                          time)) != NULL;
+    const char *at =
+        strstr(page, weft_arena_format(arena, "<tr><td>%s<td class=\"r\">%s<td", row->name, time));
+    const char *end = at == NULL ? NULL : strstr(at, "</tr>");
+    const char *owner =
+        weft_arena_format(arena, "<td>%s", row->found_for != NULL ? row->found_for : "this plan");
+    size_t length = strlen(owner);
+    return end != NULL && memcmp(end - length, owner, length) == 0;
+}
+
+// Each row of the comparison is on the page; returns how many there are.
+static uint32_t check_page(const char *page, const struct weft_model_comparison *comparison,
+                           const char *what, struct weft_arena *arena)
+{
+    uint32_t shown = 0;
+    for (uint32_t r = 0; r < comparison->row_count; r++) {
+        const struct weft_comparison *row = &comparison->rows[r];
+        if (row->why_not == NULL && !page_has(page, row, arena)) {
+            fail_msg("%s: the page has no row of %s with %.17g s by a strategy of %s", what,
+                     row->name, row->iteration_s,
+                     row->found_for != NULL ? row->found_for : "this plan");
+        }
+        shown += row->why_not == NULL;
+    }
+    return shown;
 }
 
 // What weft strategy answers of a fabric.
@@ -210,14 +232,9 @@ static void check_pair(const struct pair *pair)
         fail_msg("%s: plan %.17g s, compare %.17g s", what, planned.plan->iteration_s,
                  weft->iteration_s);
     }
-    print_message("%s\n  plan %.6g s\n", what, weft->iteration_s);
-    for (uint32_t r = 0; r < comparison->row_count; r++) {
-        const struct weft_comparison *row = &comparison->rows[r];
-        if (row->why_not == NULL && !page_has(planned.page, row, &door.arena)) {
-            fail_msg("%s: the page has no row of %s with %.17g s", what, row->name,
-                     row->iteration_s);
-        }
-    }
+    uint32_t shown = check_page(planned.page, comparison, what, &door.arena);
+    print_message("%s\n  plan %.17g s, compare %.17g s, the page the same in %u rows\n", what,
+                  planned.plan->iteration_s, weft->iteration_s, shown);
     // Fabrics of switches and of servers that forward; a cost-equivalent one costs what the plan
     // does and is not asked for by weft strategy.
     static const char *const fabrics[] = {"fat-tree", "leaf-spine", "torus-2d", "ideal"};
