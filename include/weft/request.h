@@ -129,6 +129,9 @@ bool weft_fabric_specification_parse(struct weft_fabric_specification *specifica
 // "16x8", "4x4x4", "12": up to three counts of at least 1; the rest is 0. False: something else.
 bool weft_parse_sides(uint32_t sides[3], const char *text) WEFT_MUST_USE;
 
+// Whether a specification of a fabric names a plan's file.
+bool weft_request_names_plan(const char *specification);
+
 // A fabric and the hardware that it is made of.
 struct weft_request_fabric {
     const char *specification; // {fabric}
@@ -206,6 +209,9 @@ bool weft_request_in_zoo(const char *name);
 // The job's model with the job's batch.
 bool weft_request_job_model(struct weft_model *model, const struct weft_request_job *job,
                             struct weft_request_environment *environment) WEFT_MUST_USE;
+// Refuses what is for models alone, as a request for a task graph, `path`, does.
+bool weft_request_refuse_job(const struct weft_request_job *job, const char *path,
+                             struct weft_error *error) WEFT_MUST_USE;
 // What strategies of the model assume on this cluster: costs by the profile or the accelerator's
 // roofline, the memory limit, the optimizer. cluster_path, which may be NULL, is for messages.
 bool weft_request_setting(struct weft_strategy_setting *setting, const struct weft_request_job *job,

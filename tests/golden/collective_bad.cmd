@@ -51,3 +51,12 @@ step() { # number, type
 } > lost.xml
 try weft collective check lost.xml
 try weft collective check lost.xml --json
+# A plan brings its links, a shape its ports, closed forms need neither.
+for option in '--latency 7us' '--rate 25Gbps' '--degree 2' '--servers 8' '--balance even'; do
+    try weft collective best --fabric ./plan.json --size 1MB --kind all-reduce $option
+done
+try weft collective synthesize all-gather --fabric ./plan.json --size 1MB --latency 7us
+try weft collective synthesize all-gather --fabric mesh:2x2 --size 1MB --rate 100Gbps --degree 2
+try weft collective best --ranks 8 --size 1MB --kind all-reduce --rate 100Gbps --latency 1us \
+    --degree 2
+try weft collective check ring --ranks 8 --rate 100Gbps

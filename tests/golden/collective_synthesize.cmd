@@ -27,7 +27,7 @@ try weft collective synthesize all-gather --fabric mesh:1x1 $links
 try weft collective synthesize all-gather --fabric hypercube:40 $links
 try weft collective synthesize all-gather --fabric full-mesh:2x2 $links
 try weft collective synthesize all-gather --fabric mesh:4x4 --size 1MB
-try weft collective synthesize all-gather --fabric nowhere.json $links
+try weft collective synthesize all-gather --fabric nowhere.json --size 1MB
 try weft collective synthesize all-gather --fabric torus:4x4 --rate 50GiB/s --size 3B
 try weft collective synthesize all-gather --fabric torus:4x4 --rate 50GiB/s --size 0
 try weft collective synthesize all-gather --fabric torus:4x4 --rate 50 --size 1MB

@@ -47,3 +47,22 @@ rmdir folder
 try weft plan "$job" --degree 4 --rate 100Gbps --effort 0.01 --report nowhere/plan.html
 (ulimit -f 8; weft plan "$job" --degree 4 --rate 100Gbps --effort 0.01 -o plan.json); echo "= $?"
 ls -A
+# Options that this kind of plan has no use for.
+for option in '--budget 7' '--intra-server-rate 9GB/s' '--memory 1GB' '--optimizer adam' \
+    '--search mcmc' '--tables replicated' '--batch 64' '--rounds 2' '--balance even'; do
+    try weft plan "$job" --degree 4 --rate 100Gbps $option
+done
+cluster=$EXAMPLES/clusters/16x4-100g.yaml
+try weft plan dlrm-16 "$cluster" --method topoopt
+try weft plan dlrm-16 "$cluster" --variant topology --budget 7
+try weft plan dlrm-16 "$cluster" --variant data-parallel --search mcmc
+try weft plan dlrm-16 "$cluster" --variant strategy --rounds 2
+try weft plan gpt3-1.3b "$cluster" --strategy tp=4,pp=2,micro=4 --rounds 2
+try weft plan dlrm-16 "$cluster" --balance even
+try weft compare "$job" --degree 4 --rate 100Gbps --memory 1GB
+try weft compare "$job" --degree 4 --rate 100Gbps --method topoopt
+try weft compare --model dlrm-16 "$cluster" --method topoopt
+try weft compare "$job" --degree 4 --rate 100Gbps --effort 1:2
+try weft topology --uniform --servers 8 --degree 4 --effort 0.1:2
+try weft topology --uniform --servers 8 --degree 4 --rate 25Gbps
+try weft plan "$job" --degree 4 --rate 100Gbps --effort 1:0

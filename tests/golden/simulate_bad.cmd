@@ -41,3 +41,6 @@ try weft simulate alltoall:1MB --servers 8 --rate 100Gbps --every 1us
 try weft simulate alltoall:1MB --servers 8 --rate 100Gbps --series s.csv --every 0
 try weft simulate allreduce:1MB --servers 8 --rate 100Gbps --flow-records f.csv
 try weft simulate alltoall:1MB --servers 8 --rate 100Gbps --trace missing/t.pftrace
+try weft simulate "$EXAMPLES/jobs/dlrm_16.fbuf" --fabric file --rate 100Gbps --latency 7us
+try weft simulate "$EXAMPLES/jobs/dlrm_16.fbuf" --fabric file --rate 100Gbps --degree 2
+try weft simulate "$EXAMPLES/jobs/dlrm_16.fbuf" --plan plan.json --oversubscription 2

@@ -96,8 +96,9 @@ static void a_topology_leaves_its_step_behind(void **state)
     (void)state;
     struct door door;
     open_door(&door);
-    const struct weft_topology_request request = {
-        .uniform = true, .hardware = eight_servers, .search = {.seconds = 1e-3, .timed = true}};
+    const struct weft_topology_request request = {.uniform = true,
+                                                  .hardware = {.server_count = 8, .degree = 4},
+                                                  .search = {.seconds = 1e-3, .timed = true}};
     struct weft_topology_result result;
     assert_true(weft_request_topology(&result, &request, &door.environment));
     assert_int_equal(result.topology.server_count, 8);

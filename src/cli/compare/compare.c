@@ -105,16 +105,20 @@ static bool compare_graph(const struct compare_options *input)
                           "NAME CLUSTER.yaml",
                           cli->program, cli->program);
     }
-    if (input->model_option_given || cli->given.job.profile_path != NULL ||
-        cli->given.job.batch > 0 || cli->given.job.stack != NULL || cli->given.job.overlap != 0) {
-        return cli_misuse(cli,
-                          "'%.100s' is a task graph; lists, --resume, --plot, --profile, --batch, "
-                          "--stack and --overlap are for --model",
-                          input->path);
-    }
     if (weft_request_in_zoo(input->path)) {
         return cli_misuse(cli, "'%s' is a model; write %s --model %s CLUSTER.yaml", input->path,
                           cli->program, input->path);
+    }
+    if (input->model_option_given) {
+        return cli_misuse(cli,
+                          "'%.100s' is a task graph; lists, --resume and --plot are for --model",
+                          input->path);
+    }
+    if (!weft_request_refuse_job(&cli->given.job, input->path, &cli->error)) {
+        return false;
+    }
+    if (cli->given.search.method == WEFT_TOPOLOGY_TOPOOPT) {
+        return cli_misuse(cli, "both methods have a row; leave out --method");
     }
     const struct weft_compare_request request = {.path = input->path,
                                                  .trace = cli->given.trace,

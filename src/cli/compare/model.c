@@ -315,6 +315,9 @@ bool compare_models(struct compare_options *input)
     if (input->dark_ps > 0) {
         return cli_misuse(cli, "--dark is for a task graph; leave it out with --model");
     }
+    if (cli->given.search.method == WEFT_TOPOLOGY_TOPOOPT) {
+        return cli_misuse(cli, "both methods have a row; leave out --method");
+    }
     request->hardware = cli->given.hardware;
     request->job = cli->given.job;
     request->trace = cli->given.trace;

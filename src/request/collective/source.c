@@ -73,8 +73,16 @@ static bool read_fabric(struct weft_collective_source *source,
     struct weft_algorithm_options *options = &source->options;
     struct weft_request_hardware hardware = request->hardware;
     uint32_t servers = hardware.server_count;
+    if (request->fabric == NULL &&
+        (hardware.cluster_path != NULL || hardware.degree > 0 || hardware.rate_given ||
+         hardware.latency_given || hardware.balance_given)) {
+        return weft_fail(base->error, WEFT_USAGE,
+                         "{cluster}, {degree}, {rate}, {latency} and {balance} are of a {fabric}, "
+                         "which an algorithm does not need; leave them out");
+    }
     if (request->fabric != NULL) {
-        if (!hardware.rate_given && hardware.cluster_path == NULL) {
+        if (!hardware.rate_given && hardware.cluster_path == NULL &&
+            !weft_request_names_plan(request->fabric)) {
             hardware.rate_given = true;
             hardware.rate_Bps = RATE_DEFAULT_BPS;
         }

@@ -186,6 +186,32 @@ static bool is_file(const char *text)
     return strchr(text, '/') != NULL || strchr(text, '.') != NULL || strcmp(text, "-") == 0;
 }
 
+bool weft_request_names_plan(const char *specification)
+{
+    return is_file(specification);
+}
+
+// What would be ignored where the links come from a file or a shape.
+static bool refuse_hardware(const struct weft_request_fabric *request, bool shape,
+                            struct weft_error *error)
+{
+    const struct weft_request_hardware *hardware = request->hardware;
+    const char *name = request->specification;
+    bool given = hardware->cluster_path != NULL || hardware->server_count > 0 ||
+                 hardware->degree > 0 || hardware->balance_given;
+    if (shape) {
+        return !given || weft_fail(error, WEFT_USAGE,
+                                   "{fabric}: '%.60s' has links of one {rate} and {latency}; leave "
+                                   "out {cluster}, {servers}, {degree} and {balance}",
+                                   name);
+    }
+    return !(given || hardware->rate_given || hardware->latency_given) ||
+           weft_fail(error, WEFT_USAGE,
+                     "{fabric}: '%.60s' is a plan, which brings its links; leave out {cluster}, "
+                     "{servers}, {degree}, {rate}, {latency} and {balance}",
+                     name);
+}
+
 static bool load_plan(const struct weft_plan **plan, const char *path,
                       struct weft_request_environment *environment)
 {
@@ -216,6 +242,9 @@ static bool build_network(struct weft_network *network, const struct weft_reques
         reference.shape = (struct weft_fabric_options){.seed = request->shape.seed};
         return weft_request_reference(network, &cluster, &reference, environment);
     }
+    if (!refuse_hardware(request, true, error)) {
+        return false;
+    }
     if (!hardware->rate_given) {
         return weft_fail(error, WEFT_USAGE, "how fast is a link? write {rate=100Gbps}");
     }
@@ -235,7 +264,8 @@ bool weft_request_network(const struct weft_network **network,
     const char *path = request->specification;
     if (is_file(path)) {
         const struct weft_plan *plan = NULL;
-        if (!load_plan(&plan, path, environment)) {
+        if (!refuse_hardware(request, false, environment->base.error) ||
+            !load_plan(&plan, path, environment)) {
             return false;
         }
         *network = &plan->network;
@@ -254,7 +284,8 @@ bool weft_request_links(const struct weft_fabric **fabric,
 {
     if (is_file(request->specification)) {
         const struct weft_plan *plan = NULL;
-        if (!load_plan(&plan, request->specification, environment)) {
+        if (!refuse_hardware(request, false, environment->base.error) ||
+            !load_plan(&plan, request->specification, environment)) {
             return false;
         }
         *fabric = &plan->network.fabric;

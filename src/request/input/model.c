@@ -107,10 +107,31 @@ bool weft_request_model(struct weft_model *model, const char *name_or_file,
                                    environment->base.error);
 }
 
+bool weft_request_refuse_job(const struct weft_request_job *job, const char *path,
+                             struct weft_error *error)
+{
+    bool given = job->profile_path != NULL || job->batch > 0 || job->optimizer_given ||
+                 job->tables != 0 || job->memory_given || job->inside_given || job->stack != NULL ||
+                 job->overlap != 0 || job->method != 0 || job->budget > 0;
+    return !given ||
+           weft_fail(error, WEFT_USAGE,
+                     "'%.100s' is a task graph; {batch}, {budget}, {intra-server-rate}, {memory}, "
+                     "{optimizer}, {overlap}, {profile}, {search}, {stack} and {tables} are for "
+                     "models",
+                     path);
+}
+
 void weft_request_note_search(const struct weft_request_job *job, const struct weft_model *model,
                               const struct weft_strategy_setting *setting,
                               struct weft_request_environment *environment)
 {
+    bool hybrid = model->transformer != NULL && setting->cost.profile == NULL;
+    if (hybrid && (job->budget > 0 || job->tables != 0)) {
+        weft_request_note(environment,
+                          "{budget} and {tables} are of operators; the degrees of %s, a "
+                          "transformer, are all looked at, and it has no tables",
+                          model->name);
+    }
     if (job->method == WEFT_SEARCH_MCMC && model->transformer != NULL &&
         setting->cost.profile == NULL) {
         weft_request_note(environment,

@@ -158,12 +158,14 @@ static bool plan_taskgraph(struct weft_plan_result *result, const struct weft_pl
     const struct weft_environment *base = &environment->base;
     struct weft_loaded_job job;
     struct weft_cluster cluster;
-    if (request->model.given || request->job.profile_path != NULL || request->job.batch > 0 ||
-        request->job.stack != NULL || request->job.overlap != 0) {
+    if (request->model.given) {
         return weft_fail(base->error, WEFT_USAGE,
-                         "'%.100s' is a task graph; {variant}, {rounds}, {profile}, {batch}, "
-                         "{stack} and {overlap} are for models",
+                         "'%.100s' is a task graph; {variant}, {rounds} and {strategy} are for "
+                         "models",
                          request->path);
+    }
+    if (!weft_request_refuse_job(&request->job, request->path, base->error)) {
+        return false;
     }
     if (!weft_request_load(&job, request->path, &request->trace, environment)) {
         return false;
@@ -255,6 +257,35 @@ static bool search(struct weft_plan *plan, const struct weft_study *study,
     return planned;
 }
 
+// Options that the kind of search has no use for.
+static bool check_model(const struct weft_plan_request *request, struct weft_error *error)
+{
+    enum weft_coplan_variant variant = request->model.variant;
+    bool all = request->model.all_variants;
+    bool searched = request->job.budget > 0 || request->job.method != 0;
+    bool rounds = request->model.rounds > 0;
+    if (request->search.method == WEFT_TOPOLOGY_TOPOOPT) {
+        return weft_fail(
+            error, WEFT_USAGE,
+            "{method=topoopt} is for task graphs; of a model write {variant=strategy}, "
+            "which takes the paper's topology");
+    }
+    if (request->model.strategy != NULL && (searched || rounds)) {
+        return weft_fail(error, WEFT_USAGE,
+                         "{strategy} is given and not searched; leave out {budget}, {search} and "
+                         "{rounds}");
+    }
+    if (!all && (searched || rounds) &&
+        (variant == WEFT_COPLAN_TOPOLOGY || variant == WEFT_COPLAN_DATA_PARALLEL)) {
+        return weft_fail(error, WEFT_USAGE,
+                         "{variant=%s} searches no strategy; leave out {budget}, {search} and "
+                         "{rounds}",
+                         weft_coplan_variant_name(variant));
+    }
+    return all || !rounds || variant != WEFT_COPLAN_STRATEGY ||
+           weft_fail(error, WEFT_USAGE, "{variant=strategy} has no rounds; leave out {rounds}");
+}
+
 // Plans a strategy and a fabric for a model together. Where its task graphs are too large to
 // simulate, the answer is strategies by estimate, without a fabric.
 static bool plan_model(struct weft_plan_result *result, const struct weft_plan_request *request,
@@ -265,7 +296,8 @@ static bool plan_model(struct weft_plan_result *result, const struct weft_plan_r
     struct weft_model model;
     struct weft_cluster cluster;
     struct weft_strategy_setting setting;
-    if (!weft_request_refuse_trace(&request->trace, base->error) ||
+    if (!check_model(request, base->error) ||
+        !weft_request_refuse_trace(&request->trace, base->error) ||
         !weft_request_job_model(&model, &request->job, environment) ||
         !weft_request_cluster(&cluster, &request->hardware, &need, environment) ||
         !weft_request_setting(&setting, &request->job, &model, &cluster,
@@ -309,6 +341,11 @@ static bool plan_model(struct weft_plan_result *result, const struct weft_plan_r
 bool weft_request_plan(struct weft_plan_result *result, const struct weft_plan_request *request,
                        struct weft_request_environment *environment)
 {
+    if (request->hardware.balance_given) {
+        return weft_fail(environment->base.error, WEFT_USAGE,
+                         "{balance} is of switches, which the fabric of a plan has none of; leave "
+                         "it out");
+    }
     return request->path != NULL ? plan_taskgraph(result, request, environment)
                                  : plan_model(result, request, environment);
 }
