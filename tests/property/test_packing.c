@@ -53,8 +53,7 @@ static struct weft_fabric random_fabric(uint32_t n, struct weft_rng *rng)
     return fabric;
 }
 
-// Slots that each server sends and receives, those between a pair, and all; and whether rounds of a
-// pair rise, so that "in order" says something.
+// Slots that each server sends and receives, and all.
 struct moved {
     uint64_t sent[16];
     uint64_t received[16];
@@ -94,8 +93,8 @@ static struct weft_schedule pack(const struct weft_fabric *fabric, uint32_t chun
     return schedule;
 }
 
-// Seen to fail with a broadcast that begins a round early, with hang_from() left out, and with the
-// root's depth as height.
+// Seen to fail with a broadcast that begins a round early, and with the first server's depth as
+// height.
 static void they_are_valid_and_move_the_least(void **state)
 {
     (void)state;
