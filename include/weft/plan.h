@@ -158,6 +158,8 @@ struct weft_plan_flaws {
     const struct weft_violation *items;
 };
 
+// It stays flat at 21 fields: what travels together is nested, and the rest are keys at the top of
+// the plan file, each of which the checker derives by itself (docs/plan-format.md).
 struct weft_plan {
     struct weft_cluster cluster;
     struct weft_topology topology;

@@ -2,7 +2,9 @@
 #ifndef WEFT_PLAN_BUILD_H
 #define WEFT_PLAN_BUILD_H
 
-// The plan of a task graph as a part of a larger search. Private to the plan room.
+// The plan of a task graph as a part of a larger search, which plans many of them and keeps one:
+// what a plan is built of stands apart from the guard and the end of a request (weft_plan_build).
+// Private to the plan room.
 
 #include "plan/design/incumbent.h"
 

@@ -50,6 +50,9 @@ static bool choose_radix(uint32_t *radix, uint32_t server_count, struct weft_err
     return true;
 }
 
+// The sizes of a Fat-tree of three tiers (Al-Fares et al., SIGCOMM 2008) whose edge switches have
+// fewer uplinks than servers where it is oversubscribed. Uplinks are rounded up, so their rate
+// makes up for it: the bisection is the one asked for.
 static bool plan_tree(struct tree *tree, uint32_t server_count, uint32_t radix,
                       double oversubscription, double rate_Bps, struct weft_error *error)
 {

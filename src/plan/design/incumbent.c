@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// The best plan so far, as it is offered, published and taken.
+// The best plan so far, as it is offered, published and taken. A search may be left at any time and
+// has to have an answer then: a finding that is cheap to finish is finished when the search has
+// been left, a dear one as it is published (PUBLISH_RATIO), which adds a tenth to the search at
+// most.
 
 #include "incumbent.h"
 

@@ -2,8 +2,9 @@
 #ifndef WEFT_REQUEST_PLAN_BOUNDS_H
 #define WEFT_REQUEST_PLAN_BOUNDS_H
 
-// What is said where a search was stopped before it had a plan: how short any plan can be. Private
-// to the requests.
+// What is said where a search was stopped before it had a plan: how short any plan can be. These
+// bounds need no search, so that they are there whenever the user interrupts. Private to the
+// requests.
 
 #include "weft/request/plan.h"
 

@@ -112,6 +112,8 @@ static bool estimate_given(struct weft_strategy_result *result, const struct wef
     return true;
 }
 
+// Searches and ranks as a step of the request; the result has the candidates and what they took in
+// the simulation, and says whether the search was left before its end.
 static bool search(struct weft_strategy_result *result, const struct weft_study *study,
                    const struct weft_strategy_request *request,
                    struct weft_request_environment *environment)
