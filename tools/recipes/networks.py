@@ -72,15 +72,15 @@ def uniform_search(tool):
        "fabric, d = 4 | hops within a block of 4 | hops between any two",
        "weft export FABRIC --format slurm-topology --degree 4 --rate 100Gbps")
 def slurm_blocks(tool):
-    def row(what, fabric):
+    def row(what, fabric, *shape):
         [pair] = tool.found(r"ones: ([\d.]+) hops between two of a\n# block, ([\d.]+) between any",
-                            "weft", "export", fabric, "--format", "slurm-topology", "--degree", 4,
-                            "--rate", "100Gbps")
+                            "weft", "export", fabric, "--format", "slurm-topology", *shape)
         return [what, *pair]
     def rows():
-        yield row("torus:4x4", "torus:4x4")
-        yield row("torus:8x8 (squares of four would have 1.33)", "torus:8x8")
-        yield row("expander:31", "expander:31")
+        shape = ("--degree", 4, "--rate", "100Gbps")
+        yield row("torus:4x4", "torus:4x4", *shape)
+        yield row("torus:8x8 (squares of four would have 1.33)", "torus:8x8", *shape)
+        yield row("expander:31", "expander:31", *shape)
         with tempfile.TemporaryDirectory() as folder:
             plan = f"{folder}/plan.json"
             tool.run("weft", "plan", "examples/jobs/vgg16_16.fbuf", "--degree", 4, "--rate",
