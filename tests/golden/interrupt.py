@@ -5,9 +5,6 @@
 What there is until then is answered, marked as unfinished: a plan that the checker accepts and that
 the effort it states finds again, byte by byte; strategies; the rows of a comparison. Where there is
 no plan yet, bounds alone, exit code 1 and no file; the same where --seconds ends it.
-
-Seen to fail: with a handler that is reset by the first signal (the second one ended the program);
-with the default handler while the result is written; when -o got a table where there was no plan.
 """
 
 import json
