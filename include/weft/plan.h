@@ -191,6 +191,17 @@ enum weft_plan_collectives {
     WEFT_PLAN_BEST,  // whatever makes the simulated iteration shortest, group by group
 };
 
+// The rows of a comparison as they are filled, for whoever watches from another thread: it may read
+// the first `count`. Names live as long as the program.
+#define WEFT_COMPARISON_ROWS_MAX 32u
+struct weft_comparison_log {
+    weft_atomic_u64 count;
+    struct weft_comparison_told {
+        const char *name;
+        double iteration_s;
+    } rows[WEFT_COMPARISON_ROWS_MAX];
+};
+
 struct weft_plan_options {
     struct weft_topology_options topology; // the degree is the cluster's
     struct weft_sim_options sim;
@@ -200,6 +211,7 @@ struct weft_plan_options {
     const struct weft_sim_options *last_sim;
     uint64_t dark_ps; // of ocs-reconfig in a comparison: how long its switch turns; 0 = 10 ms
     uint64_t published_most; // leave the search after as many plans, weft_plan_cut; 0 = none
+    struct weft_comparison_log *log; // of a comparison; NULL = nobody watches
 };
 
 // Plans a fabric for one iteration of `graph`: the paper's topology and routes, or a search over

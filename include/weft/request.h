@@ -53,7 +53,8 @@ struct weft_notes {
 struct weft_request_step {
     const char *what;
     double seconds_max;             // the door should set `stop` after them; 0: it may run for ever
-    struct weft_request_step *next; // only where it has begun
+    struct weft_comparison_log rows; // of a comparison
+    struct weft_request_step *next;  // only where it has begun
 };
 
 // Where a request under way is. The request writes it while another thread may read the atomics and

@@ -30,6 +30,7 @@ static struct {
     struct cli *cli;
     const struct weft_request_step *step; // of the request, as seen last
     uint64_t step_count;                  // begun until then
+    uint64_t row_count;                   // of the step, a comparison, that were shown
     bool working;                         // it has not ended
     double deadline_s;                    // of the step, on the scale of cli_elapsed_s; <= 0: none
     bool shown;
@@ -106,6 +107,7 @@ static void follow_steps(void)
     }
     for (; ticker.step_count < begun; ticker.step_count++) {
         ticker.step = ticker.step == NULL ? progress->first : ticker.step->next;
+        ticker.row_count = 0;
     }
     double now_s = cli_elapsed_s(ticker.cli);
     double seconds_max = ticker.step->seconds_max;
@@ -123,6 +125,19 @@ static void show_notes(void)
         ticker.shown = false;
     }
     cli_print_notes(ticker.cli);
+}
+
+// Rows of a comparison as they come, each on a line of its own above the line of progress.
+static void show_rows(void)
+{
+    uint64_t count = ticker.step != NULL ? atomic_load(&ticker.step->rows.count) : 0;
+    for (; ticker.row_count < count; ticker.row_count++) {
+        const struct weft_comparison_told *row = &ticker.step->rows.rows[ticker.row_count];
+        char unit[WEFT_UNIT_TEXT];
+        fprintf(stderr, "%s%s: %-15s %s\n", ticker.shown ? "\r\033[K" : "", ticker.cli->program,
+                row->name, weft_show_time(unit, weft_picoseconds(row->iteration_s)));
+        ticker.shown = false;
+    }
 }
 
 // On a terminal one line that is written over; else, if --progress is given, a line a second.
@@ -170,6 +185,9 @@ static void *tick(void *argument)
         }
         if (!ticker.over) {
             show_notes();
+            if (visible) {
+                show_rows();
+            }
             show(visible, terminal);
         }
     }

@@ -59,7 +59,9 @@ def check_export(yaml, weft, fabric):
     for side in re.findall(r"\d+", fabric):
         count *= int(side)
     count = 2**count if fabric.startswith("hypercube") else count
-    text = subprocess.run([weft, "export", fabric, "--format", "slurm-topology", "--degree", "4",
+    # Of a plain shape the links say how many ports a server has.
+    ports = [] if fabric.startswith(("hypercube", "full-mesh")) else ["--degree", "4"]
+    text = subprocess.run([weft, "export", fabric, "--format", "slurm-topology", *ports,
                            "--rate", "100Gbps", "--nodes", "gpu-a007"],
                           check=True, capture_output=True, text=True).stdout
     found = yaml.safe_load(text)

@@ -157,8 +157,10 @@ static void every_fabric_gets_a_row(void **state)
     (void)state;
     struct weft_taskgraph graph = make_graph(8);
     struct weft_cluster cluster = case_cluster(8, 3);
+    struct weft_comparison_log log = {.count = 0};
     struct weft_plan_options options = {.topology = {.seconds = 0.02},
-                                        .sim = {.packet_bytes = 9000, .header_bytes = 64}};
+                                        .sim = {.packet_bytes = 9000, .header_bytes = 64},
+                                        .log = &log};
     const struct weft_comparison *rows;
     uint32_t count;
     struct weft_error error;
@@ -174,9 +176,15 @@ static void every_fabric_gets_a_row(void **state)
     assert_string_equal(rows[count - 2].name, "topoopt");
     assert_string_equal(rows[count - 3].name, "ocs-reconfig");
     double least_s = rows[count - 1].iteration_s;
+    uint64_t told = 0; // rows but the plan's, which ends the comparison, as they came
     for (uint32_t i = 0; i < count; i++) {
         if (rows[i].why_not != NULL) {
             continue;
+        }
+        if (i + 1 < count) {
+            assert_true(told < log.count);
+            assert_string_equal(log.rows[told].name, rows[i].name);
+            assert_true(log.rows[told++].iteration_s == rows[i].iteration_s);
         }
         least_s = rows[i].iteration_s < least_s ? rows[i].iteration_s : least_s;
         assert_true(rows[i].iteration_s > 0.003 && rows[i].cost_usd > 0);
@@ -186,6 +194,7 @@ static void every_fabric_gets_a_row(void **state)
         }
     }
     assert_true(least_s > 0);
+    assert_int_equal(told, log.count);
 }
 
 int main(void)

@@ -30,6 +30,18 @@ void compare_refuse(struct table *table, struct weft_comparison *row,
     row->why_not = weft_arena_text(table->arena, error->message, strlen(error->message));
 }
 
+void compare_tell(const struct table *table, const struct weft_comparison *row)
+{
+    struct weft_comparison_log *log = table->options->log;
+    if (log == NULL || row->why_not != NULL || !(row->iteration_s > 0)) {
+        return;
+    }
+    uint64_t count = atomic_load(&log->count);
+    WEFT_ASSERT(count < WEFT_COMPARISON_ROWS_MAX);
+    log->rows[count] = (struct weft_comparison_told){row->name, row->iteration_s};
+    atomic_store(&log->count, count + 1);
+}
+
 bool compare_until(bool (*fill)(void *context), void *context, struct table *table)
 {
     struct weft_error error;
@@ -205,10 +217,13 @@ static bool fill_others(void *context)
     const struct weft_fabric_reference *references = weft_fabric_references(&reference_count);
     for (uint32_t i = 0; i < reference_count; i++) {
         add_reference(table, references[i].name, others->budget_usd, others->scratch);
+        compare_tell(table, &table->rows[table->count - 1]);
     }
     compare_reconfig(table, compare_add_row(table, "ocs-reconfig"), others->scratch);
+    compare_tell(table, &table->rows[table->count - 1]);
     add_plan(table, "topoopt", others->topoopt, others->given, others->why_topoopt,
              others->scratch);
+    compare_tell(table, &table->rows[table->count - 1]);
     return true;
 }
 

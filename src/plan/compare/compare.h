@@ -12,7 +12,7 @@
 
 #include "plan/joint/joint.h"
 
-#define COMPARE_ROWS_MAX 32u
+#define COMPARE_ROWS_MAX WEFT_COMPARISON_ROWS_MAX
 
 struct table {
     const struct weft_taskgraph *graph;
@@ -39,6 +39,8 @@ void compare_reconfig(struct table *table, struct weft_comparison *row, struct w
 // Runs `fill`, which fills rows; false when it was stopped. Rows that it has not come to say so
 // then.
 bool compare_until(bool (*fill)(void *context), void *context, struct table *table);
+// Shows a row that is filled to whoever watches.
+void compare_tell(const struct table *table, const struct weft_comparison *row);
 // Fills every row's ratio to the ideal switch, where that has a row.
 void compare_ratios(struct table *table);
 

@@ -51,12 +51,15 @@ static bool fill_others(void *context)
     }
     for (uint32_t i = 0; i < run->fabric_count; i++) {
         compare_fill_row(run, run->fabrics[i], scratch);
+        compare_tell(&run->table, run->fabrics[i]->row);
     }
     if (asked_for(options, "ocs-reconfig")) {
         compare_fill_reconfig_row(run, scratch);
+        compare_tell(&run->table, &run->table.rows[run->table.count - 1]);
     }
     if (asked_for(options, "topoopt")) {
         compare_fill_paper_row(run, scratch);
+        compare_tell(&run->table, &run->table.rows[run->table.count - 1]);
     }
     return true;
 }

@@ -23,12 +23,13 @@ bool weft_request_compare(struct weft_compare_result *result,
     if (!weft_request_cluster(&found.cluster, &request->hardware, &need, environment)) {
         return false;
     }
+    weft_request_step_begin(environment, "comparing", 0);
     const struct weft_plan_options options = {
         .topology = weft_request_topology_options(&request->search),
         .sim = weft_request_task_packets(base->seed),
         .dark_ps = request->dark_ps,
+        .log = &environment->progress.last->rows,
     };
-    weft_request_step_begin(environment, "comparing", 0);
     bool compared =
         weft_plan_compare(&found.rows, &found.row_count, graph, &found.cluster, &options, base);
     weft_request_step_end(environment);

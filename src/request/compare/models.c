@@ -177,19 +177,20 @@ static bool compare_one(struct run *run, const struct weft_model *model,
     const char *what = weft_arena_format(base->arena, "%s, batch %llu, d %u, %s", model->name,
                                          (unsigned long long)model->batch, cluster->degree,
                                          weft_show_rate(rate, cluster->rate_Bps));
+    weft_request_step_begin(run->environment, what, 0);
     const struct weft_compare_options options = {
         .coplan = {.all_variants = request->variants,
                    .seconds = run->effort_s,
                    .search = {.method = request->job.method, .evaluations = request->job.budget},
                    .plan = {.topology = weft_request_topology_options(&request->search),
-                            .sim = weft_request_task_packets(base->seed)},
+                            .sim = weft_request_task_packets(base->seed),
+                            .log = &run->environment->progress.last->rows},
                    .best_ps = &run->environment->progress.best_ps,
                    .bound_ps = &run->environment->progress.bound_ps},
         .fabrics = request->fabrics,
         .fabric_count = request->fabric_count,
     };
     struct weft_model_comparison comparison;
-    weft_request_step_begin(run->environment, what, 0);
     const struct weft_study study = {.model = model, .cluster = cluster, .setting = &setting};
     bool compared = weft_plan_compare_model(&comparison, &study, &options, base);
     weft_request_step_end(run->environment);
