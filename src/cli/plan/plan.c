@@ -167,7 +167,8 @@ static void print_certificate(struct cli *cli, const struct weft_certificate *ce
         row[0] = i == certificate->binding ? "*" : "";
         row[1] = bound->name;
         row[2] = weft_arena_format(arena, "%s", weft_show_time(unit, bound_ps));
-        row[3] = alone ? "-" : weft_arena_format(arena, "%.2f %%", 100 * bound->gap_ratio);
+        bool has_gap = !alone && bound_ps > 0; // of 0 s it would be without end
+        row[3] = !has_gap ? "-" : weft_arena_format(arena, "%.2f %%", 100 * bound->gap_ratio);
         row[4] = weft_arena_format(arena, "%s", weft_bound_holds_for(words, bound));
     }
     cli_say(cli, "\n%s", weft_report_table(columns, COLUMNS, cells, count, arena));

@@ -104,9 +104,14 @@ static void add_bounds_table(struct weft_text *text, const struct weft_certifica
         const struct weft_bound *bound = &certificate->bounds[i];
         weft_text_add(text, "<tr%s><td>", i == certificate->binding ? " class=\"on\"" : "");
         weft_text_add_escaped(text, bound->name);
-        weft_text_add(text, "<td class=\"r\">%s<td class=\"r\">%.3g %%<td>%s<td>",
-                      weft_show_time(seconds, weft_picoseconds(bound->seconds)),
-                      100 * bound->gap_ratio, weft_bound_holds_for(words, bound));
+        weft_text_add(text, "<td class=\"r\">%s<td class=\"r\">",
+                      weft_show_time(seconds, weft_picoseconds(bound->seconds)));
+        if (bound->seconds > 0) {
+            weft_text_add(text, "%.3g %%", 100 * bound->gap_ratio);
+        } else {
+            weft_text_add(text, "-");
+        }
+        weft_text_add(text, "<td>%s<td>", weft_bound_holds_for(words, bound));
         weft_text_add_escaped(text, bound->reason);
         weft_text_add(text, "</tr>\n");
     }
