@@ -82,7 +82,7 @@ cycle.up_s = 0.3
 def make_plans(weft, cluster, folder):
     """Two plans of one job on four servers."""
     plans = []
-    for words in (("--variant", "topology"), ("--method", "topoopt")):
+    for words in (("--variant", "topology"), ("--variant", "data-parallel")):
         plans.append(os.path.join(folder, f"plan{len(plans)}.json"))
         made = run(weft, "plan", "--model", "vgg16", cluster, "--servers", "4", "--degree", "2",
                    "--batch", "64", "--effort", "1", "--quiet", *words, "-o", plans[-1])
