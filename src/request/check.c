@@ -161,7 +161,8 @@ static bool know_model(struct weft_verify_model *known, const struct weft_check_
 
 // ---- chosen collectives ----
 
-// The kinds of a choice's tasks and the largest of each; 0 = none.
+// The kinds of a choice's tasks and the largest of each; 0 = none. The planner has the same
+// (plan/collectives/certify.c), and what it left out by mistake a check must find.
 static void list_tasks(uint64_t largest[WEFT_TASK_KIND_COUNT],
                        const struct weft_collective_choice *choice,
                        const struct weft_taskgraph *graph)
