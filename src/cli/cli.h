@@ -209,12 +209,14 @@ struct cli_entry {
     const char *summary;
     int (*main)(int argc, char **argv);
 };
-// A verb that has sub-verbs.
+// A verb that has sub-verbs. One that does something where none is named has its main as `alone`,
+// whose help lists the sub-verbs; intent and advice are not used then.
 struct cli_family {
-    const char *name;             // "weft lab"
-    const char *intent;           // what it is, up to the list of sub-verbs
-    const char *advice;           // what follows the list
-    const struct cli_entry *subs; // ends with a NULL name; 16 at most
+    const char *name;                    // "weft lab"
+    const char *intent;                  // what it is, up to the list of sub-verbs
+    const char *advice;                  // what follows the list
+    const struct cli_entry *subs;        // ends with a NULL name; 16 at most
+    int (*alone)(int argc, char **argv); // NULL: a sub-verb must be named
 };
 int cli_family(const struct cli_family *family, int argc, char **argv);
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A verb with sub-verbs: finds the one that is meant and runs it with the rest of the command line,
-// or lists them all in its help. A word that is no sub-verb is answered with the nearest one within
-// two letters.
+// or lists them all in its help; some do something of their own where none is named. A word that is
+// no sub-verb is answered with the nearest one within two letters.
 
 #include "cli.h"
 
@@ -67,13 +67,16 @@ int cli_family(const struct cli_family *family, int argc, char **argv)
             return sub->main(argc - 1, argv + 1);
         }
     }
+    if (family->alone != NULL && (argc < 2 || argv[1][0] == '-')) {
+        return family->alone(argc, argv);
+    }
     // A word that is no sub-verb is complained about before its options are.
     argc = argc > 2 && argv[1][0] != '-' ? 2 : argc;
     char doc[2048];
     const struct cli_verb verb = {
         .name = family->name,
         .arguments = "SUB-VERB ...",
-        .doc = make_doc(doc, sizeof doc, family),
+        .doc = family->alone == NULL ? make_doc(doc, sizeof doc, family) : "",
         .parser = parse,
     };
     struct cli cli;

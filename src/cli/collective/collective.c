@@ -31,6 +31,6 @@ static const char advice[] =
 
 int cli_collective(int argc, char **argv)
 {
-    static const struct cli_family family = {"weft collective", intent, advice, subs};
+    static const struct cli_family family = {"weft collective", intent, advice, subs, NULL};
     return cli_family(&family, argc, argv);
 }

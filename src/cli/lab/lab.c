@@ -30,6 +30,6 @@ static const char intent[] =
 
 int cli_lab(int argc, char **argv)
 {
-    static const struct cli_family family = {"weft lab", intent, "", subs};
+    static const struct cli_family family = {"weft lab", intent, "", subs, NULL};
     return cli_family(&family, argc, argv);
 }
