@@ -130,6 +130,8 @@ uint32_t weft_routes_hop_count(const struct weft_routes *routes, uint32_t from, 
 // a flow's number will do. O(1); TABLE: O(paths of the pair).
 uint32_t weft_routes_pick(const struct weft_routes *routes, uint32_t from, uint32_t to,
                           uint64_t hash);
+// The same where no weights decide: one of `count` equal choices, count > 0. O(1).
+uint32_t weft_routes_pick_equal(uint32_t count, uint64_t hash);
 // Routes of a fabric with one switch, the node after the servers, that joins every server both
 // ways. Fails with INPUT if it is none. O(n).
 bool weft_routes_build_star(struct weft_routes *routes, const struct weft_fabric *fabric,
@@ -362,6 +364,56 @@ struct weft_blocks {
 bool weft_fabric_blocks(struct weft_blocks *blocks, const struct weft_fabric *fabric, uint32_t size,
                         struct weft_arena *arena, struct weft_arena scratch,
                         struct weft_error *error) WEFT_MUST_USE;
+
+// ---- ECMP: flows whose hashes meet ----
+
+// Flows over equal uplinks of a switch, which spreads them by hash (ECMP). A flow at its full rate
+// fills an uplink; split over `split` slower host ports it is as many parts, each hashed alone, and
+// an uplink carries `split` parts. Parts of an overloaded uplink share it; nothing else binds.
+struct weft_ecmp {
+    uint32_t uplink_count; // at most WEFT_ECMP_UPLINKS_MAX
+    uint32_t flow_count;   // that leave by these uplinks, before they are split
+    uint32_t split;        // parts of a flow; 1 = whole. At most WEFT_ECMP_PARTS_MAX in all
+};
+#define WEFT_ECMP_UPLINKS_MAX (1u << 20)
+#define WEFT_ECMP_PARTS_MAX (1u << 24)
+
+// Exact expectations over all hashes, each part on each uplink with equal chance.
+struct weft_ecmp_expected {
+    double delivered_ratio;      // of what the flows offer, the share that the uplinks carry
+    double even_delivered_ratio; // the same where it is divided evenly: min(1, uplinks / flows)
+    double conflict_probability; // that a part's uplink has more parts than it carries
+};
+// With K ~ Bin(parts, 1/n) parts on an uplink of n: delivered = n / parts * E[min(K, split)], and
+// conflict = P(Bin(parts - 1, 1/n) >= split), as MegaScale's split of 400G ports (NSDI 2024)
+// comes to. Distributions are summed outward from their modes, so that neither large counts nor
+// small chances lose digits: about 1e-12 of each. Fails with INPUT where a count is 0 or beyond its
+// limit. O(split + sqrt(parts / n)).
+bool weft_fabric_ecmp_expect(struct weft_ecmp_expected *expected, const struct weft_ecmp *ecmp,
+                             struct weft_error *error) WEFT_MUST_USE;
+
+// The mean over draws, and its standard error.
+struct weft_ecmp_mean {
+    double mean;
+    double standard_error;
+};
+struct weft_ecmp_sample {
+    uint32_t draw_count;
+    struct weft_ecmp_mean delivered_ratio;
+    struct weft_ecmp_mean conflict_ratio; // the share of parts in conflict
+    // Until the last of equal flows ends, over the time of one alone: max(1, most parts on an
+    // uplink / split). What a collective, which waits for its slowest flow, pays.
+    struct weft_ecmp_mean slowdown_ratio;
+};
+// Draws of a sample, at least 2, and draws * (parts + uplinks) of it: seconds.
+#define WEFT_ECMP_DRAWS_MAX 1000000u
+#define WEFT_ECMP_WORK_MAX (1u << 30)
+// The same by the hash that engines use (weft_routes_pick), each draw with a key of its own from
+// the environment's seed. Fails with INPUT as weft_fabric_ecmp_expect does and where draws are too
+// few or too many. O(draws * (parts + n)) time, O(n) of scratch memory.
+bool weft_fabric_ecmp_sample(struct weft_ecmp_sample *sample, const struct weft_ecmp *ecmp,
+                             uint32_t draw_count, const struct weft_environment *environment)
+    WEFT_MUST_USE;
 
 // ---- money, power, bounds ----
 

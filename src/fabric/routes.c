@@ -375,6 +375,13 @@ uint32_t weft_routes_hop_count(const struct weft_routes *routes, uint32_t from, 
     return hops;
 }
 
+// The upper half of the mixed hash, scaled to the count.
+uint32_t weft_routes_pick_equal(uint32_t count, uint64_t hash)
+{
+    WEFT_ASSERT(count > 0);
+    return (uint32_t)(((weft_hash(hash) >> 32) * count) >> 32);
+}
+
 uint32_t weft_routes_pick(const struct weft_routes *routes, uint32_t from, uint32_t to,
                           uint64_t hash)
 {
@@ -383,10 +390,10 @@ uint32_t weft_routes_pick(const struct weft_routes *routes, uint32_t from, uint3
     if (count == 1) {
         return 0;
     }
-    uint64_t mixed = weft_hash(hash) >> 32;
     if (routes->kind != WEFT_ROUTES_TABLE) {
-        return (uint32_t)((mixed * count) >> 32);
+        return weft_routes_pick_equal(count, hash);
     }
+    uint64_t mixed = weft_hash(hash) >> 32;
     size_t pair = (size_t)from * routes->fabric->server_count + to;
     const double *weights = routes->path_weight + routes->pair_first[pair];
     double left = (double)mixed * 0x1p-32;

@@ -11,7 +11,7 @@ import subprocess
 import sys
 
 # Verbs with sub-verbs.
-PARENTS = ["collective", "lab"]
+PARENTS = ["collective", "lab", "fabrics"]
 
 
 def output(*command):
@@ -38,7 +38,7 @@ def main():
     fine = True
     for parent, line in zip(PARENTS, lines[1:]):
         own = set(re.findall(r"^  ([a-z]+) +\S", output(weft, parent, "--help")
-                             .split("Sub-verbs")[1].split("Names")[0], re.M))
+                             .split("Sub-verbs")[1].split("Names")[0].split("Examples:")[0], re.M))
         subs |= {f"{parent} {name}" for name in own}
         if set(line.split()) != own:
             print(f"sub-verbs of {parent}: completion has {line}, help has {sorted(own)}")

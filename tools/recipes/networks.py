@@ -35,6 +35,19 @@ def uniform_demand(tool):
     return [lambda: [row(*one) for one in UNIFORM]]
 
 
+@table("ecmp", "docs/fabrics.md", "cheap",
+       "32 uplinks, load | whole flows: delivered, in conflict, slowest | split in 2 | split in 4",
+       "weft fabrics ecmp --uplinks 32 --flows N --split S")
+def ecmp(tool):
+    def cell(flows, split):
+        one = tool.weft("fabrics", "ecmp", "--uplinks", 32, "--flows", flows, "--split", split)
+        return (f"{100 * one['delivered_ratio']:.1f} %, "
+                f"{100 * one['conflict_probability']:.1f} %, "
+                f"{one['sampled']['slowdown_ratio']['mean']:.2f}x")
+    return [lambda: [[load, *(cell(flows, split) for split in (1, 2, 4))]
+                     for load, flows in (("full", 32), ("half", 16), ("quarter", 8))]]
+
+
 @table("moore-bounds", "docs/fabrics.md", "cheap", "n | d = 4 mean / diameter | d = 8",
        "weft topology --servers N --degree D --uniform --method topoopt")
 def moore_bounds(tool):

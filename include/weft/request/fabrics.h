@@ -2,7 +2,8 @@
 #ifndef WEFT_REQUEST_FABRICS_H
 #define WEFT_REQUEST_FABRICS_H
 
-// The reference fabrics of a cluster, counted and priced, without a job.
+// The reference fabrics of a cluster, counted and priced, without a job; and what flows lose that a
+// switch of one spreads by hash.
 
 #include "weft/request.h"
 
@@ -41,6 +42,38 @@ bool weft_request_fabrics(struct weft_fabrics_result *result,
 // "weft.fabrics/1"
 const char *weft_request_fabrics_json(const struct weft_fabrics_result *result,
                                       struct weft_arena *arena);
+
+// ---- ecmp ----
+
+struct weft_ecmp_request {
+    struct weft_ecmp ecmp; // split 0: 1, whole flows
+    uint32_t draw_count;   // of the sample; 0: 10,000, or fewer where these would take seconds
+};
+
+// The flows as they are asked about, or with fewer conflicts.
+struct weft_ecmp_row {
+    const char *name;    // "asked", "split", "local", "split-local"
+    const char *summary; // for people
+    struct weft_ecmp ecmp;
+    struct weft_ecmp_expected expected;
+};
+#define WEFT_ECMP_ROWS_MAX 4u
+
+struct weft_ecmp_result {
+    // As asked, then what reduces conflicts: each part cut in two, half of the flows kept below
+    // their ToR switch (rounded down), where they use no uplink, and both. What would be beyond
+    // WEFT_ECMP_PARTS_MAX or leaves the flows as they are has no row.
+    struct weft_ecmp_row rows[WEFT_ECMP_ROWS_MAX];
+    uint32_t row_count;
+    struct weft_ecmp_sample sample; // as asked
+    uint64_t seed;
+};
+// Exact expectations and a sample of flows over hashed uplinks. Fails with USAGE where uplinks or
+// flows are not said, else as weft_fabric_ecmp_expect and weft_fabric_ecmp_sample do.
+bool weft_request_ecmp(struct weft_ecmp_result *result, const struct weft_ecmp_request *request,
+                       struct weft_request_environment *environment) WEFT_MUST_USE;
+// "weft.ecmp/1"
+const char *weft_request_ecmp_json(const struct weft_ecmp_result *result, struct weft_arena *arena);
 
 WEFT_API_END
 

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // "weft.fabrics/1": the reference fabrics of a cluster: their parts, prices and hops, or why a
-// fabric cannot be built. This is the example for the JSON of a new request: one function for the
-// object, helpers for its members, and the setters of json.h.
+// fabric cannot be built; and "weft.ecmp/1", flows over hashed uplinks. This is the example for the
+// JSON of a new request: one function for the object, helpers for its members, and the setters of
+// json.h.
 
 #include "weft/request/fabrics.h"
 #include "request/json/json.h"
@@ -40,6 +41,50 @@ const char *weft_request_fabrics_json(const struct weft_fabrics_result *result,
     json_t *list = weft_set_list(object, "fabrics");
     for (uint32_t i = 0; i < result->row_count; i++) {
         json_array_append_new(list, row_json(&result->rows[i]));
+    }
+    return weft_set_finish(object, arena);
+}
+
+// ---- ecmp ----
+
+static void set_mean(json_t *object, const char *key, const struct weft_ecmp_mean *mean)
+{
+    json_t *member = json_object();
+    weft_set_real(member, "mean", mean->mean);
+    weft_set_real(member, "standard_error", mean->standard_error);
+    weft_set(object, key, member);
+}
+
+static void set_row(json_t *object, const struct weft_ecmp_row *row)
+{
+    weft_set_count(object, "uplinks", row->ecmp.uplink_count);
+    weft_set_count(object, "flows", row->ecmp.flow_count);
+    weft_set_count(object, "split", row->ecmp.split);
+    weft_set_real(object, "delivered_ratio", row->expected.delivered_ratio);
+    weft_set_real(object, "conflict_probability", row->expected.conflict_probability);
+    weft_set_real(object, "even_delivered_ratio", row->expected.even_delivered_ratio);
+}
+
+// The object itself is what was asked; `class` says of its ratios that no sampling is in them.
+const char *weft_request_ecmp_json(const struct weft_ecmp_result *result, struct weft_arena *arena)
+{
+    const struct weft_ecmp_sample *sample = &result->sample;
+    json_t *object = weft_set_object("weft.ecmp/1");
+    set_row(object, &result->rows[0]);
+    weft_set_text(object, "class", "exact");
+    json_t *sampled = json_object();
+    weft_set_count(sampled, "draws", sample->draw_count);
+    weft_set_count(sampled, "seed", result->seed);
+    set_mean(sampled, "delivered_ratio", &sample->delivered_ratio);
+    set_mean(sampled, "conflict_ratio", &sample->conflict_ratio);
+    set_mean(sampled, "slowdown_ratio", &sample->slowdown_ratio);
+    weft_set(object, "sampled", sampled);
+    json_t *list = weft_set_list(object, "remedies");
+    for (uint32_t i = 1; i < result->row_count; i++) {
+        json_t *row = json_object();
+        weft_set_text(row, "name", result->rows[i].name);
+        set_row(row, &result->rows[i]);
+        json_array_append_new(list, row);
     }
     return weft_set_finish(object, arena);
 }

@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // weft fabrics: the reference fabrics of a cluster, counted and priced, without a job. This is the
 // smallest verb that is a request, and the example to follow for a new one (docs/house.md): options
-// in, cli_environment, the request, and its result as a table or as JSON.
+// in, cli_environment, the request, and its result as a table or as JSON. Its sub-verb is in
+// ecmp.c.
 
-#include "weft/request/fabrics.h"
-#include "cli.h"
+#include "fabrics.h"
 #include "weft/report.h"
+
+#define ECMP_SUMMARY "what flows lose that a switch spreads over its uplinks by hash"
 
 static const char doc[] =
     "Builds every reference fabric for a cluster and says what it is made of: nodes and links, the "
@@ -15,11 +17,20 @@ static const char doc[] =
     "hops are the Moore bound, which no such fabric can be below. The ideal switch is priced as "
     "the Fat-tree of its rate.\n"
     "\n"
+    "Sub-verbs, each with its own --help:\n"
+    "  ecmp " ECMP_SUMMARY "\n"
+    "\n"
     "Examples:\n"
     "  $ weft fabrics --servers 128 --degree 4 --rate 100Gbps\n"
-    "  $ weft fabrics --cluster cluster.yaml --json\n";
+    "  $ weft fabrics --cluster cluster.yaml --json\n"
+    "  $ weft fabrics ecmp --uplinks 32 --flows 32 --split 2\n";
 
 #define COLUMNS 10
+
+static const struct cli_entry subs[] = {
+    {"ecmp", ECMP_SUMMARY, fabrics_ecmp},
+    {NULL, NULL, NULL},
+};
 
 static void fill_cells(const char **cells, const struct weft_fabrics_row *row,
                        struct weft_arena *arena)
@@ -73,7 +84,7 @@ static void print(struct cli *cli, const struct weft_fabrics_result *result)
     }
 }
 
-int cli_fabrics(int argc, char **argv)
+static int list(int argc, char **argv)
 {
     static const struct cli_verb verb = {
         .name = "weft fabrics", .arguments = "", .doc = doc, .groups = CLI_HARDWARE};
@@ -93,4 +104,10 @@ int cli_fabrics(int argc, char **argv)
         print(&cli, &result);
     }
     return cli_finish(&cli, true);
+}
+
+int cli_fabrics(int argc, char **argv)
+{
+    static const struct cli_family family = {.name = "weft fabrics", .subs = subs, .alone = list};
+    return cli_family(&family, argc, argv);
 }

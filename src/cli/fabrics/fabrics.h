@@ -1,0 +1,13 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef WEFT_CLI_FABRICS_H
+#define WEFT_CLI_FABRICS_H
+
+// weft fabrics alone lists the reference fabrics (fabrics.c); its sub-verbs are one file each, with
+// one function here and one row there; argv[0] is the sub-verb.
+
+#include "cli/cli.h"
+#include "weft/request/fabrics.h"
+
+int fabrics_ecmp(int argc, char **argv);
+
+#endif
