@@ -85,14 +85,14 @@ static bool plan_weft(struct weft_plan *plan, const struct search *search,
 
 // Offers the paper's topology with so many paths a pair.
 static void offer_paper(const struct search *search, uint32_t paths, const struct score *score,
-                        struct weft_arena scratch)
+                        const struct weft_plan_ties *ties, struct weft_arena scratch)
 {
     struct weft_arena kept = weft_arena_split(&scratch);
     struct weft_design design;
     if (search->incumbent != NULL && score->iteration_s < HUGE_VAL &&
         method_paper_design(&design, search, &kept, scratch) > 0) {
         design.finder_paths = paths;
-        incumbent_offer(search->incumbent, &design, score);
+        incumbent_offer(search->incumbent, &design, score, ties);
     }
 }
 
@@ -109,6 +109,7 @@ static bool plan_topoopt(struct weft_plan *plan, const struct search *search,
         !paper_fabric(&plan->network, &plan->topology, search, arena, scratch, error)) {
         return false;
     }
+    struct weft_arena kept = weft_arena_split(&scratch);
     struct weft_routes best = {.kind = WEFT_ROUTES_TABLE};
     double best_s = HUGE_VAL;
     double spent = 0;
@@ -123,11 +124,12 @@ static bool plan_topoopt(struct weft_plan *plan, const struct search *search,
                                   search->traffic, paper_path_counts[i], &environment)) {
             return false;
         }
-        struct score score = search_simulate(search, network, false, scratch);
+        struct weft_plan_ties ties;
+        struct score score = search_simulate_ties(&ties, search, network, &kept, scratch);
         double flow_s = score.iteration_s;
         spent += score.work_units;
         incumbent_work(search->incumbent, score.work_units);
-        offer_paper(search, paper_path_counts[i], &score, scratch);
+        offer_paper(search, paper_path_counts[i], &score, &ties, scratch);
         if (by_packets) {
             score = search_simulate(effort->last, network, false, scratch);
             spent += score.work_units;
@@ -233,8 +235,11 @@ bool plan_build(struct weft_plan *plan, const struct weft_taskgraph *graph,
     const struct weft_topology_options *wanted = &options->topology;
     struct search search = method_open(graph, &traffic, cluster, options, environment);
     search.incumbent = incumbent;
-    if (!method_bound(&search, scratch, error)) {
-        return false;
+    if (wanted->method == WEFT_TOPOLOGY_WEFT) { // the other one offers what it tries, at once
+        method_offer_first(&search, scratch);
+        if (!method_bound(&search, scratch, error)) {
+            return false;
+        }
     }
     double seconds = wanted->seconds > 0 ? wanted->seconds : SECONDS_DEFAULT;
     double share = packets_share(options);
@@ -273,7 +278,8 @@ bool plan_fill(struct weft_plan *plan, const struct plan_subject *subject,
                                .method = subject->method,
                                .seed = environment->seed,
                                .sim = search.sim,
-                               .iteration_s = finding->score.iteration_s};
+                               .iteration_s = finding->score.iteration_s,
+                               .ties = finding->ties};
     bool published = method_publish(plan, &search, &finding->design, environment->arena, scratch);
     WEFT_ASSERT(published); // it was simulated
     return collectives_finish(plan, &search, environment->arena, scratch, environment->error);

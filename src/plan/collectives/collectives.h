@@ -23,7 +23,7 @@ bool collectives_certify(struct weft_certificate *certificate, const struct weft
                          const struct weft_taskgraph *graph, struct weft_arena *arena,
                          struct weft_arena scratch, struct weft_error *error) WEFT_MUST_USE;
 // Fills in everything that follows from a plan's network, collectives and iteration time: metrics,
-// cost and certificate.
+// cost, ties and certificate. Ties that the plan has stand; else they cost a simulation.
 bool collectives_finish(struct weft_plan *plan, const struct search *search,
                         struct weft_arena *arena, struct weft_arena scratch,
                         struct weft_error *error) WEFT_MUST_USE;
@@ -31,9 +31,5 @@ bool collectives_finish(struct weft_plan *plan, const struct search *search,
 void collectives_list_tasks(uint64_t largest[WEFT_TASK_KIND_COUNT],
                             const struct weft_collective_choice *choice,
                             const struct weft_taskgraph *graph);
-
-// Fills the plan's ties from one more simulation; none where it fails.
-void collectives_find_ties(struct weft_plan *plan, const struct weft_taskgraph *played,
-                           struct weft_arena *arena, struct weft_arena scratch);
 
 #endif

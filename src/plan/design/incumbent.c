@@ -6,6 +6,8 @@
 
 #include "incumbent.h"
 
+#include "plan/demand/ties.h"
+
 #include <math.h>
 
 // Evaluations of more work than this, about 20 ms, are dear.
@@ -99,7 +101,7 @@ void incumbent_work(struct incumbent *incumbent, double work_units)
 }
 
 void incumbent_offer(struct incumbent *incumbent, const struct weft_design *design,
-                     const struct score *score)
+                     const struct score *score, const struct weft_plan_ties *ties)
 {
     if (incumbent == NULL) {
         return;
@@ -112,6 +114,9 @@ void incumbent_offer(struct incumbent *incumbent, const struct weft_design *desi
     struct finding found = incumbent->now;
     found.design = weft_design_copy(design, &incumbent->kept);
     found.score = *score;
+    if (ties != NULL && ties->first != NULL) {
+        found.ties = ties_copy(ties, &incumbent->kept);
+    }
     if (score->work_units <= CHEAP_UNITS) {
         incumbent->pending.score.iteration_s = HUGE_VAL; // worse than this one
         publish(incumbent, &found);

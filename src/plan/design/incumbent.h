@@ -25,9 +25,10 @@ struct incumbent;
 struct finding {
     struct weft_strategy strategy; // lives as long as the search
     struct weft_design design;
-    struct score score;     // in full; HUGE_VAL: none
-    struct weft_plan *plan; // finished; NULL = not yet
-    uint64_t evaluations;   // of a joint search, and its rounds, when this was found
+    struct score score;         // in full; HUGE_VAL: none
+    struct weft_plan_ties ties; // of its iteration; first is NULL: not known
+    struct weft_plan *plan;     // finished; NULL = not yet
+    uint64_t evaluations;       // of a joint search, and its rounds, when this was found
     uint32_t round_count;
     bool fixed_point;
 };
@@ -64,8 +65,9 @@ bool incumbent_is_empty(const struct incumbent *incumbent);
 // Adds to the work that was done, and publishes what is due. NULL: nothing.
 void incumbent_work(struct incumbent *incumbent, double work_units);
 // Offers a design of incumbent->now, which is copied. Does not return where the search is left.
+// `ties` are those of its iteration; NULL: they cost a simulation when its plan is finished.
 void incumbent_offer(struct incumbent *incumbent, const struct weft_design *design,
-                     const struct score *score);
+                     const struct score *score, const struct weft_plan_ties *ties);
 // Runs a search that offers to the incumbent. True when it ended by itself; else *plan is the best
 // that was published, finished and marked as cut, where there is one. Fails as the search does, and
 // with STOPPED when nothing was published.

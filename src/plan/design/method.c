@@ -139,6 +139,17 @@ uint32_t method_paper_design(struct weft_design *seed, const struct search *sear
     return 1;
 }
 
+void method_offer_first(struct search *search, struct weft_arena scratch)
+{
+    struct weft_arena kept = weft_arena_split(&scratch);
+    struct weft_design paper;
+    if (incumbent_is_empty(search->incumbent) &&
+        method_paper_design(&paper, search, &kept, scratch) > 0) {
+        search->paper_score = search_offer(search, &paper, scratch);
+        search->paper_known = true;
+    }
+}
+
 // Mixed topologies by the loads of their links.
 static uint32_t find_mixed_seeds(struct weft_design *seeds, uint32_t seed_max,
                                  const struct search *search, double seconds,
@@ -206,13 +217,7 @@ bool method_search(struct scored_design *best, const struct search *search, doub
     bool many = search->cluster->server_count > MANY_SERVERS;
     double finder_share = many ? FINDER_SHARE_MANY : FINDER_SHARE;
     struct search own = *search;
-    if (method_paper_design(seeds + seed_count, search, &kept, scratch) > 0) {
-        if (incumbent_is_empty(search->incumbent)) { // so that there is an answer early
-            own.paper_score = search_offer(search, &seeds[seed_count], scratch);
-            own.paper_known = true;
-        }
-        seed_count++;
-    }
+    seed_count += method_paper_design(seeds + seed_count, search, &kept, scratch);
     seed_count += find_seeds(seeds + seed_count, search, seconds * finder_share, &kept, scratch);
     seed_count += find_mixed_seeds(seeds + seed_count, MIXED_SEEDS, search, seconds * MIXED_SHARE,
                                    &kept, scratch);

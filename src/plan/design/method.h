@@ -15,6 +15,9 @@ struct search method_open(const struct weft_taskgraph *graph, const struct weft_
                           const struct weft_cluster *cluster,
                           const struct weft_plan_options *options,
                           const struct weft_environment *environment);
+// Evaluates the paper's topology in full and offers it where there is no plan yet: what comes
+// before it comes before the first answer.
+void method_offer_first(struct search *search, struct weft_arena scratch);
 // An iteration this short cannot be beaten: from the bounds of the task graph alone.
 bool method_bound(struct search *search, struct weft_arena scratch, struct weft_error *error)
     WEFT_MUST_USE;

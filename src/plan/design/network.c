@@ -10,6 +10,7 @@
 #include "search.h"
 
 #include "paper.h"
+#include "plan/demand/ties.h"
 
 #include <math.h>
 
@@ -26,11 +27,12 @@
 #define UNITS_PER_PAIR 5000.0
 #define UNITS_PER_IDLE_PAIR 500.0
 
-struct score search_simulate(const struct search *search, const struct weft_network *network,
-                             bool quick, struct weft_arena scratch)
+// `ties` are filled where options have a timeline.
+static struct score simulate(struct weft_plan_ties *ties, const struct search *search,
+                             const struct weft_network *network,
+                             const struct weft_sim_options *options, struct weft_arena *arena,
+                             struct weft_arena scratch)
 {
-    struct weft_sim_options options = search->sim;
-    options.one_round = options.one_round || quick;
     struct weft_arena results = weft_arena_split(&scratch);
     struct weft_taskgraph expanded;
     struct weft_sim_job job = {search->graph, NULL, network->rings};
@@ -43,12 +45,35 @@ struct score search_simulate(const struct search *search, const struct weft_netw
                                        search->choice_count, network, &inner);
         job.graph = &expanded;
     }
-    if (!played || !weft_sim_run_jobs(&result, network, &job, 1, &options, &inner)) {
+    if (!played || !weft_sim_run_jobs(&result, network, &job, 1, options, &inner)) {
         return (struct score){HUGE_VAL, UNITS_PER_EVENT * search->graph->task_count};
     }
     double units = UNITS_PER_EVENT * (double)(result.event_count + job.graph->task_count) +
                    UNITS_PER_WORK * (double)result.work_count;
+    if (options->timeline) {
+        const struct weft_task_times times = {result.task_start_ps[0], result.task_end_ps[0],
+                                              result.iteration_ps[0]};
+        ties_build(ties, job.graph, &times, arena, scratch);
+    }
     return (struct score){weft_seconds(result.iteration_ps[0]), units};
+}
+
+struct score search_simulate(const struct search *search, const struct weft_network *network,
+                             bool quick, struct weft_arena scratch)
+{
+    struct weft_sim_options options = search->sim;
+    options.one_round = options.one_round || quick;
+    return simulate(NULL, search, network, &options, NULL, scratch);
+}
+
+struct score search_simulate_ties(struct weft_plan_ties *ties, const struct search *search,
+                                  const struct weft_network *network, struct weft_arena *arena,
+                                  struct weft_arena scratch)
+{
+    struct weft_sim_options options = search->sim;
+    *ties = (struct weft_plan_ties){.first = NULL};
+    options.timeline = search->graph->need == NULL && options.engine == WEFT_ENGINE_FLOW;
+    return simulate(ties, search, network, &options, arena, scratch);
 }
 
 // What the rings put on each link.

@@ -68,12 +68,19 @@ struct score search_offer(const struct search *search, const struct weft_design 
                           struct weft_arena scratch)
 {
     struct score score = {HUGE_VAL, 0};
-    if (search->incumbent != NULL) {
-        score = search_evaluate(search, design, false, scratch);
-        incumbent_work(search->incumbent, score.work_units);
-        if (score.iteration_s < HUGE_VAL) {
-            incumbent_offer(search->incumbent, design, &score);
-        }
+    struct weft_arena results = weft_arena_split(&scratch);
+    struct weft_network network;
+    struct weft_plan_ties ties;
+    if (search->incumbent == NULL ||
+        !search_network(&network, &score.work_units, search, design, &results, scratch)) {
+        return score;
+    }
+    double network_units = score.work_units;
+    score = search_simulate_ties(&ties, search, &network, &results, scratch);
+    score.work_units += network_units;
+    incumbent_work(search->incumbent, score.work_units);
+    if (score.iteration_s < HUGE_VAL) {
+        incumbent_offer(search->incumbent, design, &score, &ties);
     }
     return score;
 }
@@ -307,7 +314,7 @@ static double evaluate_in_full(const struct search *search, struct scored_design
         left -= spent;
         costliest = fmax(costliest, spent / step);
         for (uint32_t end = i + step; i < end; i++) {
-            incumbent_offer(search->incumbent, &candidates[i].design, &candidates[i].score);
+            incumbent_offer(search->incumbent, &candidates[i].design, &candidates[i].score, NULL);
         }
     }
     sort_shortest(candidates, count, count);
@@ -364,7 +371,7 @@ static double widen(struct scored_design *best, const struct search *search, dou
            more_paths(&next.design, search) && left > PATHS_DEARER * cost) {
         next.score = search_evaluate(search, &next.design, false, scratch);
         incumbent_work(search->incumbent, next.score.work_units);
-        incumbent_offer(search->incumbent, &next.design, &next.score);
+        incumbent_offer(search->incumbent, &next.design, &next.score, NULL);
         cost = next.score.work_units;
         left -= cost;
         if (next.score.iteration_s >= best->score.iteration_s) {
@@ -397,7 +404,7 @@ static double try_paper(struct scored_design *best, struct scored_design *paper,
             paper->score = search->paper_score;
         }
         incumbent_work(search->incumbent, paper->score.work_units);
-        incumbent_offer(search->incumbent, &paper->design, &paper->score);
+        incumbent_offer(search->incumbent, &paper->design, &paper->score, NULL);
         spent += paper->score.work_units;
         if (paper->score.iteration_s < best->score.iteration_s) {
             best->score = paper->score;
@@ -488,7 +495,7 @@ bool search_run(struct scored_design *best, const struct search *search, const s
         sort_shortest(last, CHAINS, CHAINS);
         // The work of a chain is that of all its steps.
         const struct score found = {last[0].score.iteration_s, pool[0].score.work_units};
-        incumbent_offer(search->incumbent, &last[0].design, &found);
+        incumbent_offer(search->incumbent, &last[0].design, &found, NULL);
         note_ends(search->ends, last, CHAINS, arena);
         pool[0] = last[0];
     }

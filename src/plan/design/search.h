@@ -78,6 +78,11 @@ struct seeds {
 // Simulates one iteration on a network.
 struct score search_simulate(const struct search *search, const struct weft_network *network,
                              bool quick, struct weft_arena scratch);
+// The same in full, with the ties of the iteration (plan/demand/ties.h); none, and first is NULL,
+// where it is not the flow engine's or has none to find.
+struct score search_simulate_ties(struct weft_plan_ties *ties, const struct search *search,
+                                  const struct weft_network *network, struct weft_arena *arena,
+                                  struct weft_arena scratch);
 // Builds a design's network: fabric, rings by task graph group, min-max routes of the transfers
 // beside the rings. False when it does not connect all servers.
 bool search_network(struct weft_network *network, double *work_units, const struct search *search,

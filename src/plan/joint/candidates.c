@@ -131,7 +131,7 @@ void coplan_know(struct coplan *coplan, struct coplan_candidate *candidate)
     coplan->known[at] = candidate;
     coplan_report(coplan, candidate->score.iteration_s);
     coplan_turn_to(coplan, &candidate->strategy);
-    incumbent_offer(coplan->incumbent, &candidate->design, &candidate->score);
+    incumbent_offer(coplan->incumbent, &candidate->design, &candidate->score, NULL);
 }
 
 static struct coplan_candidate *find_known(const struct coplan *coplan, uint64_t key)
@@ -159,7 +159,7 @@ static bool open_candidate(struct coplan_candidate *candidate, struct coplan *co
     candidate->search = method_open(&candidate->graph, &candidate->traffic, coplan->study.cluster,
                                     &coplan->options->plan, coplan->environment);
     candidate->search.incumbent = coplan->incumbent;
-    return method_bound(&candidate->search, scratch, error);
+    return true;
 }
 
 double coplan_adopt(struct coplan *coplan, const struct weft_strategy *strategy,
@@ -174,7 +174,8 @@ double coplan_adopt(struct coplan *coplan, const struct weft_strategy *strategy,
         candidate = WEFT_NEW(coplan->arena, struct coplan_candidate, 1);
         candidate->key = key;
         candidate->score.iteration_s = HUGE_VAL;
-        if (!open_candidate(candidate, coplan, strategy, scratch, &coplan->why_not)) {
+        if (!open_candidate(candidate, coplan, strategy, scratch, &coplan->why_not) ||
+            !method_bound(&candidate->search, scratch, &coplan->why_not)) {
             *coplan->arena = before;
             return 0;
         }
@@ -231,7 +232,6 @@ static bool try_topology(struct coplan_candidate *candidate, struct coplan *copl
         first_s = seconds;
     }
     coplan->seconds_left -= first_s;
-    coplan->evaluations++;
     struct scored_design found;
     const struct seeds seeds = {near, near != NULL ? 1 : 0};
     coplan_turn_to(coplan, &candidate->strategy);
@@ -265,6 +265,13 @@ struct coplan_candidate *coplan_evaluate(struct coplan *coplan,
     candidate = WEFT_NEW(coplan->arena, struct coplan_candidate, 1);
     candidate->key = key;
     if (!open_candidate(candidate, coplan, strategy, scratch, &coplan->why_not)) {
+        *coplan->arena = before;
+        return NULL;
+    }
+    coplan->evaluations++;
+    coplan_turn_to(coplan, &candidate->strategy);
+    method_offer_first(&candidate->search, scratch);
+    if (!method_bound(&candidate->search, scratch, &coplan->why_not)) {
         *coplan->arena = before;
         return NULL;
     }

@@ -3,14 +3,14 @@
 //
 // A device runs tasks in the order in which they became ready. Where transfers end at the same time
 // the engine's rounding decides what was first, and an iteration can depend on it by a few percent;
-// whoever plays it again (the checker, another simulator) needs to know. The iteration is played
-// once more with its timeline; neighbors on a device's timeline that were ready at nearly one time
-// are a tie, and ties that are not in the order of their numbers are kept. One simulation and
-// O(tasks log tasks + edges).
+// whoever plays it again (the checker, another simulator) needs to know. Neighbors on a device's
+// timeline that were ready at nearly one time are a tie, and ties that are not in the order of
+// their numbers are kept.
 
-#include "collectives.h"
+#include "ties.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 // Times in whole picoseconds that are so close are one instant: a picosecond, and a part of the
 // time so far for the rounding of others who play it.
@@ -55,7 +55,8 @@ static uint64_t *list_ready(const struct weft_taskgraph *graph, const uint64_t *
 }
 
 // Keeps turns[from] .. turns[to - 1] as a tie where they are not in the order of their numbers.
-static void keep_tie(struct weft_plan *plan, const struct turn *turns, uint32_t from, uint32_t to)
+static void keep_tie(struct weft_plan_ties *ties, const struct turn *turns, uint32_t from,
+                     uint32_t to)
 {
     bool rising = true;
     for (uint32_t i = from + 1; i < to; i++) {
@@ -64,43 +65,31 @@ static void keep_tie(struct weft_plan *plan, const struct turn *turns, uint32_t 
     if (rising) {
         return;
     }
-    uint32_t *first = (uint32_t *)plan->ties.first;
-    uint32_t at = first[plan->ties.count];
+    uint32_t *first = (uint32_t *)ties->first;
+    uint32_t at = first[ties->count];
     for (uint32_t i = from; i < to; i++) {
-        ((uint32_t *)plan->ties.tasks)[at++] = turns[i].task;
+        ((uint32_t *)ties->tasks)[at++] = turns[i].task;
     }
-    first[++plan->ties.count] = at;
+    first[++ties->count] = at;
 }
 
-void collectives_find_ties(struct weft_plan *plan, const struct weft_taskgraph *played,
-                           struct weft_arena *arena, struct weft_arena scratch)
+void ties_build(struct weft_plan_ties *ties, const struct weft_taskgraph *graph,
+                const struct weft_task_times *times, struct weft_arena *arena,
+                struct weft_arena scratch)
 {
-    struct weft_sim_options timed = plan->sim;
-    struct weft_sim_job job = {played, NULL, plan->network.rings};
-    struct weft_arena kept = weft_arena_split(&scratch);
-    struct weft_sim_result result;
-    struct weft_error error;
-    timed.timeline = true;
-    plan->ties.count = 0;
-    if (played->need != NULL || timed.engine != WEFT_ENGINE_FLOW ||
-        !weft_sim_run_jobs(
-            &result, &plan->network, &job, 1, &timed,
-            &(struct weft_environment){.arena = &kept, .scratch = scratch, .error = &error})) {
-        return; // the checker says that it finds another time, if it does
-    }
-    const uint64_t *ready_ps = list_ready(played, result.task_end_ps[0], &scratch);
-    struct turn *turns = WEFT_NEW_RAW(&scratch, struct turn, (size_t)played->task_count + 1);
+    const uint64_t *ready_ps = list_ready(graph, times->end_ps, &scratch);
+    struct turn *turns = WEFT_NEW_RAW(&scratch, struct turn, (size_t)graph->task_count + 1);
     uint32_t count = 0;
-    for (uint32_t t = 0; t < played->task_count; t++) {
-        if (played->device[t] != WEFT_NONE) {
-            turns[count++] = (struct turn){played->device[t], result.task_start_ps[0][t],
-                                           result.task_end_ps[0][t], t};
+    for (uint32_t t = 0; t < graph->task_count; t++) {
+        if (graph->device[t] != WEFT_NONE) {
+            turns[count++] =
+                (struct turn){graph->device[t], times->start_ps[t], times->end_ps[t], t};
         }
     }
     qsort(turns, count, sizeof *turns, compare_turns);
-    plan->ties.first = WEFT_NEW(arena, uint32_t, (size_t)count + 1);
-    plan->ties.tasks = WEFT_NEW(arena, uint32_t, (size_t)count + 1);
-    for (uint32_t from = 0, to = 0; from < count; from = to) {
+    *ties = (struct weft_plan_ties){.first = WEFT_NEW(arena, uint32_t, (size_t)count + 1),
+                                    .tasks = WEFT_NEW(arena, uint32_t, (size_t)count + 1)};
+    for (uint32_t from = 0, to = 0; from < count && graph->need == NULL; from = to) {
         for (to = from + 1; to < count && turns[to].device == turns[from].device; to++) {
             uint64_t a_ps = ready_ps[turns[to - 1].task];
             uint64_t b_ps = ready_ps[turns[to].task];
@@ -109,6 +98,16 @@ void collectives_find_ties(struct weft_plan *plan, const struct weft_taskgraph *
                 break;
             }
         }
-        keep_tie(plan, turns, from, to);
+        keep_tie(ties, turns, from, to);
     }
+}
+
+struct weft_plan_ties ties_copy(const struct weft_plan_ties *ties, struct weft_arena *arena)
+{
+    uint32_t task_count = ties->first[ties->count];
+    uint32_t *first = WEFT_NEW(arena, uint32_t, (size_t)ties->count + 1);
+    uint32_t *tasks = WEFT_NEW(arena, uint32_t, (size_t)task_count + 1);
+    memcpy(first, ties->first, ((size_t)ties->count + 1) * sizeof *first);
+    memcpy(tasks, ties->tasks, task_count * sizeof *tasks);
+    return (struct weft_plan_ties){ties->count, first, tasks};
 }
