@@ -157,14 +157,14 @@ static inline bool weft_stopped(weft_stop stop)
 // line on stderr, when memory is out.
 bool weft_guard(bool (*work)(void *context), void *context, struct weft_error *error) WEFT_MUST_USE;
 // The same for work that is left when `stop` is raised (NULL: it is not, whatever is around it):
-// the next weft_poll, or split of an arena, of this thread or of a team that it plays returns from
-// here with STOPPED. Inside weft_guard the stop of the guard around it holds.
+// the next weft_poll, or split or new memory of an arena, of this thread or of a team that it plays
+// returns from here with STOPPED. Inside weft_guard the stop of the guard around it holds.
 bool weft_guard_until(bool (*work)(void *context), void *context, weft_stop stop,
                       struct weft_error *error) WEFT_MUST_USE;
 // What stops the work of this thread now; NULL = nothing.
 weft_stop weft_guard_stop(void);
 // Leaves the work of this thread if it is asked to stop. For loops that may run for more than some
-// milliseconds and split no arena. A few instructions.
+// milliseconds and neither split an arena nor take new memory. A few instructions.
 void weft_poll(void);
 // Returns from the innermost guard of this thread with that error.
 WEFT_NORETURN void weft_raise(const struct weft_error *error);

@@ -52,7 +52,7 @@ struct weft_notes {
 // What a request does for longer: "searching".
 struct weft_request_step {
     const char *what;
-    double seconds_max;             // the door should set `stop` after them; 0: it may run for ever
+    double seconds_max; // the door should set `stop` after them; 0: it may run for ever
     struct weft_comparison_log rows; // of a comparison
     struct weft_request_step *next;  // only where it has begun
 };
@@ -71,6 +71,9 @@ struct weft_progress {
 
 struct weft_request_environment {
     struct weft_environment base;
+    // Raised some time after base.stop, when even what is said without a plan would come too late;
+    // NULL: never.
+    weft_stop last_stop;
     struct weft_notes notes;
     struct weft_progress progress;
 };
@@ -251,7 +254,8 @@ struct weft_loaded_job {
 };
 // A job from a file of any kind: a TopoOpt task graph, a Chakra trace (weft_chakra_is_trace), a
 // traffic matrix of htsim (.cm) or a GOAL schedule (.goal, .bin). Notes what of it is approximate.
-// Fails with USAGE where a trace's values come with another kind of file.
+// Fails with USAGE where a trace's values come with another kind of file, with STOPPED when it is
+// asked to stop.
 bool weft_request_load(struct weft_loaded_job *job, const char *path,
                        const struct weft_request_trace *trace,
                        struct weft_request_environment *environment) WEFT_MUST_USE;

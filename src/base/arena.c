@@ -216,6 +216,7 @@ static struct segment *map_within(struct root *root, size_t needed, size_t wante
 // A segment with room for `bytes`, if possible of `wanted` bytes in all.
 static struct segment *take_segment(struct root *root, size_t bytes, size_t wanted)
 {
+    weft_poll(); // whoever can be left where memory is refused can be left here
     if (bytes > SIZE_MAX / 2) {
         refuse(root, bytes);
     }

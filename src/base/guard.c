@@ -11,7 +11,8 @@
 //
 // The same way out serves a request to stop: whoever can do without what it is about to compute
 // sets a guard with a stop flag, and from when the flag is raised the next look at it (weft_poll;
-// each split of an arena looks, so that stages need not) returns there. Were stages to return
+// each split of an arena looks, and each that takes new memory, so that stages need not) returns
+// there. Were stages to return
 // early, each of their callers would have to know which of its results are half of one.
 //
 // What is between the guard and the allocation is left without clean-up. So whatever is more than

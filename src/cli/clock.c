@@ -2,7 +2,8 @@
 // The clock: a thread that shows the progress and the notes of a request while it works, and ends a
 // step that was given a time, or all of a run that was given one (--seconds, counted from the start
 // of the program). Ctrl-C asks the request for what it has; from then on it does nothing more, so
-// that nobody who presses it twice loses the answer.
+// that nobody who presses it twice loses the answer. Where that is no plan, it has LAST_AFTER_NS to
+// say so.
 //
 // The request and the thread share a struct of atomics (weft_progress), so that stages know neither
 // of terminals nor of time. The thread wakes five times a second.
@@ -14,12 +15,21 @@
 #include <pthread.h>
 #include <signal.h>
 #include <string.h>
-#include <sys/time.h>
 #include <time.h>
 #include <unistd.h>
 
 // One search at a time; signal handlers can reach only what is static.
 static atomic_bool stop_requested;
+// When an answer that is no plan would come too late, too: so much later.
+static atomic_bool last_stop_requested;
+#define LAST_AFTER_NS 600000000
+
+// Rings once for --seconds, and once more after each request to stop; the time of neither may be
+// left to the thread, which may not get a core when it is due.
+static struct {
+    timer_t timer;
+    bool is_set; // there is one
+} alarm_clock;
 
 static struct {
     pthread_t thread;
@@ -40,29 +50,50 @@ static struct {
 
 static const long tick_ns = 200000000;
 
+static void ring_after(time_t seconds, long nanoseconds)
+{
+    const struct itimerspec once = {.it_value = {.tv_sec = seconds, .tv_nsec = nanoseconds}};
+    if (alarm_clock.is_set) {
+        timer_settime(alarm_clock.timer, 0, &once, NULL); // safe in a handler of signals
+    }
+}
+
 static void on_interrupt(int number)
 {
     (void)number;
-    atomic_store_explicit(&stop_requested, true, memory_order_relaxed);
+    if (!atomic_exchange_explicit(&stop_requested, true, memory_order_relaxed)) {
+        ring_after(0, LAST_AFTER_NS);
+    }
 }
 
-// Raises the stop flag when the time of the whole run is over. A timer and not the thread, which
-// may not get a core when it is due.
-static void set_timer(const struct cli *cli)
+static void on_ring(int number)
 {
-    double left_s = fmax(cli->given.search.seconds - cli_elapsed_s(cli), 1e-6);
-    const struct sigaction ring = {.sa_handler = on_interrupt, .sa_flags = SA_RESTART};
-    const struct itimerval once = {
-        .it_value = {.tv_sec = (time_t)left_s,
-                     .tv_usec = (suseconds_t)(1e6 * (left_s - floor(left_s)))}};
+    if (atomic_load_explicit(&stop_requested, memory_order_relaxed)) {
+        atomic_store_explicit(&last_stop_requested, true, memory_order_relaxed);
+    } else {
+        on_interrupt(number);
+    }
+}
+
+// Sets the timer for the end of the whole run, where it has one. Without a timer runs end by their
+// steps.
+static void open_timer(const struct cli *cli)
+{
+    const struct sigaction ring = {.sa_handler = on_ring, .sa_flags = SA_RESTART};
     sigaction(SIGALRM, &ring, NULL);
-    setitimer(ITIMER_REAL, &once, NULL);
+    alarm_clock.is_set = timer_create(CLOCK_MONOTONIC, NULL, &alarm_clock.timer) == 0;
+    if (cli->given.search.timed) {
+        double left_s = fmax(cli->given.search.seconds - cli_elapsed_s(cli), 1e-6);
+        ring_after((time_t)left_s, (long)(1e9 * (left_s - floor(left_s))));
+    }
 }
 
-static void clear_timer(void)
+static void close_timer(void)
 {
-    const struct itimerval none = {.it_value = {0}};
-    setitimer(ITIMER_REAL, &none, NULL);
+    if (alarm_clock.is_set) {
+        alarm_clock.is_set = false;
+        timer_delete(alarm_clock.timer);
+    }
 }
 
 // The best so far, and how much shorter any other answer could be at most.
@@ -195,21 +226,11 @@ static void *tick(void *argument)
     return NULL;
 }
 
-weft_stop cli_clock_start(struct cli *cli, const char *what, double deadline_s)
-{
-    weft_request_step_begin(cli_environment(cli, NULL), what, deadline_s);
-    return cli_clock_watch(cli);
-}
-
-weft_stop cli_clock_watch(struct cli *cli)
+static weft_stop start(struct cli *cli)
 {
     WEFT_ASSERT(!ticker.running);
-    atomic_store(&stop_requested, false);
     struct sigaction interrupt = {.sa_handler = on_interrupt};
     sigaction(SIGINT, &interrupt, NULL);
-    if (cli->given.search.timed) {
-        set_timer(cli);
-    }
     ticker.cli = cli;
     ticker.step = NULL;
     ticker.step_count = 0;
@@ -227,6 +248,22 @@ weft_stop cli_clock_watch(struct cli *cli)
     return &stop_requested;
 }
 
+weft_stop cli_clock_start(struct cli *cli, const char *what, double deadline_s)
+{
+    weft_request_step_begin(cli_environment(cli, NULL), what, deadline_s);
+    atomic_store(&stop_requested, false);
+    return start(cli);
+}
+
+weft_stop cli_clock_watch(struct cli *cli)
+{
+    atomic_store(&stop_requested, false);
+    atomic_store(&last_stop_requested, false);
+    cli->environment.last_stop = &last_stop_requested;
+    open_timer(cli);
+    return start(cli);
+}
+
 void cli_clock_heed(void)
 {
     const struct sigaction interrupt = {.sa_handler = on_interrupt};
@@ -237,7 +274,7 @@ void cli_clock_heed(void)
 
 void cli_clock_stop(struct cli *cli)
 {
-    clear_timer();
+    close_timer();
     weft_request_step_end(&cli->environment);
     if (ticker.running) {
         pthread_mutex_lock(&ticker.mutex);

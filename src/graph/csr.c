@@ -154,6 +154,7 @@ struct weft_graph_hops weft_graph_all_hops(uint16_t *distance, const struct weft
     }
     struct weft_graph_hops hops = {0};
     for (uint32_t base = 0; base < n; base += LANES * 64) {
+        weft_poll();
         memset(wave.frontier, 0, words * sizeof(uint64_t));
         for (uint32_t s = base; s < n && s < base + LANES * 64; s++) {
             wave.frontier[(size_t)s * LANES + (s - base) / 64] = (uint64_t)1 << (s - base) % 64;

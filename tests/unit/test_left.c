@@ -242,6 +242,43 @@ static void test_time(void **state)
     leave_by_time((struct wanted){.request = make_transformer()});
 }
 
+// ---- before there is anything ----
+
+// What is said where the request is asked to stop before it begins, and whether there is a result.
+static bool stop_at_once(struct weft_plan_result *result, const struct weft_plan_request *request,
+                         bool bounds_too)
+{
+    static _Atomic bool last;
+    reset();
+    atomic_store(&stop, true);
+    atomic_store(&last, bounds_too);
+    struct weft_request_environment environment = {.base = {.arena = &arena,
+                                                            .scratch = scratch,
+                                                            .seed = 1,
+                                                            .threads = 2,
+                                                            .stop = &stop,
+                                                            .error = &error},
+                                                   .last_stop = &last};
+    return weft_request_plan(result, request, &environment);
+}
+
+static void test_stop_at_once(void **state)
+{
+    (void)state;
+    struct weft_plan_result result;
+    const struct weft_plan_request graph = make_graph();
+    const struct weft_plan_request model = make_model(false);
+    assert_false(stop_at_once(&result, &graph, false));
+    assert_int_equal(error.code, WEFT_STOPPED);
+    assert_non_null(strstr(error.message, "gpt_16.fbuf: stopped while it was read"));
+    assert_true(stop_at_once(&result, &model, false));
+    assert_null(result.plan);
+    assert_true(result.bounds->lower_bound_s > 0);
+    assert_false(stop_at_once(&result, &model, true));
+    assert_int_equal(error.code, WEFT_STOPPED);
+    assert_non_null(strstr(error.message, "a bound for one"));
+}
+
 static int open_all(void **state)
 {
     (void)state;
@@ -265,6 +302,7 @@ int main(void)
         cmocka_unit_test(test_counts_of_a_graph),      cmocka_unit_test(test_counts_of_a_model),
         cmocka_unit_test(test_counts_of_all_variants), cmocka_unit_test(test_counts_of_one_side),
         cmocka_unit_test(test_counts_of_dear_plans),   cmocka_unit_test(test_time),
+        cmocka_unit_test(test_stop_at_once),
     };
     return cmocka_run_group_tests(tests, open_all, close_all);
 }

@@ -214,6 +214,7 @@ static bool keep_file(struct chakra_reading *reading, struct cursor cursor, uint
         return false;
     }
     for (uint32_t i = 0; cursor.at < cursor.length; i++) {
+        weft_poll();
         room = scratch;
         good = take_message(&message, &size, &cursor, error);
         WEFT_ASSERT(good);

@@ -265,6 +265,7 @@ static bool read_records(struct record **records, uint32_t *record_count, uint64
     *next_count = 0;
     weft_idmap_init(by_id, vector.count, reader->scratch);
     for (uint32_t t = 0; t < vector.count; t++) {
+        weft_poll();
         if (!read_record(&(*records)[t], reader, &vector, t) ||
             !add_id(by_id, (*records)[t].id, t, "task", reader->error)) {
             return false;
@@ -288,6 +289,7 @@ bool weft_fbuf_read_tasks(struct weft_fbuf *fbuf, struct weft_fbuf_reader *reade
     struct weft_task *tasks = WEFT_NEW(reader->scratch, struct weft_task, task_count);
     uint32_t *next = WEFT_NEW_RAW(reader->scratch, uint32_t, next_count);
     for (uint32_t t = 0; t < task_count; t++) {
+        weft_poll();
         const struct record *record = &records[t];
         struct weft_task *task = &tasks[t];
         if (!convert_task(task, record, &devices, reader) ||

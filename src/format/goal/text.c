@@ -106,6 +106,7 @@ static bool add_word(struct scanner *scanner, const char *text, size_t length,
 // says what ended it.
 static bool next_statement(struct scanner *scanner, struct weft_error *error)
 {
+    weft_poll();
     scanner->word_count = 0;
     scanner->said_line = scanner->line;
     while (scanner->at < scanner->end) {
@@ -331,6 +332,7 @@ static bool end_rank(struct parser *parser, struct weft_error *error)
         }
     }
     for (uint32_t i = 0; i < parser->wait_count; i++) {
+        weft_poll();
         const struct wait *wait = &parser->waits[i];
         uint32_t edge = parser->edge_count++;
         if (!find_label(&parser->arrays.after[edge], parser, &wait->after, error) ||

@@ -17,6 +17,7 @@
 
 #define DEFAULT_LIMIT_BYTES ((size_t)4 << 30)
 #define CHUNK_BYTES ((size_t)1 << 20) // by which what is no regular file grows
+#define READ_BYTES ((size_t)16 << 20) // at a time, between looks at a request to stop
 #define TEMPORARY_TRIES 100
 
 // strerror_r as a value: the message lives in a static table or in `buffer`.
@@ -68,7 +69,9 @@ static bool read_all(void *context)
                 weft_arena_grow(reading->arena, reading->data, room, room + CHUNK_BYTES);
             room += CHUNK_BYTES;
         }
-        ssize_t got = read(reading->file, reading->data + reading->size, room - reading->size);
+        weft_poll();
+        size_t part = room - reading->size < READ_BYTES ? room - reading->size : READ_BYTES;
+        ssize_t got = read(reading->file, reading->data + reading->size, part);
         if (got < 0 && errno == EINTR) {
             continue;
         }

@@ -17,6 +17,7 @@ static bool is_space(char c)
 
 bool lines_next(struct lines *lines, bool *more, struct weft_error *error)
 {
+    weft_poll();
     for (;;) {
         if (lines->at == lines->end) {
             *more = false;

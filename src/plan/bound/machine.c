@@ -45,6 +45,7 @@ double bound_one_machine(struct bound_item *items, uint32_t count, struct weft_a
     double now_s = 0;
     double end_s = 0;
     for (uint32_t next = 0; next < count || heap.count > 0;) {
+        weft_poll();
         if (heap.count == 0) {
             now_s = fmax(now_s, items[next].head_s);
         }

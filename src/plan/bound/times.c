@@ -113,6 +113,7 @@ static double meet_all(const struct bound_model *model, const uint32_t *tasks, u
                        const double *ready_s, const double *duration_s, struct neighbor *found)
 {
     double latest_s = 0;
+    weft_poll();
     for (uint32_t i = 0; i < count; i++) {
         latest_s = fmax(latest_s, ready_s[tasks[i]] + duration_s[tasks[i]]);
     }

@@ -138,22 +138,49 @@ bool weft_request_refuse_trace(const struct weft_request_trace *trace, struct we
                      "stand in the cluster file");
 }
 
+// A job that is being loaded, as its guard holds it.
+struct loading {
+    struct weft_loaded_job *job;
+    const char *path;
+    const struct weft_request_trace *trace;
+    struct weft_request_environment *environment;
+};
+
+static bool load(void *context)
+{
+    const struct loading *loading = context;
+    const char *path = loading->path;
+    const struct weft_environment *base = &loading->environment->base;
+    if (weft_chakra_is_trace(path)) {
+        return load_trace(loading->job, path, loading->trace, loading->environment);
+    }
+    if (loading->trace->groups_path != NULL || loading->trace->accelerator != NULL) {
+        return weft_fail(base->error, WEFT_USAGE,
+                         "'%.60s' is no Chakra trace; leave out {groups} and {accelerator}", path);
+    }
+    if (weft_request_is_load(path)) {
+        return ends_with(path, ".cm") ? load_matrix(loading->job, path, loading->environment)
+                                      : load_schedule(loading->job, path, loading->environment);
+    }
+    *loading->job = (struct weft_loaded_job){.failures = NULL};
+    return weft_fbuf_load(&loading->job->fbuf, path, base->arena, base->scratch, base->error);
+}
+
 bool weft_request_load(struct weft_loaded_job *job, const char *path,
                        const struct weft_request_trace *trace,
                        struct weft_request_environment *environment)
 {
-    if (weft_chakra_is_trace(path)) {
-        return load_trace(job, path, trace, environment);
+    const struct weft_environment *base = &environment->base;
+    struct loading loading = {job, path, trace, environment};
+    weft_stop stop = base->stop != NULL ? base->stop : weft_guard_stop();
+    if (weft_guard_until(load, &loading, stop, base->error)) {
+        return true;
     }
-    if (trace->groups_path != NULL || trace->accelerator != NULL) {
-        return weft_fail(environment->base.error, WEFT_USAGE,
-                         "'%.60s' is no Chakra trace; leave out {groups} and {accelerator}", path);
+    if (base->error->code == WEFT_STOPPED) {
+        weft_fail(base->error, WEFT_STOPPED,
+                  "%s: stopped while it was read, so that there is nothing to answer from; give it "
+                  "more time",
+                  path);
     }
-    if (weft_request_is_load(path)) {
-        return ends_with(path, ".cm") ? load_matrix(job, path, environment)
-                                      : load_schedule(job, path, environment);
-    }
-    *job = (struct weft_loaded_job){.failures = NULL};
-    return weft_fbuf_load(&job->fbuf, path, environment->base.arena, environment->base.scratch,
-                          environment->base.error);
+    return false;
 }

@@ -8,11 +8,12 @@
 
 #include "weft/request/plan.h"
 
-// Fills result->bounds, of a task graph on a cluster. False as weft_certificate_build.
+// Fills result->bounds, of a task graph on a cluster. False as weft_certificate_build, and with
+// STOPPED when last_stop is raised.
 bool weft_request_bound_graph(struct weft_plan_result *result, const struct weft_taskgraph *graph,
                               const struct weft_cluster *cluster,
                               struct weft_request_environment *environment) WEFT_MUST_USE;
-// The same of a model, for any strategy. False as weft_coplan_bounds.
+// The same of a model, for any strategy. False as weft_coplan_bounds, or so.
 bool weft_request_bound_model(struct weft_plan_result *result, const struct weft_study *study,
                               struct weft_request_environment *environment) WEFT_MUST_USE;
 

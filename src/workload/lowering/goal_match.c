@@ -279,6 +279,7 @@ static void run(struct matching *matching)
         }
     }
     for (uint32_t head = 0; head < matching->line_count; head++) {
+        weft_poll();
         uint32_t op = matching->line[head];
         release(matching, op, true);
         if (goal->kind[op] == WEFT_GOAL_RECV) {

@@ -414,6 +414,7 @@ bool weft_taskgraph_build(struct weft_taskgraph *graph, const struct weft_taskgr
     struct arrays arrays = arrays_init(task_count, (uint32_t)totals.edges, arena);
     struct group_table groups = group_table_init(&totals, arena, &scratch);
     for (uint32_t t = 0; t < task_count; t++) {
+        weft_poll();
         if (!store_task(&arrays, t, &tasks[t], &groups, error)) {
             return false;
         }

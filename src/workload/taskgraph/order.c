@@ -18,6 +18,7 @@ uint32_t weft_taskgraph_kahn(const struct weft_taskgraph *graph, uint32_t *order
         }
     }
     for (uint32_t head = 0; head < placed; head++) { // order[] is its own queue
+        weft_poll();
         uint32_t task = order[head];
         for (uint32_t e = graph->next_first[task]; e < graph->next_first[task + 1]; e++) {
             uint32_t next = graph->next[e];
