@@ -45,8 +45,11 @@ static void evaluate_ends(struct weft_plan *plan, struct scored_design *best,
         finalists[i] = (struct finalist){
             .search = *effort->last,
             .design = ends->list[i].design,
-            .flow_s = ends->list[i].score.iteration_s,
+            .flow = ends->list[i].score,
         };
+        if (effort->last->incumbent != NULL) {
+            finalists[i].now = effort->last->incumbent->now;
+        }
     }
     uint32_t chosen = packets_evaluate(finalists, ends->count, effort->packet_s * WORK_UNITS_PER_S,
                                        &plan->finals.count);
@@ -54,7 +57,7 @@ static void evaluate_ends(struct weft_plan *plan, struct scored_design *best,
         plan->finals.count = 0;
         return;
     }
-    plan->finals.flow_s = finalists[chosen].flow_s;
+    plan->finals.flow_s = finalists[chosen].flow.iteration_s;
     plan->sim = effort->last->sim;
     *best = (struct scored_design){ends->list[chosen].design, finalists[chosen].score};
 }
@@ -84,15 +87,15 @@ static bool plan_weft(struct weft_plan *plan, const struct search *search,
 // ---- the paper's method ----
 
 // Offers the paper's topology with so many paths a pair.
-static void offer_paper(const struct search *search, uint32_t paths, const struct score *score,
-                        const struct weft_plan_ties *ties, struct weft_arena scratch)
+static void offer_paper(const struct search *search, uint32_t paths, const struct offer *offer,
+                        struct weft_arena scratch)
 {
     struct weft_arena kept = weft_arena_split(&scratch);
     struct weft_design design;
-    if (search->incumbent != NULL && score->iteration_s < HUGE_VAL &&
+    if (search->incumbent != NULL && offer->score.iteration_s < HUGE_VAL &&
         method_paper_design(&design, search, &kept, scratch) > 0) {
         design.finder_paths = paths;
-        incumbent_offer(search->incumbent, &design, score, ties);
+        incumbent_offer(search->incumbent, &design, offer);
     }
 }
 
@@ -124,17 +127,24 @@ static bool plan_topoopt(struct weft_plan *plan, const struct search *search,
                                   search->traffic, paper_path_counts[i], &environment)) {
             return false;
         }
-        struct weft_plan_ties ties;
-        struct score score = search_simulate_ties(&ties, search, network, &kept, scratch);
+        struct offer offer = {.score = {HUGE_VAL, 0}};
+        struct score score = search_simulate_ties(&offer.ties, search, network, &kept, scratch);
         double flow_s = score.iteration_s;
         spent += score.work_units;
         incumbent_work(search->incumbent, score.work_units);
-        offer_paper(search, paper_path_counts[i], &score, &ties, scratch);
+        offer.score = score;
+        offer_paper(search, paper_path_counts[i], &offer, scratch);
         if (by_packets) {
+            offer.flow_units = score.work_units;
             score = search_simulate(effort->last, network, false, scratch);
             spent += score.work_units;
             plan->finals.count++;
             plan->sim = effort->last->sim;
+            incumbent_work(search->incumbent, score.work_units);
+            offer = (struct offer){.score = score,
+                                   .finals = {.count = plan->finals.count, .flow_s = flow_s},
+                                   .flow_units = offer.flow_units};
+            offer_paper(search, paper_path_counts[i], &offer, scratch);
         }
         if (i == 0 || score.iteration_s < best_s) {
             best_s = score.iteration_s;
@@ -274,12 +284,16 @@ bool plan_fill(struct weft_plan *plan, const struct plan_subject *subject,
     weft_traffic_build(&traffic, subject->graph, &kept, scratch);
     const struct search search =
         method_open(subject->graph, &traffic, subject->cluster, subject->options, environment);
-    *plan = (struct weft_plan){.cluster = *subject->cluster,
-                               .method = subject->method,
-                               .seed = environment->seed,
-                               .sim = search.sim,
-                               .iteration_s = finding->score.iteration_s,
-                               .ties = finding->ties};
+    const struct offer *offer = &finding->offer;
+    bool judged = offer->finals.count > 0;
+    *plan =
+        (struct weft_plan){.cluster = *subject->cluster,
+                           .method = subject->method,
+                           .seed = environment->seed,
+                           .sim = judged ? packets_open(&search, subject->options).sim : search.sim,
+                           .iteration_s = offer->score.iteration_s,
+                           .finals = offer->finals,
+                           .ties = offer->ties};
     bool published = method_publish(plan, &search, &finding->design, environment->arena, scratch);
     WEFT_ASSERT(published); // it was simulated
     return collectives_finish(plan, &search, environment->arena, scratch, environment->error);

@@ -162,8 +162,8 @@ static void finalists_are_ranked_by_packets(void **state)
     struct score good = search_evaluate(&packets, &found.design, false, case_scratch);
     assert_true(good.iteration_s < paper_s * 0.99);
     // Whatever the flow engine is said to have thought of them.
-    struct finalist two[2] = {{.search = packets, .design = paper, .flow_s = 1e-6},
-                              {.search = packets, .design = found.design, .flow_s = 2e-6}};
+    struct finalist two[2] = {{.search = packets, .design = paper, .flow = {1e-6, 0}},
+                              {.search = packets, .design = found.design, .flow = {2e-6, 0}}};
     uint32_t count = 0;
     assert_int_equal(packets_evaluate(two, 2, HUGE_VAL, &count), 1);
     assert_int_equal(count, 2);
@@ -172,7 +172,7 @@ static void finalists_are_ranked_by_packets(void **state)
     assert_int_equal(packets_evaluate(two, 2, 1, &count), 0);
     assert_int_equal(count, 1);
     // One that the flow engine sees too far behind cannot win.
-    two[1].flow_s = paper_s * 1.1;
+    two[1].flow.iteration_s = paper_s * 1.1;
     assert_int_equal(packets_evaluate(two, 2, HUGE_VAL, &count), 0);
     assert_int_equal(count, 1);
     // A search that was stopped leaves the flow engine's word.

@@ -16,6 +16,8 @@
 // finishing takes about two of them, so that it adds a tenth to a search at most.
 #define PUBLISH_RATIO 20.0
 
+static const struct finding nothing = {.offer = {.score = {HUGE_VAL, 0}}};
+
 struct incumbent incumbent_open(const struct weft_plan_options *options, double effort_s,
                                 weft_stop stop, struct weft_arena *arena, struct weft_arena *kept)
 {
@@ -23,8 +25,8 @@ struct incumbent incumbent_open(const struct weft_plan_options *options, double 
         .stop = stop,
         .effort_s = effort_s,
         .count_most = options->published_most,
-        .best = {.score = {HUGE_VAL, 0}},
-        .pending = {.score = {HUGE_VAL, 0}},
+        .best = nothing,
+        .pending = nothing,
     };
     incumbent.kept = weft_arena_split(kept);
     incumbent.scratch = weft_arena_split(kept);
@@ -35,8 +37,8 @@ struct incumbent incumbent_open(const struct weft_plan_options *options, double 
 
 bool incumbent_is_empty(const struct incumbent *incumbent)
 {
-    return incumbent != NULL && incumbent->best.score.iteration_s == HUGE_VAL &&
-           incumbent->pending.score.iteration_s == HUGE_VAL;
+    return incumbent != NULL && incumbent->best.offer.score.iteration_s == HUGE_VAL &&
+           incumbent->pending.offer.score.iteration_s == HUGE_VAL;
 }
 
 static void leave(void)
@@ -76,17 +78,31 @@ static void heed_stop(const struct incumbent *incumbent)
     }
 }
 
+// What its plan takes to finish is measured by: an evaluation of the flow engine.
+static double finish_units(const struct offer *offer)
+{
+    return offer->finals.count > 0 ? offer->flow_units : offer->score.work_units;
+}
+
+// Times in packets and times of the flow engine are no times of one kind.
+static bool is_better(const struct offer *offer, const struct offer *than)
+{
+    bool judged = offer->finals.count > 0;
+    return judged != (than->finals.count > 0) ? judged
+                                              : offer->score.iteration_s < than->score.iteration_s;
+}
+
 static void publish_due(struct incumbent *incumbent)
 {
-    struct finding *pending = &incumbent->pending;
     struct weft_error error;
-    if (pending->score.iteration_s == HUGE_VAL || incumbent->work_units < incumbent->due_units) {
+    if (incumbent->pending.offer.score.iteration_s == HUGE_VAL ||
+        incumbent->work_units < incumbent->due_units) {
         return;
     }
-    struct finding finding = *pending;
-    pending->score.iteration_s = HUGE_VAL;
+    struct finding finding = incumbent->pending;
+    incumbent->pending = nothing;
     if (finish(&finding, incumbent, &error)) { // else the search itself will fail so
-        incumbent->due_units = incumbent->work_units + PUBLISH_RATIO * finding.score.work_units;
+        incumbent->due_units = incumbent->work_units + PUBLISH_RATIO * finish_units(&finding.offer);
         publish(incumbent, &finding);
     }
 }
@@ -101,24 +117,23 @@ void incumbent_work(struct incumbent *incumbent, double work_units)
 }
 
 void incumbent_offer(struct incumbent *incumbent, const struct weft_design *design,
-                     const struct score *score, const struct weft_plan_ties *ties)
+                     const struct offer *offer)
 {
     if (incumbent == NULL) {
         return;
     }
     heed_stop(incumbent);
-    if (score->iteration_s >= incumbent->best.score.iteration_s ||
-        score->iteration_s >= incumbent->pending.score.iteration_s) {
+    if (!is_better(offer, &incumbent->best.offer) || !is_better(offer, &incumbent->pending.offer)) {
         return;
     }
     struct finding found = incumbent->now;
     found.design = weft_design_copy(design, &incumbent->kept);
-    found.score = *score;
-    if (ties != NULL && ties->first != NULL) {
-        found.ties = ties_copy(ties, &incumbent->kept);
+    found.offer = *offer;
+    if (offer->ties.first != NULL) {
+        found.offer.ties = ties_copy(&offer->ties, &incumbent->kept);
     }
-    if (score->work_units <= CHEAP_UNITS) {
-        incumbent->pending.score.iteration_s = HUGE_VAL; // worse than this one
+    if (finish_units(offer) <= CHEAP_UNITS) {
+        incumbent->pending = nothing; // worse than this one
         publish(incumbent, &found);
     } else {
         incumbent->pending = found;
@@ -139,7 +154,7 @@ bool incumbent_run(struct weft_plan *plan, struct incumbent *incumbent, bool (*r
         return true;
     }
     struct finding *best = &incumbent->best;
-    if (error->code != WEFT_STOPPED || best->score.iteration_s == HUGE_VAL) {
+    if (error->code != WEFT_STOPPED || best->offer.score.iteration_s == HUGE_VAL) {
         return false;
     }
     if (best->plan == NULL && !finish(best, incumbent, error)) {

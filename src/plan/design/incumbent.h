@@ -21,14 +21,21 @@
 
 struct incumbent;
 
+// What an evaluation of a design in full came to.
+struct offer {
+    struct score score;             // by packets where finals.count > 0; HUGE_VAL: none
+    struct weft_plan_ties ties;     // of its iteration; first is NULL: they cost a simulation later
+    struct weft_plan_finals finals; // of those that packets have judged so far, this one's flow_s
+    double flow_units;              // then: what the flow engine took
+};
+
 // What a search has found: a design of a strategy (of a task graph: none).
 struct finding {
     struct weft_strategy strategy; // lives as long as the search
     struct weft_design design;
-    struct score score;         // in full; HUGE_VAL: none
-    struct weft_plan_ties ties; // of its iteration; first is NULL: not known
-    struct weft_plan *plan;     // finished; NULL = not yet
-    uint64_t evaluations;       // of a joint search, and its rounds, when this was found
+    struct offer offer;
+    struct weft_plan *plan; // finished; NULL = not yet
+    uint64_t evaluations;   // of a joint search, and its rounds, when this was found
     uint32_t round_count;
     bool fixed_point;
 };
@@ -50,7 +57,7 @@ struct incumbent {
     struct finding best;    // published
     struct finding pending; // better, and to be published when it is due
     // What is being searched, as the search of the joint room says.
-    struct finding now;         // without design and score
+    struct finding now;         // without design and offer
     struct weft_arena kept;     // designs
     struct weft_arena scratch;  // of finish
     struct weft_arena slots[2]; // finished plans, in turn
@@ -64,10 +71,10 @@ struct incumbent incumbent_open(const struct weft_plan_options *options, double 
 bool incumbent_is_empty(const struct incumbent *incumbent);
 // Adds to the work that was done, and publishes what is due. NULL: nothing.
 void incumbent_work(struct incumbent *incumbent, double work_units);
-// Offers a design of incumbent->now, which is copied. Does not return where the search is left.
-// `ties` are those of its iteration; NULL: they cost a simulation when its plan is finished.
+// Offers a design of incumbent->now, which is copied with its offer. Does not return where the
+// search is left. What packets have judged is better than all that they have not.
 void incumbent_offer(struct incumbent *incumbent, const struct weft_design *design,
-                     const struct score *score, const struct weft_plan_ties *ties);
+                     const struct offer *offer);
 // Runs a search that offers to the incumbent. True when it ended by itself; else *plan is the best
 // that was published, finished and marked as cut, where there is one. Fails as the search does, and
 // with STOPPED when nothing was published.

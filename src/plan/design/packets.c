@@ -51,10 +51,43 @@ static uint32_t next_batch(const struct finalist *next, uint32_t count, double a
 {
     uint32_t most = affordable < BATCH ? (uint32_t)fmax(affordable, 0) : BATCH;
     uint32_t batch = 0;
-    while (batch < most && batch < count && next[batch].flow_s <= best_s * QUICKER_RATIO) {
+    while (batch < most && batch < count &&
+           next[batch].flow.iteration_s <= best_s * QUICKER_RATIO) {
         batch++;
     }
     return batch;
+}
+
+// Offers a finalist, the count-th that packets have judged.
+static void offer(const struct finalist *finalist, uint32_t count)
+{
+    struct incumbent *incumbent = finalist->search.incumbent;
+    const struct offer said = {.score = finalist->score,
+                               .finals = {.count = count, .flow_s = finalist->flow.iteration_s},
+                               .flow_units = finalist->flow.work_units};
+    if (incumbent == NULL) {
+        return;
+    }
+    incumbent->now = finalist->now;
+    incumbent_work(incumbent, finalist->score.work_units);
+    if (finalist->score.iteration_s < HUGE_VAL) {
+        incumbent_offer(incumbent, &finalist->design, &said);
+    }
+}
+
+// Evaluates a batch, as many side by side as there are threads, and offers them in their order: so
+// what has been judged is not lost when the rest of the batch is left.
+static void evaluate_batch(struct finalist *finalists, uint32_t done, uint32_t count)
+{
+    uint32_t threads = finalists[0].search.threads;
+    uint32_t most = threads > 0 ? threads : 1;
+    for (uint32_t first = done; first < done + count;) {
+        uint32_t step = done + count - first < most ? done + count - first : most;
+        weft_parallel_for(step, threads, evaluate, finalists + first);
+        for (uint32_t end = first + step; first < end; first++) {
+            offer(&finalists[first], first + 1);
+        }
+    }
 }
 
 uint32_t packets_evaluate(struct finalist *finalists, uint32_t count, double work_units,
@@ -69,7 +102,7 @@ uint32_t packets_evaluate(struct finalist *finalists, uint32_t count, double wor
     for (uint32_t batch = 1; batch > 0;
          batch = next_batch(finalists + done, count - done, left / costliest,
                             best->score.iteration_s)) {
-        weft_parallel_for(batch, search->threads, evaluate, finalists + done);
+        evaluate_batch(finalists, done, batch);
         for (uint32_t end = done + batch; done < end; done++) {
             const struct score *score = &finalists[done].score;
             left -= score->work_units;

@@ -80,7 +80,7 @@ struct score search_offer(const struct search *search, const struct weft_design 
     score.work_units += network_units;
     incumbent_work(search->incumbent, score.work_units);
     if (score.iteration_s < HUGE_VAL) {
-        incumbent_offer(search->incumbent, design, &score, &ties);
+        incumbent_offer(search->incumbent, design, &(struct offer){.score = score, .ties = ties});
     }
     return score;
 }
@@ -314,7 +314,8 @@ static double evaluate_in_full(const struct search *search, struct scored_design
         left -= spent;
         costliest = fmax(costliest, spent / step);
         for (uint32_t end = i + step; i < end; i++) {
-            incumbent_offer(search->incumbent, &candidates[i].design, &candidates[i].score, NULL);
+            incumbent_offer(search->incumbent, &candidates[i].design,
+                            &(struct offer){.score = candidates[i].score});
         }
     }
     sort_shortest(candidates, count, count);
@@ -371,7 +372,7 @@ static double widen(struct scored_design *best, const struct search *search, dou
            more_paths(&next.design, search) && left > PATHS_DEARER * cost) {
         next.score = search_evaluate(search, &next.design, false, scratch);
         incumbent_work(search->incumbent, next.score.work_units);
-        incumbent_offer(search->incumbent, &next.design, &next.score, NULL);
+        incumbent_offer(search->incumbent, &next.design, &(struct offer){.score = next.score});
         cost = next.score.work_units;
         left -= cost;
         if (next.score.iteration_s >= best->score.iteration_s) {
@@ -404,7 +405,7 @@ static double try_paper(struct scored_design *best, struct scored_design *paper,
             paper->score = search->paper_score;
         }
         incumbent_work(search->incumbent, paper->score.work_units);
-        incumbent_offer(search->incumbent, &paper->design, &paper->score, NULL);
+        incumbent_offer(search->incumbent, &paper->design, &(struct offer){.score = paper->score});
         spent += paper->score.work_units;
         if (paper->score.iteration_s < best->score.iteration_s) {
             best->score = paper->score;
@@ -494,8 +495,8 @@ bool search_run(struct scored_design *best, const struct search *search, const s
         run_batch(&third, CHAINS);
         sort_shortest(last, CHAINS, CHAINS);
         // The work of a chain is that of all its steps.
-        const struct score found = {last[0].score.iteration_s, pool[0].score.work_units};
-        incumbent_offer(search->incumbent, &last[0].design, &found, NULL);
+        const struct offer found = {.score = {last[0].score.iteration_s, pool[0].score.work_units}};
+        incumbent_offer(search->incumbent, &last[0].design, &found);
         note_ends(search->ends, last, CHAINS, arena);
         pool[0] = last[0];
     }

@@ -131,7 +131,8 @@ void coplan_know(struct coplan *coplan, struct coplan_candidate *candidate)
     coplan->known[at] = candidate;
     coplan_report(coplan, candidate->score.iteration_s);
     coplan_turn_to(coplan, &candidate->strategy);
-    incumbent_offer(coplan->incumbent, &candidate->design, &candidate->score, NULL);
+    incumbent_offer(coplan->incumbent, &candidate->design,
+                    &(struct offer){.score = candidate->score});
 }
 
 static struct coplan_candidate *find_known(const struct coplan *coplan, uint64_t key)

@@ -199,7 +199,11 @@ static struct coplan_candidate *evaluate_known(struct score *score, struct weft_
         finalists[i] =
             (struct finalist){.search = packets_open(&known->search, &coplan->options->plan),
                               .design = known->design,
-                              .flow_s = known->score.iteration_s};
+                              .flow = known->score};
+        if (coplan->incumbent != NULL) {
+            coplan_turn_to(coplan, &known->strategy);
+            finalists[i].now = coplan->incumbent->now;
+        }
     }
     uint32_t chosen =
         packets_evaluate(finalists, count, coplan->packet_s * WORK_UNITS_PER_S, &finals->count);
@@ -207,7 +211,7 @@ static struct coplan_candidate *evaluate_known(struct score *score, struct weft_
         finals->count = 0;
         return coplan->known[0];
     }
-    finals->flow_s = finalists[chosen].flow_s;
+    finals->flow_s = finalists[chosen].flow.iteration_s;
     *score = finalists[chosen].score;
     return coplan->known[chosen];
 }
