@@ -85,12 +85,23 @@ enum weft_routes_kind {
     WEFT_ROUTES_TORUS,      // dimension order, shorter way round each
     WEFT_ROUTES_CIRCULANT,  // coin change: one table of n residues serves all pairs
     WEFT_ROUTES_SHORTEST,   // ECMP over all paths of fewest hops, walked from a distance table
+    WEFT_ROUTES_SCALE_UP,   // inside a server by its own switch, else by the fabric of the NICs
 };
 
 // What a transfer does when its pair has several paths.
 enum weft_spread {
     WEFT_SPREAD_PICK,  // one path, by hash of the flow (ECMP)
     WEFT_SPREAD_SPLIT, // divided over the paths by their weights
+};
+
+// SCALE_UP: the fabrics of the NICs that lie inside this one, one a plane, and where they lie.
+struct weft_scale_up_routes {
+    uint32_t accelerators; // of a server
+    uint32_t nics;         // of a server; 0 = ports hang on the server's own switch
+    uint32_t plane_count;  // 1, or one a NIC: rails that do not meet
+    const struct weft_routes *planes;
+    const uint32_t *const *links; // [plane][link there]: the link here
+    const uint32_t *ends;         // [server * nics + NIC]: its end in its plane
 };
 
 // Routes of every ordered pair of servers. Computed kinds answer without a table, so that 4096
@@ -115,6 +126,7 @@ struct weft_routes {
     // [t * node_count + v]. UINT16_MAX hops = no path.
     const uint16_t *distance;
     const uint8_t *path_counts;
+    const struct weft_scale_up_routes *scale_up;
 };
 
 // How many paths the pair (from, to) has; 0 if from == to or there is none.
@@ -216,6 +228,7 @@ struct weft_fabric_options {
     uint32_t sides[3];       // torus: as many as dimensions; 0 = as equal as n allows
     uint64_t seed;           // expander
     double budget_usd;       // cost-equivalent by name; 0 = n*d ports of B on a patch panel
+    uint32_t leaf_servers;   // leaf-spine: servers of a group; 0 = as many as the radix allows
 };
 // One non-blocking switch, one NIC of d*B a server.
 bool weft_fabric_build_ideal(struct weft_network *network, const struct weft_cluster *cluster,
@@ -271,6 +284,35 @@ bool weft_fabric_build_named(struct weft_network *network, const char *name,
                              const struct weft_cluster *cluster,
                              const struct weft_fabric_options *options,
                              const struct weft_environment *environment) WEFT_MUST_USE;
+
+// A server's accelerators and the switch that joins them inside it: its scale-up domain.
+struct weft_scale_up {
+    uint32_t accelerators; // of a server, at least 2
+    double rate_Bps;       // of an accelerator's links to that switch, each way
+    uint64_t latency_ps;   // from one accelerator of a server to another
+};
+// A fabric whose servers are accelerators: accelerator i of server s is number s * accelerators +
+// i. The cluster's degree is the NICs of a server, each of one port; a NIC is an accelerator's own,
+// or that of as many neighbors as share it.
+//
+//   ideal, fat-tree, oversubscribed, cost-equivalent: that fabric with a port for every NIC
+//   clos        two tiers of switches of `radix` (64) ports where they hold all NICs, else a
+//               Fat-tree; the NICs of a server stand together
+//   leaf-spine  rail-optimised: two tiers, one leaf for each rail of a group of servers, the spines
+//               join all leaves
+//   rail-only   the same with a leaf-spine of its own for each rail: who leaves a server for
+//   another
+//               rail passes by its own accelerator of that rail first (as PXN does)
+//   torus-2d, torus-3d, ring, expander: of servers; ports hang on the servers' own switches, which
+//               pass on what is not theirs
+//
+// Fails with INPUT, naming the remedy, where NICs and accelerators do not divide evenly, and as the
+// builder of that name. The network must stay where it was built. As that builder, and O(links).
+bool weft_fabric_build_scale_up(struct weft_network *network, const char *name,
+                                const struct weft_cluster *cluster,
+                                const struct weft_scale_up *scale_up,
+                                const struct weft_fabric_options *options,
+                                const struct weft_environment *environment) WEFT_MUST_USE;
 
 // A plain shape, every link both ways with one rate and one latency.
 #define WEFT_SHAPE_SIDES 16u

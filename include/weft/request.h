@@ -27,6 +27,7 @@
 #include "weft/fabric.h"
 #include "weft/format.h"
 #include "weft/model.h"
+#include "weft/request/parameter.h"
 #include "weft/sim.h"
 #include "weft/strategy.h"
 #include "weft/topology.h"
@@ -136,6 +137,14 @@ bool weft_parse_sides(uint32_t sides[3], const char *text) WEFT_MUST_USE;
 // Whether a specification of a fabric names a plan's file.
 bool weft_request_names_plan(const char *specification);
 
+// Whether the fabric joins accelerators, so many on the switch inside a server; 0 or 1: servers. No
+// rate: by the kind of accelerator that the cluster names; no latency: a link's.
+struct weft_request_scale_up {
+    uint32_t accelerators;
+    struct weft_given_rate rate;
+    struct weft_given_time latency;
+};
+
 // A fabric and the hardware that it is made of.
 struct weft_request_fabric {
     const char *specification; // {fabric}
@@ -143,6 +152,9 @@ struct weft_request_fabric {
     uint32_t server_count;            // of the jobs; 0: as the specification or the hardware says
     bool exact;                       // it has no more servers than that
     struct weft_fabric_options shape; // of reference fabrics; `sides` come from the specification
+    // NULL: it joins servers. Else accelerators: transfers are divided evenly unless {balance} says
+    // otherwise, and each accelerator has a NIC of its own unless {degree} says fewer.
+    const struct weft_request_scale_up *scale_up;
 };
 // The reference fabric of that specification, with its routes, and the cluster that it joins. Where
 // nothing says the ports of a server, a direct fabric takes what it needs.

@@ -237,6 +237,124 @@ static uint32_t shortest_path(const struct weft_routes *routes, uint32_t from, u
     return hops;
 }
 
+// ---- between accelerators ----
+
+// Two hops over the server's own switch, or out by a NIC, through the fabric of the NICs and in by
+// another. Links of a node are sorted by where they lead, and nodes are, in this order:
+// accelerators, the servers' own switches, NICs that accelerators share, the switches of the
+// planes. So
+//   accelerator: its server's switch first, then its NIC or, where that is its own, the NIC's port
+//   server's switch: its accelerators in order, then ports of fabrics without switches
+//   shared NIC: its accelerators in order, then its port
+
+// Where a transfer between two servers leaves and enters.
+struct crossing {
+    const struct weft_routes *plane;
+    const uint32_t *links; // of the plane, here
+    uint32_t from;         // the accelerator that sends to the fabric: of the receiver's rail where
+                           // rails do not meet
+    uint32_t out;          // ends in the plane
+    uint32_t in;
+};
+
+static struct crossing cross(const struct weft_scale_up_routes *routes, uint32_t from, uint32_t to)
+{
+    uint32_t a = routes->accelerators;
+    uint32_t source = from / a;
+    uint32_t target = to / a;
+    if (routes->nics == 0) {
+        return (struct crossing){routes->planes, routes->links[0], from, source, target};
+    }
+    uint32_t share = a / routes->nics; // accelerators of a NIC
+    uint32_t nic = from % a / share;
+    uint32_t nic_there = to % a / share;
+    uint32_t plane = routes->plane_count > 1 ? nic_there : 0;
+    if (routes->plane_count > 1 && nic != nic_there) {
+        from = source * a + to % a;
+        nic = nic_there;
+    }
+    return (struct crossing){&routes->planes[plane], routes->links[plane], from,
+                             routes->ends[source * routes->nics + nic],
+                             routes->ends[target * routes->nics + nic_there]};
+}
+
+// Links beside those in the plane.
+static uint32_t own_hops(const struct weft_scale_up_routes *routes, const struct crossing *crossing,
+                         uint32_t from)
+{
+    if (routes->nics == 0) {
+        return 2;
+    }
+    uint32_t relays = crossing->from != from ? 2 : 0;
+    return relays + (routes->nics < routes->accelerators ? 2 : 0);
+}
+
+static uint32_t scale_up_count(const struct weft_scale_up_routes *routes, uint32_t from,
+                               uint32_t to)
+{
+    if (from / routes->accelerators == to / routes->accelerators) {
+        return 1;
+    }
+    const struct crossing crossing = cross(routes, from, to);
+    return weft_routes_path_count(crossing.plane, crossing.out, crossing.in);
+}
+
+static uint32_t scale_up_hops(const struct weft_scale_up_routes *routes, uint32_t from, uint32_t to,
+                              uint32_t index)
+{
+    if (from / routes->accelerators == to / routes->accelerators) {
+        return 2;
+    }
+    const struct crossing crossing = cross(routes, from, to);
+    return own_hops(routes, &crossing, from) +
+           weft_routes_hop_count(crossing.plane, crossing.out, crossing.in, index);
+}
+
+// Two links over the switch of the accelerators' server.
+static uint32_t inside_path(const struct weft_routes *routes, uint32_t from, uint32_t to,
+                            uint32_t *links)
+{
+    const struct weft_fabric *fabric = routes->fabric;
+    uint32_t a = routes->scale_up->accelerators;
+    uint32_t up = fabric->first[from];
+    links[0] = up;
+    links[1] = fabric->first[fabric->links[up].to] + to % a;
+    return 2;
+}
+
+static uint32_t scale_up_path(const struct weft_routes *routes, uint32_t from, uint32_t to,
+                              uint32_t index, uint32_t *links)
+{
+    const struct weft_scale_up_routes *own = routes->scale_up;
+    const struct weft_fabric *fabric = routes->fabric;
+    uint32_t a = own->accelerators;
+    if (from / a == to / a) {
+        return inside_path(routes, from, to, links);
+    }
+    const struct crossing crossing = cross(own, from, to);
+    bool shared = own->nics > 0 && own->nics < a;
+    uint32_t count = 0;
+    if (own->nics == 0) {
+        links[count++] = fabric->first[from];
+    } else if (crossing.from != from) {
+        count = inside_path(routes, from, crossing.from, links);
+    }
+    if (shared) {
+        links[count++] = fabric->first[crossing.from] + 1;
+    }
+    uint32_t hops =
+        weft_routes_path(crossing.plane, crossing.out, crossing.in, index, links + count, NULL);
+    for (uint32_t i = count; i < count + hops; i++) {
+        links[i] = crossing.links[links[i]];
+    }
+    count += hops;
+    if (own->nics == 0 || shared) { // from the server's switch, or from the NIC, to the accelerator
+        uint32_t last = fabric->links[links[count - 1]].to;
+        links[count++] = fabric->first[last] + to % a % (shared ? a / own->nics : a);
+    }
+    return count;
+}
+
 // ---- any kind ----
 
 uint32_t weft_routes_path_count(const struct weft_routes *routes, uint32_t from, uint32_t to)
@@ -257,6 +375,8 @@ uint32_t weft_routes_path_count(const struct weft_routes *routes, uint32_t from,
         return leaf_spine_count(routes, from, to);
     case WEFT_ROUTES_SHORTEST:
         return routes->path_counts[(size_t)to * routes->fabric->node_count + from];
+    case WEFT_ROUTES_SCALE_UP:
+        return scale_up_count(routes->scale_up, from, to);
     case WEFT_ROUTES_CIRCULANT:
         return routes->table[to > from ? to - from : to + n - from] != 0 ? 1 : 0;
     case WEFT_ROUTES_STAR:
@@ -308,6 +428,8 @@ uint32_t weft_routes_path(const struct weft_routes *routes, uint32_t from, uint3
         return circulant_path(routes, from, to, links);
     case WEFT_ROUTES_SHORTEST:
         return shortest_path(routes, from, to, index, links);
+    case WEFT_ROUTES_SCALE_UP:
+        return scale_up_path(routes, from, to, index, links);
     case WEFT_ROUTES_TABLE:
         break;
     }
@@ -369,6 +491,8 @@ uint32_t weft_routes_hop_count(const struct weft_routes *routes, uint32_t from, 
         return circulant_hops(routes, from, to);
     case WEFT_ROUTES_SHORTEST:
         return routes->distance[(size_t)to * routes->fabric->node_count + from];
+    case WEFT_ROUTES_SCALE_UP:
+        return scale_up_hops(routes->scale_up, from, to, index);
     case WEFT_ROUTES_STAR:
         break;
     }

@@ -5,11 +5,35 @@ try() { "$@"; echo "= $?"; }
 # tolerance: 1e-9
 # free: wall_s
 for n in 16 64 1024; do
-    weft simulate allreduce:100MB --fabric ring --servers $n --rate 400Gbps --latency 500ns --json |
-        grep completion_s
+    weft simulate allreduce:100MB --fabric ring --one-port --servers $n --rate 400Gbps \
+        --latency 500ns --json | grep completion_s
 done
 weft simulate allreduce:100MB --fabric single-switch --servers 16 --rate 400Gbps --latency 500ns \
     --json | grep completion_s
+# Both ways round a ring, and all four ways of a torus: as the switch of as many ports.
+for fabric in ring torus:4x4 "single-switch --degree 4"; do
+    weft simulate allreduce:100MB --fabric $fabric --servers 16 --rate 100Gbps --latency 500ns \
+        --json | grep completion_s
+done
+# Ranks that are accelerators: closed forms are in oracle-scale_up.
+for fabric in ideal fat-tree clos leaf-spine rail-only torus-2d ring; do
+    for flows in allreduce:1GB alltoall:1MB; do
+        echo $fabric $flows
+        weft simulate $flows --fabric $fabric --servers 16 --rate 400Gbps --accelerators 8 \
+            --scale-up-rate 450GB/s --json | grep -E '"(completion_s|links|balance|accelerators)"'
+    done
+done
+weft simulate reducescatter:1GB --fabric rail-only --servers 24 --rate 400Gbps --accelerators 8 \
+    --degree 4 --scale-up-rate 450GB/s --scale-up-latency 0s
+try weft simulate allreduce:1GB --fabric rail-only --servers 24 --rate 400Gbps
+try weft simulate allreduce:1GB --servers 24 --rate 400Gbps --accelerators 8
+try weft simulate allreduce:1GB --servers 24 --rate 400Gbps --scale-up-rate 450GB/s
+try weft simulate allreduce:1GB --servers 24 --rate 400Gbps --accelerators 8 --degree 3 \
+    --scale-up-rate 450GB/s
+try weft simulate allreduce:1GB --servers 24 --rate 400Gbps --accelerators 8 --fabric mesh \
+    --scale-up-rate 450GB/s
+try weft simulate alltoall:1MB --servers 24 --rate 400Gbps --one-port
+try weft simulate job.fbuf --rate 400Gbps --accelerators 8
 # All-to-all through one switch: every port is busy for N-1 flows.
 try weft simulate alltoall:1MB --fabric single-switch --servers 64 --rate 400Gbps \
     --latency 500ns --json

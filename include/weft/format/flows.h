@@ -9,11 +9,19 @@
 WEFT_API_BEGIN
 
 enum weft_flows_kind {
-    WEFT_FLOWS_ALLREDUCE,   // allreduce:100MB
-    WEFT_FLOWS_PERMUTATION, // permutation:10MB:seed
-    WEFT_FLOWS_ALLTOALL,    // alltoall:1MB (each pair)
-    WEFT_FLOWS_POISSON,     // poisson:1MB:load=0.3:count=100000:seed
+    // The buffer of one rank, as in weft_task_kind: what it gathers, or has to be reduced.
+    WEFT_FLOWS_ALLREDUCE,      // allreduce:100MB
+    WEFT_FLOWS_REDUCE_SCATTER, // reducescatter:100MB
+    WEFT_FLOWS_ALL_GATHER,     // allgather:100MB
+    WEFT_FLOWS_PERMUTATION,    // permutation:10MB:seed
+    WEFT_FLOWS_ALLTOALL,       // alltoall:1MB (each pair)
+    WEFT_FLOWS_POISSON,        // poisson:1MB:load=0.3:count=100000:seed
 };
+// Whether it is a collective that a task graph has, not a list of flows.
+static inline bool weft_flows_reduce(enum weft_flows_kind kind)
+{
+    return kind <= WEFT_FLOWS_ALL_GATHER;
+}
 // A seed that is left out, or is the word "seed", is 1.
 struct weft_flows_spec {
     enum weft_flows_kind kind;

@@ -64,8 +64,10 @@ struct weft_simulate_request {
     uint32_t load_count;      // 0: the job that the plan holds
     const char *fabric;       // NULL = ideal; "file": as the job's file has it
     const char *plan_path;
-    const char *topology_path;        // tiers of a Fat-tree (htsim)
-    struct weft_fabric_options shape; // radix and oversubscription
+    const char *topology_path;             // tiers of a Fat-tree (htsim)
+    struct weft_fabric_options shape;      // radix and oversubscription
+    struct weft_request_scale_up scale_up; // of patterns alone
+    bool one_port; // of collectives among them: one ring over all ranks in order
     struct weft_request_hardware hardware;
     struct weft_request_trace trace;
     struct weft_request_packets packets;
@@ -141,6 +143,7 @@ struct weft_simulate_result {
     const char *load;                   // the first; NULL where the plan brought the job
     const char *fabric;                 // its name
     const struct weft_network *network; // NULL for a snapshot
+    uint32_t accelerators; // of a server, that are the network's servers; 1: those are servers
     struct weft_cluster cluster;
     struct weft_sim_options options; // as played
     struct weft_sim_result sim;

@@ -22,7 +22,11 @@ static void print_headline(struct cli *cli, const struct weft_simulate_result *r
 {
     const struct weft_fabric *fabric = &result->network->fabric;
     char unit[WEFT_UNIT_TEXT];
-    cli_say(cli, "%s: %u servers, %u links, %s a port%s\n", result->fabric, fabric->server_count,
+    cli_say(cli, "%s: ", result->fabric);
+    if (result->accelerators > 1) {
+        cli_say(cli, "%u accelerators on ", fabric->server_count);
+    }
+    cli_say(cli, "%u servers, %u links, %s a port%s\n", fabric->server_count / result->accelerators,
             fabric->link_count, weft_show_rate(unit, result->cluster.rate_Bps),
             result->cluster.balance == WEFT_BALANCE_EVEN ? ", even balance" : "");
 }

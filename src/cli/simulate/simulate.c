@@ -28,6 +28,10 @@ enum {
     KEY_ROOT,
     KEY_STEPS,
     KEY_OVERSUBSCRIPTION,
+    KEY_ACCELERATORS,
+    KEY_SCALE_UP_RATE,
+    KEY_SCALE_UP_LATENCY,
+    KEY_ONE_PORT,
 };
 
 static const struct argp_option options[] = {
@@ -63,6 +67,18 @@ static const struct argp_option options[] = {
      "progress through an iteration (256)",
      0},
     {"oversubscription", KEY_OVERSUBSCRIPTION, "X", 0, "ports down for each port up at a leaf", 0},
+    {"accelerators", KEY_ACCELERATORS, "A", 0,
+     "flows: ranks are accelerators, A on a switch inside each server, with a NIC each unless "
+     "--degree says fewer",
+     0},
+    {"scale-up-rate", KEY_SCALE_UP_RATE, "R", 0,
+     "of an accelerator's links to that switch, each way: 450GB/s (by the cluster's kind of "
+     "accelerator)",
+     0},
+    {"scale-up-latency", KEY_SCALE_UP_LATENCY, "T", 0,
+     "from one accelerator of a server to another (a link's)", 0},
+    {"one-port", KEY_ONE_PORT, NULL, 0,
+     "collectives: one ring over all ranks in order, which keeps one port of a server busy", 0},
     {0},
 };
 
@@ -81,10 +97,19 @@ static const char doc[] =
     "counts.\n"
     "\n"
     "Flows:\n"
-    "  allreduce:SIZE            one ring over all servers; SIZE on each of them\n"
-    "  permutation:SIZE:SEED     from every server to another one\n"
-    "  alltoall:SIZE             from every server to every other one\n"
+    "  allreduce:SIZE            the sum of SIZE on each rank, to each, by rings on all ports\n"
+    "  reducescatter:SIZE        half of that: SIZE of its own on each, which has a share of the\n"
+    "                            sum then\n"
+    "  allgather:SIZE            the other half: SIZE on each of them at the end\n"
+    "  permutation:SIZE:SEED     from every rank to another one\n"
+    "  alltoall:SIZE             from every rank to every other one\n"
     "  poisson:MEAN:load=L:count=C:SEED   random pairs, random sizes\n"
+    "\n"
+    "A rank is a server or, with --accelerators, an accelerator. Then the fabric joins NICs, "
+    "transfers are divided over equal paths (--balance hash: not), and there are two more: clos (a "
+    "server's NICs on the same leaves) and rail-only; leaf-spine is rail-optimised. Servers reduce "
+    "and gather inside, over --scale-up-rate, before and after the network; an all-to-all goes by "
+    "rails.\n"
     "\n"
     "A Poisson load L of 1 is what the ports of all servers carry. "
     "--rate is the rate of a server's NIC on switched fabrics (one NIC, unless --degree says more) "
@@ -109,7 +134,9 @@ static const char doc[] =
     "  $ weft simulate jobs.json --sharing mltcp --json\n"
     "  $ weft simulate jobs.json --sharing unfair:60/40 --engine packet --transport dcqcn\n"
     "  $ weft simulate allreduce.goal --fabric fat-tree --rate 200Gbps\n"
-    "  $ weft simulate allreduce:100MB --fabric ring --servers 64 --rate 400Gbps\n";
+    "  $ weft simulate allreduce:100MB --fabric ring --servers 64 --rate 400Gbps\n"
+    "  $ weft simulate alltoall:1MB --fabric rail-only --servers 64 --rate 400Gbps \\\n"
+    "      --accelerators 8 --scale-up-rate 450GB/s\n";
 
 static error_t list_fabrics(struct cli *cli)
 {
@@ -164,7 +191,7 @@ static error_t parse(int key, char *argument, struct argp_state *state)
     default:
         break;
     }
-    if (key < KEY_FABRIC || key > KEY_OVERSUBSCRIPTION) {
+    if (key < KEY_FABRIC || key > KEY_ONE_PORT) {
         return ARGP_ERR_UNKNOWN;
     }
     const struct cli_parameters parameters = {request, weft_simulate_parameters[0].rows,

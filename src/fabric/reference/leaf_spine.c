@@ -24,12 +24,14 @@ struct leaves {
     uint32_t width;       // cables that one link from a server stands for
 };
 
-// Fills groups, spines and widths for switches of this radix; false when they do not fit.
+// Fills groups, spines and widths for switches of this radix; false when they do not fit. The size
+// of a group is as large as may be, or the one asked for (0 = none is).
 static bool fit_leaves(struct leaves *leaves, uint32_t server_count, uint32_t radix,
-                       double oversubscription)
+                       double oversubscription, uint32_t asked)
 {
     uint32_t down = (uint32_t)floor(radix * oversubscription / (1 + oversubscription));
-    if (server_count <= radix) { // one leaf a rail holds all servers and needs no way up
+    uint32_t most = asked > 0 && asked < radix ? asked : radix;
+    if (server_count <= most) { // one leaf a rail holds all servers and needs no way up
         leaves->size = server_count;
         leaves->groups = 1;
         leaves->spines = 0;
@@ -37,9 +39,9 @@ static bool fit_leaves(struct leaves *leaves, uint32_t server_count, uint32_t ra
         return true;
     }
     leaves->groups = divide_up(server_count, down);
-    leaves->size = divide_up(server_count, leaves->groups);
+    leaves->size = asked > 0 ? asked : divide_up(server_count, leaves->groups);
     leaves->groups = divide_up(server_count, leaves->size);
-    if (leaves->groups > radix) {
+    if (leaves->groups > radix || leaves->size > down) {
         return false;
     }
     // As few spines as take the uplinks in bundles of equal width; a bundle may need a port more
@@ -71,14 +73,15 @@ static bool plan_leaves(struct leaves *leaves, const struct weft_cluster *cluste
     uint32_t fitting = RADIX_DEFAULT;
     leaves->rails = cluster->degree;
     leaves->width = 1;
-    while (!fit_leaves(leaves, n, fitting, oversubscription)) {
+    uint32_t size = options->leaf_servers;
+    while (!fit_leaves(leaves, n, fitting, oversubscription, size)) {
         fitting *= 2;
     }
     if (options->radix == 0) {
         return true;
     }
     if (options->radix < 2 || options->radix > RADIX_MAX ||
-        !fit_leaves(leaves, n, options->radix, oversubscription)) {
+        !fit_leaves(leaves, n, options->radix, oversubscription, size)) {
         return weft_fail(error, WEFT_INPUT,
                          "leaf-spine: %u servers do not fit two tiers of %u-port switches; a radix "
                          "of %u does",

@@ -23,6 +23,8 @@ struct kind {
 
 static const struct kind kinds[] = {
     {"allreduce", WEFT_FLOWS_ALLREDUCE, false, false, "allreduce:100MB"},
+    {"reducescatter", WEFT_FLOWS_REDUCE_SCATTER, false, false, "reducescatter:100MB"},
+    {"allgather", WEFT_FLOWS_ALL_GATHER, false, false, "allgather:100MB"},
     {"permutation", WEFT_FLOWS_PERMUTATION, true, false, "permutation:10MB:SEED"},
     {"alltoall", WEFT_FLOWS_ALLTOALL, false, false, "alltoall:1MB"},
     {"poisson", WEFT_FLOWS_POISSON, true, true, "poisson:1MB:load=0.3:count=100000:SEED"},

@@ -96,6 +96,35 @@ static uint32_t degree_of(const struct weft_fabric_specification *specification,
     return 1;
 }
 
+// Builds the fabric of a cluster's accelerators.
+static bool build_scale_up(struct weft_network *network, const char *name,
+                           const struct weft_cluster *cluster,
+                           const struct weft_request_scale_up *asked,
+                           const struct weft_fabric_options *shape,
+                           const struct weft_environment *base)
+{
+    double rate_Bps = asked->rate.Bps;
+    if (!asked->rate.given) {
+        const struct weft_accelerator *accelerator = NULL;
+        struct weft_error unknown;
+        const char *kind = cluster->accelerator;
+        if (kind == NULL || !weft_accelerator_named(&accelerator, kind, &unknown) ||
+            !(accelerator->link_Bps > 0)) {
+            return weft_fail(base->error, WEFT_USAGE,
+                             "how fast is an accelerator's link inside its server? write "
+                             "{scale-up-rate=450GB/s}, or name the kind in {cluster}");
+        }
+        rate_Bps = accelerator->link_Bps;
+    }
+    const struct weft_scale_up scale_up = {
+        .accelerators = asked->accelerators,
+        .rate_Bps = rate_Bps,
+        .latency_ps = asked->latency.given ? asked->latency.ps : cluster->latency_ps,
+    };
+    return weft_fabric_build_scale_up(network, name, cluster, &scale_up, shape, base) ||
+           weft_wrap(base->error, "{fabric}");
+}
+
 bool weft_request_reference(struct weft_network *network, struct weft_cluster *cluster,
                             const struct weft_request_fabric *request,
                             struct weft_request_environment *environment)
@@ -121,9 +150,19 @@ bool weft_request_reference(struct weft_network *network, struct weft_cluster *c
                          "how many servers has '%.40s'? write %.40s:64 or {servers=64}",
                          specification.name, specification.name);
     }
+    const struct weft_request_scale_up *scale_up = request->scale_up;
+    if (scale_up == NULL &&
+        (strcmp(specification.name, "clos") == 0 || strcmp(specification.name, "rail-only") == 0)) {
+        return weft_fail(
+            error, WEFT_USAGE,
+            "{fabric}: '%s' joins the NICs of accelerators; say how many a server has: "
+            "weft simulate allreduce:1GB {fabric=%s} {accelerators=8}",
+            specification.name, specification.name);
+    }
+    uint32_t degree = degree_of(&specification, count);
     const struct weft_request_cluster_need need = {
         .server_count = count,
-        .degree_default = degree_of(&specification, count),
+        .degree_default = scale_up != NULL && degree == 1 ? scale_up->accelerators : degree,
         .shard = count > 0 && (request->exact || said > 0),
     };
     if (!weft_request_cluster(cluster, hardware, &need, environment)) {
@@ -131,6 +170,11 @@ bool weft_request_reference(struct weft_network *network, struct weft_cluster *c
     }
     struct weft_fabric_options shape = request->shape;
     memcpy(shape.sides, specification.sides, sizeof shape.sides);
+    if (scale_up != NULL) {
+        cluster->balance = hardware->balance_given ? hardware->balance : WEFT_BALANCE_EVEN;
+        return build_scale_up(network, specification.name, cluster, scale_up, &shape,
+                              &environment->base);
+    }
     return weft_fabric_build_named(network, specification.name, cluster, &shape,
                                    &(struct weft_environment){.arena = environment->base.arena,
                                                               .scratch = environment->base.scratch,

@@ -54,7 +54,10 @@ static json_t *begin(const struct weft_simulate_result *result)
     const struct weft_fabric *fabric = &result->network->fabric;
     json_t *object = weft_set_object("weft.simulation/1");
     weft_set_text(object, "fabric", result->fabric);
-    weft_set_count(object, "servers", fabric->server_count);
+    weft_set_count(object, "servers", fabric->server_count / result->accelerators);
+    if (result->accelerators > 1) {
+        weft_set_count(object, "accelerators", fabric->server_count);
+    }
     weft_set_count(object, "links", fabric->link_count);
     weft_set_text(object, "balance", weft_balance_words[result->cluster.balance]);
     weft_set_count(object, "flows", result->sim.flow_count);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Patterns of traffic: an AllReduce over all servers as a job, the others as lists of flows.
+// Patterns of traffic: a collective over all ranks as a job, the others as lists of flows.
 //
 // A pattern is spelled in one word (weft_flows_parse) and built for as many servers as the fabric
 // has. Completion times are sorted for their percentiles: O(flows log flows) beside the run itself.
@@ -7,8 +7,40 @@
 #include "request/simulate/patterns.h"
 #include "request/simulate/simulation.h"
 
-// An AllReduce is a job of one task, so that it has iterations, jitter and records as jobs have.
-static bool play_allreduce(struct simulation *simulation, uint64_t size_bytes)
+// Who takes part, on the network that was built.
+static struct patterns_ranks ranks_of(const struct simulation *simulation)
+{
+    uint32_t asked = simulation->request->scale_up.accelerators;
+    uint32_t accelerators = asked > 1 ? asked : 1;
+    const struct weft_routes *routes = &simulation->network->routes;
+    if (routes->kind == WEFT_ROUTES_SCALE_UP) {
+        routes = routes->scale_up->planes;
+    }
+    struct patterns_ranks ranks = {
+        .servers = simulation->network->fabric.server_count / accelerators,
+        .accelerators = accelerators,
+        .server_rate_Bps = simulation->cluster.rate_Bps * simulation->cluster.degree,
+        .dimensions = 1,
+        .ways = routes->kind == WEFT_ROUTES_RING || routes->kind == WEFT_ROUTES_TORUS ? 2 : 1,
+    };
+    if (simulation->request->one_port) {
+        ranks.servers *= accelerators;
+        ranks.accelerators = 1;
+        ranks.ways = 1;
+    }
+    ranks.sides[0] = ranks.servers;
+    if (routes->kind == WEFT_ROUTES_TORUS && !simulation->request->one_port) {
+        ranks.dimensions = 0;
+        for (uint32_t i = 0; i < 3; i++) {
+            ranks.sides[i] = routes->shape[i];
+            ranks.dimensions += routes->shape[i] > 1;
+        }
+    }
+    return ranks;
+}
+
+// A collective is a job, so that it has iterations, jitter and records as jobs have.
+static bool play_collective(struct simulation *simulation, const struct weft_flows_spec *spec)
 {
     struct weft_request_environment *environment = simulation->environment;
     const struct weft_environment *base = &environment->base;
@@ -16,9 +48,9 @@ static bool play_allreduce(struct simulation *simulation, uint64_t size_bytes)
     const struct weft_network *network = simulation->network;
     struct weft_taskgraph *graph = WEFT_NEW(base->arena, struct weft_taskgraph, 1);
     struct weft_sim_job *job = WEFT_NEW(base->arena, struct weft_sim_job, 1);
+    const struct patterns_ranks ranks = ranks_of(simulation);
     if (!simulation_time_jobs(simulation, 1) ||
-        !patterns_build_allreduce(graph, size_bytes, network->fabric.server_count, base->arena,
-                                  base->scratch, base->error)) {
+        !patterns_build_collective(graph, spec, &ranks, base->arena, base->scratch, base->error)) {
         return false;
     }
     job->graph = graph;
@@ -40,6 +72,25 @@ static bool play_allreduce(struct simulation *simulation, uint64_t size_bytes)
     return true;
 }
 
+// When the part of the flows that stays inside servers ends, played alone.
+static bool play_inside(uint64_t *end_ps, struct simulation *simulation,
+                        const struct weft_flows_spec *spec, const struct patterns_ranks *ranks)
+{
+    const struct weft_environment *base = &simulation->environment->base;
+    // What it finds is not kept; records are of the whole run.
+    struct weft_environment own = *base;
+    struct weft_arena found = weft_arena_split(&own.scratch);
+    own.arena = &found;
+    struct weft_flow_list flows;
+    struct weft_sim_options options = simulation->options;
+    options.records = (struct weft_record_options){0};
+    struct weft_sim_result result;
+    bool played = patterns_build_inside(&flows, spec, ranks, own.arena, base->error) &&
+                  weft_sim_run_flows(&result, NULL, simulation->network, &flows, &options, &own);
+    *end_ps = played ? result.end_ps : 0;
+    return played;
+}
+
 // Builds the list and plays it. The load of a Poisson pattern is of all ports of a server together,
 // therefore the rate of a host is that of its ports.
 static bool play_flows(struct simulation *simulation, const struct weft_flows_spec *spec)
@@ -49,9 +100,11 @@ static bool play_flows(struct simulation *simulation, const struct weft_flows_sp
     struct weft_simulate_result *result = simulation->result;
     const struct weft_network *network = simulation->network;
     struct weft_flow_list flows;
-    double host_rate_Bps = simulation->cluster.rate_Bps * simulation->cluster.degree;
-    if (!patterns_build(&flows, spec, network->fabric.server_count, host_rate_Bps, base->arena,
-                        base->error)) {
+    const struct patterns_ranks ranks = ranks_of(simulation);
+    uint64_t inside_ps = 0;
+    if ((patterns_have_inside(spec, &ranks) &&
+         !play_inside(&inside_ps, simulation, spec, &ranks)) ||
+        !patterns_build(&flows, spec, &ranks, inside_ps, base->arena, base->error)) {
         return weft_wrap(base->error, "%s", simulation->loads[0]);
     }
     if (!simulation_time_flows(simulation, flows.count)) {
@@ -81,10 +134,21 @@ bool simulation_play_flows(struct simulation *simulation, const struct weft_flow
 {
     const struct weft_simulate_request *request = simulation->request;
     const struct weft_environment *base = &simulation->environment->base;
-    bool is_job = spec->kind == WEFT_FLOWS_ALLREDUCE;
+    bool is_job = weft_flows_reduce(spec->kind);
     if (request->hardware.server_count == 0 && request->hardware.cluster_path == NULL &&
         request->topology_path == NULL) {
         return weft_fail(base->error, WEFT_USAGE, "how many servers? write {servers=128}");
+    }
+    const struct weft_request_scale_up *scale_up = &request->scale_up;
+    if (scale_up->accelerators < 2 && (scale_up->rate.given || scale_up->latency.given)) {
+        return weft_fail(base->error, WEFT_USAGE,
+                         "{scale-up-rate} and {scale-up-latency} are of accelerators inside a "
+                         "server; say how many: {accelerators=8}");
+    }
+    if (request->one_port && !is_job) {
+        return weft_fail(base->error, WEFT_USAGE,
+                         "{one-port} is for a collective (allreduce:1GB), not for '%.60s'",
+                         simulation->loads[0]);
     }
     if (!simulation_build_network(simulation, request->hardware.server_count)) {
         return false;
@@ -95,8 +159,7 @@ bool simulation_play_flows(struct simulation *simulation, const struct weft_flow
         !simulation_ask_records(simulation, is_job)) {
         return false;
     }
-    bool played =
-        is_job ? play_allreduce(simulation, spec->size_bytes) : play_flows(simulation, spec);
+    bool played = is_job ? play_collective(simulation, spec) : play_flows(simulation, spec);
     if (!played) {
         return false;
     }

@@ -15,10 +15,12 @@ static bool check_tiers(const struct simulation *simulation, const struct weft_t
     struct weft_error *error = simulation->environment->base.error;
     if (request->fabric != NULL || hardware->cluster_path != NULL || hardware->degree != 0 ||
         hardware->rate_given || hardware->latency_given || hardware->balance_given ||
-        request->shape.radix != 0 || request->shape.oversubscription > 0) {
+        request->shape.radix != 0 || request->shape.oversubscription > 0 ||
+        request->scale_up.accelerators > 1) {
         return weft_fail(error, WEFT_USAGE,
                          "{topology} brings the fabric; leave out {fabric}, {cluster}, {degree}, "
-                         "{rate}, {latency}, {balance}, {radix} and {oversubscription}");
+                         "{rate}, {latency}, {balance}, {radix}, {oversubscription} and "
+                         "{accelerators}");
     }
     uint32_t asked = hardware->server_count;
     if (server_count > tiers->server_count || (asked > 0 && asked != tiers->server_count)) {
@@ -78,6 +80,7 @@ bool simulation_build_network(struct simulation *simulation, uint32_t server_cou
                                          .server_count = server_count,
                                          .shape = request->shape};
     fabric.shape.seed = base->seed;
+    fabric.scale_up = request->scale_up.accelerators > 1 ? &request->scale_up : NULL;
     if (!weft_request_reference(simulation->network, &simulation->cluster, &fabric,
                                 simulation->environment)) {
         return false;

@@ -109,6 +109,10 @@ static const struct weft_parameter own_rows[] = {
     {"mltcp-root", NULL, FIELD(sharing.mltcp_root), 0, 0, NULL},
     {"mltcp-steps", weft_read_count, FIELD(sharing.mltcp_steps), 1, 1u << 20, NULL},
     {"oversubscription", weft_read_number, FIELD(shape.oversubscription), 1, 1000, NULL},
+    {"accelerators", weft_read_count, FIELD(scale_up.accelerators), 1, 1024, NULL},
+    {"scale-up-rate", weft_read_given_rate, FIELD(scale_up.rate), 0, 0, NULL},
+    {"scale-up-latency", weft_read_given_time, FIELD(scale_up.latency), 0, 0, NULL},
+    {"one-port", NULL, FIELD(one_port), 0, 0, NULL},
 };
 
 #define COUNT(rows) (sizeof(rows) / sizeof(rows)[0])

@@ -11,17 +11,41 @@
 #include "weft/format.h"
 #include "weft/sim.h"
 
-// The flows of every kind but ALLREDUCE, in order of start, on `server_count` >= 2 hosts of
-// host_rate_Bps. PERMUTATION: a random cycle over all servers (Sattolo 1986), so that nobody sends
+// Who takes part: servers, or the accelerators of each, which are ranks then: rank i of server s is
+// s * accelerators + i.
+struct patterns_ranks {
+    uint32_t servers;
+    uint32_t accelerators; // 1: a rank is a server
+    double server_rate_Bps;
+    // The grid in which servers stand, the first side the fastest: of a torus; else one side. With
+    // two ways round a side, collectives go both.
+    uint32_t dimensions;
+    uint32_t sides[3];
+    uint32_t ways;
+};
+
+// The flows of kinds that are no collective of task graphs, in order of start. ALLTOALL of
+// accelerators goes by rails: first each gives those beside it what is for their rail, then, from
+// inside_ps on, each sends to the others of its rail.
+// PERMUTATION: a random cycle over all servers (Sattolo 1986), so that nobody sends
 // to itself. POISSON: exponential gaps such that hosts together start load * n * rate bytes a
 // second; exponential sizes of at least one byte; ordered pairs at random. Fails with INPUT when
 // the flows are too many to count or the last would start after the longest time. O(flows).
 bool patterns_build(struct weft_flow_list *flows, const struct weft_flows_spec *spec,
-                    uint32_t server_count, double host_rate_Bps, struct weft_arena *arena,
-                    struct weft_error *error) WEFT_MUST_USE;
-// A task graph of one AllReduce over all servers in ascending order.
-bool patterns_build_allreduce(struct weft_taskgraph *graph, uint64_t size_bytes,
-                              uint32_t server_count, struct weft_arena *arena,
-                              struct weft_arena scratch, struct weft_error *error) WEFT_MUST_USE;
+                    const struct patterns_ranks *ranks, uint64_t inside_ps,
+                    struct weft_arena *arena, struct weft_error *error) WEFT_MUST_USE;
+// Whether such flows have a part inside servers, whose end decides when the rest begins.
+bool patterns_have_inside(const struct weft_flows_spec *spec, const struct patterns_ranks *ranks);
+// That part alone.
+bool patterns_build_inside(struct weft_flow_list *flows, const struct weft_flows_spec *spec,
+                           const struct patterns_ranks *ranks, struct weft_arena *arena,
+                           struct weft_error *error) WEFT_MUST_USE;
+// A task graph of one collective over all ranks, by rings that keep all ports of a server busy:
+// what is reduced is reduce-scattered inside each server, goes over the rails (the accelerators of
+// one place in every server), along one dimension of the grid after the other, and is gathered
+// inside. Shares are rounded up to bytes.
+bool patterns_build_collective(struct weft_taskgraph *graph, const struct weft_flows_spec *spec,
+                               const struct patterns_ranks *ranks, struct weft_arena *arena,
+                               struct weft_arena scratch, struct weft_error *error) WEFT_MUST_USE;
 
 #endif

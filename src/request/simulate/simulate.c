@@ -57,16 +57,32 @@ static bool refuse_sharing(const struct weft_simulate_request *request, struct w
                      request->loads[0]);
 }
 
+// What is of flows in words only.
+static bool refuse_scale_up(const struct weft_simulate_request *request, const char *load,
+                            struct weft_error *error)
+{
+    const char *name = request->scale_up.accelerators > 0 ? "accelerators"
+                       : request->scale_up.rate.given     ? "scale-up-rate"
+                       : request->scale_up.latency.given  ? "scale-up-latency"
+                       : request->one_port                ? "one-port"
+                                                          : NULL;
+    return name == NULL ||
+           weft_fail(error, WEFT_USAGE,
+                     "{%s} is for flows in words (allreduce:1GB), not for '%.60s'", name, load);
+}
+
 // Sends the request to who plays its kind of load, and refuses what that kind does not have.
 static bool play(struct simulation *simulation)
 {
     const struct weft_simulate_request *request = simulation->request;
     struct weft_error *error = simulation->environment->base.error;
     if (request->load_count == 0) {
-        return simulation_play_jobs(simulation); // the plan's own job
+        return refuse_scale_up(request, request->plan_path, error) &&
+               simulation_play_jobs(simulation); // the plan's own job
     }
     if (is_snapshot(request->loads[0])) {
-        return simulation_refuse_snapshot(simulation) && simulation_play_snapshot(simulation);
+        return refuse_scale_up(request, request->loads[0], error) &&
+               simulation_refuse_snapshot(simulation) && simulation_play_snapshot(simulation);
     }
     struct weft_flows_spec spec;
     bool matches = false;
@@ -75,7 +91,8 @@ static bool play(struct simulation *simulation)
         return false;
     }
     if (!matches) {
-        return simulation_play_jobs(simulation);
+        return refuse_scale_up(request, request->loads[0], error) &&
+               simulation_play_jobs(simulation);
     }
     if (request->plan_path != NULL) {
         return weft_fail(error, WEFT_USAGE, "{plan} takes a job's file, not '%.60s'",
@@ -120,6 +137,7 @@ bool weft_request_simulate(struct weft_simulate_result *result,
     found.options = simulation.options;
     found.options.packet = packet;
     found.fabric = simulation.fabric;
+    found.accelerators = request->scale_up.accelerators > 1 ? request->scale_up.accelerators : 1;
     found.network = simulation.network;
     found.cluster = simulation.cluster;
     *result = found;
