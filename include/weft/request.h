@@ -161,6 +161,9 @@ struct weft_request_fabric {
 bool weft_request_reference(struct weft_network *network, struct weft_cluster *cluster,
                             const struct weft_request_fabric *request,
                             struct weft_request_environment *environment) WEFT_MUST_USE;
+// Refuses what a fabric of that name has no use for.
+bool weft_request_refuse_shape(const struct weft_request_fabric *request, const char *name,
+                               struct weft_error *error) WEFT_MUST_USE;
 // Any fabric with routes: a reference fabric, "mesh:8x8", "hypercube:6", "full-mesh:8" with all
 // shortest paths, or a plan's file (with . or /) with the plan's routes. Of request->shape only the
 // seed counts.
@@ -237,10 +240,10 @@ bool weft_request_setting(struct weft_strategy_setting *setting, const struct we
 // Notes where a profile, which does not state it, is used for other servers than the artifact's.
 void weft_request_note_profile(const char *path, uint32_t accelerators,
                                struct weft_request_environment *environment);
-// Notes where a search method was asked for a model that it does not apply to.
-void weft_request_note_search(const struct weft_request_job *job, const struct weft_model *model,
-                              const struct weft_strategy_setting *setting,
-                              struct weft_request_environment *environment);
+// Refuses what is of models by operators alone, of a transformer.
+bool weft_request_refuse_search(const struct weft_request_job *job, const struct weft_model *model,
+                                const struct weft_strategy_setting *setting,
+                                struct weft_error *error) WEFT_MUST_USE;
 // Notes where no split of the batch uses all servers.
 void weft_request_note_batch(const struct weft_model *model, const struct weft_cluster *cluster,
                              const struct weft_strategy_setting *setting,

@@ -178,7 +178,7 @@ int cli_export(int argc, char **argv)
     struct cli cli;
     struct export_input input = {
         .cli = &cli,
-        .request = {.kind = WEFT_EXPORT_KIND_COUNT, .server = WEFT_NONE, .first_node = "node0"},
+        .request = {.kind = WEFT_EXPORT_KIND_COUNT, .server = WEFT_NONE},
     };
     bool fine = cli_parse(&cli, &verb, argc, argv, &input) && run(&input);
     return cli_finish(&cli, fine);

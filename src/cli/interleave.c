@@ -8,6 +8,7 @@
 #include "weft/format.h"
 #include "weft/report.h"
 
+#include <errno.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -121,6 +122,34 @@ static error_t parse_text(struct interleave_input *input, int key, const char *a
     }
 }
 
+// What is of the other of the two: snapshots that are interleaved, a series that becomes one.
+static bool refuse(const struct interleave_input *input)
+{
+    const struct weft_interleave_options *limits = &input->request.options;
+    const struct weft_series_request *series = &input->series;
+    bool makes = series->path != NULL;
+    const struct weft_stated of_series[] = {
+        {!makes && series->period_ps > 0, "period"},
+        {!makes && series->capacity_Bps > 0, "capacity"},
+        {!makes && series->name != NULL, "name"},
+        {NULL},
+    };
+    const struct weft_stated of_snapshots[] = {
+        {makes && limits->precision_degrees > 0, "precision"},
+        {makes && limits->quantum_ps > 0, "quantum"},
+        {makes && limits->perimeter_limit > 0, "perimeter"},
+        {makes && limits->heuristic, "heuristic"},
+        {makes && limits->work_limit > 0, "work"},
+        {makes && limits->slack_loss > 0, "slack"},
+        {makes && input->report_path != NULL, "report"},
+        {NULL},
+    };
+    return weft_refuse_stated(of_series, &input->cli->error,
+                              "goes with {series}; write that, too") &&
+           weft_refuse_stated(of_snapshots, &input->cli->error,
+                              "is for snapshots, of which {series} makes one; leave it out");
+}
+
 // Takes the switches, the files, and what follows from all of them together.
 static error_t parse(int key, char *argument, struct argp_state *state)
 {
@@ -149,7 +178,7 @@ static error_t parse(int key, char *argument, struct argp_state *state)
             return cli_usage(input->cli, "--series makes a snapshot; leave out %s",
                              input->paths[0]);
         }
-        return 0;
+        return refuse(input) ? 0 : EINVAL;
     case ARGP_KEY_NO_ARGS:
         return input->series.path != NULL
                    ? 0

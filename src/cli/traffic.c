@@ -136,6 +136,9 @@ int cli_traffic(int argc, char **argv)
     if (!cli_parse(&cli, &verb, argc, argv, &input)) {
         return cli_finish(&cli, false);
     }
+    if (input.request.matrix && !cli.json) {
+        return cli_finish(&cli, cli_misuse(&cli, "--matrix is of the JSON; write --json, too"));
+    }
     input.request.trace = cli.given.trace;
     struct weft_traffic_result result;
     if (!weft_request_traffic(&result, &input.request, cli_environment(&cli, NULL))) {

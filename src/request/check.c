@@ -237,6 +237,10 @@ bool weft_request_check(struct weft_check_result *result, const struct weft_chec
     struct weft_plan *plan = WEFT_NEW(base->arena, struct weft_plan, 1);
     struct weft_fbuf fbuf;
     struct weft_verify_model known = {.why_not = NULL};
+    if (request->without_job && request->job_path != NULL) {
+        return weft_fail(base->error, WEFT_USAGE,
+                         "{without-job} and a job exclude one another; leave out one of the two");
+    }
     if (!weft_plan_load(plan, request->plan_path, base->arena, base->scratch, base->error)) {
         return false;
     }

@@ -7,6 +7,7 @@
 #include "weft/format.h"
 #include "weft/plan.h"
 #include "weft/report.h"
+#include "weft/request/parameter.h"
 
 #include <string.h>
 
@@ -212,10 +213,36 @@ static bool export_slurm(struct weft_export_result *result,
                                         base->error))) {
         return false;
     }
-    if (!weft_export_slurm(&text, switched ? &nest : NULL, &blocks, request->first_node, base)) {
+    const char *first = request->first_node != NULL ? request->first_node : "node0";
+    if (!weft_export_slurm(&text, switched ? &nest : NULL, &blocks, first, base)) {
         return weft_wrap(base->error, "{nodes}");
     }
     return set_text(result, text);
+}
+
+// What is of other kinds than the one that is written.
+static bool refuse_kinds(const struct weft_export_request *request, struct weft_error *error)
+{
+    const struct weft_request_hardware *hardware = &request->hardware;
+    enum weft_export_kind kind = request->kind;
+    bool has_job =
+        kind == WEFT_EXPORT_FBUF || kind == WEFT_EXPORT_CHAKRA || kind == WEFT_EXPORT_GOAL;
+    bool slurm = kind == WEFT_EXPORT_SLURM_TOPOLOGY;
+    const struct weft_stated rows[] = {
+        {!has_job && request->job_path != NULL, "job"},
+        {kind != WEFT_EXPORT_IP_ROUTES && request->server != WEFT_NONE, "server"},
+        {!slurm && request->first_node != NULL, "nodes"},
+        {!slurm && request->block != 0, "block"},
+        {!slurm && hardware->cluster_path != NULL, "cluster"},
+        {!slurm && hardware->server_count > 0, "servers"},
+        {!slurm && hardware->degree > 0, "degree"},
+        {!slurm && hardware->rate_given, "rate"},
+        {hardware->latency_given, "latency"}, // who is near, not how near
+        {hardware->balance_given, "balance"},
+        {NULL},
+    };
+    return weft_refuse_stated(rows, error, "is nothing that {format=%s} has; leave it out",
+                              weft_export_kind_name(kind));
 }
 
 bool weft_request_export(struct weft_export_result *result,
@@ -225,6 +252,9 @@ bool weft_request_export(struct weft_export_result *result,
     const struct weft_environment *base = &environment->base;
     struct weft_plan plan;
     *result = (struct weft_export_result){.data = NULL};
+    if (!refuse_kinds(request, base->error)) {
+        return false;
+    }
     if (request->kind == WEFT_EXPORT_SLURM_TOPOLOGY) {
         return export_slurm(result, request, environment);
     }

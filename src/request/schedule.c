@@ -6,6 +6,7 @@
 #include "weft/request/schedule.h"
 #include "weft/format.h"
 #include "weft/plan.h"
+#include "weft/request/parameter.h"
 
 #include <string.h>
 
@@ -184,13 +185,39 @@ static bool load(struct work *work)
     return true;
 }
 
+// What the policy has no use for, or jobs on shards of their own, which share nothing.
+static bool refuse_unused(const struct work *work)
+{
+    const struct weft_scheduler_options *options = &work->request->options;
+    struct weft_error *error = work->environment->base.error;
+    bool shards = work->result.trace.shards.dedicated;
+    bool leases = options->policy == WEFT_POLICY_THEMIS || options->policy == WEFT_POLICY_POLLUX;
+    const struct weft_stated of_shards[] = {
+        {shards && options->interleave, "interleave"},
+        {shards && options->candidates > 0, "candidates"},
+        {shards && options->engine != WEFT_STEADY_MODEL, "engine"},
+        {shards && options->window > 0, "window"},
+        {shards && options->warm_up > 0, "warm-up"},
+        {NULL},
+    };
+    const struct weft_stated of_leases[] = {{!leases && options->lease_ps > 0, "lease"}, {NULL}};
+    const struct weft_stated of_ranks[] = {
+        {!options->interleave && options->candidates > 0, "candidates"}, {NULL}};
+    return weft_refuse_stated(of_shards, error,
+                              "is for jobs that share links; those on shards share none: leave it "
+                              "out") &&
+           weft_refuse_stated(of_leases, error,
+                              "is for leases; write {policy=themis} or {policy=pollux}, too") &&
+           weft_refuse_stated(of_ranks, error, "are ranked to interleave; write {interleave}, too");
+}
+
 bool weft_request_schedule(struct weft_schedule_result *result,
                            const struct weft_schedule_request *request,
                            struct weft_request_environment *environment)
 {
     const struct weft_environment *base = &environment->base;
     struct work work = {.request = request, .environment = environment};
-    if (!load(&work)) {
+    if (!load(&work) || !refuse_unused(&work)) {
         return false;
     }
     struct weft_scheduler_options options = request->options;

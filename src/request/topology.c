@@ -5,6 +5,7 @@
 
 #include "weft/request/topology.h"
 #include "weft/format.h"
+#include "weft/request/parameter.h"
 #include "weft/workload.h"
 
 // Hops that the transfers of a job need at least on the links of a topology. Hops do not depend on
@@ -39,7 +40,16 @@ static bool check_request(const struct weft_topology_request *request, struct we
     if (request->uniform && request->hardware.server_count == 0) {
         return weft_fail(error, WEFT_USAGE, "how many servers? write {servers=128}");
     }
-    return true;
+    if (request->hardware.cluster_path != NULL) {
+        return weft_fail(error, WEFT_USAGE,
+                         "{cluster}: a topology needs the number of servers and their ports alone; "
+                         "write {servers} and {degree}");
+    }
+    const struct weft_stated rows[] = {
+        {!request->uniform && request->hardware.server_count > 0, "servers"},
+        {NULL},
+    };
+    return weft_refuse_stated(rows, error, "is what the task graph says; leave it out");
 }
 
 bool weft_request_topology(struct weft_topology_result *result,

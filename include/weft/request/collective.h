@@ -18,6 +18,9 @@ bool weft_request_kind(enum weft_collective_kind *kind, const char *name, struct
                        struct weft_error *error) WEFT_MUST_USE;
 bool weft_request_algorithm(enum weft_algorithm *algorithm, const char *name,
                             struct weft_arena *arena, struct weft_error *error) WEFT_MUST_USE;
+// Refuses a root of a collective that has none.
+bool weft_request_refuse_root(enum weft_collective_kind kind, uint32_t root,
+                              struct weft_error *error) WEFT_MUST_USE;
 
 // ---- a schedule by its specification ----
 
@@ -26,7 +29,7 @@ struct weft_collective_request {
     bool kind_given;    // else the first that the algorithm can do
     struct weft_algorithm_options options;
     const char *fabric;  // gives ranks and shape, and is what SYNTHESIZE is for; NULL = none
-    uint64_t size_bytes; // of SYNTHESIZE
+    uint64_t size_bytes; // of SYNTHESIZE; 0: 100 MB
     struct weft_request_hardware hardware;
     bool expanded;         // show: every transfer of every round, too
     uint32_t buffer_words; // check: 8-byte words of real buffers; 0: chosen by the schedule's size

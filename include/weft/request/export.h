@@ -30,8 +30,8 @@ struct weft_export_request {
     // FBUF, CHAKRA, GOAL: the job that was planned; NULL: the one that the plan holds.
     const char *job_path;
     uint32_t server; // IP_ROUTES: the script of this one alone; WEFT_NONE: of all
-    // SLURM_TOPOLOGY: as Slurm calls server 0 (the others count on), and the servers of a block
-    // where servers forward, 0: a server and as many neighbors as make a power of two.
+    // SLURM_TOPOLOGY: as Slurm calls server 0 (the others count on; NULL: node0), and the servers
+    // of a block where servers forward, 0: a server and as many neighbors as make a power of two.
     const char *first_node;
     uint32_t block;
 };

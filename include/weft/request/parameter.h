@@ -70,6 +70,19 @@ const struct weft_parameter *weft_parameter_find(const struct weft_parameter_gro
 bool weft_parameter_set(void *base, const struct weft_parameter *parameter, const char *text,
                         struct weft_arena *arena, struct weft_error *error) WEFT_MUST_USE;
 
+// ---- what would be ignored ----
+
+// A parameter that one kind of request has no use for, and whether this one states it. A list ends
+// with a NULL name.
+struct weft_stated {
+    bool stated;
+    const char *name;
+};
+// Refuses the first that is stated, with USAGE: "{name} " and the rest of the line, which says what
+// the parameter is for or what to leave out.
+bool weft_refuse_stated(const struct weft_stated *rows, struct weft_error *error,
+                        const char *format, ...) WEFT_PRINTF(3, 4) WEFT_MUST_USE;
+
 // ---- how fields are read ----
 
 weft_parameter_read weft_read_text;         // const char *

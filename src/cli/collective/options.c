@@ -42,7 +42,9 @@ error_t collective_parse(int key, char *argument, struct argp_state *state)
         return 0;
     case COLLECTIVE_SIZE:
         fine = weft_parse_bytes(&input->request.size_bytes, argument, &cli->error);
-        return cli_value(cli, fine, "size");
+        return fine && input->request.size_bytes == 0
+                   ? cli_usage(cli, "--size: 0 is nothing to send; write 100MB")
+                   : cli_value(cli, fine, "size");
     case ARGP_KEY_ARG:
         return cli_take(cli, &input->request.source, argument, "schedule");
     case ARGP_KEY_NO_ARGS:

@@ -72,7 +72,7 @@ int collective_show(int argc, char **argv)
         .groups = CLI_HARDWARE,
     };
     struct cli cli;
-    struct collective_input input = {.cli = &cli, .request = {.size_bytes = 100000000}};
+    struct collective_input input = {.cli = &cli};
     bool fine = cli_parse(&cli, &verb, argc, argv, &input) && run(&input);
     return cli_finish(&cli, fine);
 }

@@ -12,6 +12,7 @@
 #include <string.h>
 
 #define PEM_BYTES_MAX ((size_t)1 << 20) // of a certificate with its chain, and of a key
+#define PORTS_DEFAULT 16u               // of an emulated switch
 
 static const struct argp_option options[] = {
     {"box", OCS_ADDRESS, "HOST:PORT|https://HOST", 0,
@@ -74,6 +75,7 @@ static error_t parse_user(struct ocs_request *request, const char *text)
     }
     request->remote.user = weft_arena_text(&request->cli->arena, text, (size_t)(colon - text));
     request->remote.password = colon + 1;
+    request->remote.user_given = true;
     return 0;
 }
 
@@ -103,6 +105,7 @@ static error_t parse(int key, char *argument, struct argp_state *state)
     case OCS_LISTEN:
         return cli_count(cli, &request->emulated.listen_port, "listen", argument, 1, UINT16_MAX);
     case OCS_SETTLE:
+        request->emulated.settle_given = true;
         return parse_time(request, &request->emulated.settle_ns, "settle", argument);
     case OCS_CA:
         request->remote.ca_path = argument;
@@ -234,6 +237,9 @@ static bool emulate(struct ocs_request *request)
     const char *certificate = NULL;
     const char *key = NULL;
     size_t bytes = 0;
+    if (request->emulated.port_count == 0) {
+        request->emulated.port_count = PORTS_DEFAULT;
+    }
     if ((request->emulated.certificate_path == NULL) != (request->emulated.key_path == NULL)) {
         return cli_misuse(cli, "--certificate and --key belong together");
     }
@@ -273,6 +279,42 @@ static bool act(struct ocs_request *request, struct weft_lab *lab)
     return change(request, lab, strcmp(action, "connect") == 0);
 }
 
+// What is of other actions, or of switches that are reached in another way.
+static bool refuse_unused(const struct ocs_request *request)
+{
+    const struct ocs_remote *remote = &request->remote;
+    const struct ocs_emulated *emulated = &request->emulated;
+    bool emulates = strcmp(request->action, "emulate") == 0;
+    bool applies = strcmp(request->action, "apply") == 0;
+    bool shows = strcmp(request->action, "show") == 0;
+    bool https = remote->address != NULL && strncmp(remote->address, "https:", 6) == 0;
+    bool boxed = remote->address != NULL;
+    const struct weft_stated of_actions[] = {
+        {!emulates && emulated->port_count > 0, "ports"},
+        {!emulates && emulated->listen_port > 0, "listen"},
+        {!emulates && emulated->settle_given, "settle"},
+        {!emulates && emulated->certificate_path != NULL, "certificate"},
+        {!emulates && emulated->key_path != NULL, "key"},
+        {!applies && request->circuits_only, "circuits-only"},
+        {(emulates || shows) && request->dark_given, "dark"},
+        {emulates && request->plane != WEFT_NONE, "switch"},
+        {emulates && boxed, "box"},
+        {NULL},
+    };
+    const struct weft_stated of_boxes[] = {
+        {!https && remote->ca_path != NULL, "ca"},
+        {!https && remote->insecure, "insecure"},
+        {!emulates && !boxed && remote->user_given, "user"},
+        {boxed && request->dark_given, "dark"},
+        {NULL},
+    };
+    struct weft_error *error = &request->cli->error;
+    return weft_refuse_stated(of_actions, error, "is nothing that %s does; leave it out",
+                              request->action) &&
+           weft_refuse_stated(of_boxes, error, "is nothing to %s; leave it out",
+                              boxed ? remote->address : "the lab's own switches");
+}
+
 // Checks the action and does it. Actions on a lab's switches that change something hold the lab's
 // claim meanwhile; a real switch has no lab and no claim.
 static bool run(struct ocs_request *request)
@@ -287,6 +329,9 @@ static bool run(struct ocs_request *request)
         const char *near = weft_nearest_word(request->action, actions, 5);
         return cli_misuse(cli, "'%.40s' is no action; write %s", request->action,
                           near != NULL ? near : "show, connect, disconnect, apply or emulate");
+    }
+    if (!refuse_unused(request)) {
+        return false;
     }
     if (strcmp(request->action, "emulate") == 0) {
         return emulate(request);
@@ -328,7 +373,7 @@ int lab_ocs(int argc, char **argv)
         .name = WEFT_LAB_DEFAULT,
         .plane = WEFT_NONE,
         .remote = {.user = "admin", .password = "root"},
-        .emulated = {.port_count = 16, .settle_ns = 10000000},
+        .emulated = {.settle_ns = 10000000},
     };
     bool fine = cli_parse(&cli, &verb, argc, argv, &request) && run(&request);
     return cli_finish(&cli, fine);

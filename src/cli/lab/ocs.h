@@ -32,15 +32,17 @@ struct ocs_remote {
     const char *address; // of --box; NULL = the lab's switches
     const char *user;
     const char *password;
+    bool user_given;
     const char *ca_path; // NULL = the system's CAs
     bool insecure;
 };
 
 // The switch that `emulate` serves as.
 struct ocs_emulated {
-    uint32_t port_count;
+    uint32_t port_count; // 0: 16
     uint32_t listen_port;
     uint64_t settle_ns;
+    bool settle_given;
     const char *certificate_path; // NULL = HTTP
     const char *key_path;
 };

@@ -140,6 +140,7 @@ static error_t parse_sizes(int key, char *argument, struct lab_run *run)
     case KEY_TARGET:
         return parse_time(run, &run->target_s, "target", argument);
     case KEY_DARK:
+        run->change.dark_given = true;
         return cli_value(
             cli,
             weft_parse_time(&run->change.dark_ps, argument, &cli->error) &&

@@ -52,6 +52,7 @@ struct lab_run_change {
     const char *path;   // NULL = none
     uint32_t iteration; // the first by the other plan; 0 = in the middle
     uint64_t dark_ps;   // of circuits that change
+    bool dark_given;
     struct weft_plan plan;
     struct weft_taskgraph graph; // with that plan's collectives
     struct lab_change *result;   // NULL = none

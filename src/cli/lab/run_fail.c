@@ -46,8 +46,14 @@ bool lab_run_check_faults(struct lab_run *run)
 {
     struct weft_error *error = &run->cli->error;
     if (run->faults.count == 0) {
-        return run->faults.spares == 0 ||
-               weft_fail(error, WEFT_INPUT, "--spares: for runs with --fail server alone");
+        const struct weft_stated rows[] = {
+            {run->faults.detect_stall, "detect"},
+            {run->change.dark_given && run->change.path == NULL, "dark"},
+            {NULL},
+        };
+        return weft_refuse_stated(rows, error, "is for runs with {fail} or {change}") &&
+               (run->faults.spares == 0 ||
+                weft_fail(error, WEFT_INPUT, "--spares: for runs with --fail server alone"));
     }
     if (run->fabric_count != 1 || run->fabrics[0] != LAB_RUN_PLAN) {
         return weft_fail(error, WEFT_INPUT, "--fail: the plan's fabric alone; leave out --fabrics");

@@ -19,6 +19,7 @@ struct strategy_input {
     struct cli *cli;
     const char *paths[2]; // a model and a cluster
     uint32_t path_count;
+    bool effort_given;
     struct weft_strategy_request request;
 };
 
@@ -82,6 +83,7 @@ static error_t parse(int key, char *argument, struct argp_state *state)
         input->request.seconds = fmax(input->request.seconds, SECONDS_LEAST);
         cli->given.search.seconds = input->request.seconds; // for the clock
         cli->given.search.timed = key == KEY_SECONDS;
+        input->effort_given = key == KEY_EFFORT;
         return failed;
     case ARGP_KEY_ARG:
         if (input->path_count == 2) {
@@ -337,6 +339,10 @@ static bool run(struct strategy_input *input)
     const struct cli_named named = {input->paths, input->path_count, cli->program};
     if (!cli_name_model(&cli->given.job, &cli->given.hardware, &named, &cli->error)) {
         return false;
+    }
+    if (input->effort_given && input->request.strategy != NULL) {
+        return cli_misuse(cli, "--effort is of a search, and --strategy is given; leave one of "
+                               "them out");
     }
     input->request.job = cli->given.job;
     input->request.hardware = cli->given.hardware;

@@ -6,6 +6,7 @@
 
 #include "reproduce.h"
 
+#include <errno.h>
 #include <string.h>
 
 enum { KEY_LIST = 1, KEY_ALL, KEY_SHORT, KEY_CLAIMS, KEY_INPUTS };
@@ -70,7 +71,15 @@ static error_t check_end(const struct reproduce *reproduce)
         return cli_usage(cli, "which claims? write %s NAME..., --short or --all; --list lists them",
                          cli->program);
     }
-    return 0;
+    const struct weft_stated rows[] = {
+        {input->lists && input->all, "all"},
+        {input->lists && input->inputs_path != NULL, "inputs"},
+        {NULL},
+    };
+    return weft_refuse_stated(rows, &cli->error,
+                              "is for claims that run; leave it out with {list}, which runs none")
+               ? 0
+               : EINVAL;
 }
 
 // The options of the verb itself. Names are kept as they come: which are claims is known only when

@@ -7,6 +7,7 @@
 
 #include "sweep.h"
 
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -94,7 +95,15 @@ static error_t check_end(struct sweep *sweep)
     if (sweep->merges && (sweep->shard_count > 1 || sweep->lists)) {
         return cli_usage(cli, "--merge takes files of results; --shard and --list are for a sweep");
     }
-    return 0;
+    const struct weft_stated rows[] = {
+        {(sweep->merges || sweep->lists) && sweep->prunes, "prune"},
+        {(sweep->merges || sweep->lists) && sweep->adds_wall, "wall"},
+        {sweep->prunes && cli->output_path == NULL, "prune"},
+        {NULL},
+    };
+    return weft_refuse_stated(rows, &cli->error, "is for a sweep that runs into -o; leave it out")
+               ? 0
+               : EINVAL;
 }
 
 // The options of the sweep itself; those of scenarios stand in the specification.

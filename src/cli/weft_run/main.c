@@ -329,21 +329,24 @@ static bool build_file(struct weft_schedule *schedule, struct run_request *reque
 // before any process is started, so that a wrong sum is a fault of the run and not of the schedule.
 static bool build(struct weft_schedule *schedule, struct run_request *request)
 {
-    struct weft_collective_request *wanted = &request->input.request;
+    struct weft_collective_request wanted = request->input.request;
     struct cli *cli = request->input.cli;
     struct weft_request_environment *environment = cli_environment(cli, NULL);
     struct weft_collective_source source;
-    bool file = weft_collective_is_file(wanted->source);
-    if (!file && wanted->options.rank_count == 0 && wanted->fabric == NULL) {
+    bool file = weft_collective_is_file(wanted.source);
+    if (!file && wanted.options.rank_count == 0 && wanted.fabric == NULL) {
         return cli_misuse(cli, "how many processes? write -n 8");
     }
-    wanted->size_bytes = request->ranks.size_bytes;
-    wanted->hardware = cli->given.hardware;
+    wanted.hardware = cli->given.hardware;
     // A file says its ranks.
-    wanted->options.rank_count = file ? 0 : wanted->options.rank_count;
-    if (!weft_request_collective_source(&source, wanted, environment) ||
+    wanted.options.rank_count = file ? 0 : wanted.options.rank_count;
+    // Who is late is a matter of the run, whatever the algorithm.
+    if (request->ranks.late_ns > 0 && strcmp(wanted.source, "stragglar") != 0) {
+        wanted.options.straggler = 0;
+    }
+    if (!weft_request_collective_source(&source, &wanted, environment) ||
         !(file ? build_file(schedule, request)
-               : weft_request_collective_build(schedule, &source, wanted->size_bytes,
+               : weft_request_collective_build(schedule, &source, request->ranks.size_bytes,
                                                &environment->base)) ||
         !weft_collective_is_executable(schedule, &cli->error)) {
         return false;

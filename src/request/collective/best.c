@@ -189,7 +189,9 @@ bool weft_request_best(struct weft_best_result *result, const struct weft_best_r
     *result = (struct weft_best_result){.engine = request->engine};
     result->question.options = request->options;
     result->question.chunk_factor_max = request->chunk_factor_max;
-    return set_network(result, request, environment) && rank(result, request, environment);
+    return weft_request_refuse_root(request->options.kind, request->options.root,
+                                    environment->base.error) &&
+           set_network(result, request, environment) && rank(result, request, environment);
 }
 
 // NCCL knows rings and, for all-reduce, double trees: the quicker of them by size.

@@ -5,6 +5,7 @@
 
 #include "weft/format.h"
 #include "weft/request/collective.h"
+#include "weft/request/parameter.h"
 
 #include <string.h>
 
@@ -88,12 +89,17 @@ static bool make_schedule(struct weft_schedule *schedule,
         .rank_count = request->ranks, .chunk_factor = request->chunks, .root = request->root};
     enum weft_algorithm algorithm = WEFT_ALGORITHM_MULTI_RING;
     struct weft_plan *plan = WEFT_NEW(base->arena, struct weft_plan, 1);
+    if (is_plan(request) && request->ranks > 0) {
+        return weft_fail(base->error, WEFT_USAGE, "{ranks}: %s says its own; leave it out",
+                         request->source);
+    }
     if (!find_kind(&chosen.kind, request, base) ||
         (is_plan(request) ? !plan_rings(&chosen, request, plan, environment)
                           : !find_algorithm(&algorithm, request, environment))) {
         return false;
     }
-    return weft_algorithm_build(schedule, algorithm, &chosen, base->arena, base->scratch,
+    return weft_request_refuse_root(chosen.kind, chosen.root, base->error) &&
+           weft_algorithm_build(schedule, algorithm, &chosen, base->arena, base->scratch,
                                 base->error);
 }
 
@@ -207,11 +213,37 @@ static bool export_tuner(const char **text, const struct weft_collective_export_
     return true;
 }
 
+// What is of other forms than the one that is written, or of algorithms where a plan is named.
+static bool refuse_forms(const struct weft_collective_export_request *request,
+                         struct weft_error *error)
+{
+    enum weft_collective_export_kind kind = request->kind;
+    bool msccl = kind == WEFT_EXPORT_MSCCL;
+    bool graph = kind == WEFT_EXPORT_NCCL_GRAPH;
+    bool kinds = msccl || kind == WEFT_EXPORT_NCCL_TUNER;
+    const struct weft_stated rows[] = {
+        {!msccl && request->chunks > 1, "chunks"},
+        {!msccl && request->root > 0, "root"},
+        {!msccl && request->in_place, "in-place"},
+        {!kinds && request->collective != NULL, "kind"},
+        {!kinds && request->protocol != NULL, "protocol"},
+        {!kinds && request->ranks > 0, "ranks"},
+        {!graph && request->ring != WEFT_NONE && request->ring > 0, "ring"},
+        {!graph && request->server != WEFT_NONE, "server"},
+        {NULL},
+    };
+    return weft_refuse_stated(rows, error, "is nothing that {format=%s} has; leave it out",
+                              weft_collective_export_name(kind));
+}
+
 bool weft_request_collective_export(const char **text,
                                     const struct weft_collective_export_request *request,
                                     struct weft_request_environment *environment)
 {
     const struct weft_environment *base = &environment->base;
+    if (!refuse_forms(request, base->error)) {
+        return false;
+    }
     if (request->kind == WEFT_EXPORT_MSCCL) {
         return export_msccl(text, request, environment);
     }

@@ -5,12 +5,14 @@
 
 #include "weft/format.h"
 #include "weft/request/collective.h"
+#include "weft/request/parameter.h"
 
 #include <inttypes.h>
 #include <string.h>
 
 // Where a fabric is named without a rate: which links there are does not hang on how fast they are.
 #define RATE_DEFAULT_BPS 12.5e9
+#define SIZE_DEFAULT_BYTES 100000000u
 // What is executed: some seconds and, at the worst, 4 GiB for slots.
 #define TRANSFERS_MAX ((uint64_t)1 << 28)
 #define SLOTS_MAX ((uint64_t)1 << 28)
@@ -56,6 +58,14 @@ bool weft_request_algorithm(enum weft_algorithm *algorithm, const char *name,
         names[i] = weft_algorithm_name((enum weft_algorithm)i);
     }
     return fail_unknown("algorithm", name, names, WEFT_ALGORITHM_COUNT, arena, error);
+}
+
+bool weft_request_refuse_root(enum weft_collective_kind kind, uint32_t root,
+                              struct weft_error *error)
+{
+    return root == 0 || kind == WEFT_COLLECTIVE_BROADCAST || kind == WEFT_COLLECTIVE_REDUCE ||
+           weft_fail(error, WEFT_USAGE, "{root}: %s has none; leave it out",
+                     weft_collective_name(kind));
 }
 
 bool weft_collective_is_file(const char *source)
@@ -114,6 +124,51 @@ static bool read_fabric(struct weft_collective_source *source,
     return true;
 }
 
+// What a file brings itself.
+static bool refuse_beside_file(const struct weft_collective_request *request,
+                               struct weft_error *error)
+{
+    const struct weft_request_hardware *hardware = &request->hardware;
+    const struct weft_algorithm_options *options = &request->options;
+    const struct weft_stated rows[] = {
+        {options->rank_count > 0, "ranks"},      {request->kind_given, "kind"},
+        {options->chunk_factor > 1, "chunks"},   {options->root > 0, "root"},
+        {options->straggler > 0, "straggler"},   {options->shape[0] > 0, "shape"},
+        {request->fabric != NULL, "fabric"},     {request->size_bytes > 0, "size"},
+        {request->buffer_words > 0, "words"},    {hardware->cluster_path != NULL, "cluster"},
+        {hardware->server_count > 0, "servers"}, {hardware->degree > 0, "degree"},
+        {hardware->rate_given, "rate"},          {hardware->latency_given, "latency"},
+        {hardware->balance_given, "balance"},    {NULL},
+    };
+    return weft_refuse_stated(rows, error,
+                              "is nothing beside a file, which says its own; leave it "
+                              "out");
+}
+
+// What the algorithm has no use for. Only what is made for a fabric's links asks of them more than
+// their number.
+static bool refuse_for_algorithm(const struct weft_collective_source *source,
+                                 const struct weft_collective_request *request,
+                                 struct weft_error *error)
+{
+    enum weft_algorithm algorithm = source->algorithm;
+    const struct weft_request_hardware *hardware = &request->hardware;
+    bool shaped = algorithm == WEFT_ALGORITHM_TORUS || algorithm == WEFT_ALGORITHM_HIERARCHICAL ||
+                  algorithm == WEFT_ALGORITHM_STAGED;
+    bool made = weft_algorithm_needs_fabric(algorithm);
+    const struct weft_stated rows[] = {
+        {algorithm != WEFT_ALGORITHM_STRAGGLAR && request->options.straggler > 0, "straggler"},
+        {!shaped && request->options.shape[0] > 0, "shape"},
+        {algorithm != WEFT_ALGORITHM_SYNTHESIZE && request->size_bytes > 0, "size"},
+        {!made && hardware->rate_given, "rate"},
+        {!made && hardware->latency_given, "latency"},
+        {!made && hardware->balance_given, "balance"},
+        {NULL},
+    };
+    return weft_refuse_stated(rows, error, "is nothing that %s has; leave it out",
+                              weft_algorithm_name(algorithm));
+}
+
 bool weft_request_collective_source(struct weft_collective_source *source,
                                     const struct weft_collective_request *request,
                                     struct weft_request_environment *environment)
@@ -123,11 +178,11 @@ bool weft_request_collective_source(struct weft_collective_source *source,
     if (weft_collective_is_file(request->source)) {
         found.algorithm = WEFT_ALGORITHM_COUNT;
         *source = found;
-        return request->options.rank_count == 0 ||
-               weft_fail(error, WEFT_USAGE, "{ranks}: a file says its own");
+        return refuse_beside_file(request, error);
     }
     if (!weft_request_algorithm(&found.algorithm, request->source, environment->base.arena,
                                 error) ||
+        !refuse_for_algorithm(&found, request, error) ||
         !read_fabric(&found, request, environment)) {
         return false;
     }
@@ -142,7 +197,7 @@ bool weft_request_collective_source(struct weft_collective_source *source,
         found.options.kind++;
     }
     *source = found;
-    return true;
+    return weft_request_refuse_root(found.options.kind, found.options.root, error);
 }
 
 bool weft_request_collective_build(struct weft_schedule *schedule,
@@ -152,7 +207,7 @@ bool weft_request_collective_build(struct weft_schedule *schedule,
     if (source->algorithm == WEFT_ALGORITHM_SYNTHESIZE) {
         const struct weft_synthesis_options synthesis = {
             .kind = source->options.kind,
-            .size_bytes = size_bytes,
+            .size_bytes = size_bytes > 0 ? size_bytes : SIZE_DEFAULT_BYTES,
             .chunk_factor = source->options.chunk_factor,
             .root = source->options.root,
             .seed = environment->seed,

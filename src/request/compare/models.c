@@ -163,7 +163,8 @@ static bool compare_one(struct run *run, const struct weft_model *model,
     const struct weft_environment *base = &run->environment->base;
     WEFT_ASSERT(run->requested_count < COMPARISONS_MAX);
     struct weft_strategy_setting setting;
-    if (!find_costs(&setting, run, model, cluster)) {
+    if (!find_costs(&setting, run, model, cluster) ||
+        !weft_request_refuse_search(&request->job, model, &setting, base->error)) {
         return false;
     }
     weft_request_note_batch(model, cluster, &setting, run->environment);

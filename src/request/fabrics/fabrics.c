@@ -62,6 +62,10 @@ bool weft_request_fabrics(struct weft_fabrics_result *result,
         return weft_fail(environment->base.error, WEFT_USAGE,
                          "how many servers? write {servers=128} or {cluster=FILE}");
     }
+    if (hardware->latency_given) {
+        return weft_fail(environment->base.error, WEFT_USAGE,
+                         "{latency}: fabrics are counted and priced, not played; leave it out");
+    }
     if (!weft_request_cluster(&cluster, hardware, &need, environment)) {
         return false;
     }

@@ -6,6 +6,7 @@
 #include "weft/format.h"
 #include "weft/plan.h"
 #include "weft/request.h"
+#include "weft/request/parameter.h"
 
 #include <string.h>
 
@@ -125,6 +126,35 @@ static bool build_scale_up(struct weft_network *network, const char *name,
            weft_wrap(base->error, "{fabric}");
 }
 
+// A radix where no switch is chosen, a balance where every pair has one path.
+bool weft_request_refuse_shape(const struct weft_request_fabric *request, const char *name,
+                               struct weft_error *error)
+{
+    static const struct {
+        const char *name;
+        bool tree; // of switches that are chosen
+    } divided[] = {{"fat-tree", true},
+                   {"oversubscribed", true},
+                   {"leaf-spine", true},
+                   {"cost-equivalent", false},
+                   {"expander", false}};
+    bool tree = false;
+    bool balance = false;
+    for (size_t i = 0; i < sizeof divided / sizeof divided[0]; i++) {
+        if (strcmp(name, divided[i].name) == 0) {
+            tree = divided[i].tree;
+            balance = true;
+        }
+    }
+    const struct weft_stated rows[] = {
+        {!tree && request->shape.radix > 0, "radix"},
+        {!tree && request->shape.oversubscription > 0, "oversubscription"},
+        {!balance && request->hardware->balance_given, "balance"},
+        {NULL},
+    };
+    return weft_refuse_stated(rows, error, "is nothing that fabric %.40s has; leave it out", name);
+}
+
 bool weft_request_reference(struct weft_network *network, struct weft_cluster *cluster,
                             const struct weft_request_fabric *request,
                             struct weft_request_environment *environment)
@@ -135,6 +165,9 @@ bool weft_request_reference(struct weft_network *network, struct weft_cluster *c
     struct weft_fabric_specification specification;
     if (!weft_fabric_specification_parse(&specification, request->specification,
                                          environment->base.arena, error)) {
+        return false;
+    }
+    if (!weft_request_refuse_shape(request, specification.name, error)) {
         return false;
     }
     uint32_t said = specification.server_count;

@@ -121,24 +121,22 @@ bool weft_request_refuse_job(const struct weft_request_job *job, const char *pat
                      path);
 }
 
-void weft_request_note_search(const struct weft_request_job *job, const struct weft_model *model,
-                              const struct weft_strategy_setting *setting,
-                              struct weft_request_environment *environment)
+bool weft_request_refuse_search(const struct weft_request_job *job, const struct weft_model *model,
+                                const struct weft_strategy_setting *setting,
+                                struct weft_error *error)
 {
     bool hybrid = model->transformer != NULL && setting->cost.profile == NULL;
-    if (hybrid && (job->budget > 0 || job->tables != 0)) {
-        weft_request_note(environment,
-                          "{budget} and {tables} are of operators; the degrees of %s, a "
-                          "transformer, are all looked at, and it has no tables",
-                          model->name);
-    }
-    if (job->method == WEFT_SEARCH_MCMC && model->transformer != NULL &&
-        setting->cost.profile == NULL) {
-        weft_request_note(environment,
-                          "{search=mcmc} places operators; the degrees of %s, a transformer, are "
-                          "searched by Weft's own method",
-                          model->name);
-    }
+    const struct weft_stated rows[] = {
+        {hybrid && job->method == WEFT_SEARCH_MCMC, "search"},
+        {hybrid && job->budget > 0, "budget"},
+        {hybrid && job->tables != 0, "tables"},
+        {hybrid && job->inside_given, "intra-server-rate"},
+        {NULL},
+    };
+    return weft_refuse_stated(rows, error,
+                              "is of models by operators; the degrees of %.40s, a transformer, are "
+                              "all looked at: leave it out",
+                              model->name);
 }
 
 void weft_request_note_batch(const struct weft_model *model, const struct weft_cluster *cluster,

@@ -211,6 +211,42 @@ static bool check_with(bool given, const char *name, bool other_given, const cha
            weft_fail(error, WEFT_USAGE, "{%s} goes with {%s}; write that, too", name, other);
 }
 
+// Whether two transports are one but for the scale of their growth.
+static bool plays_as(enum weft_sim_transport transport, enum weft_sim_transport other)
+{
+    return weft_transport_entry(transport)->congestion == weft_transport_entry(other)->congestion;
+}
+
+// The constants of other transports than the one that plays. A snapshot's jobs that share by
+// progress play the MLTCP of their transport (WEFT_LOAD_LEARNS).
+static bool refuse_transports(const struct weft_request_packets *request,
+                              enum weft_sim_transport transport, bool learns,
+                              struct weft_error *error)
+{
+    const char *name = weft_transport_name(transport);
+    bool has_mltcp = learns || weft_transport_entry(transport)->scales_growth;
+    bool is_dctcp = plays_as(transport, WEFT_TRANSPORT_DCTCP);
+    bool is_rate = plays_as(transport, WEFT_TRANSPORT_DCQCN);
+    bool no_window = is_rate || transport == WEFT_TRANSPORT_NSCC;
+    bool no_slow_start =
+        no_window || transport == WEFT_TRANSPORT_SWIFT || transport == WEFT_TRANSPORT_NDP;
+    const struct weft_stated rows[] = {
+        {!has_mltcp && request->control.mltcp_slope.given, "mltcp-slope"},
+        {!has_mltcp && request->control.mltcp_intercept.given, "mltcp-intercept"},
+        {!has_mltcp && request->control.mltcp_per_job, "mltcp-per-job"},
+        {!is_rate && request->control.dcqcn_timer.count > 0, "dcqcn-timer"},
+        {!is_rate && request->control.dcqcn_step.given, "dcqcn-step"},
+        {!is_dctcp && request->control.dctcp_gain.given, "dctcp-gain"},
+        {!is_dctcp && request->control.dctcp_rfc, "dctcp-rfc"},
+        {transport == WEFT_TRANSPORT_NDP && request->host.reorder.given, "reorder"},
+        {no_window && request->host.initial_window.given, "initial-window"},
+        {no_slow_start && request->host.slow_start, "slow-start"},
+        {no_slow_start && request->host.no_slow_start, "no-slow-start"},
+        {NULL},
+    };
+    return weft_refuse_stated(rows, error, "is nothing that %s has; leave it out", name);
+}
+
 // A switch and its opposite.
 static bool take_switch(bool *on, bool yes, bool no, const char *name, struct weft_error *error)
 {
@@ -227,6 +263,11 @@ static bool take_host(struct weft_packet_options *packet,
 {
     packet->ack_at_once =
         request->host.ack.given ? request->host.ack.value == 0 : packet->ack_at_once;
+    if (packet->ack_at_once && request->size.ack.given) {
+        return weft_fail(error, WEFT_USAGE,
+                         "{ack-bytes}: acknowledgements that are known at once have no size; write "
+                         "{ack=network}, too");
+    }
     packet->own_at_once =
         request->host.host_queue.given ? request->host.host_queue.value == 1 : packet->own_at_once;
     take_count(&packet->window.initial_packets, request->host.initial_window);
@@ -273,6 +314,8 @@ static bool take_ports(struct weft_packet_options *packet,
     if (!take_marking(packet, request, error) ||
         !check_with(request->port.xon.given, "xon", lossless, "lossless", error) ||
         !check_with(request->spray.hashed, "spray-hashed", request->spray.paths.given, "spray",
+                    error) ||
+        !check_with(request->spray.by.given, "spray-by", request->spray.paths.given, "spray",
                     error) ||
         !check_with(request->port.early_drops, "early-drops", request->port.ecn_kmax.given,
                     "ecn-kmax", error) ||
@@ -400,7 +443,12 @@ bool weft_request_packets(struct weft_sim_options *sim, struct weft_packet_optio
     *packet = topoopt ? WEFT_PACKET_TOPOOPT : WEFT_PACKET_DEFAULTS;
     sim->dctcp = topoopt ? WEFT_DCTCP_HTSIM : WEFT_DCTCP_DEFAULTS;
     sim->packet = packet;
-    return !is_packet || (take_host(packet, request, error) && take_ports(packet, request, error) &&
-                          take_transport(sim, packet, request, error) &&
-                          take_signals(sim, packet, request, error));
+    if (!is_packet) {
+        return sim->packet_bytes > 0 ||
+               check_with(request->size.header.given, "header", false, "mtu", error);
+    }
+    return refuse_transports(request, sim->transport, (load & WEFT_LOAD_LEARNS) != 0, error) &&
+           (take_host(packet, request, error) && take_ports(packet, request, error) &&
+            take_transport(sim, packet, request, error) &&
+            take_signals(sim, packet, request, error));
 }

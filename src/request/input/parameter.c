@@ -6,6 +6,8 @@
 
 #include "weft/request/parameter.h"
 
+#include <stdarg.h>
+#include <stdio.h>
 #include <string.h>
 
 enum { WORD_BYTES_MAX = 63, PACKET_BYTES_MAX = UINT16_MAX };
@@ -35,6 +37,23 @@ bool weft_parameter_set(void *base, const struct weft_parameter *parameter, cons
     }
     return parameter->read(field, parameter, text, arena, error) ||
            weft_wrap(error, "{%s}", parameter->name);
+}
+
+bool weft_refuse_stated(const struct weft_stated *rows, struct weft_error *error,
+                        const char *format, ...)
+{
+    while (rows->name != NULL && !rows->stated) {
+        rows++;
+    }
+    if (rows->name == NULL) {
+        return true;
+    }
+    char rest[160];
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(rest, sizeof rest, format, arguments);
+    va_end(arguments);
+    return weft_fail(error, WEFT_USAGE, "{%s} %s", rows->name, rest);
 }
 
 // ---- single values ----

@@ -301,13 +301,13 @@ static bool plan_model(struct weft_plan_result *result, const struct weft_plan_r
         !weft_request_job_model(&model, &request->job, environment) ||
         !weft_request_cluster(&cluster, &request->hardware, &need, environment) ||
         !weft_request_setting(&setting, &request->job, &model, &cluster,
-                              request->hardware.cluster_path, environment)) {
+                              request->hardware.cluster_path, environment) ||
+        !weft_request_refuse_search(&request->job, &model, &setting, base->error)) {
         return false;
     }
     cluster.stack = setting.stack != NULL ? setting.stack->name : NULL; // a plan's file says it
     cluster.accelerator_memory_bytes =
         setting.memory_limit_bytes; // {memory} wins, for the file too
-    weft_request_note_search(&request->job, &model, &setting, environment);
     weft_request_note_batch(&model, &cluster, &setting, environment);
     const char *specification = request->model.strategy;
     struct weft_strategy given;

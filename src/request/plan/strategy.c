@@ -211,7 +211,9 @@ bool weft_request_strategy_of(struct weft_strategy_result *result,
     struct weft_network *network = NULL;
     found.hybrid = found.model.transformer != NULL && found.setting.cost.profile == NULL;
     found.fabric = request->fabric != NULL ? request->fabric : WEFT_STRATEGY_FABRIC;
-    if (!build_network(&network, &found, base)) {
+    const struct weft_request_fabric named = {.hardware = &request->hardware};
+    if (!weft_request_refuse_shape(&named, found.fabric, base->error) ||
+        !build_network(&network, &found, base)) {
         return false;
     }
     const struct weft_study study = {.model = &found.model,
@@ -234,14 +236,19 @@ bool weft_request_strategy(struct weft_strategy_result *result,
                            struct weft_request_environment *environment)
 {
     const struct weft_request_cluster_need need = {.server_count = 1};
+    if (request->strategy != NULL && request->keep > 0) {
+        return weft_fail(environment->base.error, WEFT_USAGE,
+                         "{keep} is of a search, and {strategy} is given; leave one of them out");
+    }
     struct weft_strategy_result found = {.wall_s = 0};
     if (!weft_request_job_model(&found.model, &request->job, environment) ||
         !weft_request_cluster(&found.cluster, &request->hardware, &need, environment) ||
         !weft_request_setting(&found.setting, &request->job, &found.model, &found.cluster,
-                              request->hardware.cluster_path, environment)) {
+                              request->hardware.cluster_path, environment) ||
+        !weft_request_refuse_search(&request->job, &found.model, &found.setting,
+                                    environment->base.error)) {
         return false;
     }
-    weft_request_note_search(&request->job, &found.model, &found.setting, environment);
     weft_request_note_batch(&found.model, &found.cluster, &found.setting, environment);
     if (!weft_request_strategy_of(&found, request, environment)) {
         return false;

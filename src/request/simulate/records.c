@@ -102,10 +102,12 @@ void simulation_keep_records(struct simulation *simulation, const struct simulat
 
 bool simulation_refuse_snapshot(const struct simulation *simulation)
 {
-    return !simulation->request->records.snapshot ||
-           weft_fail(simulation->environment->base.error, WEFT_USAGE,
-                     "{snapshot} is what one job asks in an iteration; name a task graph, a "
-                     "trace, or {plan} alone");
+    const struct weft_request_records *asked = &simulation->request->records;
+    const struct weft_stated rows[] = {
+        {asked->snapshot, "snapshot"}, {asked->name != NULL, "job-name"}, {NULL}};
+    return weft_refuse_stated(rows, simulation->environment->base.error,
+                              "is for what one job asks in an iteration; name a task graph, a "
+                              "trace, or {plan} alone");
 }
 
 bool simulation_ask_snapshot(const struct simulation *simulation)

@@ -46,16 +46,23 @@ static bool check_request(const struct simulation *simulation)
     }
     if (request->fabric != NULL || request->topology_path != NULL || request->plan_path != NULL ||
         hardware->cluster_path != NULL || hardware->server_count != 0 || hardware->degree != 0 ||
-        hardware->rate_given) {
+        hardware->rate_given || hardware->balance_given || request->shape.radix > 0 ||
+        request->shape.oversubscription > 0) {
         return weft_fail(error_of(simulation), WEFT_USAGE,
                          "a snapshot brings its links; leave out {fabric}, {topology}, {plan}, "
-                         "{cluster}, {servers}, {degree} and {rate}");
+                         "{cluster}, {servers}, {degree}, {rate}, {balance}, {radix} and "
+                         "{oversubscription}");
     }
-    if (request->records.flows || request->records.series || request->records.trace) {
-        return weft_fail(error_of(simulation), WEFT_USAGE,
-                         "{flow-records}, {series} and {trace} are not for snapshots");
-    }
-    return true;
+    const struct weft_stated rows[] = {
+        {request->records.flows, "flow-records"},
+        {request->records.series, "series"},
+        {request->records.trace, "trace"},
+        {request->records.every_ps > 0, "every"},
+        {request->acknowledged, "acknowledged"},
+        {request->packets.partitions.given, "parts"},
+        {NULL},
+    };
+    return weft_refuse_stated(rows, error_of(simulation), "is not for snapshots; leave it out");
 }
 
 // ---- how links are shared ----

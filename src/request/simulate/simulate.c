@@ -45,16 +45,32 @@ static bool is_snapshot(const char *path)
 // What is of snapshots only.
 static bool refuse_sharing(const struct weft_simulate_request *request, struct weft_error *error)
 {
-    const char *name = request->sharing.policy.given      ? "sharing"
-                       : request->sharing.shifts != NULL  ? "shifts"
-                       : request->sharing.realign.given   ? "realign"
-                       : request->sharing.mltcp_root      ? "mltcp-root"
-                       : request->sharing.mltcp_steps > 0 ? "mltcp-steps"
-                                                          : NULL;
-    return name == NULL ||
-           weft_fail(error, WEFT_USAGE,
-                     "{%s} is for a snapshot (JSON with jobs and links), not for '%.60s'", name,
-                     request->loads[0]);
+    const struct weft_stated rows[] = {
+        {request->sharing.policy.given, "sharing"},
+        {request->sharing.shifts != NULL, "shifts"},
+        {request->sharing.realign.given, "realign"},
+        {request->sharing.mltcp_root, "mltcp-root"},
+        {request->sharing.mltcp_steps > 0, "mltcp-steps"},
+        {NULL},
+    };
+    return weft_refuse_stated(rows, error,
+                              "is for a snapshot (JSON with jobs and links), not for '%.60s'",
+                              request->load_count > 0 ? request->loads[0] : request->plan_path);
+}
+
+// What loads without collectives or without files have no use for: rounds of AllReduces are of
+// jobs' files (a pattern's AllReduce takes all of them anyway), groups and accelerators of traces.
+static bool refuse_rounds(const struct weft_simulate_request *request, bool trace,
+                          struct weft_error *error)
+{
+    const struct weft_stated rows[] = {
+        {request->all_rounds, "all-rounds"},
+        {!trace && request->trace.groups_path != NULL, "groups"},
+        {!trace && request->trace.accelerator != NULL, "accelerator"},
+        {NULL},
+    };
+    return weft_refuse_stated(rows, error, "is for files of jobs, not for '%.60s'",
+                              request->loads[0]);
 }
 
 // What is of flows in words only.
@@ -76,13 +92,16 @@ static bool play(struct simulation *simulation)
 {
     const struct weft_simulate_request *request = simulation->request;
     struct weft_error *error = simulation->environment->base.error;
-    if (request->load_count == 0) {
+    if (request->load_count == 0) { // the plan's own job
         return refuse_scale_up(request, request->plan_path, error) &&
-               simulation_play_jobs(simulation); // the plan's own job
+               refuse_sharing(request, error) &&
+               weft_request_refuse_trace(&request->trace, error) &&
+               simulation_play_jobs(simulation);
     }
     if (is_snapshot(request->loads[0])) {
         return refuse_scale_up(request, request->loads[0], error) &&
-               simulation_refuse_snapshot(simulation) && simulation_play_snapshot(simulation);
+               refuse_rounds(request, false, error) && simulation_refuse_snapshot(simulation) &&
+               simulation_play_snapshot(simulation);
     }
     struct weft_flows_spec spec;
     bool matches = false;
@@ -91,8 +110,9 @@ static bool play(struct simulation *simulation)
         return false;
     }
     if (!matches) {
+        bool load = weft_request_is_load(request->loads[0]);
         return refuse_scale_up(request, request->loads[0], error) &&
-               simulation_play_jobs(simulation);
+               (!load || refuse_rounds(request, true, error)) && simulation_play_jobs(simulation);
     }
     if (request->plan_path != NULL) {
         return weft_fail(error, WEFT_USAGE, "{plan} takes a job's file, not '%.60s'",
@@ -102,7 +122,8 @@ static bool play(struct simulation *simulation)
         return weft_fail(error, WEFT_USAGE, "'%.60s' stands alone; flows and jobs do not mix",
                          request->loads[0]);
     }
-    return simulation_refuse_snapshot(simulation) && simulation_play_flows(simulation, &spec);
+    return refuse_rounds(request, false, error) && simulation_refuse_snapshot(simulation) &&
+           simulation_play_flows(simulation, &spec);
 }
 
 bool weft_request_simulate(struct weft_simulate_result *result,

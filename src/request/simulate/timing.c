@@ -77,6 +77,12 @@ bool simulation_time_jobs(struct simulation *simulation, uint32_t job_count)
         !check_count("priority", asked->priority.count, job_count, error)) {
         return false;
     }
+    if (job_count == 1 && asked->weight.count > 0 &&
+        simulation->options.engine == WEFT_ENGINE_FLOW) {
+        return weft_fail(error, WEFT_USAGE,
+                         "{weight}: one job shares its links with none; leave it out, or play "
+                         "several");
+    }
     if (asked->iterations > 0) {
         simulation->options.iterations = asked->iterations;
     }
@@ -108,14 +114,15 @@ bool simulation_time_flows(struct simulation *simulation, uint32_t flow_count)
 {
     const struct weft_request_timing *asked = &simulation->request->timing;
     struct weft_error *error = simulation->environment->base.error;
-    const char *name = asked->iterations > 0     ? "iterations"
-                       : asked->start.count > 0  ? "start"
-                       : asked->jitter.count > 0 ? "jitter"
-                       : asked->weight.count > 0 ? "weight"
-                                                 : NULL;
-    if (name != NULL) {
-        return weft_fail(error, WEFT_USAGE, "{%s} is for jobs, not for '%.60s'", name,
-                         simulation->loads[0]);
+    const struct weft_stated rows[] = {
+        {asked->iterations > 0, "iterations"},
+        {asked->start.count > 0, "start"},
+        {asked->jitter.count > 0, "jitter"},
+        {asked->weight.count > 0, "weight"},
+        {NULL},
+    };
+    if (!weft_refuse_stated(rows, error, "is for jobs, not for '%.60s'", simulation->loads[0])) {
+        return false;
     }
     if (simulation->request->packets.control.dcqcn_timer.count > 1) {
         return weft_fail(error, WEFT_USAGE, "{dcqcn-timer}: flows are of one job; write one value");
