@@ -65,6 +65,14 @@ struct weft_stack {
     // Chance that a server is slow, and by how much its passes are longer; all wait for the
     // slowest.
     double slow_share, slow_ratio;
+    // Experts: seconds that the host takes to launch a kernel of a layer with experts, 0 where it
+    // is never late; kernels that bring the input of one expert's product into FP8. Fitted and
+    // counted together.
+    double kernel_s, cast_kernels;
+    bool sorts_again;   // copies are sorted where they leave and once more where they arrive
+    bool merges_copies; // a token goes once to each server and rank that holds some of its experts
+    bool router_fp32;   // scores of experts are products in FP32
+    bool fp8_dispatch;  // where products are in FP8, tokens go out to experts in it
     double tensor_overlap; // share of an overlapped tensor exchange that products may hide
     // Memory: bytes of a parameter's gradients, and of a logit (with copies and its gradient);
     // share of the activations that is lost between blocks; context, kernels, workspaces,
@@ -141,6 +149,10 @@ struct weft_hybrid {
     bool overlap_tensor, overlap_experts; // as enum weft_overlap says
     bool blocking_sends;                  // no pass runs while a stage sends
     bool fp8;                             // products of layers in FP8, the rest as the model says
+    // Experts are not split over tensor ranks: each rank of a tensor group has experts of its own
+    // and dispatches its share of the tokens, so that ep * tp ranks hold the experts of a layer
+    // (Liu et al., MoE Parallel Folding, arXiv:2504.14960).
+    bool whole_experts;
     enum weft_pipeline_schedule schedule;
     enum weft_recompute recompute;
     // Accelerator of rank (dp, pp, cp, tp) = order of nesting, innermost first, e.g. "tcdp":

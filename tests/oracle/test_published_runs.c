@@ -2,15 +2,18 @@
 // The estimate against published training runs, tests/oracle/published_runs.tsv: iteration time and
 // memory, with one set of constants a software stack (src/strategy/hybrid/stacks.c).
 //
-// `oracle_published_runs table` prints the tables of docs/hybrid.md: fit rows and held-out rows
-// apart. Every second row of a stack and kind is held out, a rule that stands in the file and was
-// written down before anything was fitted. `oracle_published_runs fit` finds the two constants of
-// each stack from its fit rows alone; as a test this checks that the constants in the library are
-// those, that the errors are what the bounds below say, and that the runs fit into memory.
+// `oracle_published_runs table` prints the tables of docs/published-runs.md: fit rows and held-out
+// rows apart. Every second row of a stack and kind is held out, a rule that stands in the file.
+// `oracle_published_runs fit` finds the two constants of each stack from its dense fit rows alone
+// (from its fit rows with experts where it has no others), and what Megatron-Core's host takes to
+// launch a kernel from its fit rows with experts; as a test this checks that the constants in the
+// library are those, that the errors are what the bounds below say, and that the runs fit into
+// memory.
 //
 // Micro-batches, chunks and degrees are the published ones; what is assumed says so in the file.
 // Mutations it failed with: tensor AllReduces at a tenth of the rate; matmul_efficiency of A100
-// 0.6; gradients of 2 bytes with DeepSpeed; slow servers twice as slow.
+// 0.6; gradients of 2 bytes with DeepSpeed; slow servers twice as slow; copies that DeepEP does not
+// merge; exchanges of experts hidden under all products; kernels that the host launches at once.
 
 #include "weft/format.h"
 #include "weft/strategy.h"
@@ -32,15 +35,20 @@
 #define EFFICIENCIES 81u
 #define STEP_STEP_S 0.1
 #define STEPS 31u
+#define KERNEL_STEP_S 1e-6
+#define KERNELS 61u
+// Two stacks of one framework begin so; its second takes the first one's constants.
+#define MEGATRON "megatron-core"
 // Fewer fit rows, or rows of nearly one length, cannot tell step_s from the rest: it is 0 then.
 #define STEP_ROWS_MIN 4u
 #define STEP_RANGE_MIN 3.0
 // Rows beyond 10 % (dense) and 15 % (moe) that are held out: the limits named in docs/hybrid.md.
 #define DENSE_SHORT 1u
 #define MOE_SHORT 5u
+#define MOE_FIT_SHORT 4u
 // Memory: how far off the worst run is, and how many runs that took place would not fit.
 #define MEMORY_OFF 0.08
-#define UNFIT 5u
+#define UNFIT 8u
 
 struct run {
     const char *name, *kind, *stack, *model, *accelerator, *words, *published, *source;
@@ -74,6 +82,15 @@ static void cut(char *line, char *fields[FIELDS])
             line = tab + 1;
         }
     }
+}
+
+static uint32_t stack_rows(const char *name)
+{
+    uint32_t count = 0;
+    for (uint32_t r = 0; r < run_count; r++) {
+        count += strcmp(runs[r].stack, name) == 0 ? 1 : 0;
+    }
+    return count;
 }
 
 static void read_runs(void)
@@ -115,9 +132,12 @@ static void read_runs(void)
                         strcmp(run[-1].stack, run->stack) == 0;
             assert_true(!same || strcmp(run[-1].name, run->name) < 0); // sorted
             of_kind = same ? of_kind + 1 : 0;
-            run->held_out = of_kind % 2 == 1 || strcmp(run->kind, "dense") != 0;
+            run->held_out = of_kind % 2 == 1 || strcmp(run->kind, "ablation") == 0;
         }
         line = next;
+    }
+    for (uint32_t r = 0; r < run_count; r++) { // a stack's only run is held out
+        runs[r].held_out = runs[r].held_out || stack_rows(runs[r].stack) == 1;
     }
 }
 
@@ -202,6 +222,24 @@ struct fit {
     double library_bytes; // 0 = no fit row has a published memory
 };
 
+static bool has_dense(const char *name)
+{
+    for (uint32_t r = 0; r < run_count; r++) {
+        if (strcmp(runs[r].stack, name) == 0 && strcmp(runs[r].kind, "dense") == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+// Speed and seconds of a step are fitted to dense rows; to mixtures of experts where there are
+// no others.
+static bool tells_speed(const struct run *run, const char *name)
+{
+    return strcmp(run->stack, name) == 0 && !run->held_out &&
+           strcmp(run->kind, has_dense(name) ? "dense" : "moe") == 0;
+}
+
 // The constants of a stack with the least sum of absolute logarithms of estimate over published, of
 // its fit rows (squares would let the few rows that nothing explains bend the others); and what
 // libraries take beside what else is in memory, on average. Time is what efficiency makes of it and
@@ -219,7 +257,7 @@ static struct fit fit_stack(const char *name)
     double shortest_s = INFINITY;
     double longest_s = 0;
     for (uint32_t r = 0; r < run_count; r++) {
-        if (strcmp(runs[r].stack, name) != 0 || runs[r].held_out) {
+        if (!tells_speed(&runs[r], name)) {
             continue;
         }
         set_up(&setup, &runs[r]);
@@ -247,7 +285,7 @@ static struct fit fit_stack(const char *name)
         for (uint32_t s = 0; s < steps; s++) {
             double sum = 0;
             for (uint32_t r = 0; r < run_count; r++) {
-                bool fits = strcmp(runs[r].stack, name) == 0 && !runs[r].held_out;
+                bool fits = tells_speed(&runs[r], name);
                 double off =
                     fits ? log((seconds[r][e] + STEP_STEP_S * s) / runs[r].published_s) : 0;
                 sum += fabs(off);
@@ -260,6 +298,43 @@ static struct fit fit_stack(const char *name)
         }
     }
     return best;
+}
+
+// Whose fit rows tell a stack's speed: DeepSeek and Megatron-Core with DeepEP take Megatron-Core's.
+static const char *fitted_as(const char *name)
+{
+    bool takes = strcmp(name, "deepseek") == 0 || strcmp(name, "megatron-core-deepep") == 0;
+    return takes ? MEGATRON : name;
+}
+
+// What the host of Megatron-Core takes to launch a kernel, from the fit rows with experts of both
+// of its dispatchers: it is the same framework.
+static double fit_kernel_s(uint32_t *rows)
+{
+    double best_s = 0;
+    double least = INFINITY;
+    for (uint32_t k = 0; k < KERNELS; k++) {
+        double sum = 0;
+        *rows = 0;
+        for (uint32_t r = 0; r < run_count; r++) {
+            if (strncmp(runs[r].stack, MEGATRON, strlen(MEGATRON)) != 0 || runs[r].held_out ||
+                strcmp(runs[r].kind, "moe") != 0) {
+                continue;
+            }
+            struct setup setup;
+            set_up(&setup, &runs[r]);
+            struct weft_stack trial = *setup.setting.stack;
+            trial.kernel_s = k * KERNEL_STEP_S;
+            predict(&runs[r], &setup, &trial);
+            sum += fabs(log(runs[r].estimate_s / runs[r].published_s));
+            *rows += 1;
+        }
+        if (sum < least) {
+            least = sum;
+            best_s = k * KERNEL_STEP_S;
+        }
+    }
+    return best_s;
 }
 
 // ---- tables and tests ----
@@ -323,7 +398,7 @@ static const char *table(void)
     predict_all(); // takes from the arena, which the text must not be disturbed in
     weft_text_init(text, &arena);
     for (uint32_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++) {
-        if (i == 0) { // the others are held out whole
+        if (strcmp(kinds[i], "ablation") != 0) { // held out whole
             add_rows(text, kinds[i], false);
         }
         add_rows(text, kinds[i], true);
@@ -336,7 +411,7 @@ static void print_fits(void)
     uint32_t count = 0;
     const struct weft_stack *stacks = weft_stacks(&count);
     for (uint32_t i = 0; i < count; i++) {
-        struct fit fit = fit_stack(stacks[i].name);
+        struct fit fit = fit_stack(fitted_as(stacks[i].name));
         print_message("%-20s %3u fit rows", stacks[i].name, fit.rows);
         if (fit.rows > 0) {
             print_message(": compute_efficiency %.2f, step_s %.1f", fit.compute_efficiency,
@@ -347,18 +422,20 @@ static void print_fits(void)
         }
         print_message("\n");
     }
+    uint32_t rows;
+    double kernel_s = fit_kernel_s(&rows);
+    print_message("%s, both dispatchers: kernel_s %.0f us from %u fit rows with experts\n",
+                  MEGATRON, 1e6 * kernel_s, rows);
 }
 
-// The constants in the library are those that the fit rows give; DeepSeek's are megatron-core's.
+// The constants in the library are those that the fit rows give.
 static void constants_are_what_the_fit_rows_give(void **state)
 {
     (void)state;
     uint32_t count = 0;
     const struct weft_stack *stacks = weft_stacks(&count);
     for (uint32_t i = 0; i < count; i++) {
-        const char *name =
-            strcmp(stacks[i].name, "deepseek") == 0 ? "megatron-core" : stacks[i].name;
-        struct fit fit = fit_stack(name);
+        struct fit fit = fit_stack(fitted_as(stacks[i].name));
         if (fit.rows == 0) {
             continue;
         }
@@ -369,6 +446,12 @@ static void constants_are_what_the_fit_rows_give(void **state)
                      stacks[i].name, stacks[i].compute_efficiency, stacks[i].step_s,
                      stacks[i].library_bytes / 1e9, fit.compute_efficiency, fit.step_s,
                      fit.library_bytes / 1e9);
+        }
+        uint32_t rows;
+        if (strncmp(stacks[i].name, MEGATRON, strlen(MEGATRON)) == 0 &&
+            fabs(fit_kernel_s(&rows) - stacks[i].kernel_s) > KERNEL_STEP_S / 2) {
+            fail_msg("%s: %.0f us a kernel stand there, the fit rows give %.0f", stacks[i].name,
+                     1e6 * stacks[i].kernel_s, 1e6 * fit_kernel_s(&rows));
         }
     }
 }
@@ -397,6 +480,9 @@ static void runs_held_out_take_what_was_published(void **state)
     assert_true(far_off("dense", true, 0.10, &worst) <= DENSE_SHORT);
     assert_true(worst <= 0.13);
     assert_true(far_off("moe", true, 0.15, &worst) <= MOE_SHORT);
+    assert_true(worst <= 0.50);
+    assert_true(far_off("moe", false, 0.15, &worst) <= MOE_FIT_SHORT);
+    assert_true(worst <= 0.38);
     assert_true(far_off("ablation", true, 0.10, &worst) == 0);
     assert_true(far_off("dense", false, 0.10, &worst) <= 5);
     assert_true(worst <= 0.18);

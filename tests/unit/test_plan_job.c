@@ -165,6 +165,7 @@ static void a_hybrid_strategy_comes_back(void **state)
                                                       .overlap_tensor = true,
                                                       .blocking_sends = true,
                                                       .fp8 = true,
+                                                      .whole_experts = true,
                                                       .schedule = WEFT_SCHEDULE_DUALPIPE,
                                                       .recompute = WEFT_RECOMPUTE_SELECTIVE,
                                                       .order = "tcdp"};
@@ -179,6 +180,7 @@ static void a_hybrid_strategy_comes_back(void **state)
     assert_true(back.job->strategy.memory[3].library_bytes == 3e8);
     assert_int_equal(weft_hybrid_overlap(&back.job->strategy.hybrid), WEFT_OVERLAP_TENSOR);
     assert_true(back.job->strategy.hybrid.fp8);
+    assert_true(back.job->strategy.hybrid.whole_experts);
     assert_int_equal(back.job->strategy.hybrid.schedule, WEFT_SCHEDULE_DUALPIPE);
     assert_int_equal(back.job->strategy.hybrid.chunks, 3);
     assert_int_equal(back.job->strategy.hybrid.recompute, WEFT_RECOMPUTE_SELECTIVE);

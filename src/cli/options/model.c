@@ -37,7 +37,8 @@ static const struct argp_option options[] = {
      "rate between two accelerators of a server (25GB/s with --profile, else its links)", 0},
     {"stack", KEY_STACK, "NAME", 0,
      "software of a transformer's run, whose constants count in time and memory (the cluster's, "
-     "else none): deepseek, llama3, megascale, megatron-core, megatron-deepspeed, megatron-lm",
+     "else none): automodel, deepseek, llama3, megascale, megatron-core, megatron-core-deepep, "
+     "megatron-deepspeed, megatron-lm",
      0},
     {"overlap", KEY_OVERLAP, "LIST", 0,
      "what runs beside a transformer's computation: some of tp,pp,dp,ep, or none (pp,dp)", 0},

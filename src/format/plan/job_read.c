@@ -121,6 +121,7 @@ static bool read_rare(struct weft_hybrid *hybrid, const json_t *object, struct w
         {"overlap_experts", &hybrid->overlap_experts},
         {"blocking_sends", &hybrid->blocking_sends},
         {"fp8", &hybrid->fp8},
+        {"whole_experts", &hybrid->whole_experts},
         {"dualpipe", &dual},
     };
     for (size_t i = 0; i < sizeof rare / sizeof rare[0]; i++) {

@@ -63,6 +63,7 @@ static void add_rare(struct weft_text *text, const struct weft_hybrid *hybrid)
         {"overlap_experts", hybrid->overlap_experts},
         {"blocking_sends", hybrid->blocking_sends},
         {"fp8", hybrid->fp8},
+        {"whole_experts", hybrid->whole_experts},
         {"dualpipe", hybrid->schedule == WEFT_SCHEDULE_DUALPIPE},
     };
     for (size_t i = 0; i < sizeof rare / sizeof rare[0]; i++) {

@@ -391,6 +391,23 @@ static double tied_seconds(const struct weft_hybrid_job *job)
     return bytes * groups / job->rates.wrap_Bps + 2 * job->rates.latency_s;
 }
 
+// The forward passes of a rank before its first backward one, and as many backward passes at the
+// end, have no pass beside them that hides their exchanges of experts. The first rank has most.
+static void wait_for_lone_passes(struct timing *timing)
+{
+    const struct weft_hybrid_job *job = timing->job;
+    const struct weft_hybrid *hybrid = &job->hybrid;
+    double lone = 1.0 + (double)weft_hybrid_warm_passes(hybrid->pp, hybrid->chunks,
+                                                        job->mesh.micro_batches, 0);
+    double most_s = 0;
+    for (uint32_t s = 0; s < job->mesh.stages; s++) {
+        most_s = larger(most_s, timing->alone_s[s]);
+    }
+    for (uint32_t s = 0; s < job->mesh.stages; s++) {
+        timing->last_s[s] += lone * most_s;
+    }
+}
+
 // Plays the pipeline and then server by server what follows the passes: gradients on their way out,
 // parameters gathered at the end, tied tables. `timing` says which costs count.
 static double play(struct timing *timing, struct weft_arena scratch)
@@ -413,6 +430,7 @@ static double play(struct timing *timing, struct weft_arena scratch)
         weft_hybrid_play_dual(&play, timing->last_s);
     } else {
         weft_hybrid_play(&play, timing->last_s, scratch);
+        wait_for_lone_passes(timing);
     }
     uint32_t beside = weft_hybrid_pipeline_beside(&job->mesh);
     struct outgoing *outgoing = WEFT_NEW(&scratch, struct outgoing, beside);

@@ -28,16 +28,24 @@
 // 3.2.2: 20 of 132).
 #define EXCHANGE_PROCESSORS 20.0
 
+// Kernels of a layer's forward pass that are not its experts': attention and its projections about
+// 10, norms and sums 4, router and its loss 8, counting and sorting copies 12, exchanges 4,
+// activation function 2. Counted in Megatron-Core; only whether a pass waits for the host hangs on
+// it, together with a stack's kernel_s, which is fitted with it.
+#define LAYER_KERNELS 40.0
+
 struct machine {
     const struct weft_hybrid *hybrid;
     const struct weft_hybrid_mesh *mesh;
     const struct weft_transformer *stack;
     const struct weft_hybrid_rates *rates;
+    const struct weft_stack *software;
     double peak_flops;     // times its efficiency
     double product_flops;  // the same of the products that FP8 is for, which may be in FP8
     double exchange_share; // of the processors, while experts' exchanges overlap
     double tensor_overlap;
-    double fp8_bytes; // read and written to bring an element into FP8; 0 = the model's type
+    double router_flops; // of products in FP32, where the software routes so; else 0
+    double fp8_bytes;    // read and written to bring an element into FP8; 0 = the model's type
     double memory_Bps;
     double link_Bps;
     double launch_s;
@@ -77,7 +85,8 @@ static struct work product_at(const struct machine *machine, double peak_flops, 
         return (struct work){0};
     }
     double flops = 2 * count * m * n * k;
-    double compute_s = flops / (peak_flops * fill(m) * fill(n) * fill(k));
+    double deep = k * machine->peak_flops / peak_flops; // a tile of FP8 is as many bytes deep
+    double compute_s = flops / (peak_flops * fill(m) * fill(n) * fill(deep));
     double bytes = machine->width * count * (m * k + k * n + m * n);
     double seconds = larger(compute_s, bytes / machine->memory_Bps);
     return (struct work){larger(seconds, machine->launch_s), flops};
@@ -142,30 +151,50 @@ static double exposed_sum(const struct machine *machine, double tensor_s, double
     return larger((1 - machine->tensor_overlap) * tensor_s, tensor_s - hide_s);
 }
 
-// Copies of a token that leave for other servers: as many as experts, or, where a server gets one
-// for all, as many as servers that its experts may lie on.
-static double outer_copies(const struct machine *machine, double local)
+// The axes along which expert groups lie.
+static const enum weft_hybrid_axis exchange_axes[] = {WEFT_AXIS_CONTEXT, WEFT_AXIS_DATA};
+
+// Ranks of a tensor group among which the experts of a layer are dealt out; 1: each is split.
+static double expert_holders(const struct machine *machine)
 {
-    double ep = machine->hybrid->ep;
+    return machine->hybrid->whole_experts ? machine->hybrid->tp : 1;
+}
+
+// Of `members` with experts, how many hold some of a token's: all different where every copy goes
+// by itself, else as many as balanced choices hit on average.
+static double members_hit(const struct machine *machine, double members)
+{
     double copies = machine->stack->experts_active;
+    return machine->software->merges_copies ? members * (1 - pow(1 - 1 / members, copies)) : copies;
+}
+
+// Copies of a token that an exchange carries between servers, if it had to leave for all of them:
+// as many as experts, or, where a server gets one for all, as many as servers that hold its experts
+// or may hold them.
+static double server_copies(const struct machine *machine, double local)
+{
+    double copies = members_hit(machine, machine->hybrid->ep / larger(local, 1));
     double limit = machine->stack->expert_servers;
-    copies = limit > 0 && limit < copies ? limit : copies;
-    return copies * (ep - local) / ep;
+    return limit > 0 && limit < copies ? limit : copies;
 }
 
 // One direction of an expert layer's all to all; *network_s of it between servers.
 static double expert_exchange(const struct machine *machine, double copies_bytes, double *network_s)
 {
-    static const enum weft_hybrid_axis axes[] = {WEFT_AXIS_CONTEXT, WEFT_AXIS_DATA};
     double ep = machine->hybrid->ep;
+    double holders = expert_holders(machine);
     *network_s = 0;
-    if (ep <= 1) {
+    if (ep * holders <= 1) {
         return 0;
     }
-    double local = weft_hybrid_local_members(machine->mesh, axes, 2, machine->hybrid->ep);
+    double local = weft_hybrid_local_members(machine->mesh, exchange_axes, 2, machine->hybrid->ep);
     double rank_bytes = copies_bytes / machine->hybrid->tp;
-    double inside_s = rank_bytes * (local - 1) / ep / machine->link_Bps;
-    double outer_bytes = rank_bytes / machine->stack->experts_active * outer_copies(machine, local);
+    double copy_bytes = rank_bytes / machine->stack->experts_active;
+    // A copy that is merged comes to its rank from one beside, wherever its token is from.
+    double beside = machine->software->merges_copies ? holders * local : holders * ep;
+    double inside_s = copy_bytes * members_hit(machine, holders * ep) * (holders * local - 1) /
+                      beside / machine->link_Bps;
+    double outer_bytes = copy_bytes * server_copies(machine, local) * (ep - local) / ep;
     *network_s = outer_bytes * machine->sharers / machine->rates->exchange_Bps;
     return larger(inside_s, *network_s) + machine->launch_s +
            (ep > local ? machine->rates->latency_s : 0);
@@ -323,8 +352,11 @@ struct layer {
     struct work attention; // forward
     struct work attention_backward;
     struct work light; // what recompute=norms runs again
-    double tensor_s, expert_s, ring_s, ring_backward_s;
+    double mixing_s;   // of plain: what stands before the feed-forward or the experts
+    double tensor_s, ring_s, ring_backward_s;
+    double dispatch_s, combine_s;              // of experts' exchange, there and back
     double exchange_network_s, ring_network_s; // between servers, forward
+    double kernels;                            // that the host launches, forward; 0 = not counted
 };
 
 // The pipeline ranks of a server use its network in turns; where that takes longer than the pass,
@@ -337,24 +369,45 @@ static void wait_for_network(const struct machine *machine, struct weft_hybrid_p
     *waits += larger(0, longer_s);
 }
 
-// Experts' exchanges under another micro-batch's pass: a forward and a backward pass run at a time,
-// and what of both exchanges is longer than both passes stays. Some of the processors are set apart
-// for them.
-static void overlap_exchanges(const struct machine *machine, struct weft_hybrid_pass *pass)
+// Experts' exchanges under another micro-batch's pass: the forward pass of one runs beside the
+// backward pass of another, each in its order, so that every exchange has one part of the other's
+// products to hide under (DeepSeek-V3, 2024, figure 4; Megatron-Core's combined 1F1B): what goes
+// out and its gradient under the other's experts, what comes back and its gradient under the
+// other's attention. What is longer stays. Some of the processors are set apart for them.
+static void overlap_exchanges(const struct machine *machine, const struct layer *layer,
+                              struct weft_hybrid_pass *pass)
 {
-    double exchange_s = pass->forward.expert_s + pass->backward.expert_s;
-    if (!machine->hybrid->overlap_experts || exchange_s <= 0) {
+    if (!machine->hybrid->overlap_experts || layer->dispatch_s <= 0) {
         return;
     }
     double slower = 1 / (1 - machine->exchange_share);
-    double compute_s = slower * (pass->forward.compute_s + pass->backward.compute_s);
-    double left = larger(0, exchange_s - compute_s) / exchange_s;
-    struct weft_hybrid_piece *pieces[] = {&pass->forward, &pass->backward};
-    for (uint32_t i = 0; i < 2; i++) {
-        pieces[i]->compute_s *= slower;
-        pieces[i]->hidden_s = (1 - left) * pieces[i]->expert_s;
-        pieces[i]->expert_s *= left;
-    }
+    double attention_s = slower * (layer->mixing_s + layer->attention.seconds);
+    double attention_back_s = slower * (2 * layer->mixing_s + layer->attention_backward.seconds);
+    double experts_s = slower * (layer->plain.seconds - layer->mixing_s);
+    double forward_s = larger(0, layer->dispatch_s - 2 * experts_s) +
+                       larger(0, layer->combine_s - attention_back_s);
+    double backward_s =
+        larger(0, layer->dispatch_s - experts_s) + larger(0, layer->combine_s - attention_s);
+    double exchange_s = layer->dispatch_s + layer->combine_s;
+    pass->forward.compute_s *= slower;
+    pass->backward.compute_s *= slower;
+    pass->forward.hidden_s = exchange_s - forward_s;
+    pass->backward.hidden_s = exchange_s - backward_s;
+    pass->forward.expert_s -= pass->forward.hidden_s;
+    pass->backward.expert_s -= pass->backward.hidden_s;
+}
+
+// A pass lasts at least until the host has launched its kernels one by one: with many experts on a
+// rank, each with kernels of its own, small ones wait for it. The backward pass has two products
+// for one, and what is run again.
+static void wait_for_host(const struct machine *machine, const struct layer *layer,
+                          struct weft_hybrid_pass *pass)
+{
+    bool again = machine->hybrid->recompute == WEFT_RECOMPUTE_FULL;
+    double forward_s = layer->kernels * machine->software->kernel_s;
+    double backward_s = (again ? 3 : 2) * forward_s;
+    pass->forward.compute_s += larger(0, forward_s - weft_hybrid_piece_seconds(&pass->forward));
+    pass->backward.compute_s += larger(0, backward_s - weft_hybrid_piece_seconds(&pass->backward));
 }
 
 // Puts a layer's pieces together. The backward pass takes twice the products (one for the inputs'
@@ -365,13 +418,13 @@ static struct weft_hybrid_pass layer_pass(const struct machine *machine, const s
     struct weft_hybrid_pass pass = {
         .forward = {.compute_s = layer->plain.seconds + layer->attention.seconds,
                     .tensor_s = layer->tensor_s,
-                    .expert_s = layer->expert_s,
+                    .expert_s = layer->dispatch_s + layer->combine_s,
                     .context_s = larger(0, layer->ring_s - layer->attention.seconds),
                     .network_s = layer->exchange_network_s + layer->ring_network_s,
                     .flops = layer->plain.flops + layer->attention.flops},
         .backward = {.compute_s = 2 * layer->plain.seconds + layer->attention_backward.seconds,
                      .tensor_s = layer->tensor_s,
-                     .expert_s = layer->expert_s,
+                     .expert_s = layer->dispatch_s + layer->combine_s,
                      .context_s =
                          larger(0, layer->ring_backward_s - layer->attention_backward.seconds),
                      .network_s = layer->exchange_network_s + 2 * layer->ring_network_s,
@@ -392,7 +445,8 @@ static struct weft_hybrid_pass layer_pass(const struct machine *machine, const s
         pass.backward.compute_s += layer->light.seconds;
         pass.backward.flops += layer->light.flops;
     }
-    overlap_exchanges(machine, &pass);
+    overlap_exchanges(machine, layer, &pass);
+    wait_for_host(machine, layer, &pass);
     return pass;
 }
 
@@ -414,6 +468,41 @@ static void set_network(const struct machine *machine, struct weft_hybrid_costs 
         layer->attention_backward.seconds + (again ? layer->attention.seconds : 0);
 }
 
+// The product that scores every expert for every token. In FP32 it runs beside the tensor cores, on
+// tokens that are first brought into FP32 and, with sequence parallelism, are split over the tensor
+// ranks.
+static struct work router(const struct machine *machine, double tokens)
+{
+    const struct weft_transformer *stack = machine->stack;
+    double hidden = (double)stack->hidden;
+    if (machine->router_flops <= 0) {
+        return matmul(machine, 1, tokens, stack->experts, hidden);
+    }
+    double here = tokens / (machine->hybrid->sequence_parallel ? machine->hybrid->tp : 1);
+    double flops = 2 * here * stack->experts * hidden;
+    struct work casts = sweep(machine, here * hidden * (machine->width + 2 * sizeof(float)));
+    return add(casts, (struct work){flops / machine->router_flops, flops});
+}
+
+// Copies are sorted by expert before they leave and put back when they return: read and written
+// twice. A dispatcher that sorts once more where they arrive, by expert in place of by sender, does
+// the same again where there are experts to sort by (Megatron-Core's all to all dispatcher). Each
+// tensor rank moves its share.
+static struct work sort_copies(const struct machine *machine, double copies_bytes,
+                               double local_experts)
+{
+    double passes = machine->software->sorts_again && local_experts > 1 ? 8 : 4;
+    return sweep(machine, passes * copies_bytes / machine->hybrid->tp);
+}
+
+// Kernels of the forward pass of a layer with experts: every expert's two products, and in FP8 what
+// brings the inputs of each into it; LAYER_KERNELS for all else.
+static double layer_kernels(const struct machine *machine, double local_experts)
+{
+    double casts = machine->fp8_bytes > 0 ? machine->software->cast_kernels : 0;
+    return LAYER_KERNELS + local_experts * 2 * (1 + casts);
+}
+
 // One layer, dense or with experts: attention and its ring, then a feed-forward, or router, experts
 // and shared experts with their exchange. Also notes in `costs` what the layer puts on the network,
 // for the task graph.
@@ -427,8 +516,8 @@ static struct weft_hybrid_pass transformer_layer(const struct machine *machine,
     layer.plain = add(projections(machine, tokens), norms(machine, tokens));
     layer.attention = attention(machine, &layer.attention_backward);
     layer.light = light_work(machine, tokens, experts);
-    double own_s = layer.plain.seconds;
-    layer.tensor_s = exposed_sum(machine, tensor_sum(machine, hidden_bytes), own_s);
+    layer.mixing_s = layer.plain.seconds;
+    layer.tensor_s = exposed_sum(machine, tensor_sum(machine, hidden_bytes), layer.mixing_s);
     double ring_bytes = tokens * kv_elements(machine) * machine->width;
     double twice_s;
     layer.ring_s = context_ring(machine, ring_bytes, &layer.ring_network_s);
@@ -436,7 +525,7 @@ static struct weft_hybrid_pass transformer_layer(const struct machine *machine,
     set_network(machine, costs, &layer, ring_bytes);
     if (!experts) {
         layer.plain = add(layer.plain, feed_forward(machine, 1, tokens, (double)stack->ffn_units));
-        double feed_s = layer.plain.seconds - own_s;
+        double feed_s = layer.plain.seconds - layer.mixing_s;
         // A parallel block sums both branches at once.
         layer.tensor_s += stack->parallel_block
                               ? 0
@@ -446,28 +535,35 @@ static struct weft_hybrid_pass transformer_layer(const struct machine *machine,
     // Balanced routing: every rank gets as many token copies as it sends.
     double copies = tokens * stack->experts_active;
     double copies_bytes = copies * (double)stack->hidden * machine->width;
-    double local_experts = (double)stack->experts / machine->hybrid->ep;
+    double holders = expert_holders(machine);
+    double local_experts = (double)stack->experts / machine->hybrid->ep / holders;
+    layer.plain = add(layer.plain, router(machine, tokens));
+    // A feed-forward takes its width to be split over the tensor ranks.
     layer.plain =
-        add(layer.plain, matmul(machine, 1, tokens, stack->experts, (double)stack->hidden));
-    layer.plain = add(layer.plain, feed_forward(machine, local_experts, copies / local_experts,
-                                                (double)stack->expert_units));
+        add(layer.plain, feed_forward(machine, local_experts, copies / holders / local_experts,
+                                      holders * (double)stack->expert_units));
     if (stack->experts_shared > 0) {
         layer.plain =
             add(layer.plain, feed_forward(machine, 1, tokens,
                                           stack->experts_shared * (double)stack->expert_units));
     }
-    // Copies are sorted by expert and put back; each tensor rank moves its share of each.
-    layer.plain = add(layer.plain, sweep(machine, 4 * copies_bytes / machine->hybrid->tp));
-    layer.tensor_s += tensor_sum(machine, copies_bytes);
+    layer.kernels = layer_kernels(machine, local_experts);
+    layer.plain = add(layer.plain, sort_copies(machine, copies_bytes, local_experts));
+    // Whole experts have no sums; shared ones are split like other layers.
+    double sum_bytes = holders == 1 ? copies_bytes : stack->experts_shared > 0 ? hidden_bytes : 0;
+    layer.tensor_s += sum_bytes > 0 ? tensor_sum(machine, sum_bytes) : 0;
     // There, in FP8 where products are, and back.
-    double there = machine->fp8_bytes > 0 ? 1 / machine->width : 1;
+    double there =
+        machine->fp8_bytes > 0 && machine->software->fp8_dispatch ? 1 / machine->width : 1;
     double back_network_s;
-    layer.expert_s = expert_exchange(machine, there * copies_bytes, &layer.exchange_network_s) +
-                     expert_exchange(machine, copies_bytes, &back_network_s);
+    layer.dispatch_s = expert_exchange(machine, there * copies_bytes, &layer.exchange_network_s);
+    layer.combine_s = expert_exchange(machine, copies_bytes, &back_network_s);
     layer.exchange_network_s += back_network_s;
     if (machine->hybrid->ep > 1) {
         double again = machine->hybrid->recompute == WEFT_RECOMPUTE_FULL ? 2 : 1;
-        double outer = outer_copies(machine, 0) / stack->experts_active;
+        double local =
+            weft_hybrid_local_members(machine->mesh, exchange_axes, 2, machine->hybrid->ep);
+        double outer = server_copies(machine, local) / stack->experts_active;
         costs->exchange_bytes[0] = (there + 1) * outer * copies_bytes;
         costs->exchange_bytes[1] = costs->exchange_bytes[0] * again;
     }
@@ -557,8 +653,12 @@ static struct machine machine_of(const struct weft_hybrid_job *job)
         .rates = &job->rates,
         .peak_flops = accelerator->flops_per_s[stack->dtype] * efficiency,
         .product_flops = accelerator->flops_per_s[products] * efficiency,
+        .router_flops = software->router_fp32 ? accelerator->flops_per_s[WEFT_FP32] *
+                                                    accelerator->fp32_efficiency * share
+                                              : 0,
         .exchange_share = EXCHANGE_PROCESSORS / accelerator->processors,
         .tensor_overlap = software->tensor_overlap,
+        .software = software,
         .fp8_bytes = job->hybrid.fp8 ? width + 1 : 0,
         .memory_Bps = accelerator->memory_Bps * accelerator->memory_efficiency * share,
         .link_Bps = accelerator->link_Bps * accelerator->link_efficiency,

@@ -24,7 +24,8 @@ static bool check_degrees(const struct weft_hybrid *hybrid, const struct weft_tr
         return weft_fail(error, WEFT_INPUT, "tp: %u does not divide %s's %u attention heads",
                          hybrid->tp, name, stack->heads);
     }
-    if (stack->ffn_units % hybrid->tp != 0 || stack->expert_units % hybrid->tp != 0) {
+    if (stack->ffn_units % hybrid->tp != 0 ||
+        (!hybrid->whole_experts && stack->expert_units % hybrid->tp != 0)) {
         return weft_fail(error, WEFT_INPUT, "tp: %u does not divide %s's feed-forward width",
                          hybrid->tp, name);
     }
@@ -45,6 +46,12 @@ static bool check_degrees(const struct weft_hybrid *hybrid, const struct weft_tr
         return weft_fail(error, WEFT_INPUT, "ep: %u must divide %s's %u experts and dp * cp = %llu",
                          hybrid->ep, name, stack->experts,
                          (unsigned long long)hybrid->dp * hybrid->cp);
+    }
+    if (hybrid->whole_experts &&
+        (stack->experts == 0 || stack->experts % ((uint64_t)hybrid->ep * hybrid->tp) != 0)) {
+        return weft_fail(error, WEFT_INPUT,
+                         "whole-experts: ep * tp = %llu must divide %s's %u experts",
+                         (unsigned long long)hybrid->ep * hybrid->tp, name, stack->experts);
     }
     return true;
 }
@@ -152,6 +159,11 @@ bool weft_hybrid_mesh_build(struct weft_hybrid_mesh *mesh, const struct weft_hyb
         return weft_fail(error, WEFT_INPUT,
                          "tp: groups of %u do not tile servers of %u accelerators", hybrid->tp,
                          result.per_server);
+    }
+    if (hybrid->whole_experts && hybrid->tp > result.per_server) {
+        return weft_fail(error, WEFT_INPUT,
+                         "whole-experts: tensor groups of %u do not lie in servers of %u; lower tp",
+                         hybrid->tp, result.per_server);
     }
     if (!set_strides(&result, hybrid->order, error)) {
         return false;

@@ -6,11 +6,19 @@
 // (compute_efficiency), the time of a step in which nothing computes (step_s), servers that are
 // slow, and what frameworks keep in memory. One set of constants serves all models and strategies.
 //
-// compute_efficiency, step_s and, of megatron-deepspeed, library_bytes were fitted to the fit rows
-// of tests/oracle/published_runs.tsv by `oracle_published_runs fit`, which prints them and as a
-// test holds them to what stands here; the rows held out were not looked at for that. deepseek has
-// one run, which is held out: it takes megatron-core's. All others have a source:
+// compute_efficiency, step_s, kernel_s and, of megatron-deepspeed, library_bytes were fitted to the
+// fit rows of tests/oracle/published_runs.tsv by `oracle_published_runs fit`, which prints them and
+// as a test holds them to what stands here; the rows held out were not looked at for that. deepseek
+// has one run, which is held out, and megatron-core-deepep is Megatron-Core with another dispatcher
+// of experts: both take megatron-core's. All others have a source:
 //
+// - experts: DeepEP and HybridEP send a token once to each server and rank (DeepSeek-V3, 2024,
+//   section 3.2.2; deepseek-ai/DeepEP), the all to all of NCCL sends every copy, which Megatron-
+//   Core's MoEAlltoAllTokenDispatcher sorts where it leaves and again where it arrives; only
+//   DeepSeek sends FP8; Megatron's recipes route in FP32 (moe_router_dtype), DeepSeek keeps its
+//   gates' precision; Transformer Engine brings each expert's input into FP8 by itself, in three
+//   kernels (largest value, scale, cast) with current scaling, in one with scales by blocks;
+//   AutoModel and DeepSeek have one kernel for all experts, so their host is taken to be in time;
 // - slow servers: about 0.5 % of the servers of one fleet were about 10 % slower (Jiang et al.,
 //   MegaScale, NSDI 2024, section 5); no other fleet tells, and has none here;
 // - network: exchanges reach about 0.8 of the rate of a NIC; assumed for all;
@@ -37,11 +45,22 @@ static const struct weft_stack stacks[] = {
     {
         .name = "none",
         .source = "kernels back to back, no framework",
+        .fp8_dispatch = true,
         .compute_efficiency = 1,
         .network_efficiency = 1,
         .tensor_overlap = 0.75,
         .gradient_bytes = 4,
         .logit_bytes = 4,
+    },
+    {
+        .name = "automodel",
+        .source = "NVIDIA NeMo AutoModel, performance summary of October 2025",
+        .compute_efficiency = 1.06,
+        .step_s = 0,
+        .gradient_bytes = 2,
+        .library_bytes = 3.2 * GIGA,
+        .merges_copies = true,
+        EVERYWHERE,
     },
     {
         .name = "deepseek",
@@ -50,6 +69,9 @@ static const struct weft_stack stacks[] = {
         .step_s = 0.1,
         .gradient_bytes = 4,
         .library_bytes = 3.2 * GIGA,
+        .fp8_dispatch = true,
+        .merges_copies = true,
+        .router_fp32 = true,
         EVERYWHERE,
     },
     {
@@ -88,6 +110,23 @@ static const struct weft_stack stacks[] = {
         .step_s = 0.1,
         .gradient_bytes = 2,
         .library_bytes = 3.2 * GIGA,
+        .kernel_s = 29e-6,
+        .cast_kernels = 3,
+        .sorts_again = true,
+        .router_fp32 = true,
+        EVERYWHERE,
+    },
+    {
+        .name = "megatron-core-deepep",
+        .source = "Megatron-Core with DeepEP or HybridEP: Megatron Bridge, Megatron-MoE-ModelZoo",
+        .compute_efficiency = 0.9,
+        .step_s = 0.1,
+        .gradient_bytes = 2,
+        .library_bytes = 3.2 * GIGA,
+        .kernel_s = 29e-6,
+        .cast_kernels = 1,
+        .merges_copies = true,
+        .router_fp32 = true,
         EVERYWHERE,
     },
     {

@@ -184,6 +184,7 @@ static bool parse_value(struct weft_hybrid *hybrid, const char *key, const char 
     } flags[] = {
         {"sequence-parallel", &hybrid->sequence_parallel},
         {"fused-attention", &hybrid->fused_attention},
+        {"whole-experts", &hybrid->whole_experts},
     };
     for (size_t i = 0; i < sizeof(degrees) / sizeof(degrees[0]); i++) {
         if (strcmp(key, degrees[i].key) == 0) {
@@ -220,7 +221,8 @@ static bool parse_value(struct weft_hybrid *hybrid, const char *key, const char 
     }
     return weft_fail(error, WEFT_INPUT,
                      "no such key; there are tp, pp, cp, ep, dp, chunks, micro, zero, recompute, "
-                     "order, sequence-parallel, overlap, fused-attention, precision, schedule");
+                     "order, sequence-parallel, overlap, fused-attention, whole-experts, "
+                     "precision, schedule");
 }
 
 // Cuts the next "key=value" off *text.
@@ -311,11 +313,11 @@ const char *weft_hybrid_format(const struct weft_hybrid *hybrid, struct weft_are
     return weft_arena_format(
         arena,
         "tp=%u,pp=%u,cp=%u,ep=%u,dp=%u,chunks=%u,micro=%llu,zero=%u,recompute=%s,order=%s,"
-        "sequence-parallel=%s,overlap=%s,fused-attention=%s%s%s",
+        "sequence-parallel=%s,overlap=%s,fused-attention=%s%s%s%s",
         hybrid->tp, hybrid->pp, hybrid->cp, hybrid->ep, hybrid->dp, hybrid->chunks,
         (unsigned long long)hybrid->micro_batch, hybrid->zero_stage,
         recompute_names[hybrid->recompute], hybrid->order, hybrid->sequence_parallel ? "yes" : "no",
         format_overlap(hybrid, arena), hybrid->fused_attention ? "yes" : "no",
-        hybrid->fp8 ? ",precision=fp8" : "",
+        hybrid->whole_experts ? ",whole-experts=yes" : "", hybrid->fp8 ? ",precision=fp8" : "",
         hybrid->schedule == WEFT_SCHEDULE_DUALPIPE ? ",schedule=dualpipe" : "");
 }
