@@ -11,7 +11,7 @@
 // (Ainslie et al., GQA, EMNLP 2023) and latent attention (DeepSeek-V2) enter by their shapes. O(1)
 // a kind of layer.
 
-#include "hybrid.h"
+#include "layers.h"
 
 #include <math.h>
 
@@ -24,41 +24,6 @@
 #define FUSED_SHARE 0.7
 // FLOPs of its backward pass to its forward pass: five products, one of them the scores again.
 #define FUSED_BACKWARD 2.5
-// Multiprocessors that an overlapped all to all of experts keeps busy (DeepSeek-V3, 2024, section
-// 3.2.2: 20 of 132).
-#define EXCHANGE_PROCESSORS 20.0
-
-// Kernels of a layer's forward pass that are not its experts': attention and its projections about
-// 10, norms and sums 4, router and its loss 8, counting and sorting copies 12, exchanges 4,
-// activation function 2. Counted in Megatron-Core; only whether a pass waits for the host hangs on
-// it, together with a stack's kernel_s, which is fitted with it.
-#define LAYER_KERNELS 40.0
-
-struct machine {
-    const struct weft_hybrid *hybrid;
-    const struct weft_hybrid_mesh *mesh;
-    const struct weft_transformer *stack;
-    const struct weft_hybrid_rates *rates;
-    const struct weft_stack *software;
-    double peak_flops;     // times its efficiency
-    double product_flops;  // the same of the products that FP8 is for, which may be in FP8
-    double exchange_share; // of the processors, while experts' exchanges overlap
-    double tensor_overlap;
-    double router_flops; // of products in FP32, where the software routes so; else 0
-    double fp8_bytes;    // read and written to bring an element into FP8; 0 = the model's type
-    double memory_Bps;
-    double link_Bps;
-    double launch_s;
-    double width;    // bytes an element
-    double sharers;  // ranks of a server that use the network at a time
-    double pipeline; // pipeline ranks of a server: they take turns
-};
-
-// Forward work: seconds and FLOPs.
-struct work {
-    double seconds, flops;
-};
-
 static double larger(double a, double b)
 {
     return a > b ? a : b;
@@ -69,43 +34,45 @@ static double fill(double size)
     return size / (size + HALF_SIZE);
 }
 
-static struct work add(struct work a, struct work b)
+static struct weft_hybrid_work add(struct weft_hybrid_work a, struct weft_hybrid_work b)
 {
-    return (struct work){a.seconds + b.seconds, a.flops + b.flops};
+    return (struct weft_hybrid_work){a.seconds + b.seconds, a.flops + b.flops};
 }
 
 // `count` products of m x k by k x n in one kernel, at the speed `peak_flops`.
-static struct work product_at(const struct machine *machine, double peak_flops, double count,
-                              const double sides[3])
+static struct weft_hybrid_work product_at(const struct weft_hybrid_machine *machine,
+                                          double peak_flops, double count, const double sides[3])
 {
     double m = sides[0];
     double n = sides[1];
     double k = sides[2];
     if (count * m * n * k <= 0) {
-        return (struct work){0};
+        return (struct weft_hybrid_work){0};
     }
     double flops = 2 * count * m * n * k;
     double deep = k * machine->peak_flops / peak_flops; // a tile of FP8 is as many bytes deep
     double compute_s = flops / (peak_flops * fill(m) * fill(n) * fill(deep));
     double bytes = machine->width * count * (m * k + k * n + m * n);
     double seconds = larger(compute_s, bytes / machine->memory_Bps);
-    return (struct work){larger(seconds, machine->launch_s), flops};
+    return (struct weft_hybrid_work){larger(seconds, machine->launch_s), flops};
 }
 
 // In the model's own type.
-static struct work matmul(const struct machine *machine, double count, double m, double n, double k)
+static struct weft_hybrid_work matmul(const struct weft_hybrid_machine *machine, double count,
+                                      double m, double n, double k)
 {
     return product_at(machine, machine->peak_flops, count, (const double[]){m, n, k});
 }
 
-static struct work sweep(const struct machine *machine, double bytes)
+static struct weft_hybrid_work sweep(const struct weft_hybrid_machine *machine, double bytes)
 {
-    return (struct work){bytes > 0 ? larger(bytes / machine->memory_Bps, machine->launch_s) : 0, 0};
+    return (struct weft_hybrid_work){
+        bytes > 0 ? larger(bytes / machine->memory_Bps, machine->launch_s) : 0, 0};
 }
 
 // A product with parameters, which may run in FP8: its left side is brought into FP8 first.
-static struct work layer_product(const struct machine *machine, double count, double m, double n,
-                                 double k)
+static struct weft_hybrid_work layer_product(const struct weft_hybrid_machine *machine,
+                                             double count, double m, double n, double k)
 {
     return add(product_at(machine, machine->product_flops, count, (const double[]){m, n, k}),
                sweep(machine, machine->fp8_bytes * count * m * k));
@@ -115,7 +82,7 @@ static struct work layer_product(const struct machine *machine, double count, do
 
 // Seconds until each rank of a tensor group holds the sum of the others' `bytes` (an AllReduce, or
 // the AllGather and ReduceScatter that stand for one with sequence parallelism).
-static double tensor_sum(const struct machine *machine, double bytes)
+static double tensor_sum(const struct weft_hybrid_machine *machine, double bytes)
 {
     double tp = machine->hybrid->tp;
     if (tp <= 1) {
@@ -132,8 +99,8 @@ static double tensor_sum(const struct machine *machine, double bytes)
 
 // The rate at which each rank hands on bytes along an axis, when `sharers` ranks on a server share
 // server_Bps and `local` of a group lie beside one another, so that only the last of them leaves.
-static double neighbor_rate(const struct machine *machine, double server_Bps, double sharers,
-                            uint32_t local, uint32_t size)
+static double neighbor_rate(const struct weft_hybrid_machine *machine, double server_Bps,
+                            double sharers, uint32_t local, uint32_t size)
 {
     if (local >= size) {
         return machine->link_Bps;
@@ -143,7 +110,7 @@ static double neighbor_rate(const struct machine *machine, double server_Bps, do
 }
 
 // What of a sum stays when products of `hide_s` run beside it: chunks leave the first one bare.
-static double exposed_sum(const struct machine *machine, double tensor_s, double hide_s)
+static double exposed_sum(const struct weft_hybrid_machine *machine, double tensor_s, double hide_s)
 {
     if (!machine->hybrid->overlap_tensor) {
         return tensor_s;
@@ -151,58 +118,10 @@ static double exposed_sum(const struct machine *machine, double tensor_s, double
     return larger((1 - machine->tensor_overlap) * tensor_s, tensor_s - hide_s);
 }
 
-// The axes along which expert groups lie.
-static const enum weft_hybrid_axis exchange_axes[] = {WEFT_AXIS_CONTEXT, WEFT_AXIS_DATA};
-
-// Ranks of a tensor group among which the experts of a layer are dealt out; 1: each is split.
-static double expert_holders(const struct machine *machine)
-{
-    return machine->hybrid->whole_experts ? machine->hybrid->tp : 1;
-}
-
-// Of `members` with experts, how many hold some of a token's: all different where every copy goes
-// by itself, else as many as balanced choices hit on average.
-static double members_hit(const struct machine *machine, double members)
-{
-    double copies = machine->stack->experts_active;
-    return machine->software->merges_copies ? members * (1 - pow(1 - 1 / members, copies)) : copies;
-}
-
-// Copies of a token that an exchange carries between servers, if it had to leave for all of them:
-// as many as experts, or, where a server gets one for all, as many as servers that hold its experts
-// or may hold them.
-static double server_copies(const struct machine *machine, double local)
-{
-    double copies = members_hit(machine, machine->hybrid->ep / larger(local, 1));
-    double limit = machine->stack->expert_servers;
-    return limit > 0 && limit < copies ? limit : copies;
-}
-
-// One direction of an expert layer's all to all; *network_s of it between servers.
-static double expert_exchange(const struct machine *machine, double copies_bytes, double *network_s)
-{
-    double ep = machine->hybrid->ep;
-    double holders = expert_holders(machine);
-    *network_s = 0;
-    if (ep * holders <= 1) {
-        return 0;
-    }
-    double local = weft_hybrid_local_members(machine->mesh, exchange_axes, 2, machine->hybrid->ep);
-    double rank_bytes = copies_bytes / machine->hybrid->tp;
-    double copy_bytes = rank_bytes / machine->stack->experts_active;
-    // A copy that is merged comes to its rank from one beside, wherever its token is from.
-    double beside = machine->software->merges_copies ? holders * local : holders * ep;
-    double inside_s = copy_bytes * members_hit(machine, holders * ep) * (holders * local - 1) /
-                      beside / machine->link_Bps;
-    double outer_bytes = copy_bytes * server_copies(machine, local) * (ep - local) / ep;
-    *network_s = outer_bytes * machine->sharers / machine->rates->exchange_Bps;
-    return larger(inside_s, *network_s) + machine->launch_s +
-           (ep > local ? machine->rates->latency_s : 0);
-}
-
 // The ring in which context ranks pass on their keys and values, one pass of a layer; *network_s of
 // it between servers.
-static double context_ring(const struct machine *machine, double bytes, double *network_s)
+static double context_ring(const struct weft_hybrid_machine *machine, double bytes,
+                           double *network_s)
 {
     static const enum weft_hybrid_axis axes[] = {WEFT_AXIS_CONTEXT};
     uint32_t cp = machine->hybrid->cp;
@@ -231,7 +150,7 @@ static double head_dim(const struct weft_transformer *stack)
 }
 
 // Elements of keys and values a token hands to the other context ranks, on one tensor rank.
-static double kv_elements(const struct machine *machine)
+static double kv_elements(const struct weft_hybrid_machine *machine)
 {
     const struct weft_transformer *stack = machine->stack;
     if (stack->kv_rank != 0) {
@@ -241,11 +160,11 @@ static double kv_elements(const struct machine *machine)
 }
 
 // The products that bring latents up to queries, keys and values; none without latents.
-static struct work latent_up(const struct machine *machine, double tokens)
+static struct weft_hybrid_work latent_up(const struct weft_hybrid_machine *machine, double tokens)
 {
     const struct weft_transformer *stack = machine->stack;
     if (stack->kv_rank == 0) {
-        return (struct work){0};
+        return (struct weft_hybrid_work){0};
     }
     double heads = (double)stack->heads / machine->hybrid->tp;
     double query = heads * (stack->nope_dim + (double)stack->rope_dim);
@@ -255,7 +174,7 @@ static struct work latent_up(const struct machine *machine, double tokens)
                layer_product(machine, 1, tokens, key_value, stack->kv_rank));
 }
 
-static struct work projections(const struct machine *machine, double tokens)
+static struct weft_hybrid_work projections(const struct weft_hybrid_machine *machine, double tokens)
 {
     const struct weft_transformer *stack = machine->stack;
     double hidden = (double)stack->hidden;
@@ -264,22 +183,27 @@ static struct work projections(const struct machine *machine, double tokens)
     if (stack->kv_rank == 0) {
         double queries = heads * head_dim(stack);
         double keys = larger(kv_heads(stack) / tp, 1) * head_dim(stack);
-        struct work in = layer_product(machine, 1, tokens, queries + 2 * keys, hidden);
-        struct work turn = sweep(machine, 2 * machine->width * tokens * (queries + 2 * keys));
+        struct weft_hybrid_work in = layer_product(machine, 1, tokens, queries + 2 * keys, hidden);
+        struct weft_hybrid_work turn =
+            sweep(machine, 2 * machine->width * tokens * (queries + 2 * keys));
         return add(add(in, turn), layer_product(machine, 1, tokens, hidden, queries));
     }
     double query = heads * (stack->nope_dim + (double)stack->rope_dim);
     double key_value = heads * (stack->nope_dim + (double)stack->value_dim);
     double latent = stack->kv_rank + (double)stack->rope_dim;
-    struct work down = layer_product(machine, 1, tokens, stack->q_rank + latent, hidden);
-    struct work up = latent_up(machine, tokens);
-    struct work turn = sweep(machine, 2 * machine->width * tokens * (query + key_value));
-    struct work out = layer_product(machine, 1, tokens, hidden, heads * stack->value_dim);
+    struct weft_hybrid_work down =
+        layer_product(machine, 1, tokens, stack->q_rank + latent, hidden);
+    struct weft_hybrid_work up = latent_up(machine, tokens);
+    struct weft_hybrid_work turn =
+        sweep(machine, 2 * machine->width * tokens * (query + key_value));
+    struct weft_hybrid_work out =
+        layer_product(machine, 1, tokens, hidden, heads * stack->value_dim);
     return add(add(down, up), add(turn, out));
 }
 
 // Scores, softmax and their product with the values; *backward the same of the backward pass.
-static struct work attention(const struct machine *machine, struct work *backward)
+static struct weft_hybrid_work attention(const struct weft_hybrid_machine *machine,
+                                         struct weft_hybrid_work *backward)
 {
     const struct weft_transformer *stack = machine->stack;
     double samples = (double)machine->hybrid->micro_batch;
@@ -294,37 +218,38 @@ static struct work attention(const struct machine *machine, struct work *backwar
                                           stack->causal); // masked blocks are skipped
         double flops = 2 * heads * rows * seen * (query + value);
         double seconds = flops / (machine->peak_flops * FUSED_SHARE);
-        *backward = (struct work){larger(FUSED_BACKWARD * seconds, machine->launch_s),
-                                  FUSED_BACKWARD * flops};
-        return (struct work){larger(seconds, machine->launch_s), flops};
+        *backward = (struct weft_hybrid_work){larger(FUSED_BACKWARD * seconds, machine->launch_s),
+                                              FUSED_BACKWARD * flops};
+        return (struct weft_hybrid_work){larger(seconds, machine->launch_s), flops};
     }
-    struct work products = add(matmul(machine, heads, rows, columns, query),
-                               matmul(machine, heads, rows, value, columns));
+    struct weft_hybrid_work products = add(matmul(machine, heads, rows, columns, query),
+                                           matmul(machine, heads, rows, value, columns));
     // Softmax reads and writes the scores; dropout does too and writes a mask of bytes.
     double width = machine->width;
-    struct work passes = sweep(machine, heads * rows * columns * (4 * width + 1));
-    struct work all = add(products, passes);
-    *backward = (struct work){2 * all.seconds, 2 * all.flops};
+    struct weft_hybrid_work passes = sweep(machine, heads * rows * columns * (4 * width + 1));
+    struct weft_hybrid_work all = add(products, passes);
+    *backward = (struct weft_hybrid_work){2 * all.seconds, 2 * all.flops};
     return all;
 }
 
-static struct work feed_forward(const struct machine *machine, double count, double tokens,
-                                double units)
+static struct weft_hybrid_work feed_forward(const struct weft_hybrid_machine *machine, double count,
+                                            double tokens, double units)
 {
     const struct weft_transformer *stack = machine->stack;
     double hidden = (double)stack->hidden;
     double here = units / machine->hybrid->tp;
     double up = stack->gated ? 2 : 1;
-    struct work in = layer_product(machine, count, tokens, up * here, hidden);
-    struct work activation = sweep(machine, machine->width * count * tokens * here * (up + 1));
-    struct work out = layer_product(machine, count, tokens, hidden, here);
+    struct weft_hybrid_work in = layer_product(machine, count, tokens, up * here, hidden);
+    struct weft_hybrid_work activation =
+        sweep(machine, machine->width * count * tokens * here * (up + 1));
+    struct weft_hybrid_work out = layer_product(machine, count, tokens, hidden, here);
     return add(add(in, activation), out);
 }
 
 // Norms, residual sums and dropouts of a layer: two of each, r/w/r/r/w passes over the hidden
 // values, split over the tensor ranks with sequence parallelism. A parallel block has one norm and
 // one sum of three: r/w/r/r/r/w.
-static struct work norms(const struct machine *machine, double tokens)
+static struct weft_hybrid_work norms(const struct weft_hybrid_machine *machine, double tokens)
 {
     double split = machine->hybrid->sequence_parallel ? machine->hybrid->tp : 1;
     double passes = machine->stack->parallel_block ? 6 : 10;
@@ -334,7 +259,8 @@ static struct work norms(const struct machine *machine, double tokens)
 
 // What recompute=norms runs again of a layer: norms, the activation function of what a token
 // passes, and the products that bring latents back to heads.
-static struct work light_work(const struct machine *machine, double tokens, bool experts)
+static struct weft_hybrid_work light_work(const struct weft_hybrid_machine *machine, double tokens,
+                                          bool experts)
 {
     const struct weft_transformer *stack = machine->stack;
     double units = experts ? (double)(stack->experts_active + stack->experts_shared) *
@@ -347,73 +273,21 @@ static struct work light_work(const struct machine *machine, double tokens, bool
 
 // ---- pieces ----
 
-struct layer {
-    struct work plain;     // products and sweeps: backward takes twice as long
-    struct work attention; // forward
-    struct work attention_backward;
-    struct work light; // what recompute=norms runs again
-    double mixing_s;   // of plain: what stands before the feed-forward or the experts
-    double tensor_s, ring_s, ring_backward_s;
-    double dispatch_s, combine_s;              // of experts' exchange, there and back
-    double exchange_network_s, ring_network_s; // between servers, forward
-    double kernels;                            // that the host launches, forward; 0 = not counted
-};
-
 // The pipeline ranks of a server use its network in turns; where that takes longer than the pass,
 // the pass waits.
-static void wait_for_network(const struct machine *machine, struct weft_hybrid_piece *piece,
-                             bool exchanges)
+static void wait_for_network(const struct weft_hybrid_machine *machine,
+                             struct weft_hybrid_piece *piece, bool exchanges)
 {
     double longer_s = machine->pipeline * piece->network_s - weft_hybrid_piece_seconds(piece);
     double *waits = exchanges ? &piece->expert_s : &piece->context_s;
     *waits += larger(0, longer_s);
 }
 
-// Experts' exchanges under another micro-batch's pass: the forward pass of one runs beside the
-// backward pass of another, each in its order, so that every exchange has one part of the other's
-// products to hide under (DeepSeek-V3, 2024, figure 4; Megatron-Core's combined 1F1B): what goes
-// out and its gradient under the other's experts, what comes back and its gradient under the
-// other's attention. What is longer stays. Some of the processors are set apart for them.
-static void overlap_exchanges(const struct machine *machine, const struct layer *layer,
-                              struct weft_hybrid_pass *pass)
-{
-    if (!machine->hybrid->overlap_experts || layer->dispatch_s <= 0) {
-        return;
-    }
-    double slower = 1 / (1 - machine->exchange_share);
-    double attention_s = slower * (layer->mixing_s + layer->attention.seconds);
-    double attention_back_s = slower * (2 * layer->mixing_s + layer->attention_backward.seconds);
-    double experts_s = slower * (layer->plain.seconds - layer->mixing_s);
-    double forward_s = larger(0, layer->dispatch_s - 2 * experts_s) +
-                       larger(0, layer->combine_s - attention_back_s);
-    double backward_s =
-        larger(0, layer->dispatch_s - experts_s) + larger(0, layer->combine_s - attention_s);
-    double exchange_s = layer->dispatch_s + layer->combine_s;
-    pass->forward.compute_s *= slower;
-    pass->backward.compute_s *= slower;
-    pass->forward.hidden_s = exchange_s - forward_s;
-    pass->backward.hidden_s = exchange_s - backward_s;
-    pass->forward.expert_s -= pass->forward.hidden_s;
-    pass->backward.expert_s -= pass->backward.hidden_s;
-}
-
-// A pass lasts at least until the host has launched its kernels one by one: with many experts on a
-// rank, each with kernels of its own, small ones wait for it. The backward pass has two products
-// for one, and what is run again.
-static void wait_for_host(const struct machine *machine, const struct layer *layer,
-                          struct weft_hybrid_pass *pass)
-{
-    bool again = machine->hybrid->recompute == WEFT_RECOMPUTE_FULL;
-    double forward_s = layer->kernels * machine->software->kernel_s;
-    double backward_s = (again ? 3 : 2) * forward_s;
-    pass->forward.compute_s += larger(0, forward_s - weft_hybrid_piece_seconds(&pass->forward));
-    pass->backward.compute_s += larger(0, backward_s - weft_hybrid_piece_seconds(&pass->backward));
-}
-
 // Puts a layer's pieces together. The backward pass takes twice the products (one for the inputs'
 // gradients, one for the parameters'), its own attention, and what recomputation runs again: the
 // whole forward pass, or the attention's scores alone.
-static struct weft_hybrid_pass layer_pass(const struct machine *machine, const struct layer *layer)
+static struct weft_hybrid_pass layer_pass(const struct weft_hybrid_machine *machine,
+                                          const struct weft_hybrid_layer *layer)
 {
     struct weft_hybrid_pass pass = {
         .forward = {.compute_s = layer->plain.seconds + layer->attention.seconds,
@@ -445,14 +319,14 @@ static struct weft_hybrid_pass layer_pass(const struct machine *machine, const s
         pass.backward.compute_s += layer->light.seconds;
         pass.backward.flops += layer->light.flops;
     }
-    overlap_exchanges(machine, layer, &pass);
-    wait_for_host(machine, layer, &pass);
+    weft_hybrid_overlap_exchanges(machine, layer, &pass);
+    weft_hybrid_wait_for_host(machine, layer, &pass);
     return pass;
 }
 
 // What a layer's attention puts on the network, and how long it takes beside that.
-static void set_network(const struct machine *machine, struct weft_hybrid_costs *costs,
-                        const struct layer *layer, double ring_bytes)
+static void set_network(const struct weft_hybrid_machine *machine, struct weft_hybrid_costs *costs,
+                        const struct weft_hybrid_layer *layer, double ring_bytes)
 {
     const struct weft_hybrid *hybrid = machine->hybrid;
     bool again = hybrid->recompute == WEFT_RECOMPUTE_FULL;
@@ -471,7 +345,7 @@ static void set_network(const struct machine *machine, struct weft_hybrid_costs 
 // The product that scores every expert for every token. In FP32 it runs beside the tensor cores, on
 // tokens that are first brought into FP32 and, with sequence parallelism, are split over the tensor
 // ranks.
-static struct work router(const struct machine *machine, double tokens)
+static struct weft_hybrid_work router(const struct weft_hybrid_machine *machine, double tokens)
 {
     const struct weft_transformer *stack = machine->stack;
     double hidden = (double)stack->hidden;
@@ -480,39 +354,32 @@ static struct work router(const struct machine *machine, double tokens)
     }
     double here = tokens / (machine->hybrid->sequence_parallel ? machine->hybrid->tp : 1);
     double flops = 2 * here * stack->experts * hidden;
-    struct work casts = sweep(machine, here * hidden * (machine->width + 2 * sizeof(float)));
-    return add(casts, (struct work){flops / machine->router_flops, flops});
+    struct weft_hybrid_work casts =
+        sweep(machine, here * hidden * (machine->width + 2 * sizeof(float)));
+    return add(casts, (struct weft_hybrid_work){flops / machine->router_flops, flops});
 }
 
 // Copies are sorted by expert before they leave and put back when they return: read and written
 // twice. A dispatcher that sorts once more where they arrive, by expert in place of by sender, does
 // the same again where there are experts to sort by (Megatron-Core's all to all dispatcher). Each
 // tensor rank moves its share.
-static struct work sort_copies(const struct machine *machine, double copies_bytes,
-                               double local_experts)
+static struct weft_hybrid_work sort_copies(const struct weft_hybrid_machine *machine,
+                                           double copies_bytes, double local_experts)
 {
     double passes = machine->software->sorts_again && local_experts > 1 ? 8 : 4;
     return sweep(machine, passes * copies_bytes / machine->hybrid->tp);
 }
 
-// Kernels of the forward pass of a layer with experts: every expert's two products, and in FP8 what
-// brings the inputs of each into it; LAYER_KERNELS for all else.
-static double layer_kernels(const struct machine *machine, double local_experts)
-{
-    double casts = machine->fp8_bytes > 0 ? machine->software->cast_kernels : 0;
-    return LAYER_KERNELS + local_experts * 2 * (1 + casts);
-}
-
 // One layer, dense or with experts: attention and its ring, then a feed-forward, or router, experts
 // and shared experts with their exchange. Also notes in `costs` what the layer puts on the network,
 // for the task graph.
-static struct weft_hybrid_pass transformer_layer(const struct machine *machine,
+static struct weft_hybrid_pass transformer_layer(const struct weft_hybrid_machine *machine,
                                                  struct weft_hybrid_costs *costs, bool experts)
 {
     const struct weft_transformer *stack = machine->stack;
     double tokens = machine->mesh->tokens;
     double hidden_bytes = tokens * (double)stack->hidden * machine->width;
-    struct layer layer = {0};
+    struct weft_hybrid_layer layer = {0};
     layer.plain = add(projections(machine, tokens), norms(machine, tokens));
     layer.attention = attention(machine, &layer.attention_backward);
     layer.light = light_work(machine, tokens, experts);
@@ -535,7 +402,7 @@ static struct weft_hybrid_pass transformer_layer(const struct machine *machine,
     // Balanced routing: every rank gets as many token copies as it sends.
     double copies = tokens * stack->experts_active;
     double copies_bytes = copies * (double)stack->hidden * machine->width;
-    double holders = expert_holders(machine);
+    double holders = weft_hybrid_expert_holders(machine);
     double local_experts = (double)stack->experts / machine->hybrid->ep / holders;
     layer.plain = add(layer.plain, router(machine, tokens));
     // A feed-forward takes its width to be split over the tensor ranks.
@@ -547,7 +414,7 @@ static struct weft_hybrid_pass transformer_layer(const struct machine *machine,
             add(layer.plain, feed_forward(machine, 1, tokens,
                                           stack->experts_shared * (double)stack->expert_units));
     }
-    layer.kernels = layer_kernels(machine, local_experts);
+    layer.kernels = weft_hybrid_layer_kernels(machine, local_experts);
     layer.plain = add(layer.plain, sort_copies(machine, copies_bytes, local_experts));
     // Whole experts have no sums; shared ones are split like other layers.
     double sum_bytes = holders == 1 ? copies_bytes : stack->experts_shared > 0 ? hidden_bytes : 0;
@@ -556,26 +423,26 @@ static struct weft_hybrid_pass transformer_layer(const struct machine *machine,
     double there =
         machine->fp8_bytes > 0 && machine->software->fp8_dispatch ? 1 / machine->width : 1;
     double back_network_s;
-    layer.dispatch_s = expert_exchange(machine, there * copies_bytes, &layer.exchange_network_s);
-    layer.combine_s = expert_exchange(machine, copies_bytes, &back_network_s);
+    layer.dispatch_s =
+        weft_hybrid_expert_exchange(machine, there * copies_bytes, &layer.exchange_network_s);
+    layer.combine_s = weft_hybrid_expert_exchange(machine, copies_bytes, &back_network_s);
     layer.exchange_network_s += back_network_s;
     if (machine->hybrid->ep > 1) {
         double again = machine->hybrid->recompute == WEFT_RECOMPUTE_FULL ? 2 : 1;
-        double local =
-            weft_hybrid_local_members(machine->mesh, exchange_axes, 2, machine->hybrid->ep);
-        double outer = server_copies(machine, local) / stack->experts_active;
+        double outer = weft_hybrid_server_copies(machine) / stack->experts_active;
         costs->exchange_bytes[0] = (there + 1) * outer * copies_bytes;
         costs->exchange_bytes[1] = costs->exchange_bytes[0] * again;
     }
     return layer_pass(machine, &layer);
 }
 
-static struct weft_hybrid_pass embedding_pass(const struct machine *machine)
+static struct weft_hybrid_pass embedding_pass(const struct weft_hybrid_machine *machine)
 {
     double bytes = machine->mesh->tokens * (double)machine->stack->hidden * machine->width;
     double inputs = machine->stack->vocabulary != 0 ? 0 : (double)machine->stack->patch_elements;
-    struct work patches = matmul(machine, 1, machine->mesh->tokens,
-                                 (double)machine->stack->hidden / machine->hybrid->tp, inputs);
+    struct weft_hybrid_work patches =
+        matmul(machine, 1, machine->mesh->tokens,
+               (double)machine->stack->hidden / machine->hybrid->tp, inputs);
     double seconds = sweep(machine, 3 * bytes).seconds + patches.seconds;
     double tensor_s = tensor_sum(machine, bytes);
     return (struct weft_hybrid_pass){
@@ -584,7 +451,7 @@ static struct weft_hybrid_pass embedding_pass(const struct machine *machine)
     };
 }
 
-static struct weft_hybrid_pass head_pass(const struct machine *machine)
+static struct weft_hybrid_pass head_pass(const struct weft_hybrid_machine *machine)
 {
     const struct weft_transformer *stack = machine->stack;
     double tokens = machine->mesh->tokens;
@@ -593,9 +460,9 @@ static struct weft_hybrid_pass head_pass(const struct machine *machine)
         tokens = (double)machine->hybrid->micro_batch;
         classes = (double)stack->classes / machine->hybrid->tp;
     }
-    struct work product = matmul(machine, 1, tokens, classes, (double)stack->hidden);
+    struct weft_hybrid_work product = matmul(machine, 1, tokens, classes, (double)stack->hidden);
     // The loss reads and writes the logits in FP32: largest, exponentials and sum; their gradient.
-    struct work loss = sweep(machine, 12 * tokens * classes);
+    struct weft_hybrid_work loss = sweep(machine, 12 * tokens * classes);
     double tensor_s = tensor_sum(machine, tokens * (double)stack->hidden * machine->width) / 2;
     return (struct weft_hybrid_pass){
         .forward = {.compute_s = product.seconds + loss.seconds,
@@ -607,7 +474,7 @@ static struct weft_hybrid_pass head_pass(const struct machine *machine)
     };
 }
 
-static double send_seconds(const struct machine *machine, double bytes)
+static double send_seconds(const struct weft_hybrid_machine *machine, double bytes)
 {
     static const enum weft_hybrid_axis axes[] = {WEFT_AXIS_PIPELINE};
     uint32_t pp = machine->hybrid->pp;
@@ -637,7 +504,7 @@ static double slowed(const struct weft_stack *software, uint32_t servers)
 
 // The rates that a job's passes are priced by: those of its accelerator, times what the software's
 // stack reaches of them. Products may run in FP8, which leaves everything else in the model's type.
-static struct machine machine_of(const struct weft_hybrid_job *job)
+static struct weft_hybrid_machine machine_of(const struct weft_hybrid_job *job)
 {
     const struct weft_accelerator *accelerator = job->accelerator;
     const struct weft_stack *software = job->stack;
@@ -646,7 +513,7 @@ static struct machine machine_of(const struct weft_hybrid_job *job)
     double efficiency = accelerator->matmul_efficiency * share;
     enum weft_dtype products = job->hybrid.fp8 ? WEFT_FP8 : stack->dtype;
     double width = weft_dtype_bytes(stack->dtype);
-    struct machine machine = {
+    struct weft_hybrid_machine machine = {
         .hybrid = &job->hybrid,
         .mesh = &job->mesh,
         .stack = stack,
@@ -656,7 +523,7 @@ static struct machine machine_of(const struct weft_hybrid_job *job)
         .router_flops = software->router_fp32 ? accelerator->flops_per_s[WEFT_FP32] *
                                                     accelerator->fp32_efficiency * share
                                               : 0,
-        .exchange_share = EXCHANGE_PROCESSORS / accelerator->processors,
+        .exchange_share = WEFT_EXCHANGE_PROCESSORS / accelerator->processors,
         .tensor_overlap = software->tensor_overlap,
         .software = software,
         .fp8_bytes = job->hybrid.fp8 ? width + 1 : 0,
@@ -676,7 +543,7 @@ void weft_hybrid_cost(struct weft_hybrid_job *job)
 {
     const struct weft_model *model = job->model;
     const struct weft_transformer *stack = model->transformer;
-    struct machine machine = machine_of(job);
+    struct weft_hybrid_machine machine = machine_of(job);
     struct weft_hybrid_costs result = {0};
     result.dense = transformer_layer(&machine, &result, false);
     if (stack->experts != 0) {
