@@ -3,8 +3,10 @@
 // merges, exchanges under another micro-batch's pass, and a host that launches kernel by kernel.
 //
 // Mutations it failed with: sums of copies also for whole experts; members_hit without its
-// exponent; exchange bytes of a task graph that forget the merging; both exchanges hidden under the
-// sum of all products; no lone passes; kernels of a quarter of the experts; casts forgotten.
+// exponent; exchange bytes of a task graph that forget the merging; what goes out hidden under all
+// products, what comes back under nothing; no lone passes; kernels of a quarter of the experts;
+// casts forgotten; copies always sorted again; a router that is never in FP32; an exchange of ep
+// ranks where ep * tp have the experts.
 
 #include "hybrid_case.h"
 
@@ -174,6 +176,28 @@ static void exchanges_hide_under_their_own_part(void **state)
     assert_true(hidden.experts.forward.expert_s > 0.2 * bare.experts.forward.expert_s);
 }
 
+// With wide experts and a slow network what goes out is hidden whole, and what comes back as long
+// as the other pass's attention lasts: that of a backward pass for a forward one, and the other
+// way.
+static void what_comes_back_hides_under_attention(void **state)
+{
+    (void)state;
+    set_small_experts();
+    struct weft_transformer stack = *model.transformer;
+    stack.expert_units = 65536;
+    const struct weft_model_head head = {"wide-experts", "", 64};
+    assert_true(weft_model_build_transformer(&model, &head, &stack, &arena, &error));
+    cluster.rate_Bps /= 20;
+    double one_way_s = costs_of("ep=16,micro=1").experts.forward.expert_s / 2;
+    struct weft_hybrid_costs costs = costs_of("ep=16,micro=1,overlap=ep");
+    double back_s = costs.experts.forward.hidden_s - one_way_s; // attention, backward
+    double there_s = costs.experts.backward.hidden_s - one_way_s;
+    assert_true(there_s > 0 && back_s < one_way_s);
+    // What stands beside the attention takes twice as long back.
+    near(back_s - 2 * there_s, (costs.attention_s[1] - 2 * costs.attention_s[0]) / (1 - 20.0 / 132),
+         1e-6);
+}
+
 // Of n micro-batches on one stage n - 1 forward passes have a backward pass beside them.
 static void lone_passes_have_bare_exchanges(void **state)
 {
@@ -241,6 +265,7 @@ int main(void)
         cmocka_unit_test(whole_experts_have_no_sums),
         cmocka_unit_test(merged_copies_leave_once),
         cmocka_unit_test(exchanges_hide_under_their_own_part),
+        cmocka_unit_test(what_comes_back_hides_under_attention),
         cmocka_unit_test(lone_passes_have_bare_exchanges),
         cmocka_unit_test(layers_wait_for_the_host),
         cmocka_unit_test(copies_are_sorted_and_scored),
