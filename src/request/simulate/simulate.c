@@ -77,14 +77,15 @@ static bool refuse_rounds(const struct weft_simulate_request *request, bool trac
 static bool refuse_scale_up(const struct weft_simulate_request *request, const char *load,
                             struct weft_error *error)
 {
-    const char *name = request->scale_up.accelerators > 0 ? "accelerators"
-                       : request->scale_up.rate.given     ? "scale-up-rate"
-                       : request->scale_up.latency.given  ? "scale-up-latency"
-                       : request->one_port                ? "one-port"
-                                                          : NULL;
-    return name == NULL ||
-           weft_fail(error, WEFT_USAGE,
-                     "{%s} is for flows in words (allreduce:1GB), not for '%.60s'", name, load);
+    const struct weft_stated rows[] = {
+        {request->scale_up.accelerators > 0, "accelerators"},
+        {request->scale_up.rate.given, "scale-up-rate"},
+        {request->scale_up.latency.given, "scale-up-latency"},
+        {request->one_port, "one-port"},
+        {NULL},
+    };
+    return weft_refuse_stated(rows, error, "is for flows in words (allreduce:1GB), not for '%.60s'",
+                              load);
 }
 
 // Sends the request to who plays its kind of load, and refuses what that kind does not have.
