@@ -336,16 +336,16 @@ struct weft_accelerator {
     double flops_per_s[WEFT_DTYPE_COUNT]; // tensor cores where the dtype has them; 0 = cannot
     double memory_Bps;                    // HBM
     double memory_bytes;
-    double link_Bps;          // NVLink of one accelerator, each way, all links together
-    uint32_t processors;      // streaming multiprocessors
+    double link_Bps;          // NVLink or its like of one accelerator, each way, all links together
+    uint32_t processors;      // tiles of 64 x 64 results worked on at once: multiprocessors
     double matmul_efficiency; // of the tensor cores' peak FLOP/s, 16 bits and narrower
     double tf32_efficiency;   // the same in TF32, where cuDNN also turns layouts
     double fp32_efficiency;   // of the peak without tensor cores (FP32)
     double memory_efficiency; // of the HBM rate
-    double link_efficiency;   // of the NVLink rate
+    double link_efficiency;   // of the links' rate
     uint64_t launch_ps;       // of one kernel
 };
-// All that Weft knows, the oldest first.
+// All that Weft knows: NVIDIA's, then other makers', the oldest of each first.
 const struct weft_accelerator *weft_accelerators(uint32_t *count);
 // By name or alias, in upper or lower case. Fails with INPUT and lists the names.
 bool weft_accelerator_named(const struct weft_accelerator **accelerator, const char *name,

@@ -22,7 +22,9 @@ static const struct argp_option options[] = {
     {"cluster", KEY_CLUSTER, "FILE.yaml", 0, "servers and accelerators from a cluster file", 0},
     {"servers", KEY_SERVERS, "N", 0, "servers that share the job", 0},
     {"accelerator", KEY_ACCELERATOR, "NAME", 0,
-     "V100, A100-40GB, A100 (80 GB), H100, H200 or B200; default A100", 0},
+     "V100, A100-40GB, A100 (80 GB), H100, H800, H200, B200, GB200, MI300X, MI355X, TPU-v4, "
+     "TPU-v5p or Trainium2; default A100",
+     0},
     {"accelerators", KEY_ACCELERATORS, "N", 0, "accelerators a server; default 4", 0},
     {"batch", KEY_BATCH, "N", 0, "samples of one iteration, all servers together", 0},
     {"profile", KEY_PROFILE, "FILE.json", 0, "measured times, which win over the roofline", 0},

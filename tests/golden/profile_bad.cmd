@@ -5,6 +5,7 @@ try weft profile dlrm-16
 try weft profile dlmr-16 --servers 4
 try weft profile dlrm-16 --servers 0
 try weft profile dlrm-16 --servers 4 --accelerator TPU
+try weft profile vgg16-16 --servers 16 --accelerator tpu-v4
 try weft profile dlrm-16 --servers 4 --batch 0
 try weft profile dlrm-16 --servers 4 --batch 6 --accelerators 9999
 try weft profile dlrm-16 --profile none.json

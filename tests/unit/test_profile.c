@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Measured profiles: reading, writing, finding, and what is refused.
+// Measured profiles: reading, writing, finding, and what is refused. Peaks of accelerators. Seen to
+// fail: BF16 of MI300X "with sparsity", a link of GB200 both ways, FP8 of Trainium2 left out.
 
 #include "weft/format.h"
 
@@ -7,6 +8,7 @@
 #include <stdarg.h>
 
 #include <cmocka.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -130,12 +132,78 @@ static void bad_profiles_are_refused(void **state)
     }
 }
 
+// Peaks of narrower types are not below those of wider ones, and at most twice for each halving of
+// the width. On GPUs, whose tensor cores all have both, they are twice; a peak "with sparsity" or
+// of another row of the datasheet fails. Peak, HBM and links are of magnitudes that belong
+// together: from 100 to 350 FLOPs a byte of HBM, 4 to 20 bytes of HBM for one of the links.
+static void check_peaks(const struct weft_accelerator *one)
+{
+    const double *peak = one->flops_per_s;
+    bool gpu = strncmp(one->source, "NVIDIA", 6) == 0 || strncmp(one->source, "AMD", 3) == 0;
+    const enum weft_dtype narrower[][2] = {{WEFT_TF32, WEFT_BF16}, {WEFT_BF16, WEFT_FP8}};
+    for (size_t j = 0; j < 2; j++) {
+        double ratio = peak[narrower[j][1]] / peak[narrower[j][0]];
+        assert_true(!(ratio > 0) || isinf(ratio) || (ratio > (gpu ? 1.99 : 0.99) && ratio < 2.05));
+    }
+    double half = fmax(peak[WEFT_BF16], peak[WEFT_FP16]);
+    assert_true(peak[WEFT_FP16] == 0 || peak[WEFT_BF16] == 0 || peak[WEFT_FP16] == peak[WEFT_BF16]);
+    assert_true(half > 3 * peak[WEFT_FP32]);
+    double intensity = half / one->memory_Bps;
+    double streams = one->memory_Bps / one->link_Bps;
+    if (!(intensity > 100 && intensity < 350 && streams > 4 && streams < 20)) {
+        fail_msg("%s: %g FLOPs a byte, %g bytes of HBM for one of a link", one->name, intensity,
+                 streams);
+    }
+    assert_true(one->processors >= 32 && one->processors <= 512);
+    assert_true(one->launch_ps > 0);
+}
+
+// Each figure that a source states as one number, by hand from that source.
+static void other_makers_peaks_are_their_documents(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *name;
+        double bf16;
+        double fp8;
+        double memory_Bps;
+        double gib;
+        double both_ways_Bps; // of all links, as the documents add up
+    } documents[] = {
+        {"GB200", 360e15 / 2 / 72, 720e15 / 2 / 72, 576e12 / 72, 185, 1800e9},
+        {"MI300X", 2048 * 304 * 2.1e9, 4096 * 304 * 2.1e9, 5.3e12, 192, 7 * 128e9},
+        {"MI355X", 4096 * 256 * 2.4e9, 8192 * 256 * 2.4e9, 8e12, 288, 7 * 153.6e9},
+        {"TPU-v4", 275e12, 0, 1.2e12, 32, 2 * 1.1e15 / 4096},
+        {"TPU-v5p", 459e12, 459e12, 2765e9, 95, 1200e9},
+        {"Trainium2", 667e12, 1299e12, 2.9e12, 96, 1024e9},
+    };
+    for (size_t i = 0; i < sizeof documents / sizeof documents[0]; i++) {
+        const struct weft_accelerator *one = NULL;
+        struct weft_error error;
+        assert_true(weft_accelerator_named(&one, documents[i].name, &error));
+        const double figures[][2] = {
+            {one->flops_per_s[WEFT_BF16], documents[i].bf16},
+            {one->flops_per_s[WEFT_FP8], documents[i].fp8},
+            {one->memory_Bps, documents[i].memory_Bps},
+            {one->memory_bytes, documents[i].gib * 0x1p30},
+            {2 * one->link_Bps, documents[i].both_ways_Bps},
+        };
+        for (size_t j = 0; j < sizeof figures / sizeof figures[0]; j++) {
+            // TPU v4's link is the only figure of the table that was rounded, to 0.1 GB/s.
+            if (!(fabs(figures[j][0] - figures[j][1]) <= 1e-3 * figures[j][1])) {
+                fail_msg("%s: figure %zu is %g, its document gives %g", documents[i].name, j,
+                         figures[j][0], figures[j][1]);
+            }
+        }
+    }
+}
+
 static void accelerators_are_named(void **state)
 {
     (void)state;
     uint32_t count = 0;
     const struct weft_accelerator *all = weft_accelerators(&count);
-    assert_true(count >= 6);
+    assert_true(count >= 13);
     for (uint32_t i = 0; i < count; i++) {
         const struct weft_accelerator *found = NULL;
         struct weft_error error;
@@ -143,14 +211,7 @@ static void accelerators_are_named(void **state)
         assert_ptr_equal(found, &all[i]);
         assert_true(all[i].source[0] != '\0');
         assert_true(all[i].memory_bytes > 1e9 && all[i].memory_Bps > 1e11);
-        // A tensor core's rate doubles with each halving of the width.
-        const double *peak = all[i].flops_per_s;
-        assert_true(peak[WEFT_FP16] > 4 * peak[WEFT_FP32]);
-        const enum weft_dtype narrower[][2] = {{WEFT_TF32, WEFT_BF16}, {WEFT_BF16, WEFT_FP8}};
-        for (size_t j = 0; j < 2; j++) {
-            double ratio = peak[narrower[j][1]] / peak[narrower[j][0]];
-            assert_true(!(ratio > 0) || (ratio > 1.99 && ratio < 2.05));
-        }
+        check_peaks(&all[i]);
         const double shares[] = {all[i].matmul_efficiency, all[i].fp32_efficiency,
                                  all[i].memory_efficiency, all[i].link_efficiency};
         for (size_t j = 0; j < 4; j++) {
@@ -164,7 +225,8 @@ static void accelerators_are_named(void **state)
     assert_false(weft_accelerator_named(&found, "TPU", &error));
     assert_int_equal(error.code, WEFT_INPUT);
     assert_non_null(strstr(error.message, "'TPU'"));
-    assert_non_null(strstr(error.message, "V100, A100-40GB, A100-80GB, H100, H800, H200, B200"));
+    assert_non_null(strstr(error.message, "V100, A100-40GB, A100-80GB, H100, H800, H200, B200, "
+                                          "GB200, MI300X, MI355X, TPU-v4, TPU-v5p, Trainium2"));
 }
 
 static void the_artifacts_profiles_are_read(void **state)
@@ -204,6 +266,7 @@ int main(void)
         cmocka_unit_test(what_is_written_reads_back),
         cmocka_unit_test(bad_profiles_are_refused),
         cmocka_unit_test(accelerators_are_named),
+        cmocka_unit_test(other_makers_peaks_are_their_documents),
         cmocka_unit_test(the_artifacts_profiles_are_read),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

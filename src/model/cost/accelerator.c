@@ -1,14 +1,28 @@
 // SPDX-License-Identifier: Apache-2.0
 // Accelerators: published peaks, and the share of them that kernels reach.
 //
-// Peaks are dense; datasheets that state them "with sparsity" are halved. NVLink rates are of one
-// direction: half of what datasheets add up. Memory sizes are GiB, as the driver reports them.
+// Peaks are dense; datasheets that state them "with sparsity" are halved. Link rates are of one
+// direction, all links of an accelerator together: half of what datasheets add up. In a mesh or a
+// torus (MI300X, MI355X, TPUs, Trainium2) one neighbor gets a share of it only, so that the rate
+// holds for groups that use every link. Memory sizes are GiB, as the driver reports them. A dtype
+// whose peak its maker does not state is left out, and models in it are refused.
+//
+// Processors are the tiles of 64 x 64 results that an accelerator works on at once: one for each
+// streaming multiprocessor or compute unit, four for each systolic array of 128 x 128 (a TPU chip
+// has two cores of four arrays, a Trainium2 chip eight cores of one).
 //
 // Efficiencies (docs/costs.md has the measurements behind them): matrix products of hundreds of
 // rows and columns reach 85 to 94 % of A100's FP32 peak (measured profiles) and 60 to 75 % of a
 // tensor core's; the share falls from A100 to Hopper and Blackwell because power, not the
 // pipelines, bounds them. Streaming kernels reach 85 to 92 % of the HBM rate. A kernel costs
 // 3.5 us from launch to launch when nothing overlaps it (docs/costs.md, "Efficiencies").
+//
+// Efficiencies of GB200 and of other makers are ASSUMED, all of them, as no run of theirs was held
+// against the model: those of Blackwell for GB200 and MI355X, those of Hopper for TPUs, Trainium2
+// and MI300X, of the same years and power. Two figures bound AMD's: products of MI300X reach 708 of
+// 1,307 TFLOP/s in BF16 at best (AMD ROCm blog, Measuring Max-Achievable FLOPs, part 2, 2025), so
+// that half the peak is assumed; and 48 of 64 GB/s of a link are left after protocol and error
+// correction (an AMD engineer in ROCm/rccl issue 1210, 2024).
 
 #include "weft/model.h"
 
@@ -152,6 +166,123 @@ static const struct weft_accelerator accelerators[] = {
         .link_efficiency = 0.8,
         .launch_ps = 3500000,
     },
+    {
+        .name = "GB200",
+        .alias = "GB200-NVL72",
+        .source = "NVIDIA Blackwell Architecture Technical Brief (2025), table 2: a rack of NVL72 "
+                  "over its 72 GPUs; 189,471 MiB as its driver reports",
+        .flops_per_s = {[WEFT_FP32] = 80e12,
+                        [WEFT_TF32] = 1250e12,
+                        [WEFT_BF16] = 2500e12,
+                        [WEFT_FP16] = 2500e12,
+                        [WEFT_FP8] = 5000e12},
+        .memory_Bps = 8000e9,
+        .memory_bytes = 185 * GIB,
+        .link_Bps = 900e9,
+        .processors = 152,
+        .matmul_efficiency = 0.6,
+        .tf32_efficiency = 0.55,
+        .fp32_efficiency = 0.8,
+        .memory_efficiency = 0.85,
+        .link_efficiency = 0.8,
+        .launch_ps = 3500000,
+    },
+    {
+        .name = "MI300X",
+        .alias = "MI300X-192GB",
+        .source = "AMD ROCm documentation, MI300 microarchitecture (2024); links: AMD Instinct "
+                  "MI300X Platform data sheet (2023), seven of 128 GB/s both ways",
+        .flops_per_s = {[WEFT_FP32] = 163.4e12,
+                        [WEFT_TF32] = 653.7e12,
+                        [WEFT_BF16] = 1307.4e12,
+                        [WEFT_FP16] = 1307.4e12,
+                        [WEFT_FP8] = 2614.9e12},
+        .memory_Bps = 5300e9,
+        .memory_bytes = 192 * GIB,
+        .link_Bps = 448e9,
+        .processors = 304,
+        .matmul_efficiency = 0.5,
+        .tf32_efficiency = 0.5,
+        .fp32_efficiency = 0.8,
+        .memory_efficiency = 0.85,
+        .link_efficiency = 0.75,
+        .launch_ps = 3500000,
+    },
+    {
+        .name = "MI355X",
+        .alias = "MI355X-288GB",
+        .source = "AMD CDNA 4 Architecture White Paper (2025), table 1: 256 compute units at 2.4 "
+                  "GHz, no TF32; seven links of 153.6 GB/s both ways",
+        .flops_per_s = {[WEFT_FP32] = 157.3e12,
+                        [WEFT_BF16] = 2516.6e12,
+                        [WEFT_FP16] = 2516.6e12,
+                        [WEFT_FP8] = 5033.2e12},
+        .memory_Bps = 8000e9,
+        .memory_bytes = 288 * GIB,
+        .link_Bps = 537.6e9,
+        .processors = 256,
+        .matmul_efficiency = 0.6,
+        .tf32_efficiency = 0.55,
+        .fp32_efficiency = 0.8,
+        .memory_efficiency = 0.85,
+        .link_efficiency = 0.75,
+        .launch_ps = 3500000,
+    },
+    {
+        .name = "TPU-v4",
+        .alias = "TPUv4",
+        .source = "Google Cloud documentation, TPU v4 (2024); link: the pod's all-reduce bandwidth "
+                  "of 1.1 PB/s over its 4,096 chips",
+        .flops_per_s = {[WEFT_BF16] = 275e12},
+        .memory_Bps = 1200e9,
+        .memory_bytes = 32 * GIB,
+        .link_Bps = 268.5e9,
+        .processors = 32,
+        .matmul_efficiency = 0.65,
+        .tf32_efficiency = 0.55,
+        .fp32_efficiency = 0.8,
+        .memory_efficiency = 0.85,
+        .link_efficiency = 0.8,
+        .launch_ps = 3500000,
+    },
+    {
+        .name = "TPU-v5p",
+        .alias = "TPUv5p",
+        .source = "Google Cloud documentation, TPU v5p (2025): FP8 as fast as BF16, interconnect "
+                  "of 1,200 GB/s both ways",
+        .flops_per_s = {[WEFT_BF16] = 459e12, [WEFT_FP8] = 459e12},
+        .memory_Bps = 2765e9,
+        .memory_bytes = 95 * GIB,
+        .link_Bps = 600e9,
+        .processors = 32,
+        .matmul_efficiency = 0.65,
+        .tf32_efficiency = 0.55,
+        .fp32_efficiency = 0.8,
+        .memory_efficiency = 0.85,
+        .link_efficiency = 0.8,
+        .launch_ps = 3500000,
+    },
+    {
+        .name = "Trainium2",
+        .alias = "Trn2",
+        .source = "AWS Neuron documentation, Trainium2 and Trn2 architecture (2025); 1,024 GB/s of "
+                  "NeuronLink-v3 in an instance, taken to add up both ways",
+        .flops_per_s = {[WEFT_FP32] = 181e12,
+                        [WEFT_TF32] = 667e12,
+                        [WEFT_BF16] = 667e12,
+                        [WEFT_FP16] = 667e12,
+                        [WEFT_FP8] = 1299e12},
+        .memory_Bps = 2900e9,
+        .memory_bytes = 96 * GIB,
+        .link_Bps = 512e9,
+        .processors = 32,
+        .matmul_efficiency = 0.65,
+        .tf32_efficiency = 0.55,
+        .fp32_efficiency = 0.8,
+        .memory_efficiency = 0.85,
+        .link_efficiency = 0.8,
+        .launch_ps = 3500000,
+    },
 };
 static const uint32_t accelerator_count = sizeof accelerators / sizeof accelerators[0];
 
@@ -164,7 +295,7 @@ const struct weft_accelerator *weft_accelerators(uint32_t *count)
 bool weft_accelerator_named(const struct weft_accelerator **accelerator, const char *name,
                             struct weft_error *error)
 {
-    char names[128];
+    char names[256];
     size_t length = 0;
     for (uint32_t i = 0; i < accelerator_count; i++) {
         const struct weft_accelerator *one = &accelerators[i];
