@@ -24,7 +24,7 @@ for fabric in ideal fat-tree clos leaf-spine rail-only torus-2d ring; do
     done
 done
 weft simulate reducescatter:1GB --fabric rail-only --servers 24 --rate 400Gbps --accelerators 8 \
-    --degree 4 --scale-up-rate 450GB/s --scale-up-latency 0s
+    --degree 4 --scale-up-rate 450GB/s --scale-up-latency 0s | grep -v events
 try weft simulate allreduce:1GB --fabric rail-only --servers 24 --rate 400Gbps
 try weft simulate allreduce:1GB --servers 24 --rate 400Gbps --accelerators 8
 try weft simulate allreduce:1GB --servers 24 --rate 400Gbps --scale-up-rate 450GB/s
