@@ -81,6 +81,7 @@ static struct subset gather(double *matrix, const struct bound_model *model,
 {
     const struct weft_taskgraph *graph = model->graph;
     uint32_t n = graph->server_count;
+    weft_poll(); // of millions of tasks, for each pair of thresholds
     memset(matrix, 0, (size_t)n * n * sizeof *matrix);
     struct subset subset = {HUGE_VAL, HUGE_VAL, 0, 0};
     for (uint32_t t = 0; t < graph->task_count; t++) {
