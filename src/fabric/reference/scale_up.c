@@ -44,10 +44,9 @@ static const struct scaled *find_scaled(const char *name, struct weft_error *err
                                    i == 0 ? "" : ", ", scaled_fabrics[i].name);
         WEFT_ASSERT(length < sizeof names);
     }
-    return weft_fail(error, WEFT_INPUT, "'%.64s' is no fabric of accelerators; choose one of %s",
-                     name, names)
-               ? NULL
-               : NULL;
+    weft_fail(error, WEFT_INPUT, "'%.64s' is no fabric of accelerators; choose one of %s", name,
+              names);
+    return NULL;
 }
 
 static bool check_scale_up(const struct weft_cluster *cluster, const struct weft_scale_up *scale_up,
