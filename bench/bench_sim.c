@@ -21,7 +21,7 @@ extern char **environ;
 static struct weft_arena arena, scratch;
 static struct weft_network network;
 
-enum shape { RING, STAR, FAT_TREE };
+enum shape { RING, STAR, FAT_TREE, EVEN_FAT_TREE };
 
 static bool build(enum shape shape, uint32_t server_count, struct weft_error *error)
 {
@@ -31,6 +31,7 @@ static bool build(enum shape shape, uint32_t server_count, struct weft_error *er
         return false;
     }
     cluster.latency_ps = LATENCY_PS;
+    cluster.balance = shape == EVEN_FAT_TREE ? WEFT_BALANCE_EVEN : WEFT_BALANCE_HASH;
     if (shape == RING) {
         return weft_fabric_build_ring(&network, &cluster, &options, &arena, error);
     }
@@ -84,7 +85,8 @@ static bool play_list(struct weft_sim_result *result, const struct flows *flows,
         &(struct weft_environment){.arena = &arena, .scratch = scratch, .error = error});
 }
 
-static bool play_all_to_all(struct weft_sim_result *result, uint32_t n, struct weft_error *error)
+static bool play_all_to_all(struct weft_sim_result *result, enum shape shape, uint32_t n,
+                            struct weft_error *error)
 {
     struct flows flows = room_for(n * (n - 1));
     uint32_t count = 0;
@@ -95,7 +97,7 @@ static bool play_all_to_all(struct weft_sim_result *result, uint32_t n, struct w
             flows.size_bytes[count++] = 1000000;
         }
     }
-    return build(STAR, n, error) && play_list(result, &flows, count, error);
+    return build(shape, n, error) && play_list(result, &flows, count, error);
 }
 
 static bool play_permutation(struct weft_sim_result *result, uint32_t n, struct weft_error *error)
@@ -143,6 +145,7 @@ static const struct {
     {"allreduce-ring-1024", "<= 0.7 s, 60 MB", "SimGrid 4.0 s, 45 MB"},
     {"allreduce-ring-4096", "<= 12 s", "none within 60 s"},
     {"alltoall-switch-512", "<= 2 s, 150 MB", "SimGrid 18.6 s, 672 MB"},
+    {"alltoall-even-fat-tree-4096", "<= 10 s", ""},
     {"permutation-fat-tree-1024", "", "SimGrid 0.06 s"},
     {"poisson-30-fat-tree-1024", ">= 100 k flows/s", "SimGrid 3.9 k flows/s"},
     {"poisson-60-fat-tree-1024", ">= 30 k flows/s", "SimGrid < 1.1 k flows/s"},
@@ -157,10 +160,12 @@ static bool play(struct weft_sim_result *result, size_t index, struct weft_error
     case 1:
         return play_allreduce(result, 4096, error);
     case 2:
-        return play_all_to_all(result, 512, error);
+        return play_all_to_all(result, STAR, 512, error);
     case 3:
-        return play_permutation(result, 1024, error);
+        return play_all_to_all(result, EVEN_FAT_TREE, 4096, error);
     case 4:
+        return play_permutation(result, 1024, error);
+    case 5:
         return play_poisson(result, 0.3, error);
     default:
         return play_poisson(result, 0.6, error);
@@ -179,7 +184,7 @@ static int run_case(size_t index)
     struct rusage usage;
     getrusage(RUSAGE_SELF, &usage);
     double user_s = (double)usage.ru_utime.tv_sec + 1e-6 * (double)usage.ru_utime.tv_usec;
-    printf("%-26s %12.3f us %9llu flows %7.3f s %10.0f flows/s %4ld MB  goal %-17s peer %s\n",
+    printf("%-27s %12.3f us %9llu flows %7.3f s %10.0f flows/s %4ld MB  goal %-17s peer %s\n",
            cases[index].name, (double)result.end_ps / PS_PER_US,
            (unsigned long long)result.flow_count, user_s,
            (double)result.flow_count / fmax(user_s, 1e-3), usage.ru_maxrss / 1024,

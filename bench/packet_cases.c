@@ -31,7 +31,7 @@ bool packet_case_build(struct weft_network *network, const struct packet_case *s
     if (spec->tiers) {
         return weft_fabric_build_fat_tree(network, &cluster, &options, arena, error);
     }
-    return weft_fabric_build_leaf_spine(network, &cluster, &options, arena, error);
+    return weft_fabric_build_leaves(network, "leaf-spine", &cluster, &options, arena, error);
 }
 
 static const struct weft_sim_options sim = {.packet_bytes = 4096 + 64,

@@ -225,6 +225,8 @@ bool weft_parse_bytes(uint64_t *size_bytes, const char *text, struct weft_error 
     WEFT_MUST_USE;
 bool weft_parse_power(double *power_watts, const char *text, struct weft_error *error)
     WEFT_MUST_USE;
+bool weft_parse_flops(double *flops_per_s, const char *text, struct weft_error *error)
+    WEFT_MUST_USE; // "989Tflops"
 bool weft_parse_price(double *price_usd, const char *text, struct weft_error *error)
     WEFT_MUST_USE; // "$99", "99USD"
 // A whole non-negative decimal number within [low, high].

@@ -25,12 +25,30 @@ struct weft_price_row {
     double patch_panel_port_usd;
     double ocs_port_usd, ocs_port_watts;
     double mechanical_switch_usd; // 1x2, for look-ahead shards
+    double dac_usd;               // a copper cable with both ends, within a rack
 };
 
 struct weft_price_book {
     uint32_t row_count; // ascending rate, at least 1
     const struct weft_price_row *rows;
     const char *source; // where the figures come from, for the report
+};
+
+// A packet switch as it is sold.
+struct weft_switch_model {
+    const char *name; // "64x400G"
+    uint32_t ports;
+    double rate_Bps;   // of a port
+    uint32_t breakout; // slower cables that one port can be split into; 1 = none
+    double usd;        // without transceivers; 0 = its ports by the price book
+    double watts;      // likewise
+};
+
+#define WEFT_SWITCH_PORTS_MAX 65536u
+#define WEFT_SWITCH_BREAKOUT_MAX 64u
+struct weft_switch_catalogue {
+    uint32_t model_count; // 0 = the built-in catalogue
+    const struct weft_switch_model *models;
 };
 
 // How switches divide what goes from one server to another over the equal paths between them.
@@ -40,6 +58,8 @@ enum weft_balance {
 };
 extern const char *const weft_balance_words[]; // by it; NULL ends them
 
+struct weft_accelerator; // weft/model.h
+
 struct weft_cluster {
     const char *name;
     uint32_t server_count;
@@ -47,11 +67,15 @@ struct weft_cluster {
     double rate_Bps;     // of each port, B
     uint64_t latency_ps; // propagation of one link
     enum weft_balance balance;
+    bool balance_stated; // else it is the default, and a request may have one of its own
     uint32_t accelerators_per_server;
-    const char *accelerator;         // "A100", for people
+    const char *accelerator; // "A100", for people
+    // The peaks of a kind that the cluster states itself; NULL = Weft may know the kind by name.
+    const struct weft_accelerator *own_accelerator;
     double accelerator_memory_bytes; // 0 = not stated
     const char *stack;               // software that runs on them (weft_stack); NULL = not stated
     struct weft_price_book prices;
+    struct weft_switch_catalogue switches;
 };
 
 // The built-in book, 10 to 800 Gbps: prices of MixNet (SIGCOMM 2025) for 100G and up, approximate
@@ -76,6 +100,25 @@ bool weft_cluster_check_price_row(const struct weft_price_row *row, struct weft_
 // The book's row at a rate, interpolated as said above. A column where 0 means "not sold" is sold
 // between two rows when both sell it. O(rows).
 struct weft_price_row weft_cluster_price_at(const struct weft_price_book *book, double rate_Bps);
+
+// The switches that a cluster's fabrics are built from: its own, else the built-in ones, which are
+// the port counts that are common at 10 to 800 Gbps, without prices of their own. Static storage.
+const struct weft_switch_catalogue *weft_cluster_switches(const struct weft_cluster *cluster);
+// The model of that name. Fails with INPUT and lists the names where there is none. O(models).
+bool weft_cluster_find_switch(const struct weft_switch_model **model,
+                              const struct weft_cluster *cluster, const char *name,
+                              struct weft_error *error) WEFT_MUST_USE;
+// One model's part of weft_cluster_check: no name, no ports, a figure beyond reason.
+bool weft_cluster_check_switch(const struct weft_switch_model *model, struct weft_error *error)
+    WEFT_MUST_USE;
+// How many cables of a rate one port takes: 0 where it is slower than they are, else the largest
+// power of two that its breakout and its rate allow.
+uint32_t weft_cluster_switch_split(const struct weft_switch_model *model, double rate_Bps);
+// What the switch costs and draws without transceivers: as it says, else its ports by the book.
+double weft_cluster_switch_usd(const struct weft_switch_model *model,
+                               const struct weft_price_book *book);
+double weft_cluster_switch_watts(const struct weft_switch_model *model,
+                                 const struct weft_price_book *book);
 
 WEFT_API_END
 

@@ -259,6 +259,49 @@ double weft_schedule_seconds(const struct weft_schedule *schedule, double size_b
 double weft_collective_bound_seconds(enum weft_collective_kind kind, uint32_t rank_count,
                                      double size_bytes, const struct weft_cost_model *model);
 
+// One collective that was measured.
+struct weft_collective_sample {
+    enum weft_collective_kind kind;
+    uint32_t rank_count;
+    uint32_t server_count; // 0 = not known
+    uint64_t size_bytes;   // S, as the kinds above count it
+    double seconds;
+};
+struct weft_collective_samples {
+    size_t count;
+    const struct weft_collective_sample *samples;
+};
+// What samples of one kind, on as many ranks and servers, tell of a message and a byte.
+struct weft_collective_fit_size {
+    uint64_t size_bytes;
+    uint32_t sample_count;
+    double seconds; // their median
+    double fit_s;
+};
+struct weft_collective_fit {
+    enum weft_collective_kind kind;
+    uint32_t rank_count;
+    uint32_t server_count; // 0 = not known
+    double latency_s;      // of the collective, without bytes
+    double ring_message_s; // of a message, were it a ring, and
+    double tree_message_s; // were it a tree
+    double rate_Bps;     // of a rank: nccl-tests' bus bandwidth; INFINITY where bytes take no time
+    double rms_ratio;    // of fit over median, less 1
+    uint32_t worst;      // the size that is furthest off
+    uint32_t size_count; // ascending
+    const struct weft_collective_fit_size *sizes;
+};
+struct weft_collective_fits {
+    uint32_t count;
+    const struct weft_collective_fit *fits; // by kind, ranks and servers
+};
+// Fits latency and rate to samples by least squares of relative errors (schedule/fit.c has the
+// derivation). Samples have at least 2 ranks and take longer than 0. Fails with INPUT where one has
+// a single size. O(samples log samples).
+bool weft_collective_fit(struct weft_collective_fits *fits,
+                         const struct weft_collective_samples *samples, struct weft_arena *arena,
+                         struct weft_error *error) WEFT_MUST_USE;
+
 // StragglAR (arXiv 2505.23523) with one rank late by delay_s, the others beginning at 0: the time
 // from 0 until all have the sum, for the best of its sub-chunk factors up to chunk_factor_max, and
 // a ring's after the late rank has come. With m = n - 1 and K = m * chunk_factor the others

@@ -77,15 +77,15 @@ double weft_fabric_demand_hops(const struct weft_fabric *fabric, const double *d
 // ---- routes ----
 
 enum weft_routes_kind {
-    WEFT_ROUTES_TABLE,      // stored weighted paths for every pair
-    WEFT_ROUTES_STAR,       // through the one switch
-    WEFT_ROUTES_FAT_TREE,   // up and down, ECMP over all cores
-    WEFT_ROUTES_LEAF_SPINE, // ECMP over the spines (also rail-optimised)
-    WEFT_ROUTES_RING,       // shorter way round a ring of servers
-    WEFT_ROUTES_TORUS,      // dimension order, shorter way round each
-    WEFT_ROUTES_CIRCULANT,  // coin change: one table of n residues serves all pairs
-    WEFT_ROUTES_SHORTEST,   // ECMP over all paths of fewest hops, walked from a distance table
-    WEFT_ROUTES_SCALE_UP,   // inside a server by its own switch, else by the fabric of the NICs
+    WEFT_ROUTES_TABLE,     // stored weighted paths for every pair
+    WEFT_ROUTES_STAR,      // through the one switch
+    WEFT_ROUTES_TREE,      // up and down, ECMP over all spines and cores (Fat-trees, leaf-spines)
+    WEFT_ROUTES_RING,      // shorter way round a ring of servers
+    WEFT_ROUTES_TORUS,     // dimension order, shorter way round each
+    WEFT_ROUTES_CIRCULANT, // coin change: one table of n residues serves all pairs
+    WEFT_ROUTES_SHORTEST,  // ECMP over all paths of fewest hops, walked from a distance table
+    WEFT_ROUTES_DRAGONFLY, // minimal: one link between groups, ECMP over those of fewest hops
+    WEFT_ROUTES_SCALE_UP,  // inside a server by its own switch, else by the fabric of the NICs
 };
 
 // What a transfer does when its pair has several paths.
@@ -119,8 +119,9 @@ struct weft_routes {
     const double *path_weight; // path_count
     // Computed kinds. CIRCULANT: table[r], 0 < r < n, is one jump on the way from any server s to
     // s + r mod n, so that table[r] is the jump of a link and r - table[r] mod n is nearer; table
-    // holds n entries, table[0] = 0. The others: see src/fabric/routes.c.
-    uint32_t shape[5];
+    // holds n entries, table[0] = 0. The others: see src/fabric/routes.c
+    // and src/fabric/routes_kinds.h.
+    uint32_t shape[7];
     const uint32_t *table;
     // SHORTEST: hops from node v to server t, and how many shortest paths (255 = or more), both at
     // [t * node_count + v]. UINT16_MAX hops = no path.
@@ -185,6 +186,16 @@ void weft_routes_hops(const struct weft_routes *routes, const double *demand, do
 
 // ---- rings ----
 
+// What a path takes besides the transmission at its slowest link.
+struct weft_path_delay {
+    double propagation_ps;
+    double store_ps_per_byte; // 1 / rate of every link but the slowest, summed; 0 of a single link
+};
+
+// Of a path of 1 or more links. O(hops).
+struct weft_path_delay weft_fabric_path_delay(const struct weft_fabric *fabric,
+                                              const uint32_t *links, uint32_t hop_count);
+
 // A directed Hamiltonian cycle over a collective group's members: member i sends to member i+1 (and
 // the last to the first). share_ratio of the group's bytes go over it; shares of a group add to 1.
 struct weft_ring {
@@ -196,6 +207,16 @@ struct weft_ring {
     // pair's route decides.
     const uint32_t *hop_first;
     const uint32_t *hop_links;
+    const struct weft_ring_fold *fold; // NULL = the ring is whole
+};
+
+// A ring whose hops are equal to others of a larger ring, which it stands for: as many rounds and
+// as small messages as the larger one has, on these hops alone. A hop's links are those that may
+// hold it back; they need not join up, and `members` are those that send.
+struct weft_ring_fold {
+    uint32_t member_count; // of the larger ring
+    // Per hop: the slowest path of those that it stands for.
+    const struct weft_path_delay *delays;
 };
 
 // Rings of several groups; those of one group stand together. A group without a ring uses the
@@ -221,14 +242,15 @@ struct weft_network {
 // NULL: all defaults.
 struct weft_fabric_options {
     double port_rate_Bps; // 0 = the cluster's d * B on one NIC (switched) or B (direct)
-    uint32_t radix; // ports of a switch; 0 = smallest that fits (fat-tree k), 64 doubled until it
-                    // fits (leaf-spine)
+    uint32_t radix; // ports of a switch at the port rate; 0 = smallest that fits (fat-tree k), 64
+                    // or 128 (leaf-spine and its kin, dragonfly)
     double oversubscription; // 0 = the builder's own (2 for oversubscribed, else 1)
     uint32_t dimensions;     // torus: 2 or 3; 0 = 2
-    uint32_t sides[3];       // torus: as many as dimensions; 0 = as equal as n allows
+    uint32_t sides[3];       // torus: as many as dimensions; 0 = as equal as n allows. dragonfly:
+                             // servers p, routers a of a group, global links h; 0 = balanced
     uint64_t seed;           // expander
     double budget_usd;       // cost-equivalent by name; 0 = n*d ports of B on a patch panel
-    uint32_t leaf_servers;   // leaf-spine: servers of a group; 0 = as many as the radix allows
+    uint32_t planes;         // multi-plane: ports of a NIC; 0 = 4
 };
 // One non-blocking switch, one NIC of d*B a server.
 bool weft_fabric_build_ideal(struct weft_network *network, const struct weft_cluster *cluster,
@@ -252,11 +274,30 @@ bool weft_fabric_build_cost_equivalent(struct weft_network *network,
                                        const struct weft_cluster *cluster, double budget_usd,
                                        struct weft_arena *arena, struct weft_error *error)
     WEFT_MUST_USE;
-// Rail-optimised leaf-spine: port r of every server goes to a leaf of rail r; the leaves of a rail
-// meet in that rail's spines. Servers of one group are one switch apart on every rail.
-bool weft_fabric_build_leaf_spine(struct weft_network *network, const struct weft_cluster *cluster,
-                                  const struct weft_fabric_options *options,
-                                  struct weft_arena *arena, struct weft_error *error) WEFT_MUST_USE;
+// Leaves, spines, and cores where two tiers do not suffice, of switches of one radix: the fewest
+// tiers, two or three, that the radix allows; without one 64 ports, or 128 where that saves a tier.
+// Uplinks of leaves are divided by the oversubscription. By name:
+//
+//   leaf-spine   rail-optimised: port r of every server goes to a leaf of rail r; the leaves of a
+//                rail meet in that rail's spines. Servers of a group are one switch apart on every
+//                rail
+//   rail-only    the same, under the name that it has where accelerators send by rails
+//   clos         all ports of a server go to one leaf, as one link
+//   multi-plane  leaf-spine with every port split over planes of an equal share of its rate, as
+//                switch ports are. dual-plane: two of them
+//   dual-tor     leaf-spine with every port split over two leaves of the same spines
+//
+// Fails with INPUT, naming the radix or the oversubscription that would do.
+bool weft_fabric_build_leaves(struct weft_network *network, const char *name,
+                              const struct weft_cluster *cluster,
+                              const struct weft_fabric_options *options, struct weft_arena *arena,
+                              struct weft_error *error) WEFT_MUST_USE;
+// A dragonfly (Kim et al., ISCA 2008), balanced for the radix (64 ports unless it has to be more);
+// port r of a server goes to a router of rail r. Minimal routes: one link between groups at most,
+// and of such paths those of fewest hops. Fails with INPUT, naming the radix that would do.
+bool weft_fabric_build_dragonfly(struct weft_network *network, const struct weft_cluster *cluster,
+                                 const struct weft_fabric_options *options,
+                                 struct weft_arena *arena, struct weft_error *error) WEFT_MUST_USE;
 // A random d-regular simple connected graph of servers (Jellyfish, NSDI 2012), ECMP over all
 // shortest paths. Where n*d is odd one server keeps one port dark. O(n d + n^2 d).
 bool weft_fabric_build_expander(struct weft_network *network, const struct weft_cluster *cluster,
@@ -276,8 +317,16 @@ bool weft_fabric_build_ring(struct weft_network *network, const struct weft_clus
 struct weft_fabric_reference {
     const char *name;    // "ideal", "fat-tree", "torus-3d", ...
     const char *summary; // one line
+    bool compared;       // a row of every comparison; these stand first
+    bool has_radix;      // of switches that are chosen by it
+    bool has_ratio;      // that may be oversubscribed
+    bool has_paths;      // of a pair, more than one: a balance means something
+    bool has_planes;     // as many as options say
+    bool is_direct;      // of servers' ports, without switches
 };
 const struct weft_fabric_reference *weft_fabric_references(uint32_t *count);
+// The row of that name, "single-switch" included; NULL where there is none.
+const struct weft_fabric_reference *weft_fabric_reference_named(const char *name);
 // Builds the fabric of that name; "single-switch" is another word for "ideal". Fails with INPUT and
 // lists the names where there is none of it, else as the builder does.
 bool weft_fabric_build_named(struct weft_network *network, const char *name,
@@ -296,13 +345,12 @@ struct weft_scale_up {
 // or that of as many neighbors as share it.
 //
 //   ideal, fat-tree, oversubscribed, cost-equivalent: that fabric with a port for every NIC
-//   clos        two tiers of switches of `radix` (64) ports where they hold all NICs, else a
-//               Fat-tree; the NICs of a server stand together
-//   leaf-spine  rail-optimised: two tiers, one leaf for each rail of a group of servers, the spines
-//               join all leaves
-//   rail-only   the same with a leaf-spine of its own for each rail: who leaves a server for
-//   another
-//               rail passes by its own accelerator of that rail first (as PXN does)
+//   clos        the NICs of a server stand together on leaves
+//   leaf-spine  rail-optimised: one leaf for each rail of a group of servers, the spines join all
+//               leaves; multi-plane, dual-plane and dual-tor the same with NICs that are split
+//   rail-only   a leaf-spine of its own for each rail: who leaves a server for another rail passes
+//               by its own accelerator of that rail first (as PXN does)
+//   dragonfly   one router for each rail of a group of servers, neighbors in a group of routers
 //   torus-2d, torus-3d, ring, expander: of servers; ports hang on the servers' own switches, which
 //               pass on what is not theirs
 //
@@ -407,6 +455,21 @@ bool weft_fabric_blocks(struct weft_blocks *blocks, const struct weft_fabric *fa
                         struct weft_arena *arena, struct weft_arena scratch,
                         struct weft_error *error) WEFT_MUST_USE;
 
+// ---- links that can hold nobody back ----
+
+// Of a fabric whose switches are joined as trees, servers at their ends: a path rises from its
+// server and falls to the other. A link that does not bind has room for all that the NICs on one
+// side of it send, or those on the other receive, whatever they do; rates of flows are the same
+// without it.
+struct weft_hose {
+    const bool *binds; // per link: may hold somebody back; NICs (a server's links) always may
+    const bool *rises; // per link: leaves a server, or leads towards the root of its tree
+};
+// False where the fabric is none such: servers relay, switches are joined in circles, or a link has
+// none back. O(links log degree).
+bool weft_fabric_hose(struct weft_hose *hose, const struct weft_fabric *fabric,
+                      struct weft_arena *arena, struct weft_arena scratch) WEFT_MUST_USE;
+
 // ---- ECMP: flows whose hashes meet ----
 
 // Flows over equal uplinks of a switch, which spreads them by hash (ECMP). A flow at its full rate
@@ -487,5 +550,7 @@ void weft_fabric_moore(uint32_t server_count, uint32_t degree, bool directed, do
                        uint32_t *diameter);
 
 WEFT_API_END
+
+#include "weft/fabric/bill.h" // what a fabric is bought as
 
 #endif

@@ -344,9 +344,15 @@ struct weft_accelerator {
     double memory_efficiency; // of the HBM rate
     double link_efficiency;   // of the links' rate
     uint64_t launch_ps;       // of one kernel
+    double watts;             // at most, as its maker states it (TDP); 0 = not stated
 };
 // All that Weft knows: NVIDIA's, then other makers', the oldest of each first.
 const struct weft_accelerator *weft_accelerators(uint32_t *count);
+// Whether one that a file describes has figures that times can be made of: peaks 0 or from 1 Mflops
+// to 10^9 Tflops and not all 0, memory from 1 MB/s, links 0 or from 1 kB/s, efficiencies above 0
+// and at most 1. Fails with INPUT, the message starting with the key at fault.
+bool weft_accelerator_check(const struct weft_accelerator *accelerator, struct weft_error *error)
+    WEFT_MUST_USE;
 // By name or alias, in upper or lower case. Fails with INPUT and lists the names.
 bool weft_accelerator_named(const struct weft_accelerator **accelerator, const char *name,
                             struct weft_error *error) WEFT_MUST_USE;

@@ -297,7 +297,8 @@ struct weft_ranking {
 // then take small changes that the simulation finds better (up to 64 servers). How many are kept
 // does not change which is first. Hybrid strategies that differ in chunks and order alone are one,
 // as are strategies of operators that differ in servers alone and take the same time within half a
-// percent. Without a network, or beyond 128 servers, nothing is played and the estimates rank.
+// percent. Without a network nothing is played and the estimates rank, nor are strategies of
+// operators beyond 128 servers; hybrid ones are, as weft_plan_play_hybrid can.
 // Fails as the searches do. A seed gives one ranking for any number of threads. Where
 // environment->stop is raised, what was found and played until then is ranked.
 bool weft_plan_rank_strategies(struct weft_ranking *ranking, const struct weft_study *study,
@@ -310,6 +311,26 @@ bool weft_plan_plays(const struct weft_study *study);
 double weft_plan_play_strategy(uint64_t *iteration_ps, const struct weft_strategy *strategy,
                                const struct weft_study *study, const struct weft_sim_options *sim,
                                struct weft_arena scratch);
+
+// What one iteration of a hybrid strategy came to.
+struct weft_hybrid_run {
+    double iteration_s;
+    bool folded;              // replicas that are alike were played once
+    uint32_t replica_classes; // replicas (ranks of context and data) that were played
+    uint64_t event_count;     // of the engine
+};
+// Messages of one iteration at most, after folding; about a microsecond of one core each.
+#define WEFT_HYBRID_MESSAGES_MAX (1u << 23)
+// Plays one iteration of a hybrid strategy on a network, which need not be the study's, in the flow
+// engine as weft_sim_run_jobs plays its task graph; replicas that are equal on that network are
+// played once, which gives the same time but for rounding (weft_strategy_fold). A network of
+// servers that forward, without rings, gets those of weft_plan_compare. Fails with INPUT as
+// weft_strategy_taskgraph and weft_sim_run_jobs do, and beyond WEFT_HYBRID_MESSAGES_MAX. Of the
+// environment the arenas and the error are used; nothing is kept in `arena`.
+bool weft_plan_play_hybrid(struct weft_hybrid_run *run, const struct weft_strategy *strategy,
+                           const struct weft_study *study, const struct weft_network *network,
+                           const struct weft_sim_options *options,
+                           const struct weft_environment *environment) WEFT_MUST_USE;
 
 // ---- which collective ----
 

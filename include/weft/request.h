@@ -155,6 +155,7 @@ struct weft_request_fabric {
     // NULL: it joins servers. Else accelerators: transfers are divided evenly unless {balance} says
     // otherwise, and each accelerator has a NIC of its own unless {degree} says fewer.
     const struct weft_request_scale_up *scale_up;
+    bool divided; // so are transfers of servers, unless {balance} or the file of a cluster says how
 };
 // The reference fabric of that specification, with its routes, and the cluster that it joins. Where
 // nothing says the ports of a server, a direct fabric takes what it needs.
@@ -231,6 +232,11 @@ bool weft_request_job_model(struct weft_model *model, const struct weft_request_
 // Refuses what is for models alone, as a request for a task graph, `path`, does.
 bool weft_request_refuse_job(const struct weft_request_job *job, const char *path,
                              struct weft_error *error) WEFT_MUST_USE;
+// The cluster's accelerator: by its own peaks, else by its name. Fails with INPUT where Weft does
+// not know the name.
+bool weft_request_accelerator(const struct weft_accelerator **accelerator,
+                              const struct weft_cluster *cluster, struct weft_error *error)
+    WEFT_MUST_USE;
 // What strategies of the model assume on this cluster: costs by the profile or the accelerator's
 // roofline, the memory limit, the optimizer. cluster_path, which may be NULL, is for messages.
 bool weft_request_setting(struct weft_strategy_setting *setting, const struct weft_request_job *job,

@@ -138,6 +138,10 @@ struct weft_packet_options {
     struct weft_port_options port;
     bool whole_packets; // the last one of a message is as large as the others
     bool handshake;     // a header goes there and back before the first packet
+    // What repeats is skipped: what comes of it is an estimate, with samples that say how good
+    // (docs/packet-engine.md). Not with `persistent`, partitions, circuits, series of samples,
+    // MLTCP, ndp, spraying, marks at departure, RED, or ports with queues.
+    bool skip;
     struct weft_loss_options loss;
     // With `persistent` of weft_sim_options: how many connections a job has on a path at most.
     // While all are busy, a message waits behind those of the one with least to send.
@@ -195,6 +199,19 @@ struct weft_packet_counts {
     uint64_t timeouts;
     uint64_t trims;
     uint64_t pauses;
+};
+
+// What was skipped of a run, and how far windows that were played after a skip are from what the
+// skip expected of them, as shares of the expected packets.
+struct weft_skip_counts {
+    double bytes;      // on the wire, with headers
+    double of_bytes;   // of all messages
+    uint64_t spans;    // of time that a group of messages stood still
+    uint64_t repeated; // messages that took as long as before
+    uint64_t rewinds;  // groups that were to repeat, and were played after all
+    uint64_t samples;  // windows and repetitions played to check them
+    double error_max_ratio;
+    double error_mean_ratio;
 };
 
 // What happened at a link's port.
@@ -346,6 +363,7 @@ struct weft_sim_options {
     bool persistent;
     struct weft_partition_options partitions;
     const struct weft_circuit_controller *circuits; // NULL = the fabric's links stay as they are
+    bool unfolded; // what must have equal rates is played one by one all the same, and each round
     struct weft_record_options records;
     struct weft_sim_progress *progress; // NULL = nobody looks
     weft_stop stop;                     // the run then fails with STOPPED
@@ -375,7 +393,8 @@ struct weft_sim_result {
     const uint64_t *iteration_ps;            // per job; of several iterations: their mean
     const uint64_t *const *iteration_end_ps; // per job, per iteration
     uint64_t end_ps;
-    uint64_t flow_count; // flows played
+    bool folded; // what has equal rates for good was played as one, or rounds that repeat, once
+    uint64_t flow_count; // flows played, of those that were played as one each
     uint64_t event_count;
     uint64_t solve_count;              // rate recomputations
     uint64_t work_count;               // flows looked at by them: what the engine's time grows with
@@ -383,6 +402,7 @@ struct weft_sim_result {
     uint64_t wait_count;               // iterations that began later, to keep in step
     const double *link_bytes;          // per link, on the wire
     struct weft_packet_counts packets; // packet engine
+    struct weft_skip_counts skips;     // packet engine, with `skip`
     const struct weft_port_counts *ports; // packet engine: per link
     struct weft_partition_counts partitions;
     struct weft_circuit_counts circuits;
@@ -395,10 +415,11 @@ struct weft_sim_result {
 // tasks one at a time, in the order in which they became ready; transfers and AllReduces start when
 // ready. An AllReduce of S bytes over k members runs on each ring of its group, with its share:
 // 2(k-1) rounds, in each of which every member sends S/k of the share to its next; a ring's round
-// begins when its last has ended. Fails with INPUT when a pair has no route, a ring is none, a
-// header fills its packet or simulated time overflows; with INFEASIBLE when packets get
-// nowhere any more; with STOPPED when `stop` says so. O((flows + tasks) log) and what the solves
-// take.
+// begins when its last has ended; in the flow engine rounds that repeat with nothing else going on
+// are skipped where there are 256 and more (docs/flow-engine.md). Fails with INPUT when a pair has
+// no route, a ring is none, a header fills its packet or simulated time overflows; with INFEASIBLE
+// when packets get nowhere any more; with STOPPED when `stop` says so. O((flows + tasks) log) and
+// what the solves take.
 //
 // Of the network the fabric and its routes are read: rings are the jobs'. Of the environment the
 // arenas and the error are used; the seed, the threads and `stop` are the options', which say what
@@ -458,6 +479,11 @@ struct weft_flow_list {
 // weft_routes_pick gives for weft_hash(seed ^ weft_hash(i)). Fails with INPUT, naming the flow,
 // when it has no route, its server does not exist, the starts fall, or simulated time overflows.
 // Reads the network and the environment as weft_sim_run_jobs does.
+//
+// In the flow engine, flows that must have equal rates for good, by the symmetry of the list and
+// the fabric, are played as one where that leaves a quarter of them or fewer: O(flows * hops) a
+// round of color refinement, four rounds as a rule, and what their classes take. The ends are those
+// of the flows played one by one (`unfolded`), up to rounding (docs/flow-engine.md).
 bool weft_sim_run_flows(struct weft_sim_result *result, uint64_t *completion_ps,
                         const struct weft_network *network, const struct weft_flow_list *flows,
                         const struct weft_sim_options *options,

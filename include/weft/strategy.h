@@ -211,6 +211,25 @@ bool weft_strategy_taskgraph(struct weft_taskgraph *graph, const struct weft_str
                              const struct weft_study *study, struct weft_arena *arena,
                              struct weft_arena scratch, struct weft_error *error) WEFT_MUST_USE;
 
+// Some of a hybrid strategy's replicas (ranks of context and data), which stand for all.
+struct weft_folded {
+    struct weft_taskgraph graph; // of their tasks; groups have the members of all replicas
+    struct weft_ring_set rings;  // of the groups with members that are not played
+    uint32_t replica_count;      // that are played; dp * cp = all of them, and `rings` is empty
+};
+// The task graph of one iteration on a network where replicas that are equal there are played once.
+// Played alone on that network, with these rings, it takes what the whole task graph takes: exactly
+// but for rounding (docs/flow-engine.md, "Folding"). Replicas are equal where switches are joined
+// as trees with one path a pair, and servers lie alike; else all are played. Memory grows with the
+// replicas that are played. Fails with INPUT as weft_strategy_taskgraph does, and where the graph
+// would put more than message_max (0 = any number) on the network: transfers, and for every round
+// of a collective one a member that is played.
+// O(rounds * (replicas * pp * (log + ep)) + tasks), rounds at most 256 and mostly 2.
+bool weft_strategy_fold(struct weft_folded *folded, const struct weft_strategy *strategy,
+                        const struct weft_study *study, const struct weft_network *network,
+                        uint64_t message_max, const struct weft_environment *environment)
+    WEFT_MUST_USE;
+
 // Pure data parallelism over all servers: every operator in server_count sample parts; tables,
 // which the profiles do not split, whole, dealt out round robin (as every user of tables does).
 // Fails as weft_strategy_taskgraph. O(operators).
@@ -300,6 +319,16 @@ bool weft_hybrid_parse(struct weft_hybrid *hybrid, const char *text, uint32_t ac
 // weft_hybrid_parse reads it back. In `arena`.
 const char *weft_hybrid_format(const struct weft_hybrid *hybrid, struct weft_arena *arena);
 
+// What one of the `stages` = pp * chunks stages of a transformer holds, in the order of the model.
+struct weft_stage_layers {
+    uint32_t layers;      // without those of multi-token prediction
+    uint32_t predictions; // those
+};
+// The stage of that index; layers are dealt as equally as they go, what does not divide to the
+// stages in the middle first. O(1).
+struct weft_stage_layers weft_hybrid_layers_at(const struct weft_transformer *transformer,
+                                               uint32_t stages, uint32_t index);
+
 // Bytes on the fullest accelerator of a hybrid strategy (docs/hybrid.md), and which pipeline rank
 // it is. Fails with INPUT when strategy, model and cluster do not fit each other, with INFEASIBLE
 // when setting->memory_limit_bytes is exceeded; `memory` is set in that case too. O(stages).
@@ -348,6 +377,15 @@ struct weft_hybrid_estimate {
 bool weft_hybrid_estimate(struct weft_hybrid_estimate *estimate, const struct weft_hybrid *hybrid,
                           const struct weft_study *study, struct weft_arena scratch,
                           struct weft_error *error) WEFT_MUST_USE;
+
+// The compute_efficiency of the study's stack with which the estimate of the strategy is an
+// iteration that was measured, within a millionth; all other constants stay. Fails as
+// weft_hybrid_estimate does, and with INPUT where no share gives that time: it is below what
+// exchanges, update and step take alone, or beyond passes at a thousandth of the kernels' speed.
+// About ten estimates.
+bool weft_hybrid_calibrate(double *compute_efficiency, uint64_t measured_ps,
+                           const struct weft_hybrid *hybrid, const struct weft_study *study,
+                           struct weft_arena scratch, struct weft_error *error) WEFT_MUST_USE;
 
 WEFT_API_END
 

@@ -120,6 +120,13 @@ bool weft_parse_power(double *power_watts, const char *text, struct weft_error *
     return parse_quantity(power_watts, text, units, "250W", error);
 }
 
+bool weft_parse_flops(double *flops_per_s, const char *text, struct weft_error *error)
+{
+    static const struct unit units[] = {
+        {"Gflops", 1e9}, {"Tflops", 1e12}, {"Pflops", 1e15}, {NULL, 0}};
+    return parse_quantity(flops_per_s, text, units, "989Tflops", error);
+}
+
 bool weft_parse_price(double *price_usd, const char *text, struct weft_error *error)
 {
     static const struct unit bare[] = {{"", 1}, {NULL, 0}};

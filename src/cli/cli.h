@@ -209,8 +209,8 @@ struct cli_entry {
     const char *summary;
     int (*main)(int argc, char **argv);
 };
-// A verb that has sub-verbs. One that does something where none is named has its main as `alone`,
-// whose help lists the sub-verbs; intent and advice are not used then.
+// A verb that has sub-verbs. One that does something where none is named, or an option or a file,
+// has its main as `alone`, whose help lists the sub-verbs; intent and advice are not used then.
 struct cli_family {
     const char *name;                    // "weft lab"
     const char *intent;                  // what it is, up to the list of sub-verbs

@@ -67,7 +67,8 @@ int cli_family(const struct cli_family *family, int argc, char **argv)
             return sub->main(argc - 1, argv + 1);
         }
     }
-    if (family->alone != NULL && (argc < 2 || argv[1][0] == '-')) {
+    const bool file = argc > 1 && strpbrk(argv[1], "./") != NULL; // no name of a sub-verb
+    if (family->alone != NULL && (argc < 2 || argv[1][0] == '-' || file)) {
         return family->alone(argc, argv);
     }
     // A word that is no sub-verb is complained about before its options are.

@@ -6,6 +6,8 @@
 
 #include "weft/cluster.h"
 
+#include <string.h>
+
 // Limits of what a description may say, none measured: wide enough for any hardware that is sold,
 // narrow enough that sums over a cluster stay exact. The default latency of a link is 1 us:
 // propagation along 200 m of fibre (docs/clusters.md).
@@ -93,6 +95,7 @@ bool weft_cluster_check_price_row(const struct weft_price_row *row, struct weft_
         {"ocs_port", row->ocs_port_usd},
         {"ocs_port_power", row->ocs_port_watts},
         {"mechanical_switch", row->mechanical_switch_usd},
+        {"dac", row->dac_usd},
     };
     for (uint32_t i = 0; i < sizeof amounts / sizeof amounts[0]; i++) {
         if (!(amounts[i].value >= 0) || amounts[i].value > 1e9) {
@@ -124,10 +127,27 @@ static bool check_prices(const struct weft_price_book *book, struct weft_error *
     return true;
 }
 
+static bool check_switches(const struct weft_switch_catalogue *switches, struct weft_error *error)
+{
+    for (uint32_t i = 0; i < switches->model_count; i++) {
+        if (!weft_cluster_check_switch(&switches->models[i], error)) {
+            return weft_wrap(error, "switches[%u]", i);
+        }
+        for (uint32_t j = 0; j < i; j++) {
+            if (strcmp(switches->models[i].name, switches->models[j].name) == 0) {
+                return weft_fail(error, WEFT_INPUT, "switches[%u].name: '%.64s' is there twice", i,
+                                 switches->models[i].name);
+            }
+        }
+    }
+    return true;
+}
+
 bool weft_cluster_check(const struct weft_cluster *cluster, struct weft_error *error)
 {
     return check_shape(cluster, error) && check_links(cluster, error) &&
-           check_accelerators(cluster, error) && check_prices(&cluster->prices, error);
+           check_accelerators(cluster, error) && check_prices(&cluster->prices, error) &&
+           check_switches(&cluster->switches, error);
 }
 
 bool weft_cluster_check_direct(const struct weft_cluster *cluster, struct weft_error *error)

@@ -12,15 +12,15 @@
 // Dollars: for 100G and up the table of MixNet (SIGCOMM 2025); the rows below 100G are older list
 // prices of the same kind and are approximate. Watts are assumptions, explained in
 // docs/clusters.md: what single-mode modules, one-port NICs and fixed switches of that rate
-// typically draw.
+// typically draw. Copper cables (the last column) are assumed, too: list prices from memory.
 static const struct weft_price_row default_rows[] = {
-    {10 * GBPS, 20, 1.0, 185, 5, 94, 4, 100, 520, 0.2, 25},
-    {25 * GBPS, 39, 1.2, 185, 8, 144, 5, 100, 520, 0.2, 25},
-    {40 * GBPS, 39, 2.0, 354, 9, 144, 7, 100, 520, 0.2, 25},
-    {100 * GBPS, 99, 3.5, 659, 16, 187, 9, 100, 520, 0.2, 25},
-    {200 * GBPS, 239, 6.0, 1079, 22, 374, 13, 100, 520, 0.2, 25},
-    {400 * GBPS, 659, 10.0, 1499, 25, 1090, 20, 100, 520, 0.2, 0},
-    {800 * GBPS, 1399, 16.0, 2248, 45, 1400, 30, 100, 520, 0.2, 0},
+    {10 * GBPS, 20, 1.0, 185, 5, 94, 4, 100, 520, 0.2, 25, 15},
+    {25 * GBPS, 39, 1.2, 185, 8, 144, 5, 100, 520, 0.2, 25, 25},
+    {40 * GBPS, 39, 2.0, 354, 9, 144, 7, 100, 520, 0.2, 25, 30},
+    {100 * GBPS, 99, 3.5, 659, 16, 187, 9, 100, 520, 0.2, 25, 60},
+    {200 * GBPS, 239, 6.0, 1079, 22, 374, 13, 100, 520, 0.2, 25, 110},
+    {400 * GBPS, 659, 10.0, 1499, 25, 1090, 20, 100, 520, 0.2, 0, 160},
+    {800 * GBPS, 1399, 16.0, 2248, 45, 1400, 30, 100, 520, 0.2, 0, 300},
 };
 
 static const struct weft_price_book default_book = {
@@ -65,6 +65,7 @@ static struct weft_price_row blend_rows(const struct weft_price_row *low,
         .ocs_port_watts = blend(low->ocs_port_watts, high->ocs_port_watts, t),
         .mechanical_switch_usd =
             blend_sold(low->mechanical_switch_usd, high->mechanical_switch_usd, t),
+        .dac_usd = blend_sold(low->dac_usd, high->dac_usd, t),
     };
 }
 

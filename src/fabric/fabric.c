@@ -270,3 +270,19 @@ double weft_fabric_demand_hops(const struct weft_fabric *fabric, const double *d
     }
     return weight > 0 ? sum / weight : 0;
 }
+
+struct weft_path_delay weft_fabric_path_delay(const struct weft_fabric *fabric,
+                                              const uint32_t *links, uint32_t hop_count)
+{
+    struct weft_path_delay delay = {0};
+    double slowest_ps_per_byte = 0;
+    for (uint32_t hop = 0; hop < hop_count; hop++) {
+        const struct weft_link *link = &fabric->links[links[hop]];
+        double ps_per_byte = (double)WEFT_PS_PER_S / link->rate_Bps;
+        delay.propagation_ps += (double)link->latency_ps;
+        delay.store_ps_per_byte += ps_per_byte;
+        slowest_ps_per_byte = ps_per_byte > slowest_ps_per_byte ? ps_per_byte : slowest_ps_per_byte;
+    }
+    delay.store_ps_per_byte = hop_count == 1 ? 0 : delay.store_ps_per_byte - slowest_ps_per_byte;
+    return delay;
+}

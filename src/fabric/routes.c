@@ -2,24 +2,11 @@
 // Paths of one pair of servers, by kind of routes. Links are sorted by from, then to, so computed
 // kinds find a link by its place among its node's links and never search.
 //
-// shape[] of each computed kind, n = servers:
-//   FAT_TREE    {servers an edge switch h, aggregation switches a pod u, cores of each c, edges E,
-//               edges a pod g}
-//               nodes: servers, E edge switches, pods * u aggregation switches, u * c cores;
-//               edge e holds servers e*h .., pod p holds edges p*g .., core (j, i) joins the j-th
-//               aggregation switch of every pod; path index = j * c + i (j inside a pod)
-//   LEAF_SPINE  {rails d, servers a group g, spines a rail S, groups G}
-//               nodes: servers, leaves (group * d + rail), spines (rail * S + j);
-//               path index = rail * S + j (rail inside a group)
-//   TORUS       {sides X, Y, Z}; server x + X * (y + Y * z); table[server*6 + 2*dimension + back]
-//               is the link to the next server that way
+// shape[] of a TORUS are its sides X, Y, Z: server x + X * (y + Y * z); table[server*6 +
+// 2*dimension + back] is the link to the next server that way. Those of switches are in
+// routes_kinds.h.
 
-#include "weft/fabric.h"
-
-static uint32_t least(uint32_t a, uint32_t b)
-{
-    return a < b ? a : b;
-}
+#include "routes_kinds.h"
 
 static uint32_t star_path(const struct weft_routes *routes, uint32_t from, uint32_t to,
                           uint32_t *links)
@@ -30,177 +17,109 @@ static uint32_t star_path(const struct weft_routes *routes, uint32_t from, uint3
     return 2;
 }
 
-// ---- fat-tree ----
+// ---- trees of switches ----
 
-static uint32_t fat_tree_count(const struct weft_routes *routes, uint32_t from, uint32_t to)
+static uint32_t least(uint32_t a, uint32_t b)
 {
-    uint32_t h = routes->shape[0];
-    uint32_t from_edge = from / h;
-    uint32_t to_edge = to / h;
-    if (from_edge == to_edge) {
-        return 1;
-    }
-    uint32_t u = routes->shape[1];
-    uint32_t g = routes->shape[4];
-    return from_edge / g == to_edge / g ? u : u * routes->shape[2];
+    return a < b ? a : b;
 }
 
-// Links up to the lowest common switch and down again: two hops below one edge switch, four within
-// a pod, six over a core. Nothing is searched: each link's number follows from the numbering at the
-// top of this file, since a node's links are sorted and down-links come before up-links.
-static uint32_t fat_tree_path(const struct weft_routes *routes, uint32_t from, uint32_t to,
-                              uint32_t index, uint32_t *links)
+// ---- trees ----
+
+// Divisions are most of what a path costs, so that those by one, and by pods where there is one,
+// are left out (bench_routes).
+static uint32_t pod_of(const uint32_t *shape, uint32_t group)
 {
-    const struct weft_fabric *fabric = routes->fabric;
-    const uint32_t *first = fabric->first;
-    uint32_t h = routes->shape[0];
-    uint32_t u = routes->shape[1];
-    uint32_t c = routes->shape[2];
-    uint32_t edge_count = routes->shape[3];
-    uint32_t g = routes->shape[4];
-    uint32_t edges = fabric->server_count;
-    uint32_t aggregations = edges + edge_count;
-    uint32_t from_edge = from / h;
-    uint32_t to_edge = to / h;
-    uint32_t down = first[edges + to_edge] + (to - to_edge * h);
-    links[0] = first[from];
-    if (from_edge == to_edge) {
-        links[1] = down;
-        return 2;
-    }
-    uint32_t from_pod = from_edge / g;
-    uint32_t to_pod = to_edge / g;
-    uint32_t edge_servers = least(h, fabric->server_count - from_edge * h);
-    uint32_t up = first[edges + from_edge] + edge_servers;
-    if (from_pod == to_pod) {
-        links[1] = up + index;
-        links[2] = first[aggregations + from_pod * u + index] + (to_edge - to_pod * g);
-        links[3] = down;
-        return 4;
-    }
-    uint32_t j = index / c;
-    uint32_t i = index % c;
-    uint32_t pod_edges = least(g, edge_count - from_pod * g);
-    uint32_t core = fabric->node_count - u * c + index;
-    links[1] = up + j;
-    links[2] = first[aggregations + from_pod * u + j] + pod_edges + i;
-    links[3] = first[core] + to_pod;
-    links[4] = first[aggregations + to_pod * u + j] + (to_edge - to_pod * g);
-    links[5] = down;
-    return 6;
+    return shape[TREE_POD_GROUPS] >= shape[TREE_GROUPS] ? 0 : group / shape[TREE_POD_GROUPS];
 }
 
-// ---- leaf-spine ----
-
-static uint32_t leaf_spine_count(const struct weft_routes *routes, uint32_t from, uint32_t to)
+static uint32_t tree_count(const struct weft_routes *routes, uint32_t from, uint32_t to)
 {
-    uint32_t size = routes->shape[1];
-    return routes->shape[0] * (from / size == to / size ? 1 : routes->shape[2]);
-}
-
-// Two hops over a leaf of the group that both servers hang on, else four over a spine of one rail.
-// The index chooses the rail, and between groups the spine of that rail as well.
-static uint32_t leaf_spine_path(const struct weft_routes *routes, uint32_t from, uint32_t to,
-                                uint32_t index, uint32_t *links)
-{
-    const struct weft_fabric *fabric = routes->fabric;
-    const uint32_t *first = fabric->first;
-    uint32_t rails = routes->shape[0];
-    uint32_t size = routes->shape[1];
-    uint32_t from_group = from / size;
-    uint32_t to_group = to / size;
-    uint32_t leaves = fabric->server_count;
+    const uint32_t *shape = routes->shape;
+    uint32_t from_group = from / shape[TREE_SIZE];
+    uint32_t to_group = to / shape[TREE_SIZE];
     if (from_group == to_group) {
-        links[0] = first[from] + index;
-        links[1] = first[leaves + from_group * rails + index] + (to - to_group * size);
-        return 2;
+        return shape[TREE_RAILS];
     }
-    uint32_t spines = routes->shape[2];
-    uint32_t rail = index / spines;
-    uint32_t from_leaf = leaves + from_group * rails + rail;
-    uint32_t group_servers = least(size, fabric->server_count - from_group * size);
-    uint32_t spine = leaves + routes->shape[3] * rails + index;
-    links[0] = first[from] + rail;
-    links[1] = first[from_leaf] + group_servers + index % spines;
-    links[2] = first[spine] + to_group;
-    links[3] = first[leaves + to_group * rails + rail] + (to - to_group * size);
-    return 4;
+    uint32_t count = shape[TREE_RAILS] * shape[TREE_SPINES] * shape[TREE_MEET];
+    return pod_of(shape, from_group) == pod_of(shape, to_group) ? count : count * shape[TREE_CORES];
 }
 
-// ---- rings and tori ----
-
-// Which way is shorter round a cycle of n, and how many hops it takes. Opposite ends go forward
-// from even places and backward from odd ones, so that both ways carry alike.
-static bool goes_forward(uint32_t n, uint32_t from, uint32_t to, uint32_t *hops)
+static uint32_t tree_hops(const struct weft_routes *routes, uint32_t from, uint32_t to)
 {
-    uint32_t ahead = to >= from ? to - from : to + n - from;
-    bool forward = 2 * ahead < n || (2 * ahead == n && from % 2 == 0);
-    *hops = forward ? ahead : n - ahead;
-    return forward;
+    const uint32_t *shape = routes->shape;
+    uint32_t from_group = from / shape[TREE_SIZE];
+    uint32_t to_group = to / shape[TREE_SIZE];
+    return from_group == to_group                                 ? 2
+           : pod_of(shape, from_group) == pod_of(shape, to_group) ? 4
+                                                                  : 6;
 }
 
-static uint32_t ring_path(const struct weft_routes *routes, uint32_t from, uint32_t to,
-                          uint32_t *links)
+// Divides *index by count and returns the rest.
+static uint32_t digit(uint32_t *index, uint32_t count)
 {
+    if (count == 1) {
+        return 0;
+    }
+    uint32_t rest = *index % count;
+    *index /= count;
+    return rest;
+}
+
+// Links up to the lowest common switches and down again: two hops below one leaf, four within a
+// pod, six over a core.
+static uint32_t tree_path(const struct weft_routes *routes, uint32_t from, uint32_t to,
+                          uint32_t index, uint32_t *links)
+{
+    const uint32_t *shape = routes->shape;
     const uint32_t *first = routes->fabric->first;
     uint32_t n = routes->fabric->server_count;
-    uint32_t hops;
-    bool forward = goes_forward(n, from, to, &hops);
-    uint32_t v = from;
-    for (uint32_t i = 0; i < hops; i++) {
-        // Of a server's two links the one to the lower server comes first; the first and the last
-        // server join each other. With two servers there is only one link.
-        bool inner = v != 0 && v != n - 1;
-        bool second = n > 2 && forward == inner;
-        links[i] = first[v] + (second ? 1 : 0);
-        if (forward) {
-            v = v == n - 1 ? 0 : v + 1;
-        } else {
-            v = v == 0 ? n - 1 : v - 1;
-        }
+    uint32_t rails = shape[TREE_RAILS];
+    uint32_t size = shape[TREE_SIZE];
+    uint32_t meet = shape[TREE_MEET];
+    uint32_t groups = shape[TREE_GROUPS];
+    uint32_t spines = shape[TREE_SPINES];
+    uint32_t pod = shape[TREE_POD_GROUPS];
+    uint32_t from_group = from / size;
+    uint32_t to_group = to / size;
+    if (from_group == to_group) {
+        links[0] = first[from] + index;
+        links[1] = first[n + from_group * rails + index] + (to - to_group * size);
+        return 2;
     }
-    return hops;
-}
-
-static uint32_t torus_path(const struct weft_routes *routes, uint32_t from, uint32_t to,
-                           uint32_t *links)
-{
-    uint32_t count = 0;
-    uint32_t v = from;
-    uint32_t from_rest = from;
-    uint32_t to_rest = to;
-    for (uint32_t dimension = 0; dimension < 3; dimension++) {
-        uint32_t side = routes->shape[dimension];
-        uint32_t hops;
-        bool forward = goes_forward(side, from_rest % side, to_rest % side, &hops);
-        from_rest /= side;
-        to_rest /= side;
-        for (uint32_t i = 0; i < hops; i++) {
-            uint32_t link = routes->table[v * 6 + 2 * dimension + (forward ? 0 : 1)];
-            links[count++] = link;
-            v = routes->fabric->links[link].to;
-        }
+    uint32_t from_pod = pod_of(shape, from_group);
+    uint32_t to_pod = pod_of(shape, to_group);
+    uint32_t cores = shape[TREE_CORES];
+    uint32_t down = digit(&index, meet); // which of the leaves that meet the path comes down by
+    uint32_t core = from_pod != to_pod ? digit(&index, cores) : 0;
+    uint32_t rail = 0;
+    if (rails > 1) {
+        rail = index / spines;
     }
-    return count;
-}
-
-static uint32_t circulant_path(const struct weft_routes *routes, uint32_t from, uint32_t to,
-                               uint32_t *links)
-{
-    uint32_t n = routes->fabric->server_count;
-    uint32_t left = to >= from ? to - from : to + n - from;
-    uint32_t v = from;
-    uint32_t count = 0;
-    while (left != 0) {
-        uint32_t jump = routes->table[left];
-        uint32_t next = v + jump < n ? v + jump : v + jump - n;
-        links[count] = weft_fabric_find_link(routes->fabric, v, next);
-        WEFT_ASSERT(links[count] != WEFT_NONE && count < routes->hop_max);
-        count++;
-        v = next;
-        left = left >= jump ? left - jump : left + n - jump;
+    uint32_t spine = index - rail * spines;
+    uint32_t plane = meet == 1 ? rail : rail / meet;
+    uint32_t places = (meet == 1 ? rails : rails / meet) * spines; // spines of a pod
+    uint32_t place = plane * spines + spine;
+    uint32_t spine_base = n + groups * rails + place;
+    uint32_t to_leaf = n + to_group * rails + plane * meet + down;
+    uint32_t below = (to_group - to_pod * pod) * meet + down;
+    uint32_t up = first[n + from_group * rails + rail] + least(size, n - from_group * size) + spine;
+    uint32_t last = first[to_leaf] + (to - to_group * size);
+    links[0] = first[from] + rail;
+    if (from_pod == to_pod) {
+        links[1] = up;
+        links[2] = first[spine_base + from_pod * places] + below;
+        links[3] = last;
+        return 4;
     }
-    return count;
+    uint32_t pod_groups = least(pod, groups - from_pod * pod);
+    uint32_t top = routes->fabric->node_count - (places - place) * cores + core;
+    links[1] = up;
+    links[2] = first[spine_base + from_pod * places] + pod_groups * meet + core;
+    links[3] = first[top] + to_pod;
+    links[4] = first[spine_base + to_pod * places] + below;
+    links[5] = last;
+    return 6;
 }
 
 // ---- shortest paths ----
@@ -369,10 +288,10 @@ uint32_t weft_routes_path_count(const struct weft_routes *routes, uint32_t from,
         const uint32_t *pair = routes->pair_first + (size_t)from * n + to;
         return pair[1] - pair[0];
     }
-    case WEFT_ROUTES_FAT_TREE:
-        return fat_tree_count(routes, from, to);
-    case WEFT_ROUTES_LEAF_SPINE:
-        return leaf_spine_count(routes, from, to);
+    case WEFT_ROUTES_TREE:
+        return tree_count(routes, from, to);
+    case WEFT_ROUTES_DRAGONFLY:
+        return dragonfly_count(routes, from, to);
     case WEFT_ROUTES_SHORTEST:
         return routes->path_counts[(size_t)to * routes->fabric->node_count + from];
     case WEFT_ROUTES_SCALE_UP:
@@ -416,10 +335,10 @@ uint32_t weft_routes_path(const struct weft_routes *routes, uint32_t from, uint3
     switch (routes->kind) {
     case WEFT_ROUTES_STAR:
         return star_path(routes, from, to, links);
-    case WEFT_ROUTES_FAT_TREE:
-        return fat_tree_path(routes, from, to, index, links);
-    case WEFT_ROUTES_LEAF_SPINE:
-        return leaf_spine_path(routes, from, to, index, links);
+    case WEFT_ROUTES_TREE:
+        return tree_path(routes, from, to, index, links);
+    case WEFT_ROUTES_DRAGONFLY:
+        return dragonfly_path(routes, from, to, index, links);
     case WEFT_ROUTES_RING:
         return ring_path(routes, from, to, links);
     case WEFT_ROUTES_TORUS:
@@ -437,34 +356,6 @@ uint32_t weft_routes_path(const struct weft_routes *routes, uint32_t from, uint3
     return 0;
 }
 
-static uint32_t torus_hops(const struct weft_routes *routes, uint32_t from, uint32_t to)
-{
-    uint32_t count = 0;
-    for (uint32_t dimension = 0; dimension < 3; dimension++) {
-        uint32_t side = routes->shape[dimension];
-        uint32_t hops;
-        goes_forward(side, from % side, to % side, &hops);
-        count += hops;
-        from /= side;
-        to /= side;
-    }
-    return count;
-}
-
-static uint32_t circulant_hops(const struct weft_routes *routes, uint32_t from, uint32_t to)
-{
-    uint32_t n = routes->fabric->server_count;
-    uint32_t left = to >= from ? to - from : to + n - from;
-    uint32_t count = 0;
-    while (left != 0) {
-        uint32_t jump = routes->table[left];
-        WEFT_ASSERT(jump != 0 && count < routes->hop_max);
-        left = left >= jump ? left - jump : left + n - jump;
-        count++;
-    }
-    return count;
-}
-
 uint32_t weft_routes_hop_count(const struct weft_routes *routes, uint32_t from, uint32_t to,
                                uint32_t index)
 {
@@ -475,16 +366,12 @@ uint32_t weft_routes_hop_count(const struct weft_routes *routes, uint32_t from, 
         uint32_t path = routes->pair_first[(size_t)from * n + to] + index;
         return routes->path_first[path + 1] - routes->path_first[path];
     }
-    case WEFT_ROUTES_FAT_TREE: {
-        uint32_t h = routes->shape[0];
-        uint32_t g = routes->shape[4];
-        return from / h == to / h ? 2 : from / h / g == to / h / g ? 4 : 6;
-    }
-    case WEFT_ROUTES_LEAF_SPINE:
-        return from / routes->shape[1] == to / routes->shape[1] ? 2 : 4;
+    case WEFT_ROUTES_TREE:
+        return tree_hops(routes, from, to);
+    case WEFT_ROUTES_DRAGONFLY:
+        return dragonfly_hops(routes, from, to, index);
     case WEFT_ROUTES_RING:
-        goes_forward(n, from, to, &hops);
-        return hops;
+        return ring_hops(routes, from, to);
     case WEFT_ROUTES_TORUS:
         return torus_hops(routes, from, to);
     case WEFT_ROUTES_CIRCULANT:

@@ -25,8 +25,13 @@ static bool recall_setting(struct weft_strategy_setting *setting, bool *timed,
     const char *name = *timed ? job->costs + sizeof roofline - 1 : STAND_IN;
     const struct weft_accelerator *accelerator = NULL;
     struct weft_error error;
-    if (plan->cluster.accelerators_per_server == 0 ||
-        !weft_accelerator_named(&accelerator, name, &error)) {
+    const struct weft_accelerator *own = plan->cluster.own_accelerator;
+    if (own != NULL && *timed && strcmp(own->name, name) == 0) {
+        accelerator = own;
+    } else if (!weft_accelerator_named(&accelerator, name, &error)) {
+        return false;
+    }
+    if (plan->cluster.accelerators_per_server == 0) {
         return false;
     }
     const struct weft_stack *stack = NULL;

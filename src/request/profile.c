@@ -46,8 +46,10 @@ static bool load_cluster(struct weft_profile_result *result,
     if (costs->accelerator != NULL) {
         return true;
     }
-    const char *name = cluster.accelerator[0] != '\0' ? cluster.accelerator : "A100";
-    return weft_accelerator_named(&costs->accelerator, name, base->error) ||
+    if (cluster.accelerator[0] == '\0') {
+        cluster.accelerator = "A100";
+    }
+    return weft_request_accelerator(&costs->accelerator, &cluster, base->error) ||
            weft_wrap(base->error, "%s: accelerators: kind (or choose by {accelerator})",
                      request->cluster_path);
 }

@@ -215,35 +215,45 @@ bool weft_sim_run_flows(struct weft_sim_result *result, uint64_t *completion_ps,
     }
     uint32_t hop_max = routes->hop_max > 0 ? routes->hop_max : 1;
     struct flows_player player = {.flows = flows};
-    const struct weft_active_room room = {path_total, path_total, hop_max};
-    weft_simnet_init(&player.net, fabric, routes, options, &room, &scratch);
-    player.end_ps = WEFT_NEW_RAW(&scratch, double, flows->count);
+    player.net = (struct weft_simnet){.fabric = fabric, .routes = routes, .options = options};
     sim_watch_init(&player.watch, fabric, options, arena);
     struct weft_sim_result outcome = {.partitions.count = 1};
+    struct flows_fold fold;
+    struct weft_arena beside = weft_arena_split(&scratch);
+    outcome.folded = !packets && flows_fold(&fold, &player, path_total - 1, &beside, scratch);
+    if (outcome.folded) {
+        flows_take_classes(&player, &fold, &scratch);
+    } else {
+        const struct weft_active_room room = {path_total, path_total, hop_max};
+        weft_simnet_init(&player.net, fabric, routes, options, &room, &scratch);
+        player.end_ps = WEFT_NEW_RAW(&scratch, double, flows->count);
+    }
     if (!packets) {
         play(&player);
     } else if (!run_packets(&player, &outcome, hop_max, scratch, error)) {
         return false;
     }
-    if (!sim_circuits_finish(&player.net, error)) {
-        return false;
-    }
-    if (!sim_watch_check(&player.watch, &player.net, name_flow, NULL, error) ||
-        !round_ends(&outcome, completion_ps, &player, error)) {
+    if (!sim_circuits_finish(&player.net, error) ||
+        !sim_watch_check(&player.watch, &player.net, name_flow, NULL, error) ||
+        !(outcome.folded
+              ? flows_round_classes(&outcome, completion_ps, &player, flows, scratch, error)
+              : round_ends(&outcome, completion_ps, &player, error))) {
         return false;
     }
     const struct weft_active_flows *active = &player.net.active;
+    const double *from_bytes = outcome.folded ? fold.link_bytes : active->link_bytes;
     double *link_bytes = WEFT_NEW_RAW(arena, double, fabric->link_count);
     for (uint32_t link = 0; link < fabric->link_count; link++) {
-        link_bytes[link] = active->link_bytes[link];
+        link_bytes[link] = from_bytes[link];
     }
     outcome.circuits = sim_circuits_counts(&player.net);
-    outcome.flow_count = active->started_count;
+    outcome.flow_count = outcome.folded ? outcome.flow_count : active->started_count;
     outcome.event_count = player.event_count;
     outcome.solve_count = active->maxmin.counts.solves;
     outcome.work_count = active->maxmin.counts.work;
     outcome.link_bytes = link_bytes;
     outcome.packets = player.net.packets.counts;
+    outcome.skips = packet_skip_counts(&player.net.packets);
     outcome.records = sim_watch_take_records(&player.watch);
     outcome.ports = packets ? packet_engine_ports(&player.net.packets, arena) : NULL;
     *result = outcome;

@@ -25,6 +25,14 @@ bool weft_simnet_check_options(const struct weft_sim_options *options, struct we
     return true;
 }
 
+static void reserve(struct weft_simnet *net, const double *capacity_Bps, uint32_t link_count,
+                    const struct weft_active_room *room, struct weft_arena *arena)
+{
+    weft_active_init(&net->active, capacity_Bps, link_count, room, arena);
+    net->delays = WEFT_NEW_RAW(arena, struct weft_path_delay, room->class_capacity);
+    net->links = WEFT_NEW_RAW(arena, uint32_t, room->hop_max);
+}
+
 void weft_simnet_init(struct weft_simnet *net, const struct weft_fabric *fabric,
                       const struct weft_routes *routes, const struct weft_sim_options *options,
                       const struct weft_active_room *room, struct weft_arena *arena)
@@ -38,10 +46,7 @@ void weft_simnet_init(struct weft_simnet *net, const struct weft_fabric *fabric,
     for (uint32_t link = 0; link < fabric->link_count; link++) {
         capacity_Bps[link] = fabric->links[link].rate_Bps;
     }
-    weft_active_init(&net->active, capacity_Bps, fabric->link_count, &wide, arena);
-    net->propagation_ps = WEFT_NEW_RAW(arena, double, wide.class_capacity);
-    net->store_ps_per_byte = WEFT_NEW_RAW(arena, double, wide.class_capacity);
-    net->links = WEFT_NEW_RAW(arena, uint32_t, wide.hop_max);
+    reserve(net, capacity_Bps, fabric->link_count, &wide, arena);
     if (options->engine == WEFT_ENGINE_PACKET) {
         net->back = WEFT_NEW_RAW(arena, uint32_t, wide.hop_max);
         packet_engine_init(&net->packets, fabric, options, wide.flow_capacity, wide.hop_max, arena);
@@ -49,6 +54,16 @@ void weft_simnet_init(struct weft_simnet *net, const struct weft_fabric *fabric,
     if (options->circuits != NULL) {
         sim_circuits_init(net, wide.flow_capacity, arena);
     }
+}
+
+void weft_simnet_init_joined(struct weft_simnet *net, const double *capacity_Bps,
+                             uint32_t link_count, const struct weft_active_room *room,
+                             struct weft_arena *arena)
+{
+    reserve(net, capacity_Bps, link_count, room, arena);
+    weft_active_use_shares(&net->active, false, arena);
+    weft_maxmin_use_repeats(&net->active.maxmin);
+    net->joined = WEFT_NEW_RAW(arena, uint32_t, room->hop_max);
 }
 
 uint32_t weft_simnet_path_count(const struct weft_simnet *net, uint32_t from, uint32_t to)

@@ -17,6 +17,11 @@ bool weft_simnet_check_options(const struct weft_sim_options *options, struct we
 void weft_simnet_init(struct weft_simnet *net, const struct weft_fabric *fabric,
                       const struct weft_routes *routes, const struct weft_sim_options *options,
                       const struct weft_active_room *room, struct weft_arena *arena);
+// The same for a flow engine whose classes stand for many flows each, on links that are joined with
+// their equals: these are their capacities. `net` has its fabric, routes and options.
+void weft_simnet_init_joined(struct weft_simnet *net, const double *capacity_Bps,
+                             uint32_t link_count, const struct weft_active_room *room,
+                             struct weft_arena *arena);
 // How many paths a transfer of this pair takes: 1 under PICK, all its paths under SPLIT. 0: no
 // route.
 uint32_t weft_simnet_path_count(const struct weft_simnet *net, uint32_t from, uint32_t to);

@@ -12,7 +12,7 @@ static void check_claim(const struct weft_claim *claim)
     const struct weft_claim_runs *runs = &claim->runs;
     WEFT_ASSERT(claim->name[0] != '\0' && claim->system[0] != '\0' && claim->sentence != NULL);
     WEFT_ASSERT(claim->published.value > 0 || claim->not_comparable != NULL);
-    WEFT_ASSERT(claim->within_ratio >= 0 && claim->within_ratio <= 1);
+    WEFT_ASSERT(claim->within_ratio >= 0 || isnan(claim->published.value));
     WEFT_ASSERT(runs->command_count > 0 && claim->reading.factor > 0 && claim->line > 0);
     WEFT_ASSERT(claim->reading.value.command < runs->command_count);
     WEFT_ASSERT(claim->reading.over.command < runs->command_count);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // NCCL's files: any bytes are a topology, graphs or tuner rows that read back as they were written,
-// or one line of complaint.
+// measurements that took time, or one line of complaint.
 //
 // Seen to fail on corpus/nccl/graph when devs above 9 were written in decimal.
 
@@ -47,6 +47,18 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         WEFT_ASSERT(
             weft_nccl_tuner_read(&choices, &count, once, strlen(once), &desk.arena, &error));
         WEFT_ASSERT(strcmp(weft_nccl_tuner_write(choices, count, &desk.arena), once) == 0);
+    } else {
+        complained(&error);
+    }
+    struct weft_collective_samples samples;
+    if (weft_nccl_measured_read(&samples, text, size, &desk.arena, &error)) {
+        WEFT_ASSERT(samples.count > 0);
+        for (size_t i = 0; i < samples.count; i++) {
+            const struct weft_collective_sample *sample = &samples.samples[i];
+            WEFT_ASSERT(sample->seconds > 0 && sample->size_bytes > 0);
+            WEFT_ASSERT(sample->server_count <= sample->rank_count || sample->rank_count == 0 ||
+                        *text != '#');
+        }
     } else {
         complained(&error);
     }

@@ -40,6 +40,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     char *text = fuzz_string(data, size);
     check_real(weft_parse_rate, text);
     check_real(weft_parse_power, text);
+    check_real(weft_parse_flops, text);
     check_real(weft_parse_price, text);
     check_whole(weft_parse_time, text);
     check_whole(weft_parse_bytes, text);

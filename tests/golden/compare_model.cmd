@@ -39,7 +39,7 @@ printf '{"schema": "weft.comparisons/1", "comparisons": [{}]}' > broken.json
 mkdir empty
 try weft compare --model "$model"
 try weft compare --model nobody "$cluster"
-try weft compare --model "$model" "$cluster" --fabrics clos
+try weft compare --model "$model" "$cluster" --fabrics klos
 try weft compare --model "$model" "$cluster" --rates 25
 try weft compare --model "$model" "$cluster" --degrees 2,8
 try weft compare --model "$model" "$cluster" --batches 8192,0
@@ -56,5 +56,25 @@ weft compare --model gpt-1t,dlrm-16 "$cluster" --fabrics ideal --effort 0 > fits
 grep -c '^weft ' fits.txt
 grep -o '^not compared: memory: gpt-1t does not fit' fits.txt
 weft compare --model gpt-1t "$cluster" --fabrics ideal --effort 0 > fits.txt; echo "= $?"
-try weft compare dlrm-16 cluster.yaml
 try weft compare dlrm-16
+# A model without --model is asked about as something to buy, Weft's own plan beside the fabrics.
+buy() { weft compare gpt3-125m cluster.yaml --fabrics leaf-spine,ring --effort 0.05 "$@"; }
+buy --json >bought.json
+weft plan gpt3-125m cluster.yaml --effort 0.05 --json >own.json
+weft plan gpt3-125m cluster.yaml --fabric leaf-spine --effort 0.05 --json >leaf.json
+python3 - <<'END'
+import json
+told, own, leaf = (json.load(open(f"{name}.json")) for name in ("bought", "own", "leaf"))
+rows = {row["name"]: row for row in told["fabrics"]}
+keys = "iteration_s mfu tokens_per_s bill launch estimate peak_memory_bytes".split()
+print(list(rows), all(key in row for row in rows.values() for key in keys))
+print(rows["leaf-spine"]["iteration_s"] == leaf["iteration_s"])
+print(rows["weft"]["iteration_s"] == own["iteration_s"], rows["weft"]["sold"])
+print([part["part"] for part in rows["weft"]["bill"]])
+END
+buy --batches 256,128 --csv | cut -d, -f1,2,4
+try buy --variants
+try buy --tokens 0
+try weft compare --model gpt3-125m cluster.yaml --csv
+try weft compare "$EXAMPLES/jobs/dlrm_16.fbuf" --degree 2 --rate 25Gbps --csv
+try weft compare gpt3-125m cluster.yaml --cluster cluster.yaml

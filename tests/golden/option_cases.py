@@ -51,6 +51,12 @@ VALUES = {
     # Chakra
     "accelerator": ["B200"],
     "groups": ["groups.json"],
+    # bills of fabrics
+    "cabling": ["cables.csv"],
+    "csv": [None],
+    "rack-servers": ["2"],
+    "row-racks": ["3"],
+    "switch": ["128x100G"],
     # jobs
     "iterations": ["3", "7"],
     "jitter": ["0.1"],
@@ -146,6 +152,8 @@ VALUES = {
     "strategy": ["tp=2,pp=2,micro=4", "tp=4"],
     "variant": ["data-parallel", "topology"],
     "keep": ["3"],
+    "iteration": ["6.34s"],
+    "calibrate": ["30s", "60s,servers=2"],
     "batches": ["256,512"],
     "dark": ["1ms"],
     "degrees": ["2,3"],
@@ -155,6 +163,9 @@ VALUES = {
     "rates": ["10Gbps,20Gbps"],
     "resume": ["kept.json"],
     "variants": [None],
+    "tokens": ["15T"],
+    "markdown": [None],
+    "csv": [None],
     # collectives
     "chunks": ["3", "2"],
     "kind": ["allgather", "reduce-scatter"],
@@ -255,7 +266,7 @@ CASES = [
     Case("flows-ideal", "simulate", "alltoall:100kB --servers 8 --rate 10Gbps --json"),
     Case("allreduce", "simulate",
          "allreduce:10MB --fabric fat-tree --servers 8 --rate 10Gbps --json",
-         quiet={"jitter": NO_COMPUTE, "one-port": "a server has one port"}),
+         {"balance": ["hash"]}, {"jitter": NO_COMPUTE}),
     Case("job", "simulate", JOB, quiet=GIVEN),
     Case("job-file", "simulate", "planned.fbuf --rate 100Gbps --json --fabric file",
          quiet=GIVEN),
@@ -329,6 +340,9 @@ CASES += [
          quiet={"no-heat": TEXT, "accelerator": TIMED, "groups": TIMED}),
     Case("fabrics", "fabrics", "--servers 8 --degree 4 --rate 10Gbps --json",
          {"cluster": ["priced.yaml"]}),
+    Case("fabrics-bill", "fabrics",
+         "--servers 80 --degree 4 --rate 100Gbps --fabric leaf-spine --json",
+         {"cluster": ["priced.yaml"], "fabric": ["ring"], "csv": [None]}),
     Case("profile", "profile", "vgg16-16 --servers 16 --json", {"cluster": ["small.yaml"]}),
 ]
 
@@ -350,11 +364,19 @@ CASES += [
     Case("plan-topology", "plan", SMALL + " --variant topology --json", MODELED,
          {**RINGS, "effort": LIMIT}),
     Case("plan-degrees", "plan", DEGREES + " --effort 0.02 --json", MODELED, RINGS),
+    Case("plan-bought", "plan", "gpt3-1.3b cluster.yaml --fabric leaf-spine --json",
+         {**MODELED, "model": ["gpt3-2.7b"], "batches": ["256,128"], "batch": ["128"]},
+         {"effort": LIMIT, "balance": STATED}),
     Case("strategy", "strategy", SMALL + " --json", MODELED),
     Case("strategy-direct", "strategy", SMALL + " --fabric full-mesh --json", MODELED),
     Case("strategy-degrees", "strategy", DEGREES + " --json", MODELED),
     Case("strategy-transformer", "strategy", "gpt3-1.3b cluster.yaml --effort 0.02 --json", MODELED,
          {"effort": LIMIT}),
+    Case("compare-bought", "compare",
+         "gpt3-1.3b cluster.yaml --fabrics leaf-spine,ring --effort 0.02 --json",
+         {**MODELED, "model": ["gpt3-2.7b"], "batches": ["256,128"], "batch": ["128"],
+          "fabrics": ["torus-2d"]},
+         {"balance": STATED, "effort": LIMIT}),
     Case("compare-graph", "compare", "sends_4.fbuf --degree 3 --rate 100Gbps --effort 0.02 --json",
          {"cluster": ["priced.yaml"]}, {"effort": LIMIT}),
     Case("compare-model", "compare",
@@ -410,6 +432,8 @@ CASES += [
          quiet={"server": ALIKE}),
     Case("nccl-topo", "collective export", "./plan.json --format nccl-topo"),
     Case("nccl-tuner", "collective export", "ring --ranks 8 --format nccl-tuner"),
+    Case("fit", "collective fit", "measured.txt --kind allreduce --ranks 4 --json",
+         {"kind": ["allgather"], "ranks": ["8"], "size": ["8B..1MiB"]}),
     Case("straggler", "collective straggler",
          "--ranks 8 --rate 100Gbps --latency 3us --size 1GB --json"),
     Case("synthesize", "collective synthesize",
@@ -465,6 +489,11 @@ def make_inputs(weft, examples, folder):
     (folder / "few.yaml").write_text(
         few.replace("count: 24, jobs_per_hour: 16", "count: 8, jobs_per_hour: 100")
         .replace("25min", "5min").replace("30min", "6min").replace("20min", "4min"))
+
+    (folder / "measured.txt").write_text(
+        "# size count type redop root time algbw busbw #wrong\n" + "".join(
+            f"{8 << 3 * i} 2 float sum -1 {24 + (8 << 3 * i) / 2e4:.2f} 0.1 0.1 0\n"
+            for i in range(9)))
 
     def run(words):
         done = subprocess.run([weft, *words.split()], cwd=folder, stdout=subprocess.PIPE,

@@ -43,3 +43,22 @@ cmp parts1 parts2 && cmp p1.csv p2.csv && cmp s1.csv s2.csv && echo same
 weft simulate allreduce:1MB --servers 8 --rate 100Gbps --engine packet --parts 2 | grep played
 weft simulate permutation:1MB:1 --servers 8 --rate 100Gbps --parts 2
 weft simulate permutation:1MB:1 --servers 8 --rate 100Gbps --engine packet --parts 17
+# Steady states skipped: as long as in full, twice the same bytes; what cannot be skipped says so.
+for skip in "" --skip; do
+    weft simulate allreduce:400MB --servers 8 --rate 400Gbps --engine packet --mtu 4160 $skip \
+        --json |
+        grep -v wall_s > skip$skip
+    grep completion_s skip$skip
+done
+grep -A 8 '"skipped"' skip--skip
+weft simulate allreduce:400MB --servers 8 --rate 400Gbps --engine packet --mtu 4160 --skip --json |
+    grep -v wall_s | cmp - skip--skip && echo same
+weft simulate allreduce:400MB --servers 8 --rate 400Gbps --engine packet --mtu 4160 --skip |
+    grep skipped
+for options in "--spray 4" "--parts 2" --persistent "--series s.csv" "--lossless 100kB" \
+    "--transport ndp --trim" "--ecn-kmax 200kB --red 0.1" "--mark-at departure" \
+    "--transport mltcp-dctcp"; do
+    weft simulate permutation:1MB:1 --servers 8 --rate 100Gbps --engine packet --skip $options
+done
+weft simulate "$job" --rate 400Gbps --engine packet --skip
+weft simulate permutation:1MB:1 --servers 8 --rate 100Gbps --skip

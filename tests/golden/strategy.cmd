@@ -54,6 +54,28 @@ told = json.load(open("stack.json"))
 print(told["stack"], told["strategy"]["overlap_tensor"], told["iteration_s"] > 0)
 print(told["flops_utilization"])
 END
+# What was measured: tokens and MFU of it; calibrated, the estimate is what was measured, and with
+# half the samples it is less.
+words=tp=4,pp=2,micro=2
+measured() { weft strategy gpt-1.7b "$cluster" --fabric full-mesh --strategy $words "$@"; }
+measured --stack megatron-lm --iteration 8s | tail -n 1
+measured --calibrate 8s --json > calibrated.json
+measured --calibrate 8s,servers=8,batch=256 --batch 256 --json > fewer.json
+python3 - <<'END'
+import json
+told, fewer = (json.load(open(name)) for name in ("calibrated.json", "fewer.json"))
+print(abs(told["iteration_s"] / 8 - 1) < 1e-6, told["compute_efficiency"], told["tokens_per_s"])
+print(fewer["compute_efficiency"] < told["compute_efficiency"], 4 < fewer["iteration_s"] < 5)
+END
+try measured --iteration 0s
+try measured --calibrate 8,servers=8
+try measured --calibrate 8s,servers=8,servers=4
+try measured --calibrate 8s,server=8
+try measured --calibrate 8s,batch=0
+try measured --calibrate 10ms
+try measured --calibrate 8s,servers=3
+try weft strategy gpt-1.7b "$cluster" --iteration 8s
+try weft strategy vgg16-16 "$cluster" --calibrate 8s
 { cat "$cluster"; echo 'stack: megatron'; } > stack.yaml
 try weft strategy gpt-1.7b stack.yaml
 try weft strategy gpt-1.7b "$cluster" --stack llama

@@ -488,6 +488,24 @@ static void runs_held_out_take_what_was_published(void **state)
     assert_true(worst <= 0.18);
 }
 
+// MegaScale's techniques one after the other: each step has more utilization than the one before.
+static void each_step_of_the_ablation_gains(void **state)
+{
+    (void)state;
+    double mfu[10] = {0};
+    predict_all();
+    for (uint32_t r = 0; r < run_count; r++) {
+        if (strncmp(runs[r].name, "nsdi24-step-", 12) == 0) {
+            uint32_t step = (uint32_t)(runs[r].name[12] - '0');
+            assert_true(step < 10);
+            mfu[step] = runs[r].mfu;
+        }
+    }
+    for (uint32_t step = 0; step + 1 < 7; step++) {
+        assert_true(mfu[step] > 0 && mfu[step] < mfu[step + 1]);
+    }
+}
+
 // GB as nvidia-smi showed them, of runs of one stack; and what took place fits, but for few runs.
 static void memory_is_what_was_published(void **state)
 {
@@ -549,6 +567,7 @@ int main(int argc, char **argv)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(constants_are_what_the_fit_rows_give),
         cmocka_unit_test(runs_held_out_take_what_was_published),
+        cmocka_unit_test(each_step_of_the_ablation_gains),
         cmocka_unit_test(memory_is_what_was_published),
         cmocka_unit_test(the_page_has_these_tables),
     };

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Even balance: fabrics whose parallel cables stand as one link give every flow the end that it has
 // where all cables stand apart and a flow of one rate is divided over all its paths, played by a
-// program of the test's own. 400 random Fat-trees, oversubscribed ones and leaf-spines, whole and
-// in part without servers, and random flows.
+// program of the test's own. 400 random Fat-trees, oversubscribed ones and fabrics of leaves and
+// spines of two tiers and three, whole and in part without servers, and random flows.
 //
 // Mutations that made this test fail (each was run): join_equals with the width of one uplink;
 // join_rails without the spines' factor; the core's links counted for one aggregation switch.
@@ -13,6 +13,7 @@
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
+#include <string.h>
 
 #include <cmocka.h>
 
@@ -30,20 +31,28 @@ struct instance {
 
 static void draw(struct instance *instance, struct weft_rng *rng)
 {
-    static const char *const names[] = {"fat-tree", "oversubscribed", "leaf-spine"};
+    static const char *const names[] = {"fat-tree",  "oversubscribed", "leaf-spine", "leaf-spine",
+                                        "rail-only", "multi-plane",    "dual-tor",   "dual-plane"};
     struct weft_error error;
     uint32_t n = 2 + weft_rng_below(rng, 60);
     uint32_t degree = 1 + weft_rng_below(rng, n - 1 < 6 ? n - 1 : 6);
-    *instance = (struct instance){.name = names[weft_rng_below(rng, 3)]};
+    *instance =
+        (struct instance){.name = names[weft_rng_below(rng, sizeof names / sizeof names[0])]};
     assert_true(weft_cluster_build(&instance->cluster, n, degree, 12.5e9, &error));
     instance->options.oversubscription = 1 + weft_rng_below(rng, 3);
-    if (instance->name ==
-        names[2]) { // of so many ports that there are spines, or that there are none
+    if (instance->name != names[0] &&
+        instance->name !=
+            names[1]) { // of so many ports that there are spines, or that there are none
         uint32_t radix = 4;
         while (radix * radix / 4 < n) {
             radix += 2;
         }
-        instance->options.radix = weft_rng_below(rng, 4) == 0 ? 64 : radix;
+        uint32_t tall = radix > 6 ? radix / 2 : radix; // three tiers, most often
+        instance->options.radix = weft_rng_below(rng, 4) == 0   ? 64
+                                  : weft_rng_below(rng, 2) == 0 ? tall
+                                                                : radix;
+        instance->options.planes =
+            strcmp(instance->name, "multi-plane") == 0 ? 2 + weft_rng_below(rng, 2) : 0;
     }
 }
 

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// The packet engine's clock against a sorted list: random events near, far and at one instant.
+// The packet engine's clock against a sorted list: random events near, far and at one instant; now
+// and then all are taken out and filed again, by a clock that goes on or one that goes back.
 //
 // Mutations that made this test fail (each was run): a bucket's chunks not reversed; an unstable
-// merge; far events filed after the coarse ones of their round; a round left one bucket early.
+// merge; far events filed after the coarse ones of their round; a round left one bucket early;
+// drained coarse events before the far ones; a clock that goes back and keeps its round.
 
 #include "sim/packet/engine/clock.h"
 
@@ -60,9 +62,25 @@ static size_t first_of(const struct expected *pending, size_t count)
     return best;
 }
 
+// Takes all events out and files them again; half the time the clock goes back before.
+static void drain(struct packet_clock *clock, struct weft_rng *rng, size_t count,
+                  struct weft_arena scratch)
+{
+    struct clock_due *events;
+    assert_int_equal(clock_drain(clock, &events, &scratch), count);
+    if (weft_rng_below(rng, 2) == 0) {
+        uint64_t back_ps = random_delay(rng, clock->shift);
+        clock_rewind(clock, back_ps < clock->now_ps ? clock->now_ps - back_ps : 0);
+    }
+    for (size_t i = 0; i < count; i++) {
+        clock_file(clock, events[i].id, events[i].time_ps);
+    }
+}
+
 static void play(uint64_t seed)
 {
     struct weft_arena arena = arena_kept;
+    struct weft_arena beside = weft_arena_split(&arena);
     struct weft_rng rng;
     weft_rng_init(&rng, seed);
     struct packet_clock clock;
@@ -78,6 +96,10 @@ static void play(uint64_t seed)
     uint64_t meeting_ps = 0;
     uint32_t most = 1 + weft_rng_below(&rng, NODES);
     for (uint32_t step = 0; step < STEPS; step++) {
+        if (weft_rng_below(&rng, 1024) == 0) {
+            drain(&clock, &rng, count, beside);
+            meeting_ps = 0;
+        }
         filling = count == 0 || (filling && count < most) ||
                   (count < most && weft_rng_below(&rng, 64) == 0);
         if (filling) {

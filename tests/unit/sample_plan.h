@@ -73,7 +73,7 @@ static inline struct weft_ring sample_ring(uint32_t n, uint32_t jump, uint32_t j
         first[i + 1] = i + 1;
         links[i] = weft_fabric_find_link(fabric, members[i], (i + 1) * jump % n);
     }
-    return (struct weft_ring){0, n, members, 1.0 / jump_count, first, links};
+    return (struct weft_ring){0, n, members, 1.0 / jump_count, first, links, NULL};
 }
 
 // One shortest walk of jumps for every pair, by breadth over residues.

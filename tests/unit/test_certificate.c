@@ -258,7 +258,7 @@ static void the_flow_bound_lays_transfers_beside_the_rings(void **state)
     for (uint32_t s = 0; s < 4; s++) {
         hop_links[s] = weft_fabric_find_link(&network.fabric, s, (s + 1) % 4);
     }
-    struct weft_ring ring = {0, 4, members, 1.0, hop_first, hop_links};
+    struct weft_ring ring = {0, 4, members, 1.0, hop_first, hop_links, NULL};
     network.rings = (struct weft_ring_set){1, &ring};
     struct weft_certificate certificate = certify(&graph, &cluster, &network);
     // The ring puts 75 MB on each forward link; the transfer goes the other way round, unhindered.
@@ -323,7 +323,7 @@ static void wrong_inputs_are_named(void **state)
                                                                    .error = &error}));
     assert_int_equal(error.code, WEFT_INPUT);
     network = ring_of(5);
-    struct weft_ring ring = {0, 2, members, 1.0, NULL, NULL};
+    struct weft_ring ring = {0, 2, members, 1.0, NULL, NULL, NULL};
     network.rings = (struct weft_ring_set){1, &ring};
     assert_false(weft_certificate_build(&certificate, &graph, &cluster, &network, 0,
                                         &(struct weft_environment){.arena = &case_arena,

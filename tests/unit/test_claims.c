@@ -89,6 +89,22 @@ static void a_claim_is_read_as_it_is_written(void **state)
     assert_int_equal(claim->line, 24);
 }
 
+// Points are of the unit of the published figure, percent a share of it.
+static void points_are_of_the_unit(void **state)
+{
+    (void)state;
+    static const char text[] = HEAD "  - {name: a, claim: c, published: 60, unit: '%', source: p,\n"
+                                    "     goal: within 0.3 points, commands: [weft version],\n"
+                                    "     value: /x}\n";
+    struct weft_claims claims;
+    struct weft_error error;
+    if (!read(&claims, text, &error)) {
+        fail_msg("%s", error.message);
+    }
+    assert_true(fabs(claims.claims[0].within_ratio * 60 - 0.3) < 1e-12);
+    assert_string_equal(claims.claims[0].goal_text, "within 0.3 points");
+}
+
 static void what_is_wrong_is_said_with_its_line(void **state)
 {
     (void)state;
@@ -113,7 +129,8 @@ static void what_is_wrong_is_said_with_its_line(void **state)
          "line 5: claims[0].published: none: nothing to compare with; add not_comparable: why"},
         {HEAD "  - name: a\n    claim: c\n    published: 1\n    unit: ms\n    source: p\n"
               "    goal: within 5\n" REST,
-         "line 8: claims[0].goal: 'within 5' is no goal; write at most, at least or within 5 %"},
+         "line 8: claims[0].goal: 'within 5' is no goal; write at most, at least, "
+         "within 5 % or within 0.3 points"},
         {HEAD TOP "    commands: [ls -l]\n    value: /x\n",
          "line 9: claims[0].commands[0]: no command of weft; write weft VERB ..."},
         {HEAD TOP "    commands: [\"weft plan 'a\"]\n    value: /x\n",
@@ -152,6 +169,7 @@ int main(void)
     }
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_claim_is_read_as_it_is_written),
+        cmocka_unit_test(points_are_of_the_unit),
         cmocka_unit_test(what_is_wrong_is_said_with_its_line),
     };
     return cmocka_run_group_tests_name("claims", tests, NULL, NULL);

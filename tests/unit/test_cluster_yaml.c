@@ -2,6 +2,7 @@
 // Clusters in YAML: what is read, and what each bad file is told.
 
 #include "weft/format.h"
+#include "weft/model.h"
 
 #include <dirent.h>
 #include <setjmp.h>
@@ -15,6 +16,9 @@
 #define HEAD "servers: 16\ndegree: 4\nrate: 100Gbps\n"
 #define BOOK HEAD "prices:\n  rows:\n"
 #define ROW "    - {rate: 100Gbps, transceiver: $99, nic: $659, switch_port: $187}\n"
+#define OWN HEAD "accelerators:\n  per_server: 4\n  kind: mine\n"
+#define SWITCHES HEAD "switches:\n"
+#define SWITCH "  - {name: 8x1G, ports: 8, rate: 1Gbps}\n"
 
 struct fixture {
     struct weft_arena all;
@@ -100,6 +104,52 @@ static void a_whole_file_is_read(void **state)
                                        "Weft knows; write for example $99");
 }
 
+static void an_accelerator_may_state_its_own_peaks(void **state)
+{
+    struct fixture *fixture = *state;
+    static const char text[] = OWN "  memory: 96GB\n  peak: {bf16: 500Tflops, fp8: 1Pflops}\n"
+                                   "  memory_bandwidth: 3TB/s\n  link_rate: 200GB/s\n"
+                                   "  power: 400W\n  like: B200\n";
+    struct weft_cluster cluster;
+    struct weft_error error;
+    assert_true(weft_cluster_read(&cluster, text, strlen(text), &fixture->arena, &error));
+    const struct weft_accelerator *own = cluster.own_accelerator;
+    const struct weft_accelerator *like = NULL;
+    assert_true(weft_accelerator_named(&like, "B200", &error));
+    assert_string_equal(own->name, "mine");
+    assert_true(own->flops_per_s[WEFT_BF16] == 500e12 && own->flops_per_s[WEFT_FP8] == 1e15);
+    assert_true(own->flops_per_s[WEFT_FP32] == 0); // not that of a B200
+    assert_true(own->memory_Bps == 3e12 && own->link_Bps == 200e9 && own->watts == 400);
+    assert_true(own->memory_bytes == 96e9);
+    assert_true(own->matmul_efficiency == like->matmul_efficiency);
+    assert_true(own->processors == like->processors && own->launch_ps == like->launch_ps);
+}
+
+static void switches_of_a_file_replace_the_catalogue(void **state)
+{
+    struct fixture *fixture = *state;
+    static const char text[] = BOOK ROW
+        "switches:\n"
+        "  - {name: 64x400G, ports: 64, rate: 400Gbps, breakout: 4, price: $37299, power: 2524W}\n"
+        "  - {name: 32x100G, ports: 32, rate: 100Gbps}\n";
+    struct weft_cluster cluster;
+    struct weft_error error;
+    assert_true(weft_cluster_read(&cluster, text, strlen(text), &fixture->arena, &error));
+    const struct weft_switch_catalogue *switches = weft_cluster_switches(&cluster);
+    assert_int_equal(switches->model_count, 2);
+    assert_string_equal(switches->models[0].name, "64x400G");
+    assert_int_equal(switches->models[0].ports, 64);
+    assert_int_equal(switches->models[0].breakout, 4);
+    assert_true(weft_cluster_switch_usd(&switches->models[0], &cluster.prices) == 37299);
+    assert_true(weft_cluster_switch_watts(&switches->models[0], &cluster.prices) == 2524);
+    // What a switch leaves out is that of its ports.
+    assert_int_equal(switches->models[1].breakout, 1);
+    assert_true(weft_cluster_switch_usd(&switches->models[1], &cluster.prices) == 32 * 187);
+    assert_true(weft_cluster_switch_watts(&switches->models[1], &cluster.prices) ==
+                32 * cluster.prices.rows[0].switch_port_watts);
+    assert_true(cluster.prices.rows[0].dac_usd == 60); // left out: the built-in book's
+}
+
 static void what_is_left_out_has_its_default(void **state)
 {
     struct fixture *fixture = *state;
@@ -111,6 +161,8 @@ static void what_is_left_out_has_its_default(void **state)
     assert_int_equal(cluster.latency_ps, 1000000);
     assert_int_equal(cluster.accelerators_per_server, 0);
     assert_int_equal(cluster.prices.row_count, weft_cluster_default_prices()->row_count);
+    assert_int_equal(cluster.switches.model_count, 0);
+    assert_true(weft_cluster_switches(&cluster)->model_count > 10);
 }
 
 static void json_is_read_as_the_subset_it_is(void **state)
@@ -141,17 +193,18 @@ static const struct {
     {HEAD "bandwidth: 3\n",
      "line 4: bandwidth: unknown key; the keys here are name, servers, degree, rate, "
      "latency, balance, accelerators, stack, "
-     "prices"},
+     "prices, switches"},
     {"bandwidth: 3\n" HEAD,
      "line 1: bandwidth: unknown key; the keys here are name, servers, degree, rate, "
      "latency, balance, accelerators, stack, "
-     "prices"},
+     "prices, switches"},
     {HEAD "accelerators:\n  per_server: 4\n  ram: 80GB\n",
-     "line 6: accelerators.ram: unknown key; the keys here are per_server, kind, memory"},
+     "line 6: accelerators.ram: unknown key; the keys here are per_server, kind, memory, "
+     "peak, memory_bandwidth, link_rate, power, like"},
     {BOOK ROW "    - {rate: 1Gbps, cable: 3}\n",
      "line 7: prices.rows[1].cable: unknown key; the keys here are rate, transceiver, "
      "transceiver_power, nic, nic_power, switch_port, switch_port_power, patch_panel_port, "
-     "ocs_port, ocs_port_power, mechanical_switch"},
+     "ocs_port, ocs_port_power, mechanical_switch, dac"},
     {HEAD "prices:\n  row: 1\n", "line 5: prices.row: unknown key; the keys here are source, rows"},
     {BOOK "    - {rate: 1Gbps}\n", "line 6: prices.rows[0].transceiver: missing; add it"},
     {HEAD "accelerators:\n  kind: A100\n", "line 4: accelerators.per_server: missing; add it"},
@@ -210,6 +263,43 @@ static const struct {
      "line 6: prices.rows[0].nic_power: '5' has no unit Weft knows; write for example 250W"},
     {BOOK "    - {rate: 1Gbps, transceiver: $2e9, nic: $6, switch_port: $1}\n",
      "line 6: prices.rows[0]: transceiver: 2e+09 is not between 0 and 1e9"},
+    {SWITCHES "  - {name: a, ports: 64}\n", "line 5: switches[0].rate: missing; add it"},
+    {SWITCHES "  - {ports: 64, rate: 1Gbps}\n", "line 5: switches[0].name: missing; add it"},
+    {SWITCHES SWITCH "  - {name: 8x1G, ports: 9, rate: 2Gbps}\n",
+     "line 6: switches[1].name: two switches of the name '8x1G'; keep one"},
+    {SWITCHES "  - {name: 8x1G, ports: 0, rate: 1Gbps}\n",
+     "line 5: switches[0].ports: '0' is not a whole number from 1 to 65536"},
+    {SWITCHES "  - {name: 8x1G, ports: 8, rate: 0}\n",
+     "line 5: switches[0]: rate: 0 Gbps is not above 0 and at most 1000Tbps"},
+    {SWITCHES "  - {name: 'a,b', ports: 8, rate: 1Gbps}\n",
+     "line 5: switches[0]: name: not a word of letters, digits, '.', '_' and '-'; write for "
+     "example 64x400G"},
+    {SWITCHES "  - {name: 8x1G, ports: 8, rate: 1Gbps, breakout: 65}\n",
+     "line 5: switches[0].breakout: '65' is not a whole number from 1 to 64"},
+    {SWITCHES "  - {name: 8x1G, ports: 8, rate: 1Gbps, price: $2e9}\n",
+     "line 5: switches[0]: price: 2e+09 is not between 0 and 1e9"},
+    {SWITCHES "  - {name: 8x1G, ports: 8, rate: 1Gbps, radix: 8}\n",
+     "line 5: switches[0].radix: unknown key; the keys here are name, ports, rate, breakout, "
+     "price, power"},
+    {HEAD "switches: 64x400G\n", "line 4: switches: not a list; write one '- ' a row"},
+    {OWN "  peak: {bf16: 1Tflops}\n",
+     "line 4: accelerators.memory_bandwidth: missing beside peak; write for example 3.35TB/s"},
+    {OWN "  peak: {int64: 1Tflops}\n  memory_bandwidth: 1TB/s\n",
+     "line 7: accelerators.peak.int64: unknown key; the keys here are fp32, tf32, bf16, fp16, fp8"},
+    {OWN "  peak: {bf16: 0}\n  memory_bandwidth: 1TB/s\n",
+     "line 4: accelerators: peak: 0 is not between 1e+06 and 1e+21"},
+    {OWN "  peak: {bf16: 1Tflops}\n  memory_bandwidth: 1e-9B/s\n",
+     "line 4: accelerators: memory_bandwidth: 1e-09 is not between 1e+06 and 1e+18"},
+    {OWN "  peak: {bf16: 1e9Pflops}\n  memory_bandwidth: 1TB/s\n",
+     "line 4: accelerators: peak: 1e+12 Tflops of bf16 are not between 1e-6 and 1e9"},
+    {OWN "  peak: {bf16: 9}\n  memory_bandwidth: 1TB/s\n",
+     "line 7: accelerators.peak.bf16: '9' has no unit Weft knows; write for example 989Tflops"},
+    {OWN "  memory_bandwidth: 1TB/s\n",
+     "line 7: accelerators.memory_bandwidth: is of an accelerator with peaks of its own; add peak, "
+     "or leave it out"},
+    {HEAD "accelerators: {per_server: 4, kind: H100, peak: {bf16: 1Tflops}}\n",
+     "line 4: accelerators.kind: 'H100' has no peak to be stated; give the accelerator a name of "
+     "its own"},
     {HEAD "name: &a x\n",
      "line 4: anchors, aliases and tags are not read here; write the value out"},
     {HEAD "name: *a\n", "line 4: anchors, aliases and tags are not read here; write the value out"},
@@ -359,6 +449,9 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(a_whole_file_is_read, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(an_accelerator_may_state_its_own_peaks, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(switches_of_a_file_replace_the_catalogue, set_up,
+                                        tear_down),
         cmocka_unit_test_setup_teardown(what_is_left_out_has_its_default, set_up, tear_down),
         cmocka_unit_test_setup_teardown(json_is_read_as_the_subset_it_is, set_up, tear_down),
         cmocka_unit_test_setup_teardown(bad_files_are_told_where_and_what_to_do, set_up, tear_down),

@@ -97,6 +97,40 @@ static void a_cluster_writes_its_server(void **state)
     "\" speedintra=\"12.5\" speedinter=\"12\" typeintra=\"NVL\" typeinter=\"PIX\" "                \
     "samechannels=\"1\">"
 
+// Every GPU that Weft knows is written with its generation, which reads back as one of it.
+static void gpus_are_written_with_their_generation(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *accelerator, *written, *read;
+    } cases[] = {
+        {"v100", "sm=\"70\"", "V100"},          {"A100-40GB", "sm=\"80\"", "A100"},
+        {"A100-80GB", "sm=\"80\"", "A100"},     {"H100", "sm=\"90\"", "H100"},
+        {"H800", "sm=\"90\"", "H100"},          {"H200", "sm=\"90\"", "H100"},
+        {"B200", "sm=\"100\"", "B200"},         {"GB200", "sm=\"100\"", "B200"},
+        {"MI300X", "gcn=\"gfx942\"", "MI300X"}, {"MI355X", "gcn=\"gfx950\"", "MI355X"},
+        {"gfx90a", "gcn=\"gfx90a\"", "gfx90a"}, {"TPU-v4", NULL, ""},
+    };
+    for (uint32_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        struct weft_error error;
+        struct weft_cluster cluster;
+        struct weft_nccl_topology topology;
+        assert_true(weft_cluster_build(&cluster, 2, 1, 400 * GBPS, &error));
+        cluster.accelerators_per_server = 1;
+        cluster.accelerator = cases[i].accelerator;
+        weft_nccl_server(&topology, &cluster, &arena);
+        const char *text = weft_nccl_topology_write(&topology, &arena);
+        if (cases[i].written != NULL) {
+            assert_non_null(strstr(text, cases[i].written));
+        } else {
+            assert_true(strstr(text, " sm=") == NULL && strstr(text, " gcn=") == NULL);
+        }
+        assert_true(
+            weft_nccl_topology_read(&topology, text, strlen(text), &arena, scratch, &error));
+        assert_string_equal(topology.gpus[0].model, cases[i].read);
+    }
+}
+
 static void graphs_read_back(void **state)
 {
     (void)state;
@@ -195,6 +229,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(bare_devices_count_where_nothing_else_stands, open_arenas,
                                         tear_down),
         cmocka_unit_test_setup_teardown(a_cluster_writes_its_server, open_arenas, tear_down),
+        cmocka_unit_test_setup_teardown(gpus_are_written_with_their_generation, open_arenas,
+                                        tear_down),
         cmocka_unit_test_setup_teardown(graphs_read_back, open_arenas, tear_down),
         cmocka_unit_test_setup_teardown(tuner_rows_read_back, open_arenas, tear_down),
         cmocka_unit_test_setup_teardown(bad_files_are_refused_by_line, open_arenas, tear_down),

@@ -2,7 +2,7 @@
 // The reference fabrics: shapes, parts, prices, refusals.
 
 #include "../fresh_arenas.h"
-#include "weft/fabric.h"
+#include "fabric/routes_kinds.h"
 
 #include <math.h>
 #include <setjmp.h>
@@ -141,28 +141,54 @@ static void leaf_spine_joins_each_rail(void **state)
     static const struct {
         uint32_t server_count, degree, radix;
         double oversubscription;
-        uint32_t leaves, spines, hop_max; // of all rails
+        uint32_t leaves, spines, cores, hop_max; // of all rails
     } cases[] = {
-        {64, 4, 0, 0, 4, 0, 2},      {128, 4, 0, 0, 16, 8, 4}, {432, 8, 0, 0, 112, 64, 4},
-        {4096, 2, 0, 0, 128, 64, 4}, {32, 3, 8, 0, 24, 12, 4}, {40, 2, 8, 2, 16, 6, 4},
+        {64, 4, 0, 0, 4, 0, 0, 2},
+        {128, 4, 0, 0, 16, 8, 0, 4},
+        {432, 8, 0, 0, 112, 64, 0, 4},
+        {4096, 2, 0, 0, 128, 64, 0, 4}, // of 128 ports, which saves a tier
+        {32, 3, 8, 0, 24, 12, 0, 4},
+        {40, 2, 8, 2, 16, 6, 0, 4},
+        {40, 2, 8, 0, 20, 24, 16, 6}, // three pods of four leaves at most and four spines
+        {16384, 1, 0, 0, 512, 512, 256, 6},
     };
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         struct weft_cluster cluster = cluster_of(cases[i].server_count, cases[i].degree, GBPS);
         struct weft_fabric_options options = {.radix = cases[i].radix,
                                               .oversubscription = cases[i].oversubscription};
         struct weft_network network;
-        assert_true(weft_fabric_build_leaf_spine(&network, &cluster, &options, &arena, &error));
-        uint32_t rails = network.routes.shape[0];
+        assert_true(
+            weft_fabric_build_leaves(&network, "leaf-spine", &cluster, &options, &arena, &error));
+        const uint32_t *shape = network.routes.shape;
+        uint32_t rails = shape[TREE_RAILS];
+        uint32_t pods = (shape[TREE_GROUPS] + shape[TREE_POD_GROUPS] - 1) / shape[TREE_POD_GROUPS];
         assert_int_equal(rails, cases[i].degree);
-        assert_int_equal(network.routes.shape[3] * rails, cases[i].leaves);
-        assert_int_equal(network.routes.shape[2] * rails, cases[i].spines);
+        assert_int_equal(shape[TREE_GROUPS] * rails, cases[i].leaves);
+        assert_int_equal(pods * shape[TREE_SPINES] * rails, cases[i].spines);
+        assert_int_equal(shape[TREE_SPINES] * rails * shape[TREE_CORES], cases[i].cores);
+        uint64_t switches = (uint64_t)cases[i].leaves + cases[i].spines + cases[i].cores;
+        assert_int_equal(network.fabric.node_count, cases[i].server_count + switches);
         assert_int_equal(network.routes.hop_max, cases[i].hop_max);
     }
-    struct weft_cluster cluster = cluster_of(40, 2, GBPS);
-    struct weft_fabric_options options = {.radix = 8};
-    struct weft_network network;
-    assert_false(weft_fabric_build_leaf_spine(&network, &cluster, &options, &arena, &error));
-    assert_non_null(strstr(error.message, "a radix of 64 does"));
+    static const struct {
+        uint32_t server_count, radix;
+        const char *message;
+    } refused[] = {
+        {40, 4,
+         "three tiers of 4-port switches hold no 40 servers of 2 ports, at most 16; a radix of 6 "
+         "does"},
+        {60, 6,
+         "three tiers of 6-port switches hold no 60 servers of 2 ports, at most 54; a radix of 8 "
+         "does, or an oversubscription of 2"},
+    };
+    for (size_t i = 0; i < sizeof refused / sizeof refused[0]; i++) {
+        struct weft_cluster cluster = cluster_of(refused[i].server_count, 2, GBPS);
+        struct weft_fabric_options options = {.radix = refused[i].radix};
+        struct weft_network network;
+        assert_false(
+            weft_fabric_build_leaves(&network, "leaf-spine", &cluster, &options, &arena, &error));
+        assert_string_equal(error.message + strlen("leaf-spine: "), refused[i].message);
+    }
 }
 
 static void expanders_are_regular_and_random(void **state)
@@ -277,7 +303,7 @@ static void every_fabric_has_a_name(void **state)
     struct weft_cluster cluster = cluster_of(64, 6, 100 * GBPS);
     uint32_t count = 0;
     const struct weft_fabric_reference *references = weft_fabric_references(&count);
-    assert_int_equal(count, 9);
+    assert_int_equal(count, 15);
     for (uint32_t i = 0; i < count; i++) {
         struct weft_network network;
         assert_true(weft_fabric_build_named(
@@ -292,10 +318,10 @@ static void every_fabric_has_a_name(void **state)
         &network, "single-switch", &cluster, NULL,
         &(struct weft_environment){.arena = &arena, .scratch = scratch, .error = &error}));
     assert_false(weft_fabric_build_named(
-        &network, "dragonfly", &cluster, NULL,
+        &network, "butterfly", &cluster, NULL,
         &(struct weft_environment){.arena = &arena, .scratch = scratch, .error = &error}));
     assert_int_equal(error.code, WEFT_INPUT);
-    assert_non_null(strstr(error.message, "'dragonfly'"));
+    assert_non_null(strstr(error.message, "'butterfly'"));
     assert_non_null(strstr(error.message, "leaf-spine, expander"));
 }
 

@@ -228,8 +228,8 @@ static void rings_share_an_allreduce_over_given_links(void **state)
     for (uint32_t i = 0; i < 4; i++) {
         hop_links[i] = weft_fabric_find_link(&network.fabric, backward[i], backward[(i + 1) % 4]);
     }
-    struct weft_ring rings[] = {{0, 4, eight, 0.5, NULL, NULL},
-                                {0, 4, backward, 0.5, hop_first, hop_links}};
+    struct weft_ring rings[] = {{0, 4, eight, 0.5, NULL, NULL, NULL},
+                                {0, 4, backward, 0.5, hop_first, hop_links, NULL}};
     struct weft_sim_job job = {&graph, NULL, {2, rings}};
     struct weft_sim_result result = run(&job, 1, &(struct weft_sim_options){0});
     assert_int_equal(result.iteration_ps[0], 6 * (US / 2 + US));
@@ -247,7 +247,8 @@ static void shares_of_less_than_any_byte_still_take_their_way(void **state)
     add_allreduce(eight, 4, 1, 0);
     build_graph(4);
     uint32_t backward[] = {0, 3, 2, 1};
-    struct weft_ring rings[] = {{0, 4, eight, 1, NULL, NULL}, {0, 4, backward, 5e-324, NULL, NULL}};
+    struct weft_ring rings[] = {{0, 4, eight, 1, NULL, NULL, NULL},
+                                {0, 4, backward, 5e-324, NULL, NULL, NULL}};
     struct weft_sim_job job = {&graph, NULL, {2, rings}};
     struct weft_sim_result result = run(&job, 1, &(struct weft_sim_options){0});
     assert_int_equal(result.iteration_ps[0], 6 * (5 + US));
@@ -332,9 +333,13 @@ static void bad_jobs_are_refused(void **state)
     };
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
         bool last = i + 1 == sizeof(cases) / sizeof(cases[0]);
-        struct weft_ring ring = {cases[i].group,          cases[i].member_count,
-                                 cases[i].members,        cases[i].share_ratio,
-                                 last ? hop_first : NULL, last ? hop_links : NULL};
+        struct weft_ring ring = {cases[i].group,
+                                 cases[i].member_count,
+                                 cases[i].members,
+                                 cases[i].share_ratio,
+                                 last ? hop_first : NULL,
+                                 last ? hop_links : NULL,
+                                 NULL};
         job.rings = (struct weft_ring_set){1, &ring};
         refuse(&job, &plain, cases[i].says);
     }

@@ -122,6 +122,7 @@ WORK = {"allreduce-ring-1024": ("AllReduce 100 MB, ring of 1024", "0.7 s, 60 MB"
         "allreduce-ring-4096": ("AllReduce 100 MB, ring of 4096", "12 s", "none within 60 s"),
         "alltoall-switch-512": ("all-to-all 1 MB, switch of 512", "2 s, 150 MB",
                                 "SimGrid 18.6 s, 672 MB"),
+        "alltoall-even-fat-tree-4096": ("all-to-all 1 MB, Fat-tree of 4096, even", "10 s", ""),
         "permutation-fat-tree-1024": ("permutation 10 MB, Fat-tree of 1024", "", "SimGrid 0.06 s"),
         "poisson-30-fat-tree-1024": ("Poisson 1 MB, Fat-tree of 1024, 30 %", "1 s",
                                      "SimGrid 25.9 s"),

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Tables of what is computed: traces, operators' costs, published runs, example jobs."""
 
+import json
+
 from recipes import table
 
 TRACES = [("ASTRA-sim's custom ring, 1 MiB", "astra_custom_ring_ar_8", "us"),
@@ -92,6 +94,40 @@ def published_runs(title):
 for each in ("dense, fit rows", "dense, held out", "moe, fit rows", "moe, held out",
              "ablation, held out"):
     published_runs(each)
+
+
+@table("published-calibrated", "docs/published-runs.md", "cheap",
+       "run | printed s | printed MFU % | MFU % of that time | predicted s | off by % "
+       "| predicted MFU % | off by points | with `--stack none` | off by points",
+       "weft reproduce megascale; with --stack none in place of its stacks")
+def published_calibrated(tool):
+    """MegaScale's table 2: what its times give, and each run predicted from the smallest one."""
+    def row(claims, name):
+        def answer(part, stack=None):
+            words = claims[f"{name}-{part}"]["command"].split()[1:]
+            if stack:
+                words[words.index("--stack") + 1] = stack
+            return tool.weft(*words)
+        measured = answer("mfu")["measured"]
+        printed = claims[f"{name}-mfu"]["published"]
+        cells = [name, f"{measured['iteration_s']:.4g}", f"{printed:.1f}",
+                 f"{100 * measured['flops_utilization']:.1f}"]
+        if f"{name}-predicted" not in claims:
+            return cells + ["calibrated on", "", "", "", "", ""]
+        fitted, plain = answer("predicted"), answer("predicted", "none")
+        off = 100 * (fitted["iteration_s"] / measured["iteration_s"] - 1)
+        cells += [f"{fitted['iteration_s']:.4g}", f"{off:+.1f}"]
+        for found in (fitted, plain):
+            mfu = 100 * found["flops_utilization"]
+            cells += [f"{mfu:.1f}", f"{mfu - printed:+.1f}"]
+        return cells
+
+    def rows():
+        listed = json.loads(tool.run("weft", "reproduce", "--list", "--json"))["claims"]
+        claims = {claim["name"]: claim for claim in listed}
+        names = [name[:-len("-mfu")] for name in claims if name.endswith("-mfu")]
+        return [row(claims, name) for name in names]
+    return [rows]
 
 
 @table("example-jobs", "docs/taskgraphs.md", "cheap",

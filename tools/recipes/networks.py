@@ -48,6 +48,23 @@ def ecmp(tool):
                      for load, flows in (("full", 32), ("half", 16), ("quarter", 8))]]
 
 
+@table("bills", "docs/fabrics.md", "cheap",
+       "servers, leaf-spine | leaves, spines | ports free | NIC ports | transceivers | "
+       "fibre in rows, beyond | price | kW",
+       "weft fabrics --servers N --degree 8 --rate 400Gbps --fabric leaf-spine --switch 64x400G")
+def bills(tool):
+    def row(servers):
+        one = tool.weft("fabrics", "--servers", servers, "--degree", 8, "--rate", "400Gbps",
+                        "--fabric", "leaf-spine", "--switch", "64x400G")["fabrics"][0]
+        tiers = [part for part in one["bill"] if "tier" in part]
+        counts = [part["count"] for part in tiers] + [0] * (2 - len(tiers))
+        return [f"{servers:,}", f"{counts[0]:,}, {counts[1]:,}",
+                f"{sum(part['ports_free'] for part in tiers):,}", f"{one['nics']:,}",
+                f"{one['transceivers']:,}", f"{one['fibres_row']:,}, {one['fibres_hall']:,}",
+                f"${one['usd']:,.0f}", f"{one['watts'] / 1000:,.1f}"]
+    return [lambda: [row(servers) for servers in (64, 432, 1024)]]
+
+
 @table("moore-bounds", "docs/fabrics.md", "cheap", "n | d = 4 mean / diameter | d = 8",
        "weft topology --servers N --degree D --uniform --method topoopt")
 def moore_bounds(tool):

@@ -73,7 +73,9 @@ struct weft_claim {
     const char *sentence; // what is claimed
     struct weft_claim_published published;
     enum weft_claim_goal goal;
-    double within_ratio; // of WEFT_CLAIM_WITHIN: 0.05 for 5 %
+    const char *goal_text; // as it is written
+    // Of WEFT_CLAIM_WITHIN: 0.05 for 5 %, points over the published figure; NAN where none was.
+    double within_ratio;
     struct weft_claim_runs runs;
     struct weft_claim_reading reading;
     const char *not_comparable; // why the figures are not of the same thing; NULL = they are

@@ -19,6 +19,10 @@ const char *weft_export_dot(const struct weft_plan *plan, struct weft_arena *are
 // OCS cross-connects: plane,input_port,output_port,from,to a line; or JSON (weft.circuits/1).
 const char *weft_export_circuits_csv(const struct weft_plan *plan, struct weft_arena *arena);
 const char *weft_export_circuits_json(const struct weft_plan *plan, struct weft_arena *arena);
+// A cabling sheet, a cable a line: label,from_rack,from_device,from_port,to_rack,to_device,to_port,
+// length,medium,gbps. Ports that are split are PORT/LANE; the label has both ends.
+const char *weft_export_cabling_csv(const struct weft_cabling_sheet *sheet,
+                                    struct weft_arena *arena);
 // scripts[s] is the `ip` script of server s: addresses, fixed neighbors, and weighted next hops
 // for its own traffic and for what passes (weft_routing_next_hops). Fails with UNSUPPORTED beyond
 // 65536 servers or 128 ports, and as weft_routing_next_hops does.
@@ -38,6 +42,20 @@ bool weft_export_slurm(const char **text, const struct weft_nest *nest,
 bool weft_export_fbuf(struct weft_fbuf *fbuf, uint32_t *sizes_left_out,
                       const struct weft_plan *plan, const struct weft_taskgraph *graph,
                       const struct weft_environment *environment) WEFT_MUST_USE;
+
+// What launches a strategy of a transformer: words behind torchrun (before the program) and flags
+// of Megatron-LM, those of the strategy and those of the model's shape. All NULL for a strategy of
+// operators.
+struct weft_launch {
+    const char *torchrun;
+    const char *megatron;
+    const char *model;
+    const char *without_flag; // what the strategy has and no flag says, in words; NULL: nothing
+};
+// O(stages).
+struct weft_launch weft_export_launch(const struct weft_strategy *strategy,
+                                      const struct weft_model *model,
+                                      const struct weft_cluster *cluster, struct weft_arena *arena);
 
 WEFT_API_END
 

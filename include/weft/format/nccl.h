@@ -13,7 +13,7 @@ WEFT_API_BEGIN
 
 struct weft_nccl_gpu {
     const char *busid;
-    const char *model; // "A100", "gfx942", or "" = not stated
+    const char *model; // "A100", "MI300X", "gfx90a" (AMD's others), or "" = not stated
     uint32_t dev;
     uint32_t cpu;        // index of the CPU above it
     double pcie_Bps;     // of its slot, as NCCL counts it
@@ -129,6 +129,13 @@ bool weft_nccl_tuner_read(struct weft_nccl_choice **choices, uint32_t *count, co
     WEFT_MUST_USE;
 const char *weft_nccl_tuner_write(const struct weft_nccl_choice *choices, uint32_t count,
                                   struct weft_arena *arena);
+
+// What the programs of nccl-tests print (all_reduce_perf and others, RCCL's too), or a file of
+// NCCL's Inspector (a JSON object a line). Where nccl-tests does not say them, kind is KIND_COUNT
+// and rank_count 0. Fails with INPUT naming the line. O(length).
+bool weft_nccl_measured_read(struct weft_collective_samples *samples, const char *data,
+                             size_t length, struct weft_arena *arena, struct weft_error *error)
+    WEFT_MUST_USE;
 
 WEFT_API_END
 

@@ -203,6 +203,32 @@ const char *weft_request_straggler_json(const struct weft_straggler_result *resu
                                         const struct weft_straggler_request *request,
                                         struct weft_arena *arena);
 
+// ---- fit ----
+
+struct weft_fit_request {
+    const char *const *paths; // of nccl-tests or of NCCL's Inspector
+    uint32_t path_count;
+    bool kind_given; // for files that do not say it
+    enum weft_collective_kind kind;
+    uint32_t rank_count;      // likewise; 0: not stated
+    uint64_t size_low_bytes;  // only sizes from here
+    uint64_t size_high_bytes; // to here; 0: all
+    double rate_Bps;          // of a port, to tell what share of it is reached; 0: not stated
+};
+struct weft_fit_result {
+    struct weft_collective_fits fits;
+    double rate_Bps; // the request's
+};
+// Latency and bandwidth of measured collectives (weft_collective_fit), all files together. Fails
+// with USAGE where a file does not say its collective or ranks and the request does not, either.
+bool weft_request_fit(struct weft_fit_result *result, const struct weft_fit_request *request,
+                      struct weft_request_environment *environment) WEFT_MUST_USE;
+// Latency of a link of a fabric with switches, where a message between servers crosses two: half of
+// a message's in a ring.
+double weft_fit_link_latency_s(const struct weft_collective_fit *fit);
+// "weft.collective-fit/1"
+const char *weft_request_fit_json(const struct weft_fit_result *result, struct weft_arena *arena);
+
 // ---- export ----
 
 enum weft_collective_export_kind {

@@ -11,6 +11,12 @@ WEFT_API_BEGIN
 
 struct weft_fabrics_request {
     struct weft_request_hardware hardware;
+    // A name, or "all": fabrics are counted as they are bought (weft_fabric_buy), in switches.
+    // NULL: all are counted in ports, without bills.
+    const char *fabric;
+    // With a fabric alone; {switch}, {rack-servers}, {row-racks}, {oversubscription}.
+    struct weft_bill_options purchase;
+    bool cabling; // {cabling}: of one fabric, its cables, too
 };
 
 // One fabric, or why there is none.
@@ -24,18 +30,24 @@ struct weft_fabrics_row {
     uint32_t hops_max;
     struct weft_parts parts;
     struct weft_cost cost;
+    // With {fabric} only; then without links between servers, which take long to find.
+    struct weft_bill bill;
+    struct weft_cabling_sheet sheet; // with {cabling}
 };
 
 struct weft_fabrics_result {
     struct weft_cluster cluster;
     uint32_t row_count;
     const struct weft_fabrics_row
-        *rows; // the last is a direct fabric of all ports on a patch panel
+        *rows; // without {fabric} the last is a direct fabric of all ports on a patch panel
+    bool bills;
 };
 
 // Builds every reference fabric for the cluster, one after the other, and keeps what it is made of.
 // The hops of the last row are the Moore bound, which no direct fabric can be below. Fails as
-// weft_request_cluster does; a fabric that the cluster cannot carry is a row with its reason.
+// weft_request_cluster does; a fabric that the cluster cannot carry is a row with its reason, but
+// where it is the one {fabric}: then that is the failure. Fails with USAGE where what is of bills
+// is said without {fabric}, or {cabling} of "all".
 bool weft_request_fabrics(struct weft_fabrics_result *result,
                           const struct weft_fabrics_request *request,
                           struct weft_request_environment *environment) WEFT_MUST_USE;

@@ -77,9 +77,10 @@ struct weft_request_packets {
         struct weft_given_time target_delay;
     } control;
     struct weft_given_count partitions; // that one run of flows is played in
+    bool skip;                          // steady states are skipped
 };
 
-enum { WEFT_PACKET_PARAMETERS = 47 };
+enum { WEFT_PACKET_PARAMETERS = 48 };
 extern const struct weft_parameter weft_packet_parameters[WEFT_PACKET_PARAMETERS];
 
 // What the load is.

@@ -72,26 +72,6 @@ static const struct argp_option options[] = {
 
 #define RANKS_MAX (1u << 16)
 
-static error_t take_size(struct best_input *input, const char *argument)
-{
-    struct cli *cli = input->cli;
-    struct weft_best_request *request = &input->request;
-    const char *dots = strstr(argument, "..");
-    const char *low =
-        dots == NULL ? argument : weft_arena_text(&cli->arena, argument, (size_t)(dots - argument));
-    const char *high = dots == NULL ? argument : dots + 2;
-    bool fine = weft_parse_bytes(&request->size_low_bytes, low, &cli->error) &&
-                weft_parse_bytes(&request->size_high_bytes, high, &cli->error);
-    if (fine &&
-        (request->size_low_bytes == 0 || request->size_high_bytes < request->size_low_bytes ||
-         request->size_high_bytes > 1ull << 50)) {
-        fine = weft_fail(&cli->error, WEFT_INPUT,
-                         "'%.60s': write sizes that ascend, from a byte to 2^50: 1KiB..4GiB",
-                         argument);
-    }
-    return cli_value(cli, fine, "size");
-}
-
 static error_t take_engine(struct best_input *input, const char *argument)
 {
     struct weft_best_request *request = &input->request;
@@ -118,7 +98,8 @@ static error_t parse(int key, char *argument, struct argp_state *state)
     case KEY_RANKS:
         return cli_count(cli, &algorithm->rank_count, "ranks", argument, 1, RANKS_MAX);
     case KEY_SIZE:
-        return take_size(input, argument);
+        return collective_take_sizes(cli, &request->size_low_bytes, &request->size_high_bytes,
+                                     argument);
     case KEY_FABRIC:
         return cli_take(cli, &request->fabric, argument, "fabric");
     case KEY_ENGINE:
@@ -147,26 +128,10 @@ static const char *show(struct cli *cli, double seconds)
     return weft_show_time(buffer, weft_picoseconds(seconds));
 }
 
-// "64 KiB" where it is a whole number of them.
-static const char *show_size(struct cli *cli, uint64_t size_bytes)
-{
-    static const char *const units[] = {"B", "KiB", "MiB", "GiB", "TiB"};
-    uint32_t unit = 0;
-    while (unit < 4 && size_bytes > 0 && size_bytes % 1024 == 0) {
-        size_bytes /= 1024;
-        unit++;
-    }
-    char *buffer = WEFT_NEW(&cli->arena, char, WEFT_UNIT_TEXT);
-    if (unit == 0) {
-        return weft_show_bytes(buffer, (double)size_bytes);
-    }
-    return weft_arena_format(&cli->arena, "%llu %s", (unsigned long long)size_bytes, units[unit]);
-}
-
 static void fill_row(const char **row, struct cli *cli,
                      const struct weft_collective_ranking *ranking)
 {
-    row[0] = show_size(cli, ranking->size_bytes);
+    row[0] = collective_show_size(cli, ranking->size_bytes);
     row[5] = show(cli, ranking->bound_s);
     if (ranking->best == WEFT_ALGORITHM_COUNT) {
         row[1] = "none can";

@@ -15,6 +15,8 @@ static const struct cli_entry subs[] = {
     {"synthesize", "a schedule for any fabric, and its gap to what none can be below",
      collective_synthesize},
     {"export", "an algorithm or a plan's rings in the files of NCCL and MSCCL", collective_export},
+    {"fit", "latency and bandwidth from what nccl-tests or NCCL's Inspector measured",
+     collective_fit},
     {"straggler", "what StragglAR gains when one rank is late", collective_straggler},
     {NULL, NULL, NULL},
 };

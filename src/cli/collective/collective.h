@@ -12,6 +12,7 @@
 int collective_best(int argc, char **argv);
 int collective_check(int argc, char **argv);
 int collective_export(int argc, char **argv);
+int collective_fit(int argc, char **argv);
 int collective_show(int argc, char **argv);
 int collective_straggler(int argc, char **argv);
 int collective_synthesize(int argc, char **argv);
@@ -25,6 +26,11 @@ struct collective_input {
 };
 // The value of --kind; 0 or EINVAL.
 error_t collective_take_kind(struct cli *cli, enum weft_collective_kind *kind, const char *text);
+// The value of --size as a range, "1KiB..4GiB", or one size; 0 or EINVAL.
+error_t collective_take_sizes(struct cli *cli, uint64_t *low_bytes, uint64_t *high_bytes,
+                              const char *text);
+// "64 KiB" where it is a whole number of them.
+const char *collective_show_size(struct cli *cli, uint64_t size_bytes);
 
 // The options of such a specification, for a verb's own list, and their parser.
 enum {

@@ -5,11 +5,43 @@
 
 #include "collective.h"
 
+#include <string.h>
+
 #define RANKS_MAX (1u << 20)
 
 error_t collective_take_kind(struct cli *cli, enum weft_collective_kind *kind, const char *text)
 {
     return cli_value(cli, weft_request_kind(kind, text, &cli->arena, &cli->error), "kind");
+}
+
+error_t collective_take_sizes(struct cli *cli, uint64_t *low_bytes, uint64_t *high_bytes,
+                              const char *text)
+{
+    const char *dots = strstr(text, "..");
+    const char *low =
+        dots == NULL ? text : weft_arena_text(&cli->arena, text, (size_t)(dots - text));
+    bool fine = weft_parse_bytes(low_bytes, low, &cli->error) &&
+                weft_parse_bytes(high_bytes, dots == NULL ? text : dots + 2, &cli->error);
+    if (fine && (*low_bytes == 0 || *high_bytes < *low_bytes || *high_bytes > 1ull << 50)) {
+        fine = weft_fail(&cli->error, WEFT_INPUT,
+                         "'%.60s': write sizes that ascend, from a byte to 2^50: 1KiB..4GiB", text);
+    }
+    return cli_value(cli, fine, "size");
+}
+
+const char *collective_show_size(struct cli *cli, uint64_t size_bytes)
+{
+    static const char *const units[] = {"B", "KiB", "MiB", "GiB", "TiB"};
+    uint32_t unit = 0;
+    while (unit < 4 && size_bytes > 0 && size_bytes % 1024 == 0) {
+        size_bytes /= 1024;
+        unit++;
+    }
+    char *buffer = WEFT_NEW(&cli->arena, char, WEFT_UNIT_TEXT);
+    if (unit == 0) {
+        return weft_show_bytes(buffer, (double)size_bytes);
+    }
+    return weft_arena_format(&cli->arena, "%llu %s", (unsigned long long)size_bytes, units[unit]);
 }
 
 error_t collective_parse(int key, char *argument, struct argp_state *state)

@@ -16,11 +16,16 @@ static const char doc[] =
     "is bytes on a link in one iteration. Cost and power: NICs, transceivers, switch or panel "
     "ports, by the cluster's price book.\n"
     "\n"
+    "MODEL CLUSTER.yaml alone answers what to buy, for any number of servers: of each fabric the "
+    "best strategy, tokens a second, the bill, launch flags, and which to take, as weft plan "
+    "--fabric all does; up to 128 servers Weft's own plan stands beside them.\n"
+    "\n"
     "With --model, strategies are searched on every fabric, and one that was found for any fabric "
     "is tried on all: the column 'strategy of' says whose is the best. Models are names that weft "
     "models lists, or files.\n"
     "\n"
     "Examples:\n"
+    "  $ weft compare llama3-70b cluster.yaml --tokens 15T\n"
     "  $ weft compare --model dlrm-16,vgg16-16 cluster.yaml --rates 25Gbps,100Gbps --plot out.svg\n"
     "  $ weft compare job.fbuf --degree 4 --rate 100Gbps\n"
     "  $ weft compare job.fbuf --cluster cluster.yaml --json\n";
@@ -31,12 +36,9 @@ static error_t parse(int key, char *argument, struct argp_state *state)
     switch (key) {
     case ARGP_KEY_ARG:
         if (input->path != NULL && input->cli->given.job.model == NULL) {
-            return cli_usage(input->cli,
-                             "one task graph or cluster only, not '%.100s' and '%.100s'; for a "
-                             "model write %s --model NAME CLUSTER.yaml",
-                             input->path, argument, input->cli->program);
+            return cli_take(input->cli, &input->cluster, argument, "cluster");
         }
-        return cli_take(input->cli, &input->path, argument, "task graph or cluster");
+        return cli_take(input->cli, &input->path, argument, "task graph, model or cluster");
     default:
         return compare_parse_model(key, argument, input);
     }
@@ -105,9 +107,9 @@ static bool compare_graph(const struct compare_options *input)
                           "NAME CLUSTER.yaml",
                           cli->program, cli->program);
     }
-    if (weft_request_in_zoo(input->path)) {
-        return cli_misuse(cli, "'%s' is a model; write %s --model %s CLUSTER.yaml", input->path,
-                          cli->program, input->path);
+    if (input->buy.given) {
+        return cli_misuse(cli, "'%.100s' is a task graph; --%s is for %s MODEL CLUSTER.yaml",
+                          input->path, input->buy.last, cli->program);
     }
     if (input->model_option_given) {
         return cli_misuse(cli,
@@ -148,6 +150,10 @@ static bool run(struct compare_options *input)
         !cli_can_write(cli, input->models.resume_path)) {
         return false;
     }
+    bool model = input->path != NULL && weft_request_in_zoo(input->path);
+    if (cli->given.job.model == NULL && (model || input->cluster != NULL)) {
+        return compare_bought(input);
+    }
     return cli->given.job.model != NULL ? compare_models(input) : compare_graph(input);
 }
 
@@ -155,8 +161,8 @@ int cli_compare(int argc, char **argv)
 {
     static const struct cli_verb verb = {
         .name = "weft compare",
-        .arguments = "FILE.fbuf --degree D --rate R\nFILE.fbuf --cluster FILE.yaml\n--model M[,M] "
-                     "CLUSTER.yaml",
+        .arguments = "FILE.fbuf --degree D --rate R\nFILE.fbuf --cluster FILE.yaml\nMODEL "
+                     "CLUSTER.yaml\n--model M[,M] CLUSTER.yaml",
         .doc = doc,
         .options = compare_model_options,
         .parser = parse,

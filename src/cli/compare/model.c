@@ -43,6 +43,8 @@ const struct argp_option compare_model_options[] = {
     {"dark", KEY_DARK, "T", 0,
      "of a task graph: how long the switch of ocs-reconfig turns, while no traffic flows (10ms)",
      0},
+    {0, 0, NULL, 0, "Of a model without --model:", -2},
+    CLI_BUY_OPTIONS,
     {0},
 };
 
@@ -149,7 +151,7 @@ error_t compare_parse_model(int key, char *argument, struct compare_options *inp
     case KEY_RESUME:
         return cli_take(cli, &input->models.resume_path, argument, "file to resume");
     default:
-        return ARGP_ERR_UNKNOWN;
+        return cli_buy_parse(cli, &input->buy, key, argument);
     }
 }
 
@@ -312,6 +314,10 @@ bool compare_models(struct compare_options *input)
 {
     struct cli *cli = input->cli;
     struct weft_compare_models_request *request = &input->models;
+    if (input->buy.given) {
+        return cli_misuse(cli, "--%s is for %s MODEL CLUSTER.yaml, without --model",
+                          input->buy.last, cli->program);
+    }
     if (input->dark_ps > 0) {
         return cli_misuse(cli, "--dark is for a task graph; leave it out with --model");
     }

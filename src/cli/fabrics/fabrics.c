@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // weft fabrics: the reference fabrics of a cluster, counted and priced, without a job. This is the
 // smallest verb that is a request, and the example to follow for a new one (docs/house.md): options
-// in, cli_environment, the request, and its result as a table or as JSON. Its sub-verb is in
-// ecmp.c.
+// in, cli_environment, the request, and its result as a table or as JSON. Bills are printed by
+// bill.c; its sub-verb is in ecmp.c.
 
 #include "fabrics.h"
+#include "weft/format.h"
 #include "weft/report.h"
+
+#include <string.h>
 
 #define ECMP_SUMMARY "what flows lose that a switch spreads over its uplinks by hash"
 
@@ -17,12 +20,21 @@ static const char doc[] =
     "hops are the Moore bound, which no such fabric can be below. The ideal switch is priced as "
     "the Fat-tree of its rate.\n"
     "\n"
+    "With --fabric a fabric is counted as it is bought: switches by tier and model with the ports "
+    "used and free, NICs, transceivers, copper within racks and fibre by length, panels, dollars "
+    "and watts. Switches are those of the cluster file, else the built-in catalogue "
+    "(docs/clusters.md); --switch builds the fabric from one model, and without it each switch is "
+    "the smallest that takes its cables. What cannot be built says what is missing and the nearest "
+    "that can. --cabling writes every cable with its racks, devices and ports.\n"
+    "\n"
     "Sub-verbs, each with its own --help:\n"
     "  ecmp " ECMP_SUMMARY "\n"
     "\n"
     "Examples:\n"
     "  $ weft fabrics --servers 128 --degree 4 --rate 100Gbps\n"
     "  $ weft fabrics --cluster cluster.yaml --json\n"
+    "  $ weft fabrics cluster.yaml --fabric leaf-spine --switch 64x400G --cabling cables.csv\n"
+    "  $ weft fabrics --servers 64 --degree 8 --rate 400Gbps --fabric all --csv\n"
     "  $ weft fabrics ecmp --uplinks 32 --flows 32 --split 2\n";
 
 #define COLUMNS 10
@@ -84,22 +96,117 @@ static void print(struct cli *cli, const struct weft_fabrics_result *result)
     }
 }
 
+enum { FABRIC = 256, SWITCH, OVERSUBSCRIPTION, RACK_SERVERS, ROW_RACKS, CABLING, CSV };
+
+static const struct argp_option options[] = {
+    {"fabric", FABRIC, "NAME", 0, "the bill of material of this fabric, or of all", 0},
+    {"switch", SWITCH, "MODEL", 0, "build it from this switch: 64x400G, or one of the cluster file",
+     0},
+    {"oversubscription", OVERSUBSCRIPTION, "X", 0, "X : 1 at the switches of servers (1)", 0},
+    {"rack-servers", RACK_SERVERS, "N", 0, "servers of a rack (32 accelerators, or 4 servers)", 0},
+    {"row-racks", ROW_RACKS, "N", 0, "racks of a row (8)", 0},
+    {"cabling", CABLING, "FILE.csv", 0, "write every cable of the fabric: racks, devices, ports",
+     0},
+    {"csv", CSV, NULL, 0, "the bill as CSV", 0},
+    {NULL, 0, NULL, 0, NULL, 0},
+};
+
+// What the options say.
+struct list_input {
+    struct cli *cli;
+    struct weft_fabrics_request request;
+    const char *cluster_path; // as an argument
+    const char *cabling_path;
+    bool csv;
+};
+
+static error_t parse(int key, char *argument, struct argp_state *state)
+{
+    struct list_input *input = state->input;
+    struct cli *cli = input->cli;
+    struct weft_bill_options *purchase = &input->request.purchase;
+    switch (key) {
+    case FABRIC:
+        input->request.fabric = argument;
+        return 0;
+    case SWITCH:
+        purchase->switch_name = argument;
+        return 0;
+    case OVERSUBSCRIPTION: {
+        double *ratio = &purchase->shape.oversubscription;
+        return cli_value(cli, weft_parse_number(ratio, argument, 1, 1000, &cli->error),
+                         "oversubscription");
+    }
+    case RACK_SERVERS:
+        return cli_count(cli, &purchase->rack_servers, "rack-servers", argument, 1, 1u << 20);
+    case ROW_RACKS:
+        return cli_count(cli, &purchase->row_racks, "row-racks", argument, 1, 1u << 20);
+    case CABLING:
+        input->cabling_path = argument;
+        input->request.cabling = true;
+        return 0;
+    case CSV:
+        input->csv = true;
+        return 0;
+    case ARGP_KEY_ARG:
+        return cli_take(cli, &input->cluster_path, argument, "cluster");
+    default:
+        return ARGP_ERR_UNKNOWN;
+    }
+}
+
+// What the command line alone can say wrong.
+static bool check_input(struct cli *cli, struct list_input *input)
+{
+    struct weft_request_hardware *hardware = &input->request.hardware;
+    *hardware = cli->given.hardware;
+    if (input->cluster_path != NULL && hardware->cluster_path != NULL) {
+        return cli_misuse(cli, "'%.60s' and --cluster: write one of them", input->cluster_path);
+    }
+    if (input->cluster_path != NULL) {
+        hardware->cluster_path = input->cluster_path;
+    }
+    if (input->csv && (cli->json || input->request.fabric == NULL)) {
+        return cli_misuse(cli, cli->json ? "--json and --csv: write one of them"
+                                         : "--csv is of a bill; write --fabric leaf-spine, too");
+    }
+    return input->cabling_path == NULL || cli_can_write(cli, input->cabling_path);
+}
+
+static bool save_cabling(struct cli *cli, const struct list_input *input,
+                         const struct weft_fabrics_result *result)
+{
+    const char *text = weft_export_cabling_csv(&result->rows[0].sheet, &cli->arena);
+    return weft_file_save(input->cabling_path, text, strlen(text), &cli->error);
+}
+
 static int list(int argc, char **argv)
 {
     static const struct cli_verb verb = {
-        .name = "weft fabrics", .arguments = "", .doc = doc, .groups = CLI_HARDWARE};
+        .name = "weft fabrics",
+        .arguments = "[CLUSTER.yaml]",
+        .doc = doc,
+        .options = options,
+        .parser = parse,
+        .groups = CLI_HARDWARE,
+    };
     struct cli cli;
-    if (!cli_parse(&cli, &verb, argc, argv, NULL)) {
+    struct list_input input = {.cli = &cli};
+    if (!cli_parse(&cli, &verb, argc, argv, &input) || !check_input(&cli, &input)) {
         return cli_finish(&cli, false);
     }
     struct weft_request_environment *environment = cli_environment(&cli, NULL);
-    const struct weft_fabrics_request request = {.hardware = cli.given.hardware};
     struct weft_fabrics_result result;
-    if (!weft_request_fabrics(&result, &request, environment)) {
+    if (!weft_request_fabrics(&result, &input.request, environment) ||
+        (input.request.cabling && !save_cabling(&cli, &input, &result))) {
         return cli_finish(&cli, false);
     }
     if (cli.json) {
         cli_say(&cli, "%s", weft_request_fabrics_json(&result, &cli.arena));
+    } else if (input.csv) {
+        fabrics_print_csv(&cli, &result);
+    } else if (result.bills) {
+        fabrics_print_bills(&cli, &result, &input.request.purchase);
     } else {
         print(&cli, &result);
     }

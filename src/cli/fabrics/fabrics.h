@@ -10,4 +10,9 @@
 
 int fabrics_ecmp(int argc, char **argv);
 
+// A result with bills, as text with what is assumed, and as CSV (bill.c).
+void fabrics_print_bills(struct cli *cli, const struct weft_fabrics_result *result,
+                         const struct weft_bill_options *options);
+void fabrics_print_csv(struct cli *cli, const struct weft_fabrics_result *result);
+
 #endif

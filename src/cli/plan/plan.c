@@ -4,6 +4,7 @@
 // Whether the arguments name a model and a cluster or a task graph is decided here, by their form.
 
 #include "plan.h"
+#include "buy.h"
 
 #include "weft/format.h"
 #include "weft/report.h"
@@ -17,9 +18,20 @@ struct plan_input {
     uint32_t path_count;
     const char *report_path;
     struct weft_plan_request request;
+    struct cli_buy buy; // a fabric that one buys
+    bool bought;        // is asked for
 };
 
-enum { KEY_REPORT = 1, KEY_VARIANT, KEY_ROUNDS, KEY_STRATEGY, KEY_COLLECTIVES, KEY_JUDGE };
+enum {
+    KEY_REPORT = 1,
+    KEY_VARIANT,
+    KEY_ROUNDS,
+    KEY_STRATEGY,
+    KEY_COLLECTIVES,
+    KEY_JUDGE,
+    KEY_FABRIC,
+    KEY_BATCHES,
+};
 
 static const struct argp_option options[] = {
     {"report", KEY_REPORT, "FILE.html", 0, "draw the plan on one page that needs no other file", 0},
@@ -41,6 +53,13 @@ static const struct argp_option options[] = {
      0},
     {"strategy", KEY_STRATEGY, "DEGREES", 0,
      "of a transformer: this strategy, as tp=8,pp=4,micro=2; only its fabric is searched", 0},
+    {"fabric", KEY_FABRIC, "F[,F]", 0,
+     "of a model: not a direct fabric that is searched but these, which one buys, as weft fabrics "
+     "lists them, or all: the best strategy, the bill, what to launch",
+     0},
+    {"batches", KEY_BATCHES, "N,N", 0, "of such fabrics: samples of an iteration, one answer each",
+     0},
+    CLI_BUY_OPTIONS,
     {0},
 };
 
@@ -67,6 +86,7 @@ static const char doc[] =
     "  $ weft plan --model my.yaml cluster.yaml --seconds 30 --seed 2 -o plan.json\n"
     "  $ weft plan vgg16-16 cluster.yaml --profile vgg16.json --variant all --json\n"
     "  $ weft plan dlrm-16 cluster.yaml --effort 60 -o plan.json\n"
+    "  $ weft plan llama3-70b cluster.yaml --fabric all --tokens 15T\n"
     "  $ weft plan job.fbuf --degree 4 --rate 100Gbps\n"
     "  $ weft plan job.fbuf --cluster cluster.yaml -o plan.json --report plan.html\n"
     "  $ weft plan job.fbuf --degree 4 --rate 100Gbps --method topoopt --json\n";
@@ -86,6 +106,8 @@ static error_t parse(int key, char *argument, struct argp_state *state)
     struct plan_input *input = state->input;
     const struct cli_parameters parameters = {&input->request, weft_plan_parameters[0].rows,
                                               weft_plan_parameters[0].count};
+    const struct cli_parameters bought = {&input->buy.request, weft_buy_parameters,
+                                          WEFT_BUY_PARAMETERS};
     switch (key) {
     case KEY_REPORT:
         return cli_take(input->cli, &input->report_path, argument, "report");
@@ -100,10 +122,17 @@ static error_t parse(int key, char *argument, struct argp_state *state)
         return cli_parameter(input->cli, &parameters, "judge", argument);
     case KEY_COLLECTIVES:
         return cli_parameter(input->cli, &parameters, "collectives", argument);
+    case KEY_FABRIC:
+        input->bought = true;
+        return cli_parameter(input->cli, &bought, "fabric", argument);
+    case KEY_BATCHES:
+        input->buy.given = true;
+        input->buy.last = "batches";
+        return cli_parameter(input->cli, &bought, "batches", argument);
     case ARGP_KEY_ARG:
         return take_path(input, argument);
     default:
-        return ARGP_ERR_UNKNOWN;
+        return cli_buy_parse(input->cli, &input->buy, key, argument);
     }
 }
 
@@ -357,10 +386,46 @@ static bool publish(const struct plan_input *input, const struct weft_plan_resul
     return true;
 }
 
+// A fabric that one buys, once the arguments are named: nothing of a direct plan belongs to it.
+static bool run_bought(struct plan_input *input)
+{
+    struct cli *cli = input->cli;
+    const struct weft_plan_request *request = &input->request;
+    const struct weft_stated direct[] = {
+        {input->report_path != NULL, "report"},
+        {request->model.variant != 0 || request->model.all_variants, "variant"},
+        {request->model.rounds > 0, "rounds"},
+        {request->collectives != WEFT_PLAN_RINGS, "collectives"},
+        {request->last_engine != WEFT_ENGINE_FLOW, "judge"},
+        {request->search.method != WEFT_TOPOLOGY_WEFT, "method"},
+        {request->search.simplex, "simplex"},
+        {NULL},
+    };
+    if (request->path != NULL) {
+        return cli_misuse(cli,
+                          "--fabric is for models; '%.100s' is a task graph, which weft "
+                          "compare plays on every fabric",
+                          request->path);
+    }
+    if (!weft_refuse_stated(direct, &cli->error,
+                            "is of a direct fabric that is searched, and {fabric} is bought; leave "
+                            "one of them out") ||
+        !weft_request_refuse_trace(&request->trace, &cli->error) ||
+        !weft_request_refuse_published(&request->search, &cli->error)) {
+        return false;
+    }
+    input->buy.request.strategy = request->model.strategy;
+    return cli_buy_run(cli, &input->buy);
+}
+
 static bool run(struct plan_input *input)
 {
     struct cli *cli = input->cli;
     struct weft_plan_request *request = &input->request;
+    if (input->buy.given && !input->bought) {
+        return cli_misuse(cli, "--%s is of fabrics that one buys; write --fabric all with it",
+                          input->buy.last);
+    }
     request->job = cli->given.job;
     request->trace = cli->given.trace;
     request->hardware = cli->given.hardware;
@@ -368,6 +433,11 @@ static bool run(struct plan_input *input)
     if (!cli_plan_name(request, input->paths, input->path_count, &cli->error) ||
         !cli_can_write(cli, input->report_path)) {
         return false;
+    }
+    if (input->bought) {
+        cli->given.job = request->job;
+        cli->given.hardware = request->hardware;
+        return run_bought(input);
     }
     request->report = input->report_path != NULL;
     struct weft_plan_result result;

@@ -23,7 +23,15 @@ struct strategy_input {
     struct weft_strategy_request request;
 };
 
-enum { KEY_FABRIC = 1, KEY_KEEP, KEY_STRATEGY, KEY_EFFORT, KEY_SECONDS };
+enum {
+    KEY_FABRIC = 1,
+    KEY_KEEP,
+    KEY_STRATEGY,
+    KEY_EFFORT,
+    KEY_SECONDS,
+    KEY_ITERATION,
+    KEY_CALIBRATE
+};
 
 static const struct argp_option options[] = {
     {"fabric", KEY_FABRIC, "F", 0,
@@ -38,6 +46,14 @@ static const struct argp_option options[] = {
      "effort, counted in work: the same as of weft plan and weft compare (10)", 0},
     {"seconds", KEY_SECONDS, "S", 0, "search with the effort S, and end S seconds after the start",
      0},
+    {"iteration", KEY_ITERATION, "TIME", 0,
+     "with --strategy: an iteration that was measured; its tokens a second and MFU, and how far "
+     "off the answer is",
+     0},
+    {"calibrate", KEY_CALIBRATE, "TIME[,servers=N][,batch=N]", 0,
+     "with --strategy: an iteration that was measured, with N servers or samples where they were "
+     "others; solves for the stack's share of the kernels' speed first",
+     0},
     {0},
 };
 
@@ -47,8 +63,9 @@ static const char doc[] =
     "fabric that stays as it is. weft plan chooses the fabric together with the strategy.\v"
     "Strategies stand in the order of their simulated iterations, and MFU is of those; the "
     "estimate "
-    "of the search's own model of the network stands beside. On a full mesh and beyond 128 servers "
-    "there are estimates alone, and the answer says so. What does not fit into memory is never "
+    "of the search's own model of the network stands beside. On a full mesh, and of "
+    "models of operators beyond 128 servers, there are estimates alone, and the answer says so. "
+    "What does not fit into memory is never "
     "told. Of transformers one row is one choice of degrees, micro-batch, ZeRO stage and "
     "recomputation, with the chunks and the order that suit it; the last columns say where the "
     "time of the estimate goes. weft compare --model gives the same answer for each fabric at the "
@@ -58,7 +75,9 @@ static const char doc[] =
     "  $ weft strategy dlrm-16 examples/clusters/16x4-100g.yaml\n"
     "  $ weft strategy candle-16 cluster.yaml --profile candle16.json --fabric ideal --json\n"
     "  $ weft strategy gpt-18.4b cluster.yaml --keep 20\n"
-    "  $ weft strategy gpt-18.4b cluster.yaml --strategy tp=8,pp=1,micro=4\n";
+    "  $ weft strategy gpt-18.4b cluster.yaml --strategy tp=8,pp=1,micro=4\n"
+    "  $ weft strategy gpt3-175b cluster.yaml --strategy tp=8,pp=8,chunks=6 --calibrate "
+    "24s,servers=384\n";
 
 // Takes this verb's own options, and up to two arguments: the model and the cluster, or the cluster
 // alone where --model is given.
@@ -75,6 +94,10 @@ static error_t parse(int key, char *argument, struct argp_state *state)
         return cli_count(cli, &input->request.keep, "keep", argument, 1, KEEP_MAX);
     case KEY_STRATEGY:
         return cli_take(cli, &input->request.strategy, argument, "strategy");
+    case KEY_ITERATION:
+        return cli_take(cli, &input->request.iteration, argument, "iteration");
+    case KEY_CALIBRATE:
+        return cli_take(cli, &input->request.calibrate, argument, "calibrate");
     case KEY_EFFORT:
     case KEY_SECONDS:
         failed = cli_value(
@@ -287,6 +310,22 @@ static void print_hybrids(struct cli *cli, const struct weft_strategy_result *re
     cli_say(cli, "%s", weft_report_table(columns, COLUMNS, cells, count, arena));
 }
 
+// What was measured, beside the answer above it.
+static void print_measured(struct cli *cli, const struct weft_strategy_result *result)
+{
+    char unit[WEFT_UNIT_TEXT];
+    uint64_t measured_ps = result->measured_ps;
+    if (measured_ps > 0) {
+        double off = weft_request_strategy_off(result);
+        cli_say(cli,
+                "measured      %s: %.5g tokens a second, MFU %.1f %%; the answer is %.1f %% %s\n",
+                weft_show_time(unit, measured_ps),
+                weft_request_strategy_tokens_per_s(result, measured_ps),
+                100 * weft_request_strategy_mfu_at(result, 0, measured_ps), 100 * fabs(off),
+                off < 0 ? "shorter" : "longer");
+    }
+}
+
 static void print_candidates(struct cli *cli, const struct weft_strategy_result *result)
 {
     char unit[WEFT_UNIT_TEXT];
@@ -318,6 +357,10 @@ void cli_print_strategies(struct cli *cli, const struct weft_strategy_result *re
         cli_say(cli, "software stack %s: %s\n", result->setting.stack->name,
                 result->setting.stack->source);
     }
+    if (result->calibrated) {
+        cli_say(cli, "calibrated    passes reach %.4g of the kernels' own speed\n",
+                result->setting.stack->compute_efficiency);
+    }
     cli_say(cli, "%llu strateg%s looked at\n", (unsigned long long)result->found.evaluations,
             result->found.evaluations == 1 ? "y" : "ies");
     if (result->why_estimated != NULL) {
@@ -328,6 +371,7 @@ void cli_print_strategies(struct cli *cli, const struct weft_strategy_result *re
     }
     if (result->hybrid) {
         print_hybrids(cli, result);
+        print_measured(cli, result);
     } else {
         print_candidates(cli, result);
     }

@@ -11,19 +11,6 @@
 #include <math.h>
 #include <string.h>
 
-static const char *goal_text(const struct weft_claim *claim, struct weft_arena *arena)
-{
-    switch (claim->goal) {
-    case WEFT_CLAIM_AT_MOST:
-        return "at most";
-    case WEFT_CLAIM_AT_LEAST:
-        return "at least";
-    case WEFT_CLAIM_WITHIN:
-        return weft_arena_format(arena, "within %.6g %%", 100 * claim->within_ratio);
-    }
-    WEFT_ASSERT(false);
-}
-
 const char *reproduce_command_text(const struct weft_claim *claim, struct weft_arena *arena)
 {
     struct weft_text text;
@@ -66,7 +53,7 @@ static void print_claims(struct reproduce *reproduce)
         row[0] = claim->name;
         row[1] = figure_text(claim->published.value, arena);
         row[2] = claim->published.unit;
-        row[3] = claim->not_comparable != NULL ? "not comparable" : goal_text(claim, arena);
+        row[3] = claim->not_comparable != NULL ? "not comparable" : claim->goal_text;
         row[4] = cost_text(claim->cost_s, arena);
         row[5] = claim->brief ? "yes" : "";
         row[6] = claim->sentence;
@@ -179,7 +166,7 @@ static void set_claim(json_t *object, const struct weft_claim *claim, struct wef
     weft_set_real(object, "published", claim->published.value);
     weft_set_text(object, "unit", claim->published.unit);
     weft_set_text(object, "source", claim->published.source);
-    weft_set_text(object, "goal", goal_text(claim, arena));
+    weft_set_text(object, "goal", claim->goal_text);
     weft_set_text(object, "command", reproduce_command_text(claim, arena));
     weft_set(object, "commands", list_commands(claim));
     weft_set(object, "seeds", list_seeds(claim));

@@ -66,6 +66,18 @@ static void print_last_lines(struct cli *cli, const struct weft_simulate_result 
                 (unsigned long long)counts->retransmits, (unsigned long long)counts->timeouts);
         print_losses(cli, result);
     }
+    const struct weft_skip_counts *skips = &result->sim.skips;
+    if (is_packet(result) && result->options.packet->skip) {
+        char bytes[WEFT_UNIT_TEXT];
+        char all[WEFT_UNIT_TEXT];
+        cli_say(cli,
+                "skipped %s of %s in %llu spans, and %llu messages as before; %llu samples differ "
+                "by %.2f %% at most, %.2f %% on average\n",
+                weft_show_bytes(bytes, skips->bytes), weft_show_bytes(all, skips->of_bytes),
+                (unsigned long long)skips->spans, (unsigned long long)skips->repeated,
+                (unsigned long long)skips->samples,
+                100 * skips->error_max_ratio, 100 * skips->error_mean_ratio);
+    }
     if (result->options.partitions.count > 0) {
         cli_say(cli, "played in %u of %u parts\n", result->sim.partitions.count,
                 result->options.partitions.count);

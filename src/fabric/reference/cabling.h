@@ -61,6 +61,11 @@ static inline bool wiring_finish(struct weft_fabric *fabric, const struct wiring
                              arena, error);
 }
 
+// The row of a reference fabric. Fails with INPUT and lists them all where there is none of that
+// name, and gives NULL.
+const struct weft_fabric_reference *reference_find(const char *name, struct weft_error *error)
+    WEFT_MUST_USE;
+
 // The options, or all defaults.
 static inline struct weft_fabric_options
 options_or_default(const struct weft_fabric_options *options)

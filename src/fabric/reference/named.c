@@ -18,18 +18,44 @@ enum reference {
     TORUS_2D,
     TORUS_3D,
     RING,
+    RAIL_ONLY,
+    CLOS,
+    MULTI_PLANE,
+    DUAL_PLANE,
+    DUAL_TOR,
+    DRAGONFLY,
 };
 
+// Fabrics of leaves and spines of a stated radix.
+#define OF_LEAVES .has_radix = true, .has_ratio = true, .has_paths = true
+
 static const struct weft_fabric_reference references[] = {
-    [IDEAL] = {"ideal", "one non-blocking switch, one NIC of d*B a server"},
-    [FAT_TREE] = {"fat-tree", "three tiers at full bisection, one NIC of d*B a server, ECMP"},
-    [OVERSUBSCRIBED] = {"oversubscribed", "the Fat-tree with half its uplinks (2:1)"},
-    [COST_EQUIVALENT] = {"cost-equivalent", "the Fat-tree that costs what a direct fabric costs"},
-    [LEAF_SPINE] = {"leaf-spine", "rail-optimised: port r of each server on rail r"},
-    [EXPANDER] = {"expander", "random d-regular graph of servers, ECMP over shortest paths"},
-    [TORUS_2D] = {"torus-2d", "servers in a rectangle, dimension order"},
-    [TORUS_3D] = {"torus-3d", "servers in a box, dimension order"},
-    [RING] = {"ring", "servers in a ring, both ways"},
+    [IDEAL] = {"ideal", "one non-blocking switch, one NIC of d*B a server", .compared = true},
+    [FAT_TREE] = {"fat-tree", "three tiers at full bisection, one NIC of d*B a server, ECMP",
+                  .compared = true, OF_LEAVES},
+    [OVERSUBSCRIBED] = {"oversubscribed", "the Fat-tree with half its uplinks (2:1)",
+                        .compared = true, OF_LEAVES},
+    [COST_EQUIVALENT] = {"cost-equivalent", "the Fat-tree that costs what a direct fabric costs",
+                         .compared = true, .has_paths = true},
+    [LEAF_SPINE] = {"leaf-spine", "rail-optimised: port r of each server on rail r",
+                    .compared = true, OF_LEAVES},
+    [EXPANDER] = {"expander", "random d-regular graph of servers, ECMP over shortest paths",
+                  .compared = true, .has_paths = true, .is_direct = true},
+    [TORUS_2D] = {"torus-2d", "servers in a rectangle, dimension order", .compared = true,
+                  .is_direct = true},
+    [TORUS_3D] = {"torus-3d", "servers in a box, dimension order", .compared = true,
+                  .is_direct = true},
+    [RING] = {"ring", "servers in a ring, both ways", .compared = true, .is_direct = true},
+    [RAIL_ONLY] = {"rail-only", "a leaf-spine for each port of a server, none between them",
+                   OF_LEAVES},
+    [CLOS] = {"clos", "leaves and spines, all ports of a server on one leaf", OF_LEAVES},
+    [MULTI_PLANE] = {"multi-plane", "rails, with each port split over planes (4)", OF_LEAVES,
+                     .has_planes = true},
+    [DUAL_PLANE] = {"dual-plane", "rails, with each port split over two planes", OF_LEAVES},
+    [DUAL_TOR] = {"dual-tor", "rails, with each port split over two leaves of the same spines",
+                  OF_LEAVES},
+    [DRAGONFLY] = {"dragonfly", "full meshes of routers, joined by links of each pair of them",
+                   .has_radix = true, .has_paths = true},
 };
 
 #define REFERENCE_COUNT (sizeof references / sizeof references[0])
@@ -40,25 +66,31 @@ const struct weft_fabric_reference *weft_fabric_references(uint32_t *count)
     return references;
 }
 
-static bool find_reference(enum reference *found, const char *name, struct weft_error *error)
+const struct weft_fabric_reference *weft_fabric_reference_named(const char *name)
 {
-    if (strcmp(name, "single-switch") == 0) {
-        *found = IDEAL;
-        return true;
+    for (size_t i = 0; i < REFERENCE_COUNT; i++) {
+        if (strcmp(name, references[i].name) == 0) {
+            return &references[i];
+        }
+    }
+    return strcmp(name, "single-switch") == 0 ? &references[IDEAL] : NULL;
+}
+
+const struct weft_fabric_reference *reference_find(const char *name, struct weft_error *error)
+{
+    const struct weft_fabric_reference *reference = weft_fabric_reference_named(name);
+    if (reference != NULL) {
+        return reference;
     }
     char names[256];
     size_t length = 0;
     for (size_t i = 0; i < REFERENCE_COUNT; i++) {
-        if (strcmp(name, references[i].name) == 0) {
-            *found = (enum reference)i;
-            return true;
-        }
         length += (size_t)snprintf(names + length, sizeof names - length, "%s%s",
                                    i == 0 ? "" : ", ", references[i].name);
         WEFT_ASSERT(length < sizeof names);
     }
-    return weft_fail(error, WEFT_INPUT, "'%.64s' is no fabric Weft knows; choose one of %s", name,
-                     names);
+    weft_fail(error, WEFT_INPUT, "'%.64s' is no fabric Weft knows; choose one of %s", name, names);
+    return NULL;
 }
 
 // What a direct fabric of all the cluster's ports on a patch panel costs.
@@ -82,10 +114,11 @@ bool weft_fabric_build_named(struct weft_network *network, const char *name,
     struct weft_arena *arena = environment->arena;
     struct weft_arena scratch = environment->scratch;
     struct weft_error *error = environment->error;
-    enum reference reference = IDEAL;
-    if (!find_reference(&reference, name, error)) {
+    const struct weft_fabric_reference *found = reference_find(name, error);
+    if (found == NULL) {
         return false;
     }
+    const enum reference reference = (enum reference)(found - references);
     struct weft_fabric_options own = options_or_default(options);
     switch (reference) {
     case IDEAL:
@@ -99,7 +132,14 @@ bool weft_fabric_build_named(struct weft_network *network, const char *name,
             network, cluster, own.budget_usd > 0 ? own.budget_usd : direct_cost(cluster), arena,
             error);
     case LEAF_SPINE:
-        return weft_fabric_build_leaf_spine(network, cluster, &own, arena, error);
+    case RAIL_ONLY:
+    case CLOS:
+    case MULTI_PLANE:
+    case DUAL_PLANE:
+    case DUAL_TOR:
+        return weft_fabric_build_leaves(network, name, cluster, &own, arena, error);
+    case DRAGONFLY:
+        return weft_fabric_build_dragonfly(network, cluster, &own, arena, error);
     case EXPANDER:
         return weft_fabric_build_expander(network, cluster, &own, arena, scratch, error);
     case TORUS_2D:

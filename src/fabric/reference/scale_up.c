@@ -4,53 +4,13 @@
 // owns it or a node that its accelerators share; where a fabric has no switches its servers become
 // the switches inside servers. Rails that do not meet are so many fabrics, the planes. O(links).
 
-#include "cabling.h"
+#include "dragonfly.h"
+#include "leaves.h"
 
 #include <string.h>
 
-// What stands behind the name of a fabric of accelerators.
-struct scaled {
-    const char *name;
-    const char *inner; // of the NICs' fabric
-    bool planes;       // one for each NIC of a server
-    bool rails;        // NICs stand by groups of servers, then by rails
-    bool direct;       // of servers, not of NICs
-};
-
-static const struct scaled scaled_fabrics[] = {
-    {"ideal", "ideal", false, false, false},
-    {"single-switch", "ideal", false, false, false},
-    {"fat-tree", "fat-tree", false, false, false},
-    {"oversubscribed", "oversubscribed", false, false, false},
-    {"cost-equivalent", "cost-equivalent", false, false, false},
-    {"clos", "leaf-spine", false, false, false},
-    {"leaf-spine", "leaf-spine", false, true, false},
-    {"rail-only", "leaf-spine", true, false, false},
-    {"expander", "expander", false, false, true},
-    {"torus-2d", "torus-2d", false, false, true},
-    {"torus-3d", "torus-3d", false, false, true},
-    {"ring", "ring", false, false, true},
-};
-
-static const struct scaled *find_scaled(const char *name, struct weft_error *error)
-{
-    char names[256];
-    size_t length = 0;
-    for (size_t i = 0; i < sizeof scaled_fabrics / sizeof scaled_fabrics[0]; i++) {
-        if (strcmp(name, scaled_fabrics[i].name) == 0) {
-            return &scaled_fabrics[i];
-        }
-        length += (size_t)snprintf(names + length, sizeof names - length, "%s%s",
-                                   i == 0 ? "" : ", ", scaled_fabrics[i].name);
-        WEFT_ASSERT(length < sizeof names);
-    }
-    weft_fail(error, WEFT_INPUT, "'%.64s' is no fabric of accelerators; choose one of %s", name,
-              names);
-    return NULL;
-}
-
 static bool check_scale_up(const struct weft_cluster *cluster, const struct weft_scale_up *scale_up,
-                           const struct scaled *scaled, struct weft_error *error)
+                           bool is_direct, struct weft_error *error)
 {
     uint32_t a = scale_up->accelerators;
     uint64_t ranks = (uint64_t)cluster->server_count * a;
@@ -63,7 +23,7 @@ static bool check_scale_up(const struct weft_cluster *cluster, const struct weft
         return weft_fail(error, WEFT_INPUT, "scale-up: %llu accelerators are more than %u",
                          (unsigned long long)ranks, WEFT_CLUSTER_SERVERS_MAX);
     }
-    if (!scaled->direct && a % cluster->degree != 0) {
+    if (!is_direct && a % cluster->degree != 0) {
         return weft_fail(error, WEFT_INPUT,
                          "degree: %u NICs for %u accelerators; each NIC needs as many of them: "
                          "give %u, or a divisor of it",
@@ -75,63 +35,92 @@ static bool check_scale_up(const struct weft_cluster *cluster, const struct weft
 // ---- the fabrics of the NICs ----
 
 struct assembly {
-    const struct scaled *scaled;
+    const struct weft_fabric_reference *reference;
     const struct weft_cluster *cluster;
     const struct weft_scale_up *scale_up;
     struct weft_scale_up_routes *routes;
     struct weft_network *planes;
     uint32_t **owner_of; // [plane][end]: the node here, WEFT_NONE = a port that stays dark
+    uint32_t group_size; // NICs stand by groups of so many servers, then by rails; 0 = by servers
+    uint32_t end_cables; // of an end of a plane
     uint32_t node_count;
     uint64_t unused; // ends without a NIC, all planes
 };
 
-// Switches with so many ports hold a Clos of two tiers and full rate up to radix^2 / 2 ports.
-static const char *clos_of(uint32_t ends, struct weft_fabric_options *options)
+// Leaves and spines of NICs. Those of a group of servers stand by rails, a group of ends for each;
+// rails that are apart are planes, each of the ends of one rail.
+static bool build_leaves(struct assembly *assembly, const struct leaves_kind *kind, uint32_t count,
+                         const struct weft_fabric_options *options,
+                         const struct weft_environment *environment)
 {
-    const uint32_t common = 64; // ports of a 25.6T switch at 400G, of a 51.2T one at 800G
-    options->radix = options->radix == 0 ? common : options->radix;
-    return (uint64_t)options->radix * options->radix / 2 >= ends ? "leaf-spine" : "fat-tree";
-}
-
-// Rail-optimised: as many groups of equal size as leaves of half the radix ask for.
-static uint32_t group_servers(uint32_t server_count, uint32_t nics, uint32_t radix)
-{
-    uint32_t ports = radix == 0 ? 64 : radix;
-    for (;; ports *= 2) { // until a spine reaches every leaf
-        uint32_t groups = divide_up(server_count, ports / 2);
-        if (radix != 0 || (uint64_t)groups * nics <= ports) {
-            return divide_up(server_count, groups);
+    const struct weft_cluster *cluster = assembly->cluster;
+    uint32_t n = cluster->server_count;
+    uint32_t nics = cluster->degree;
+    bool by_rails = !kind->together && !kind->apart;
+    struct leaves leaves =
+        leaves_asked(kind, kind->together ? n * nics : n, by_rails ? nics : 1, true, options);
+    if (!leaves_plan(&leaves, options, environment->error)) {
+        return false;
+    }
+    if (by_rails) {
+        assembly->group_size = leaves.size;
+        leaves.rails /= nics;
+        leaves.meet = divide_up(leaves.meet, nics);
+        leaves.groups *= nics;
+        leaves.pod_groups *= nics;
+        leaves.servers = leaves.groups * leaves.size;
+    }
+    assembly->end_cables = leaves.rails;
+    for (uint32_t p = 0; p < count; p++) {
+        if (!leaves_build(&assembly->planes[p], &leaves, cluster, cluster->rate_Bps / leaves.split,
+                          environment->arena, environment->error)) {
+            return false;
         }
     }
+    return true;
+}
+
+// Routers of NICs: as leaves, by rails.
+static bool build_dragonfly(struct assembly *assembly, const struct weft_fabric_options *options,
+                            const struct weft_environment *environment)
+{
+    const struct weft_cluster *cluster = assembly->cluster;
+    struct dragonfly dragonfly;
+    if (!dragonfly_plan(&dragonfly, cluster->server_count, cluster->degree, options,
+                        environment->error)) {
+        return false;
+    }
+    assembly->group_size = dragonfly.size;
+    dragonfly.rails = 1;
+    dragonfly.servers =
+        divide_up(cluster->server_count, dragonfly.size) * dragonfly.size * cluster->degree;
+    return dragonfly_build(assembly->planes, &dragonfly, cluster, cluster->rate_Bps,
+                           environment->arena, environment->error);
 }
 
 static bool build_planes(struct assembly *assembly, const struct weft_fabric_options *options,
                          const struct weft_environment *environment)
 {
-    const struct weft_cluster *cluster = assembly->cluster;
-    const struct scaled *scaled = assembly->scaled;
-    struct weft_fabric_options own = *options;
-    struct weft_cluster inner = *cluster;
-    const char *name = scaled->inner;
-    uint32_t n = cluster->server_count;
-    uint32_t nics = cluster->degree;
-    if (!scaled->direct) {
-        inner.degree = 1;
-        inner.server_count = scaled->planes ? n : n * nics;
-    }
-    if (scaled->rails) {
-        own.leaf_servers = group_servers(n, nics, own.radix);
-        inner.server_count = divide_up(n, own.leaf_servers) * own.leaf_servers * nics;
-    } else if (strcmp(scaled->name, "clos") == 0) {
-        name = clos_of(inner.server_count, &own);
-    }
-    uint32_t count = scaled->planes ? nics : 1;
+    const char *name = assembly->reference->name;
+    const struct leaves_kind *kind = leaves_kind_named(name);
+    struct weft_cluster inner = *assembly->cluster;
+    uint32_t count = kind != NULL && kind->apart ? inner.degree : 1;
+    assembly->end_cables = 1;
     assembly->planes = WEFT_NEW(environment->arena, struct weft_network, count);
+    if (!assembly->reference->is_direct) {
+        inner.server_count *= inner.degree;
+        inner.degree = 1;
+    }
+    bool built =
+        kind != NULL ? build_leaves(assembly, kind, count, options, environment)
+        : strcmp(name, "dragonfly") == 0
+            ? build_dragonfly(assembly, options, environment)
+            : weft_fabric_build_named(assembly->planes, name, &inner, options, environment);
+    if (!built) {
+        return false;
+    }
     struct weft_routes *routes = WEFT_NEW(environment->arena, struct weft_routes, count);
     for (uint32_t p = 0; p < count; p++) {
-        if (!weft_fabric_build_named(&assembly->planes[p], name, &inner, &own, environment)) {
-            return false;
-        }
         routes[p] = assembly->planes[p].routes;
     }
     assembly->routes->plane_count = count;
@@ -143,14 +132,11 @@ static bool build_planes(struct assembly *assembly, const struct weft_fabric_opt
 static uint32_t end_of(const struct assembly *assembly, uint32_t server, uint32_t nic)
 {
     uint32_t nics = assembly->routes->nics;
-    if (assembly->scaled->planes) {
+    uint32_t size = assembly->group_size;
+    if (assembly->routes->plane_count > 1) {
         return server;
     }
-    if (!assembly->scaled->rails) {
-        return server * nics + nic;
-    }
-    uint32_t size = assembly->planes[0].routes.shape[1]; // servers of a group
-    return (server / size * nics + nic) * size + server % size;
+    return size == 0 ? server * nics + nic : (server / size * nics + nic) * size + server % size;
 }
 
 // Gives every node of the planes its number here: NICs are their accelerator's, or nodes of their
@@ -256,15 +242,26 @@ static void find_links(struct assembly *assembly, const struct weft_fabric *fabr
     assembly->routes->links = links;
 }
 
-// The parts of all planes, but for ports that stay dark: each is a NIC, a switch port and a cable.
+// The parts of all planes, but for ends that stay dark: each cable is a NIC's port, a switch's and
+// two transceivers.
 static struct weft_parts all_parts(const struct assembly *assembly)
 {
     struct weft_parts parts = assembly->planes[0].fabric.parts;
     uint64_t count = assembly->routes->plane_count;
-    parts.nics = count * parts.nics - assembly->unused;
-    parts.transceivers = count * parts.transceivers - 2 * assembly->unused;
-    parts.switch_ports = count * parts.switch_ports - assembly->unused;
+    uint64_t unused = assembly->unused * assembly->end_cables;
+    parts.nics = count * parts.nics - unused;
+    parts.transceivers = count * parts.transceivers - 2 * unused;
+    parts.switch_ports = count * parts.switch_ports - unused;
     return parts;
+}
+
+// Links of the longest path: planes are alike, and servers at both ends of their longest path have
+// accelerators of other rails, which are the farthest of all.
+static uint32_t longest(const struct weft_scale_up_routes *routes)
+{
+    bool shared = routes->nics > 0 && routes->nics < routes->accelerators;
+    bool relayed = routes->plane_count > 1;
+    return routes->planes->hop_max + (routes->nics == 0 || shared ? 2 : 0) + (relayed ? 2 : 0);
 }
 
 static bool assemble(struct weft_network *network, struct assembly *assembly,
@@ -273,15 +270,13 @@ static bool assemble(struct weft_network *network, struct assembly *assembly,
     const struct weft_scale_up_routes *routes = assembly->routes;
     uint64_t ranks = (uint64_t)assembly->cluster->server_count * routes->accelerators;
     uint64_t cables = 2 * ranks;
-    uint32_t hop_max = 0;
     for (uint32_t p = 0; p < routes->plane_count; p++) {
         cables += assembly->planes[p].fabric.link_count / 2 + 1;
-        hop_max = routes->planes[p].hop_max > hop_max ? routes->planes[p].hop_max : hop_max;
     }
-    if (!wiring_fits(assembly->scaled->name, cables, environment->error)) {
+    if (!wiring_fits(assembly->reference->name, cables, environment->error)) {
         return false;
     }
-    struct wiring wiring = wiring_start(assembly->scaled->name, cables, 0, environment->arena);
+    struct wiring wiring = wiring_start(assembly->reference->name, cables, 0, environment->arena);
     wire_insides(&wiring, assembly);
     copy_planes(&wiring, assembly);
     struct weft_fabric fabric;
@@ -290,14 +285,14 @@ static bool assemble(struct weft_network *network, struct assembly *assembly,
         return false;
     }
     fabric.parts = all_parts(assembly);
-    fabric.forwards = assembly->scaled->planes; // to another rail, by the accelerator on it
+    fabric.forwards = routes->plane_count > 1; // to another rail, by the accelerator on it
     find_links(assembly, &fabric, environment->arena);
     *network = (struct weft_network){.fabric = fabric};
     network->routes = (struct weft_routes){
         .kind = WEFT_ROUTES_SCALE_UP,
         .spread = assembly->planes[0].routes.spread,
         .fabric = &network->fabric,
-        .hop_max = hop_max + 4,
+        .hop_max = longest(routes),
         .scale_up = routes,
     };
     return true;
@@ -310,16 +305,17 @@ bool weft_fabric_build_scale_up(struct weft_network *network, const char *name,
                                 const struct weft_environment *environment)
 {
     const struct weft_fabric_options own = options_or_default(options);
-    const struct scaled *scaled = find_scaled(name, environment->error);
-    if (scaled == NULL || !check_scale_up(cluster, scale_up, scaled, environment->error)) {
+    const struct weft_fabric_reference *reference = reference_find(name, environment->error);
+    if (reference == NULL ||
+        !check_scale_up(cluster, scale_up, reference->is_direct, environment->error)) {
         return false;
     }
     struct weft_scale_up_routes *routes =
         WEFT_NEW(environment->arena, struct weft_scale_up_routes, 1);
     routes->accelerators = scale_up->accelerators;
-    routes->nics = scaled->direct ? 0 : cluster->degree;
+    routes->nics = reference->is_direct ? 0 : cluster->degree;
     struct assembly assembly = {
-        .scaled = scaled, .cluster = cluster, .scale_up = scale_up, .routes = routes};
+        .reference = reference, .cluster = cluster, .scale_up = scale_up, .routes = routes};
     if (!build_planes(&assembly, &own, environment)) {
         return false;
     }

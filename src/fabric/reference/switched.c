@@ -9,6 +9,7 @@
 // aggregation switches of a pod, and all cores, one node: the same rates with one path a pair.
 
 #include "cabling.h"
+#include "fabric/routes_kinds.h"
 
 #include <math.h>
 
@@ -164,12 +165,18 @@ static bool build_tree(struct weft_network *network, const char *name,
     fabric.parts = parts;
     *network = (struct weft_network){.fabric = fabric};
     network->routes = (struct weft_routes){
-        .kind = WEFT_ROUTES_FAT_TREE,
+        .kind = WEFT_ROUTES_TREE,
         .fabric = &network->fabric,
         .hop_max = tree.cores > 0          ? 6
                    : tree.aggregations > 0 ? 4
                                            : 2,
-        .shape = {tree.h, tree.uplinks, tree.core_uplinks, tree.edges, tree.h},
+        .shape = {[TREE_RAILS] = 1,
+                  [TREE_SIZE] = tree.h,
+                  [TREE_MEET] = 1,
+                  [TREE_SPINES] = tree.uplinks,
+                  [TREE_CORES] = tree.core_uplinks,
+                  [TREE_GROUPS] = tree.edges,
+                  [TREE_POD_GROUPS] = tree.h},
     };
     return true;
 }

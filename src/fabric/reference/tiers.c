@@ -8,6 +8,7 @@
 // so that wiring cannot fail half-way. O(cables).
 
 #include "cabling.h"
+#include "fabric/routes_kinds.h"
 
 #define RADIX_MAX 65536u
 #define SERVERS_MAX (1u << 20)
@@ -278,13 +279,18 @@ bool weft_fabric_build_tiers(struct weft_network *network, const struct weft_tie
                                           error);
     }
     network->routes = (struct weft_routes){
-        .kind = WEFT_ROUTES_FAT_TREE,
+        .kind = WEFT_ROUTES_TREE,
         .fabric = &network->fabric,
         .hop_max = shape.pods > 1   ? 6
                    : shape.tors > 1 ? 4
                                     : 2,
-        .shape = {shape.tor_servers, shape.pod_aggregations, shape.aggregation_cores, shape.tors,
-                  shape.pod_tors},
+        .shape = {[TREE_RAILS] = 1,
+                  [TREE_SIZE] = shape.tor_servers,
+                  [TREE_MEET] = 1,
+                  [TREE_SPINES] = shape.pod_aggregations,
+                  [TREE_CORES] = shape.aggregation_cores,
+                  [TREE_GROUPS] = shape.tors,
+                  [TREE_POD_GROUPS] = shape.pod_tors},
     };
     return true;
 }

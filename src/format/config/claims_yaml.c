@@ -196,11 +196,12 @@ static void read_needs(struct weft_claim_runs *runs, const struct weft_yaml_node
 
 // ---- words ----
 
-// "at most", "at least", "within 5 %".
+// "at most", "at least", "within 5 %" of the published figure, "within 0.3 points" of its unit.
 static bool read_goal(struct weft_claim *claim, const char *text, struct weft_error *error)
 {
-    double percent = 0;
+    double within = 0;
     char number[WEFT_YAML_WORD_MAX + 1];
+    claim->goal_text = text;
     if (strcmp(text, "at most") == 0) {
         claim->goal = WEFT_CLAIM_AT_MOST;
         return true;
@@ -209,17 +210,21 @@ static bool read_goal(struct weft_claim *claim, const char *text, struct weft_er
         claim->goal = WEFT_CLAIM_AT_LEAST;
         return true;
     }
-    size_t length = strlen(text);
-    if (length < 10 || strncmp(text, "within ", 7) != 0 || strcmp(text + length - 2, " %") != 0) {
+    const char *unit = strrchr(text, ' ');
+    bool points = unit != NULL && strcmp(unit, " points") == 0;
+    if (strncmp(text, "within ", 7) != 0 || unit < text + 7 ||
+        !(points || strcmp(unit, " %") == 0)) {
         return weft_fail(error, WEFT_INPUT,
-                         "'%.40s' is no goal; write at most, at least or within 5 %%", text);
+                         "'%.40s' is no goal; write at most, at least, within 5 %% or within 0.3 "
+                         "points",
+                         text);
     }
-    snprintf(number, sizeof number, "%.*s", (int)(length - 9), text + 7);
+    snprintf(number, sizeof number, "%.*s", (int)(unit - text - 7), text + 7);
     claim->goal = WEFT_CLAIM_WITHIN;
-    if (!weft_parse_number(&percent, number, 0, 100, error)) {
+    if (!weft_parse_number(&within, number, 0, 100, error)) {
         return false;
     }
-    claim->within_ratio = percent / 100;
+    claim->within_ratio = points ? within / claim->published.value : within / 100;
     return true;
 }
 

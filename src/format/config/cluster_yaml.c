@@ -1,34 +1,125 @@
 // SPDX-License-Identifier: Apache-2.0
-// Clusters in YAML (docs/clusters.md): what a user writes of servers, ports, rates and prices.
+// Clusters in YAML (docs/clusters.md): what a user writes of servers, ports, rates, prices and
+// switches.
 //
 // A table for each mapping says its keys and reads their units (yaml_keys.c), so that every
 // message names the key and its line. O(bytes + keys^2), as syntax/yaml.c.
 
 #include "weft/format.h"
+#include "weft/model.h"
 #include "yaml_keys.h"
 
 #include <string.h>
 
 #define ROWS_MAX 64u
+// Whose efficiencies an accelerator has that the file describes and likens to none.
+#define LIKE_DEFAULT "H100"
+
+// What a file says of an accelerator of its own.
+struct own_accelerator {
+    const struct weft_yaml_node *peak;
+    const char *like;
+    double memory_Bps;
+    double link_Bps;
+    double watts;
+};
+
+// The peaks of each kind of numbers; what is left out cannot be computed in.
+static bool read_peak(struct weft_accelerator *accelerator, const struct weft_yaml_node *mapping,
+                      const struct weft_yaml_source *source)
+{
+    double *flops_per_s = accelerator->flops_per_s;
+    memset(flops_per_s, 0, sizeof accelerator->flops_per_s);
+    const struct weft_yaml_item items[] = {
+        {"fp32", WEFT_YAML_FLOPS, WEFT_YAML_OPTIONAL, &flops_per_s[WEFT_FP32], 0, 0},
+        {"tf32", WEFT_YAML_FLOPS, WEFT_YAML_OPTIONAL, &flops_per_s[WEFT_TF32], 0, 0},
+        {"bf16", WEFT_YAML_FLOPS, WEFT_YAML_OPTIONAL, &flops_per_s[WEFT_BF16], 0, 0},
+        {"fp16", WEFT_YAML_FLOPS, WEFT_YAML_OPTIONAL, &flops_per_s[WEFT_FP16], 0, 0},
+        {"fp8", WEFT_YAML_FLOPS, WEFT_YAML_OPTIONAL, &flops_per_s[WEFT_FP8], 0, 0},
+    };
+    return WEFT_YAML_READ(mapping, items, source);
+}
+
+// An accelerator by its own peaks. The shares of them that kernels reach, the time of a launch and
+// the processors are those of the known one that it is said to be like.
+static bool read_own(struct weft_cluster *cluster, const struct own_accelerator *own,
+                     const struct weft_yaml_node *mapping, const struct weft_yaml_source *source)
+{
+    const struct weft_accelerator *like = NULL;
+    struct weft_error unknown;
+    if (!weft_accelerator_named(&like, own->like, source->error)) {
+        return weft_yaml_fail_key(mapping, "like", source);
+    }
+    if (cluster->accelerator[0] == '\0' ||
+        weft_accelerator_named(&(const struct weft_accelerator *){NULL}, cluster->accelerator,
+                               &unknown)) {
+        weft_fail(source->error, WEFT_INPUT,
+                  "'%.64s' has no peak to be stated; give the accelerator a name of its own",
+                  cluster->accelerator);
+        return weft_yaml_fail_key(mapping, "kind", source);
+    }
+    struct weft_accelerator *accelerator = WEFT_NEW(source->arena, struct weft_accelerator, 1);
+    *accelerator = *like;
+    if (!read_peak(accelerator, own->peak, source)) {
+        return false;
+    }
+    if (!(own->memory_Bps > 0)) {
+        weft_fail(source->error, WEFT_INPUT, "missing beside peak; write for example 3.35TB/s");
+        return weft_yaml_fail_key(mapping, "memory_bandwidth", source);
+    }
+    accelerator->name = cluster->accelerator;
+    accelerator->alias = NULL;
+    accelerator->source = "the cluster file";
+    accelerator->memory_Bps = own->memory_Bps;
+    accelerator->memory_bytes = cluster->accelerator_memory_bytes;
+    accelerator->link_Bps = own->link_Bps;
+    accelerator->watts = own->watts;
+    if (!weft_accelerator_check(accelerator, source->error)) {
+        return weft_yaml_fail_at(mapping, source);
+    }
+    cluster->own_accelerator = accelerator;
+    return true;
+}
 
 static bool read_accelerators(struct weft_cluster *cluster, const struct weft_yaml_node *mapping,
                               const struct weft_yaml_source *source)
 {
     uint64_t memory_bytes = 0;
+    struct own_accelerator own = {.like = NULL};
     const struct weft_yaml_item items[] = {
         {"per_server", WEFT_YAML_U32, WEFT_YAML_NEEDED, &cluster->accelerators_per_server, 0, 1024},
         {"kind", WEFT_YAML_TEXT, WEFT_YAML_OPTIONAL, &cluster->accelerator, 0, 0},
         {"memory", WEFT_YAML_BYTES, WEFT_YAML_OPTIONAL, &memory_bytes, 0, 0},
+        {"peak", WEFT_YAML_MAPPING, WEFT_YAML_OPTIONAL, &own.peak, 0, 0},
+        {"memory_bandwidth", WEFT_YAML_RATE, WEFT_YAML_OPTIONAL, &own.memory_Bps, 0, 0},
+        {"link_rate", WEFT_YAML_RATE, WEFT_YAML_OPTIONAL, &own.link_Bps, 0, 0},
+        {"power", WEFT_YAML_POWER, WEFT_YAML_OPTIONAL, &own.watts, 0, 0},
+        {"like", WEFT_YAML_WORD, WEFT_YAML_OPTIONAL, &own.like, 0, 0},
     };
     if (!WEFT_YAML_READ(mapping, items, source)) {
         return false;
     }
     cluster->accelerator_memory_bytes = (double)memory_bytes;
-    return true;
+    if (own.peak == NULL) {
+        const char *lone = own.memory_Bps > 0 ? "memory_bandwidth"
+                           : own.link_Bps > 0 ? "link_rate"
+                           : own.watts > 0    ? "power"
+                           : own.like != NULL ? "like"
+                                              : NULL;
+        if (lone != NULL) {
+            weft_fail(source->error, WEFT_INPUT,
+                      "is of an accelerator with peaks of its own; add peak, or leave it out");
+            return weft_yaml_fail_key(mapping, lone, source);
+        }
+        return true;
+    }
+    own.like = own.like == NULL ? LIKE_DEFAULT : own.like;
+    return read_own(cluster, &own, mapping, source);
 }
 
-// Reads a row of prices. Power that the row leaves out is the typical one of its rate in Weft's
-// own book; prices have no default, and what may lack is checked at the end.
+// Reads a row of prices. Power that the row leaves out, and the price of copper cables, is the
+// typical one of its rate in Weft's own book; other prices have no default, and what may lack is
+// checked at the end.
 static bool read_row(struct weft_price_row *row, const struct weft_yaml_node *mapping,
                      const struct weft_yaml_source *source)
 {
@@ -38,6 +129,7 @@ static bool read_row(struct weft_price_row *row, const struct weft_yaml_node *ma
         .nic_watts = left_out,
         .switch_port_watts = left_out,
         .ocs_port_watts = left_out,
+        .dac_usd = left_out,
     };
     const struct weft_yaml_item items[] = {
         {"rate", WEFT_YAML_RATE, WEFT_YAML_NEEDED, &row->rate_Bps, 0, 0},
@@ -52,6 +144,7 @@ static bool read_row(struct weft_price_row *row, const struct weft_yaml_node *ma
         {"ocs_port_power", WEFT_YAML_POWER, WEFT_YAML_OPTIONAL, &row->ocs_port_watts, 0, 0},
         {"mechanical_switch", WEFT_YAML_PRICE, WEFT_YAML_OPTIONAL, &row->mechanical_switch_usd, 0,
          0},
+        {"dac", WEFT_YAML_PRICE, WEFT_YAML_OPTIONAL, &row->dac_usd, 0, 0},
     };
     if (!WEFT_YAML_READ(mapping, items, source)) {
         return false;
@@ -59,17 +152,18 @@ static bool read_row(struct weft_price_row *row, const struct weft_yaml_node *ma
     struct weft_price_row typical =
         weft_cluster_price_at(weft_cluster_default_prices(), row->rate_Bps);
     const struct {
-        double *watts;
-        double typical_watts;
-    } powers[] = {
+        double *value;
+        double typical;
+    } defaults[] = {
         {&row->transceiver_watts, typical.transceiver_watts},
         {&row->nic_watts, typical.nic_watts},
         {&row->switch_port_watts, typical.switch_port_watts},
         {&row->ocs_port_watts, typical.ocs_port_watts},
+        {&row->dac_usd, typical.dac_usd},
     };
-    for (size_t i = 0; i < sizeof powers / sizeof powers[0]; i++) {
-        if (*powers[i].watts == left_out) {
-            *powers[i].watts = powers[i].typical_watts;
+    for (size_t i = 0; i < sizeof defaults / sizeof defaults[0]; i++) {
+        if (*defaults[i].value == left_out) {
+            *defaults[i].value = defaults[i].typical;
         }
     }
     return weft_cluster_check_price_row(row, source->error) || weft_yaml_fail_at(mapping, source);
@@ -122,6 +216,43 @@ static bool read_prices(struct weft_price_book *book, const struct weft_yaml_nod
     return true;
 }
 
+// Reads the switches of the file, which stand in the place of Weft's own catalogue.
+static bool read_switches(struct weft_switch_catalogue *catalogue,
+                          const struct weft_yaml_node *list, const struct weft_yaml_source *source)
+{
+    struct weft_switch_model *models =
+        WEFT_NEW(source->arena, struct weft_switch_model, list->child_count);
+    uint32_t count = 0;
+    for (const struct weft_yaml_node *node = list->children; node != NULL; node = node->next) {
+        struct weft_switch_model *model = &models[count++];
+        *model = (struct weft_switch_model){.breakout = 1};
+        const struct weft_yaml_item items[] = {
+            {"name", WEFT_YAML_WORD, WEFT_YAML_NEEDED, &model->name, 0, 0},
+            {"ports", WEFT_YAML_U32, WEFT_YAML_NEEDED, &model->ports, 1, WEFT_SWITCH_PORTS_MAX},
+            {"rate", WEFT_YAML_RATE, WEFT_YAML_NEEDED, &model->rate_Bps, 0, 0},
+            {"breakout", WEFT_YAML_U32, WEFT_YAML_OPTIONAL, &model->breakout, 1,
+             WEFT_SWITCH_BREAKOUT_MAX},
+            {"price", WEFT_YAML_PRICE, WEFT_YAML_OPTIONAL, &model->usd, 0, 0},
+            {"power", WEFT_YAML_POWER, WEFT_YAML_OPTIONAL, &model->watts, 0, 0},
+        };
+        if (!WEFT_YAML_READ(node, items, source)) {
+            return false;
+        }
+        if (!weft_cluster_check_switch(model, source->error)) {
+            return weft_yaml_fail_at(node, source);
+        }
+        for (uint32_t i = 0; i + 1 < count; i++) {
+            if (strcmp(models[i].name, model->name) == 0) {
+                weft_fail(source->error, WEFT_INPUT, "two switches of the name '%.64s'; keep one",
+                          model->name);
+                return weft_yaml_fail_key(node, "name", source);
+            }
+        }
+    }
+    *catalogue = (struct weft_switch_catalogue){count, models};
+    return true;
+}
+
 // A check's message starts with the key it is about.
 static bool fail_check(const struct weft_yaml_node *root, struct weft_error *error)
 {
@@ -144,7 +275,9 @@ static bool read_cluster(struct weft_cluster *cluster, const struct weft_yaml_no
     };
     const struct weft_yaml_node *accelerators = NULL;
     const struct weft_yaml_node *prices = NULL;
-    const char *balance = weft_balance_words[read.balance];
+    const struct weft_yaml_node *switches = NULL;
+    const char *const unsaid = weft_balance_words[read.balance];
+    const char *balance = unsaid;
     const uint32_t servers_max = WEFT_CLUSTER_SERVERS_MAX;
     const struct weft_yaml_item items[] = {
         {"name", WEFT_YAML_TEXT, WEFT_YAML_OPTIONAL, &read.name, 0, 0},
@@ -156,12 +289,15 @@ static bool read_cluster(struct weft_cluster *cluster, const struct weft_yaml_no
         {"accelerators", WEFT_YAML_MAPPING, WEFT_YAML_OPTIONAL, &accelerators, 0, 0},
         {"stack", WEFT_YAML_TEXT, WEFT_YAML_OPTIONAL, &read.stack, 0, 0},
         {"prices", WEFT_YAML_MAPPING, WEFT_YAML_OPTIONAL, &prices, 0, 0},
+        {"switches", WEFT_YAML_LIST, WEFT_YAML_OPTIONAL, &switches, 0, ROWS_MAX},
     };
     if (!WEFT_YAML_READ(root, items, source) ||
         (accelerators != NULL && !read_accelerators(&read, accelerators, source)) ||
-        (prices != NULL && !read_prices(&read.prices, prices, source))) {
+        (prices != NULL && !read_prices(&read.prices, prices, source)) ||
+        (switches != NULL && !read_switches(&read.switches, switches, source))) {
         return false;
     }
+    read.balance_stated = balance != unsaid; // the reader leaves what the file does not have
     while (weft_balance_words[read.balance] != NULL &&
            strcmp(balance, weft_balance_words[read.balance]) != 0) {
         read.balance++;

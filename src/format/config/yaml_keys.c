@@ -185,6 +185,8 @@ static bool read_value(void *value, const struct weft_yaml_item *item,
         return weft_parse_price(value, node->text, error);
     case WEFT_YAML_POWER:
         return weft_parse_power(value, node->text, error);
+    case WEFT_YAML_FLOPS:
+        return weft_parse_flops(value, node->text, error);
     case WEFT_YAML_PAIR:
     case WEFT_YAML_STEPS:
         return read_pair(value, node->text, item->kind == WEFT_YAML_STEPS, error);

@@ -22,6 +22,7 @@ enum weft_yaml_kind {
     WEFT_YAML_BYTES,   // uint64_t
     WEFT_YAML_PRICE,   // double, dollars
     WEFT_YAML_POWER,   // double, watts
+    WEFT_YAML_FLOPS,   // double, operations a second
     WEFT_YAML_PAIR,    // uint32_t[2]: "3" or "3x5"
     WEFT_YAML_STEPS,   // the same, from 1
     WEFT_YAML_TRUTH,   // bool: yes, no, true, false

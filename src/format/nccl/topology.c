@@ -5,6 +5,7 @@
 // PCI switches nest to any depth; of them only the narrowest link above a GPU or NIC is kept,
 // as that bounds its rate. Rates of lanes are those of NCCL's table. O(length).
 
+#include "format/nccl/architecture.h"
 #include "format/syntax/xml.h"
 #include "weft/format.h"
 
@@ -77,23 +78,19 @@ static const char *keep(struct reading *reading, const char *text)
     return weft_arena_text(reading->arena, text, strlen(text));
 }
 
-// CUDA's compute capability, or AMD's architecture.
+// By CUDA's compute capability, or AMD's architecture, which stands for itself where no accelerator
+// that Weft knows has it.
 static const char *model_of(struct reading *reading, const struct weft_xml_node *gpu)
 {
     const char *gcn = weft_xml_find(gpu, "gcn");
     const char *sm = weft_xml_find(gpu, "sm");
+    const char *architecture = sm != NULL ? sm : "";
     if (gcn != NULL) {
         bool named = strncmp(gcn, "gfx", 3) == 0;
-        return weft_arena_format(reading->arena, "%s%.32s", named ? "" : "gfx", gcn);
+        architecture = weft_arena_format(reading->arena, "%s%.32s", named ? "" : "gfx", gcn);
     }
-    static const char *const known[][2] = {
-        {"70", "V100"}, {"80", "A100"}, {"90", "H100"}, {"100", "B200"}};
-    for (size_t i = 0; sm != NULL && i < sizeof known / sizeof known[0]; i++) {
-        if (strcmp(sm, known[i][0]) == 0) {
-            return known[i][1];
-        }
-    }
-    return "";
+    const char *accelerator = weft_nccl_accelerator(architecture);
+    return accelerator != NULL ? accelerator : gcn != NULL ? architecture : "";
 }
 
 static bool is_link(const struct weft_xml_node *node)

@@ -4,6 +4,7 @@
 // A cluster file says less of a server than NCCL wants to know, so bus ids are made up and
 // every device gets a slot of its own. Text that topology.c reads back as the same value.
 
+#include "format/nccl/architecture.h"
 #include "format/syntax/xml.h"
 #include "weft/format.h"
 
@@ -37,19 +38,14 @@ static void add_slot(struct weft_text *text, const char *busid, const char *clas
 // gcn (AMD's name), so only models that are known get one.
 static void add_gpu(struct weft_text *text, const struct weft_nccl_topology *topology, uint32_t g)
 {
-    static const char *const known[][2] = {
-        {"V100", "70"}, {"A100", "80"}, {"H100", "90"}, {"B200", "100"}};
     const struct weft_nccl_gpu *gpu = &topology->gpus[g];
     add_slot(text, gpu->busid, "0x030200", gpu->pcie_Bps);
     weft_text_add(text, "      <gpu dev=\"%u\"", gpu->dev);
-    for (size_t i = 0; i < sizeof known / sizeof known[0]; i++) {
-        if (strcmp(gpu->model, known[i][0]) == 0) {
-            weft_text_add(text, " sm=\"%s\"", known[i][1]);
-        }
-    }
-    if (strncmp(gpu->model, "gfx", 3) == 0) {
-        weft_text_add(text, " gcn=\"");
-        weft_text_add_escaped(text, gpu->model);
+    const char *architecture = weft_nccl_architecture(gpu->model);
+    bool amd = strncmp(architecture != NULL ? architecture : gpu->model, "gfx", 3) == 0;
+    if (architecture != NULL || amd) {
+        weft_text_add(text, " %s=\"", amd ? "gcn" : "sm");
+        weft_text_add_escaped(text, architecture != NULL ? architecture : gpu->model);
         weft_text_add(text, "\"");
     }
     weft_text_add(text, " rank=\"%u\" gdr=\"1\">\n", gpu->dev);

@@ -117,12 +117,9 @@ static bool read_rare(struct weft_hybrid *hybrid, const json_t *object, struct w
         const char *key;
         bool *is;
     } rare[] = {
-        {"overlap_tensor", &hybrid->overlap_tensor},
-        {"overlap_experts", &hybrid->overlap_experts},
-        {"blocking_sends", &hybrid->blocking_sends},
-        {"fp8", &hybrid->fp8},
-        {"whole_experts", &hybrid->whole_experts},
-        {"dualpipe", &dual},
+        {"overlap_tensor", &hybrid->overlap_tensor}, {"overlap_experts", &hybrid->overlap_experts},
+        {"blocking_sends", &hybrid->blocking_sends}, {"fp8", &hybrid->fp8},
+        {"whole_experts", &hybrid->whole_experts},   {"dualpipe", &dual},
     };
     for (size_t i = 0; i < sizeof rare / sizeof rare[0]; i++) {
         if (json_object_get(object, rare[i].key) != NULL &&

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Plans in, schema weft.plan/2: metrics, cluster, certificate and topology.
+// Plans in, schema weft.plan/2: metrics, certificate and topology.
 //
 // The reader refuses what no plan can hold (missing keys, indices out of range). What a plan can
 // hold although it is wrong is left to the checker (src/verify), so that it can say all that is
@@ -7,77 +7,12 @@
 
 #include "read.h"
 
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-#define SERVERS_MAX 8192u
 #define LARGE 1e30
-#define PRICE_ROWS_MAX 4096u
 #define CHOICES_MAX 65536u
 #define CHUNK_FACTOR_MAX 4096u
-
-// Reads the price book; that its rows ascend is for weft_cluster_check to find.
-static bool read_prices(struct weft_price_book *book, const json_t *cluster,
-                        struct weft_arena *arena, struct weft_error *error)
-{
-    const json_t *prices = NULL;
-    const json_t *items = NULL;
-    const char *text = NULL;
-    if (!weft_json_object(&prices, cluster, "prices", error)) {
-        return false;
-    }
-    if (!weft_json_array(&items, prices, "rows", error) ||
-        !weft_json_text(&text, prices, "source", arena, error)) {
-        return weft_wrap(error, "prices");
-    }
-    size_t count = json_array_size(items);
-    if (count > PRICE_ROWS_MAX) {
-        return weft_fail(error, WEFT_INPUT, "prices: rows: %zu rows, more than %u", count,
-                         PRICE_ROWS_MAX);
-    }
-    struct weft_price_row *rows = WEFT_NEW(arena, struct weft_price_row, count);
-    for (size_t i = 0; i < count; i++) {
-        if (!weft_json_read_reals(&rows[i], json_array_get(items, i), weft_plan_prices, error)) {
-            return weft_wrap(error, "prices: rows[%zu]", i);
-        }
-    }
-    *book = (struct weft_price_book){(uint32_t)count, rows, text};
-    return true;
-}
-
-static bool read_cluster_keys(struct weft_cluster *cluster, const json_t *object,
-                              struct weft_arena *arena, struct weft_error *error)
-{
-    double latency_s = 0;
-    if (!weft_json_text(&cluster->name, object, "name", arena, error) ||
-        !weft_json_u32(&cluster->server_count, object, "servers", 2, SERVERS_MAX, error) ||
-        !weft_json_u32(&cluster->degree, object, "degree", 1, SERVERS_MAX - 1, error) ||
-        !weft_json_real(&cluster->rate_Bps, object, "rate_Bps", 0, LARGE, error) ||
-        !weft_json_real(&latency_s, object, "latency_s", 0, 1, error) ||
-        !weft_json_u32(&cluster->accelerators_per_server, object, "accelerators_per_server", 0,
-                       UINT32_MAX, error) ||
-        !weft_json_text(&cluster->accelerator, object, "accelerator", arena, error) ||
-        !weft_json_real(&cluster->accelerator_memory_bytes, object, "accelerator_memory_bytes", 0,
-                        LARGE, error) ||
-        (json_object_get(object, "stack") != NULL && // where one is stated
-         !weft_json_text(&cluster->stack, object, "stack", arena, error)) ||
-        !read_prices(&cluster->prices, object, arena, error)) {
-        return false;
-    }
-    cluster->latency_ps = (uint64_t)llround(latency_s * (double)WEFT_PS_PER_S);
-    return weft_cluster_check_direct(cluster, error);
-}
-
-static bool read_cluster(struct weft_plan *plan, const struct weft_plan_source *source)
-{
-    const json_t *object = NULL;
-    if (!weft_json_object(&object, source->root, "cluster", source->error)) {
-        return false;
-    }
-    return read_cluster_keys(&plan->cluster, object, source->arena, source->error) ||
-           weft_wrap(source->error, "cluster");
-}
 
 // The place of an object's text among `words`, of which NULL is the last; what does not stand there
 // is refused with all that could.
@@ -548,8 +483,8 @@ static bool read_root(struct weft_plan *plan, struct weft_arena scratch,
         return false;
     }
     if (!read_metrics(plan, source) || !read_simulation(plan, source) ||
-        !weft_plan_read_search(&plan->cut, source) || !read_cluster(plan, source) ||
-        !read_certificate(plan, source)) {
+        !weft_plan_read_search(&plan->cut, source) ||
+        !weft_plan_read_cluster(&plan->cluster, source) || !read_certificate(plan, source)) {
         return false;
     }
     plan->topology.server_count = plan->cluster.server_count;

@@ -2,9 +2,9 @@
 #ifndef WEFT_FORMAT_PLAN_READ_H
 #define WEFT_FORMAT_PLAN_READ_H
 
-// What the files of the plan reader share: read.c reads the head (metrics, cluster, certificate,
-// topology), network.c the links, rings and routes, job_read.c the strategy and the task graph, and
-// flaws.c keeps what a plan cannot express.
+// What the files of the plan reader share: read.c reads the head (metrics, certificate,
+// topology), cluster.c the hardware, network.c the links, rings and routes, job_read.c the strategy
+// and the task graph, and flaws.c keeps what a plan cannot express.
 
 #include "format/syntax/json.h"
 #include "weft/format.h"
@@ -18,8 +18,10 @@ struct weft_plan_source {
     uint32_t flaw_count;
 };
 
-// A row of the price book, for the writer, too.
-extern const struct weft_json_real weft_plan_prices[]; // of struct weft_price_row
+// The member "cluster", written and read (cluster.c).
+void weft_plan_add_cluster(struct weft_text *text, const struct weft_cluster *cluster);
+bool weft_plan_read_cluster(struct weft_cluster *cluster, const struct weft_plan_source *source)
+    WEFT_MUST_USE;
 
 void weft_plan_flaws_init(struct weft_plan_source *source);
 // Notes a property that the file claims and that a plan cannot even express. Of very many the first

@@ -10,49 +10,6 @@
 #include "read.h"
 #include "weft/format.h"
 
-#include <stddef.h>
-
-const struct weft_json_real weft_plan_prices[] = {
-    {"rate_Bps", offsetof(struct weft_price_row, rate_Bps)},
-    {"transceiver_usd", offsetof(struct weft_price_row, transceiver_usd)},
-    {"transceiver_watts", offsetof(struct weft_price_row, transceiver_watts)},
-    {"nic_usd", offsetof(struct weft_price_row, nic_usd)},
-    {"nic_watts", offsetof(struct weft_price_row, nic_watts)},
-    {"switch_port_usd", offsetof(struct weft_price_row, switch_port_usd)},
-    {"switch_port_watts", offsetof(struct weft_price_row, switch_port_watts)},
-    {"patch_panel_port_usd", offsetof(struct weft_price_row, patch_panel_port_usd)},
-    {"ocs_port_usd", offsetof(struct weft_price_row, ocs_port_usd)},
-    {"ocs_port_watts", offsetof(struct weft_price_row, ocs_port_watts)},
-    {"mechanical_switch_usd", offsetof(struct weft_price_row, mechanical_switch_usd)},
-    {NULL, 0},
-};
-
-static void add_cluster(struct weft_text *text, const struct weft_cluster *cluster)
-{
-    weft_text_add(text, "  \"cluster\": {\n    ");
-    weft_json_field_text(text, "name", cluster->name, ",\n    ");
-    weft_text_add(text, "\"servers\": %u,\n    \"degree\": %u,\n    ", cluster->server_count,
-                  cluster->degree);
-    weft_json_field_real(text, "rate_Bps", cluster->rate_Bps, ",\n    ");
-    weft_json_field_real(text, "latency_s", weft_seconds(cluster->latency_ps), ",\n    ");
-    weft_text_add(text, "\"accelerators_per_server\": %u,\n    ", cluster->accelerators_per_server);
-    weft_json_field_text(text, "accelerator",
-                         cluster->accelerator == NULL ? "" : cluster->accelerator, ",\n    ");
-    weft_json_field_real(text, "accelerator_memory_bytes", cluster->accelerator_memory_bytes,
-                         ",\n    ");
-    if (cluster->stack != NULL && cluster->stack[0] != '\0') {
-        weft_json_field_text(text, "stack", cluster->stack, ",\n    ");
-    }
-    weft_text_add(text, "\"prices\": {\n      ");
-    weft_json_field_text(text, "source", cluster->prices.source, ",\n      \"rows\": [");
-    for (uint32_t i = 0; i < cluster->prices.row_count; i++) {
-        weft_text_add(text, "%s\n        {", i == 0 ? "" : ",");
-        weft_json_add_reals(text, &cluster->prices.rows[i], weft_plan_prices);
-        weft_text_add(text, "}");
-    }
-    weft_text_add(text, "\n      ]\n    }\n  },\n");
-}
-
 // The prices that a bound follows from, one a link of the fabric.
 static void add_prices(struct weft_text *text, const struct weft_bound *bound, uint32_t link_count)
 {
@@ -305,7 +262,7 @@ static struct weft_text write_body(const struct weft_plan *plan, struct weft_are
         weft_plan_add_strategy(&text, plan->job);
     }
     add_certificate(&text, &plan->certificate, plan->network.fabric.link_count);
-    add_cluster(&text, &plan->cluster);
+    weft_plan_add_cluster(&text, &plan->cluster);
     add_topology(&text, plan);
     add_planes(&text, &plan->topology);
     add_fabric(&text, &plan->network.fabric);

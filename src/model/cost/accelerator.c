@@ -24,6 +24,12 @@
 // that half the peak is assumed; and 48 of 64 GB/s of a link are left after protocol and error
 // correction (an AMD engineer in ROCm/rccl issue 1210, 2024).
 
+//
+// Watts are the largest that makers state of one accelerator (thermal design power, of the form
+// that `source` names; of TPU v4 the largest that Jouppi et al., ISCA 2023, measured). They were
+// written down without the documents at hand; hold them against those before you build on them.
+// TPU v5p and Trainium2 have none: nobody states it.
+
 #include "weft/model.h"
 
 #include <strings.h>
@@ -46,6 +52,7 @@ static const struct weft_accelerator accelerators[] = {
         .memory_efficiency = 0.85,
         .link_efficiency = 0.8,
         .launch_ps = 3500000,
+        .watts = 300,
     },
     {
         .name = "A100-40GB",
@@ -64,6 +71,7 @@ static const struct weft_accelerator accelerators[] = {
         .memory_efficiency = 0.85,
         .link_efficiency = 0.8,
         .launch_ps = 3500000,
+        .watts = 400,
     },
     {
         .name = "A100-80GB",
@@ -83,6 +91,7 @@ static const struct weft_accelerator accelerators[] = {
         .memory_efficiency = 0.85,
         .link_efficiency = 0.8,
         .launch_ps = 3500000,
+        .watts = 400,
     },
     {
         .name = "H100",
@@ -103,6 +112,7 @@ static const struct weft_accelerator accelerators[] = {
         .memory_efficiency = 0.85,
         .link_efficiency = 0.8,
         .launch_ps = 3500000,
+        .watts = 700,
     },
     {
         .name = "H800",
@@ -125,6 +135,7 @@ static const struct weft_accelerator accelerators[] = {
         .memory_efficiency = 0.85,
         .link_efficiency = 0.8,
         .launch_ps = 3500000,
+        .watts = 700,
     },
     {
         .name = "H200",
@@ -145,6 +156,7 @@ static const struct weft_accelerator accelerators[] = {
         .memory_efficiency = 0.85,
         .link_efficiency = 0.8,
         .launch_ps = 3500000,
+        .watts = 700,
     },
     {
         .name = "B200",
@@ -165,6 +177,7 @@ static const struct weft_accelerator accelerators[] = {
         .memory_efficiency = 0.85,
         .link_efficiency = 0.8,
         .launch_ps = 3500000,
+        .watts = 1000,
     },
     {
         .name = "GB200",
@@ -186,6 +199,7 @@ static const struct weft_accelerator accelerators[] = {
         .memory_efficiency = 0.85,
         .link_efficiency = 0.8,
         .launch_ps = 3500000,
+        .watts = 1200,
     },
     {
         .name = "MI300X",
@@ -207,6 +221,7 @@ static const struct weft_accelerator accelerators[] = {
         .memory_efficiency = 0.85,
         .link_efficiency = 0.75,
         .launch_ps = 3500000,
+        .watts = 750,
     },
     {
         .name = "MI355X",
@@ -227,6 +242,7 @@ static const struct weft_accelerator accelerators[] = {
         .memory_efficiency = 0.85,
         .link_efficiency = 0.75,
         .launch_ps = 3500000,
+        .watts = 1400,
     },
     {
         .name = "TPU-v4",
@@ -244,6 +260,7 @@ static const struct weft_accelerator accelerators[] = {
         .memory_efficiency = 0.85,
         .link_efficiency = 0.8,
         .launch_ps = 3500000,
+        .watts = 192,
     },
     {
         .name = "TPU-v5p",
@@ -290,6 +307,51 @@ const struct weft_accelerator *weft_accelerators(uint32_t *count)
 {
     *count = accelerator_count;
     return accelerators;
+}
+
+// One figure and what it may be, 0 aside where it need not be stated.
+struct figure {
+    const char *key;
+    double value;
+    double low;
+    double high;
+    bool needed;
+};
+
+bool weft_accelerator_check(const struct weft_accelerator *accelerator, struct weft_error *error)
+{
+    double most_flops = 0;
+    for (uint32_t d = 0; d < WEFT_DTYPE_COUNT; d++) {
+        double flops_per_s = accelerator->flops_per_s[d];
+        if (flops_per_s != 0 && !(flops_per_s >= 1e6 && flops_per_s <= 1e21)) {
+            return weft_fail(error, WEFT_INPUT,
+                             "peak: %g Tflops of %s are not between 1e-6 and 1e9",
+                             flops_per_s / 1e12, weft_dtype_name((enum weft_dtype)d));
+        }
+        most_flops = flops_per_s > most_flops ? flops_per_s : most_flops;
+    }
+    const struct figure figures[] = {
+        {"peak", most_flops, 1e6, 1e21, true},
+        {"memory_bandwidth", accelerator->memory_Bps, 1e6, 1e18, true},
+        {"link_rate", accelerator->link_Bps, 1e3, 1e18, false},
+        {"power", accelerator->watts, 0, 1e9, false},
+        {"processors", accelerator->processors, 1, 1e6, true},
+        {"launch", (double)accelerator->launch_ps, 0, 1e12, false},
+        {"matmul_efficiency", accelerator->matmul_efficiency, 1e-6, 1, true},
+        {"tf32_efficiency", accelerator->tf32_efficiency, 1e-6, 1, true},
+        {"fp32_efficiency", accelerator->fp32_efficiency, 1e-6, 1, true},
+        {"memory_efficiency", accelerator->memory_efficiency, 1e-6, 1, true},
+        {"link_efficiency", accelerator->link_efficiency, 1e-6, 1, true},
+    };
+    for (size_t i = 0; i < sizeof figures / sizeof figures[0]; i++) {
+        const struct figure *one = &figures[i];
+        if ((one->needed || one->value != 0) &&
+            !(one->value >= one->low && one->value <= one->high)) {
+            return weft_fail(error, WEFT_INPUT, "%s: %g is not between %g and %g", one->key,
+                             one->value, one->low, one->high);
+        }
+    }
+    return true;
 }
 
 bool weft_accelerator_named(const struct weft_accelerator **accelerator, const char *name,

@@ -215,7 +215,7 @@ static bool fill_others(void *context)
     struct table *table = others->table;
     uint32_t reference_count;
     const struct weft_fabric_reference *references = weft_fabric_references(&reference_count);
-    for (uint32_t i = 0; i < reference_count; i++) {
+    for (uint32_t i = 0; i < reference_count && references[i].compared; i++) {
         add_reference(table, references[i].name, others->budget_usd, others->scratch);
         compare_tell(table, &table->rows[table->count - 1]);
     }

@@ -9,14 +9,14 @@
 
 #include <string.h>
 
-static bool asked_for(const struct weft_compare_options *options, const char *name)
+static bool asked_for(const struct weft_compare_options *options, const char *name, bool otherwise)
 {
     for (uint32_t i = 0; i < options->fabric_count; i++) {
         if (strcmp(options->fabrics[i], name) == 0) {
             return true;
         }
     }
-    return options->fabric_count == 0;
+    return options->fabric_count == 0 && otherwise;
 }
 
 // The rows before that of Weft's plan.
@@ -41,7 +41,7 @@ static bool fill_others(void *context)
     uint32_t reference_count;
     const struct weft_fabric_reference *references = weft_fabric_references(&reference_count);
     for (uint32_t i = 0; i < reference_count; i++) {
-        if (asked_for(options, references[i].name)) {
+        if (asked_for(options, references[i].name, references[i].compared)) {
             compare_add_fabric(run, references[i].name, others->plan->cost.total_usd, scratch);
         }
     }
@@ -53,11 +53,11 @@ static bool fill_others(void *context)
         compare_fill_row(run, run->fabrics[i], scratch);
         compare_tell(&run->table, run->fabrics[i]->row);
     }
-    if (asked_for(options, "ocs-reconfig")) {
+    if (asked_for(options, "ocs-reconfig", true)) {
         compare_fill_reconfig_row(run, scratch);
         compare_tell(&run->table, &run->table.rows[run->table.count - 1]);
     }
-    if (asked_for(options, "topoopt")) {
+    if (asked_for(options, "topoopt", true)) {
         compare_fill_paper_row(run, scratch);
         compare_tell(&run->table, &run->table.rows[run->table.count - 1]);
     }

@@ -18,8 +18,12 @@
 #include <math.h>
 #include <string.h>
 
-// Larger clusters are not played: one iteration alone takes minutes there.
+// Strategies of operators are not played on larger clusters: one iteration alone takes minutes
+// there. Hybrid ones are as far as their replicas fold.
 #define PLAYED_SERVERS_MAX 128u
+// Of an event of a folded iteration, and of finding that it cannot be played.
+#define UNITS_PER_FOLDED_EVENT 500.0
+#define UNITS_PER_REFUSAL 1e8
 // What a search hands over to be played, and merged before: of hybrid strategies the best hundreds
 // differ in chunks and order alone. How many rows are wanted does not count, so that it does not
 // change which is first.
@@ -185,10 +189,36 @@ static void merge_operators(struct ranking *ranking)
 
 // ---- playing ----
 
+static bool is_hybrid(const struct weft_study *study)
+{
+    return study->model->transformer != NULL && study->setting->cost.profile == NULL;
+}
+
+// A strategy on a cluster that is too large to play all of its replicas.
+static double play_folded(uint64_t *iteration_ps, const struct weft_strategy *strategy,
+                          const struct weft_study *study, const struct weft_sim_options *sim,
+                          struct weft_arena scratch)
+{
+    struct weft_arena kept = weft_arena_split(&scratch);
+    struct weft_error error; // then the estimate has to do
+    struct weft_hybrid_run run;
+    *iteration_ps = 0;
+    if (!weft_plan_play_hybrid(
+            &run, strategy, study, study->network, sim,
+            &(struct weft_environment){.arena = &kept, .scratch = scratch, .error = &error})) {
+        return UNITS_PER_REFUSAL;
+    }
+    *iteration_ps = weft_picoseconds(run.iteration_s);
+    return UNITS_PER_FOLDED_EVENT * (double)run.event_count;
+}
+
 double weft_plan_play_strategy(uint64_t *iteration_ps, const struct weft_strategy *strategy,
                                const struct weft_study *study, const struct weft_sim_options *sim,
                                struct weft_arena scratch)
 {
+    if (study->cluster->server_count > PLAYED_SERVERS_MAX) {
+        return play_folded(iteration_ps, strategy, study, sim, scratch);
+    }
     struct weft_arena kept = weft_arena_split(&scratch);
     struct weft_network network = *study->network; // with rings of its own
     network.routes.fabric = &network.fabric;
@@ -209,7 +239,8 @@ double weft_plan_play_strategy(uint64_t *iteration_ps, const struct weft_strateg
 
 bool weft_plan_plays(const struct weft_study *study)
 {
-    return study->network != NULL && study->cluster->server_count <= PLAYED_SERVERS_MAX;
+    return study->network != NULL &&
+           (study->cluster->server_count <= PLAYED_SERVERS_MAX || is_hybrid(study));
 }
 
 // Plays the first ones, as many as the effort affords. The others stand behind them with their
@@ -419,7 +450,7 @@ bool weft_plan_rank_strategies(struct weft_ranking *result, const struct weft_st
         .options = options,
         .environment = environment,
         .seconds = options->seconds > 0 ? options->seconds : WEFT_COPLAN_SECONDS,
-        .hybrid = study->model->transformer != NULL && study->setting->cost.profile == NULL,
+        .hybrid = is_hybrid(study),
     };
     bool plays = weft_plan_plays(study);
     uint32_t handed = !ranking.hybrid ? OPERATORS_HANDED

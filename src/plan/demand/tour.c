@@ -92,13 +92,13 @@ struct weft_ring_set tour_rings(const struct weft_taskgraph *graph,
         for (int pass = 0; pass < PASSES_MAX && exchange_edges(order, k, hops, n); pass++) {
         }
         double share_ratio = k > 2 ? 0.5 : 1;
-        rings[count++] = (struct weft_ring){g, k, order, share_ratio, NULL, NULL};
+        rings[count++] = (struct weft_ring){g, k, order, share_ratio, NULL, NULL, NULL};
         if (k > 2) {
             uint32_t *back = WEFT_NEW_RAW(arena, uint32_t, k);
             for (uint32_t i = 0; i < k; i++) {
                 back[i] = order[k - 1 - i];
             }
-            rings[count++] = (struct weft_ring){g, k, back, share_ratio, NULL, NULL};
+            rings[count++] = (struct weft_ring){g, k, back, share_ratio, NULL, NULL, NULL};
         }
     }
     return (struct weft_ring_set){count, rings};

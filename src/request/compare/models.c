@@ -35,8 +35,12 @@ static bool has_rows(const struct weft_compare_models_request *request,
                      const struct weft_model_comparison *kept)
 {
     uint32_t count = 0;
-    weft_fabric_references(&count);
-    bool has = request->fabric_count > 0 || kept->row_count == count + 3;
+    const struct weft_fabric_reference *references = weft_fabric_references(&count);
+    uint32_t rows = 3; // of plans and circuits
+    for (uint32_t i = 0; i < count; i++) {
+        rows += references[i].compared;
+    }
+    bool has = request->fabric_count > 0 || kept->row_count == rows;
     for (uint32_t f = 0; f < request->fabric_count; f++) {
         bool found = false;
         for (uint32_t r = 0; r < kept->row_count; r++) {
@@ -270,15 +274,10 @@ static bool compare_listed(struct run *run)
 static bool check_fabrics(const struct weft_compare_models_request *request,
                           struct weft_error *error)
 {
-    uint32_t count = 0;
-    const struct weft_fabric_reference *references = weft_fabric_references(&count);
     for (uint32_t f = 0; f < request->fabric_count; f++) {
         const char *name = request->fabrics[f];
-        bool found = strcmp(name, "topoopt") == 0 || strcmp(name, "ocs-reconfig") == 0;
-        for (uint32_t i = 0; i < count; i++) {
-            found = found || strcmp(name, references[i].name) == 0;
-        }
-        if (!found) {
+        if (strcmp(name, "topoopt") != 0 && strcmp(name, "ocs-reconfig") != 0 &&
+            weft_fabric_reference_named(name) == NULL) {
             return weft_fail(error, WEFT_USAGE,
                              "{fabrics}: '%.40s' is none; weft fabrics lists them, and there are "
                              "topoopt and ocs-reconfig",

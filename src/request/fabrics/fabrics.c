@@ -1,10 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// The reference fabrics of a cluster, counted and priced.
+// The reference fabrics of a cluster, counted and priced: in ports, as the builders count, or as
+// they are bought, with their bills and the cables of one.
 //
 // Each fabric is built with its routes in an arena that is gone when its row is filled, so that the
 // memory is that of the largest one: O(n^2) routes of n servers.
 
 #include "weft/request/fabrics.h"
+#include "weft/request/parameter.h"
+
+#include <string.h>
 
 static void build_row(struct weft_fabrics_row *row, const struct weft_fabric_reference *reference,
                       const struct weft_cluster *cluster,
@@ -27,6 +31,90 @@ static void build_row(struct weft_fabrics_row *row, const struct weft_fabric_ref
     row->parts = network.fabric.parts;
     row->cost = weft_fabric_cost(&row->parts, &cluster->prices);
     weft_routes_hops(&network.routes, NULL, &row->mean_hops, &row->hops_max);
+}
+
+// Builds a fabric as it is bought. It is gone with the scratch arena: what is kept is counted again
+// into the result's.
+static bool buy_row(struct weft_fabrics_row *row, const struct weft_fabric_reference *reference,
+                    const struct weft_cluster *cluster, const struct weft_fabrics_request *request,
+                    const struct weft_environment *environment)
+{
+    struct weft_environment inner = *environment;
+    struct weft_arena arena = weft_arena_split(&inner.scratch);
+    inner.arena = &arena;
+    struct weft_bill_options options = request->purchase;
+    options.shape.seed = environment->seed;
+    struct weft_network network;
+    struct weft_bill bill;
+    *row = (struct weft_fabrics_row){.name = reference->name, .summary = reference->summary};
+    if (!weft_fabric_buy(&network, &bill, reference->name, cluster, &options, &inner)) {
+        return false;
+    }
+    row->node_count = network.fabric.node_count;
+    row->link_count = network.fabric.link_count;
+    row->parts = network.fabric.parts;
+    inner.arena = environment->arena;
+    options.switch_name = bill.switch_name;
+    return weft_fabric_bill(&row->bill, &network, cluster, &options, &inner) &&
+           (!request->cabling ||
+            weft_fabric_cabling(&row->sheet, &network, cluster, &options, &inner));
+}
+
+// The rows of one fabric, or of all.
+static bool buy_rows(struct weft_fabrics_result *result, const struct weft_fabrics_request *request,
+                     const struct weft_environment *environment)
+{
+    uint32_t count = 0;
+    const struct weft_fabric_reference *references = weft_fabric_references(&count);
+    struct weft_fabrics_row *rows = WEFT_NEW(environment->arena, struct weft_fabrics_row, count);
+    const struct weft_switch_model *model = NULL;
+    const char *switch_name = request->purchase.switch_name;
+    if (switch_name != NULL &&
+        !weft_cluster_find_switch(&model, &result->cluster, switch_name, environment->error)) {
+        return weft_wrap(environment->error, "{switch}");
+    }
+    result->bills = true;
+    result->rows = rows;
+    if (strcmp(request->fabric, "all") != 0) {
+        const struct weft_fabric_reference one = {.name = request->fabric, .summary = NULL};
+        result->row_count = 1;
+        return buy_row(&rows[0], &one, &result->cluster, request, environment) ||
+               weft_wrap(environment->error, "{fabric}");
+    }
+    for (uint32_t i = 0; i < count; i++) {
+        struct weft_error error;
+        struct weft_environment inner = *environment;
+        inner.error = &error;
+        if (!buy_row(&rows[i], &references[i], &result->cluster, request, &inner)) {
+            rows[i].refusal = weft_arena_format(environment->arena, "%s", error.message);
+        }
+    }
+    result->row_count = count;
+    return true;
+}
+
+// What is of bills alone, and of one fabric alone.
+static bool check_purchase(const struct weft_fabrics_request *request, struct weft_error *error)
+{
+    const struct weft_bill_options *purchase = &request->purchase;
+    const struct weft_stated of_bills[] = {
+        {purchase->switch_name != NULL, "switch"},
+        {purchase->rack_servers > 0, "rack-servers"},
+        {purchase->row_racks > 0, "row-racks"},
+        {purchase->shape.oversubscription > 0, "oversubscription"},
+        {request->cabling, "cabling"},
+        {false, NULL},
+    };
+    if (request->fabric == NULL) {
+        return weft_refuse_stated(of_bills, error, "is of a bill; write {fabric=leaf-spine}, too");
+    }
+    if (request->hardware.balance_given) {
+        return weft_fail(error, WEFT_USAGE, "{balance} is nothing that is bought; leave it out");
+    }
+    if (request->cabling && strcmp(request->fabric, "all") == 0) {
+        return weft_fail(error, WEFT_USAGE, "{cabling} is of one fabric; name it by {fabric}");
+    }
+    return true;
 }
 
 // The direct fabric of all ports, whose hops are a bound and no fabric's.
@@ -66,8 +154,13 @@ bool weft_request_fabrics(struct weft_fabrics_result *result,
         return weft_fail(environment->base.error, WEFT_USAGE,
                          "{latency}: fabrics are counted and priced, not played; leave it out");
     }
-    if (!weft_request_cluster(&cluster, hardware, &need, environment)) {
+    if (!check_purchase(request, environment->base.error) ||
+        !weft_request_cluster(&cluster, hardware, &need, environment)) {
         return false;
+    }
+    if (request->fabric != NULL) {
+        *result = (struct weft_fabrics_result){.cluster = cluster};
+        return buy_rows(result, request, &environment->base);
     }
     uint32_t count = 0;
     const struct weft_fabric_reference *references = weft_fabric_references(&count);

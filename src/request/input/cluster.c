@@ -35,6 +35,17 @@ static bool read_balance(void *field, const struct weft_parameter *parameter, co
 {
     struct weft_request_hardware *hardware = field;
     hardware->balance_given = true;
+    if (strcmp(text, "spray") == 0) { // what it comes to where bytes are a fluid
+        hardware->balance = WEFT_BALANCE_EVEN;
+        return true;
+    }
+    if (strcmp(text, "adaptive") == 0) {
+        return weft_fail(
+            error, WEFT_USAGE,
+            "a fluid has no queues that paths are chosen by; write even, which is what "
+            "they come to where none is broken, or play packets that pass over marked "
+            "paths: {engine=packet} {balance=hash} {spray=16} {spray-by=marks}");
+    }
     _Static_assert(sizeof(enum weft_balance) == sizeof(uint32_t), "weft_read_word writes it");
     return weft_read_word(&hardware->balance, parameter, text, arena, error);
 }
@@ -104,6 +115,7 @@ static void apply_hardware(struct weft_cluster *cluster,
     cluster->rate_Bps = hardware->rate_given ? hardware->rate_Bps : cluster->rate_Bps;
     cluster->latency_ps = hardware->latency_given ? hardware->latency_ps : cluster->latency_ps;
     cluster->balance = hardware->balance_given ? hardware->balance : cluster->balance;
+    cluster->balance_stated |= hardware->balance_given;
 }
 
 bool weft_request_cluster(struct weft_cluster *cluster,

@@ -46,6 +46,7 @@ bool weft_fabric_specification_parse(struct weft_fabric_specification *specifica
     const char *name = weft_arena_text(arena, text, length);
     *specification = (struct weft_fabric_specification){.name = name};
     bool is_torus = strncmp(name, torus, sizeof torus - 1) == 0;
+    bool is_dragonfly = strcmp(name, "dragonfly") == 0;
     if (strcmp(name, torus) == 0) {
         specification->name = "torus-2d";
     }
@@ -53,12 +54,17 @@ bool weft_fabric_specification_parse(struct weft_fabric_specification *specifica
         return true;
     }
     uint32_t sides[3];
-    if (!weft_parse_sides(sides, text + length + 1) || (sides[1] != 0 && !is_torus)) {
-        return weft_fail(
-            error, WEFT_INPUT,
-            "{fabric}: '%.60s': behind the colon stand a torus' sides or a number of servers; "
-            "write torus:16x8 or ring:64",
-            text);
+    if (!weft_parse_sides(sides, text + length + 1) ||
+        (sides[1] != 0 && !is_torus && !(is_dragonfly && sides[2] != 0))) {
+        return weft_fail(error, WEFT_INPUT,
+                         "{fabric}: '%.60s': behind the colon stand a torus' sides, a dragonfly's "
+                         "servers, routers and global ports, or a number of servers; write "
+                         "torus:16x8, dragonfly:4x8x4 or ring:64",
+                         text);
+    }
+    if (is_dragonfly && sides[1] != 0) {
+        memcpy(specification->sides, sides, sizeof sides);
+        return true;
     }
     uint64_t servers = sides[0];
     if (sides[1] != 0) {
@@ -83,7 +89,8 @@ static uint32_t degree_of(const struct weft_fabric_specification *specification,
         uint32_t degree;
     } direct[] = {{"ring", 2}, {"torus-2d", 4}, {"torus-3d", 6}, {"expander", 4}};
     uint32_t by_sides = 0;
-    for (uint32_t i = 0; i < 3 && specification->sides[i] != 0; i++) {
+    bool is_torus = strncmp(specification->name, "torus", 5) == 0;
+    for (uint32_t i = 0; is_torus && i < 3 && specification->sides[i] != 0; i++) {
         by_sides += specification->sides[i] > 2 ? 2 : specification->sides[i] - 1;
     }
     if (by_sides > 0) {
@@ -108,8 +115,8 @@ static bool build_scale_up(struct weft_network *network, const char *name,
     if (!asked->rate.given) {
         const struct weft_accelerator *accelerator = NULL;
         struct weft_error unknown;
-        const char *kind = cluster->accelerator;
-        if (kind == NULL || !weft_accelerator_named(&accelerator, kind, &unknown) ||
+        if (cluster->accelerator == NULL ||
+            !weft_request_accelerator(&accelerator, cluster, &unknown) ||
             !(accelerator->link_Bps > 0)) {
             return weft_fail(base->error, WEFT_USAGE,
                              "how fast is an accelerator's link inside its server? write "
@@ -130,26 +137,14 @@ static bool build_scale_up(struct weft_network *network, const char *name,
 bool weft_request_refuse_shape(const struct weft_request_fabric *request, const char *name,
                                struct weft_error *error)
 {
-    static const struct {
-        const char *name;
-        bool tree; // of switches that are chosen
-    } divided[] = {{"fat-tree", true},
-                   {"oversubscribed", true},
-                   {"leaf-spine", true},
-                   {"cost-equivalent", false},
-                   {"expander", false}};
-    bool tree = false;
-    bool balance = false;
-    for (size_t i = 0; i < sizeof divided / sizeof divided[0]; i++) {
-        if (strcmp(name, divided[i].name) == 0) {
-            tree = divided[i].tree;
-            balance = true;
-        }
-    }
+    const struct weft_fabric_reference *found = weft_fabric_reference_named(name);
+    const struct weft_fabric_reference none = {.name = name};
+    const struct weft_fabric_reference *has = found != NULL ? found : &none;
     const struct weft_stated rows[] = {
-        {!tree && request->shape.radix > 0, "radix"},
-        {!tree && request->shape.oversubscription > 0, "oversubscription"},
-        {!balance && request->hardware->balance_given, "balance"},
+        {!has->has_radix && request->shape.radix > 0, "radix"},
+        {!has->has_ratio && request->shape.oversubscription > 0, "oversubscription"},
+        {!has->has_planes && request->shape.planes > 0, "planes"},
+        {!has->has_paths && request->hardware->balance_given, "balance"},
         {NULL},
     };
     return weft_refuse_stated(rows, error, "is nothing that fabric %.40s has; leave it out", name);
@@ -184,14 +179,6 @@ bool weft_request_reference(struct weft_network *network, struct weft_cluster *c
                          specification.name, specification.name);
     }
     const struct weft_request_scale_up *scale_up = request->scale_up;
-    if (scale_up == NULL &&
-        (strcmp(specification.name, "clos") == 0 || strcmp(specification.name, "rail-only") == 0)) {
-        return weft_fail(
-            error, WEFT_USAGE,
-            "{fabric}: '%s' joins the NICs of accelerators; say how many a server has: "
-            "weft simulate allreduce:1GB {fabric=%s} {accelerators=8}",
-            specification.name, specification.name);
-    }
     uint32_t degree = degree_of(&specification, count);
     const struct weft_request_cluster_need need = {
         .server_count = count,
@@ -207,6 +194,11 @@ bool weft_request_reference(struct weft_network *network, struct weft_cluster *c
         cluster->balance = hardware->balance_given ? hardware->balance : WEFT_BALANCE_EVEN;
         return build_scale_up(network, specification.name, cluster, scale_up, &shape,
                               &environment->base);
+    }
+    const struct weft_fabric_reference *found = weft_fabric_reference_named(specification.name);
+    if (request->divided && found != NULL && found->has_paths && !hardware->balance_given &&
+        hardware->cluster_path == NULL) {
+        cluster->balance = WEFT_BALANCE_EVEN;
     }
     return weft_fabric_build_named(network, specification.name, cluster, &shape,
                                    &(struct weft_environment){.arena = environment->base.arena,

@@ -273,6 +273,16 @@ static bool choose_stack(const struct weft_stack **stack, const struct weft_requ
            weft_stack_named(stack, cluster->stack, error) || weft_wrap(error, "%s: stack", place);
 }
 
+bool weft_request_accelerator(const struct weft_accelerator **accelerator,
+                              const struct weft_cluster *cluster, struct weft_error *error)
+{
+    if (cluster->own_accelerator != NULL) {
+        *accelerator = cluster->own_accelerator;
+        return true;
+    }
+    return weft_accelerator_named(accelerator, cluster->accelerator, error);
+}
+
 bool weft_request_setting(struct weft_strategy_setting *setting, const struct weft_request_job *job,
                           const struct weft_model *model, const struct weft_cluster *cluster,
                           const char *cluster_path, struct weft_request_environment *environment)
@@ -295,7 +305,7 @@ bool weft_request_setting(struct weft_strategy_setting *setting, const struct we
         }
     }
     const struct weft_accelerator *accelerator = NULL;
-    if (!weft_accelerator_named(&accelerator, cluster->accelerator, error)) {
+    if (!weft_request_accelerator(&accelerator, cluster, error)) {
         return weft_wrap(error, "%s: accelerators: kind", place);
     }
     const struct weft_stack *stack = NULL;

@@ -122,6 +122,7 @@ const struct weft_parameter weft_packet_parameters[WEFT_PACKET_PARAMETERS] = {
     PACKET("ack-bytes", size.ack, 1),
     SWITCH("early-drops", port.early_drops),
     COUNT("parts", partitions, 1, 16),
+    SWITCH("skip", skip),
 };
 
 // ---- which engine ----
@@ -441,6 +442,7 @@ bool weft_request_packets(struct weft_sim_options *sim, struct weft_packet_optio
     sim->partitions.threads = environment->threads;
     take_count(&sim->partitions.count, request->partitions);
     *packet = topoopt ? WEFT_PACKET_TOPOOPT : WEFT_PACKET_DEFAULTS;
+    packet->skip = request->skip;
     sim->dctcp = topoopt ? WEFT_DCTCP_HTSIM : WEFT_DCTCP_DEFAULTS;
     sim->packet = packet;
     if (!is_packet) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// "weft.collective/1", "weft.synthesis/1", "weft.collective-best/1", "weft.straggler/1" and
-// "weft.collective-export/1": one function for each, since they have only the name of the
-// collective in common.
+// "weft.collective/1", "weft.synthesis/1", "weft.collective-best/1", "weft.straggler/1",
+// "weft.collective-fit/1" and "weft.collective-export/1": one function for each, since they have
+// only the name of the collective in common.
 
 #include "weft/request/collective.h"
 #include "request/json/json.h"
@@ -317,6 +317,48 @@ const char *weft_request_straggler_json(const struct weft_straggler_result *resu
         json_array_append_new(rows, row_object(&result->rows[i], result->delays_s[i]));
     }
     weft_set_real(object, "wall_s", result->wall_s);
+    return weft_set_finish(object, arena);
+}
+
+// ---- fit ----
+
+static json_t *fit_object(const struct weft_collective_fit *fit, double port_Bps)
+{
+    json_t *object = json_object();
+    weft_set_text(object, "kind", weft_collective_name(fit->kind));
+    weft_set_count(object, "ranks", fit->rank_count);
+    weft_set(object, "servers",
+             fit->server_count > 0 ? json_integer(fit->server_count) : json_null());
+    weft_set_real(object, "latency_s", fit->latency_s);
+    weft_set_real(object, "rate_Bps", fit->rate_Bps);
+    if (port_Bps > 0) {
+        weft_set_real(object, "rate_share", fit->rate_Bps / port_Bps);
+    }
+    weft_set_real(object, "ring_message_s", fit->ring_message_s);
+    weft_set_real(object, "tree_message_s", fit->tree_message_s);
+    weft_set_real(object, "link_latency_s", weft_fit_link_latency_s(fit));
+    weft_set_real(object, "rms_ratio", fit->rms_ratio);
+    json_t *sizes = weft_set_list(object, "sizes");
+    for (uint32_t i = 0; i < fit->size_count; i++) {
+        const struct weft_collective_fit_size *size = &fit->sizes[i];
+        json_t *one = json_object();
+        weft_set_count(one, "size_bytes", size->size_bytes);
+        weft_set_count(one, "samples", size->sample_count);
+        weft_set_real(one, "seconds", size->seconds);
+        weft_set_real(one, "fit_s", size->fit_s);
+        weft_set_real(one, "off_ratio", size->fit_s / size->seconds - 1);
+        json_array_append_new(sizes, one);
+    }
+    return object;
+}
+
+const char *weft_request_fit_json(const struct weft_fit_result *result, struct weft_arena *arena)
+{
+    json_t *object = weft_set_object("weft.collective-fit/1");
+    json_t *fits = weft_set_list(object, "fits");
+    for (uint32_t i = 0; i < result->fits.count; i++) {
+        json_array_append_new(fits, fit_object(&result->fits.fits[i], result->rate_Bps));
+    }
     return weft_set_finish(object, arena);
 }
 

@@ -7,13 +7,33 @@
 #include "weft/request/fabrics.h"
 #include "request/json/json.h"
 
-static json_t *row_json(const struct weft_fabrics_row *row)
+// A fabric as it is bought: its bill with the totals.
+static void set_bill(json_t *object, const struct weft_bill *bill)
+{
+    weft_set_count(object, "switches", bill->switches);
+    weft_set_count(object, "nics", bill->nics);
+    weft_set_count(object, "transceivers", bill->transceivers);
+    weft_set_count(object, "copper_cables", bill->dacs);
+    weft_set_count(object, "fibres_row", bill->fibres[WEFT_LENGTH_ROW]);
+    weft_set_count(object, "fibres_hall", bill->fibres[WEFT_LENGTH_HALL]);
+    weft_set_real(object, "usd", bill->usd);
+    weft_set_real(object, "watts", bill->watts);
+    weft_set(object, "bill", weft_bill_list(bill));
+}
+
+static json_t *row_json(const struct weft_fabrics_row *row, bool bought)
 {
     json_t *object = json_object();
     weft_set_text(object, "name", row->name);
-    weft_set_text(object, "summary", row->summary);
+    if (row->summary != NULL) {
+        weft_set_text(object, "summary", row->summary);
+    }
     if (row->refusal != NULL) {
         weft_set_text(object, "why_not", row->refusal);
+        return object;
+    }
+    if (bought) {
+        set_bill(object, &row->bill);
         return object;
     }
     weft_set_count(object, "nodes", row->node_count);
@@ -40,7 +60,7 @@ const char *weft_request_fabrics_json(const struct weft_fabrics_result *result,
     weft_set_real(object, "rate_Bps", cluster->rate_Bps);
     json_t *list = weft_set_list(object, "fabrics");
     for (uint32_t i = 0; i < result->row_count; i++) {
-        json_array_append_new(list, row_json(&result->rows[i]));
+        json_array_append_new(list, row_json(&result->rows[i], result->bills));
     }
     return weft_set_finish(object, arena);
 }

@@ -76,6 +76,28 @@ void weft_set_counts(json_t *object, const char *key, const uint32_t *values, si
     weft_set(object, key, weft_counts(values, count));
 }
 
+json_t *weft_bill_list(const struct weft_bill *bill)
+{
+    json_t *list = json_array();
+    for (uint32_t i = 0; i < bill->row_count; i++) {
+        const struct weft_bill_row *row = &bill->rows[i];
+        json_t *part = json_object();
+        weft_set_text(part, "part", row->part);
+        weft_set_count(part, "count", row->count);
+        weft_set_real(part, "usd", row->usd);
+        weft_set_real(part, "watts", row->watts);
+        weft_set_text(part, "source", row->source);
+        if (row->model != NULL) {
+            weft_set_text(part, "model", row->model->name);
+            weft_set_count(part, "tier", row->tier);
+            weft_set_count(part, "ports_used", row->ports_used);
+            weft_set_count(part, "ports_free", row->ports_free);
+        }
+        json_array_append_new(list, part);
+    }
+    return list;
+}
+
 const char *weft_set_finish(json_t *object, struct weft_arena *arena)
 {
     const size_t flags = JSON_INDENT(2) | JSON_REAL_PRECISION(15);

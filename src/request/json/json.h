@@ -8,6 +8,7 @@
 // null; text that is no UTF-8 loses its odd bytes.
 
 #include "weft/base.h"
+#include "weft/fabric.h"
 
 #include <jansson.h>
 
@@ -26,6 +27,9 @@ json_t *weft_set_list(json_t *object, const char *key);
 // An array of counts, and one as a member.
 json_t *weft_counts(const uint32_t *values, size_t count);
 void weft_set_counts(json_t *object, const char *key, const uint32_t *values, size_t count);
+// The rows of a bill: "part", "count", "usd" and "watts" of all of the row, "source"; of switches
+// their model, tier and ports.
+json_t *weft_bill_list(const struct weft_bill *bill);
 // The object, which is released, as indented text with a newline at its end.
 const char *weft_set_finish(json_t *object, struct weft_arena *arena);
 

@@ -48,6 +48,20 @@ static void set_losses(json_t *object, const struct weft_simulate_result *result
     }
 }
 
+static void set_skips(json_t *object, const struct weft_skip_counts *skips)
+{
+    json_t *skipped = json_object();
+    weft_set_real(skipped, "bytes", skips->bytes);
+    weft_set_real(skipped, "of_bytes", skips->of_bytes);
+    weft_set_count(skipped, "spans", skips->spans);
+    weft_set_count(skipped, "repeated_messages", skips->repeated);
+    weft_set_count(skipped, "rewinds", skips->rewinds);
+    weft_set_count(skipped, "samples", skips->samples);
+    weft_set_real(skipped, "error_max_ratio", skips->error_max_ratio);
+    weft_set_real(skipped, "error_mean_ratio", skips->error_mean_ratio);
+    json_object_set_new(object, "skipped", skipped);
+}
+
 // What jobs and flows have in common.
 static json_t *begin(const struct weft_simulate_result *result)
 {
@@ -62,12 +76,16 @@ static json_t *begin(const struct weft_simulate_result *result)
     weft_set_text(object, "balance", weft_balance_words[result->cluster.balance]);
     weft_set_count(object, "flows", result->sim.flow_count);
     weft_set_text(object, "engine", is_packet(result) ? "packet" : "flow");
+    weft_set_truth(object, "folded", result->sim.folded);
     weft_set_text(object, "transport", weft_transport_name(result->options.transport));
     weft_set_count(object, "events", result->sim.event_count);
     if (is_packet(result)) {
         set_counts(object, &result->sim.packets);
         if (result->options.partitions.count > 0) {
             weft_set_count(object, "parts", result->sim.partitions.count);
+        }
+        if (result->options.packet->skip) {
+            set_skips(object, &result->sim.skips);
         }
         set_losses(object, result);
     }
@@ -190,6 +208,7 @@ static json_t *shared_object(const struct weft_simulate_result *result)
     json_t *object = weft_set_object("weft.simulation/1");
     weft_set_text(object, "snapshot", result->load);
     weft_set_text(object, "engine", is_packet(result) ? "packet" : "flow");
+    weft_set_truth(object, "folded", result->sim.folded);
     weft_set_text(object, "transport", weft_transport_name(result->options.transport));
     weft_set_text(object, "sharing", shared->policy);
     weft_set_count(object, "iterations", result->options.iterations);

@@ -45,9 +45,26 @@ static void set_candidate(json_t *object, const struct weft_strategy_result *res
                       mfu / estimate->model_flops_utilization *
                           estimate->hardware_flops_utilization);
         weft_set_real(
+            object, "tokens_per_s",
+            weft_request_strategy_tokens_per_s(result, weft_request_strategy_ps(result, i)));
+        weft_set_real(
             object, "flops_per_s_per_accelerator",
             mfu * result->setting.cost.accelerator->flops_per_s[result->model.transformer->dtype]);
     }
+}
+
+// What was measured of the strategy, by the same model FLOPs as the estimate beside it.
+static json_t *measured_object(const struct weft_strategy_result *result)
+{
+    uint64_t measured_ps = result->measured_ps;
+    json_t *measured = json_object();
+    weft_set_real(measured, "iteration_s", weft_seconds(measured_ps));
+    weft_set_real(measured, "tokens_per_s",
+                  weft_request_strategy_tokens_per_s(result, measured_ps));
+    weft_set_real(measured, "flops_utilization",
+                  weft_request_strategy_mfu_at(result, 0, measured_ps));
+    weft_set_real(measured, "off_ratio", weft_request_strategy_off(result));
+    return measured;
 }
 
 const char *weft_request_strategy_json(const struct weft_strategy_result *result,
@@ -60,6 +77,12 @@ const char *weft_request_strategy_json(const struct weft_strategy_result *result
     weft_set_count(object, "servers", result->cluster.server_count);
     if (result->setting.stack != NULL) {
         weft_set_text(object, "stack", result->setting.stack->name);
+    }
+    if (result->calibrated) {
+        weft_set_real(object, "compute_efficiency", result->setting.stack->compute_efficiency);
+    }
+    if (result->measured_ps > 0) {
+        weft_set(object, "measured", measured_object(result));
     }
     if (result->why_estimated != NULL) {
         weft_set_text(object, "why_estimated", result->why_estimated);

@@ -50,16 +50,17 @@ bool weft_request_hybrid(struct weft_strategy *strategy, const struct weft_study
 
 // The network of the reference fabric that is named; NULL for a full mesh, which the searches stand
 // in for.
-static bool build_network(struct weft_network **network, const struct weft_strategy_result *result,
+static bool build_network(struct weft_network **network, const char *fabric,
+                          const struct weft_cluster *cluster,
                           const struct weft_environment *environment)
 {
     *network = NULL;
-    if (strcmp(result->fabric, "full-mesh") == 0) {
+    if (strcmp(fabric, "full-mesh") == 0) {
         return true;
     }
     const struct weft_fabric_options shape = {.seed = environment->seed};
     *network = WEFT_NEW(environment->arena, struct weft_network, 1);
-    return weft_fabric_build_named(*network, result->fabric, &result->cluster, &shape,
+    return weft_fabric_build_named(*network, fabric, cluster, &shape,
                                    &(struct weft_environment){.arena = environment->arena,
                                                               .scratch = environment->scratch,
                                                               .error = environment->error}) ||
@@ -110,6 +111,127 @@ static bool estimate_given(struct weft_strategy_result *result, const struct wef
     }
     result->simulated_ps = simulated_ps;
     return true;
+}
+
+// ---- measured iterations ----
+
+// An iteration of the request's model and degrees that ran; 0: with as many servers or samples.
+struct measured_iteration {
+    uint64_t iteration_ps, server_count, batch;
+};
+
+static bool read_time(uint64_t *time_ps, const char *text, struct weft_error *error)
+{
+    uint64_t read_ps = 0;
+    if (!weft_parse_time(&read_ps, text, error)) {
+        return false;
+    }
+    *time_ps = read_ps;
+    return read_ps > 0 ||
+           weft_fail(error, WEFT_INPUT, "an iteration of no time; write what was measured, as 6s");
+}
+
+// "servers=384": sets the figure of that name once.
+static bool read_figure(struct measured_iteration *measured, const char *word,
+                        struct weft_error *error)
+{
+    uint64_t *const figures[] = {&measured->server_count, &measured->batch};
+    static const char *const names[] = {"servers=", "batch="};
+    static const uint64_t most[] = {WEFT_CLUSTER_SERVERS_MAX, UINT32_MAX};
+    for (uint32_t i = 0; i < 2; i++) {
+        size_t length = strlen(names[i]);
+        if (strncmp(word, names[i], length) != 0) {
+            continue;
+        }
+        if (*figures[i] > 0) {
+            return weft_fail(error, WEFT_INPUT, "%s is stated twice; leave one out", names[i]);
+        }
+        return weft_parse_count(figures[i], word + length, 1, most[i], error) ||
+               weft_wrap(error, "%.*s", (int)length - 1, names[i]);
+    }
+    return weft_fail(error, WEFT_INPUT, "'%.40s' is neither servers=N nor batch=N", word);
+}
+
+// "23.66s,servers=384,batch=6144"; what is left out is 0.
+static bool read_measured(struct measured_iteration *measured, const char *text,
+                          struct weft_arena scratch, struct weft_error *error)
+{
+    struct measured_iteration found = {0};
+    char *words = weft_arena_text(&scratch, text, strlen(text));
+    for (char *word = words, *next = NULL; word != NULL; word = next) {
+        next = strchr(word, ',');
+        if (next != NULL) {
+            *next++ = '\0';
+        }
+        if (!(word == words ? read_time(&found.iteration_ps, word, error)
+                            : read_figure(&found, word, error))) {
+            return false;
+        }
+    }
+    *measured = found;
+    return true;
+}
+
+// The stack with the share of the kernels' speed that the request's measured iteration tells.
+static bool calibrate(struct weft_strategy_result *result,
+                      const struct weft_strategy_request *request,
+                      const struct weft_environment *environment)
+{
+    struct weft_error *error = environment->error;
+    struct measured_iteration measured;
+    struct weft_cluster cluster = result->cluster;
+    struct weft_model model = result->model;
+    struct weft_strategy strategy;
+    struct weft_network *network = NULL;
+    uint32_t stack_count = 0;
+    const struct weft_stack *stacks = weft_stacks(&stack_count); // the first is "none"
+    struct weft_stack *stack = WEFT_NEW(environment->arena, struct weft_stack, 1);
+    *stack = result->setting.stack != NULL ? *result->setting.stack : stacks[0];
+    if (!read_measured(&measured, request->calibrate, environment->scratch, error)) {
+        return weft_wrap(error, "{calibrate}");
+    }
+    cluster.server_count =
+        measured.server_count > 0 ? (uint32_t)measured.server_count : cluster.server_count;
+    const struct weft_study study = {
+        .model = &model, .cluster = &cluster, .setting = &result->setting};
+    struct weft_study joined = study;
+    if ((measured.batch > 0 && !weft_model_set_batch(&model, measured.batch, error)) ||
+        !weft_request_hybrid(&strategy, &study, request->strategy, error) ||
+        !build_network(&network, result->fabric, &cluster, environment)) {
+        return weft_wrap(error, "{calibrate}");
+    }
+    joined.network = network;
+    if (!weft_hybrid_calibrate(&stack->compute_efficiency, measured.iteration_ps, &strategy.hybrid,
+                               &joined, environment->scratch, error)) {
+        return weft_wrap(error, "{calibrate}");
+    }
+    result->setting.stack = stack;
+    result->calibrated = true;
+    return true;
+}
+
+// What was measured of the strategy that is given.
+static bool take_measured(struct weft_strategy_result *result,
+                          const struct weft_strategy_request *request,
+                          const struct weft_environment *environment)
+{
+    const char *named = request->calibrate != NULL   ? "{calibrate}"
+                        : request->iteration != NULL ? "{iteration}"
+                                                     : NULL;
+    if (named == NULL) {
+        return true;
+    }
+    if (request->strategy == NULL || !result->hybrid) {
+        return weft_fail(environment->error, WEFT_USAGE,
+                         "%s is of one strategy of a transformer by rooflines; state it by "
+                         "{strategy=tp=8,pp=4}, without {profile}",
+                         named);
+    }
+    if (request->iteration != NULL &&
+        !read_time(&result->measured_ps, request->iteration, environment->error)) {
+        return weft_wrap(environment->error, "{iteration}");
+    }
+    return request->calibrate == NULL || calibrate(result, request, environment);
 }
 
 // Searches and ranks as a step of the request; the result has the candidates and what they took in
@@ -192,14 +314,31 @@ uint64_t weft_request_strategy_ps(const struct weft_strategy_result *result, uin
     return simulated_ps > 0 ? simulated_ps : result->found.candidates[candidate].estimate_ps;
 }
 
-double weft_request_strategy_mfu(const struct weft_strategy_result *result, uint32_t candidate)
+double weft_request_strategy_tokens_per_s(const struct weft_strategy_result *result,
+                                          uint64_t iteration_ps)
 {
-    if (!result->hybrid) {
-        return 0;
-    }
+    return (double)result->model.batch * (double)result->model.transformer->sequence /
+           weft_seconds(iteration_ps);
+}
+
+double weft_request_strategy_off(const struct weft_strategy_result *result)
+{
+    return (double)weft_request_strategy_ps(result, 0) / (double)result->measured_ps - 1;
+}
+
+double weft_request_strategy_mfu_at(const struct weft_strategy_result *result, uint32_t candidate,
+                                    uint64_t iteration_ps)
+{
     const struct weft_hybrid_estimate *estimate = &result->estimates[candidate];
     return estimate->model_flops_utilization * (double)estimate->iteration_ps /
-           (double)weft_request_strategy_ps(result, candidate);
+           (double)iteration_ps;
+}
+
+double weft_request_strategy_mfu(const struct weft_strategy_result *result, uint32_t candidate)
+{
+    return result->hybrid ? weft_request_strategy_mfu_at(
+                                result, candidate, weft_request_strategy_ps(result, candidate))
+                          : 0;
 }
 
 bool weft_request_strategy_of(struct weft_strategy_result *result,
@@ -213,13 +352,16 @@ bool weft_request_strategy_of(struct weft_strategy_result *result,
     found.fabric = request->fabric != NULL ? request->fabric : WEFT_STRATEGY_FABRIC;
     const struct weft_request_fabric named = {.hardware = &request->hardware};
     if (!weft_request_refuse_shape(&named, found.fabric, base->error) ||
-        !build_network(&network, &found, base)) {
+        !build_network(&network, found.fabric, &found.cluster, base)) {
         return false;
     }
     const struct weft_study study = {.model = &found.model,
                                      .cluster = &found.cluster,
                                      .network = network,
                                      .setting = &found.setting};
+    if (!take_measured(&found, request, base)) {
+        return false;
+    }
     if (!(request->strategy != NULL ? estimate_given(&found, &study, request->strategy, base)
                                     : search(&found, &study, request, environment)) ||
         !estimate(&found, &study, base)) {

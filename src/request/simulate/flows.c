@@ -150,12 +150,11 @@ bool simulation_play_flows(struct simulation *simulation, const struct weft_flow
                          "{one-port} is for a collective (allreduce:1GB), not for '%.60s'",
                          simulation->loads[0]);
     }
-    if (!simulation_build_network(simulation, request->hardware.server_count)) {
-        return false;
-    }
     simulation->options.seed = base->seed;
+    simulation->divided = is_job && !request->one_port;
     if (!weft_request_packets(&simulation->options, &simulation->packet, &request->packets, 0,
                               base) ||
+        !simulation_build_network(simulation, request->hardware.server_count) ||
         !simulation_ask_records(simulation, is_job)) {
         return false;
     }

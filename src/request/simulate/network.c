@@ -63,6 +63,18 @@ static bool build_tiers(struct simulation *simulation, uint32_t server_count)
     return true;
 }
 
+// Whether the engine can divide transfers as the balance says.
+static bool check_balance(const struct simulation *simulation)
+{
+    const struct weft_request_hardware *hardware = &simulation->request->hardware;
+    bool states = hardware->balance_given || simulation->request->scale_up.accelerators < 2;
+    return simulation->options.engine != WEFT_ENGINE_PACKET || !states ||
+           simulation->cluster.balance == WEFT_BALANCE_HASH ||
+           weft_fail(simulation->environment->base.error, WEFT_USAGE,
+                     "{balance=even} divides a fluid; packets are divided by {spray=16}, with "
+                     "{balance=hash}");
+}
+
 bool simulation_build_network(struct simulation *simulation, uint32_t server_count)
 {
     const struct weft_simulate_request *request = simulation->request;
@@ -80,14 +92,11 @@ bool simulation_build_network(struct simulation *simulation, uint32_t server_cou
                                          .server_count = server_count,
                                          .shape = request->shape};
     fabric.shape.seed = base->seed;
+    fabric.divided = simulation->divided && simulation->options.engine == WEFT_ENGINE_FLOW;
     fabric.scale_up = request->scale_up.accelerators > 1 ? &request->scale_up : NULL;
     if (!weft_request_reference(simulation->network, &simulation->cluster, &fabric,
                                 simulation->environment)) {
         return false;
     }
-    return simulation->options.engine != WEFT_ENGINE_PACKET ||
-           simulation->cluster.balance == WEFT_BALANCE_HASH ||
-           weft_fail(base->error, WEFT_USAGE,
-                     "{balance=even} divides a fluid; packets are divided by {spray=16}, with "
-                     "{balance=hash}");
+    return check_balance(simulation);
 }

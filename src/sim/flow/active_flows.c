@@ -18,7 +18,7 @@
 #include <math.h>
 #include <string.h>
 
-#define BUCKETS_MAX (1u << 18)
+#define BUCKETS_MAX (1u << 20)
 
 void weft_active_init(struct weft_active_flows *active, const double *capacity_Bps,
                       uint32_t link_count, const struct weft_active_room *room,
@@ -34,7 +34,7 @@ void weft_active_init(struct weft_active_flows *active, const double *capacity_B
     w.dirty_classes = WEFT_NEW_RAW(arena, uint32_t, class_capacity);
     w.ends = (struct weft_active_heap){
         .entries = WEFT_NEW_RAW(arena, struct weft_active_entry, class_capacity),
-        .classes = w.classes};
+        .place = WEFT_NEW_RAW(arena, uint32_t, class_capacity)};
     w.target_bytes = WEFT_NEW_RAW(arena, double, flow_capacity);
     w.flow_owner = WEFT_NEW_RAW(arena, uint32_t, flow_capacity);
     w.flow_child = WEFT_NEW_RAW(arena, uint32_t, flow_capacity);
@@ -100,8 +100,8 @@ uint32_t weft_active_open(struct weft_active_flows *active, const uint32_t *link
         }
     }
     uint32_t id = weft_maxmin_open(&active->maxmin, links, hop_count);
-    active->classes[id] =
-        (struct weft_active_class){.first_flow = WEFT_NONE, .heap_place = WEFT_NONE, .users = 1};
+    active->classes[id] = (struct weft_active_class){.first_flow = WEFT_NONE, .users = 1};
+    active->ends.place[id] = WEFT_NONE;
     active->paths.hash[id] = hash;
     if (active->job != NULL) {
         active->job[id] = job;
@@ -182,7 +182,7 @@ static inline bool ends_before(const struct weft_active_entry *a, const struct w
 
 static inline void note_place(struct weft_active_heap *heap, uint32_t place)
 {
-    heap->classes[heap->entries[place].class_id].heap_place = place;
+    heap->place[heap->entries[place].class_id] = place;
 }
 
 // Four children a node: a class that comes to the top too early sinks, and nothing rises as often.
@@ -212,10 +212,11 @@ static void project(struct weft_active_flows *active, uint32_t id)
     double time_ps = left_bytes / weft_active_rate(active, id) * (double)WEFT_PS_PER_S;
     class->end_ps = class->since_ps + (time_ps > 0 ? time_ps : 0);
     struct weft_active_entry entry = {class->end_ps, id};
-    if (class->heap_place == WEFT_NONE) {
+    uint32_t place = active->ends.place[id];
+    if (place == WEFT_NONE) {
         ends_push(&active->ends, entry);
-    } else if (ends_before(&entry, &active->ends.entries[class->heap_place])) {
-        ends_rise(&active->ends, class->heap_place, entry);
+    } else if (ends_before(&entry, &active->ends.entries[place])) {
+        ends_rise(&active->ends, place, entry);
     }
 }
 
@@ -330,7 +331,7 @@ bool weft_active_take(struct weft_active_flows *active, double until_ps,
         project(active, id); // a later end: it stays at the top until clean_top
     } else {
         ends_pop(&active->ends);
-        class->heap_place = WEFT_NONE;
+        active->ends.place[id] = WEFT_NONE;
         forget_unused(active, id);
     }
     clean_top(active);
@@ -365,7 +366,7 @@ uint32_t weft_active_withdraw(struct weft_active_flows *active, struct weft_acti
             continue;
         }
         serve(active, id, weft_active_rate(active, id));
-        class->heap_place = WEFT_NONE;
+        active->ends.place[id] = WEFT_NONE;
         while (class->first_flow != WEFT_NONE) {
             flows[count++] = withdraw_first(active, id);
         }

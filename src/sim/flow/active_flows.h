@@ -22,7 +22,6 @@ struct weft_active_class {
     double target_bytes; // of first_flow
     double end_ps;       // of first_flow at the present rate
     uint32_t first_flow; // root of a pairing heap by target_bytes, WEFT_NONE = no flow
-    uint32_t heap_place; // WEFT_NONE when absent
     uint32_t users;      // holders of the class beside its flows
     bool is_dirty;       // in dirty_classes
 };
@@ -33,11 +32,11 @@ struct weft_active_entry {
     double key_ps;
     uint32_t class_id;
 };
-// `classes` are the ones that know their places (weft/base/heap.h).
+// A heap by key (weft/base/heap.h).
 struct weft_active_heap {
     struct weft_active_entry *entries;
     uint32_t count;
-    struct weft_active_class *classes;
+    uint32_t *place; // per class: where it stands, WEFT_NONE when absent
 };
 
 // Classes by path: a hash table of lists.

@@ -12,9 +12,17 @@
 #include <math.h>
 #include <string.h>
 
-// In order of level a link is evaluated about once a solve. A solve that takes this many times as
-// long as all links would is going round in roundings.
-#define EVALUATIONS_A_LINK 256u
+// In order of level a link is evaluated about once a solve. Where very much changes at once, as
+// when a million flows begin together, the levels that links are filed under say little, and each
+// may be evaluated a hundred times. A solve that has looked at all members of all links so many
+// times, and at so many members besides, or that would look at more than those at first, is ended
+// by filling all links at once, which looks at each a few times. The second figure (0.1 s) keeps
+// smaller solves to evaluations, which give equal links the same level to the last bit, so that
+// their flows end at one instant.
+#define PASSES_MAX 2u
+#define MEMBERS_MAX (1u << 22)
+// How many members ahead of the one in hand an evaluation asks for.
+#define PREFETCHED 12u
 
 // ---- links to evaluate ----
 
@@ -27,7 +35,7 @@ static inline bool is_lower(const struct weft_maxmin_entry *a, const struct weft
 
 static inline void note_place(struct weft_maxmin_queue *queue, uint32_t place)
 {
-    queue->links[queue->entries[place].link].queue_place = place;
+    queue->place[queue->entries[place].link] = place;
 }
 
 WEFT_HEAP(queue, struct weft_maxmin_queue, struct weft_maxmin_entry, 2, is_lower, note_place)
@@ -35,26 +43,27 @@ WEFT_HEAP(queue, struct weft_maxmin_queue, struct weft_maxmin_entry, 2, is_lower
 static uint32_t take_lowest(struct weft_maxmin *maxmin)
 {
     uint32_t top = queue_pop(&maxmin->queue).link;
-    maxmin->links[top].queue_place = WEFT_NONE;
+    maxmin->queue.place[top] = WEFT_NONE;
     return top;
 }
 
 // What the link's level will be: one step of Newton's method from the load that its members make
 // now, those held as when it was last evaluated.
-static double newton_guess(const struct weft_maxmin_link *link)
+static double newton_guess(const struct weft_maxmin_link *link, double level_Bps)
 {
-    return link->level_Bps + (link->capacity_Bps - link->load_Bps) * link->per_held;
+    return level_Bps + (link->capacity_Bps - link->load_Bps) * link->per_held;
 }
 
 // Queues a link for evaluation, by the lesser of its level and what that will be.
 static void queue_link(struct weft_maxmin *maxmin, uint32_t id)
 {
     const struct weft_maxmin_link *link = &maxmin->links[id];
-    double guess_Bps = newton_guess(link);
-    struct weft_maxmin_entry entry = {link->level_Bps < guess_Bps ? link->level_Bps : guess_Bps,
-                                      id};
-    uint32_t place = link->queue_place;
+    double level_Bps = maxmin->level_Bps[id];
+    double guess_Bps = newton_guess(link, level_Bps);
+    struct weft_maxmin_entry entry = {level_Bps < guess_Bps ? level_Bps : guess_Bps, id};
+    uint32_t place = maxmin->queue.place[id];
     if (place == WEFT_NONE) {
+        __builtin_prefetch(link->members);
         queue_push(&maxmin->queue, entry);
     } else if (is_lower(&entry, &maxmin->queue.entries[place])) {
         queue_rise(&maxmin->queue, place, entry);
@@ -97,11 +106,11 @@ void weft_maxmin_join(struct weft_maxmin *maxmin, uint32_t class_id)
     class->weight = weight;
     if (is_first) {
         uint32_t bottleneck = class->path[0];
-        double least = maxmin->links[bottleneck].level_Bps;
+        double least = maxmin->level_Bps[bottleneck];
         for (uint32_t hop = 1; hop < class->hop_count; hop++) {
-            if (maxmin->links[class->path[hop]].level_Bps < least) {
+            if (maxmin->level_Bps[class->path[hop]] < least) {
                 bottleneck = class->path[hop];
-                least = maxmin->links[bottleneck].level_Bps;
+                least = maxmin->level_Bps[bottleneck];
             }
         }
         weft_maxmin_attach(maxmin, class_id);
@@ -269,19 +278,32 @@ static void apply_level(struct weft_maxmin *maxmin, uint32_t id, double level)
     link->calm_Bps = weft_maxmin_calm_load(link->capacity_Bps, level);
 }
 
+// Members stand in no order in memory; what is asked for this early has come when it is read.
+static inline void prefetch_class(const struct weft_maxmin *maxmin,
+                                  const struct weft_maxmin_link *link, uint32_t member)
+{
+    if (member < link->member_count) {
+        __builtin_prefetch(weft_maxmin_class_at(maxmin, link->members[member].class_id));
+    }
+}
+
 // Finds what the rest of its path allows each member of the link: its rate where another link holds
 // it, whose name does not matter then, else the least level on the path without this one, which
 // stands at infinity meanwhile. Returns their sum; *d divides them at the guess.
 static double gather_limits(const struct weft_maxmin *maxmin, uint32_t id, double guess_Bps,
                             struct division *d)
 {
-    const struct weft_maxmin_link *links = maxmin->links;
-    const struct weft_maxmin_link *link = &links[id];
+    const struct weft_maxmin_link *link = &maxmin->links[id];
+    const double *levels = maxmin->level_Bps;
     double *limit_Bps = maxmin->limits.rate_Bps;
     double *limit_weight = maxmin->limits.weight;
     uint32_t *limit_link = maxmin->limits.link;
     double total_Bps = 0;
+    for (uint32_t i = 0; i < PREFETCHED; i++) {
+        prefetch_class(maxmin, link, i);
+    }
     for (uint32_t i = 0; i < link->member_count; i++) {
+        prefetch_class(maxmin, link, i + PREFETCHED);
         const struct weft_maxmin_class *class =
             weft_maxmin_class_at(maxmin, link->members[i].class_id);
         double limit = class->rate_Bps;
@@ -290,7 +312,8 @@ static double gather_limits(const struct weft_maxmin *maxmin, uint32_t id, doubl
             limit = (double)INFINITY;
             where = id;
             for (uint32_t hop = 0; hop < class->hop_count; hop++) {
-                double level = links[class->path[hop]].level_Bps;
+                __builtin_prefetch(&maxmin->links[class->path[hop]], 1);
+                double level = levels[class->path[hop]];
                 where = level < limit ? class->path[hop] : where;
                 limit = level < limit ? level : limit;
             }
@@ -310,8 +333,8 @@ static void evaluate(struct weft_maxmin *maxmin, uint32_t id)
     maxmin->counts.evaluations++;
     struct weft_maxmin_link *link = &maxmin->links[id];
     maxmin->counts.work += link->member_count;
-    double guess_Bps = newton_guess(link);
-    link->level_Bps = (double)INFINITY;
+    double guess_Bps = newton_guess(link, maxmin->level_Bps[id]);
+    maxmin->level_Bps[id] = (double)INFINITY;
     struct division d = {.min_held_Bps = (double)INFINITY};
     double total_Bps = gather_limits(maxmin, id, guess_Bps, &d);
     double level = link->capacity_Bps;
@@ -319,7 +342,7 @@ static void evaluate(struct weft_maxmin *maxmin, uint32_t id)
         level = fill(maxmin->limits.rate_Bps, maxmin->limits.weight, link->member_count, level,
                      guess_Bps, d);
     }
-    link->level_Bps = level;
+    maxmin->level_Bps[id] = level;
     apply_level(maxmin, id, level);
 }
 
@@ -334,11 +357,13 @@ static void evaluate(struct weft_maxmin *maxmin, uint32_t id)
 // Every class rises; the queue is emptied.
 static void begin_filling(struct weft_maxmin *maxmin)
 {
+    for (uint32_t id = 0; id < maxmin->link_count; id++) {
+        maxmin->queue.place[id] = WEFT_NONE;
+    }
     maxmin->queue.count = 0;
     for (uint32_t id = 0; id < maxmin->link_count; id++) {
         struct weft_maxmin_link *link = &maxmin->links[id];
-        link->queue_place = WEFT_NONE;
-        link->level_Bps = link->capacity_Bps;
+        maxmin->level_Bps[id] = link->capacity_Bps;
         link->load_Bps = 0;
         link->per_held = 1;
         maxmin->filling.room_Bps[id] = link->capacity_Bps;
@@ -352,22 +377,31 @@ static void begin_filling(struct weft_maxmin *maxmin)
                 class->rate_Bps = RISING;
             }
         }
+        if (maxmin->filling.rising[id] > SOME) {
+            double share_Bps = link->capacity_Bps / maxmin->filling.rising[id];
+            queue_push(&maxmin->queue, (struct weft_maxmin_entry){share_Bps, id});
+        }
     }
 }
 
-// The link that fills first, WEFT_NONE when nothing rises any more.
-static uint32_t first_to_fill(const struct weft_maxmin *maxmin)
+// The link that fills first, WEFT_NONE when nothing rises any more. What a link's share was when it
+// was filed is a lower bound: those that stop meanwhile take less than it of the room. So one whose
+// share has grown beyond the next one's bound is filed anew.
+static uint32_t first_to_fill(struct weft_maxmin *maxmin, double *level_Bps)
 {
-    uint32_t first = WEFT_NONE;
-    double least_Bps = (double)INFINITY;
-    for (uint32_t id = 0; id < maxmin->link_count; id++) {
-        if (maxmin->filling.rising[id] > SOME) {
-            double share_Bps = maxmin->filling.room_Bps[id] / maxmin->filling.rising[id];
-            first = share_Bps < least_Bps ? id : first;
-            least_Bps = share_Bps < least_Bps ? share_Bps : least_Bps;
+    while (maxmin->queue.count > 0) {
+        uint32_t id = take_lowest(maxmin);
+        if (maxmin->filling.rising[id] <= SOME) {
+            continue;
         }
+        double share_Bps = maxmin->filling.room_Bps[id] / maxmin->filling.rising[id];
+        if (maxmin->queue.count == 0 || share_Bps <= maxmin->queue.entries[0].key_Bps) {
+            *level_Bps = share_Bps;
+            return id;
+        }
+        queue_push(&maxmin->queue, (struct weft_maxmin_entry){share_Bps, id});
     }
-    return first;
+    return WEFT_NONE;
 }
 
 // The members that still rise on a full link stop at `level`.
@@ -390,7 +424,7 @@ static void stop_members(struct weft_maxmin *maxmin, uint32_t id, double level_B
             maxmin->links[other].load_Bps += level_Bps * class->weight;
         }
     }
-    link->level_Bps = level_Bps;
+    maxmin->level_Bps[id] = level_Bps;
     link->per_held = 1 / held;
 }
 
@@ -398,25 +432,34 @@ void weft_maxmin_refill(struct weft_maxmin *maxmin)
 {
     maxmin->counts.refills++;
     begin_filling(maxmin);
-    for (uint32_t id; (id = first_to_fill(maxmin)) != WEFT_NONE;) {
-        maxmin->counts.work += maxmin->link_count / 4 + 2 * maxmin->links[id].member_count;
-        double level_Bps = maxmin->filling.room_Bps[id] / maxmin->filling.rising[id];
+    double level_Bps = 0;
+    for (uint32_t id; (id = first_to_fill(maxmin, &level_Bps)) != WEFT_NONE;) {
+        maxmin->counts.work += 2 * maxmin->links[id].member_count;
         // Room that rounding has eaten up leaves crumbs rather than nothing.
         double crumb_Bps = maxmin->links[id].capacity_Bps * WEFT_MAXMIN_SAME;
         stop_members(maxmin, id, level_Bps > crumb_Bps ? level_Bps : crumb_Bps);
     }
     for (uint32_t id = 0; id < maxmin->link_count; id++) {
         struct weft_maxmin_link *link = &maxmin->links[id];
-        link->calm_Bps = weft_maxmin_calm_load(link->capacity_Bps, link->level_Bps);
+        link->calm_Bps = weft_maxmin_calm_load(link->capacity_Bps, maxmin->level_Bps[id]);
     }
+}
+
+static uint64_t queued_members(const struct weft_maxmin *maxmin)
+{
+    uint64_t count = 0;
+    for (uint32_t i = 0; i < maxmin->queue.count; i++) {
+        count += maxmin->links[maxmin->queue.entries[i].link].member_count;
+    }
+    return count;
 }
 
 void weft_maxmin_solve(struct weft_maxmin *maxmin)
 {
     maxmin->counts.solves++;
-    uint64_t enough =
-        maxmin->counts.evaluations + EVALUATIONS_A_LINK * (uint64_t)maxmin->link_count;
-    while (maxmin->queue.count > 0 && maxmin->counts.evaluations < enough) {
+    bool is_much = maxmin->member_total > MEMBERS_MAX && queued_members(maxmin) > MEMBERS_MAX;
+    uint64_t enough = maxmin->counts.work + MEMBERS_MAX + PASSES_MAX * maxmin->member_total;
+    while (maxmin->queue.count > 0 && maxmin->counts.work < enough && !is_much) {
         evaluate(maxmin, take_lowest(maxmin));
     }
     if (maxmin->queue.count > 0) {

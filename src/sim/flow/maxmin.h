@@ -54,27 +54,27 @@ struct weft_maxmin_member {
     uint32_t hop; // which link of the class's path this is
 };
 
+// What a change of a rate reads and writes of a link, on one cache line. Its level stands apart:
+// evaluations of others read levels alone, and those of all links fit into a near cache.
 struct weft_maxmin_link {
-    double capacity_Bps;
-    double level_Bps; // == capacity where the link holds nobody back
-    double load_Bps;  // exact after an evaluation, updated by differences between them
-    double calm_Bps;  // a load below this needs no evaluation: nobody is held, nor will be
-    double per_held;  // 1 / flows that it held back when last evaluated, at most 1
+    _Alignas(64) double capacity_Bps;
+    double load_Bps; // exact after an evaluation, updated by differences between them
+    double calm_Bps; // a load below this needs no evaluation: nobody is held, nor will be
+    double per_held; // 1 / flows that it held back when last evaluated, at most 1
     struct weft_maxmin_member *members;
     uint32_t member_count;
-    uint32_t queue_place; // in `queue`, WEFT_NONE when absent
-    uint8_t block_log2;   // room at `members`
+    uint8_t block_log2; // room at `members`
 };
 
 struct weft_maxmin_entry {
     double key_Bps;
     uint32_t link;
 };
-// A heap by key (weft/base/heap.h); `links` are the solver's, which know their places.
+// A heap by key (weft/base/heap.h).
 struct weft_maxmin_queue {
     struct weft_maxmin_entry *entries;
     uint32_t count;
-    struct weft_maxmin_link *links;
+    uint32_t *place; // per link: where it stands, WEFT_NONE when absent
 };
 
 // What was given back, for the next to take.
@@ -110,8 +110,10 @@ struct weft_maxmin {
     uint32_t class_capacity;
     uint32_t stride; // room for links a path
     struct weft_maxmin_link *links;
-    char *classes; // records of class_bytes
+    double *level_Bps; // per link; == capacity where it holds nobody back
+    char *classes;     // records of class_bytes
     size_t class_bytes;
+    uint64_t member_total;          // of all links
     uint32_t *position;             // stride a class: where it stands among each link's members
     uint32_t class_count;           // ever used
     struct weft_maxmin_queue queue; // links to evaluate
@@ -146,10 +148,13 @@ void weft_maxmin_init(struct weft_maxmin *maxmin, const double *capacity_Bps, ui
 void weft_maxmin_set_capacity(struct weft_maxmin *maxmin, uint32_t link, double capacity_Bps);
 // Gives classes shares; before the first is opened.
 void weft_maxmin_use_shares(struct weft_maxmin *maxmin);
+// Paths may have a link more than once; before the first class is opened.
+void weft_maxmin_use_repeats(struct weft_maxmin *maxmin);
 // A class's flows have this share from now on; with its rate it is brought up to date by the next
 // solve, which lists the class as touched. With shares only. O(1).
 void weft_maxmin_set_share(struct weft_maxmin *maxmin, uint32_t class_id, double ratio);
-// A class of weight 0, and share 1, on a path of 1..stride distinct links; it loads nothing yet.
+// A class of weight 0, and share 1, on a path of 1..stride links; it loads nothing yet. A link that
+// stands for several may be on it as often as the path crosses those (weft_maxmin_use_repeats).
 // O(hops).
 uint32_t weft_maxmin_open(struct weft_maxmin *maxmin, const uint32_t *links, uint32_t hop_count);
 // Returns a class of weight 0.
@@ -164,7 +169,8 @@ void weft_maxmin_leave(struct weft_maxmin *maxmin, uint32_t class_id);
 // link is queued); counts.work adds up the members.
 void weft_maxmin_solve(struct weft_maxmin *maxmin);
 // All rates and levels from scratch by progressive filling, which no rounding can keep from ending:
-// what a solve falls back to when its evaluations do not come to an end. O(links^2 + members).
+// what a solve turns to when its evaluations have looked at more than that does.
+// O(links log(links) + members * hops).
 void weft_maxmin_refill(struct weft_maxmin *maxmin);
 
 // ---- between maxmin.c and maxmin_members.c ----

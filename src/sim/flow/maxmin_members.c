@@ -23,6 +23,13 @@ static size_t record_bytes(uint32_t stride)
     return need <= size ? size : (need + 63) / 64 * 64;
 }
 
+static struct weft_maxmin_limits new_limits(size_t member_max, struct weft_arena *arena)
+{
+    return (struct weft_maxmin_limits){.rate_Bps = WEFT_NEW_RAW(arena, double, member_max),
+                                       .weight = WEFT_NEW_RAW(arena, double, member_max),
+                                       .link = WEFT_NEW_RAW(arena, uint32_t, member_max)};
+}
+
 void weft_maxmin_init(struct weft_maxmin *maxmin, const double *capacity_Bps, uint32_t link_count,
                       uint32_t class_capacity, uint32_t stride, struct weft_arena *arena)
 {
@@ -32,28 +39,28 @@ void weft_maxmin_init(struct weft_maxmin *maxmin, const double *capacity_Bps, ui
                             .class_bytes = record_bytes(stride),
                             .arena = arena};
     m.links = WEFT_NEW_RAW(arena, struct weft_maxmin_link, link_count);
+    m.level_Bps = WEFT_NEW_RAW(arena, double, link_count);
     for (uint32_t link = 0; link < link_count; link++) {
         WEFT_ASSERT(capacity_Bps[link] > 0 && isfinite(capacity_Bps[link]));
+        m.level_Bps[link] = capacity_Bps[link];
         m.links[link] = (struct weft_maxmin_link){
             .capacity_Bps = capacity_Bps[link],
-            .level_Bps = capacity_Bps[link],
             .calm_Bps = weft_maxmin_calm_load(capacity_Bps[link], capacity_Bps[link]),
-            .per_held = 1,
-            .queue_place = WEFT_NONE};
+            .per_held = 1};
     }
     m.classes = weft_arena_alloc_raw(arena, class_capacity, m.class_bytes);
     m.position = WEFT_NEW_RAW(arena, uint32_t, (size_t)class_capacity * stride);
     m.free.classes = WEFT_NEW_RAW(arena, uint32_t, class_capacity);
     m.queue = (struct weft_maxmin_queue){
-        .entries = WEFT_NEW_RAW(arena, struct weft_maxmin_entry, link_count), .links = m.links};
+        .entries = WEFT_NEW_RAW(arena, struct weft_maxmin_entry, link_count),
+        .place = WEFT_NEW_RAW(arena, uint32_t, link_count)};
+    memset(m.queue.place, 0xff, link_count * sizeof(uint32_t)); // WEFT_NONE
     m.touched = WEFT_NEW_RAW(arena, uint32_t, class_capacity);
     m.before_Bps = WEFT_NEW_RAW(arena, double, class_capacity);
     m.is_touched = WEFT_NEW_RAW(arena, bool, class_capacity);
     m.filling.room_Bps = WEFT_NEW_RAW(arena, double, link_count);
     m.filling.rising = WEFT_NEW_RAW(arena, double, link_count);
-    m.limits.rate_Bps = WEFT_NEW_RAW(arena, double, class_capacity);
-    m.limits.weight = WEFT_NEW_RAW(arena, double, class_capacity);
-    m.limits.link = WEFT_NEW_RAW(arena, uint32_t, class_capacity);
+    m.limits = new_limits(class_capacity, arena);
     *maxmin = m;
 }
 
@@ -62,7 +69,7 @@ void weft_maxmin_set_capacity(struct weft_maxmin *maxmin, uint32_t id, double ca
     struct weft_maxmin_link *link = &maxmin->links[id];
     WEFT_ASSERT(capacity_Bps > 0 && isfinite(capacity_Bps) && link->member_count == 0);
     link->capacity_Bps = capacity_Bps;
-    link->level_Bps = capacity_Bps;
+    maxmin->level_Bps[id] = capacity_Bps;
     link->load_Bps = 0;
     link->calm_Bps = weft_maxmin_calm_load(capacity_Bps, capacity_Bps);
     link->per_held = 1;
@@ -72,6 +79,12 @@ void weft_maxmin_use_shares(struct weft_maxmin *maxmin)
 {
     WEFT_ASSERT(maxmin->class_count == 0);
     maxmin->shares = WEFT_NEW_RAW(maxmin->arena, struct weft_maxmin_share, maxmin->class_capacity);
+}
+
+void weft_maxmin_use_repeats(struct weft_maxmin *maxmin)
+{
+    WEFT_ASSERT(maxmin->class_count == 0);
+    maxmin->limits = new_limits((size_t)maxmin->class_capacity * maxmin->stride, maxmin->arena);
 }
 
 uint32_t weft_maxmin_open(struct weft_maxmin *maxmin, const uint32_t *links, uint32_t hop_count)
@@ -139,6 +152,7 @@ void weft_maxmin_attach(struct weft_maxmin *maxmin, uint32_t class_id)
 {
     const struct weft_maxmin_class *class = weft_maxmin_class_at(maxmin, class_id);
     uint32_t *position = &maxmin->position[(size_t)class_id * maxmin->stride];
+    maxmin->member_total += class->hop_count;
     for (uint32_t hop = 0; hop < class->hop_count; hop++) {
         struct weft_maxmin_link *link = &maxmin->links[class->path[hop]];
         if (link->members == NULL) {
@@ -155,6 +169,7 @@ void weft_maxmin_detach(struct weft_maxmin *maxmin, uint32_t class_id)
 {
     const struct weft_maxmin_class *class = weft_maxmin_class_at(maxmin, class_id);
     const uint32_t *position = &maxmin->position[(size_t)class_id * maxmin->stride];
+    maxmin->member_total -= class->hop_count;
     for (uint32_t hop = 0; hop < class->hop_count; hop++) {
         struct weft_maxmin_link *link = &maxmin->links[class->path[hop]];
         uint32_t last = --link->member_count;

@@ -8,8 +8,6 @@
 
 #include <math.h>
 
-#define PS_PER_S ((double)WEFT_PS_PER_S)
-
 uint32_t weft_simnet_open(struct weft_simnet *net, const uint32_t *links, uint32_t hop_count,
                           uint32_t job)
 {
@@ -17,21 +15,21 @@ uint32_t weft_simnet_open(struct weft_simnet *net, const uint32_t *links, uint32
     if (net->active.classes[id].users > 1 || net->active.classes[id].first_flow != WEFT_NONE) {
         return id; // open already
     }
-    double propagation_ps = 0;
-    double store_ps_per_byte = 0;
-    double slowest_ps_per_byte = 0;
-    for (uint32_t hop = 0; hop < hop_count; hop++) {
-        const struct weft_link *link = &net->fabric->links[links[hop]];
-        double ps_per_byte = PS_PER_S / link->rate_Bps;
-        propagation_ps += (double)link->latency_ps;
-        store_ps_per_byte += ps_per_byte;
-        slowest_ps_per_byte = fmax(slowest_ps_per_byte, ps_per_byte);
-    }
-    net->propagation_ps[id] = propagation_ps;
-    net->store_ps_per_byte[id] = hop_count == 1 ? 0 : store_ps_per_byte - slowest_ps_per_byte;
+    net->delays[id] = weft_fabric_path_delay(net->fabric, links, hop_count);
     if (net->active.job != NULL) {
         sim_shares_open(&net->shares, &net->active, id);
     }
+    return id;
+}
+
+uint32_t weft_simnet_open_joined(struct weft_simnet *net, const uint32_t *links, uint32_t hop_count,
+                                 const uint32_t *joined, uint32_t job)
+{
+    for (uint32_t hop = 0; hop < hop_count; hop++) {
+        net->joined[hop] = joined[links[hop]];
+    }
+    uint32_t id = weft_active_open(&net->active, net->joined, hop_count, job);
+    net->delays[id] = weft_fabric_path_delay(net->fabric, links, hop_count);
     return id;
 }
 
@@ -46,22 +44,26 @@ double weft_simnet_wire_bytes(const struct weft_simnet *net, double size_bytes)
 }
 
 // A header's trip back.
-static double acknowledgement_ps(const struct weft_simnet *net, uint32_t class_id)
+static double acknowledgement_ps(const struct weft_simnet *net, const struct weft_path_delay *delay)
 {
-    return net->propagation_ps[class_id] +
-           net->options->header_bytes * net->store_ps_per_byte[class_id];
+    return delay->propagation_ps + net->options->header_bytes * delay->store_ps_per_byte;
+}
+
+double weft_simnet_delay_ps(const struct weft_simnet *net, const struct weft_path_delay *delay,
+                            double wire_bytes)
+{
+    const struct weft_sim_options *options = net->options;
+    double packet_bytes = fmin(options->packet_bytes, wire_bytes);
+    double latency_ps = delay->propagation_ps + packet_bytes * delay->store_ps_per_byte;
+    if (options->acknowledged) {
+        latency_ps += acknowledgement_ps(net, delay);
+    }
+    return latency_ps;
 }
 
 double weft_simnet_latency_ps(const struct weft_simnet *net, uint32_t class_id, double wire_bytes)
 {
-    const struct weft_sim_options *options = net->options;
-    double packet_bytes = fmin(options->packet_bytes, wire_bytes);
-    double store_ps = net->store_ps_per_byte[class_id];
-    double latency_ps = net->propagation_ps[class_id] + packet_bytes * store_ps;
-    if (options->acknowledged) {
-        latency_ps += acknowledgement_ps(net, class_id);
-    }
-    return latency_ps;
+    return weft_simnet_delay_ps(net, &net->delays[class_id], wire_bytes);
 }
 
 double weft_simnet_tail_ps(const struct weft_simnet *net, uint32_t class_id, double wire_bytes)
@@ -70,7 +72,7 @@ double weft_simnet_tail_ps(const struct weft_simnet *net, uint32_t class_id, dou
     if (options->engine == WEFT_ENGINE_FLOW) {
         return weft_simnet_latency_ps(net, class_id, wire_bytes);
     }
-    return options->acknowledged ? acknowledgement_ps(net, class_id) : 0;
+    return options->acknowledged ? acknowledgement_ps(net, &net->delays[class_id]) : 0;
 }
 
 bool weft_simnet_round_ps(uint64_t *time_ps, double end_ps, struct weft_error *error)

@@ -18,11 +18,10 @@ struct weft_simnet {
     const struct weft_fabric *fabric;
     const struct weft_routes *routes;
     const struct weft_sim_options *options;
-    // Per class.
-    double *propagation_ps;
-    double *store_ps_per_byte; // 1 / rate of every link but the slowest, summed; 0 if cut-through
-    uint32_t *links;           // room for one path
-    uint32_t *back;            // with WEFT_ENGINE_PACKET: room for one path
+    struct weft_path_delay *delays; // per class
+    uint32_t *links;                // room for one path
+    uint32_t *joined;               // of classes on joined links: room for one path
+    uint32_t *back;                 // with WEFT_ENGINE_PACKET: room for one path
     struct packet_engine packets;
     struct sim_circuits *circuits; // NULL: the fabric's links stay as they are
 };
@@ -36,11 +35,19 @@ struct weft_simnet_path {
 // Holds the class of these links, for flows of a job (lists of flows: 0). O(hops).
 uint32_t weft_simnet_open(struct weft_simnet *net, const uint32_t *links, uint32_t hop_count,
                           uint32_t job);
+// The same for flows of a job on links that are joined with their equals (../flows_fold.c):
+// joined[link] is what each is part of.
+uint32_t weft_simnet_open_joined(struct weft_simnet *net, const uint32_t *links, uint32_t hop_count,
+                                 const uint32_t *joined, uint32_t job);
 // Bytes that a message puts on each link of its path, headers included.
 double weft_simnet_wire_bytes(const struct weft_simnet *net, double size_bytes);
 // From the instant when the last byte of a flow leaves the slowest link until the transfer counts
 // as done.
 double weft_simnet_latency_ps(const struct weft_simnet *net, uint32_t class_id, double wire_bytes);
+
+// The same of any path.
+double weft_simnet_delay_ps(const struct weft_simnet *net, const struct weft_path_delay *delay,
+                            double wire_bytes);
 
 // Whether the options ask for the packet engine.
 static inline bool weft_simnet_is_packet(const struct weft_simnet *net)

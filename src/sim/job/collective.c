@@ -5,7 +5,8 @@
 // A group has one ring in the order of its members, or several with a share of the bytes each. A
 // ring of k members takes k - 1 rounds a pass over it, two passes for an AllReduce; in a round
 // every member sends 1/k of the ring's bytes to its next: k flows, or more where a hop has several
-// paths. Options of the simulation put small collectives, or all, into one round of as many bytes.
+// paths. A folded ring (weft_ring_fold) has the rounds and messages of the whole one on some of its
+// hops. Options of the simulation put small collectives, or all, into one round of as many bytes.
 
 #include "executor.h"
 
@@ -44,10 +45,11 @@ static void start_ring(struct executor *executor, uint32_t id, uint32_t task,
     const struct weft_taskgraph *graph = executor_graph(executor, task, &local);
     const struct weft_sim_options *options = executor->net.options;
     uint64_t size_bytes = graph->size_bytes[local];
-    double k = ring->member_count;
+    uint32_t members = ring->fold != NULL ? ring->fold->member_count : ring->member_count;
+    double k = members;
     double message_bytes = (double)size_bytes / k * ring->share_ratio;
     uint32_t passes = weft_task_facts[graph->kind[local]].ring_passes;
-    uint32_t rounds = passes * (ring->member_count - 1);
+    uint32_t rounds = passes * (members - 1);
     bool is_small = options->small_in_one_round && (double)size_bytes < options->packet_bytes * k;
     if (is_small || options->one_round) {
         message_bytes *= rounds;
@@ -60,6 +62,7 @@ static void start_ring(struct executor *executor, uint32_t id, uint32_t task,
         .first_path = again ? run->first_path : executor->rings.path_count,
         .rounds_left = rounds,
         .wire_bytes = weft_simnet_wire_bytes(&executor->net, message_bytes),
+        .delays = ring->fold != NULL ? ring->fold->delays : NULL,
     };
     uint64_t hash = weft_hash(options->seed ^ weft_hash(id));
     uint32_t job = executor->tasks.job[task];
@@ -99,7 +102,7 @@ void executor_collective_start(struct executor *executor, uint32_t task, double 
         executor->tasks.first_run[task] = run;
     }
     if (group->ring_count == 0) {
-        struct weft_ring ring = {group_id, member_count, members, 1, NULL, NULL};
+        struct weft_ring ring = {group_id, member_count, members, 1, NULL, NULL, NULL};
         executor->tasks.parts_left[task] = 1;
         start_ring(executor, run, task, &ring, now_ps);
         return;
@@ -123,9 +126,31 @@ void executor_round_start(struct executor *executor, uint32_t run_id, double now
     }
 }
 
-void executor_round_flow_ended(struct executor *executor, uint32_t run_id, double time_ps)
+// What a message of a round takes behind its last byte: on a folded ring as long as on the slowest
+// of the paths that its own stands for.
+static double tail_ps(const struct executor *executor, const struct executor_run *run,
+                      uint32_t class_id)
+{
+    const struct weft_simnet *net = &executor->net;
+    if (run->delays == NULL) {
+        return weft_simnet_tail_ps(net, class_id, run->wire_bytes);
+    }
+    const struct weft_simnet_path *paths = &executor->rings.paths[run->first_path];
+    double latest_ps = 0;
+    for (uint32_t i = 0; i < run->path_count; i++) {
+        if (paths[i].class_id == class_id) {
+            latest_ps =
+                fmax(latest_ps, weft_simnet_delay_ps(net, &run->delays[i], run->wire_bytes));
+        }
+    }
+    return latest_ps;
+}
+
+void executor_round_flow_ended(struct executor *executor, uint32_t run_id, uint32_t class_id,
+                               double end_ps)
 {
     struct executor_run *run = &executor->rings.runs[run_id];
+    double time_ps = end_ps + tail_ps(executor, run, class_id);
     run->round_end_ps = fmax(run->round_end_ps, time_ps);
     if (--run->flows_left > 0) {
         return;

@@ -11,6 +11,7 @@
 //
 //   setup.c lays out ─► jobs.c plays ─► iterations.c begins jobs anew, and gathers their times
 //                          │
+//                          ├─► steady.c: rounds that repeat are skipped
 //                          ├─► collective.c: rings and their rounds
 //                          └─► events.c: the heap, queues of tasks, ends of their parts
 
@@ -44,8 +45,9 @@ struct executor_run {
     uint32_t first_path;
     uint32_t path_count;
     uint32_t rounds_left;
-    uint32_t flows_left; // of this round
-    double wire_bytes;   // that each member sends in a round
+    uint32_t flows_left;                  // of this round
+    const struct weft_path_delay *delays; // per path, of a folded ring; NULL = each path's own
+    double wire_bytes;                    // that each member sends in a round
     double round_end_ps;
 };
 
@@ -101,6 +103,17 @@ struct executor_rings {
     uint32_t path_count;
 };
 
+// The last instant at which nothing flowed and rounds of rings began alone, and what had been
+// counted by then (steady.c).
+struct executor_steady {
+    double since_ps;
+    uint64_t rings;      // which: the sum of their hashes
+    uint32_t ring_count; // 0: there was none
+    uint64_t event_count, started_count;
+    struct weft_maxmin_counts counts;
+    bool has_skipped; // anything, in this run
+};
+
 struct executor {
     struct weft_simnet net;
     struct sim_watch watch;
@@ -116,6 +129,7 @@ struct executor {
     struct executor_devices devices;
     struct executor_queue ready; // tasks to start now
     struct executor_rings rings;
+    struct executor_steady steady;
     struct executor_event_heap events;
     uint64_t order; // of the next event
     uint64_t event_count;
@@ -169,6 +183,11 @@ void executor_part_ended(struct executor *executor, uint32_t task, double time_p
 // Collectives (collective.c).
 void executor_collective_start(struct executor *executor, uint32_t task, double now_ps);
 void executor_round_start(struct executor *executor, uint32_t run, double now_ps);
-void executor_round_flow_ended(struct executor *executor, uint32_t run, double time_ps);
+// Before what is due at now_ps is played: moves the rounds that begin then on, where they repeat
+// what has been (steady.c). True: it has, and the next event is another.
+bool executor_skip_rounds(struct executor *executor, double now_ps);
+// A message of a round has left the slowest link of its path.
+void executor_round_flow_ended(struct executor *executor, uint32_t run, uint32_t class_id,
+                               double end_ps);
 
 #endif

@@ -134,9 +134,7 @@ static void flow_ended(struct executor *executor, const struct weft_active_end *
     struct weft_simnet *net = &executor->net;
     if (end->owner & EXECUTOR_RUN_OWNER) {
         uint32_t run = end->owner & ~EXECUTOR_RUN_OWNER;
-        double latency_ps =
-            weft_simnet_tail_ps(net, end->class_id, executor->rings.runs[run].wire_bytes);
-        executor_round_flow_ended(executor, run, end->end_ps + latency_ps);
+        executor_round_flow_ended(executor, run, end->class_id, end->end_ps);
         return;
     }
     uint32_t local;
@@ -191,6 +189,9 @@ static void play(struct executor *executor)
         if (isinf(next_ps) ||
             !sim_watch_fluid(&executor->watch, active, next_ps, executor->event_count)) {
             return;
+        }
+        if (executor_skip_rounds(executor, next_ps)) {
+            continue;
         }
         active->now_ps = next_ps;
         double until_ps = weft_active_window_ps(active);
@@ -353,11 +354,13 @@ bool weft_sim_run_jobs(struct weft_sim_result *result, const struct weft_network
     memcpy(link_bytes, active->link_bytes, fabric->link_count * sizeof(double));
     r.link_bytes = link_bytes;
     r.packets = executor.net.packets.counts;
+    r.skips = packet_skip_counts(&executor.net.packets);
     if (options->engine == WEFT_ENGINE_PACKET) {
         r.ports = packet_engine_ports(&executor.net.packets, arena);
     }
     r.circuits = sim_circuits_counts(&executor.net);
     r.partitions.count = 1;
+    r.folded = executor.steady.has_skipped;
     r.flow_count = active->started_count;
     r.event_count = executor.event_count + active->started_count;
     r.solve_count = active->maxmin.counts.solves;

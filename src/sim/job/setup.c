@@ -20,13 +20,21 @@ struct needs {
     uint32_t hop_max;
 };
 
+// Of routes longer than this, those that are taken are measured, to reserve no more than they need:
+// neighbors on a ring of 65,536 are one link apart.
+#define LONG_ROUTE 64u
+
 static bool count_paths(uint32_t *count, const struct weft_routes *routes, uint32_t from,
-                        uint32_t to, struct weft_error *error)
+                        uint32_t to, struct needs *needs, struct weft_error *error)
 {
     *count = from == to ? 0 : weft_routes_path_count(routes, from, to);
     if (from != to && *count == 0) {
         return weft_fail(error, WEFT_INPUT,
                          "no route from server %u to server %u; join them by links", from, to);
+    }
+    for (uint32_t i = 0; i < *count && needs->hop_max < routes->hop_max; i++) {
+        uint32_t hops = weft_routes_hop_count(routes, from, to, i);
+        needs->hop_max = hops > needs->hop_max ? hops : needs->hop_max;
     }
     if (routes->spread == WEFT_SPREAD_PICK && *count > 1) {
         *count = 1;
@@ -53,6 +61,31 @@ static bool check_hop_links(const struct weft_ring *ring, uint32_t index,
                          "the links of the hop from server %u lead to node %u instead of server %u",
                          from, at, to);
     }
+    return true;
+}
+
+// A folded ring's hops are lists of links, one path each. Packets take real paths alone.
+static bool check_folded(uint64_t *path_count, const struct weft_ring *ring,
+                         const struct weft_fabric *fabric, const struct weft_sim_options *options,
+                         struct needs *needs, struct weft_error *error)
+{
+    if (options->engine == WEFT_ENGINE_PACKET || options->circuits != NULL) {
+        return weft_fail(error, WEFT_INPUT,
+                         "a folded ring is for the flow engine and links that stay; unfold it");
+    }
+    WEFT_ASSERT(ring->hop_first != NULL);
+    for (uint32_t i = 0; i < ring->member_count; i++) {
+        uint32_t first = ring->hop_first[i];
+        uint32_t hops = ring->hop_first[i + 1] - first;
+        for (uint32_t h = first; h < first + hops; h++) {
+            if (ring->hop_links[h] >= fabric->link_count) {
+                return weft_fail(error, WEFT_INPUT, "a folded ring names link %u; there are %u",
+                                 ring->hop_links[h], fabric->link_count);
+            }
+        }
+        needs->hop_max = hops > needs->hop_max ? hops : needs->hop_max;
+    }
+    *path_count = ring->member_count;
     return true;
 }
 
@@ -84,7 +117,7 @@ static bool check_ring(uint64_t *path_count, const struct weft_ring *ring,
             }
             uint32_t hops = ring->hop_first[i + 1] - ring->hop_first[i];
             needs->hop_max = hops > needs->hop_max ? hops : needs->hop_max;
-        } else if (!count_paths(&count, routes, from, to, error)) {
+        } else if (!count_paths(&count, routes, from, to, needs, error)) {
             return false;
         }
         total += count;
@@ -97,13 +130,13 @@ static bool check_ring(uint64_t *path_count, const struct weft_ring *ring,
 // and counts their paths: a collective holds all of them at once. Every ring has all members of the
 // group; one member alone needs no path.
 static bool check_group(struct executor_group *out, uint32_t group, const struct weft_sim_job *job,
-                        const struct weft_routes *routes, struct needs *needs,
-                        struct weft_error *error)
+                        const struct weft_routes *routes, const struct weft_sim_options *options,
+                        struct needs *needs, struct weft_error *error)
 {
     const struct weft_taskgraph *graph = job->graph;
     uint32_t first = graph->group_first[group];
     uint32_t member_count = graph->group_first[group + 1] - first;
-    struct weft_ring own = {group, member_count, &graph->group_members[first], 1, NULL, NULL};
+    struct weft_ring own = {group, member_count, &graph->group_members[first], 1, NULL, NULL, NULL};
     const struct weft_ring *rings = &own;
     uint32_t ring_count = 1;
     if (out->ring_count > 0) {
@@ -112,13 +145,17 @@ static bool check_group(struct executor_group *out, uint32_t group, const struct
     }
     uint64_t total = 0;
     for (uint32_t i = 0; i < ring_count; i++) {
-        if (rings[i].member_count != member_count) {
+        const struct weft_ring *ring = &rings[i];
+        uint32_t size = ring->fold != NULL ? ring->fold->member_count : ring->member_count;
+        if (size != member_count) {
             return weft_fail(error, WEFT_INPUT, "group %u: a ring of %u members for a group of %u",
-                             group, rings[i].member_count, member_count);
+                             group, size, member_count);
         }
         uint64_t count = 0;
         if (member_count > 1) {
-            if (!check_ring(&count, &rings[i], job, routes, needs, error)) {
+            if (!(ring->fold != NULL
+                      ? check_folded(&count, ring, routes->fabric, options, needs, error)
+                      : check_ring(&count, ring, job, routes, needs, error))) {
                 return weft_wrap(error, "group %u", group);
             }
             total += count;
@@ -133,8 +170,8 @@ static bool check_group(struct executor_group *out, uint32_t group, const struct
 
 // Finds each group's rings, which stand together, and checks them.
 static bool check_groups(struct executor_group *groups, const struct weft_sim_job *job,
-                         const struct weft_routes *routes, struct needs *needs,
-                         struct weft_error *error)
+                         const struct weft_routes *routes, const struct weft_sim_options *options,
+                         struct needs *needs, struct weft_error *error)
 {
     uint32_t group_count = job->graph->group_count;
     memset(groups, 0, group_count * sizeof(*groups));
@@ -153,7 +190,7 @@ static bool check_groups(struct executor_group *groups, const struct weft_sim_jo
         group->ring_count++;
     }
     for (uint32_t group = 0; group < group_count; group++) {
-        if (!check_group(&groups[group], group, job, routes, needs, error)) {
+        if (!check_group(&groups[group], group, job, routes, options, needs, error)) {
             return false;
         }
     }
@@ -170,7 +207,7 @@ static bool check_tasks(const struct weft_sim_job *job, const struct executor_gr
             uint32_t from = executor_server(job, graph->from[task]);
             uint32_t to = executor_server(job, graph->to[task]);
             uint32_t count;
-            if (!count_paths(&count, routes, from, to, error)) {
+            if (!count_paths(&count, routes, from, to, needs, error)) {
                 return weft_wrap(error, "task %u", task);
             }
             needs->transfer_paths += count;
@@ -263,7 +300,9 @@ bool executor_build(struct executor *executor, const struct weft_network *networ
     struct weft_arena *arena = environment->arena;
     struct weft_error *error = environment->error;
     struct executor built = {.jobs = jobs, .job_count = job_count};
-    struct needs needs = {.hop_max = routes->hop_max > 0 ? routes->hop_max : 1};
+    bool is_long = routes->hop_max > LONG_ROUTE && options->circuits == NULL &&
+                   options->engine == WEFT_ENGINE_FLOW; // packets go back, too
+    struct needs needs = {.hop_max = is_long || routes->hop_max == 0 ? 1 : routes->hop_max};
     WEFT_ASSERT(routes->fabric == fabric);
     if (!weft_simnet_check_options(options, error) || !sim_circuits_check(fabric, options, error)) {
         return false;
@@ -289,7 +328,7 @@ bool executor_build(struct executor *executor, const struct weft_network *networ
     for (uint32_t job = 0; job < job_count; job++) {
         struct executor_group *groups = &built.groups[built.first_group[job]];
         if (!check_servers(&jobs[job], fabric, error) ||
-            !check_groups(groups, &jobs[job], routes, &needs, error) ||
+            !check_groups(groups, &jobs[job], routes, options, &needs, error) ||
             !check_tasks(&jobs[job], groups, routes, &needs, error) ||
             (options->engine == WEFT_ENGINE_PACKET &&
              !check_packets(&jobs[job], fabric, options, error))) {

@@ -68,6 +68,14 @@ struct weft_hybrid_stage weft_hybrid_stage_at(const struct weft_transformer *tra
 // stride first) and a pipeline rank begins.
 uint32_t weft_hybrid_accelerator(const struct weft_hybrid_mesh *mesh, uint32_t replica,
                                  uint32_t rank);
+// The replica that is the next one of `replica`'s context ring.
+uint32_t weft_hybrid_next_context(const struct weft_hybrid_mesh *mesh, uint32_t replica);
+// The servers of the replicas first, first + step, ... of a pipeline rank, ascending, each once;
+// returns how many. `servers` has room for one a replica; *fullest gets how many of those replicas
+// share a server at most.
+uint32_t weft_hybrid_list_servers(uint32_t *servers, uint32_t *fullest,
+                                  const struct weft_hybrid_mesh *mesh, uint32_t first,
+                                  uint32_t step, uint32_t rank);
 // Pipeline ranks on one server: they take turns on its network.
 uint32_t weft_hybrid_pipeline_beside(const struct weft_hybrid_mesh *mesh);
 // Ranks on one server of a group of `size` ranks along these axes (context, data).

@@ -5,6 +5,7 @@
 
 #include "hybrid.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 // Checks the degrees against the stack: tp divides heads and widths, cp the tokens (twice over
@@ -210,6 +211,16 @@ struct weft_hybrid_stage weft_hybrid_stage_at(const struct weft_transformer *tra
                                           index == stages - 1 ? transformer->predictions : 0};
 }
 
+struct weft_stage_layers weft_hybrid_layers_at(const struct weft_transformer *transformer,
+                                               uint32_t stages, uint32_t index)
+{
+    struct weft_hybrid_stage stage = weft_hybrid_stage_at(transformer, stages, index);
+    return (struct weft_stage_layers){
+        .layers = stage.dense_layers + stage.expert_layers - stage.predictions,
+        .predictions = stage.predictions,
+    };
+}
+
 uint32_t weft_hybrid_local_members(const struct weft_hybrid_mesh *mesh,
                                    const enum weft_hybrid_axis *axes, uint32_t axis_count,
                                    uint32_t size)
@@ -238,4 +249,44 @@ uint32_t weft_hybrid_accelerator(const struct weft_hybrid_mesh *mesh, uint32_t r
     enum weft_hybrid_axis outer = context_first ? WEFT_AXIS_DATA : WEFT_AXIS_CONTEXT;
     return replica % mesh->size[inner] * stride[inner] +
            replica / mesh->size[inner] * stride[outer] + rank * stride[WEFT_AXIS_PIPELINE];
+}
+
+uint32_t weft_hybrid_next_context(const struct weft_hybrid_mesh *mesh, uint32_t replica)
+{
+    bool first = mesh->stride[WEFT_AXIS_CONTEXT] < mesh->stride[WEFT_AXIS_DATA];
+    uint32_t unit = first ? 1 : mesh->size[WEFT_AXIS_DATA];
+    uint32_t place = replica / unit % mesh->size[WEFT_AXIS_CONTEXT];
+    uint32_t next = (place + 1) % mesh->size[WEFT_AXIS_CONTEXT];
+    return replica - place * unit + next * unit;
+}
+
+static int compare_ids(const void *left, const void *right)
+{
+    uint32_t a = *(const uint32_t *)left;
+    uint32_t b = *(const uint32_t *)right;
+    return (a > b) - (a < b);
+}
+
+uint32_t weft_hybrid_list_servers(uint32_t *servers, uint32_t *fullest,
+                                  const struct weft_hybrid_mesh *mesh, uint32_t first,
+                                  uint32_t step, uint32_t rank)
+{
+    uint32_t replicas = mesh->size[WEFT_AXIS_CONTEXT] * mesh->size[WEFT_AXIS_DATA];
+    uint32_t size = 0;
+    for (uint32_t r = first; r < replicas; r += step) {
+        servers[size++] = weft_hybrid_accelerator(mesh, r, rank) / mesh->per_server;
+    }
+    qsort(servers, size, sizeof *servers, compare_ids);
+    uint32_t count = 0;
+    uint32_t run = 0;
+    *fullest = 0;
+    for (uint32_t i = 0; i < size; i++) {
+        bool same = count > 0 && servers[count - 1] == servers[i];
+        run = same ? run + 1 : 1;
+        *fullest = run > *fullest ? run : *fullest;
+        if (!same) {
+            servers[count++] = servers[i];
+        }
+    }
+    return count;
 }

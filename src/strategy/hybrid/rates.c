@@ -9,11 +9,11 @@
 // most loaded link is what an exchange sees, not the load of flows that were split over all paths.
 // On a leaf-spine of eight rails the difference is a factor of eight and more. A tensor group's
 // message is one flow, as in the task graph. O(draws * accelerators * hops) where paths are picked,
-// else O(accelerators * paths * hops).
+// else O(accelerators * paths * hops); of an all to all of ep ranks that many times the servers
+// they are on.
 
 #include "hybrid.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 // Draws of the picked paths. Eight tell the mean to about a tenth on a Fat-tree of 64 servers; a
@@ -149,26 +149,80 @@ struct pattern {
     bool wraps;
 };
 
+// Where the ranks of a block are: how many on each of its servers.
+struct residence {
+    uint32_t *ranks;   // of the block
+    uint32_t *servers; // that hold some of them
+    uint32_t server_count;
+    uint32_t *held; // per server of the mesh; all 0 between blocks
+};
+
+// Every rank of a block sends a byte spread over all others: what goes to the ranks of one server
+// goes there together, from a rank where its flows pick a path, else from all of a server.
+static void lay_block(struct gauge *gauge, const struct residence *at, uint32_t block)
+{
+    const struct weft_hybrid_mesh *mesh = gauge->mesh;
+    bool picks = gauge->network->routes.spread == WEFT_SPREAD_PICK;
+    uint32_t senders = picks ? block : at->server_count;
+    for (uint32_t i = 0; i < senders; i++) {
+        uint32_t source = picks ? at->ranks[i] / mesh->per_server : at->servers[i];
+        uint64_t group = picks ? at->ranks[i] / mesh->size[WEFT_AXIS_TENSOR] : 0;
+        double share = (picks ? 1.0 : at->held[source]) / block;
+        for (uint32_t t = 0; t < at->server_count; t++) {
+            uint32_t target = at->servers[t];
+            if (target != source) {
+                double bytes = share * at->held[target];
+                gauge->sent_bytes[source] += bytes;
+                carry(gauge, source, target, group << 32 | target, bytes);
+            }
+        }
+    }
+}
+
+// All blocks at once.
+static void lay_blocks(struct gauge *gauge, const struct pattern *pattern,
+                       struct weft_arena scratch)
+{
+    const struct weft_hybrid_mesh *mesh = gauge->mesh;
+    uint32_t block = pattern->block;
+    struct residence at = {.ranks = WEFT_NEW(&scratch, uint32_t, block),
+                           .servers = WEFT_NEW(&scratch, uint32_t, block),
+                           .held = WEFT_NEW(&scratch, uint32_t, mesh->server_count)};
+    for (uint32_t rank = 0; rank < mesh->used; rank++) {
+        uint32_t begin = place_of(mesh, pattern->axes, rank);
+        if (begin % block != 0) {
+            continue; // another rank begins its block
+        }
+        at.server_count = 0;
+        for (uint32_t i = 0; i < block; i++) {
+            at.ranks[i] = at_place(mesh, pattern->axes, rank, begin + i);
+            uint32_t server = at.ranks[i] / mesh->per_server;
+            if (at.held[server]++ == 0) {
+                at.servers[at.server_count++] = server;
+            }
+        }
+        lay_block(gauge, &at, block);
+        for (uint32_t i = 0; i < at.server_count; i++) {
+            at.held[at.servers[i]] = 0;
+        }
+    }
+}
+
 // All groups send so at once.
 static void lay_pattern(struct gauge *gauge, const void *exchange, struct weft_arena scratch)
 {
-    (void)scratch;
     const struct pattern *pattern = exchange;
     const struct weft_hybrid_mesh *mesh = gauge->mesh;
     const struct axes *axes = pattern->axes;
-    uint32_t block = pattern->block;
     uint32_t size = group_size(mesh, axes);
+    if (pattern->block > 0) {
+        lay_blocks(gauge, pattern, scratch);
+        return;
+    }
     for (uint32_t rank = 0; rank < mesh->used; rank++) {
         uint32_t place = place_of(mesh, axes, rank);
-        if (block == 0) {
-            double bytes = pattern->wraps || place + 1 < size ? 1 : 0;
-            send(gauge, rank, at_place(mesh, axes, rank, (place + 1) % size), bytes);
-            continue;
-        }
-        uint32_t begin = place - place % block;
-        for (uint32_t other = begin; other < begin + block; other++) {
-            send(gauge, rank, at_place(mesh, axes, rank, other), 1.0 / block);
-        }
+        double bytes = pattern->wraps || place + 1 < size ? 1 : 0;
+        send(gauge, rank, at_place(mesh, axes, rank, (place + 1) % size), bytes);
     }
 }
 
@@ -182,32 +236,6 @@ static uint64_t set_hash(const uint32_t *members, uint32_t count)
         sum += weft_hash(members[i]);
     }
     return sum;
-}
-
-static int compare_ids(const void *left, const void *right)
-{
-    uint32_t a = *(const uint32_t *)left;
-    uint32_t b = *(const uint32_t *)right;
-    return (a > b) - (a < b);
-}
-
-// The servers of the replicas first, first + step, ... of a pipeline rank, ascending, each once.
-static uint32_t list_servers(uint32_t *servers, const struct weft_hybrid_mesh *mesh, uint32_t first,
-                             uint32_t step, uint32_t rank)
-{
-    uint32_t replicas = mesh->size[WEFT_AXIS_CONTEXT] * mesh->size[WEFT_AXIS_DATA];
-    uint32_t size = 0;
-    for (uint32_t r = first; r < replicas; r += step) {
-        servers[size++] = weft_hybrid_accelerator(mesh, r, rank) / mesh->per_server;
-    }
-    qsort(servers, size, sizeof *servers, compare_ids);
-    uint32_t count = 0;
-    for (uint32_t i = 0; i < size; i++) {
-        if (count == 0 || servers[count - 1] != servers[i]) {
-            servers[count++] = servers[i];
-        }
-    }
-    return count;
 }
 
 static void carry_ring(struct gauge *gauge, const struct weft_ring *ring, double bytes)
@@ -263,7 +291,9 @@ static void lay_groups(struct gauge *gauge, const void *exchange, struct weft_ar
     uint32_t *servers = WEFT_NEW(&scratch, uint32_t, replicas);
     for (uint32_t rank = 0; rank < mesh->size[WEFT_AXIS_PIPELINE]; rank++) {
         for (uint32_t first = 0; first < gradients->step; first++) {
-            uint32_t count = list_servers(servers, mesh, first, gradients->step, rank);
+            uint32_t fullest;
+            uint32_t count =
+                weft_hybrid_list_servers(servers, &fullest, mesh, first, gradients->step, rank);
             if (count > 1) {
                 carry_group(gauge, servers, count, gradients->ring_hash);
             }

@@ -10,13 +10,6 @@
 
 // ---- passes ----
 
-static uint64_t pass_index(const struct weft_hybrid_builder *builder, uint32_t replica,
-                           uint32_t stage, uint64_t micro_batch, bool backward)
-{
-    uint64_t at = ((uint64_t)replica * builder->stages + stage) * builder->micro_batches;
-    return 2 * (at + micro_batch) + (backward ? 1 : 0);
-}
-
 // Emits a pass's tasks on its device, chained; the first task is noted in `enter`.
 static void emit_pass(struct weft_hybrid_builder *builder, uint32_t replica, uint32_t stage,
                       const struct weft_hybrid_slot *slot)
@@ -39,7 +32,8 @@ static void emit_pass(struct weft_hybrid_builder *builder, uint32_t replica, uin
         attention_s = whole_s > fixed_s ? whole_s - fixed_s : 0;
         rest_s = rest_s - whole_s + fixed_s;
     }
-    uint64_t at = pass_index(builder, replica, stage, slot->micro_batch, slot->backward);
+    uint64_t at =
+        weft_hybrid_pass_index(builder, replica, stage, slot->micro_batch, slot->backward);
     struct weft_hybrid_pass_tasks pass =
         weft_hybrid_pass_at(builder, replica, stage, slot->micro_batch, slot->backward);
     uint32_t tasks = pass.parts + (pass.ring ? 1 : 0);
@@ -66,7 +60,8 @@ static void emit_passes(struct weft_hybrid_builder *builder)
 {
     const struct weft_hybrid *hybrid = &builder->job->hybrid;
     uint64_t slots = 2 * builder->micro_batches * hybrid->chunks;
-    for (uint32_t replica = 0; replica < builder->replicas; replica++) {
+    for (uint32_t r = 0; r < builder->fold->replica_count; r++) {
+        uint32_t replica = builder->fold->replicas[r];
         for (uint32_t rank = 0; rank < hybrid->pp; rank++) {
             uint64_t last = 0; // the pass before
             for (uint64_t i = 0; i < slots; i++) {
@@ -77,8 +72,8 @@ static void emit_passes(struct weft_hybrid_builder *builder)
                 uint32_t stage = slot.chunk * hybrid->pp + rank;
                 emit_pass(builder, replica, stage, &slot);
                 if (builder->after != NULL) {
-                    uint64_t at =
-                        pass_index(builder, replica, stage, slot.micro_batch, slot.backward);
+                    uint64_t at = weft_hybrid_pass_index(builder, replica, stage, slot.micro_batch,
+                                                         slot.backward);
                     builder->after[i > 0 ? last : at] = id;
                     builder->after[at] = WEFT_NONE;
                     last = at;
@@ -114,7 +109,7 @@ static void emit_send(struct weft_hybrid_builder *builder, uint32_t replica, uin
     weft_hybrid_add_edge(builder, weft_hybrid_exit(&from), id);
     weft_hybrid_add_edge(builder, id, to.enter);
     if (builder->after != NULL) {
-        uint64_t at = pass_index(builder, replica, source, micro_batch, backward);
+        uint64_t at = weft_hybrid_pass_index(builder, replica, source, micro_batch, backward);
         weft_hybrid_add_edge(builder, id, builder->after[at]);
     }
 }
@@ -124,7 +119,8 @@ static void emit_sends(struct weft_hybrid_builder *builder)
     if (builder->job->hybrid.pp == 1) {
         return; // chunks of one device follow each other already
     }
-    for (uint32_t replica = 0; replica < builder->replicas; replica++) {
+    for (uint32_t r = 0; r < builder->fold->replica_count; r++) {
+        uint32_t replica = builder->fold->replicas[r];
         for (uint32_t stage = 0; stage + 1 < builder->stages; stage++) {
             for (uint64_t m = 0; m < builder->micro_batches; m++) {
                 emit_send(builder, replica, stage, m, false);
@@ -138,6 +134,7 @@ static void emit_all(struct weft_hybrid_builder *builder)
 {
     builder->task_count = 0;
     builder->edge_count = 0;
+    builder->message_count = 0;
     emit_passes(builder);
     emit_sends(builder);
     if (builder->ring) {
@@ -172,6 +169,7 @@ static void store_edges(struct weft_hybrid_builder *builder, struct weft_arena *
 }
 
 static struct weft_hybrid_builder builder_of(const struct weft_hybrid_job *job,
+                                             const struct hybrid_fold *fold,
                                              struct weft_arena *scratch)
 {
     static const enum weft_hybrid_axis context[] = {WEFT_AXIS_CONTEXT};
@@ -181,6 +179,7 @@ static struct weft_hybrid_builder builder_of(const struct weft_hybrid_job *job,
     return (struct weft_hybrid_builder){
         .job = job,
         .replicas = hybrid->dp * hybrid->cp,
+        .fold = fold,
         .stages = mesh->stages,
         .micro_batches = mesh->micro_batches,
         .ring = weft_hybrid_local_members(mesh, context, 1, hybrid->cp) < hybrid->cp,
@@ -200,30 +199,39 @@ static bool too_many(const struct weft_hybrid *hybrid, struct weft_error *error)
         (unsigned long long)hybrid->micro_batch, hybrid->chunks);
 }
 
-bool weft_hybrid_taskgraph(struct weft_taskgraph *graph, const struct weft_strategy *strategy,
-                           const struct weft_study *study, struct weft_arena *arena,
-                           struct weft_arena scratch, struct weft_error *error)
+bool weft_hybrid_tasks_open(struct weft_hybrid_job *job, const struct weft_strategy *strategy,
+                            const struct weft_study *study, struct weft_arena scratch,
+                            struct weft_error *error)
 {
     const struct weft_hybrid *hybrid = &strategy->hybrid;
     struct weft_study alone = *study; // bytes and runtimes do not depend on the network
     alone.network = NULL;
-    struct weft_hybrid_job job;
-    if (!weft_hybrid_job_init(&job, hybrid, &alone, scratch, error)) {
+    if (!weft_hybrid_job_init(job, hybrid, &alone, scratch, error)) {
         return false;
     }
-    if (hybrid->tp > job.mesh.per_server) {
+    if (hybrid->tp > job->mesh.per_server) {
         return weft_fail(error, WEFT_INPUT,
                          "tp: a device of a task graph is a tensor group inside a server; %u is "
                          "more than its %u accelerators",
-                         hybrid->tp, job.mesh.per_server);
+                         hybrid->tp, job->mesh.per_server);
     }
     if (hybrid->schedule == WEFT_SCHEDULE_DUALPIPE || hybrid->overlap_experts) {
         return weft_fail(error, WEFT_INPUT,
                          "strategy: no task graph has passes of two micro-batches at a time; "
                          "schedule=dualpipe and overlap=ep are estimated only, so leave them out");
     }
-    struct weft_hybrid_builder builder = builder_of(&job, &scratch);
-    double passes = 2.0 * builder.replicas * builder.stages * (double)builder.micro_batches;
+    return true;
+}
+
+bool weft_hybrid_tasks_build(struct weft_taskgraph *graph, const struct weft_hybrid_job *job,
+                             const struct weft_study *study, const struct hybrid_fold *fold,
+                             uint64_t message_max, const struct weft_environment *environment)
+{
+    struct weft_arena scratch = environment->scratch;
+    struct weft_error *error = environment->error;
+    const struct weft_hybrid *hybrid = &job->hybrid;
+    struct weft_hybrid_builder builder = builder_of(job, fold, &scratch);
+    double passes = 2.0 * fold->replica_count * builder.stages * (double)builder.micro_batches;
     if (passes > TASKS_MAX) {
         return too_many(hybrid, error);
     }
@@ -233,16 +241,24 @@ bool weft_hybrid_taskgraph(struct weft_taskgraph *graph, const struct weft_strat
     if (builder.task_count > TASKS_MAX || builder.edge_count > 16ull * TASKS_MAX) {
         return too_many(hybrid, error);
     }
+    if (message_max > 0 && builder.message_count > message_max) {
+        return weft_fail(error, WEFT_INPUT,
+                         "strategy: an iteration would play %llu messages on the network, more "
+                         "than %llu: %u of its %u replicas differ there; play it where more are "
+                         "alike (balance even, pipeline ranks outermost), or with fewer chunks",
+                         (unsigned long long)builder.message_count, (unsigned long long)message_max,
+                         fold->replica_count, builder.replicas);
+    }
     builder.tasks = WEFT_NEW(&scratch, struct weft_task, builder.task_count);
     builder.edge_from = WEFT_NEW_RAW(&scratch, uint32_t, builder.edge_count);
     builder.edge_to = WEFT_NEW_RAW(&scratch, uint32_t, builder.edge_count);
     emit_all(&builder);
     store_edges(&builder, &scratch);
     // Devices without a rank (accelerators that the strategy leaves idle) have none here.
-    uint32_t devices = job.mesh.used / hybrid->tp;
+    uint32_t devices = job->mesh.used / hybrid->tp;
     uint32_t *device_server = WEFT_NEW(&scratch, uint32_t, devices);
     for (uint32_t d = 0; d < devices; d++) {
-        device_server[d] = (uint32_t)((uint64_t)d * hybrid->tp / job.mesh.per_server);
+        device_server[d] = (uint32_t)((uint64_t)d * hybrid->tp / job->mesh.per_server);
     }
     return weft_taskgraph_build(
         graph,
@@ -251,5 +267,20 @@ bool weft_hybrid_taskgraph(struct weft_taskgraph *graph, const struct weft_strat
                                        .device_server = device_server,
                                        .task_count = (uint32_t)builder.task_count,
                                        .tasks = builder.tasks},
-        arena, scratch, error);
+        environment->arena, scratch, error);
+}
+
+bool weft_hybrid_taskgraph(struct weft_taskgraph *graph, const struct weft_strategy *strategy,
+                           const struct weft_study *study, struct weft_arena *arena,
+                           struct weft_arena scratch, struct weft_error *error)
+{
+    struct weft_hybrid_job job;
+    struct hybrid_fold fold;
+    if (!weft_hybrid_tasks_open(&job, strategy, study, scratch, error)) {
+        return false;
+    }
+    hybrid_fold_none(&fold, job.hybrid.dp * job.hybrid.cp, &scratch);
+    return weft_hybrid_tasks_build(
+        graph, &job, study, &fold, 0,
+        &(struct weft_environment){.arena = arena, .scratch = scratch, .error = error});
 }

@@ -6,13 +6,15 @@
 // count tasks and edges, once to store them.
 //
 // A replica is a rank of context and data together, the axis of the smaller stride first; a device
-// is the tensor group of one replica and pipeline rank.
+// is the tensor group of one replica and pipeline rank. Where replicas are folded, only those that
+// are played have tasks; collectives have all members.
 
-#include "hybrid.h"
+#include "fold.h"
 
 struct weft_hybrid_builder {
     const struct weft_hybrid_job *job;
     uint32_t replicas;
+    const struct hybrid_fold *fold; // which of them are played
     uint32_t stages;
     uint64_t micro_batches;
     bool ring;       // context rings cross servers
@@ -24,6 +26,7 @@ struct weft_hybrid_builder {
     struct weft_task *tasks;
     uint32_t *edge_from, *edge_to;
     uint64_t task_count, edge_count;
+    uint64_t message_count;   // on the network, all rounds of collectives
     struct weft_arena *arena; // for members
 };
 
@@ -48,6 +51,8 @@ static inline uint32_t weft_hybrid_behind_exchange(const struct weft_hybrid_pass
     return (pass->parts + 1) / 2;
 }
 
+// Every replica, each for itself.
+void hybrid_fold_none(struct hybrid_fold *fold, uint32_t replica_count, struct weft_arena *arena);
 uint32_t weft_hybrid_add_task(struct weft_hybrid_builder *builder, const struct weft_task *task);
 // `from` or `to` WEFT_NONE: no edge.
 void weft_hybrid_add_edge(struct weft_hybrid_builder *builder, uint32_t from, uint32_t to);
@@ -59,8 +64,9 @@ uint32_t weft_hybrid_device(const struct weft_hybrid_builder *builder, uint32_t 
                             uint32_t rank);
 uint32_t weft_hybrid_server(const struct weft_hybrid_builder *builder, uint32_t replica,
                             uint32_t rank);
-// The replica that is the next one of `replica`'s context ring.
-uint32_t weft_hybrid_next_context(const struct weft_hybrid_builder *builder, uint32_t replica);
+// Of a replica that is played: where its passes' own arrays have this one.
+uint64_t weft_hybrid_pass_index(const struct weft_hybrid_builder *builder, uint32_t replica,
+                                uint32_t stage, uint64_t micro_batch, bool backward);
 struct weft_hybrid_pass_tasks weft_hybrid_pass_at(const struct weft_hybrid_builder *builder,
                                                   uint32_t replica, uint32_t stage,
                                                   uint64_t micro_batch, bool backward);
@@ -70,6 +76,16 @@ void weft_hybrid_emit_exchanges(struct weft_hybrid_builder *builder);
 // Gradients' and parameters' collectives, and the optimizer's steps.
 void weft_hybrid_emit_reductions(struct weft_hybrid_builder *builder);
 
+// Checks a strategy that is to have a task graph, and opens its job. Fails with INPUT.
+bool weft_hybrid_tasks_open(struct weft_hybrid_job *job, const struct weft_strategy *strategy,
+                            const struct weft_study *study, struct weft_arena scratch,
+                            struct weft_error *error) WEFT_MUST_USE;
+// The task graph of the replicas that are played, in environment->arena. Fails with INPUT where it
+// has too many tasks, or more messages than message_max (0 = any number; see weft_strategy_fold).
+bool weft_hybrid_tasks_build(struct weft_taskgraph *graph, const struct weft_hybrid_job *job,
+                             const struct weft_study *study, const struct hybrid_fold *fold,
+                             uint64_t message_max, const struct weft_environment *environment)
+    WEFT_MUST_USE;
 // weft_strategy_taskgraph for hybrid strategies.
 bool weft_hybrid_taskgraph(struct weft_taskgraph *graph, const struct weft_strategy *strategy,
                            const struct weft_study *study, struct weft_arena *arena,

@@ -5,8 +5,6 @@
 
 #include "tasks.h"
 
-#include <stdlib.h>
-
 // ---- rings ----
 
 // Keys and values of all layers of a pass go round a context group beside its attention; everybody
@@ -24,7 +22,7 @@ static void emit_ring(struct weft_hybrid_builder *builder, uint32_t first, uint3
         weft_hybrid_add_task(builder, &(struct weft_task){.kind = WEFT_TASK_BARRIER});
     uint32_t replica = first;
     do {
-        uint32_t next = weft_hybrid_next_context(builder, replica);
+        uint32_t next = weft_hybrid_next_context(&builder->job->mesh, replica);
         struct weft_hybrid_pass_tasks pass =
             weft_hybrid_pass_at(builder, replica, stage, slot / 2, backward);
         uint32_t id = weft_hybrid_add_task(
@@ -42,10 +40,11 @@ static void emit_ring(struct weft_hybrid_builder *builder, uint32_t first, uint3
 
 void weft_hybrid_emit_rings(struct weft_hybrid_builder *builder)
 {
-    for (uint32_t replica = 0; replica < builder->replicas; replica++) {
+    for (uint32_t i = 0; i < builder->fold->replica_count; i++) {
+        uint32_t replica = builder->fold->replicas[i];
         bool first = true; // of its ring
-        for (uint32_t next = weft_hybrid_next_context(builder, replica); next != replica;
-             next = weft_hybrid_next_context(builder, next)) {
+        for (uint32_t next = weft_hybrid_next_context(&builder->job->mesh, replica);
+             next != replica; next = weft_hybrid_next_context(&builder->job->mesh, next)) {
             first = first && replica < next;
         }
         for (uint32_t stage = 0; stage < builder->stages && first; stage++) {
@@ -137,6 +136,9 @@ void weft_hybrid_emit_exchanges(struct weft_hybrid_builder *builder)
             weft_hybrid_stage_at(job->model->transformer, builder->stages, stage);
         for (uint32_t block = 0; block < builder->replicas / ep && holds.expert_layers > 0;
              block++) {
+            if (builder->fold->place[block * ep] == WEFT_NONE) {
+                continue; // blocks are played as a whole
+            }
             uint32_t count = list_messages(messages, builder, block, stage % job->hybrid.pp);
             for (uint64_t slot = 0; slot < 2 * builder->micro_batches; slot++) {
                 emit_exchange(builder, messages, count, block, stage, slot);
@@ -156,19 +158,13 @@ struct reduction_group {
     uint32_t first, step;
     uint32_t *servers;
     uint32_t server_count;
-    uint32_t local; // members on the fullest server
+    uint32_t played_count; // of them, that hold a replica that is played
+    uint32_t local;        // members on the fullest server
     bool experts;
     uint32_t last_reduce; // latest collective of this group's gradients, WEFT_NONE
     uint32_t last_gather;
     uint32_t *gathers; // stage 3: the gather before each pass of the rank; else NULL
 };
-
-static int compare_ids(const void *left, const void *right)
-{
-    uint32_t a = *(const uint32_t *)left;
-    uint32_t b = *(const uint32_t *)right;
-    return (a > b) - (a < b);
-}
 
 // The group of the replicas first, first + step, ... of a pipeline rank: its servers in ascending
 // order, each once, and how many members the fullest of them has, who reduce among themselves
@@ -184,19 +180,14 @@ static struct reduction_group group_of(const struct weft_hybrid_builder *builder
                                     .last_gather = WEFT_NONE};
     uint32_t size = builder->replicas / step;
     group.servers = WEFT_NEW_RAW(builder->arena, uint32_t, size);
-    for (uint32_t i = 0; i < size; i++) {
-        group.servers[i] = weft_hybrid_server(builder, first + i * step, rank);
-    }
-    qsort(group.servers, size, sizeof *group.servers, compare_ids);
-    uint32_t run = 0;
-    for (uint32_t i = 0; i < size; i++) {
-        bool same =
-            group.server_count > 0 && group.servers[group.server_count - 1] == group.servers[i];
-        run = same ? run + 1 : 1;
-        group.local = run > group.local ? run : group.local;
-        if (!same) {
-            group.servers[group.server_count++] = group.servers[i];
-        }
+    group.server_count = weft_hybrid_list_servers(group.servers, &group.local, &builder->job->mesh,
+                                                  first, step, rank);
+    uint32_t before = WEFT_NONE; // replicas of a group on one server stand together
+    for (uint32_t r = first; r < builder->replicas; r += step) {
+        uint32_t server = weft_hybrid_server(builder, r, rank);
+        bool counts = builder->fold->place[r] != WEFT_NONE && server != before;
+        group.played_count += counts ? 1 : 0;
+        before = server;
     }
     return group;
 }
@@ -214,12 +205,26 @@ static uint32_t emit_collective(struct weft_hybrid_builder *builder,
                        (accelerator->link_Bps * accelerator->link_efficiency) +
                    weft_seconds(accelerator->launch_ps);
     }
+    if (group->server_count > 1) {
+        builder->message_count += (uint64_t)weft_task_facts[kind].ring_passes *
+                                  (group->server_count - 1) * group->played_count;
+    }
     return weft_hybrid_add_task(
         builder, &(struct weft_task){.kind = kind,
                                      .runtime_ps = weft_picoseconds(inside_s),
                                      .size_bytes = (uint64_t)(bytes * builder->job->hybrid.tp),
                                      .members = group->servers,
                                      .member_count = group->server_count});
+}
+
+// The first replica of a group, from `replica` of it on, that is played. Some one is.
+static uint32_t played_from(const struct weft_hybrid_builder *builder,
+                            const struct reduction_group *group, uint32_t replica)
+{
+    while (replica < builder->replicas && builder->fold->place[replica] == WEFT_NONE) {
+        replica += group->step;
+    }
+    return replica;
 }
 
 static double group_bytes(const struct weft_hybrid_builder *builder,
@@ -262,8 +267,9 @@ static void reduce_pass(struct weft_hybrid_builder *builder, struct reduction_gr
     const struct weft_hybrid *hybrid = &builder->job->hybrid;
     uint32_t stage = slot->chunk * hybrid->pp + group->rank;
     double bytes = group_bytes(builder, group, stage, true);
-    uint32_t buckets =
-        weft_hybrid_pass_at(builder, group->first, stage, slot->micro_batch, true).buckets;
+    uint32_t buckets = weft_hybrid_pass_at(builder, played_from(builder, group, group->first),
+                                           stage, slot->micro_batch, true)
+                           .buckets;
     bool at_end = !hybrid->overlap_gradients && hybrid->zero_stage < 2;
     bool blocks = !hybrid->overlap_gradients && !at_end &&
                   index + 1 < 2 * builder->micro_batches * hybrid->chunks;
@@ -271,7 +277,8 @@ static void reduce_pass(struct weft_hybrid_builder *builder, struct reduction_gr
         uint32_t id = emit_collective(
             builder, group, hybrid->zero_stage > 0 ? WEFT_TASK_REDUCE_SCATTER : WEFT_TASK_ALLREDUCE,
             bytes / buckets);
-        for (uint32_t r = group->first; r < builder->replicas; r += group->step) {
+        for (uint32_t r = played_from(builder, group, group->first); r < builder->replicas;
+             r = played_from(builder, group, r + group->step)) {
             struct weft_hybrid_pass_tasks pass =
                 weft_hybrid_pass_at(builder, r, stage, slot->micro_batch, true);
             uint32_t parts = (b + 1) * pass.parts + buckets - 1; // those that made the bucket
@@ -299,11 +306,15 @@ static void gather_pass(struct weft_hybrid_builder *builder, struct reduction_gr
 {
     double bytes = group_bytes(builder, group, stage, false);
     bool first = slot->micro_batch == 0 && !slot->backward;
-    uint32_t buckets =
-        first ? weft_hybrid_pass_at(builder, group->first, stage, 0, false).buckets : 1;
+    uint32_t buckets = first
+                           ? weft_hybrid_pass_at(builder, played_from(builder, group, group->first),
+                                                 stage, 0, false)
+                                 .buckets
+                           : 1;
     for (uint32_t b = 0; b < buckets; b++) {
         uint32_t id = emit_collective(builder, group, WEFT_TASK_ALL_GATHER, bytes / buckets);
-        for (uint32_t r = group->first; r < builder->replicas; r += group->step) {
+        for (uint32_t r = played_from(builder, group, group->first); r < builder->replicas;
+             r = played_from(builder, group, r + group->step)) {
             struct weft_hybrid_pass_tasks pass =
                 weft_hybrid_pass_at(builder, r, stage, slot->micro_batch, slot->backward);
             weft_hybrid_add_edge(builder, id, weft_hybrid_part(&pass, b * pass.parts / buckets));
@@ -331,7 +342,8 @@ static void gather_always(struct weft_hybrid_builder *builder, struct reduction_
         }
         struct weft_hybrid_slot before = weft_hybrid_slot_at(
             hybrid->pp, hybrid->chunks, builder->micro_batches, group->rank, i - behind);
-        for (uint32_t r = group->first; r < builder->replicas; r += group->step) {
+        for (uint32_t r = played_from(builder, group, group->first); r < builder->replicas;
+             r = played_from(builder, group, r + group->step)) {
             struct weft_hybrid_pass_tasks pass =
                 weft_hybrid_pass_at(builder, r, before.chunk * hybrid->pp + group->rank,
                                     before.micro_batch, before.backward);
@@ -371,7 +383,8 @@ static void emit_tied(struct weft_hybrid_builder *builder,
     const struct weft_transformer *stack = builder->job->model->transformer;
     uint32_t last_rank = builder->job->hybrid.pp - 1;
     double bytes = 4 * (double)stack->vocabulary * (double)stack->hidden;
-    for (uint32_t replica = 0; replica < builder->replicas; replica++) {
+    for (uint32_t i = 0; i < builder->fold->replica_count; i++) {
+        uint32_t replica = builder->fold->replicas[i];
         uint32_t *members = WEFT_NEW_RAW(builder->arena, uint32_t, 2);
         members[0] = weft_hybrid_server(builder, replica, 0);
         members[1] = weft_hybrid_server(builder, replica, last_rank);
@@ -402,7 +415,8 @@ static void emit_update(struct weft_hybrid_builder *builder, struct reduction_gr
     uint64_t runtime_ps = weft_picoseconds(weft_hybrid_update_seconds(builder->job, rank) +
                                            builder->job->stack->step_s);
     uint32_t begin = (uint32_t)builder->task_count;
-    for (uint32_t replica = 0; replica < builder->replicas; replica++) {
+    for (uint32_t i = 0; i < builder->fold->replica_count; i++) {
+        uint32_t replica = builder->fold->replicas[i];
         uint32_t id = weft_hybrid_add_task(
             builder, &(struct weft_task){.kind = WEFT_TASK_UPDATE,
                                          .device = weft_hybrid_device(builder, replica, rank),
@@ -427,8 +441,9 @@ static void emit_update(struct weft_hybrid_builder *builder, struct reduction_gr
         for (uint32_t chunk = 0; chunk < hybrid->chunks; chunk++) {
             double bytes = group_bytes(builder, &groups[t], chunk * hybrid->pp + rank, false);
             uint32_t id = emit_collective(builder, &groups[t], WEFT_TASK_ALL_GATHER, bytes);
-            for (uint32_t r = groups[t].first; r < builder->replicas; r += groups[t].step) {
-                weft_hybrid_add_edge(builder, begin + r, id);
+            for (uint32_t r = played_from(builder, &groups[t], groups[t].first);
+                 r < builder->replicas; r = played_from(builder, &groups[t], r + groups[t].step)) {
+                weft_hybrid_add_edge(builder, begin + builder->fold->place[r], id);
             }
             weft_hybrid_add_edge(builder, groups[t].last_gather, id);
             groups[t].last_gather = id;

@@ -5,11 +5,21 @@
 
 #include "tasks.h"
 
+void hybrid_fold_none(struct hybrid_fold *fold, uint32_t replica_count, struct weft_arena *arena)
+{
+    uint32_t *replicas = WEFT_NEW_RAW(arena, uint32_t, replica_count);
+    for (uint32_t r = 0; r < replica_count; r++) {
+        replicas[r] = r;
+    }
+    *fold = (struct hybrid_fold){replica_count, replicas, replicas};
+}
+
 uint32_t weft_hybrid_add_task(struct weft_hybrid_builder *builder, const struct weft_task *task)
 {
     if (builder->tasks != NULL) {
         builder->tasks[builder->task_count] = *task;
     }
+    builder->message_count += task->kind == WEFT_TASK_TRANSFER ? 1 : 0;
     return (uint32_t)builder->task_count++;
 }
 
@@ -40,20 +50,18 @@ uint32_t weft_hybrid_server(const struct weft_hybrid_builder *builder, uint32_t 
            builder->job->mesh.per_server;
 }
 
-uint32_t weft_hybrid_next_context(const struct weft_hybrid_builder *builder, uint32_t replica)
-{
-    const struct weft_hybrid_mesh *mesh = &builder->job->mesh;
-    bool first = mesh->stride[WEFT_AXIS_CONTEXT] < mesh->stride[WEFT_AXIS_DATA];
-    uint32_t unit = first ? 1 : mesh->size[WEFT_AXIS_DATA];
-    uint32_t place = replica / unit % mesh->size[WEFT_AXIS_CONTEXT];
-    uint32_t next = (place + 1) % mesh->size[WEFT_AXIS_CONTEXT];
-    return replica - place * unit + next * unit;
-}
-
 struct weft_hybrid_stage weft_hybrid_stage_of(const struct weft_hybrid_builder *builder,
                                               uint32_t stage)
 {
     return weft_hybrid_stage_at(builder->job->model->transformer, builder->stages, stage);
+}
+
+uint64_t weft_hybrid_pass_index(const struct weft_hybrid_builder *builder, uint32_t replica,
+                                uint32_t stage, uint64_t micro_batch, bool backward)
+{
+    WEFT_ASSERT(builder->fold->place[replica] != WEFT_NONE);
+    uint64_t at = (uint64_t)builder->fold->place[replica] * builder->stages + stage;
+    return 2 * (at * builder->micro_batches + micro_batch) + (backward ? 1 : 0);
 }
 
 struct weft_hybrid_pass_tasks weft_hybrid_pass_at(const struct weft_hybrid_builder *builder,
@@ -61,14 +69,14 @@ struct weft_hybrid_pass_tasks weft_hybrid_pass_at(const struct weft_hybrid_build
                                                   uint64_t micro_batch, bool backward)
 {
     struct weft_hybrid_stage holds = weft_hybrid_stage_of(builder, stage);
-    uint64_t at = ((uint64_t)replica * builder->stages + stage) * builder->micro_batches;
     bool bucketed =
         backward ? micro_batch == builder->micro_batches - 1 : micro_batch == 0 && builder->gathers;
     uint32_t buckets = bucketed ? weft_hybrid_buckets(&builder->job->hybrid, &holds) : 1;
     uint32_t parts =
         1u + (builder->ring ? 1u : 0u) + (builder->exchange && holds.expert_layers > 0 ? 1u : 0u);
     return (struct weft_hybrid_pass_tasks){
-        .enter = builder->enter[2 * (at + micro_batch) + (backward ? 1 : 0)],
+        .enter =
+            builder->enter[weft_hybrid_pass_index(builder, replica, stage, micro_batch, backward)],
         .parts = parts > buckets ? parts : buckets,
         .buckets = buckets,
         .ring = builder->ring,

@@ -127,7 +127,7 @@ static void add_ring(struct ring_builder *builder, uint32_t group, const uint32_
     }
     arena->next = (char *)(hop_links + link_count); // give back what was not needed
     builder->rings[builder->count++] =
-        (struct weft_ring){group, count, members, share, hop_first, hop_links};
+        (struct weft_ring){group, count, members, share, hop_first, hop_links, NULL};
 }
 
 // Adds the rings that a group has along cycles of others. Returns the sum of their shares.

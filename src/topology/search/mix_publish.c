@@ -66,7 +66,7 @@ static void publish_directed(struct publisher *p, const struct directed_ring *ri
     uint32_t *links = WEFT_NEW_RAW(p->arena, uint32_t, filled);
     memcpy(links, hops, filled * sizeof *links);
     p->rings[p->ring_count++] =
-        (struct weft_ring){ring->group, size, members, ring->share_ratio, first, links};
+        (struct weft_ring){ring->group, size, members, ring->share_ratio, first, links, NULL};
 }
 
 // A ring of a group: one way, or both ways with half the share each.

@@ -60,13 +60,13 @@ static struct weft_ring_set list_rings(const struct weft_design *design, uint32_
         }
         uint32_t *servers = WEFT_NEW_RAW(arena, uint32_t, n);
         weft_design_walk(design, part, servers); // a matching of two servers is a ring
-        rings[count++] = (struct weft_ring){group, n, servers, 0, NULL, NULL};
+        rings[count++] = (struct weft_ring){group, n, servers, 0, NULL, NULL, NULL};
         if (part->kind == WEFT_PART_CYCLE) {
             uint32_t *back = WEFT_NEW_RAW(arena, uint32_t, n);
             for (uint32_t i = 0; i < n; i++) {
                 back[i] = servers[n - 1 - i];
             }
-            rings[count++] = (struct weft_ring){group, n, back, 0, NULL, NULL};
+            rings[count++] = (struct weft_ring){group, n, back, 0, NULL, NULL, NULL};
         }
     }
     for (uint32_t r = 0; r < count; r++) {

@@ -66,6 +66,39 @@ static bool check_transport(const struct weft_sim_options *options, struct weft_
     return transport->congestion->check == NULL || transport->congestion->check(options, error);
 }
 
+// A steady state is skipped where all that changes in it are instants and packets' numbers.
+static bool check_skip(const struct weft_sim_options *options, struct weft_error *error)
+{
+    const struct weft_packet_options *packet = options->packet;
+    const struct weft_port_options *port = &packet->port;
+    const struct weft_transport_entry *transport = weft_transport_entry(options->transport);
+    bool has_queues = port->queued || port->priority_count > 1 || port->control_first ||
+                      port->trims || port->lossless;
+    const struct {
+        bool is_there;
+        const char *what;
+    } rows[] = {
+        {options->persistent, "persistent connections"},
+        {options->partitions.count > 1, "partitions"},
+        {options->circuits != NULL, "circuits that change"},
+        {options->records.sample_ps > 0, "series of samples"},
+        {packet->mark_at_departure, "marks at departure (the preset plain marks at arrival)"},
+        {port->marking == WEFT_MARK_RED, "RED"},
+        {port->spray_paths > 1, "spraying"},
+        {has_queues, "ports with queues (priorities, trimming, pauses)"},
+        {transport->scales_growth, "MLTCP"},
+        {transport->congestion->is_receiver_driven, "ndp"},
+    };
+    for (size_t i = 0; packet->skip && i < sizeof(rows) / sizeof(rows[0]); i++) {
+        if (rows[i].is_there) {
+            return weft_fail(error, WEFT_INPUT,
+                             "steady states cannot be skipped with %s; leave one of them out",
+                             rows[i].what);
+        }
+    }
+    return true;
+}
+
 bool packet_check_options(const struct weft_sim_options *options, struct weft_error *error)
 {
     if (options->transport == WEFT_TRANSPORT_IDEAL) {
@@ -73,7 +106,8 @@ bool packet_check_options(const struct weft_sim_options *options, struct weft_er
                          "the packet engine needs a congestion control; choose a transport");
     }
     return check_sizes(options, error) && check_ends(options->packet, error) &&
-           check_transport(options, error) && packet_ports_check(options, error);
+           check_transport(options, error) && packet_ports_check(options, error) &&
+           check_skip(options, error);
 }
 
 bool packet_check_fabric(const struct weft_fabric *fabric, const struct weft_sim_options *options,

@@ -348,3 +348,56 @@ uint32_t clock_take(struct packet_clock *clock, uint64_t until_ps)
     clock->due_next++;
     return first->id;
 }
+
+// ---- all at once ----
+
+// Moves the events of a wheel's buckets behind those of the list; returns how many it has now.
+static uint32_t drain_wheel(struct packet_clock *clock, struct clock_wheel wheel, uint32_t buckets,
+                            struct clock_due *events, uint32_t count)
+{
+    for (uint32_t bucket = next_bit(wheel.bits, 0, buckets); bucket < buckets;
+         bucket = next_bit(wheel.bits, bucket, buckets)) {
+        uint32_t first = take_bucket(clock, wheel, bucket);
+        for (uint32_t chunk = first; chunk != WEFT_NONE; chunk = drop_chunk(clock, chunk)) {
+            const struct clock_chunk *full = &clock->chunks[chunk];
+            for (uint32_t i = 0; i < full->count; i++) {
+                events[count++] = (struct clock_due){full->time_ps[i], full->id[i]};
+            }
+        }
+    }
+    return count;
+}
+
+// Of events at one time those of the heap were filed before those of the coarse wheel, and the fine
+// wheel has times of its own.
+uint32_t clock_drain(struct packet_clock *clock, struct clock_due **events,
+                     struct weft_arena *arena)
+{
+    struct clock_due *all = WEFT_NEW_RAW(arena, struct clock_due, clock->pending_count + 1);
+    uint32_t count = 0;
+    while (clock->due_next < clock->due_count) {
+        all[count++] = clock->due[clock->due_next++];
+    }
+    clock->due_next = 0;
+    clock->due_count = 0;
+    count = drain_wheel(clock, clock->fine, CLOCK_FINE, all, count);
+    while (clock->far.count > 0) {
+        uint64_t time_ps = clock->far.entries[0].time_ps;
+        all[count++] = (struct clock_due){time_ps, far_pop(&clock->far).id};
+    }
+    count = drain_wheel(clock, clock->coarse, CLOCK_COARSE, all, count);
+    WEFT_ASSERT(count == clock->pending_count || clock->overflow);
+    clock->pending_count = 0;
+    *events = all;
+    return count;
+}
+
+void clock_rewind(struct packet_clock *clock, uint64_t time_ps)
+{
+    WEFT_ASSERT(clock->pending_count == 0);
+    clock->now_ps = time_ps;
+    clock->round = time_ps >> (clock->shift + CLOCK_FINE_BITS);
+    clock->due_bucket = UINT64_MAX;
+    clock->due_next = 0;
+    clock->due_count = 0;
+}

@@ -88,6 +88,14 @@ uint32_t clock_take(struct packet_clock *clock, uint64_t until_ps);
 // by less than a bucket, or by less than a round where the fine wheel is empty.
 uint64_t clock_next_ps(const struct packet_clock *clock);
 
+// Takes out all events, those of one instant in the order of filing, into `arena`; *events has
+// pending_count entries and one to spare. What is filed afterwards comes as it would have in an
+// empty clock. O(events), and O(log n) for each of the heap.
+uint32_t clock_drain(struct packet_clock *clock, struct clock_due **events,
+                     struct weft_arena *arena);
+// An empty clock begins anew at time_ps, which may be earlier than now_ps.
+void clock_rewind(struct packet_clock *clock, uint64_t time_ps);
+
 // The event `ahead` places behind the next one, if it is known already, else WEFT_NONE: to fetch
 // what it will touch.
 static inline uint32_t clock_peek(const struct packet_clock *clock, uint32_t ahead)

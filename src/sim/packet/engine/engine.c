@@ -4,7 +4,7 @@
 // takes (at most two where ports have queues), each O(1); the loop fetches the packet of the event
 // four places ahead (clock_peek), since the wait for memory is most of an event's time.
 
-#include "engine.h"
+#include "sim/packet/skip/skip.h"
 
 #include <math.h>
 
@@ -34,6 +34,8 @@ void packet_engine_init(struct packet_engine *engine, const struct weft_fabric *
     uint32_t ack_bytes = options->packet->ack_bytes;
     const struct weft_transport_entry *transport = weft_transport_entry(options->transport);
     uint32_t hop_stride = 1 + 2 * path_room * (hop_max + 1);
+    // Messages of an episode that is repeated keep their slots until it is over.
+    flow_room *= options->packet->skip ? 2 : 1;
     *engine = (struct packet_engine){
         .options = options->packet,
         .congestion = *transport->congestion,
@@ -77,6 +79,9 @@ void packet_engine_init(struct packet_engine *engine, const struct weft_fabric *
         packet_set_rate(engine, l, fabric->links[l].rate_Bps, fabric, options);
     }
     packet_ports_init(engine, fabric, options, arena);
+    if (options->packet->skip) {
+        packet_skip_init(engine, fabric->link_count, flow_room, arena);
+    }
 }
 
 // A flow's retransmission timer was filed for now. What was heard since may have moved its
@@ -163,6 +168,9 @@ bool packet_engine_run(struct packet_engine *engine, uint64_t until_ps, struct p
             break;
         case PACKET_EVENT_PORT:
             packet_queue_event(engine, index);
+            break;
+        case PACKET_EVENT_SKIP:
+            packet_skip_event(engine, index);
             break;
         }
     }

@@ -22,6 +22,7 @@ enum packet_event {
     PACKET_EVENT_PACE,       // a flow's next packet may go
     PACKET_EVENT_PULL,       // a link's receiver may send a pull
     PACKET_EVENT_PORT,       // a link's port, with what happens to it (ports.h)
+    PACKET_EVENT_SKIP,       // messages begin, or a group of them is looked at (sim/packet/skip)
 };
 
 enum packet_flag {
@@ -229,6 +230,7 @@ struct packet_engine {
     struct packet_streams streams;
     struct packet_job *jobs;
     bool is_stuck;                    // ports.circle says why
+    struct packet_skip *skip;         // NULL: all is played packet by packet
     struct packet_circuits *circuits; // NULL: every message keeps the path that it began on
     // A run in partitions (partition/partitions.h); NULL: this engine plays all of it.
     struct packet_mailbox *mailbox;
@@ -259,6 +261,8 @@ void packet_engine_start(struct packet_engine *engine, const struct packet_route
                          double wire_bytes, struct packet_end end);
 // Plays on until a message ends (true, at clock.now_ps), or nothing happens by until_ps.
 bool packet_engine_run(struct packet_engine *engine, uint64_t until_ps, struct packet_end *end);
+// What was skipped, and what samples say of it.
+struct weft_skip_counts packet_skip_counts(const struct packet_engine *engine);
 // Fails with INFEASIBLE if ports waited for each other in a circle.
 bool packet_engine_check(const struct packet_engine *engine, struct weft_error *error)
     WEFT_MUST_USE;
@@ -299,6 +303,16 @@ static inline void packet_drop(struct packet_engine *engine, uint32_t id)
 {
     engine->packets[id].next = engine->packet_ids.free;
     engine->packet_ids.free = id;
+}
+
+// A message is over: its slot may be taken, and packets that it has left behind are dropped.
+static inline void packet_free_flow(struct packet_engine *engine, uint32_t id)
+{
+    struct packet_flow *flow = &engine->flows[id];
+    flow->is_open = false;
+    flow->generation++;
+    flow->end.owner = engine->flow_ids.free;
+    engine->flow_ids.free = id;
 }
 
 // A packet was lost at a link.

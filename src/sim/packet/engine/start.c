@@ -5,7 +5,7 @@
 // Slots are used again. A slot keeps its generation, which its packets carry, so that packets of an
 // earlier message are recognized wherever they arrive. O(links of the paths) for each message.
 
-#include "engine.h"
+#include "sim/packet/skip/skip.h"
 
 #include <math.h>
 #include <string.h>
@@ -142,7 +142,9 @@ void packet_engine_start(struct packet_engine *engine, const struct packet_route
     if (id == WEFT_NONE) {
         id = packet_lay_out(engine, route, wire_bytes, end);
         engine->laid_out = id;
-        if (!engine->lays_out_only) {
+        if (engine->skip != NULL) {
+            packet_skip_start(engine, id);
+        } else if (!engine->lays_out_only) {
             packet_begin(engine, id);
         }
     } else if (engine->flows[id].is_connected) {

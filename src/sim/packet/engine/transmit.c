@@ -6,6 +6,7 @@
 // and it still carries the instant of sending. O(1) for each packet.
 
 #include "sequence.h"
+#include "sim/packet/skip/skip.h"
 
 // What waits in the sender's own port.
 static uint64_t own_backlog_ps(const struct packet_engine *engine, uint32_t link)
@@ -101,9 +102,6 @@ void packet_close(struct packet_engine *engine, uint32_t id)
         .marked = flow->marked_count,
         .timeouts = flow->timeout_count,
     };
-    engine->has_ended = true;
-    flow->is_open = false;
-    flow->generation++;
-    flow->end.owner = engine->flow_ids.free;
-    engine->flow_ids.free = id;
+    engine->has_ended = engine->skip == NULL || packet_skip_closed(engine, id);
+    packet_free_flow(engine, id);
 }

@@ -92,6 +92,10 @@ struct packet_congestion_ops {
     // A persistent connection goes on after idle_ps without anything to send. `is_restarted`: its
     // window begins anew. Optional.
     void (*on_resume)(struct packet_connection_view *view, uint64_t idle_ps, bool is_restarted);
+    // The connection went on in the same way for a time that was not played: it has sent so many
+    // packets more, and its instants are as much later. Optional: its state has neither packets
+    // nor instants.
+    void (*on_skip)(struct packet_connection_view *view, uint32_t packets, uint64_t time_ps);
     bool reads_path;         // fills the view's fields of the path
     bool wants_notices;      // receivers turn marks into notices (DCQCN)
     bool is_receiver_driven; // receivers say when to send (pull.h); no function but `check` is

@@ -125,6 +125,13 @@ static void cubic_on_resume(struct packet_connection_view *view, uint64_t idle_p
     }
 }
 
+// What was not played does not count either: the window goes on where it was.
+static void cubic_on_skip(struct packet_connection_view *view, uint32_t packets, uint64_t time_ps)
+{
+    (void)packets;
+    cubic_on_resume(view, time_ps, false);
+}
+
 const struct packet_congestion_ops packet_cubic_ops = {
     .name = "cubic",
     .state_bytes = sizeof(struct cubic),
@@ -134,4 +141,5 @@ const struct packet_congestion_ops packet_cubic_ops = {
     .on_loss = cubic_on_loss,
     .on_timeout = cubic_on_timeout,
     .on_resume = cubic_on_resume,
+    .on_skip = cubic_on_skip,
 };

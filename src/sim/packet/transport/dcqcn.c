@@ -136,6 +136,14 @@ static void dcqcn_on_ack(struct packet_connection_view *view,
     begin_period(view, dcqcn);
 }
 
+static void dcqcn_on_skip(struct packet_connection_view *view, uint32_t packets, uint64_t time_ps)
+{
+    (void)packets;
+    struct dcqcn *dcqcn = packet_congestion_state(view);
+    dcqcn->alpha_due_ps += time_ps;
+    dcqcn->rate_due_ps += time_ps;
+}
+
 static void keep_rate(struct packet_connection_view *view)
 {
     (void)view;
@@ -150,6 +158,7 @@ const struct packet_congestion_ops packet_dcqcn_ops = {
     .on_loss = keep_rate,
     .on_timeout = keep_rate,
     .on_send = dcqcn_on_send,
+    .on_skip = dcqcn_on_skip,
     .reads_path = true,
     .wants_notices = true,
 };

@@ -122,6 +122,14 @@ static void dctcp_on_ack(struct packet_connection_view *view,
     }
 }
 
+static void dctcp_on_skip(struct packet_connection_view *view, uint32_t packets, uint64_t time_ps)
+{
+    (void)time_ps;
+    struct dctcp *dctcp = packet_congestion_state(view);
+    dctcp->observation_end += packets;
+    dctcp->reduced_until += packets;
+}
+
 const struct packet_congestion_ops packet_dctcp_ops = {
     .name = "dctcp",
     .state_bytes = sizeof(struct dctcp),
@@ -131,4 +139,5 @@ const struct packet_congestion_ops packet_dctcp_ops = {
     .on_ack = dctcp_on_ack,
     .on_loss = packet_reno_on_loss,
     .on_timeout = packet_reno_on_timeout,
+    .on_skip = dctcp_on_skip,
 };

@@ -230,6 +230,15 @@ static void nscc_on_timeout(struct packet_connection_view *view)
     view->cwnd = 1;
 }
 
+static void nscc_on_skip(struct packet_connection_view *view, uint32_t packets, uint64_t time_ps)
+{
+    (void)packets;
+    struct nscc *nscc = packet_congestion_state(view);
+    nscc->adapt_ps += nscc->adapt_ps != 0 ? time_ps : 0;
+    nscc->reduced_ps += time_ps;
+    nscc->stepped_ps += time_ps;
+}
+
 const struct packet_congestion_ops packet_nscc_ops = {
     .name = "nscc",
     .state_bytes = sizeof(struct nscc),
@@ -239,5 +248,6 @@ const struct packet_congestion_ops packet_nscc_ops = {
     .on_loss = nscc_on_trim,
     .on_timeout = nscc_on_timeout,
     .on_trim = nscc_on_trim,
+    .on_skip = nscc_on_skip,
     .reads_path = true,
 };

@@ -130,6 +130,13 @@ static void swift_on_send(struct packet_connection_view *view, uint32_t bytes)
     }
 }
 
+static void swift_on_skip(struct packet_connection_view *view, uint32_t packets, uint64_t time_ps)
+{
+    (void)packets;
+    struct swift *swift = packet_congestion_state(view);
+    swift->reduced_ps += time_ps;
+}
+
 const struct packet_congestion_ops packet_swift_ops = {
     .name = "swift",
     .state_bytes = sizeof(struct swift),
@@ -139,5 +146,6 @@ const struct packet_congestion_ops packet_swift_ops = {
     .on_loss = swift_on_loss,
     .on_timeout = swift_on_timeout,
     .on_send = swift_on_send,
+    .on_skip = swift_on_skip,
     .reads_path = true,
 };

@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef WEFT_REQUEST_BUY_H
+#define WEFT_REQUEST_BUY_H
+
+// A model on fabrics that one buys: what each gives and costs, and what to launch on it.
+//
+// Of each fabric the best strategy that weft_request_strategy finds, its time by the flow engine
+// where that plays it, else by estimate; the fabric's parts with dollars and watts; flags that
+// launch the strategy; how long a training of so many tokens takes. Of the fabric that is advised,
+// what changes where an assumption is wrong.
+
+#include "weft/fabric.h"
+#include "weft/format/export.h"
+#include "weft/request.h"
+#include "weft/request/parameter.h"
+#include "weft/request/strategy.h"
+
+WEFT_API_BEGIN
+
+struct weft_buy_request {
+    struct weft_request_job job;           // its model is asked for
+    struct weft_request_hardware hardware; // its cluster, too; balance: even unless it is stated
+    struct weft_buy_fabrics {              // reference fabrics by name; none: all of them
+        uint32_t count;
+        const char *const *names;
+    } fabrics;
+    const char *strategy;           // of a transformer: this one ("tp=8,pp=4"), not searched
+    struct weft_count_list batches; // samples of an iteration, one answer each; none: the job's
+    double tokens;                  // of the training; 0 = not said
+    double seconds;                 // effort of the search on each fabric; 0: 10
+    bool own; // Weft's own plan has a row, too, the last one, up to 128 servers
+};
+// fabric, strategy, batches and tokens by name.
+enum { WEFT_BUY_PARAMETERS = 4 };
+extern const struct weft_parameter weft_buy_parameters[WEFT_BUY_PARAMETERS];
+
+// A training of so many tokens. Energy: accelerators at their makers' watts and the network,
+// without hosts and cooling.
+struct weft_buy_training {
+    double days, accelerator_hours;
+    double kwh; // 0: the accelerator's maker states no watts
+};
+
+// One batch on one fabric.
+struct weft_buy_row {
+    const char *fabric;
+    const char *why_not; // NULL; or why there is none: of what follows nothing is filled then
+    bool sold;           // it has a bill of switches, and ports of a rate that is sold
+    struct weft_strategy_result found; // the best strategy first
+    double iteration_s, estimate_s;
+    bool estimate;                      // iteration_s was not played
+    double mfu;                         // 0 where it is no transformer
+    double samples_per_s, tokens_per_s; // tokens: 0 where samples are none of tokens
+    struct weft_bill bill;
+    const char
+        *no_bill; // why its switches are not on it but ports by the price book; NULL: they are
+    struct weft_launch launch;
+    struct weft_buy_training training; // 0 where tokens are not said
+};
+
+// The rows of one batch.
+struct weft_buy_batch {
+    uint64_t batch;
+    uint32_t row_count;
+    const struct weft_buy_row *rows; // as they were named, else as weft_fabric_references has them
+    uint32_t advised; // of those that are sold the cheapest within 1 % of the fastest; where none
+                      // is sold, of all; WEFT_NONE: no row has a time
+};
+
+// The advised row of the first batch, were an assumption wrong.
+struct weft_buy_change {
+    const char *what;
+    double iteration_s; // by estimate, scaled as the row's own; 0 = why_not
+    double tokens_per_s;
+    double usd; // of the fabric
+    const char *why_not;
+};
+
+struct weft_buy_result {
+    struct weft_model model; // with the first batch
+    struct weft_cluster cluster;
+    struct weft_strategy_setting setting;
+    double tokens;
+    uint32_t batch_count;
+    const struct weft_buy_batch *batches;
+    uint32_t change_count;
+    const struct weft_buy_change *changes;
+    const char *sureness; // how far off such answers were of published runs, or why nobody knows
+    bool stopped;         // left before its end
+    double wall_s;        // how long it took; the door, which has a clock, fills it
+};
+
+// The row that answers: that of the fabric that was named, or the first batch's advised one.
+const struct weft_buy_row *weft_buy_answer(const struct weft_buy_result *result);
+
+// Fails as weft_request_strategy does where no fabric has an answer, with the first one's reason;
+// with USAGE where the fabric is unknown or tokens are asked of a model without them.
+bool weft_request_buy(struct weft_buy_result *result, const struct weft_buy_request *request,
+                      struct weft_request_environment *environment) WEFT_MUST_USE;
+// "weft.buy/1"
+const char *weft_request_buy_json(const struct weft_buy_result *result, struct weft_arena *arena);
+
+WEFT_API_END
+
+#endif

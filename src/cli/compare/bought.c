@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+// weft compare MODEL CLUSTER.yaml: what to buy for a model. The lists of fabrics and batches that
+// --model takes, too, become a request of weft/request/buy.h, which weft plan --fabric asks.
+
+#include "compare.h"
+
+// Batches of the request are as large as those of a list of parameters.
+static bool take_batches(struct compare_options *input)
+{
+    struct cli *cli = input->cli;
+    uint32_t count = input->models.batch_count;
+    uint32_t *values = WEFT_NEW(&cli->arena, uint32_t, WEFT_COMPARE_LIST_MAX);
+    for (uint32_t i = 0; i < count; i++) {
+        if (input->models.batches[i] > UINT32_MAX) {
+            return cli_misuse(cli, "--batches: at most %u samples", UINT32_MAX);
+        }
+        values[i] = (uint32_t)input->models.batches[i];
+    }
+    input->buy.request.batches = (struct weft_count_list){count, values};
+    return true;
+}
+
+bool compare_bought(struct compare_options *input)
+{
+    struct cli *cli = input->cli;
+    struct cli_given *given = &cli->given;
+    const struct weft_compare_models_request *models = &input->models;
+    const struct weft_stated listed[] = {
+        {models->degree_count > 0, "degrees"},
+        {models->rate_count > 0, "rates"},
+        {models->variants, "variants"},
+        {models->profiles_path != NULL, "profiles"},
+        {input->plot_path != NULL, "plot"},
+        {input->tax_plot_path != NULL, "plot-tax"},
+        {models->resume_path != NULL, "resume"},
+        {input->dark_ps > 0, "dark"},
+        {given->search.method != WEFT_TOPOLOGY_WEFT, "method"},
+        {given->search.simplex, "simplex"},
+        {NULL},
+    };
+    if (!weft_refuse_stated(listed, &cli->error,
+                            "is of comparisons that --model NAME makes; leave it out, or write "
+                            "--model %.60s",
+                            input->path) ||
+        !weft_request_refuse_trace(&given->trace, &cli->error) ||
+        !weft_request_refuse_published(&given->search, &cli->error) || !take_batches(input)) {
+        return false;
+    }
+    if (input->cluster != NULL && given->hardware.cluster_path != NULL) {
+        return cli_misuse(cli, "one cluster only, not '%.100s' and --cluster", input->cluster);
+    }
+    if (input->cluster != NULL) {
+        given->hardware.cluster_path = input->cluster;
+    }
+    if (given->hardware.cluster_path == NULL) {
+        return cli_misuse(cli, "on which cluster? write %s %s CLUSTER.yaml", cli->program,
+                          input->path);
+    }
+    given->job.model = input->path;
+    input->buy.request.fabrics.count = models->fabric_count;
+    input->buy.request.fabrics.names = models->fabrics;
+    input->buy.request.own = true;
+    return cli_buy_run(cli, &input->buy);
+}

@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: Apache-2.0
+// Bills of fabrics as text: for each fabric a table of what is bought, with what is assumed below;
+// or as CSV, a part a line.
+
+#include "fabrics.h"
+#include "weft/report.h"
+
+#define COLUMNS 6u
+
+// One fabric's table: parts, then the sums.
+static void print_bill(struct cli *cli, const struct weft_fabrics_row *row)
+{
+    static const struct weft_table_column columns[COLUMNS] = {
+        {"part", WEFT_ALIGN_LEFT}, {"count", WEFT_ALIGN_RIGHT},      {"price", WEFT_ALIGN_RIGHT},
+        {"kW", WEFT_ALIGN_RIGHT},  {"ports used", WEFT_ALIGN_RIGHT}, {"free", WEFT_ALIGN_RIGHT},
+    };
+    const struct weft_bill *bill = &row->bill;
+    struct weft_arena *arena = &cli->arena;
+    const char **cells = WEFT_NEW(arena, const char *, (size_t)(bill->row_count + 1) * COLUMNS);
+    const char **cell = cells;
+    char usd[WEFT_UNIT_TEXT];
+    for (uint32_t i = 0; i < bill->row_count; i++, cell += COLUMNS) {
+        const struct weft_bill_row *part = &bill->rows[i];
+        cell[0] = part->part;
+        cell[1] = weft_arena_format(arena, "%llu", (unsigned long long)part->count);
+        cell[2] =
+            part->usd > 0 ? weft_arena_format(arena, "%s", weft_show_usd(usd, part->usd)) : "";
+        cell[3] = part->watts > 0 ? weft_arena_format(arena, "%.1f", part->watts / 1000) : "";
+        if (part->model != NULL) {
+            cell[4] = weft_arena_format(arena, "%llu", (unsigned long long)part->ports_used);
+            cell[5] = weft_arena_format(arena, "%llu", (unsigned long long)part->ports_free);
+        }
+    }
+    cell[0] = "all";
+    cell[2] = weft_arena_format(arena, "%s", weft_show_usd(usd, bill->usd));
+    cell[3] = weft_arena_format(arena, "%.1f", bill->watts / 1000);
+    cli_say(cli, "\n%s\n%s", row->name,
+            weft_report_table(columns, COLUMNS, cells, bill->row_count + 1, arena));
+}
+
+void fabrics_print_bills(struct cli *cli, const struct weft_fabrics_result *result,
+                         const struct weft_bill_options *options)
+{
+    const struct weft_cluster *cluster = &result->cluster;
+    char rate[WEFT_UNIT_TEXT];
+    cli_say(cli, "%u servers, %u port%s of %s each\n", cluster->server_count, cluster->degree,
+            cluster->degree == 1 ? "" : "s", weft_show_rate(rate, cluster->rate_Bps));
+    for (uint32_t i = 0; i < result->row_count; i++) {
+        if (result->rows[i].refusal == NULL) {
+            print_bill(cli, &result->rows[i]);
+        }
+    }
+    const char *gap = "\n";
+    for (uint32_t i = 0; i < result->row_count; i++) {
+        if (result->rows[i].refusal != NULL) {
+            cli_say(cli, "%s%s\n", gap, result->rows[i].refusal);
+            gap = "";
+        }
+    }
+    cli_say(cli,
+            "\nPrices: %s.\nA switch without a price of its own costs its ports by them; fibre is "
+            "not priced.\nLengths are assumed: %s, %s.\n",
+            cluster->prices.source,
+            options->rack_servers > 0
+                ? weft_arena_format(&cli->arena, "%u servers a rack", options->rack_servers)
+                : "32 accelerators a rack (4 servers where none are stated)",
+            options->row_racks > 0
+                ? weft_arena_format(&cli->arena, "%u racks a row", options->row_racks)
+                : "8 racks a row");
+}
+
+void fabrics_print_csv(struct cli *cli, const struct weft_fabrics_result *result)
+{
+    cli_say(cli, "fabric,part,count,usd,watts,ports_used,ports_free,source\n");
+    for (uint32_t i = 0; i < result->row_count; i++) {
+        const struct weft_fabrics_row *row = &result->rows[i];
+        for (uint32_t p = 0; row->refusal == NULL && p < row->bill.row_count; p++) {
+            const struct weft_bill_row *part = &row->bill.rows[p];
+            cli_say(cli, "%s,\"%s\",%llu,%.12g,%.12g,%llu,%llu,", row->name, part->part,
+                    (unsigned long long)part->count, part->usd, part->watts,
+                    (unsigned long long)part->ports_used, (unsigned long long)part->ports_free);
+            cli_say(cli, "\"");
+            for (const char *at = part->source; *at != '\0'; at++) { // a book's own words
+                cli_say(cli, *at == '"' ? "\"\"" : "%c", *at);
+            }
+            cli_say(cli, "\"\n");
+        }
+    }
+}

@@ -1,0 +1,428 @@
+// SPDX-License-Identifier: Apache-2.0
+// What weft plan --fabric and weft compare MODEL CLUSTER.yaml say: fabrics side by side, the one to
+// take with its bill, what to launch on it, how long a training takes, what binds, how sure that
+// is, and what changes where an assumption is wrong.
+//
+// One answer in three forms. In text and Markdown figures carry units and sentences stand between
+// the tables; CSV has the tables alone, a blank line between them, in SI units as the JSON.
+
+#include "buy.h"
+
+#include "weft/report.h"
+
+#include <string.h>
+
+#define COLUMNS_MAX 16u
+#define PERCENT 100.0
+
+error_t cli_buy_parse(struct cli *cli, struct cli_buy *buy, int key, const char *argument)
+{
+    const struct cli_parameters parameters = {&buy->request, weft_buy_parameters,
+                                              WEFT_BUY_PARAMETERS};
+    static const char *const names[] = {"tokens", "markdown", "csv"};
+    if (key < CLI_KEY_TOKENS || key > CLI_KEY_CSV) {
+        return ARGP_ERR_UNKNOWN;
+    }
+    buy->given = true;
+    buy->last = names[key - CLI_KEY_TOKENS];
+    if (key == CLI_KEY_TOKENS) {
+        return cli_parameter(cli, &parameters, "tokens", argument);
+    }
+    enum cli_sheet sheet = key == CLI_KEY_CSV ? CLI_SHEET_CSV : CLI_SHEET_MARKDOWN;
+    if (buy->sheet != CLI_SHEET_TEXT && buy->sheet != sheet) {
+        return cli_usage(cli, "--markdown and --csv: write one of them");
+    }
+    buy->sheet = sheet;
+    return 0;
+}
+
+// ---- tables in three forms ----
+
+struct sheet {
+    struct cli *cli;
+    enum cli_sheet form;
+    const struct weft_table_column *columns;
+    uint32_t column_count;
+    const char **cells;
+    uint32_t filled;
+    bool begun; // something was printed
+};
+
+static void begin(struct sheet *sheet, const struct weft_table_column *columns,
+                  uint32_t column_count, uint32_t rows_max)
+{
+    sheet->columns = columns;
+    sheet->column_count = column_count;
+    sheet->cells = WEFT_NEW(&sheet->cli->arena, const char *, (size_t)rows_max *column_count + 1);
+    sheet->filled = 0;
+}
+
+static void put(struct sheet *sheet, const char *text)
+{
+    sheet->cells[sheet->filled++] =
+        text == NULL ? "" : weft_arena_text(&sheet->cli->arena, text, strlen(text));
+}
+
+// A figure: as it is shown to people, or in SI units.
+static void put_number(struct sheet *sheet, const char *shown, double value)
+{
+    if (sheet->form == CLI_SHEET_CSV) {
+        shown = weft_arena_format(&sheet->cli->arena, "%.9g", value);
+    }
+    put(sheet, shown);
+}
+
+static void put_time(struct sheet *sheet, double seconds)
+{
+    char unit[WEFT_UNIT_TEXT];
+    put_number(sheet, weft_show_time(unit, weft_picoseconds(seconds)), seconds);
+}
+
+static void put_usd(struct sheet *sheet, double usd)
+{
+    char unit[WEFT_UNIT_TEXT];
+    put_number(sheet, weft_show_usd(unit, usd), usd);
+}
+
+static void put_watts(struct sheet *sheet, double watts)
+{
+    put_number(sheet, weft_arena_format(&sheet->cli->arena, "%.1f kW", watts / 1e3), watts);
+}
+
+static void put_share(struct sheet *sheet, double share)
+{
+    put_number(sheet, weft_arena_format(&sheet->cli->arena, "%.1f %%", PERCENT * share), share);
+}
+
+// "1,234,567": the dollars' form without their sign.
+static const char *grouped(struct cli *cli, double value)
+{
+    char unit[WEFT_UNIT_TEXT];
+    return weft_arena_format(&cli->arena, "%s", weft_show_usd(unit, value) + 1);
+}
+
+static void put_count(struct sheet *sheet, double count)
+{
+    put_number(sheet, grouped(sheet->cli, count), count);
+}
+
+static void end_line(struct sheet *sheet, bool header)
+{
+    struct cli *cli = sheet->cli;
+    bool csv = sheet->form == CLI_SHEET_CSV;
+    const char **row = sheet->cells;
+    for (uint32_t c = 0; c < sheet->column_count; c++) {
+        const char *text = header ? sheet->columns[c].title : row[c];
+        bool quoted = csv && strpbrk(text, ",\"\n") != NULL;
+        cli_say(cli, "%s%s%s%s",
+                csv && c > 0 ? ","
+                : csv        ? ""
+                             : "| ",
+                quoted ? "\"" : "", text,
+                quoted ? "\""
+                : csv  ? ""
+                       : " ");
+    }
+    cli_say(cli, "%s\n", csv ? "" : "|");
+}
+
+static void end(struct sheet *sheet)
+{
+    struct cli *cli = sheet->cli;
+    uint32_t rows = sheet->filled / sheet->column_count;
+    cli_say(cli, "%s", sheet->begun ? "\n" : "");
+    sheet->begun = true;
+    if (sheet->form == CLI_SHEET_TEXT) {
+        cli_say(cli, "%s",
+                weft_report_table(sheet->columns, sheet->column_count, sheet->cells, rows,
+                                  &cli->arena));
+        return;
+    }
+    end_line(sheet, true);
+    for (uint32_t c = 0; c < sheet->column_count && sheet->form == CLI_SHEET_MARKDOWN; c++) {
+        cli_say(cli, sheet->columns[c].align == WEFT_ALIGN_RIGHT ? "|---:" : "|---");
+    }
+    cli_say(cli, "%s", sheet->form == CLI_SHEET_MARKDOWN ? "|\n" : "");
+    for (uint32_t r = 0; r < rows; r++) {
+        end_line(sheet, false);
+        sheet->cells += sheet->column_count;
+    }
+}
+
+// ---- the tables ----
+
+static void put_degrees(struct sheet *sheet, const struct weft_buy_row *row)
+{
+    const struct weft_strategy *best = &row->found.found.candidates[0].strategy;
+    if (!row->found.hybrid) {
+        put(sheet, "operator by operator");
+        return;
+    }
+    const char *text = weft_hybrid_format(&best->hybrid, &sheet->cli->arena);
+    const char *rest = strstr(text, ",sequence-parallel"); // degrees are what a person compares
+    size_t length = rest != NULL ? (size_t)(rest - text) : strlen(text);
+    put(sheet, weft_arena_text(&sheet->cli->arena, text, length));
+}
+
+static void print_fabrics(struct sheet *sheet, const struct weft_buy_result *result)
+{
+    static const struct weft_table_column columns[] = {
+        {"fabric", WEFT_ALIGN_LEFT},     {"batch", WEFT_ALIGN_RIGHT},
+        {"iteration", WEFT_ALIGN_RIGHT}, {"by", WEFT_ALIGN_LEFT},
+        {"estimate", WEFT_ALIGN_RIGHT},  {"MFU", WEFT_ALIGN_RIGHT},
+        {"tokens/s", WEFT_ALIGN_RIGHT},  {"memory", WEFT_ALIGN_RIGHT},
+        {"dollars", WEFT_ALIGN_RIGHT},   {"power", WEFT_ALIGN_RIGHT},
+        {"strategy", WEFT_ALIGN_LEFT},
+    };
+    enum { COLUMNS = sizeof columns / sizeof columns[0] };
+    uint32_t rows = 0;
+    for (uint32_t b = 0; b < result->batch_count; b++) {
+        rows += result->batches[b].row_count;
+    }
+    begin(sheet, columns, COLUMNS, rows);
+    for (uint32_t b = 0; b < result->batch_count; b++) {
+        const struct weft_buy_batch *batch = &result->batches[b];
+        for (uint32_t r = 0; r < batch->row_count; r++) {
+            const struct weft_buy_row *row = &batch->rows[r];
+            if (row->why_not != NULL) {
+                continue;
+            }
+            char unit[WEFT_UNIT_TEXT];
+            double memory_bytes = row->found.found.candidates[0].strategy.memory_max_bytes;
+            put(sheet, row->fabric);
+            put_count(sheet, (double)batch->batch);
+            put_time(sheet, row->iteration_s);
+            put(sheet, row->estimate ? "estimate" : "flow engine");
+            put_time(sheet, row->estimate_s);
+            put_share(sheet, row->mfu);
+            put_count(sheet, row->tokens_per_s);
+            put_number(sheet, weft_show_bytes(unit, memory_bytes), memory_bytes);
+            put_usd(sheet, row->bill.usd);
+            put_watts(sheet, row->bill.watts);
+            put_degrees(sheet, row);
+        }
+    }
+    end(sheet);
+}
+
+static void print_bill(struct sheet *sheet, const struct weft_buy_row *row)
+{
+    static const struct weft_table_column columns[] = {
+        {"part", WEFT_ALIGN_LEFT},
+        {"count", WEFT_ALIGN_RIGHT},
+        {"dollars", WEFT_ALIGN_RIGHT},
+        {"power", WEFT_ALIGN_RIGHT},
+    };
+    begin(sheet, columns, 4, row->bill.row_count + 1);
+    for (uint32_t i = 0; i < row->bill.row_count; i++) {
+        put(sheet, row->bill.rows[i].part);
+        put_count(sheet, (double)row->bill.rows[i].count);
+        put_usd(sheet, row->bill.rows[i].usd);
+        put_watts(sheet, row->bill.rows[i].watts);
+    }
+    put(sheet, "all");
+    put(sheet, "");
+    put_usd(sheet, row->bill.usd);
+    put_watts(sheet, row->bill.watts);
+    end(sheet);
+}
+
+static void print_changes(struct sheet *sheet, const struct weft_buy_result *result)
+{
+    static const struct weft_table_column columns[] = {
+        {"were it so that", WEFT_ALIGN_LEFT},
+        {"iteration", WEFT_ALIGN_RIGHT},
+        {"tokens/s", WEFT_ALIGN_RIGHT},
+        {"dollars", WEFT_ALIGN_RIGHT},
+    };
+    begin(sheet, columns, 4, result->change_count);
+    for (uint32_t i = 0; i < result->change_count; i++) {
+        const struct weft_buy_change *change = &result->changes[i];
+        put(sheet, change->what);
+        if (change->why_not != NULL) {
+            put(sheet, "-");
+            put(sheet, "-");
+            put(sheet, "-");
+            continue;
+        }
+        put_time(sheet, change->iteration_s);
+        put_count(sheet, change->tokens_per_s);
+        put_usd(sheet, change->usd);
+    }
+    if (result->change_count > 0) {
+        end(sheet);
+    }
+}
+
+// ---- sentences ----
+
+static void print_why_not(struct cli *cli, const struct weft_buy_result *result)
+{
+    for (uint32_t b = 0; b < result->batch_count; b++) {
+        const struct weft_buy_batch *batch = &result->batches[b];
+        for (uint32_t r = 0; r < batch->row_count; r++) {
+            if (batch->rows[r].why_not != NULL) {
+                cli_say(cli, "%s, batch %s: %s\n", batch->rows[r].fabric,
+                        grouped(cli, (double)batch->batch), batch->rows[r].why_not);
+            }
+        }
+    }
+}
+
+static void print_advice(struct cli *cli, const struct weft_buy_result *result,
+                         const struct weft_buy_row *row)
+{
+    char unit[WEFT_UNIT_TEXT];
+    if (result->batches[0].row_count > 1) {
+        cli_say(cli, "\nTake %s: of the fabrics within 1 %% of the fastest%s it costs least.\n",
+                row->fabric, row->sold ? " whose ports are sold" : "");
+    }
+    cli_say(cli, "\nThe network, %s: %s and %.1f kW by the prices of %s.\n", row->fabric,
+            weft_show_usd(unit, row->bill.usd), row->bill.watts / 1e3,
+            result->cluster.prices.source);
+}
+
+// What an iteration's time goes to, the largest first, as far as it counts.
+static void print_binding(struct cli *cli, const struct weft_buy_row *row)
+{
+    if (!row->found.hybrid) {
+        return;
+    }
+    const struct weft_hybrid_estimate *estimate = &row->found.estimates[0];
+    struct cause {
+        const char *name;
+        uint64_t ps;
+    } causes[] = {
+        {"computation", estimate->compute_ps},
+        {"the pipeline's bubble", estimate->bubble_ps},
+        {"tensor parallelism", estimate->tensor_ps},
+        {"sends of stages", estimate->pipeline_ps},
+        {"experts", estimate->expert_ps},
+        {"context parallelism", estimate->context_ps},
+        {"gradients and parameters", estimate->data_ps},
+        {"the optimizer", estimate->optimizer_ps},
+        {"what the software does between", estimate->step_ps},
+    };
+    enum { CAUSES = sizeof causes / sizeof causes[0] };
+    cli_say(cli, "\nWhat binds:");
+    for (uint32_t i = 0; i < CAUSES; i++) {
+        uint32_t most = i;
+        for (uint32_t j = i + 1; j < CAUSES; j++) {
+            most = causes[j].ps > causes[most].ps ? j : most;
+        }
+        struct cause next = causes[most];
+        causes[most] = causes[i];
+        causes[i] = next;
+        double share = PERCENT * (double)next.ps / (double)estimate->iteration_ps;
+        if (share >= 0.05) {
+            cli_say(cli, "%s %s %.1f %%", i > 0 ? "," : "", next.name, share);
+        }
+    }
+    cli_say(cli, ".\n");
+}
+
+static void print_launch(struct cli *cli, const struct weft_launch *launch, bool markdown)
+{
+    if (launch->torchrun == NULL) {
+        return;
+    }
+    const char *fence = markdown ? "```\n" : "";
+    cli_say(cli, "\nLaunch:\n\n%s  torchrun %s \\\n    pretrain_gpt.py \\\n    %s \\\n    %s\n%s",
+            fence, launch->torchrun, launch->megatron, launch->model, fence);
+    if (launch->without_flag != NULL) {
+        cli_say(cli, "\nWithout a flag: %s.\n", launch->without_flag);
+    }
+}
+
+static void print_training(struct cli *cli, const struct weft_buy_result *result,
+                           const struct weft_buy_row *row)
+{
+    if (!(row->tokens_per_s > 0)) {
+        return;
+    }
+    if (!(result->tokens > 0)) {
+        cli_say(cli, "\nTraining: --tokens 300G says how long so many tokens take.\n");
+        return;
+    }
+    const struct weft_buy_training *training = &row->training;
+    bool trillions = result->tokens >= 1e12;
+    cli_say(cli, "\nTraining on %.4g%s tokens: %.1f days, %s accelerator hours",
+            result->tokens / (trillions ? 1e12 : 1e9), trillions ? "T" : "G", training->days,
+            grouped(cli, training->accelerator_hours));
+    if (training->kwh > 0) {
+        cli_say(cli,
+                ", %s kWh (accelerators at their makers' watts and the network, without hosts "
+                "and cooling)",
+                grouped(cli, training->kwh));
+    }
+    cli_say(cli, ".\n");
+}
+
+static void print_head(struct cli *cli, const struct weft_buy_result *result)
+{
+    char unit[WEFT_UNIT_TEXT];
+    const struct weft_cluster *cluster = &result->cluster;
+    cli_say(cli, "%s on %u servers of %u %s, %u ports of %s each, balance %s\n", result->model.name,
+            cluster->server_count, cluster->accelerators_per_server, cluster->accelerator,
+            cluster->degree, weft_show_rate(unit, cluster->rate_Bps),
+            weft_balance_words[cluster->balance]);
+    if (result->stopped) {
+        cli_say(cli, "left unfinished: what was found until then\n");
+    }
+}
+
+static void print(struct cli *cli, const struct weft_buy_result *result, enum cli_sheet form)
+{
+    const struct weft_buy_row *row = weft_buy_answer(result);
+    struct sheet sheet = {.cli = cli, .form = form};
+    if (form == CLI_SHEET_CSV) {
+        print_fabrics(&sheet, result);
+        if (row != NULL) {
+            print_bill(&sheet, row);
+        }
+        print_changes(&sheet, result);
+        return;
+    }
+    sheet.begun = true;
+    print_head(cli, result);
+    print_fabrics(&sheet, result);
+    print_why_not(cli, result);
+    if (row == NULL) {
+        return;
+    }
+    if (row->found.why_estimated != NULL) {
+        cli_say(cli, "\n%s is by estimate: %s.\n", row->fabric, row->found.why_estimated);
+    }
+    print_advice(cli, result, row);
+    print_bill(&sheet, row);
+    print_binding(cli, row);
+    print_launch(cli, &row->launch, form == CLI_SHEET_MARKDOWN);
+    print_training(cli, result, row);
+    cli_say(cli, "\nHow sure: %s.\n", result->sureness);
+    print_changes(&sheet, result);
+}
+
+bool cli_buy_run(struct cli *cli, struct cli_buy *buy)
+{
+    struct weft_buy_request *request = &buy->request;
+    if (cli->json && buy->sheet != CLI_SHEET_TEXT) {
+        return cli_misuse(cli, "--json and --%s: write one of them",
+                          buy->sheet == CLI_SHEET_CSV ? "csv" : "markdown");
+    }
+    request->job = cli->given.job;
+    request->hardware = cli->given.hardware;
+    request->seconds = cli->given.search.seconds;
+    struct weft_buy_result result;
+    bool found = weft_request_buy(&result, request, cli_environment(cli, cli_clock_watch(cli)));
+    cli_clock_stop(cli);
+    if (!found) {
+        return false;
+    }
+    result.wall_s = cli_elapsed_s(cli);
+    if (cli->json) {
+        cli_say(cli, "%s", weft_request_buy_json(&result, &cli->arena));
+    } else {
+        print(cli, &result, buy->sheet);
+    }
+    return true;
+}

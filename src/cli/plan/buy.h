@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef WEFT_CLI_PLAN_BUY_H
+#define WEFT_CLI_PLAN_BUY_H
+
+// A model on fabrics that one buys, as weft plan --fabric and weft compare MODEL answer: the
+// options that both have, and the answer in words, as Markdown or as CSV.
+
+#include "cli/cli.h"
+#include "weft/request/buy.h"
+
+enum cli_sheet {
+    CLI_SHEET_TEXT,
+    CLI_SHEET_MARKDOWN,
+    CLI_SHEET_CSV,
+};
+
+// What the options say.
+struct cli_buy {
+    struct weft_buy_request request; // without what groups of options say
+    enum cli_sheet sheet;
+    bool given;       // one of them was
+    const char *last; // its name
+};
+
+// The keys of these options, for argp; each verb lists those it takes.
+enum { CLI_KEY_TOKENS = 5000, CLI_KEY_MARKDOWN, CLI_KEY_CSV };
+#define CLI_BUY_OPTIONS                                                                            \
+    {"tokens",                                                                                     \
+     CLI_KEY_TOKENS,                                                                               \
+     "N",                                                                                          \
+     0,                                                                                            \
+     "of a fabric that one buys: what a training of so many tokens takes: 300G, 15T",              \
+     0},                                                                                           \
+        {"markdown", CLI_KEY_MARKDOWN, NULL, 0, "the same answer as Markdown, for documents", 0},  \
+    {                                                                                              \
+        "csv", CLI_KEY_CSV, NULL, 0, "the same answer as CSV, for sheets; units as in the JSON", 0 \
+    }
+error_t cli_buy_parse(struct cli *cli, struct cli_buy *buy, int key, const char *argument);
+
+// Asks and prints.
+bool cli_buy_run(struct cli *cli, struct cli_buy *buy) WEFT_MUST_USE;
+
+#endif

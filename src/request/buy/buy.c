@@ -1,0 +1,303 @@
+// SPDX-License-Identifier: Apache-2.0
+// A model on fabrics that one buys: strategy, time and price of each, and which to take.
+//
+// Of each fabric and batch the strategy is that of weft_request_strategy_of, so that weft strategy
+// gives the same answer about the same fabric; a fabric that cannot be built, or that the model
+// does not fit on, says why and leaves the others. The advice is a rule that anybody can redo: of
+// the fabrics that are sold and within 1 % of the fastest of them the one whose parts cost least.
+// O(fabrics * batches) searches.
+
+#include "request/buy/buy.h"
+#include "weft/plan.h"
+
+#include <math.h>
+#include <string.h>
+
+// Fabrics this near to the fastest are as fast: less than what any estimate is off by.
+#define AS_FAST_RATIO 1.01
+#define HOURS_A_DAY 24.0
+#define SECONDS_AN_HOUR 3600.0
+#define TOKENS_MAX 1e18
+#define BATCH_MAX UINT32_MAX
+
+// ---- parameters ----
+
+// "all", or names in a list.
+static bool read_fabrics(void *field, const struct weft_parameter *parameter, const char *text,
+                         struct weft_arena *arena, struct weft_error *error)
+{
+    (void)parameter;
+    struct weft_buy_fabrics *fabrics = field;
+    *fabrics = (struct weft_buy_fabrics){.count = 0};
+    return strcmp(text, "all") == 0 ||
+           weft_split_list(&fabrics->names, &fabrics->count, text, arena, error);
+}
+
+// "15T", "300G", "300B" (1e9, too), "500M" or a bare number.
+static bool read_tokens(void *field, const struct weft_parameter *parameter, const char *text,
+                        struct weft_arena *arena, struct weft_error *error)
+{
+    static const struct {
+        char letter;
+        double factor;
+    } units[] = {{'K', 1e3}, {'M', 1e6}, {'G', 1e9}, {'B', 1e9}, {'T', 1e12}};
+    (void)parameter;
+    size_t length = strlen(text);
+    double factor = 1;
+    for (size_t i = 0; i < sizeof units / sizeof units[0] && length > 0; i++) {
+        factor = text[length - 1] == units[i].letter ? units[i].factor : factor;
+    }
+    double value = 0;
+    const char *digits = weft_arena_text(arena, text, length - (factor > 1 ? 1 : 0));
+    if (!weft_parse_number(&value, digits, 0, TOKENS_MAX, error) || !(value > 0) ||
+        value * factor > TOKENS_MAX) {
+        return weft_fail(error, WEFT_INPUT,
+                         "'%.40s' is no number of tokens from 1 to 1e18; write 300G, 15T or "
+                         "300000000000",
+                         text);
+    }
+    *(double *)field = value * factor;
+    return true;
+}
+
+#define FIELD(path) offsetof(struct weft_buy_request, path)
+const struct weft_parameter weft_buy_parameters[WEFT_BUY_PARAMETERS] = {
+    {"fabric", read_fabrics, FIELD(fabrics), 0, 0, NULL},
+    {"strategy", weft_read_text, FIELD(strategy), 0, 0, NULL},
+    {"batches", weft_read_counts, FIELD(batches), 1, BATCH_MAX, NULL},
+    {"tokens", read_tokens, FIELD(tokens), 0, 0, NULL},
+};
+
+// Larger clusters have no plan of Weft's own beside the others: a transformer's task graphs are
+// too large to search by simulation, and the direct fabrics of operators take hours.
+#define OWN_SERVERS_MAX 128u
+
+// ---- one row ----
+
+struct run {
+    const struct weft_buy_request *request;
+    const struct weft_buy_result *result; // its cluster and setting
+    struct weft_request_environment *environment;
+};
+
+// The time of the row's best strategy, and what follows from it.
+static void fill_times(struct weft_buy_row *row, const struct weft_model *model)
+{
+    const struct weft_strategy_result *found = &row->found;
+    row->iteration_s = weft_seconds(weft_request_strategy_ps(found, 0));
+    row->estimate_s = found->hybrid ? weft_seconds(found->estimates[0].iteration_ps)
+                                    : weft_seconds(found->found.candidates[0].estimate_ps);
+    row->estimate = found->simulated_ps[0] == 0;
+    row->mfu = weft_request_strategy_mfu(found, 0);
+    row->samples_per_s = (double)model->batch / row->iteration_s;
+    bool tokens = model->transformer != NULL && model->transformer->vocabulary > 0;
+    row->tokens_per_s = tokens ? row->samples_per_s * (double)model->transformer->sequence : 0;
+}
+
+static void fill_training(struct weft_buy_row *row, const struct weft_buy_result *result)
+{
+    if (!(result->tokens > 0) || !(row->tokens_per_s > 0)) {
+        return;
+    }
+    const struct weft_accelerator *accelerator = result->setting.cost.accelerator;
+    double accelerators =
+        (double)result->cluster.server_count * result->cluster.accelerators_per_server;
+    double hours = result->tokens / row->tokens_per_s / SECONDS_AN_HOUR;
+    double watts = accelerator != NULL ? accelerator->watts : 0;
+    row->training = (struct weft_buy_training){
+        .days = hours / HOURS_A_DAY,
+        .accelerator_hours = hours * accelerators,
+        .kwh = watts > 0 ? hours * (accelerators * watts + row->bill.watts) / 1e3 : 0,
+    };
+}
+
+// Whether the reason concerns this row alone, so that others may have an answer.
+static bool of_this_row(enum weft_error_code code)
+{
+    return code == WEFT_INPUT || code == WEFT_INFEASIBLE || code == WEFT_UNSUPPORTED ||
+           code == WEFT_STOPPED;
+}
+
+// The row of one fabric. Where there is none of it, says why and goes on if there are others.
+static bool fill_row(struct weft_buy_row *row, const struct run *run,
+                     const struct weft_model *model)
+{
+    const struct weft_environment *base = &run->environment->base;
+    struct weft_strategy_request wanted = {
+        .job = run->request->job,
+        .hardware = run->request->hardware,
+        .fabric = row->fabric,
+        .strategy = run->request->strategy,
+        .seconds = run->request->seconds,
+    };
+    // Of several fabrics not all have several paths.
+    wanted.hardware.balance_given &= run->request->fabrics.count == 1;
+    row->found.model = *model;
+    row->found.cluster = run->result->cluster;
+    row->found.setting = run->result->setting;
+    bool own = strcmp(row->fabric, WEFT_BUY_OWN) == 0;
+    if (own ? weft_buy_plan_own(row, run->request, run->environment)
+            : weft_request_strategy_of(&row->found, &wanted, run->environment) &&
+                  weft_buy_fill_parts(row, &run->result->cluster, base)) {
+        fill_times(row, model);
+        fill_training(row, run->result);
+        row->launch = weft_export_launch(&row->found.found.candidates[0].strategy, model,
+                                         &run->result->cluster, base->arena);
+        return true;
+    }
+    static const char prefix[] = "{fabric}: ";
+    const char *message = base->error->message;
+    message += strncmp(message, prefix, strlen(prefix)) == 0 ? strlen(prefix) : 0;
+    row->why_not = weft_arena_text(base->arena, message, strlen(message));
+    return of_this_row(base->error->code);
+}
+
+// ---- all rows ----
+
+static uint32_t advise_among(const struct weft_buy_row *rows, uint32_t count, bool sold)
+{
+    double fastest_s = HUGE_VAL;
+    for (uint32_t i = 0; i < count; i++) {
+        bool counts = rows[i].why_not == NULL && (rows[i].sold || !sold);
+        fastest_s = counts ? fmin(fastest_s, rows[i].iteration_s) : fastest_s;
+    }
+    uint32_t best = WEFT_NONE;
+    for (uint32_t i = 0; i < count; i++) {
+        bool counts = rows[i].why_not == NULL && (rows[i].sold || !sold);
+        if (counts && rows[i].iteration_s <= fastest_s * AS_FAST_RATIO &&
+            (best == WEFT_NONE || rows[i].bill.usd < rows[best].bill.usd)) {
+            best = i;
+        }
+    }
+    return best;
+}
+
+static uint32_t advise(const struct weft_buy_row *rows, uint32_t count)
+{
+    uint32_t sold = advise_among(rows, count, true);
+    return sold != WEFT_NONE ? sold : advise_among(rows, count, false);
+}
+
+// All fabrics of one batch. Keeps the first reason why there was none in *why_not.
+static bool fill_batch(struct weft_buy_batch *batch, const struct run *run,
+                       const struct weft_model *model, struct weft_error *why_not)
+{
+    struct weft_error *error = run->environment->base.error;
+    uint32_t count = 0;
+    const struct weft_buy_fabrics *named = &run->request->fabrics;
+    const struct weft_fabric_reference *references = weft_fabric_references(&count);
+    while (count > 0 && !references[count - 1].compared) {
+        count--; // these are for who names them
+    }
+    uint32_t bought = named->count > 0 ? named->count : count;
+    bool own = run->request->own && run->result->cluster.server_count <= OWN_SERVERS_MAX;
+    count = bought + (own ? 1 : 0);
+    struct weft_buy_row *rows =
+        WEFT_NEW(run->environment->base.arena, struct weft_buy_row, (size_t)count);
+    for (uint32_t i = 0; i < count; i++) {
+        rows[i].fabric = i == bought        ? WEFT_BUY_OWN
+                         : named->count > 0 ? named->names[i]
+                                            : references[i].name;
+        if (!fill_row(&rows[i], run, model)) {
+            return false;
+        }
+        if (rows[i].why_not != NULL && why_not->code == WEFT_OK) {
+            *why_not = *error;
+        }
+        *error = (struct weft_error){.code = WEFT_OK};
+    }
+    *batch = (struct weft_buy_batch){
+        .batch = model->batch, .row_count = count, .rows = rows, .advised = advise(rows, count)};
+    return true;
+}
+
+// How far off the estimates were of runs that others published and that nothing was fitted to
+// (docs/published-runs.md, "What came out", which says which).
+static const char *say_sureness(const struct weft_buy_result *result)
+{
+    const struct weft_stack *stack = result->setting.stack;
+    if (result->model.transformer == NULL || result->setting.cost.profile != NULL) {
+        return "nothing was held against published runs of such models";
+    }
+    if (stack == NULL || strcmp(stack->name, "none") == 0) {
+        return "no software stack is stated: this is what kernels reach back to back, and real "
+               "runs take longer; state one (stack megatron-core)";
+    }
+    return result->model.transformer->experts > 0
+               ? "15 published runs of mixtures of experts, held out of every fit, were off by "
+                 "15.2 % on average; 10 of them within 15 %"
+               : "40 published runs of dense models, held out of every fit, were off by 4.0 % on "
+                 "average; 39 of them within 10 %";
+}
+
+const struct weft_buy_row *weft_buy_answer(const struct weft_buy_result *result)
+{
+    const struct weft_buy_batch *first = &result->batches[0];
+    return first->advised == WEFT_NONE ? NULL : &first->rows[first->advised];
+}
+
+static bool answer(struct weft_buy_result *result, const struct weft_buy_request *request,
+                   struct weft_request_environment *environment)
+{
+    const struct weft_environment *base = &environment->base;
+    const struct run run = {.request = request, .result = result, .environment = environment};
+    uint32_t count = request->batches.count > 0 ? request->batches.count : 1;
+    struct weft_buy_batch *batches = WEFT_NEW(base->arena, struct weft_buy_batch, count);
+    struct weft_error why_not = {.code = WEFT_OK};
+    bool any = false;
+    for (uint32_t i = 0; i < count; i++) {
+        struct weft_model model = result->model;
+        if (request->batches.count > 0 &&
+            !weft_model_set_batch(&model, request->batches.values[i], base->error)) {
+            return false;
+        }
+        result->model = i == 0 ? model : result->model;
+        weft_request_note_batch(&model, &result->cluster, &result->setting, environment);
+        if (!fill_batch(&batches[i], &run, &model, &why_not)) {
+            return false;
+        }
+        any = any || batches[i].advised != WEFT_NONE;
+    }
+    if (!any) {
+        *base->error = why_not;
+        return false;
+    }
+    result->batches = batches;
+    result->batch_count = count;
+    result->stopped = weft_stopped(base->stop);
+    return true;
+}
+
+bool weft_request_buy(struct weft_buy_result *result, const struct weft_buy_request *request,
+                      struct weft_request_environment *environment)
+{
+    const struct weft_environment *base = &environment->base;
+    const struct weft_request_cluster_need need = {.server_count = 1};
+    struct weft_buy_result found = {.tokens = request->tokens};
+    if (request->batches.count > 0 && request->job.batch > 0) {
+        return weft_fail(base->error, WEFT_USAGE, "{batch} is one of {batches}; write one of them");
+    }
+    if (!weft_request_job_model(&found.model, &request->job, environment) ||
+        !weft_request_cluster(&found.cluster, &request->hardware, &need, environment) ||
+        !weft_request_setting(&found.setting, &request->job, &found.model, &found.cluster,
+                              request->hardware.cluster_path, environment) ||
+        !weft_request_refuse_search(&request->job, &found.model, &found.setting, base->error)) {
+        return false;
+    }
+    bool tokens = found.model.transformer != NULL && found.model.transformer->vocabulary > 0;
+    if (request->tokens > 0 && !tokens) {
+        return weft_fail(base->error, WEFT_USAGE,
+                         "{tokens} are of models of text; the samples of %s are none: leave it out",
+                         found.model.name);
+    }
+    if (!found.cluster.balance_stated) {
+        found.cluster.balance = WEFT_BALANCE_EVEN;
+    }
+    if (!answer(&found, request, environment)) {
+        return false;
+    }
+    found.sureness = say_sureness(&found);
+    weft_buy_fill_changes(&found, weft_buy_answer(&found), base);
+    *result = found;
+    return true;
+}

@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef WEFT_REQUEST_BUY_BUY_H
+#define WEFT_REQUEST_BUY_BUY_H
+
+// What the files of the request share: buy.c finds the rows and asks for what a fabric is made of
+// (parts.c) and for what would change (sensitivity.c).
+
+#include "request/plan/strategy.h"
+#include "weft/request/buy.h"
+
+// The fabric of Weft's own plan in a row.
+#define WEFT_BUY_OWN "weft"
+
+// The fabric's parts with dollars and watts, and their sums. Fails as its builder does.
+bool weft_buy_fill_parts(struct weft_buy_row *row, const struct weft_cluster *cluster,
+                         const struct weft_environment *environment) WEFT_MUST_USE;
+// The same of a network that stands.
+bool weft_buy_count_parts(struct weft_buy_row *row, const struct weft_network *network,
+                          const struct weft_cluster *cluster,
+                          const struct weft_environment *environment) WEFT_MUST_USE;
+// Fills found and parts of a row, whose model, cluster and setting are filled, by Weft's own plan.
+// Fails as weft_coplan_build does.
+bool weft_buy_plan_own(struct weft_buy_row *row, const struct weft_buy_request *request,
+                       struct weft_request_environment *environment) WEFT_MUST_USE;
+// result->changes, of a row of result's first batch.
+void weft_buy_fill_changes(struct weft_buy_result *result, const struct weft_buy_row *row,
+                           const struct weft_environment *environment);
+
+#endif

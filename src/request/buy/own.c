@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+// Weft's own plan beside the fabrics that one buys: strategy and direct fabric searched together
+// (weft_coplan_build), as weft plan MODEL answers with the same effort and seed. What it is made
+// of is counted like any other fabric.
+
+#include "request/buy/buy.h"
+#include "weft/plan.h"
+
+#include <string.h>
+
+// The plan's strategy as the answer of a search that found one, with its estimate on the plan's
+// own network.
+static bool keep_strategy(struct weft_strategy_result *found, const struct weft_plan *plan,
+                          const struct weft_study *study,
+                          const struct weft_environment *environment)
+{
+    struct weft_candidate *candidate = WEFT_NEW(environment->arena, struct weft_candidate, 1);
+    uint64_t *simulated_ps = WEFT_NEW(environment->arena, uint64_t, 1);
+    struct weft_hybrid_estimate *estimate =
+        WEFT_NEW(environment->arena, struct weft_hybrid_estimate, 1);
+    candidate->strategy = plan->job->strategy;
+    simulated_ps[0] = weft_picoseconds(plan->iteration_s);
+    candidate->estimate_ps = simulated_ps[0]; // strategies of operators have none of this network
+    found->hybrid = candidate->strategy.kind == WEFT_STRATEGY_HYBRID;
+    if (found->hybrid) {
+        struct weft_study on_plan = *study;
+        on_plan.network = &plan->network;
+        if (!weft_hybrid_estimate(estimate, &candidate->strategy.hybrid, &on_plan,
+                                  environment->scratch, environment->error)) {
+            return false;
+        }
+        candidate->estimate_ps = estimate->iteration_ps;
+        found->estimates = estimate;
+    }
+    found->fabric = WEFT_BUY_OWN;
+    found->operator_names = plan->job->operator_names;
+    found->simulated_ps = simulated_ps;
+    found->found = (struct weft_search_result){1, candidate, plan->job->evaluations};
+    found->stopped = plan->cut.published > 0;
+    return true;
+}
+
+bool weft_buy_plan_own(struct weft_buy_row *row, const struct weft_buy_request *request,
+                       struct weft_request_environment *environment)
+{
+    const struct weft_environment *base = &environment->base;
+    const struct weft_strategy_result *given = &row->found;
+    const struct weft_study study = {
+        .model = &given->model, .cluster = &given->cluster, .setting = &given->setting};
+    struct weft_strategy strategy;
+    if (!weft_cluster_check_direct(study.cluster, base->error) ||
+        (request->strategy != NULL &&
+         !weft_request_hybrid(&strategy, &study, request->strategy, base->error))) {
+        return false;
+    }
+    const struct weft_coplan_options options = {
+        .given = request->strategy != NULL ? &strategy : NULL,
+        .seconds = request->seconds,
+        .search = {.method = request->job.method, .evaluations = request->job.budget},
+        .plan = {.sim = weft_request_task_packets(base->seed)},
+        .best_ps = &environment->progress.best_ps,
+        .bound_ps = &environment->progress.bound_ps,
+    };
+    struct weft_plan *plan = WEFT_NEW(base->arena, struct weft_plan, 1);
+    weft_request_step_begin(environment, "planning", 0);
+    bool planned = weft_coplan_build(plan, &study, &options, base);
+    weft_request_step_end(environment);
+    return planned && keep_strategy(&row->found, plan, &study, base) &&
+           weft_buy_count_parts(row, &plan->network, study.cluster, base);
+}

@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a fabric is made of: its bill, counted from the fabric as it is built (weft_fabric_bill).
+//
+// The bill wants every switch by itself, so that the fabric is built with balance hash, whatever
+// traffic is balanced by. A fabric of switches that nobody sells has none, nor has the ideal
+// switch: of those the parts that the builder counts are priced by the book, as weft fabrics does,
+// and the row says why. O(links log degree), for building and counting.
+
+#include "request/buy/buy.h"
+
+#include <math.h>
+#include <string.h>
+
+#define KINDS 6u
+
+// A rate that a price book has, or several ports of the cluster's side by side: nobody sells ports
+// between the rates, as a Fat-tree that may cost so much has them.
+static bool rate_is_sold(double rate_Bps, const struct weft_cluster *cluster)
+{
+    bool sold = fabs(remainder(rate_Bps, cluster->rate_Bps)) < 1;
+    for (uint32_t r = 0; r < cluster->prices.row_count; r++) {
+        sold = sold || rate_Bps == cluster->prices.rows[r].rate_Bps;
+    }
+    return sold;
+}
+
+// The builder's parts at the prices of the fabric's line rate.
+static void price_parts(struct weft_bill *bill, const struct weft_parts *parts,
+                        const struct weft_price_book *book, struct weft_arena *arena)
+{
+    struct weft_price_row price = weft_cluster_price_at(book, parts->rate_Bps);
+    const struct {
+        const char *name;
+        uint64_t count;
+        double usd, watts;
+    } kinds[KINDS] = {
+        {"NIC port", parts->nics, price.nic_usd, price.nic_watts},
+        {"transceiver", parts->transceivers, price.transceiver_usd, price.transceiver_watts},
+        {"switch port", parts->switch_ports, price.switch_port_usd, price.switch_port_watts},
+        {"patch panel port", parts->patch_panel_ports, price.patch_panel_port_usd, 0},
+        {"circuit switch port", parts->ocs_ports, price.ocs_port_usd, price.ocs_port_watts},
+        {"1x2 switch", parts->mechanical_switches, price.mechanical_switch_usd, 0},
+    };
+    struct weft_bill_row *rows = WEFT_NEW(arena, struct weft_bill_row, KINDS);
+    *bill = (struct weft_bill){.rows = rows};
+    for (uint32_t i = 0; i < KINDS; i++) {
+        char rate[WEFT_UNIT_TEXT];
+        double count = (double)kinds[i].count;
+        if (kinds[i].count == 0) {
+            continue;
+        }
+        rows[bill->row_count++] = (struct weft_bill_row){
+            .part = weft_arena_format(arena, "%s %s", kinds[i].name,
+                                      weft_show_rate(rate, parts->rate_Bps)),
+            .count = kinds[i].count,
+            .usd = count * kinds[i].usd,
+            .watts = count * kinds[i].watts,
+            .source = book->source,
+        };
+        bill->usd += count * kinds[i].usd;
+        bill->watts += count * kinds[i].watts;
+    }
+}
+
+bool weft_buy_count_parts(struct weft_buy_row *row, const struct weft_network *network,
+                          const struct weft_cluster *cluster,
+                          const struct weft_environment *environment)
+{
+    const struct weft_fabric *fabric = &network->fabric;
+    bool ideal = strcmp(fabric->name, "ideal") == 0;
+    const struct weft_bill_options options = {.switch_name = NULL};
+    struct weft_error error = {.code = WEFT_OK};
+    struct weft_environment inner = *environment;
+    inner.error = &error;
+    if (!ideal && weft_fabric_bill(&row->bill, network, cluster, &options, &inner)) {
+        row->sold = rate_is_sold(fabric->parts.rate_Bps, cluster);
+        return true;
+    }
+    row->no_bill = ideal
+                       ? "nobody sells a switch for all servers: priced as the Fat-tree of its rate"
+                       : weft_arena_text(environment->arena, error.message, strlen(error.message));
+    price_parts(&row->bill, &fabric->parts, &cluster->prices, environment->arena);
+    return true;
+}
+
+bool weft_buy_fill_parts(struct weft_buy_row *row, const struct weft_cluster *cluster,
+                         const struct weft_environment *environment)
+{
+    struct weft_environment inner = *environment;
+    struct weft_arena kept = weft_arena_split(&inner.scratch); // the fabric is gone with it
+    inner.arena = &kept;
+    const struct weft_fabric_options shape = {.seed = environment->seed};
+    struct weft_cluster apart = *cluster;
+    apart.balance = WEFT_BALANCE_HASH;
+    struct weft_network network;
+    struct weft_environment counting = *environment;
+    counting.scratch = inner.scratch;
+    return weft_fabric_build_named(&network, row->fabric, &apart, &shape, &inner) &&
+           weft_buy_count_parts(row, &network, &apart, &counting);
+}

@@ -1,0 +1,182 @@
+// SPDX-License-Identifier: Apache-2.0
+// "weft.buy/1": a model on fabrics that one buys. The members of the row that answers stand at the
+// top, too, so that a script that wants one answer need not look into the lists; fabrics[] has the
+// rows of the first batch, batches[] those of each.
+
+#include "weft/request/buy.h"
+#include "request/json/json.h"
+
+static json_t *launch_object(const struct weft_launch *launch)
+{
+    json_t *object = json_object();
+    const struct {
+        const char *key;
+        const char *text;
+    } members[] = {{"torchrun", launch->torchrun},
+                   {"megatron-lm", launch->megatron},
+                   {"megatron-lm-model", launch->model},
+                   {"without-flag", launch->without_flag}};
+    for (uint32_t i = 0; i < sizeof members / sizeof members[0]; i++) {
+        if (members[i].text != NULL) {
+            weft_set_text(object, members[i].key, members[i].text);
+        }
+    }
+    return object;
+}
+
+// The degrees that a person would name.
+static json_t *degrees_object(const struct weft_hybrid *hybrid)
+{
+    static const char *const recomputes[] = {[WEFT_RECOMPUTE_NONE] = "none",
+                                             [WEFT_RECOMPUTE_SELECTIVE] = "selective",
+                                             [WEFT_RECOMPUTE_FULL] = "full",
+                                             [WEFT_RECOMPUTE_NORMS] = "norms"};
+    json_t *object = json_object();
+    weft_set_count(object, "dp", hybrid->dp);
+    weft_set_count(object, "tp", hybrid->tp);
+    weft_set_count(object, "pp", hybrid->pp);
+    weft_set_count(object, "ep", hybrid->ep);
+    weft_set_count(object, "cp", hybrid->cp);
+    weft_set_count(object, "chunks", hybrid->chunks);
+    weft_set_count(object, "micro_batch", hybrid->micro_batch);
+    weft_set_count(object, "zero_stage", hybrid->zero_stage);
+    weft_set_text(object, "recompute", recomputes[hybrid->recompute]);
+    weft_set_text(object, "order", hybrid->order);
+    return object;
+}
+
+// What the estimate spends its time on, as shares of it.
+static json_t *shares_object(const struct weft_hybrid_estimate *estimate)
+{
+    json_t *object = json_object();
+    double all = (double)estimate->iteration_ps;
+    weft_set_real(object, "compute", (double)estimate->compute_ps / all);
+    weft_set_real(object, "bubble", (double)estimate->bubble_ps / all);
+    weft_set_real(object, "tensor", (double)estimate->tensor_ps / all);
+    weft_set_real(object, "pipe", (double)estimate->pipeline_ps / all);
+    weft_set_real(object, "expert", (double)estimate->expert_ps / all);
+    weft_set_real(object, "context", (double)estimate->context_ps / all);
+    weft_set_real(object, "data", (double)estimate->data_ps / all);
+    weft_set_real(object, "optimizer", (double)estimate->optimizer_ps / all);
+    weft_set_real(object, "step", (double)estimate->step_ps / all);
+    return object;
+}
+
+static void set_training(json_t *object, const struct weft_buy_row *row, double tokens)
+{
+    if (!(tokens > 0)) {
+        return;
+    }
+    json_t *training = json_object();
+    weft_set_real(training, "tokens", tokens);
+    weft_set_real(training, "days", row->training.days);
+    weft_set_real(training, "accelerator_hours", row->training.accelerator_hours);
+    weft_set(training, "kwh", row->training.kwh > 0 ? json_real(row->training.kwh) : json_null());
+    weft_set(object, "training", training);
+}
+
+static void set_row(json_t *object, const struct weft_buy_row *row,
+                    const struct weft_buy_result *result)
+{
+    weft_set_text(object, "fabric", row->fabric);
+    if (row->why_not != NULL) {
+        weft_set_text(object, "why_not", row->why_not);
+        return;
+    }
+    weft_set_truth(object, "sold", row->sold);
+    const struct weft_strategy *best = &row->found.found.candidates[0].strategy;
+    weft_set_real(object, "iteration_s", row->iteration_s);
+    weft_set_real(object, "estimate_s", row->estimate_s);
+    weft_set_truth(object, "estimate", row->estimate);
+    if (row->found.why_estimated != NULL) {
+        weft_set_text(object, "why_estimated", row->found.why_estimated);
+    }
+    weft_set(object, "mfu", row->found.hybrid ? json_real(row->mfu) : json_null());
+    weft_set(object, "tokens_per_s",
+             row->tokens_per_s > 0 ? json_real(row->tokens_per_s) : json_null());
+    weft_set_real(object, "samples_per_s", row->samples_per_s);
+    weft_set_real(object, "peak_memory_bytes", best->memory_max_bytes);
+    if (row->found.hybrid) {
+        weft_set(object, "strategy", degrees_object(&best->hybrid));
+        weft_set(object, "shares", shares_object(&row->found.estimates[0]));
+    }
+    weft_set(object, "launch", launch_object(&row->launch));
+    weft_set(object, "bill", weft_bill_list(&row->bill));
+    if (row->no_bill != NULL) {
+        weft_set_text(object, "why_no_switches", row->no_bill);
+    }
+    weft_set_real(object, "usd", row->bill.usd);
+    weft_set_real(object, "watts", row->bill.watts);
+    set_training(object, row, result->tokens);
+}
+
+static void set_rows(json_t *object, const struct weft_buy_batch *batch,
+                     const struct weft_buy_result *result)
+{
+    json_t *list = weft_set_list(object, "fabrics");
+    for (uint32_t i = 0; i < batch->row_count; i++) {
+        json_t *row = json_object();
+        weft_set_text(row, "name", batch->rows[i].fabric);
+        set_row(row, &batch->rows[i], result);
+        json_array_append_new(list, row);
+    }
+}
+
+static json_t *change_object(const struct weft_buy_change *change)
+{
+    json_t *object = json_object();
+    weft_set_text(object, "what", change->what);
+    if (change->why_not != NULL) {
+        weft_set_text(object, "why_not", change->why_not);
+        return object;
+    }
+    weft_set_real(object, "iteration_s", change->iteration_s);
+    weft_set_real(object, "tokens_per_s", change->tokens_per_s);
+    weft_set_real(object, "usd", change->usd);
+    return object;
+}
+
+const char *weft_request_buy_json(const struct weft_buy_result *result, struct weft_arena *arena)
+{
+    const struct weft_cluster *cluster = &result->cluster;
+    json_t *object = weft_set_object("weft.buy/1");
+    weft_set_text(object, "model", result->model.name);
+    weft_set_count(object, "batch", result->batches[0].batch);
+    weft_set_count(object, "servers", cluster->server_count);
+    weft_set_count(object, "accelerators",
+                   (uint64_t)cluster->server_count * cluster->accelerators_per_server);
+    weft_set_count(object, "degree", cluster->degree);
+    weft_set_real(object, "rate_Bps", cluster->rate_Bps);
+    weft_set_text(object, "balance", weft_balance_words[cluster->balance]);
+    weft_set_text(object, "prices", cluster->prices.source != NULL ? cluster->prices.source : "");
+    weft_set_text(object, "stack",
+                  result->setting.stack != NULL ? result->setting.stack->name : "none");
+    if (result->stopped) {
+        weft_set_truth(object, "finished", false);
+    }
+    const struct weft_buy_row *answer = weft_buy_answer(result);
+    if (answer != NULL) {
+        set_row(object, answer, result);
+    }
+    set_rows(object, &result->batches[0], result);
+    json_t *batches = weft_set_list(object, "batches");
+    for (uint32_t i = 0; i < result->batch_count; i++) {
+        const struct weft_buy_batch *batch = &result->batches[i];
+        json_t *one = json_object();
+        weft_set_count(one, "batch", batch->batch);
+        if (batch->advised != WEFT_NONE) {
+            set_row(one, &batch->rows[batch->advised], result);
+        }
+        if (i > 0) {
+            set_rows(one, batch, result);
+        }
+        json_array_append_new(batches, one);
+    }
+    json_t *changes = weft_set_list(object, "sensitivity");
+    for (uint32_t i = 0; i < result->change_count; i++) {
+        json_array_append_new(changes, change_object(&result->changes[i]));
+    }
+    weft_set_text(object, "sureness", result->sureness);
+    weft_set_real(object, "wall_s", result->wall_s);
+    return weft_set_finish(object, arena);
+}
