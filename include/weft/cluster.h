@@ -67,7 +67,7 @@ struct weft_cluster {
     double rate_Bps;     // of each port, B
     uint64_t latency_ps; // propagation of one link
     enum weft_balance balance;
-    bool balance_stated; // else it is the default, and a request may have one of its own
+    bool balance_stated; // else a request has its own default
     uint32_t accelerators_per_server;
     const char *accelerator; // "A100", for people
     // The peaks of a kind that the cluster states itself; NULL = Weft may know the kind by name.

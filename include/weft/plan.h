@@ -413,7 +413,7 @@ struct weft_comparison {
     double bandwidth_tax_ratio;
     double mean_hops;
     uint32_t max_hops;
-    double max_link_load_bytes;
+    double max_link_load_bytes; // of a cable, of which a link may have several
     double mean_link_load_bytes;
     double port_rate_Bps;
     const char *found_for; // of a model: the fabric whose search found the row's strategy, or

@@ -108,11 +108,13 @@ struct weft_request_cluster_need {
     uint32_t server_count;   // of the jobs together
     uint32_t degree_default; // ports of a server where nothing says; 0: it must be said
     bool shard;              // only as many servers as the jobs have, not all of the file
+    bool one_path; // transfers keep to one path where nothing states a balance, as packets do
 };
 
 // The cluster that the hardware describes. It has as many servers as {servers} says, else as the
 // jobs have or, unless need->shard, as the file has. Fails with USAGE where ports or rates are not
-// said, with INPUT where the file is wrong or has fewer servers.
+// said, with INPUT where the file is wrong or has fewer servers. Switches divide transfers evenly
+// unless {balance} or the file says otherwise.
 bool weft_request_cluster(struct weft_cluster *cluster,
                           const struct weft_request_hardware *hardware,
                           const struct weft_request_cluster_need *need,
@@ -152,10 +154,10 @@ struct weft_request_fabric {
     uint32_t server_count;            // of the jobs; 0: as the specification or the hardware says
     bool exact;                       // it has no more servers than that
     struct weft_fabric_options shape; // of reference fabrics; `sides` come from the specification
-    // NULL: it joins servers. Else accelerators: transfers are divided evenly unless {balance} says
-    // otherwise, and each accelerator has a NIC of its own unless {degree} says fewer.
+    // NULL: it joins servers. Else accelerators, each with a NIC of its own unless {degree} says
+    // fewer.
     const struct weft_request_scale_up *scale_up;
-    bool divided; // so are transfers of servers, unless {balance} or the file of a cluster says how
+    bool one_path; // as in weft_request_cluster_need
 };
 // The reference fabric of that specification, with its routes, and the cluster that it joins. Where
 // nothing says the ports of a server, a direct fabric takes what it needs.

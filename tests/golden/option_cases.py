@@ -26,7 +26,7 @@ EVERYWHERE = {
 
 VALUES = {
     # hardware
-    "balance": ["even"],
+    "balance": ["hash"],
     "cluster": ["cluster.yaml"],
     "degree": ["2", "3"],
     "latency": ["7us"],
@@ -254,6 +254,7 @@ GIVEN = {"all-rounds": LARGE, "jitter": NO_COMPUTE}
 PLAYED = {**GIVEN, "handshake": STATED, "slow-start": STATED, "reorder": "nothing is lost"}
 SPRAYED = {"no-handshake": STATED, "slow-start": STATED, "window-limit": SHORT}
 PACKETS = tuple(VALUES)[tuple(VALUES).index("ack"):tuple(VALUES).index("capacity")]
+ONE_PATH = {"engine": ["flow"], "balance": ["even"]}
 ENDS = {"topology": ["slow.topo"], "engine": ["flow"]}
 SHARED = {"weight": ["3,1,1"], "sharing": ["unfair:60/40", "fair"]}
 
@@ -266,7 +267,7 @@ CASES = [
     Case("flows-ideal", "simulate", "alltoall:100kB --servers 8 --rate 10Gbps --json"),
     Case("allreduce", "simulate",
          "allreduce:10MB --fabric fat-tree --servers 8 --rate 10Gbps --json",
-         {"balance": ["hash"]}, {"jitter": NO_COMPUTE}),
+         quiet={"jitter": NO_COMPUTE}),
     Case("job", "simulate", JOB, quiet=GIVEN),
     Case("job-file", "simulate", "planned.fbuf --rate 100Gbps --json --fabric file",
          quiet=GIVEN),
@@ -275,8 +276,8 @@ CASES = [
          {"plan": ["sends-plan-2.json"]}, GIVEN),
     Case("job-iterations", "simulate", JOB + " --iterations 3", quiet=GIVEN),
     Case("jobs", "simulate", TWO, quiet={**GIVEN, "weight": "each job has a pod of its own"}),
-    Case("job-packets", "simulate", TREE + " --engine packet", {"engine": ["flow"]}, PLAYED),
-    Case("jobs-packets", "simulate", TWO + " --engine packet", {"engine": ["flow"]},
+    Case("job-packets", "simulate", TREE + " --engine packet", ONE_PATH, PLAYED),
+    Case("jobs-packets", "simulate", TWO + " --engine packet", ONE_PATH,
          {**PLAYED, "spray": "one path joins two leaves of a pod"}),
     Case("model-plan", "simulate", "--plan model-plan.json --json", quiet={"jitter": ""}),
     Case("trace", "simulate", "traces --rate 100Gbps --json",
@@ -297,7 +298,7 @@ CASES = [
          {**SHARED, "engine": ["flow"]},
          {**SPRAYED, "persistent": "a snapshot's jobs keep their connections in any case",
           "reorder": "nothing is lost", "spray": "there is one path"}),
-    Case("flows-packets", "simulate", LOSSY + " --engine packet", {"engine": ["flow"]}, SPRAYED),
+    Case("flows-packets", "simulate", LOSSY + " --engine packet", ONE_PATH, SPRAYED),
 ]
 for transport in ("reno cubic dcqcn swift nscc ndp mltcp-reno mltcp-dcqcn").split():
     own = {"engine": ["flow"], "transport": ["dctcp"], "preset": ["topoopt"]}
@@ -366,7 +367,7 @@ CASES += [
     Case("plan-degrees", "plan", DEGREES + " --effort 0.02 --json", MODELED, RINGS),
     Case("plan-bought", "plan", "gpt3-1.3b cluster.yaml --fabric leaf-spine --json",
          {**MODELED, "model": ["gpt3-2.7b"], "batches": ["256,128"], "batch": ["128"]},
-         {"effort": LIMIT, "balance": STATED}),
+         {"effort": LIMIT}),
     Case("strategy", "strategy", SMALL + " --json", MODELED),
     Case("strategy-direct", "strategy", SMALL + " --fabric full-mesh --json", MODELED),
     Case("strategy-degrees", "strategy", DEGREES + " --json", MODELED),
@@ -376,7 +377,7 @@ CASES += [
          "gpt3-1.3b cluster.yaml --fabrics leaf-spine,ring --effort 0.02 --json",
          {**MODELED, "model": ["gpt3-2.7b"], "batches": ["256,128"], "batch": ["128"],
           "fabrics": ["torus-2d"]},
-         {"balance": STATED, "effort": LIMIT}),
+         {"effort": LIMIT}),
     Case("compare-graph", "compare", "sends_4.fbuf --degree 3 --rate 100Gbps --effort 0.02 --json",
          {"cluster": ["priced.yaml"]}, {"effort": LIMIT}),
     Case("compare-model", "compare",

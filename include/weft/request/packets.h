@@ -89,6 +89,8 @@ enum {
     WEFT_LOAD_LEARNS = 2,    // shares of the flow engine follow MLTCP's constants
 };
 
+// Whether a load that nothing else says the engine of is played in packets.
+bool weft_request_plays_packets(const struct weft_request_packets *asked);
 // Fills in engine, transport and packets. *sim says what packets are like unless the request does;
 // *packet, to which it then points, gets the preset and what the request changes of it. Fails with
 // USAGE where what is asked does not fit together.

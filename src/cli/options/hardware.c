@@ -18,9 +18,8 @@ static const struct argp_option options[] = {
     {"rate", KEY_FIRST + 3, "R", 0, "rate of a port: 100Gbps, 12.5GB/s", 0},
     {"latency", KEY_FIRST + 4, "T", 0, "propagation time of one link: 1us, 500ns", 0},
     {"balance", KEY_FIRST + 5, "HOW", 0,
-     "how switches divide a transfer over equal paths: hash (one path each, the default but for "
-     "collectives) or even "
-     "(all of them alike; spray is the same, packets are divided by --spray)",
+     "how switches divide a transfer over equal paths: even (all of them alike, the default; "
+     "spray is the same) or hash (one path each, as packets do by default, which --spray divides)",
      0},
     {0},
 };

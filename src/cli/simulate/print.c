@@ -21,6 +21,9 @@ static bool repeats(const struct weft_simulate_result *result)
 static void print_headline(struct cli *cli, const struct weft_simulate_result *result)
 {
     const struct weft_fabric *fabric = &result->network->fabric;
+    const struct weft_fabric_reference *reference = weft_fabric_reference_named(result->fabric);
+    bool hashed = reference != NULL && reference->has_paths &&
+                  result->cluster.balance == WEFT_BALANCE_HASH;
     char unit[WEFT_UNIT_TEXT];
     cli_say(cli, "%s: ", result->fabric);
     if (result->accelerators > 1) {
@@ -28,7 +31,7 @@ static void print_headline(struct cli *cli, const struct weft_simulate_result *r
     }
     cli_say(cli, "%u servers, %u links, %s a port%s\n", fabric->server_count / result->accelerators,
             fabric->link_count, weft_show_rate(unit, result->cluster.rate_Bps),
-            result->cluster.balance == WEFT_BALANCE_EVEN ? ", even balance" : "");
+            hashed ? ", balance hash" : "");
 }
 
 // The links that lost the most packets.

@@ -60,6 +60,26 @@ bool compare_until(bool (*fill)(void *context), void *context, struct table *tab
     return false;
 }
 
+// Metrics of an iteration on a network; the row gets the loads of cables, since how many of them a
+// link stands for differs between fabrics.
+static void measure_loads(struct weft_comparison *row, struct metrics *metrics,
+                          const struct weft_taskgraph *graph, const struct weft_network *network,
+                          struct weft_arena scratch)
+{
+    const struct weft_fabric *fabric = &network->fabric;
+    double *load_bytes = WEFT_NEW(&scratch, double, (size_t)fabric->link_count + 1);
+    metrics_build(metrics, load_bytes, graph, network, scratch);
+    double sum_bytes = 0;
+    uint64_t cables = 0;
+    for (uint32_t e = 0; e < fabric->link_count; e++) {
+        uint32_t width = fabric->links[e].width;
+        row->max_link_load_bytes = fmax(row->max_link_load_bytes, load_bytes[e] / width);
+        sum_bytes += load_bytes[e];
+        cables += width;
+    }
+    row->mean_link_load_bytes = cables > 0 ? sum_bytes / (double)cables : 0;
+}
+
 void compare_measure(struct table *table, struct weft_comparison *row,
                      const struct weft_network *network, struct weft_arena scratch)
 {
@@ -77,7 +97,7 @@ void compare_measure(struct table *table, struct weft_comparison *row,
         return;
     }
     struct metrics metrics;
-    metrics_build(&metrics, NULL, table->graph, network, scratch);
+    measure_loads(row, &metrics, table->graph, network, scratch);
     struct weft_cost cost = weft_fabric_cost(&network->fabric.parts, &table->cluster->prices);
     row->iteration_s = weft_seconds(result.iteration_ps[0]);
     row->cost_usd = cost.total_usd;
@@ -85,8 +105,6 @@ void compare_measure(struct table *table, struct weft_comparison *row,
     row->bandwidth_tax_ratio = metrics.bandwidth_tax_ratio;
     row->mean_hops = metrics.mean_hops;
     row->max_hops = metrics.hops_max;
-    row->max_link_load_bytes = metrics.max_link_load_bytes;
-    row->mean_link_load_bytes = metrics.mean_link_load_bytes;
     row->port_rate_Bps = network->fabric.parts.rate_Bps;
 }
 
@@ -94,15 +112,13 @@ void compare_measure_plan(struct table *table, struct weft_comparison *row,
                           const struct weft_plan *plan, struct weft_arena scratch)
 {
     struct metrics metrics;
-    metrics_build(&metrics, NULL, table->graph, &plan->network, scratch);
+    measure_loads(row, &metrics, table->graph, &plan->network, scratch);
     row->iteration_s = plan->iteration_s;
     row->cost_usd = plan->cost.total_usd;
     row->power_watts = plan->cost.power_watts;
     row->bandwidth_tax_ratio = plan->bandwidth_tax_ratio;
     row->mean_hops = metrics.mean_hops;
     row->max_hops = metrics.hops_max;
-    row->max_link_load_bytes = plan->max_link_load_bytes;
-    row->mean_link_load_bytes = plan->mean_link_load_bytes;
     row->port_rate_Bps = plan->network.fabric.parts.rate_Bps;
 }
 

@@ -290,9 +290,6 @@ bool weft_request_buy(struct weft_buy_result *result, const struct weft_buy_requ
                          "{tokens} are of models of text; the samples of %s are none: leave it out",
                          found.model.name);
     }
-    if (!found.cluster.balance_stated) {
-        found.cluster.balance = WEFT_BALANCE_EVEN;
-    }
     if (!answer(&found, request, environment)) {
         return false;
     }

@@ -65,7 +65,8 @@ static bool use_fabric(struct weft_best_result *best, const struct weft_best_req
     const struct weft_request_fabric wanted = {.specification = request->fabric,
                                                .hardware = &request->hardware,
                                                .server_count = requested,
-                                               .shape = {.seed = base->seed}};
+                                               .shape = {.seed = base->seed},
+                                               .one_path = best->engine == WEFT_BEST_PACKET};
     if (!weft_request_network(&network, &wanted, environment)) {
         return false;
     }

@@ -105,11 +105,11 @@ static bool check_purchase(const struct weft_fabrics_request *request, struct we
         {request->cabling, "cabling"},
         {false, NULL},
     };
-    if (request->fabric == NULL) {
-        return weft_refuse_stated(of_bills, error, "is of a bill; write {fabric=leaf-spine}, too");
-    }
     if (request->hardware.balance_given) {
         return weft_fail(error, WEFT_USAGE, "{balance} is nothing that is bought; leave it out");
+    }
+    if (request->fabric == NULL) {
+        return weft_refuse_stated(of_bills, error, "is of a bill; write {fabric=leaf-spine}, too");
     }
     if (request->cabling && strcmp(request->fabric, "all") == 0) {
         return weft_fail(error, WEFT_USAGE, "{cabling} is of one fabric; name it by {fabric}");
@@ -144,7 +144,7 @@ bool weft_request_fabrics(struct weft_fabrics_result *result,
                           struct weft_request_environment *environment)
 {
     const struct weft_request_hardware *hardware = &request->hardware;
-    const struct weft_request_cluster_need need = {.server_count = 0};
+    const struct weft_request_cluster_need need = {.one_path = true}; // each link by itself
     struct weft_cluster cluster;
     if (hardware->server_count == 0 && hardware->cluster_path == NULL) {
         return weft_fail(environment->base.error, WEFT_USAGE,

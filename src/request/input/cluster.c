@@ -109,13 +109,17 @@ static bool load_cluster(struct weft_cluster *found, const struct weft_request_h
 }
 
 static void apply_hardware(struct weft_cluster *cluster,
-                           const struct weft_request_hardware *hardware)
+                           const struct weft_request_hardware *hardware, bool one_path)
 {
     cluster->degree = hardware->degree > 0 ? hardware->degree : cluster->degree;
     cluster->rate_Bps = hardware->rate_given ? hardware->rate_Bps : cluster->rate_Bps;
     cluster->latency_ps = hardware->latency_given ? hardware->latency_ps : cluster->latency_ps;
-    cluster->balance = hardware->balance_given ? hardware->balance : cluster->balance;
-    cluster->balance_stated |= hardware->balance_given;
+    if (hardware->balance_given) {
+        cluster->balance = hardware->balance;
+        cluster->balance_stated = true;
+    } else if (!cluster->balance_stated) {
+        cluster->balance = one_path ? WEFT_BALANCE_HASH : WEFT_BALANCE_EVEN;
+    }
 }
 
 bool weft_request_cluster(struct weft_cluster *cluster,
@@ -144,7 +148,7 @@ bool weft_request_cluster(struct weft_cluster *cluster,
             .prices = *weft_cluster_default_prices(),
         };
     }
-    apply_hardware(&found, hardware);
+    apply_hardware(&found, hardware, need->one_path);
     uint32_t wanted = hardware->server_count > 0 ? hardware->server_count : server_count;
     if (hardware->server_count == 0 && !need->shard && found.server_count > wanted) {
         wanted = found.server_count;

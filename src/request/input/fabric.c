@@ -184,6 +184,7 @@ bool weft_request_reference(struct weft_network *network, struct weft_cluster *c
         .server_count = count,
         .degree_default = scale_up != NULL && degree == 1 ? scale_up->accelerators : degree,
         .shard = count > 0 && (request->exact || said > 0),
+        .one_path = request->one_path,
     };
     if (!weft_request_cluster(cluster, hardware, &need, environment)) {
         return false;
@@ -191,14 +192,8 @@ bool weft_request_reference(struct weft_network *network, struct weft_cluster *c
     struct weft_fabric_options shape = request->shape;
     memcpy(shape.sides, specification.sides, sizeof shape.sides);
     if (scale_up != NULL) {
-        cluster->balance = hardware->balance_given ? hardware->balance : WEFT_BALANCE_EVEN;
         return build_scale_up(network, specification.name, cluster, scale_up, &shape,
                               &environment->base);
-    }
-    const struct weft_fabric_reference *found = weft_fabric_reference_named(specification.name);
-    if (request->divided && found != NULL && found->has_paths && !hardware->balance_given &&
-        hardware->cluster_path == NULL) {
-        cluster->balance = WEFT_BALANCE_EVEN;
     }
     return weft_fabric_build_named(network, specification.name, cluster, &shape,
                                    &(struct weft_environment){.arena = environment->base.arena,
@@ -362,5 +357,7 @@ bool weft_request_links(const struct weft_fabric **fabric,
     }
     struct weft_network *made = WEFT_NEW(environment->base.arena, struct weft_network, 1);
     *fabric = &made->fabric;
-    return build_network(made, request, false, environment);
+    struct weft_request_fabric apart = *request;
+    apart.one_path = true; // equal links are not joined
+    return build_network(made, &apart, false, environment);
 }

@@ -127,6 +127,12 @@ const struct weft_parameter weft_packet_parameters[WEFT_PACKET_PARAMETERS] = {
 
 // ---- which engine ----
 
+bool weft_request_plays_packets(const struct weft_request_packets *asked)
+{
+    return asked->transport.given ? asked->transport.value != WEFT_TRANSPORT_IDEAL
+                                  : asked->engine.given && asked->engine.value == 1;
+}
+
 // Engine and transport: each says the other where that stands alone. Where neither is given, a plan
 // that packets have evaluated is played in packets (*sim has its engine), all else as a fluid.
 static bool choose_engine(struct weft_sim_options *sim, const struct weft_request_packets *request,

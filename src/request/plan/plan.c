@@ -13,11 +13,17 @@
 
 #include <string.h>
 
+// Whether the last candidates, and what they are compared with, are played in packets.
+static bool in_packets(const struct weft_plan_request *request)
+{
+    return request->last_engine == WEFT_ENGINE_PACKET;
+}
+
 // What the last candidates are played with: the recorded simulator, or NULL.
 static const struct weft_sim_options *last_sim(const struct weft_plan_request *request,
                                                const struct weft_environment *base)
 {
-    if (request->last_engine != WEFT_ENGINE_PACKET) {
+    if (!in_packets(request)) {
         return NULL;
     }
     struct weft_sim_options *sim = WEFT_NEW(base->arena, struct weft_sim_options, 1);
@@ -172,7 +178,8 @@ static bool plan_taskgraph(struct weft_plan_result *result, const struct weft_pl
     }
     const struct weft_taskgraph *graph = &job.fbuf.graph;
     const struct weft_request_cluster_need need = {.server_count = graph->server_count,
-                                                   .shard = true};
+                                                   .shard = true,
+                                                   .one_path = in_packets(request)};
     if (!weft_request_cluster(&cluster, &request->hardware, &need, environment)) {
         return false;
     }
@@ -292,7 +299,8 @@ static bool plan_model(struct weft_plan_result *result, const struct weft_plan_r
                        struct weft_request_environment *environment)
 {
     const struct weft_environment *base = &environment->base;
-    const struct weft_request_cluster_need need = {.server_count = 1};
+    const struct weft_request_cluster_need need = {.server_count = 1,
+                                                   .one_path = in_packets(request)};
     struct weft_model model;
     struct weft_cluster cluster;
     struct weft_strategy_setting setting;

@@ -151,7 +151,6 @@ bool simulation_play_flows(struct simulation *simulation, const struct weft_flow
                          simulation->loads[0]);
     }
     simulation->options.seed = base->seed;
-    simulation->divided = is_job && !request->one_port;
     if (!weft_request_packets(&simulation->options, &simulation->packet, &request->packets, 0,
                               base) ||
         !simulation_build_network(simulation, request->hardware.server_count) ||

@@ -92,7 +92,8 @@ bool simulation_build_network(struct simulation *simulation, uint32_t server_cou
                                          .server_count = server_count,
                                          .shape = request->shape};
     fabric.shape.seed = base->seed;
-    fabric.divided = simulation->divided && simulation->options.engine == WEFT_ENGINE_FLOW;
+    fabric.one_path = request->one_port || (request->scale_up.accelerators < 2 &&
+                                            weft_request_plays_packets(&request->packets));
     fabric.scale_up = request->scale_up.accelerators > 1 ? &request->scale_up : NULL;
     if (!weft_request_reference(simulation->network, &simulation->cluster, &fabric,
                                 simulation->environment)) {

@@ -20,7 +20,6 @@ struct simulation {
     struct weft_job_timing *timings;   // as a snapshot has them; NULL = all zero
     const uint64_t *compute_ps;        // per job of a snapshot: of an iteration; else NULL
     const char *fabric;
-    bool divided; // a collective: over equal paths, where nothing says otherwise
     struct weft_network *network;
     struct weft_cluster cluster;
     // Of traffic matrices: broken cables, and how urgent connections are. The last that says wins.
